@@ -1,0 +1,77 @@
+# The front door: every target is a few commands over CMake, Ninja and ctest.
+
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+DEMO_SECONDS ?=
+FUZZ_SECONDS ?= 60
+SOAK_SECONDS ?= 600
+
+TEST_PRESETS = dev clang asan tsan release
+C_FOLDERS = $(wildcard src include test bench examples)
+# All C files, separated by zero bytes. A corpus is input, not source.
+C_FILES = { [ -z "$(C_FOLDERS)" ] || find $(C_FOLDERS) -name '*.[ch]' \
+	-not -path 'test/fuzz/corpus/*' -print0; }
+
+.PHONY: help setup build demo test bench soak fuzz format format-check check install clean
+.NOTPARALLEL:
+
+help: ## print the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
+
+setup: ## install the Debian packages that are missing
+	@tools/setup.sh
+
+# A preset is configured once; after that Ninja sees changes of the CMake files itself.
+# New layers are seen here.
+build/%/build.ninja: CMakePresets.json $(wildcard src/*/CMakeLists.txt bench/CMakeLists.txt)
+	@echo "configure: $*"; cmake --preset $* >/dev/null
+	@touch $@
+
+build: setup build/release/build.ninja ## build the release; the program is build/weft
+	@ninja -C build/release --quiet
+	@if [ -e build/release/bin/weft ]; then ln -f build/release/bin/weft build/weft; fi
+
+demo: build ## serve the demo on an emulated cluster (DEMO_SECONDS to end by itself)
+	build/weft serve --emulated scenarios/demo/demo.yaml \
+		$(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
+
+test: setup $(TEST_PRESETS:%=build/%/build.ninja) ## build with all compilers and sanitizers, run every test
+	@set -e; for preset in $(TEST_PRESETS); do \
+		echo "build: $$preset"; ninja -C build/$$preset --quiet; done
+	@if [ -e build/release/bin/weft ]; then ln -f build/release/bin/weft build/weft; fi
+	@ctest --preset dev -j $(JOBS)
+
+bench: build ## run every benchmark of the release build
+	@set -e; for bench in build/release/bin/bench/bench_*; do \
+		if [ -x "$$bench" ]; then echo "bench: $$bench"; "$$bench"; fi; done
+
+soak: build ## run the swarm over new seeds for SOAK_SECONDS
+	build/release/bin/sim/test_swarm --seconds $(SOAK_SECONDS)
+
+# What is found goes to build/fuzz/corpus; inputs worth keeping are copied by hand.
+fuzz: setup build/fuzz/build.ninja ## fuzz each parser for FUZZ_SECONDS
+	@ninja -C build/fuzz --quiet
+	@set -e; for fuzz in build/fuzz/bin/fuzz/fuzz_*; do \
+		[ -x "$$fuzz" ] || continue; name=$${fuzz##*/fuzz_}; \
+		echo "fuzz: $$name"; mkdir -p build/fuzz/corpus/$$name; \
+		"$$fuzz" -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/$$name- \
+			-print_final_stats=1 build/fuzz/corpus/$$name test/fuzz/corpus/$$name; done
+
+format: ## format all C files
+	@$(C_FILES) | xargs -0 -r clang-format -i
+
+format-check:
+	@$(C_FILES) | xargs -0 -r clang-format --dry-run -Werror
+
+# One file per process: clang-tidy 14 reports false va_list errors when given several.
+check: setup format-check build/clang/build.ninja ## format, tidy, layers and clang-tidy
+	@tools/check_layers.py
+	@tools/tidy.py
+	@[ ! -d src ] || find src -name '*.c' -print0 | \
+		xargs -0 -r -n 1 -P $(JOBS) clang-tidy -p build/clang --quiet
+
+install: build ## install under PREFIX (DESTDIR is honoured)
+	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
+
+clean: ## remove everything that was built
+	rm -rf build
