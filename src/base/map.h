@@ -1,0 +1,51 @@
+/*
+ * map.h - from a 64-bit key to a 32-bit value.
+ *
+ * Open addressing with linear probing in a table at most half full; removal
+ * shifts entries back, so there are no tombstones and a table does not decay.
+ * There is no way to walk a map: its order is no order to base a decision on.
+ * The map never grows by itself; its host calls map_reserve() between steps.
+ * One thread at a time.
+ */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MAP_NONE UINT32_MAX /* No value. Not an enum constant: those are ints. */
+
+enum { MAP_CAPACITY_MAX = 1 << 28 }; /* Entries; their table has twice as many places: 8 GiB. */
+
+struct map_entry {
+    uint64_t key;
+    uint32_t value; /* MAP_NONE marks a free place, so that every key is legal. */
+};
+
+struct map {
+    struct map_entry *entries;
+    uint32_t mask;  /* Places minus one; places are a power of two. */
+    uint32_t shift; /* From a 64-bit hash to a place. */
+    uint32_t count;
+};
+
+/* An empty map with room for at least @capacity entries. */
+void map_init(struct map *map, uint32_t capacity);
+
+/* Add @key, which must be absent, with @value, which must not be MAP_NONE. Needs room. */
+void map_put(struct map *map, uint64_t key, uint32_t value);
+
+/* The value of @key, or MAP_NONE. */
+uint32_t map_get(const struct map *map, uint64_t key);
+
+/* Forget @key. False if it is absent. */
+bool map_remove(struct map *map, uint64_t key);
+
+/* Make room for @free_min entries more. False past MAP_CAPACITY_MAX; the map is then unchanged. */
+bool map_reserve(struct map *map, uint32_t free_min);
+
+uint32_t map_count(const struct map *map);
+
+void map_deinit(struct map *map);
+
+#endif /* BASE_MAP_H */

@@ -1,0 +1,72 @@
+/*
+ * pool.h - fixed-size slots named by index, each with a generation.
+ *
+ * The generation of a slot is odd while the slot is taken and even while it is
+ * free, and grows with every take and give: a pair (slot, generation) that was
+ * good once names nothing after the slot is given back, even if it is taken
+ * again. Slots are handed out last given first. The pool never grows by itself;
+ * its host calls pool_reserve() between steps, which may move every slot, so no
+ * pointer into the pool outlives a step. One thread at a time.
+ *
+ *     slot, taken:  | contents ............................ |
+ *     slot, free:   | next free slot | leftovers .......... |
+ */
+#ifndef BASE_POOL_H
+#define BASE_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/assert.h"
+
+#define POOL_NONE UINT32_MAX /* Not an enum constant: those are ints. */
+
+struct pool {
+    uint8_t *slots;
+    uint32_t *generations; /* By slot; odd while taken. */
+    uint32_t slot_bytes;   /* From one slot to the next: a multiple of 16. */
+    uint32_t capacity;
+    uint32_t free_head; /* The slot taken next, or POOL_NONE. */
+    uint32_t used;
+    uint32_t used_max; /* The most ever used at once, for reports. */
+    uint32_t capacity_max;
+};
+
+/* Slots of @slot_bytes, @capacity of them now and at most @capacity_max later. */
+void pool_init(struct pool *pool, size_t slot_bytes, uint32_t capacity, uint32_t capacity_max);
+
+/* Take a slot, its contents zeroed. POOL_NONE when all are taken. */
+uint32_t pool_take(struct pool *pool);
+
+/* Give back @slot, which must be taken. Its id is dead from here on. */
+void pool_give(struct pool *pool, uint32_t slot);
+
+/*
+ * Grow, by doubling, until at least @free_min slots are free. Slots may move.
+ * False if capacity_max prevents it; the pool has then grown as far as it may.
+ */
+bool pool_reserve(struct pool *pool, uint32_t free_min);
+
+void pool_deinit(struct pool *pool);
+
+/* The contents of @slot. Borrowed until the next pool_reserve(). */
+static inline void *pool_at(const struct pool *pool, uint32_t slot)
+{
+    ASSERT(slot < pool->capacity);
+    return pool->slots + (size_t)slot * pool->slot_bytes;
+}
+
+static inline uint32_t pool_generation(const struct pool *pool, uint32_t slot)
+{
+    ASSERT(slot < pool->capacity);
+    return pool->generations[slot];
+}
+
+/* Whether (@slot, @generation) names a taken slot. Any pair may be asked about. */
+static inline bool pool_is_live(const struct pool *pool, uint32_t slot, uint32_t generation)
+{
+    return slot < pool->capacity && (generation & 1) != 0 && pool->generations[slot] == generation;
+}
+
+#endif /* BASE_POOL_H */
