@@ -1,0 +1,100 @@
+#include "model/fleet.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "model/grow.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+__extension__ typedef unsigned __int128 fleet_product;
+
+struct fleet *fleet_create(void)
+{
+    struct fleet *fleet = memory_zeroed(1, sizeof(*fleet));
+    fleet->devices = memory_zeroed(DEVICE_KINDS_MAX, sizeof(*fleet->devices));
+    return fleet;
+}
+
+void fleet_destroy(struct fleet *fleet)
+{
+    if (fleet == NULL) {
+        return;
+    }
+    free(fleet->workers);
+    free(fleet->nodes);
+    free(fleet->devices);
+    free(fleet);
+}
+
+uint32_t fleet_device(struct fleet *fleet, const char *name)
+{
+    ASSERT(strlen(name) < NAME_BYTES_MAX);
+
+    for (uint32_t i = 0; i < fleet->device_count; i++) {
+        if (strcmp(fleet->devices[i], name) == 0) {
+            return i;
+        }
+    }
+    if (fleet->device_count == DEVICE_KINDS_MAX) {
+        return WORKER_NONE;
+    }
+    (void)snprintf(fleet->devices[fleet->device_count], NAME_BYTES_MAX, "%s", name);
+    return fleet->device_count++;
+}
+
+bool fleet_add_machine(
+    struct fleet *fleet, const struct fleet_worker *device, uint32_t device_count,
+    uint32_t cpu_units)
+{
+    ASSERT(device_count > 0);
+    ASSERT(device->gpu_units > 0);
+    ASSERT(device->device < fleet->device_count);
+
+    if (fleet->node_count == NODES_MAX || device_count > WORKERS_MAX - fleet->worker_count) {
+        return false;
+    }
+    fleet->nodes = grow(fleet->nodes, fleet->node_count, sizeof(*fleet->nodes));
+    fleet->nodes[fleet->node_count] = (struct fleet_node){
+        .worker_first = fleet->worker_count,
+        .worker_count = device_count,
+        .cpu_units = cpu_units,
+    };
+    for (uint32_t i = 0; i < device_count; i++) {
+        fleet->workers = grow(fleet->workers, fleet->worker_count, sizeof(*fleet->workers));
+        fleet->workers[fleet->worker_count] = *device;
+        fleet->workers[fleet->worker_count].node = fleet->node_count;
+        fleet->worker_count++;
+    }
+    fleet->node_count++;
+    return true;
+}
+
+int64_t fleet_transfer_ns(const struct fleet *fleet, uint32_t from, uint32_t to, uint64_t bytes)
+{
+    if (from == to) {
+        return 0;
+    }
+    return fleet->network.latency_ns + fleet_bytes_ns(bytes, fleet->network.link_bytes_per_s);
+}
+
+int64_t fleet_bytes_ns(uint64_t bytes, uint64_t bytes_per_s)
+{
+    uint64_t ns;
+
+    if (bytes_per_s == 0) {
+        return 0;
+    }
+    if (bytes <= UINT64_MAX / NS_PER_S) { /* Nearly always, and a fraction of the cost. */
+        const uint64_t product = bytes * NS_PER_S;
+        ns = product / bytes_per_s + (product % bytes_per_s != 0 ? 1 : 0);
+    } else {
+        const fleet_product product = (fleet_product)bytes * NS_PER_S;
+        const fleet_product wide = (product + bytes_per_s - 1) / bytes_per_s;
+        ns = wide < UINT64_MAX ? (uint64_t)wide : UINT64_MAX;
+    }
+    return ns < (uint64_t)DURATION_NS_MAX ? (int64_t)ns : DURATION_NS_MAX;
+}

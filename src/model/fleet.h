@@ -1,0 +1,74 @@
+/*
+ * fleet.h - machines, devices and links as configured.
+ *
+ * A fleet is filled once and then only read. Nodes are numbered like machines: one
+ * node runs on each, with one worker for each of its devices.
+ */
+#ifndef MODEL_FLEET_H
+#define MODEL_FLEET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/limits.h"
+#include "model/ids.h"
+
+enum { DEVICE_KINDS_MAX = 32 };
+
+/* What every computed duration is cut to: 13 days, so that thousands can be added. */
+#define DURATION_NS_MAX (INT64_C(1) << 50)
+
+struct fleet_worker {
+    uint32_t node;
+    uint32_t device;          /* Index of its kind: what profiles are looked up by. */
+    uint64_t memory_bytes;    /* For models and workspaces. */
+    uint64_t bus_bytes_per_s; /* Host to device. */
+    uint32_t gpu_units;       /* The whole device, in shares. At least 1. */
+    int64_t reshape_ns;       /* To make a share of a new size ready. 0: always ready. */
+};
+
+struct fleet_node {
+    uint32_t worker_first;
+    uint32_t worker_count;
+    uint32_t cpu_units;
+};
+
+struct fleet_network {
+    uint64_t link_bytes_per_s; /* Of each machine, each direction. 0: no limit. */
+    int64_t latency_ns;        /* Added to every message between machines. */
+};
+
+struct fleet {
+    uint32_t worker_count;
+    uint32_t node_count;
+    uint32_t device_count;
+    struct fleet_worker *workers;
+    struct fleet_node *nodes;
+    char (*devices)[NAME_BYTES_MAX];
+    struct fleet_network network;
+};
+
+/* An empty fleet with room for DEVICE_KINDS_MAX kinds; the caller owns it. */
+struct fleet *fleet_create(void);
+
+/* Release @fleet. NULL is allowed. */
+void fleet_destroy(struct fleet *fleet);
+
+/* The index of device kind @name, added if it is new. WORKER_NONE past the limit. */
+uint32_t fleet_device(struct fleet *fleet, const char *name);
+
+/*
+ * Add a machine with @device_count devices, each like @device (its node is set here).
+ * False past NODES_MAX or WORKERS_MAX.
+ */
+bool fleet_add_machine(
+    struct fleet *fleet, const struct fleet_worker *device, uint32_t device_count,
+    uint32_t cpu_units);
+
+/* How long @bytes take between two nodes on an idle network. */
+int64_t fleet_transfer_ns(const struct fleet *fleet, uint32_t from, uint32_t to, uint64_t bytes);
+
+/* @bytes at @bytes_per_s, rounded up, at most DURATION_NS_MAX; 0 if the rate is 0: no limit. */
+int64_t fleet_bytes_ns(uint64_t bytes, uint64_t bytes_per_s);
+
+#endif /* MODEL_FLEET_H */

@@ -1,0 +1,127 @@
+/*
+ * workflow.h - a graph of tasks: built, sealed, and from then on only read.
+ *
+ * workflow_seal() checks the whole graph once and derives what every later layer
+ * relies on: a topological order, edges by producer and by consumer, sources and
+ * sinks, immediate dominators. Not thread-safe while being built; safe to share
+ * once sealed.
+ */
+#ifndef MODEL_WORKFLOW_H
+#define MODEL_WORKFLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weft/status.h>
+
+#include "base/limits.h"
+#include "model/ids.h"
+
+/* How many items a task's output has. Both zero: as many as its input. */
+struct items_rule {
+    uint32_t low;
+    uint32_t high;
+};
+
+struct workflow_task {
+    char name[NAME_BYTES_MAX];
+    uint32_t run;                     /* The model or function whose profile gives the time. */
+    uint32_t models[TASK_MODELS_MAX]; /* What must be resident while it runs. */
+    uint32_t model_count;             /* 0 for a plain function. */
+    struct items_rule gives;
+
+    /* Derived by workflow_seal(). */
+    uint32_t in_first; /* Into edges_in. */
+    uint32_t in_count;
+    uint32_t out_first; /* Into edges_out. */
+    uint32_t out_count;
+    uint32_t dominator; /* Immediate dominator; TASK_NONE if only the owner precedes it. */
+    uint32_t sink;      /* Number among the sinks; TASK_NONE if it has successors. */
+};
+
+struct workflow_edge {
+    uint32_t from;
+    uint32_t to;
+    uint64_t bytes;    /* What crosses the edge, */
+    bool per_item;     /* in all, or for each item of the producer's output. */
+    uint32_t in_index; /* Derived: which of the consumer's inputs this is. */
+};
+
+struct workflow {
+    char name[NAME_BYTES_MAX];
+    int64_t slo_ns;       /* From arrival to the last result. 0: best effort. */
+    uint64_t input_bytes; /* What a request brings. */
+    bool sealed;
+    uint32_t task_count;
+    uint32_t edge_count;
+    struct workflow_task *tasks;
+    struct workflow_edge *edges;
+
+    /* Derived by workflow_seal(). */
+    uint32_t *order;     /* Task indices, every producer before its consumers. */
+    uint32_t *edges_in;  /* Edge indices grouped by consumer. */
+    uint32_t *edges_out; /* Edge indices grouped by producer. */
+    uint32_t source_count;
+    uint32_t *sources; /* Tasks without predecessors, ascending. */
+    uint32_t sink_count;
+    uint32_t queue_first; /* Set by the catalogue: number of its first queue. */
+};
+
+/* Make an empty workflow; the caller owns it. The name is copied and must fit. */
+struct workflow *workflow_create(const char *name);
+
+/* Release @workflow. NULL is allowed. */
+void workflow_destroy(struct workflow *workflow);
+
+/*
+ * Add a task and give its index through @task_out. @task is copied; only name, run,
+ * models, model_count and gives are read.
+ *
+ * Errors: WEFT_LIMIT past WORKFLOW_TASKS_MAX; WEFT_EXISTS for a name used before.
+ */
+enum weft_status workflow_add_task(
+    struct workflow *workflow, const struct workflow_task *task, uint32_t *task_out);
+
+/*
+ * Declare that the output of @edge->from is an input of @edge->to.
+ *
+ * Errors: WEFT_LIMIT past WORKFLOW_EDGES_MAX; WEFT_NOT_FOUND for an unknown task;
+ * WEFT_EXISTS if the two are connected already; WEFT_INVALID for an edge to itself.
+ */
+enum weft_status workflow_add_edge(struct workflow *workflow, const struct workflow_edge *edge);
+
+/*
+ * Check the graph and freeze it.
+ *
+ * Errors: WEFT_INVALID for an empty graph or a cycle, named in @error; the workflow
+ * stays open.
+ */
+enum weft_status workflow_seal(struct workflow *workflow, struct weft_error *error);
+
+/* TASK_NONE if no task has this name. */
+uint32_t workflow_find_task(const struct workflow *workflow, const char *name);
+
+static inline const struct workflow_edge *workflow_in(
+    const struct workflow *workflow, uint32_t task, uint32_t index)
+{
+    return &workflow->edges[workflow->edges_in[workflow->tasks[task].in_first + index]];
+}
+
+static inline const struct workflow_edge *workflow_out(
+    const struct workflow *workflow, uint32_t task, uint32_t index)
+{
+    return &workflow->edges[workflow->edges_out[workflow->tasks[task].out_first + index]];
+}
+
+static inline uint64_t workflow_edge_bytes(const struct workflow_edge *edge, uint32_t items)
+{
+    return edge->per_item ? edge->bytes * items : edge->bytes;
+}
+
+/* Whether @task gathers more than one input. */
+static inline bool workflow_is_join(const struct workflow *workflow, uint32_t task)
+{
+    return workflow->tasks[task].in_count > 1;
+}
+
+#endif /* MODEL_WORKFLOW_H */

@@ -1,0 +1,113 @@
+/*
+ * profile.h - what has been measured: run times, load sizes, memory.
+ *
+ * Run time is known at points (items, cpu share, gpu share) for a model on a kind of
+ * device. Between measured numbers of items of one share it is interpolated; beyond
+ * them, or for a share nobody measured, the answer says that it is a guess. Load
+ * bytes (what crosses the bus), resident bytes (what stays) and workspace bytes (what
+ * a running batch needs on top) are three different things.
+ */
+#ifndef PROFILE_PROFILE_H
+#define PROFILE_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weft/status.h>
+
+#include "model/fleet.h"
+
+/* How many items run together, and on how much of the machine. */
+struct config {
+    uint32_t batch; /* Items at most. */
+    uint32_t cpu;   /* Units; 0: as the profile's first point. */
+    uint32_t gpu;   /* Units of the device; 0: all of them. */
+};
+
+struct profile_point {
+    uint32_t items;
+    uint32_t cpu; /* 0: any. */
+    uint32_t gpu; /* 0: the whole device. */
+    int64_t run_ns;
+    int64_t sd_ns; /* Standard deviation of the run time. */
+};
+
+enum estimate_source {
+    ESTIMATE_MEASURED,
+    ESTIMATE_INTERPOLATED,
+    ESTIMATE_EXTRAPOLATED, /* Outside of what was measured: a guess. */
+    ESTIMATE_MISSING,      /* This model was never measured on this device. */
+};
+
+struct estimate {
+    int64_t run_ns;
+    int64_t sd_ns;
+    enum estimate_source source;
+};
+
+/* Measurements of one model on one kind of device. */
+struct profile_curve {
+    uint32_t point_count;
+    struct profile_point *points; /* By gpu, cpu, then items, ascending. */
+    int64_t run_one_ns;           /* One item on the whole device: what planners ask most. */
+};
+
+struct profile_model {
+    uint64_t load_bytes;
+    uint64_t resident_bytes;
+    uint64_t workspace_bytes;          /* Of a batch, */
+    uint64_t workspace_bytes_per_item; /* and for each of its items. */
+    int64_t load_fixed_ns;             /* Beside the copy itself. */
+    struct profile_curve curves[DEVICE_KINDS_MAX];
+};
+
+struct profile {
+    uint32_t model_count;
+    struct profile_model *models;
+};
+
+/* A profile of @model_count models of which nothing is known; the caller owns it. */
+struct profile *profile_create(uint32_t model_count);
+
+/* Release @profile. NULL is allowed. */
+void profile_destroy(struct profile *profile);
+
+/* Errors: WEFT_EXISTS if this point is known already; WEFT_INVALID if it makes no sense. */
+enum weft_status profile_add_point(
+    struct profile *profile, uint32_t model, uint32_t device, const struct profile_point *point);
+
+/*
+ * The run time of a batch of @items with the shares of @config, at most DURATION_NS_MAX.
+ * More items than were measured count as several batches. A gpu share that nobody
+ * measured takes as long as the nearest one, and longer if it is smaller.
+ */
+struct estimate profile_run(
+    const struct profile *profile, uint32_t model, uint32_t device, uint32_t items,
+    struct config config);
+
+/* One item alone on the whole device: one load, no search. */
+static inline int64_t profile_run_one_ns(
+    const struct profile *profile, uint32_t model, uint32_t device)
+{
+    return profile->models[model].curves[device].run_one_ns;
+}
+
+/* Whether @model has at least one point on @device. */
+static inline bool profile_is_measured(
+    const struct profile *profile, uint32_t model, uint32_t device)
+{
+    return profile->models[model].curves[device].point_count > 0;
+}
+
+/* How long @model takes to become resident on @worker over an idle bus. */
+int64_t profile_load_ns(
+    const struct profile *profile, uint32_t model, const struct fleet_worker *worker);
+
+static inline uint64_t profile_workspace_bytes(
+    const struct profile *profile, uint32_t model, uint32_t items)
+{
+    const struct profile_model *known = &profile->models[model];
+    return known->workspace_bytes + known->workspace_bytes_per_item * items;
+}
+
+#endif /* PROFILE_PROFILE_H */

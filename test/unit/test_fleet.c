@@ -1,0 +1,127 @@
+#include "model/fleet.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "base/rng.h"
+
+__extension__ typedef unsigned __int128 wide;
+
+static void machines_number_their_workers_in_a_row(ATTR_UNUSED void **state)
+{
+    struct fleet *fleet = fleet_create();
+    struct fleet_worker worker = {.node = 99, .memory_bytes = 1000, .gpu_units = 7};
+
+    worker.device = fleet_device(fleet, "l4");
+    assert_true(fleet_add_machine(fleet, &worker, /* device_count */ 2, /* cpu_units */ 16));
+    worker.device = fleet_device(fleet, "h100");
+    assert_true(fleet_add_machine(fleet, &worker, /* device_count */ 3, /* cpu_units */ 32));
+
+    assert_int_equal(fleet->node_count, 2);
+    assert_int_equal(fleet->worker_count, 5);
+    assert_int_equal(fleet->nodes[1].worker_first, 2);
+    assert_int_equal(fleet->nodes[1].worker_count, 3);
+    assert_int_equal(fleet->nodes[1].cpu_units, 32);
+    assert_int_equal(fleet->workers[1].node, 0);
+    assert_int_equal(fleet->workers[1].device, 0);
+    assert_int_equal(fleet->workers[4].node, 1);
+    assert_int_equal(fleet->workers[4].device, 1);
+    assert_int_equal(fleet->workers[4].memory_bytes, 1000);
+    fleet_destroy(fleet);
+    fleet_destroy(NULL);
+}
+
+static void a_device_kind_keeps_its_number(ATTR_UNUSED void **state)
+{
+    struct fleet *fleet = fleet_create();
+    char name[16];
+
+    for (uint32_t i = 0; i < DEVICE_KINDS_MAX; i++) {
+        (void)snprintf(name, sizeof(name), "kind%u", i);
+        assert_int_equal(fleet_device(fleet, name), i);
+    }
+    assert_int_equal(fleet_device(fleet, "kind7"), 7);
+    assert_int_equal(fleet_device(fleet, "one more"), WORKER_NONE);
+    assert_int_equal(fleet->device_count, DEVICE_KINDS_MAX);
+    fleet_destroy(fleet);
+}
+
+static void a_fleet_is_as_large_as_the_limits_and_no_larger(ATTR_UNUSED void **state)
+{
+    struct fleet *fleet = fleet_create();
+    struct fleet_worker worker = {.gpu_units = 1};
+
+    worker.device = fleet_device(fleet, "l4");
+    for (uint32_t i = 0; i < NODES_MAX - 1; i++) {
+        assert_true(fleet_add_machine(fleet, &worker, /* device_count */ 1, /* cpu_units */ 1));
+    }
+    assert_false(fleet_add_machine(fleet, &worker, /* device_count */ 2, /* cpu_units */ 1));
+    assert_false(fleet_add_machine(fleet, &worker, UINT32_MAX, /* cpu_units */ 1));
+    assert_int_equal(fleet->worker_count, NODES_MAX - 1);
+    assert_int_equal(fleet->node_count, NODES_MAX - 1);
+    assert_true(fleet_add_machine(fleet, &worker, /* device_count */ 1, /* cpu_units */ 1));
+    assert_false(fleet_add_machine(fleet, &worker, /* device_count */ 1, /* cpu_units */ 1));
+    for (uint32_t i = 0; i < NODES_MAX; i++) {
+        assert_int_equal(fleet->workers[i].node, i);
+        assert_int_equal(fleet->nodes[i].worker_first, i);
+    }
+    fleet_destroy(fleet);
+}
+
+static void bytes_take_their_time_rounded_up(ATTR_UNUSED void **state)
+{
+    assert_int_equal(fleet_bytes_ns(1000, 1000000000), 1000);
+    assert_int_equal(fleet_bytes_ns(1, 3000000000), 1);
+    assert_int_equal(fleet_bytes_ns(4, 3000000000), 2);
+    assert_int_equal(fleet_bytes_ns(0, 1), 0);
+    assert_int_equal(fleet_bytes_ns(UINT64_MAX, 0), 0);
+    assert_int_equal(fleet_bytes_ns(UINT64_MAX, 1), DURATION_NS_MAX);
+    assert_int_equal(fleet_bytes_ns(UINT64_MAX, UINT64_MAX), 1000000000);
+}
+
+static void bytes_of_any_size_at_any_rate_agree_with_wide_arithmetic(ATTR_UNUSED void **state)
+{
+    struct rng rng = rng_from_seed(31);
+
+    for (uint32_t i = 0; i < 100000; i++) {
+        const uint64_t bytes_drawn = rng_next(&rng);
+        const uint64_t bytes = bytes_drawn >> rng_below(&rng, 64);
+        const uint64_t rate_drawn = rng_next(&rng);
+        const uint64_t rate = rate_drawn >> rng_below(&rng, 64);
+        if (rate == 0) {
+            continue;
+        }
+        const wide exact = ((wide)bytes * 1000000000 + rate - 1) / rate;
+        const wide cut = exact < (wide)DURATION_NS_MAX ? exact : (wide)DURATION_NS_MAX;
+        assert_int_equal(fleet_bytes_ns(bytes, rate), (int64_t)cut);
+    }
+}
+
+static void only_different_machines_pay_for_the_network(ATTR_UNUSED void **state)
+{
+    struct fleet fleet = {.network = {.link_bytes_per_s = 1000000000, .latency_ns = 50}};
+
+    assert_int_equal(fleet_transfer_ns(&fleet, 3, 3, 1000), 0);
+    assert_int_equal(fleet_transfer_ns(&fleet, 3, 4, 1000), 1050);
+    fleet.network.link_bytes_per_s = 0;
+    assert_int_equal(fleet_transfer_ns(&fleet, 3, 4, 1000), 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(machines_number_their_workers_in_a_row),
+        cmocka_unit_test(a_device_kind_keeps_its_number),
+        cmocka_unit_test(a_fleet_is_as_large_as_the_limits_and_no_larger),
+        cmocka_unit_test(bytes_take_their_time_rounded_up),
+        cmocka_unit_test(bytes_of_any_size_at_any_rate_agree_with_wide_arithmetic),
+        cmocka_unit_test(only_different_machines_pay_for_the_network),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
