@@ -1,0 +1,68 @@
+/*
+ * board.h - the rows that have been published, as their readers may see them.
+ *
+ * A board keeps a few versions of each part of each row and shows a reader the
+ * newest one that is at least delay_ns old. A runtime has a board of its own for
+ * each node, with no delay, filled by row events. A simulator shares one board among
+ * all nodes: N views then cost neither N * N rows nor N * N events.
+ */
+#ifndef VIEW_BOARD_H
+#define VIEW_BOARD_H
+
+#include "base/arena.h"
+#include "view/row.h"
+
+enum { BOARD_VERSIONS = 4 };
+
+struct board_entry {
+    uint32_t load_newest;
+    uint32_t cache_newest;
+    struct row_load load[BOARD_VERSIONS];
+    struct row_cache cache[BOARD_VERSIONS];
+    struct row live; /* Kept by the worker's own node, which reads nothing else. */
+};
+
+struct board {
+    uint32_t worker_count;
+    int64_t delay_ns; /* From publication to the readers. */
+    struct board_entry *entries;
+};
+
+/* Every worker starts idle, accepting and empty. Memory comes from @arena. */
+void board_init(struct board *board, struct arena *arena, uint32_t worker_count, int64_t delay_ns);
+
+/*
+ * Write the parts of @row that are newer than what is there. A part whose sequence
+ * does not grow is dropped: rows only move forward. Returns whether any part was taken.
+ */
+bool board_publish(struct board *board, const struct row *row);
+
+static inline const struct row_load *board_load(
+    const struct board *board, uint32_t worker, int64_t now_ns)
+{
+    const struct board_entry *entry = &board->entries[worker];
+    uint32_t i = entry->load_newest;
+    for (uint32_t tries = 1; tries < BOARD_VERSIONS; tries++) {
+        if (entry->load[i].at_ns <= now_ns - board->delay_ns) {
+            break;
+        }
+        i = (i + BOARD_VERSIONS - 1) % BOARD_VERSIONS;
+    }
+    return &entry->load[i];
+}
+
+static inline const struct row_cache *board_cache(
+    const struct board *board, uint32_t worker, int64_t now_ns)
+{
+    const struct board_entry *entry = &board->entries[worker];
+    uint32_t i = entry->cache_newest;
+    for (uint32_t tries = 1; tries < BOARD_VERSIONS; tries++) {
+        if (entry->cache[i].at_ns <= now_ns - board->delay_ns) {
+            break;
+        }
+        i = (i + BOARD_VERSIONS - 1) % BOARD_VERSIONS;
+    }
+    return &entry->cache[i];
+}
+
+#endif /* VIEW_BOARD_H */

@@ -1,0 +1,44 @@
+/*
+ * row.h - what a worker tells the others.
+ *
+ * A row has two parts with their own intervals: load changes with every task, the
+ * cache seldom. Times in a row are durations; at_ns is written by whoever holds the
+ * row, from its own clock, when the part reaches it.
+ */
+#ifndef VIEW_ROW_H
+#define VIEW_ROW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bitset.h"
+
+struct row_load {
+    int64_t at_ns;     /* When this holder got it. */
+    int64_t queued_ns; /* Running batch, queue, loads that no work hides, reservations. */
+    uint64_t sequence; /* Grows with every publication of the worker. */
+    uint32_t queued_items;
+    uint32_t gpu_free;  /* Units no batch holds. */
+    uint32_t accepting; /* 0 while the worker drains. */
+    uint32_t incarnation;
+};
+
+struct row_cache {
+    int64_t at_ns;
+    uint64_t sequence;
+    uint64_t free_bytes;
+    struct model_set resident;
+    struct model_set loading;
+};
+
+/* Which parts of a row a publication carries. */
+enum row_parts { ROW_LOAD = 1, ROW_CACHE = 2, ROW_BOTH = 3 };
+
+struct row {
+    uint32_t worker;
+    uint32_t parts; /* Of enum row_parts. */
+    struct row_load load;
+    struct row_cache cache;
+};
+
+#endif /* VIEW_ROW_H */

@@ -1,0 +1,75 @@
+/*
+ * view.h - the cluster as one node believes it to be.
+ *
+ * A view is what policies read: rows with their ages, own reservations, members. It
+ * does not know how rows arrive. The rows of the node's own workers are always fresh.
+ */
+#ifndef VIEW_VIEW_H
+#define VIEW_VIEW_H
+
+#include "model/fleet.h"
+#include "view/board.h"
+#include "view/members.h"
+#include "view/reservations.h"
+
+struct view {
+    int64_t now_ns;
+    uint32_t node;         /* Whose view it is, */
+    uint32_t worker_first; /* and its own workers. */
+    uint32_t worker_count;
+    const struct fleet *fleet;
+    const struct board *board;
+    const struct members *members;
+    struct suspects suspects;
+    struct reservations reservations;
+};
+
+static inline bool view_is_own(const struct view *view, uint32_t worker)
+{
+    return worker - view->worker_first < view->worker_count;
+}
+
+static inline const struct row_load *view_load(const struct view *view, uint32_t worker)
+{
+    if (view_is_own(view, worker)) {
+        return &view->board->entries[worker].live.load;
+    }
+    return board_load(view->board, worker, view->now_ns);
+}
+
+static inline const struct row_cache *view_cache(const struct view *view, uint32_t worker)
+{
+    if (view_is_own(view, worker)) {
+        return &view->board->entries[worker].live.cache;
+    }
+    return board_cache(view->board, worker, view->now_ns);
+}
+
+/* How long ago the load part of @worker was received. 0 for own workers. */
+int64_t view_age_ns(const struct view *view, uint32_t worker);
+
+/* Whether new work may be placed on @worker. */
+bool view_is_usable(const struct view *view, uint32_t worker);
+
+/* When @worker is believed to have nothing left to do; never before now. */
+static inline int64_t view_free_at_ns(const struct view *view, uint32_t worker)
+{
+    const struct row_load *load = view_load(view, worker);
+    const int64_t delay_ns = view_is_own(view, worker) ? 0 : view->board->delay_ns;
+    int64_t free_at_ns = load->at_ns + delay_ns + load->queued_ns;
+    if (free_at_ns < view->now_ns) {
+        free_at_ns = view->now_ns;
+    }
+    if (view->reservations.count == 0) {
+        return free_at_ns;
+    }
+    return free_at_ns + reservations_run_ns(&view->reservations, worker, load->sequence);
+}
+
+static inline bool view_holds_model(const struct view *view, uint32_t worker, uint32_t model)
+{
+    const struct row_cache *cache = view_cache(view, worker);
+    return model_set_has(&cache->resident, model) || model_set_has(&cache->loading, model);
+}
+
+#endif /* VIEW_VIEW_H */

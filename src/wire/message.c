@@ -1,0 +1,223 @@
+#include "wire/message.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "wire/bytes.h"
+
+/*
+ *   version  kind  from  fields of the kind, in the order of the table  [count  entries]
+ *   1        1     4     1, 4 or 8 each                                 [2      2 each ]
+ */
+
+/* Groups of fields that kinds have in common, and single ones. */
+enum {
+    HAS_JOB = 1 << 0, /* Its id and its workflow. */
+    HAS_TASK = 1 << 1,
+    HAS_WORKER = 1 << 2,
+    HAS_ATTEMPT = 1 << 3,
+    HAS_SEQUENCE = 1 << 4,
+    HAS_WORK = 1 << 5, /* What a queue must know: items, priority, age, deadline. */
+    HAS_INPUT = 1 << 6,
+    HAS_TENSOR = 1 << 7,
+    HAS_REASON = 1 << 8,
+    HAS_ROW_SEQUENCE = 1 << 9,
+    HAS_PLACEMENT = 1 << 10,
+
+    ALWAYS = 1 << 11,
+    OF_TASK = HAS_JOB | HAS_TASK | HAS_WORKER | HAS_ATTEMPT,
+};
+
+static const uint32_t kind_fields[MESSAGE_KINDS] = {
+    [MESSAGE_INPUT] = OF_TASK | HAS_SEQUENCE | HAS_WORK | HAS_INPUT | HAS_TENSOR | HAS_PLACEMENT,
+    [MESSAGE_RESERVE] = OF_TASK | HAS_SEQUENCE | HAS_WORK | HAS_PLACEMENT,
+    [MESSAGE_UNRESERVE] = OF_TASK | HAS_SEQUENCE,
+    [MESSAGE_ACKNOWLEDGE] = HAS_WORKER | HAS_SEQUENCE | HAS_ROW_SEQUENCE,
+    [MESSAGE_MOVED] = OF_TASK,
+    [MESSAGE_FAILED] = OF_TASK | HAS_REASON,
+    [MESSAGE_CANCEL] = HAS_JOB | HAS_ATTEMPT,
+    [MESSAGE_STEAL] = HAS_WORKER | HAS_INPUT,
+    [MESSAGE_NOTHING] = HAS_WORKER,
+    [MESSAGE_QUERY] = HAS_JOB | HAS_ATTEMPT,
+};
+
+/* One number of a message. @limit: it is below; 0: any. @specials: or among the last few. */
+struct field {
+    uint32_t group;
+    uint32_t width;
+    size_t offset;
+    uint32_t limit;
+    uint32_t specials;
+    bool is_duration; /* Can be added to a time: 146 years at most, or INT64_MAX for none. */
+};
+
+#define FIELD(of, name, bytes)                                                                     \
+    .group = (of), .offset = offsetof(struct message, name), .width = (bytes)
+
+static const struct field fields[] = {
+    {FIELD(ALWAYS, from, 4), .limit = NODES_MAX},
+    {FIELD(HAS_JOB, job.node, 4), .limit = NODES_MAX},
+    {FIELD(HAS_JOB, job.number, 4)},
+    {FIELD(HAS_JOB, workflow, 4), .limit = WORKFLOWS_MAX},
+    {FIELD(HAS_TASK, task, 4), .limit = WORKFLOW_TASKS_MAX, .specials = 2},
+    {FIELD(HAS_WORKER, worker, 4), .limit = WORKERS_MAX, .specials = 1},
+    {FIELD(HAS_ATTEMPT, attempt, 4)},
+    {FIELD(HAS_SEQUENCE, sequence, 4)},
+    {FIELD(HAS_WORK, items, 4)},
+    {FIELD(HAS_WORK, priority, 4)},
+    {FIELD(HAS_WORK, age_ns, 8), .is_duration = true},
+    {FIELD(HAS_WORK, left_ns, 8), .is_duration = true},
+    {FIELD(HAS_INPUT, input, 4), .limit = WORKERS_MAX},
+    {FIELD(HAS_TENSOR, settled, 1), .limit = 2},
+    {FIELD(HAS_TENSOR, bytes, 8)},
+    {FIELD(HAS_REASON, reason, 4)},
+    {FIELD(HAS_ROW_SEQUENCE, row_sequence, 8)},
+};
+
+enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };
+
+_Static_assert(MESSAGE_BYTES_MAX >= 128 + 2 * WORKFLOW_TASKS_MAX, "a placement of any job fits");
+_Static_assert(WORKERS_MAX >= WORKFLOW_TASKS_MAX, "an input is a number of either");
+_Static_assert(TASK_NONE - TASK_ANSWER == 1, "the special tasks are the last two numbers");
+_Static_assert(sizeof(bool) == 1, "a flag is copied as one byte");
+
+/* Whether a message of @kind has the fields of @group. */
+static bool kind_has(enum message_kind kind, uint32_t group)
+{
+    return ((kind_fields[kind] | ALWAYS) & group) != 0;
+}
+
+static bool is_in_range(const struct field *field, uint64_t value)
+{
+    if (field->is_duration) {
+        const int64_t ns = (int64_t)value;
+        return ns == INT64_MAX || (ns > INT64_MIN / 2 && ns < INT64_MAX / 2);
+    }
+    return field->limit == 0 || value < field->limit || value > UINT32_MAX - field->specials;
+}
+
+static uint64_t get_field(const struct message *message, const struct field *field)
+{
+    const uint8_t *at = (const uint8_t *)message + field->offset;
+    uint64_t value = 0;
+    uint32_t number;
+
+    switch (field->width) {
+    case 1:
+        return *at;
+    case 4:
+        memcpy(&number, at, sizeof(number));
+        return number;
+    default:
+        memcpy(&value, at, sizeof(value));
+        return value;
+    }
+}
+
+static void set_field(struct message *message, const struct field *field, uint64_t value)
+{
+    uint8_t *at = (uint8_t *)message + field->offset;
+    const uint32_t number = (uint32_t)value;
+
+    switch (field->width) {
+    case 1:
+        *at = (uint8_t)value;
+        break;
+    case 4:
+        memcpy(at, &number, sizeof(number));
+        break;
+    default:
+        memcpy(at, &value, sizeof(value));
+        break;
+    }
+}
+
+static bool is_entry(uint64_t entry)
+{
+    return entry < WORKERS_MAX || entry == PLACEMENT_UNBOUND;
+}
+
+static void put_placement(struct bytes_writer *writer, const struct message *message)
+{
+    ASSERT(message->placement_count <= WORKFLOW_TASKS_MAX);
+
+    bytes_put(writer, message->placement_count, 2);
+    for (uint32_t i = 0; i < message->placement_count; i++) {
+        ASSERT(is_entry(message->placement[i]));
+        bytes_put(writer, message->placement[i], 2);
+    }
+}
+
+size_t message_encode(const struct message *message, uint8_t *bytes, size_t bytes_max)
+{
+    struct bytes_writer writer = {.bytes = bytes, .count_max = bytes_max};
+
+    ASSERT(message->kind < MESSAGE_KINDS);
+    bytes_put(&writer, WIRE_VERSION, 1);
+    bytes_put(&writer, message->kind, 1);
+    for (uint32_t i = 0; i < FIELD_COUNT; i++) {
+        if (kind_has(message->kind, fields[i].group)) {
+            const uint64_t value = get_field(message, &fields[i]);
+            ASSERT(is_in_range(&fields[i], value));
+            bytes_put(&writer, value, fields[i].width);
+        }
+    }
+    if (kind_has(message->kind, HAS_PLACEMENT)) {
+        put_placement(&writer, message);
+    }
+    return writer.is_short ? 0 : writer.count;
+}
+
+/* Check all that is left before anything is written to @placement. */
+static bool take_placement(
+    struct bytes_reader *reader, uint16_t *placement, struct message *message)
+{
+    const uint32_t count = (uint32_t)bytes_take(reader, 2);
+    if (count > WORKFLOW_TASKS_MAX || reader->count != 2 * (size_t)count) {
+        return false;
+    }
+    struct bytes_reader ahead = *reader;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_entry(bytes_take(&ahead, 2))) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        placement[i] = (uint16_t)bytes_take(reader, 2);
+    }
+    message->placement_count = count;
+    message->placement = placement;
+    return true;
+}
+
+enum weft_status message_decode(
+    const uint8_t *bytes, size_t bytes_count, uint16_t *placement, struct message *message_out)
+{
+    struct bytes_reader reader = {.bytes = bytes, .count = bytes_count};
+    struct message message = {0};
+
+    const uint64_t version = bytes_take(&reader, 1);
+    const uint64_t kind = bytes_take(&reader, 1);
+    if (version != WIRE_VERSION || kind >= MESSAGE_KINDS) {
+        return WEFT_INVALID;
+    }
+    message.kind = (enum message_kind)kind;
+    for (uint32_t i = 0; i < FIELD_COUNT; i++) {
+        if (kind_has(message.kind, fields[i].group)) {
+            const uint64_t value = bytes_take(&reader, fields[i].width);
+            if (!is_in_range(&fields[i], value)) {
+                return WEFT_INVALID;
+            }
+            set_field(&message, &fields[i], value);
+        }
+    }
+    if (kind_has(message.kind, HAS_PLACEMENT) && !take_placement(&reader, placement, &message)) {
+        return WEFT_INVALID;
+    }
+    if (!bytes_is_spent(&reader)) {
+        return WEFT_INVALID;
+    }
+    *message_out = message;
+    return WEFT_OK;
+}

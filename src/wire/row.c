@@ -1,0 +1,97 @@
+#include "wire/row.h"
+
+#include "base/assert.h"
+#include "wire/bytes.h"
+
+/*
+ *   version  parts  worker  [queued_ns  sequence  items  gpu_free  accepting  incarnation]
+ *   1        1      4       [8          8         4      4         1          4          ]
+ *                           [sequence  free_bytes  resident  loading]
+ *                           [8         8           32        32     ]
+ */
+_Static_assert(6 + 29 + 80 <= ROW_BYTES_MAX, "a row with both parts fits");
+
+/* What both sides agree on; a duration is never negative. */
+static bool is_valid(const struct row *row)
+{
+    return row->worker < WORKERS_MAX && row->parts >= ROW_LOAD && row->parts <= ROW_BOTH &&
+           row->load.accepting <= 1 && row->load.queued_ns >= 0;
+}
+
+static void put_models(struct bytes_writer *writer, const struct model_set *models)
+{
+    for (uint32_t i = 0; i < MODEL_SET_WORDS; i++) {
+        bytes_put(writer, models->words[i], 8);
+    }
+}
+
+static void take_models(struct bytes_reader *reader, struct model_set *models_out)
+{
+    for (uint32_t i = 0; i < MODEL_SET_WORDS; i++) {
+        models_out->words[i] = bytes_take(reader, 8);
+    }
+}
+
+static void put_load(struct bytes_writer *writer, const struct row_load *load)
+{
+    bytes_put(writer, (uint64_t)load->queued_ns, 8);
+    bytes_put(writer, load->sequence, 8);
+    bytes_put(writer, load->queued_items, 4);
+    bytes_put(writer, load->gpu_free, 4);
+    bytes_put(writer, load->accepting, 1);
+    bytes_put(writer, load->incarnation, 4);
+}
+
+static void take_load(struct bytes_reader *reader, struct row_load *load_out)
+{
+    load_out->queued_ns = (int64_t)bytes_take(reader, 8);
+    load_out->sequence = bytes_take(reader, 8);
+    load_out->queued_items = (uint32_t)bytes_take(reader, 4);
+    load_out->gpu_free = (uint32_t)bytes_take(reader, 4);
+    load_out->accepting = (uint32_t)bytes_take(reader, 1);
+    load_out->incarnation = (uint32_t)bytes_take(reader, 4);
+}
+
+size_t row_encode(const struct row *row, uint8_t *bytes, size_t bytes_max)
+{
+    struct bytes_writer writer = {.bytes = bytes, .count_max = bytes_max};
+
+    ASSERT(is_valid(row));
+    bytes_put(&writer, WIRE_VERSION, 1);
+    bytes_put(&writer, row->parts, 1);
+    bytes_put(&writer, row->worker, 4);
+    if ((row->parts & ROW_LOAD) != 0) {
+        put_load(&writer, &row->load);
+    }
+    if ((row->parts & ROW_CACHE) != 0) {
+        bytes_put(&writer, row->cache.sequence, 8);
+        bytes_put(&writer, row->cache.free_bytes, 8);
+        put_models(&writer, &row->cache.resident);
+        put_models(&writer, &row->cache.loading);
+    }
+    return writer.is_short ? 0 : writer.count;
+}
+
+enum weft_status row_decode(const uint8_t *bytes, size_t bytes_count, struct row *row_out)
+{
+    struct bytes_reader reader = {.bytes = bytes, .count = bytes_count};
+    struct row row = {0};
+
+    const uint64_t version = bytes_take(&reader, 1);
+    row.parts = (uint32_t)bytes_take(&reader, 1);
+    row.worker = (uint32_t)bytes_take(&reader, 4);
+    if ((row.parts & ROW_LOAD) != 0) {
+        take_load(&reader, &row.load);
+    }
+    if ((row.parts & ROW_CACHE) != 0) {
+        row.cache.sequence = bytes_take(&reader, 8);
+        row.cache.free_bytes = bytes_take(&reader, 8);
+        take_models(&reader, &row.cache.resident);
+        take_models(&reader, &row.cache.loading);
+    }
+    if (version != WIRE_VERSION || !bytes_is_spent(&reader) || !is_valid(&row)) {
+        return WEFT_INVALID;
+    }
+    *row_out = row;
+    return WEFT_OK;
+}

@@ -1,0 +1,411 @@
+/* Covers: src/wire/message.c, and src/wire/bytes.h through it. */
+#include "wire/message.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "base/limits.h"
+#include "base/rng.h"
+#include "dies.h"
+
+static uint8_t encoded[MESSAGE_BYTES_MAX];
+static uint8_t encoded_again[MESSAGE_BYTES_MAX];
+static uint16_t placement[WORKFLOW_TASKS_MAX];
+static uint16_t placement_decoded[WORKFLOW_TASKS_MAX];
+
+static int64_t draw_duration(struct rng *rng)
+{
+    const uint32_t shift = 2 + rng_below(rng, 60);
+    const uint64_t drawn = rng_next(rng);
+    const int64_t ns = (int64_t)(drawn >> shift);
+    const uint32_t class = rng_below(rng, 8);
+    return class == 0 ? INT64_MAX : class < 4 ? -ns / 2 : ns / 2;
+}
+
+/* Every field is set, whether the kind has it or not. */
+static void draw_message(struct rng *rng, enum message_kind kind, struct message *message_out)
+{
+    *message_out = (struct message){.kind = kind, .placement = placement};
+    message_out->from = rng_below(rng, NODES_MAX);
+    message_out->job.node = rng_below(rng, NODES_MAX);
+    message_out->job.number = (uint32_t)rng_next(rng);
+    message_out->workflow = rng_below(rng, WORKFLOWS_MAX);
+    message_out->task = rng_below(rng, WORKFLOW_TASKS_MAX + 2);
+    if (message_out->task >= WORKFLOW_TASKS_MAX) {
+        message_out->task = message_out->task == WORKFLOW_TASKS_MAX ? TASK_NONE : TASK_ANSWER;
+    }
+    message_out->worker = rng_below(rng, WORKERS_MAX);
+    if (rng_below(rng, 4) == 0) {
+        message_out->worker = WORKER_NONE;
+    }
+    message_out->input = rng_below(rng, WORKERS_MAX);
+    message_out->items = (uint32_t)rng_next(rng);
+    message_out->attempt = (uint32_t)rng_next(rng);
+    message_out->sequence = (uint32_t)rng_next(rng);
+    message_out->reason = (uint32_t)rng_next(rng);
+    message_out->priority = (uint32_t)rng_next(rng);
+    message_out->settled = rng_below(rng, 2) == 1;
+    message_out->row_sequence = rng_next(rng);
+    message_out->bytes = rng_next(rng);
+    message_out->age_ns = draw_duration(rng);
+    message_out->left_ns = draw_duration(rng);
+    const uint32_t count_max = rng_below(rng, 20) == 0 ? WORKFLOW_TASKS_MAX : 12;
+    message_out->placement_count = rng_below(rng, count_max + 1);
+    for (uint32_t i = 0; i < message_out->placement_count; i++) {
+        const uint32_t worker = rng_below(rng, WORKERS_MAX + 1);
+        placement[i] = worker == WORKERS_MAX ? PLACEMENT_UNBOUND : (uint16_t)worker;
+    }
+}
+
+/* Expect the fields that @message's kind names, as read back, and zeros elsewhere. */
+static void expect_same(const struct message *message, const struct message *decoded)
+{
+    const enum message_kind kind = message->kind;
+    const bool is_input = kind == MESSAGE_INPUT;
+    const bool is_work = is_input || kind == MESSAGE_RESERVE;
+    const bool is_booking = is_work || kind == MESSAGE_UNRESERVE;
+    const bool is_of_task = is_booking || kind == MESSAGE_MOVED || kind == MESSAGE_FAILED;
+    const bool is_of_job = is_of_task || kind == MESSAGE_CANCEL || kind == MESSAGE_QUERY;
+    const bool has_worker = kind != MESSAGE_CANCEL && kind != MESSAGE_QUERY;
+    const bool has_sequence = is_booking || kind == MESSAGE_ACKNOWLEDGE;
+    const bool has_input = is_input || kind == MESSAGE_STEAL;
+
+    assert_int_equal(decoded->kind, kind);
+    assert_int_equal(decoded->from, message->from);
+    assert_int_equal(decoded->job.node, is_of_job ? message->job.node : 0);
+    assert_int_equal(decoded->job.number, is_of_job ? message->job.number : 0);
+    assert_int_equal(decoded->workflow, is_of_job ? message->workflow : 0);
+    assert_int_equal(decoded->attempt, is_of_job ? message->attempt : 0);
+    assert_int_equal(decoded->task, is_of_task ? message->task : 0);
+    assert_int_equal(decoded->worker, has_worker ? message->worker : 0);
+    assert_int_equal(decoded->sequence, has_sequence ? message->sequence : 0);
+    assert_int_equal(decoded->items, is_work ? message->items : 0);
+    assert_int_equal(decoded->priority, is_work ? message->priority : 0);
+    assert_int_equal(decoded->age_ns, is_work ? message->age_ns : 0);
+    assert_int_equal(decoded->left_ns, is_work ? message->left_ns : 0);
+    assert_int_equal(decoded->input, has_input ? message->input : 0);
+    assert_int_equal(decoded->settled, is_input && message->settled);
+    assert_int_equal(decoded->bytes, is_input ? message->bytes : 0);
+    assert_int_equal(decoded->reason, kind == MESSAGE_FAILED ? message->reason : 0);
+    assert_int_equal(
+        decoded->row_sequence, kind == MESSAGE_ACKNOWLEDGE ? message->row_sequence : 0);
+    assert_int_equal(decoded->placement_count, is_work ? message->placement_count : 0);
+    if (decoded->placement_count > 0) {
+        assert_ptr_equal(decoded->placement, placement_decoded);
+        assert_memory_equal(
+            decoded->placement, message->placement, decoded->placement_count * sizeof(uint16_t));
+    }
+}
+
+static void every_kind_is_read_as_it_was_written(ATTR_UNUSED void **state)
+{
+    struct rng rng = rng_from_seed(71);
+    struct message message;
+    struct message decoded;
+
+    for (uint32_t i = 0; i < 20000; i++) {
+        draw_message(&rng, (enum message_kind)(i % MESSAGE_KINDS), &message);
+        const size_t count = message_encode(&message, encoded, sizeof(encoded));
+        assert_in_range(count, 1, MESSAGE_BYTES_MAX);
+        assert_int_equal(message_decode(encoded, count, placement_decoded, &decoded), WEFT_OK);
+        expect_same(&message, &decoded);
+    }
+}
+
+static void the_largest_message_fits_its_limit(ATTR_UNUSED void **state)
+{
+    struct message message = {
+        .kind = MESSAGE_INPUT,
+        .left_ns = INT64_MAX,
+        .placement = placement,
+        .placement_count = WORKFLOW_TASKS_MAX,
+    };
+    memset(placement, 0xff, sizeof(placement));
+
+    const size_t count = message_encode(&message, encoded, sizeof(encoded));
+
+    assert_in_range(count, 2 * WORKFLOW_TASKS_MAX, MESSAGE_BYTES_MAX);
+    assert_int_equal(message_encode(&message, encoded_again, count), count);
+    assert_int_equal(message_encode(&message, encoded_again, count - 1), 0);
+    assert_int_equal(message_encode(&message, encoded_again, 0), 0);
+}
+
+static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
+{
+    static const uint16_t two[] = {0x0102, PLACEMENT_UNBOUND};
+    static const uint8_t expected[] = {
+        1,    0,                                        /* version, kind */
+        0x04, 0x03, 0,    0,                            /* from */
+        0x06, 0x05, 0,    0,                            /* job: node, */
+        0x0a, 0x09, 0x08, 0x07,                         /* number */
+        0x0b, 0,    0,    0,                            /* workflow */
+        0xfe, 0xff, 0xff, 0xff,                         /* task */
+        0xff, 0xff, 0xff, 0xff,                         /* worker */
+        0x0c, 0,    0,    0,                            /* attempt */
+        0x0d, 0,    0,    0,                            /* sequence */
+        0x0e, 0,    0,    0,                            /* items */
+        0x0f, 0,    0,    0,                            /* priority */
+        0x10, 0,    0,    0,    0,    0,    0,    0,    /* age_ns */
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, /* left_ns */
+        0x11, 0,    0,    0,                            /* input */
+        1,                                              /* settled */
+        0x19, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, /* bytes */
+        2,    0,    0x02, 0x01, 0xff, 0xff,             /* placement */
+    };
+    const struct message message = {
+        .kind = MESSAGE_INPUT,
+        .from = 0x0304,
+        .job = {.node = 0x0506, .number = 0x0708090a},
+        .workflow = 0x0b,
+        .task = TASK_ANSWER,
+        .worker = WORKER_NONE,
+        .attempt = 0x0c,
+        .sequence = 0x0d,
+        .items = 0x0e,
+        .priority = 0x0f,
+        .age_ns = 0x10,
+        .left_ns = -1,
+        .input = 0x11,
+        .settled = true,
+        .bytes = UINT64_C(0x1213141516171819),
+        .placement_count = 2,
+        .placement = two,
+    };
+
+    assert_int_equal(message_encode(&message, encoded, sizeof(encoded)), sizeof(expected));
+    assert_memory_equal(encoded, expected, sizeof(expected));
+}
+
+/* The bytes in a block of their own size, so that a sanitizer sees one byte too many. */
+static enum weft_status decode_exact(size_t count, struct message *message_out)
+{
+    uint8_t *exact = malloc(count > 0 ? count : 1);
+    assert_non_null(exact);
+    memcpy(exact, encoded, count);
+    const enum weft_status status = message_decode(exact, count, placement_decoded, message_out);
+    free(exact);
+    return status;
+}
+
+static void every_truncation_is_refused(ATTR_UNUSED void **state)
+{
+    struct rng rng = rng_from_seed(72);
+    struct message message;
+    struct message decoded;
+
+    for (uint32_t i = 0; i < 20 * MESSAGE_KINDS; i++) {
+        draw_message(&rng, (enum message_kind)(i % MESSAGE_KINDS), &message);
+        const size_t count = message_encode(&message, encoded, sizeof(encoded));
+        for (size_t shorter = 0; shorter < count; shorter++) {
+            assert_int_equal(decode_exact(shorter, &decoded), WEFT_INVALID);
+        }
+    }
+}
+
+static void anything_after_the_end_is_refused(ATTR_UNUSED void **state)
+{
+    struct rng rng = rng_from_seed(73);
+    struct message message;
+    struct message decoded;
+
+    for (uint32_t i = 0; i < 20 * MESSAGE_KINDS; i++) {
+        draw_message(&rng, (enum message_kind)(i % MESSAGE_KINDS), &message);
+        message.placement_count %= 16;
+        const size_t count = message_encode(&message, encoded, sizeof(encoded));
+        for (size_t extra = 1; extra < 8; extra++) {
+            encoded[count + extra - 1] = 0;
+            assert_int_equal(decode_exact(count + extra, &decoded), WEFT_INVALID);
+        }
+    }
+}
+
+static void a_corrupted_byte_is_refused_or_gives_another_good_message(ATTR_UNUSED void **state)
+{
+    struct rng rng = rng_from_seed(74);
+    struct message message;
+    struct message decoded;
+    uint32_t refused = 0;
+
+    for (uint32_t i = 0; i < 2 * MESSAGE_KINDS; i++) {
+        draw_message(&rng, (enum message_kind)(i % MESSAGE_KINDS), &message);
+        message.placement_count %= 16;
+        const size_t count = message_encode(&message, encoded, sizeof(encoded));
+        for (size_t at = 0; at < count; at++) {
+            for (uint32_t change = 1; change < 256; change++) {
+                encoded[at] ^= (uint8_t)change;
+                if (decode_exact(count, &decoded) == WEFT_OK) {
+                    const size_t again =
+                        message_encode(&decoded, encoded_again, sizeof(encoded_again));
+                    assert_int_equal(again, count);
+                    assert_memory_equal(encoded_again, encoded, count);
+                } else {
+                    refused++;
+                }
+                encoded[at] ^= (uint8_t)change;
+            }
+        }
+    }
+    assert_true(refused > 1000);
+}
+
+/* One field out of its range, by the place of its highest byte or only byte. */
+static void numbers_out_of_range_are_refused(ATTR_UNUSED void **state)
+{
+    static const struct {
+        size_t at;
+        uint8_t byte;
+    } changes[] = {
+        {0, 0},
+        {0, 2}, /* version */
+        {1, MESSAGE_KINDS},
+        {1, 0xff}, /* kind */
+        {3, 0x40},
+        {5, 0xff}, /* from: 0x4000 is NODES_MAX */
+        {7, 0x40},
+        {15, 1}, /* job.node, workflow: 256 */
+        {19, 4},
+        {21, 0xff}, /* task: 1024 */
+        {23, 0x40},
+        {25, 0xff}, /* worker */
+        {49, 0x40},
+        {49, 0x7f}, /* age_ns: past 146 years */
+        {57, 0x40},
+        {57, 0x80}, /* left_ns */
+        {59, 0x40},
+        {61, 1}, /* input */
+        {62, 2},
+        {62, 0xff}, /* settled */
+        {71, 0},
+        {71, 2},
+        {72, 1}, /* count of a placement of one */
+        {74, 0x40},
+        {74, 0xff}, /* an entry: 0x4000 is WORKERS_MAX */
+    };
+    const struct message message = {
+        .kind = MESSAGE_INPUT,
+        .placement_count = 1,
+        .placement = placement,
+    };
+    struct message decoded;
+
+    placement[0] = 0;
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        const size_t count = message_encode(&message, encoded, sizeof(encoded));
+        assert_int_equal(count, 75);
+        assert_int_equal(decode_exact(count, &decoded), WEFT_OK);
+        encoded[changes[i].at] = changes[i].byte;
+        assert_int_equal(decode_exact(count, &decoded), WEFT_INVALID);
+    }
+}
+
+static void only_the_named_specials_stand_above_the_limits(ATTR_UNUSED void **state)
+{
+    const struct message message = {
+        .kind = MESSAGE_MOVED,
+        .task = TASK_ANSWER,
+        .worker = WORKER_NONE,
+    };
+    struct message decoded;
+
+    const size_t count = message_encode(&message, encoded, sizeof(encoded));
+    assert_int_equal(encoded[18], 0xfe);
+    encoded[18] = 0xfd; /* A task before the answer. */
+    assert_int_equal(decode_exact(count, &decoded), WEFT_INVALID);
+    encoded[18] = 0xff;
+    assert_int_equal(decode_exact(count, &decoded), WEFT_OK);
+    encoded[22] = 0xfe; /* A worker before none. */
+    assert_int_equal(decode_exact(count, &decoded), WEFT_INVALID);
+}
+
+static void a_placement_longer_than_any_job_is_refused(ATTR_UNUSED void **state)
+{
+    const struct message message = {
+        .kind = MESSAGE_RESERVE,
+        .placement_count = WORKFLOW_TASKS_MAX,
+        .placement = placement,
+    };
+    struct message decoded;
+
+    memset(placement, 0, sizeof(placement));
+    const size_t count = message_encode(&message, encoded, sizeof(encoded));
+    const size_t count_at = count - 2 * WORKFLOW_TASKS_MAX - 2;
+    assert_int_equal(encoded[count_at + 1], WORKFLOW_TASKS_MAX / 256);
+    assert_int_equal(decode_exact(count, &decoded), WEFT_OK);
+
+    encoded[count_at] = 1; /* One more entry, and it is there. */
+    encoded[count] = 0;
+    encoded[count + 1] = 0;
+
+    assert_int_equal(decode_exact(count + 2, &decoded), WEFT_INVALID);
+}
+
+static void a_refused_message_leaves_the_outputs_alone(ATTR_UNUSED void **state)
+{
+    const struct message message = {
+        .kind = MESSAGE_RESERVE,
+        .placement_count = 2,
+        .placement = placement,
+    };
+    struct message decoded;
+    struct message before;
+
+    placement[0] = 1;
+    placement[1] = 2;
+    memset(&decoded, 0x5a, sizeof(decoded));
+    memcpy(&before, &decoded, sizeof(before));
+    memset(placement_decoded, 0x5a, sizeof(placement_decoded));
+    const size_t count = message_encode(&message, encoded, sizeof(encoded));
+
+    assert_int_equal(decode_exact(count - 2, &decoded), WEFT_INVALID);
+    assert_int_equal(decode_exact(count + 2, &decoded), WEFT_INVALID);
+    encoded[count - 1] = 0x70; /* The second entry is no worker. */
+    assert_int_equal(decode_exact(count, &decoded), WEFT_INVALID);
+
+    assert_memory_equal(&decoded, &before, sizeof(before));
+    assert_int_equal(placement_decoded[0], 0x5a5a);
+}
+
+static void encode(void *message)
+{
+    (void)message_encode(message, encoded, sizeof(encoded));
+}
+
+static void a_message_that_could_not_be_read_is_not_written(ATTR_UNUSED void **state)
+{
+    struct message kind = {.kind = MESSAGE_KINDS};
+    struct message worker = {.kind = MESSAGE_STEAL, .worker = WORKERS_MAX};
+    struct message count = {
+        .kind = MESSAGE_RESERVE,
+        .placement_count = WORKFLOW_TASKS_MAX + 1,
+        .placement = placement,
+    };
+
+    assert_true(dies(encode, &kind));
+    assert_true(dies(encode, &worker));
+    assert_true(dies(encode, &count));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_is_read_as_it_was_written),
+        cmocka_unit_test(the_largest_message_fits_its_limit),
+        cmocka_unit_test(the_bytes_of_a_message_are_written_down),
+        cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(anything_after_the_end_is_refused),
+        cmocka_unit_test(a_corrupted_byte_is_refused_or_gives_another_good_message),
+        cmocka_unit_test(numbers_out_of_range_are_refused),
+        cmocka_unit_test(only_the_named_specials_stand_above_the_limits),
+        cmocka_unit_test(a_placement_longer_than_any_job_is_refused),
+        cmocka_unit_test(a_refused_message_leaves_the_outputs_alone),
+        cmocka_unit_test(a_message_that_could_not_be_read_is_not_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

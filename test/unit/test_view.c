@@ -1,0 +1,182 @@
+#include "view/view.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+
+enum { NODES = 3, WORKERS = 6, DELAY_NS = 100 };
+
+/* Three machines with two workers each; the view is that of the second. */
+static struct arena arena;
+static struct pool pool;
+static struct fleet *fleet;
+static struct board board;
+static struct view view;
+
+static int set_up(ATTR_UNUSED void **state)
+{
+    struct fleet_worker device = {.gpu_units = 1};
+
+    fleet = fleet_create();
+    device.device = fleet_device(fleet, "l4");
+    for (uint32_t i = 0; i < NODES; i++) {
+        if (!fleet_add_machine(fleet, &device, WORKERS / NODES, /* cpu_units */ 1)) {
+            return 1;
+        }
+    }
+    arena_init(&arena);
+    board_init(&board, &arena, WORKERS, DELAY_NS);
+    pool_init(&pool, sizeof(struct reservation), 8, 8);
+    view = (struct view){
+        .now_ns = 1000,
+        .node = 1,
+        .worker_first = 2,
+        .worker_count = 2,
+        .fleet = fleet,
+        .board = &board,
+    };
+    reservations_init(&view.reservations, &pool);
+    return 0;
+}
+
+static int tear_down(ATTR_UNUSED void **state)
+{
+    pool_deinit(&pool);
+    arena_deinit(&arena);
+    fleet_destroy(fleet);
+    return 0;
+}
+
+static void publish(uint32_t worker, int64_t at_ns, int64_t queued_ns, uint32_t accepting)
+{
+    static uint64_t sequence = 0;
+    sequence++;
+    const struct row row = {
+        .worker = worker,
+        .parts = ROW_BOTH,
+        .load =
+            {
+                .at_ns = at_ns,
+                .queued_ns = queued_ns,
+                .sequence = sequence,
+                .accepting = accepting,
+            },
+        .cache = {.at_ns = at_ns, .sequence = sequence, .resident = {{1 << 5}}},
+    };
+    assert_true(board_publish(&board, &row));
+}
+
+static void own_workers_are_read_live(ATTR_UNUSED void **state)
+{
+    board.entries[3].live.load = (struct row_load){.at_ns = 990, .queued_ns = 40, .accepting = 1};
+    model_set_add(&board.entries[3].live.cache.loading, 7);
+
+    assert_false(view_is_own(&view, 1));
+    assert_true(view_is_own(&view, 2));
+    assert_true(view_is_own(&view, 3));
+    assert_false(view_is_own(&view, 4));
+    assert_int_equal(view_free_at_ns(&view, 3), 1030);
+    assert_int_equal(view_age_ns(&view, 3), 0);
+    assert_true(view_holds_model(&view, 3, 7));
+    assert_false(view_holds_model(&view, 2, 7));
+}
+
+static void other_workers_are_read_from_the_board_with_their_age(ATTR_UNUSED void **state)
+{
+    publish(4, /* at_ns */ 700, /* queued_ns */ 500, /* accepting */ 1);
+
+    assert_int_equal(view_age_ns(&view, 4), 200);
+    assert_int_equal(view_free_at_ns(&view, 4), 1300);
+    assert_true(view_holds_model(&view, 4, 5));
+    assert_false(view_holds_model(&view, 4, 6));
+    view.now_ns = 1400;
+    assert_int_equal(view_age_ns(&view, 4), 600);
+    assert_int_equal(view_free_at_ns(&view, 4), 1400); /* Never before now. */
+    view.now_ns = 800;
+    assert_int_equal(view_age_ns(&view, 4), 0);
+}
+
+static void a_row_on_its_way_is_not_yet_read(ATTR_UNUSED void **state)
+{
+    publish(4, /* at_ns */ 950, /* queued_ns */ 500, /* accepting */ 0);
+
+    assert_true(view_is_usable(&view, 4));
+    assert_int_equal(view_free_at_ns(&view, 4), 1000);
+    view.now_ns = 1050;
+    assert_false(view_is_usable(&view, 4));
+    assert_int_equal(view_free_at_ns(&view, 4), 1550);
+}
+
+static void a_worker_that_never_spoke_is_idle_and_very_old(ATTR_UNUSED void **state)
+{
+    assert_true(view_age_ns(&view, 5) > INT64_C(1) << 60);
+    assert_int_equal(view_free_at_ns(&view, 5), 1000);
+    assert_true(view_is_usable(&view, 5));
+}
+
+static void own_reservations_come_on_top(ATTR_UNUSED void **state)
+{
+    publish(4, /* at_ns */ 800, /* queued_ns */ 300, /* accepting */ 1);
+    const uint64_t seen = view_load(&view, 4)->sequence;
+
+    const uint32_t sequence = reservations_add(&view.reservations, 4, 70);
+    assert_int_equal(view_free_at_ns(&view, 4), 1270);
+    assert_int_equal(view_free_at_ns(&view, 5), 1000);
+    reservations_acknowledge(&view.reservations, 4, sequence, seen);
+    assert_int_equal(view_free_at_ns(&view, 4), 1200);
+}
+
+static void a_worker_that_drains_takes_no_new_work(ATTR_UNUSED void **state)
+{
+    publish(0, /* at_ns */ 100, /* queued_ns */ 0, /* accepting */ 0);
+    board.entries[2].live.load.accepting = 0;
+
+    assert_false(view_is_usable(&view, 0));
+    assert_false(view_is_usable(&view, 2));
+    assert_true(view_is_usable(&view, 1));
+    assert_true(view_is_usable(&view, 3));
+}
+
+static void the_workers_of_a_lost_node_take_none_either(ATTR_UNUSED void **state)
+{
+    const uint64_t up = 1 << 0 | 1 << 1;
+    const struct members members = {.node_count = NODES, .up_count = 2, .up = &up};
+    view.members = &members;
+
+    assert_true(view_is_usable(&view, 1));
+    assert_true(view_is_usable(&view, 2));
+    assert_false(view_is_usable(&view, 4));
+    assert_false(view_is_usable(&view, 5));
+}
+
+static void nor_do_the_workers_of_a_suspect(ATTR_UNUSED void **state)
+{
+    view.suspects = (struct suspects){.count = 2, .nodes = {2, 0}};
+
+    assert_false(view_is_usable(&view, 0));
+    assert_true(view_is_usable(&view, 2));
+    assert_false(view_is_usable(&view, 5));
+}
+
+#define VIEW_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        VIEW_TEST(own_workers_are_read_live),
+        VIEW_TEST(other_workers_are_read_from_the_board_with_their_age),
+        VIEW_TEST(a_row_on_its_way_is_not_yet_read),
+        VIEW_TEST(a_worker_that_never_spoke_is_idle_and_very_old),
+        VIEW_TEST(own_reservations_come_on_top),
+        VIEW_TEST(a_worker_that_drains_takes_no_new_work),
+        VIEW_TEST(the_workers_of_a_lost_node_take_none_either),
+        VIEW_TEST(nor_do_the_workers_of_a_suspect),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
