@@ -1,0 +1,123 @@
+/*
+ * choose.h - what several policies look for: a usable worker by some measure.
+ *
+ * Each function scans workers in ascending order and compares strictly, so that the
+ * lowest index wins a tie. WORKER_NONE if no worker is usable.
+ */
+#ifndef POLICY_CHOOSE_H
+#define POLICY_CHOOSE_H
+
+#include "base/hash.h"
+#include "policy/policy.h"
+
+static inline uint32_t choose_first_usable(const struct view *view)
+{
+    const uint32_t worker_count = view->fleet->worker_count;
+    for (uint32_t worker = 0; worker < worker_count; worker++) {
+        if (view_is_usable(view, worker)) {
+            return worker;
+        }
+    }
+    return WORKER_NONE;
+}
+
+/* The usable worker that is free first. An idle one ends the search: none is free before now. */
+static inline uint32_t choose_least_work(const struct view *view)
+{
+    const uint32_t worker_count = view->fleet->worker_count;
+    uint32_t best = WORKER_NONE;
+    int64_t best_ns = INT64_MAX;
+    for (uint32_t worker = 0; worker < worker_count && best_ns > view->now_ns; worker++) {
+        const int64_t free_at_ns = view_free_at_ns(view, worker);
+        if (free_at_ns < best_ns && view_is_usable(view, worker)) {
+            best = worker;
+            best_ns = free_at_ns;
+        }
+    }
+    return best;
+}
+
+/* Usable worker number @index, counted from 0 over usable workers only. */
+static inline uint32_t choose_usable_at(const struct view *view, uint32_t index)
+{
+    const uint32_t worker_count = view->fleet->worker_count;
+    for (uint32_t worker = 0; worker < worker_count; worker++) {
+        if (view_is_usable(view, worker) && index-- == 0) {
+            return worker;
+        }
+    }
+    return WORKER_NONE;
+}
+
+static inline uint32_t choose_usable_count(const struct view *view)
+{
+    const uint32_t worker_count = view->fleet->worker_count;
+    uint32_t count = 0;
+    for (uint32_t worker = 0; worker < worker_count; worker++) {
+        count += view_is_usable(view, worker) ? 1 : 0;
+    }
+    return count;
+}
+
+/*
+ * A usable worker by the hash of task name and job: the hash modulo the number of
+ * workers. If that one is not usable, the same among those that are, so that losing a
+ * worker moves only what was on it, and nobody counts while all are well.
+ */
+static inline uint32_t choose_by_hash(
+    const struct view *view, const struct job_facts *job, uint32_t task)
+{
+    const uint64_t hash = hash_mix(hash_text(job->graph->tasks[task].name), job_key(job->id));
+    const uint32_t worker = (uint32_t)(hash % view->fleet->worker_count);
+    if (view_is_usable(view, worker)) {
+        return worker;
+    }
+    const uint32_t usable_count = choose_usable_count(view);
+    if (usable_count == 0) {
+        return WORKER_NONE;
+    }
+    /* Mixed again: where the two counts have a divisor in common, so do the remainders. */
+    return choose_usable_at(view, (uint32_t)(hash_mix(hash, 0) % usable_count));
+}
+
+/* choose_by_hash() for every task: a whole placement. */
+static inline void choose_placement_by_hash(
+    const struct view *view, const struct job_facts *job, uint16_t *placement_out)
+{
+    for (uint32_t task = 0; task < job->graph->task_count; task++) {
+        const uint32_t worker = choose_by_hash(view, job, task);
+        if (worker == WORKER_NONE) {
+            return; /* None is usable: the rest stays unbound as well. */
+        }
+        placement_out[task] = (uint16_t)worker;
+    }
+}
+
+/* How long @worker would load the models of a task that it neither holds nor loads. */
+static inline int64_t choose_missing_load_ns(
+    const struct policy_input *input, const struct workflow_task *task, uint32_t worker)
+{
+    const struct view *view = input->view;
+    int64_t load_ns = 0;
+    for (uint32_t i = 0; i < task->model_count; i++) {
+        if (!view_holds_model(view, worker, task->models[i])) {
+            load_ns +=
+                profile_load_ns(input->profile, task->models[i], &view->fleet->workers[worker]);
+        }
+    }
+    return load_ns;
+}
+
+/* The entry used longest ago: the index of the first one in a tie. */
+static inline uint32_t choose_least_recent(const struct cache_facts *cache)
+{
+    uint32_t oldest = 0;
+    for (uint32_t i = 1; i < cache->count; i++) {
+        if (cache->entries[i].used_ns < cache->entries[oldest].used_ns) {
+            oldest = i;
+        }
+    }
+    return oldest;
+}
+
+#endif /* POLICY_CHOOSE_H */

@@ -1,0 +1,351 @@
+/*
+ * compose.c - the seats of a composition: each question to its policy, or the default.
+ *
+ * Reading a composition from text is in parse.c. What a policy of ours answers is
+ * checked by ASSERT: nonsense here is an error of the program, not of its user.
+ */
+#include "policy/compose.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "policy/choose.h"
+
+enum { STATE_ALIGNMENT = 16 };
+
+#define NOT_TIMED UINT64_MAX
+
+/* Count a decision and, for one in 16, read the stopwatch. */
+static inline uint64_t meter_begin(struct policy_meter *meter)
+{
+    const uint64_t number = meter->decisions++;
+    if (meter->stopwatch_ns == NULL) {
+        return NOT_TIMED;
+    }
+    /*
+     * Multiples of the golden ratio spread evenly, and in gaps that fit no cycle: every
+     * sixteenth one would time the same question of each job in a workflow of 16.
+     */
+    if (number * UINT64_C(0x9e3779b97f4a7c15) >> 60 != 0) {
+        return NOT_TIMED;
+    }
+    return meter->stopwatch_ns();
+}
+
+static inline void meter_end(struct policy_meter *meter, uint64_t began_ns)
+{
+    if (began_ns != NOT_TIMED) {
+        histogram_add(meter->times, (int64_t)(meter->stopwatch_ns() - began_ns));
+    }
+}
+
+static inline const struct policy *policy_at(const struct policy_seat *seat, enum policy_role role)
+{
+    return seat->set->roles[role].policy;
+}
+
+static inline bool is_usable(const struct view *view, uint32_t worker)
+{
+    return worker < view->fleet->worker_count && view_is_usable(view, worker);
+}
+
+const char *policy_role_name(enum policy_role role)
+{
+    static const char *const names[POLICY_ROLES] = {
+        [ROLE_ADMIT] = "admit",       [ROLE_PLACE] = "place", [ROLE_ORDER] = "order",
+        [ROLE_DISPATCH] = "dispatch", [ROLE_STEAL] = "steal", [ROLE_CACHE] = "cache",
+        [ROLE_TICK] = "tick",
+    };
+    ASSERT(role < POLICY_ROLES);
+    return names[role];
+}
+
+bool policy_fills(const struct policy *policy, enum policy_role role)
+{
+    switch (role) {
+    case ROLE_ADMIT:
+        return policy->admit != NULL;
+    case ROLE_PLACE:
+        return policy->place_job != NULL || policy->place_task != NULL;
+    case ROLE_ORDER:
+        return policy->order != NULL;
+    case ROLE_DISPATCH:
+        return policy->dispatch != NULL;
+    case ROLE_STEAL:
+        return policy->steal != NULL;
+    case ROLE_CACHE:
+        return policy->victim != NULL || policy->prefetch != NULL;
+    case ROLE_TICK:
+        return policy->tick != NULL;
+    case POLICY_ROLES:
+        break;
+    }
+    ASSERT(false);
+    return false;
+}
+
+void policy_set_single(const struct policy *policy, struct policy_set *set_out)
+{
+    struct policy_choice choice = {.policy = policy};
+    for (uint32_t i = 0; policy->options != NULL && policy->options[i].name != NULL; i++) {
+        ASSERT(i < POLICY_OPTIONS_MAX);
+        choice.options[i] = policy->options[i].value;
+    }
+
+    *set_out = (struct policy_set){0};
+    (void)snprintf(set_out->text, sizeof(set_out->text), "%s", policy->name); /* Names are short. */
+    for (uint32_t role = 0; role < POLICY_ROLES; role++) {
+        if (policy_fills(policy, (enum policy_role)role)) {
+            set_out->roles[role] = choice;
+        }
+    }
+}
+
+/* The first role of the policy that has @role: where its state is. */
+static uint32_t first_role(const struct policy_set *set, uint32_t role)
+{
+    uint32_t first = 0;
+    while (set->roles[first].policy != set->roles[role].policy) {
+        first++;
+    }
+    return first;
+}
+
+/* What the policy of @role needs, counted once however many roles it has. */
+static size_t role_state_bytes(const struct policy_set *set, uint32_t role)
+{
+    const struct policy *policy = set->roles[role].policy;
+    if (policy == NULL || first_role(set, role) != role) {
+        return 0;
+    }
+    return (policy->state_bytes + STATE_ALIGNMENT - 1) / STATE_ALIGNMENT * STATE_ALIGNMENT;
+}
+
+size_t policy_set_state_bytes(const struct policy_set *set)
+{
+    size_t bytes = 0;
+    for (uint32_t role = 0; role < POLICY_ROLES; role++) {
+        bytes += role_state_bytes(set, role);
+    }
+    return bytes;
+}
+
+void policy_seat_init(
+    struct policy_seat *seat, const struct policy_set *set, const struct policy_input *input,
+    void *state, struct rng rng, struct policy_meter *meter)
+{
+    ASSERT(meter != NULL);
+    ASSERT(meter->stopwatch_ns == NULL || meter->times != NULL);
+    ASSERT(state != NULL || policy_set_state_bytes(set) == 0);
+
+    *seat = (struct policy_seat){.set = set, .meter = meter, .rng = rng};
+    uint8_t *next = state;
+    for (uint32_t role = 0; role < POLICY_ROLES; role++) {
+        struct policy_input *own = &seat->inputs[role];
+        *own = *input;
+        own->options = set->roles[role].options;
+        own->rng = &seat->rng;
+        own->state = NULL;
+
+        const struct policy *policy = set->roles[role].policy;
+        if (policy == NULL) {
+            continue;
+        }
+        const uint32_t first = first_role(set, role);
+        if (first != role) {
+            own->state = seat->inputs[first].state;
+            continue;
+        }
+        if (policy->state_bytes > 0) {
+            own->state = next;
+            next += role_state_bytes(set, role);
+        }
+        if (policy->init != NULL) {
+            policy->init(own);
+        }
+    }
+}
+
+struct admission policy_admit(struct policy_seat *seat, const struct job_facts *job)
+{
+    const struct policy *policy = policy_at(seat, ROLE_ADMIT);
+    if (policy == NULL) {
+        return (struct admission){.admitted = true};
+    }
+    const uint64_t began_ns = meter_begin(seat->meter);
+    const struct admission answer = policy->admit(&seat->inputs[ROLE_ADMIT], job);
+    meter_end(seat->meter, began_ns);
+    ASSERT(answer.admitted || answer.retry_after_ns >= 0);
+    return answer;
+}
+
+void policy_place_job(
+    struct policy_seat *seat, const struct job_facts *job, uint16_t *placement_out)
+{
+    const uint32_t task_count = job->graph->task_count;
+    for (uint32_t task = 0; task < task_count; task++) {
+        placement_out[task] = PLACEMENT_UNBOUND;
+    }
+    const struct policy *policy = policy_at(seat, ROLE_PLACE);
+    if (policy == NULL || policy->place_job == NULL) {
+        return;
+    }
+    const struct policy_input *input = &seat->inputs[ROLE_PLACE];
+    const uint64_t began_ns = meter_begin(seat->meter);
+    policy->place_job(input, job, placement_out);
+    meter_end(seat->meter, began_ns);
+    for (uint32_t task = 0; task < task_count; task++) {
+        ASSERT(
+            placement_out[task] == PLACEMENT_UNBOUND ||
+            is_usable(input->view, placement_out[task]));
+    }
+}
+
+/* The planned worker, else the one that asks, else the first: whichever is usable. */
+static uint32_t place_task_by_default(const struct view *view, const struct task_facts *task)
+{
+    if (is_usable(view, task->planned)) {
+        return task->planned;
+    }
+    if (is_usable(view, task->here)) {
+        return task->here;
+    }
+    return choose_first_usable(view);
+}
+
+uint32_t policy_place_task(struct policy_seat *seat, const struct task_facts *task)
+{
+    const struct policy *policy = policy_at(seat, ROLE_PLACE);
+    const struct policy_input *input = &seat->inputs[ROLE_PLACE];
+    if (policy == NULL || policy->place_task == NULL) {
+        return place_task_by_default(input->view, task);
+    }
+    const uint64_t began_ns = meter_begin(seat->meter);
+    const uint32_t worker = policy->place_task(input, task);
+    meter_end(seat->meter, began_ns);
+    if (worker == WORKER_NONE) {
+        ASSERT(choose_first_usable(input->view) == WORKER_NONE);
+        return WORKER_NONE;
+    }
+    ASSERT(worker < input->view->fleet->worker_count);
+    ASSERT(worker == task->planned || view_is_usable(input->view, worker));
+    return worker;
+}
+
+int64_t policy_order(struct policy_seat *seat, const struct ready_facts *task)
+{
+    const struct policy *policy = policy_at(seat, ROLE_ORDER);
+    const struct policy_input *input = &seat->inputs[ROLE_ORDER];
+    return policy == NULL ? input->view->now_ns : policy->order(input, task);
+}
+
+static bool config_is_sound(const struct fleet *fleet, uint32_t worker, const struct config *config)
+{
+    const struct fleet_worker *device = &fleet->workers[worker];
+    return config->batch > 0 && config->gpu <= device->gpu_units &&
+           config->cpu <= fleet->nodes[device->node].cpu_units;
+}
+
+void policy_dispatch(
+    struct policy_seat *seat, const struct queue_facts *queue, struct dispatch_answer *answer_out)
+{
+    const struct policy *policy = policy_at(seat, ROLE_DISPATCH);
+    answer_out->count = 0;
+    answer_out->wake_at_ns = 0;
+    if (policy == NULL) {
+        answer_out->count = 1;
+        answer_out->configs[0] = (struct config){.batch = queue->head_items};
+        return;
+    }
+    const struct policy_input *input = &seat->inputs[ROLE_DISPATCH];
+    const uint64_t began_ns = meter_begin(seat->meter);
+    policy->dispatch(input, queue, answer_out);
+    meter_end(seat->meter, began_ns);
+    ASSERT(answer_out->count <= DISPATCH_CANDIDATES_MAX);
+    ASSERT(answer_out->count > 0 || answer_out->wake_at_ns > input->view->now_ns);
+    for (uint32_t i = 0; i < answer_out->count; i++) {
+        ASSERT(config_is_sound(input->view->fleet, queue->worker, &answer_out->configs[i]));
+    }
+}
+
+uint32_t policy_steal(struct policy_seat *seat, uint32_t worker)
+{
+    const struct policy *policy = policy_at(seat, ROLE_STEAL);
+    if (policy == NULL) {
+        return WORKER_NONE;
+    }
+    const struct policy_input *input = &seat->inputs[ROLE_STEAL];
+    const uint64_t began_ns = meter_begin(seat->meter);
+    const uint32_t peer = policy->steal(input, worker);
+    meter_end(seat->meter, began_ns);
+    ASSERT(peer == WORKER_NONE || (peer < input->view->fleet->worker_count && peer != worker));
+    return peer;
+}
+
+uint32_t policy_victim(struct policy_seat *seat, const struct cache_facts *cache)
+{
+    ASSERT(cache->count > 0);
+    const struct policy *policy = policy_at(seat, ROLE_CACHE);
+    if (policy == NULL || policy->victim == NULL) {
+        return choose_least_recent(cache);
+    }
+    const uint64_t began_ns = meter_begin(seat->meter);
+    const uint32_t index = policy->victim(&seat->inputs[ROLE_CACHE], cache);
+    meter_end(seat->meter, began_ns);
+    ASSERT(index < cache->count);
+    return index;
+}
+
+/* The first wanted entry that fits: entries come in the order of their first use. */
+static uint32_t prefetch_by_default(const struct cache_facts *cache)
+{
+    for (uint32_t i = 0; i < cache->count; i++) {
+        if (cache->entries[i].bytes <= cache->free_bytes) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+uint32_t policy_prefetch(struct policy_seat *seat, const struct cache_facts *cache)
+{
+    const struct policy *policy = policy_at(seat, ROLE_CACHE);
+    if (policy == NULL || policy->prefetch == NULL) {
+        return prefetch_by_default(cache);
+    }
+    const uint64_t began_ns = meter_begin(seat->meter);
+    const uint32_t index = policy->prefetch(&seat->inputs[ROLE_CACHE], cache);
+    meter_end(seat->meter, began_ns);
+    ASSERT(
+        index == UINT32_MAX ||
+        (index < cache->count && cache->entries[index].bytes <= cache->free_bytes));
+    return index;
+}
+
+int64_t policy_tick_ns(const struct policy_seat *seat)
+{
+    const struct policy *policy = policy_at(seat, ROLE_TICK);
+    return policy == NULL ? 0 : policy->tick_ns;
+}
+
+struct tick_answer policy_tick(struct policy_seat *seat)
+{
+    struct tick_answer answer = {.solve = false};
+    const struct policy *policy = policy_at(seat, ROLE_TICK);
+    if (policy == NULL) {
+        return answer;
+    }
+    const uint64_t began_ns = meter_begin(seat->meter);
+    policy->tick(&seat->inputs[ROLE_TICK], &answer);
+    meter_end(seat->meter, began_ns);
+    return answer;
+}
+
+void policy_solved(struct policy_seat *seat, uint64_t problem, const void *result)
+{
+    const struct policy *policy = policy_at(seat, ROLE_TICK);
+    if (policy != NULL && policy->solved != NULL) {
+        policy->solved(&seat->inputs[ROLE_TICK], problem, result);
+    }
+}

@@ -1,0 +1,107 @@
+/*
+ * compose.h - several policies as one scheduler: who answers which question.
+ *
+ * A composition is chosen once, from a text such as "heft" or
+ * "place=jit,order=fifo,cache=lru". Every question goes through here: this is where the
+ * defaults are, where answers are checked, and where decisions are counted and, if the
+ * host lends a stopwatch, timed. Nobody else calls through a policy's pointers.
+ */
+#ifndef POLICY_COMPOSE_H
+#define POLICY_COMPOSE_H
+
+#include <weft/status.h>
+
+#include "base/histogram.h"
+#include "policy/policy.h"
+
+/* The groups of questions that one policy answers together. */
+enum policy_role {
+    ROLE_ADMIT,
+    ROLE_PLACE,
+    ROLE_ORDER,
+    ROLE_DISPATCH,
+    ROLE_STEAL,
+    ROLE_CACHE,
+    ROLE_TICK,
+    POLICY_ROLES
+};
+
+enum { POLICY_TEXT_BYTES_MAX = 256 };
+
+struct policy_choice {
+    const struct policy *policy; /* NULL: the defaults. */
+    double options[POLICY_OPTIONS_MAX];
+};
+
+/* What was chosen; read-only once parsed, shared by all nodes of a host. */
+struct policy_set {
+    char text[POLICY_TEXT_BYTES_MAX]; /* As it was written. */
+    struct policy_choice roles[POLICY_ROLES];
+};
+
+/* What a host learns about decisions. Shared by its nodes; a single thread. */
+struct policy_meter {
+    uint64_t decisions;
+    uint64_t (*stopwatch_ns)(void); /* Borrowed; NULL: decisions are only counted. */
+    struct histogram *times;        /* Of one decision in 16, if there is a stopwatch. */
+};
+
+/* The state of a composition at one node. */
+struct policy_seat {
+    const struct policy_set *set;
+    struct policy_meter *meter;
+    struct policy_input inputs[POLICY_ROLES];
+    struct rng rng;
+};
+
+/* As written in documents: "admit", "place", … */
+const char *policy_role_name(enum policy_role role);
+
+/* Whether @policy answers at least one question of @role. */
+bool policy_fills(const struct policy *policy, enum policy_role role);
+
+/*
+ * Read "NAME[:option[=value]…]" or "role=NAME[:…],role=NAME…". A name alone takes every
+ * role that policy fills; an option alone is set to 1.
+ *
+ * Errors: WEFT_NOT_FOUND for an unknown policy, role or option; WEFT_INVALID for a text
+ * that does not parse. @error names the part.
+ */
+enum weft_status policy_set_parse(
+    const char *text, struct policy_set *set_out, struct weft_error *error);
+
+/* The same for one policy that is in no registry: what tests and embedders use. */
+void policy_set_single(const struct policy *policy, struct policy_set *set_out);
+
+/* How many bytes of state a node needs for @set. */
+size_t policy_set_state_bytes(const struct policy_set *set);
+
+/* @state has policy_set_state_bytes(), zeroed. @input gives view, profile and catalogue. */
+void policy_seat_init(
+    struct policy_seat *seat, const struct policy_set *set, const struct policy_input *input,
+    void *state, struct rng rng, struct policy_meter *meter);
+
+struct admission policy_admit(struct policy_seat *seat, const struct job_facts *job);
+void policy_place_job(
+    struct policy_seat *seat, const struct job_facts *job, uint16_t *placement_out);
+/* WORKER_NONE if no worker is usable. */
+uint32_t policy_place_task(struct policy_seat *seat, const struct task_facts *task);
+int64_t policy_order(struct policy_seat *seat, const struct ready_facts *task);
+void policy_dispatch(
+    struct policy_seat *seat, const struct queue_facts *queue, struct dispatch_answer *answer_out);
+uint32_t policy_steal(struct policy_seat *seat, uint32_t worker);
+uint32_t policy_victim(struct policy_seat *seat, const struct cache_facts *cache);
+uint32_t policy_prefetch(struct policy_seat *seat, const struct cache_facts *cache);
+/* 0 if the composition does not tick. */
+int64_t policy_tick_ns(const struct policy_seat *seat);
+struct tick_answer policy_tick(struct policy_seat *seat);
+void policy_solved(struct policy_seat *seat, uint64_t problem, const void *result);
+
+/* Whether place_task has anything to say; the node saves the question otherwise. */
+static inline bool policy_places_tasks(const struct policy_seat *seat)
+{
+    const struct policy *policy = seat->set->roles[ROLE_PLACE].policy;
+    return policy != NULL && policy->place_task != NULL;
+}
+
+#endif /* POLICY_COMPOSE_H */

@@ -1,0 +1,27 @@
+/*
+ * least_work.c - every task goes to the worker with the least work left.
+ *
+ * Rule: when a task is ready, the usable worker that is free first; the lowest index
+ * wins a tie.
+ * Source: join the shortest workload; the state-aware reference of queueing theory
+ * (least work left: Harchol-Balter, Performance Modeling and Design, chapter 24).
+ * Ignores: models in memory, transfers, how fast a device is, deadlines.
+ * Not for: fleets short of memory, where it loads every model everywhere, or many nodes
+ * with old rows, which all choose the same idle worker.
+ */
+#include "policy/choose.h"
+#include "policy/registry.h"
+
+static uint32_t place_task(
+    const struct policy_input *input, ATTR_UNUSED const struct task_facts *task)
+{
+    return choose_least_work(input->view);
+}
+
+const struct policy policy_least_work = {
+    .name = "least-work",
+    .summary = "send each ready task to the worker that is free first",
+    .source = "least work left (join the shortest workload)",
+    .ignores = "models in memory, transfers, device speeds, deadlines",
+    .place_task = place_task,
+};

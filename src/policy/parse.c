@@ -1,0 +1,241 @@
+/*
+ * parse.c - a composition from its text.
+ *
+ *   composition   part, or part "," part ... where each part names its role
+ *   part          [role "="] policy { ":" option ["=" value] }
+ *
+ * Nothing is written before the whole text has been understood.
+ */
+#include "policy/compose.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/text.h"
+
+enum { VALUE_BYTES_MAX = 32, LIST_BYTES_MAX = 192 };
+
+struct span {
+    const char *bytes;
+    size_t length;
+};
+
+/* For "%.*s". */
+#define SPAN(span) (int)(span).length, (span).bytes
+
+static bool span_equals(struct span span, const char *text)
+{
+    return strlen(text) == span.length && memcmp(span.bytes, text, span.length) == 0;
+}
+
+static bool span_has(struct span span, char byte)
+{
+    return span.length > 0 && memchr(span.bytes, byte, span.length) != NULL;
+}
+
+/* Take what stands before @stop, which goes too, out of @rest; all of it if there is none. */
+static struct span take_until(struct span *rest, char stop)
+{
+    const char *at = rest->length == 0 ? NULL : memchr(rest->bytes, stop, rest->length);
+    const size_t length = at == NULL ? rest->length : (size_t)(at - rest->bytes);
+    const struct span taken = {rest->bytes, length};
+    const size_t gone = at == NULL ? length : length + 1;
+    rest->bytes += gone;
+    rest->length -= gone;
+    return taken;
+}
+
+static void list_add(struct text *list, const char *name)
+{
+    text_add(list, "%s%s", list->length > 0 ? ", " : "", name);
+}
+
+/* NULL if no policy has this name. */
+static const struct policy *find_policy(struct span name)
+{
+    for (uint32_t i = 0; policy_registry[i] != NULL; i++) {
+        if (span_equals(name, policy_registry[i]->name)) {
+            return policy_registry[i];
+        }
+    }
+    return NULL;
+}
+
+static enum weft_status unknown_policy(struct span name, struct weft_error *error)
+{
+    char bytes[LIST_BYTES_MAX];
+    struct text list;
+    text_init(&list, bytes, sizeof(bytes));
+    for (uint32_t i = 0; policy_registry[i] != NULL; i++) {
+        list_add(&list, policy_registry[i]->name);
+    }
+    return error_set(
+        error, WEFT_NOT_FOUND, "policy '%.*s' is not known; known: %s", SPAN(name), bytes);
+}
+
+static enum weft_status find_role(
+    struct span name, enum policy_role *role_out, struct weft_error *error)
+{
+    char bytes[LIST_BYTES_MAX];
+    struct text list;
+    text_init(&list, bytes, sizeof(bytes));
+    for (uint32_t role = 0; role < POLICY_ROLES; role++) {
+        const char *known = policy_role_name((enum policy_role)role);
+        if (span_equals(name, known)) {
+            *role_out = (enum policy_role)role;
+            return WEFT_OK;
+        }
+        list_add(&list, known);
+    }
+    return error_set(
+        error, WEFT_NOT_FOUND, "role '%.*s' is not known; roles: %s", SPAN(name), bytes);
+}
+
+/* UINT32_MAX if @policy has no such option. */
+static uint32_t find_option(const struct policy *policy, struct span name)
+{
+    for (uint32_t i = 0; policy->options != NULL && policy->options[i].name != NULL; i++) {
+        if (span_equals(name, policy->options[i].name)) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* A finite number and nothing else. */
+static bool read_number(struct span text, double *value_out)
+{
+    char bytes[VALUE_BYTES_MAX];
+    if (text.length == 0 || text.length >= sizeof(bytes) || text.bytes[0] == ' ') {
+        return false;
+    }
+    memcpy(bytes, text.bytes, text.length);
+    bytes[text.length] = '\0';
+    char *end = NULL;
+    const double value = strtod(bytes, &end);
+    if (end != bytes + text.length || !(value >= -DBL_MAX && value <= DBL_MAX)) {
+        return false;
+    }
+    *value_out = value;
+    return true;
+}
+
+/* Read "option[=value]" into every role of @alone, whose only policy is @policy. */
+static enum weft_status read_option(
+    struct span text, const struct policy *policy, struct policy_set *alone,
+    struct weft_error *error)
+{
+    struct span value_text = text;
+    const struct span name = take_until(&value_text, '=');
+    const uint32_t index = find_option(policy, name);
+    if (index == UINT32_MAX) {
+        return error_set(
+            error, WEFT_NOT_FOUND, "policy '%s' has no option '%.*s'", policy->name, SPAN(name));
+    }
+    double value = 1.0;
+    if (span_has(text, '=') && !read_number(value_text, &value)) {
+        return error_set(
+            error, WEFT_INVALID, "option '%.*s' of policy '%s' is '%.*s'; it must be a number",
+            SPAN(name), policy->name, SPAN(value_text));
+    }
+    for (uint32_t role = 0; role < POLICY_ROLES; role++) {
+        alone->roles[role].options[index] = value;
+    }
+    return WEFT_OK;
+}
+
+/* Read "NAME[:option[=value]...]" as if it stood alone. */
+static enum weft_status read_policy(
+    struct span text, struct policy_set *alone_out, struct weft_error *error)
+{
+    struct span options = text;
+    const struct span name = take_until(&options, ':');
+    const struct policy *policy = find_policy(name);
+    if (policy == NULL) {
+        return unknown_policy(name, error);
+    }
+    policy_set_single(policy, alone_out);
+    if (span_has(text, ':') && options.length == 0) {
+        return error_set(error, WEFT_INVALID, "'%.*s' ends without an option", SPAN(text));
+    }
+    enum weft_status status = WEFT_OK;
+    while (status == WEFT_OK && options.length > 0) {
+        status = read_option(take_until(&options, ':'), policy, alone_out, error);
+    }
+    return status;
+}
+
+/* Whether @part begins with "role=". An equals sign after a colon belongs to an option. */
+static bool names_a_role(struct span part)
+{
+    struct span rest = part;
+    return span_has(take_until(&rest, ':'), '=');
+}
+
+/* Read "role=NAME[:...]" into its place in @set. */
+static enum weft_status read_role(
+    struct span part, struct policy_set *set, struct weft_error *error)
+{
+    if (!names_a_role(part)) {
+        return error_set(
+            error, WEFT_INVALID, "'%.*s' in '%s' names no role; write role=policy", SPAN(part),
+            set->text);
+    }
+    struct span text = part;
+    enum policy_role role = POLICY_ROLES;
+    const struct span name = take_until(&text, '=');
+    enum weft_status status = find_role(name, &role, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (set->roles[role].policy != NULL) {
+        return error_set(error, WEFT_INVALID, "role '%.*s' is given twice", SPAN(name));
+    }
+    struct policy_set alone = {0};
+    status = read_policy(text, &alone, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (alone.roles[role].policy == NULL) {
+        return error_set(
+            error, WEFT_INVALID, "policy '%s' does not fill role '%.*s'", alone.text, SPAN(name));
+    }
+    set->roles[role] = alone.roles[role];
+    return WEFT_OK;
+}
+
+enum weft_status policy_set_parse(
+    const char *text, struct policy_set *set_out, struct weft_error *error)
+{
+    ASSERT(text != NULL && set_out != NULL);
+    struct span rest = {text, strlen(text)};
+    if (rest.length == 0) {
+        return error_set(error, WEFT_INVALID, "the name of a policy is empty");
+    }
+    if (rest.length >= POLICY_TEXT_BYTES_MAX) {
+        return error_set(
+            error, WEFT_INVALID, "the text of a policy has %zu bytes; the most is %d", rest.length,
+            POLICY_TEXT_BYTES_MAX - 1);
+    }
+
+    struct policy_set set = {0};
+    enum weft_status status = WEFT_OK;
+    if (!names_a_role(rest) && !span_has(rest, ',')) {
+        status = read_policy(rest, &set, error);
+        memcpy(set.text, text, rest.length + 1);
+    } else {
+        memcpy(set.text, text, rest.length + 1);
+        bool more = true; /* A comma at the end promises a part that is not there. */
+        while (status == WEFT_OK && more) {
+            more = span_has(rest, ',');
+            status = read_role(take_until(&rest, ','), &set, error);
+        }
+    }
+    if (status == WEFT_OK) {
+        *set_out = set;
+    }
+    return status;
+}

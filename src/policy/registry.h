@@ -1,0 +1,16 @@
+/* registry.h - the policies that are built in: one table a file, and this is all they export. */
+#ifndef POLICY_REGISTRY_H
+#define POLICY_REGISTRY_H
+
+struct policy;
+
+extern const struct policy policy_edf;
+extern const struct policy policy_fifo;
+extern const struct policy policy_hash;
+extern const struct policy policy_heft;
+extern const struct policy policy_jit;
+extern const struct policy policy_least_work;
+extern const struct policy policy_lru;
+extern const struct policy policy_po2;
+
+#endif /* POLICY_REGISTRY_H */
