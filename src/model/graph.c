@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/bitset.h"
 
 void graph_upward_rank(
     const struct workflow *workflow, const int64_t *run_ns, const int64_t *edge_ns,
@@ -70,26 +69,4 @@ int64_t graph_longest_path(
         longest_ns = way_ns > longest_ns ? way_ns : longest_ns;
     }
     return longest_ns;
-}
-
-void graph_mark_ancestors(const struct workflow *workflow, uint32_t task, uint64_t *marks)
-{
-    /* A set of its own: marks that were there before must not pull their ancestors in. */
-    uint64_t needed[(WORKFLOW_TASKS_MAX + 63) / 64] = {0};
-
-    ASSERT(workflow->sealed);
-    ASSERT(task < workflow->task_count);
-    bitset_add(needed, task);
-    for (uint32_t i = workflow->task_count; i-- > 0;) {
-        const uint32_t next = workflow->order[i];
-        if (!bitset_has(needed, next)) {
-            continue;
-        }
-        for (uint32_t j = 0; j < workflow->tasks[next].in_count; j++) {
-            bitset_add(needed, workflow_in(workflow, next, j)->from);
-        }
-    }
-    for (uint32_t i = 0; i < bitset_words(workflow->task_count); i++) {
-        marks[i] |= needed[i];
-    }
 }

@@ -27,7 +27,4 @@ void graph_rank_order(const struct workflow *workflow, const int64_t *rank, uint
 int64_t graph_longest_path(
     const struct workflow *workflow, const int64_t *run_ns, int64_t *rank_scratch);
 
-/* Mark @task and everything it needs, directly or not, in the bit set @marks. */
-void graph_mark_ancestors(const struct workflow *workflow, uint32_t task, uint64_t *marks);
-
 #endif /* MODEL_GRAPH_H */

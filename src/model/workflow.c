@@ -27,10 +27,12 @@ static void release_derived(struct workflow *workflow)
     free(workflow->edges_in);
     free(workflow->edges_out);
     free(workflow->sources);
+    free(workflow->ancestors);
     workflow->order = NULL;
     workflow->edges_in = NULL;
     workflow->edges_out = NULL;
     workflow->sources = NULL;
+    workflow->ancestors = NULL;
 }
 
 void workflow_destroy(struct workflow *workflow)
@@ -237,6 +239,24 @@ static void find_dominators(struct workflow *workflow)
     }
 }
 
+static void find_ancestors(struct workflow *workflow)
+{
+    const uint32_t words = bitset_words(workflow->task_count);
+    workflow->ancestors = memory_zeroed((size_t)workflow->task_count * words, sizeof(uint64_t));
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        const uint32_t task = workflow->order[i];
+        uint64_t *set = workflow->ancestors + task * words;
+        for (uint32_t j = 0; j < workflow->tasks[task].in_count; j++) {
+            const uint32_t from = workflow_in(workflow, task, j)->from;
+            const uint64_t *inherited = workflow->ancestors + from * words;
+            bitset_add(set, from);
+            for (uint32_t k = 0; k < words; k++) {
+                set[k] |= inherited[k];
+            }
+        }
+    }
+}
+
 enum weft_status workflow_seal(struct workflow *workflow, struct weft_error *error)
 {
     uint32_t missing[WORKFLOW_TASKS_MAX] = {0};
@@ -261,6 +281,7 @@ enum weft_status workflow_seal(struct workflow *workflow, struct weft_error *err
     }
     number_ends(workflow);
     find_dominators(workflow);
+    find_ancestors(workflow);
     workflow->sealed = true;
     return WEFT_OK;
 }

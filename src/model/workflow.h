@@ -14,6 +14,7 @@
 
 #include <weft/status.h>
 
+#include "base/bitset.h"
 #include "base/limits.h"
 #include "model/ids.h"
 
@@ -61,6 +62,7 @@ struct workflow {
     uint32_t *order;     /* Task indices, every producer before its consumers. */
     uint32_t *edges_in;  /* Edge indices grouped by consumer. */
     uint32_t *edges_out; /* Edge indices grouped by producer. */
+    uint64_t *ancestors; /* A bit set a task: all it needs, directly or not. */
     uint32_t source_count;
     uint32_t *sources; /* Tasks without predecessors, ascending. */
     uint32_t sink_count;
@@ -111,6 +113,13 @@ static inline const struct workflow_edge *workflow_out(
     const struct workflow *workflow, uint32_t task, uint32_t index)
 {
     return &workflow->edges[workflow->edges_out[workflow->tasks[task].out_first + index]];
+}
+
+/* Whether @task needs what @other makes, directly or not. */
+static inline bool workflow_is_ancestor(
+    const struct workflow *workflow, uint32_t other, uint32_t task)
+{
+    return bitset_has(workflow->ancestors + task * bitset_words(workflow->task_count), other);
 }
 
 static inline uint64_t workflow_edge_bytes(const struct workflow_edge *edge, uint32_t items)

@@ -97,6 +97,13 @@ int64_t policy_tick_ns(const struct policy_seat *seat);
 struct tick_answer policy_tick(struct policy_seat *seat);
 void policy_solved(struct policy_seat *seat, uint64_t problem, const void *result);
 
+/* Whether idle workers of this node look for work elsewhere. */
+static inline bool policy_steals(const struct policy_seat *seat)
+{
+    const struct policy *policy = seat->set->roles[ROLE_STEAL].policy;
+    return policy != NULL && policy->steal != NULL;
+}
+
 /* Whether place_task has anything to say; the node saves the question otherwise. */
 static inline bool policy_places_tasks(const struct policy_seat *seat)
 {
