@@ -1,0 +1,110 @@
+/*
+ * access.h - the short words of this layer: slots by number, effects, trace records.
+ */
+#ifndef NODE_ACCESS_H
+#define NODE_ACCESS_H
+
+#include "node/inside.h"
+
+/* The pools' contents by slot. */
+static inline struct job *job_at(const struct node *node, uint32_t slot)
+{
+    return pool_at(&node->pools->jobs, slot);
+}
+
+static inline struct visit *visit_at(const struct node *node, uint32_t slot)
+{
+    return pool_at(&node->pools->visits, slot);
+}
+
+static inline struct task *task_at(const struct node *node, uint32_t slot)
+{
+    return pool_at(&node->pools->tasks, slot);
+}
+
+static inline struct input *input_at(const struct node *node, uint32_t slot)
+{
+    return pool_at(&node->pools->inputs, slot);
+}
+
+static inline struct tensor *tensor_at(const struct node *node, uint32_t slot)
+{
+    return pool_at(&node->pools->tensors, slot);
+}
+
+static inline struct batch *batch_at(const struct node *node, uint32_t slot)
+{
+    return pool_at(&node->pools->batches, slot);
+}
+
+static inline const struct workflow *workflow_at(const struct node *node, uint32_t workflow)
+{
+    return node->catalogue->workflows[workflow];
+}
+
+static inline int64_t now_ns(const struct node *node)
+{
+    return node->view.now_ns;
+}
+
+/* NULL if @worker is not one of this node's. */
+static inline struct worker *own_worker(struct node *node, uint32_t worker)
+{
+    return view_is_own(&node->view, worker) ? &node->workers[worker - node->view.worker_first]
+                                            : NULL;
+}
+
+static inline uint32_t node_of_worker(const struct node *node, uint32_t worker)
+{
+    return node->fleet->workers[worker].node;
+}
+
+/* Append an effect of @kind and give it to be filled in; its fields are not cleared. */
+static inline struct effect *effect_add(struct node *node, enum effect_kind kind)
+{
+    struct effects *effects = node->effects;
+    ASSERT(effects->count < effects->capacity);
+    struct effect *effect = &effects->items[effects->count];
+    effects->count++;
+    effect->kind = kind;
+    return effect;
+}
+
+/* Append a trace record with time, node, kind and reason filled in and the rest NONE. */
+static inline struct record *trace(struct node *node, enum record_kind kind, enum reason reason)
+{
+    struct effect *effect = effect_add(node, EFFECT_TRACE);
+    effect->record = (struct record){
+        .at_ns = node->view.now_ns,
+        .node = node->id,
+        .task = TASK_NONE,
+        .worker = WORKER_NONE,
+        .workflow = RECORD_NONE,
+        .model = RECORD_NONE,
+        .kind = (uint16_t)kind,
+        .reason = (uint16_t)reason,
+    };
+    return &effect->record;
+}
+
+/* The same about one task of a job. */
+static inline struct record *trace_task(
+    struct node *node, enum record_kind kind, const struct visit *visit, const struct task *task)
+{
+    struct record *record = trace(node, kind, REASON_NONE);
+    record->job = visit->job;
+    record->workflow = (uint16_t)visit->workflow;
+    record->task = task->number;
+    record->worker = task->worker;
+    return record;
+}
+
+static inline void wake_at(struct node *node, int64_t at_ns, enum timer_kind kind, uint32_t worker)
+{
+    struct effect *effect = effect_add(node, EFFECT_WAKE_AT);
+    effect->wake.at_ns = at_ns;
+    effect->wake.timer.kind = kind;
+    effect->wake.timer.worker = worker;
+}
+
+#endif /* NODE_ACCESS_H */

@@ -1,0 +1,419 @@
+#include "node/dispatch.h"
+
+#include "node/access.h"
+#include "node/model_cache.h"
+#include "node/outbox.h"
+#include "node/rows.h"
+#include "node/visits.h"
+
+static bool comes_before(const struct task *a, const struct task *b)
+{
+    return a->key != b->key ? a->key < b->key : a->arrival < b->arrival;
+}
+
+static uint32_t queue_number(const struct node *node, const struct task *task)
+{
+    const struct visit *visit = visit_at(node, task->visit);
+    return workflow_at(node, visit->workflow)->queue_first + task->number;
+}
+
+const struct workflow_task *dispatch_queue_task(
+    const struct node *node, uint32_t queue, uint32_t *workflow_out, uint32_t *task_out)
+{
+    const uint32_t workflow = node->catalogue->queue_workflows[queue];
+    *workflow_out = workflow;
+    *task_out = queue - workflow_at(node, workflow)->queue_first;
+    return &workflow_at(node, workflow)->tasks[*task_out];
+}
+
+/* Sorted by key and arrival; new tasks mostly belong at the end. */
+static void insert(struct node *node, struct queue *queue, uint32_t slot)
+{
+    struct task *task = task_at(node, slot);
+    if (queue->count == 0) {
+        queue->head = slot;
+        queue->tail = slot;
+        return;
+    }
+    if (!comes_before(task, task_at(node, queue->tail))) {
+        task_at(node, queue->tail)->next_in_queue = slot;
+        queue->tail = slot;
+        return;
+    }
+    uint32_t *link = &queue->head;
+    while (!comes_before(task, task_at(node, *link))) {
+        link = &task_at(node, *link)->next_in_queue;
+    }
+    task->next_in_queue = *link;
+    *link = slot;
+}
+
+void dispatch_queue(struct node *node, uint32_t slot)
+{
+    struct task *task = task_at(node, slot);
+    const struct visit *visit = visit_at(node, task->visit);
+    struct worker *worker = own_worker(node, task->worker);
+    const struct job_facts job = visit_facts(node, visit);
+    const struct ready_facts facts = {
+        .job = &job,
+        .task = task->number,
+        .items = task->items,
+        .worker = task->worker,
+        .continues = task->continues,
+    };
+    task_state_move(&task->state, TASK_QUEUED);
+    task->key = policy_order(&node->seat, &facts);
+    task->arrival = ++node->arrival;
+    task->ready_ns = now_ns(node);
+    task->run_ns = task_run_ns(node, visit->workflow, task->number, task->worker, task->items);
+
+    const uint32_t number = queue_number(node, task);
+    struct queue *queue = &worker->queues[number];
+    insert(node, queue, slot);
+    if (queue->count == 0) {
+        worker->active[worker->active_count] = number;
+        worker->active_count++;
+    }
+    queue->count++;
+    queue->items += task->items;
+    worker->queued++;
+    worker->queued_items += task->items;
+    worker->queue_ns += task->run_ns;
+    cache_want(worker, &workflow_at(node, visit->workflow)->tasks[task->number], +1);
+    rows_load_changed(node, worker);
+    trace_task(node, RECORD_QUEUED, visit, task)->value = task->items;
+}
+
+/* Task @slot, wherever it stands in its queue, leaves it. */
+static void take_out(struct node *node, struct worker *worker, uint32_t number, uint32_t slot)
+{
+    struct queue *queue = &worker->queues[number];
+    struct task *task = task_at(node, slot);
+    uint32_t before = POOL_NONE;
+    uint32_t *link = &queue->head;
+    while (*link != slot) {
+        before = *link;
+        link = &task_at(node, *link)->next_in_queue;
+    }
+    *link = task->next_in_queue;
+    if (queue->tail == slot) {
+        queue->tail = before;
+    }
+    task->next_in_queue = POOL_NONE;
+    queue->count--;
+    queue->items -= task->items;
+    worker->queued--;
+    worker->queued_items -= task->items;
+    worker->queue_ns -= task->run_ns;
+    if (queue->count > 0) {
+        return;
+    }
+    uint32_t i = 0;
+    while (worker->active[i] != number) {
+        i++;
+    }
+    worker->active_count--;
+    worker->active[i] = worker->active[worker->active_count];
+}
+
+void dispatch_unqueue(struct node *node, uint32_t slot)
+{
+    const struct task *task = task_at(node, slot);
+    struct worker *worker = own_worker(node, task->worker);
+    const struct visit *visit = visit_at(node, task->visit);
+    ASSERT(task->state == TASK_QUEUED);
+    take_out(node, worker, queue_number(node, task), slot);
+    cache_want(worker, &workflow_at(node, visit->workflow)->tasks[task->number], -1);
+    cache_drop_unwanted(node, worker);
+    rows_load_changed(node, worker);
+}
+
+uint32_t dispatch_next_queue(
+    const struct node *node, const struct worker *worker, int64_t key, uint64_t arrival,
+    const struct task **head_out)
+{
+    uint32_t best = UINT32_MAX;
+    const struct task *best_head = NULL;
+    for (uint32_t i = 0; i < worker->active_count; i++) {
+        const uint32_t number = worker->active[i];
+        const struct task *head = task_at(node, worker->queues[number].head);
+        const bool after = head->key != key ? head->key > key : head->arrival > arrival;
+        if (after && (best_head == NULL || comes_before(head, best_head))) {
+            best = number;
+            best_head = head;
+        }
+    }
+    *head_out = best_head;
+    return best;
+}
+
+static void emit_launch(struct node *node, uint32_t slot)
+{
+    struct batch *batch = batch_at(node, slot);
+    batch_state_move(&batch->state, BATCH_RUNNING);
+    struct effect *effect = effect_add(node, EFFECT_LAUNCH);
+    effect->launch = (struct effect_launch){
+        .batch = slot,
+        .worker = batch->worker,
+        .workflow = batch->workflow,
+        .task = batch->task,
+        .config = batch->config,
+        .items = batch->items,
+        .task_count = batch->task_count,
+    };
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        const struct task *task = task_at(node, batch->tasks[i]);
+        struct record *record = trace_task(node, RECORD_STARTED, visit_at(node, task->visit), task);
+        record->value = batch->items;
+        record->batch = (uint16_t)batch->task_count;
+        record->gpu = (uint16_t)batch->config.gpu;
+    }
+}
+
+/* Move tasks from the head of a queue into @batch, as many as its config takes. */
+static void fill_batch(
+    struct node *node, struct worker *worker, uint32_t number, uint32_t batch_slot)
+{
+    struct batch *batch = batch_at(node, batch_slot);
+    struct queue *queue = &worker->queues[number];
+    const struct workflow_task *kind = &workflow_at(node, batch->workflow)->tasks[batch->task];
+    while (queue->count > 0 && batch->task_count < BATCH_TASKS_MAX) {
+        const uint32_t slot = queue->head;
+        struct task *task = task_at(node, slot);
+        if (batch->task_count > 0 && batch->items + task->items > batch->config.batch) {
+            break;
+        }
+        take_out(node, worker, number, slot);
+        cache_want(worker, kind, -1);
+        task_state_move(&task->state, TASK_RUNNING);
+        task->batch = batch_slot;
+        batch->tasks[batch->task_count] = slot;
+        batch->task_count++;
+        batch->items += task->items;
+    }
+}
+
+/* How many items a batch of at most @batch items from this queue would have. */
+static uint32_t batch_items(const struct node *node, const struct queue *queue, uint32_t batch)
+{
+    uint32_t items = 0;
+    uint32_t tasks = 0;
+    for (uint32_t slot = queue->head; slot != POOL_NONE && tasks < BATCH_TASKS_MAX; tasks++) {
+        const struct task *task = task_at(node, slot);
+        if (tasks > 0 && items + task->items > batch) {
+            break;
+        }
+        items += task->items;
+        slot = task->next_in_queue;
+    }
+    return items;
+}
+
+static void launch(struct node *node, struct worker *worker, uint32_t number, struct config config)
+{
+    const uint32_t slot = pool_take(&node->pools->batches);
+    ASSERT(slot != POOL_NONE);
+    struct batch *batch = batch_at(node, slot);
+    batch->worker = worker->id;
+    batch->config = config;
+    const struct workflow_task *kind =
+        dispatch_queue_task(node, number, &batch->workflow, &batch->task);
+    fill_batch(node, worker, number, slot);
+    batch->workspace_bytes = profile_workspace_bytes(node->profile, kind->run, batch->items);
+    const struct config shares = {
+        .batch = batch->items,
+        .cpu = config.cpu,
+        .gpu = config.gpu == worker->spec->gpu_units ? 0 : config.gpu,
+    };
+    const struct estimate estimate =
+        profile_run(node->profile, kind->run, worker->spec->device, batch->items, shares);
+    batch->ends_at_ns = now_ns(node) + estimate.run_ns;
+    batch->next = worker->batches;
+    worker->batches = slot;
+    worker->gpu_free -= config.gpu;
+    node->cpu_free -= config.cpu;
+    worker->running += batch->task_count;
+    node->running += batch->task_count;
+    worker->memory_used_bytes += batch->workspace_bytes;
+    cache_use(node, worker, kind);
+    rows_load_changed(node, worker);
+
+    const bool ready = worker->spec->reshape_ns == 0 || config.gpu == worker->spec->gpu_units ||
+                       (worker->shares_ready >> (config.gpu - 1) & 1) != 0;
+    if (ready) {
+        emit_launch(node, slot);
+        return;
+    }
+    batch_state_move(&batch->state, BATCH_SHAPING);
+    struct effect *effect = effect_add(node, EFFECT_RESHAPE);
+    effect->reshape.worker = worker->id;
+    effect->reshape.gpu = config.gpu;
+}
+
+void dispatch_share_ready(struct node *node, struct worker *worker, uint32_t gpu)
+{
+    if (gpu == 0 || gpu > worker->spec->gpu_units) {
+        return;
+    }
+    worker->shares_ready |= UINT64_C(1) << (gpu - 1);
+    struct record *record = trace(node, RECORD_SHAPED, REASON_NONE);
+    record->worker = worker->id;
+    record->value = gpu;
+    for (uint32_t slot = worker->batches; slot != POOL_NONE; slot = batch_at(node, slot)->next) {
+        const struct batch *batch = batch_at(node, slot);
+        if (batch->state == BATCH_SHAPING && batch->config.gpu == gpu) {
+            emit_launch(node, slot);
+        }
+    }
+}
+
+static void set_wake(struct node *node, struct worker *worker, int64_t at_ns)
+{
+    if (at_ns > now_ns(node) && at_ns < worker->wake_ns) {
+        worker->wake_ns = at_ns;
+        wake_at(node, at_ns, TIMER_DISPATCH, worker->id);
+    }
+}
+
+static void ask(
+    struct node *node, const struct worker *worker, uint32_t number, const struct task *head,
+    struct dispatch_answer *answer_out)
+{
+    const struct queue *queue = &worker->queues[number];
+    struct queue_facts facts = {
+        .worker = worker->id,
+        .waiting = queue->count,
+        .items = queue->items,
+        .head_items = head->items,
+        .head_ready_ns = head->ready_ns,
+        .head_deadline_ns = visit_at(node, head->visit)->deadline_ns,
+        .gpu_free = worker->gpu_free,
+        .cpu_free = node->cpu_free,
+    };
+    (void)dispatch_queue_task(node, number, &facts.workflow, &facts.task);
+    policy_dispatch(&node->seat, &facts, answer_out);
+}
+
+/* Start a batch of queue @number if it can run now. */
+static bool start_queue(
+    struct node *node, struct worker *worker, uint32_t number, const struct task *head)
+{
+    uint32_t workflow;
+    uint32_t task;
+    const struct workflow_task *kind = dispatch_queue_task(node, number, &workflow, &task);
+    if (!cache_is_ready(worker, kind)) {
+        return false;
+    }
+    struct dispatch_answer answer;
+    ask(node, worker, number, head, &answer);
+    if (answer.count == 0) {
+        set_wake(node, worker, answer.wake_at_ns);
+        return false;
+    }
+    for (uint32_t i = 0; i < answer.count; i++) {
+        struct config config = answer.configs[i];
+        config.gpu = config.gpu == 0 ? worker->spec->gpu_units : config.gpu;
+        if (config.gpu > worker->gpu_free || config.cpu > node->cpu_free) {
+            continue;
+        }
+        const uint32_t items = batch_items(node, &worker->queues[number], config.batch);
+        if (cache_make_room(
+                node, worker, profile_workspace_bytes(node->profile, kind->run, items), kind)) {
+            launch(node, worker, number, config);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Start the first batch, in the order of queues, that can run now. */
+static bool start_one(struct node *node, struct worker *worker)
+{
+    const struct task *head;
+    uint32_t number = dispatch_next_queue(node, worker, INT64_MIN, 0, &head);
+    while (number != UINT32_MAX) {
+        if (start_queue(node, worker, number, head)) {
+            return true;
+        }
+        number = dispatch_next_queue(node, worker, head->key, head->arrival, &head);
+    }
+    return false;
+}
+
+void dispatch_worker(struct node *node, struct worker *worker)
+{
+    bool started = true;
+    while (started && worker->queued > 0 && worker->gpu_free > 0) {
+        started = start_one(node, worker);
+    }
+    if (worker->missing > 0) {
+        const int64_t retry_at_ns = cache_advance(node, worker);
+        set_wake(node, worker, retry_at_ns);
+    }
+}
+
+/* Give back what batch @slot held, and take it off its worker. */
+static void close_batch(struct node *node, struct worker *worker, uint32_t slot)
+{
+    struct batch *batch = batch_at(node, slot);
+    uint32_t *link = &worker->batches;
+    while (*link != slot) {
+        link = &batch_at(node, *link)->next;
+    }
+    *link = batch->next;
+    batch_state_move(&batch->state, BATCH_GONE);
+    worker->gpu_free += batch->config.gpu;
+    node->cpu_free += batch->config.cpu;
+    worker->running -= batch->task_count;
+    node->running -= batch->task_count;
+    worker->memory_used_bytes -= batch->workspace_bytes;
+    cache_unuse(node, worker, &workflow_at(node, batch->workflow)->tasks[batch->task]);
+    rows_load_changed(node, worker);
+}
+
+void dispatch_done(struct node *node, const struct event_batch_done *done)
+{
+    const struct batch batch = *batch_at(node, done->batch);
+    struct worker *worker = own_worker(node, batch.worker);
+    ASSERT(batch.state == BATCH_RUNNING);
+    ASSERT(done->status != WEFT_OK || done->output_count == batch.task_count);
+    close_batch(node, worker, done->batch);
+    pool_give(&node->pools->batches, done->batch);
+    for (uint32_t i = 0; i < batch.task_count; i++) {
+        const struct task *task = task_at(node, batch.tasks[i]);
+        if (done->status != WEFT_OK) {
+            visits_fail(node, batch.tasks[i], REASON_BATCH_FAILED);
+            continue;
+        }
+        struct record *record = trace_task(node, RECORD_ENDED, visit_at(node, task->visit), task);
+        record->value = done->run_ns;
+        record->batch = (uint16_t)batch.task_count;
+        record->gpu = (uint16_t)batch.config.gpu;
+        const struct output *output = &done->outputs[i];
+        const uint32_t tensor = tensor_take(node, output->tensor, output->items, output->bytes);
+        visits_complete(node, batch.tasks[i], tensor);
+    }
+}
+
+void dispatch_abandon(struct node *node, uint32_t slot)
+{
+    struct task *task = task_at(node, slot);
+    struct worker *worker = own_worker(node, task->worker);
+    const uint32_t batch_slot = task->batch;
+    struct batch *batch = batch_at(node, batch_slot);
+    task->cancelled = true;
+    trace_task(node, RECORD_STOPPED, visit_at(node, task->visit), task);
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        if (!task_at(node, batch->tasks[i])->cancelled) {
+            return; /* Somebody still waits for this batch. */
+        }
+    }
+    if (batch->state == BATCH_RUNNING) {
+        effect_add(node, EFFECT_CANCEL_BATCH)->batch = batch_slot;
+    }
+    close_batch(node, worker, batch_slot);
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        visits_discard(node, batch->tasks[i]);
+    }
+    pool_give(&node->pools->batches, batch_slot);
+}

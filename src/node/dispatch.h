@@ -1,0 +1,44 @@
+/*
+ * dispatch.h - a worker's queues, and the batches it runs.
+ *
+ * One queue for each task of each workflow, so that what is batched together has the
+ * same model, the same rest of the way and the same deadline policy. Queues are looked
+ * at in the order of their heads; one whose models are not resident does not hold up
+ * the next.
+ */
+#ifndef NODE_DISPATCH_H
+#define NODE_DISPATCH_H
+
+#include "node/inside.h"
+
+/* Put task @slot, whose inputs are all here, into its queue. */
+void dispatch_queue(struct node *node, uint32_t slot);
+
+/* Take task @slot out of its queue again. */
+void dispatch_unqueue(struct node *node, uint32_t slot);
+
+/* Nobody wants running task @slot. Its batch is cancelled with the last that was wanted. */
+void dispatch_abandon(struct node *node, uint32_t slot);
+
+/* Start what can be started on @worker, and bring in what it will need next. */
+void dispatch_worker(struct node *node, struct worker *worker);
+
+/* A batch has ended, well or not. */
+void dispatch_done(struct node *node, const struct event_batch_done *done);
+
+/* A GPU share of @gpu units can be used on @worker. */
+void dispatch_share_ready(struct node *node, struct worker *worker, uint32_t gpu);
+
+/*
+ * The queue of @worker whose head comes next after (@key, @arrival), and its head
+ * through @head_out; UINT32_MAX if there is none. Start with INT64_MIN and 0.
+ */
+uint32_t dispatch_next_queue(
+    const struct node *node, const struct worker *worker, int64_t key, uint64_t arrival,
+    const struct task **head_out);
+
+/* The workflow and task that queue @queue is for. */
+const struct workflow_task *dispatch_queue_task(
+    const struct node *node, uint32_t queue, uint32_t *workflow_out, uint32_t *task_out);
+
+#endif /* NODE_DISPATCH_H */

@@ -1,0 +1,104 @@
+/*
+ * effect.h - everything a node can ask of its host.
+ *
+ * Effects are carried out in their order. Load, unload, reshape, launch, move and
+ * solve are asynchronous, end in an event and may fail; the rest is done at once and
+ * cannot. Pointers in an effect are valid until the node's next step.
+ */
+#ifndef NODE_EFFECT_H
+#define NODE_EFFECT_H
+
+#include "node/event.h"
+#include "node/record.h"
+#include "profile/profile.h"
+
+enum effect_kind {
+    EFFECT_ACCEPT,       /* The request became a job. */
+    EFFECT_REFUSE,       /* It did not. The ticket is finished. */
+    EFFECT_ANSWER,       /* The job ended. The ticket is finished. */
+    EFFECT_SEND,         /* A message to another node. */
+    EFFECT_MOVE,         /* A message and a tensor. The host holds the contents until they left. */
+    EFFECT_RELEASE,      /* The node's reference to a tensor is gone. */
+    EFFECT_LOAD,         /* Bring a model into a worker's memory. */
+    EFFECT_CANCEL_LOAD,  /* Its result is not wanted: no LOAD_DONE follows. */
+    EFFECT_UNLOAD,       /* Give a model's memory back. */
+    EFFECT_RESHAPE,      /* Make a GPU share of a size ready. */
+    EFFECT_LAUNCH,       /* Run a batch. */
+    EFFECT_CANCEL_BATCH, /* Its result is not wanted: no BATCH_DONE follows. */
+    EFFECT_PUBLISH,      /* Show a row to the others. */
+    EFFECT_WAKE_AT,      /* Send a timer event. */
+    EFFECT_SOLVE,        /* Run a longer search off the loop. */
+    EFFECT_TRACE,        /* What was done, and why. */
+    EFFECT_KINDS
+};
+
+struct effect_answer {
+    uint64_t ticket;
+    struct job_id job;
+    enum weft_status status;
+    enum reason reason;
+    int64_t retry_after_ns;       /* REFUSE only. */
+    uint32_t output_count;        /* One a sink, if the status is WEFT_OK. */
+    const struct handle *outputs; /* The host takes these references over. */
+};
+
+/* The tasks of a batch and their inputs are read by node_batch_task(). */
+struct effect_launch {
+    uint32_t batch;
+    uint32_t worker;
+    uint32_t workflow;
+    uint32_t task;
+    struct config config;
+    uint32_t items;
+    uint32_t task_count;
+};
+
+struct effect {
+    enum effect_kind kind;
+    union {
+        struct {
+            uint64_t ticket;
+            struct job_id job;
+        } accept;
+        struct effect_answer answer; /* ANSWER, REFUSE. */
+        struct {
+            uint32_t node;
+            uint32_t edge;        /* MOVE: of the workflow; UINT32_MAX: the whole tensor. */
+            struct handle tensor; /* MOVE. */
+            struct message message;
+        } send;
+        struct handle release;
+        struct {
+            uint32_t worker;
+            uint32_t model;
+            uint64_t bytes; /* To load. */
+        } load;             /* LOAD, CANCEL_LOAD, UNLOAD. */
+        struct {
+            uint32_t worker;
+            uint32_t gpu;
+        } reshape;
+        struct effect_launch launch;
+        uint32_t batch; /* CANCEL_BATCH. */
+        const struct row *row;
+        struct {
+            int64_t at_ns;
+            struct timer timer;
+        } wake;
+        struct {
+            uint64_t problem;
+        } solve;
+        struct record record;
+    };
+};
+
+/* A step's worth of effects; the host's memory, cleared by each step. */
+struct effects {
+    uint32_t count;
+    uint32_t capacity;
+    struct effect *items;
+    uint32_t placement_count; /* Entries used by the placements of messages. */
+    uint32_t placement_capacity;
+    uint16_t *placements;
+};
+
+#endif /* NODE_EFFECT_H */

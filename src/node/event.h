@@ -1,0 +1,120 @@
+/*
+ * event.h - everything that can happen to a node.
+ *
+ * The host owns an event and whatever it points to; both need to live only as long as
+ * the step. A tensor handle in an event is passed on: the node owns that reference and
+ * gives it back by a release, or to whoever the tensor is moved to.
+ */
+#ifndef NODE_EVENT_H
+#define NODE_EVENT_H
+
+#include "view/members.h"
+#include "view/row.h"
+#include "wire/message.h"
+
+/* A host's name for the contents of a tensor. 0: none. */
+struct handle {
+    uint64_t id;
+};
+
+enum event_kind {
+    EVENT_REQUEST,            /* A client wants a workflow run. */
+    EVENT_CANCEL,             /* It no longer wants it. */
+    EVENT_MESSAGE,            /* From another node. */
+    EVENT_TENSOR_ARRIVED,     /* A message of kind INPUT, and the tensor that came with it. */
+    EVENT_SEND_READY,         /* A blocked peer takes messages again. */
+    EVENT_LOAD_DONE,          /* A model became resident, or could not. */
+    EVENT_UNLOAD_DONE,        /* A model's memory is free again. */
+    EVENT_SHARE_READY,        /* A GPU share of a size can be used. */
+    EVENT_BATCH_DONE,         /* A batch ended. */
+    EVENT_ROW,                /* A row of another worker. */
+    EVENT_PEER_HINT,          /* What the transport noticed about a peer. */
+    EVENT_MEMBERS,            /* A new epoch of the member list. */
+    EVENT_TIMER,              /* A time that was asked for has come. */
+    EVENT_SOLVED,             /* A longer search has ended. */
+    EVENT_REPOSITORY_CHANGED, /* A model came or went. */
+    EVENT_DRAIN,              /* Finish what is here, take no more. */
+    EVENT_KINDS
+};
+
+struct event_request {
+    uint64_t ticket; /* The host's name for the client; comes back with the answer. */
+    uint32_t workflow;
+    uint32_t items;
+    uint32_t priority;
+    int64_t slo_ns;       /* 0: the workflow's own; if that is 0 too, none. */
+    struct handle inputs; /* Kept by the node until it has answered. */
+    uint64_t bytes;
+};
+
+/* What one task of a batch made. */
+struct output {
+    struct handle tensor;
+    uint32_t items;
+    uint64_t bytes;
+};
+
+struct event_batch_done {
+    uint32_t batch;
+    enum weft_status status;
+    int64_t run_ns;
+    uint32_t output_count; /* One a task, in the order of the launch. 0 if it failed. */
+    const struct output *outputs;
+};
+
+enum peer_hint { PEER_BROKEN, PEER_RESTORED, PEER_BLOCKED };
+
+/* What a timer is for. The node asks, and gets the same back. */
+enum timer_kind {
+    TIMER_PUBLISH,  /* A row has changed since it was last shown. */
+    TIMER_DISPATCH, /* A queue waited for a fuller batch, or a load may be tried again. */
+    TIMER_TICK,     /* The policy's period. */
+    TIMER_REPAIR,   /* Jobs may have lost a worker: look at the next few. */
+    TIMER_AUDIT,    /* Ask after jobs that have been silent for long. */
+};
+
+struct timer {
+    enum timer_kind kind;
+    uint32_t worker; /* PUBLISH, DISPATCH. */
+};
+
+struct event {
+    int64_t at_ns;
+    enum event_kind kind;
+    union {
+        struct event_request request;
+        struct job_id cancel;
+        struct {
+            const struct message *message;
+            struct handle tensor; /* TENSOR_ARRIVED only. */
+        } message;
+        struct {
+            uint32_t node;
+            enum peer_hint hint;
+        } peer; /* PEER_HINT; SEND_READY: only the node. */
+        struct {
+            uint32_t worker;
+            uint32_t model;
+            enum weft_status status;
+            uint64_t bytes; /* What it occupies now; 0: as the profile says. */
+        } load;             /* LOAD_DONE, UNLOAD_DONE. */
+        struct {
+            uint32_t worker;
+            uint32_t gpu;
+        } share;
+        struct event_batch_done batch;
+        const struct row *row;
+        const struct members *members;
+        struct timer timer;
+        struct {
+            uint64_t problem;
+            const void *result;
+        } solved;
+        struct {
+            uint32_t model;
+            bool available;
+        } repository;
+    };
+};
+
+#endif /* NODE_EVENT_H */

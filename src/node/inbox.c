@@ -1,0 +1,107 @@
+#include "node/inbox.h"
+
+#include "node/access.h"
+#include "node/jobs.h"
+#include "node/outbox.h"
+#include "node/rows.h"
+#include "node/steal.h"
+#include "node/visits.h"
+
+/* A message can name what this node has never heard of: another version, or an attack. */
+static bool is_sound(const struct node *node, const struct message *message)
+{
+    if (message->job.node >= node->fleet->node_count || message->from >= node->fleet->node_count) {
+        return false;
+    }
+    if (message->placement_count > 0) {
+        if (message->workflow >= node->catalogue->workflow_count) {
+            return false;
+        }
+        const struct workflow *workflow = workflow_at(node, message->workflow);
+        if (message->placement_count != workflow->task_count) {
+            return false;
+        }
+        for (uint32_t i = 0; i < message->placement_count; i++) {
+            const uint16_t entry = message->placement[i];
+            if (entry != PLACEMENT_UNBOUND && entry >= node->fleet->worker_count) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool names_task(const struct node *node, const struct message *message)
+{
+    return message->placement_count > 0 && message->task < message->placement_count &&
+           view_is_own(&node->view, message->worker);
+}
+
+void inbox_message(struct node *node, const struct message *message)
+{
+    if (!is_sound(node, message)) {
+        return;
+    }
+    switch (message->kind) {
+    case MESSAGE_INPUT:
+        return; /* One without its tensor is no input. */
+    case MESSAGE_RESERVE:
+        if (message->task == TASK_NONE ? view_is_own(&node->view, message->worker)
+                                       : names_task(node, message)) {
+            visits_reserve(node, message);
+        }
+        return;
+    case MESSAGE_UNRESERVE:
+        visits_unreserve(node, message->job, message->task);
+        return;
+    case MESSAGE_ACKNOWLEDGE:
+        if (message->worker < node->fleet->worker_count) {
+            rows_acknowledged(node, message);
+        }
+        return;
+    case MESSAGE_MOVED:
+        if (message->worker < node->fleet->worker_count) {
+            jobs_moved(node, message);
+        }
+        return;
+    case MESSAGE_FAILED:
+        jobs_failed(node, message);
+        return;
+    case MESSAGE_CANCEL:
+        visits_cancel(node, message->job, REASON_CANCEL);
+        return;
+    case MESSAGE_STEAL:
+        if (view_is_own(&node->view, message->input) &&
+            message->worker < node->fleet->worker_count) {
+            steal_asked(node, message);
+        }
+        return;
+    case MESSAGE_NOTHING:
+        steal_refused(node, message->worker);
+        return;
+    case MESSAGE_QUERY:
+        jobs_query(node, message);
+        return;
+    case MESSAGE_KINDS:
+        break;
+    }
+    ASSERT(false);
+}
+
+void inbox_input(struct node *node, const struct message *message, uint32_t tensor)
+{
+    ASSERT(message->kind == MESSAGE_INPUT);
+    if (!is_sound(node, message)) {
+        tensor_release(node, tensor);
+        return;
+    }
+    if (message->task == TASK_ANSWER) {
+        jobs_output(node, message, tensor);
+        return;
+    }
+    if (!names_task(node, message)) {
+        tensor_release(node, tensor);
+        return;
+    }
+    visits_input(node, message, tensor);
+}

@@ -1,0 +1,15 @@
+/*
+ * inbox.h - messages that arrive, from other nodes or from this one.
+ */
+#ifndef NODE_INBOX_H
+#define NODE_INBOX_H
+
+#include "node/inside.h"
+
+/* Handle a message of any kind but INPUT. */
+void inbox_message(struct node *node, const struct message *message);
+
+/* Handle an INPUT. One reference to @tensor passes to the receiver. */
+void inbox_input(struct node *node, const struct message *message, uint32_t tensor);
+
+#endif /* NODE_INBOX_H */

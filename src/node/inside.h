@@ -1,0 +1,226 @@
+/*
+ * inside.h - what a node is made of. For the files of this layer alone.
+ *
+ * A job exists at its owner. Wherever tasks of it are planned, wait or run, it has a
+ * visit: one per node and job, which holds the placement and the tasks. Everything
+ * lives in pools and is named by slot; nothing points across a step.
+ */
+#ifndef NODE_INSIDE_H
+#define NODE_INSIDE_H
+
+#include "node/node.h"
+#include "node/states.h"
+
+enum {
+    JOB_ATTEMPTS_MAX = 5, /* Then a job fails rather than go round for ever. */
+    REPAIRS_PER_STEP = 4, /* A step stays short even when a thousand jobs lost a worker. */
+    REPAIR_LOOKS_PER_STEP = 256,
+    PARKED_MAX = 1024,           /* Messages that wait for blocked peers. */
+    BURIED_MAX = 64,             /* Cancelled jobs whose late messages are still recognised. */
+    GPU_UNITS_MAX = 64,          /* A share size is a bit of a word. */
+    LOAD_RETRIES_SHIFT_MAX = 10, /* Back-off doubles up to 2^10 times the first pause. */
+};
+
+#define AUDIT_NS            INT64_C(10000000000) /* Silence after which a visit asks its owner. */
+#define LOAD_RETRY_FIRST_NS INT64_C(10000000)
+
+struct tensor {
+    struct handle handle;
+    uint32_t references;
+    uint32_t items;
+    uint64_t bytes;
+};
+
+/* An input that is here. */
+struct input {
+    uint32_t next;   /* Of the same task, or of the job's answer. */
+    uint32_t number; /* Which input; of an answer: which sink. */
+    uint32_t tensor;
+    uint32_t items;
+    uint64_t bytes; /* Of its edge: what forwarding it would move. */
+};
+
+struct task {
+    uint32_t visit;
+    uint32_t next_of_visit;
+    uint32_t next_in_queue;
+    uint32_t batch;
+    uint32_t inputs; /* List of struct input. */
+    uint32_t input_count;
+    uint32_t worker;
+    uint32_t items;
+    uint16_t number;  /* In its workflow. */
+    uint8_t state;    /* enum task_state */
+    bool settled;     /* Has been placed for the last time. */
+    bool continues;   /* Its producer ran on the same worker just now. */
+    bool cancelled;   /* Runs, but nobody wants the result. */
+    int64_t key;      /* In its queue. */
+    uint64_t arrival; /* Tie-breaker, per node. */
+    int64_t ready_ns;
+    int64_t run_ns; /* What its worker's row counts for it. */
+};
+
+/* A job at a node that works for it. */
+struct visit {
+    struct job_id job;
+    uint32_t workflow;
+    uint32_t attempt;
+    uint32_t priority;
+    uint32_t tasks; /* List. */
+    uint32_t held;  /* Its slot is in use further up the call stack. */
+    bool dropped;   /* Nothing of it is wanted any more. */
+    uint32_t previous;
+    uint32_t next;
+    uint64_t epoch; /* Of the member list when it opened. */
+    int64_t arrived_ns;
+    int64_t deadline_ns;
+    int64_t touched_ns; /* Last message, for the audit. */
+    uint16_t placement[];
+};
+
+/* A job at its owner. */
+struct job {
+    struct job_id id;
+    uint64_t ticket;
+    uint32_t workflow;
+    uint32_t items;
+    uint32_t priority;
+    uint32_t attempt;
+    uint32_t inputs;  /* Tensor. */
+    uint32_t outputs; /* List of struct input, by sink. */
+    uint32_t output_count;
+    uint32_t previous;
+    uint32_t next;
+    uint64_t epoch; /* Of the member list against which it was last checked. */
+    int64_t arrived_ns;
+    int64_t deadline_ns;
+    uint16_t placement[];
+};
+
+struct batch {
+    uint32_t worker;
+    uint32_t workflow;
+    uint32_t task;
+    uint32_t items;
+    uint32_t next; /* Of the same worker. */
+    uint8_t state; /* enum batch_state */
+    struct config config;
+    uint64_t workspace_bytes;
+    int64_t ends_at_ns; /* As estimated. */
+    uint32_t task_count;
+    uint32_t tasks[BATCH_TASKS_MAX];
+};
+
+/* A reservation that the next row of @worker will acknowledge. */
+struct notice {
+    uint32_t next;
+    uint32_t worker;
+    uint32_t node;
+    uint32_t sequence;
+};
+
+/* A message that waits for a blocked peer. The placement follows. */
+struct parked {
+    uint32_t next;
+    uint32_t node;
+    uint32_t edge;
+    uint32_t tensor; /* POOL_NONE for a plain message. */
+    struct message message;
+    uint16_t placement[];
+};
+
+struct queue {
+    uint32_t head;
+    uint32_t tail;
+    uint32_t count;
+    uint32_t items;
+};
+
+struct model_slot {
+    uint8_t state;     /* enum model_state */
+    bool withdrawn;    /* From the repository: not to be loaded. */
+    bool doomed;       /* Loading, but the result is to be given back. */
+    uint32_t users;    /* Batches that run with it. */
+    uint32_t wanted;   /* Queued tasks that need it. */
+    uint32_t failures; /* Loads that failed in a row. */
+    int64_t retry_at_ns;
+    int64_t used_ns;
+    uint64_t bytes; /* It occupies, or will. */
+    int64_t load_ns;
+};
+
+struct worker {
+    uint32_t id;
+    const struct fleet_worker *spec;
+    struct queue *queues;
+    uint32_t *active; /* Queues that are not empty, in no order. */
+    uint32_t active_count;
+    uint32_t queued;
+    uint32_t queued_items;
+    int64_t queue_ns;    /* Estimated run time of what is queued, */
+    int64_t reserved_ns; /* planned and not here yet, */
+    int64_t missing_ns;  /* and of loads that queued tasks will need. */
+    uint32_t gpu_free;
+    uint32_t running; /* Tasks. */
+    uint32_t batches; /* List. */
+    uint64_t shares_ready;
+    struct model_slot *models;
+    uint64_t memory_used_bytes;
+    uint32_t loading; /* The model on the bus, or MODEL_NONE. */
+    int64_t loading_until_ns;
+    uint32_t unloading; /* How many. */
+    bool asked;         /* A peer for work; no answer yet. */
+    int64_t wake_ns;    /* Earliest dispatch timer that is set, or INT64_MAX. */
+    uint64_t row_sequence;
+    int64_t load_published_ns;
+    int64_t cache_published_ns;
+    bool load_changed;
+    bool cache_changed;
+    bool publish_timer;
+    uint32_t notices;
+    uint32_t missing; /* Models that queued tasks need and that are not resident. */
+    bool touched;     /* In this step: look at it before the step ends. */
+};
+
+struct node {
+    uint32_t id;
+    uint32_t incarnation;
+    const struct fleet *fleet;
+    const struct catalogue *catalogue;
+    const struct profile *profile;
+    struct node_pools *pools;
+    struct board *board;
+    struct view view;
+    struct policy_seat seat;
+    struct effects *effects; /* Of the step under way. */
+    struct worker *workers;
+    uint32_t worker_count;
+    uint32_t cpu_free;
+    struct map jobs;   /* By job_key. */
+    struct map visits; /* By job_key. */
+    uint32_t job_first;
+    uint32_t job_last;
+    uint32_t job_count;
+    uint32_t visit_first;
+    uint32_t visit_count;
+    uint32_t running;
+    uint32_t job_number;
+    uint64_t arrival;
+    uint32_t repair_job; /* Next to look at after a loss, or POOL_NONE. */
+    uint32_t repair_visit;
+    bool repair_timer;
+    bool audit_timer;
+    bool draining;
+    bool drained;
+    struct suspects blocked; /* Peers that take no messages now. */
+    uint32_t parked_first;
+    uint32_t parked_last;
+    uint32_t parked_count;
+    struct handle *answer; /* Outputs of the job that ends in this step. */
+    uint32_t buried_count;
+    uint64_t buried[BURIED_MAX];
+    int64_t row_load_ns;
+    int64_t row_cache_ns;
+};
+
+#endif /* NODE_INSIDE_H */

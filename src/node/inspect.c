@@ -1,0 +1,63 @@
+/* inspect.c - what hosts, screens and checkers may see of a node, and its end. */
+#include "node/access.h"
+
+struct batch_task node_batch_task(const struct node *node, uint32_t batch, uint32_t index)
+{
+    const struct batch *running = batch_at(node, batch);
+    ASSERT(index < running->task_count);
+    const struct task *task = task_at(node, running->tasks[index]);
+    return (struct batch_task){
+        .job = visit_at(node, task->visit)->job,
+        .task = task->number,
+        .items = task->items,
+        .input_count = task->input_count,
+    };
+}
+
+struct handle node_batch_input(
+    const struct node *node, uint32_t batch, uint32_t index, uint32_t input)
+{
+    const struct batch *running = batch_at(node, batch);
+    ASSERT(index < running->task_count);
+    uint32_t slot = task_at(node, running->tasks[index])->inputs;
+    while (slot != POOL_NONE && input_at(node, slot)->number != input) {
+        slot = input_at(node, slot)->next;
+    }
+    ASSERT(slot != POOL_NONE);
+    return tensor_at(node, input_at(node, slot)->tensor)->handle;
+}
+
+struct node_counts node_counts(const struct node *node)
+{
+    struct node_counts counts = {
+        .jobs = node->job_count,
+        .visits = node->visit_count,
+        .running = node->running,
+        .reservations = node->view.reservations.count,
+        .draining = node->draining,
+    };
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        counts.queued += node->workers[i].queued;
+    }
+    return counts;
+}
+
+struct worker_counts node_worker_counts(const struct node *node, uint32_t worker_id)
+{
+    ASSERT(view_is_own(&node->view, worker_id));
+    const struct worker *worker = &node->workers[worker_id - node->view.worker_first];
+    struct worker_counts counts = {
+        .queued = worker->queued,
+        .running = worker->running,
+        .memory_used_bytes = worker->memory_used_bytes,
+        .gpu_used = worker->spec->gpu_units - worker->gpu_free,
+    };
+    for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
+        if (worker->models[model].state == MODEL_RESIDENT) {
+            model_set_add(&counts.resident, model);
+        } else if (worker->models[model].state == MODEL_LOADING) {
+            model_set_add(&counts.loading, model);
+        }
+    }
+    return counts;
+}

@@ -1,0 +1,335 @@
+#include "node/jobs.h"
+
+#include "node/access.h"
+#include "node/outbox.h"
+#include "node/placing.h"
+#include "node/visits.h"
+
+static void link_job(struct node *node, uint32_t slot)
+{
+    struct job *job = job_at(node, slot);
+    job->next = POOL_NONE;
+    job->previous = node->job_last;
+    if (node->job_last == POOL_NONE) {
+        node->job_first = slot;
+    } else {
+        job_at(node, node->job_last)->next = slot;
+    }
+    node->job_last = slot;
+    node->job_count++;
+}
+
+static void unlink_job(struct node *node, uint32_t slot)
+{
+    const struct job *job = job_at(node, slot);
+    if (node->repair_job == slot) {
+        node->repair_job = job->next;
+    }
+    if (job->previous == POOL_NONE) {
+        node->job_first = job->next;
+    } else {
+        job_at(node, job->previous)->next = job->next;
+    }
+    if (job->next == POOL_NONE) {
+        node->job_last = job->previous;
+    } else {
+        job_at(node, job->next)->previous = job->previous;
+    }
+    node->job_count--;
+}
+
+static void refuse(
+    struct node *node, const struct event_request *request, enum reason reason,
+    int64_t retry_after_ns)
+{
+    struct record *record = trace(node, RECORD_REFUSED, reason);
+    record->workflow = (uint16_t)request->workflow;
+    record->value = retry_after_ns;
+    struct effect *effect = effect_add(node, EFFECT_REFUSE);
+    effect->answer = (struct effect_answer){
+        .ticket = request->ticket,
+        .status = WEFT_REFUSED,
+        .reason = reason,
+        .retry_after_ns = retry_after_ns,
+    };
+    if (request->inputs.id != 0) {
+        effect_add(node, EFFECT_RELEASE)->release = request->inputs;
+    }
+}
+
+/* Why a request for @workflow cannot be taken whatever the policy says. */
+static enum reason obstacle(const struct node *node, const struct workflow *workflow)
+{
+    if (node->draining) {
+        return REASON_DRAIN;
+    }
+    if (node->pools->jobs.used == node->pools->jobs.capacity) {
+        return REASON_FULL;
+    }
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        const struct workflow_task *task = &workflow->tasks[i];
+        for (uint32_t m = 0; m < task->model_count; m++) {
+            if (node->workers[0].models[task->models[m]].withdrawn) {
+                return REASON_UNAVAILABLE;
+            }
+        }
+    }
+    return REASON_NONE;
+}
+
+static uint32_t open_job(
+    struct node *node, const struct event_request *request, const struct job_facts *facts)
+{
+    const struct workflow *workflow = facts->graph;
+    const uint32_t slot = pool_take(&node->pools->jobs);
+    struct job *job = job_at(node, slot);
+    job->id = facts->id;
+    job->ticket = request->ticket;
+    job->workflow = request->workflow;
+    job->items = facts->items;
+    job->priority = request->priority;
+    job->inputs = tensor_take(node, request->inputs, facts->items, request->bytes);
+    job->outputs = POOL_NONE;
+    job->epoch = node->view.members->epoch;
+    job->arrived_ns = now_ns(node);
+    job->deadline_ns = facts->deadline_ns;
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        job->placement[i] = PLACEMENT_UNBOUND;
+    }
+    link_job(node, slot);
+    map_put(&node->jobs, job_key(job->id), slot);
+    struct effect *effect = effect_add(node, EFFECT_ACCEPT);
+    effect->accept.ticket = request->ticket;
+    effect->accept.job = job->id;
+    return slot;
+}
+
+void jobs_request(struct node *node, const struct event_request *request)
+{
+    ASSERT(request->workflow < node->catalogue->workflow_count);
+    const struct workflow *workflow = workflow_at(node, request->workflow);
+    const enum reason reason = obstacle(node, workflow);
+    if (reason != REASON_NONE) {
+        refuse(node, request, reason, /* retry_after_ns */ 0);
+        return;
+    }
+    const int64_t slo_ns = request->slo_ns != 0 ? request->slo_ns : workflow->slo_ns;
+    const struct job_facts facts = {
+        .id = {.node = node->id, .number = node->job_number + 1},
+        .workflow = request->workflow,
+        .graph = workflow,
+        .arrived_ns = now_ns(node),
+        .deadline_ns = slo_ns == 0 ? INT64_MAX : now_ns(node) + slo_ns,
+        .items = request->items == 0 ? 1 : request->items,
+        .priority = request->priority,
+        .ingress = node->view.worker_first,
+    };
+    const struct admission admission = policy_admit(&node->seat, &facts);
+    if (!admission.admitted) {
+        refuse(node, request, REASON_ADMISSION, admission.retry_after_ns);
+        return;
+    }
+    node->job_number++;
+    struct record *record = trace(node, RECORD_ARRIVED, REASON_NONE);
+    record->job = facts.id;
+    record->workflow = (uint16_t)request->workflow;
+    record->value = facts.items;
+    const uint32_t slot = open_job(node, request, &facts);
+    if (!placing_first(node, slot, &facts)) {
+        placing_end(node, slot, WEFT_REFUSED, REASON_NO_WORKER);
+    }
+}
+
+/* POOL_NONE if this node does not own @id, or has answered it. */
+static uint32_t find_job(const struct node *node, struct job_id id)
+{
+    return id.node == node->id ? map_get(&node->jobs, job_key(id)) : MAP_NONE;
+}
+
+/* Everyone who may have something of @job shall drop it. */
+static void recall(struct node *node, const struct job *job)
+{
+    const struct message cancel = {
+        .kind = MESSAGE_CANCEL,
+        .job = job->id,
+        .workflow = job->workflow,
+    };
+    const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
+    for (uint32_t i = 0; i < task_count; i++) {
+        const uint32_t worker = placement_worker(job->placement[i]);
+        bool told = worker == WORKER_NONE;
+        for (uint32_t k = 0; k < i && !told; k++) {
+            const uint32_t other = placement_worker(job->placement[k]);
+            told =
+                other != WORKER_NONE && node_of_worker(node, other) == node_of_worker(node, worker);
+        }
+        if (!told && members_is_up(node->view.members, node_of_worker(node, worker))) {
+            outbox_send(node, node_of_worker(node, worker), &cancel);
+        }
+    }
+    visits_cancel(node, job->id, REASON_CANCEL); /* Joins may meet at the owner unplanned. */
+}
+
+static uint32_t pass_outputs(struct node *node, struct job *job, bool wanted)
+{
+    uint32_t count = 0;
+    uint32_t slot = job->outputs;
+    while (slot != POOL_NONE) {
+        const struct input output = *input_at(node, slot);
+        if (wanted) {
+            node->answer[output.number] = tensor_pass(node, output.tensor);
+            count++;
+        } else {
+            tensor_release(node, output.tensor);
+        }
+        pool_give(&node->pools->inputs, slot);
+        slot = output.next;
+    }
+    return count;
+}
+
+void placing_end(struct node *node, uint32_t slot, enum weft_status status, enum reason reason)
+{
+    struct job *job = job_at(node, slot);
+    const bool good = status == WEFT_OK;
+    struct record *record = trace(node, RECORD_ANSWERED, reason);
+    record->job = job->id;
+    record->workflow = (uint16_t)job->workflow;
+    record->value = now_ns(node) - job->arrived_ns;
+    const uint32_t output_count = pass_outputs(node, job, good);
+    struct effect *effect = effect_add(node, EFFECT_ANSWER);
+    effect->answer = (struct effect_answer){
+        .ticket = job->ticket,
+        .job = job->id,
+        .status = status,
+        .reason = reason,
+        .output_count = output_count,
+        .outputs = node->answer,
+    };
+    (void)map_remove(&node->jobs, job_key(job->id));
+    unlink_job(node, slot);
+    tensor_release(node, job->inputs);
+    if (!good || job->attempt > 0) { /* Otherwise everything has run, and nothing is left. */
+        recall(node, job);
+    }
+    pool_give(&node->pools->jobs, slot);
+}
+
+void jobs_cancel(struct node *node, struct job_id id)
+{
+    const uint32_t slot = find_job(node, id);
+    if (slot == MAP_NONE) {
+        return; /* It crossed the answer. */
+    }
+    const struct job *job = job_at(node, slot);
+    struct record *record = trace(node, RECORD_CANCELLED, REASON_NONE);
+    record->job = id;
+    record->workflow = (uint16_t)job->workflow;
+    record->value = now_ns(node) - job->arrived_ns;
+    placing_end(node, slot, WEFT_CANCELLED, REASON_CANCEL);
+}
+
+void jobs_output(struct node *node, const struct message *message, uint32_t tensor)
+{
+    const uint32_t slot = find_job(node, message->job);
+    if (slot == MAP_NONE) {
+        tensor_release(node, tensor); /* Answered already. */
+        return;
+    }
+    struct job *job = job_at(node, slot);
+    const struct workflow *workflow = workflow_at(node, job->workflow);
+    bool useful = message->input < workflow->sink_count;
+    for (uint32_t i = job->outputs; i != POOL_NONE; i = input_at(node, i)->next) {
+        useful = useful && input_at(node, i)->number != message->input;
+    }
+    if (!useful) {
+        tensor_release(node, tensor);
+        return;
+    }
+    const uint32_t output_slot = pool_take(&node->pools->inputs);
+    ASSERT(output_slot != POOL_NONE);
+    *input_at(node, output_slot) = (struct input){
+        .next = job->outputs,
+        .number = message->input,
+        .tensor = tensor,
+        .items = message->items,
+        .bytes = message->bytes,
+    };
+    job->outputs = output_slot;
+    job->output_count++;
+    if (job->output_count == workflow->sink_count) {
+        placing_end(node, slot, WEFT_OK, REASON_NONE);
+    }
+}
+
+static void send_cancel(struct node *node, struct job_id job, uint32_t to)
+{
+    const struct message cancel = {.kind = MESSAGE_CANCEL, .job = job};
+    if (members_is_up(node->view.members, to)) {
+        outbox_send(node, to, &cancel);
+    }
+}
+
+void jobs_moved(struct node *node, const struct message *message)
+{
+    const uint32_t to = node_of_worker(node, message->worker);
+    const uint32_t slot = find_job(node, message->job);
+    if (slot == MAP_NONE) {
+        if (message->job.node == node->id) {
+            send_cancel(node, message->job, to); /* Nobody waits for it any more. */
+        }
+        return;
+    }
+    struct job *job = job_at(node, slot);
+    if (message->attempt < job->attempt ||
+        message->task >= workflow_at(node, job->workflow)->task_count) {
+        return; /* News of a placement that has been replaced. */
+    }
+    job->placement[message->task] = (uint16_t)message->worker;
+    if (!members_is_same(node->view.members, to, job->epoch)) {
+        /* It went to a node whose loss was dealt with before this news came. */
+        (void)placing_again(node, slot, message->task);
+    }
+}
+
+void jobs_failed(struct node *node, const struct message *message)
+{
+    const uint32_t slot = find_job(node, message->job);
+    if (slot == MAP_NONE) {
+        return;
+    }
+    const struct job *job = job_at(node, slot);
+    if (message->attempt < job->attempt ||
+        message->task >= workflow_at(node, job->workflow)->task_count ||
+        message->reason >= REASON_COUNT) {
+        return;
+    }
+    if (message->reason == REASON_UNAVAILABLE || job->attempt + 1 >= JOB_ATTEMPTS_MAX) {
+        placing_end(node, slot, WEFT_FAILED, (enum reason)message->reason);
+        return;
+    }
+    (void)placing_again(node, slot, message->task);
+}
+
+void jobs_query(struct node *node, const struct message *message)
+{
+    if (message->job.node == node->id && find_job(node, message->job) == MAP_NONE) {
+        send_cancel(node, message->job, message->from);
+    }
+}
+
+bool jobs_repair(struct node *node)
+{
+    uint32_t repaired = 0;
+    for (uint32_t looks = 0; looks < REPAIR_LOOKS_PER_STEP; looks++) {
+        const uint32_t slot = node->repair_job;
+        if (slot == POOL_NONE || repaired == REPAIRS_PER_STEP) {
+            break;
+        }
+        node->repair_job = job_at(node, slot)->next;
+        if (placing_again(node, slot, TASK_NONE)) {
+            repaired++;
+        }
+    }
+    return node->repair_job != POOL_NONE;
+}

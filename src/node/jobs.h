@@ -1,0 +1,33 @@
+/*
+ * jobs.h - jobs at their owner, from request to answer.
+ *
+ * The owner keeps a job's inputs until it has answered, exactly once. When a worker is
+ * lost it finds another for the tasks that were there and runs the job again from its
+ * inputs: tasks are pure, so what runs twice is only wasted.
+ */
+#ifndef NODE_JOBS_H
+#define NODE_JOBS_H
+
+#include "node/inside.h"
+
+void jobs_request(struct node *node, const struct event_request *request);
+
+/* The client no longer wants @job. */
+void jobs_cancel(struct node *node, struct job_id job);
+
+/* An output of a sink has come. Takes over one reference to @tensor. */
+void jobs_output(struct node *node, const struct message *message, uint32_t tensor);
+
+/* A task went to another worker than the owner knows of. */
+void jobs_moved(struct node *node, const struct message *message);
+
+/* A task could not be run. */
+void jobs_failed(struct node *node, const struct message *message);
+
+/* Somebody asks whether a job is still wanted. */
+void jobs_query(struct node *node, const struct message *message);
+
+/* Re-place what lost its worker: a few jobs per call. False when all have been looked at. */
+bool jobs_repair(struct node *node);
+
+#endif /* NODE_JOBS_H */

@@ -1,0 +1,87 @@
+#include "node/members.h"
+
+#include "node/access.h"
+#include "node/jobs.h"
+#include "node/outbox.h"
+#include "node/visits.h"
+
+static void forget_promises(struct node *node, uint32_t peer)
+{
+    const struct fleet_node *gone = &node->fleet->nodes[peer];
+    for (uint32_t i = 0; i < gone->worker_count; i++) {
+        reservations_forget(&node->view.reservations, gone->worker_first + i);
+    }
+}
+
+static void lose(struct node *node, uint32_t peer)
+{
+    trace(node, RECORD_NODE_LOST, REASON_NONE)->value = peer;
+    forget_promises(node, peer);
+    outbox_forget(node, peer);
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        node->workers[i].asked = false; /* Whoever was asked may be the one that is gone. */
+    }
+}
+
+void members_changed(struct node *node, const struct members *members)
+{
+    const struct members *old = node->view.members;
+    if (members->epoch <= old->epoch) {
+        return;
+    }
+    node->view.members = members;
+    bool lost = false;
+    for (uint32_t peer = 0; peer < members->node_count; peer++) {
+        const bool was_up = members_is_up(old, peer);
+        if (peer == node->id) {
+            continue;
+        }
+        if (was_up && !members_is_same(members, peer, old->epoch)) {
+            lose(node, peer);
+            lost = true;
+        }
+        const bool is_new = !was_up || members->since[peer] > old->epoch;
+        if (is_new && members_is_up(members, peer)) {
+            trace(node, RECORD_NODE_BACK, REASON_NONE)->value = peer;
+            (void)suspects_remove(&node->view.suspects, peer);
+        }
+    }
+    if (!lost) {
+        return;
+    }
+    node->repair_job = node->job_first;
+    node->repair_visit = node->visit_first;
+    if (!node->repair_timer) {
+        node->repair_timer = true;
+        wake_at(node, now_ns(node), TIMER_REPAIR, WORKER_NONE);
+    }
+}
+
+void members_hint(struct node *node, uint32_t peer, enum peer_hint hint)
+{
+    switch (hint) {
+    case PEER_BROKEN:
+        trace(node, RECORD_SUSPECTED, REASON_NONE)->value = peer;
+        suspects_add(&node->view.suspects, peer);
+        forget_promises(node, peer);
+        return;
+    case PEER_RESTORED:
+        (void)suspects_remove(&node->view.suspects, peer);
+        outbox_block(node, peer, /* blocked */ false);
+        return;
+    case PEER_BLOCKED:
+        outbox_block(node, peer, /* blocked */ true);
+        return;
+    }
+    ASSERT(false);
+}
+
+void members_repair(struct node *node)
+{
+    const bool visits_left = visits_repair(node);
+    const bool jobs_left = jobs_repair(node);
+    node->repair_timer = visits_left || jobs_left;
+    if (node->repair_timer) {
+        wake_at(node, now_ns(node), TIMER_REPAIR, WORKER_NONE);
+    }
+}

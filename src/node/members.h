@@ -1,0 +1,22 @@
+/*
+ * members.h - who belongs to the cluster, who is suspected, and what follows from it.
+ *
+ * The directory's list is the verdict: what was on a node that left is lost. A broken
+ * connection is only a hint: nothing new goes there until the list, or the connection,
+ * says otherwise.
+ */
+#ifndef NODE_MEMBERS_H
+#define NODE_MEMBERS_H
+
+#include "node/inside.h"
+
+/* A new epoch. Older ones are ignored. */
+void members_changed(struct node *node, const struct members *members);
+
+/* The transport noticed something about @peer. */
+void members_hint(struct node *node, uint32_t peer, enum peer_hint hint);
+
+/* Look at the next few jobs and visits that a loss may have hit. */
+void members_repair(struct node *node);
+
+#endif /* NODE_MEMBERS_H */

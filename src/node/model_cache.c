@@ -1,0 +1,441 @@
+#include "node/model_cache.h"
+
+#include "node/access.h"
+#include "node/dispatch.h"
+#include "node/rows.h"
+#include "node/visits.h"
+
+static uint64_t free_bytes(const struct worker *worker)
+{
+    const uint64_t all = worker->spec->memory_bytes;
+    return worker->memory_used_bytes < all ? all - worker->memory_used_bytes : 0;
+}
+
+static bool is_of_kind(const struct workflow_task *kind, uint32_t model)
+{
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        if (kind->models[i] == model) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Keep the sums that the row needs: what queued tasks still have to load. */
+static void count_missing(struct worker *worker, const struct model_slot *slot, int32_t sign)
+{
+    if (slot->wanted == 0 || slot->state == MODEL_RESIDENT) {
+        return;
+    }
+    worker->missing = sign > 0 ? worker->missing + 1 : worker->missing - 1;
+    if (slot->state != MODEL_LOADING) {
+        worker->missing_ns += sign * slot->load_ns;
+    }
+}
+
+static void move_model(struct worker *worker, uint32_t model, enum model_state to)
+{
+    struct model_slot *slot = &worker->models[model];
+    count_missing(worker, slot, -1);
+    model_state_move(&slot->state, to);
+    count_missing(worker, slot, +1);
+    worker->cache_changed = true;
+    worker->touched = true;
+}
+
+void cache_want(struct worker *worker, const struct workflow_task *kind, int32_t by)
+{
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        struct model_slot *slot = &worker->models[kind->models[i]];
+        ASSERT(by > 0 || slot->wanted > 0);
+        count_missing(worker, slot, -1);
+        slot->wanted = by > 0 ? slot->wanted + 1 : slot->wanted - 1;
+        count_missing(worker, slot, +1);
+    }
+}
+
+enum reason cache_obstacle(
+    const struct node *node, const struct worker *worker, const struct workflow_task *kind,
+    uint32_t items)
+{
+    uint64_t bytes = profile_workspace_bytes(node->profile, kind->run, items);
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        const struct model_slot *slot = &worker->models[kind->models[i]];
+        if (slot->withdrawn) {
+            return REASON_UNAVAILABLE;
+        }
+        bytes += slot->bytes;
+    }
+    return bytes > worker->spec->memory_bytes ? REASON_TOO_LARGE : REASON_NONE;
+}
+
+bool cache_is_ready(const struct worker *worker, const struct workflow_task *kind)
+{
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        if (worker->models[kind->models[i]].state != MODEL_RESIDENT) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void cache_use(struct node *node, struct worker *worker, const struct workflow_task *kind)
+{
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        struct model_slot *slot = &worker->models[kind->models[i]];
+        ASSERT(slot->state == MODEL_RESIDENT);
+        slot->users++;
+        slot->used_ns = now_ns(node);
+    }
+}
+
+static void evict(struct node *node, struct worker *worker, uint32_t model, enum reason reason)
+{
+    ASSERT(worker->models[model].users == 0);
+    move_model(worker, model, MODEL_UNLOADING);
+    worker->unloading++;
+    struct record *record = trace(node, RECORD_EVICTED, reason);
+    record->worker = worker->id;
+    record->model = (uint16_t)model;
+    struct effect *effect = effect_add(node, EFFECT_UNLOAD);
+    effect->load.worker = worker->id;
+    effect->load.model = model;
+    effect->load.bytes = worker->models[model].bytes;
+    rows_cache_changed(node, worker);
+}
+
+void cache_unuse(struct node *node, struct worker *worker, const struct workflow_task *kind)
+{
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        struct model_slot *slot = &worker->models[kind->models[i]];
+        ASSERT(slot->users > 0);
+        slot->users--;
+        slot->used_ns = now_ns(node);
+        if (slot->users == 0 && slot->withdrawn) {
+            evict(node, worker, kind->models[i], REASON_WITHDRAWN);
+        }
+    }
+}
+
+/* Models that queues up to and including the one of @kind need, as marks. */
+static void mark_needed(
+    const struct node *node, const struct worker *worker, const struct workflow_task *kind,
+    struct model_set *needed)
+{
+    const struct task *head;
+    uint32_t number = dispatch_next_queue(node, worker, INT64_MIN, 0, &head);
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        model_set_add(needed, kind->models[i]);
+    }
+    while (number != UINT32_MAX) {
+        uint32_t workflow;
+        uint32_t task;
+        const struct workflow_task *other = dispatch_queue_task(node, number, &workflow, &task);
+        if (other == kind) {
+            return;
+        }
+        for (uint32_t i = 0; i < other->model_count; i++) {
+            model_set_add(needed, other->models[i]);
+        }
+        number = dispatch_next_queue(node, worker, head->key, head->arrival, &head);
+    }
+}
+
+/* How many queued tasks run before the first that wants @model, by the order of queue heads. */
+static uint32_t next_use(const struct node *node, const struct worker *worker, uint32_t model)
+{
+    if (worker->models[model].wanted == 0) {
+        return NEXT_USE_NEVER;
+    }
+    uint32_t before = 0;
+    const struct task *head;
+    uint32_t number = dispatch_next_queue(node, worker, INT64_MIN, 0, &head);
+    while (number != UINT32_MAX) {
+        uint32_t workflow;
+        uint32_t task;
+        if (is_of_kind(dispatch_queue_task(node, number, &workflow, &task), model)) {
+            return before;
+        }
+        before += worker->queues[number].count;
+        number = dispatch_next_queue(node, worker, head->key, head->arrival, &head);
+    }
+    return NEXT_USE_NEVER;
+}
+
+static struct cache_entry entry_of(
+    const struct node *node, const struct worker *worker, uint32_t model)
+{
+    const struct model_slot *slot = &worker->models[model];
+    return (struct cache_entry){
+        .model = model,
+        .next_use = next_use(node, worker, model),
+        .bytes = slot->bytes,
+        .used_ns = slot->used_ns,
+        .load_ns = slot->load_ns,
+    };
+}
+
+static uint64_t leaving_bytes(const struct node *node, const struct worker *worker)
+{
+    uint64_t bytes = 0;
+    for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
+        if (worker->models[model].state == MODEL_UNLOADING) {
+            bytes += worker->models[model].bytes;
+        }
+    }
+    return bytes;
+}
+
+bool cache_make_room(
+    struct node *node, struct worker *worker, uint64_t bytes, const struct workflow_task *kind)
+{
+    if (bytes <= free_bytes(worker)) {
+        return true;
+    }
+    struct cache_entry entries[MODELS_MAX];
+    struct model_set needed = {{0}};
+    uint64_t possible = free_bytes(worker) + leaving_bytes(node, worker);
+    uint32_t count = 0;
+    mark_needed(node, worker, kind, &needed);
+    uint64_t promised = possible;
+    for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
+        const struct model_slot *slot = &worker->models[model];
+        if (slot->state == MODEL_RESIDENT && slot->users == 0 && slot->bytes > 0 &&
+            !model_set_has(&needed, model)) {
+            entries[count] = entry_of(node, worker, model);
+            count++;
+            possible += slot->bytes;
+        }
+    }
+    if (possible < bytes) {
+        return false; /* Evicting would not help yet: running batches must end first. */
+    }
+    while (promised < bytes) {
+        const struct cache_facts facts = {
+            .worker = worker->id,
+            .free_bytes = free_bytes(worker),
+            .wanted_bytes = bytes - promised,
+            .count = count,
+            .entries = entries,
+        };
+        const uint32_t victim = policy_victim(&node->seat, &facts);
+        promised += entries[victim].bytes;
+        evict(node, worker, entries[victim].model, REASON_ROOM);
+        count--;
+        entries[victim] = entries[count];
+    }
+    return false; /* The room is there when the unloads have ended. */
+}
+
+static void start_load(struct node *node, struct worker *worker, uint32_t model, enum reason reason)
+{
+    struct model_slot *slot = &worker->models[model];
+    const int64_t load_ns = slot->load_ns;
+    move_model(worker, model, MODEL_LOADING);
+    worker->loading = model;
+    worker->loading_until_ns = now_ns(node) + load_ns;
+    worker->memory_used_bytes += slot->bytes;
+    const uint64_t bytes = node->profile->models[model].load_bytes;
+    struct record *record = trace(node, RECORD_LOADING, reason);
+    record->worker = worker->id;
+    record->model = (uint16_t)model;
+    record->value = (int64_t)bytes;
+    struct effect *effect = effect_add(node, EFFECT_LOAD);
+    effect->load.worker = worker->id;
+    effect->load.model = model;
+    effect->load.bytes = bytes;
+    rows_cache_changed(node, worker);
+    rows_load_changed(node, worker);
+}
+
+/* The first model of @kind that is absent and may be tried now, or MODEL_NONE. */
+static uint32_t first_absent(
+    const struct node *node, const struct worker *worker, const struct workflow_task *kind,
+    int64_t *retry_at_ns)
+{
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        const struct model_slot *slot = &worker->models[kind->models[i]];
+        if (slot->state != MODEL_ABSENT) {
+            continue;
+        }
+        if (slot->retry_at_ns <= now_ns(node)) {
+            return kind->models[i];
+        }
+        if (slot->retry_at_ns < *retry_at_ns) {
+            *retry_at_ns = slot->retry_at_ns;
+        }
+    }
+    return MODEL_NONE;
+}
+
+static void load_ahead(
+    struct node *node, struct worker *worker, const struct cache_entry *wanted, uint32_t count)
+{
+    const struct cache_facts facts = {
+        .worker = worker->id,
+        .free_bytes = free_bytes(worker),
+        .count = count,
+        .entries = wanted,
+    };
+    const uint32_t chosen = policy_prefetch(&node->seat, &facts);
+    if (chosen != UINT32_MAX && wanted[chosen].bytes <= facts.free_bytes) {
+        start_load(node, worker, wanted[chosen].model, REASON_PREFETCH);
+    }
+}
+
+int64_t cache_advance(struct node *node, struct worker *worker)
+{
+    int64_t retry_at_ns = INT64_MAX;
+    struct cache_entry ahead[16]; /* Further ahead nobody needs to look. */
+    struct model_set seen = {{0}};
+    uint32_t count = 0;
+    bool first = true;
+    const struct task *head;
+    if (worker->loading != MODEL_NONE || worker->unloading > 0) {
+        return retry_at_ns;
+    }
+    uint32_t number = dispatch_next_queue(node, worker, INT64_MIN, 0, &head);
+    while (number != UINT32_MAX && count < sizeof(ahead) / sizeof(ahead[0])) {
+        uint32_t workflow;
+        uint32_t task;
+        const struct workflow_task *kind = dispatch_queue_task(node, number, &workflow, &task);
+        const uint32_t model = first_absent(node, worker, kind, &retry_at_ns);
+        if (model != MODEL_NONE && first) {
+            if (cache_make_room(node, worker, worker->models[model].bytes, kind)) {
+                start_load(node, worker, model, REASON_DEMAND);
+            }
+            return retry_at_ns;
+        }
+        if (model != MODEL_NONE && !model_set_has(&seen, model)) {
+            model_set_add(&seen, model);
+            ahead[count] = entry_of(node, worker, model);
+            count++;
+        }
+        first = false;
+        number = dispatch_next_queue(node, worker, head->key, head->arrival, &head);
+    }
+    if (count > 0) {
+        load_ahead(node, worker, ahead, count);
+    }
+    return retry_at_ns;
+}
+
+/* The model on the bus leaves it without having become resident. */
+static void stop_loading(struct node *node, struct worker *worker, uint32_t model)
+{
+    struct model_slot *slot = &worker->models[model];
+    move_model(worker, model, MODEL_ABSENT);
+    worker->loading = MODEL_NONE;
+    worker->memory_used_bytes -= slot->bytes;
+    slot->doomed = false;
+    rows_cache_changed(node, worker);
+    rows_load_changed(node, worker);
+}
+
+void cache_drop_unwanted(struct node *node, struct worker *worker)
+{
+    const uint32_t model = worker->loading;
+    if (model == MODEL_NONE || worker->models[model].wanted > 0) {
+        return;
+    }
+    stop_loading(node, worker, model);
+    struct record *record = trace(node, RECORD_LOAD_DROPPED, REASON_NONE);
+    record->worker = worker->id;
+    record->model = (uint16_t)model;
+    struct effect *effect = effect_add(node, EFFECT_CANCEL_LOAD);
+    effect->load.worker = worker->id;
+    effect->load.model = model;
+    effect->load.bytes = 0;
+}
+
+/* Fail every queued task of @worker that needs @model. */
+static void fail_waiting(
+    struct node *node, struct worker *worker, uint32_t model, enum reason reason)
+{
+    uint32_t i = 0;
+    while (i < worker->active_count) {
+        const uint32_t number = worker->active[i];
+        uint32_t workflow;
+        uint32_t task;
+        if (!is_of_kind(dispatch_queue_task(node, number, &workflow, &task), model)) {
+            i++;
+            continue;
+        }
+        /* The queue leaves the list with its last task: look at the same place again. */
+        visits_fail(node, worker->queues[number].head, reason);
+    }
+}
+
+static void load_failed(struct node *node, struct worker *worker, uint32_t model)
+{
+    struct model_slot *slot = &worker->models[model];
+    const uint32_t shift =
+        slot->failures < LOAD_RETRIES_SHIFT_MAX ? slot->failures : LOAD_RETRIES_SHIFT_MAX;
+    const int64_t pause_ns = LOAD_RETRY_FIRST_NS << shift;
+    slot->failures++;
+    slot->retry_at_ns = now_ns(node) + pause_ns;
+    stop_loading(node, worker, model);
+    struct record *record = trace(node, RECORD_LOAD_FAILED, REASON_NONE);
+    record->worker = worker->id;
+    record->model = (uint16_t)model;
+    record->value = pause_ns;
+    fail_waiting(node, worker, model, REASON_LOAD_FAILED);
+}
+
+void cache_loaded(
+    struct node *node, struct worker *worker, uint32_t model, enum weft_status status,
+    uint64_t bytes)
+{
+    struct model_slot *slot = &worker->models[model];
+    ASSERT(worker->loading == model);
+    if (status != WEFT_OK) {
+        load_failed(node, worker, model);
+        return;
+    }
+    move_model(worker, model, MODEL_RESIDENT);
+    worker->loading = MODEL_NONE;
+    if (bytes != 0) { /* Measured: it replaces what the profile promised. */
+        worker->memory_used_bytes = worker->memory_used_bytes - slot->bytes + bytes;
+        slot->bytes = bytes;
+    }
+    slot->failures = 0;
+    slot->used_ns = now_ns(node);
+    struct record *record = trace(node, RECORD_LOADED, REASON_NONE);
+    record->worker = worker->id;
+    record->model = (uint16_t)model;
+    if (slot->doomed) {
+        slot->doomed = false;
+        evict(node, worker, model, REASON_WITHDRAWN);
+    }
+    rows_cache_changed(node, worker);
+    rows_load_changed(node, worker);
+}
+
+void cache_unloaded(struct node *node, struct worker *worker, uint32_t model)
+{
+    struct model_slot *slot = &worker->models[model];
+    move_model(worker, model, MODEL_ABSENT);
+    ASSERT(worker->unloading > 0);
+    worker->unloading--;
+    worker->memory_used_bytes -= slot->bytes;
+    rows_cache_changed(node, worker);
+    rows_load_changed(node, worker);
+}
+
+void cache_repository_changed(
+    struct node *node, struct worker *worker, uint32_t model, bool available)
+{
+    struct model_slot *slot = &worker->models[model];
+    slot->withdrawn = !available;
+    slot->doomed = !available && slot->state == MODEL_LOADING;
+    slot->failures = 0;
+    slot->retry_at_ns = 0;
+    worker->touched = true;
+    if (available) {
+        return;
+    }
+    if (slot->state == MODEL_RESIDENT && slot->users == 0) {
+        evict(node, worker, model, REASON_WITHDRAWN);
+    }
+    fail_waiting(node, worker, model, REASON_UNAVAILABLE);
+}

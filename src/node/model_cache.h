@@ -1,0 +1,51 @@
+/*
+ * model_cache.h - a worker's device memory as a cache of models.
+ *
+ * One load is on the bus at a time and overlaps execution; what other nodes see of it
+ * is in the row. A load for the queue whose turn is next may evict; a load ahead of
+ * need may not, so it never displaces an earlier need. Which model leaves, and which is
+ * loaded ahead, the policy says. Memory counts resident, loading and leaving models and
+ * the workspaces of running batches.
+ */
+#ifndef NODE_MODEL_CACHE_H
+#define NODE_MODEL_CACHE_H
+
+#include "node/inside.h"
+
+/* One more (+1) or one fewer (-1) queued task of this kind waits at @worker. */
+void cache_want(struct worker *worker, const struct workflow_task *kind, int32_t by);
+
+/* Why a task of @kind with @items can never run on @worker; REASON_NONE if it can. */
+enum reason cache_obstacle(
+    const struct node *node, const struct worker *worker, const struct workflow_task *kind,
+    uint32_t items);
+
+/* Whether all models of @kind are resident. */
+bool cache_is_ready(const struct worker *worker, const struct workflow_task *kind);
+
+/* A batch of @kind runs; it ended. */
+void cache_use(struct node *node, struct worker *worker, const struct workflow_task *kind);
+void cache_unuse(struct node *node, struct worker *worker, const struct workflow_task *kind);
+
+/*
+ * Whether @bytes more fit. If not, evict what is not needed, except models of @kind;
+ * the room is there when the unloads have ended.
+ */
+bool cache_make_room(
+    struct node *node, struct worker *worker, uint64_t bytes, const struct workflow_task *kind);
+
+/* Start the next load, or the evictions it needs. Returns when to try a failed one again. */
+int64_t cache_advance(struct node *node, struct worker *worker);
+
+/* Stop loading a model that no queued task wants any more. */
+void cache_drop_unwanted(struct node *node, struct worker *worker);
+
+/* What the host reports. */
+void cache_loaded(
+    struct node *node, struct worker *worker, uint32_t model, enum weft_status status,
+    uint64_t bytes);
+void cache_unloaded(struct node *node, struct worker *worker, uint32_t model);
+void cache_repository_changed(
+    struct node *node, struct worker *worker, uint32_t model, bool available);
+
+#endif /* NODE_MODEL_CACHE_H */

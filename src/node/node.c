@@ -1,0 +1,276 @@
+#include "node/node.h"
+
+#include "node/access.h"
+#include "node/dispatch.h"
+#include "node/inbox.h"
+#include "node/jobs.h"
+#include "node/members.h"
+#include "node/model_cache.h"
+#include "node/outbox.h"
+#include "node/rows.h"
+#include "node/steal.h"
+#include "node/visits.h"
+
+/* A restarted owner must not reuse numbers that others still know. */
+static uint32_t first_job_number(uint32_t incarnation)
+{
+    return incarnation << 28;
+}
+
+static void init_worker(struct node *node, struct arena *arena, uint32_t index)
+{
+    struct worker *worker = &node->workers[index];
+    const uint32_t model_count = node->catalogue->model_count;
+    worker->id = node->view.worker_first + index;
+    worker->spec = &node->fleet->workers[worker->id];
+    ASSERT(worker->spec->gpu_units >= 1);
+    ASSERT(worker->spec->gpu_units <= GPU_UNITS_MAX);
+    worker->queues = arena_alloc(arena, node->catalogue->queue_count * sizeof(struct queue));
+    worker->active = arena_alloc(arena, node->catalogue->queue_count * sizeof(uint32_t));
+    worker->models = arena_alloc(arena, model_count * sizeof(struct model_slot));
+    worker->gpu_free = worker->spec->gpu_units;
+    worker->batches = POOL_NONE;
+    worker->loading = MODEL_NONE;
+    worker->notices = POOL_NONE;
+    worker->wake_ns = INT64_MAX;
+    worker->load_published_ns = -node->row_load_ns; /* The first change is shown at once. */
+    worker->cache_published_ns = -node->row_cache_ns;
+    worker->row_sequence = (uint64_t)node->incarnation << 40;
+    for (uint32_t i = 0; i < node->catalogue->queue_count; i++) {
+        worker->queues[i].head = POOL_NONE;
+        worker->queues[i].tail = POOL_NONE;
+    }
+    for (uint32_t i = 0; i < model_count; i++) {
+        worker->models[i].bytes = node->profile->models[i].resident_bytes;
+        worker->models[i].load_ns = profile_load_ns(node->profile, i, worker->spec);
+    }
+    struct board_entry *entry = &node->board->entries[worker->id];
+    entry->live = (struct row){.worker = worker->id};
+    entry->live.load.accepting = 1;
+    entry->live.load.gpu_free = worker->gpu_free;
+    entry->live.cache.free_bytes = worker->spec->memory_bytes;
+}
+
+struct node *node_create(struct arena *arena, const struct node_options *options)
+{
+    const struct fleet_node *spec = &options->fleet->nodes[options->node];
+    ASSERT(options->node < options->fleet->node_count);
+    ASSERT(spec->worker_count > 0);
+
+    struct node *node = arena_alloc(arena, sizeof(*node));
+    node->id = options->node;
+    node->incarnation = options->incarnation;
+    node->fleet = options->fleet;
+    node->catalogue = options->catalogue;
+    node->profile = options->profile;
+    node->pools = options->pools;
+    node->board = options->board;
+    node->row_load_ns = options->row_load_ns;
+    node->row_cache_ns = options->row_cache_ns;
+    node->cpu_free = spec->cpu_units;
+    node->job_first = POOL_NONE;
+    node->job_last = POOL_NONE;
+    node->visit_first = POOL_NONE;
+    node->repair_job = POOL_NONE;
+    node->repair_visit = POOL_NONE;
+    node->parked_first = POOL_NONE;
+    node->parked_last = POOL_NONE;
+    node->job_number = first_job_number(options->incarnation);
+    node->view = (struct view){
+        .node = options->node,
+        .worker_first = spec->worker_first,
+        .worker_count = spec->worker_count,
+        .fleet = options->fleet,
+        .board = options->board,
+        .members = options->members,
+    };
+    reservations_init(&node->view.reservations, &options->pools->reservations);
+    map_init(&node->jobs, 16);
+    map_init(&node->visits, 16);
+    node->answer =
+        arena_alloc(arena, (options->catalogue->task_count_max + 1) * sizeof(struct handle));
+    node->worker_count = spec->worker_count;
+    node->workers = arena_alloc(arena, node->worker_count * sizeof(struct worker));
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        init_worker(node, arena, i);
+    }
+    const struct policy_input input = {
+        .view = &node->view,
+        .profile = options->profile,
+        .catalogue = options->catalogue,
+    };
+    void *state = arena_alloc(arena, policy_set_state_bytes(options->policies) + 1);
+    const struct rng rng = rng_stream(options->seed, RNG_POLICY, options->node);
+    policy_seat_init(&node->seat, options->policies, &input, state, rng, options->meter);
+    return node;
+}
+
+/* Before a step ends, look at every worker that something happened to. */
+static void finish_step(struct node *node)
+{
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        struct worker *worker = &node->workers[i];
+        if (!worker->touched) {
+            if (policy_steals(&node->seat)) {
+                steal_try(node, worker); /* Whatever happened here, it may know more now. */
+            }
+            continue;
+        }
+        dispatch_worker(node, worker);
+        if (policy_steals(&node->seat)) {
+            steal_try(node, worker);
+        }
+        worker->touched = false;
+        rows_publish(node, worker);
+        worker->touched = false; /* Publishing refreshes the row: no news. */
+    }
+    if (node->draining && !node->drained && node->job_count == 0 && node->visit_count == 0) {
+        node->drained = true;
+        trace(node, RECORD_DRAINED, REASON_NONE);
+    }
+}
+
+static void on_timer(struct node *node, const struct timer *timer)
+{
+    struct worker *worker = own_worker(node, timer->worker);
+    switch (timer->kind) {
+    case TIMER_PUBLISH:
+        worker->publish_timer = false;
+        worker->touched = true;
+        return;
+    case TIMER_DISPATCH:
+        worker->wake_ns = INT64_MAX;
+        worker->touched = true;
+        return;
+    case TIMER_TICK: {
+        const struct tick_answer answer = policy_tick(&node->seat);
+        if (answer.solve) {
+            effect_add(node, EFFECT_SOLVE)->solve.problem = answer.problem;
+        }
+        wake_at(node, now_ns(node) + policy_tick_ns(&node->seat), TIMER_TICK, WORKER_NONE);
+        return;
+    }
+    case TIMER_REPAIR:
+        members_repair(node);
+        return;
+    case TIMER_AUDIT:
+        visits_audit(node);
+        return;
+    }
+    ASSERT(false);
+}
+
+static void on_drain(struct node *node)
+{
+    if (node->draining) {
+        return;
+    }
+    node->draining = true;
+    trace(node, RECORD_DRAINING, REASON_NONE);
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        rows_load_changed(node, &node->workers[i]);
+    }
+}
+
+static void on_repository_changed(struct node *node, uint32_t model, bool available)
+{
+    ASSERT(model < node->catalogue->model_count);
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        cache_repository_changed(node, &node->workers[i], model, available);
+    }
+}
+
+static void on_tensor(struct node *node, const struct message *message, struct handle handle)
+{
+    const uint32_t tensor = tensor_take(node, handle, message->items, message->bytes);
+    inbox_input(node, message, tensor);
+}
+
+static void begin(struct node *node, int64_t at_ns, struct effects *effects)
+{
+    ASSERT(at_ns >= node->view.now_ns);
+    node->view.now_ns = at_ns;
+    node->effects = effects;
+    effects->count = 0;
+    effects->placement_count = 0;
+}
+
+void node_start(struct node *node, int64_t start_ns, struct effects *effects)
+{
+    begin(node, start_ns, effects);
+    if (policy_tick_ns(&node->seat) > 0) {
+        wake_at(node, start_ns + policy_tick_ns(&node->seat), TIMER_TICK, WORKER_NONE);
+    }
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        rows_load_changed(node, &node->workers[i]);
+        rows_cache_changed(node, &node->workers[i]);
+    }
+    finish_step(node);
+}
+
+static void apply(struct node *node, const struct event *event)
+{
+    switch (event->kind) {
+    case EVENT_REQUEST:
+        jobs_request(node, &event->request);
+        return;
+    case EVENT_CANCEL:
+        jobs_cancel(node, event->cancel);
+        return;
+    case EVENT_MESSAGE:
+        inbox_message(node, event->message.message);
+        return;
+    case EVENT_TENSOR_ARRIVED:
+        on_tensor(node, event->message.message, event->message.tensor);
+        return;
+    case EVENT_SEND_READY:
+        outbox_block(node, event->peer.node, /* blocked */ false);
+        return;
+    case EVENT_LOAD_DONE:
+        cache_loaded(
+            node, own_worker(node, event->load.worker), event->load.model, event->load.status,
+            event->load.bytes);
+        return;
+    case EVENT_UNLOAD_DONE:
+        cache_unloaded(node, own_worker(node, event->load.worker), event->load.model);
+        return;
+    case EVENT_SHARE_READY:
+        dispatch_share_ready(node, own_worker(node, event->share.worker), event->share.gpu);
+        return;
+    case EVENT_BATCH_DONE:
+        dispatch_done(node, &event->batch);
+        return;
+    case EVENT_ROW:
+        rows_receive(node, event->row);
+        return;
+    case EVENT_PEER_HINT:
+        members_hint(node, event->peer.node, event->peer.hint);
+        return;
+    case EVENT_MEMBERS:
+        members_changed(node, event->members);
+        return;
+    case EVENT_TIMER:
+        on_timer(node, &event->timer);
+        return;
+    case EVENT_SOLVED:
+        trace(node, RECORD_SOLVED, REASON_NONE)->value = (int64_t)event->solved.problem;
+        policy_solved(&node->seat, event->solved.problem, event->solved.result);
+        return;
+    case EVENT_REPOSITORY_CHANGED:
+        on_repository_changed(node, event->repository.model, event->repository.available);
+        return;
+    case EVENT_DRAIN:
+        on_drain(node);
+        return;
+    case EVENT_KINDS:
+        break;
+    }
+    ASSERT(false);
+}
+
+void node_step(struct node *node, const struct event *event, struct effects *effects)
+{
+    begin(node, event->at_ns, effects);
+    apply(node, event);
+    finish_step(node);
+}

@@ -1,0 +1,119 @@
+/*
+ * node.h - the scheduler itself, without clock, network or devices.
+ *
+ * node_step() takes one event and says what must be done about it. Whoever calls it is
+ * the host: the runtime carries effects out with sockets and engines, the simulator
+ * with a queue and a virtual clock. Given the same events a node gives the same
+ * effects, byte for byte. One thread at a time.
+ *
+ *     node_prepare(node);                  grows pools if it must; the only place
+ *     node_step(node, &event, &effects);   allocates nothing
+ *     ... carry out effects.items[0 .. effects.count) in order ...
+ */
+#ifndef NODE_NODE_H
+#define NODE_NODE_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/pool.h"
+#include "node/effect.h"
+#include "node/event.h"
+#include "policy/compose.h"
+
+struct node; /* Its inside is node/inside.h, for the files of this layer alone. */
+
+/*
+ * The memory that jobs and tasks live in. A runtime makes one for each node, with a
+ * maximum; nodes of a simulator share one, which keeps 10,000 of them small.
+ */
+struct node_pools {
+    struct pool jobs;
+    struct pool visits;
+    struct pool tasks;
+    struct pool inputs;
+    struct pool tensors;
+    struct pool batches;
+    struct pool reservations;
+    struct pool notices;
+    struct pool parked;
+    uint32_t step_tasks_max; /* How many tasks one step may create. */
+};
+
+struct node_options {
+    uint32_t node;
+    uint32_t incarnation;
+    const struct fleet *fleet; /* Borrowed, like all below. */
+    const struct catalogue *catalogue;
+    const struct profile *profile;
+    const struct policy_set *policies;
+    const struct members *members;
+    struct board *board; /* Own rows are written there, all are read there. */
+    struct node_pools *pools;
+    struct policy_meter *meter;
+    uint64_t seed;
+    int64_t row_load_ns; /* At least so long between two publications of a part. */
+    int64_t row_cache_ns;
+};
+
+/* Pools for jobs of @catalogue; at most @jobs_max jobs at once, 0 for no such limit. */
+void node_pools_init(
+    struct node_pools *pools, const struct catalogue *catalogue, uint32_t jobs_max);
+void node_pools_deinit(struct node_pools *pools);
+
+/* Room, in @arena, for whatever one step of a node of @catalogue can have to say. */
+void node_effects_init(
+    struct effects *effects, struct arena *arena, const struct catalogue *catalogue);
+
+/* Make a node in @arena, which outlives it. */
+struct node *node_create(struct arena *arena, const struct node_options *options);
+
+/* Give back what is not in the arena, and every slot the node holds in its pools. */
+void node_destroy(struct node *node);
+
+/* The first effects of a node: timers it needs. */
+void node_start(struct node *node, int64_t now_ns, struct effects *effects);
+
+/* Make sure that the next step finds room. */
+void node_prepare(struct node *node);
+
+/* Apply @event. @effects is cleared first; the clock never goes backwards. */
+void node_step(struct node *node, const struct event *event, struct effects *effects);
+
+/* One task of a batch that runs, for hosts that need its inputs. */
+struct batch_task {
+    struct job_id job;
+    uint32_t task;
+    uint32_t items;
+    uint32_t input_count;
+};
+
+struct batch_task node_batch_task(const struct node *node, uint32_t batch, uint32_t index);
+
+/* The tensor of input number @input of that task. Borrowed until the batch is done. */
+struct handle node_batch_input(
+    const struct node *node, uint32_t batch, uint32_t index, uint32_t input);
+
+/* What a host may want to know: for screens, drains and checkers. */
+struct node_counts {
+    uint32_t jobs;         /* Owned and not answered. */
+    uint32_t visits;       /* Jobs with something here. */
+    uint32_t queued;       /* Tasks that wait for a worker of this node. */
+    uint32_t running;      /* Tasks in batches. */
+    uint32_t reservations; /* Of this node, not yet counted by the worker's row. */
+    bool draining;
+};
+
+struct node_counts node_counts(const struct node *node);
+
+struct worker_counts {
+    uint32_t queued;
+    uint32_t running;
+    uint64_t memory_used_bytes; /* Resident, loading and workspaces. */
+    uint32_t gpu_used;
+    struct model_set resident;
+    struct model_set loading;
+};
+
+struct worker_counts node_worker_counts(const struct node *node, uint32_t worker);
+
+#endif /* NODE_NODE_H */

@@ -1,0 +1,194 @@
+#include "node/outbox.h"
+
+#include <string.h>
+
+#include "node/access.h"
+#include "node/inbox.h"
+
+uint32_t tensor_take(struct node *node, struct handle handle, uint32_t items, uint64_t bytes)
+{
+    const uint32_t slot = pool_take(&node->pools->tensors);
+    ASSERT(slot != POOL_NONE);
+    *tensor_at(node, slot) =
+        (struct tensor){.handle = handle, .references = 1, .items = items, .bytes = bytes};
+    return slot;
+}
+
+void tensor_hold(struct node *node, uint32_t tensor)
+{
+    ASSERT(tensor_at(node, tensor)->references > 0);
+    tensor_at(node, tensor)->references++;
+}
+
+void tensor_release(struct node *node, uint32_t tensor)
+{
+    struct tensor *released = tensor_at(node, tensor);
+    ASSERT(released->references > 0);
+    released->references--;
+    if (released->references > 0) {
+        return;
+    }
+    if (released->handle.id != 0) {
+        effect_add(node, EFFECT_RELEASE)->release = released->handle;
+    }
+    pool_give(&node->pools->tensors, tensor);
+}
+
+struct handle tensor_pass(struct node *node, uint32_t tensor)
+{
+    const struct handle handle = tensor_at(node, tensor)->handle;
+    tensor_at(node, tensor)->handle.id = 0;
+    tensor_release(node, tensor);
+    return handle;
+}
+
+/* Keep a copy of the placement for the host: the job may be gone before it looks. */
+static void copy_placement(struct effects *effects, struct message *message)
+{
+    if (message->placement_count == 0) {
+        message->placement = NULL;
+        return;
+    }
+    ASSERT(effects->placement_count + message->placement_count <= effects->placement_capacity);
+    uint16_t *copy = effects->placements + effects->placement_count;
+    memcpy(copy, message->placement, message->placement_count * sizeof(*copy));
+    effects->placement_count += message->placement_count;
+    message->placement = copy;
+}
+
+static struct effect *emit(
+    struct node *node, enum effect_kind kind, uint32_t to, const struct message *message)
+{
+    struct effect *effect = effect_add(node, kind);
+    effect->send.node = to;
+    effect->send.edge = UINT32_MAX;
+    effect->send.tensor.id = 0;
+    effect->send.message = *message;
+    effect->send.message.from = node->id;
+    copy_placement(node->effects, &effect->send.message);
+    return effect;
+}
+
+static void emit_move(
+    struct node *node, uint32_t to, const struct message *message, uint32_t tensor, uint32_t edge)
+{
+    struct effect *effect = emit(node, EFFECT_MOVE, to, message);
+    effect->send.edge = edge;
+    effect->send.tensor = tensor_at(node, tensor)->handle;
+    tensor_release(node, tensor); /* The host holds the contents until they have left. */
+}
+
+/* Whether a message to @to has to wait. Past the limit the host's buffers take the rest. */
+static bool must_park(const struct node *node, uint32_t to)
+{
+    return node->blocked.count > 0 && node->parked_count < PARKED_MAX &&
+           suspects_has(&node->blocked, to);
+}
+
+static void park(
+    struct node *node, uint32_t to, const struct message *message, uint32_t tensor, uint32_t edge)
+{
+    const uint32_t slot = pool_take(&node->pools->parked);
+    ASSERT(slot != POOL_NONE);
+    struct parked *parked = pool_at(&node->pools->parked, slot);
+    parked->next = POOL_NONE;
+    parked->node = to;
+    parked->edge = edge;
+    parked->tensor = tensor;
+    parked->message = *message;
+    memcpy(
+        parked->placement, message->placement,
+        message->placement_count * sizeof(parked->placement[0]));
+    if (node->parked_last == POOL_NONE) {
+        node->parked_first = slot;
+    } else {
+        struct parked *last = pool_at(&node->pools->parked, node->parked_last);
+        last->next = slot;
+    }
+    node->parked_last = slot;
+    node->parked_count++;
+}
+
+void outbox_send(struct node *node, uint32_t to, const struct message *message)
+{
+    ASSERT(to < node->fleet->node_count);
+    if (to == node->id) {
+        struct message own = *message;
+        own.from = node->id;
+        inbox_message(node, &own);
+        return;
+    }
+    if (must_park(node, to)) {
+        park(node, to, message, POOL_NONE, UINT32_MAX);
+        return;
+    }
+    (void)emit(node, EFFECT_SEND, to, message);
+}
+
+void outbox_move(
+    struct node *node, uint32_t to, const struct message *message, uint32_t tensor, uint32_t edge)
+{
+    ASSERT(message->kind == MESSAGE_INPUT);
+    ASSERT(to < node->fleet->node_count);
+    if (to == node->id) {
+        struct message own = *message;
+        own.from = node->id;
+        inbox_input(node, &own, tensor);
+        return;
+    }
+    if (must_park(node, to)) {
+        park(node, to, message, tensor, edge);
+        return;
+    }
+    emit_move(node, to, message, tensor, edge);
+}
+
+/* Take everything for @to off the list; send it, or drop it. */
+static void unpark(struct node *node, uint32_t to, bool send)
+{
+    uint32_t slot = node->parked_first;
+    node->parked_first = POOL_NONE;
+    node->parked_last = POOL_NONE;
+    while (slot != POOL_NONE) {
+        struct parked *parked = pool_at(&node->pools->parked, slot);
+        const uint32_t next = parked->next;
+        if (parked->node != to) { /* Keep it, in its order. */
+            parked->next = POOL_NONE;
+            if (node->parked_last == POOL_NONE) {
+                node->parked_first = slot;
+            } else {
+                ((struct parked *)pool_at(&node->pools->parked, node->parked_last))->next = slot;
+            }
+            node->parked_last = slot;
+            slot = next;
+            continue;
+        }
+        parked->message.placement = parked->placement;
+        if (send && parked->tensor == POOL_NONE) {
+            (void)emit(node, EFFECT_SEND, to, &parked->message);
+        } else if (send) {
+            emit_move(node, to, &parked->message, parked->tensor, parked->edge);
+        } else if (parked->tensor != POOL_NONE) {
+            tensor_release(node, parked->tensor);
+        }
+        pool_give(&node->pools->parked, slot);
+        node->parked_count--;
+        slot = next;
+    }
+}
+
+void outbox_block(struct node *node, uint32_t to, bool blocked)
+{
+    if (blocked) {
+        suspects_add(&node->blocked, to);
+        return;
+    }
+    (void)suspects_remove(&node->blocked, to);
+    unpark(node, to, /* send */ true);
+}
+
+void outbox_forget(struct node *node, uint32_t to)
+{
+    (void)suspects_remove(&node->blocked, to);
+    unpark(node, to, /* send */ false);
+}

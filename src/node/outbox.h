@@ -1,0 +1,35 @@
+/*
+ * outbox.h - messages and tensors that leave, also for the node itself.
+ *
+ * What is meant for this node is handled at once, without a detour through the host.
+ * What is meant for a blocked peer is parked until it takes messages again.
+ */
+#ifndef NODE_OUTBOX_H
+#define NODE_OUTBOX_H
+
+#include "node/inside.h"
+
+/* Send @message to node @to. Its placement is copied. */
+void outbox_send(struct node *node, uint32_t to, const struct message *message);
+
+/*
+ * Send @message, of kind INPUT, with @tensor. One reference to the tensor is given
+ * up. @edge is the workflow's edge that it crosses, UINT32_MAX for the whole tensor.
+ */
+void outbox_move(
+    struct node *node, uint32_t to, const struct message *message, uint32_t tensor, uint32_t edge);
+
+/* Peer @to takes no messages (@blocked), or takes them again. */
+void outbox_block(struct node *node, uint32_t to, bool blocked);
+
+/* Forget what was parked for @to, which is gone. */
+void outbox_forget(struct node *node, uint32_t to);
+
+/* A tensor with one reference. */
+uint32_t tensor_take(struct node *node, struct handle handle, uint32_t items, uint64_t bytes);
+void tensor_hold(struct node *node, uint32_t tensor);
+void tensor_release(struct node *node, uint32_t tensor);
+/* Give up one reference and hand the contents to somebody else. */
+struct handle tensor_pass(struct node *node, uint32_t tensor);
+
+#endif /* NODE_OUTBOX_H */

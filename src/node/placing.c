@@ -1,0 +1,237 @@
+#include "node/placing.h"
+
+#include "node/access.h"
+#include "node/outbox.h"
+#include "node/routing.h"
+#include "node/visits.h"
+
+static struct message job_message(
+    const struct node *node, const struct job *job, enum message_kind kind, uint32_t task)
+{
+    return (struct message){
+        .kind = kind,
+        .job = job->id,
+        .workflow = job->workflow,
+        .task = task,
+        .attempt = job->attempt,
+        .priority = job->priority,
+        .age_ns = now_ns(node) - job->arrived_ns,
+        .left_ns = job->deadline_ns == INT64_MAX ? INT64_MAX : job->deadline_ns - now_ns(node),
+        .placement_count = workflow_at(node, job->workflow)->task_count,
+        .placement = job->placement,
+    };
+}
+
+static void trace_placed(
+    struct node *node, const struct job *job, uint32_t task, enum reason reason)
+{
+    struct record *record = trace(node, RECORD_PLACED, reason);
+    record->job = job->id;
+    record->workflow = (uint16_t)job->workflow;
+    record->task = task;
+    record->worker = placement_worker(job->placement[task]);
+}
+
+/* Promise @run_ns to @worker, for one task or, with TASK_NONE, for all planned there. */
+static void reserve(
+    struct node *node, const struct job *job, uint32_t task, uint32_t worker, int64_t run_ns)
+{
+    struct message message = job_message(node, job, MESSAGE_RESERVE, task);
+    message.worker = worker;
+    message.sequence = routing_note(node, worker, run_ns);
+    outbox_send(node, node_of_worker(node, worker), &message);
+}
+
+/* Whether a task before @task, of those that are reserved, has the same worker. */
+static bool is_repeated(const struct workflow *workflow, const struct job *job, uint32_t task)
+{
+    for (uint32_t i = 0; i < task; i++) {
+        if (job->placement[i] == job->placement[task] && workflow->tasks[i].in_count > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One message to each planned worker. Sources need none: their input follows at once. */
+static void reserve_all(struct node *node, const struct job *job)
+{
+    const struct workflow *workflow = workflow_at(node, job->workflow);
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        const uint32_t worker = placement_worker(job->placement[i]);
+        if (worker == WORKER_NONE || workflow->tasks[i].in_count == 0 ||
+            is_repeated(workflow, job, i)) {
+            continue;
+        }
+        int64_t run_ns = 0;
+        for (uint32_t k = i; k < workflow->task_count; k++) {
+            if (job->placement[k] == job->placement[i] && workflow->tasks[k].in_count > 0) {
+                run_ns += task_run_ns(node, job->workflow, k, worker, 1);
+            }
+        }
+        reserve(node, job, TASK_NONE, worker, run_ns);
+    }
+}
+
+static bool place_source(
+    struct node *node, struct job *job, const struct job_facts *facts, uint32_t task)
+{
+    const struct input_facts from = {
+        .worker = facts->ingress,
+        .bytes = tensor_at(node, job->inputs)->bytes,
+    };
+    const struct task_facts question = {
+        .job = facts,
+        .placement = job->placement,
+        .task = task,
+        .items = job->items,
+        .planned = placement_worker(job->placement[task]),
+        .here = facts->ingress,
+        .input_count = 1,
+        .inputs = &from,
+    };
+    const uint32_t worker = routing_place(node, &question);
+    if (worker == WORKER_NONE) {
+        return false;
+    }
+    job->placement[task] = (uint16_t)worker;
+    return true;
+}
+
+static void send_source(struct node *node, struct job *job, uint32_t task)
+{
+    const uint32_t worker = placement_worker(job->placement[task]);
+    struct message input = job_message(node, job, MESSAGE_INPUT, task);
+    input.worker = worker;
+    input.items = job->items;
+    input.bytes = tensor_at(node, job->inputs)->bytes;
+    input.settled = true;
+    input.sequence =
+        routing_note(node, worker, task_run_ns(node, job->workflow, task, worker, job->items));
+    struct record *record = trace(node, RECORD_SENT, REASON_NONE);
+    record->job = job->id;
+    record->workflow = (uint16_t)job->workflow;
+    record->task = task;
+    record->worker = worker;
+    record->value = (int64_t)input.bytes;
+    tensor_hold(node, job->inputs);
+    outbox_move(node, node_of_worker(node, worker), &input, job->inputs, UINT32_MAX);
+}
+
+bool placing_first(struct node *node, uint32_t slot, const struct job_facts *facts)
+{
+    struct job *job = job_at(node, slot);
+    const struct workflow *workflow = facts->graph;
+    policy_place_job(&node->seat, facts, job->placement);
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        if (job->placement[i] != PLACEMENT_UNBOUND) {
+            trace_placed(node, job, i, REASON_PLANNED);
+        }
+    }
+    for (uint32_t i = 0; i < workflow->source_count; i++) {
+        if (!place_source(node, job, facts, workflow->sources[i])) {
+            return false;
+        }
+    }
+    reserve_all(node, job);
+    for (uint32_t i = 0; i < workflow->source_count; i++) {
+        send_source(node, job, workflow->sources[i]);
+    }
+    return true;
+}
+
+static struct job_facts job_facts(const struct node *node, const struct job *job)
+{
+    return (struct job_facts){
+        .id = job->id,
+        .workflow = job->workflow,
+        .graph = workflow_at(node, job->workflow),
+        .arrived_ns = job->arrived_ns,
+        .deadline_ns = job->deadline_ns,
+        .items = job->items,
+        .priority = job->priority,
+        .ingress = node->view.worker_first,
+    };
+}
+
+/* Mark the tasks whose worker is gone. Returns whether there is any. */
+static bool mark_lost(
+    const struct node *node, const struct job *job, uint32_t failed, uint64_t *lost)
+{
+    const struct workflow *workflow = workflow_at(node, job->workflow);
+    bool any = false;
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        const uint32_t worker = placement_worker(job->placement[i]);
+        const bool gone =
+            worker != WORKER_NONE &&
+            !members_is_same(node->view.members, node_of_worker(node, worker), job->epoch);
+        if (gone || i == failed) {
+            bitset_add(lost, i);
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* New workers for the @lost tasks; the others stay where they are. */
+static void replace_lost(
+    struct node *node, struct job *job, const struct job_facts *facts, const uint64_t *lost)
+{
+    const struct workflow *workflow = facts->graph;
+    uint16_t fresh[WORKFLOW_TASKS_MAX];
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        fresh[i] = PLACEMENT_UNBOUND;
+    }
+    policy_place_job(&node->seat, facts, fresh);
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        if (!bitset_has(lost, i)) {
+            continue;
+        }
+        job->placement[i] = fresh[i];
+        if (fresh[i] != PLACEMENT_UNBOUND) {
+            trace_placed(node, job, i, REASON_REPLACED);
+        }
+    }
+}
+
+/* Only when all are placed: the first message of an attempt must know all of it. */
+static void reserve_lost(struct node *node, const struct job *job, const uint64_t *lost)
+{
+    const struct workflow *workflow = workflow_at(node, job->workflow);
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        const uint32_t worker = placement_worker(job->placement[i]);
+        if (bitset_has(lost, i) && worker != WORKER_NONE && workflow->tasks[i].in_count > 0) {
+            reserve(node, job, i, worker, task_run_ns(node, job->workflow, i, worker, 1));
+        }
+    }
+}
+
+bool placing_again(struct node *node, uint32_t slot, uint32_t failed)
+{
+    struct job *job = job_at(node, slot);
+    const struct job_facts facts = job_facts(node, job);
+    const struct workflow *workflow = facts.graph;
+    uint64_t lost[WORKFLOW_TASKS_MAX / 64] = {0};
+    const bool any = mark_lost(node, job, failed, lost);
+    job->epoch = node->view.members->epoch;
+    if (!any) {
+        return false;
+    }
+    job->attempt++;
+    if (job->attempt >= JOB_ATTEMPTS_MAX) {
+        placing_end(node, slot, WEFT_FAILED, REASON_ATTEMPTS);
+        return true;
+    }
+    replace_lost(node, job, &facts, lost);
+    for (uint32_t i = 0; i < workflow->source_count; i++) {
+        if (!place_source(node, job, &facts, workflow->sources[i])) {
+            placing_end(node, slot, WEFT_FAILED, REASON_NO_WORKER);
+            return true;
+        }
+    }
+    reserve_lost(node, job, lost);
+    for (uint32_t i = 0; i < workflow->source_count; i++) {
+        send_source(node, job, workflow->sources[i]);
+    }
+    return true;
+}

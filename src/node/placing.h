@@ -1,0 +1,24 @@
+/*
+ * placing.h - choosing workers for the tasks of a job, at its owner: the first time,
+ * and again for what was lost.
+ */
+#ifndef NODE_PLACING_H
+#define NODE_PLACING_H
+
+#include "node/inside.h"
+
+/* Place job @slot, reserve, and send its inputs off. False if no worker is usable. */
+bool placing_first(struct node *node, uint32_t slot, const struct job_facts *facts);
+
+/*
+ * Find other workers for tasks of job @slot that were on nodes which are gone, and for
+ * @failed if it is a task, and run the job again from its inputs, under a new attempt.
+ * What still waits or runs where it was, and is where the new placement wants it, is not
+ * run twice. Returns whether anything had been lost. Ends the job after too many attempts.
+ */
+bool placing_again(struct node *node, uint32_t slot, uint32_t failed);
+
+/* Answer job @slot and forget it. */
+void placing_end(struct node *node, uint32_t slot, enum weft_status status, enum reason reason);
+
+#endif /* NODE_PLACING_H */

@@ -1,0 +1,87 @@
+/* pools.c - the memory of nodes: made by the host, grown only between steps. */
+#include "node/access.h"
+
+enum { POOL_FIRST = 64, POOL_JOBS_MAX = 1 << 28 };
+
+void node_pools_init(struct node_pools *pools, const struct catalogue *catalogue, uint32_t jobs_max)
+{
+    const size_t placement_bytes = catalogue->task_count_max * sizeof(uint16_t);
+    const uint32_t jobs_limit = jobs_max == 0 ? (uint32_t)POOL_JOBS_MAX : jobs_max;
+    const uint32_t jobs_first = jobs_limit < POOL_FIRST ? jobs_limit : (uint32_t)POOL_FIRST;
+    const uint32_t all = UINT32_MAX - 1; /* Bounded through the jobs. */
+
+    pools->step_tasks_max = catalogue->task_count_max + 1;
+    pool_init(&pools->jobs, sizeof(struct job) + placement_bytes, jobs_first, jobs_limit);
+    pool_init(&pools->visits, sizeof(struct visit) + placement_bytes, POOL_FIRST, all);
+    pool_init(&pools->tasks, sizeof(struct task), POOL_FIRST, all);
+    pool_init(&pools->inputs, sizeof(struct input), POOL_FIRST, all);
+    pool_init(&pools->tensors, sizeof(struct tensor), POOL_FIRST, all);
+    pool_init(&pools->batches, sizeof(struct batch), POOL_FIRST, all);
+    pool_init(&pools->reservations, sizeof(struct reservation), POOL_FIRST, all);
+    pool_init(&pools->notices, sizeof(struct notice), POOL_FIRST, all);
+    pool_init(&pools->parked, sizeof(struct parked) + placement_bytes, POOL_FIRST, all);
+}
+
+void node_pools_deinit(struct node_pools *pools)
+{
+    pool_deinit(&pools->jobs);
+    pool_deinit(&pools->visits);
+    pool_deinit(&pools->tasks);
+    pool_deinit(&pools->inputs);
+    pool_deinit(&pools->tensors);
+    pool_deinit(&pools->batches);
+    pool_deinit(&pools->reservations);
+    pool_deinit(&pools->notices);
+    pool_deinit(&pools->parked);
+}
+
+static void reserve(struct pool *pool, uint32_t free_min)
+{
+    if (pool->capacity - pool->used < free_min) {
+        (void)pool_reserve(pool, free_min); /* A full pool of jobs refuses requests. */
+    }
+}
+
+void node_prepare(struct node *node)
+{
+    struct node_pools *pools = node->pools;
+    const uint32_t tasks = pools->step_tasks_max;
+    const uint32_t repairs = REPAIRS_PER_STEP * tasks;
+    reserve(&pools->jobs, 1);
+    reserve(&pools->visits, tasks);
+    reserve(&pools->tasks, repairs);
+    reserve(&pools->inputs, repairs);
+    reserve(&pools->tensors, BATCH_TASKS_MAX + 1);
+    reserve(&pools->batches, GPU_UNITS_MAX * node->worker_count);
+    reserve(&pools->reservations, repairs + BATCH_TASKS_MAX * tasks);
+    reserve(&pools->notices, repairs);
+    reserve(&pools->parked, node->blocked.count == 0 ? 0 : PARKED_MAX);
+    if (2 * (node->jobs.count + 2) > node->jobs.mask) {
+        (void)map_reserve(&node->jobs, 2);
+    }
+    if (2 * (node->visits.count + REPAIRS_PER_STEP + 2) > node->visits.mask) {
+        (void)map_reserve(&node->visits, REPAIRS_PER_STEP + 2);
+    }
+}
+
+void node_effects_init(
+    struct effects *effects, struct arena *arena, const struct catalogue *catalogue)
+{
+    const uint32_t tasks = catalogue->task_count_max + 1;
+    uint32_t out_max = 1;
+    for (uint32_t w = 0; w < catalogue->workflow_count; w++) {
+        const struct workflow *workflow = catalogue->workflows[w];
+        for (uint32_t i = 0; i < workflow->task_count; i++) {
+            const uint32_t out = workflow->tasks[i].out_count;
+            out_max = out > out_max ? out : out_max;
+        }
+    }
+    /* A full batch that ends, each of its tasks with all successors; or repairs. */
+    const uint32_t messages = BATCH_TASKS_MAX * (out_max + 1) + REPAIRS_PER_STEP * 4 * tasks;
+    *effects = (struct effects){
+        .capacity = 4096 + 6 * messages,
+        .placement_capacity = (2 * messages + PARKED_MAX) * tasks,
+    };
+    effects->items = arena_alloc(arena, effects->capacity * sizeof(*effects->items));
+    effects->placements = arena_alloc(arena, effects->placement_capacity * sizeof(uint16_t));
+}

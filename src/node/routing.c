@@ -1,0 +1,264 @@
+#include "node/routing.h"
+
+#include "node/access.h"
+#include "node/dispatch.h"
+#include "node/model_cache.h"
+#include "node/outbox.h"
+#include "node/visits.h"
+
+/* What every message about @visit starts from. */
+static struct message visit_message(
+    const struct node *node, const struct visit *visit, enum message_kind kind, uint32_t task)
+{
+    return (struct message){
+        .kind = kind,
+        .job = visit->job,
+        .workflow = visit->workflow,
+        .task = task,
+        .attempt = visit->attempt,
+        .priority = visit->priority,
+        .age_ns = now_ns(node) - visit->arrived_ns,
+        .left_ns = visit->deadline_ns == INT64_MAX ? INT64_MAX : visit->deadline_ns - now_ns(node),
+        .placement_count = workflow_at(node, visit->workflow)->task_count,
+        .placement = visit->placement,
+    };
+}
+
+uint32_t rendezvous(
+    const struct node *node, const struct workflow *workflow, struct job_id job,
+    const uint16_t *placement, uint32_t task)
+{
+    if (placement[task] != PLACEMENT_UNBOUND) {
+        return placement[task];
+    }
+    const uint32_t dominator = workflow->tasks[task].dominator;
+    if (dominator != TASK_NONE && placement[dominator] != PLACEMENT_UNBOUND) {
+        return placement[dominator];
+    }
+    return node->fleet->nodes[job.node].worker_first;
+}
+
+uint32_t routing_note(struct node *node, uint32_t worker, int64_t run_ns)
+{
+    if (view_is_own(&node->view, worker)) {
+        return 0; /* Own rows are fresh. */
+    }
+    return reservations_add(&node->view.reservations, worker, run_ns);
+}
+
+uint32_t routing_place(struct node *node, const struct task_facts *facts)
+{
+    const bool keeps = facts->planned != WORKER_NONE && view_is_usable(&node->view, facts->planned);
+    if (keeps && !policy_places_tasks(&node->seat)) {
+        return facts->planned;
+    }
+    const uint32_t worker = policy_place_task(&node->seat, facts);
+    if (worker == WORKER_NONE || worker == facts->planned) {
+        return worker;
+    }
+    enum reason reason = REASON_BOUND;
+    if (facts->planned != WORKER_NONE) {
+        reason = keeps ? REASON_ADJUSTED : REASON_REPLACED;
+    }
+    if (facts->gathered && worker != facts->here) {
+        reason = REASON_FORWARDED;
+    }
+    struct record *record = trace(node, RECORD_PLACED, reason);
+    record->job = facts->job->id;
+    record->workflow = (uint16_t)facts->job->workflow;
+    record->task = facts->task;
+    record->worker = worker;
+    return worker;
+}
+
+/* Task @number of @visit goes to @worker: the owner, and whoever waits for it, must know. */
+static void announce(struct node *node, struct visit *visit, uint32_t number, uint32_t worker)
+{
+    const uint32_t planned = placement_worker(visit->placement[number]);
+    if (planned == worker) {
+        return;
+    }
+    visit->placement[number] = (uint16_t)worker;
+    struct message moved = visit_message(node, visit, MESSAGE_MOVED, number);
+    moved.worker = worker;
+    moved.placement_count = 0;
+    outbox_send(node, visit->job.node, &moved);
+    /* Within one node the task itself brings the news. */
+    if (planned != WORKER_NONE && node_of_worker(node, planned) != node_of_worker(node, worker) &&
+        members_is_up(node->view.members, node_of_worker(node, planned))) {
+        moved.kind = MESSAGE_UNRESERVE;
+        outbox_send(node, node_of_worker(node, planned), &moved);
+    }
+}
+
+static void send_input(
+    struct node *node, const struct message *input, uint32_t tensor, uint32_t edge)
+{
+    struct record *record = trace(node, RECORD_SENT, REASON_NONE);
+    record->job = input->job;
+    record->workflow = (uint16_t)input->workflow;
+    record->task = input->task;
+    record->worker = input->worker;
+    record->value = (int64_t)input->bytes;
+    tensor_hold(node, tensor);
+    outbox_move(node, node_of_worker(node, input->worker), input, tensor, edge);
+}
+
+/* One output edge of @task: decide where its consumer runs, and send. */
+static void route_edge(
+    struct node *node, struct visit *visit, const struct task *task, uint32_t tensor, uint32_t edge)
+{
+    const struct workflow *workflow = workflow_at(node, visit->workflow);
+    const struct workflow_edge *crossed = &workflow->edges[edge];
+    const uint32_t to = crossed->to;
+    const uint32_t items = tensor_at(node, tensor)->items;
+    struct message input = visit_message(node, visit, MESSAGE_INPUT, to);
+    input.input = crossed->in_index;
+    input.items = items;
+    input.bytes = workflow_edge_bytes(crossed, items);
+    if (workflow_is_join(workflow, to)) {
+        input.worker = rendezvous(node, workflow, visit->job, visit->placement, to);
+        if (!members_is_up(node->view.members, node_of_worker(node, input.worker))) {
+            return; /* The owner re-places what was lost, and this output with it. */
+        }
+        send_input(node, &input, tensor, edge);
+        return;
+    }
+    const struct job_facts job = visit_facts(node, visit);
+    const struct input_facts from = {.worker = task->worker, .bytes = input.bytes};
+    const struct task_facts facts = {
+        .job = &job,
+        .placement = visit->placement,
+        .task = to,
+        .items = items,
+        .planned = placement_worker(visit->placement[to]),
+        .here = task->worker,
+        .input_count = 1,
+        .inputs = &from,
+    };
+    const uint32_t worker = routing_place(node, &facts);
+    if (worker == WORKER_NONE) {
+        const struct message failed = {
+            .kind = MESSAGE_FAILED,
+            .job = visit->job,
+            .workflow = visit->workflow,
+            .task = to,
+            .worker = task->worker,
+            .attempt = visit->attempt,
+            .reason = REASON_NO_WORKER,
+        };
+        outbox_send(node, visit->job.node, &failed);
+        return;
+    }
+    input.worker = worker;
+    input.settled = true;
+    if (worker != facts.planned) {
+        announce(node, visit, to, worker);
+        input.sequence =
+            routing_note(node, worker, task_run_ns(node, visit->workflow, to, worker, items));
+    }
+    send_input(node, &input, tensor, edge);
+}
+
+void routing_output(
+    struct node *node, struct visit *visit, const struct task *task, uint32_t tensor)
+{
+    const struct workflow *workflow = workflow_at(node, visit->workflow);
+    const struct workflow_task *made = &workflow->tasks[task->number];
+    if (made->sink != TASK_NONE) {
+        struct message answer = visit_message(node, visit, MESSAGE_INPUT, TASK_ANSWER);
+        answer.input = made->sink;
+        answer.items = tensor_at(node, tensor)->items;
+        answer.bytes = tensor_at(node, tensor)->bytes;
+        answer.placement_count = 0;
+        tensor_hold(node, tensor);
+        outbox_move(node, visit->job.node, &answer, tensor, UINT32_MAX);
+        return;
+    }
+    for (uint32_t i = 0; i < made->out_count && !visit->dropped; i++) {
+        route_edge(node, visit, task, tensor, workflow->edges_out[made->out_first + i]);
+    }
+}
+
+void routing_forward(
+    struct node *node, struct visit *visit, const struct task *task, uint32_t worker)
+{
+    const struct workflow *workflow = workflow_at(node, visit->workflow);
+    const struct workflow_task *moved = &workflow->tasks[task->number];
+    const int64_t run_ns = task_run_ns(node, visit->workflow, task->number, worker, task->items);
+    /* The task leaves this worker by itself: nobody has to be told to unreserve it. */
+    visit->placement[task->number] = PLACEMENT_UNBOUND;
+    announce(node, visit, task->number, worker);
+    uint32_t sequence = routing_note(node, worker, run_ns);
+    for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
+        const struct input *held = input_at(node, slot);
+        struct message input = visit_message(node, visit, MESSAGE_INPUT, task->number);
+        input.worker = worker;
+        input.settled = true;
+        input.input = held->number;
+        input.items = held->items;
+        input.bytes = held->bytes;
+        input.sequence = sequence;
+        sequence = 0; /* One promise, however many inputs. */
+        send_input(
+            node, &input, held->tensor,
+            moved->in_count == 0 ? UINT32_MAX : workflow->edges_in[moved->in_first + held->number]);
+    }
+}
+
+/* Ask whether the join @task, gathered here, should run elsewhere. */
+static uint32_t place_join(struct node *node, const struct visit *visit, const struct task *task)
+{
+    const struct workflow *workflow = workflow_at(node, visit->workflow);
+    struct input_facts inputs[64]; /* More inputs than that are summed up in the last. */
+    uint32_t count = 0;
+    for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
+        if (count < sizeof(inputs) / sizeof(inputs[0])) {
+            inputs[count] = (struct input_facts){.worker = task->worker};
+            count++;
+        }
+        inputs[count - 1].bytes += input_at(node, slot)->bytes;
+    }
+    ASSERT(workflow_is_join(workflow, task->number));
+    const struct job_facts job = visit_facts(node, visit);
+    const struct task_facts facts = {
+        .job = &job,
+        .placement = visit->placement,
+        .task = task->number,
+        .items = task->items,
+        .planned = placement_worker(visit->placement[task->number]),
+        .here = task->worker,
+        .gathered = true,
+        .input_count = count,
+        .inputs = inputs,
+    };
+    return routing_place(node, &facts);
+}
+
+void routing_gathered(struct node *node, uint32_t slot)
+{
+    struct task *task = task_at(node, slot);
+    struct visit *visit = visit_at(node, task->visit);
+    const struct workflow *workflow = workflow_at(node, visit->workflow);
+    const bool bound = visit->placement[task->number] != PLACEMENT_UNBOUND;
+    if (!task->settled && workflow_is_join(workflow, task->number) &&
+        (!bound || policy_places_tasks(&node->seat))) {
+        task->settled = true;
+        const uint32_t worker = place_join(node, visit, task);
+        if (worker != WORKER_NONE && !view_is_own(&node->view, worker)) {
+            visits_forward(node, slot, worker);
+            return;
+        }
+        if (worker != WORKER_NONE) {
+            task->worker = worker;
+            announce(node, visit, task->number, worker);
+        }
+    }
+    const enum reason obstacle = cache_obstacle(
+        node, own_worker(node, task->worker), &workflow->tasks[task->number], task->items);
+    if (obstacle != REASON_NONE) {
+        visits_fail(node, slot, obstacle);
+        return;
+    }
+    dispatch_queue(node, slot);
+}

@@ -1,0 +1,181 @@
+#include "node/rows.h"
+
+#include "node/access.h"
+#include "node/outbox.h"
+
+static int64_t at_least_zero(int64_t ns)
+{
+    return ns > 0 ? ns : 0;
+}
+
+/* Until the last running batch is expected to end. */
+static int64_t running_ns(const struct node *node, const struct worker *worker)
+{
+    int64_t until_ns = now_ns(node);
+    for (uint32_t slot = worker->batches; slot != POOL_NONE; slot = batch_at(node, slot)->next) {
+        const int64_t ends_at_ns = batch_at(node, slot)->ends_at_ns;
+        until_ns = ends_at_ns > until_ns ? ends_at_ns : until_ns;
+    }
+    return until_ns - now_ns(node);
+}
+
+void rows_load_changed(struct node *node, struct worker *worker)
+{
+    struct row_load *live = &node->board->entries[worker->id].live.load;
+    const int64_t run_ns = running_ns(node, worker);
+    int64_t load_ns = worker->missing_ns;
+    if (worker->loading != MODEL_NONE && worker->models[worker->loading].wanted > 0) {
+        load_ns += at_least_zero(worker->loading_until_ns - now_ns(node));
+    }
+    live->at_ns = now_ns(node);
+    live->queued_ns = run_ns + worker->queue_ns + worker->reserved_ns;
+    live->queued_ns += at_least_zero(load_ns - run_ns); /* Loads hide behind what runs. */
+    live->queued_items = worker->queued_items;
+    live->gpu_free = worker->gpu_free;
+    live->accepting = node->draining ? 0 : 1;
+    live->incarnation = node->incarnation;
+    worker->load_changed = true;
+    worker->touched = true;
+}
+
+void rows_cache_changed(struct node *node, struct worker *worker)
+{
+    struct row_cache *live = &node->board->entries[worker->id].live.cache;
+    live->at_ns = now_ns(node);
+    live->resident = (struct model_set){{0}};
+    live->loading = (struct model_set){{0}};
+    for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
+        if (worker->models[model].state == MODEL_RESIDENT) {
+            model_set_add(&live->resident, model);
+        } else if (worker->models[model].state == MODEL_LOADING) {
+            model_set_add(&live->loading, model);
+        }
+    }
+    const uint64_t all = worker->spec->memory_bytes;
+    live->free_bytes = worker->memory_used_bytes < all ? all - worker->memory_used_bytes : 0;
+    worker->cache_changed = true;
+    worker->touched = true;
+}
+
+static void acknowledge(struct node *node, struct worker *worker)
+{
+    uint32_t slot = worker->notices;
+    worker->notices = POOL_NONE;
+    while (slot != POOL_NONE) {
+        const struct notice notice = *(struct notice *)pool_at(&node->pools->notices, slot);
+        const struct message message = {
+            .kind = MESSAGE_ACKNOWLEDGE,
+            .job = {.node = node->id},
+            .worker = worker->id,
+            .sequence = notice.sequence,
+            .row_sequence = worker->row_sequence,
+        };
+        pool_give(&node->pools->notices, slot);
+        if (members_is_up(node->view.members, notice.node)) {
+            outbox_send(node, notice.node, &message);
+        }
+        slot = notice.next;
+    }
+}
+
+static void show(struct node *node, struct worker *worker, uint32_t parts)
+{
+    struct row *live = &node->board->entries[worker->id].live;
+    worker->row_sequence++;
+    live->worker = worker->id;
+    live->parts = parts;
+    if ((parts & ROW_LOAD) != 0) {
+        rows_load_changed(node, worker); /* As of now, not of the change that asked for it. */
+        live->load.sequence = worker->row_sequence;
+        worker->load_changed = false;
+        worker->load_published_ns = now_ns(node);
+    }
+    if ((parts & ROW_CACHE) != 0) {
+        live->cache.sequence = worker->row_sequence;
+        worker->cache_changed = false;
+        worker->cache_published_ns = now_ns(node);
+    }
+    effect_add(node, EFFECT_PUBLISH)->row = live;
+    if ((parts & ROW_LOAD) != 0) {
+        acknowledge(node, worker);
+    }
+}
+
+void rows_publish(struct node *node, struct worker *worker)
+{
+    const int64_t load_due_ns = worker->load_published_ns + node->row_load_ns;
+    const int64_t cache_due_ns = worker->cache_published_ns + node->row_cache_ns;
+    uint32_t parts = 0;
+    if (worker->load_changed && load_due_ns <= now_ns(node)) {
+        parts |= ROW_LOAD;
+    }
+    if (worker->cache_changed && cache_due_ns <= now_ns(node)) {
+        parts |= ROW_CACHE;
+    }
+    if (parts != 0) {
+        show(node, worker, parts);
+    }
+    if (worker->publish_timer || (!worker->load_changed && !worker->cache_changed)) {
+        return;
+    }
+    int64_t due_ns = worker->load_changed ? load_due_ns : cache_due_ns;
+    if (worker->cache_changed && cache_due_ns < due_ns) {
+        due_ns = cache_due_ns;
+    }
+    worker->publish_timer = true;
+    wake_at(node, due_ns, TIMER_PUBLISH, worker->id);
+}
+
+void rows_notice(struct node *node, uint32_t worker_id, uint32_t from, uint32_t sequence)
+{
+    struct worker *worker = own_worker(node, worker_id);
+    if (from == node->id || worker == NULL) {
+        return;
+    }
+    worker->load_changed = true; /* The sender waits for the next row. */
+    worker->touched = true;
+    for (uint32_t slot = worker->notices; slot != POOL_NONE;) {
+        struct notice *known = pool_at(&node->pools->notices, slot);
+        if (known->node == from) { /* One number covers all before it. */
+            known->sequence = sequence;
+            return;
+        }
+        slot = known->next;
+    }
+    const uint32_t slot = pool_take(&node->pools->notices);
+    ASSERT(slot != POOL_NONE);
+    *(struct notice *)pool_at(&node->pools->notices, slot) = (struct notice){
+        .next = worker->notices,
+        .worker = worker_id,
+        .node = from,
+        .sequence = sequence,
+    };
+    worker->notices = slot;
+}
+
+void rows_acknowledged(struct node *node, const struct message *message)
+{
+    struct record *record = trace(node, RECORD_ACKNOWLEDGED, REASON_NONE);
+    record->worker = message->worker;
+    record->value = message->sequence;
+    reservations_acknowledge(
+        &node->view.reservations, message->worker, message->sequence, message->row_sequence);
+    /* Those acknowledged earlier may have been waiting for the row that is visible now. */
+    (void)reservations_settle(
+        &node->view.reservations, message->worker,
+        view_load(&node->view, message->worker)->sequence);
+}
+
+void rows_receive(struct node *node, const struct row *row)
+{
+    if (row->worker >= node->fleet->worker_count || view_is_own(&node->view, row->worker)) {
+        return;
+    }
+    struct row received = *row;
+    received.load.at_ns = now_ns(node);
+    received.cache.at_ns = now_ns(node);
+    if (board_publish(node->board, &received)) {
+        (void)reservations_settle(
+            &node->view.reservations, row->worker, view_load(&node->view, row->worker)->sequence);
+    }
+}

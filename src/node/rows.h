@@ -1,0 +1,30 @@
+/*
+ * rows.h - what this node tells others of its workers, and hears of theirs.
+ *
+ * The live row of a worker is brought up to date with every change, because policies
+ * here read it at once. Others see a part again after its interval at the earliest,
+ * and only if it has changed. A publication of the load part acknowledges the
+ * reservations that it counts.
+ */
+#ifndef NODE_ROWS_H
+#define NODE_ROWS_H
+
+#include "node/inside.h"
+
+/* Work came, went or moved on; a model came or went. */
+void rows_load_changed(struct node *node, struct worker *worker);
+void rows_cache_changed(struct node *node, struct worker *worker);
+
+/* Show what has changed, now or when the interval is over. */
+void rows_publish(struct node *node, struct worker *worker);
+
+/* The next row of @worker acknowledges reservation @sequence of node @from. */
+void rows_notice(struct node *node, uint32_t worker, uint32_t from, uint32_t sequence);
+
+/* A peer's worker counts reservations of this node. */
+void rows_acknowledged(struct node *node, const struct message *message);
+
+/* A row of another worker has come. */
+void rows_receive(struct node *node, const struct row *row);
+
+#endif /* NODE_ROWS_H */

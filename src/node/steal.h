@@ -1,0 +1,18 @@
+/*
+ * steal.h - an idle worker asks another for a task.
+ */
+#ifndef NODE_STEAL_H
+#define NODE_STEAL_H
+
+#include "node/inside.h"
+
+/* Ask for work if @worker has none and the policy knows whom to ask. */
+void steal_try(struct node *node, struct worker *worker);
+
+/* Another worker asks one of ours: give it the task that would run last here, or say no. */
+void steal_asked(struct node *node, const struct message *message);
+
+/* There was nothing to give to @worker. */
+void steal_refused(struct node *node, uint32_t worker);
+
+#endif /* NODE_STEAL_H */

@@ -1,0 +1,481 @@
+#include "node/visits.h"
+
+#include <string.h>
+
+#include "node/access.h"
+#include "node/dispatch.h"
+#include "node/outbox.h"
+#include "node/routing.h"
+#include "node/rows.h"
+
+static bool is_buried(const struct node *node, struct job_id job)
+{
+    const uint32_t count = node->buried_count < BURIED_MAX ? node->buried_count : BURIED_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        if (node->buried[i] == job_key(job)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void link_visit(struct node *node, uint32_t slot)
+{
+    struct visit *visit = visit_at(node, slot);
+    visit->previous = POOL_NONE;
+    visit->next = node->visit_first;
+    if (node->visit_first != POOL_NONE) {
+        visit_at(node, node->visit_first)->previous = slot;
+    }
+    node->visit_first = slot;
+    node->visit_count++;
+}
+
+static void unlink_visit(struct node *node, uint32_t slot)
+{
+    const struct visit *visit = visit_at(node, slot);
+    if (node->repair_visit == slot) {
+        node->repair_visit = visit->next;
+    }
+    if (visit->previous == POOL_NONE) {
+        node->visit_first = visit->next;
+    } else {
+        visit_at(node, visit->previous)->next = visit->next;
+    }
+    if (visit->next != POOL_NONE) {
+        visit_at(node, visit->next)->previous = visit->previous;
+    }
+    node->visit_count--;
+}
+
+/*
+ * Take what @message knows better: a newer placement; workers for tasks that are unbound
+ * here; and where the ancestors of its task really ran, which this node may know only
+ * from an older plan. All who send to one join then agree on where it meets.
+ */
+static void merge_placement(
+    const struct workflow *workflow, struct visit *visit, const struct message *message)
+{
+    if (message->attempt < visit->attempt) {
+        return;
+    }
+    if (message->attempt > visit->attempt) {
+        visit->attempt = message->attempt;
+        memcpy(
+            visit->placement, message->placement,
+            message->placement_count * sizeof(visit->placement[0]));
+        return;
+    }
+    for (uint32_t i = 0; i < message->placement_count; i++) {
+        const bool knows = message->kind == MESSAGE_INPUT &&
+                           message->placement[i] != PLACEMENT_UNBOUND &&
+                           workflow_is_ancestor(workflow, i, message->task);
+        if (knows || visit->placement[i] == PLACEMENT_UNBOUND) {
+            visit->placement[i] = message->placement[i];
+        }
+    }
+}
+
+static uint32_t open_visit(struct node *node, const struct message *message)
+{
+    uint32_t slot = map_get(&node->visits, job_key(message->job));
+    if (slot != MAP_NONE) {
+        struct visit *known = visit_at(node, slot);
+        known->touched_ns = now_ns(node);
+        merge_placement(workflow_at(node, known->workflow), known, message);
+        return slot;
+    }
+    slot = pool_take(&node->pools->visits);
+    ASSERT(slot != POOL_NONE);
+    struct visit *visit = visit_at(node, slot);
+    visit->job = message->job;
+    visit->workflow = message->workflow;
+    visit->attempt = message->attempt;
+    visit->priority = message->priority;
+    visit->tasks = POOL_NONE;
+    visit->epoch = node->view.members->epoch;
+    visit->arrived_ns = now_ns(node) - message->age_ns;
+    visit->deadline_ns =
+        message->left_ns == INT64_MAX ? INT64_MAX : now_ns(node) + message->left_ns;
+    visit->touched_ns = now_ns(node);
+    memcpy(
+        visit->placement, message->placement,
+        message->placement_count * sizeof(visit->placement[0]));
+    link_visit(node, slot);
+    map_put(&node->visits, job_key(message->job), slot);
+    if (!node->audit_timer) {
+        node->audit_timer = true;
+        wake_at(node, now_ns(node) + AUDIT_NS, TIMER_AUDIT, WORKER_NONE);
+    }
+    return slot;
+}
+
+/* Close the visit if nothing of it is left. */
+static void close_visit(struct node *node, uint32_t slot)
+{
+    const struct visit *visit = visit_at(node, slot);
+    if (visit->tasks != POOL_NONE || visit->held > 0) {
+        return;
+    }
+    if (!visit->dropped) {
+        (void)map_remove(&node->visits, job_key(visit->job));
+        unlink_visit(node, slot);
+    }
+    pool_give(&node->pools->visits, slot);
+}
+
+static uint32_t find_task(const struct node *node, const struct visit *visit, uint32_t number)
+{
+    uint32_t slot = visit->tasks;
+    while (slot != POOL_NONE && task_at(node, slot)->number != number) {
+        slot = task_at(node, slot)->next_of_visit;
+    }
+    return slot;
+}
+
+static uint32_t add_task(struct node *node, uint32_t visit_slot, uint32_t number, uint32_t worker)
+{
+    const uint32_t slot = pool_take(&node->pools->tasks);
+    ASSERT(slot != POOL_NONE);
+    struct visit *visit = visit_at(node, visit_slot);
+    struct task *task = task_at(node, slot);
+    task->visit = visit_slot;
+    task->next_of_visit = visit->tasks;
+    task->next_in_queue = POOL_NONE;
+    task->batch = POOL_NONE;
+    task->inputs = POOL_NONE;
+    task->number = (uint16_t)number;
+    task->worker = worker;
+    visit->tasks = slot;
+    return slot;
+}
+
+static void release_inputs(struct node *node, struct task *task)
+{
+    uint32_t slot = task->inputs;
+    while (slot != POOL_NONE) {
+        const struct input input = *input_at(node, slot);
+        tensor_release(node, input.tensor);
+        pool_give(&node->pools->inputs, slot);
+        slot = input.next;
+    }
+    task->inputs = POOL_NONE;
+}
+
+/* Take task @slot out of its visit and forget it. Its queue or batch must not know it. */
+static void remove_task(struct node *node, uint32_t slot)
+{
+    struct task *task = task_at(node, slot);
+    struct visit *visit = visit_at(node, task->visit);
+    uint32_t *link = &visit->tasks;
+    while (*link != slot) {
+        link = &task_at(node, *link)->next_of_visit;
+    }
+    *link = task->next_of_visit;
+    release_inputs(node, task);
+    task_state_move(&task->state, TASK_GONE);
+    pool_give(&node->pools->tasks, slot);
+}
+
+/* Whatever task @slot is doing, it stops doing it. */
+static void drop_task(struct node *node, uint32_t slot, enum reason reason)
+{
+    struct task *task = task_at(node, slot);
+    struct worker *worker = own_worker(node, task->worker);
+    if (task->state == TASK_RUNNING) {
+        dispatch_abandon(node, slot);
+        return; /* The batch gives it back when it ends. */
+    }
+    trace_task(node, RECORD_DROPPED, visit_at(node, task->visit), task)->reason = (uint16_t)reason;
+    if (task->state == TASK_QUEUED) {
+        dispatch_unqueue(node, slot);
+    } else if (task->state == TASK_PLANNED) {
+        worker->reserved_ns -= task->run_ns;
+        rows_load_changed(node, worker);
+    }
+    remove_task(node, slot);
+}
+
+int64_t task_run_ns(
+    const struct node *node, uint32_t workflow, uint32_t task, uint32_t worker, uint32_t items)
+{
+    const uint32_t run = workflow_at(node, workflow)->tasks[task].run;
+    const uint32_t device = node->fleet->workers[worker].device;
+    if (items <= 1) {
+        return profile_run_one_ns(node->profile, run, device);
+    }
+    const struct config config = {.batch = items};
+    return profile_run(node->profile, run, device, items, config).run_ns;
+}
+
+struct job_facts visit_facts(const struct node *node, const struct visit *visit)
+{
+    return (struct job_facts){
+        .id = visit->job,
+        .workflow = visit->workflow,
+        .graph = workflow_at(node, visit->workflow),
+        .arrived_ns = visit->arrived_ns,
+        .deadline_ns = visit->deadline_ns,
+        .items = 1,
+        .priority = visit->priority,
+        .ingress = node->fleet->nodes[visit->job.node].worker_first,
+    };
+}
+
+static void reserve_task(
+    struct node *node, uint32_t visit_slot, uint32_t number, uint32_t worker_id)
+{
+    struct visit *visit = visit_at(node, visit_slot);
+    if (find_task(node, visit, number) != POOL_NONE) {
+        return; /* Its input was faster than the news of it. */
+    }
+    struct worker *worker = own_worker(node, worker_id);
+    const uint32_t slot = add_task(node, visit_slot, number, worker_id);
+    struct task *task = task_at(node, slot);
+    task_state_move(&task->state, TASK_PLANNED);
+    task->run_ns = task_run_ns(node, visit->workflow, number, worker_id, 1);
+    worker->reserved_ns += task->run_ns;
+    rows_load_changed(node, worker);
+    trace_task(node, RECORD_RESERVED, visit, task)->value = task->run_ns;
+}
+
+void visits_reserve(struct node *node, const struct message *message)
+{
+    if (message->sequence != 0) {
+        rows_notice(node, message->worker, message->from, message->sequence);
+    }
+    if (message->placement_count == 0 || is_buried(node, message->job)) {
+        return;
+    }
+    const struct workflow *workflow = workflow_at(node, message->workflow);
+    const uint32_t visit = open_visit(node, message);
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        const bool meant = message->task == TASK_NONE ? message->placement[i] == message->worker &&
+                                                            workflow->tasks[i].in_count > 0
+                                                      : message->task == i;
+        if (meant) {
+            reserve_task(node, visit, i, message->worker);
+        }
+    }
+    close_visit(node, visit);
+}
+
+void visits_unreserve(struct node *node, struct job_id job, uint32_t number)
+{
+    const uint32_t visit_slot = map_get(&node->visits, job_key(job));
+    if (visit_slot == MAP_NONE) {
+        return;
+    }
+    const uint32_t slot = find_task(node, visit_at(node, visit_slot), number);
+    if (slot == POOL_NONE || task_at(node, slot)->state > TASK_GATHERING) {
+        return; /* It runs already: the news is too late. */
+    }
+    struct task *task = task_at(node, slot);
+    trace_task(node, RECORD_UNRESERVED, visit_at(node, visit_slot), task);
+    if (task->state == TASK_PLANNED) {
+        struct worker *worker = own_worker(node, task->worker);
+        worker->reserved_ns -= task->run_ns;
+        rows_load_changed(node, worker);
+    }
+    remove_task(node, slot);
+    close_visit(node, visit_slot);
+}
+
+static bool has_input(const struct node *node, const struct task *task, uint32_t number)
+{
+    for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
+        if (input_at(node, slot)->number == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The task that @message brings an input for, made if need be. */
+static uint32_t receive_task(struct node *node, uint32_t visit_slot, const struct message *message)
+{
+    struct visit *visit = visit_at(node, visit_slot);
+    uint32_t slot = find_task(node, visit, message->task);
+    if (slot == POOL_NONE) {
+        slot = add_task(node, visit_slot, message->task, message->worker);
+        task_state_move(&task_at(node, slot)->state, TASK_GATHERING);
+    }
+    struct task *task = task_at(node, slot);
+    if (task->state == TASK_PLANNED) {
+        struct worker *worker = own_worker(node, task->worker);
+        worker->reserved_ns -= task->run_ns;
+        rows_load_changed(node, worker);
+        task_state_move(&task->state, TASK_GATHERING);
+        task->worker = message->worker;
+    }
+    return slot;
+}
+
+void visits_input(struct node *node, const struct message *message, uint32_t tensor)
+{
+    if (message->sequence != 0) {
+        rows_notice(node, message->worker, message->from, message->sequence);
+    }
+    if (is_buried(node, message->job)) {
+        tensor_release(node, tensor);
+        return;
+    }
+    const struct workflow *workflow = workflow_at(node, message->workflow);
+    const uint32_t in_count = workflow->tasks[message->task].in_count;
+    const uint32_t visit_slot = open_visit(node, message);
+    const uint32_t slot = receive_task(node, visit_slot, message);
+    struct task *task = task_at(node, slot);
+    if (message->input >= (in_count == 0 ? 1 : in_count) || task->state != TASK_GATHERING ||
+        has_input(node, task, message->input)) {
+        trace_task(node, RECORD_DROPPED, visit_at(node, visit_slot), task)->reason =
+            REASON_DUPLICATE;
+        tensor_release(node, tensor);
+        return;
+    }
+    own_worker(node, message->worker)->asked = false; /* It has something now. */
+    const uint32_t input_slot = pool_take(&node->pools->inputs);
+    ASSERT(input_slot != POOL_NONE);
+    *input_at(node, input_slot) = (struct input){
+        .next = task->inputs,
+        .number = message->input,
+        .tensor = tensor,
+        .items = message->items,
+        .bytes = message->bytes,
+    };
+    task->inputs = input_slot;
+    task->input_count++;
+    task->settled = task->settled || message->settled;
+    task->continues = message->from == node->id;
+    if (message->items > task->items) {
+        task->items = message->items;
+    }
+    if (task->input_count >= in_count) {
+        routing_gathered(node, slot);
+    }
+}
+
+void visits_cancel(struct node *node, struct job_id job, enum reason reason)
+{
+    node->buried[node->buried_count % BURIED_MAX] = job_key(job);
+    node->buried_count++;
+    const uint32_t slot = map_get(&node->visits, job_key(job));
+    if (slot == MAP_NONE) {
+        return;
+    }
+    struct visit *visit = visit_at(node, slot);
+    visit->dropped = true;
+    visit->held++;
+    (void)map_remove(&node->visits, job_key(job));
+    unlink_visit(node, slot);
+    uint32_t next = visit->tasks;
+    while (next != POOL_NONE) {
+        const uint32_t task = next;
+        next = task_at(node, task)->next_of_visit;
+        drop_task(node, task, reason);
+    }
+    visit->held--;
+    close_visit(node, slot);
+}
+
+void visits_complete(struct node *node, uint32_t slot, uint32_t tensor)
+{
+    const struct task task = *task_at(node, slot);
+    struct visit *visit = visit_at(node, task.visit);
+    visit->held++; /* Routing may answer the job, which may drop this visit. */
+    remove_task(node, slot);
+    if (!task.cancelled) {
+        routing_output(node, visit, &task, tensor);
+    }
+    tensor_release(node, tensor);
+    visit->held--;
+    close_visit(node, task.visit);
+}
+
+void visits_fail(struct node *node, uint32_t slot, enum reason reason)
+{
+    const struct task task = *task_at(node, slot);
+    const struct visit *visit = visit_at(node, task.visit);
+    struct record *record = trace_task(node, RECORD_FAILED, visit, &task);
+    record->reason = (uint16_t)reason;
+    const struct message failed = {
+        .kind = MESSAGE_FAILED,
+        .job = visit->job,
+        .workflow = visit->workflow,
+        .task = task.number,
+        .worker = task.worker,
+        .attempt = visit->attempt,
+        .reason = reason,
+    };
+    if (task.state == TASK_QUEUED) {
+        dispatch_unqueue(node, slot);
+    }
+    remove_task(node, slot);
+    close_visit(node, task.visit);
+    if (!task.cancelled) {
+        outbox_send(node, failed.job.node, &failed);
+    }
+}
+
+void visits_discard(struct node *node, uint32_t slot)
+{
+    const uint32_t visit = task_at(node, slot)->visit;
+    remove_task(node, slot);
+    close_visit(node, visit);
+}
+
+void visits_forward(struct node *node, uint32_t slot, uint32_t worker)
+{
+    struct task *task = task_at(node, slot);
+    const uint32_t visit_slot = task->visit;
+    struct visit *visit = visit_at(node, visit_slot);
+    visit->held++;
+    if (task->state == TASK_QUEUED) {
+        dispatch_unqueue(node, slot);
+    }
+    routing_forward(node, visit, task, worker);
+    remove_task(node, slot);
+    visit->held--;
+    close_visit(node, visit_slot);
+}
+
+void visits_audit(struct node *node)
+{
+    node->audit_timer = node->visit_count > 0;
+    for (uint32_t slot = node->visit_first; slot != POOL_NONE; slot = visit_at(node, slot)->next) {
+        struct visit *visit = visit_at(node, slot);
+        if (now_ns(node) - visit->touched_ns < AUDIT_NS ||
+            node->effects->count + 8 > node->effects->capacity) {
+            continue;
+        }
+        visit->touched_ns = now_ns(node);
+        const struct message query = {
+            .kind = MESSAGE_QUERY,
+            .job = visit->job,
+            .workflow = visit->workflow,
+        };
+        if (visit->job.node != node->id) {
+            outbox_send(node, visit->job.node, &query);
+        }
+    }
+    if (node->audit_timer) {
+        wake_at(node, now_ns(node) + AUDIT_NS, TIMER_AUDIT, WORKER_NONE);
+    }
+}
+
+bool visits_repair(struct node *node)
+{
+    uint32_t dropped = 0;
+    for (uint32_t looks = 0; looks < REPAIR_LOOKS_PER_STEP; looks++) {
+        const uint32_t slot = node->repair_visit;
+        if (slot == POOL_NONE || dropped == REPAIRS_PER_STEP) {
+            break;
+        }
+        const struct visit *visit = visit_at(node, slot);
+        node->repair_visit = visit->next;
+        if (!members_is_same(node->view.members, visit->job.node, visit->epoch)) {
+            dropped++;
+            visits_cancel(node, visit->job, REASON_OWNER_LOST);
+        }
+    }
+    return node->repair_visit != POOL_NONE;
+}

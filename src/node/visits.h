@@ -1,0 +1,52 @@
+/*
+ * visits.h - jobs at a node that works for them: tasks that are planned here, gather
+ * their inputs, and pass their outputs on.
+ */
+#ifndef NODE_VISITS_H
+#define NODE_VISITS_H
+
+#include "node/inside.h"
+
+/* Count the tasks that @message plans for one of this node's workers. */
+void visits_reserve(struct node *node, const struct message *message);
+
+/* Task @task of @job will not come, or not stay. Unknown ones are ignored. */
+void visits_unreserve(struct node *node, struct job_id job, uint32_t task);
+
+/* An input has come. Takes over one reference to @tensor. */
+void visits_input(struct node *node, const struct message *message, uint32_t tensor);
+
+/* Drop everything of @job, and recognise what still comes of it for a while. */
+void visits_cancel(struct node *node, struct job_id job, enum reason reason);
+
+/* Task @slot has run: send @tensor, its output, to its successors or the owner. */
+void visits_complete(struct node *node, uint32_t slot, uint32_t tensor);
+
+/* Task @slot cannot be run here: tell the owner why. */
+void visits_fail(struct node *node, uint32_t slot, enum reason reason);
+
+/* Forget task @slot, which was in a batch that will not end. */
+void visits_discard(struct node *node, uint32_t slot);
+
+/* Send queued or gathered task @slot with its inputs to @worker, elsewhere. */
+void visits_forward(struct node *node, uint32_t slot, uint32_t worker);
+
+/* Ask after jobs that have been silent for AUDIT_NS. */
+void visits_audit(struct node *node);
+
+/* Drop visits whose owner is gone: a few per call. False when all have been looked at. */
+bool visits_repair(struct node *node);
+
+/* What policies may know of the job of @visit. */
+struct job_facts visit_facts(const struct node *node, const struct visit *visit);
+
+/* The run time of @task alone on @worker, as the profile says. */
+int64_t task_run_ns(
+    const struct node *node, uint32_t workflow, uint32_t task, uint32_t worker, uint32_t items);
+
+/* Where the inputs of join @task meet while it is unbound: the same for all who ask. */
+uint32_t rendezvous(
+    const struct node *node, const struct workflow *workflow, struct job_id job,
+    const uint16_t *placement, uint32_t task);
+
+#endif /* NODE_VISITS_H */

@@ -1,0 +1,445 @@
+/*
+ * summary.c - counters and latencies, one switch a record.
+ *
+ * Quantiles are exact: every counted latency is kept, by workflow, and sorted when a
+ * report is asked for. Times are whole nanoseconds until then.
+ */
+#include "trace/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/bitset.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "model/graph.h"
+
+enum { SERIES_FIRST = 256 };
+
+/* The backlog may exceed the earlier one by a quarter, and by this many jobs, without growing. */
+#define BACKLOG_GROWTH    1.25
+#define BACKLOG_SLACK_MIN 8
+
+/* Numbers in the order in which they came. */
+struct series {
+    int64_t *values;
+    uint64_t count;
+    uint64_t capacity;
+};
+
+struct workflow_sum {
+    struct series latencies_ns; /* Of counted jobs. */
+    int64_t critical_ns;        /* Its longest path on the fastest devices. */
+    int64_t slo_ns;
+};
+
+struct summary {
+    uint64_t hash;
+    uint64_t warmup_jobs;     /* So many arrivals are not counted. */
+    int64_t counted_first_ns; /* When the first counted job arrived; INT64_MAX until then. */
+    uint64_t arrived;
+    uint64_t refused;
+    uint64_t completed;
+    uint64_t failed;
+    uint64_t cancelled;
+    uint64_t slo_hits;
+    uint64_t slo_jobs;
+    uint64_t loads;
+    uint64_t evictions;
+    uint64_t models_needed;
+    uint64_t tasks;
+    uint64_t moved;
+    uint32_t workers_used;
+    uint32_t worker_count;
+    double busy_ns;         /* Run time of ended tasks, weighted by the share they held. */
+    struct series backlogs; /* Jobs in the system, as each arrival finds it. */
+    double backlog_area_ns; /* Their integral over time. */
+    int64_t first_ns;       /* The first arrival; INT64_MAX until then. */
+    int64_t last_ns;        /* The last arrival or answer. */
+    uint32_t workflow_count;
+    struct workflow_sum *workflows;
+    uint32_t *queue_models; /* By queue: how many models its task needs. */
+    uint32_t *queue_first;  /* By workflow. */
+    double *worker_share;   /* By worker: one unit as a part of the device. */
+    uint64_t *workers;      /* Bit set: those that started a task. */
+};
+
+static void series_push(struct series *series, int64_t value)
+{
+    if (series->count == series->capacity) {
+        const uint64_t capacity = series->capacity == 0 ? SERIES_FIRST : 2 * series->capacity;
+        int64_t *larger = memory_lines(capacity, sizeof(*larger));
+        if (series->count > 0) {
+            memcpy(larger, series->values, series->count * sizeof(*larger));
+        }
+        free(series->values);
+        series->values = larger;
+        series->capacity = capacity;
+    }
+    series->values[series->count] = value;
+    series->count++;
+}
+
+/* The shortest run of one item of @model over the kinds of device that the fleet has. */
+static int64_t fastest_ns(const struct summary_options *options, uint32_t model)
+{
+    const struct fleet *fleet = options->fleet;
+    int64_t best_ns = INT64_MAX;
+    for (uint32_t i = 0; i < fleet->worker_count; i++) {
+        const uint32_t device = fleet->workers[i].device;
+        if (i > 0 && device == fleet->workers[i - 1].device) {
+            continue; /* Fleets are long runs of the same kind. */
+        }
+        if (profile_is_measured(options->profile, model, device)) {
+            const int64_t run_ns = profile_run_one_ns(options->profile, model, device);
+            best_ns = run_ns < best_ns ? run_ns : best_ns;
+        }
+    }
+    return best_ns == INT64_MAX ? 0 : best_ns;
+}
+
+static int64_t critical_path_ns(
+    const struct summary_options *options, const struct workflow *workflow)
+{
+    int64_t *run_ns = memory_zeroed(workflow->task_count, sizeof(*run_ns));
+    int64_t *rank_ns = memory_zeroed(workflow->task_count, sizeof(*rank_ns));
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        run_ns[i] = fastest_ns(options, workflow->tasks[i].run);
+    }
+    const int64_t longest_ns = graph_longest_path(workflow, run_ns, rank_ns);
+    free(rank_ns);
+    free(run_ns);
+    return longest_ns;
+}
+
+static void prepare_workflows(struct summary *summary, const struct summary_options *options)
+{
+    const struct catalogue *catalogue = options->catalogue;
+    const uint32_t count = catalogue->workflow_count;
+    summary->workflow_count = count;
+    summary->workflows = memory_zeroed(count + 1, sizeof(*summary->workflows));
+    summary->queue_first = memory_zeroed(count + 1, sizeof(*summary->queue_first));
+    summary->queue_models = memory_zeroed(catalogue->queue_count + 1, sizeof(uint32_t));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct workflow *workflow = catalogue->workflows[i];
+        summary->workflows[i].critical_ns = critical_path_ns(options, workflow);
+        summary->workflows[i].slo_ns = workflow->slo_ns;
+        summary->queue_first[i] = workflow->queue_first;
+        for (uint32_t k = 0; k < workflow->task_count; k++) {
+            summary->queue_models[workflow->queue_first + k] = workflow->tasks[k].model_count;
+        }
+    }
+}
+
+static void prepare_workers(struct summary *summary, const struct fleet *fleet)
+{
+    summary->worker_count = fleet->worker_count;
+    summary->worker_share = memory_zeroed(fleet->worker_count + 1, sizeof(double));
+    summary->workers = memory_zeroed(bitset_words(fleet->worker_count) + 1, sizeof(uint64_t));
+    for (uint32_t i = 0; i < fleet->worker_count; i++) {
+        summary->worker_share[i] = 1.0 / (double)fleet->workers[i].gpu_units;
+    }
+}
+
+struct summary *summary_create(const struct summary_options *options)
+{
+    ASSERT(options->warmup >= 0);
+    ASSERT(options->warmup <= 1);
+    struct summary *summary = memory_zeroed(1, sizeof(*summary));
+    const double warmup = options->warmup * (double)options->jobs_expected;
+    summary->warmup_jobs = (uint64_t)warmup;
+    if ((double)summary->warmup_jobs + 1e-6 < warmup) { /* 7% of 100 is not 7.000000000000001. */
+        summary->warmup_jobs++;
+    }
+    summary->counted_first_ns = INT64_MAX;
+    summary->first_ns = INT64_MAX;
+    prepare_workflows(summary, options);
+    prepare_workers(summary, options->fleet);
+    return summary;
+}
+
+void summary_destroy(struct summary *summary)
+{
+    if (summary == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < summary->workflow_count; i++) {
+        free(summary->workflows[i].latencies_ns.values);
+    }
+    free(summary->workflows);
+    free(summary->queue_models);
+    free(summary->queue_first);
+    free(summary->worker_share);
+    free(summary->workers);
+    free(summary->backlogs.values);
+    free(summary);
+}
+
+static uint64_t in_system(const struct summary *summary)
+{
+    return summary->arrived - summary->completed - summary->failed - summary->cancelled;
+}
+
+/* The number of jobs in the system is about to change. */
+static void advance(struct summary *summary, int64_t at_ns)
+{
+    if (at_ns > summary->last_ns && summary->first_ns != INT64_MAX) {
+        const int64_t passed_ns = at_ns - summary->last_ns;
+        summary->backlog_area_ns += (double)in_system(summary) * (double)passed_ns;
+    }
+    summary->last_ns = at_ns > summary->last_ns ? at_ns : summary->last_ns;
+}
+
+/* A request came, whatever became of it. */
+static void on_request(struct summary *summary, const struct record *record)
+{
+    advance(summary, record->at_ns);
+    if (summary->first_ns == INT64_MAX) {
+        summary->first_ns = record->at_ns;
+    }
+    if (summary->counted_first_ns == INT64_MAX &&
+        summary->arrived + summary->refused >= summary->warmup_jobs) {
+        summary->counted_first_ns = record->at_ns;
+    }
+    series_push(&summary->backlogs, (int64_t)in_system(summary));
+}
+
+/* A job or request of @record that arrived at @arrived_ns did not get what it wanted. */
+static void miss_slo(struct summary *summary, const struct record *record, int64_t arrived_ns)
+{
+    ASSERT(record->workflow < summary->workflow_count);
+    if (summary->workflows[record->workflow].slo_ns > 0 &&
+        arrived_ns >= summary->counted_first_ns) {
+        summary->slo_jobs++;
+    }
+}
+
+static void on_completed(struct summary *summary, const struct record *record)
+{
+    ASSERT(record->workflow < summary->workflow_count);
+    struct workflow_sum *workflow = &summary->workflows[record->workflow];
+    summary->completed++;
+    if (record->at_ns - record->value < summary->counted_first_ns) {
+        return;
+    }
+    series_push(&workflow->latencies_ns, record->value);
+    if (workflow->slo_ns > 0) {
+        summary->slo_jobs++;
+        summary->slo_hits += record->value <= workflow->slo_ns ? 1 : 0;
+    }
+}
+
+static void on_answered(struct summary *summary, const struct record *record)
+{
+    advance(summary, record->at_ns);
+    if (record->reason == REASON_NONE) {
+        on_completed(summary, record);
+    } else if (record->reason == REASON_CANCEL) {
+        summary->cancelled++;
+    } else {
+        summary->failed++;
+        miss_slo(summary, record, record->at_ns - record->value);
+    }
+}
+
+static void on_started(struct summary *summary, const struct record *record)
+{
+    ASSERT(record->workflow < summary->workflow_count);
+    ASSERT(record->worker < summary->worker_count);
+    summary->models_needed +=
+        summary->queue_models[summary->queue_first[record->workflow] + record->task];
+    if (!bitset_has(summary->workers, record->worker)) {
+        bitset_add(summary->workers, record->worker);
+        summary->workers_used++;
+    }
+}
+
+/* Tasks of a batch share its cost. A share of 0 units is the whole device. */
+static void on_ended(struct summary *summary, const struct record *record)
+{
+    ASSERT(record->worker < summary->worker_count);
+    const double share =
+        record->gpu == 0 ? 1.0 : (double)record->gpu * summary->worker_share[record->worker];
+    const double tasks = record->batch == 0 ? 1.0 : (double)record->batch;
+    summary->busy_ns += (double)record->value * share / tasks;
+    summary->tasks++;
+}
+
+static void fold(struct summary *summary, const struct record *record)
+{
+    uint64_t words[6];
+    _Static_assert(sizeof(words) == sizeof(*record), "a record is six words");
+    memcpy(words, record, sizeof(words));
+    summary->hash = hash_mix_six(summary->hash, words);
+}
+
+void summary_add(struct summary *summary, const struct record *record)
+{
+    fold(summary, record);
+    switch (record->kind) {
+    case RECORD_ARRIVED:
+        on_request(summary, record);
+        summary->arrived++;
+        break;
+    case RECORD_REFUSED:
+        on_request(summary, record);
+        summary->refused++;
+        miss_slo(summary, record, record->at_ns);
+        break;
+    case RECORD_ANSWERED:
+        on_answered(summary, record);
+        break;
+    case RECORD_STARTED:
+        on_started(summary, record);
+        break;
+    case RECORD_ENDED:
+        on_ended(summary, record);
+        break;
+    case RECORD_PLACED:
+        summary->moved +=
+            record->reason == REASON_ADJUSTED || record->reason == REASON_FORWARDED ? 1 : 0;
+        break;
+    case RECORD_STOLEN:
+        summary->moved++;
+        break;
+    case RECORD_LOADING:
+        summary->loads++;
+        break;
+    case RECORD_EVICTED:
+        summary->evictions++;
+        break;
+    default: /* The rest is only hashed. */
+        break;
+    }
+}
+
+static int compare(const void *left, const void *right)
+{
+    const double a = *(const double *)left;
+    const double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The smallest of @count sorted values that @percent of all do not exceed. */
+static double at_percent(const double *sorted, uint64_t count, uint64_t percent)
+{
+    const uint64_t rank = (count * percent + 99) / 100;
+    return sorted[rank == 0 ? 0 : rank - 1];
+}
+
+/* Sorts @values. */
+static struct quantiles quantiles_of(double *values, uint64_t count)
+{
+    if (count == 0) {
+        return (struct quantiles){0};
+    }
+    qsort(values, count, sizeof(*values), compare);
+    double sum = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        sum += values[i];
+    }
+    return (struct quantiles){
+        .mean = sum / (double)count,
+        .p50 = at_percent(values, count, 50),
+        .p95 = at_percent(values, count, 95),
+        .p99 = at_percent(values, count, 99),
+        .max = values[count - 1],
+    };
+}
+
+static void report_latencies(const struct summary *summary, struct report *report)
+{
+    uint64_t counted = 0;
+    for (uint32_t i = 0; i < summary->workflow_count; i++) {
+        counted += summary->workflows[i].latencies_ns.count;
+    }
+    double *latencies_ms = memory_zeroed(counted + 1, sizeof(double));
+    double *slowdowns = memory_zeroed(counted + 1, sizeof(double));
+    uint64_t slowdown_count = 0;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < summary->workflow_count; i++) {
+        const struct workflow_sum *workflow = &summary->workflows[i];
+        for (uint64_t k = 0; k < workflow->latencies_ns.count; k++) {
+            const double latency_ns = (double)workflow->latencies_ns.values[k];
+            latencies_ms[count++] = latency_ns / 1e6;
+            if (workflow->critical_ns > 0) {
+                slowdowns[slowdown_count++] = latency_ns / (double)workflow->critical_ns;
+            }
+        }
+    }
+    report->counted = counted;
+    report->latency_ms = quantiles_of(latencies_ms, count);
+    report->slowdown = quantiles_of(slowdowns, slowdown_count);
+    free(slowdowns);
+    free(latencies_ms);
+}
+
+static double mean_between(const struct series *series, uint64_t first, uint64_t end)
+{
+    double sum = 0;
+    for (uint64_t i = first; i < end; i++) {
+        sum += (double)series->values[i];
+    }
+    return first < end ? sum / (double)(end - first) : 0;
+}
+
+/*
+ * Whether the backlog stands still: what the last quarter of the arrivals found in the
+ * system against what the third quarter found. Unstable is a mean of more than 1.25
+ * times the earlier one plus max(8, workers): a queue at a stable rate wanders by a few
+ * jobs a worker, and one above it grows without end.
+ */
+static bool is_stable(const struct summary *summary)
+{
+    const struct series *backlogs = &summary->backlogs;
+    const uint64_t middle = backlogs->count / 2;
+    const uint64_t last = backlogs->count - backlogs->count / 4;
+    const double slack =
+        summary->worker_count > BACKLOG_SLACK_MIN ? summary->worker_count : BACKLOG_SLACK_MIN;
+    const double earlier = mean_between(backlogs, middle, last);
+    return mean_between(backlogs, last, backlogs->count) <= BACKLOG_GROWTH * earlier + slack;
+}
+
+/* 1 if there is nothing to be a part of. */
+static double part(uint64_t some, uint64_t all)
+{
+    return all == 0 ? 1.0 : (double)some / (double)all;
+}
+
+void summary_report(const struct summary *summary, struct report *report_out)
+{
+    const bool began = summary->first_ns != INT64_MAX;
+    const double duration_ns = began ? (double)(summary->last_ns - summary->first_ns) : 0;
+    const double available_ns = duration_ns * (double)summary->worker_count;
+    const uint64_t loads = summary->loads;
+    const uint64_t needed = summary->models_needed;
+    struct report report = {
+        .jobs = summary->arrived + summary->refused,
+        .completed = summary->completed,
+        .refused = summary->refused,
+        .failed = summary->failed,
+        .cancelled = summary->cancelled,
+        .slo_hit_rate = part(summary->slo_hits, summary->slo_jobs),
+        .cost_per_job =
+            summary->completed == 0 ? 0 : summary->busy_ns / 1e9 / (double)summary->completed,
+        .cache_hit_rate = part(loads < needed ? needed - loads : 0, needed),
+        .loads = loads,
+        .evictions = summary->evictions,
+        .tasks = summary->tasks,
+        .moved = summary->moved,
+        .workers_used = summary->workers_used,
+        .utilisation = available_ns > 0 ? summary->busy_ns / available_ns : 0,
+        .in_system_mean = duration_ns > 0 ? summary->backlog_area_ns / duration_ns : 0,
+        .stable = is_stable(summary),
+        .duration_s = duration_ns / 1e9,
+        .trace_hash = summary_trace_hash(summary),
+    };
+    report_latencies(summary, &report);
+    *report_out = report;
+}
+
+uint64_t summary_trace_hash(const struct summary *summary)
+{
+    return summary->hash;
+}

@@ -1,0 +1,39 @@
+/*
+ * value.h - what the number of a record means, and how its names are found: what the
+ * two forms of a trace have in common. For the files of this layer.
+ */
+#ifndef TRACE_VALUE_H
+#define TRACE_VALUE_H
+
+#include "model/catalogue.h"
+#include "node/record.h"
+
+/* Numbers of jobs are shown modulo this: what is above tells incarnations of a node apart. */
+#define RECORD_JOB_NUMBERS (UINT32_C(1) << 28)
+
+enum value_meaning {
+    VALUE_NONE,
+    VALUE_ITEMS,
+    VALUE_BYTES,
+    VALUE_UNITS,       /* Of a GPU. */
+    VALUE_SEQUENCE,    /* Of a reservation. */
+    VALUE_RETRY_NS,    /* Until the next try. */
+    VALUE_RESERVED_NS, /* Work promised to a worker. */
+    VALUE_RUN_NS,      /* Of a batch. */
+    VALUE_LATENCY_NS,  /* Since arrival. */
+    VALUE_PEER,        /* Another node. */
+    VALUE_PROBLEM,
+};
+
+/* What the value of a record of @kind means. */
+enum value_meaning value_meaning(uint32_t kind);
+
+/* The workflow of @record, or NULL. */
+static inline const struct workflow *value_workflow(
+    const struct record *record, const struct catalogue *catalogue)
+{
+    return record->workflow < catalogue->workflow_count ? catalogue->workflows[record->workflow]
+                                                        : NULL;
+}
+
+#endif /* TRACE_VALUE_H */
