@@ -1,0 +1,43 @@
+/*
+ * checkers.c - what must hold whatever the policy, the load and the faults.
+ *
+ * Device memory and shares, answers that come once and rows that move forward are
+ * watched where they happen, always. These are the checks that cost more.
+ */
+#include "sim/inside.h"
+
+/*
+ * A node's books of its workers agree with this host's own. The node counts a batch that
+ * still waits for its share, the device does not: hence not equal, but at least.
+ */
+void checkers_step(const struct sim *sim, uint32_t node)
+{
+    const struct fleet_node *spec = &sim->options.fleet->nodes[node];
+    for (uint32_t i = 0; i < spec->worker_count; i++) {
+        const uint32_t worker = spec->worker_first + i;
+        const struct worker_counts counts = node_worker_counts(sim->nodes[node].node, worker);
+        ASSERT(counts.gpu_used >= sim->workers[worker].gpu_used);
+        ASSERT(counts.memory_used_bytes >= sim->workers[worker].memory_bytes);
+        ASSERT(counts.memory_used_bytes <= sim->options.fleet->workers[worker].memory_bytes);
+    }
+    ASSERT(sim->answered <= sim->arrived);
+}
+
+/* When nothing is left to happen, nothing is left. */
+void checkers_end(const struct sim *sim)
+{
+    ASSERT(sim->answered == sim->arrived); /* Every request has been answered, */
+    ASSERT(sim->tickets.used == 0);        /* and once. */
+    ASSERT(sim->parcels.used == 0);
+    ASSERT(sim->runs.used == 0);
+    ASSERT(sim->pools.jobs.used == 0);
+    ASSERT(sim->pools.visits.used == 0);
+    ASSERT(sim->pools.tasks.used == 0);
+    ASSERT(sim->pools.inputs.used == 0);
+    ASSERT(sim->pools.tensors.used == 0);
+    ASSERT(sim->pools.batches.used == 0);
+    ASSERT(sim->pools.parked.used == 0);
+    for (uint32_t node = 0; node < sim->options.fleet->node_count; node++) {
+        ASSERT(sim->nodes[node].handles == 0);
+    }
+}

@@ -1,0 +1,175 @@
+/*
+ * inside.h - what a simulation is made of. For the files of this layer alone.
+ */
+#ifndef SIM_INSIDE_H
+#define SIM_INSIDE_H
+
+#include "base/arena.h"
+#include "base/event_queue.h"
+#include "base/histogram.h"
+#include "model/arrivals.h"
+#include "sim/sim.h"
+
+#define FAULT_HINT_NS    INT64_C(1000000)    /* A reset connection tells after a millisecond, */
+#define FAULT_VERDICT_NS INT64_C(1000000000) /* the directory after a second. */
+
+/* What the queue holds. Small things are packed into the payload, others are slots. */
+enum happening {
+    HAPPENS_ARRIVAL,    /* The next of the stream. */
+    HAPPENS_REQUEST,    /* slot: a scripted one. */
+    HAPPENS_CANCEL,     /* number of the request. */
+    HAPPENS_SCRIPT,     /* slot: a scripted event of a node. */
+    HAPPENS_TIMER,      /* worker or node, timer kind. */
+    HAPPENS_LOADED,     /* worker, model. */
+    HAPPENS_UNLOADED,   /* worker, model. */
+    HAPPENS_SHAPED,     /* worker, units. */
+    HAPPENS_BATCH_DONE, /* slot of a run. */
+    HAPPENS_AT_SWITCH,  /* slot of a parcel: it has left its machine. */
+    HAPPENS_DELIVERED,  /* slot of a parcel. */
+    HAPPENS_FAULT,      /* number of the fault. */
+    HAPPENS_HINT,       /* node that crashed. */
+    HAPPENS_VERDICT,    /* The member list changes now. */
+};
+
+/* kind : 6, incarnation : 8, small : 18, large : 32 */
+static inline uint64_t payload_of(
+    enum happening kind, uint32_t incarnation, uint32_t small, uint32_t large)
+{
+    return (uint64_t)kind << 58 | (uint64_t)(incarnation & 0xff) << 50 |
+           (uint64_t)(small & 0x3ffff) << 32 | large;
+}
+
+/* A batch on a device. */
+struct run {
+    uint32_t node;
+    uint32_t batch;
+    uint32_t worker;
+    uint32_t incarnation;
+    uint32_t workflow;
+    uint32_t task;
+    uint32_t task_count;
+    uint32_t gpu;
+    bool cancelled;
+    int64_t run_ns;
+    uint64_t workspace_bytes;
+};
+
+/* A message on its way, with or without a tensor. The placement follows. */
+struct parcel {
+    uint32_t to;
+    uint32_t incarnation; /* Of the receiver when it was sent. */
+    bool has_tensor;
+    int64_t wire_ns; /* How long it occupies a link. */
+    struct message message;
+    uint16_t placement[];
+};
+
+/* A client that waits. */
+struct ticket {
+    uint32_t node;
+    uint32_t workflow;
+    struct job_id job; /* Number 0 until accepted. */
+    int64_t arrived_ns;
+    uint64_t number;
+};
+
+struct scripted {
+    uint32_t node;
+    struct arrival arrival;
+    struct event event;
+};
+
+struct sim_worker {
+    int64_t bus_free_ns;
+    uint64_t memory_bytes; /* In use, by this host's own count. */
+    uint32_t gpu_used;
+    uint32_t loads; /* Which load is on the bus: a cancelled one is recognised by it. */
+    struct rng rng;
+};
+
+struct sim_node {
+    struct node *node; /* NULL while it is down. */
+    uint32_t incarnation;
+    bool fresh;       /* Restarted since the last member list. */
+    uint64_t handles; /* Live tensors. */
+    int64_t up_free_ns;
+    int64_t down_free_ns;
+};
+
+struct sim {
+    struct sim_options options;
+    struct arena arena;
+    struct event_queue queue;
+    int64_t now_ns;
+    struct node_pools pools;
+    struct board board;
+    struct effects effects;
+    struct summary *summary;
+    struct policy_meter meter;
+    struct histogram decision_times;
+    struct members *members;
+    struct sim_node *nodes;
+    struct sim_worker *workers;
+    struct pool runs;
+    struct pool parcels;
+    struct pool tickets;
+    struct pool scripted;
+    uint32_t *run_of_batch;
+    uint32_t run_of_batch_count;
+    struct arrival_stream arrivals;
+    struct arrival next_arrival;
+    struct rng ingress;
+    uint64_t handle;
+    uint64_t requests;
+    uint64_t events;
+    uint64_t arrived;
+    uint64_t answered;
+};
+
+/* Put @payload into the queue. */
+static inline void happen(struct sim *sim, int64_t at_ns, uint64_t payload)
+{
+    event_queue_push(&sim->queue, at_ns, payload);
+}
+
+/* Let node @node take @event now, and carry out what it says. */
+void sim_step(struct sim *sim, uint32_t node, struct event *event);
+
+/* A record of a node, or of this host on behalf of one that is gone. */
+void sim_record(struct sim *sim, const struct record *record);
+
+/* perform.c */
+void sim_perform(struct sim *sim, uint32_t node);
+
+/* device.c: loads, batches, shares. */
+void device_load(struct sim *sim, uint32_t worker, uint32_t model);
+void device_cancel_load(struct sim *sim, uint32_t worker, uint32_t model);
+void device_unload(struct sim *sim, uint32_t worker, uint32_t model);
+void device_reshape(struct sim *sim, uint32_t worker, uint32_t gpu);
+void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *launch);
+void device_cancel(struct sim *sim, uint32_t batch);
+void device_loaded(struct sim *sim, uint32_t worker, uint32_t model, uint32_t load);
+void device_unloaded(struct sim *sim, uint32_t worker, uint32_t model);
+void device_done(struct sim *sim, uint32_t run);
+/* Forget what the devices of @node, which is gone, were doing. */
+void device_lost(struct sim *sim, uint32_t node);
+
+/* network.c: messages and tensors between machines. */
+void network_send(
+    struct sim *sim, uint32_t from, uint32_t to, const struct message *message, bool has_tensor);
+void network_at_switch(struct sim *sim, uint32_t parcel);
+void network_deliver(struct sim *sim, uint32_t parcel);
+
+/* faults.c */
+void faults_start(struct sim *sim);
+void faults_happen(struct sim *sim, uint32_t fault);
+void faults_hint(struct sim *sim, uint32_t node);
+void faults_verdict(struct sim *sim);
+struct members *faults_members(struct sim *sim, const struct members *before);
+void faults_boot(struct sim *sim, uint32_t node);
+
+/* checkers.c: stops the program at the first broken invariant. */
+void checkers_step(const struct sim *sim, uint32_t node);
+void checkers_end(const struct sim *sim);
+
+#endif /* SIM_INSIDE_H */

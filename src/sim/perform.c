@@ -1,0 +1,100 @@
+/* perform.c - what becomes of a node's effects in virtual time. */
+#include "sim/inside.h"
+
+static void finish_ticket(struct sim *sim, uint32_t node, const struct effect_answer *answer)
+{
+    const struct ticket *ticket = pool_at(&sim->tickets, (uint32_t)answer->ticket);
+    ASSERT(ticket->node == node); /* Answered by its owner, once: the slot is free after this. */
+    pool_give(&sim->tickets, (uint32_t)answer->ticket);
+    sim->answered++;
+    ASSERT(sim->nodes[node].handles >= answer->output_count);
+    sim->nodes[node].handles -= answer->output_count; /* The client has them. */
+}
+
+static void publish(struct sim *sim, const struct row *row)
+{
+    struct row shown = *row;
+    shown.load.at_ns = sim->now_ns;
+    shown.cache.at_ns = sim->now_ns;
+    const bool newer = board_publish(&sim->board, &shown);
+    ASSERT(newer); /* Rows only move forward. */
+}
+
+static void wake(struct sim *sim, uint32_t node, int64_t at_ns, const struct timer *timer)
+{
+    const uint32_t subject = timer->worker == WORKER_NONE ? 0x3ffff : timer->worker;
+    const uint64_t payload = payload_of(
+        HAPPENS_TIMER, sim->nodes[node].incarnation, subject, node << 8 | (uint32_t)timer->kind);
+    happen(sim, at_ns > sim->now_ns ? at_ns : sim->now_ns, payload);
+}
+
+static void send(struct sim *sim, uint32_t node, const struct effect *effect)
+{
+    network_send(sim, node, effect->send.node, &effect->send.message, effect->kind == EFFECT_MOVE);
+}
+
+static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
+{
+    switch (effect->kind) {
+    case EFFECT_ACCEPT: {
+        struct ticket *ticket = pool_at(&sim->tickets, (uint32_t)effect->accept.ticket);
+        ticket->job = effect->accept.job;
+        return;
+    }
+    case EFFECT_REFUSE:
+    case EFFECT_ANSWER:
+        finish_ticket(sim, node, &effect->answer);
+        return;
+    case EFFECT_SEND:
+    case EFFECT_MOVE:
+        send(sim, node, effect);
+        return;
+    case EFFECT_RELEASE:
+        ASSERT(sim->nodes[node].handles > 0);
+        sim->nodes[node].handles--;
+        return;
+    case EFFECT_LOAD:
+        device_load(sim, effect->load.worker, effect->load.model);
+        return;
+    case EFFECT_CANCEL_LOAD:
+        device_cancel_load(sim, effect->load.worker, effect->load.model);
+        return;
+    case EFFECT_UNLOAD:
+        device_unload(sim, effect->load.worker, effect->load.model);
+        return;
+    case EFFECT_RESHAPE:
+        device_reshape(sim, effect->reshape.worker, effect->reshape.gpu);
+        return;
+    case EFFECT_LAUNCH:
+        device_launch(sim, node, &effect->launch);
+        return;
+    case EFFECT_CANCEL_BATCH:
+        device_cancel(sim, effect->batch);
+        return;
+    case EFFECT_PUBLISH:
+        publish(sim, effect->row);
+        return;
+    case EFFECT_WAKE_AT:
+        wake(sim, node, effect->wake.at_ns, &effect->wake.timer);
+        return;
+    case EFFECT_SOLVE: { /* No search is known yet: the answer is that there is none. */
+        struct event event = {.at_ns = sim->now_ns, .kind = EVENT_SOLVED};
+        event.solved.problem = effect->solve.problem;
+        sim_event(sim, node, &event);
+        return;
+    }
+    case EFFECT_TRACE:
+        sim_record(sim, &effect->record);
+        return;
+    case EFFECT_KINDS:
+        break;
+    }
+    ASSERT(false);
+}
+
+void sim_perform(struct sim *sim, uint32_t node)
+{
+    for (uint32_t i = 0; i < sim->effects.count; i++) {
+        perform(sim, node, &sim->effects.items[i]);
+    }
+}

@@ -1,0 +1,329 @@
+#include "sim/sim.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "sim/inside.h"
+
+enum { SLOTS_FIRST = 64, SMALL_NONE = 0x3ffff };
+
+static void init_pools(struct sim *sim)
+{
+    const size_t placement_bytes = sim->options.catalogue->task_count_max * sizeof(uint16_t);
+    node_pools_init(&sim->pools, sim->options.catalogue, /* jobs_max */ 0);
+    pool_init(&sim->runs, sizeof(struct run), SLOTS_FIRST, UINT32_MAX - 1);
+    pool_init(&sim->parcels, sizeof(struct parcel) + placement_bytes, SLOTS_FIRST, UINT32_MAX - 1);
+    pool_init(&sim->tickets, sizeof(struct ticket), SLOTS_FIRST, UINT32_MAX - 1);
+    pool_init(&sim->scripted, sizeof(struct scripted), SLOTS_FIRST, UINT32_MAX - 1);
+}
+
+static void schedule_arrival(struct sim *sim)
+{
+    if (sim->requests < sim->options.jobs &&
+        arrival_stream_next(&sim->arrivals, &sim->next_arrival)) {
+        happen(sim, sim->next_arrival.at_ns, payload_of(HAPPENS_ARRIVAL, 0, 0, 0));
+    }
+}
+
+struct sim *sim_create(const struct sim_options *options)
+{
+    const struct fleet *fleet = options->fleet;
+    struct sim *sim = memory_zeroed(1, sizeof(*sim));
+    sim->options = *options;
+    arena_init(&sim->arena);
+    event_queue_init(&sim->queue);
+    init_pools(sim);
+    board_init(&sim->board, &sim->arena, fleet->worker_count, fleet->network.latency_ns);
+    node_effects_init(&sim->effects, &sim->arena, options->catalogue);
+    histogram_init(&sim->decision_times);
+    sim->meter.stopwatch_ns = options->stopwatch_ns;
+    sim->meter.times = &sim->decision_times;
+    const struct summary_options summary = {
+        .fleet = fleet,
+        .catalogue = options->catalogue,
+        .profile = options->profile,
+        .jobs_expected = options->jobs,
+        .warmup = options->warmup,
+    };
+    sim->summary = summary_create(&summary);
+    sim->nodes = arena_alloc(&sim->arena, fleet->node_count * sizeof(*sim->nodes));
+    sim->workers = arena_alloc(&sim->arena, fleet->worker_count * sizeof(*sim->workers));
+    for (uint32_t i = 0; i < fleet->worker_count; i++) {
+        sim->workers[i].rng = rng_stream(options->seed, RNG_SERVICE, i);
+    }
+    sim->ingress = arrival_ingress_stream(options->seed);
+    sim->members = faults_members(sim, /* before */ NULL);
+    for (uint32_t i = 0; i < fleet->node_count; i++) {
+        faults_boot(sim, i);
+    }
+    faults_start(sim);
+    arrival_stream_init(&sim->arrivals, options->arrivals, options->catalogue, options->seed);
+    schedule_arrival(sim);
+    return sim;
+}
+
+void sim_destroy(struct sim *sim)
+{
+    if (sim == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < sim->options.fleet->node_count; i++) {
+        node_destroy(sim->nodes[i].node);
+    }
+    summary_destroy(sim->summary);
+    node_pools_deinit(&sim->pools);
+    pool_deinit(&sim->runs);
+    pool_deinit(&sim->parcels);
+    pool_deinit(&sim->tickets);
+    pool_deinit(&sim->scripted);
+    event_queue_deinit(&sim->queue);
+    free(sim->run_of_batch);
+    arena_deinit(&sim->arena);
+    free(sim);
+}
+
+void sim_record(struct sim *sim, const struct record *record)
+{
+    summary_add(sim->summary, record);
+    if (sim->options.on_record != NULL) {
+        sim->options.on_record(sim->options.context, record);
+    }
+}
+
+void sim_step(struct sim *sim, uint32_t node, struct event *event)
+{
+    event->at_ns = sim->now_ns;
+    sim->events++;
+    node_prepare(sim->nodes[node].node);
+    node_step(sim->nodes[node].node, event, &sim->effects);
+    sim_perform(sim, node);
+    if (sim->options.check) {
+        checkers_step(sim, node);
+    }
+}
+
+/* A client goes to @node, or if that is down to the next one that is up. */
+static void submit(struct sim *sim, uint32_t node, const struct arrival *arrival)
+{
+    const uint32_t node_count = sim->options.fleet->node_count;
+    for (uint32_t tries = 0; sim->nodes[node].node == NULL; tries++) {
+        ASSERT(tries < node_count); /* A scenario in which every node is down asks nothing. */
+        node = node + 1 == node_count ? 0 : node + 1;
+    }
+    (void)pool_reserve(&sim->tickets, 1);
+    const uint32_t slot = pool_take(&sim->tickets);
+    *(struct ticket *)pool_at(&sim->tickets, slot) = (struct ticket){
+        .node = node,
+        .workflow = arrival->workflow,
+        .arrived_ns = sim->now_ns,
+        .number = sim->requests,
+    };
+    sim->requests++;
+    sim->arrived++;
+    sim->handle++;
+    sim->nodes[node].handles++;
+    struct event event = {.kind = EVENT_REQUEST};
+    event.request = (struct event_request){
+        .ticket = slot,
+        .workflow = arrival->workflow,
+        .items = arrival->items,
+        .inputs = {.id = sim->handle},
+        .bytes = sim->options.catalogue->workflows[arrival->workflow]->input_bytes,
+    };
+    sim_step(sim, node, &event);
+}
+
+static void on_arrival(struct sim *sim)
+{
+    const struct arrival arrival = sim->next_arrival;
+    const uint32_t node = arrival_ingress(&sim->ingress, sim->options.fleet->node_count);
+    submit(sim, node, &arrival);
+    schedule_arrival(sim);
+}
+
+/* Scripts are short: the request is looked for among those that are running. */
+static void on_cancel(struct sim *sim, uint64_t number)
+{
+    for (uint32_t slot = 0; slot < sim->tickets.capacity; slot++) {
+        if ((pool_generation(&sim->tickets, slot) & 1) == 0) {
+            continue;
+        }
+        const struct ticket *ticket = pool_at(&sim->tickets, slot);
+        if (ticket->number == number) {
+            struct event event = {.kind = EVENT_CANCEL};
+            event.cancel = ticket->job;
+            sim_step(sim, ticket->node, &event);
+            return;
+        }
+    }
+}
+
+static void on_timer(struct sim *sim, uint32_t incarnation, uint32_t subject, uint32_t large)
+{
+    const uint32_t node = large >> 8;
+    if (sim->nodes[node].node == NULL || (sim->nodes[node].incarnation & 0xff) != incarnation) {
+        return;
+    }
+    struct event event = {.kind = EVENT_TIMER};
+    event.timer.kind = (enum timer_kind)(large & 0xff);
+    event.timer.worker = subject == SMALL_NONE ? WORKER_NONE : subject;
+    sim_step(sim, node, &event);
+}
+
+static void on_scripted(struct sim *sim, enum happening kind, uint32_t slot)
+{
+    struct scripted scripted = *(struct scripted *)pool_at(&sim->scripted, slot);
+    pool_give(&sim->scripted, slot);
+    if (kind == HAPPENS_REQUEST) {
+        submit(sim, scripted.node, &scripted.arrival);
+    } else if (sim->nodes[scripted.node].node != NULL) {
+        sim_step(sim, scripted.node, &scripted.event);
+    }
+}
+
+/* Whether a worker's node is the one that asked. */
+static bool is_current(const struct sim *sim, uint32_t worker, uint32_t incarnation)
+{
+    const struct sim_node *node = &sim->nodes[sim->options.fleet->workers[worker].node];
+    return node->node != NULL && (node->incarnation & 0xff) == incarnation;
+}
+
+static void on_shaped(struct sim *sim, uint32_t worker, uint32_t gpu)
+{
+    struct event event = {.kind = EVENT_SHARE_READY};
+    event.share.worker = worker;
+    event.share.gpu = gpu;
+    sim_step(sim, sim->options.fleet->workers[worker].node, &event);
+}
+
+static void on_device(struct sim *sim, enum happening kind, uint32_t worker, uint32_t large)
+{
+    if (kind == HAPPENS_LOADED) {
+        device_loaded(sim, worker, large & 0xff, large >> 8);
+    } else if (kind == HAPPENS_UNLOADED) {
+        device_unloaded(sim, worker, large);
+    } else {
+        on_shaped(sim, worker, large);
+    }
+}
+
+static void handle(struct sim *sim, uint64_t payload)
+{
+    const enum happening kind = (enum happening)(payload >> 58);
+    const uint32_t incarnation = payload >> 50 & 0xff;
+    const uint32_t small = payload >> 32 & 0x3ffff;
+    const uint32_t large = (uint32_t)payload;
+    switch (kind) {
+    case HAPPENS_ARRIVAL:
+        on_arrival(sim);
+        return;
+    case HAPPENS_REQUEST:
+    case HAPPENS_SCRIPT:
+        on_scripted(sim, kind, large);
+        return;
+    case HAPPENS_CANCEL:
+        on_cancel(sim, large);
+        return;
+    case HAPPENS_TIMER:
+        on_timer(sim, incarnation, small, large);
+        return;
+    case HAPPENS_LOADED:
+    case HAPPENS_UNLOADED:
+    case HAPPENS_SHAPED:
+        if (is_current(sim, small, incarnation)) {
+            on_device(sim, kind, small, large);
+        }
+        return;
+    case HAPPENS_BATCH_DONE:
+        device_done(sim, large);
+        return;
+    case HAPPENS_AT_SWITCH:
+        network_at_switch(sim, large);
+        return;
+    case HAPPENS_DELIVERED:
+        network_deliver(sim, large);
+        return;
+    case HAPPENS_FAULT:
+        faults_happen(sim, large);
+        return;
+    case HAPPENS_HINT:
+        faults_hint(sim, large);
+        return;
+    case HAPPENS_VERDICT:
+        faults_verdict(sim);
+        return;
+    }
+    ASSERT(false);
+}
+
+bool sim_run_some(struct sim *sim, uint64_t events)
+{
+    const uint64_t until = sim->events + events;
+    struct timed_item item;
+    while (sim->events < until) {
+        if (!event_queue_pop(&sim->queue, &item)) {
+            if (sim->options.check) {
+                checkers_end(sim);
+            }
+            return false;
+        }
+        ASSERT(item.at_ns >= sim->now_ns);
+        sim->now_ns = item.at_ns;
+        handle(sim, item.payload);
+    }
+    return true;
+}
+
+void sim_run(struct sim *sim)
+{
+    while (sim_run_some(sim, /* events */ UINT64_C(1) << 32)) {
+    }
+}
+
+static uint32_t add_scripted(struct sim *sim, uint32_t node)
+{
+    (void)pool_reserve(&sim->scripted, 1);
+    const uint32_t slot = pool_take(&sim->scripted);
+    struct scripted *scripted = pool_at(&sim->scripted, slot);
+    scripted->node = node;
+    return slot;
+}
+
+void sim_request(struct sim *sim, int64_t at_ns, uint32_t node, const struct arrival *arrival)
+{
+    const uint32_t slot = add_scripted(sim, node);
+    ((struct scripted *)pool_at(&sim->scripted, slot))->arrival = *arrival;
+    happen(sim, at_ns, payload_of(HAPPENS_REQUEST, 0, 0, slot));
+}
+
+void sim_cancel(struct sim *sim, int64_t at_ns, uint64_t nth)
+{
+    happen(sim, at_ns, payload_of(HAPPENS_CANCEL, 0, 0, (uint32_t)nth));
+}
+
+void sim_event(struct sim *sim, uint32_t node, const struct event *event)
+{
+    const uint32_t slot = add_scripted(sim, node);
+    ((struct scripted *)pool_at(&sim->scripted, slot))->event = *event;
+    happen(sim, event->at_ns, payload_of(HAPPENS_SCRIPT, 0, 0, slot));
+}
+
+void sim_report(const struct sim *sim, struct report *report_out)
+{
+    summary_report(sim->summary, report_out);
+}
+
+void sim_counters(const struct sim *sim, struct sim_counters *counters_out)
+{
+    *counters_out = (struct sim_counters){
+        .events = sim->events,
+        .decisions = sim->meter.decisions,
+        .now_ns = sim->now_ns,
+        .arrived = sim->arrived,
+        .answered = sim->answered,
+    };
+    if (histogram_count(&sim->decision_times) > 0) {
+        counters_out->decision_mean_ns = histogram_mean(&sim->decision_times);
+        counters_out->decision_p99_ns = (double)histogram_quantile(&sim->decision_times, 0.99);
+    }
+}

@@ -1,0 +1,72 @@
+/*
+ * sim.h - the host with a virtual clock: nodes, links, buses and devices in one queue.
+ *
+ * Runs the very same nodes as the runtime. Everything comes from the options and the
+ * seed: the same options give the same trace, on every compiler and machine.
+ *
+ *     struct sim *sim = sim_create(&options);
+ *     sim_run(sim);
+ *     sim_report(sim, &report);
+ *     sim_destroy(sim);
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include "model/arrivals.h"
+#include "model/fault.h"
+#include "node/node.h"
+#include "trace/summary.h"
+
+struct sim;
+
+struct sim_options {
+    const struct fleet *fleet; /* Borrowed, like all below. */
+    const struct catalogue *catalogue;
+    const struct profile *profile;
+    const struct policy_set *policies;
+    const struct arrivals *arrivals;
+    uint64_t jobs; /* How many arrive; of a list, at most. */
+    double warmup;
+    uint64_t seed;
+    int64_t row_load_ns;
+    int64_t row_cache_ns;
+    double noise; /* Run times vary uniformly by this fraction up and down. */
+    uint32_t fault_count;
+    const struct fault *faults;
+    bool check; /* Look for broken invariants after every event. */
+
+    /* Called with every record, in order. NULL: nobody listens. */
+    void (*on_record)(void *context, const struct record *record);
+    void *context;
+    uint64_t (*stopwatch_ns)(void); /* To time decisions. NULL: they are only counted. */
+};
+
+struct sim_counters {
+    uint64_t events; /* Steps of nodes. */
+    uint64_t decisions;
+    double decision_mean_ns; /* 0 without a stopwatch. */
+    double decision_p99_ns;
+    int64_t now_ns;
+    uint64_t arrived;  /* For progress bars. */
+    uint64_t answered; /* Answered or refused. */
+};
+
+struct sim *sim_create(const struct sim_options *options);
+void sim_destroy(struct sim *sim);
+
+/* Run until nothing is left to happen. */
+void sim_run(struct sim *sim);
+
+/* Run at most @events steps. False when nothing is left to happen. */
+bool sim_run_some(struct sim *sim, uint64_t events);
+
+/* Beside those of the options: for scripts. */
+void sim_request(struct sim *sim, int64_t at_ns, uint32_t node, const struct arrival *arrival);
+/* Cancel the @nth request made (from 0), if it is still running. */
+void sim_cancel(struct sim *sim, int64_t at_ns, uint64_t nth);
+void sim_event(struct sim *sim, uint32_t node, const struct event *event);
+
+void sim_report(const struct sim *sim, struct report *report_out);
+void sim_counters(const struct sim *sim, struct sim_counters *counters_out);
+
+#endif /* SIM_SIM_H */

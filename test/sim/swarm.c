@@ -1,0 +1,197 @@
+#include "swarm.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/rng.h"
+
+/* One draw a statement: C does not say which argument of a call is evaluated first. */
+static uint32_t draw(struct rng *rng, uint32_t low, uint32_t high)
+{
+    return low + rng_below(rng, high - low + 1);
+}
+
+static const char *draw_policy(struct rng *rng)
+{
+    static const char *const policies[] = {
+        "hash",
+        "heft",
+        "jit",
+        "fifo",
+        "least-work",
+        "po2",
+        "place=jit,order=edf,cache=lru",
+        "place=heft,order=edf",
+        "place=po2:choices=3,cache=lru",
+        "place=hash,order=fifo",
+    };
+    return policies[draw(rng, 0, sizeof(policies) / sizeof(policies[0]) - 1)];
+}
+
+static void draw_fleet(struct swarm *swarm, struct rng *rng)
+{
+    const uint32_t node_count = draw(rng, 1, 8);
+    const uint32_t kind_count = draw(rng, 1, 2);
+    swarm->fleet = fleet_create();
+    swarm->fleet->network.latency_ns = draw(rng, 0, 3) * 500000;
+    swarm->fleet->network.link_bytes_per_s = draw(rng, 0, 2) * UINT64_C(500000000);
+    for (uint32_t i = 0; i < node_count; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "d%u", i % kind_count);
+        struct fleet_worker device = {.device = fleet_device(swarm->fleet, name)};
+        device.memory_bytes = draw(rng, 100, 400) * UINT64_C(1000000);
+        device.bus_bytes_per_s = draw(rng, 1, 8) * UINT64_C(1000000000);
+        device.gpu_units = draw(rng, 1, 4);
+        device.reshape_ns = draw(rng, 0, 1) * INT64_C(2000000);
+        const uint32_t device_count = draw(rng, 1, 2);
+        const bool added = fleet_add_machine(swarm->fleet, &device, device_count, 8);
+        ASSERT(added);
+    }
+}
+
+static void draw_models(struct swarm *swarm, struct rng *rng)
+{
+    const uint32_t model_count = draw(rng, 1, 10);
+    swarm->profile = profile_create(MODELS_MAX);
+    for (uint32_t i = 0; i < model_count; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "m%u", i);
+        const uint32_t model = catalogue_model(swarm->catalogue, name);
+        const bool is_function = draw(rng, 0, 3) == 0;
+        const uint64_t bytes = is_function ? 0 : draw(rng, 1, 80) * UINT64_C(1000000);
+        swarm->profile->models[model].load_bytes = bytes;
+        swarm->profile->models[model].resident_bytes = bytes;
+        swarm->profile->models[model].workspace_bytes = draw(rng, 0, 15) * UINT64_C(1000000);
+        for (uint32_t device = 0; device < swarm->fleet->device_count; device++) {
+            const struct profile_point point = {
+                .items = 1,
+                .run_ns = draw(rng, 1, 40) * INT64_C(500000),
+            };
+            const enum weft_status status =
+                profile_add_point(swarm->profile, model, device, &point);
+            ASSERT(status == WEFT_OK);
+        }
+    }
+}
+
+static void draw_task(struct swarm *swarm, struct rng *rng, struct workflow *workflow)
+{
+    struct workflow_task task = {0};
+    uint32_t number = workflow->task_count;
+    (void)snprintf(task.name, sizeof(task.name), "t%u", number);
+    task.run = draw(rng, 0, swarm->catalogue->model_count - 1);
+    if (swarm->profile->models[task.run].resident_bytes > 0) {
+        task.models[0] = task.run;
+        task.model_count = 1;
+    }
+    if (draw(rng, 0, 4) == 0) {
+        task.gives.low = 1;
+        task.gives.high = draw(rng, 1, 4);
+    }
+    const enum weft_status status = workflow_add_task(workflow, &task, &number);
+    ASSERT(status == WEFT_OK);
+}
+
+static void draw_workflow(struct swarm *swarm, struct rng *rng, uint32_t number)
+{
+    char name[16];
+    (void)snprintf(name, sizeof(name), "w%u", number);
+    struct workflow *workflow = workflow_create(name);
+    const uint32_t task_count = draw(rng, 1, 8);
+    const uint32_t density = draw(rng, 1, 4);
+    workflow->slo_ns = draw(rng, 0, 1) * INT64_C(300000000);
+    workflow->input_bytes = draw(rng, 0, 3000000);
+    for (uint32_t i = 0; i < task_count; i++) {
+        draw_task(swarm, rng, workflow);
+        for (uint32_t from = 0; from < i; from++) {
+            if (draw(rng, 0, 4) >= density) {
+                continue;
+            }
+            struct workflow_edge edge = {.from = from, .to = i};
+            edge.bytes = draw(rng, 0, 3000000);
+            edge.per_item = draw(rng, 0, 1) == 1;
+            const enum weft_status status = workflow_add_edge(workflow, &edge);
+            ASSERT(status == WEFT_OK);
+        }
+    }
+    struct weft_error error;
+    enum weft_status status = workflow_seal(workflow, &error);
+    ASSERT(status == WEFT_OK);
+    status = catalogue_add_workflow(swarm->catalogue, workflow);
+    ASSERT(status == WEFT_OK);
+}
+
+/* Node 0 never crashes or drains, so that somebody can always go on. */
+static void draw_faults(struct swarm *swarm, struct rng *rng)
+{
+    const uint32_t count = draw(rng, 0, 6);
+    for (uint32_t i = 0; i < count && swarm->fleet->node_count > 1; i++) {
+        const int64_t at_ns = draw(rng, 0, 4000) * INT64_C(1000000);
+        const uint32_t node = draw(rng, 1, swarm->fleet->node_count - 1);
+        const uint32_t kind = draw(rng, 0, 4);
+        swarm->faults[i] = (struct fault){
+            .at_ns = at_ns,
+            .kind = kind < 2   ? FAULT_CRASH
+                    : kind < 4 ? FAULT_RESTART
+                               : FAULT_DRAIN,
+            .node = node,
+        };
+        swarm->options.fault_count++;
+    }
+}
+
+void swarm_draw(struct swarm *swarm, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 0);
+    *swarm = (struct swarm){0};
+    swarm->catalogue = catalogue_create();
+    draw_fleet(swarm, &rng);
+    draw_models(swarm, &rng);
+    const uint32_t workflow_count = draw(&rng, 1, 4);
+    for (uint32_t i = 0; i < workflow_count; i++) {
+        draw_workflow(swarm, &rng, i);
+        swarm->arrivals.mix[i] = draw(&rng, 1, 3);
+    }
+    swarm->arrivals.kind = ARRIVALS_POISSON;
+    swarm->arrivals.rate_per_s = draw(&rng, 1, 60);
+    struct weft_error error;
+    const enum weft_status status = policy_set_parse(draw_policy(&rng), &swarm->policies, &error);
+    ASSERT(status == WEFT_OK);
+    swarm->options = (struct sim_options){
+        .fleet = swarm->fleet,
+        .catalogue = swarm->catalogue,
+        .profile = swarm->profile,
+        .policies = &swarm->policies,
+        .arrivals = &swarm->arrivals,
+        .warmup = 0.1,
+        .seed = seed,
+        .check = true,
+        .faults = swarm->faults,
+    };
+    swarm->options.jobs = draw(&rng, 1, 200);
+    swarm->options.row_load_ns = draw(&rng, 0, 4) * INT64_C(5000000);
+    swarm->options.row_cache_ns = draw(&rng, 0, 4) * INT64_C(20000000);
+    swarm->options.noise = draw(&rng, 0, 5) * 0.1;
+    draw_faults(swarm, &rng);
+}
+
+void swarm_free(struct swarm *swarm)
+{
+    fleet_destroy(swarm->fleet);
+    catalogue_destroy(swarm->catalogue);
+    profile_destroy(swarm->profile);
+}
+
+void swarm_print(const struct swarm *swarm)
+{
+    (void)fprintf(
+        stderr,
+        "seed %" PRIu64 ": %u nodes, %u workers, %u models, %u workflows, %" PRIu64
+        " jobs at %.0f/s, %u faults, noise %.1f, policy %s\n",
+        swarm->options.seed, swarm->fleet->node_count, swarm->fleet->worker_count,
+        swarm->catalogue->model_count, swarm->catalogue->workflow_count, swarm->options.jobs,
+        swarm->arrivals.rate_per_s, swarm->options.fault_count, swarm->options.noise,
+        swarm->policies.text);
+}

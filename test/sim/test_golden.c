@@ -1,0 +1,456 @@
+/*
+ * Behaviour over time, with the whole trace as the expectation.
+ *
+ * Each case is a script of a few lines; what the cluster does about it stands in
+ * test/sim/golden/<case>.txt, one record a line. A change in behaviour shows as a diff
+ * of those files. WEFT_WRITE_GOLDEN=1 writes them anew: read the diff before you keep it.
+ *
+ * Covers: src/sim/sim.c src/sim/device.c src/sim/network.c src/sim/perform.c
+ * src/sim/faults.c src/sim/checkers.c src/node/jobs.c src/node/placing.c
+ * src/node/visits.c src/node/routing.c src/node/dispatch.c src/node/model_cache.c
+ * src/node/rows.c src/node/members.c src/node/steal.c src/node/end.c
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+
+/* A policy that does what the case says. */
+static uint16_t hand_plan[8];
+static uint32_t hand_thief;
+
+static void place_by_hand(
+    const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out)
+{
+    for (uint32_t i = 0; i < job->graph->task_count; i++) {
+        if (view_is_usable(input->view, hand_plan[i])) {
+            placement_out[i] = hand_plan[i];
+        } else { /* The next machine that is there. */
+            placement_out[i] = (uint16_t)((hand_plan[i] + 1u) % input->view->fleet->worker_count);
+        }
+    }
+}
+
+static uint32_t steal_by_hand(const struct policy_input *input, uint32_t worker)
+{
+    (void)input;
+    return worker == hand_thief ? 0 : WORKER_NONE;
+}
+
+static struct admission refuse_all(const struct policy_input *input, const struct job_facts *job)
+{
+    (void)input;
+    (void)job;
+    return (struct admission){.admitted = false, .retry_after_ns = MS(250)};
+}
+
+/* Four items together, or what is there after 5 ms. */
+static void batch_of_four(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    const int64_t wake_at_ns = queue->head_ready_ns + MS(5);
+    if (queue->items < 4 && input->view->now_ns < wake_at_ns) {
+        *answer_out = (struct dispatch_answer){.wake_at_ns = wake_at_ns};
+        return;
+    }
+    *answer_out = (struct dispatch_answer){.count = 1, .configs = {{.batch = 4}}};
+}
+
+static void half_a_device(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    (void)input;
+    (void)queue;
+    *answer_out = (struct dispatch_answer){.count = 1, .configs = {{.batch = 1, .gpu = 1}}};
+}
+
+static const struct policy by_hand = {.name = "by-hand", .place_job = place_by_hand};
+static const struct policy refusing = {.name = "refusing", .admit = refuse_all};
+static const struct policy batching = {.name = "batching", .dispatch = batch_of_four};
+static const struct policy sharing = {.name = "sharing", .dispatch = half_a_device};
+static const struct policy stealing = {
+    .name = "stealing", .place_job = place_by_hand, .steal = steal_by_hand};
+
+static void plan(uint16_t a, uint16_t b, uint16_t c, uint16_t d)
+{
+    hand_plan[0] = a;
+    hand_plan[1] = b;
+    hand_plan[2] = c;
+    hand_plan[3] = d;
+}
+
+static void a_cold_start_loads_each_model_once(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(200));
+    (void)stage_model(&stage, "a", MB(50), MS(10));
+    (void)stage_model(&stage, "b", MB(30), MS(5));
+    const uint32_t chain = stage_chain(&stage, "chain", "a b");
+    stage_start(&stage, "least-work");
+    stage_request(&stage, 0, 0, chain);
+    stage_request(&stage, MS(200), 0, chain);
+    stage_expect(&stage, "cold-start");
+    stage_close(&stage);
+}
+
+static void open_diamond(struct stage *stage)
+{
+    static const char *const models[4] = {"f", "a", "b", "g"};
+    stage_open(stage, /* node_count */ 3, MB(200));
+    (void)stage_model(stage, "f", 0, MS(2));
+    (void)stage_model(stage, "a", MB(20), MS(8));
+    (void)stage_model(stage, "b", MB(40), MS(10));
+    (void)stage_model(stage, "g", 0, MS(2));
+    (void)stage_diamond(stage, "diamond", models);
+}
+
+static void a_join_waits_for_both_branches_where_it_was_planned(void **state)
+{
+    (void)state;
+    struct stage stage;
+    open_diamond(&stage);
+    plan(0, 1, 2, 0);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, 0, 0, 0);
+    stage_expect(&stage, "join");
+    stage_close(&stage);
+}
+
+static void an_unbound_join_meets_at_its_dominator_and_is_forwarded_once(void **state)
+{
+    (void)state;
+    struct stage stage;
+    open_diamond(&stage);
+    stage_start(&stage, "least-work");
+    stage_request(&stage, 0, 0, 0);
+    stage_request(&stage, MS(1), 0, 0);
+    stage_expect(&stage, "join-forwarded");
+    stage_close(&stage);
+}
+
+static void a_model_leaves_when_another_needs_its_room(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(100));
+    (void)stage_model(&stage, "a", MB(60), MS(10));
+    (void)stage_model(&stage, "b", MB(60), MS(10));
+    const uint32_t first = stage_chain(&stage, "first", "a");
+    const uint32_t second = stage_chain(&stage, "second", "b");
+    stage_start(&stage, "cache=lru");
+    stage_request(&stage, 0, 0, first);
+    stage_request(&stage, MS(1), 0, second);
+    stage_request(&stage, MS(200), 0, first);
+    stage_expect(&stage, "eviction");
+    stage_close(&stage);
+}
+
+static void a_later_model_is_loaded_ahead_only_into_free_room(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(100));
+    (void)stage_model(&stage, "a", MB(30), MS(200));
+    (void)stage_model(&stage, "b", MB(30), MS(20));
+    (void)stage_model(&stage, "c", MB(30), MS(20));
+    (void)stage_model(&stage, "d", MB(30), MS(20));
+    const uint32_t a = stage_chain(&stage, "wa", "a");
+    const uint32_t b = stage_chain(&stage, "wb", "b");
+    const uint32_t c = stage_chain(&stage, "wc", "c");
+    const uint32_t d = stage_chain(&stage, "wd", "d");
+    stage_start(&stage, "least-work");
+    stage_request(&stage, 0, 0, a);
+    stage_request(&stage, MS(1), 0, b);
+    stage_request(&stage, MS(2), 0, c);
+    stage_request(&stage, MS(3), 0, d);
+    stage_expect(&stage, "prefetch");
+    stage_close(&stage);
+}
+
+static void a_reservation_is_acknowledged_by_the_row_that_counts_it(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(30));
+    (void)stage_model(&stage, "b", 0, MS(5));
+    const uint32_t chain = stage_chain(&stage, "chain", "a b");
+    plan(0, 1, 0, 0);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, MS(15), 0, chain);
+    stage_expect(&stage, "reservation");
+    stage_close(&stage);
+}
+
+static void a_hop_is_adjusted_when_its_worker_is_busy(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(20));
+    (void)stage_model(&stage, "b", MB(10), MS(20));
+    (void)stage_model(&stage, "long", 0, MS(300));
+    const uint32_t chain = stage_chain(&stage, "chain", "a b");
+    const uint32_t busy = stage_chain(&stage, "busy", "long");
+    stage_start(&stage, "jit");
+    for (uint32_t i = 0; i < 3; i++) {
+        stage_request(&stage, MS(20 + 10 * i), 0, busy);
+        stage_request(&stage, MS(25 + 10 * i), 1, chain);
+    }
+    stage_expect(&stage, "adjusted-hop");
+    stage_close(&stage);
+}
+
+/* One job on a diamond over three machines; node @node crashes at @at_ns. */
+static void lose(int64_t at_ns, uint32_t node, const char *name)
+{
+    struct stage stage;
+    open_diamond(&stage);
+    stage.faults[0] = (struct fault){.at_ns = at_ns, .kind = FAULT_CRASH, .node = node};
+    stage.options.fault_count = 1;
+    plan(0, 1, 2, 1);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, 0, 0, 0);
+    stage_expect(&stage, name);
+    stage_close(&stage);
+}
+
+static void a_planned_task_is_placed_anew_when_its_worker_is_lost(void **state)
+{
+    (void)state;
+    lose(MS(1.5), 2, "loss-planned");
+}
+
+static void a_task_that_waits_for_its_model_is_run_elsewhere(void **state)
+{
+    (void)state;
+    lose(MS(20), 2, "loss-loading");
+}
+
+static void a_running_task_is_run_again(void **state)
+{
+    (void)state;
+    lose(MS(46), 2, "loss-running");
+}
+
+static void a_join_that_gathers_is_gathered_again(void **state)
+{
+    (void)state;
+    lose(MS(40), 1, "loss-gathering");
+}
+
+static void a_loss_after_the_answer_changes_nothing(void **state)
+{
+    (void)state;
+    lose(MS(90), 2, "loss-after");
+}
+
+static void jobs_of_a_lost_owner_are_dropped_by_the_others(void **state)
+{
+    (void)state;
+    lose(MS(10), 0, "loss-owner");
+}
+
+static void a_queued_task_of_a_lost_worker_is_run_elsewhere(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 3, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(50));
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage.faults[0] = (struct fault){.at_ns = MS(20), .kind = FAULT_CRASH, .node = 1};
+    stage.faults[1] = (struct fault){.at_ns = MS(2000), .kind = FAULT_RESTART, .node = 1};
+    stage.options.fault_count = 2;
+    plan(1, 0, 0, 0);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, 0, 0, chain);
+    stage_request(&stage, MS(5), 0, chain);
+    stage_request(&stage, MS(2500), 0, chain);
+    stage_expect(&stage, "loss-queued");
+    stage_close(&stage);
+}
+
+static void a_refused_request_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(200));
+    (void)stage_model(&stage, "a", MB(50), MS(10));
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage_start_with(&stage, &refusing);
+    stage_request(&stage, MS(5), 0, chain);
+    stage_expect(&stage, "refusal");
+    stage_close(&stage);
+}
+
+/* The one request of a chain over two machines is cancelled at @at_ns. */
+static void cancel(int64_t at_ns, const char *name)
+{
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    (void)stage_model(&stage, "a", MB(50), MS(20));
+    (void)stage_model(&stage, "b", MB(30), MS(20));
+    const uint32_t chain = stage_chain(&stage, "chain", "a b");
+    plan(0, 1, 0, 0);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, 0, 0, chain);
+    sim_cancel(stage.sim, at_ns, 0);
+    stage_expect(&stage, name);
+    stage_close(&stage);
+}
+
+static void a_cancel_drops_the_load_that_nobody_else_wants(void **state)
+{
+    (void)state;
+    cancel(MS(10), "cancel-loading");
+}
+
+static void a_cancel_stops_the_batch_that_runs(void **state)
+{
+    (void)state;
+    cancel(MS(60), "cancel-running");
+}
+
+static void a_cancel_finds_its_task_on_another_machine(void **state)
+{
+    (void)state;
+    cancel(MS(90), "cancel-remote");
+}
+
+static void a_cancel_after_the_answer_is_ignored(void **state)
+{
+    (void)state;
+    cancel(MS(400), "cancel-late");
+}
+
+static void a_draining_node_finishes_and_refuses(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(40));
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage.faults[0] = (struct fault){.at_ns = MS(10), .kind = FAULT_DRAIN, .node = 0};
+    stage.options.fault_count = 1;
+    stage_start(&stage, "least-work");
+    stage_request(&stage, 0, 0, chain);
+    stage_request(&stage, MS(20), 0, chain);
+    stage_request(&stage, MS(30), 1, chain);
+    stage_request(&stage, MS(35), 1, chain);
+    stage_expect(&stage, "drain");
+    stage_close(&stage);
+}
+
+static void tasks_of_one_queue_run_as_a_batch(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(200));
+    const uint32_t model = stage_model(&stage, "a", 0, MS(10));
+    const struct profile_point four = {.items = 4, .run_ns = MS(16)};
+    assert_int_equal(profile_add_point(stage.profile, model, 0, &four), WEFT_OK);
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage_start_with(&stage, &batching);
+    for (uint32_t i = 0; i < 6; i++) {
+        stage_request(&stage, MS(i), 0, chain);
+    }
+    stage_expect(&stage, "batch");
+    stage_close(&stage);
+}
+
+static void two_batches_share_a_device_once_it_is_shaped(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(200));
+    const uint32_t model = stage_model(&stage, "a", 0, MS(10));
+    const struct profile_point half = {.items = 1, .gpu = 1, .run_ns = MS(15)};
+    assert_int_equal(profile_add_point(stage.profile, model, 0, &half), WEFT_OK);
+    stage.fleet->workers[0].gpu_units = 2;
+    stage.fleet->workers[0].reshape_ns = MS(3);
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage_start_with(&stage, &sharing);
+    for (uint32_t i = 0; i < 3; i++) {
+        stage_request(&stage, MS(i), 0, chain);
+    }
+    stage_expect(&stage, "shares");
+    stage_close(&stage);
+}
+
+static void an_idle_worker_takes_the_task_that_would_run_last(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(40));
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    plan(0, 0, 0, 0);
+    hand_thief = 1;
+    stage_start_with(&stage, &stealing);
+    for (uint32_t i = 0; i < 4; i++) {
+        stage_request(&stage, MS(i), 0, chain);
+    }
+    stage_request(&stage, MS(5), 1, chain);
+    stage_expect(&stage, "steal");
+    stage_close(&stage);
+}
+
+static void a_withdrawn_model_is_unloaded_and_its_workflows_refused(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(200));
+    const uint32_t model = stage_model(&stage, "a", MB(20), MS(10));
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage_start(&stage, "least-work");
+    stage_request(&stage, 0, 0, chain);
+    stage_request(&stage, MS(1), 0, chain);
+    struct event event = {.at_ns = MS(25), .kind = EVENT_REPOSITORY_CHANGED};
+    event.repository.model = model;
+    sim_event(stage.sim, 0, &event);
+    stage_request(&stage, MS(50), 0, chain);
+    event.at_ns = MS(60);
+    event.repository.available = true;
+    sim_event(stage.sim, 0, &event);
+    stage_request(&stage, MS(70), 0, chain);
+    stage_expect(&stage, "withdrawn");
+    stage_close(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cold_start_loads_each_model_once),
+        cmocka_unit_test(a_join_waits_for_both_branches_where_it_was_planned),
+        cmocka_unit_test(an_unbound_join_meets_at_its_dominator_and_is_forwarded_once),
+        cmocka_unit_test(a_model_leaves_when_another_needs_its_room),
+        cmocka_unit_test(a_later_model_is_loaded_ahead_only_into_free_room),
+        cmocka_unit_test(a_reservation_is_acknowledged_by_the_row_that_counts_it),
+        cmocka_unit_test(a_hop_is_adjusted_when_its_worker_is_busy),
+        cmocka_unit_test(a_planned_task_is_placed_anew_when_its_worker_is_lost),
+        cmocka_unit_test(a_task_that_waits_for_its_model_is_run_elsewhere),
+        cmocka_unit_test(a_running_task_is_run_again),
+        cmocka_unit_test(a_join_that_gathers_is_gathered_again),
+        cmocka_unit_test(a_loss_after_the_answer_changes_nothing),
+        cmocka_unit_test(jobs_of_a_lost_owner_are_dropped_by_the_others),
+        cmocka_unit_test(a_queued_task_of_a_lost_worker_is_run_elsewhere),
+        cmocka_unit_test(a_refused_request_leaves_nothing_behind),
+        cmocka_unit_test(a_cancel_drops_the_load_that_nobody_else_wants),
+        cmocka_unit_test(a_cancel_stops_the_batch_that_runs),
+        cmocka_unit_test(a_cancel_finds_its_task_on_another_machine),
+        cmocka_unit_test(a_cancel_after_the_answer_is_ignored),
+        cmocka_unit_test(a_draining_node_finishes_and_refuses),
+        cmocka_unit_test(tasks_of_one_queue_run_as_a_batch),
+        cmocka_unit_test(two_batches_share_a_device_once_it_is_shaped),
+        cmocka_unit_test(an_idle_worker_takes_the_task_that_would_run_last),
+        cmocka_unit_test(a_withdrawn_model_is_unloaded_and_its_workflows_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/*
+ * Random clusters, workflows, loads, policies and faults; only invariants are expected.
+ *
+ * Every choice comes from the seed, and every seed is run twice: the traces must be equal.
+ * A run that breaks an invariant stops the program, which then prints the one command
+ * that repeats it:
+ *
+ *     test_swarm                 seeds 1 to 300
+ *     test_swarm SEED            that one, with its trace
+ *     test_swarm --seconds N     as many as fit, from a fixed start
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "swarm.h"
+#include "trace/text.h"
+
+enum { SEEDS_PER_RUN = 300, EVENTS_MAX = 3000000 };
+
+static const char *program;
+static char repeat[256];
+
+static void print_record(void *context, const struct record *record)
+{
+    char line[TRACE_LINE_BYTES_MAX];
+    (void)trace_text(record, context, line, sizeof(line));
+    (void)puts(line);
+}
+
+/* An ASSERT stops the program: say how to see it again. */
+static void on_abort(int signal_number)
+{
+    (void)signal_number;
+    const ssize_t written = write(STDERR_FILENO, repeat, strlen(repeat));
+    (void)written;
+    (void)signal(SIGABRT, SIG_DFL);
+}
+
+static uint64_t run_seed(uint64_t seed, bool shown)
+{
+    struct swarm swarm;
+    struct report report;
+    swarm_draw(&swarm, seed);
+    (void)snprintf(
+        repeat, sizeof(repeat),
+        "seed %" PRIu64 " broke an invariant; repeat it with: %s %" PRIu64 "\n", seed, program,
+        seed);
+    if (shown) {
+        swarm_print(&swarm);
+        swarm.options.on_record = print_record;
+        swarm.options.context = swarm.catalogue;
+    }
+    struct sim *sim = sim_create(&swarm.options);
+    if (sim_run_some(sim, EVENTS_MAX)) {
+        (void)fprintf(stderr, "seed %" PRIu64 ": no end after %d events\n", seed, EVENTS_MAX);
+        abort(); /* Progress is an invariant too. */
+    }
+    sim_report(sim, &report);
+    assert_int_equal(
+        report.completed + report.refused + report.failed + report.cancelled, report.jobs);
+    sim_destroy(sim);
+    swarm_free(&swarm);
+    return report.trace_hash;
+}
+
+static void run_twice(uint64_t seed)
+{
+    const uint64_t first = run_seed(seed, /* shown */ false);
+    const uint64_t second = run_seed(seed, /* shown */ false);
+    if (first != second) {
+        (void)fprintf(stderr, "seed %" PRIu64 ": two runs, two traces\n", seed);
+        abort();
+    }
+}
+
+static void no_seed_breaks_an_invariant(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SEEDS_PER_RUN; seed++) {
+        run_twice(seed);
+    }
+}
+
+static int soak(long seconds)
+{
+    const time_t end = time(NULL) + seconds;
+    uint64_t seed = 1000;
+    while (time(NULL) < end) {
+        run_twice(seed);
+        seed++;
+        if (seed % 100 == 0) {
+            (void)fprintf(stderr, "\rseed %" PRIu64, seed);
+        }
+    }
+    (void)fprintf(stderr, "\n");
+    (void)printf("%" PRIu64 " passed, 0 failed\n", seed - 1000);
+    return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    program = argv[0];
+    (void)signal(SIGABRT, on_abort);
+    if (argc == 3 && strcmp(argv[1], "--seconds") == 0) {
+        return soak(strtol(argv[2], NULL, 10));
+    }
+    if (argc == 2) {
+        (void)run_seed(strtoull(argv[1], NULL, 10), /* shown */ true);
+        return EXIT_SUCCESS;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_seed_breaks_an_invariant),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
