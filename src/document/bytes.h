@@ -1,0 +1,34 @@
+/*
+ * bytes.h - what is asked of a document before anything looks at its structure.
+ *
+ * It must be UTF-8 without control characters, and JSON where its name says so. Errors
+ * are "file:line: cause".
+ */
+#ifndef DOCUMENT_BYTES_H
+#define DOCUMENT_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <weft/status.h>
+
+/* Errors: WEFT_INVALID. */
+enum weft_status bytes_check_utf8(
+    const char *file, const char *bytes, size_t size, struct weft_error *error);
+
+/* Errors: WEFT_INVALID if it is not JSON; WEFT_LIMIT past TREE_NODES_MAX. */
+enum weft_status bytes_check_json(
+    const char *file, const char *bytes, size_t size, struct weft_error *error);
+
+/* Whether a file of this name is JSON. */
+bool bytes_is_json_name(const char *file);
+
+/*
+ * Read the file at @path, at most TREE_BYTES_MAX. On success the caller owns *bytes_out.
+ *
+ * Errors: WEFT_IO, also for what is no regular file; WEFT_LIMIT. Both "file: cause".
+ */
+enum weft_status bytes_load(
+    const char *path, char **bytes_out, size_t *size_out, struct weft_error *error);
+
+#endif /* DOCUMENT_BYTES_H */

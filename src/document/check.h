@@ -1,0 +1,34 @@
+/*
+ * check.h - whether a file is a good document, whatever kind it is of.
+ */
+#ifndef DOCUMENT_CHECK_H
+#define DOCUMENT_CHECK_H
+
+#include <weft/status.h>
+
+#include "document/tree.h"
+
+enum document_kind {
+    DOCUMENT_SCENARIO,
+    DOCUMENT_WORKFLOW,
+    DOCUMENT_PROFILE,
+    DOCUMENT_CLUSTER,
+};
+
+/* "scenario". */
+const char *document_kind_text(enum document_kind kind);
+
+/*
+ * Find out by its keys what the file at @path is, and check it as a whole, with the
+ * files it names.
+ *
+ * Errors: those of the kind; WEFT_INVALID if it is of none.
+ */
+enum weft_status document_check(
+    const char *path, enum document_kind *kind_out, struct weft_error *error);
+
+/* The same for a tree. */
+enum weft_status document_check_tree(
+    const struct tree_node *node, enum document_kind *kind_out, struct weft_error *error);
+
+#endif /* DOCUMENT_CHECK_H */

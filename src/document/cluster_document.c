@@ -1,0 +1,133 @@
+#include "document/cluster_document.h"
+
+#include "document/reader.h"
+
+enum { CPU_UNITS_DEFAULT = 16 };
+
+static const struct reader_range count_range = {1, NODES_MAX, "between 1 and 16384"};
+static const struct reader_range units_range = {1, 1024, "between 1 and 1024"};
+
+_Static_assert(NODES_MAX == 16384, "as count_range says");
+
+/* A whole number of @mapping, or @fallback if it says nothing. */
+static uint32_t read_count(
+    struct reader *reader, const struct tree_node *mapping, const char *key,
+    const struct reader_range *range, uint32_t fallback)
+{
+    const struct tree_node *node = tree_find(mapping, key);
+
+    return node == NULL ? fallback : (uint32_t)reader_quantity(reader, node, QUANTITY_COUNT, range);
+}
+
+static void read_device(
+    struct reader *reader, const struct tree_node *node, struct fleet *fleet,
+    struct fleet_worker *device_out)
+{
+    static const char *const keys[] = {"kind", "memory", "h2d", "units", "reshape", NULL};
+    char kind[NAME_BYTES_MAX] = "";
+
+    reader_mapping(reader, node, keys);
+    const struct tree_node *name = reader_need(reader, node, "kind");
+    reader_name(reader, name, kind);
+    device_out->memory_bytes = (uint64_t)reader_quantity(
+        reader, reader_need(reader, node, "memory"), QUANTITY_BYTES, &reader_memory);
+    device_out->bus_bytes_per_s = (uint64_t)reader_quantity(
+        reader, reader_need(reader, node, "h2d"), QUANTITY_BANDWIDTH, &reader_bandwidth);
+    device_out->gpu_units = read_count(reader, node, "units", &units_range, 1);
+    const struct tree_node *reshape = tree_find(node, "reshape");
+    if (reshape != NULL) {
+        device_out->reshape_ns =
+            (int64_t)reader_quantity(reader, reshape, QUANTITY_DURATION, &reader_latency);
+    }
+    if (!reader_is_good(reader)) {
+        return;
+    }
+    device_out->device = fleet_device(fleet, kind);
+    if (device_out->device == WORKER_NONE) {
+        reader_fail(reader, name, "more than %d kinds of devices", DEVICE_KINDS_MAX);
+    }
+}
+
+static void read_machines(struct reader *reader, const struct tree_node *node, struct fleet *fleet)
+{
+    static const char *const keys[] = {"count", "device", "devices", "cpu", NULL};
+    struct fleet_worker device = {0};
+
+    reader_mapping(reader, node, keys);
+    const uint32_t count = read_count(reader, node, "count", &count_range, 1);
+    const uint32_t devices = read_count(reader, node, "devices", &units_range, 1);
+    const uint32_t cpu = read_count(reader, node, "cpu", &units_range, CPU_UNITS_DEFAULT);
+    read_device(reader, reader_need(reader, node, "device"), fleet, &device);
+    for (uint32_t i = 0; i < count && reader_is_good(reader); i++) {
+        if (!fleet_add_machine(fleet, &device, devices, cpu)) {
+            reader_fail(reader, node, "more than %d devices", WORKERS_MAX);
+        }
+    }
+}
+
+static void read_fleet(struct reader *reader, const struct tree_node *node, struct fleet *fleet)
+{
+    if (node == NULL || node->kind != TREE_LIST) {
+        read_machines(reader, node, fleet);
+        return;
+    }
+    if (node->child_count == 0) {
+        reader_fail(reader, node, "'machines' is empty");
+    }
+    for (const struct tree_node *item = node->first; item != NULL && reader_is_good(reader);
+         item = item->next) {
+        read_machines(reader, item, fleet);
+    }
+}
+
+static void read_network(
+    struct reader *reader, const struct tree_node *node, struct fleet_network *network_out)
+{
+    static const char *const keys[] = {"kind", "link", "latency", "sharing", NULL};
+    static const char *const kinds[] = {"star", NULL};
+    static const char *const sharings[] = {"fifo", NULL};
+
+    if (node == NULL) {
+        return;
+    }
+    reader_mapping(reader, node, keys);
+    (void)reader_word(reader, tree_find(node, "kind"), kinds);
+    (void)reader_word(reader, tree_find(node, "sharing"), sharings);
+    network_out->link_bytes_per_s = (uint64_t)reader_quantity(
+        reader, tree_find(node, "link"), QUANTITY_BANDWIDTH, &reader_bandwidth);
+    network_out->latency_ns = (int64_t)reader_quantity(
+        reader, tree_find(node, "latency"), QUANTITY_DURATION, &reader_latency);
+}
+
+enum weft_status cluster_read(
+    const struct tree_node *node, struct fleet **fleet_out, struct weft_error *error)
+{
+    static const char *const keys[] = {"cluster", "machines", "network", NULL};
+    struct reader reader = {.error = error};
+    char name[NAME_BYTES_MAX];
+
+    struct fleet *fleet = fleet_create();
+    reader_mapping(&reader, node, keys);
+    reader_name(&reader, tree_find(node, "cluster"), name); /* For people; not kept. */
+    read_fleet(&reader, reader_need(&reader, node, "machines"), fleet);
+    read_network(&reader, tree_find(node, "network"), &fleet->network);
+    if (!reader_is_good(&reader)) {
+        fleet_destroy(fleet);
+        return reader.status;
+    }
+    *fleet_out = fleet;
+    return WEFT_OK;
+}
+
+enum weft_status cluster_load(const char *path, struct fleet **fleet_out, struct weft_error *error)
+{
+    struct tree *tree = NULL;
+
+    enum weft_status status = tree_load(path, &tree, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    status = cluster_read(tree->root, fleet_out, error);
+    tree_destroy(tree);
+    return status;
+}

@@ -1,0 +1,74 @@
+/*
+ * scenario.h - an experiment as a document: everything a run needs, checked as a whole.
+ *
+ * A scenario is read once and then only read. It names its workflows and profile by
+ * paths relative to its own file, or holds them inline. Nothing is half-loaded: either
+ * all of it is good, or one line says which file, which line and why.
+ */
+#ifndef DOCUMENT_SCENARIO_H
+#define DOCUMENT_SCENARIO_H
+
+#include <stdint.h>
+
+#include <weft/status.h>
+
+#include "base/arena.h"
+#include "document/profile_document.h"
+#include "document/tree.h"
+#include "model/arrivals.h"
+#include "model/catalogue.h"
+#include "model/fault.h"
+#include "model/fleet.h"
+#include "policy/compose.h"
+#include "profile/profile.h"
+
+enum { SCENARIO_SEEDS_MAX = 1024 };
+
+struct scenario {
+    char name[NAME_BYTES_MAX];
+    struct arena arena; /* Of lists below. */
+    struct fleet *fleet;
+    struct catalogue *catalogue;
+    struct profile *profile;
+    struct profile_origin origin; /* Where the figures of the profile come from. */
+    struct arrivals arrivals;
+    char policy[POLICY_TEXT_BYTES_MAX]; /* As policy_set_parse() reads it; checked. */
+    int64_t row_load_ns;                /* Between two publications of the load part, */
+    int64_t row_cache_ns;               /* and of the cache part. */
+    double noise;                       /* Run times vary uniformly by this fraction up and down. */
+    uint64_t jobs;                      /* How many arrive. */
+    double warmup;                      /* The fraction of them that is not reported. */
+    uint32_t seed_count;
+    uint64_t seeds[SCENARIO_SEEDS_MAX];
+    uint32_t fault_count;
+    const struct fault *faults;
+};
+
+/*
+ * Read the scenario at @path. On success the caller owns *scenario_out.
+ *
+ * Errors: WEFT_IO if a file cannot be read, WEFT_INVALID or WEFT_LIMIT for what it says.
+ * @error is "file:line: cause".
+ */
+enum weft_status scenario_load(
+    const char *path, struct scenario **scenario_out, struct weft_error *error);
+
+/*
+ * The same for a tree. Paths in it are relative to the folder of its file.
+ */
+enum weft_status scenario_read(
+    const struct tree_node *node, struct scenario **scenario_out, struct weft_error *error);
+
+/*
+ * Change one setting as `--set key=value` does, before anything is run: rate, jobs,
+ * noise, warmup, workers, link, latency, rows.load, rows.cache, memory, policy.
+ *
+ * Errors: WEFT_NOT_FOUND for an unknown key; WEFT_INVALID for its value.
+ */
+enum weft_status scenario_set(
+    struct scenario *scenario, const char *key, const char *value, struct weft_error *error);
+
+/* Release @scenario. NULL is allowed. */
+void scenario_destroy(struct scenario *scenario);
+
+#endif /* DOCUMENT_SCENARIO_H */

@@ -1,0 +1,117 @@
+#include "document/scenario_check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SIZE_BYTES = 24 };
+
+static const struct tree_node *task_node(const struct tree_node *workflow, uint32_t task)
+{
+    const struct tree_node *node = tree_find(workflow, "tasks")->first;
+
+    for (uint32_t i = 0; i < task; i++) {
+        node = node->next;
+    }
+    return node;
+}
+
+/* Without its folders: the line has a path already. */
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+static void check_task(
+    struct reader *reader, const struct scenario *scenario, const struct model_set *listed,
+    const struct workflow_task *task, const struct tree_node *node, const char *profile)
+{
+    const struct fleet *fleet = scenario->fleet;
+    const char *what = task->model_count > 0 && task->models[0] == task->run ? "model" : "function";
+
+    for (uint32_t i = 0; i < fleet->device_count; i++) {
+        if (!profile_is_measured(scenario->profile, task->run, i)) {
+            reader_fail(
+                reader, node, "%s '%s' of task '%s' has no run time on device '%s' in profile '%s'",
+                what, scenario->catalogue->models[task->run], task->name, fleet->devices[i],
+                profile);
+        }
+    }
+    for (uint32_t i = 0; i < task->model_count; i++) {
+        if (!model_set_has(listed, task->models[i])) {
+            reader_fail(
+                reader, node, "model '%s' of task '%s' is not in profile '%s'",
+                scenario->catalogue->models[task->models[i]], task->name, profile);
+        }
+    }
+}
+
+void scenario_check_profile(
+    struct reader *reader, const struct scenario *scenario, const struct model_set *listed,
+    const struct tree_node *const *workflows, const struct tree_node *profile)
+{
+    for (uint32_t i = 0; i < scenario->catalogue->workflow_count; i++) {
+        const struct workflow *workflow = scenario->catalogue->workflows[i];
+        for (uint32_t task = 0; task < workflow->task_count && reader_is_good(reader); task++) {
+            check_task(
+                reader, scenario, listed, &workflow->tasks[task], task_node(workflows[i], task),
+                file_name(profile->file));
+        }
+    }
+}
+
+/* As documents write it: decimal, and no more digits than they mostly have. */
+static const char *size_text(char out[SIZE_BYTES], uint64_t bytes)
+{
+    const bool is_large = bytes >= UINT64_C(1000000000);
+    (void)snprintf(
+        out, SIZE_BYTES, "%.6g%s", (double)bytes / (is_large ? 1e9 : 1e6), is_large ? "GB" : "MB");
+    return out;
+}
+
+/* What must be in memory while @task runs with a single item. */
+static uint64_t needed_bytes(const struct profile *profile, const struct workflow_task *task)
+{
+    uint64_t bytes = profile_workspace_bytes(profile, task->run, /* items */ 1);
+
+    for (uint32_t i = 0; i < task->model_count; i++) {
+        bytes += profile->models[task->models[i]].resident_bytes;
+    }
+    return bytes;
+}
+
+static uint64_t largest_memory(const struct fleet *fleet)
+{
+    uint64_t largest = 0;
+
+    for (uint32_t i = 0; i < fleet->worker_count; i++) {
+        const uint64_t bytes = fleet->workers[i].memory_bytes;
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
+void scenario_check_memory(
+    struct reader *reader, const struct scenario *scenario,
+    const struct tree_node *const *workflows, const struct tree_node *node)
+{
+    const uint64_t largest = largest_memory(scenario->fleet);
+    char needed_text[SIZE_BYTES];
+    char largest_text[SIZE_BYTES];
+
+    for (uint32_t i = 0; i < scenario->catalogue->workflow_count; i++) {
+        const struct workflow *workflow = scenario->catalogue->workflows[i];
+        for (uint32_t task = 0; task < workflow->task_count; task++) {
+            const uint64_t needed = needed_bytes(scenario->profile, &workflow->tasks[task]);
+            if (needed > largest) {
+                reader_fail(
+                    reader, workflows == NULL ? node : task_node(workflows[i], task),
+                    "'%s' of task '%s' needs %s of memory; the largest device has %s",
+                    scenario->catalogue->models[workflow->tasks[task].run],
+                    workflow->tasks[task].name, size_text(needed_text, needed),
+                    size_text(largest_text, largest));
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+/* scenario_check.h - whether the parts of a scenario fit together. */
+#ifndef DOCUMENT_SCENARIO_CHECK_H
+#define DOCUMENT_SCENARIO_CHECK_H
+
+#include "document/reader.h"
+#include "document/scenario.h"
+
+/*
+ * Fail, at the line of a task, if the profile does not say how long it runs on each kind
+ * of device of the fleet, or does not know one of its models. @workflows has the node of
+ * each workflow of the catalogue; @profile is the node of the profile.
+ */
+void scenario_check_profile(
+    struct reader *reader, const struct scenario *scenario, const struct model_set *listed,
+    const struct tree_node *const *workflows, const struct tree_node *profile);
+
+/*
+ * Fail if a task needs more memory than the largest device has: at its line, or without
+ * @workflows at @node.
+ */
+void scenario_check_memory(
+    struct reader *reader, const struct scenario *scenario,
+    const struct tree_node *const *workflows, const struct tree_node *node);
+
+#endif /* DOCUMENT_SCENARIO_CHECK_H */

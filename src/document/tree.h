@@ -1,0 +1,65 @@
+/*
+ * tree.h - a YAML or JSON document as a tree in which every node knows its line.
+ *
+ * Scalars stay text: what they mean is decided by whoever reads them. What makes YAML
+ * surprising is refused: anchors, aliases, tags, merge keys, keys that are no text, keys
+ * that occur twice, a second document. A file whose name ends in .json is JSON and must
+ * be so strictly. A tree is read-only once loaded.
+ */
+#ifndef DOCUMENT_TREE_H
+#define DOCUMENT_TREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weft/status.h>
+
+#include "base/arena.h"
+
+enum {
+    TREE_BYTES_MAX = 16 * 1024 * 1024, /* Of a file. */
+    TREE_DEPTH_MAX = 64,               /* Our own documents need eight. */
+    TREE_NODES_MAX = 1000 * 1000,
+};
+
+enum tree_kind { TREE_SCALAR, TREE_LIST, TREE_MAPPING };
+
+struct tree_node {
+    enum tree_kind kind;
+    bool quoted;          /* A scalar written in quotes is text, even if it is empty. */
+    uint32_t line;        /* From 1. */
+    uint32_t key_line;    /* Of the key, in a mapping; else the same as line. */
+    uint32_t child_count; /* Of a list or a mapping. */
+    const char *file;     /* As it was opened. */
+    const char *key;      /* In a mapping; an item has the key of its list. NULL at the root. */
+    const char *text;     /* Of a scalar; "" otherwise. */
+    const struct tree_node *first; /* Child, in the order of the document. */
+    const struct tree_node *next;  /* Sibling. */
+};
+
+struct tree {
+    struct arena arena;
+    const struct tree_node *root; /* A mapping or a list. */
+};
+
+/*
+ * Read the file at @path. On success the caller owns *tree_out.
+ *
+ * Errors: WEFT_IO if it cannot be read, with "file: cause"; WEFT_INVALID for what it
+ * says and WEFT_LIMIT for how much, with "file:line: cause".
+ */
+enum weft_status tree_load(const char *path, struct tree **tree_out, struct weft_error *error);
+
+/* The same for @size bytes in memory, which errors call @file. */
+enum weft_status tree_parse(
+    const char *file, const char *bytes, size_t size, struct tree **tree_out,
+    struct weft_error *error);
+
+/* The value of @key in @mapping. NULL if there is none, or if @mapping is no mapping. */
+const struct tree_node *tree_find(const struct tree_node *mapping, const char *key);
+
+/* Release @tree. NULL is allowed. */
+void tree_destroy(struct tree *tree);
+
+#endif /* DOCUMENT_TREE_H */

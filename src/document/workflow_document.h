@@ -1,0 +1,30 @@
+/*
+ * workflow_document.h - a workflow from its document: docs/DOCUMENTS.md has the form.
+ *
+ * The tasks of the workflow have the order of the document, so that task number i is
+ * child number i of the node `tasks`: that is how a later check finds its line.
+ */
+#ifndef DOCUMENT_WORKFLOW_DOCUMENT_H
+#define DOCUMENT_WORKFLOW_DOCUMENT_H
+
+#include <weft/status.h>
+
+#include "document/tree.h"
+#include "model/catalogue.h"
+
+/*
+ * Read the workflow at @node and number its models in @catalogue, where they stay even
+ * if something else is wrong. On success the caller owns *workflow_out, which is sealed.
+ *
+ * Errors: WEFT_INVALID, with "file:line: cause".
+ */
+enum weft_status workflow_read(
+    const struct tree_node *node, struct catalogue *catalogue, struct workflow **workflow_out,
+    struct weft_error *error);
+
+/* The same for the file at @path. Errors: also those of tree_load(). */
+enum weft_status workflow_load(
+    const char *path, struct catalogue *catalogue, struct workflow **workflow_out,
+    struct weft_error *error);
+
+#endif /* DOCUMENT_WORKFLOW_DOCUMENT_H */

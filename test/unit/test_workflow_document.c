@@ -1,0 +1,181 @@
+/* Covers: src/document/edges.c, src/document/cycle.c */
+#include "document/workflow_document.h"
+
+#include "document_fixture.h"
+
+/* The workflow of @text; the test fails if it is not good. */
+static struct workflow *read_good(const char *text, struct catalogue *catalogue)
+{
+    struct tree *tree = parsed(text);
+    struct workflow *workflow = NULL;
+    struct weft_error error = {0};
+
+    assert_good(workflow_read(tree->root, catalogue, &workflow, &error), &error);
+    tree_destroy(tree);
+    return workflow;
+}
+
+static const struct workflow_edge *edge_between(
+    const struct workflow *workflow, const char *from, const char *to)
+{
+    for (uint32_t i = 0; i < workflow->edge_count; i++) {
+        const struct workflow_edge *edge = &workflow->edges[i];
+        if (strcmp(workflow->tasks[edge->from].name, from) == 0 &&
+            strcmp(workflow->tasks[edge->to].name, to) == 0) {
+            return edge;
+        }
+    }
+    return NULL;
+}
+
+static const char short_form[] =
+    "workflow: ocr\n"
+    "slo: 300ms\n"
+    "input: 3MB\n"
+    "tasks:\n"
+    "  resize: {function: ocr.resize, after: [input]}\n"
+    "  detect: {model: ppocr-det, after: [resize], bytes: {resize: 4.9MB}}\n"
+    "  crop: {function: ocr.crop, after: [detect], gives: 8}\n"
+    "  read: {model: ppocr-rec, after: [crop], bytes: 60KB per item, gives: [1, 20]}\n"
+    "  text: {function: ocr.decode, models: [a, b], after: [read, input], bytes: 2KB}\n";
+
+static void the_short_form_is_read(ATTR_UNUSED void **state)
+{
+    struct catalogue *catalogue = catalogue_create();
+    struct workflow *workflow = read_good(short_form, catalogue);
+
+    assert_string_equal(workflow->name, "ocr");
+    assert_int_equal(workflow->slo_ns, 300000000);
+    assert_int_equal(workflow->input_bytes, 3000000);
+    assert_true(workflow->sealed);
+    assert_int_equal(workflow->task_count, 5);
+    assert_int_equal(workflow->edge_count, 4);
+    assert_int_equal(workflow->source_count, 1);
+
+    const struct workflow_task *detect = &workflow->tasks[1];
+    assert_string_equal(catalogue->models[detect->run], "ppocr-det");
+    assert_int_equal(detect->model_count, 1);
+    assert_int_equal(detect->models[0], detect->run);
+    const struct workflow_task *text = &workflow->tasks[4];
+    assert_string_equal(catalogue->models[text->run], "ocr.decode");
+    assert_int_equal(text->model_count, 2);
+    assert_string_equal(catalogue->models[text->models[1]], "b");
+    assert_int_equal(workflow->tasks[0].model_count, 0);
+
+    assert_int_equal(edge_between(workflow, "resize", "detect")->bytes, 4900000);
+    assert_false(edge_between(workflow, "resize", "detect")->per_item);
+    assert_int_equal(edge_between(workflow, "detect", "crop")->bytes, 0);
+    assert_int_equal(edge_between(workflow, "crop", "read")->bytes, 60000);
+    assert_true(edge_between(workflow, "crop", "read")->per_item);
+    assert_int_equal(edge_between(workflow, "read", "text")->bytes, 2000);
+
+    assert_int_equal(workflow->tasks[0].gives.low, 0);
+    assert_int_equal(workflow->tasks[2].gives.low, 8);
+    assert_int_equal(workflow->tasks[2].gives.high, 8);
+    assert_int_equal(workflow->tasks[3].gives.low, 1);
+    assert_int_equal(workflow->tasks[3].gives.high, 20);
+    workflow_destroy(workflow);
+    catalogue_destroy(catalogue);
+}
+
+static const char full_form[] =
+    "workflow: ocr\n"
+    "inputs: {image: {dtype: UINT8, shape: [-1, -1, 3]}}\n"
+    "tasks:\n"
+    "  text.v2: {function: ocr.decode, in: {logits: read.y}}\n"
+    "  read: {model: ppocr-rec, in: {x: crop.lines, mask: crop.mask}, after: detect}\n"
+    "  crop: {function: ocr.crop, in: {image: inputs.image, map: detect.y}}\n"
+    "  detect: {model: ppocr-det, in: {x: inputs.image}}\n"
+    "outputs: {text: text.v2.out}\n";
+
+static void references_become_edges(ATTR_UNUSED void **state)
+{
+    struct catalogue *catalogue = catalogue_create();
+    struct workflow *workflow = read_good(full_form, catalogue);
+
+    assert_int_equal(workflow->edge_count, 4);
+    assert_non_null(edge_between(workflow, "read", "text.v2"));
+    assert_non_null(edge_between(workflow, "crop", "read"));
+    assert_non_null(edge_between(workflow, "detect", "read"));
+    assert_non_null(edge_between(workflow, "detect", "crop"));
+    assert_int_equal(workflow->source_count, 1);
+    assert_int_equal(workflow->sources[0], 3);
+    assert_int_equal(workflow->slo_ns, 0);
+    workflow_destroy(workflow);
+    catalogue_destroy(catalogue);
+}
+
+static void a_model_of_two_tasks_is_one_model(ATTR_UNUSED void **state)
+{
+    struct catalogue *catalogue = catalogue_create();
+    struct workflow *workflow = read_good(
+        "workflow: w\ntasks: {a: {model: m}, b: {function: f, models: [m], after: a}}\n",
+        catalogue);
+
+    assert_int_equal(catalogue->model_count, 2);
+    assert_int_equal(workflow->tasks[0].run, workflow->tasks[1].models[0]);
+    workflow_destroy(workflow);
+    catalogue_destroy(catalogue);
+}
+
+static void a_failure_gives_no_workflow(ATTR_UNUSED void **state)
+{
+    struct catalogue *catalogue = catalogue_create();
+    struct workflow *workflow = NULL;
+    struct tree *tree =
+        parsed("workflow: w\ntasks: {a: {model: m, after: b}, b: {model: n, after: a}}\n");
+    struct weft_error error = {0};
+
+    assert_int_equal(workflow_read(tree->root, catalogue, &workflow, &error), WEFT_INVALID);
+    assert_string_equal(error.message, "t.yaml:2: a cycle: 'a' after 'b' after 'a'");
+    assert_null(workflow);
+    tree_destroy(tree);
+    catalogue_destroy(catalogue);
+}
+
+static void models_are_limited_over_all_workflows(ATTR_UNUSED void **state)
+{
+    struct catalogue *catalogue = catalogue_create();
+    struct workflow *workflow = NULL;
+    struct tree *tree = parsed("workflow: w\ntasks:\n  a: {model: m}\n  b: {model: one-more}\n");
+    struct weft_error error = {0};
+    char name[] = "m000";
+
+    for (int i = 0; i < MODELS_MAX - 1; i++) {
+        name[1] = (char)('0' + i / 100);
+        name[2] = (char)('0' + i / 10 % 10);
+        name[3] = (char)('0' + i % 10);
+        assert_int_equal(catalogue_model(catalogue, name), i);
+    }
+    assert_int_equal(workflow_read(tree->root, catalogue, &workflow, &error), WEFT_INVALID);
+    assert_string_equal(error.message, "t.yaml:4: more than 256 models and functions");
+    tree_destroy(tree);
+    catalogue_destroy(catalogue);
+}
+
+static void files_are_read_too(ATTR_UNUSED void **state)
+{
+    struct catalogue *catalogue = catalogue_create();
+    struct workflow *workflow = NULL;
+    struct weft_error error = {0};
+
+    assert_good(
+        workflow_load("scenarios/compass/translation.yaml", catalogue, &workflow, &error), &error);
+    assert_int_equal(workflow->task_count, 5);
+    workflow_destroy(workflow);
+    assert_int_equal(workflow_load("no.yaml", catalogue, &workflow, &error), WEFT_IO);
+    catalogue_destroy(catalogue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_short_form_is_read),
+        cmocka_unit_test(references_become_edges),
+        cmocka_unit_test(a_model_of_two_tasks_is_one_model),
+        cmocka_unit_test(a_failure_gives_no_workflow),
+        cmocka_unit_test(models_are_limited_over_all_workflows),
+        cmocka_unit_test(files_are_read_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
