@@ -22,6 +22,7 @@ enum {
 };
 
 #define AUDIT_NS            INT64_C(10000000000) /* Silence after which a visit asks its owner. */
+#define STEAL_PAUSE_NS      INT64_C(1000000)
 #define LOAD_RETRY_FIRST_NS INT64_C(10000000)
 
 struct tensor {
@@ -170,6 +171,7 @@ struct worker {
     int64_t loading_until_ns;
     uint32_t unloading; /* How many. */
     bool asked;         /* A peer for work; no answer yet. */
+    int64_t ask_at_ns;  /* Not again before this: a peer had nothing. */
     int64_t wake_ns;    /* Earliest dispatch timer that is set, or INT64_MAX. */
     uint64_t row_sequence;
     int64_t load_published_ns;

@@ -6,7 +6,8 @@
 
 void steal_try(struct node *node, struct worker *worker)
 {
-    if (worker->asked || node->draining || worker->queued > 0 || worker->running > 0) {
+    if (worker->asked || node->draining || worker->queued > 0 || worker->running > 0 ||
+        worker->ask_at_ns > now_ns(node)) {
         return;
     }
     const uint32_t peer = policy_steal(&node->seat, worker->id);
@@ -62,5 +63,6 @@ void steal_refused(struct node *node, uint32_t worker_id)
     struct worker *worker = own_worker(node, worker_id);
     if (worker != NULL) {
         worker->asked = false;
+        worker->ask_at_ns = now_ns(node) + STEAL_PAUSE_NS; /* Or two idle nodes talk for ever. */
     }
 }
