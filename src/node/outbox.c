@@ -96,9 +96,11 @@ static void park(
     parked->edge = edge;
     parked->tensor = tensor;
     parked->message = *message;
-    memcpy(
-        parked->placement, message->placement,
-        message->placement_count * sizeof(parked->placement[0]));
+    if (message->placement_count > 0) {
+        memcpy(
+            parked->placement, message->placement,
+            message->placement_count * sizeof(parked->placement[0]));
+    }
     if (node->parked_last == POOL_NONE) {
         node->parked_first = slot;
     } else {

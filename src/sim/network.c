@@ -25,9 +25,11 @@ void network_send(
     parcel->incarnation = sim->nodes[to].incarnation;
     parcel->has_tensor = has_tensor;
     parcel->message = *message;
-    memcpy(
-        parcel->placement, message->placement,
-        message->placement_count * sizeof(parcel->placement[0]));
+    if (message->placement_count > 0) {
+        memcpy(
+            parcel->placement, message->placement,
+            message->placement_count * sizeof(parcel->placement[0]));
+    }
     if (has_tensor) {
         parcel->wire_ns = fleet_bytes_ns(message->bytes, network->link_bytes_per_s);
     }
