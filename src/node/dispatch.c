@@ -316,6 +316,8 @@ static bool start_queue(
         if (config.gpu > worker->gpu_free || config.cpu > node->cpu_free) {
             continue;
         }
+        const uint32_t items_max = cache_items_max(node, worker, kind);
+        config.batch = config.batch < items_max ? config.batch : items_max;
         const uint32_t items = batch_items(node, &worker->queues[number], config.batch);
         if (cache_make_room(
                 node, worker, profile_workspace_bytes(node->profile, kind->run, items), kind)) {
@@ -343,6 +345,10 @@ static bool start_one(struct node *node, struct worker *worker)
 void dispatch_worker(struct node *node, struct worker *worker)
 {
     bool started = true;
+    if (worker->dooming > 0 && cache_fail_some(node, worker)) {
+        wake_at(node, now_ns(node), TIMER_DISPATCH, worker->id);
+        return; /* The rest fails in steps of its own. */
+    }
     while (started && worker->queued > 0 && worker->gpu_free > 0) {
         started = start_one(node, worker);
     }

@@ -1,6 +1,7 @@
 #include "node/inbox.h"
 
 #include "node/access.h"
+#include "node/audit.h"
 #include "node/jobs.h"
 #include "node/outbox.h"
 #include "node/rows.h"
@@ -81,6 +82,12 @@ void inbox_message(struct node *node, const struct message *message)
         return;
     case MESSAGE_QUERY:
         jobs_query(node, message);
+        return;
+    case MESSAGE_PROBE:
+        audit_probed(node, message);
+        return;
+    case MESSAGE_ALIVE:
+        audit_alive(node, message->job);
         return;
     case MESSAGE_KINDS:
         break;

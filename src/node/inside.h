@@ -87,8 +87,12 @@ struct job {
     uint32_t items;
     uint32_t priority;
     uint32_t attempt;
-    uint32_t inputs;  /* Tensor. */
-    uint32_t outputs; /* List of struct input, by sink. */
+    uint32_t losses;    /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
+    uint32_t audits;    /* How often it was run again because nobody knew of it. */
+    bool probed;        /* Asked after, and not answered yet. */
+    int64_t touched_ns; /* Last sign of life, for the audit. */
+    uint32_t inputs;    /* Tensor. */
+    uint32_t outputs;   /* List of struct input, by sink. */
     uint32_t output_count;
     uint32_t previous;
     uint32_t next;
@@ -144,6 +148,8 @@ struct model_slot {
     uint32_t users;    /* Batches that run with it. */
     uint32_t wanted;   /* Queued tasks that need it. */
     uint32_t failures; /* Loads that failed in a row. */
+    uint8_t doom;      /* enum reason: why the tasks below fail. */
+    uint64_t doom_end; /* Tasks that wait for it up to this arrival fail. 0: none. */
     int64_t retry_at_ns;
     int64_t used_ns;
     uint64_t bytes; /* It occupies, or will. */
@@ -181,6 +187,7 @@ struct worker {
     bool publish_timer;
     uint32_t notices;
     uint32_t missing; /* Models that queued tasks need and that are not resident. */
+    uint32_t dooming; /* Models whose waiting tasks still have to be failed. */
     bool touched;     /* In this step: look at it before the step ends. */
 };
 

@@ -1,6 +1,7 @@
 #include "node/jobs.h"
 
 #include "node/access.h"
+#include "node/audit.h"
 #include "node/outbox.h"
 #include "node/placing.h"
 #include "node/visits.h"
@@ -91,6 +92,8 @@ static uint32_t open_job(
     job->inputs = tensor_take(node, request->inputs, facts->items, request->bytes);
     job->outputs = POOL_NONE;
     job->epoch = node->view.members->epoch;
+    job->touched_ns = now_ns(node);
+    audit_start(node);
     job->arrived_ns = now_ns(node);
     job->deadline_ns = facts->deadline_ns;
     for (uint32_t i = 0; i < workflow->task_count; i++) {
@@ -286,6 +289,8 @@ void jobs_moved(struct node *node, const struct message *message)
         return; /* News of a placement that has been replaced. */
     }
     job->placement[message->task] = (uint16_t)message->worker;
+    job->touched_ns = now_ns(node);
+    job->probed = false;
     if (!members_is_same(node->view.members, to, job->epoch)) {
         /* It went to a node whose loss was dealt with before this news came. */
         (void)placing_again(node, slot, message->task);
@@ -304,7 +309,7 @@ void jobs_failed(struct node *node, const struct message *message)
         message->reason >= REASON_COUNT) {
         return;
     }
-    if (message->reason == REASON_UNAVAILABLE || job->attempt + 1 >= JOB_ATTEMPTS_MAX) {
+    if (message->reason == REASON_UNAVAILABLE || job->losses + 1 >= JOB_ATTEMPTS_MAX) {
         placing_end(node, slot, WEFT_FAILED, (enum reason)message->reason);
         return;
     }

@@ -175,6 +175,19 @@ static struct cache_entry entry_of(
     };
 }
 
+uint32_t cache_items_max(
+    const struct node *node, const struct worker *worker, const struct workflow_task *kind)
+{
+    const uint64_t each = node->profile->models[kind->run].workspace_bytes_per_item;
+    uint64_t bytes = profile_workspace_bytes(node->profile, kind->run, /* items */ 0);
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        bytes += worker->models[kind->models[i]].bytes;
+    }
+    const uint64_t all = worker->spec->memory_bytes;
+    const uint64_t items = each == 0 ? UINT32_MAX : (bytes < all ? all - bytes : 0) / each;
+    return items < UINT32_MAX ? (uint32_t)items : UINT32_MAX;
+}
+
 static uint64_t leaving_bytes(const struct node *node, const struct worker *worker)
 {
     uint64_t bytes = 0;
@@ -348,22 +361,68 @@ void cache_drop_unwanted(struct node *node, struct worker *worker)
     effect->load.bytes = 0;
 }
 
-/* Fail every queued task of @worker that needs @model. */
-static void fail_waiting(
+/* Every queued task of @worker that needs @model now shall fail, before anything starts. */
+static void doom_waiting(
     struct node *node, struct worker *worker, uint32_t model, enum reason reason)
 {
-    uint32_t i = 0;
-    while (i < worker->active_count) {
-        const uint32_t number = worker->active[i];
-        uint32_t workflow;
-        uint32_t task;
-        if (!is_of_kind(dispatch_queue_task(node, number, &workflow, &task), model)) {
-            i++;
-            continue;
-        }
-        /* The queue leaves the list with its last task: look at the same place again. */
-        visits_fail(node, worker->queues[number].head, reason);
+    struct model_slot *slot = &worker->models[model];
+    if (slot->wanted == 0) {
+        return;
     }
+    worker->dooming += slot->doom_end == 0 ? 1 : 0;
+    slot->doom_end = node->arrival;
+    slot->doom = (uint8_t)reason;
+    worker->touched = true;
+}
+
+static void end_doom(struct worker *worker, uint32_t model)
+{
+    if (worker->models[model].doom_end != 0) {
+        worker->models[model].doom_end = 0;
+        worker->dooming--;
+    }
+}
+
+/* A task that waited for @model when it was doomed, or POOL_NONE. */
+static uint32_t find_doomed(const struct node *node, const struct worker *worker, uint32_t model)
+{
+    const struct model_slot *slot = &worker->models[model];
+    for (uint32_t i = 0; i < worker->active_count; i++) {
+        uint32_t workflow;
+        uint32_t number;
+        const struct workflow_task *kind =
+            dispatch_queue_task(node, worker->active[i], &workflow, &number);
+        uint32_t at = is_of_kind(kind, model) ? worker->queues[worker->active[i]].head : POOL_NONE;
+        for (; at != POOL_NONE; at = task_at(node, at)->next_in_queue) {
+            const struct task *task = task_at(node, at);
+            if (task->arrival <= slot->doom_end &&
+                (slot->doom != REASON_TOO_LARGE ||
+                 cache_obstacle(node, worker, kind, task->items) != REASON_NONE)) {
+                return at;
+            }
+        }
+    }
+    return POOL_NONE;
+}
+
+bool cache_fail_some(struct node *node, struct worker *worker)
+{
+    uint32_t failed = 0;
+    for (uint32_t model = 0; worker->dooming > 0 && model < node->catalogue->model_count; model++) {
+        while (worker->models[model].doom_end != 0) {
+            const uint32_t task = find_doomed(node, worker, model);
+            if (task == POOL_NONE) {
+                end_doom(worker, model);
+                break;
+            }
+            if (failed == BATCH_TASKS_MAX) {
+                return true;
+            }
+            failed++;
+            visits_fail(node, task, (enum reason)worker->models[model].doom);
+        }
+    }
+    return false;
 }
 
 static void load_failed(struct node *node, struct worker *worker, uint32_t model)
@@ -379,7 +438,7 @@ static void load_failed(struct node *node, struct worker *worker, uint32_t model
     record->worker = worker->id;
     record->model = (uint16_t)model;
     record->value = pause_ns;
-    fail_waiting(node, worker, model, REASON_LOAD_FAILED);
+    doom_waiting(node, worker, model, REASON_LOAD_FAILED);
 }
 
 void cache_loaded(
@@ -397,6 +456,7 @@ void cache_loaded(
     if (bytes != 0) { /* Measured: it replaces what the profile promised. */
         worker->memory_used_bytes = worker->memory_used_bytes - slot->bytes + bytes;
         slot->bytes = bytes;
+        doom_waiting(node, worker, model, REASON_TOO_LARGE); /* Those that no longer fit. */
     }
     slot->failures = 0;
     slot->used_ns = now_ns(node);
@@ -431,11 +491,12 @@ void cache_repository_changed(
     slot->failures = 0;
     slot->retry_at_ns = 0;
     worker->touched = true;
+    end_doom(worker, model);
     if (available) {
         return;
     }
     if (slot->state == MODEL_RESIDENT && slot->users == 0) {
         evict(node, worker, model, REASON_WITHDRAWN);
     }
-    fail_waiting(node, worker, model, REASON_UNAVAILABLE);
+    doom_waiting(node, worker, model, REASON_UNAVAILABLE);
 }

@@ -34,6 +34,16 @@ void cache_unuse(struct node *node, struct worker *worker, const struct workflow
 bool cache_make_room(
     struct node *node, struct worker *worker, uint64_t bytes, const struct workflow_task *kind);
 
+/* The most items of @kind that ever fit @worker together. */
+uint32_t cache_items_max(
+    const struct node *node, const struct worker *worker, const struct workflow_task *kind);
+
+/*
+ * Fail tasks that waited for a model when it could not be had, a batch of them a call.
+ * True if there are more. What comes back to the same queue meanwhile is spared.
+ */
+bool cache_fail_some(struct node *node, struct worker *worker);
+
 /* Start the next load, or the evictions it needs. Returns when to try a failed one again. */
 int64_t cache_advance(struct node *node, struct worker *worker);
 

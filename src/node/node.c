@@ -1,6 +1,7 @@
 #include "node/node.h"
 
 #include "node/access.h"
+#include "node/audit.h"
 #include "node/dispatch.h"
 #include "node/inbox.h"
 #include "node/jobs.h"
@@ -9,7 +10,6 @@
 #include "node/outbox.h"
 #include "node/rows.h"
 #include "node/steal.h"
-#include "node/visits.h"
 
 /* A restarted owner must not reuse numbers that others still know. */
 static uint32_t first_job_number(uint32_t incarnation)
@@ -154,7 +154,7 @@ static void on_timer(struct node *node, const struct timer *timer)
         members_repair(node);
         return;
     case TIMER_AUDIT:
-        visits_audit(node);
+        audit_run(node);
         return;
     }
     ASSERT(false);

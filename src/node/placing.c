@@ -118,6 +118,21 @@ static void send_source(struct node *node, struct job *job, uint32_t task)
     outbox_move(node, node_of_worker(node, worker), &input, job->inputs, UINT32_MAX);
 }
 
+/* All inputs of job @slot, unless one that stays here ends it or places it anew. */
+static void send_sources(struct node *node, uint32_t slot)
+{
+    struct job *job = job_at(node, slot);
+    const struct workflow *workflow = workflow_at(node, job->workflow);
+    const uint32_t generation = pool_generation(&node->pools->jobs, slot);
+    const uint32_t attempt = job->attempt;
+    for (uint32_t i = 0; i < workflow->source_count; i++) {
+        if (!pool_is_live(&node->pools->jobs, slot, generation) || job->attempt != attempt) {
+            return;
+        }
+        send_source(node, job, workflow->sources[i]);
+    }
+}
+
 bool placing_first(struct node *node, uint32_t slot, const struct job_facts *facts)
 {
     struct job *job = job_at(node, slot);
@@ -134,9 +149,7 @@ bool placing_first(struct node *node, uint32_t slot, const struct job_facts *fac
         }
     }
     reserve_all(node, job);
-    for (uint32_t i = 0; i < workflow->source_count; i++) {
-        send_source(node, job, workflow->sources[i]);
-    }
+    send_sources(node, slot);
     return true;
 }
 
@@ -206,32 +219,47 @@ static void reserve_lost(struct node *node, const struct job *job, const uint64_
     }
 }
 
-bool placing_again(struct node *node, uint32_t slot, uint32_t failed)
+/* Send the inputs off again, under a new attempt, with new workers for the @lost tasks. */
+static void run_again(struct node *node, uint32_t slot, const uint64_t *lost)
 {
     struct job *job = job_at(node, slot);
     const struct job_facts facts = job_facts(node, job);
     const struct workflow *workflow = facts.graph;
-    uint64_t lost[WORKFLOW_TASKS_MAX / 64] = {0};
-    const bool any = mark_lost(node, job, failed, lost);
-    job->epoch = node->view.members->epoch;
-    if (!any) {
-        return false;
-    }
     job->attempt++;
-    if (job->attempt >= JOB_ATTEMPTS_MAX) {
-        placing_end(node, slot, WEFT_FAILED, REASON_ATTEMPTS);
-        return true;
-    }
+    job->probed = false;
     replace_lost(node, job, &facts, lost);
     for (uint32_t i = 0; i < workflow->source_count; i++) {
         if (!place_source(node, job, &facts, workflow->sources[i])) {
             placing_end(node, slot, WEFT_FAILED, REASON_NO_WORKER);
-            return true;
+            return;
         }
     }
     reserve_lost(node, job, lost);
     for (uint32_t i = 0; i < workflow->source_count; i++) {
         send_source(node, job, workflow->sources[i]);
     }
+}
+
+bool placing_again(struct node *node, uint32_t slot, uint32_t failed)
+{
+    struct job *job = job_at(node, slot);
+    uint64_t lost[WORKFLOW_TASKS_MAX / 64] = {0};
+    const bool any = mark_lost(node, job, failed, lost);
+    job->epoch = node->view.members->epoch;
+    if (!any) {
+        return false;
+    }
+    job->losses++;
+    if (job->losses >= JOB_ATTEMPTS_MAX) {
+        placing_end(node, slot, WEFT_FAILED, REASON_ATTEMPTS);
+        return true;
+    }
+    run_again(node, slot, lost);
     return true;
+}
+
+void placing_silent(struct node *node, uint32_t slot)
+{
+    const uint64_t lost[WORKFLOW_TASKS_MAX / 64] = {0};
+    run_again(node, slot, lost);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "node/access.h"
+#include "node/audit.h"
 #include "node/dispatch.h"
 #include "node/outbox.h"
 #include "node/routing.h"
@@ -103,10 +104,7 @@ static uint32_t open_visit(struct node *node, const struct message *message)
         message->placement_count * sizeof(visit->placement[0]));
     link_visit(node, slot);
     map_put(&node->visits, job_key(message->job), slot);
-    if (!node->audit_timer) {
-        node->audit_timer = true;
-        wake_at(node, now_ns(node) + AUDIT_NS, TIMER_AUDIT, WORKER_NONE);
-    }
+    audit_start(node);
     return slot;
 }
 
@@ -436,30 +434,6 @@ void visits_forward(struct node *node, uint32_t slot, uint32_t worker)
     remove_task(node, slot);
     visit->held--;
     close_visit(node, visit_slot);
-}
-
-void visits_audit(struct node *node)
-{
-    node->audit_timer = node->visit_count > 0;
-    for (uint32_t slot = node->visit_first; slot != POOL_NONE; slot = visit_at(node, slot)->next) {
-        struct visit *visit = visit_at(node, slot);
-        if (now_ns(node) - visit->touched_ns < AUDIT_NS ||
-            node->effects->count + 8 > node->effects->capacity) {
-            continue;
-        }
-        visit->touched_ns = now_ns(node);
-        const struct message query = {
-            .kind = MESSAGE_QUERY,
-            .job = visit->job,
-            .workflow = visit->workflow,
-        };
-        if (visit->job.node != node->id) {
-            outbox_send(node, visit->job.node, &query);
-        }
-    }
-    if (node->audit_timer) {
-        wake_at(node, now_ns(node) + AUDIT_NS, TIMER_AUDIT, WORKER_NONE);
-    }
 }
 
 bool visits_repair(struct node *node)

@@ -31,9 +31,6 @@ void visits_discard(struct node *node, uint32_t slot);
 /* Send queued or gathered task @slot with its inputs to @worker, elsewhere. */
 void visits_forward(struct node *node, uint32_t slot, uint32_t worker);
 
-/* Ask after jobs that have been silent for AUDIT_NS. */
-void visits_audit(struct node *node);
-
 /* Drop visits whose owner is gone: a few per call. False when all have been looked at. */
 bool visits_repair(struct node *node);
 

@@ -40,6 +40,8 @@ static const uint32_t kind_fields[MESSAGE_KINDS] = {
     [MESSAGE_STEAL] = HAS_WORKER | HAS_INPUT,
     [MESSAGE_NOTHING] = HAS_WORKER,
     [MESSAGE_QUERY] = HAS_JOB | HAS_ATTEMPT,
+    [MESSAGE_PROBE] = HAS_JOB | HAS_ATTEMPT,
+    [MESSAGE_ALIVE] = HAS_JOB | HAS_ATTEMPT,
 };
 
 /* One number of a message. @limit: it is below; 0: any. @specials: or among the last few. */

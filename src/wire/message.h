@@ -30,6 +30,8 @@ enum message_kind {
     MESSAGE_STEAL,       /* An idle worker asks for a task. */
     MESSAGE_NOTHING,     /* The answer to it when there is none to give. */
     MESSAGE_QUERY,       /* To the owner: is this job still wanted? */
+    MESSAGE_PROBE,       /* From the owner: is this job being worked on? */
+    MESSAGE_ALIVE,       /* The answer to it, if so. */
     MESSAGE_KINDS
 };
 

@@ -72,8 +72,10 @@ static void expect_same(const struct message *message, const struct message *dec
     const bool is_work = is_input || kind == MESSAGE_RESERVE;
     const bool is_booking = is_work || kind == MESSAGE_UNRESERVE;
     const bool is_of_task = is_booking || kind == MESSAGE_MOVED || kind == MESSAGE_FAILED;
-    const bool is_of_job = is_of_task || kind == MESSAGE_CANCEL || kind == MESSAGE_QUERY;
-    const bool has_worker = kind != MESSAGE_CANCEL && kind != MESSAGE_QUERY;
+    const bool is_of_job_alone = kind == MESSAGE_CANCEL || kind == MESSAGE_QUERY ||
+                                 kind == MESSAGE_PROBE || kind == MESSAGE_ALIVE;
+    const bool is_of_job = is_of_task || is_of_job_alone;
+    const bool has_worker = !is_of_job_alone;
     const bool has_sequence = is_booking || kind == MESSAGE_ACKNOWLEDGE;
     const bool has_input = is_input || kind == MESSAGE_STEAL;
 

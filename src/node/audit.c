@@ -1,0 +1,130 @@
+#include "node/audit.h"
+
+#include "node/access.h"
+#include "node/outbox.h"
+#include "node/placing.h"
+
+enum { AUDIT_EFFECTS_SPARE = 64, AUDIT_PATIENCE_SHIFT_MAX = 6 };
+
+void audit_start(struct node *node)
+{
+    if (!node->audit_timer) {
+        node->audit_timer = true;
+        wake_at(node, now_ns(node) + AUDIT_NS, TIMER_AUDIT, WORKER_NONE);
+    }
+}
+
+/* Audits are in no hurry: what does not fit into this step waits for the next. */
+static bool has_room(const struct node *node, uint32_t messages)
+{
+    return node->effects->count + 2 * messages + AUDIT_EFFECTS_SPARE <= node->effects->capacity;
+}
+
+static void query_owners(struct node *node)
+{
+    for (uint32_t slot = node->visit_first; slot != POOL_NONE; slot = visit_at(node, slot)->next) {
+        struct visit *visit = visit_at(node, slot);
+        if (now_ns(node) - visit->touched_ns < AUDIT_NS || visit->job.node == node->id ||
+            !has_room(node, 1)) {
+            continue;
+        }
+        visit->touched_ns = now_ns(node);
+        const struct message query = {
+            .kind = MESSAGE_QUERY,
+            .job = visit->job,
+            .workflow = visit->workflow,
+        };
+        outbox_send(node, visit->job.node, &query);
+    }
+}
+
+/* Ask every worker of the placement, each node once. */
+static void probe(struct node *node, const struct job *job)
+{
+    const struct message message = {
+        .kind = MESSAGE_PROBE,
+        .job = job->id,
+        .workflow = job->workflow,
+        .attempt = job->attempt,
+    };
+    const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
+    for (uint32_t i = 0; i < task_count; i++) {
+        const uint32_t worker = placement_worker(job->placement[i]);
+        bool asked = worker == WORKER_NONE;
+        for (uint32_t k = 0; k < i && !asked; k++) {
+            const uint32_t other = placement_worker(job->placement[k]);
+            asked =
+                other != WORKER_NONE && node_of_worker(node, other) == node_of_worker(node, worker);
+        }
+        if (!asked && members_is_up(node->view.members, node_of_worker(node, worker))) {
+            outbox_send(node, node_of_worker(node, worker), &message);
+        }
+    }
+}
+
+static int64_t patience_ns(const struct job *job)
+{
+    const uint32_t shift =
+        job->audits < AUDIT_PATIENCE_SHIFT_MAX ? job->audits : AUDIT_PATIENCE_SHIFT_MAX;
+    return AUDIT_NS << shift;
+}
+
+static void probe_workers(struct node *node)
+{
+    uint32_t again = 0;
+    uint32_t next = node->job_first;
+    while (next != POOL_NONE) {
+        const uint32_t slot = next;
+        struct job *job = job_at(node, slot);
+        next = job->next;
+        const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
+        if (now_ns(node) - job->touched_ns < patience_ns(job) || !has_room(node, task_count)) {
+            continue;
+        }
+        if (!job->probed) {
+            job->probed = true;
+            probe(node, job);
+        } else if (again < REPAIRS_PER_STEP) { /* Nobody has answered since. */
+            again++;
+            job->audits++;
+            job->touched_ns = now_ns(node);
+            placing_silent(node, slot);
+        }
+    }
+}
+
+void audit_run(struct node *node)
+{
+    node->audit_timer = false;
+    query_owners(node);
+    probe_workers(node);
+    if (node->visit_count > 0 || node->job_count > 0) {
+        audit_start(node);
+    }
+}
+
+void audit_probed(struct node *node, const struct message *message)
+{
+    const uint32_t visit = map_get(&node->visits, job_key(message->job));
+    if (visit == MAP_NONE) {
+        return;
+    }
+    uint32_t slot = visit_at(node, visit)->tasks;
+    while (slot != POOL_NONE && task_at(node, slot)->state < TASK_QUEUED) {
+        slot = task_at(node, slot)->next_of_visit;
+    }
+    if (slot != POOL_NONE) {
+        struct message alive = *message;
+        alive.kind = MESSAGE_ALIVE;
+        outbox_send(node, message->from, &alive);
+    }
+}
+
+void audit_alive(struct node *node, struct job_id id)
+{
+    const uint32_t slot = id.node == node->id ? map_get(&node->jobs, job_key(id)) : MAP_NONE;
+    if (slot != MAP_NONE) {
+        job_at(node, slot)->touched_ns = now_ns(node);
+        job_at(node, slot)->probed = false;
+    }
+}
