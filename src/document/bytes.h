@@ -31,4 +31,9 @@ bool bytes_is_json_name(const char *file);
 enum weft_status bytes_load(
     const char *path, char **bytes_out, size_t *size_out, struct weft_error *error);
 
+/* The same with a limit of @bytes_max instead. */
+enum weft_status bytes_load_large(
+    const char *path, size_t bytes_max, char **bytes_out, size_t *size_out,
+    struct weft_error *error);
+
 #endif /* DOCUMENT_BYTES_H */

@@ -6,6 +6,8 @@ enum { CPU_UNITS_DEFAULT = 16 };
 
 static const struct reader_range count_range = {1, NODES_MAX, "between 1 and 16384"};
 static const struct reader_range units_range = {1, 1024, "between 1 and 1024"};
+static const struct reader_range partitions_range = {1, 64, "between 1 and 64"};
+static const struct reader_range interference_range = {0, 100, "between 0 and 100"};
 
 _Static_assert(NODES_MAX == 16384, "as count_range says");
 
@@ -19,11 +21,26 @@ static uint32_t read_count(
     return node == NULL ? fallback : (uint32_t)reader_quantity(reader, node, QUANTITY_COUNT, range);
 }
 
+/* How batches on one device, and what crosses its bus, get in each other's way. */
+static void read_sharing(
+    struct reader *reader, const struct tree_node *node, struct fleet_worker *device_out)
+{
+    static const char *const answers[] = {"false", "true", NULL};
+    const struct tree_node *interference = tree_find(node, "interference");
+    const struct tree_node *bus_inputs = tree_find(node, "bus_inputs");
+
+    device_out->interference =
+        reader_quantity(reader, interference, QUANTITY_SHARE, &interference_range);
+    device_out->bus_inputs = reader_word(reader, bus_inputs, answers) == 1;
+}
+
 static void read_device(
     struct reader *reader, const struct tree_node *node, struct fleet *fleet,
     struct fleet_worker *device_out)
 {
-    static const char *const keys[] = {"kind", "memory", "h2d", "units", "reshape", NULL};
+    static const char *const keys[] = {
+        "kind", "memory", "h2d", "units", "reshape", "interference", "bus_inputs", NULL,
+    };
     char kind[NAME_BYTES_MAX] = "";
 
     reader_mapping(reader, node, keys);
@@ -39,6 +56,7 @@ static void read_device(
         device_out->reshape_ns =
             (int64_t)reader_quantity(reader, reshape, QUANTITY_DURATION, &reader_latency);
     }
+    read_sharing(reader, node, device_out);
     if (!reader_is_good(reader)) {
         return;
     }
@@ -50,7 +68,7 @@ static void read_device(
 
 static void read_machines(struct reader *reader, const struct tree_node *node, struct fleet *fleet)
 {
-    static const char *const keys[] = {"count", "device", "devices", "cpu", NULL};
+    static const char *const keys[] = {"count", "device", "devices", "partitions", "cpu", NULL};
     struct fleet_worker device = {0};
 
     reader_mapping(reader, node, keys);
@@ -58,6 +76,8 @@ static void read_machines(struct reader *reader, const struct tree_node *node, s
     const uint32_t devices = read_count(reader, node, "devices", &units_range, 1);
     const uint32_t cpu = read_count(reader, node, "cpu", &units_range, CPU_UNITS_DEFAULT);
     read_device(reader, reader_need(reader, node, "device"), fleet, &device);
+    device.partitions = read_count(reader, node, "partitions", &partitions_range, 1);
+    device.memory_bytes /= fleet_partitions(&device); /* Each has its share. */
     for (uint32_t i = 0; i < count && reader_is_good(reader); i++) {
         if (!fleet_add_machine(fleet, &device, devices, cpu)) {
             reader_fail(reader, node, "more than %d devices", WORKERS_MAX);

@@ -24,6 +24,18 @@ struct scope {
     struct profile_document *document;
 };
 
+/* Whose points are read. */
+struct curve {
+    uint32_t model;  /* MODEL_NONE, or */
+    uint32_t device; /* WORKER_NONE: of no interest here. */
+    enum profile_distribution distribution;
+};
+
+static bool is_wanted(const struct curve *curve)
+{
+    return curve->model != MODEL_NONE && curve->device != WORKER_NONE;
+}
+
 static int64_t read_ms(
     struct reader *reader, const struct tree_node *node, const struct reader_range *range)
 {
@@ -41,10 +53,8 @@ static uint64_t read_bytes(
 static void read_point(
     struct reader *reader, const struct tree_node *node, struct profile_point *point_out)
 {
-    static const char *const keys[] = {"items", "cpu", "gpu", "ms", "sd_ms", NULL};
     const struct tree_node *items = tree_find(node, "items");
 
-    reader_mapping(reader, node, keys);
     point_out->items = 1;
     if (items != NULL) {
         point_out->items = (uint32_t)reader_quantity(reader, items, QUANTITY_COUNT, &reader_items);
@@ -57,18 +67,21 @@ static void read_point(
     point_out->sd_ns = read_ms(reader, tree_find(node, "sd_ms"), &spread_range);
 }
 
-/* @model or @device may be of no interest; the point is checked all the same. */
+/* The point is checked even if nobody wants it. */
 static void add_point(
-    const struct scope *scope, const struct tree_node *node, uint32_t model, uint32_t device)
+    const struct scope *scope, const struct tree_node *node, const struct curve *curve)
 {
     struct profile_point point = {0};
 
     read_point(scope->reader, node, &point);
-    if (!reader_is_good(scope->reader) || model == MODEL_NONE || device == WORKER_NONE) {
+    if (curve->distribution == DISTRIBUTION_GAMMA && point.sd_ns == 0) {
+        reader_fail(scope->reader, node, "a gamma distribution wants 'sd_ms'");
+    }
+    if (!reader_is_good(scope->reader) || !is_wanted(curve)) {
         return;
     }
     const enum weft_status status =
-        profile_add_point(scope->document->profile, model, device, &point);
+        profile_add_point(scope->document->profile, curve->model, curve->device, &point);
     if (status == WEFT_EXISTS) {
         reader_fail(
             scope->reader, node, "a second point for items %u, cpu %u, gpu %u", point.items,
@@ -101,22 +114,12 @@ static uint32_t number_device(const struct scope *scope, const struct tree_node 
     return device;
 }
 
-/* Either a list of points, or, in place of it, one point for a single item. */
-static void read_device(const struct scope *scope, const struct tree_node *node, uint32_t model)
+static void read_points(
+    const struct scope *scope, const struct tree_node *points, const struct curve *curve)
 {
-    static const char *const keys[] = {"ms", "sd_ms", "points", NULL};
+    static const char *const keys[] = {"items", "cpu", "gpu", "ms", "sd_ms", NULL};
     struct reader *reader = scope->reader;
 
-    reader_mapping(reader, node, keys);
-    const uint32_t device = number_device(scope, node);
-    const struct tree_node *points = tree_find(node, "points");
-    if (points == NULL) {
-        add_point(scope, node, model, device);
-        return;
-    }
-    if (node->child_count > 1) {
-        reader_fail(reader, points, "'points' stands alone, in place of 'ms' and 'sd_ms'");
-    }
     reader_list(reader, points);
     if (points->child_count == 0) {
         reader_fail(reader, points, "'points' is empty");
@@ -126,7 +129,35 @@ static void read_device(const struct scope *scope, const struct tree_node *node,
     }
     for (const struct tree_node *point = points->first; point != NULL && reader_is_good(reader);
          point = point->next) {
-        add_point(scope, point, model, device);
+        reader_mapping(reader, point, keys);
+        add_point(scope, point, curve);
+    }
+}
+
+/* Either a list of points, or, in place of it, one point for a single item. */
+static void read_device(const struct scope *scope, const struct tree_node *node, uint32_t model)
+{
+    static const char *const keys[] = {"ms", "sd_ms", "points", "distribution", NULL};
+    /* In the order of enum profile_distribution. */
+    static const char *const words[] = {"normal", "exponential", "gamma", "deterministic", NULL};
+    struct reader *reader = scope->reader;
+    struct curve curve = {.model = model};
+
+    reader_mapping(reader, node, keys);
+    curve.device = number_device(scope, node);
+    curve.distribution =
+        (enum profile_distribution)reader_word(reader, tree_find(node, "distribution"), words);
+    const struct tree_node *points = tree_find(node, "points");
+    if (points == NULL) {
+        add_point(scope, node, &curve);
+    } else if (tree_find(node, "ms") != NULL || tree_find(node, "sd_ms") != NULL) {
+        reader_fail(reader, points, "'points' stands alone, in place of 'ms' and 'sd_ms'");
+    } else {
+        read_points(scope, points, &curve);
+    }
+    if (reader_is_good(reader) && is_wanted(&curve)) {
+        scope->document->profile->models[model].curves[curve.device].distribution =
+            curve.distribution;
     }
 }
 

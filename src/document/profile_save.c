@@ -68,15 +68,35 @@ static json_t *point_value(const struct profile_point *point)
     return object;
 }
 
+static const char *distribution_text(enum profile_distribution distribution)
+{
+    switch (distribution) {
+    case DISTRIBUTION_NORMAL:
+        return "normal";
+    case DISTRIBUTION_EXPONENTIAL:
+        return "exponential";
+    case DISTRIBUTION_GAMMA:
+        return "gamma";
+    case DISTRIBUTION_DETERMINISTIC:
+        return "deterministic";
+    }
+    return "normal";
+}
+
 static json_t *curve_value(const struct profile_curve *curve)
 {
+    json_t *object = json_object();
     json_t *points = json_array();
 
+    if (curve->distribution != DISTRIBUTION_NORMAL) {
+        put(object, "distribution", json_string(distribution_text(curve->distribution)));
+    }
     for (uint32_t i = 0; i < curve->point_count; i++) {
         const int failed = json_array_append_new(points, point_value(&curve->points[i]));
         ASSERT(failed == 0);
     }
-    return json_pack("{s:o}", "points", points);
+    put(object, "points", points);
+    return object;
 }
 
 static json_t *model_value(const struct profile_model *model, const struct fleet *fleet)

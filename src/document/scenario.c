@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "document/cluster_document.h"
+#include "document/path.h"
 #include "document/profile_document.h"
 #include "document/reader.h"
 #include "document/scenario_check.h"
@@ -15,7 +16,6 @@
 #include "document/workflow_document.h"
 
 enum {
-    PATH_BYTES_MAX = 4096,
     TREES_MAX = WORKFLOWS_MAX + 2, /* Of the workflows, the cluster and the profile. */
 };
 
@@ -33,18 +33,16 @@ struct loading {
 /* Load the file that @node names, relative to the folder of the file it stands in. */
 static const struct tree_node *open_path(struct loading *loading, const struct tree_node *node)
 {
-    char path[PATH_BYTES_MAX];
+    char path[DOCUMENT_PATH_BYTES_MAX];
     struct weft_error cause = {0};
     const char *text = reader_text(&loading->reader, node);
-    const char *slash = text[0] == '/' ? NULL : strrchr(node->file, '/');
-    const int folder = slash == NULL ? 0 : (int)(slash - node->file) + 1;
 
     if (!reader_is_good(&loading->reader)) {
         return NULL;
     }
-    const int length = snprintf(path, sizeof(path), "%.*s%s", folder, node->file, text);
-    if (length < 0 || (size_t)length >= sizeof(path)) {
-        reader_fail(&loading->reader, node, "the path is longer than %d bytes", PATH_BYTES_MAX);
+    if (!path_beside(path, node->file, text)) {
+        reader_fail(
+            &loading->reader, node, "the path is longer than %d bytes", DOCUMENT_PATH_BYTES_MAX);
         return NULL;
     }
     struct tree **tree = &loading->trees[loading->tree_count];

@@ -1,9 +1,7 @@
 #include "document/scenario_parts.h"
 
-#include <string.h>
+#include "document/arrivals_document.h"
 
-static const struct reader_range rate_range = {1e-6, 1e9, "more than 0 and at most 1e9/s"};
-static const struct reader_range weight_range = {0, 1e6, "between 0 and 1000000"};
 static const struct reader_range jobs_range = {1, 1e9, "between 1 and 1000000000"};
 static const struct reader_range share_range = {0, 0.99, "between 0% and 99%"};
 static const struct reader_range row_range = {1e3, 3600e9, "between 1us and 1h"};
@@ -38,7 +36,8 @@ void scenario_check_length(
 {
     const struct arrivals *arrivals = &scenario->arrivals;
 
-    if (!reader_is_good(reader) || arrivals->kind == ARRIVALS_LIST) {
+    /* A list is no longer than a duration, and neither is a trace that takes no time. */
+    if (!reader_is_good(reader) || arrivals->rate_per_s <= 0) {
         return;
     }
     if ((double)scenario->jobs / arrivals->rate_per_s > LENGTH_S_MAX) {
@@ -51,14 +50,7 @@ void scenario_check_length(
 void scenario_read_rate(
     struct reader *reader, const struct tree_node *node, struct scenario *scenario)
 {
-    if (scenario->arrivals.kind == ARRIVALS_LIST) {
-        reader_fail(reader, node, "'rate' does not go with a list of arrivals");
-        return;
-    }
-    const double rate = reader_quantity(reader, node, QUANTITY_RATE, &rate_range);
-    if (reader_is_good(reader)) {
-        scenario->arrivals.rate_per_s = rate;
-    }
+    arrivals_read_rate(reader, node, &scenario->arrivals);
 }
 
 void scenario_read_jobs(
@@ -74,6 +66,11 @@ void scenario_read_jobs(
         reader_fail(
             reader, node, "'jobs' is %llu, but the list has only %u", (unsigned long long)jobs,
             arrivals->list_count);
+    }
+    if (arrivals->kind == ARRIVALS_TRACE && !arrivals->repeat && jobs > arrivals->list_count) {
+        reader_fail(
+            reader, node, "'jobs' is %llu, but the trace has only %u rows; it may be repeated",
+            (unsigned long long)jobs, arrivals->list_count);
     }
     if (reader_is_good(reader)) {
         scenario->jobs = jobs;
@@ -112,134 +109,6 @@ void scenario_read_row(struct reader *reader, const struct tree_node *node, int6
     if (reader_is_good(reader)) {
         *row_ns_out = row_ns;
     }
-}
-
-/* The number of the workflow called @name; the reader fails at @node if there is none. */
-static uint32_t find_workflow(
-    struct reader *reader, const struct tree_node *node, const char *name,
-    const struct catalogue *catalogue)
-{
-    const char *names[WORKFLOWS_MAX + 1] = {NULL};
-    char quoted[READER_QUOTE_BYTES];
-    char suggestion[READER_QUOTE_BYTES];
-
-    if (!reader_is_good(reader)) {
-        return 0;
-    }
-    const uint32_t workflow = catalogue_find_workflow(catalogue, name);
-    if (workflow != UINT32_MAX) {
-        return workflow;
-    }
-    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
-        names[i] = catalogue->workflows[i]->name;
-    }
-    reader_fail(
-        reader, node, "%s is not one of the workflows%s", reader_quote_text(quoted, name),
-        reader_suggestion(name, names, suggestion));
-    return 0;
-}
-
-static void read_mix(struct reader *reader, const struct tree_node *mix, struct scenario *scenario)
-{
-    double sum = 0;
-
-    if (mix == NULL) {
-        for (uint32_t i = 0; i < scenario->catalogue->workflow_count; i++) {
-            scenario->arrivals.mix[i] = 1;
-        }
-        return;
-    }
-    reader_any_mapping(reader, mix);
-    for (const struct tree_node *part = mix->first; part != NULL && reader_is_good(reader);
-         part = part->next) {
-        const uint32_t workflow = find_workflow(reader, part, part->key, scenario->catalogue);
-        const double weight = reader_quantity(reader, part, QUANTITY_NUMBER, &weight_range);
-        scenario->arrivals.mix[workflow] = weight;
-        sum += weight;
-    }
-    if (!(sum > 0)) {
-        reader_fail(reader, mix, "'mix' gives no workflow a weight");
-    }
-}
-
-static void read_arrival(
-    struct reader *reader, const struct tree_node *node, const struct catalogue *catalogue,
-    struct arrival *arrival_out)
-{
-    static const char *const keys[] = {"at", "workflow", "items", NULL};
-
-    reader_mapping(reader, node, keys);
-    const struct tree_node *workflow = reader_need(reader, node, "workflow");
-    const struct tree_node *items = tree_find(node, "items");
-    arrival_out->at_ns = (int64_t)reader_quantity(
-        reader, reader_need(reader, node, "at"), QUANTITY_DURATION, &reader_any_duration);
-    arrival_out->workflow =
-        find_workflow(reader, workflow, reader_text(reader, workflow), catalogue);
-    arrival_out->items = 1;
-    if (items != NULL) {
-        arrival_out->items =
-            (uint32_t)reader_quantity(reader, items, QUANTITY_COUNT, &reader_items);
-    }
-}
-
-static void read_list(
-    struct reader *reader, const struct tree_node *node, struct scenario *scenario)
-{
-    int64_t before_ns = 0;
-    uint32_t count = 0;
-
-    reader_list(reader, node);
-    if (!reader_is_good(reader)) {
-        return;
-    }
-    if (node->child_count == 0) {
-        reader_fail(reader, node, "'list' is empty");
-        return;
-    }
-    struct arrival *list = arena_alloc(&scenario->arena, node->child_count * sizeof(*list));
-    for (const struct tree_node *item = node->first; item != NULL && reader_is_good(reader);
-         item = item->next) {
-        struct arrival *arrival = &list[count++];
-        read_arrival(reader, item, scenario->catalogue, arrival);
-        if (arrival->at_ns < before_ns) {
-            reader_fail(reader, item, "'at' goes back in time; the list is by time, ascending");
-        }
-        before_ns = arrival->at_ns;
-    }
-    scenario->arrivals.list = list;
-    scenario->arrivals.list_count = count;
-    scenario->jobs = count;
-}
-
-static void read_arrivals(
-    struct reader *reader, const struct tree_node *node, struct scenario *scenario)
-{
-    static const char *const keys[] = {"kind", "rate", "mix", "list", NULL};
-    static const char *const kinds[] = {"poisson", "constant", "list", NULL};
-    const struct tree_node *list = tree_find(node, "list");
-    const struct tree_node *mix = tree_find(node, "mix");
-
-    reader_mapping(reader, node, keys);
-    scenario->arrivals.kind =
-        (enum arrivals_kind)reader_word(reader, tree_find(node, "kind"), kinds);
-    if (!reader_is_good(reader)) {
-        return;
-    }
-    if (scenario->arrivals.kind == ARRIVALS_LIST) {
-        if (mix != NULL) {
-            reader_fail(reader, mix, "'mix' does not go with a list of arrivals");
-        }
-        if (tree_find(node, "rate") != NULL) {
-            scenario_read_rate(reader, tree_find(node, "rate"), scenario);
-        }
-        read_list(reader, reader_need(reader, node, "list"), scenario);
-    } else {
-        if (list != NULL) {
-            reader_fail(reader, list, "'list' goes with 'kind: list'");
-        }
-        scenario_read_rate(reader, reader_need(reader, node, "rate"), scenario);
-    }
-    read_mix(reader, mix, scenario);
 }
 
 static void read_rows(
@@ -282,21 +151,48 @@ static void read_seeds(
     scenario->seed_count = count;
 }
 
+/* How long a fault lasts, and how bad it is, where its kind asks for that. */
+static void read_fault_extent(
+    struct reader *reader, const struct tree_node *node, struct fault *fault_out)
+{
+    static const struct reader_range slowness = {1, 1e6, "how many times longer"};
+    static const struct reader_range probability = {0, 1, "a probability"};
+    const enum fault_kind kind = fault_out->kind;
+    const struct tree_node *lasts = tree_find(node, "for");
+    const struct tree_node *factor = tree_find(node, "factor");
+
+    if (lasts != NULL) {
+        fault_out->for_ns =
+            (int64_t)reader_quantity(reader, lasts, QUANTITY_DURATION, &reader_any_duration);
+    } else if (kind == FAULT_STOP || kind == FAULT_PARTITION || kind == FAULT_NO_DIRECTORY) {
+        reader_fail(reader, node, "this fault wants 'for': how long it lasts");
+    }
+    if (kind == FAULT_SLOW || kind == FAULT_LOSS || kind == FAULT_FAIL_LOADS ||
+        kind == FAULT_FAIL_BATCHES) {
+        fault_out->factor = reader_quantity(
+            reader, reader_need(reader, node, "factor"), QUANTITY_SHARE,
+            kind == FAULT_SLOW ? &slowness : &probability);
+    } else if (factor != NULL) {
+        reader_fail(reader, factor, "this fault has no 'factor'");
+    }
+}
+
 static void read_fault(
     struct reader *reader, const struct tree_node *node, const struct fleet *fleet,
     struct fault *fault_out)
 {
-    static const char *const keys[] = {"at", "crash", "restart", "drain", NULL};
-    static const char *const *const kinds = keys + 1;
+#define X(kind, name) name,
+    static const char *const keys[] = {FAULT_KINDS(X) "at", "for", "factor", NULL};
+#undef X
     const struct tree_node *victim = NULL;
 
     reader_mapping(reader, node, keys);
     fault_out->at_ns = (int64_t)reader_quantity(
         reader, reader_need(reader, node, "at"), QUANTITY_DURATION, &reader_any_duration);
-    for (uint32_t i = 0; kinds[i] != NULL && reader_is_good(reader); i++) {
-        const struct tree_node *named = tree_find(node, kinds[i]);
+    for (uint32_t i = 0; i < FAULT_KIND_COUNT && reader_is_good(reader); i++) {
+        const struct tree_node *named = tree_find(node, keys[i]);
         if (named != NULL && victim != NULL) {
-            reader_fail(reader, named, "one fault has one of crash, restart and drain");
+            reader_fail(reader, named, "one fault has one kind, such as crash, stop or slow");
         }
         if (named != NULL) {
             victim = named;
@@ -304,14 +200,19 @@ static void read_fault(
         }
     }
     if (victim == NULL) {
-        reader_fail(reader, node, "a fault wants crash, restart or drain");
+        reader_fail(reader, node, "a fault wants a kind, such as crash, stop or slow");
         return;
     }
-    fault_out->node = (uint32_t)reader_quantity(reader, victim, QUANTITY_COUNT, &node_range);
-    if (fault_out->node >= fleet->node_count) {
+    const bool worker = fault_hits_worker(fault_out->kind);
+    const uint32_t count = worker ? fleet->worker_count : fleet->node_count;
+    fault_out->victim = (uint32_t)reader_quantity(reader, victim, QUANTITY_COUNT, &node_range);
+    if (fault_out->victim >= count) {
         reader_fail(
-            reader, victim, "there is no node %u; the last one is %u", fault_out->node,
-            fleet->node_count - 1);
+            reader, victim, "there is no %s %u; the last one is %u", worker ? "worker" : "node",
+            fault_out->victim, count - 1);
+    }
+    if (reader_is_good(reader)) {
+        read_fault_extent(reader, node, fault_out);
     }
 }
 
@@ -346,7 +247,10 @@ void scenario_parts_read(
     if (!reader_is_good(reader)) {
         return;
     }
-    read_arrivals(reader, arrivals, scenario);
+    arrivals_read(reader, arrivals, scenario->catalogue, &scenario->arena, &scenario->arrivals);
+    if (scenario->arrivals.list_count > 0) {
+        scenario->jobs = scenario->arrivals.list_count;
+    }
     scenario_read_jobs(reader, jobs, scenario);
     scenario_check_length(reader, jobs != NULL ? jobs : arrivals, scenario);
     read_rows(reader, tree_find(node, "rows"), scenario);

@@ -17,6 +17,7 @@ void scenario_parts_default(struct scenario *scenario);
 void scenario_parts_read(
     struct reader *reader, const struct tree_node *node, struct scenario *scenario);
 
+/* After a failure the arrivals are of no use: keep a copy. */
 void scenario_read_rate(
     struct reader *reader, const struct tree_node *node, struct scenario *scenario);
 void scenario_read_jobs(

@@ -14,12 +14,12 @@ _Static_assert(WORKERS_MAX == 16384, "as workers_range says");
 static void set_rate(
     struct reader *reader, const struct tree_node *value, struct scenario *scenario)
 {
-    const double before = scenario->arrivals.rate_per_s;
+    const struct arrivals before = scenario->arrivals;
 
     scenario_read_rate(reader, value, scenario);
     scenario_check_length(reader, value, scenario);
     if (!reader_is_good(reader)) {
-        scenario->arrivals.rate_per_s = before;
+        scenario->arrivals = before;
     }
 }
 
@@ -67,6 +67,15 @@ static void set_latency(
     }
 }
 
+static bool is_alike(const struct fleet_worker *a, const struct fleet_worker *b)
+{
+    const bool shares_alike = fleet_partitions(a) == fleet_partitions(b) &&
+                              a->interference == b->interference && a->bus_inputs == b->bus_inputs;
+    return shares_alike && a->device == b->device && a->memory_bytes == b->memory_bytes &&
+           a->bus_bytes_per_s == b->bus_bytes_per_s && a->gpu_units == b->gpu_units &&
+           a->reshape_ns == b->reshape_ns;
+}
+
 /* The same machines and network, made anew. NULL if some machine differs from the first. */
 static struct fleet *copy_fleet(const struct fleet *fleet, uint32_t node_count)
 {
@@ -74,14 +83,8 @@ static struct fleet *copy_fleet(const struct fleet *fleet, uint32_t node_count)
     const struct fleet_node *node = &fleet->nodes[0];
 
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
-        struct fleet_worker worker = fleet->workers[i];
-        worker.node = device->node;
-        const bool is_like_first =
-            worker.device == device->device && worker.memory_bytes == device->memory_bytes &&
-            worker.bus_bytes_per_s == device->bus_bytes_per_s &&
-            worker.gpu_units == device->gpu_units && worker.reshape_ns == device->reshape_ns;
         const struct fleet_node *owner = &fleet->nodes[fleet->workers[i].node];
-        if (!is_like_first || owner->worker_count != node->worker_count ||
+        if (!is_alike(&fleet->workers[i], device) || owner->worker_count != node->worker_count ||
             owner->cpu_units != node->cpu_units) {
             return NULL;
         }
@@ -92,7 +95,8 @@ static struct fleet *copy_fleet(const struct fleet *fleet, uint32_t node_count)
     }
     for (uint32_t i = 0; i < node_count; i++) {
         /* At most WORKERS_MAX in all, as the range of the value says. */
-        (void)fleet_add_machine(copy, device, node->worker_count, node->cpu_units);
+        const uint32_t devices = node->worker_count / fleet_partitions(device);
+        (void)fleet_add_machine(copy, device, devices, node->cpu_units);
     }
     copy->network = fleet->network;
     return copy;
@@ -109,10 +113,12 @@ static void set_workers(
             reader, value, "'workers' is %u, but each machine has %u devices", count, per_node);
     }
     for (uint32_t i = 0; i < scenario->fault_count; i++) {
-        if (scenario->faults[i].node >= count / per_node) {
+        if (scenario->faults[i].victim >=
+            (fault_hits_worker(scenario->faults[i].kind) ? count : count / per_node)) {
             reader_fail(
-                reader, value, "'workers' is %u, but a fault names node %u", count,
-                scenario->faults[i].node);
+                reader, value, "'workers' is %u, but a fault names %s %u", count,
+                fault_hits_worker(scenario->faults[i].kind) ? "worker" : "node",
+                scenario->faults[i].victim);
         }
     }
     if (!reader_is_good(reader)) {
@@ -130,7 +136,7 @@ static void set_workers(
 static void set_all_memory(struct fleet *fleet, uint64_t bytes)
 {
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
-        fleet->workers[i].memory_bytes = bytes;
+        fleet->workers[i].memory_bytes = bytes / fleet_partitions(&fleet->workers[i]);
     }
 }
 

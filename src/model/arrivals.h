@@ -19,7 +19,22 @@ enum arrivals_kind {
     ARRIVALS_POISSON,  /* Exponential gaps. */
     ARRIVALS_CONSTANT, /* Equal gaps. */
     ARRIVALS_LIST,     /* The times of @list, and nothing else. */
+    ARRIVALS_GAMMA,    /* Gaps of a gamma distribution with the coefficient of variation @cv. */
+    ARRIVALS_BURST,    /* Poisson at one of two rates, in turn and by the clock. */
+    ARRIVALS_MMPP,     /* The same, but how long each rate lasts is drawn: Markov-modulated. */
+    ARRIVALS_DIURNAL,  /* Poisson at a rate that rises and falls over a period. */
+    ARRIVALS_TRACE,    /* The times of @list, faster or slower, and perhaps again and again. */
 };
+
+enum {
+    ARRIVALS_SHAPE_POINTS_MAX = 96, /* A quarter of an hour each, for a day. */
+    ARRIVALS_ROWS_MAX = 16000000,   /* Of a list or trace: 256 MB. */
+
+    /* Bursts that may pass without a request, on average; beyond, drawing one is slow. */
+    ARRIVALS_IDLE_BURSTS_MAX = 1000,
+};
+
+#define ARRIVAL_WORKFLOW_ANY UINT32_MAX /* The workflow of a trace's row: drawn from the mix. */
 
 struct arrival {
     int64_t at_ns;
@@ -27,12 +42,38 @@ struct arrival {
     uint32_t items;
 };
 
+/* Of ARRIVALS_BURST and ARRIVALS_MMPP: calm at first, a burst at the end of each period. */
+struct arrivals_burst {
+    double rate_per_s; /* While it lasts, of all workflows together. */
+    int64_t every_ns;  /* From burst to burst, and */
+    int64_t length_ns; /* how much of that it takes: exactly, or in ARRIVALS_MMPP on average. */
+};
+
+/* Of ARRIVALS_DIURNAL: the rate goes straight from each point to the next, and round. */
+struct arrivals_shape {
+    int64_t period_ns;
+    uint32_t point_count; /* Spread evenly over the period; the first is at its start. */
+    double points[ARRIVALS_SHAPE_POINTS_MAX]; /* Relative to each other. */
+};
+
 struct arrivals {
     enum arrivals_kind kind;
-    double rate_per_s;         /* Of all workflows together. */
+
+    /*
+     * Of all workflows together, and on average; with bursts, between them. Of a trace,
+     * what its rows and speed amount to; 0 if it takes no time.
+     */
+    double rate_per_s;
     double mix[WORKFLOWS_MAX]; /* A weight for each workflow of the catalogue. */
+
+    double cv; /* Of ARRIVALS_GAMMA: standard deviation of a gap over its mean. */
+    struct arrivals_burst burst;
+    struct arrivals_shape shape;
+
     uint32_t list_count;
     const struct arrival *list; /* By time, ascending. */
+    double speed;               /* Of ARRIVALS_TRACE: 2 halves all times. */
+    bool repeat;                /* Start again at the end, which is one mean gap after the last. */
 };
 
 /* Where a run stands in its arrivals. Plain data: a copy goes on by itself. */
@@ -42,13 +83,19 @@ struct arrival_stream {
     double weight; /* Of all workflows together; 0: they are all alike. */
     struct rng gaps;
     struct rng workflows;
-    int64_t at_ns; /* Of the last arrival. */
-    uint32_t next; /* Into the list. */
+    struct rng phases;    /* How long bursts last; what thinning keeps. */
+    int64_t at_ns;        /* Of the last arrival. */
+    uint32_t next;        /* Into the list. */
+    int64_t lap_ns;       /* When this pass over the trace began. */
+    int64_t phase_end_ns; /* When the rate changes next, */
+    bool is_burst;        /* and whether it is the burst's now. */
+    double shape_mean;    /* Of the points. */
+    double shape_peak;    /* The highest. */
 };
 
 /*
  * Start at time 0. @arrivals is borrowed; @catalogue is read for the number of its
- * workflows, at least one. Anything but a list needs a rate above 0.
+ * workflows, at least one. Anything but a list or a trace needs a rate above 0.
  */
 void arrival_stream_init(
     struct arrival_stream *stream, const struct arrivals *arrivals,
@@ -56,6 +103,24 @@ void arrival_stream_init(
 
 /* The next arrival, never before the last one. False when a list, or time itself, has ended. */
 bool arrival_stream_next(struct arrival_stream *stream, struct arrival *arrival_out);
+
+/*
+ * How long one pass over the list takes at speed 1: up to its last row and one mean gap
+ * more, so that the last and the first of the next pass are as far apart as any two.
+ */
+int64_t arrivals_lap_ns(const struct arrivals *arrivals);
+
+/* Play a trace @speed times as fast as it was written down; the rate follows. */
+void arrivals_set_speed(struct arrivals *arrivals, double speed);
+
+/*
+ * Come at @rate_per_s: bursts keep their proportion to what is between them, a trace is
+ * played faster or slower. False for a list, and for a trace that takes no time.
+ */
+bool arrivals_set_rate(struct arrivals *arrivals, double rate_per_s);
+
+/* How many requests come from the end of one burst to the end of the next, on average. */
+double arrivals_per_burst(const struct arrivals *arrivals);
 
 /* The stream that arrival_ingress() draws from. */
 static inline struct rng arrival_ingress_stream(uint64_t seed)

@@ -8,16 +8,40 @@
 
 enum { FAULTS_MAX = 1024 };
 
+/* X(kind, name in documents, what it wants besides a time) */
+#define FAULT_KINDS(X)                                                                             \
+    X(FAULT_CRASH, "crash")           /* node: stops for good, with everything on it */            \
+    X(FAULT_RESTART, "restart")       /* node: comes back empty, in a new incarnation */           \
+    X(FAULT_DRAIN, "drain")           /* node: finishes, and takes no more */                      \
+    X(FAULT_STOP, "stop")             /* node, for: does nothing, hears everything later */        \
+    X(FAULT_SLOW, "slow")             /* worker, for, factor: run times are so much longer */      \
+    X(FAULT_PARTITION, "partition")   /* node, for: it and those after it cannot reach the rest */ \
+    X(FAULT_LOSS, "loss")             /* node, for, factor: so many of its messages are lost */    \
+    X(FAULT_FAIL_LOADS, "fail-loads") /* worker, for, factor: so many loads fail */                \
+    X(FAULT_FAIL_BATCHES, "fail-batches") /* worker, for, factor: so many batches fail */          \
+    X(FAULT_LOSE_DEVICE, "lose-device")   /* worker: every load and batch fails from now on */     \
+    X(FAULT_NO_DIRECTORY, "no-directory") /* for: the member list does not change */
+
 enum fault_kind {
-    FAULT_CRASH,   /* A node stops for good, with everything on it. */
-    FAULT_RESTART, /* It comes back empty, in a new incarnation. */
-    FAULT_DRAIN,   /* It is asked to finish and take no more. */
+#define X(kind, name) kind,
+    FAULT_KINDS(X)
+#undef X
+        FAULT_KIND_COUNT
 };
 
 struct fault {
     int64_t at_ns;
+    int64_t for_ns; /* How long; 0: for good. */
     enum fault_kind kind;
-    uint32_t node;
+    uint32_t victim; /* A node, or a worker. */
+    double factor;   /* SLOW: at least 1. LOSS, FAIL_*: a probability. */
 };
+
+/* Whether @kind hits a worker rather than a node. */
+static inline int fault_hits_worker(enum fault_kind kind)
+{
+    return kind == FAULT_SLOW || kind == FAULT_FAIL_LOADS || kind == FAULT_FAIL_BATCHES ||
+           kind == FAULT_LOSE_DEVICE;
+}
 
 #endif /* MODEL_FAULT_H */

@@ -54,16 +54,17 @@ bool fleet_add_machine(
     ASSERT(device->gpu_units > 0);
     ASSERT(device->device < fleet->device_count);
 
-    if (fleet->node_count == NODES_MAX || device_count > WORKERS_MAX - fleet->worker_count) {
+    const uint64_t worker_count = (uint64_t)device_count * fleet_partitions(device);
+    if (fleet->node_count == NODES_MAX || worker_count > WORKERS_MAX - fleet->worker_count) {
         return false;
     }
     fleet->nodes = grow(fleet->nodes, fleet->node_count, sizeof(*fleet->nodes));
     fleet->nodes[fleet->node_count] = (struct fleet_node){
         .worker_first = fleet->worker_count,
-        .worker_count = device_count,
+        .worker_count = (uint32_t)worker_count,
         .cpu_units = cpu_units,
     };
-    for (uint32_t i = 0; i < device_count; i++) {
+    for (uint32_t i = 0; i < worker_count; i++) {
         fleet->workers = grow(fleet->workers, fleet->worker_count, sizeof(*fleet->workers));
         fleet->workers[fleet->worker_count] = *device;
         fleet->workers[fleet->worker_count].node = fleet->node_count;

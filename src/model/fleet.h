@@ -2,7 +2,8 @@
  * fleet.h - machines, devices and links as configured.
  *
  * A fleet is filled once and then only read. Nodes are numbered like machines: one
- * node runs on each, with one worker for each of its devices.
+ * node runs on each, with one worker for each of its devices, or for each partition of
+ * them. Partitions have their own memory and share one bus.
  */
 #ifndef MODEL_FLEET_H
 #define MODEL_FLEET_H
@@ -25,6 +26,9 @@ struct fleet_worker {
     uint64_t bus_bytes_per_s; /* Host to device. */
     uint32_t gpu_units;       /* The whole device, in shares. At least 1. */
     int64_t reshape_ns;       /* To make a share of a new size ready. 0: always ready. */
+    uint32_t partitions;      /* Workers that its device is divided into. 0: it is one worker. */
+    double interference;      /* How much longer a batch takes for each other on the device. */
+    bool bus_inputs;          /* Inputs of batches cross the bus too, before the batch runs. */
 };
 
 struct fleet_node {
@@ -58,12 +62,27 @@ void fleet_destroy(struct fleet *fleet);
 uint32_t fleet_device(struct fleet *fleet, const char *name);
 
 /*
- * Add a machine with @device_count devices, each like @device (its node is set here).
+ * Add a machine with @device_count devices, whose workers are each like @device (its node
+ * is set here): one worker a device, or one a partition, with the memory of a partition.
  * False past NODES_MAX or WORKERS_MAX.
  */
 bool fleet_add_machine(
     struct fleet *fleet, const struct fleet_worker *device, uint32_t device_count,
     uint32_t cpu_units);
+
+/* How many workers the device of @worker is divided into: at least 1. */
+static inline uint32_t fleet_partitions(const struct fleet_worker *worker)
+{
+    return worker->partitions == 0 ? 1 : worker->partitions;
+}
+
+/* The first worker on the device of @worker: itself, unless the device has partitions. */
+static inline uint32_t fleet_first_partition(const struct fleet *fleet, uint32_t worker)
+{
+    const uint32_t first = fleet->nodes[fleet->workers[worker].node].worker_first;
+    const uint32_t partitions = fleet_partitions(&fleet->workers[worker]);
+    return worker - (worker - first) % partitions;
+}
 
 /* How long @bytes take between two nodes on an idle network. */
 int64_t fleet_transfer_ns(const struct fleet *fleet, uint32_t from, uint32_t to, uint64_t bytes);

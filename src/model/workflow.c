@@ -8,6 +8,8 @@
 #include "base/bitset.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "model/digraph.h"
+#include "model/dominators.h"
 #include "model/grow.h"
 
 enum { READY_WORDS = (WORKFLOW_TASKS_MAX + 63) / 64 };
@@ -208,41 +210,23 @@ static void number_ends(struct workflow *workflow)
     }
 }
 
-/* The nearest task that dominates both; TASK_NONE, above all of them, is the owner. */
-static uint32_t common_dominator(
-    const struct workflow *workflow, const uint32_t *position, uint32_t a, uint32_t b)
-{
-    while (a != b && a != TASK_NONE && b != TASK_NONE) {
-        if (position[a] > position[b]) {
-            a = workflow->tasks[a].dominator;
-        } else {
-            b = workflow->tasks[b].dominator;
-        }
-    }
-    return a == b ? a : TASK_NONE;
-}
-
-/* Cooper, Harvey, Kennedy 2001; one pass is enough because there are no cycles. */
 static void find_dominators(struct workflow *workflow)
 {
-    uint32_t position[WORKFLOW_TASKS_MAX];
+    struct digraph *shape = digraph_from_workflow(workflow, /* run_ns */ NULL, /* items */ 1);
+    struct dominators *tree = dominators_create(shape, DOMINATORS_ENTRY);
 
     for (uint32_t i = 0; i < workflow->task_count; i++) {
-        const uint32_t index = workflow->order[i];
-        struct workflow_task *task = &workflow->tasks[index];
-        position[index] = i;
-        task->dominator = task->in_count > 0 ? workflow_in(workflow, index, 0)->from : TASK_NONE;
-        for (uint32_t j = 1; j < task->in_count; j++) {
-            task->dominator = common_dominator(
-                workflow, position, task->dominator, workflow_in(workflow, index, j)->from);
-        }
+        const uint32_t parent = tree->parent[i];
+        workflow->tasks[i].dominator = parent == tree->root ? TASK_NONE : parent;
     }
+    dominators_destroy(tree);
+    digraph_destroy(shape);
 }
 
 static void find_ancestors(struct workflow *workflow)
 {
-    const uint32_t words = bitset_words(workflow->task_count);
-    workflow->ancestors = memory_zeroed((size_t)workflow->task_count * words, sizeof(uint64_t));
+    const size_t words = bitset_words(workflow->task_count);
+    workflow->ancestors = memory_zeroed(workflow->task_count * words, sizeof(uint64_t));
     for (uint32_t i = 0; i < workflow->task_count; i++) {
         const uint32_t task = workflow->order[i];
         uint64_t *set = workflow->ancestors + task * words;
@@ -250,7 +234,7 @@ static void find_ancestors(struct workflow *workflow)
             const uint32_t from = workflow_in(workflow, task, j)->from;
             const uint64_t *inherited = workflow->ancestors + from * words;
             bitset_add(set, from);
-            for (uint32_t k = 0; k < words; k++) {
+            for (size_t k = 0; k < words; k++) {
                 set[k] |= inherited[k];
             }
         }

@@ -10,6 +10,7 @@
 #define MODEL_WORKFLOW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <weft/status.h>
@@ -119,7 +120,8 @@ static inline const struct workflow_edge *workflow_out(
 static inline bool workflow_is_ancestor(
     const struct workflow *workflow, uint32_t other, uint32_t task)
 {
-    return bitset_has(workflow->ancestors + task * bitset_words(workflow->task_count), other);
+    const size_t words = bitset_words(workflow->task_count);
+    return bitset_has(workflow->ancestors + task * words, other);
 }
 
 static inline uint64_t workflow_edge_bytes(const struct workflow_edge *edge, uint32_t items)

@@ -3,6 +3,7 @@
 #include "node/access.h"
 #include "node/outbox.h"
 #include "node/placing.h"
+#include "node/visits.h"
 
 enum { AUDIT_EFFECTS_SPARE = 64, AUDIT_PATIENCE_SHIFT_MAX = 6 };
 
@@ -22,10 +23,22 @@ static bool has_room(const struct node *node, uint32_t messages)
 
 static void query_owners(struct node *node)
 {
-    for (uint32_t slot = node->visit_first; slot != POOL_NONE; slot = visit_at(node, slot)->next) {
-        struct visit *visit = visit_at(node, slot);
-        if (now_ns(node) - visit->touched_ns < AUDIT_NS || visit->job.node == node->id ||
-            !has_room(node, 1)) {
+    uint32_t next = node->visit_first;
+    while (next != POOL_NONE) {
+        struct visit *visit = visit_at(node, next);
+        const uint32_t task_count = workflow_at(node, visit->workflow)->task_count;
+        next = visit->next;
+        if (now_ns(node) - visit->touched_ns < AUDIT_NS || !has_room(node, 4 * task_count)) {
+            continue;
+        }
+        if (visit->job.node == node->id) { /* No need to ask. */
+            if (map_get(&node->jobs, job_key(visit->job)) == MAP_NONE) {
+                visits_cancel(node, visit->job, REASON_STALE);
+            }
+            continue;
+        }
+        if (!members_is_up(node->view.members, visit->job.node)) {
+            visits_cancel(node, visit->job, REASON_OWNER_LOST); /* It came after the verdict. */
             continue;
         }
         visit->touched_ns = now_ns(node);

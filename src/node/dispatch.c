@@ -358,6 +358,15 @@ void dispatch_worker(struct node *node, struct worker *worker)
     }
 }
 
+/* Processors belong to the machine: whoever waits for them there may have them now. */
+static void give_processors(struct node *node, uint32_t cpu)
+{
+    node->cpu_free += cpu;
+    for (uint32_t i = 0; cpu > 0 && i < node->worker_count; i++) {
+        node->workers[i].touched = node->workers[i].touched || node->workers[i].queued > 0;
+    }
+}
+
 /* Give back what batch @slot held, and take it off its worker. */
 static void close_batch(struct node *node, struct worker *worker, uint32_t slot)
 {
@@ -369,7 +378,7 @@ static void close_batch(struct node *node, struct worker *worker, uint32_t slot)
     *link = batch->next;
     batch_state_move(&batch->state, BATCH_GONE);
     worker->gpu_free += batch->config.gpu;
-    node->cpu_free += batch->config.cpu;
+    give_processors(node, batch->config.cpu);
     worker->running -= batch->task_count;
     node->running -= batch->task_count;
     worker->memory_used_bytes -= batch->workspace_bytes;

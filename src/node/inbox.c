@@ -8,6 +8,17 @@
 #include "node/steal.h"
 #include "node/visits.h"
 
+/* Whether @message is of the workflow that its job has, if the job is known here. */
+static bool is_of_workflow(const struct node *node, const struct message *message)
+{
+    const uint32_t visit = map_get(&node->visits, job_key(message->job));
+    if (visit != MAP_NONE && visit_at(node, visit)->workflow != message->workflow) {
+        return false;
+    }
+    const uint32_t job = map_get(&node->jobs, job_key(message->job));
+    return job == MAP_NONE || job_at(node, job)->workflow == message->workflow;
+}
+
 /* A message can name what this node has never heard of: another version, or an attack. */
 static bool is_sound(const struct node *node, const struct message *message)
 {
@@ -19,7 +30,7 @@ static bool is_sound(const struct node *node, const struct message *message)
             return false;
         }
         const struct workflow *workflow = workflow_at(node, message->workflow);
-        if (message->placement_count != workflow->task_count) {
+        if (message->placement_count != workflow->task_count || !is_of_workflow(node, message)) {
             return false;
         }
         for (uint32_t i = 0; i < message->placement_count; i++) {
@@ -36,6 +47,22 @@ static bool names_task(const struct node *node, const struct message *message)
 {
     return message->placement_count > 0 && message->task < message->placement_count &&
            view_is_own(&node->view, message->worker);
+}
+
+static bool names_input(const struct node *node, const struct message *message)
+{
+    if (!names_task(node, message)) {
+        return false;
+    }
+    const uint32_t in_count = workflow_at(node, message->workflow)->tasks[message->task].in_count;
+    return message->input < (in_count == 0 ? 1 : in_count); /* A source has the job's input. */
+}
+
+/* Whether @message is from the node whose worker it asks for. */
+static bool names_thief(const struct node *node, const struct message *message)
+{
+    return message->worker < node->fleet->worker_count && message->from != node->id &&
+           node_of_worker(node, message->worker) == message->from;
 }
 
 void inbox_message(struct node *node, const struct message *message)
@@ -72,8 +99,7 @@ void inbox_message(struct node *node, const struct message *message)
         visits_cancel(node, message->job, REASON_CANCEL);
         return;
     case MESSAGE_STEAL:
-        if (view_is_own(&node->view, message->input) &&
-            message->worker < node->fleet->worker_count) {
+        if (view_is_own(&node->view, message->input) && names_thief(node, message)) {
             steal_asked(node, message);
         }
         return;
@@ -106,7 +132,7 @@ void inbox_input(struct node *node, const struct message *message, uint32_t tens
         jobs_output(node, message, tensor);
         return;
     }
-    if (!names_task(node, message)) {
+    if (!names_input(node, message)) {
         tensor_release(node, tensor);
         return;
     }

@@ -189,6 +189,7 @@ struct worker {
     uint32_t missing; /* Models that queued tasks need and that are not resident. */
     uint32_t dooming; /* Models whose waiting tasks still have to be failed. */
     bool touched;     /* In this step: look at it before the step ends. */
+    bool lost;        /* The device is gone; the node is not. */
 };
 
 struct node {
@@ -225,7 +226,9 @@ struct node {
     uint32_t parked_first;
     uint32_t parked_last;
     uint32_t parked_count;
-    struct handle *answer; /* Outputs of the job that ends in this step. */
+    struct handle *outputs; /* Of the jobs that have been answered in this step. */
+    uint32_t output_count;
+    uint32_t outputs_max;
     uint32_t buried_count;
     uint64_t buried[BURIED_MAX];
     int64_t row_load_ns;

@@ -6,12 +6,16 @@ struct batch_task node_batch_task(const struct node *node, uint32_t batch, uint3
     const struct batch *running = batch_at(node, batch);
     ASSERT(index < running->task_count);
     const struct task *task = task_at(node, running->tasks[index]);
-    return (struct batch_task){
+    struct batch_task shown = {
         .job = visit_at(node, task->visit)->job,
         .task = task->number,
         .items = task->items,
         .input_count = task->input_count,
     };
+    for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
+        shown.input_bytes += input_at(node, slot)->bytes;
+    }
+    return shown;
 }
 
 struct handle node_batch_input(

@@ -2,6 +2,7 @@
 
 #include "node/access.h"
 #include "node/audit.h"
+#include "node/members.h"
 #include "node/outbox.h"
 #include "node/placing.h"
 #include "node/visits.h"
@@ -173,14 +174,16 @@ static void recall(struct node *node, const struct job *job)
     visits_cancel(node, job->id, REASON_CANCEL); /* Joins may meet at the owner unplanned. */
 }
 
-static uint32_t pass_outputs(struct node *node, struct job *job, bool wanted)
+/* Whoever waits for @job gets its outputs, by sink, in @outputs; or nobody does. */
+static uint32_t pass_outputs(
+    struct node *node, struct job *job, bool wanted, struct handle *outputs)
 {
     uint32_t count = 0;
     uint32_t slot = job->outputs;
     while (slot != POOL_NONE) {
         const struct input output = *input_at(node, slot);
         if (wanted) {
-            node->answer[output.number] = tensor_pass(node, output.tensor);
+            outputs[output.number] = tensor_pass(node, output.tensor);
             count++;
         } else {
             tensor_release(node, output.tensor);
@@ -199,7 +202,10 @@ void placing_end(struct node *node, uint32_t slot, enum weft_status status, enum
     record->job = job->id;
     record->workflow = (uint16_t)job->workflow;
     record->value = now_ns(node) - job->arrived_ns;
-    const uint32_t output_count = pass_outputs(node, job, good);
+    struct handle *outputs = node->outputs + node->output_count; /* A batch may end many. */
+    const uint32_t output_count = pass_outputs(node, job, good, outputs);
+    node->output_count += output_count;
+    ASSERT(node->output_count <= node->outputs_max);
     struct effect *effect = effect_add(node, EFFECT_ANSWER);
     effect->answer = (struct effect_answer){
         .ticket = job->ticket,
@@ -207,7 +213,7 @@ void placing_end(struct node *node, uint32_t slot, enum weft_status status, enum
         .status = status,
         .reason = reason,
         .output_count = output_count,
-        .outputs = node->answer,
+        .outputs = outputs,
     };
     (void)map_remove(&node->jobs, job_key(job->id));
     unlink_job(node, slot);
@@ -292,8 +298,11 @@ void jobs_moved(struct node *node, const struct message *message)
     job->touched_ns = now_ns(node);
     job->probed = false;
     if (!members_is_same(node->view.members, to, job->epoch)) {
-        /* It went to a node whose loss was dealt with before this news came. */
-        (void)placing_again(node, slot, message->task);
+        /*
+         * It went to a node whose loss was dealt with before this news came. Not now: the
+         * news may come from this node, which is busy with the very task.
+         */
+        members_look_again(node);
     }
 }
 

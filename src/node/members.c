@@ -23,6 +23,16 @@ static void lose(struct node *node, uint32_t peer)
     }
 }
 
+void members_look_again(struct node *node)
+{
+    node->repair_job = node->job_first;
+    node->repair_visit = node->visit_first;
+    if (!node->repair_timer) {
+        node->repair_timer = true;
+        wake_at(node, now_ns(node), TIMER_REPAIR, WORKER_NONE);
+    }
+}
+
 void members_changed(struct node *node, const struct members *members)
 {
     const struct members *old = node->view.members;
@@ -46,14 +56,8 @@ void members_changed(struct node *node, const struct members *members)
             (void)suspects_remove(&node->view.suspects, peer);
         }
     }
-    if (!lost) {
-        return;
-    }
-    node->repair_job = node->job_first;
-    node->repair_visit = node->visit_first;
-    if (!node->repair_timer) {
-        node->repair_timer = true;
-        wake_at(node, now_ns(node), TIMER_REPAIR, WORKER_NONE);
+    if (lost) {
+        members_look_again(node);
     }
 }
 

@@ -51,6 +51,17 @@ static void init_worker(struct node *node, struct arena *arena, uint32_t index)
     entry->live.cache.free_bytes = worker->spec->memory_bytes;
 }
 
+/* Sinks of the workflow that has most of them. */
+static uint32_t most_sinks(const struct catalogue *catalogue)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        const uint32_t count = catalogue->workflows[i]->sink_count;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
 struct node *node_create(struct arena *arena, const struct node_options *options)
 {
     const struct fleet_node *spec = &options->fleet->nodes[options->node];
@@ -87,8 +98,8 @@ struct node *node_create(struct arena *arena, const struct node_options *options
     reservations_init(&node->view.reservations, &options->pools->reservations);
     map_init(&node->jobs, 16);
     map_init(&node->visits, 16);
-    node->answer =
-        arena_alloc(arena, (options->catalogue->task_count_max + 1) * sizeof(struct handle));
+    node->outputs_max = BATCH_TASKS_MAX * most_sinks(options->catalogue);
+    node->outputs = arena_alloc(arena, node->outputs_max * sizeof(struct handle));
     node->worker_count = spec->worker_count;
     node->workers = arena_alloc(arena, node->worker_count * sizeof(struct worker));
     for (uint32_t i = 0; i < node->worker_count; i++) {
@@ -191,6 +202,7 @@ static void begin(struct node *node, int64_t at_ns, struct effects *effects)
     ASSERT(at_ns >= node->view.now_ns);
     node->view.now_ns = at_ns;
     node->effects = effects;
+    node->output_count = 0;
     effects->count = 0;
     effects->placement_count = 0;
 }

@@ -85,6 +85,7 @@ struct batch_task {
     uint32_t task;
     uint32_t items;
     uint32_t input_count;
+    uint64_t input_bytes; /* Of all its inputs together. */
 };
 
 struct batch_task node_batch_task(const struct node *node, uint32_t batch, uint32_t index);

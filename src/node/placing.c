@@ -235,9 +235,7 @@ static void run_again(struct node *node, uint32_t slot, const uint64_t *lost)
         }
     }
     reserve_lost(node, job, lost);
-    for (uint32_t i = 0; i < workflow->source_count; i++) {
-        send_source(node, job, workflow->sources[i]);
-    }
+    send_sources(node, slot);
 }
 
 bool placing_again(struct node *node, uint32_t slot, uint32_t failed)

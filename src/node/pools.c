@@ -3,6 +3,22 @@
 
 enum { POOL_FIRST = 64, POOL_JOBS_MAX = 1 << 28 };
 
+/* The most edges, or inputs of a job, that one task of any workflow can set in motion. */
+static uint32_t fan_max(const struct catalogue *catalogue)
+{
+    uint32_t most = 1;
+    for (uint32_t w = 0; w < catalogue->workflow_count; w++) {
+        const struct workflow *workflow = catalogue->workflows[w];
+        most = workflow->source_count > most ? workflow->source_count : most;
+        for (uint32_t i = 0; i < workflow->task_count; i++) {
+            const struct workflow_task *task = &workflow->tasks[i];
+            most = task->out_count > most ? task->out_count : most;
+            most = task->in_count > most ? task->in_count : most;
+        }
+    }
+    return most;
+}
+
 void node_pools_init(struct node_pools *pools, const struct catalogue *catalogue, uint32_t jobs_max)
 {
     const size_t placement_bytes = catalogue->task_count_max * sizeof(uint16_t);
@@ -10,7 +26,9 @@ void node_pools_init(struct node_pools *pools, const struct catalogue *catalogue
     const uint32_t jobs_first = jobs_limit < POOL_FIRST ? jobs_limit : (uint32_t)POOL_FIRST;
     const uint32_t all = UINT32_MAX - 1; /* Bounded through the jobs. */
 
-    pools->step_tasks_max = catalogue->task_count_max + 1;
+    /* A full batch that ends or fails; and repairs. */
+    pools->step_tasks_max = BATCH_TASKS_MAX * (fan_max(catalogue) + 1) +
+                            REPAIRS_PER_STEP * (catalogue->task_count_max + 1);
     pool_init(&pools->jobs, sizeof(struct job) + placement_bytes, jobs_first, jobs_limit);
     pool_init(&pools->visits, sizeof(struct visit) + placement_bytes, POOL_FIRST, all);
     pool_init(&pools->tasks, sizeof(struct task), POOL_FIRST, all);
@@ -46,15 +64,14 @@ void node_prepare(struct node *node)
 {
     struct node_pools *pools = node->pools;
     const uint32_t tasks = pools->step_tasks_max;
-    const uint32_t repairs = REPAIRS_PER_STEP * tasks;
     reserve(&pools->jobs, 1);
-    reserve(&pools->visits, tasks);
-    reserve(&pools->tasks, repairs);
-    reserve(&pools->inputs, repairs);
+    reserve(&pools->visits, REPAIRS_PER_STEP + 2);
+    reserve(&pools->tasks, tasks);
+    reserve(&pools->inputs, tasks);
     reserve(&pools->tensors, BATCH_TASKS_MAX + 1);
     reserve(&pools->batches, GPU_UNITS_MAX * node->worker_count);
-    reserve(&pools->reservations, repairs + BATCH_TASKS_MAX * tasks);
-    reserve(&pools->notices, repairs);
+    reserve(&pools->reservations, tasks);
+    reserve(&pools->notices, 1);
     reserve(&pools->parked, node->blocked.count == 0 ? 0 : PARKED_MAX);
     if (2 * (node->jobs.count + 2) > node->jobs.mask) {
         (void)map_reserve(&node->jobs, 2);
@@ -68,16 +85,9 @@ void node_effects_init(
     struct effects *effects, struct arena *arena, const struct catalogue *catalogue)
 {
     const uint32_t tasks = catalogue->task_count_max + 1;
-    uint32_t out_max = 1;
-    for (uint32_t w = 0; w < catalogue->workflow_count; w++) {
-        const struct workflow *workflow = catalogue->workflows[w];
-        for (uint32_t i = 0; i < workflow->task_count; i++) {
-            const uint32_t out = workflow->tasks[i].out_count;
-            out_max = out > out_max ? out : out_max;
-        }
-    }
-    /* A full batch that ends, each of its tasks with all successors; or repairs. */
-    const uint32_t messages = BATCH_TASKS_MAX * (out_max + 1) + REPAIRS_PER_STEP * 4 * tasks;
+    /* A full batch that ends or fails, each of its tasks with all that follows; or repairs. */
+    const uint32_t messages =
+        BATCH_TASKS_MAX * (fan_max(catalogue) + 1) + REPAIRS_PER_STEP * 4 * tasks;
     *effects = (struct effects){
         .capacity = 4096 + 6 * messages,
         .placement_capacity = (2 * messages + PARKED_MAX) * tasks,

@@ -68,6 +68,7 @@ enum record_kind {
     X(REASON_NO_WORKER, "no usable worker")                                                        \
     X(REASON_TOO_LARGE, "does not fit") /* a model larger than the device */                       \
     X(REASON_LOAD_FAILED, "load failed")                                                           \
+    X(REASON_DEVICE_LOST, "device lost")                                                           \
     X(REASON_BATCH_FAILED, "batch failed")                                                         \
     X(REASON_CANCEL, "cancelled")                                                                  \
     X(REASON_OWNER_LOST, "owner lost")                                                             \

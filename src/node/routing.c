@@ -52,7 +52,10 @@ uint32_t routing_place(struct node *node, const struct task_facts *facts)
     if (keeps && !policy_places_tasks(&node->seat)) {
         return facts->planned;
     }
-    const uint32_t worker = policy_place_task(&node->seat, facts);
+    uint32_t worker = policy_place_task(&node->seat, facts);
+    if (worker == WORKER_NONE && node->draining) {
+        worker = facts->here; /* Nobody else is left to finish it. */
+    }
     if (worker == WORKER_NONE || worker == facts->planned) {
         return worker;
     }

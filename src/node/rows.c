@@ -28,11 +28,12 @@ void rows_load_changed(struct node *node, struct worker *worker)
         load_ns += at_least_zero(worker->loading_until_ns - now_ns(node));
     }
     live->at_ns = now_ns(node);
-    live->queued_ns = run_ns + worker->queue_ns + worker->reserved_ns;
+    live->run_ns = run_ns + worker->queue_ns;
+    live->queued_ns = live->run_ns + worker->reserved_ns;
     live->queued_ns += at_least_zero(load_ns - run_ns); /* Loads hide behind what runs. */
     live->queued_items = worker->queued_items;
     live->gpu_free = worker->gpu_free;
-    live->accepting = node->draining ? 0 : 1;
+    live->accepting = node->draining || worker->lost ? 0 : 1;
     live->incarnation = node->incarnation;
     worker->load_changed = true;
     worker->touched = true;
@@ -172,6 +173,9 @@ void rows_receive(struct node *node, const struct row *row)
         return;
     }
     struct row received = *row;
+    if (received.load.queued_ns > DURATION_NS_MAX) { /* Or it could not be added to a time. */
+        received.load.queued_ns = DURATION_NS_MAX;
+    }
     received.load.at_ns = now_ns(node);
     received.cache.at_ns = now_ns(node);
     if (board_publish(node->board, &received)) {

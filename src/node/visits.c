@@ -9,8 +9,12 @@
 #include "node/routing.h"
 #include "node/rows.h"
 
+/* Whether nobody waits for @job any more, as far as this node can know. */
 static bool is_buried(const struct node *node, struct job_id job)
 {
+    if (job.node == node->id) {
+        return map_get(&node->jobs, job_key(job)) == MAP_NONE;
+    }
     const uint32_t count = node->buried_count < BURIED_MAX ? node->buried_count : BURIED_MAX;
     for (uint32_t i = 0; i < count; i++) {
         if (node->buried[i] == job_key(job)) {
@@ -77,6 +81,15 @@ static void merge_placement(
     }
 }
 
+/* Others may claim any duration; one that can be added to a time is kept. */
+static int64_t bounded_ns(int64_t ns)
+{
+    if (ns > DURATION_NS_MAX) {
+        return DURATION_NS_MAX;
+    }
+    return ns < -DURATION_NS_MAX ? -DURATION_NS_MAX : ns;
+}
+
 static uint32_t open_visit(struct node *node, const struct message *message)
 {
     uint32_t slot = map_get(&node->visits, job_key(message->job));
@@ -95,9 +108,9 @@ static uint32_t open_visit(struct node *node, const struct message *message)
     visit->priority = message->priority;
     visit->tasks = POOL_NONE;
     visit->epoch = node->view.members->epoch;
-    visit->arrived_ns = now_ns(node) - message->age_ns;
+    visit->arrived_ns = now_ns(node) - bounded_ns(message->age_ns);
     visit->deadline_ns =
-        message->left_ns == INT64_MAX ? INT64_MAX : now_ns(node) + message->left_ns;
+        message->left_ns == INT64_MAX ? INT64_MAX : now_ns(node) + bounded_ns(message->left_ns);
     visit->touched_ns = now_ns(node);
     memcpy(
         visit->placement, message->placement,
@@ -311,6 +324,7 @@ static uint32_t receive_task(struct node *node, uint32_t visit_slot, const struc
 
 void visits_input(struct node *node, const struct message *message, uint32_t tensor)
 {
+    own_worker(node, message->worker)->asked = false; /* If it asked, this is the answer. */
     if (message->sequence != 0) {
         rows_notice(node, message->worker, message->from, message->sequence);
     }
@@ -323,14 +337,12 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
     const uint32_t visit_slot = open_visit(node, message);
     const uint32_t slot = receive_task(node, visit_slot, message);
     struct task *task = task_at(node, slot);
-    if (message->input >= (in_count == 0 ? 1 : in_count) || task->state != TASK_GATHERING ||
-        has_input(node, task, message->input)) {
+    if (task->state != TASK_GATHERING || has_input(node, task, message->input)) {
         trace_task(node, RECORD_DROPPED, visit_at(node, visit_slot), task)->reason =
             REASON_DUPLICATE;
         tensor_release(node, tensor);
         return;
     }
-    own_worker(node, message->worker)->asked = false; /* It has something now. */
     const uint32_t input_slot = pool_take(&node->pools->inputs);
     ASSERT(input_slot != POOL_NONE);
     *input_at(node, input_slot) = (struct input){
@@ -354,8 +366,10 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
 
 void visits_cancel(struct node *node, struct job_id job, enum reason reason)
 {
-    node->buried[node->buried_count % BURIED_MAX] = job_key(job);
-    node->buried_count++;
+    if (reason != REASON_OWNER_LOST) { /* A partition may give the owner back, job and all. */
+        node->buried[node->buried_count % BURIED_MAX] = job_key(job);
+        node->buried_count++;
+    }
     const uint32_t slot = map_get(&node->visits, job_key(job));
     if (slot == MAP_NONE) {
         return;

@@ -247,6 +247,7 @@ struct estimate profile_run(
     const bool is_within = items <= share.points[share.point_count - 1].items;
     struct estimate estimate =
         is_within ? estimate_within(&share, items) : estimate_beyond(&share, items);
+    estimate.distribution = curve->distribution;
     if (!share.is_measured) {
         estimate.source = ESTIMATE_EXTRAPOLATED;
     }

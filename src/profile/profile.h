@@ -39,9 +39,18 @@ enum estimate_source {
     ESTIMATE_MISSING,      /* This model was never measured on this device. */
 };
 
+/* How run times scatter about their mean: draw.h says what each is drawn from. */
+enum profile_distribution {
+    DISTRIBUTION_NORMAL, /* If nothing is said. Without a standard deviation: no scatter. */
+    DISTRIBUTION_EXPONENTIAL,
+    DISTRIBUTION_GAMMA,
+    DISTRIBUTION_DETERMINISTIC,
+};
+
 struct estimate {
     int64_t run_ns;
     int64_t sd_ns;
+    enum profile_distribution distribution;
     enum estimate_source source;
 };
 
@@ -50,6 +59,7 @@ struct profile_curve {
     uint32_t point_count;
     struct profile_point *points; /* By gpu, cpu, then items, ascending. */
     int64_t run_one_ns;           /* One item on the whole device: what planners ask most. */
+    enum profile_distribution distribution;
 };
 
 struct profile_model {

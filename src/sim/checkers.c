@@ -30,6 +30,7 @@ void checkers_end(const struct sim *sim)
     ASSERT(sim->tickets.used == 0);        /* and once. */
     ASSERT(sim->parcels.used == 0);
     ASSERT(sim->runs.used == 0);
+    ASSERT(sim->crossings.used == 0);
     ASSERT(sim->pools.jobs.used == 0);
     ASSERT(sim->pools.visits.used == 0);
     ASSERT(sim->pools.tasks.used == 0);

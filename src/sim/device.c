@@ -1,11 +1,11 @@
 /*
- * device.c - what a worker does, by the profile: loads over one bus, batches side by
- * side as far as their shares allow. It keeps its own books of memory and shares and
- * stops at the first effect that would not fit a real device.
+ * device.c - what a worker does, by the profile: loads and inputs over one bus, batches
+ * side by side as far as their shares allow. It keeps its own books of memory and shares
+ * and stops at the first effect that would not fit a real device.
  */
-#include "base/exact.h"
 #include "base/memory.h"
 #include "model/items.h"
+#include "profile/draw.h"
 #include "sim/inside.h"
 
 #include <stdlib.h>
@@ -34,39 +34,56 @@ static uint64_t payload_for(
     return payload_of(kind, sim->nodes[node_of(sim, worker)].incarnation, worker, large);
 }
 
+void device_init(struct sim *sim, uint32_t worker)
+{
+    sim->workers[worker].rng = rng_stream(sim->options.seed, RNG_SERVICE, worker);
+    bus_init(sim, worker);
+    runs_init(sim, worker);
+}
+
 void device_load(struct sim *sim, uint32_t worker, uint32_t model)
 {
-    struct sim_worker *device = &sim->workers[worker];
-    const int64_t load_ns =
-        profile_load_ns(sim->options.profile, model, &sim->options.fleet->workers[worker]);
-    const int64_t start_ns = device->bus_free_ns > sim->now_ns ? device->bus_free_ns : sim->now_ns;
-    device->bus_free_ns = start_ns + load_ns;
-    device->loads = (device->loads + 1) & 0xffffff;
+    const struct crossing crossing = {
+        .worker = worker,
+        .model = model,
+        .run = POOL_NONE,
+        .bus_ns =
+            profile_load_ns(sim->options.profile, model, &sim->options.fleet->workers[worker]),
+    };
     occupy(sim, worker, sim->options.profile->models[model].resident_bytes);
-    happen(
-        sim, device->bus_free_ns,
-        payload_for(sim, HAPPENS_LOADED, worker, device->loads << 8 | model));
+    bus_push(sim, &crossing);
 }
 
 void device_cancel_load(struct sim *sim, uint32_t worker, uint32_t model)
 {
-    struct sim_worker *device = &sim->workers[worker];
-    device->loads = (device->loads + 1) & 0xffffff; /* The one on its way is not this one. */
-    device->bus_free_ns = sim->now_ns;
+    bus_drop(sim, worker, model, /* run */ POOL_NONE);
     vacate(sim, worker, sim->options.profile->models[model].resident_bytes);
 }
 
-void device_loaded(struct sim *sim, uint32_t worker, uint32_t model, uint32_t load)
+static void loaded(struct sim *sim, uint32_t worker, uint32_t model)
 {
-    if (load != sim->workers[worker].loads) {
-        return; /* Cancelled. */
-    }
     struct event event = {.kind = EVENT_LOAD_DONE};
     event.load.worker = worker;
     event.load.model = model;
-    event.load.status = WEFT_OK;
+    event.load.status = faults_load_status(sim, worker);
     event.load.bytes = 0;
+    if (event.load.status != WEFT_OK) {
+        vacate(sim, worker, sim->options.profile->models[model].resident_bytes);
+    }
     sim_step(sim, node_of(sim, worker), &event);
+}
+
+void device_crossed(struct sim *sim, uint32_t worker, uint32_t stamp)
+{
+    struct crossing crossing;
+    if (!bus_pop(sim, worker, stamp, &crossing)) {
+        return; /* Not wanted any more. */
+    }
+    if (crossing.model == MODEL_NONE) {
+        runs_begin(sim, crossing.run);
+    } else {
+        loaded(sim, crossing.worker, crossing.model);
+    }
 }
 
 void device_unload(struct sim *sim, uint32_t worker, uint32_t model)
@@ -90,20 +107,13 @@ void device_reshape(struct sim *sim, uint32_t worker, uint32_t gpu)
     happen(sim, at_ns, payload_for(sim, HAPPENS_SHAPED, worker, gpu));
 }
 
-/* The run time of this batch: the profile's, with its spread and the scenario's noise. */
+/* The run time of this batch alone: drawn from the profile, with the scenario's noise. */
 static int64_t draw_run_ns(struct sim *sim, uint32_t worker, const struct estimate *estimate)
 {
-    double run_ns = (double)estimate->run_ns;
-    if (estimate->sd_ns > 0) {
-        const double normal = exact_normal(&sim->workers[worker].rng);
-        const double spread = run_ns + normal * (double)estimate->sd_ns;
-        run_ns = spread > run_ns / 10 ? spread : run_ns / 10; /* Nothing runs in no time. */
-    }
-    if (sim->options.noise > 0) {
-        const double unit = rng_unit(&sim->workers[worker].rng);
-        run_ns *= 1 + (2 * unit - 1) * sim->options.noise;
-    }
-    return (int64_t)run_ns;
+    struct rng *rng = &sim->workers[worker].rng;
+    const double run_ns = profile_draw_ns(estimate, sim->options.noise, rng);
+    const double slow_ns = run_ns * faults_slowness(sim, worker);
+    return slow_ns < (double)DURATION_NS_MAX ? (int64_t)slow_ns : DURATION_NS_MAX;
 }
 
 static void remember_run(struct sim *sim, uint32_t batch, uint32_t run)
@@ -119,6 +129,20 @@ static void remember_run(struct sim *sim, uint32_t batch, uint32_t run)
         sim->run_of_batch_count = count;
     }
     sim->run_of_batch[batch] = run;
+}
+
+/* How long the inputs of a batch occupy the bus; 0 where they are not modelled. */
+static int64_t inputs_ns(const struct sim *sim, const struct run *run)
+{
+    const struct fleet_worker *spec = &sim->options.fleet->workers[run->worker];
+    uint64_t bytes = 0;
+    if (!spec->bus_inputs) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < run->task_count; i++) {
+        bytes += node_batch_task(sim->nodes[run->node].node, run->batch, i).input_bytes;
+    }
+    return fleet_bytes_ns(bytes, spec->bus_bytes_per_s);
 }
 
 void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *launch)
@@ -140,7 +164,6 @@ void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *l
         .node = node,
         .batch = launch->batch,
         .worker = launch->worker,
-        .incarnation = sim->nodes[node].incarnation,
         .workflow = launch->workflow,
         .task = launch->task,
         .task_count = launch->task_count,
@@ -152,21 +175,39 @@ void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *l
     ASSERT(device->gpu_used <= spec->gpu_units);
     occupy(sim, launch->worker, run->workspace_bytes);
     remember_run(sim, launch->batch, slot);
-    happen(sim, sim->now_ns + run->run_ns, payload_of(HAPPENS_BATCH_DONE, 0, 0, slot));
+    const int64_t bus_ns = inputs_ns(sim, run);
+    if (bus_ns == 0) {
+        runs_begin(sim, slot);
+        return;
+    }
+    const struct crossing inputs = {
+        .worker = launch->worker,
+        .model = MODEL_NONE,
+        .run = slot,
+        .bus_ns = bus_ns,
+    };
+    bus_push(sim, &inputs);
 }
 
-static void end_run(struct sim *sim, const struct run *run)
+/* Run @slot leaves its device; what it held is free again. */
+static struct run end_run(struct sim *sim, uint32_t slot)
 {
-    sim->workers[run->worker].gpu_used -= run->gpu;
-    vacate(sim, run->worker, run->workspace_bytes);
+    const struct run run = *(const struct run *)pool_at(&sim->runs, slot);
+    if (run.begun) {
+        runs_end(sim, slot);
+    } else {
+        bus_drop(sim, run.worker, MODEL_NONE, slot);
+    }
+    pool_give(&sim->runs, slot);
+    sim->workers[run.worker].gpu_used -= run.gpu;
+    vacate(sim, run.worker, run.workspace_bytes);
+    return run;
 }
 
 void device_cancel(struct sim *sim, uint32_t batch)
 {
-    struct run *run = pool_at(&sim->runs, sim->run_of_batch[batch]);
-    ASSERT(run->batch == batch);
-    run->cancelled = true; /* Its happening finds nobody interested. */
-    end_run(sim, run);
+    const struct run run = end_run(sim, sim->run_of_batch[batch]);
+    ASSERT(run.batch == batch);
 }
 
 /* The outputs of the batch that has just ended, by each task's rule for items. */
@@ -192,36 +233,52 @@ static void make_outputs(struct sim *sim, const struct run *run, struct output *
     sim->nodes[run->node].handles += run->task_count;
 }
 
-void device_done(struct sim *sim, uint32_t slot)
+void device_done(struct sim *sim, uint32_t slot, uint32_t stamp)
 {
-    const struct run run = *(struct run *)pool_at(&sim->runs, slot);
-    pool_give(&sim->runs, slot);
-    if (run.cancelled || sim->nodes[run.node].node == NULL ||
-        sim->nodes[run.node].incarnation != run.incarnation) {
-        return;
+    if (!runs_is_over(sim, slot, stamp)) {
+        return; /* Cancelled, lost, or it takes longer now. */
     }
+    const struct run run = end_run(sim, slot);
     struct output outputs[BATCH_TASKS_MAX];
-    end_run(sim, &run);
-    make_outputs(sim, &run, outputs);
     struct event event = {.kind = EVENT_BATCH_DONE};
     event.batch = (struct event_batch_done){
         .batch = run.batch,
-        .status = WEFT_OK,
-        .run_ns = run.run_ns,
-        .output_count = run.task_count,
-        .outputs = outputs,
+        .status = faults_batch_status(sim, run.worker),
+        .run_ns = run.ends_at_ns - run.begun_ns,
     };
+    if (event.batch.status == WEFT_OK) {
+        make_outputs(sim, &run, outputs);
+        event.batch.output_count = run.task_count;
+        event.batch.outputs = outputs;
+    }
     sim_step(sim, run.node, &event);
+}
+
+/* Empty the bus of @worker's device, and stop what runs there. */
+static void stop_device(struct sim *sim, uint32_t worker)
+{
+    struct sim_worker *device = &sim->workers[worker];
+    struct crossing crossing;
+    while (bus_pop(sim, worker, device->bus.stamp, &crossing)) {
+        if (crossing.run != POOL_NONE) {
+            pool_give(&sim->runs, crossing.run);
+        }
+    }
+    while (device->running.first != POOL_NONE) {
+        const uint32_t slot = device->running.first;
+        device->running.first = ((const struct run *)pool_at(&sim->runs, slot))->next;
+        device->running.count--;
+        pool_give(&sim->runs, slot);
+    }
 }
 
 void device_lost(struct sim *sim, uint32_t node)
 {
     const struct fleet_node *spec = &sim->options.fleet->nodes[node];
     for (uint32_t i = 0; i < spec->worker_count; i++) {
-        struct sim_worker *device = &sim->workers[spec->worker_first + i];
-        device->memory_bytes = 0;
-        device->gpu_used = 0;
-        device->bus_free_ns = 0;
-        device->loads = (device->loads + 1) & 0xffffff;
+        const uint32_t worker = spec->worker_first + i;
+        stop_device(sim, worker);
+        sim->workers[worker].memory_bytes = 0;
+        sim->workers[worker].gpu_used = 0;
     }
 }

@@ -3,6 +3,14 @@
 
 #include <string.h>
 
+/* Whether a node's lease holds: it is there, reachable, and has not stood still for long. */
+static bool is_member(const struct sim_node *node, int64_t now_ns)
+{
+    const bool stands = node->stopped_until_ns > now_ns;
+    return node->node != NULL && !node->cut &&
+           (!stands || now_ns - node->stopped_at_ns < FAULT_VERDICT_NS);
+}
+
 /* The next member list: who is up now, and since when. */
 struct members *faults_members(struct sim *sim, const struct members *before)
 {
@@ -13,7 +21,7 @@ struct members *faults_members(struct sim *sim, const struct members *before)
     members->epoch = before == NULL ? 1 : before->epoch + 1;
     members->node_count = node_count;
     for (uint32_t node = 0; node < node_count; node++) {
-        const bool is_up = before == NULL || sim->nodes[node].node != NULL;
+        const bool is_up = before == NULL || is_member(&sim->nodes[node], sim->now_ns);
         if (is_up) {
             bitset_add(up, node);
             members->up_count++;
@@ -22,7 +30,7 @@ struct members *faults_members(struct sim *sim, const struct members *before)
         if (before != NULL && is_up && sim->nodes[node].fresh) {
             since[node] = members->epoch;
         }
-        sim->nodes[node].fresh = false;
+        sim->nodes[node].fresh = sim->nodes[node].fresh && !is_up;
     }
     members->up = up;
     members->since = since;
@@ -55,7 +63,12 @@ void faults_boot(struct sim *sim, uint32_t node)
 void faults_start(struct sim *sim)
 {
     for (uint32_t i = 0; i < sim->options.fault_count; i++) {
-        happen(sim, sim->options.faults[i].at_ns, payload_of(HAPPENS_FAULT, 0, 0, i));
+        const struct fault *fault = &sim->options.faults[i];
+        happen(sim, fault->at_ns, payload_of(HAPPENS_FAULT, 0, 0, i));
+        sim->has_stops = sim->has_stops || fault->kind == FAULT_STOP;
+        if (fault->for_ns > 0) {
+            happen(sim, fault->at_ns + fault->for_ns, payload_of(HAPPENS_FAULT_OVER, 0, 0, i));
+        }
     }
 }
 
@@ -88,6 +101,14 @@ static void fail_tickets(struct sim *sim, uint32_t node)
     }
 }
 
+/* The connection between @a and @b breaks, or comes back: both notice. */
+static void connection(struct sim *sim, uint32_t a, uint32_t b, bool broken, int64_t after_ns)
+{
+    const uint32_t kind = broken ? 1 : 0;
+    happen(sim, sim->now_ns + after_ns, payload_of(HAPPENS_HINT, kind, a, b));
+    happen(sim, sim->now_ns + after_ns, payload_of(HAPPENS_HINT, kind, b, a));
+}
+
 static void crash(struct sim *sim, uint32_t node)
 {
     if (sim->nodes[node].node == NULL) {
@@ -99,7 +120,11 @@ static void crash(struct sim *sim, uint32_t node)
     sim->nodes[node].handles = 0;
     device_lost(sim, node);
     fail_tickets(sim, node);
-    happen(sim, sim->now_ns + FAULT_HINT_NS, payload_of(HAPPENS_HINT, 0, 0, node));
+    for (uint32_t other = 0; other < sim->options.fleet->node_count; other++) {
+        if (other != node) {
+            connection(sim, other, node, /* broken */ true, FAULT_HINT_NS);
+        }
+    }
     happen(sim, sim->now_ns + FAULT_VERDICT_NS, payload_of(HAPPENS_VERDICT, 0, 0, node));
 }
 
@@ -113,49 +138,199 @@ static void restart(struct sim *sim, uint32_t node)
     faults_verdict(sim); /* It joins the directory itself. */
 }
 
+/* Nodes from @first on cannot reach those before it, or can again. */
+static void partition(struct sim *sim, uint32_t first, bool broken)
+{
+    const uint32_t node_count = sim->options.fleet->node_count;
+    for (uint32_t far = first; far < node_count; far++) {
+        sim->nodes[far].cut = broken;
+        sim->nodes[far].fresh = sim->nodes[far].fresh || !broken;
+        for (uint32_t near = 0; near < first; near++) {
+            connection(sim, near, far, broken, FAULT_HINT_NS);
+        }
+    }
+    /* The directory is on the near side. */
+    happen(
+        sim, sim->now_ns + (broken ? FAULT_VERDICT_NS : FAULT_HINT_NS),
+        payload_of(HAPPENS_VERDICT, 0, 0, first));
+}
+
+static void stop(struct sim *sim, const struct fault *fault)
+{
+    struct sim_node *node = &sim->nodes[fault->victim];
+    node->stopped_at_ns = sim->now_ns;
+    node->stopped_until_ns = sim->now_ns + fault->for_ns;
+    if (fault->for_ns > FAULT_VERDICT_NS) { /* Its lease runs out, and it has to join again. */
+        node->fresh = true;
+        happen(sim, sim->now_ns + FAULT_VERDICT_NS, payload_of(HAPPENS_VERDICT, 0, 0, 0));
+        happen(sim, node->stopped_until_ns, payload_of(HAPPENS_VERDICT, 0, 0, 0));
+    }
+}
+
+/* Show the member list to @node, if it can see it now. */
+static void tell_members(struct sim *sim, uint32_t node)
+{
+    const struct sim_node *told = &sim->nodes[node];
+    if (told->node != NULL && !told->cut && told->stopped_until_ns <= sim->now_ns) {
+        struct event event = {.kind = EVENT_MEMBERS};
+        event.members = sim->members;
+        sim_step(sim, node, &event);
+    }
+}
+
+/* Begin (@on) or end a fault that leaves a mark on a node or worker. */
+static void mark(struct sim *sim, const struct fault *fault, bool on)
+{
+    const double factor = on ? fault->factor : 0;
+    switch (fault->kind) {
+    case FAULT_SLOW:
+        sim->workers[fault->victim].faults.slowness = factor;
+        return;
+    case FAULT_FAIL_LOADS:
+        sim->workers[fault->victim].faults.failing_loads = factor;
+        return;
+    case FAULT_FAIL_BATCHES:
+        sim->workers[fault->victim].faults.failing_batches = factor;
+        return;
+    case FAULT_LOSE_DEVICE:
+        sim->workers[fault->victim].faults.lost = on;
+        return;
+    case FAULT_LOSS:
+        sim->nodes[fault->victim].loss = factor;
+        return;
+    case FAULT_PARTITION:
+        partition(sim, fault->victim, on);
+        return;
+    case FAULT_STOP:
+        tell_members(sim, fault->victim); /* It may have missed some. */
+        return;
+    case FAULT_CRASH:
+    case FAULT_RESTART:
+    case FAULT_DRAIN:
+    case FAULT_NO_DIRECTORY:
+    case FAULT_KIND_COUNT:
+        return; /* These are over by themselves. */
+    }
+}
+
+static void drain(struct sim *sim, uint32_t node)
+{
+    if (sim->nodes[node].node != NULL) {
+        struct event event = {.at_ns = sim->now_ns, .kind = EVENT_DRAIN};
+        sim_event(sim, node, &event);
+    }
+}
+
 void faults_happen(struct sim *sim, uint32_t number)
 {
     const struct fault *fault = &sim->options.faults[number];
     switch (fault->kind) {
     case FAULT_CRASH:
-        crash(sim, fault->node);
+        crash(sim, fault->victim);
         return;
     case FAULT_RESTART:
-        restart(sim, fault->node);
+        restart(sim, fault->victim);
         return;
     case FAULT_DRAIN:
-        if (sim->nodes[fault->node].node != NULL) {
-            struct event event = {.kind = EVENT_DRAIN};
-            sim_step(sim, fault->node, &event);
-        }
+        drain(sim, fault->victim);
         return;
+    case FAULT_STOP:
+        stop(sim, fault);
+        return;
+    case FAULT_NO_DIRECTORY:
+        sim->directory_away_until_ns = sim->now_ns + fault->for_ns;
+        return;
+    case FAULT_SLOW:
+    case FAULT_PARTITION:
+    case FAULT_LOSS:
+    case FAULT_FAIL_LOADS:
+    case FAULT_FAIL_BATCHES:
+    case FAULT_LOSE_DEVICE:
+        mark(sim, fault, /* on */ true);
+        return;
+    case FAULT_KIND_COUNT:
+        break;
     }
     ASSERT(false);
 }
 
-void faults_hint(struct sim *sim, uint32_t crashed)
+void faults_over(struct sim *sim, uint32_t number)
 {
-    if (sim->nodes[crashed].node != NULL) {
-        return; /* Back already. */
+    mark(sim, &sim->options.faults[number], /* on */ false);
+}
+
+/* Whether @a and @b can talk, as far as connections go. */
+static bool is_connected(const struct sim *sim, uint32_t a, uint32_t b)
+{
+    return sim->nodes[a].node != NULL && sim->nodes[b].node != NULL &&
+           sim->nodes[a].cut == sim->nodes[b].cut;
+}
+
+void faults_hint(struct sim *sim, uint32_t at, uint32_t about, bool broken)
+{
+    if (sim->nodes[at].node == NULL || (!broken && !is_connected(sim, at, about))) {
+        return; /* Nobody there to notice, or nothing to be glad of. */
     }
-    for (uint32_t node = 0; node < sim->options.fleet->node_count; node++) {
-        if (sim->nodes[node].node != NULL) {
-            struct event event = {.kind = EVENT_PEER_HINT};
-            event.peer.node = crashed;
-            event.peer.hint = PEER_BROKEN;
-            sim_step(sim, node, &event);
-        }
+    struct event event = {.kind = EVENT_PEER_HINT};
+    event.peer.node = about;
+    event.peer.hint = broken ? PEER_BROKEN : PEER_RESTORED;
+    sim_step(sim, at, &event);
+    if (broken && is_connected(sim, at, about)) { /* It was only a moment: they try again. */
+        happen(sim, sim->now_ns + FAULT_HINT_NS, payload_of(HAPPENS_HINT, 0, at, about));
     }
 }
 
 void faults_verdict(struct sim *sim)
 {
+    if (sim->directory_away_until_ns > sim->now_ns) {
+        happen(sim, sim->directory_away_until_ns, payload_of(HAPPENS_VERDICT, 0, 0, 0));
+        return;
+    }
     sim->members = faults_members(sim, sim->members);
     for (uint32_t node = 0; node < sim->options.fleet->node_count; node++) {
-        if (sim->nodes[node].node != NULL) {
-            struct event event = {.kind = EVENT_MEMBERS};
-            event.members = sim->members;
-            sim_step(sim, node, &event);
-        }
+        tell_members(sim, node);
     }
+}
+
+bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to)
+{
+    const struct sim_node *sender = &sim->nodes[from];
+    const struct sim_node *receiver = &sim->nodes[to];
+    if (sender->cut != receiver->cut) {
+        return true;
+    }
+    const double loss = sender->loss > receiver->loss ? sender->loss : receiver->loss;
+    if (loss == 0 || rng_unit(&sim->faults) >= loss) {
+        return false;
+    }
+    /* A reliable transport loses messages only with their connection. */
+    connection(sim, from, to, /* broken */ true, FAULT_HINT_NS);
+    return true;
+}
+
+double faults_slowness(const struct sim *sim, uint32_t worker)
+{
+    const double slowness = sim->workers[worker].faults.slowness;
+    return slowness > 1 ? slowness : 1;
+}
+
+static enum weft_status status_of(struct sim *sim, uint32_t worker, double failing)
+{
+    if (sim->workers[worker].faults.lost) {
+        return WEFT_LOST;
+    }
+    if (failing == 0 || rng_unit(&sim->faults) >= failing) {
+        return WEFT_OK;
+    }
+    return WEFT_FAILED;
+}
+
+enum weft_status faults_load_status(struct sim *sim, uint32_t worker)
+{
+    return status_of(sim, worker, sim->workers[worker].faults.failing_loads);
+}
+
+enum weft_status faults_batch_status(struct sim *sim, uint32_t worker)
+{
+    return status_of(sim, worker, sim->workers[worker].faults.failing_batches);
 }

@@ -8,6 +8,8 @@
 #include "base/event_queue.h"
 #include "base/histogram.h"
 #include "model/arrivals.h"
+#include "sim/device_bus.h"
+#include "sim/device_runs.h"
 #include "sim/sim.h"
 
 #define FAULT_HINT_NS    INT64_C(1000000)    /* A reset connection tells after a millisecond, */
@@ -20,15 +22,16 @@ enum happening {
     HAPPENS_CANCEL,     /* number of the request. */
     HAPPENS_SCRIPT,     /* slot: a scripted event of a node. */
     HAPPENS_TIMER,      /* worker or node, timer kind. */
-    HAPPENS_LOADED,     /* worker, model. */
+    HAPPENS_CROSSED,    /* worker, stamp: something has crossed the bus of its device. */
     HAPPENS_UNLOADED,   /* worker, model. */
     HAPPENS_SHAPED,     /* worker, units. */
-    HAPPENS_BATCH_DONE, /* slot of a run. */
+    HAPPENS_BATCH_DONE, /* stamp, slot of a run. */
     HAPPENS_AT_SWITCH,  /* slot of a parcel: it has left its machine. */
     HAPPENS_DELIVERED,  /* slot of a parcel. */
     HAPPENS_FAULT,      /* number of the fault. */
-    HAPPENS_HINT,       /* node that crashed. */
+    HAPPENS_HINT,       /* A connection broke, or is back: two nodes. */
     HAPPENS_VERDICT,    /* The member list changes now. */
+    HAPPENS_FAULT_OVER, /* number of the fault. */
 };
 
 /* kind : 6, incarnation : 8, small : 18, large : 32 */
@@ -38,21 +41,6 @@ static inline uint64_t payload_of(
     return (uint64_t)kind << 58 | (uint64_t)(incarnation & 0xff) << 50 |
            (uint64_t)(small & 0x3ffff) << 32 | large;
 }
-
-/* A batch on a device. */
-struct run {
-    uint32_t node;
-    uint32_t batch;
-    uint32_t worker;
-    uint32_t incarnation;
-    uint32_t workflow;
-    uint32_t task;
-    uint32_t task_count;
-    uint32_t gpu;
-    bool cancelled;
-    int64_t run_ns;
-    uint64_t workspace_bytes;
-};
 
 /* A message on its way, with or without a tensor. The placement follows. */
 struct parcel {
@@ -79,19 +67,32 @@ struct scripted {
     struct event event;
 };
 
+/* What is wrong with a worker. All zero: nothing. */
+struct worker_faults {
+    double slowness; /* 0: none. */
+    double failing_loads;
+    double failing_batches;
+    bool lost;
+};
+
 struct sim_worker {
-    int64_t bus_free_ns;
-    uint64_t memory_bytes; /* In use, by this host's own count. */
+    struct worker_faults faults;
+    struct bus bus;         /* Of its device, if it is the first worker on it, */
+    struct running running; /* like this. */
+    uint64_t memory_bytes;  /* In use, by this host's own count. */
     uint32_t gpu_used;
-    uint32_t loads; /* Which load is on the bus: a cancelled one is recognised by it. */
     struct rng rng;
 };
 
 struct sim_node {
     struct node *node; /* NULL while it is down. */
     uint32_t incarnation;
-    bool fresh;       /* Restarted since the last member list. */
-    uint64_t handles; /* Live tensors. */
+    bool fresh;               /* Restarted, or back, since the last member list. */
+    bool cut;                 /* On the far side of a partition. */
+    int64_t stopped_at_ns;    /* It does nothing from here, */
+    int64_t stopped_until_ns; /* to here. */
+    double loss;              /* Probability that a message from or to it is lost. */
+    uint64_t handles;         /* Live tensors. */
     int64_t up_free_ns;
     int64_t down_free_ns;
 };
@@ -111,16 +112,22 @@ struct sim {
     struct sim_node *nodes;
     struct sim_worker *workers;
     struct pool runs;
+    struct pool crossings;
     struct pool parcels;
     struct pool tickets;
     struct pool scripted;
     uint32_t *run_of_batch;
     uint32_t run_of_batch_count;
+    uint32_t run_stamp; /* The last one given. */
     struct arrival_stream arrivals;
     struct arrival next_arrival;
     struct rng ingress;
+    struct rng faults;
+    int64_t directory_away_until_ns;
+    bool has_stops; /* Some node may stand still. */
     uint64_t handle;
     uint64_t requests;
+    uint64_t streamed; /* Of the arrival stream. */
     uint64_t events;
     uint64_t arrived;
     uint64_t answered;
@@ -142,15 +149,16 @@ void sim_record(struct sim *sim, const struct record *record);
 void sim_perform(struct sim *sim, uint32_t node);
 
 /* device.c: loads, batches, shares. */
+void device_init(struct sim *sim, uint32_t worker);
 void device_load(struct sim *sim, uint32_t worker, uint32_t model);
 void device_cancel_load(struct sim *sim, uint32_t worker, uint32_t model);
 void device_unload(struct sim *sim, uint32_t worker, uint32_t model);
 void device_reshape(struct sim *sim, uint32_t worker, uint32_t gpu);
 void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *launch);
 void device_cancel(struct sim *sim, uint32_t batch);
-void device_loaded(struct sim *sim, uint32_t worker, uint32_t model, uint32_t load);
+void device_crossed(struct sim *sim, uint32_t worker, uint32_t stamp);
 void device_unloaded(struct sim *sim, uint32_t worker, uint32_t model);
-void device_done(struct sim *sim, uint32_t run);
+void device_done(struct sim *sim, uint32_t run, uint32_t stamp);
 /* Forget what the devices of @node, which is gone, were doing. */
 void device_lost(struct sim *sim, uint32_t node);
 
@@ -160,13 +168,20 @@ void network_send(
 void network_at_switch(struct sim *sim, uint32_t parcel);
 void network_deliver(struct sim *sim, uint32_t parcel);
 
-/* faults.c */
+/* faults.c: what breaks, and how the others come to know of it. */
 void faults_start(struct sim *sim);
 void faults_happen(struct sim *sim, uint32_t fault);
-void faults_hint(struct sim *sim, uint32_t node);
+void faults_over(struct sim *sim, uint32_t fault);
+void faults_hint(struct sim *sim, uint32_t at, uint32_t about, bool broken);
 void faults_verdict(struct sim *sim);
 struct members *faults_members(struct sim *sim, const struct members *before);
 void faults_boot(struct sim *sim, uint32_t node);
+/* Whether a message from @from to @to is lost. */
+bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to);
+/* How much longer batches of @worker take. */
+double faults_slowness(const struct sim *sim, uint32_t worker);
+enum weft_status faults_load_status(struct sim *sim, uint32_t worker);
+enum weft_status faults_batch_status(struct sim *sim, uint32_t worker);
 
 /* checkers.c: stops the program at the first broken invariant. */
 void checkers_step(const struct sim *sim, uint32_t node);

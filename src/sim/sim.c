@@ -12,6 +12,7 @@ static void init_pools(struct sim *sim)
     const size_t placement_bytes = sim->options.catalogue->task_count_max * sizeof(uint16_t);
     node_pools_init(&sim->pools, sim->options.catalogue, /* jobs_max */ 0);
     pool_init(&sim->runs, sizeof(struct run), SLOTS_FIRST, UINT32_MAX - 1);
+    pool_init(&sim->crossings, sizeof(struct crossing), SLOTS_FIRST, UINT32_MAX - 1);
     pool_init(&sim->parcels, sizeof(struct parcel) + placement_bytes, SLOTS_FIRST, UINT32_MAX - 1);
     pool_init(&sim->tickets, sizeof(struct ticket), SLOTS_FIRST, UINT32_MAX - 1);
     pool_init(&sim->scripted, sizeof(struct scripted), SLOTS_FIRST, UINT32_MAX - 1);
@@ -19,7 +20,7 @@ static void init_pools(struct sim *sim)
 
 static void schedule_arrival(struct sim *sim)
 {
-    if (sim->requests < sim->options.jobs &&
+    if (sim->streamed < sim->options.jobs &&
         arrival_stream_next(&sim->arrivals, &sim->next_arrival)) {
         happen(sim, sim->next_arrival.at_ns, payload_of(HAPPENS_ARRIVAL, 0, 0, 0));
     }
@@ -49,9 +50,10 @@ struct sim *sim_create(const struct sim_options *options)
     sim->nodes = arena_alloc(&sim->arena, fleet->node_count * sizeof(*sim->nodes));
     sim->workers = arena_alloc(&sim->arena, fleet->worker_count * sizeof(*sim->workers));
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
-        sim->workers[i].rng = rng_stream(options->seed, RNG_SERVICE, i);
+        device_init(sim, i);
     }
     sim->ingress = arrival_ingress_stream(options->seed);
+    sim->faults = rng_stream(options->seed, RNG_FAULTS, 0);
     sim->members = faults_members(sim, /* before */ NULL);
     for (uint32_t i = 0; i < fleet->node_count; i++) {
         faults_boot(sim, i);
@@ -73,6 +75,7 @@ void sim_destroy(struct sim *sim)
     summary_destroy(sim->summary);
     node_pools_deinit(&sim->pools);
     pool_deinit(&sim->runs);
+    pool_deinit(&sim->crossings);
     pool_deinit(&sim->parcels);
     pool_deinit(&sim->tickets);
     pool_deinit(&sim->scripted);
@@ -110,6 +113,10 @@ static void submit(struct sim *sim, uint32_t node, const struct arrival *arrival
         ASSERT(tries < node_count); /* A scenario in which every node is down asks nothing. */
         node = node + 1 == node_count ? 0 : node + 1;
     }
+    if (sim->nodes[node].stopped_until_ns > sim->now_ns) { /* The client waits, too. */
+        sim_request(sim, sim->nodes[node].stopped_until_ns, node, arrival);
+        return;
+    }
     (void)pool_reserve(&sim->tickets, 1);
     const uint32_t slot = pool_take(&sim->tickets);
     *(struct ticket *)pool_at(&sim->tickets, slot) = (struct ticket){
@@ -136,6 +143,7 @@ static void submit(struct sim *sim, uint32_t node, const struct arrival *arrival
 static void on_arrival(struct sim *sim)
 {
     const struct arrival arrival = sim->next_arrival;
+    sim->streamed++;
     const uint32_t node = arrival_ingress(&sim->ingress, sim->options.fleet->node_count);
     submit(sim, node, &arrival);
     schedule_arrival(sim);
@@ -198,13 +206,59 @@ static void on_shaped(struct sim *sim, uint32_t worker, uint32_t gpu)
 
 static void on_device(struct sim *sim, enum happening kind, uint32_t worker, uint32_t large)
 {
-    if (kind == HAPPENS_LOADED) {
-        device_loaded(sim, worker, large & 0xff, large >> 8);
+    if (kind == HAPPENS_CROSSED) {
+        device_crossed(sim, worker, large);
     } else if (kind == HAPPENS_UNLOADED) {
         device_unloaded(sim, worker, large);
     } else {
         on_shaped(sim, worker, large);
     }
+}
+
+/* The node that a happening is for; NODE_NONE if it is for the host itself. */
+static uint32_t receiver_of(
+    const struct sim *sim, enum happening kind, uint32_t small, uint32_t large)
+{
+    switch (kind) {
+    case HAPPENS_TIMER:
+        return large >> 8;
+    case HAPPENS_CROSSED:
+    case HAPPENS_UNLOADED:
+    case HAPPENS_SHAPED:
+        return sim->options.fleet->workers[small].node;
+    case HAPPENS_BATCH_DONE:
+        return ((const struct run *)pool_at(&sim->runs, large))->node;
+    case HAPPENS_DELIVERED:
+        return ((const struct parcel *)pool_at(&sim->parcels, large))->to;
+    case HAPPENS_SCRIPT:
+        return ((const struct scripted *)pool_at(&sim->scripted, large))->node;
+    case HAPPENS_HINT:
+        return small;
+    case HAPPENS_ARRIVAL:
+    case HAPPENS_REQUEST:
+    case HAPPENS_CANCEL:
+    case HAPPENS_AT_SWITCH:
+    case HAPPENS_FAULT:
+    case HAPPENS_FAULT_OVER:
+    case HAPPENS_VERDICT:
+        return NODE_NONE;
+    }
+    return NODE_NONE;
+}
+
+/* A node that stands still hears of everything later, in the same order. */
+static bool is_deferred(struct sim *sim, uint64_t payload)
+{
+    if (!sim->has_stops) {
+        return false;
+    }
+    const uint32_t node = receiver_of(
+        sim, (enum happening)(payload >> 58), payload >> 32 & 0x3ffff, (uint32_t)payload);
+    if (node == NODE_NONE || sim->nodes[node].stopped_until_ns <= sim->now_ns) {
+        return false;
+    }
+    happen(sim, sim->nodes[node].stopped_until_ns, payload);
+    return true;
 }
 
 static void handle(struct sim *sim, uint64_t payload)
@@ -227,7 +281,7 @@ static void handle(struct sim *sim, uint64_t payload)
     case HAPPENS_TIMER:
         on_timer(sim, incarnation, small, large);
         return;
-    case HAPPENS_LOADED:
+    case HAPPENS_CROSSED:
     case HAPPENS_UNLOADED:
     case HAPPENS_SHAPED:
         if (is_current(sim, small, incarnation)) {
@@ -235,7 +289,7 @@ static void handle(struct sim *sim, uint64_t payload)
         }
         return;
     case HAPPENS_BATCH_DONE:
-        device_done(sim, large);
+        device_done(sim, large, small);
         return;
     case HAPPENS_AT_SWITCH:
         network_at_switch(sim, large);
@@ -246,8 +300,11 @@ static void handle(struct sim *sim, uint64_t payload)
     case HAPPENS_FAULT:
         faults_happen(sim, large);
         return;
+    case HAPPENS_FAULT_OVER:
+        faults_over(sim, large);
+        return;
     case HAPPENS_HINT:
-        faults_hint(sim, large);
+        faults_hint(sim, small, large, incarnation != 0);
         return;
     case HAPPENS_VERDICT:
         faults_verdict(sim);
@@ -269,7 +326,9 @@ bool sim_run_some(struct sim *sim, uint64_t events)
         }
         ASSERT(item.at_ns >= sim->now_ns);
         sim->now_ns = item.at_ns;
-        handle(sim, item.payload);
+        if (!is_deferred(sim, item.payload)) {
+            handle(sim, item.payload);
+        }
     }
     return true;
 }

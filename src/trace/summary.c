@@ -14,12 +14,9 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "model/graph.h"
+#include "trace/stability.h"
 
 enum { SERIES_FIRST = 256 };
-
-/* The backlog may exceed the earlier one by a quarter, and by this many jobs, without growing. */
-#define BACKLOG_GROWTH    1.25
-#define BACKLOG_SLACK_MIN 8
 
 /* Numbers in the order in which they came. */
 struct series {
@@ -375,32 +372,6 @@ static void report_latencies(const struct summary *summary, struct report *repor
     free(latencies_ms);
 }
 
-static double mean_between(const struct series *series, uint64_t first, uint64_t end)
-{
-    double sum = 0;
-    for (uint64_t i = first; i < end; i++) {
-        sum += (double)series->values[i];
-    }
-    return first < end ? sum / (double)(end - first) : 0;
-}
-
-/*
- * Whether the backlog stands still: what the last quarter of the arrivals found in the
- * system against what the third quarter found. Unstable is a mean of more than 1.25
- * times the earlier one plus max(8, workers): a queue at a stable rate wanders by a few
- * jobs a worker, and one above it grows without end.
- */
-static bool is_stable(const struct summary *summary)
-{
-    const struct series *backlogs = &summary->backlogs;
-    const uint64_t middle = backlogs->count / 2;
-    const uint64_t last = backlogs->count - backlogs->count / 4;
-    const double slack =
-        summary->worker_count > BACKLOG_SLACK_MIN ? summary->worker_count : BACKLOG_SLACK_MIN;
-    const double earlier = mean_between(backlogs, middle, last);
-    return mean_between(backlogs, last, backlogs->count) <= BACKLOG_GROWTH * earlier + slack;
-}
-
 /* 1 if there is nothing to be a part of. */
 static double part(uint64_t some, uint64_t all)
 {
@@ -431,7 +402,7 @@ void summary_report(const struct summary *summary, struct report *report_out)
         .workers_used = summary->workers_used,
         .utilisation = available_ns > 0 ? summary->busy_ns / available_ns : 0,
         .in_system_mean = duration_ns > 0 ? summary->backlog_area_ns / duration_ns : 0,
-        .stable = is_stable(summary),
+        .stable = stability_of(summary->backlogs.values, summary->backlogs.count),
         .duration_s = duration_ns / 1e9,
         .trace_hash = summary_trace_hash(summary),
     };

@@ -52,7 +52,7 @@ struct report {
     uint32_t workers_used;
     double utilisation; /* Busy share of all devices from the first arrival to the last answer. */
     double in_system_mean; /* Jobs in the system, over that time: rate x latency (Little). */
-    bool stable;           /* The backlog did not grow over the last half of the arrivals. */
+    bool stable;           /* The backlog kept coming back: see trace/stability.h. */
     double duration_s;     /* From the first arrival to the last answer. */
     uint64_t trace_hash;
 };

@@ -16,6 +16,7 @@
 struct row_load {
     int64_t at_ns;     /* When this holder got it. */
     int64_t queued_ns; /* Running batch, queue, loads that no work hides, reservations. */
+    int64_t run_ns;    /* Of it: run times of what runs and waits, loads and promises apart. */
     uint64_t sequence; /* Grows with every publication of the worker. */
     uint32_t queued_items;
     uint32_t gpu_free;  /* Units no batch holds. */

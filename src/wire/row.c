@@ -4,18 +4,18 @@
 #include "wire/bytes.h"
 
 /*
- *   version  parts  worker  [queued_ns  sequence  items  gpu_free  accepting  incarnation]
- *   1        1      4       [8          8         4      4         1          4          ]
+ *   version  parts  worker  [queued_ns  run_ns  sequence  items  gpu_free  accepting  incarnation]
+ *   1        1      4       [8          8       8         4      4         1          4          ]
  *                           [sequence  free_bytes  resident  loading]
  *                           [8         8           32        32     ]
  */
-_Static_assert(6 + 29 + 80 <= ROW_BYTES_MAX, "a row with both parts fits");
+_Static_assert(6 + 37 + 80 <= ROW_BYTES_MAX, "a row with both parts fits");
 
 /* What both sides agree on; a duration is never negative. */
 static bool is_valid(const struct row *row)
 {
     return row->worker < WORKERS_MAX && row->parts >= ROW_LOAD && row->parts <= ROW_BOTH &&
-           row->load.accepting <= 1 && row->load.queued_ns >= 0;
+           row->load.accepting <= 1 && row->load.queued_ns >= 0 && row->load.run_ns >= 0;
 }
 
 static void put_models(struct bytes_writer *writer, const struct model_set *models)
@@ -35,6 +35,7 @@ static void take_models(struct bytes_reader *reader, struct model_set *models_ou
 static void put_load(struct bytes_writer *writer, const struct row_load *load)
 {
     bytes_put(writer, (uint64_t)load->queued_ns, 8);
+    bytes_put(writer, (uint64_t)load->run_ns, 8);
     bytes_put(writer, load->sequence, 8);
     bytes_put(writer, load->queued_items, 4);
     bytes_put(writer, load->gpu_free, 4);
@@ -45,6 +46,7 @@ static void put_load(struct bytes_writer *writer, const struct row_load *load)
 static void take_load(struct bytes_reader *reader, struct row_load *load_out)
 {
     load_out->queued_ns = (int64_t)bytes_take(reader, 8);
+    load_out->run_ns = (int64_t)bytes_take(reader, 8);
     load_out->sequence = bytes_take(reader, 8);
     load_out->queued_items = (uint32_t)bytes_take(reader, 4);
     load_out->gpu_free = (uint32_t)bytes_take(reader, 4);

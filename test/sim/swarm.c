@@ -123,21 +123,30 @@ static void draw_workflow(struct swarm *swarm, struct rng *rng, uint32_t number)
     ASSERT(status == WEFT_OK);
 }
 
-/* Node 0 never crashes or drains, so that somebody can always go on. */
+static struct fault draw_fault(const struct swarm *swarm, struct rng *rng)
+{
+    static const enum fault_kind kinds[] = {
+        FAULT_CRASH,        FAULT_CRASH,       FAULT_RESTART,     FAULT_RESTART, FAULT_DRAIN,
+        FAULT_STOP,         FAULT_SLOW,        FAULT_PARTITION,   FAULT_LOSS,    FAULT_FAIL_LOADS,
+        FAULT_FAIL_BATCHES, FAULT_LOSE_DEVICE, FAULT_NO_DIRECTORY};
+    const uint32_t last = sizeof(kinds) / sizeof(kinds[0]) - 1;
+    struct fault fault = {.kind = kinds[draw(rng, 0, last)]};
+    fault.at_ns = draw(rng, 0, 4000) * INT64_C(1000000);
+    fault.for_ns = draw(rng, 1, 3000) * INT64_C(1000000);
+    fault.victim =
+        fault_hits_worker(fault.kind)
+            ? draw(rng, swarm->fleet->nodes[1].worker_first, swarm->fleet->worker_count - 1)
+            : draw(rng, 1, swarm->fleet->node_count - 1);
+    fault.factor = fault.kind == FAULT_SLOW ? draw(rng, 2, 10) : draw(rng, 1, 5) * 0.1;
+    return fault;
+}
+
+/* Node 0 and its devices stay well, so that somebody can always go on. */
 static void draw_faults(struct swarm *swarm, struct rng *rng)
 {
     const uint32_t count = draw(rng, 0, 6);
     for (uint32_t i = 0; i < count && swarm->fleet->node_count > 1; i++) {
-        const int64_t at_ns = draw(rng, 0, 4000) * INT64_C(1000000);
-        const uint32_t node = draw(rng, 1, swarm->fleet->node_count - 1);
-        const uint32_t kind = draw(rng, 0, 4);
-        swarm->faults[i] = (struct fault){
-            .at_ns = at_ns,
-            .kind = kind < 2   ? FAULT_CRASH
-                    : kind < 4 ? FAULT_RESTART
-                               : FAULT_DRAIN,
-            .node = node,
-        };
+        swarm->faults[i] = draw_fault(swarm, rng);
         swarm->options.fault_count++;
     }
 }

@@ -213,7 +213,7 @@ static void lose(int64_t at_ns, uint32_t node, const char *name)
 {
     struct stage stage;
     open_diamond(&stage);
-    stage.faults[0] = (struct fault){.at_ns = at_ns, .kind = FAULT_CRASH, .node = node};
+    stage.faults[0] = (struct fault){.at_ns = at_ns, .kind = FAULT_CRASH, .victim = node};
     stage.options.fault_count = 1;
     plan(0, 1, 2, 1);
     stage_start_with(&stage, &by_hand);
@@ -265,8 +265,8 @@ static void a_queued_task_of_a_lost_worker_is_run_elsewhere(void **state)
     stage_open(&stage, /* node_count */ 3, MB(200));
     (void)stage_model(&stage, "a", 0, MS(50));
     const uint32_t chain = stage_chain(&stage, "chain", "a");
-    stage.faults[0] = (struct fault){.at_ns = MS(20), .kind = FAULT_CRASH, .node = 1};
-    stage.faults[1] = (struct fault){.at_ns = MS(2000), .kind = FAULT_RESTART, .node = 1};
+    stage.faults[0] = (struct fault){.at_ns = MS(20), .kind = FAULT_CRASH, .victim = 1};
+    stage.faults[1] = (struct fault){.at_ns = MS(2000), .kind = FAULT_RESTART, .victim = 1};
     stage.options.fault_count = 2;
     plan(1, 0, 0, 0);
     stage_start_with(&stage, &by_hand);
@@ -337,7 +337,7 @@ static void a_draining_node_finishes_and_refuses(void **state)
     stage_open(&stage, /* node_count */ 2, MB(200));
     (void)stage_model(&stage, "a", 0, MS(40));
     const uint32_t chain = stage_chain(&stage, "chain", "a");
-    stage.faults[0] = (struct fault){.at_ns = MS(10), .kind = FAULT_DRAIN, .node = 0};
+    stage.faults[0] = (struct fault){.at_ns = MS(10), .kind = FAULT_DRAIN, .victim = 0};
     stage.options.fault_count = 1;
     stage_start(&stage, "least-work");
     stage_request(&stage, 0, 0, chain);

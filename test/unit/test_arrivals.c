@@ -10,9 +10,10 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
+#include "base/hash.h"
 #include "model/catalogue.h"
 
-enum { DRAWS = 20000 };
+enum { DRAWS = 20000, GAPS = 100000 };
 
 /* Only the number of workflows is read. */
 static struct catalogue with_workflows(uint32_t count)
@@ -169,6 +170,214 @@ static void time_does_not_overflow(ATTR_UNUSED void **state)
     assert_true(count > 1000 && count < 8192);
 }
 
+/* The spread of 10^5 gaps must be the one that was asked for: CV, and not a deviation in ms. */
+static void gamma_gaps_have_the_coefficient_of_variation(ATTR_UNUSED void **state)
+{
+    static const struct {
+        double rate_per_s;
+        double cv;
+    } cases[] = {{5, 4}, {100, 0.5}, {100, 1}, {0.1, 2}, {2000, 10}};
+    const struct catalogue catalogue = with_workflows(1);
+
+    for (uint32_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        const struct arrivals arrivals = {
+            .kind = ARRIVALS_GAMMA, .rate_per_s = cases[k].rate_per_s, .cv = cases[k].cv};
+        struct arrival_stream stream;
+        struct arrival arrival;
+        double sum = 0;
+        double squares = 0;
+        int64_t last_ns = 0;
+        arrival_stream_init(&stream, &arrivals, &catalogue, 1);
+        for (uint32_t i = 0; i < GAPS; i++) {
+            assert_true(arrival_stream_next(&stream, &arrival));
+            const double gap = (double)(arrival.at_ns - last_ns);
+            last_ns = arrival.at_ns;
+            sum += gap;
+            squares += gap * gap;
+        }
+        const double mean = sum / GAPS;
+        const double cv = sqrt(squares / GAPS - mean * mean) / mean;
+        assert_true(fabs(mean * cases[k].rate_per_s / 1e9 - 1) < 0.01 * (1 + cases[k].cv));
+        assert_true(fabs(cv / cases[k].cv - 1) < 0.05);
+    }
+}
+
+/* A hash of the first arrivals of @arrivals: any other draw gives another one. */
+static uint64_t fingerprint(const struct arrivals *arrivals)
+{
+    const struct catalogue catalogue = with_workflows(3);
+    struct arrival_stream stream;
+    struct arrival arrival;
+    uint64_t hash = 0;
+
+    arrival_stream_init(&stream, arrivals, &catalogue, 7);
+    for (uint32_t i = 0; i < 1000 && arrival_stream_next(&stream, &arrival); i++) {
+        hash = hash_mix(hash, (uint64_t)arrival.at_ns);
+        hash = hash_mix(hash, arrival.workflow);
+        hash = hash_mix(hash, arrival.items);
+    }
+    return hash;
+}
+
+/* Recorded runs depend on these: on all compilers, and from version to version. */
+static void every_kind_keeps_its_draws(ATTR_UNUSED void **state)
+{
+    static const struct arrival list[] = {
+        {5, 1, 2}, {7000, ARRIVAL_WORKFLOW_ANY, 3}, {900000, ARRIVAL_WORKFLOW_ANY, 1}};
+    static const struct {
+        struct arrivals arrivals;
+        uint64_t hash;
+    } cases[] = {
+        {{.kind = ARRIVALS_POISSON}, UINT64_C(0xd5d7fc29d2e72835)},
+        {{.kind = ARRIVALS_CONSTANT}, UINT64_C(0x3f03eb237eda60d1)},
+        {{.kind = ARRIVALS_GAMMA, .cv = 4}, UINT64_C(0x8526fec10ab829b4)},
+        {{.kind = ARRIVALS_GAMMA, .cv = 0.3}, UINT64_C(0x33514d51f422cbad)},
+        {{.kind = ARRIVALS_BURST, .burst = {400, 1000000000, 50000000}},
+         UINT64_C(0xba668101062237b)},
+        {{.kind = ARRIVALS_MMPP, .burst = {400, 1000000000, 50000000}},
+         UINT64_C(0x5e88db2b4ebc38df)},
+        {{.kind = ARRIVALS_DIURNAL, .shape = {5000000000, 3, {1, 4, 2}}},
+         UINT64_C(0x2a637763e82fce85)},
+        {{.kind = ARRIVALS_TRACE, .list_count = 3, .list = list, .speed = 1.5, .repeat = true},
+         UINT64_C(0x4edaac6868ce526a)},
+    };
+
+    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct arrivals arrivals = cases[i].arrivals;
+        arrivals.rate_per_s = 50;
+        arrivals.mix[0] = 1;
+        arrivals.mix[1] = 2;
+        arrivals.mix[2] = 1;
+        assert_int_equal(fingerprint(&arrivals), cases[i].hash);
+    }
+}
+
+/* As they were before there were other kinds. */
+static void poisson_arrivals_are_those_of_old(ATTR_UNUSED void **state)
+{
+    static const struct arrival expected[] = {
+        {3768496, 1, 1},  {8394163, 2, 1},  {70110962, 1, 1},
+        {76155691, 0, 1}, {76512313, 1, 1}, {82194296, 1, 1},
+    };
+    const struct catalogue catalogue = with_workflows(3);
+    const struct arrivals arrivals = {.rate_per_s = 50, .mix = {1, 2, 1}};
+    struct arrival_stream stream;
+    struct arrival arrival;
+
+    arrival_stream_init(&stream, &arrivals, &catalogue, 7);
+    for (uint32_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+        assert_true(arrival_stream_next(&stream, &arrival));
+        assert_memory_equal(&arrival, &expected[i], sizeof(arrival));
+    }
+}
+
+static void a_trace_is_played_at_its_speed(ATTR_UNUSED void **state)
+{
+    static const struct arrival list[] = {{1000, 1, 2}, {3000, 0, 3}, {3001, 1, 1}};
+    const struct catalogue catalogue = with_workflows(2);
+    struct arrivals arrivals = {.kind = ARRIVALS_TRACE, .list_count = 3, .list = list};
+    struct arrival_stream stream;
+    struct arrival arrival;
+
+    arrivals_set_speed(&arrivals, 2);
+    arrival_stream_init(&stream, &arrivals, &catalogue, 1);
+    const int64_t times[] = {500, 1500, 1501};
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_true(arrival_stream_next(&stream, &arrival));
+        assert_int_equal(arrival.at_ns, times[i]);
+        assert_int_equal(arrival.workflow, list[i].workflow);
+        assert_int_equal(arrival.items, list[i].items);
+    }
+    assert_false(arrival_stream_next(&stream, &arrival));
+}
+
+/* The next pass begins one mean gap, here 4 s, after the last row. */
+static void a_trace_may_be_repeated(ATTR_UNUSED void **state)
+{
+    static const struct arrival list[] = {{0, 0, 1}, {1000000000, 0, 1}, {8000000000, 0, 1}};
+    const struct catalogue catalogue = with_workflows(1);
+    struct arrivals arrivals = {
+        .kind = ARRIVALS_TRACE, .list_count = 3, .list = list, .repeat = true};
+    struct arrival_stream stream;
+    struct arrival arrival;
+
+    arrivals_set_speed(&arrivals, 1);
+    assert_int_equal(arrivals_lap_ns(&arrivals), 12000000000);
+    assert_true(arrivals.rate_per_s == 0.25);
+    arrival_stream_init(&stream, &arrivals, &catalogue, 1);
+    for (int64_t i = 0; i < 30; i++) {
+        assert_true(arrival_stream_next(&stream, &arrival));
+        assert_int_equal(arrival.at_ns, i / 3 * 12000000000 + list[i % 3].at_ns);
+    }
+}
+
+static void rows_without_a_workflow_follow_the_mix(ATTR_UNUSED void **state)
+{
+    static const struct arrival list[] = {{0, ARRIVAL_WORKFLOW_ANY, 1}, {9, 2, 1}};
+    const struct catalogue catalogue = with_workflows(3);
+    const struct arrivals arrivals = {
+        .kind = ARRIVALS_TRACE,
+        .list_count = 2,
+        .list = list,
+        .speed = 1,
+        .repeat = true,
+        .mix = {3, 1, 0},
+    };
+    struct arrival_stream stream;
+    struct arrival arrival;
+    uint32_t counts[3] = {0};
+
+    arrival_stream_init(&stream, &arrivals, &catalogue, 1);
+    for (uint32_t i = 0; i < 2 * DRAWS; i++) {
+        assert_true(arrival_stream_next(&stream, &arrival));
+        counts[arrival.workflow]++;
+    }
+    assert_int_equal(counts[2], DRAWS);
+    assert_true(fabs(counts[0] / (double)DRAWS - 0.75) < 0.02);
+}
+
+static void a_rate_can_be_set_for_all_but_lists(ATTR_UNUSED void **state)
+{
+    static const struct arrival list[] = {{0, 0, 1}, {1000000000, 0, 1}};
+    struct arrivals burst = {.kind = ARRIVALS_BURST, .rate_per_s = 2, .burst = {.rate_per_s = 20}};
+    struct arrivals trace = {.kind = ARRIVALS_TRACE, .list_count = 2, .list = list};
+    struct arrivals at_once = {.kind = ARRIVALS_TRACE, .list_count = 1, .list = list};
+    struct arrivals fixed = {.kind = ARRIVALS_LIST, .list_count = 2, .list = list};
+
+    assert_true(arrivals_set_rate(&burst, 3));
+    assert_true(burst.rate_per_s == 3 && burst.burst.rate_per_s == 30);
+    arrivals_set_speed(&trace, 1);
+    assert_true(trace.rate_per_s == 1);
+    assert_true(arrivals_set_rate(&trace, 4));
+    assert_true(trace.rate_per_s == 4 && trace.speed == 4);
+    arrivals_set_speed(&at_once, 1);
+    assert_true(at_once.rate_per_s == 0);
+    assert_false(arrivals_set_rate(&at_once, 4));
+    assert_false(arrivals_set_rate(&fixed, 4));
+}
+
+/* Slower than any duration, over and over, until 64 bits are full. */
+static void a_trace_ends_with_time_itself(ATTR_UNUSED void **state)
+{
+    static const struct arrival list[] = {{0, 0, 1}, {INT64_C(1) << 49, 0, 1}};
+    const struct catalogue catalogue = with_workflows(1);
+    struct arrivals arrivals = {
+        .kind = ARRIVALS_TRACE, .list_count = 2, .list = list, .repeat = true};
+    struct arrival_stream stream;
+    struct arrival arrival;
+    int64_t last_ns = 0;
+    uint32_t count = 0;
+
+    arrivals_set_speed(&arrivals, 0.001);
+    arrival_stream_init(&stream, &arrivals, &catalogue, 1);
+    while (arrival_stream_next(&stream, &arrival)) {
+        assert_true(arrival.at_ns >= last_ns);
+        last_ns = arrival.at_ns;
+        count++;
+    }
+    assert_in_range(count, 4, 40);
+}
+
 static void every_node_is_an_ingress(ATTR_UNUSED void **state)
 {
     struct rng rng = arrival_ingress_stream(1);
@@ -192,6 +401,14 @@ int main(void)
         cmocka_unit_test(the_mix_does_not_shift_the_times),
         cmocka_unit_test(a_list_is_given_in_order_and_ends),
         cmocka_unit_test(time_does_not_overflow),
+        cmocka_unit_test(gamma_gaps_have_the_coefficient_of_variation),
+        cmocka_unit_test(every_kind_keeps_its_draws),
+        cmocka_unit_test(poisson_arrivals_are_those_of_old),
+        cmocka_unit_test(a_trace_is_played_at_its_speed),
+        cmocka_unit_test(a_trace_may_be_repeated),
+        cmocka_unit_test(rows_without_a_workflow_follow_the_mix),
+        cmocka_unit_test(a_rate_can_be_set_for_all_but_lists),
+        cmocka_unit_test(a_trace_ends_with_time_itself),
         cmocka_unit_test(every_node_is_an_ingress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

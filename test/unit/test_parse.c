@@ -126,7 +126,7 @@ static void an_unknown_policy_is_answered_with_the_known_ones(void **state)
         struct policy_set set;
         struct weft_error error = {0};
         text_init(&text, expected, sizeof(expected));
-        text_add(&text, "policy '%s' is not known; known: hash, heft", cases[i].name);
+        text_add(&text, "policy '%s' is not known; known: compass, hash", cases[i].name);
         for (uint32_t k = 2; policy_registry[k] != NULL; k++) {
             text_add(&text, ", %s", policy_registry[k]->name);
         }

@@ -22,6 +22,7 @@ static void draw_row(struct rng *rng, uint32_t parts, struct row *row_out)
     row_out->worker = rng_below(rng, WORKERS_MAX);
     row_out->load.at_ns = (int64_t)rng_next(rng);
     row_out->load.queued_ns = (int64_t)(rng_next(rng) >> 2);
+    row_out->load.run_ns = (int64_t)(rng_next(rng) >> 2);
     row_out->load.sequence = rng_next(rng);
     row_out->load.queued_items = (uint32_t)rng_next(rng);
     row_out->load.gpu_free = (uint32_t)rng_next(rng);
@@ -65,6 +66,7 @@ static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
 {
     static const char expected[] = "\x01\x03\x02\x01\0\0" /* version, parts, worker */
                                    "\x03\0\0\0\0\0\0\0"   /* queued_ns */
+                                   "\x02\0\0\0\0\0\0\0"   /* run_ns */
                                    "\x04\0\0\0\0\0\0\0"   /* sequence */
                                    "\x05\0\0\0\x06\0\0\0" /* queued_items, gpu_free */
                                    "\x01\x07\0\0\0"       /* accepting, incarnation */
@@ -85,6 +87,7 @@ static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
         .load =
             {
                 .queued_ns = 3,
+                .run_ns = 2,
                 .sequence = 4,
                 .queued_items = 5,
                 .gpu_free = 6,
@@ -162,12 +165,12 @@ static void numbers_out_of_range_are_refused(ATTR_UNUSED void **state)
         size_t at;
         uint8_t byte;
     } changes[] = {
-        {0, 0},     {0, 2},    /* version */
-        {1, 0},     {1, 4},    /* parts */
-        {1, 5},     {1, 0x81}, /* parts that nobody knows, beside one */
-        {3, 0x40},  {5, 1},    /* worker: 0x4000 is WORKERS_MAX */
-        {13, 0x80},            /* queued_ns: negative */
-        {30, 2},    {30, 255}, /* accepting */
+        {0, 0},     {0, 2},     /* version */
+        {1, 0},     {1, 4},     /* parts */
+        {1, 5},     {1, 0x81},  /* parts that nobody knows, beside one */
+        {3, 0x40},  {5, 1},     /* worker: 0x4000 is WORKERS_MAX */
+        {13, 0x80}, {21, 0x80}, /* queued_ns, run_ns: negative */
+        {38, 2},    {38, 255},  /* accepting */
     };
     const struct row row = {.parts = ROW_LOAD};
     struct row decoded;

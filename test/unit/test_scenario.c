@@ -78,7 +78,7 @@ static void everything_can_be_said(ATTR_UNUSED void **state)
     assert_int_equal(scenario->seeds[1], 9007199254740992);
     assert_int_equal(scenario->fault_count, 3);
     assert_int_equal(scenario->faults[0].kind, FAULT_CRASH);
-    assert_int_equal(scenario->faults[0].node, 1);
+    assert_int_equal(scenario->faults[0].victim, 1);
     assert_int_equal(scenario->faults[1].kind, FAULT_RESTART);
     assert_int_equal(scenario->faults[1].at_ns, 3000000000);
     assert_int_equal(scenario->faults[2].kind, FAULT_DRAIN);

@@ -1,0 +1,22 @@
+#!/bin/sh
+# Make what is generated here again: generate.sh FOLDER, with the program in $WEFT.
+#
+# FOLDER gets traces/ and random/ as they lie beside this script; a test compares them.
+set -eu
+
+weft=${WEFT:-build/weft}
+folder=$1
+mix=document=4,speech=3,image=5
+
+mkdir -p "$folder/traces"
+# Ten minutes of the demo's workflows: even, in bursts, and like a day in five minutes.
+"$weft" generate trace --kind poisson --rate 10/s --jobs 6000 --workflows "$mix" --seed 1 \
+    -o "$folder/traces/steady.csv"
+"$weft" generate trace --kind burst --rate 6/s --burst-rate 46/s --every 10s --length 1s \
+    --jobs 6000 --workflows "$mix" --seed 1 -o "$folder/traces/bursty.csv"
+"$weft" generate trace --kind gamma --rate 10/s --cv 4 --jobs 6000 --workflows "$mix" --seed 1 \
+    -o "$folder/traces/clumped.csv"
+"$weft" generate trace --kind diurnal --rate 10/s --period 5m --swing 80% --jobs 6000 \
+    --workflows "$mix" --seed 1 -o "$folder/traces/daily.csv"
+
+"$weft" generate workflows --count 8 --seed 1 -o "$folder/random"

@@ -1,0 +1,46 @@
+#include "profile/draw.h"
+
+#include "base/exact.h"
+
+static double draw_normal(double mean_ns, double sd_ns, struct rng *rng)
+{
+    const double normal = exact_normal(rng);
+    const double spread_ns = mean_ns + normal * sd_ns;
+    return spread_ns > mean_ns / 10 ? spread_ns : mean_ns / 10; /* Nothing runs in no time. */
+}
+
+/* Shape (mean / sd)^2 and scale sd^2 / mean have this mean and standard deviation. */
+static double draw_gamma(double mean_ns, double sd_ns, struct rng *rng)
+{
+    const double ratio = mean_ns / sd_ns;
+    const double gamma = exact_gamma(rng, ratio * ratio);
+    return gamma * (sd_ns / ratio);
+}
+
+static double draw(const struct estimate *estimate, struct rng *rng)
+{
+    const double mean_ns = (double)estimate->run_ns;
+    const double sd_ns = (double)estimate->sd_ns;
+    switch (estimate->distribution) {
+    case DISTRIBUTION_NORMAL:
+        return sd_ns > 0 ? draw_normal(mean_ns, sd_ns, rng) : mean_ns;
+    case DISTRIBUTION_EXPONENTIAL:
+        return mean_ns * exact_exponential(rng);
+    case DISTRIBUTION_GAMMA:
+        return sd_ns > 0 && mean_ns > 0 ? draw_gamma(mean_ns, sd_ns, rng) : mean_ns;
+    case DISTRIBUTION_DETERMINISTIC:
+        return mean_ns;
+    }
+    ASSERT(false);
+    return mean_ns;
+}
+
+double profile_draw_ns(const struct estimate *estimate, double noise, struct rng *rng)
+{
+    double run_ns = draw(estimate, rng);
+    if (noise > 0) {
+        const double unit = rng_unit(rng);
+        run_ns *= 1 + (2 * unit - 1) * noise;
+    }
+    return run_ns < (double)DURATION_NS_MAX ? run_ns : (double)DURATION_NS_MAX;
+}

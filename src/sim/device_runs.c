@@ -1,0 +1,124 @@
+#include "sim/device_runs.h"
+
+#include "sim/inside.h"
+
+enum { STAMP_MASK = 0x3ffff }; /* What the payload of a happening has room for. */
+
+static struct run *run_at(const struct sim *sim, uint32_t slot)
+{
+    return pool_at(&sim->runs, slot);
+}
+
+static uint32_t device_of(const struct sim *sim, uint32_t worker)
+{
+    return fleet_first_partition(sim->options.fleet, worker);
+}
+
+void runs_init(struct sim *sim, uint32_t worker)
+{
+    sim->workers[worker].running = (struct running){.first = POOL_NONE};
+}
+
+/* How much longer than alone a batch takes on the device that starts with @worker. */
+static double stretch(const struct sim *sim, uint32_t worker)
+{
+    const uint32_t count = sim->workers[worker].running.count;
+    const double others = count > 0 ? (double)(count - 1) : 0;
+    return 1 + others * sim->options.fleet->workers[worker].interference;
+}
+
+/* From now on run @slot advances at the pace of a device that is stretched by @factor. */
+static void schedule(struct sim *sim, uint32_t slot, double factor)
+{
+    struct run *run = run_at(sim, slot);
+    run->since_ns = sim->now_ns;
+    run->ends_at_ns = sim->now_ns + (int64_t)(run->left_ns * factor + 0.5);
+    sim->run_stamp = (sim->run_stamp + 1) & STAMP_MASK;
+    run->stamp = sim->run_stamp;
+    happen(sim, run->ends_at_ns, payload_of(HAPPENS_BATCH_DONE, 0, run->stamp, slot));
+}
+
+/* Every run of the device has come as far as it could since it was last looked at. */
+static void settle(struct sim *sim, uint32_t device)
+{
+    const double factor = stretch(sim, device);
+    uint32_t slot = sim->workers[device].running.first;
+    while (slot != POOL_NONE) {
+        struct run *run = run_at(sim, slot);
+        const double left_ns = run->left_ns - (double)(sim->now_ns - run->since_ns) / factor;
+        run->left_ns = left_ns > 0 ? left_ns : 0;
+        run->since_ns = sim->now_ns;
+        slot = run->next;
+    }
+}
+
+static void schedule_all(struct sim *sim, uint32_t device)
+{
+    const double factor = stretch(sim, device);
+    uint32_t slot = sim->workers[device].running.first;
+    while (slot != POOL_NONE) {
+        schedule(sim, slot, factor);
+        slot = run_at(sim, slot)->next;
+    }
+}
+
+/* Without interference nobody has to be looked at but the run itself. */
+static bool interferes(const struct sim *sim, uint32_t device)
+{
+    return sim->options.fleet->workers[device].interference > 0;
+}
+
+void runs_begin(struct sim *sim, uint32_t slot)
+{
+    struct run *run = run_at(sim, slot);
+    const uint32_t device = device_of(sim, run->worker);
+    struct running *running = &sim->workers[device].running;
+    const bool shared = interferes(sim, device);
+    ASSERT(!run->begun);
+    if (shared) {
+        settle(sim, device);
+    }
+    run->begun = true;
+    run->begun_ns = sim->now_ns;
+    run->left_ns = (double)run->run_ns;
+    run->next = running->first;
+    running->first = slot;
+    running->count++;
+    if (shared) {
+        schedule_all(sim, device);
+    } else {
+        schedule(sim, slot, /* factor */ 1);
+    }
+}
+
+void runs_end(struct sim *sim, uint32_t slot)
+{
+    const struct run *run = run_at(sim, slot);
+    const uint32_t device = device_of(sim, run->worker);
+    struct running *running = &sim->workers[device].running;
+    const bool shared = interferes(sim, device);
+    ASSERT(run->begun);
+    if (shared) {
+        settle(sim, device);
+    }
+    uint32_t *link = &running->first;
+    while (*link != slot) {
+        link = &run_at(sim, *link)->next;
+    }
+    *link = run->next;
+    running->count--;
+    if (shared) {
+        schedule_all(sim, device);
+    }
+}
+
+/*
+ * Stamps come round again, slots are used again: the time, too, has to be right. A node
+ * that stood still hears of it later.
+ */
+bool runs_is_over(const struct sim *sim, uint32_t slot, uint32_t stamp)
+{
+    const bool taken = (pool_generation(&sim->runs, slot) & 1) != 0;
+    const struct run *run = run_at(sim, slot);
+    return taken && run->begun && run->stamp == stamp && run->ends_at_ns <= sim->now_ns;
+}

@@ -1,0 +1,55 @@
+/*
+ * device_runs.h - batches side by side on one device, and how they slow each other.
+ *
+ * A batch alone advances by a nanosecond of its run time in a nanosecond. With n others on
+ * the device, in shares of one worker or in partitions, it takes 1 + n * interference
+ * times as long; whenever one begins or ends, what is left of the others is seen anew.
+ * For the files of this layer.
+ */
+#ifndef SIM_DEVICE_RUNS_H
+#define SIM_DEVICE_RUNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sim;
+
+/* A batch on a device. */
+struct run {
+    uint32_t node;
+    uint32_t batch;
+    uint32_t worker;
+    uint32_t workflow;
+    uint32_t task;
+    uint32_t task_count;
+    uint32_t gpu;
+    uint64_t workspace_bytes;
+    int64_t run_ns; /* Alone on its device. */
+
+    bool begun;         /* Its inputs are there, and it is among those that run: */
+    uint32_t next;      /* the next of its device; */
+    uint32_t stamp;     /* of the happening that ends it; others are out of date; */
+    int64_t begun_ns;   /* when it began, */
+    int64_t ends_at_ns; /* when it will end as things are, */
+    double left_ns;     /* what was left of run_ns */
+    int64_t since_ns;   /* at this time. */
+};
+
+/* What runs on a device, kept with the first of its workers. */
+struct running {
+    uint32_t first; /* POOL_NONE: nothing. */
+    uint32_t count;
+};
+
+void runs_init(struct sim *sim, uint32_t worker);
+
+/* Run @slot begins now: HAPPENS_BATCH_DONE follows. */
+void runs_begin(struct sim *sim, uint32_t slot);
+
+/* It ends, or is not wanted any more. */
+void runs_end(struct sim *sim, uint32_t slot);
+
+/* Whether the happening with @stamp ends run @slot now; a later one does, or it is gone. */
+bool runs_is_over(const struct sim *sim, uint32_t slot, uint32_t stamp);
+
+#endif /* SIM_DEVICE_RUNS_H */

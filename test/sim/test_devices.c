@@ -1,0 +1,429 @@
+/*
+ * Devices: what crosses a bus, what shares a device, and how that slows it down.
+ *
+ * Buses carry 1 MB a millisecond and links are free, so that every time below can be
+ * checked in the head.
+ *
+ * Covers: src/sim/device_bus.c src/sim/device_runs.c
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "stage.h"
+
+enum { NOTES_MAX = 64 };
+
+/* The records that say when something was over. */
+struct notes {
+    uint32_t count;
+    struct record records[NOTES_MAX];
+    int64_t latency_sum_ns;
+};
+
+static struct notes notes;
+
+static void note(ATTR_UNUSED void *context, const struct record *record)
+{
+    if (record->kind == RECORD_ANSWERED) {
+        notes.latency_sum_ns += record->value;
+    }
+    if (record->kind == RECORD_LOADED || record->kind == RECORD_ENDED ||
+        record->kind == RECORD_ANSWERED) {
+        assert_true(notes.count < NOTES_MAX);
+        notes.records[notes.count] = *record;
+        notes.count++;
+    }
+}
+
+/* The @nth record of @kind about workflow or, of loads, about model @subject. */
+static const struct record *find(enum record_kind kind, uint32_t subject, uint32_t nth)
+{
+    for (uint32_t i = 0; i < notes.count; i++) {
+        const struct record *record = &notes.records[i];
+        const uint32_t about = kind == RECORD_LOADED ? record->model : record->workflow;
+        if (record->kind == kind && about == subject && nth-- == 0) {
+            return record;
+        }
+    }
+    fail_msg("there is no such record");
+    return NULL;
+}
+
+static void expect_ended(uint32_t workflow, uint32_t nth, int64_t at_ns, int64_t run_ns)
+{
+    assert_int_equal(find(RECORD_ENDED, workflow, nth)->at_ns, at_ns);
+    assert_int_equal(find(RECORD_ENDED, workflow, nth)->value, run_ns);
+}
+
+/* Jobs of workflow i run on worker hand_worker[i], as many at once as there are units. */
+static uint16_t hand_worker[4];
+
+static void place_by_hand(
+    ATTR_UNUSED const struct policy_input *input, const struct job_facts *job,
+    uint16_t *placement_out)
+{
+    for (uint32_t i = 0; i < job->graph->task_count; i++) {
+        placement_out[i] = hand_worker[job->workflow];
+    }
+}
+
+static void one_unit_each(
+    ATTR_UNUSED const struct policy_input *input, ATTR_UNUSED const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    *answer_out = (struct dispatch_answer){.count = 1, .configs = {{.batch = 1, .gpu = 1}}};
+}
+
+static const struct policy by_hand = {
+    .name = "by-hand",
+    .place_job = place_by_hand,
+    .dispatch = one_unit_each,
+};
+
+/* One machine with @worker_count workers like the stage's, on devices as @like says. */
+static void open_machine(
+    struct stage *stage, uint32_t worker_count, const struct fleet_worker *like)
+{
+    stage_open(stage, /* node_count */ 0, MB(1000));
+    struct fleet_worker device = *like;
+    device.memory_bytes = MB(1000);
+    device.bus_bytes_per_s = MB(1000);
+    device.gpu_units = like->gpu_units == 0 ? 1 : like->gpu_units;
+    const uint32_t devices = worker_count / fleet_partitions(&device);
+    assert_true(fleet_add_machine(stage->fleet, &device, devices, /* cpu_units */ 8));
+    assert_int_equal(stage->fleet->worker_count, worker_count);
+    for (uint16_t i = 0; i < 4; i++) {
+        hand_worker[i] = (uint16_t)(i < worker_count ? i : 0);
+    }
+}
+
+/* A workflow of one function, or of one model if it has bytes, whose requests bring @input. */
+static uint32_t add_workflow(
+    struct stage *stage, const char *name, uint64_t bytes, uint64_t input, int64_t run_ns)
+{
+    (void)stage_model(stage, name, bytes, run_ns);
+    const uint32_t workflow = stage_chain(stage, name, name);
+    stage->catalogue->workflows[workflow]->input_bytes = input;
+    return workflow;
+}
+
+static void begin(struct stage *stage)
+{
+    notes = (struct notes){0};
+    policy_set_single(&by_hand, &stage->policies);
+    stage->options.on_record = note;
+    stage->sim = sim_create(&stage->options);
+}
+
+/* To the end, where checkers find nothing left; Little's law holds. */
+static void end(struct stage *stage)
+{
+    struct report report;
+    sim_run(stage->sim);
+    sim_report(stage->sim, &report);
+    const double area_ns = report.in_system_mean * report.duration_s * 1e9;
+    assert_true(fabs(area_ns - (double)notes.latency_sum_ns) < 1);
+}
+
+static void inputs_cross_the_bus_only_if_asked_for(ATTR_UNUSED void **state)
+{
+    for (uint32_t asked = 0; asked < 2; asked++) {
+        struct stage stage;
+        const struct fleet_worker like = {.bus_inputs = asked == 1};
+        open_machine(&stage, 1, &like);
+        const uint32_t plain = add_workflow(&stage, "plain", 0, MB(5), MS(10));
+        begin(&stage);
+        stage_request(&stage, 0, 0, plain);
+        end(&stage);
+        /* The copy is no part of the run. */
+        expect_ended(plain, 0, asked == 1 ? MS(15) : MS(10), MS(10));
+        stage_close(&stage);
+    }
+}
+
+static void inputs_of_every_task_of_a_job_cross_the_bus(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.bus_inputs = true};
+    open_machine(&stage, 1, &like);
+    (void)stage_model(&stage, "a", 0, MS(10));
+    (void)stage_model(&stage, "b", 0, MS(20));
+    const uint32_t chain = stage_chain(&stage, "chain", "a b"); /* 1 MB between them. */
+    begin(&stage);
+    stage_request(&stage, 0, 0, chain);
+    end(&stage);
+    expect_ended(chain, 0, MS(10), MS(10)); /* The request brings nothing. */
+    expect_ended(chain, 1, MS(10) + MS(1) + MS(20), MS(20));
+    stage_close(&stage);
+}
+
+/* A load of 50 ms at 0; inputs of 5 ms at 1; another worker of the device loads at 2. */
+static void open_busy_bus(struct stage *stage)
+{
+    const struct fleet_worker like = {.bus_inputs = true, .partitions = 2};
+    open_machine(stage, 2, &like);
+    (void)add_workflow(stage, "large", MB(50), 0, MS(10));
+    (void)add_workflow(stage, "plain", 0, MB(5), MS(10));
+    (void)add_workflow(stage, "small", MB(20), 0, MS(10));
+    hand_worker[1] = 0;
+    hand_worker[2] = 1;
+    begin(stage);
+    stage_request(stage, 0, 0, 0);
+    stage_request(stage, MS(1), 0, 1);
+    stage_request(stage, MS(2), 0, 2);
+}
+
+static void the_bus_of_a_device_serves_loads_and_inputs_in_turn(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_busy_bus(&stage);
+    end(&stage);
+    assert_int_equal(find(RECORD_LOADED, 0, 0)->at_ns, MS(50));
+    expect_ended(1, 0, MS(55) + MS(10), MS(10));
+    assert_int_equal(find(RECORD_LOADED, 2, 0)->at_ns, MS(75));
+    expect_ended(2, 0, MS(85), MS(10));
+    /* The first job's worker was taken by the second, which waited for its inputs there. */
+    expect_ended(0, 0, MS(75), MS(10));
+    stage_close(&stage);
+}
+
+static void what_is_cancelled_leaves_the_bus_to_the_next(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_busy_bus(&stage);
+    sim_cancel(stage.sim, MS(10), /* nth */ 0); /* The load, on its way. */
+    end(&stage);
+    expect_ended(1, 0, MS(15) + MS(10), MS(10));
+    assert_int_equal(find(RECORD_LOADED, 2, 0)->at_ns, MS(35));
+    stage_close(&stage);
+
+    open_busy_bus(&stage);
+    sim_cancel(stage.sim, MS(10), /* nth */ 1); /* The inputs, which wait. */
+    end(&stage);
+    assert_int_equal(find(RECORD_LOADED, 0, 0)->at_ns, MS(50));
+    assert_int_equal(find(RECORD_LOADED, 2, 0)->at_ns, MS(70));
+    stage_close(&stage);
+
+    open_busy_bus(&stage);
+    sim_cancel(stage.sim, MS(53), /* nth */ 1); /* The inputs, on their way. */
+    sim_cancel(stage.sim, MS(10), /* nth */ 2); /* The last that waits. */
+    stage_request(&stage, MS(60), 0, 2);
+    end(&stage);
+    expect_ended(0, 0, MS(63), MS(10)); /* The worker is free at once. */
+    assert_int_equal(find(RECORD_LOADED, 2, 0)->at_ns, MS(80));
+    stage_close(&stage);
+}
+
+static void a_crash_empties_the_bus(ATTR_UNUSED void **state)
+{
+    for (uint32_t at_ms = 5; at_ms < 90; at_ms += 17) {
+        struct stage stage;
+        const struct fleet_worker like = {.bus_inputs = true, .partitions = 2, .interference = 0.5};
+        open_machine(&stage, 2, &like);
+        struct fleet_worker other = stage.fleet->workers[0];
+        assert_true(fleet_add_machine(stage.fleet, &other, 1, /* cpu_units */ 8));
+        const uint32_t large = add_workflow(&stage, "large", MB(50), MB(5), MS(30));
+        const uint32_t plain = add_workflow(&stage, "plain", 0, MB(5), MS(30));
+        stage.faults[0].at_ns = MS(at_ms);
+        stage.faults[0].kind = FAULT_CRASH;
+        stage.faults[1].at_ns = MS(at_ms + 20);
+        stage.faults[1].kind = FAULT_RESTART;
+        stage.options.fault_count = 2;
+        begin(&stage);
+        for (uint32_t i = 0; i < 4; i++) {
+            stage_request(&stage, MS(i), 0, i % 2 == 0 ? large : plain);
+            stage_request(&stage, MS(at_ms + 30 + i), 0, i % 2 == 0 ? large : plain);
+        }
+        end(&stage); /* The checkers of the stage count what is left. */
+        stage_close(&stage);
+    }
+}
+
+/* Two workers that load 50 MB each, from the same time on. */
+static void only_partitions_share_a_bus(ATTR_UNUSED void **state)
+{
+    for (uint32_t partitions = 1; partitions <= 2; partitions++) {
+        struct stage stage;
+        const struct fleet_worker like = {.partitions = partitions};
+        open_machine(&stage, 2, &like);
+        (void)add_workflow(&stage, "left", MB(50), 0, MS(10));
+        (void)add_workflow(&stage, "right", MB(50), 0, MS(10));
+        begin(&stage);
+        stage_request(&stage, 0, 0, 0);
+        stage_request(&stage, 0, 0, 1);
+        end(&stage);
+        assert_int_equal(find(RECORD_LOADED, 0, 0)->at_ns, MS(50));
+        assert_int_equal(find(RECORD_LOADED, 1, 0)->at_ns, partitions == 1 ? MS(50) : MS(100));
+        stage_close(&stage);
+    }
+}
+
+static void batches_on_one_device_slow_each_other(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.partitions = 2, .interference = 0.5};
+    open_machine(&stage, 4, &like);
+    for (uint32_t i = 0; i < 3; i++) {
+        static const char *const names[] = {"left", "right", "alone"};
+        (void)add_workflow(&stage, names[i], 0, 0, MS(10));
+    }
+    begin(&stage);
+    stage_request(&stage, 0, 0, 0);
+    stage_request(&stage, MS(5), 0, 1);
+    stage_request(&stage, MS(5), 0, 2); /* On the other device. */
+    end(&stage);
+    /* 5 ms alone, 5 ms in half as much time again; then the same for the other. */
+    expect_ended(0, 0, MS(12.5), MS(12.5));
+    expect_ended(1, 0, MS(17.5), MS(12.5));
+    expect_ended(2, 0, MS(15), MS(10));
+    stage_close(&stage);
+}
+
+static void without_interference_they_do_not(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.partitions = 2};
+    open_machine(&stage, 2, &like);
+    (void)add_workflow(&stage, "left", 0, 0, MS(10));
+    (void)add_workflow(&stage, "right", 0, 0, MS(10));
+    begin(&stage);
+    stage_request(&stage, 0, 0, 0);
+    stage_request(&stage, MS(5), 0, 1);
+    end(&stage);
+    expect_ended(0, 0, MS(10), MS(10));
+    expect_ended(1, 0, MS(15), MS(10));
+    stage_close(&stage);
+}
+
+/* Three shares of one worker; the profile knows only the whole, so a third takes thrice. */
+static void shares_of_one_worker_slow_each_other_too(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.gpu_units = 3, .interference = 0.1};
+    open_machine(&stage, 1, &like);
+    const uint32_t model = stage_model(&stage, "a", 0, MS(10));
+    const struct profile_point third = {.items = 1, .gpu = 1, .run_ns = MS(30)};
+    assert_int_equal(profile_add_point(stage.profile, model, 0, &third), WEFT_OK);
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    begin(&stage);
+    for (uint32_t i = 0; i < 3; i++) {
+        stage_request(&stage, 0, 0, chain);
+    }
+    end(&stage);
+    for (uint32_t i = 0; i < 3; i++) { /* All three together: two others, 20 % more. */
+        expect_ended(chain, i, MS(36), MS(36));
+    }
+    stage_close(&stage);
+}
+
+static void who_is_cancelled_slows_nobody_any_more(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.partitions = 2, .interference = 1};
+    open_machine(&stage, 2, &like);
+    (void)add_workflow(&stage, "left", 0, 0, MS(10));
+    (void)add_workflow(&stage, "right", 0, 0, MS(10));
+    begin(&stage);
+    stage_request(&stage, 0, 0, 0);
+    stage_request(&stage, 0, 0, 1);
+    sim_cancel(stage.sim, MS(8), /* nth */ 1);
+    end(&stage);
+    expect_ended(0, 0, MS(8) + MS(6), MS(14)); /* In 8 ms it came as far as 4. */
+    stage_close(&stage);
+}
+
+/* Inputs on their way hold a share but compute nothing. */
+static void only_what_runs_slows_others(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.partitions = 2, .interference = 1, .bus_inputs = true};
+    open_machine(&stage, 2, &like);
+    (void)add_workflow(&stage, "left", 0, 0, MS(10));
+    (void)add_workflow(&stage, "right", 0, MB(8), MS(10));
+    begin(&stage);
+    stage_request(&stage, 0, 0, 0);
+    stage_request(&stage, 0, 0, 1);
+    end(&stage);
+    expect_ended(0, 0, MS(12), MS(12)); /* Alone for 8 ms, then at half speed. */
+    expect_ended(1, 0, MS(20), MS(12)); /* From 8: half speed for 4 ms, then alone. */
+    stage_close(&stage);
+}
+
+static void each_kind_of_device_has_its_own_times(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    struct report report;
+    stage_open(&stage, /* node_count */ 1, MB(1000));
+    struct fleet_worker fast = stage.fleet->workers[0];
+    fast.device = fleet_device(stage.fleet, "fast");
+    fast.bus_bytes_per_s = MB(5000);
+    assert_true(fleet_add_machine(stage.fleet, &fast, 1, /* cpu_units */ 8));
+    const struct profile_point point = {.items = 1, .run_ns = MS(4)};
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t workflow = add_workflow(&stage, i == 0 ? "x" : "y", MB(50), 0, MS(10));
+        assert_int_equal(profile_add_point(stage.profile, workflow, fast.device, &point), WEFT_OK);
+        hand_worker[workflow] = (uint16_t)i;
+    }
+    begin(&stage);
+    stage_request(&stage, 0, 0, 0);
+    stage_request(&stage, 0, 1, 1);
+    end(&stage);
+    expect_ended(0, 0, MS(60), MS(10));
+    expect_ended(1, 0, MS(14), MS(4));
+    sim_report(stage.sim, &report);
+    assert_true(fabs(report.slowdown.max - 15) < 1e-9); /* 60 ms against 4 on the fast one. */
+    stage_close(&stage);
+}
+
+/* Whether jobs of a workflow of one task that comes every 10 ms prefer the fast device. */
+static void a_policy_that_knows_run_times_prefers_the_fast_device(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    struct weft_error error;
+    stage_open(&stage, /* node_count */ 1, MB(1000));
+    struct fleet_worker fast = stage.fleet->workers[0];
+    fast.device = fleet_device(stage.fleet, "fast");
+    assert_true(fleet_add_machine(stage.fleet, &fast, 1, /* cpu_units */ 8));
+    const uint32_t workflow = add_workflow(&stage, "x", 0, 0, MS(20));
+    const struct profile_point point = {.items = 1, .run_ns = MS(5)};
+    assert_int_equal(profile_add_point(stage.profile, workflow, fast.device, &point), WEFT_OK);
+    notes = (struct notes){0};
+    assert_int_equal(policy_set_parse("heft", &stage.policies, &error), WEFT_OK);
+    stage.options.on_record = note;
+    stage.sim = sim_create(&stage.options);
+    for (uint32_t i = 0; i < 20; i++) {
+        stage_request(&stage, MS(10 * i), i % 2, workflow);
+    }
+    end(&stage);
+    for (uint32_t i = 0; i < 20; i++) {
+        assert_int_equal(find(RECORD_ENDED, workflow, i)->worker, 1);
+    }
+    stage_close(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inputs_cross_the_bus_only_if_asked_for),
+        cmocka_unit_test(inputs_of_every_task_of_a_job_cross_the_bus),
+        cmocka_unit_test(the_bus_of_a_device_serves_loads_and_inputs_in_turn),
+        cmocka_unit_test(what_is_cancelled_leaves_the_bus_to_the_next),
+        cmocka_unit_test(a_crash_empties_the_bus),
+        cmocka_unit_test(only_partitions_share_a_bus),
+        cmocka_unit_test(batches_on_one_device_slow_each_other),
+        cmocka_unit_test(without_interference_they_do_not),
+        cmocka_unit_test(shares_of_one_worker_slow_each_other_too),
+        cmocka_unit_test(who_is_cancelled_slows_nobody_any_more),
+        cmocka_unit_test(only_what_runs_slows_others),
+        cmocka_unit_test(each_kind_of_device_has_its_own_times),
+        cmocka_unit_test(a_policy_that_knows_run_times_prefers_the_fast_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

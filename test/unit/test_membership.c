@@ -1,0 +1,336 @@
+/*
+ * Who belongs to the cluster: lists, losses, restarts, suspicions.
+ *
+ * Covers: src/node/members.c src/node/audit.c
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lone_node.h"
+#include "node/inside.h"
+
+enum { ALL_UP = 7, WITHOUT_1 = 5, WITHOUT_2 = 3 };
+
+/* Play all repairs; they take no time. */
+static void repair(struct lone *lone)
+{
+    const int64_t now_ns = lone->now_ns;
+    while (lone_timer(lone, TIMER_REPAIR)) {
+        assert_int_equal(lone->now_ns, now_ns);
+    }
+}
+
+static void a_stale_list_is_ignored(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_members(&lone, 5, WITHOUT_1, 0);
+    assert_int_equal(lone_record(&lone, RECORD_NODE_LOST)->value, 1);
+    lone_members(&lone, 5, WITHOUT_2, 0);
+    assert_int_equal(lone.effects.count, 0);
+    lone_members(&lone, 4, ALL_UP, 2);
+    assert_int_equal(lone.effects.count, 0);
+    lone_plan(1, 1, 1, 1);
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 1); /* 1 is away, 2 is not. */
+    lone_close(&lone);
+}
+
+static void what_was_on_a_lost_node_is_placed_anew(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 2, 1, 1);
+    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
+    lone_members(&lone, 2, WITHOUT_1, 0);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 0); /* Not within this step. */
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    const struct message *input = lone_sent(&lone, 2, MESSAGE_INPUT);
+    assert_int_equal(input->attempt, 1);
+    assert_int_equal(input->placement[0], 2);
+    assert_false(lone_timer(&lone, TIMER_REPAIR));
+    lone_answer(&lone, job, 0);
+    assert_int_equal(lone.answers, 1);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void a_job_that_lost_nothing_goes_on(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    (void)lone_request(&lone, FLOW_CHAIN);
+    lone_members(&lone, 2, WITHOUT_2, 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone.effects.count, 0);
+    lone_close(&lone);
+}
+
+static void a_restart_within_one_epoch_is_a_loss(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(node_counts(lone.node).reservations, 1);
+    lone_members(&lone, 2, ALL_UP, /* fresh */ 2);
+    assert_int_equal(lone_record(&lone, RECORD_NODE_LOST)->value, 1);
+    assert_int_equal(lone_record(&lone, RECORD_NODE_BACK)->value, 1);
+    assert_int_equal(node_counts(lone.node).reservations, 0);
+    repair(&lone);
+    assert_int_equal(node_counts(lone.node).reservations, 1); /* The new one knows nothing. */
+    lone_members(&lone, 3, ALL_UP, 0);
+    assert_int_equal(lone.effects.count, 0); /* It is the same as in the list before. */
+    lone_close(&lone);
+}
+
+static void a_job_fails_after_too_many_losses(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    (void)lone_request(&lone, FLOW_A);
+    for (uint32_t i = 0; i < JOB_ATTEMPTS_MAX; i++) {
+        assert_int_equal(lone.answers, 0);
+        lone_members(&lone, i + 2, ALL_UP, /* fresh */ 2);
+        repair(&lone);
+    }
+    assert_int_equal(lone.answers, 1);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void everything_of_a_lost_owner_is_dropped(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    const struct job_id job = {.node = 1, .number = 1};
+    struct message message = lone_message(&lone, MESSAGE_RESERVE, job, FLOW_DIAMOND, TASK_NONE);
+    lone_deliver(&lone, &message);
+    message = lone_message(&lone, MESSAGE_INPUT, job, FLOW_DIAMOND, 0);
+    lone_deliver(&lone, &message); /* Runs, */
+    message = lone_message(&lone, MESSAGE_INPUT, job, FLOW_DIAMOND, 3);
+    lone_deliver(&lone, &message); /* gathers, */
+    const struct job_id other = {.node = 2, .number = 1};
+    message = lone_message(&lone, MESSAGE_INPUT, other, FLOW_A, 0);
+    lone_deliver(&lone, &message);
+    lone_members(&lone, 2, WITHOUT_1, 0);
+    repair(&lone);
+    assert_int_equal(lone_count(&lone, EFFECT_CANCEL_BATCH), 1);
+    assert_int_equal(lone_record(&lone, RECORD_DROPPED)->reason, REASON_OWNER_LOST);
+    assert_int_equal(node_counts(lone.node).visits, 1); /* The other owner's. */
+    lone_settle(&lone);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void a_thousand_losses_are_repaired_a_few_at_a_time(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    for (uint32_t i = 0; i < 1000; i++) {
+        (void)lone_request(&lone, FLOW_DIAMOND);
+        const struct message plan =
+            lone_message(&lone, MESSAGE_RESERVE, (struct job_id){1, i + 1}, FLOW_CHAIN, 1);
+        lone_deliver(&lone, &plan);
+    }
+    lone_members(&lone, 2, WITHOUT_1, 0);
+    uint32_t moved = 0;
+    while (lone_timer(&lone, TIMER_REPAIR)) {
+        const uint32_t now = lone_sent_count(&lone, 2, MESSAGE_INPUT);
+        assert_true(now <= REPAIRS_PER_STEP);
+        moved += now;
+    }
+    assert_int_equal(moved, 1000);
+    assert_int_equal(node_counts(lone.node).visits, 0);
+    lone_close(&lone);
+}
+
+static void a_second_loss_during_repairs_starts_them_over(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    for (uint32_t i = 0; i < 20; i++) {
+        (void)lone_request(&lone, FLOW_A);
+    }
+    lone_members(&lone, 2, WITHOUT_1, 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR)); /* The first few go to node 2. */
+    lone_members(&lone, 3, /* up */ 1, 0);
+    assert_int_equal(lone_count(&lone, EFFECT_WAKE_AT), 0); /* One timer is enough. */
+    repair(&lone);
+    lone_settle(&lone);
+    assert_int_equal(lone.answers, 20);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void a_job_answered_during_repairs_is_not_repaired(void **state)
+{
+    (void)state;
+    struct lone lone;
+    struct job_id jobs[12];
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    for (uint32_t i = 0; i < 12; i++) {
+        jobs[i] = lone_request(&lone, FLOW_A);
+    }
+    lone_members(&lone, 2, WITHOUT_1, 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    for (uint32_t i = REPAIRS_PER_STEP; i < 12; i++) { /* What was on its way still counts. */
+        lone_answer(&lone, jobs[i], 0);
+    }
+    repair(&lone);
+    assert_int_equal(node_counts(lone.node).jobs, REPAIRS_PER_STEP);
+    assert_int_equal(lone.answers, 12 - REPAIRS_PER_STEP);
+    lone_close(&lone);
+}
+
+static void a_task_that_moved_to_a_node_before_it_restarted_is_run_again(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(2, 2, 2, 2);
+    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
+    lone_members(&lone, 2, WITHOUT_1, 0);
+    repair(&lone);
+    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_CHAIN, 1);
+    moved.from = 2;
+    moved.worker = 1; /* It went there before 2 heard of the loss. */
+    lone_deliver(&lone, &moved);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone_sent(&lone, 2, MESSAGE_INPUT)->attempt, 1);
+    lone_close(&lone);
+}
+
+static void a_suspect_gets_nothing_new_until_it_is_restored(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    (void)lone_request(&lone, FLOW_A);
+    lone_hint(&lone, 1, PEER_BROKEN);
+    assert_int_equal(lone_record(&lone, RECORD_SUSPECTED)->value, 1);
+    assert_int_equal(node_counts(lone.node).reservations, 0);
+    assert_int_equal(node_counts(lone.node).jobs, 1); /* What it has, it keeps. */
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 1);
+    lone_hint(&lone, 1, PEER_RESTORED);
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_INPUT), 1);
+    lone_close(&lone);
+}
+
+static void a_suspect_that_comes_back_in_a_list_is_trusted_again(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_hint(&lone, 1, PEER_BROKEN);
+    lone_members(&lone, 2, WITHOUT_1, 0);
+    lone_members(&lone, 3, ALL_UP, 2);
+    assert_int_equal(lone_record(&lone, RECORD_NODE_BACK)->value, 1);
+    lone_plan(1, 1, 1, 1);
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_INPUT), 1);
+    lone_close(&lone);
+}
+
+static void the_last_node_does_everything_itself(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 2, 1, 2);
+    (void)lone_request(&lone, FLOW_DIAMOND);
+    lone_members(&lone, 2, /* up */ 1, 0);
+    repair(&lone);
+    lone_settle(&lone);
+    assert_int_equal(lone.answers, 1);
+    assert_int_equal(lone_find(&lone, EFFECT_ANSWER)->answer.status, WEFT_OK);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void an_owner_that_hears_nothing_asks_and_then_runs_the_job_again(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
+    uint32_t rounds = 0;
+    while (lone_sent_count(&lone, 1, MESSAGE_PROBE) == 0) {
+        assert_true(rounds++ < 4);
+        assert_true(lone_timer(&lone, TIMER_AUDIT));
+    }
+    const struct message alive = {.kind = MESSAGE_ALIVE, .from = 1, .job = job};
+    lone_deliver(&lone, &alive);
+    assert_true(lone_timer(&lone, TIMER_AUDIT));
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_INPUT), 0); /* It is being worked on. */
+    for (rounds = 0; lone_sent_count(&lone, 1, MESSAGE_INPUT) == 0; rounds++) {
+        assert_true(rounds < 8);
+        assert_true(lone_timer(&lone, TIMER_AUDIT));
+    }
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_INPUT)->attempt, 1);
+    lone_answer(&lone, job, 0);
+    assert_int_equal(lone.answers, 1);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void a_probe_is_answered_only_while_the_job_is_worked_on(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    const struct job_id job = {.node = 1, .number = 1};
+    const struct message probe = {.kind = MESSAGE_PROBE, .from = 1, .job = job};
+    lone_deliver(&lone, &probe);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_ALIVE), 0);
+    const struct message input = lone_message(&lone, MESSAGE_INPUT, job, FLOW_F, 0);
+    lone_deliver(&lone, &input);
+    lone_deliver(&lone, &probe);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_ALIVE), 1);
+    lone_settle(&lone);
+    lone_deliver(&lone, &probe);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_ALIVE), 0);
+    lone_close(&lone);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stale_list_is_ignored),
+        cmocka_unit_test(what_was_on_a_lost_node_is_placed_anew),
+        cmocka_unit_test(a_job_that_lost_nothing_goes_on),
+        cmocka_unit_test(a_restart_within_one_epoch_is_a_loss),
+        cmocka_unit_test(a_job_fails_after_too_many_losses),
+        cmocka_unit_test(everything_of_a_lost_owner_is_dropped),
+        cmocka_unit_test(a_thousand_losses_are_repaired_a_few_at_a_time),
+        cmocka_unit_test(a_second_loss_during_repairs_starts_them_over),
+        cmocka_unit_test(a_job_answered_during_repairs_is_not_repaired),
+        cmocka_unit_test(a_task_that_moved_to_a_node_before_it_restarted_is_run_again),
+        cmocka_unit_test(a_suspect_gets_nothing_new_until_it_is_restored),
+        cmocka_unit_test(a_suspect_that_comes_back_in_a_list_is_trusted_again),
+        cmocka_unit_test(the_last_node_does_everything_itself),
+        cmocka_unit_test(an_owner_that_hears_nothing_asks_and_then_runs_the_job_again),
+        cmocka_unit_test(a_probe_is_answered_only_while_the_job_is_worked_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
