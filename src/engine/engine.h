@@ -1,0 +1,159 @@
+/*
+ * engine.h - running models on the workers of one process: the port to the devices.
+ *
+ * An engine is one of several back ends behind a table. Every operation is called on the
+ * thread of its host, returns at once, and ends in one call of engine_host.done on that
+ * same thread, never from inside an operation; what is cancelled ends in none. An engine
+ * with threads of its own hands their results over through the host's loop.
+ *
+ *     engine_load(engine, worker, model);       done: ENGINE_LOADED
+ *     engine_launch(engine, &batch);            done: ENGINE_RAN, with the outputs
+ *     engine_unload(engine, worker, model);     done: ENGINE_UNLOADED
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include <stdint.h>
+
+#include <weft/status.h>
+
+#include "model/ids.h"
+#include "profile/profile.h"
+
+struct catalogue;
+struct engine;
+
+enum engine_done_kind { ENGINE_LOADED, ENGINE_UNLOADED, ENGINE_SHAPED, ENGINE_RAN };
+
+/* What one task of a batch made. */
+struct engine_output {
+    void *contents; /* Passed to the host; NULL if the engine only pretends. */
+    uint32_t items;
+    uint64_t bytes;
+};
+
+/* Something that was asked for has ended. */
+struct engine_done {
+    enum engine_done_kind kind;
+    enum weft_status status;
+    uint32_t worker;
+    uint32_t model; /* LOADED, UNLOADED. */
+    uint64_t bytes; /* LOADED: what it occupies now; 0: as the profile says. */
+    uint32_t gpu;   /* SHAPED: units. */
+    uint64_t batch; /* RAN: as in the launch. */
+    int64_t run_ns;
+    uint32_t output_count;               /* RAN: one a task, in the order of the launch. */
+    const struct engine_output *outputs; /* Valid during the call. */
+};
+
+/* An input of a task. */
+struct engine_input {
+    const void *contents; /* NULL if it was never made, only pretended. */
+    uint64_t bytes;
+};
+
+struct engine_task {
+    struct job_id job;
+    uint32_t items;
+    uint32_t input_count;
+    const struct engine_input *inputs;
+};
+
+/* A batch: tasks of one kind that run together. */
+struct engine_batch {
+    uint64_t batch; /* The host's number, unique while the batch runs. */
+    uint32_t worker;
+    uint32_t workflow;
+    uint32_t task;
+    struct config config; /* Shares in units: a whole device is all of its units. */
+    uint32_t items;       /* Of all tasks. */
+    uint32_t task_count;
+    const struct engine_task *tasks;
+};
+
+/* What an engine asks of its host. All are called on the host's thread, with @context. */
+struct engine_host {
+    void *context;
+
+    /* Required. */
+    void (*done)(void *context, const struct engine_done *done);
+
+    /* The host's clock. Required by engines that take their time from it. */
+    int64_t (*now_ns)(void *context);
+
+    /*
+     * Call engine_wake(engine, token) once, at @at_ns, after whatever was asked for earlier
+     * and is due at the same time. The same.
+     */
+    void (*wake_at)(void *context, int64_t at_ns, uint64_t token);
+};
+
+struct engine_ops {
+    const char *name;
+
+    /*
+     * Bring @model into the memory of @worker. The host has made sure of the room. Required.
+     * Errors, in done: whatever kept the model from being loaded; it occupies nothing then.
+     */
+    void (*load)(struct engine *engine, uint32_t worker, uint32_t model);
+
+    /* Stop loading @model, and give the memory back. No done follows. Required. */
+    void (*cancel_load)(struct engine *engine, uint32_t worker, uint32_t model);
+
+    /* Give back the memory of @model, which no batch uses. Cannot fail. Required. */
+    void (*unload)(struct engine *engine, uint32_t worker, uint32_t model);
+
+    /* Make a share of @gpu units ready. Cannot fail. Required. */
+    void (*reshape)(struct engine *engine, uint32_t worker, uint32_t gpu);
+
+    /*
+     * Run @batch, whose models are resident. Inputs are borrowed until done, or until
+     * cancel() returns; the rest of @batch only for the call. Required. Errors, in done:
+     * whatever stopped the batch; there are no outputs then.
+     */
+    void (*launch)(struct engine *engine, const struct engine_batch *batch);
+
+    /* Give up batch number @batch. No done follows. Required. */
+    void (*cancel)(struct engine *engine, uint64_t batch);
+
+    /* A time asked for with wake_at() has come. Optional: engines that never ask have none. */
+    void (*wake)(struct engine *engine, uint64_t token);
+
+    /* Stop the devices and release the engine. No done follows. Required. */
+    void (*destroy)(struct engine *engine);
+};
+
+/* Embedded first in every implementation. */
+struct engine {
+    const struct engine_ops *ops;
+    struct engine_host host;
+};
+
+void engine_load(struct engine *engine, uint32_t worker, uint32_t model);
+void engine_cancel_load(struct engine *engine, uint32_t worker, uint32_t model);
+void engine_unload(struct engine *engine, uint32_t worker, uint32_t model);
+void engine_reshape(struct engine *engine, uint32_t worker, uint32_t gpu);
+void engine_launch(struct engine *engine, const struct engine_batch *batch);
+void engine_cancel(struct engine *engine, uint64_t batch);
+void engine_wake(struct engine *engine, uint64_t token);
+
+/* NULL is allowed. */
+void engine_destroy(struct engine *engine);
+
+struct engine_emulated_options {
+    const struct fleet *fleet; /* Borrowed, like the next two. */
+    const struct catalogue *catalogue;
+    const struct profile *profile;
+    uint64_t seed;
+    double noise; /* Run times vary uniformly by this fraction up and down. */
+    struct engine_host host;
+};
+
+/*
+ * Pretends to run models on every worker of the fleet, in the profile's time on the
+ * host's clock. Loads share one bus a device, one after another; memory is counted, and
+ * what does not fit stops the program: the host is wrong then. The caller owns it.
+ */
+struct engine *engine_emulated_create(const struct engine_emulated_options *options);
+
+#endif /* ENGINE_ENGINE_H */

@@ -1,0 +1,109 @@
+/*
+ * net.h - rows, messages and tensors between nodes: the port to the network.
+ *
+ * A net is one of several back ends behind a table. It belongs to the thread of its
+ * host: every operation is called there, and everything that comes in is handed over
+ * there, never from inside an operation. Rows are state: the newest wins, and they wait
+ * for nothing. Messages between two nodes come in the order in which they were sent.
+ *
+ *     net_send(net, to, &message, tensor);
+ *     ... later, from the host's loop: receiver.on_message(context, to, &message, tensor)
+ */
+#ifndef FABRIC_NET_H
+#define FABRIC_NET_H
+
+#include <stdint.h>
+
+#include "view/row.h"
+#include "wire/message.h"
+
+struct fleet_network;
+struct net;
+
+/*
+ * What a net gives to its host, and asks of it. All are called on the host's thread, with
+ * @context. Pointers are valid during the call.
+ */
+struct net_host {
+    void *context;
+
+    /* A row has reached node @to. Required. */
+    void (*on_row)(void *context, uint32_t to, const struct row *row);
+
+    /*
+     * A message has reached node @to; @tensor as it was given to net_send(), 0 for none.
+     * The receiver owns that reference. Required.
+     */
+    void (*on_message)(void *context, uint32_t to, const struct message *message, uint64_t tensor);
+
+    /* A message will not arrive: the reference to @tensor, never 0, is the host's again. */
+    void (*on_dropped)(void *context, uint64_t tensor);
+
+    /* The host's clock. Required by nets that take their time from it. */
+    int64_t (*now_ns)(void *context);
+
+    /*
+     * Call net_wake(net, token) once, at @at_ns, after whatever was asked for earlier and is
+     * due at the same time. Required by nets without descriptors of their own.
+     */
+    void (*wake_at)(void *context, int64_t at_ns, uint64_t token);
+
+    /* Call net_flush_rows() once, before anything else happens to a node. The same. */
+    void (*rows_ready)(void *context);
+};
+
+struct net_ops {
+    const char *name;
+
+    /*
+     * Show @row of a worker of node @from to every other node. Never blocks; a row that has
+     * not left yet is replaced, part by part. @row is copied. Required.
+     */
+    void (*publish)(struct net *net, uint32_t from, const struct row *row);
+
+    /*
+     * Send @message, which is copied, and the reference to @tensor (0: none) to node @to.
+     * Always taken: what cannot leave now waits here, and what never can comes back
+     * through on_dropped. Required.
+     */
+    void (*send)(struct net *net, uint32_t to, const struct message *message, uint64_t tensor);
+
+    /* A time asked for with wake_at() has come. Optional: nets that never ask have none. */
+    void (*wake)(struct net *net, uint64_t token);
+
+    /* Hand over the rows announced with rows_ready(). Optional in the same way. */
+    void (*flush_rows)(struct net *net);
+
+    /* Release the net with all that is on its way, through on_dropped. Required. */
+    void (*destroy)(struct net *net);
+};
+
+/* Embedded first in every implementation. */
+struct net {
+    const struct net_ops *ops;
+};
+
+void net_publish(struct net *net, uint32_t from, const struct row *row);
+void net_send(struct net *net, uint32_t to, const struct message *message, uint64_t tensor);
+void net_wake(struct net *net, uint64_t token);
+void net_flush_rows(struct net *net);
+
+/* NULL is allowed. */
+void net_destroy(struct net *net);
+
+struct net_inproc_options {
+    uint32_t node_count;
+    uint32_t worker_count;
+    const struct fleet_network *network; /* To pretend its delays. NULL: none. Copied. */
+    struct net_host host;                /* Copied. */
+};
+
+/*
+ * All nodes of one process. Messages and rows pass through their wire form, so that what
+ * works here works between machines; the contents of tensors are never touched. With a
+ * @network it is a star of FIFO links, as slow as described; a small message may then
+ * overtake a tensor of the same pair. The caller owns it.
+ */
+struct net *net_inproc_create(const struct net_inproc_options *options);
+
+#endif /* FABRIC_NET_H */

@@ -1,0 +1,36 @@
+#include "runtime/clock.h"
+
+#include <time.h>
+
+#include "base/assert.h"
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    const int failed = clock_gettime(CLOCK_MONOTONIC, &now);
+    ASSERT(failed == 0);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void clock_init(struct clock *clock, enum clock_kind kind)
+{
+    *clock = (struct clock){.kind = kind};
+    if (kind == CLOCK_KIND_REAL) {
+        clock->origin_ns = monotonic_ns();
+    }
+}
+
+int64_t clock_read(struct clock *clock)
+{
+    if (clock->kind == CLOCK_KIND_REAL) {
+        clock->now_ns = monotonic_ns() - clock->origin_ns;
+    }
+    return clock->now_ns;
+}
+
+void clock_set(struct clock *clock, int64_t now_ns)
+{
+    ASSERT(clock->kind == CLOCK_KIND_MANUAL);
+    ASSERT(now_ns >= clock->now_ns);
+    clock->now_ns = now_ns;
+}

@@ -1,0 +1,100 @@
+#include "runtime/player.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "model/catalogue.h"
+
+struct player {
+    struct player_options options;
+    struct arrival_stream stream;
+    struct rng ingress;
+    struct arrival next;
+    bool more;  /* The next one will come. */
+    bool ended; /* And has been told of. */
+    struct player_counts counts;
+};
+
+static void play(void *context);
+
+static void check_end(struct player *player)
+{
+    if (player->more || player->ended || player->counts.answered < player->counts.arrived) {
+        return;
+    }
+    player->ended = true;
+    if (player->options.ended != NULL) {
+        player->options.ended(player->options.context);
+    }
+}
+
+static void schedule(struct player *player)
+{
+    const struct player_options *options = &player->options;
+    player->more = (options->jobs == 0 || player->counts.arrived < options->jobs) &&
+                   arrival_stream_next(&player->stream, &player->next) &&
+                   (options->until_ns == 0 || player->next.at_ns <= options->until_ns);
+    if (player->more) {
+        runtime_call_at(options->runtime, player->next.at_ns, /* background */ false, play, player);
+    }
+}
+
+static void answered(void *context, const struct runtime_answer *answer)
+{
+    struct player *player = context;
+    player->counts.answered++;
+    player->counts.failed += answer->status != WEFT_OK ? 1 : 0;
+    for (uint32_t i = 0; i < answer->output_count; i++) {
+        runtime_release(player->options.runtime, answer->outputs[i]);
+    }
+    check_end(player);
+}
+
+static void play(void *context)
+{
+    struct player *player = context;
+    const struct player_options *options = &player->options;
+    if (!player->more) {
+        return; /* Stopped meanwhile. */
+    }
+    const struct arrival arrival = player->next;
+    const uint32_t node = arrival_ingress(&player->ingress, options->fleet->node_count);
+    const uint64_t bytes = options->catalogue->workflows[arrival.workflow]->input_bytes;
+    const struct runtime_request request = {
+        .workflow = arrival.workflow,
+        .items = arrival.items,
+        .inputs = runtime_tensor(options->runtime, NULL, bytes, NULL),
+        .answered = answered,
+        .context = player,
+    };
+    player->counts.arrived++;
+    (void)runtime_request(options->runtime, node, &request);
+    schedule(player);
+    check_end(player);
+}
+
+struct player *player_create(const struct player_options *options)
+{
+    struct player *player = memory_zeroed(1, sizeof(*player));
+    player->options = *options;
+    player->ingress = arrival_ingress_stream(options->seed);
+    arrival_stream_init(&player->stream, options->arrivals, options->catalogue, options->seed);
+    schedule(player);
+    return player;
+}
+
+void player_destroy(struct player *player)
+{
+    free(player);
+}
+
+void player_stop(struct player *player)
+{
+    player->more = false;
+    check_end(player);
+}
+
+struct player_counts player_counts(const struct player *player)
+{
+    return player->counts;
+}

@@ -1,0 +1,341 @@
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "model/catalogue.h"
+#include "runtime/inside.h"
+
+enum {
+    TICKETS_FIRST = 64,
+    TURN_DUES_MAX = 1024, /* Then the loop looks at its descriptors again. */
+};
+
+/* A new epoch: every node that is left hears of it at once. */
+static void on_members(void *context, const struct members *members)
+{
+    struct runtime *runtime = context;
+    for (uint32_t node = 0; node < runtime->options.fleet->node_count; node++) {
+        struct event event = {.kind = EVENT_MEMBERS};
+        event.members = members;
+        runtime_step(runtime, node, &event);
+    }
+}
+
+static void boot(struct runtime *runtime, uint32_t number)
+{
+    struct hosted *hosted = &runtime->nodes[number];
+    const struct runtime_options *given = &runtime->options;
+    arena_init(&hosted->arena);
+    board_init(&hosted->board, &hosted->arena, given->fleet->worker_count, /* delay_ns */ 0);
+    node_pools_init(&hosted->pools, given->catalogue, given->jobs_max);
+    const struct node_options options = {
+        .node = number,
+        .fleet = given->fleet,
+        .catalogue = given->catalogue,
+        .profile = given->profile,
+        .policies = given->policies,
+        .members = directory_members(runtime->directory),
+        .board = &hosted->board,
+        .pools = &hosted->pools,
+        .meter = &runtime->meter,
+        .seed = given->seed,
+        .row_load_ns = given->row_load_ns,
+        .row_cache_ns = given->row_cache_ns,
+    };
+    hosted->node = node_create(&hosted->arena, &options);
+    arena_seal(&hosted->arena);
+}
+
+/* All are there before the first says anything: its row reaches every one of them. */
+static void start(struct runtime *runtime, uint32_t number)
+{
+    runtime->stepping = true;
+    node_prepare(runtime->nodes[number].node);
+    node_start(runtime->nodes[number].node, runtime->clock.now_ns, &runtime->effects);
+    runtime_perform(runtime, number);
+    runtime->stepping = false;
+    while (runtime->rows_ready) {
+        runtime->rows_ready = false;
+        net_flush_rows(runtime->net);
+    }
+}
+
+enum weft_status runtime_create(
+    const struct runtime_options *options, struct runtime **runtime_out, struct weft_error *error)
+{
+    const struct fleet *fleet = options->fleet;
+    struct loop *loop;
+    const enum weft_status status = loop_create(&loop, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    struct runtime *runtime = memory_zeroed(1, sizeof(*runtime));
+    runtime->options = *options;
+    runtime->loop = loop;
+    clock_init(&runtime->clock, options->clock);
+    timeline_init(&runtime->timeline);
+    tensors_init(&runtime->tensors);
+    arena_init(&runtime->arena);
+    node_effects_init(&runtime->effects, &runtime->arena, options->catalogue);
+    pool_init(&runtime->tickets, sizeof(struct ticket), TICKETS_FIRST, UINT32_MAX - 1);
+    const struct net_inproc_options net = {
+        .node_count = fleet->node_count,
+        .worker_count = fleet->worker_count,
+        .network = options->pretend_network ? &fleet->network : NULL,
+        .host = runtime_net_host(runtime),
+    };
+    runtime->net = net_inproc_create(&net);
+    runtime->directory = directory_static_create(fleet->node_count, on_members, runtime);
+    const struct engine_emulated_options engine = {
+        .fleet = fleet,
+        .catalogue = options->catalogue,
+        .profile = options->profile,
+        .seed = options->seed,
+        .noise = options->noise,
+        .host = runtime_engine_host(runtime),
+    };
+    runtime->engine = engine_emulated_create(&engine);
+    runtime->nodes = memory_zeroed(fleet->node_count, sizeof(*runtime->nodes));
+    for (uint32_t node = 0; node < fleet->node_count; node++) {
+        boot(runtime, node);
+    }
+    for (uint32_t node = 0; node < fleet->node_count; node++) {
+        start(runtime, node);
+    }
+    *runtime_out = runtime;
+    return WEFT_OK;
+}
+
+static void drop_dues(struct runtime *runtime)
+{
+    while (timeline_next_ns(&runtime->timeline) != INT64_MAX) {
+        const struct due due = timeline_take(&runtime->timeline);
+        if (due.kind == DUE_SOLVED) {
+            free(due.context);
+        }
+    }
+}
+
+void runtime_destroy(struct runtime *runtime)
+{
+    if (runtime == NULL) {
+        return;
+    }
+    loop_destroy(runtime->loop); /* First: searches that still run end here. */
+    drop_dues(runtime);
+    net_destroy(runtime->net);
+    engine_destroy(runtime->engine);
+    for (uint32_t node = 0; node < runtime->options.fleet->node_count; node++) {
+        struct hosted *hosted = &runtime->nodes[node];
+        node_destroy(hosted->node);
+        node_pools_deinit(&hosted->pools);
+        arena_deinit(&hosted->arena);
+        tensors_forget(&runtime->tensors, node);
+    }
+    directory_destroy(runtime->directory);
+    tensors_forget(&runtime->tensors, HOLDER_HOST);
+    tensors_deinit(&runtime->tensors);
+    timeline_deinit(&runtime->timeline);
+    arena_deinit(&runtime->arena);
+    pool_deinit(&runtime->tickets);
+    free(runtime->inputs);
+    free(runtime->nodes);
+    free(runtime);
+}
+
+int64_t runtime_now_ns(const struct runtime *runtime)
+{
+    return runtime->clock.now_ns;
+}
+
+uint64_t runtime_request(
+    struct runtime *runtime, uint32_t node, const struct runtime_request *request)
+{
+    ASSERT(node < runtime->options.fleet->node_count);
+    ASSERT(request->workflow < runtime->options.catalogue->workflow_count);
+
+    (void)pool_reserve(&runtime->tickets, 1);
+    const uint32_t slot = pool_take(&runtime->tickets);
+    ASSERT(slot != POOL_NONE);
+    *(struct ticket *)pool_at(&runtime->tickets, slot) =
+        (struct ticket){.node = node, .arrived_ns = runtime->clock.now_ns, .request = *request};
+    const uint64_t ticket = (uint64_t)pool_generation(&runtime->tickets, slot) << 32 | slot;
+    runtime->requested++;
+    if (runtime->stepping) {
+        const struct due due = {.kind = DUE_REQUEST, .token = ticket};
+        runtime_promise(runtime, runtime->clock.now_ns, &due);
+    } else {
+        runtime_submit(runtime, slot);
+    }
+    return ticket;
+}
+
+void runtime_cancel(struct runtime *runtime, uint64_t ticket)
+{
+    const struct due due = {.kind = DUE_CANCEL, .token = ticket};
+    runtime_promise(runtime, runtime->clock.now_ns, &due);
+}
+
+void runtime_drain(struct runtime *runtime)
+{
+    for (uint32_t node = 0; node < runtime->options.fleet->node_count; node++) {
+        const struct due due = {.kind = DUE_DRAIN, .node = node};
+        runtime_promise(runtime, runtime->clock.now_ns, &due);
+    }
+}
+
+/* The record that the owner itself can no longer make. */
+static void record_loss(struct runtime *runtime, const struct ticket *ticket)
+{
+    const struct record record = {
+        .at_ns = runtime->clock.now_ns,
+        .job = ticket->job,
+        .value = runtime->clock.now_ns - ticket->arrived_ns,
+        .node = ticket->node,
+        .task = TASK_NONE,
+        .worker = WORKER_NONE,
+        .workflow = (uint16_t)ticket->request.workflow,
+        .model = RECORD_NONE,
+        .kind = RECORD_ANSWERED,
+        .reason = REASON_OWNER_LOST,
+    };
+    if (runtime->options.on_record != NULL) {
+        runtime->options.on_record(runtime->options.context, &record);
+    }
+}
+
+/* Clients of a lost owner get no answer from it: their jobs have failed. */
+static void fail_tickets(struct runtime *runtime, uint32_t node)
+{
+    for (uint32_t slot = 0; slot < runtime->tickets.capacity; slot++) {
+        const uint32_t generation = pool_generation(&runtime->tickets, slot);
+        if (!pool_is_live(&runtime->tickets, slot, generation)) {
+            continue;
+        }
+        const struct ticket *ticket = pool_at(&runtime->tickets, slot);
+        if (ticket->node != node || ticket->job.number == 0) {
+            continue; /* A request that has not been stepped goes to another node. */
+        }
+        record_loss(runtime, ticket);
+        struct runtime_answer answer = {
+            .ticket = (uint64_t)generation << 32 | slot,
+            .job = ticket->job,
+            .status = WEFT_FAILED,
+            .reason = REASON_OWNER_LOST,
+        };
+        runtime_finish(runtime, slot, &answer);
+    }
+}
+
+void runtime_lose_node(struct runtime *runtime, uint32_t node)
+{
+    struct hosted *hosted = &runtime->nodes[node];
+    ASSERT(!runtime->stepping);
+    if (hosted->node == NULL) {
+        return;
+    }
+    node_destroy(hosted->node);
+    hosted->node = NULL;
+    tensors_forget(&runtime->tensors, node);
+    runtime->stepping = true; /* What clients ask for now waits until all have been told. */
+    fail_tickets(runtime, node);
+    runtime->stepping = false;
+    const struct due hint = {.kind = DUE_HINT, .node = node};
+    const struct due verdict = {.kind = DUE_VERDICT, .node = node};
+    runtime_promise(runtime, runtime->clock.now_ns + runtime->options.hint_ns, &hint);
+    runtime_promise(runtime, runtime->clock.now_ns + runtime->options.verdict_ns, &verdict);
+}
+
+void runtime_call_at(
+    struct runtime *runtime, int64_t at_ns, bool background, void (*call)(void *context),
+    void *context)
+{
+    const struct due due = {
+        .kind = DUE_CALL, .background = background, .call = call, .context = context};
+    runtime_promise(runtime, at_ns, &due);
+}
+
+void runtime_on_signal(
+    struct runtime *runtime, void (*signalled)(void *context, int number), void *context)
+{
+    loop_on_signal(runtime->loop, signalled, context);
+}
+
+static bool is_idle(const struct runtime *runtime)
+{
+    return timeline_is_idle(&runtime->timeline) && loop_work_count(runtime->loop) == 0;
+}
+
+void runtime_run(struct runtime *runtime)
+{
+    ASSERT(runtime->clock.kind == CLOCK_KIND_REAL);
+    while (!atomic_load(&runtime->stopped) && !is_idle(runtime)) {
+        const int64_t now_ns = clock_read(&runtime->clock);
+        for (uint32_t i = 0; i < TURN_DUES_MAX; i++) {
+            if (timeline_next_ns(&runtime->timeline) > now_ns || atomic_load(&runtime->stopped)) {
+                break;
+            }
+            const struct due due = timeline_take(&runtime->timeline);
+            runtime_turn(runtime, &due);
+        }
+        if (!atomic_load(&runtime->stopped) && !is_idle(runtime)) {
+            loop_wait(runtime->loop, &runtime->clock, timeline_next_ns(&runtime->timeline));
+        }
+    }
+    atomic_store(&runtime->stopped, false);
+}
+
+void runtime_run_manual(struct runtime *runtime)
+{
+    ASSERT(runtime->clock.kind == CLOCK_KIND_MANUAL);
+    while (!atomic_load(&runtime->stopped) && !is_idle(runtime)) {
+        if (loop_work_count(runtime->loop) > 0) {
+            loop_wait_work(runtime->loop); /* Searches take no time on this clock. */
+            continue;
+        }
+        clock_set(&runtime->clock, timeline_next_ns(&runtime->timeline));
+        const struct due due = timeline_take(&runtime->timeline);
+        runtime_turn(runtime, &due);
+    }
+    atomic_store(&runtime->stopped, false);
+}
+
+void runtime_stop(struct runtime *runtime)
+{
+    atomic_store(&runtime->stopped, true);
+    loop_interrupt(runtime->loop);
+}
+
+struct handle runtime_tensor(
+    struct runtime *runtime, void *contents, uint64_t bytes, void (*give_back)(void *contents))
+{
+    return tensors_add(&runtime->tensors, HOLDER_HOST, contents, bytes, give_back);
+}
+
+const void *runtime_contents(
+    const struct runtime *runtime, struct handle handle, uint64_t *bytes_out)
+{
+    return tensors_contents(&runtime->tensors, handle, bytes_out);
+}
+
+void runtime_release(struct runtime *runtime, struct handle handle)
+{
+    tensors_release(&runtime->tensors, handle);
+}
+
+const struct node *runtime_node(const struct runtime *runtime, uint32_t node)
+{
+    return runtime->nodes[node].node;
+}
+
+struct runtime_counts runtime_counts(const struct runtime *runtime)
+{
+    return (struct runtime_counts){
+        .requested = runtime->requested,
+        .answered = runtime->answered,
+        .tensors = tensors_count(&runtime->tensors),
+        .steps = runtime->steps,
+        .decisions = runtime->meter.decisions,
+    };
+}

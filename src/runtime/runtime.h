@@ -1,0 +1,158 @@
+/*
+ * runtime.h - the host with a real clock: nodes, a net and an engine in one process.
+ *
+ * It feeds nodes with events and carries out what they say; it decides nothing. All of
+ * it belongs to one thread, on which every callback comes, except runtime_stop().
+ *
+ *     runtime_create(&options, &runtime, &error);
+ *     runtime_request(runtime, node, &request);
+ *     runtime_run(runtime);                       calls request.answered on the way
+ *     runtime_destroy(runtime);
+ */
+#ifndef RUNTIME_RUNTIME_H
+#define RUNTIME_RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weft/status.h>
+
+#include "node/node.h"
+#include "runtime/clock.h"
+
+struct runtime;
+
+/* How a request ended. */
+struct runtime_answer {
+    uint64_t ticket;
+    struct job_id job; /* Number 0 if it was refused. */
+    enum weft_status status;
+    enum reason reason;
+    int64_t latency_ns;
+    int64_t retry_after_ns; /* If it was refused. */
+    uint32_t output_count;  /* One a sink, if the status is WEFT_OK. */
+    const struct handle *outputs;
+};
+
+/*
+ * Called once for every request. The receiver owns the references to the outputs and
+ * gives them back with runtime_release(). It may make and cancel requests.
+ */
+typedef void (*runtime_answered)(void *context, const struct runtime_answer *answer);
+
+struct runtime_request {
+    uint32_t workflow;
+    uint32_t items; /* 0: one. */
+    uint32_t priority;
+    int64_t slo_ns;            /* 0: the workflow's own. */
+    struct handle inputs;      /* Of runtime_tensor(); the runtime owns this reference. 0: none. */
+    runtime_answered answered; /* NULL: nobody waits; outputs are released. */
+    void *context;
+};
+
+struct runtime_options {
+    const struct fleet *fleet; /* Borrowed, like all below: one node a machine. */
+    const struct catalogue *catalogue;
+    const struct profile *profile;
+    const struct policy_set *policies;
+    enum clock_kind clock;
+    uint64_t seed;
+    int64_t row_load_ns; /* As in struct node_options. */
+    int64_t row_cache_ns;
+    uint32_t jobs_max;    /* Of each node at once; 0: no limit. */
+    double noise;         /* Of emulated run times. */
+    bool pretend_network; /* Let the fleet's network take its time. */
+    int64_t hint_ns;      /* After a loss: until peers notice, */
+    int64_t verdict_ns;   /* and until the directory says so. */
+
+    /* Called with every record, in order. NULL: nobody listens. */
+    void (*on_record)(void *context, const struct record *record);
+    void *context;
+
+    /*
+     * Run a search for a node, on a thread of its own. The result is released with free()
+     * after the node has seen it. NULL: searches find nothing.
+     */
+    void *(*solve)(void *context, uint32_t node, uint64_t problem);
+};
+
+/*
+ * Make a cluster of emulated workers and start its nodes. On success the caller owns
+ * *runtime_out.
+ *
+ * Errors: those of loop_create().
+ */
+enum weft_status runtime_create(
+    const struct runtime_options *options, struct runtime **runtime_out, struct weft_error *error);
+
+/* Release everything; requests that wait are forgotten. NULL is allowed. */
+void runtime_destroy(struct runtime *runtime);
+
+/* Time since the start, as of this turn of the loop. */
+int64_t runtime_now_ns(const struct runtime *runtime);
+
+/*
+ * Give a request to @node, or if that is lost to the next one that is not. It is stepped
+ * before this returns, and may be answered; from inside a callback, right afterwards.
+ * Returns its ticket.
+ */
+uint64_t runtime_request(
+    struct runtime *runtime, uint32_t node, const struct runtime_request *request);
+
+/* The client of @ticket no longer waits: it will be answered at once, if it is still open. */
+void runtime_cancel(struct runtime *runtime, uint64_t ticket);
+
+/* Ask every node to finish what it has and to take no more. */
+void runtime_drain(struct runtime *runtime);
+
+/* Node @node stops for good, with everything on it. Its clients are told. For tests. */
+void runtime_lose_node(struct runtime *runtime, uint32_t node);
+
+/*
+ * Call @call at @at_ns, or now if that has passed. Background calls do not keep the
+ * runtime from being idle.
+ */
+void runtime_call_at(
+    struct runtime *runtime, int64_t at_ns, bool background, void (*call)(void *context),
+    void *context);
+
+/* Call @signalled for SIGINT and SIGTERM. Once per runtime. */
+void runtime_on_signal(
+    struct runtime *runtime, void (*signalled)(void *context, int number), void *context);
+
+/* Run until stopped or idle: nothing is left to do but what comes round for ever. */
+void runtime_run(struct runtime *runtime);
+
+/* The same with a manual clock, which jumps to whatever is due next. */
+void runtime_run_manual(struct runtime *runtime);
+
+/* Make runtime_run() return soon. From any thread. */
+void runtime_stop(struct runtime *runtime);
+
+/*
+ * A tensor for a request. @contents may be NULL; they are given back with @give_back,
+ * unless that is NULL, when nobody needs them any more.
+ */
+struct handle runtime_tensor(
+    struct runtime *runtime, void *contents, uint64_t bytes, void (*give_back)(void *contents));
+
+/* NULL if the contents are only pretended. Borrowed until @handle is released. */
+const void *runtime_contents(
+    const struct runtime *runtime, struct handle handle, uint64_t *bytes_out);
+
+void runtime_release(struct runtime *runtime, struct handle handle);
+
+/* For screens and checkers. NULL if the node is lost. */
+const struct node *runtime_node(const struct runtime *runtime, uint32_t node);
+
+struct runtime_counts {
+    uint64_t requested;
+    uint64_t answered; /* In any way. */
+    uint32_t tensors;  /* Live handles, those of clients included. */
+    uint64_t steps;
+    uint64_t decisions;
+};
+
+struct runtime_counts runtime_counts(const struct runtime *runtime);
+
+#endif /* RUNTIME_RUNTIME_H */

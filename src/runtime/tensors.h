@@ -1,0 +1,53 @@
+/*
+ * tensors.h - the host's table of tensors: what a handle names, and who holds it.
+ *
+ * A handle is one reference of one holder. Several handles may share the same contents,
+ * which are given back with the last of them: moving a tensor between nodes of this
+ * process copies nothing. Contents may be NULL where an engine only pretends.
+ */
+#ifndef RUNTIME_TENSORS_H
+#define RUNTIME_TENSORS_H
+
+#include <stdint.h>
+
+#include "base/pool.h"
+#include "node/event.h"
+
+#define HOLDER_HOST UINT32_MAX /* On its way between nodes, or with a client. */
+
+struct tensors {
+    struct pool handles;
+};
+
+/* Called once, when the last handle of @contents is gone. */
+typedef void (*tensor_free)(void *contents);
+
+void tensors_init(struct tensors *tensors);
+
+/* Every handle must have been released. */
+void tensors_deinit(struct tensors *tensors);
+
+/* A new tensor held by @holder, a node or HOLDER_HOST. @give_back may be NULL. */
+struct handle tensors_add(
+    struct tensors *tensors, uint32_t holder, void *contents, uint64_t bytes,
+    tensor_free give_back);
+
+/* Another handle to the contents of @handle, for @holder. */
+struct handle tensors_share(struct tensors *tensors, struct handle handle, uint32_t holder);
+
+/* @handle changes hands. */
+void tensors_pass(struct tensors *tensors, struct handle handle, uint32_t holder);
+
+/* Borrowed as long as @handle is held. NULL if the contents are only pretended. */
+const void *tensors_contents(
+    const struct tensors *tensors, struct handle handle, uint64_t *bytes_out);
+
+/* @handle, which must be live, is no more. */
+void tensors_release(struct tensors *tensors, struct handle handle);
+
+/* Release everything that @holder holds: it is gone. */
+void tensors_forget(struct tensors *tensors, uint32_t holder);
+
+uint32_t tensors_count(const struct tensors *tensors);
+
+#endif /* RUNTIME_TENSORS_H */

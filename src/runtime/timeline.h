@@ -1,0 +1,61 @@
+/*
+ * timeline.h - everything that a runtime has promised to do, by time, then by insertion.
+ *
+ * One queue for all: timers of nodes, packets of the net, operations of the engine,
+ * requests. That is what makes ties come out as in the simulator.
+ */
+#ifndef RUNTIME_TIMELINE_H
+#define RUNTIME_TIMELINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/event_queue.h"
+#include "base/pool.h"
+#include "node/event.h"
+
+enum due_kind {
+    DUE_NET,     /* token: for net_wake() */
+    DUE_ENGINE,  /* token: for engine_wake() */
+    DUE_TIMER,   /* node, timer */
+    DUE_CALL,    /* call, context */
+    DUE_REQUEST, /* token: a ticket */
+    DUE_CANCEL,  /* token: a ticket */
+    DUE_DRAIN,   /* node */
+    DUE_HINT,    /* node: the one that was lost */
+    DUE_VERDICT, /* node: the same */
+    DUE_SOLVED,  /* node, token: the problem, context: the result, owned */
+};
+
+struct due {
+    enum due_kind kind;
+    uint32_t node;
+    bool background; /* Does not keep the runtime from being idle. */
+    struct timer timer;
+    uint64_t token;
+    void (*call)(void *context);
+    void *context;
+};
+
+struct timeline {
+    struct event_queue queue;
+    struct pool dues;
+    uint32_t background_count;
+};
+
+void timeline_init(struct timeline *timeline);
+void timeline_deinit(struct timeline *timeline);
+
+/* Note @due, which is copied, for @at_ns. */
+void timeline_add(struct timeline *timeline, int64_t at_ns, const struct due *due);
+
+/* When the next one is due; INT64_MAX if there is none. */
+int64_t timeline_next_ns(const struct timeline *timeline);
+
+/* Take the next one, which there must be. */
+struct due timeline_take(struct timeline *timeline);
+
+/* Whether only background is left. */
+bool timeline_is_idle(const struct timeline *timeline);
+
+#endif /* RUNTIME_TIMELINE_H */

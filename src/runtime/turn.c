@@ -1,0 +1,318 @@
+/* turn.c - what is due becomes an event of a node; what the net and the engine say, too. */
+#include <stdlib.h>
+
+#include "model/catalogue.h"
+#include "runtime/inside.h"
+
+void runtime_promise(struct runtime *runtime, int64_t at_ns, const struct due *due)
+{
+    const int64_t now_ns = runtime->clock.now_ns;
+    timeline_add(&runtime->timeline, at_ns > now_ns ? at_ns : now_ns, due);
+}
+
+/* Rows are state and wait for nothing: they are seen before the next event of any node. */
+static void flush_rows(struct runtime *runtime)
+{
+    if (runtime->rows_flow) {
+        return; /* A row was received just now, and whoever called is at it. */
+    }
+    runtime->rows_flow = true;
+    while (runtime->rows_ready) {
+        runtime->rows_ready = false;
+        net_flush_rows(runtime->net);
+    }
+    runtime->rows_flow = false;
+}
+
+void runtime_step(struct runtime *runtime, uint32_t node, struct event *event)
+{
+    struct node *stepped = runtime->nodes[node].node;
+    ASSERT(!runtime->stepping);
+    if (stepped == NULL) {
+        return;
+    }
+    runtime->stepping = true;
+    runtime->steps++;
+    event->at_ns = runtime->clock.now_ns;
+    node_prepare(stepped);
+    node_step(stepped, event, &runtime->effects);
+    runtime_perform(runtime, node);
+    runtime->stepping = false;
+    flush_rows(runtime);
+}
+
+static void net_on_row(void *context, uint32_t to, const struct row *row)
+{
+    struct event event = {.kind = EVENT_ROW};
+    event.row = row;
+    runtime_step(context, to, &event);
+}
+
+static void net_on_dropped(void *context, uint64_t tensor)
+{
+    struct runtime *runtime = context;
+    tensors_release(&runtime->tensors, (struct handle){tensor});
+}
+
+static void net_on_message(
+    void *context, uint32_t to, const struct message *message, uint64_t tensor)
+{
+    struct runtime *runtime = context;
+    struct event event = {.kind = EVENT_MESSAGE};
+    if (runtime->nodes[to].node == NULL) {
+        if (tensor != 0) {
+            net_on_dropped(runtime, tensor);
+        }
+        return;
+    }
+    event.message.message = message;
+    if (message->kind == MESSAGE_INPUT) {
+        event.kind = EVENT_TENSOR_ARRIVED;
+        event.message.tensor.id = tensor;
+        if (tensor != 0) {
+            tensors_pass(&runtime->tensors, event.message.tensor, to);
+        }
+    }
+    runtime_step(runtime, to, &event);
+}
+
+static int64_t host_now_ns(void *context)
+{
+    return ((struct runtime *)context)->clock.now_ns;
+}
+
+static void net_wake_at(void *context, int64_t at_ns, uint64_t token)
+{
+    const struct due due = {.kind = DUE_NET, .token = token};
+    runtime_promise(context, at_ns, &due);
+}
+
+static void net_rows_ready(void *context)
+{
+    ((struct runtime *)context)->rows_ready = true;
+}
+
+struct net_host runtime_net_host(struct runtime *runtime)
+{
+    return (struct net_host){
+        .context = runtime,
+        .on_row = net_on_row,
+        .on_message = net_on_message,
+        .on_dropped = net_on_dropped,
+        .now_ns = host_now_ns,
+        .wake_at = net_wake_at,
+        .rows_ready = net_rows_ready,
+    };
+}
+
+static void step_loaded(struct runtime *runtime, uint32_t node, const struct engine_done *done)
+{
+    struct event event = {
+        .kind = done->kind == ENGINE_LOADED ? EVENT_LOAD_DONE : EVENT_UNLOAD_DONE};
+    event.load.worker = done->worker;
+    event.load.model = done->model;
+    event.load.status = done->status;
+    event.load.bytes = done->bytes;
+    runtime_step(runtime, node, &event);
+}
+
+static void step_shaped(struct runtime *runtime, uint32_t node, const struct engine_done *done)
+{
+    struct event event = {.kind = EVENT_SHARE_READY};
+    event.share.worker = done->worker;
+    event.share.gpu = done->gpu;
+    runtime_step(runtime, node, &event);
+}
+
+static void step_ran(struct runtime *runtime, uint32_t node, const struct engine_done *done)
+{
+    struct output outputs[BATCH_TASKS_MAX];
+    ASSERT(done->output_count <= BATCH_TASKS_MAX);
+    for (uint32_t i = 0; i < done->output_count; i++) {
+        const struct engine_output *made = &done->outputs[i];
+        outputs[i].tensor = tensors_add(&runtime->tensors, node, made->contents, made->bytes, free);
+        outputs[i].items = made->items;
+        outputs[i].bytes = made->bytes;
+    }
+    struct event event = {.kind = EVENT_BATCH_DONE};
+    event.batch = (struct event_batch_done){
+        .batch = (uint32_t)done->batch,
+        .status = done->status,
+        .run_ns = done->run_ns,
+        .output_count = done->output_count,
+        .outputs = outputs,
+    };
+    runtime_step(runtime, node, &event);
+}
+
+static void engine_on_done(void *context, const struct engine_done *done)
+{
+    struct runtime *runtime = context;
+    const uint32_t node = runtime->options.fleet->workers[done->worker].node;
+    if (runtime->nodes[node].node == NULL) {
+        for (uint32_t i = 0; i < done->output_count; i++) {
+            free(done->outputs[i].contents);
+        }
+        return;
+    }
+    switch (done->kind) {
+    case ENGINE_LOADED:
+    case ENGINE_UNLOADED:
+        step_loaded(runtime, node, done);
+        return;
+    case ENGINE_SHAPED:
+        step_shaped(runtime, node, done);
+        return;
+    case ENGINE_RAN:
+        step_ran(runtime, node, done);
+        return;
+    }
+    ASSERT(false);
+}
+
+static void engine_wake_at(void *context, int64_t at_ns, uint64_t token)
+{
+    const struct due due = {.kind = DUE_ENGINE, .token = token};
+    runtime_promise(context, at_ns, &due);
+}
+
+struct engine_host runtime_engine_host(struct runtime *runtime)
+{
+    return (struct engine_host){
+        .context = runtime,
+        .done = engine_on_done,
+        .now_ns = host_now_ns,
+        .wake_at = engine_wake_at,
+    };
+}
+
+/* @node, or the next one that is not lost; NODE_NONE if all are. */
+static uint32_t living_node(const struct runtime *runtime, uint32_t node)
+{
+    const uint32_t node_count = runtime->options.fleet->node_count;
+    for (uint32_t tries = 0; tries < node_count; tries++) {
+        if (runtime->nodes[node].node != NULL) {
+            return node;
+        }
+        node = node + 1 == node_count ? 0 : node + 1;
+    }
+    return NODE_NONE;
+}
+
+static uint64_t ticket_of(const struct runtime *runtime, uint32_t slot)
+{
+    return (uint64_t)pool_generation(&runtime->tickets, slot) << 32 | slot;
+}
+
+void runtime_submit(struct runtime *runtime, uint32_t slot)
+{
+    struct ticket *ticket = pool_at(&runtime->tickets, slot);
+    const struct runtime_request *request = &ticket->request;
+    ticket->arrived_ns = runtime->clock.now_ns;
+    ticket->node = living_node(runtime, ticket->node);
+    if (ticket->node == NODE_NONE) {
+        struct runtime_answer none = {
+            .ticket = ticket_of(runtime, slot), .status = WEFT_REFUSED, .reason = REASON_NO_WORKER};
+        if (request->inputs.id != 0) {
+            tensors_release(&runtime->tensors, request->inputs);
+        }
+        runtime_finish(runtime, slot, &none);
+        return;
+    }
+    const uint32_t node = ticket->node;
+    struct event event = {.kind = EVENT_REQUEST};
+    event.request = (struct event_request){
+        .ticket = ticket_of(runtime, slot),
+        .workflow = request->workflow,
+        .items = request->items,
+        .priority = request->priority,
+        .slo_ns = request->slo_ns,
+        .inputs = request->inputs,
+        .bytes = runtime->options.catalogue->workflows[request->workflow]->input_bytes,
+    };
+    if (request->inputs.id != 0) {
+        tensors_pass(&runtime->tensors, request->inputs, node);
+    }
+    runtime_step(runtime, node, &event);
+}
+
+static void cancel(struct runtime *runtime, uint64_t number)
+{
+    const uint32_t slot = (uint32_t)number;
+    if (!pool_is_live(&runtime->tickets, slot, (uint32_t)(number >> 32))) {
+        return; /* It crossed the answer. */
+    }
+    const struct ticket *ticket = pool_at(&runtime->tickets, slot);
+    struct event event = {.kind = EVENT_CANCEL};
+    event.cancel = ticket->job;
+    runtime_step(runtime, ticket->node, &event);
+}
+
+static void hint(struct runtime *runtime, uint32_t lost)
+{
+    for (uint32_t node = 0; node < runtime->options.fleet->node_count; node++) {
+        struct event event = {.kind = EVENT_PEER_HINT};
+        event.peer.node = lost;
+        event.peer.hint = PEER_BROKEN;
+        runtime_step(runtime, node, &event);
+    }
+}
+
+static void solved(struct runtime *runtime, const struct due *due)
+{
+    struct event event = {.kind = EVENT_SOLVED};
+    event.solved.problem = due->token;
+    event.solved.result = due->context;
+    runtime_step(runtime, due->node, &event);
+    free(due->context);
+}
+
+static void timer(struct runtime *runtime, const struct due *due)
+{
+    struct event event = {.kind = EVENT_TIMER};
+    event.timer = due->timer;
+    runtime_step(runtime, due->node, &event);
+}
+
+static void drain(struct runtime *runtime, uint32_t node)
+{
+    struct event event = {.kind = EVENT_DRAIN};
+    runtime_step(runtime, node, &event);
+}
+
+void runtime_turn(struct runtime *runtime, const struct due *due)
+{
+    switch (due->kind) {
+    case DUE_NET:
+        net_wake(runtime->net, due->token);
+        return;
+    case DUE_ENGINE:
+        engine_wake(runtime->engine, due->token);
+        return;
+    case DUE_TIMER:
+        timer(runtime, due);
+        return;
+    case DUE_CALL:
+        due->call(due->context);
+        return;
+    case DUE_REQUEST:
+        runtime_submit(runtime, (uint32_t)due->token);
+        return;
+    case DUE_CANCEL:
+        cancel(runtime, due->token);
+        return;
+    case DUE_DRAIN:
+        drain(runtime, due->node);
+        return;
+    case DUE_HINT:
+        hint(runtime, due->node);
+        return;
+    case DUE_VERDICT:
+        directory_static_announce(runtime->directory, due->node, /* up */ false);
+        return;
+    case DUE_SOLVED:
+        solved(runtime, due);
+        return;
+    }
+    ASSERT(false);
+}

@@ -1,0 +1,181 @@
+/*
+ * engine_host.h - a host for engines under test: a queue, a clock that jumps, a list.
+ *
+ * One machine with two devices of 1000 bytes and four units; three models of 300 bytes
+ * that load in 30 ns + 5 ns and run 100, 200 and 300 ns an item; one workflow in which
+ * task 0 (model 0, gives 2 to 5 items) feeds tasks 1 and 2.
+ */
+#ifndef CONFORMANCE_ENGINE_HOST_H
+#define CONFORMANCE_ENGINE_HOST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/event_queue.h"
+#include "engine/engine.h"
+#include "model/catalogue.h"
+
+enum { HOST_MODELS = 3, HOST_DONE_MAX = 256, HOST_WORKERS = 2 };
+
+struct host_done {
+    int64_t at_ns;
+    struct engine_done done;
+    struct engine_output outputs[BATCH_TASKS_MAX];
+};
+
+struct host {
+    struct fleet *fleet;
+    struct catalogue *catalogue;
+    struct profile *profile;
+    struct engine *engine;
+    struct event_queue queue;
+    int64_t now_ns;
+    bool in_operation;
+    uint32_t gpu; /* Units of the next batches; all four at first. */
+    uint32_t done_count;
+    struct host_done done[HOST_DONE_MAX];
+};
+
+static inline void host_on_done(void *context, const struct engine_done *done)
+{
+    struct host *host = context;
+    assert_false(host->in_operation); /* Never from inside an operation. */
+    assert_true(host->done_count < HOST_DONE_MAX);
+    struct host_done *kept = &host->done[host->done_count++];
+    kept->at_ns = host->now_ns;
+    kept->done = *done;
+    for (uint32_t i = 0; i < done->output_count; i++) {
+        kept->outputs[i] = done->outputs[i];
+    }
+}
+
+static inline int64_t host_now_ns(void *context)
+{
+    return ((struct host *)context)->now_ns;
+}
+
+static inline void host_wake_at(void *context, int64_t at_ns, uint64_t token)
+{
+    struct host *host = context;
+    assert_true(at_ns >= host->now_ns);
+    event_queue_push(&host->queue, at_ns, token);
+}
+
+static inline void host_workflow(struct host *host)
+{
+    struct workflow *workflow = workflow_create("fork");
+    for (uint32_t i = 0; i < HOST_MODELS; i++) {
+        struct workflow_task task = {.run = i, .models = {i}, .model_count = 1};
+        uint32_t index;
+        (void)snprintf(task.name, sizeof(task.name), "t%u", i);
+        task.gives = i == 0 ? (struct items_rule){2, 5} : (struct items_rule){0, 0};
+        assert_int_equal(workflow_add_task(workflow, &task, &index), WEFT_OK);
+    }
+    const struct workflow_edge each = {.from = 0, .to = 1, .bytes = 10, .per_item = true};
+    const struct workflow_edge whole = {.from = 0, .to = 2, .bytes = 7};
+    assert_int_equal(workflow_add_edge(workflow, &each), WEFT_OK);
+    assert_int_equal(workflow_add_edge(workflow, &whole), WEFT_OK);
+    assert_int_equal(workflow_seal(workflow, NULL), WEFT_OK);
+    assert_int_equal(catalogue_add_workflow(host->catalogue, workflow), WEFT_OK);
+}
+
+static inline void host_profile(struct host *host)
+{
+    host->profile = profile_create(HOST_MODELS);
+    for (uint32_t i = 0; i < HOST_MODELS; i++) {
+        struct profile_model *model = &host->profile->models[i];
+        model->load_bytes = 30;
+        model->load_fixed_ns = 5;
+        model->resident_bytes = 300;
+        model->workspace_bytes = 10;
+        model->workspace_bytes_per_item = 1;
+        for (uint32_t items = 1; items <= 64; items *= 64) {
+            const struct profile_point point = {
+                .items = items, .run_ns = (int64_t)(100 * (i + 1) * items)};
+            assert_int_equal(profile_add_point(host->profile, i, 0, &point), WEFT_OK);
+        }
+    }
+}
+
+/* An engine over the world of @host, ready but for what host_run() does. */
+typedef struct engine *(*host_engine)(const struct host *host, const struct engine_host *port);
+
+static inline void host_init(struct host *host, host_engine create)
+{
+    memset(host, 0, sizeof(*host));
+    event_queue_init(&host->queue);
+    host->gpu = 4;
+    host->fleet = fleet_create();
+    struct fleet_worker device = {
+        .memory_bytes = 1000, .bus_bytes_per_s = 1000000000, .gpu_units = 4, .reshape_ns = 40};
+    device.device = fleet_device(host->fleet, "device");
+    assert_true(fleet_add_machine(host->fleet, &device, HOST_WORKERS, /* cpu_units */ 4));
+    host->catalogue = catalogue_create();
+    for (uint32_t i = 0; i < HOST_MODELS; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof(name), "m%u", i);
+        assert_int_equal(catalogue_model(host->catalogue, name), i);
+    }
+    host_workflow(host);
+    host_profile(host);
+    const struct engine_host port = {
+        .context = host, .done = host_on_done, .now_ns = host_now_ns, .wake_at = host_wake_at};
+    host->engine = create(host, &port);
+}
+
+static inline void host_deinit(struct host *host)
+{
+    engine_destroy(host->engine);
+    event_queue_deinit(&host->queue);
+    profile_destroy(host->profile);
+    catalogue_destroy(host->catalogue);
+    fleet_destroy(host->fleet);
+}
+
+/* Let everything end that was asked for. */
+static inline void host_run(struct host *host)
+{
+    struct timed_item item;
+    while (event_queue_pop(&host->queue, &item)) {
+        host->now_ns = item.at_ns;
+        engine_wake(host->engine, item.payload);
+    }
+}
+
+static inline void host_load(struct host *host, uint32_t worker, uint32_t model)
+{
+    host->in_operation = true;
+    engine_load(host->engine, worker, model);
+    host->in_operation = false;
+}
+
+/* Run @task_count tasks number @task, of one item each. */
+static inline void host_launch(
+    struct host *host, uint32_t worker, uint64_t batch, uint32_t task, uint32_t task_count)
+{
+    struct engine_task tasks[BATCH_TASKS_MAX];
+    for (uint32_t i = 0; i < task_count; i++) {
+        tasks[i] = (struct engine_task){.job = {.node = 0, .number = i + 1}, .items = 1};
+    }
+    const struct engine_batch launch = {
+        .batch = batch,
+        .worker = worker,
+        .task = task,
+        .config = {.batch = task_count, .gpu = host->gpu},
+        .items = task_count,
+        .task_count = task_count,
+        .tasks = tasks,
+    };
+    host->in_operation = true;
+    engine_launch(host->engine, &launch);
+    host->in_operation = false;
+}
+
+#endif /* CONFORMANCE_ENGINE_HOST_H */

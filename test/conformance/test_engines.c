@@ -1,0 +1,167 @@
+/*
+ * Every engine keeps the contract of engine.h. To add one, add a row to the table.
+ *
+ * Covers: src/engine/engine.c
+ */
+#include "base/attributes.h"
+#include "conformance/engine_host.h"
+#include "model/items.h"
+
+static struct engine *create_emulated(const struct host *host, const struct engine_host *port)
+{
+    const struct engine_emulated_options options = {
+        .fleet = host->fleet,
+        .catalogue = host->catalogue,
+        .profile = host->profile,
+        .host = *port,
+    };
+    return engine_emulated_create(&options);
+}
+
+static const host_engine engines[] = {create_emulated};
+
+enum { ENGINES = sizeof(engines) / sizeof(engines[0]) };
+
+static struct host host; /* Large: not on the stack. */
+
+static void a_load_ends_once_and_later(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < ENGINES; i++) {
+        host_init(&host, engines[i]);
+        host_load(&host, 1, 2);
+        assert_int_equal(host.done_count, 0);
+        host_run(&host);
+        assert_int_equal(host.done_count, 1);
+        assert_int_equal(host.done[0].done.kind, ENGINE_LOADED);
+        assert_int_equal(host.done[0].done.status, WEFT_OK);
+        assert_int_equal(host.done[0].done.worker, 1);
+        assert_int_equal(host.done[0].done.model, 2);
+        host_deinit(&host);
+    }
+}
+
+static void a_cancelled_load_says_nothing_and_leaves_room(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < ENGINES; i++) {
+        host_init(&host, engines[i]);
+        for (uint32_t tries = 0; tries < 10; tries++) {
+            host_load(&host, 0, 1);
+            engine_cancel_load(host.engine, 0, 1);
+        }
+        host_run(&host);
+        assert_int_equal(host.done_count, 0);
+        for (uint32_t model = 0; model < HOST_MODELS; model++) {
+            host_load(&host, 0, model); /* All three fit only if nothing is left of it. */
+        }
+        host_run(&host);
+        assert_int_equal(host.done_count, 3);
+        host_deinit(&host);
+    }
+}
+
+static void an_unloaded_model_can_be_loaded_again(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < ENGINES; i++) {
+        host_init(&host, engines[i]);
+        for (uint32_t round = 0; round < 5; round++) {
+            host_load(&host, 0, 1);
+            host_run(&host);
+            host.in_operation = true;
+            engine_unload(host.engine, 0, 1);
+            host.in_operation = false;
+            host_run(&host);
+        }
+        assert_int_equal(host.done_count, 10);
+        assert_int_equal(host.done[9].done.kind, ENGINE_UNLOADED);
+        assert_int_equal(host.done[9].done.model, 1);
+        host_deinit(&host);
+    }
+}
+
+static void a_batch_gives_an_output_a_task_in_order(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < ENGINES; i++) {
+        host_init(&host, engines[i]);
+        const struct workflow *workflow = host.catalogue->workflows[0];
+        host_load(&host, 0, 0);
+        host_run(&host);
+        host_launch(&host, /* worker */ 0, /* batch */ 42, /* task */ 0, /* task_count */ 8);
+        assert_int_equal(host.done_count, 1);
+        host_run(&host);
+        const struct host_done *ran = &host.done[1];
+        assert_int_equal(ran->done.kind, ENGINE_RAN);
+        assert_int_equal(ran->done.batch, 42);
+        assert_int_equal(ran->done.status, WEFT_OK);
+        assert_int_equal(ran->done.output_count, 8);
+        assert_true(ran->done.run_ns > 0);
+        for (uint32_t k = 0; k < 8; k++) {
+            const struct job_id job = {.node = 0, .number = k + 1};
+            const uint32_t items = items_given(&workflow->tasks[0], job, 0, 1);
+            assert_int_equal(ran->outputs[k].items, items);
+            assert_int_equal(ran->outputs[k].bytes, 10 * items + 7);
+        }
+        host_deinit(&host);
+    }
+}
+
+static void a_cancelled_batch_says_nothing_and_its_number_is_free(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < ENGINES; i++) {
+        host_init(&host, engines[i]);
+        host_load(&host, 0, 1);
+        host_run(&host);
+        for (uint32_t tries = 0; tries < 3; tries++) {
+            host_launch(&host, 0, /* batch */ 7, /* task */ 1, /* task_count */ 1);
+            engine_cancel(host.engine, 7);
+        }
+        host_launch(&host, 0, /* batch */ 7, /* task */ 1, /* task_count */ 2);
+        host_run(&host);
+        assert_int_equal(host.done_count, 2);
+        assert_int_equal(host.done[1].done.output_count, 2);
+        host_deinit(&host);
+    }
+}
+
+static void a_share_becomes_ready(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < ENGINES; i++) {
+        host_init(&host, engines[i]);
+        host.in_operation = true;
+        engine_reshape(host.engine, 1, 2);
+        host.in_operation = false;
+        host_run(&host);
+        assert_int_equal(host.done_count, 1);
+        assert_int_equal(host.done[0].done.kind, ENGINE_SHAPED);
+        assert_int_equal(host.done[0].done.worker, 1);
+        assert_int_equal(host.done[0].done.gpu, 2);
+        host_deinit(&host);
+    }
+}
+
+static void an_engine_can_be_destroyed_while_it_works(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < ENGINES; i++) {
+        host_init(&host, engines[i]);
+        host_load(&host, 0, 0);
+        host_run(&host);
+        host_load(&host, 0, 1);
+        host_launch(&host, 0, /* batch */ 1, /* task */ 0, /* task_count */ 4);
+        host_deinit(&host);
+        assert_int_equal(host.done_count, 1);
+    }
+    engine_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_load_ends_once_and_later),
+        cmocka_unit_test(a_cancelled_load_says_nothing_and_leaves_room),
+        cmocka_unit_test(an_unloaded_model_can_be_loaded_again),
+        cmocka_unit_test(a_batch_gives_an_output_a_task_in_order),
+        cmocka_unit_test(a_cancelled_batch_says_nothing_and_its_number_is_free),
+        cmocka_unit_test(a_share_becomes_ready),
+        cmocka_unit_test(an_engine_can_be_destroyed_while_it_works),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,361 @@
+/* Covers: src/runtime/runtime.c src/runtime/turn.c src/runtime/perform.c src/runtime/player.c */
+#include "runtime/runtime.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/attributes.h"
+#include "parity/workload.h"
+#include "policy/policy.h"
+#include "runtime/player.h"
+
+enum { NODES = 3 };
+
+/* A cluster, and what was heard from it. */
+struct world {
+    struct workload workload;
+    struct policy_set policies;
+    struct runtime *runtime;
+    uint32_t answered;
+    struct runtime_answer last;
+    uint32_t kinds[RECORD_KIND_COUNT];
+    uint32_t again; /* Requests to make from inside the next answers. */
+};
+
+static void note_record(void *context, const struct record *record)
+{
+    struct world *world = context;
+    world->kinds[record->kind]++;
+}
+
+static void *solve(void *context, uint32_t node, uint64_t problem)
+{
+    (void)context;
+    (void)node;
+    uint64_t *result = malloc(sizeof(*result));
+    assert_non_null(result);
+    *result = problem * problem;
+    return result;
+}
+
+static void start(struct world *world, const char *policy, struct runtime_options options)
+{
+    const struct workload_options cluster = {
+        .node_count = NODES, .workers_per_node = 1, .run_ns = 2 * MS};
+    *world = (struct world){.answered = 0};
+    workload_init(&world->workload, &cluster);
+    if (policy != NULL) {
+        assert_int_equal(policy_set_parse(policy, &world->policies, NULL), WEFT_OK);
+    }
+    options.fleet = world->workload.fleet;
+    options.catalogue = world->workload.catalogue;
+    options.profile = world->workload.profile;
+    if (options.policies == NULL) {
+        options.policies = &world->policies;
+    }
+    options.row_load_ns = 10 * MS;
+    options.row_cache_ns = 50 * MS;
+    options.verdict_ns = 10 * MS;
+    options.on_record = note_record;
+    options.context = world;
+    assert_int_equal(runtime_create(&options, &world->runtime, NULL), WEFT_OK);
+}
+
+static void finish(struct world *world)
+{
+    assert_int_equal(runtime_counts(world->runtime).tensors, 0);
+    runtime_destroy(world->runtime);
+    workload_deinit(&world->workload);
+}
+
+static void note_answer(void *context, const struct runtime_answer *answer);
+
+static uint64_t ask(struct world *world, uint32_t node, uint32_t workflow)
+{
+    const struct runtime_request request = {
+        .workflow = workflow,
+        .inputs = runtime_tensor(world->runtime, NULL, 10, NULL),
+        .answered = note_answer,
+        .context = world,
+    };
+    return runtime_request(world->runtime, node, &request);
+}
+
+static void note_answer(void *context, const struct runtime_answer *answer)
+{
+    struct world *world = context;
+    world->answered++;
+    world->last = *answer;
+    for (uint32_t i = 0; i < answer->output_count; i++) {
+        uint64_t bytes;
+        (void)runtime_contents(world->runtime, answer->outputs[i], &bytes);
+        runtime_release(world->runtime, answer->outputs[i]);
+    }
+    if (world->again > 0) {
+        world->again--;
+        (void)ask(world, /* node */ 1, /* workflow */ 0);
+    }
+}
+
+static const struct runtime_options manual = {.clock = CLOCK_KIND_MANUAL};
+
+static void a_request_is_answered_once_with_an_output_a_sink(ATTR_UNUSED void **state)
+{
+    struct world world;
+    start(&world, "jit", manual);
+    const uint64_t ticket = ask(&world, /* node */ 1, /* workflow */ 2);
+    assert_int_equal(world.kinds[RECORD_ARRIVED], 1); /* Stepped before it returned. */
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.answered, 1);
+    assert_int_equal(world.last.ticket, ticket);
+    assert_int_equal(world.last.status, WEFT_OK);
+    assert_int_equal(world.last.output_count, 2);
+    assert_int_equal(world.last.job.node, 1);
+    assert_true(world.last.latency_ns > 5 * MS);
+    finish(&world);
+}
+
+static void requests_may_be_made_from_inside_an_answer(ATTR_UNUSED void **state)
+{
+    struct world world;
+    start(&world, "heft", manual);
+    world.again = 5;
+    (void)ask(&world, /* node */ 0, /* workflow */ 1);
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.answered, 6);
+    assert_int_equal(runtime_counts(world.runtime).requested, 6);
+    finish(&world);
+}
+
+static void a_cancelled_request_is_answered_at_once(ATTR_UNUSED void **state)
+{
+    struct world world;
+    start(&world, "jit", manual);
+    const uint64_t ticket = ask(&world, /* node */ 2, /* workflow */ 0);
+    runtime_cancel(world.runtime, ticket);
+    runtime_cancel(world.runtime, ticket); /* The second finds nothing. */
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.answered, 1);
+    assert_int_equal(world.last.status, WEFT_CANCELLED);
+    assert_int_equal(world.last.latency_ns, 0);
+    runtime_cancel(world.runtime, ticket);
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.answered, 1);
+    finish(&world);
+}
+
+struct later {
+    struct world *world;
+    uint64_t ticket;
+};
+
+static void cancel_later(void *context)
+{
+    const struct later *later = context;
+    runtime_cancel(later->world->runtime, later->ticket);
+}
+
+/* At every stage: on the way, while loading, while running. */
+static void a_request_can_be_cancelled_at_any_time(ATTR_UNUSED void **state)
+{
+    for (int64_t at_ns = 0; at_ns < 60 * MS; at_ns += 700001) {
+        struct world world;
+        start(&world, at_ns % 2 == 0 ? "hash" : "heft", manual);
+        struct later later = {.world = &world};
+        later.ticket = ask(&world, /* node */ 0, /* workflow */ 1);
+        (void)ask(&world, /* node */ 1, /* workflow */ 1);
+        runtime_call_at(world.runtime, at_ns, /* background */ false, cancel_later, &later);
+        runtime_run_manual(world.runtime);
+        assert_int_equal(world.answered, 2);
+        finish(&world);
+    }
+}
+
+static void a_drained_runtime_refuses(ATTR_UNUSED void **state)
+{
+    struct world world;
+    start(&world, "jit", manual);
+    runtime_drain(world.runtime);
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.kinds[RECORD_DRAINED], NODES);
+    (void)ask(&world, /* node */ 0, /* workflow */ 0);
+    assert_int_equal(world.answered, 1);
+    assert_int_equal(world.last.status, WEFT_REFUSED);
+    assert_int_equal(world.last.reason, REASON_DRAIN);
+    finish(&world);
+}
+
+static void lose_first(void *context)
+{
+    runtime_lose_node(((struct world *)context)->runtime, /* node */ 0);
+}
+
+static void clients_of_a_lost_node_are_told_and_others_are_served(ATTR_UNUSED void **state)
+{
+    struct world world;
+    start(&world, "hash", manual);
+    for (uint32_t i = 0; i < 30; i++) {
+        (void)ask(&world, i % NODES, i % 3);
+    }
+    runtime_call_at(world.runtime, 20 * MS, /* background */ false, lose_first, &world);
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.answered, 30);
+    assert_int_equal(world.kinds[RECORD_NODE_LOST], NODES - 1);
+    assert_null(runtime_node(world.runtime, 0));
+    assert_non_null(runtime_node(world.runtime, 1));
+
+    (void)ask(&world, /* node */ 0, /* workflow */ 0); /* Goes to the next one. */
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.answered, 31);
+    assert_int_equal(world.last.status, WEFT_OK);
+    assert_int_equal(world.last.job.node, 1);
+    finish(&world);
+}
+
+static void without_nodes_everything_is_refused(ATTR_UNUSED void **state)
+{
+    struct world world;
+    start(&world, "hash", manual);
+    for (uint32_t node = 0; node < NODES; node++) {
+        runtime_lose_node(world.runtime, node);
+        runtime_lose_node(world.runtime, node);
+    }
+    (void)ask(&world, /* node */ 1, /* workflow */ 0);
+    assert_int_equal(world.last.status, WEFT_REFUSED);
+    runtime_run_manual(world.runtime);
+    finish(&world);
+}
+
+static void jobs_past_the_maximum_are_refused(ATTR_UNUSED void **state)
+{
+    struct world world;
+    struct runtime_options options = manual;
+    options.jobs_max = 4;
+    start(&world, "jit", options);
+    for (uint32_t i = 0; i < 6; i++) {
+        (void)ask(&world, /* node */ 0, /* workflow */ 0);
+    }
+    assert_int_equal(world.answered, 2);
+    assert_int_equal(world.last.reason, REASON_FULL);
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.answered, 6);
+    finish(&world);
+}
+
+/* A policy that has something searched for at every tick, and counts what was found. */
+struct seeker {
+    uint64_t asked;
+    uint64_t found;
+};
+
+static void seeker_tick(const struct policy_input *input, struct tick_answer *answer_out)
+{
+    struct seeker *seeker = input->state;
+    seeker->asked++;
+    answer_out->solve = true;
+    answer_out->problem = seeker->asked;
+}
+
+static uint64_t found_count;
+
+static void seeker_solved(const struct policy_input *input, uint64_t problem, const void *result)
+{
+    (void)input;
+    found_count += result != NULL && *(const uint64_t *)result == problem * problem ? 1 : 0;
+}
+
+static const struct policy seeker = {
+    .name = "seeker",
+    .summary = "asks for a search at every tick",
+    .state_bytes = sizeof(struct seeker),
+    .tick_ns = 10 * MS,
+    .tick = seeker_tick,
+    .solved = seeker_solved,
+};
+
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+static void searches_run_elsewhere_and_come_back(ATTR_UNUSED void **state)
+{
+    struct policy_set set;
+    struct world world;
+    struct runtime_options options = manual;
+    policy_set_single(&seeker, &set);
+    options.policies = &set;
+    options.solve = solve;
+    found_count = 0;
+    start(&world, NULL, options);
+    runtime_call_at(world.runtime, 95 * MS, /* background */ false, nothing, NULL);
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.kinds[RECORD_SOLVED], 9 * NODES);
+    assert_int_equal(found_count, 9 * NODES);
+    finish(&world);
+
+    options.solve = NULL; /* Then searches find nothing, but end all the same. */
+    start(&world, NULL, options);
+    runtime_call_at(world.runtime, 95 * MS, /* background */ false, nothing, NULL);
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.kinds[RECORD_SOLVED], 9 * NODES);
+    assert_int_equal(found_count, 9 * NODES);
+    finish(&world);
+}
+
+static void *stop_soon(void *runtime)
+{
+    const struct timespec pause = {.tv_nsec = 30000000};
+    (void)nanosleep(&pause, NULL);
+    runtime_stop(runtime);
+    return NULL;
+}
+
+static void another_thread_may_stop_it(ATTR_UNUSED void **state)
+{
+    struct world world;
+    struct policy_set set;
+    pthread_t thread;
+    struct runtime_options options = {.clock = CLOCK_KIND_REAL, .solve = solve};
+    policy_set_single(&seeker, &set);
+    options.policies = &set;
+    start(&world, NULL, options);
+    runtime_call_at(world.runtime, 3600000 * MS, /* background */ false, nothing, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, stop_soon, world.runtime), 0);
+    runtime_run(world.runtime);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(runtime_now_ns(world.runtime) < 60000 * MS);
+    finish(&world);
+}
+
+static void it_can_be_destroyed_in_the_middle(ATTR_UNUSED void **state)
+{
+    struct world world;
+    start(&world, "jit", manual);
+    for (uint32_t i = 0; i < 10; i++) {
+        (void)ask(&world, i % NODES, i % 3);
+    }
+    runtime_destroy(world.runtime);
+    workload_deinit(&world.workload);
+    assert_int_equal(world.answered, 0);
+    runtime_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_is_answered_once_with_an_output_a_sink),
+        cmocka_unit_test(requests_may_be_made_from_inside_an_answer),
+        cmocka_unit_test(a_cancelled_request_is_answered_at_once),
+        cmocka_unit_test(a_request_can_be_cancelled_at_any_time),
+        cmocka_unit_test(a_drained_runtime_refuses),
+        cmocka_unit_test(clients_of_a_lost_node_are_told_and_others_are_served),
+        cmocka_unit_test(without_nodes_everything_is_refused),
+        cmocka_unit_test(jobs_past_the_maximum_are_refused),
+        cmocka_unit_test(searches_run_elsewhere_and_come_back),
+        cmocka_unit_test(another_thread_may_stop_it),
+        cmocka_unit_test(it_can_be_destroyed_in_the_middle),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
