@@ -1,0 +1,35 @@
+/* check.c - `weft check`: whether documents are good, without running them. */
+#include "document/check.h"
+#include "cli/command.h"
+
+static int run(const struct command *command, char **argv)
+{
+    struct operands files = {0};
+    int exit_code = COMMAND_OK;
+    if (!command_parse(command, argv, /* values */ NULL, &files, &exit_code)) {
+        return exit_code;
+    }
+    for (uint32_t i = 0; i < files.count; i++) {
+        struct weft_error error = {0};
+        enum document_kind kind = DOCUMENT_SCENARIO;
+        if (document_check(files.items[i], &kind, &error) == WEFT_OK) {
+            (void)printf("%s: %s ok\n", files.items[i], document_kind_text(kind));
+        } else {
+            (void)fprintf(stderr, "%s\n", error.message);
+            exit_code = COMMAND_WRONG;
+        }
+    }
+    const int flushed = command_flush(command);
+    return exit_code == COMMAND_OK ? flushed : exit_code;
+}
+
+const struct command command_check = {
+    .name = "check",
+    .summary = "check scenarios, workflows, profiles and clusters",
+    .usage = "FILE...",
+    .description =
+        "Says what each file is and that it is good, or in one line which file and line is not,\n"
+        "and why. All files are checked, with the files they name.\n",
+    .arguments = {.operand = "FILE", .operand_min = 1, .operand_max = UINT32_MAX},
+    .run = run,
+};

@@ -1,0 +1,143 @@
+#include "cli/command.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/suggest.h"
+
+static const struct command *const commands[] = {
+    &command_check,
+    &command_compare,
+    &command_generate,
+    &command_policies,
+    &command_serve,
+    &command_sim,
+    NULL,
+};
+
+static const struct command *find(const char *name)
+{
+    for (uint32_t i = 0; commands[i] != NULL; i++) {
+        if (strcmp(commands[i]->name, name) == 0) {
+            return commands[i];
+        }
+    }
+    return NULL;
+}
+
+static void print_overview(FILE *file)
+{
+    (void)fputs(
+        "usage: weft COMMAND [arguments]\n"
+        "\n"
+        "Schedules and serves workflows of ML models.\n"
+        "\n"
+        "commands:\n",
+        file);
+    for (uint32_t i = 0; commands[i] != NULL; i++) {
+        (void)fprintf(file, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
+    }
+    (void)fputs(
+        "\n"
+        "  weft COMMAND --help, or weft help COMMAND, explains a command.\n"
+        "  weft --version prints the version.\n"
+        "\n"
+        "exit codes: 0 ok; 1 the run failed; 2 bad usage or document\n",
+        file);
+}
+
+static void print_help(const struct command *command)
+{
+    (void)printf(
+        "usage: weft %s %s\n\n%s\n\noptions:\n", command->name, command->usage, command->summary);
+    arguments_print(&command->arguments, stdout);
+    if (command->description != NULL) {
+        (void)printf("\n%s", command->description);
+    }
+    (void)fputs("\nexit codes: 0 ok; 1 the run failed; 2 bad usage or document\n", stdout);
+}
+
+int command_fail(const struct command *command, const struct weft_error *error, int exit_code)
+{
+    (void)fprintf(stderr, "weft %s: %s\n", command->name, error->message);
+    return exit_code;
+}
+
+int command_flush(const struct command *command)
+{
+    const bool failed_before = ferror(stdout) != 0;
+    if (fflush(stdout) == 0 && !failed_before) {
+        return COMMAND_OK;
+    }
+    (void)fprintf(stderr, "weft %s: standard output: %s\n", command->name, strerror(errno));
+    return COMMAND_FAILED;
+}
+
+bool command_parse(
+    const struct command *command, char **argv, void *values, struct operands *operands_out,
+    int *exit_out)
+{
+    struct weft_error error = {0};
+    if (arguments_parse(&command->arguments, argv, values, operands_out, &error) != WEFT_OK) {
+        *exit_out = command_fail(command, &error, COMMAND_WRONG);
+        return false;
+    }
+    if (operands_out->help) {
+        print_help(command);
+        *exit_out = command_flush(command);
+        return false;
+    }
+    return true;
+}
+
+static int unknown_command(const char *name)
+{
+    struct suggestion suggestion = suggest_for(name);
+    for (uint32_t i = 0; commands[i] != NULL; i++) {
+        suggest_offer(&suggestion, commands[i]->name);
+    }
+    if (suggestion.name == NULL) {
+        (void)fprintf(stderr, "weft: unknown command '%s'; see 'weft --help'\n", name);
+    } else {
+        (void)fprintf(
+            stderr, "weft: unknown command '%s'; did you mean '%s'?\n", name, suggestion.name);
+    }
+    return COMMAND_WRONG;
+}
+
+static int help(const char *name)
+{
+    if (name == NULL) {
+        print_overview(stdout);
+        return COMMAND_OK;
+    }
+    const struct command *command = find(name);
+    if (command == NULL) {
+        return unknown_command(name);
+    }
+    print_help(command);
+    return command_flush(command);
+}
+
+int command_main(char **argv)
+{
+    const char *name = argv[0] == NULL ? NULL : argv[1];
+    if (name == NULL) {
+        print_overview(stderr);
+        return COMMAND_WRONG;
+    }
+    if (strcmp(name, "--version") == 0) {
+        (void)puts("weft " WEFT_VERSION);
+        return COMMAND_OK;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        return help(argv[2]);
+    }
+    if (name[0] == '-') {
+        (void)fprintf(stderr, "weft: unknown option '%s'; see 'weft --help'\n", name);
+        return COMMAND_WRONG;
+    }
+    const struct command *command = find(name);
+    return command == NULL ? unknown_command(name) : command->run(command, argv + 2);
+}

@@ -1,0 +1,53 @@
+/*
+ * command.h - the commands of weft, as a table.
+ *
+ * A command is one file with one row. To add one: write <command>.c, declare its row
+ * here, and name it in the list of command.c. Exit codes are those of every command.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include "cli/arguments.h"
+
+enum command_exit {
+    COMMAND_OK = 0,
+    COMMAND_FAILED = 1, /* The run, or its output, failed. */
+    COMMAND_WRONG = 2,  /* Bad usage, or a bad document. */
+};
+
+struct command {
+    const char *name;
+    const char *summary;     /* One line for `weft --help`. */
+    const char *usage;       /* What follows the name of the command. */
+    const char *description; /* Paragraphs under the options. NULL: none. */
+    struct arguments arguments;
+
+    /* @argv starts after the name of the command and ends with NULL. Returns an exit code. */
+    int (*run)(const struct command *command, char **argv);
+};
+
+extern const struct command command_check;
+extern const struct command command_compare;
+extern const struct command command_generate;
+extern const struct command command_policies;
+extern const struct command command_serve;
+extern const struct command command_sim;
+
+/* The whole program, apart from main itself. */
+int command_main(char **argv);
+
+/*
+ * Parse @argv for @command. False if nothing is left to do, and *exit_out says how it
+ * ended: help was asked for and printed, or the arguments are wrong and that was said.
+ */
+bool command_parse(
+    const struct command *command, char **argv, void *values, struct operands *operands_out,
+    int *exit_out);
+
+/* Say what is wrong on stderr, "weft sim: cause". Returns @exit_code. */
+int command_fail(const struct command *command, const struct weft_error *error, int exit_code);
+
+/* Whether all that was printed has left. Otherwise says so; the exit code is COMMAND_FAILED. */
+int command_flush(const struct command *command);
+
+#endif /* CLI_COMMAND_H */

@@ -1,0 +1,213 @@
+#include "cli/compare_table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "cli/statistics.h"
+#include "cli/table.h"
+
+/* One figure of a run. */
+typedef double figure(const struct report *report);
+
+static double latency_mean(const struct report *report)
+{
+    return report->latency_ms.mean;
+}
+
+static double latency_p99(const struct report *report)
+{
+    return report->latency_ms.p99;
+}
+
+static double slowdown_mean(const struct report *report)
+{
+    return report->slowdown.mean;
+}
+
+static double slo_percent(const struct report *report)
+{
+    return 100 * report->slo_hit_rate;
+}
+
+static double cache_percent(const struct report *report)
+{
+    return 100 * report->cache_hit_rate;
+}
+
+static double loads(const struct report *report)
+{
+    return (double)report->loads;
+}
+
+static double busy_percent(const struct report *report)
+{
+    return 100 * report->utilisation;
+}
+
+static double workers_used(const struct report *report)
+{
+    return report->workers_used;
+}
+
+static double is_stable(const struct report *report)
+{
+    return report->stable ? 1 : 0;
+}
+
+/* One row of the table: the runs of a policy. */
+struct line {
+    const struct compare_plan *plan;
+    const struct compare_group *group;
+    uint32_t policy;
+    double *values; /* Scratch of seed_count values, */
+    double *others; /* and as many for whom they are compared with. */
+};
+
+static uint32_t gather(const struct line *line, figure *figure_of)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < line->group->seed_count; i++) {
+        const struct compare_run *run = compare_plan_run(line->plan, line->group, line->policy, i);
+        if (run->has_result) {
+            line->values[count] = figure_of(&run->result.report);
+            count++;
+        }
+    }
+    return count;
+}
+
+static void add_mean(struct table *table, const struct line *line, int decimals, figure *figure_of)
+{
+    const uint32_t count = gather(line, figure_of);
+    if (count == 0) {
+        table_add(table, "-");
+    } else {
+        table_add(table, "%.*f", decimals, statistics_mean(line->values, count));
+    }
+}
+
+static void add_latency(struct table *table, const struct line *line)
+{
+    const uint32_t count = gather(line, latency_mean);
+    const struct interval interval = statistics_interval(line->values, count);
+    if (count == 0) {
+        table_add(table, "-");
+    } else if (isnan(interval.half_width)) {
+        table_add(table, "%.1f", interval.mean);
+    } else {
+        table_add(table, "%.1f ± %.1f", interval.mean, interval.half_width);
+    }
+}
+
+static void add_stable(struct table *table, const struct line *line)
+{
+    const uint32_t count = gather(line, is_stable);
+    double stable = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        stable += line->values[i];
+    }
+    table_add(table, "%.0f of %" PRIu32, stable, count);
+}
+
+/* Against the first policy, over the seeds that both have finished. */
+static void add_difference(struct table *table, const struct line *line)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < line->group->seed_count; i++) {
+        const struct compare_run *base = compare_plan_run(line->plan, line->group, 0, i);
+        const struct compare_run *run = compare_plan_run(line->plan, line->group, line->policy, i);
+        if (base->has_result && run->has_result) {
+            line->others[count] = base->result.report.latency_ms.mean;
+            line->values[count] = run->result.report.latency_ms.mean;
+            count++;
+        }
+    }
+    const struct interval interval = statistics_paired_percent(line->others, line->values, count);
+    if (line->policy == 0 || !isfinite(interval.mean)) {
+        table_add(table, "-");
+    } else if (isnan(interval.half_width)) {
+        table_add(table, "%+.1f %%", interval.mean);
+    } else {
+        table_add(table, "%+.1f ± %.1f %%", interval.mean, interval.half_width);
+    }
+}
+
+static void add_row(struct table *table, const struct line *line, bool has_slo)
+{
+    table_add(table, "%s", line->group->policies[line->policy].text);
+    add_latency(table, line);
+    add_mean(table, line, 1, latency_p99);
+    add_mean(table, line, 2, slowdown_mean);
+    if (has_slo) {
+        add_mean(table, line, 1, slo_percent);
+    } else {
+        table_add(table, "-");
+    }
+    add_mean(table, line, 1, cache_percent);
+    add_mean(table, line, 0, loads);
+    add_mean(table, line, 1, busy_percent);
+    add_mean(table, line, 1, workers_used);
+    add_stable(table, line);
+    add_difference(table, line);
+}
+
+static void print_title(const struct compare_group *group, FILE *file)
+{
+    const struct scenario *scenario = group->scenario;
+    (void)fprintf(file, "%s", scenario->name);
+    if (scenario->arrivals.kind != ARRIVALS_LIST) {
+        (void)fprintf(file, " at %g/s", scenario->arrivals.rate_per_s);
+    }
+    (void)fprintf(
+        file, ": %" PRIu32 " worker%s, %" PRIu64 " jobs, %" PRIu32 " seed%s\n",
+        scenario->fleet->worker_count, scenario->fleet->worker_count == 1 ? "" : "s",
+        scenario->jobs, group->seed_count, group->seed_count == 1 ? "" : "s");
+}
+
+/* Latencies are of completed jobs: a policy must not look good by losing some. */
+static void print_notes(const struct line *line, FILE *file)
+{
+    uint64_t jobs = 0;
+    uint64_t completed = 0;
+    for (uint32_t i = 0; i < line->group->seed_count; i++) {
+        const struct compare_run *run = compare_plan_run(line->plan, line->group, line->policy, i);
+        jobs += run->result.report.jobs;
+        completed += run->result.report.completed;
+    }
+    if (completed < jobs) {
+        (void)fprintf(
+            file, "%s: %" PRIu64 " of %" PRIu64 " jobs were refused, failed or cancelled\n",
+            line->group->policies[line->policy].text, jobs - completed, jobs);
+    }
+}
+
+void compare_table_print(
+    const struct compare_plan *plan, const struct compare_group *group, FILE *file)
+{
+    static const struct table_column columns[] = {
+        {"POLICY", false}, {"LATENCY ms", true}, {"P99 ms", true},   {"SLOW-DOWN", true},
+        {"SLO %", true},   {"CACHE %", true},    {"LOADS", true},    {"BUSY %", true},
+        {"WORKERS", true}, {"STABLE", true},     {"VS FIRST", true},
+    };
+    struct table table;
+    struct line line = {
+        .plan = plan,
+        .group = group,
+        .values = memory_zeroed(group->seed_count, sizeof(double)),
+        .others = memory_zeroed(group->seed_count, sizeof(double)),
+    };
+    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    for (; line.policy < group->policy_count; line.policy++) {
+        add_row(&table, &line, run_has_slo(group->scenario));
+    }
+    print_title(group, file);
+    table_print(&table, file);
+    table_deinit(&table);
+    for (line.policy = 0; line.policy < group->policy_count; line.policy++) {
+        print_notes(&line, file);
+    }
+    free(line.values);
+    free(line.others);
+}

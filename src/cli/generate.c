@@ -1,0 +1,148 @@
+/* generate.c - `weft generate`: traces of requests and random workflows, from a seed. */
+#include "cli/generate.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/suggest.h"
+
+/* What can be made, and which options are of no use to it. */
+struct product {
+    const char *name;
+    const char *const *strange;
+    enum weft_status (*make)(const struct generate_values *values, struct weft_error *error);
+};
+
+static const char *const of_traces[] = {
+    "--workflows", "--jobs",   "--kind",  "--rate",  "--cv",    "--burst-rate", "--every",
+    "--length",    "--period", "--swing", "--trace", "--speed", "--items-per",  NULL,
+};
+static const char *const of_workflows[] = {"--name", "--count", "--tasks-max", NULL};
+
+static const struct product products[] = {
+    {"trace", of_workflows, generate_trace},
+    {"workflows", of_traces, generate_workflows},
+};
+
+enum { PRODUCTS = sizeof(products) / sizeof(products[0]) };
+
+static const struct product *find(const char *name, struct weft_error *error)
+{
+    struct suggestion suggestion = suggest_for(name);
+
+    for (uint32_t i = 0; i < PRODUCTS; i++) {
+        if (strcmp(products[i].name, name) == 0) {
+            return &products[i];
+        }
+        suggest_offer(&suggestion, products[i].name);
+    }
+    (void)error_set(
+        error, WEFT_INVALID, "'%s' cannot be generated; use trace or workflows%s%s%s", name,
+        suggestion.name == NULL ? "" : "; did you mean '",
+        suggestion.name == NULL ? "" : suggestion.name, suggestion.name == NULL ? "" : "'?");
+    return NULL;
+}
+
+static bool is_given(const struct argument *row, const struct generate_values *values)
+{
+    const void *field = (const char *)values + row->offset;
+
+    if (row->kind == ARGUMENT_COUNT) {
+        const struct argument_count *count = field;
+        return count->given;
+    }
+    const char *const *text = field;
+    return *text != NULL;
+}
+
+/* An option that would be ignored is a mistake of whoever gave it. */
+static enum weft_status check_options(
+    const struct product *product, const struct argument *rows,
+    const struct generate_values *values, struct weft_error *error)
+{
+    for (; rows->name != NULL; rows++) {
+        for (uint32_t i = 0; product->strange[i] != NULL; i++) {
+            if (strcmp(rows->name, product->strange[i]) == 0 && is_given(rows, values)) {
+                return error_set(
+                    error, WEFT_INVALID, "'%s' does not go with '%s'", rows->name, product->name);
+            }
+        }
+    }
+    return WEFT_OK;
+}
+
+static int run(const struct command *command, char **argv)
+{
+    struct generate_values values = {0};
+    struct operands operands = {0};
+    struct weft_error error = {0};
+    int exit_code = COMMAND_OK;
+
+    if (!command_parse(command, argv, &values, &operands, &exit_code)) {
+        return exit_code;
+    }
+    const struct product *product = find(operands.items[0], &error);
+    if (product == NULL) {
+        return command_fail(command, &error, COMMAND_WRONG);
+    }
+    enum weft_status status = check_options(product, command->arguments.rows, &values, &error);
+    if (status == WEFT_OK) {
+        status = product->make(&values, &error);
+    }
+    if (status != WEFT_OK) {
+        return command_fail(command, &error, status == WEFT_IO ? COMMAND_FAILED : COMMAND_WRONG);
+    }
+    return COMMAND_OK;
+}
+
+#define AT(field) offsetof(struct generate_values, field)
+
+static const struct argument rows[] = {
+    {"-o", "PATH",
+     "the file of a trace, which is standard output if it is left\n"
+     "out; the folder of workflows, which must be new or empty",
+     ARGUMENT_TEXT, AT(output)},
+    {"--seed", "N", "of everything that is drawn; 1 if left out", ARGUMENT_COUNT, AT(seed)},
+    {"--workflows", "A,B=2", "trace: names of workflows, and what each weighs if not 1",
+     ARGUMENT_TEXT, AT(workflows)},
+    {"--jobs", "N", "trace: how many requests; 1000 if left out", ARGUMENT_COUNT, AT(jobs)},
+    {"--kind", "KIND", "trace: poisson, constant, gamma, burst, mmpp, diurnal, trace",
+     ARGUMENT_TEXT, AT(kind)},
+    {"--rate", "RATE", "trace: requests per second; between bursts, if there are any",
+     ARGUMENT_TEXT, AT(rate)},
+    {"--cv", "CV", "gamma: standard deviation of the gaps over their mean", ARGUMENT_TEXT, AT(cv)},
+    {"--burst-rate", "RATE", "burst, mmpp: requests per second while a burst lasts", ARGUMENT_TEXT,
+     AT(burst_rate)},
+    {"--every", "TIME", "burst, mmpp: from burst to burst", ARGUMENT_TEXT, AT(every)},
+    {"--length", "TIME", "burst, mmpp: of a burst", ARGUMENT_TEXT, AT(length)},
+    {"--period", "TIME", "diurnal: from low to high and back", ARGUMENT_TEXT, AT(period)},
+    {"--swing", "SHARE", "diurnal: how far the rate goes down and up from RATE", ARGUMENT_TEXT,
+     AT(swing)},
+    {"--trace", "FILE", "trace: a trace to be rewritten, of our form or of tokens", ARGUMENT_TEXT,
+     AT(trace)},
+    {"--speed", "X", "trace: X times as fast as FILE", ARGUMENT_TEXT, AT(speed)},
+    {"--items-per", "N", "trace: N tokens of FILE are an item", ARGUMENT_TEXT, AT(items_per)},
+    {"--name", "NAME", "workflows: of the scenario; 'random' if left out", ARGUMENT_TEXT, AT(name)},
+    {"--count", "N", "workflows: how many; 8 if left out", ARGUMENT_COUNT, AT(count)},
+    {"--tasks-max", "N", "workflows: tasks of the largest, 2 to 199; 64 if left out",
+     ARGUMENT_COUNT, AT(tasks_max)},
+    {.name = NULL},
+};
+
+const struct command command_generate = {
+    .name = "generate",
+    .summary = "make a trace of requests, or random workflows",
+    .usage = "trace|workflows [options]",
+    .description =
+        "The same options and seed give the same bytes, on every machine.\n"
+        "\n"
+        "  weft generate trace --kind gamma --rate 5/s --cv 4 --workflows a,b -o FILE.csv\n"
+        "  weft generate workflows --count 8 --seed 1 -o FOLDER\n"
+        "\n"
+        "A trace is a file of rows 't_ms,workflow', which the arrivals of a scenario may name.\n"
+        "A folder has one file a workflow, a profile, and a scenario that runs them.\n",
+    .arguments =
+        {.operand = "trace or workflows", .operand_min = 1, .operand_max = 1, .rows = rows},
+    .run = run,
+};

@@ -1,0 +1,95 @@
+#include "cli/report_json.h"
+
+#include <inttypes.h>
+
+enum { DIGITS = 12 }; /* Of a number: more is noise, and 0.1 stays 0.1. */
+
+static void add(json_t *object, const char *key, json_t *value)
+{
+    /* Fails only without memory; then a key is missing, and whoever reads says so. */
+    (void)json_object_set_new(object, key, value == NULL ? json_null() : value);
+}
+
+static void add_real(json_t *object, const char *key, double value)
+{
+    add(object, key, json_real(value)); /* NULL, hence null, for what is no number. */
+}
+
+static void add_count(json_t *object, const char *key, uint64_t value)
+{
+    add(object, key, json_integer((json_int_t)value));
+}
+
+static json_t *quantiles_json(const struct quantiles *quantiles)
+{
+    json_t *object = json_object();
+    add_real(object, "mean", quantiles->mean);
+    add_real(object, "p50", quantiles->p50);
+    add_real(object, "p95", quantiles->p95);
+    add_real(object, "p99", quantiles->p99);
+    add_real(object, "max", quantiles->max);
+    return object;
+}
+
+static void add_report(json_t *object, const struct run_result *result)
+{
+    const struct report *report = &result->report;
+    add_count(object, "jobs", report->jobs);
+    add_count(object, "completed", report->completed);
+    add_count(object, "refused", report->refused);
+    add_count(object, "failed", report->failed);
+    add_count(object, "cancelled", report->cancelled);
+    add_count(object, "counted", report->counted);
+    add(object, "latency_ms", quantiles_json(&report->latency_ms));
+    add(object, "slowdown", quantiles_json(&report->slowdown));
+    add(object, "slo_hit_rate", result->has_slo ? json_real(report->slo_hit_rate) : NULL);
+    add_real(object, "cost_per_job", report->cost_per_job);
+    add_real(object, "cache_hit_rate", report->cache_hit_rate);
+    add_count(object, "loads", report->loads);
+    add_count(object, "evictions", report->evictions);
+    add_count(object, "moved", report->moved);
+    add_count(object, "workers", result->worker_count);
+    add_count(object, "workers_used", report->workers_used);
+    add_real(object, "utilisation", report->utilisation);
+    add_real(object, "in_system_mean", report->in_system_mean);
+    add(object, "stable", json_boolean(report->stable));
+    add_real(object, "duration_s", report->duration_s);
+}
+
+static void add_speed(json_t *object, const struct run_result *result)
+{
+    const struct sim_counters *counters = &result->counters;
+    json_t *decision = json_object();
+    add_count(object, "events", counters->events);
+    add_count(object, "tasks", result->report.tasks);
+    add_real(object, "wall_s", result->wall_s);
+    add_real(object, "events_per_s", (double)counters->events / result->wall_s);
+    add_real(object, "tasks_per_s", (double)result->report.tasks / result->wall_s);
+    add_count(object, "decisions", counters->decisions);
+    add_real(decision, "mean", counters->decision_mean_ns);
+    add_real(decision, "p99", counters->decision_p99_ns);
+    add(object, "decision_ns", decision);
+}
+
+json_t *report_json(const struct run_result *result)
+{
+    char hash[17]; /* As text: 64 bits do not fit the numbers of most readers. */
+    (void)snprintf(hash, sizeof(hash), "%016" PRIx64, result->report.trace_hash);
+    json_t *object = json_object();
+    add(object, "scenario", json_string(result->scenario));
+    add(object, "policy", json_string(result->policy));
+    add_count(object, "seed", result->seed);
+    add(object, "rate", result->rate_per_s > 0 ? json_real(result->rate_per_s) : NULL);
+    add_report(object, result);
+    add_speed(object, result);
+    add(object, "trace_hash", json_string(hash));
+    return object;
+}
+
+void report_json_print(json_t *json, FILE *file)
+{
+    /* What could not be written is seen when the file is flushed. */
+    (void)json_dumpf(json, file, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS));
+    (void)fputc('\n', file);
+    json_decref(json);
+}

@@ -1,0 +1,16 @@
+/* report_json.h - a finished run as one JSON object, for programs. */
+#ifndef CLI_REPORT_JSON_H
+#define CLI_REPORT_JSON_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "cli/run.h"
+
+/* The caller owns the reference. What a run does not have, as SLOs or a rate, is null. */
+json_t *report_json(const struct run_result *result);
+
+/* Write @json, which is released, and a newline. */
+void report_json_print(json_t *json, FILE *file);
+
+#endif /* CLI_REPORT_JSON_H */

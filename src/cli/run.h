@@ -1,0 +1,58 @@
+/*
+ * run.h - from a scenario on the command line to a finished simulation.
+ */
+#ifndef CLI_RUN_H
+#define CLI_RUN_H
+
+#include "cli/arguments.h"
+#include "cli/progress.h"
+#include "document/scenario.h"
+#include "sim/sim.h"
+
+/* What the command line changes in a scenario. NULL: nothing. */
+struct run_settings {
+    const char *rate;
+    const char *jobs;
+    const struct argument_list *sets; /* "key=value" each; applied first. */
+};
+
+struct run_options {
+    const struct policy_set *policies;
+    uint64_t seed;
+    bool check;
+    struct progress *progress; /* NULL: none is shown. */
+    void (*on_record)(void *context, const struct record *record);
+    void *context;
+};
+
+/* One finished run. Plain bytes: it also travels from a child to its parent. */
+struct run_result {
+    char scenario[NAME_BYTES_MAX];
+    char policy[POLICY_TEXT_BYTES_MAX];
+    uint64_t seed;
+    double rate_per_s;     /* 0: the arrivals are a list. */
+    uint32_t worker_count; /* Of the fleet. */
+    bool has_slo;          /* See run_has_slo(). */
+    struct report report;
+    struct sim_counters counters;
+    double wall_s;
+};
+
+/*
+ * Read the scenario at @path and apply @settings. On success the caller owns *scenario_out.
+ *
+ * Errors: those of scenario_load() and scenario_set().
+ */
+enum weft_status run_load(
+    const char *path, const struct run_settings *settings, struct scenario **scenario_out,
+    struct weft_error *error);
+
+/* Whether at least one workflow of @scenario has an SLO. */
+bool run_has_slo(const struct scenario *scenario);
+
+/* Simulate @scenario. False if an interrupt came first; there is no result then. */
+bool run_simulate(
+    const struct scenario *scenario, const struct run_options *options,
+    struct run_result *result_out);
+
+#endif /* CLI_RUN_H */

@@ -1,0 +1,37 @@
+/*
+ * screen.h - a served cluster on a terminal, or as a line a second.
+ *
+ * On a terminal one picture is drawn over and over; anywhere else, and if asked for, it
+ * is one line of counts that programs and logs can live with.
+ */
+#ifndef CLI_SCREEN_H
+#define CLI_SCREEN_H
+
+#include <stdio.h>
+
+#include "cli/watch.h"
+#include "document/scenario.h"
+#include "runtime/runtime.h"
+
+struct screen {
+    FILE *file; /* Borrowed, like all below. */
+    const struct runtime *runtime;
+    const struct scenario *scenario;
+    const struct watch *watch;
+    const char *policy;
+    uint64_t seed;
+    bool is_drawn;    /* Over and over, on a terminal. */
+    bool is_draining; /* No more requests come. */
+    bool is_begun;
+};
+
+/* How long to wait between two calls of screen_show(). */
+int64_t screen_interval_ns(const struct screen *screen);
+
+/* Draw the picture, or print the line, of this moment. */
+void screen_show(struct screen *screen);
+
+/* Leave the terminal as it was found, below the last picture. */
+void screen_end(struct screen *screen);
+
+#endif /* CLI_SCREEN_H */

@@ -1,0 +1,222 @@
+/* sim.c - `weft sim`: one simulation of a scenario, summed up. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/report_json.h"
+#include "cli/run.h"
+#include "cli/whole_file.h"
+#include "trace/text.h"
+
+struct values {
+    const char *policy;
+    const char *rate;
+    struct argument_count seed;
+    const char *jobs;
+    struct argument_list sets;
+    const char *trace;
+    bool check;
+    bool json;
+};
+
+/* Where records go, and how they are written. */
+struct tracer {
+    struct whole_file file;
+    const struct catalogue *catalogue;
+    size_t (*write)(
+        const struct record *record, const struct catalogue *catalogue, char *line,
+        size_t line_bytes);
+};
+
+static void on_record(void *context, const struct record *record)
+{
+    struct tracer *tracer = context;
+    char line[TRACE_LINE_BYTES_MAX + 1];
+    const size_t length = tracer->write(record, tracer->catalogue, line, TRACE_LINE_BYTES_MAX);
+    line[length] = '\n';
+    (void)fwrite(line, 1, length + 1, tracer->file.stream); /* Checked when it is committed. */
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t text_length = strlen(text);
+    const size_t end_length = strlen(end);
+    return text_length >= end_length && strcmp(text + text_length - end_length, end) == 0;
+}
+
+static bool wants_json_lines(const struct values *values)
+{
+    return ends_with(values->trace, ".json") || ends_with(values->trace, ".jsonl") ||
+           (values->json && strcmp(values->trace, "-") == 0);
+}
+
+static void print_load(const struct run_result *result, FILE *file)
+{
+    const struct report *report = &result->report;
+    (void)fprintf(
+        file, "  cache      %.1f %% hits, %" PRIu64 " loads, %" PRIu64 " evictions\n",
+        100 * report->cache_hit_rate, report->loads, report->evictions);
+    (void)fprintf(
+        file, "  workers    %" PRIu32 " of %" PRIu32 " used, %.1f %% busy\n", report->workers_used,
+        result->worker_count, 100 * report->utilisation);
+    (void)fprintf(
+        file, "  backlog    %s, %.1f jobs in the system on average\n",
+        report->stable ? "stable" : "GROWING: the latencies depend on how long the run was",
+        report->in_system_mean);
+    (void)fprintf(
+        file, "  simulated  %.1f s in %.2f s: %.0f events/s, %.0f tasks/s\n", report->duration_s,
+        result->wall_s, (double)result->counters.events / result->wall_s,
+        (double)report->tasks / result->wall_s);
+    (void)fprintf(
+        file, "  decisions  %" PRIu64 ", mean %.0f ns, p99 %.0f ns\n", result->counters.decisions,
+        result->counters.decision_mean_ns, result->counters.decision_p99_ns);
+    (void)fprintf(file, "  trace      %016" PRIx64 "\n", report->trace_hash);
+}
+
+static void print_result(const struct run_result *result, FILE *file)
+{
+    const struct report *report = &result->report;
+    (void)fprintf(file, "%s: %s", result->scenario, result->policy);
+    if (result->rate_per_s > 0) {
+        (void)fprintf(file, " at %g/s", result->rate_per_s);
+    }
+    (void)fprintf(file, ", seed %" PRIu64 "\n", result->seed);
+    (void)fprintf(
+        file,
+        "  jobs       %" PRIu64 ": %" PRIu64 " completed, %" PRIu64 " refused, %" PRIu64
+        " failed, %" PRIu64 " counted after the warm-up\n",
+        report->jobs, report->completed, report->refused, report->failed, report->counted);
+    const struct quantiles *latency = &report->latency_ms;
+    (void)fprintf(
+        file, "  latency    mean %.1f ms, p50 %.1f, p95 %.1f, p99 %.1f, max %.1f\n", latency->mean,
+        latency->p50, latency->p95, latency->p99, latency->max);
+    const struct quantiles *slowdown = &report->slowdown;
+    (void)fprintf(
+        file, "  slow-down  mean %.2f, p50 %.2f, p95 %.2f, p99 %.2f\n", slowdown->mean,
+        slowdown->p50, slowdown->p95, slowdown->p99);
+    if (result->has_slo) {
+        (void)fprintf(file, "  SLO        %.2f %% met\n", 100 * report->slo_hit_rate);
+    }
+    (void)fprintf(file, "  cost       %.3f device seconds a job\n", report->cost_per_job);
+    print_load(result, file);
+}
+
+static enum weft_status load(
+    const char *path, const struct values *values, struct policy_set *policies,
+    struct scenario **scenario_out, struct weft_error *error)
+{
+    const struct run_settings settings = {
+        .rate = values->rate,
+        .jobs = values->jobs,
+        .sets = &values->sets,
+    };
+    const enum weft_status status = run_load(path, &settings, scenario_out, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    return policy_set_parse(
+        values->policy == NULL ? (*scenario_out)->policy : values->policy, policies, error);
+}
+
+/* Simulate, with a trace if one is wanted. WEFT_CANCELLED if an interrupt came first. */
+static enum weft_status simulate(
+    const struct scenario *scenario, const struct policy_set *policies, const struct values *values,
+    struct run_result *result, struct weft_error *error)
+{
+    struct tracer tracer = {.catalogue = scenario->catalogue};
+    struct progress progress;
+    struct run_options options = {
+        .policies = policies,
+        .seed = values->seed.given ? values->seed.value : scenario->seeds[0],
+        .check = values->check,
+        .progress = &progress,
+    };
+    if (values->trace != NULL) {
+        const enum weft_status status = whole_file_open(&tracer.file, values->trace, error);
+        if (status != WEFT_OK) {
+            return status;
+        }
+        tracer.write = wants_json_lines(values) ? trace_json : trace_text;
+        options.on_record = on_record;
+        options.context = &tracer;
+    }
+    progress_start(&progress, scenario->name);
+    const bool finished = run_simulate(scenario, &options, result);
+    progress_clear(&progress);
+    if (!finished) {
+        whole_file_discard(&tracer.file);
+        return WEFT_CANCELLED;
+    }
+    return values->trace == NULL ? WEFT_OK : whole_file_commit(&tracer.file, error);
+}
+
+static int run(const struct command *command, char **argv)
+{
+    struct values values = {0};
+    struct operands files = {0};
+    int exit_code = COMMAND_OK;
+    if (!command_parse(command, argv, &values, &files, &exit_code)) {
+        return exit_code;
+    }
+    struct weft_error error = {0};
+    struct scenario *scenario = NULL;
+    struct policy_set policies;
+    struct run_result result;
+    enum weft_status status = load(files.items[0], &values, &policies, &scenario, &error);
+    if (status != WEFT_OK) {
+        scenario_destroy(scenario);
+        return command_fail(command, &error, COMMAND_WRONG);
+    }
+    interrupt_catch();
+    status = simulate(scenario, &policies, &values, &result, &error);
+    scenario_destroy(scenario);
+    if (status == WEFT_CANCELLED) {
+        interrupt_obey();
+    }
+    if (status != WEFT_OK) {
+        return command_fail(command, &error, COMMAND_FAILED);
+    }
+    FILE *file = values.trace != NULL && strcmp(values.trace, "-") == 0 ? stderr : stdout;
+    if (values.json) {
+        report_json_print(report_json(&result), file);
+    } else {
+        print_result(&result, file);
+    }
+    return command_flush(command);
+}
+
+static const struct argument rows[] = {
+    {"--policy", "POLICY", "instead of the scenario's; 'weft policies' lists them", ARGUMENT_TEXT,
+     offsetof(struct values, policy)},
+    {"--rate", "RATE", "jobs per second, instead of the scenario's", ARGUMENT_TEXT,
+     offsetof(struct values, rate)},
+    {"--seed", "N", "instead of the scenario's first", ARGUMENT_COUNT,
+     offsetof(struct values, seed)},
+    {"--jobs", "N", "how many arrive, instead of the scenario's", ARGUMENT_TEXT,
+     offsetof(struct values, jobs)},
+    {"--set", "KEY=VALUE", "change a setting of the scenario; may be repeated", ARGUMENT_LIST,
+     offsetof(struct values, sets)},
+    {"--trace", "FILE",
+     "write every record: a text line each, or a JSON object if\n"
+     "FILE ends in .json or .jsonl. With '-', the trace goes to\n"
+     "standard output and the summary to standard error",
+     ARGUMENT_TEXT, offsetof(struct values, trace)},
+    {"--check", NULL, "look for broken invariants after every event (slow)", ARGUMENT_FLAG,
+     offsetof(struct values, check)},
+    {"--json", NULL, "print one JSON object", ARGUMENT_FLAG, offsetof(struct values, json)},
+    {.name = NULL},
+};
+
+const struct command command_sim = {
+    .name = "sim",
+    .summary = "simulate a scenario and sum it up",
+    .usage = "SCENARIO [options]",
+    .description =
+        "The same scenario, policy and seed give the same trace, whose hash is printed.\n"
+        "Keys of --set: rate, jobs, noise, warmup, workers, link, latency, rows.load,\n"
+        "rows.cache, memory, policy.\n",
+    .arguments = {.operand = "SCENARIO", .operand_min = 1, .operand_max = 1, .rows = rows},
+    .run = run,
+};

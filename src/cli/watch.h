@@ -1,0 +1,57 @@
+/*
+ * watch.h - what somebody who watches a cluster wants to know, read from its records.
+ *
+ * Counts and latencies of each workflow, what each worker runs, and the last few events
+ * worth seeing. Of a job that is late it says where most of the time went.
+ */
+#ifndef CLI_WATCH_H
+#define CLI_WATCH_H
+
+#include "base/histogram.h"
+#include "model/catalogue.h"
+#include "model/fleet.h"
+#include "node/record.h"
+
+enum { WATCH_EVENTS = 8, WATCH_EVENT_BYTES = 160 };
+
+struct watch;
+
+struct watch_workflow {
+    uint64_t arrived;
+    uint64_t done;   /* Answered well, */
+    uint64_t late;   /* of which after the SLO. */
+    uint64_t failed; /* Refused, cancelled or failed. */
+    struct histogram latency_ns;
+};
+
+struct watch_worker {
+    uint32_t tasks; /* That run now. */
+    uint32_t model; /* What the last of them runs. */
+};
+
+struct watch_event {
+    int64_t at_ns;
+    bool is_bad; /* A job was late, or failed. */
+    char text[WATCH_EVENT_BYTES];
+};
+
+/* Both are borrowed. The caller owns it. */
+struct watch *watch_create(const struct fleet *fleet, const struct catalogue *catalogue);
+
+/* NULL is allowed. */
+void watch_destroy(struct watch *watch);
+
+/* Take the next record. */
+void watch_add(struct watch *watch, const struct record *record);
+
+/* Borrowed, and changed by the next record. */
+const struct watch_workflow *watch_workflow(const struct watch *watch, uint32_t workflow);
+const struct watch_worker *watch_worker(const struct watch *watch, uint32_t worker);
+
+/* Of all workflows together. */
+void watch_total(const struct watch *watch, struct watch_workflow *total_out);
+
+/* Event number @index, the newest first. NULL past the last that is kept. */
+const struct watch_event *watch_event(const struct watch *watch, uint32_t index);
+
+#endif /* CLI_WATCH_H */

@@ -1,0 +1,436 @@
+"""The program weft as a person or a script meets it: texts, exit codes, files, signals.
+
+Covers: src/cli/*.c; their parts have unit tests.
+"""
+
+import json
+import os
+import pathlib
+import pty
+import re
+import resource
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+WEFT = os.environ["WEFT"]
+DEMO = "scenarios/demo/demo.yaml"
+COMPASS = "scenarios/compass/compass.yaml"
+EXIT_CODES = "exit codes: 0 ok; 1 the run failed; 2 bad usage or document\n"
+
+KEYS = [
+    "scenario", "policy", "seed", "rate", "jobs", "completed", "refused", "failed", "latency_ms",
+    "slowdown", "slo_hit_rate", "cost_per_job", "cache_hit_rate", "loads", "evictions",
+    "workers_used", "utilisation", "stable", "events", "tasks", "wall_s", "events_per_s",
+    "tasks_per_s", "decisions", "decision_ns", "trace_hash",
+]  # fmt: skip
+
+
+def weft(*arguments, **options):
+    return subprocess.run(
+        [WEFT, *arguments], capture_output=True, text=True, timeout=100, check=False, **options
+    )
+
+
+def wait_until(holds, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+class Cli(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def files(self):
+        return sorted(os.listdir(self.folder.name))
+
+    def good(self, *arguments):
+        """The output of a command that says nothing on stderr."""
+        done = weft(*arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def wrong(self, line, *arguments, code=2):
+        """The command prints nothing but one line on stderr, and exits with @code."""
+        done = weft(*arguments)
+        self.assertEqual(done.stderr, line + "\n")
+        self.assertEqual((done.returncode, done.stdout), (code, ""))
+
+    def run_json(self, *arguments):
+        return json.loads(self.good("sim", DEMO, "--jobs", "200", "--json", *arguments))
+
+
+class HelpTest(Cli):
+    def test_help_lists_the_commands_and_exit_codes(self):
+        text = self.good("--help")
+        for name in ("check", "compare", "policies", "sim"):
+            self.assertRegex(text, rf"\n  {name} +\w")
+        self.assertTrue(text.endswith(EXIT_CODES))
+        self.assertEqual(self.good("help"), text)
+        self.assertEqual(self.good("-h"), text)
+
+    def test_each_command_explains_itself(self):
+        for name in ("check", "compare", "policies", "sim"):
+            text = self.good(name, "--help")
+            self.assertTrue(text.startswith(f"usage: weft {name} "))
+            self.assertTrue(text.endswith(EXIT_CODES))
+            self.assertEqual(self.good("help", name), text)
+            for line in text.split("\n"):
+                self.assertLessEqual(len(line), 90)
+                self.assertEqual(line, line.rstrip())
+
+    def test_no_command_is_bad_usage(self):
+        done = weft()
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, self.good("--help"))
+
+    def test_version(self):
+        self.assertRegex(self.good("--version"), r"^weft \d+\.\d+\.\d+\n$")
+
+    def test_wrong_words_are_answered_with_the_right_ones(self):
+        self.wrong("weft: unknown command 'smi'; did you mean 'sim'?", "smi")
+        self.wrong("weft: unknown command 'zzz'; see 'weft --help'", "zzz")
+        self.wrong("weft: unknown command 'zzz'; see 'weft --help'", "help", "zzz")
+        self.wrong("weft: unknown option '--sim'; see 'weft --help'", "--sim")
+        self.wrong("weft sim: unknown option '--rat'; did you mean '--rate'?", "sim", "--rat", "3")
+        self.wrong("weft sim: no SCENARIO given", "sim")
+        self.wrong("weft sim: 'b' is one argument too many", "sim", "a", "b")
+        self.wrong("weft check: no FILE given", "check")
+        self.wrong("weft sim: '--seed' is 'x'; it must be a whole number", "sim", "a", "--seed=x")
+
+
+class CheckTest(Cli):
+    def test_good_documents_are_named(self):
+        text = self.good("check", DEMO, COMPASS)
+        self.assertEqual(text, f"{DEMO}: scenario ok\n{COMPASS}: scenario ok\n")
+
+    def test_all_files_are_checked_and_any_bad_one_counts(self):
+        bad = self.path("bad.yaml")
+        pathlib.Path(bad).write_text("scenario: x\nbogus: 1\n", encoding="utf-8")
+        done = weft("check", bad, DEMO, "/no/such.yaml")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stdout, f"{DEMO}: scenario ok\n")
+        lines = done.stderr.split("\n")
+        self.assertEqual(len(lines), 3)
+        self.assertRegex(lines[0], r"bad\.yaml:\d+: .+")
+        self.assertRegex(lines[1], r"/no/such\.yaml.*No such file")
+
+
+class PoliciesTest(Cli):
+    def test_the_table_has_a_line_a_policy(self):
+        lines = self.good("policies").split("\n")
+        self.assertTrue(lines[0].startswith("POLICY "))
+        names = [line.split()[0] for line in lines[1:-1]]
+        self.assertIn("hash", names)
+        listed = json.loads(self.good("policies", "--json"))
+        self.assertEqual([policy["name"] for policy in listed], names)
+        for policy in listed:
+            keys = ["name", "roles", "summary", "source", "ignores", "options"]
+            self.assertEqual(list(policy), keys)
+            self.assertTrue(policy["roles"])
+            self.assertIn(policy["name"], self.good("policies", policy["name"]))
+
+    def test_one_policy_is_explained(self):
+        text = self.good("policies", "jit")
+        for word in ("roles", "source", "ignores", "threshold_ms"):
+            self.assertIn(word, text)
+        self.assertEqual(json.loads(self.good("policies", "jit", "--json"))["name"], "jit")
+        self.wrong("weft policies: unknown policy 'jti'; did you mean 'jit'?", "policies", "jti")
+
+
+class SimTest(Cli):
+    def test_a_summary_for_people(self):
+        text = self.good("sim", DEMO, "--jobs", "200")
+        self.assertRegex(text, r"^demo: \S+ at [\d.]+/s, seed \d+\n")
+        for word in ("jobs", "latency", "slow-down", "cache", "workers", "backlog", "trace"):
+            self.assertRegex(text, rf"\n  {word} +\S")
+
+    def test_one_json_object_with_the_promised_keys(self):
+        run = self.run_json()
+        for key in KEYS:
+            self.assertIn(key, run)
+        self.assertEqual(list(run["latency_ms"]), ["mean", "p50", "p95", "p99", "max"])
+        for key in ("mean", "p50", "p95", "p99"):
+            self.assertIn(key, run["slowdown"])
+        self.assertEqual(list(run["decision_ns"]), ["mean", "p99"])
+        self.assertEqual(run["jobs"], 200)
+        self.assertEqual(run["completed"] + run["refused"] + run["failed"], 200)
+        self.assertRegex(run["trace_hash"], r"^[0-9a-f]{16}$")
+        self.assertIs(type(run["stable"]), bool)
+        self.assertLessEqual(run["latency_ms"]["p50"], run["latency_ms"]["p99"])
+        self.assertGreaterEqual(run["slowdown"]["mean"], 1)
+
+    def test_the_same_seed_gives_the_same_trace(self):
+        first = self.run_json("--seed", "5")
+        again = self.run_json("--seed", "5")
+        other = self.run_json("--seed", "6")
+        self.assertEqual(first["trace_hash"], again["trace_hash"])
+        self.assertEqual(first["latency_ms"], again["latency_ms"])
+        self.assertNotEqual(first["trace_hash"], other["trace_hash"])
+
+    def test_settings_change_the_run(self):
+        run = self.run_json("--policy", "place=jit:transfer,cache=lru", "--rate", "3")
+        self.assertEqual(run["policy"], "place=jit:transfer,cache=lru")
+        self.assertEqual(run["rate"], 3)
+        self.assertEqual(self.run_json("--rate", "4/s")["rate"], 4)
+        self.assertEqual(self.run_json("--set", "rate=5/s", "--set", "noise=0")["rate"], 5)
+        self.assertEqual(self.run_json("--check")["jobs"], 200)
+
+    def test_every_setting_reaches_the_simulator(self):
+        plain = self.run_json("--policy", "jit")
+        for setting in (
+            "noise=20%", "rows.load=200ms", "rows.cache=2s", "latency=5ms", "link=1Gb/s",
+            "memory=2.6GB", "workers=5",
+        ):  # fmt: skip
+            run = self.run_json("--policy", "jit", "--set", setting)
+            self.assertNotEqual(run["trace_hash"], plain["trace_hash"], setting)
+        run = self.run_json("--policy", "jit", "--set", "warmup=50%")
+        self.assertEqual(run["trace_hash"], plain["trace_hash"])
+        self.assertEqual(run["counted"], 100)
+
+    def test_wrong_settings(self):
+        for arguments in (
+            ["--policy", "nope"],
+            ["--rate", "fast"],
+            ["--jobs", "0"],
+            ["--jobs", "-1"],
+            ["--set", "bogus=1"],
+            ["--set", "rate"],
+            ["--set", "=1"],
+        ):
+            done = weft("sim", DEMO, *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertRegex(done.stderr, r"^weft sim: [^\n]+\n$")
+
+    def test_a_missing_scenario(self):
+        done = weft("sim", "/no/such.yaml")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"^weft sim: /no/such\.yaml.*No such file[^\n]*\n$")
+
+    def test_output_that_cannot_be_written_fails(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run(
+                [WEFT, "sim", DEMO, "--jobs", "10"], stdout=full, stderr=subprocess.PIPE, text=True,
+                timeout=100, check=False,
+            )  # fmt: skip
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "weft sim: standard output: No space left on device\n")
+
+
+class TraceTest(Cli):
+    def test_text_lines(self):
+        path = self.path("trace.txt")
+        self.good("sim", DEMO, "--jobs", "5", "--trace", path)
+        lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
+        for line in lines:
+            self.assertRegex(line, r"^\[ *\d+\.\d{3} ms\] n\d+ \w")
+        self.assertEqual(sum(" arrived job " in line for line in lines), 5)
+        self.assertEqual(sum(" answered job " in line for line in lines), 5)
+        self.assertEqual(self.files(), ["trace.txt"])
+
+    def test_json_lines(self):
+        for name in ("trace.json", "trace.jsonl"):
+            path = self.path(name)
+            self.good("sim", DEMO, "--jobs", "5", "--trace", path)
+            with open(path, encoding="utf-8") as file:
+                records = [json.loads(line) for line in file]
+            self.assertEqual(sum(record["kind"] == "answered" for record in records), 5)
+            times = [record["at_ns"] for record in records]
+            self.assertEqual(times, sorted(times))
+
+    def test_standard_output_has_the_trace_alone(self):
+        done = weft("sim", DEMO, "--jobs", "5", "--trace", "-")
+        self.assertEqual(done.returncode, 0)
+        self.assertTrue(all(line.startswith("[") for line in done.stdout.splitlines()))
+        self.assertTrue(done.stderr.startswith("demo: "))
+        done = weft("sim", DEMO, "--jobs", "5", "--trace", "-", "--json")
+        for line in done.stdout.splitlines():
+            json.loads(line)
+        self.assertEqual(json.loads(done.stderr)["jobs"], 5)
+
+    def test_a_trace_changes_nothing(self):
+        run = self.run_json("--trace", self.path("t"))
+        self.assertEqual(run["trace_hash"], self.run_json()["trace_hash"])
+
+    def test_a_path_that_cannot_be_written(self):
+        path = self.path("no/such/trace.txt")
+        self.wrong(
+            f"weft sim: {path}: No such file or directory",
+            "sim", DEMO, "--trace", path, code=1,
+        )  # fmt: skip
+
+    def test_a_full_disk_leaves_no_part_of_a_file(self):
+        path = self.path("trace.txt")
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        # Python ignores SIGXFSZ; with restore_signals off the child does so too.
+        done = weft(
+            "sim", DEMO, "--jobs", "200", "--trace", path, preexec_fn=limit, restore_signals=False
+        )
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, f"weft sim: {path}: File too large\n")
+        self.assertEqual(self.files(), [])
+
+    def test_an_interrupt_leaves_no_part_of_a_file(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            arguments = ["sim", DEMO, "--jobs", "10000000", "--trace", self.path("trace.txt")]
+            with subprocess.Popen(
+                [WEFT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            ) as process:
+                started = wait_until(self.files)
+                process.send_signal(number)
+                out, err = process.communicate(timeout=60)
+            self.assertTrue(started)
+            self.assertEqual((process.returncode, out, err), (-number, b"", b""))
+            self.assertEqual(self.files(), [])
+
+
+class CompareTest(Cli):
+    def test_a_table_for_every_scenario_and_rate(self):
+        text = self.good(
+            "compare", DEMO, COMPASS, "--policies", "hash,place=jit,cache=lru,heft",
+            "--rates", "1,2", "--seeds", "3", "--jobs", "60",
+        )  # fmt: skip
+        tables = text.split("\n\n")
+        self.assertEqual(len(tables), 4)
+        for table, title in zip(
+            tables, ("demo at 1/s", "demo at 2/s", "compass-five-workers at 1/s", "compass-five")
+        ):
+            lines = table.strip("\n").split("\n")
+            self.assertTrue(lines[0].startswith(title))
+            self.assertIn("60 jobs, 3 seeds", lines[0])
+            self.assertEqual(len(lines), 5)
+            self.assertRegex(lines[2], r"^hash .* \d+\.\d ± \d+\.\d .* of 3 +-$")
+            self.assertTrue(lines[3].startswith("place=jit,cache=lru "))
+            self.assertRegex(lines[4], r"^heft .* of 3 +[+-]\d+\.\d ± \d+\.\d %$")
+
+    def test_a_policy_does_not_differ_from_itself(self):
+        text = self.good(
+            "compare", DEMO, "--policies", "jit,jit", "--seeds", "3", "--jobs", "60"
+        )
+        self.assertRegex(text, r"\njit .* \+0\.0 ± 0\.0 %\n")
+
+    def test_differences_are_means_over_pairs_of_seeds(self):
+        arguments = ["compare", DEMO, "--policies", "jit;hash", "--seeds", "2", "--jobs", "60"]
+        runs = json.loads(self.good(*arguments, "--json"))["runs"]
+        means = [run["latency_ms"]["mean"] for run in runs]
+        first, second = (100 * (means[2 + i] / means[i] - 1) for i in range(2))
+        half = 12.7062 * abs(first - second) / 2
+        expected = f"{(first + second) / 2:+.1f} ± {half:.1f} %"
+        self.assertTrue(self.good(*arguments).endswith(expected + "\n"))
+
+    def test_one_seed_has_no_interval(self):
+        text = self.good(
+            "compare", DEMO, "--policies", "jit;hash", "--seeds", "1", "--jobs", "60"
+        )
+        self.assertNotIn("±", text)
+        self.assertRegex(text, r"\nhash .* 1 of 1 +[+-]\d+\.\d %\n")
+
+    def test_runs_as_json_are_those_of_sim(self):
+        text = self.good(
+            "compare", DEMO, "--policies", "jit;hash", "--seeds", "5", "--jobs", "200", "--json"
+        )
+        runs = json.loads(text)["runs"]
+        self.assertEqual([run["policy"] for run in runs], ["jit"] * 5 + ["hash"] * 5)
+        self.assertEqual(len({run["trace_hash"] for run in runs}), 10)
+        seeds = [run["seed"] for run in runs]
+        self.assertEqual(seeds[:5], seeds[5:])
+        self.assertEqual(len(set(seeds)), 5)
+        for run in (runs[0], runs[9]):
+            alone = self.run_json("--policy", run["policy"], "--seed", str(run["seed"]))
+            self.assertEqual(alone["trace_hash"], run["trace_hash"])
+            self.assertEqual(alone["latency_ms"], run["latency_ms"])
+
+    def test_the_default_compares_with_the_scenarios_policy(self):
+        runs = json.loads(self.good("compare", DEMO, "--seeds", "1", "--jobs", "20", "--json"))
+        policies = [run["policy"] for run in runs["runs"]]
+        self.assertEqual(policies[0], self.run_json()["policy"])
+        self.assertEqual(len(policies), len(set(policies)))
+        self.assertIn("hash", policies)
+        self.assertNotIn("lru", policies)  # It places nothing.
+
+    def test_nothing_runs_unless_everything_is_right(self):
+        for arguments in (
+            [DEMO, "/no/such.yaml"],
+            [DEMO, "--policies", "jit,nope"],
+            [DEMO, "--policies", "jit,,hash"],
+            [DEMO, "--rates", "1,fast"],
+            [DEMO, "--seeds", "0"],
+            [DEMO, "--seeds", "1025"],
+            [DEMO, "--parallel", "0"],
+            [DEMO, "--set", "bogus=1"],
+            [],
+        ):
+            done = weft("compare", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertRegex(done.stderr, r"^weft compare: [^\n]+\n$")
+
+    def start(self, *arguments):
+        """A comparison that takes long, and its children."""
+        process = subprocess.Popen(
+            [WEFT, "compare", DEMO, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        listing = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        self.assertTrue(wait_until(lambda: len(listing.read_text().split()) == 2))
+        return process, [int(pid) for pid in listing.read_text().split()]
+
+    def test_a_crash_is_reported_with_the_command_that_repeats_it(self):
+        process, children = self.start(
+            "--policies", "jit;place=hash,order=edf", "--seeds", "1", "--rates", "3",
+            "--set", "noise=5%", "--jobs", "5000000", "--parallel", "2",
+        )  # fmt: skip
+        os.kill(children[1], signal.SIGSEGV)
+        os.kill(children[0], signal.SIGKILL)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1)
+        expected = re.escape(
+            f"repeat it with: weft sim {DEMO} --policy place=hash,order=edf --rate 3 --seed 1 "
+            "--jobs 5000000 --set noise=5%\n"
+        )
+        self.assertRegex(err, rf"weft compare: a run ended by [^\n]*; {expected}")
+        self.assertIn("a run ended by signal 9 (Killed); ", err)
+        self.assertRegex(out, r"\njit +- .* 0 of 0 ")
+
+    def test_an_interrupt_ends_every_child(self):
+        process, children = self.start("--jobs", "5000000", "--parallel", "2")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out, err), (-signal.SIGINT, "", ""))
+        for pid in children:
+            self.assertFalse(os.path.exists(f"/proc/{pid}"))
+
+
+class ProgressTest(Cli):
+    def test_a_terminal_shows_how_far_it_is(self):
+        master, slave = pty.openpty()
+        shown = b""
+        with subprocess.Popen(
+            [WEFT, "sim", DEMO, "--jobs", "10000000"], stdout=subprocess.PIPE, stderr=slave
+        ) as process:
+            os.close(slave)
+            end = time.monotonic() + 30
+            while time.monotonic() < end and b"%" not in shown:
+                if select.select([master], [], [], 1)[0]:
+                    shown += os.read(master, 4096)
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=60)
+        os.close(master)
+        self.assertRegex(shown, rb"\r\x1b\[Kdemo \[[#.]{30}\] +\d+ %")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,135 @@
+"""`weft serve --emulated` on a real clock: lines, the picture, Ctrl-C, and the prediction."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+import unittest
+
+WEFT = os.environ["WEFT"]
+DEMO = "scenarios/demo/demo.yaml"
+
+
+def serve(*arguments, **options):
+    return subprocess.Popen(
+        [WEFT, "serve", "--emulated", DEMO, *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+def finish(process):
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+class Serve(unittest.TestCase):
+    def test_a_line_a_second_and_a_summary_at_the_end(self):
+        code, out, err = finish(serve("--seconds", "3", "--plain"))
+        self.assertEqual((code, err), (0, ""))
+        lines = out.splitlines()
+        self.assertRegex(lines[0], r"^ +1\.0 s  \d+ arrived, \d+ done, ")
+        self.assertGreaterEqual(sum(" arrived, " in line for line in lines), 2)
+        title = next(line for line in lines if line.startswith("demo: "))
+        self.assertRegex(title, r"seed 1: served for \d+\.\d s, predicted in ")
+        jobs = next(line.split() for line in lines if line.startswith("  jobs "))
+        self.assertEqual(jobs[1], jobs[2])
+        self.assertGreater(int(jobs[1]), 10)
+        for row in ("completed", "latency mean", "latency p95", "SLO met", "loads", "evictions"):
+            self.assertTrue(any(line.startswith("  " + row) for line in lines), row)
+        self.assertNotIn("\033", out)
+
+    def test_without_a_terminal_it_is_plain(self):
+        code, out, _ = finish(serve("--seconds", "1", "--rate", "5"))
+        self.assertEqual(code, 0)
+        self.assertNotIn("\033", out)
+
+    def test_json_is_the_only_output(self):
+        code, out, err = finish(
+            serve("--seconds", "2", "--json", "--policy", "least-work", "--seed", "7")
+        )
+        self.assertEqual((code, err), (0, ""))
+        both = json.loads(out)
+        for side in ("served", "predicted"):
+            self.assertEqual(both[side]["policy"], "least-work")
+            self.assertEqual(both[side]["seed"], 7)
+        served, predicted = both["served"], both["predicted"]
+        self.assertEqual(served["jobs"], served["completed"])
+        self.assertEqual(served["jobs"], predicted["jobs"])
+        mean = served["latency_ms"]["mean"] / predicted["latency_ms"]["mean"]
+        self.assertAlmostEqual(both["latency_ratio"], mean, places=6)
+
+    def test_the_first_interrupt_drains(self):
+        process = serve("--plain")
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        code, out, err = finish(process)
+        self.assertEqual((code, err), (0, ""))
+        self.assertRegex(out, r"(?m)^  completed +(\d+)")
+
+    def test_sigterm_drains_as_well(self):
+        process = serve("--plain")
+        time.sleep(1.2)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(finish(process)[0], 0)
+
+    def test_the_second_interrupt_stops_at_once(self):
+        process = serve("--plain", "--rate", "300")  # Far more than can be served.
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        code, out, err = finish(process)
+        self.assertEqual(code, 1)
+        self.assertRegex(err, r"weft serve: stopped with \d+ of \d+ requests unanswered")
+        self.assertIn("latency mean", out)
+        self.assertLess(time.monotonic() - started, 20)
+
+    def test_on_a_terminal_a_picture_is_drawn_over_and_over(self):
+        terminal, end = pty.openpty()
+        process = subprocess.Popen(
+            [WEFT, "serve", "--emulated", DEMO, "--seconds", "2"],
+            stdout=end, stderr=end, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        os.close(end)
+        shown = b""
+        while select.select([terminal], [], [], 30)[0]:
+            try:
+                piece = os.read(terminal, 65536)
+            except OSError:  # Linux says so when the other side is closed.
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(terminal)
+        self.assertEqual(process.wait(timeout=30), 0)
+        text = shown.decode()
+        self.assertGreaterEqual(text.count("\033[H"), 8)
+        self.assertIn("\033[?25l", text)
+        self.assertGreater(text.rindex("\033[?25h"), text.rindex("\033[?25l"))
+        self.assertRegex(text, r"w2 +\d+ ")
+        self.assertRegex(text, r"\[#*\.*\] +\d+ %")
+        self.assertIn("loading text-detector", re.sub(r"\033\[\d*m", "", text))
+        self.assertIn("predicted", text.rsplit("\033[?25h", 1)[1])
+
+    def test_what_cannot_be_served_is_said_plainly(self):
+        for arguments, cause in (
+            ([DEMO], "only emulated workers can be served; say --emulated"),
+            (["--emulated", "no/such.yaml"], "no/such.yaml"),
+            (["--emulated", DEMO, "--policy", "wishful"], "wishful"),
+            (["--emulated", DEMO, "--set", "colour=red"], "colour"),
+        ):
+            done = subprocess.run(
+                [WEFT, "serve", *arguments], capture_output=True, text=True, timeout=60, check=False
+            )
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertEqual(done.stdout, "")
+            self.assertIn(cause, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,126 @@
+/* Covers: src/cli/split.c, src/cli/suggest.c */
+#include "cli/split.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "cli/suggest.h"
+
+/* The parts of @split with bars between them. */
+static void expect_parts(struct split *split, const char *expected)
+{
+    char text[512] = "";
+    size_t length = 0;
+    for (uint32_t i = 0; i < split->count; i++) {
+        length += (size_t)snprintf(
+            text + length, sizeof(text) - length, "%s%s", i == 0 ? "" : "|", split->parts[i]);
+    }
+    assert_string_equal(text, expected);
+    split_deinit(split);
+}
+
+static void commas_separate(ATTR_UNUSED void **state)
+{
+    struct split split;
+    assert_int_equal(split_commas("1,2, 4 ,8/s", &split, NULL), WEFT_OK);
+    expect_parts(&split, "1|2|4|8/s");
+    assert_int_equal(split_commas("1", &split, NULL), WEFT_OK);
+    expect_parts(&split, "1");
+}
+
+static void compositions_keep_their_commas(ATTR_UNUSED void **state)
+{
+    static const struct {
+        const char *text;
+        const char *parts;
+    } rows[] = {
+        {"hash", "hash"},
+        {"hash,heft", "hash|heft"},
+        {"jit:threshold_ms=5:transfer,heft", "jit:threshold_ms=5:transfer|heft"},
+        {"hash,jit:threshold_ms=5,heft", "hash|jit:threshold_ms=5|heft"},
+        {"place=jit,cache=lru", "place=jit,cache=lru"},
+        {"hash,place=jit,cache=lru,heft", "hash|place=jit,cache=lru|heft"},
+        {"place=jit:threshold_ms=5,order=edf,heft", "place=jit:threshold_ms=5,order=edf|heft"},
+        {"place=jit;cache=lru", "place=jit|cache=lru"},
+        {"place=jit,cache=lru;hash;place=heft,order=edf",
+         "place=jit,cache=lru|hash|place=heft,order=edf"},
+        {" hash ; heft ", "hash|heft"},
+        {"hash, heft", "hash|heft"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct split split;
+        assert_int_equal(split_policies(rows[i].text, &split, NULL), WEFT_OK);
+        expect_parts(&split, rows[i].parts);
+    }
+}
+
+static void empty_parts_are_mistakes(ATTR_UNUSED void **state)
+{
+    static const char *const texts[] = {"", ",", "a,", ",a", "a,,b", "a, ,b", " "};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct split split;
+        struct weft_error error;
+        assert_int_equal(split_commas(texts[i], &split, &error), WEFT_INVALID);
+        assert_non_null(strstr(error.message, "has an empty part"));
+        assert_int_equal(split_policies(texts[i], &split, NULL), WEFT_INVALID);
+    }
+}
+
+static void there_is_a_limit(ATTR_UNUSED void **state)
+{
+    char text[2 * SPLIT_PARTS_MAX + 2];
+    for (size_t i = 0; i < sizeof(text); i++) {
+        text[i] = i % 2 == 0 ? '1' : ',';
+    }
+    struct split split;
+    text[2 * SPLIT_PARTS_MAX - 1] = '\0';
+    assert_int_equal(split_commas(text, &split, NULL), WEFT_OK);
+    assert_int_equal(split.count, SPLIT_PARTS_MAX);
+    split_deinit(&split);
+    text[2 * SPLIT_PARTS_MAX - 1] = ',';
+    text[2 * SPLIT_PARTS_MAX + 1] = '\0';
+    assert_int_equal(split_commas(text, &split, NULL), WEFT_LIMIT);
+}
+
+static const char *meant(const char *wrong)
+{
+    static const char *const names[] = {"check", "compare", "policies", "sim"};
+    struct suggestion suggestion = suggest_for(wrong);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        suggest_offer(&suggestion, names[i]);
+    }
+    return suggestion.name == NULL ? "" : suggestion.name;
+}
+
+static void the_nearest_name_is_suggested(ATTR_UNUSED void **state)
+{
+    assert_string_equal(meant("smi"), "sim");
+    assert_string_equal(meant("sims"), "sim");
+    assert_string_equal(meant("chekc"), "check");
+    assert_string_equal(meant("comp"), "compare");
+    assert_string_equal(meant("policy"), "");
+    assert_string_equal(meant("polices"), "policies");
+    assert_string_equal(meant("x"), "");
+    assert_string_equal(meant(""), "");
+    assert_string_equal(meant("serve"), "");
+    assert_string_equal(meant("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(commas_separate),
+        cmocka_unit_test(compositions_keep_their_commas),
+        cmocka_unit_test(empty_parts_are_mistakes),
+        cmocka_unit_test(there_is_a_limit),
+        cmocka_unit_test(the_nearest_name_is_suggested),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

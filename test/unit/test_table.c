@@ -1,0 +1,92 @@
+#include "cli/table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct table_column columns[] = {{"NAME", false}, {"TIME", true}, {"", false}};
+
+static void expect(const struct table *table, const char *expected)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    assert_non_null(file);
+    table_print(table, file);
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void columns_are_as_wide_as_their_widest_cell(ATTR_UNUSED void **state)
+{
+    struct table table;
+    table_init(&table, columns, 3);
+    table_add(&table, "%s", "a longer name");
+    table_add(&table, "%.1f", 1.5);
+    table_add(&table, "first");
+    table_add(&table, "b");
+    table_add(&table, "%d", 12345678);
+    table_add(&table, "%s", "");
+    expect(
+        &table, "NAME               TIME\n"
+                "a longer name       1.5  first\n"
+                "b              12345678\n");
+    table_deinit(&table);
+}
+
+static void an_empty_table_is_its_titles(ATTR_UNUSED void **state)
+{
+    struct table table;
+    table_init(&table, columns, 2);
+    expect(&table, "NAME  TIME\n");
+    table_deinit(&table);
+}
+
+static void characters_are_counted_and_not_bytes(ATTR_UNUSED void **state)
+{
+    struct table table;
+    table_init(&table, columns, 2);
+    table_add(&table, "é");
+    table_add(&table, "1.5 ± 0.5");
+    table_add(&table, "ab");
+    table_add(&table, "1");
+    expect(
+        &table, "NAME       TIME\n"
+                "é     1.5 ± 0.5\n"
+                "ab            1\n");
+    table_deinit(&table);
+}
+
+static void many_rows_and_long_cells_fit(ATTR_UNUSED void **state)
+{
+    struct table table;
+    char wide[2 * TABLE_CELL_BYTES_MAX];
+    memset(wide, 'x', sizeof(wide) - 1);
+    wide[sizeof(wide) - 1] = '\0';
+    table_init(&table, columns, 1);
+    for (uint32_t i = 0; i < 1000; i++) {
+        table_add(&table, "%u", i);
+    }
+    table_add(&table, "%s", wide);
+    assert_int_equal(table.cell_count, 1001);
+    assert_string_equal(table.cells[999], "999");
+    assert_int_equal(strlen(table.cells[1000]), TABLE_CELL_BYTES_MAX - 1);
+    table_deinit(&table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
+        cmocka_unit_test(an_empty_table_is_its_titles),
+        cmocka_unit_test(characters_are_counted_and_not_bytes),
+        cmocka_unit_test(many_rows_and_long_cells_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
