@@ -1,5 +1,6 @@
 #include "document/cluster_document.h"
 
+#include "document/network_document.h"
 #include "document/reader.h"
 
 enum { CPU_UNITS_DEFAULT = 16 };
@@ -68,19 +69,24 @@ static void read_device(
 
 static void read_machines(struct reader *reader, const struct tree_node *node, struct fleet *fleet)
 {
-    static const char *const keys[] = {"count", "device", "devices", "partitions", "cpu", NULL};
+    static const char *const keys[] = {"count", "device", "devices", "partitions",
+                                       "cpu",   "up",     "down",    NULL};
     struct fleet_worker device = {0};
 
     reader_mapping(reader, node, keys);
     const uint32_t count = read_count(reader, node, "count", &count_range, 1);
     const uint32_t devices = read_count(reader, node, "devices", &units_range, 1);
     const uint32_t cpu = read_count(reader, node, "cpu", &units_range, CPU_UNITS_DEFAULT);
+    const uint64_t up = network_read_rate(reader, node, "up");
+    const uint64_t down = network_read_rate(reader, node, "down");
     read_device(reader, reader_need(reader, node, "device"), fleet, &device);
     device.partitions = read_count(reader, node, "partitions", &partitions_range, 1);
     device.memory_bytes /= fleet_partitions(&device); /* Each has its share. */
     for (uint32_t i = 0; i < count && reader_is_good(reader); i++) {
         if (!fleet_add_machine(fleet, &device, devices, cpu)) {
             reader_fail(reader, node, "more than %d devices", WORKERS_MAX);
+        } else if (up != 0 || down != 0) {
+            fleet_set_rates(fleet, fleet->node_count - 1, up, down);
         }
     }
 }
@@ -100,25 +106,6 @@ static void read_fleet(struct reader *reader, const struct tree_node *node, stru
     }
 }
 
-static void read_network(
-    struct reader *reader, const struct tree_node *node, struct fleet_network *network_out)
-{
-    static const char *const keys[] = {"kind", "link", "latency", "sharing", NULL};
-    static const char *const kinds[] = {"star", NULL};
-    static const char *const sharings[] = {"fifo", NULL};
-
-    if (node == NULL) {
-        return;
-    }
-    reader_mapping(reader, node, keys);
-    (void)reader_word(reader, tree_find(node, "kind"), kinds);
-    (void)reader_word(reader, tree_find(node, "sharing"), sharings);
-    network_out->link_bytes_per_s = (uint64_t)reader_quantity(
-        reader, tree_find(node, "link"), QUANTITY_BANDWIDTH, &reader_bandwidth);
-    network_out->latency_ns = (int64_t)reader_quantity(
-        reader, tree_find(node, "latency"), QUANTITY_DURATION, &reader_latency);
-}
-
 enum weft_status cluster_read(
     const struct tree_node *node, struct fleet **fleet_out, struct weft_error *error)
 {
@@ -130,7 +117,7 @@ enum weft_status cluster_read(
     reader_mapping(&reader, node, keys);
     reader_name(&reader, tree_find(node, "cluster"), name); /* For people; not kept. */
     read_fleet(&reader, reader_need(&reader, node, "machines"), fleet);
-    read_network(&reader, tree_find(node, "network"), &fleet->network);
+    network_read(&reader, tree_find(node, "network"), fleet);
     if (!reader_is_good(&reader)) {
         fleet_destroy(fleet);
         return reader.status;

@@ -85,7 +85,8 @@ static struct fleet *copy_fleet(const struct fleet *fleet, uint32_t node_count)
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
         const struct fleet_node *owner = &fleet->nodes[fleet->workers[i].node];
         if (!is_alike(&fleet->workers[i], device) || owner->worker_count != node->worker_count ||
-            owner->cpu_units != node->cpu_units) {
+            owner->cpu_units != node->cpu_units || owner->up_bytes_per_s != node->up_bytes_per_s ||
+            owner->down_bytes_per_s != node->down_bytes_per_s) {
             return NULL;
         }
     }
@@ -97,6 +98,7 @@ static struct fleet *copy_fleet(const struct fleet *fleet, uint32_t node_count)
         /* At most WORKERS_MAX in all, as the range of the value says. */
         const uint32_t devices = node->worker_count / fleet_partitions(device);
         (void)fleet_add_machine(copy, device, devices, node->cpu_units);
+        fleet_set_rates(copy, i, node->up_bytes_per_s, node->down_bytes_per_s);
     }
     copy->network = fleet->network;
     return copy;

@@ -31,7 +31,7 @@ struct scan {
     const struct form *form;
     const struct trace_options *options;
     int64_t first_ns;    /* Of a public trace: its time 0. */
-    uint32_t last_count; /* Rows so far. */
+    uint32_t row_count;  /* Rows so far. */
     uint32_t last_found; /* The workflow of the last row: often that of the next. */
     struct weft_error *error;
 };
@@ -141,7 +141,7 @@ static enum weft_status read_tokens(
     if (!trace_field_count(&fields[2], &generated)) {
         return fail_field(scan, "'GeneratedTokens' wants a whole number, not ", &fields[2], "");
     }
-    if (scan->last_count == 0) {
+    if (scan->row_count == 0) {
         scan->first_ns = at_ns;
     }
     row->at_ns = at_ns - scan->first_ns;
@@ -220,22 +220,22 @@ static enum weft_status read_rows(struct scan *scan, struct arrival *rows)
     struct trace_field line;
 
     while (next_line(scan, &line)) {
-        struct arrival *row = &rows[scan->last_count];
-        if (scan->last_count == ARRIVALS_ROWS_MAX) {
+        struct arrival *row = &rows[scan->row_count];
+        if (scan->row_count == ARRIVALS_ROWS_MAX) {
             return fail(scan, WEFT_LIMIT, "more than 16000000 rows");
         }
         const enum weft_status status = read_row(scan, &line, row);
         if (status != WEFT_OK) {
             return status;
         }
-        const int64_t before_ns = scan->last_count == 0 ? 0 : row[-1].at_ns;
+        const int64_t before_ns = scan->row_count == 0 ? 0 : row[-1].at_ns;
         if (row->at_ns < before_ns) {
             return fail(
                 scan, WEFT_INVALID, "the row goes back in time; rows are by time, ascending");
         }
-        scan->last_count++;
+        scan->row_count++;
     }
-    if (scan->last_count == 0) {
+    if (scan->row_count == 0) {
         return fail(scan, WEFT_INVALID, "there are no rows");
     }
     return WEFT_OK;
@@ -274,12 +274,13 @@ enum weft_status trace_parse(
     if (status != WEFT_OK) {
         return status;
     }
+    ASSERT(scan.form != NULL);
     struct arrival *rows = arena_alloc(arena, count_lines(&scan) * sizeof(*rows));
     status = read_rows(&scan, rows);
     if (status == WEFT_OK) {
         *trace_out = (struct trace){
             .has_workflows = scan.form->has_workflows,
-            .count = scan.last_count,
+            .count = scan.row_count,
             .rows = rows,
         };
     }

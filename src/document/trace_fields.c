@@ -48,8 +48,10 @@ void trace_field_text(const struct trace_field *field, char out[TRACE_FIELD_BYTE
         length = TRACE_FIELD_BYTES_MAX - 1;
     }
     for (size_t i = 0; i < length; i++) {
-        const char byte = field->at[i];
-        out[i] = byte >= ' ' && byte <= '~' ? byte : '?';
+        out[i] = field->at[i];
+        if (out[i] < ' ' || out[i] > '~') {
+            out[i] = '?';
+        }
     }
     out[length] = '\0';
 }

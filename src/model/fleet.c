@@ -74,12 +74,76 @@ bool fleet_add_machine(
     return true;
 }
 
+void fleet_set_rates(
+    struct fleet *fleet, uint32_t node, uint64_t up_bytes_per_s, uint64_t down_bytes_per_s)
+{
+    ASSERT(node < fleet->node_count);
+
+    fleet->nodes[node].up_bytes_per_s = up_bytes_per_s;
+    fleet->nodes[node].down_bytes_per_s = down_bytes_per_s;
+    fleet->network.has_own_rates = true;
+}
+
+uint64_t fleet_up_rate(const struct fleet *fleet, uint32_t node)
+{
+    const struct fleet_network *network = &fleet->network;
+
+    if (network->has_own_rates && fleet->nodes[node].up_bytes_per_s != 0) {
+        return fleet->nodes[node].up_bytes_per_s;
+    }
+    return network->up_bytes_per_s != 0 ? network->up_bytes_per_s : network->link_bytes_per_s;
+}
+
+uint64_t fleet_down_rate(const struct fleet *fleet, uint32_t node)
+{
+    const struct fleet_network *network = &fleet->network;
+
+    if (network->has_own_rates && fleet->nodes[node].down_bytes_per_s != 0) {
+        return fleet->nodes[node].down_bytes_per_s;
+    }
+    return network->down_bytes_per_s != 0 ? network->down_bytes_per_s : network->link_bytes_per_s;
+}
+
+uint32_t fleet_rack(const struct fleet *fleet, uint32_t node)
+{
+    const struct fleet_network *network = &fleet->network;
+
+    if (network->kind != NETWORK_TWO_TIER) {
+        return 0;
+    }
+    if (network->rack_count != 0) {
+        return (uint32_t)((uint64_t)node * network->rack_count / fleet->node_count);
+    }
+    return network->nodes_per_rack != 0 ? node / network->nodes_per_rack : 0;
+}
+
+uint32_t fleet_rack_count(const struct fleet *fleet)
+{
+    return fleet->node_count == 0 ? 0 : fleet_rack(fleet, fleet->node_count - 1) + 1;
+}
+
+/* The lower of two rates, of which 0 is the highest. */
+static uint64_t slower(uint64_t a, uint64_t b)
+{
+    if (a == 0 || b == 0) {
+        return a + b;
+    }
+    return a < b ? a : b;
+}
+
 int64_t fleet_transfer_ns(const struct fleet *fleet, uint32_t from, uint32_t to, uint64_t bytes)
 {
+    const struct fleet_network *network = &fleet->network;
+
     if (from == to) {
         return 0;
     }
-    return fleet->network.latency_ns + fleet_bytes_ns(bytes, fleet->network.link_bytes_per_s);
+    uint64_t rate = slower(fleet_up_rate(fleet, from), fleet_down_rate(fleet, to));
+    if (network->kind == NETWORK_BOTTLENECK ||
+        (network->kind == NETWORK_TWO_TIER && fleet_rack(fleet, from) != fleet_rack(fleet, to))) {
+        rate = slower(rate, network->core_bytes_per_s);
+    }
+    return network->latency_ns + fleet_bytes_ns(bytes, rate);
 }
 
 int64_t fleet_bytes_ns(uint64_t bytes, uint64_t bytes_per_s)

@@ -35,11 +35,43 @@ struct fleet_node {
     uint32_t worker_first;
     uint32_t worker_count;
     uint32_t cpu_units;
+    uint64_t up_bytes_per_s; /* See fleet_set_rates(). 0: as the network says. */
+    uint64_t down_bytes_per_s;
 };
 
+/*
+ *   star          machine - switch - machine
+ *   two-tier      machine - switch of its rack - core - switch of its rack - machine
+ *   bottleneck    machine - switch - one link for all - switch - machine
+ */
+enum network_kind { NETWORK_STAR, NETWORK_TWO_TIER, NETWORK_BOTTLENECK };
+
+enum network_sharing {
+    SHARING_FIFO, /* One transfer after the other, in the order of arrival at the link. */
+    SHARING_FAIR, /* All at once, with max-min fair rates. */
+};
+
+/* Traffic of others: on each limited link its own, with exponential gaps. */
+struct network_background {
+    double load;       /* A share of the link's rate; if 0, rate_per_s says how much. */
+    double rate_per_s; /* Transfers a second. Both 0: there is none. */
+    uint64_t bytes;    /* Of each, or their mean. */
+    bool exponential;  /* Sizes are drawn, with that mean. */
+};
+
+/* All zero: a star without limits. Rates of 0 are no limit unless another field decides. */
 struct fleet_network {
-    uint64_t link_bytes_per_s; /* Of each machine, each direction. 0: no limit. */
+    uint64_t link_bytes_per_s; /* Of each machine, each direction. */
     int64_t latency_ns;        /* Added to every message between machines. */
+    enum network_kind kind;
+    enum network_sharing sharing;
+    uint64_t up_bytes_per_s; /* From each machine, and to it. 0: link_bytes_per_s. */
+    uint64_t down_bytes_per_s;
+    uint64_t core_bytes_per_s; /* Of each rack, each direction; or of the one link for all. */
+    uint32_t rack_count;       /* Racks of equal size; if 0, nodes_per_rack says how many. */
+    uint32_t nodes_per_rack;
+    bool has_own_rates; /* Some machine has: fleet_set_rates() was called. */
+    struct network_background background;
 };
 
 struct fleet {
@@ -84,7 +116,19 @@ static inline uint32_t fleet_first_partition(const struct fleet *fleet, uint32_t
     return worker - (worker - first) % partitions;
 }
 
-/* How long @bytes take between two nodes on an idle network. */
+/* Give @node links of its own rates; a rate of 0 stays what the network says. */
+void fleet_set_rates(
+    struct fleet *fleet, uint32_t node, uint64_t up_bytes_per_s, uint64_t down_bytes_per_s);
+
+/* The rate of the link from @node into the network, and of the one back. 0: no limit. */
+uint64_t fleet_up_rate(const struct fleet *fleet, uint32_t node);
+uint64_t fleet_down_rate(const struct fleet *fleet, uint32_t node);
+
+/* The rack of @node, and how many there are. Without racks, all are in the first. */
+uint32_t fleet_rack(const struct fleet *fleet, uint32_t node);
+uint32_t fleet_rack_count(const struct fleet *fleet);
+
+/* How long @bytes take between two nodes on an idle network: the slowest link decides. */
 int64_t fleet_transfer_ns(const struct fleet *fleet, uint32_t from, uint32_t to, uint64_t bytes);
 
 /* @bytes at @bytes_per_s, rounded up, at most DURATION_NS_MAX; 0 if the rate is 0: no limit. */

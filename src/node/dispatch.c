@@ -345,7 +345,7 @@ static bool start_one(struct node *node, struct worker *worker)
 void dispatch_worker(struct node *node, struct worker *worker)
 {
     bool started = true;
-    if (worker->dooming > 0 && cache_fail_some(node, worker)) {
+    if ((worker->dooming > 0 || worker->lost) && cache_fail_some(node, worker)) {
         wake_at(node, now_ns(node), TIMER_DISPATCH, worker->id);
         return; /* The rest fails in steps of its own. */
     }
@@ -394,10 +394,15 @@ void dispatch_done(struct node *node, const struct event_batch_done *done)
     ASSERT(done->status != WEFT_OK || done->output_count == batch.task_count);
     close_batch(node, worker, done->batch);
     pool_give(&node->pools->batches, done->batch);
+    if (done->status == WEFT_LOST) {
+        cache_device_lost(node, worker);
+    }
     for (uint32_t i = 0; i < batch.task_count; i++) {
         const struct task *task = task_at(node, batch.tasks[i]);
         if (done->status != WEFT_OK) {
-            visits_fail(node, batch.tasks[i], REASON_BATCH_FAILED);
+            visits_fail(
+                node, batch.tasks[i],
+                done->status == WEFT_LOST ? REASON_DEVICE_LOST : REASON_BATCH_FAILED);
             continue;
         }
         struct record *record = trace_task(node, RECORD_ENDED, visit_at(node, task->visit), task);

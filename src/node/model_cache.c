@@ -59,6 +59,9 @@ enum reason cache_obstacle(
     uint32_t items)
 {
     uint64_t bytes = profile_workspace_bytes(node->profile, kind->run, items);
+    if (worker->lost) {
+        return REASON_DEVICE_LOST;
+    }
     for (uint32_t i = 0; i < kind->model_count; i++) {
         const struct model_slot *slot = &worker->models[kind->models[i]];
         if (slot->withdrawn) {
@@ -405,9 +408,24 @@ static uint32_t find_doomed(const struct node *node, const struct worker *worker
     return POOL_NONE;
 }
 
+/* All that waits for a device that is gone. */
+static bool fail_lost(struct node *node, struct worker *worker)
+{
+    for (uint32_t failed = 0; worker->active_count > 0; failed++) {
+        if (failed == BATCH_TASKS_MAX) {
+            return true;
+        }
+        visits_fail(node, worker->queues[worker->active[0]].head, REASON_DEVICE_LOST);
+    }
+    return false;
+}
+
 bool cache_fail_some(struct node *node, struct worker *worker)
 {
     uint32_t failed = 0;
+    if (worker->lost) {
+        return fail_lost(node, worker);
+    }
     for (uint32_t model = 0; worker->dooming > 0 && model < node->catalogue->model_count; model++) {
         while (worker->models[model].doom_end != 0) {
             const uint32_t task = find_doomed(node, worker, model);
@@ -441,6 +459,12 @@ static void load_failed(struct node *node, struct worker *worker, uint32_t model
     doom_waiting(node, worker, model, REASON_LOAD_FAILED);
 }
 
+void cache_device_lost(struct node *node, struct worker *worker)
+{
+    worker->lost = true;
+    rows_load_changed(node, worker);
+}
+
 void cache_loaded(
     struct node *node, struct worker *worker, uint32_t model, enum weft_status status,
     uint64_t bytes)
@@ -449,6 +473,9 @@ void cache_loaded(
     ASSERT(worker->loading == model);
     if (status != WEFT_OK) {
         load_failed(node, worker, model);
+        if (status == WEFT_LOST) {
+            cache_device_lost(node, worker);
+        }
         return;
     }
     move_model(worker, model, MODEL_RESIDENT);

@@ -50,6 +50,9 @@ int64_t cache_advance(struct node *node, struct worker *worker);
 /* Stop loading a model that no queued task wants any more. */
 void cache_drop_unwanted(struct node *node, struct worker *worker);
 
+/* The device is gone, its node is not: what waits for it fails, nothing new is taken. */
+void cache_device_lost(struct node *node, struct worker *worker);
+
 /* What the host reports. */
 void cache_loaded(
     struct node *node, struct worker *worker, uint32_t model, enum weft_status status,

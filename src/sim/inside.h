@@ -10,6 +10,7 @@
 #include "model/arrivals.h"
 #include "sim/device_bus.h"
 #include "sim/device_runs.h"
+#include "sim/network.h"
 #include "sim/sim.h"
 
 #define FAULT_HINT_NS    INT64_C(1000000)    /* A reset connection tells after a millisecond, */
@@ -26,8 +27,10 @@ enum happening {
     HAPPENS_UNLOADED,   /* worker, model. */
     HAPPENS_SHAPED,     /* worker, units. */
     HAPPENS_BATCH_DONE, /* stamp, slot of a run. */
-    HAPPENS_AT_SWITCH,  /* slot of a parcel: it has left its machine. */
+    HAPPENS_AT_SWITCH,  /* slot of a parcel: it reaches its next link. */
     HAPPENS_DELIVERED,  /* slot of a parcel. */
+    HAPPENS_PASSED,     /* link: a transfer may have passed it. */
+    HAPPENS_BACKGROUND, /* link: other traffic. */
     HAPPENS_FAULT,      /* number of the fault. */
     HAPPENS_HINT,       /* A connection broke, or is back: two nodes. */
     HAPPENS_VERDICT,    /* The member list changes now. */
@@ -44,10 +47,12 @@ static inline uint64_t payload_of(
 
 /* A message on its way, with or without a tensor. The placement follows. */
 struct parcel {
+    uint32_t from;
     uint32_t to;
     uint32_t incarnation; /* Of the receiver when it was sent. */
     bool has_tensor;
-    int64_t wire_ns; /* How long it occupies a link. */
+    uint8_t hop;     /* Links of its route that it has been given, */
+    int64_t last_ns; /* and when its last byte will have left them. */
     struct message message;
     uint16_t placement[];
 };
@@ -93,8 +98,6 @@ struct sim_node {
     int64_t stopped_until_ns; /* to here. */
     double loss;              /* Probability that a message from or to it is lost. */
     uint64_t handles;         /* Live tensors. */
-    int64_t up_free_ns;
-    int64_t down_free_ns;
 };
 
 struct sim {
@@ -109,6 +112,7 @@ struct sim {
     struct policy_meter meter;
     struct histogram decision_times;
     struct members *members;
+    struct network network;
     struct sim_node *nodes;
     struct sim_worker *workers;
     struct pool runs;
@@ -121,6 +125,7 @@ struct sim {
     uint32_t run_stamp; /* The last one given. */
     struct arrival_stream arrivals;
     struct arrival next_arrival;
+    bool has_next_arrival;
     struct rng ingress;
     struct rng faults;
     int64_t directory_away_until_ns;
@@ -161,12 +166,6 @@ void device_unloaded(struct sim *sim, uint32_t worker, uint32_t model);
 void device_done(struct sim *sim, uint32_t run, uint32_t stamp);
 /* Forget what the devices of @node, which is gone, were doing. */
 void device_lost(struct sim *sim, uint32_t node);
-
-/* network.c: messages and tensors between machines. */
-void network_send(
-    struct sim *sim, uint32_t from, uint32_t to, const struct message *message, bool has_tensor);
-void network_at_switch(struct sim *sim, uint32_t parcel);
-void network_deliver(struct sim *sim, uint32_t parcel);
 
 /* faults.c: what breaks, and how the others come to know of it. */
 void faults_start(struct sim *sim);

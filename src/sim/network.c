@@ -1,55 +1,132 @@
 /*
- * network.c - a star of FIFO links: each machine has one to the switch and one from it.
+ * network.c - parcels on their way.
  *
- * A tensor occupies the sender's link for its whole length, reaches the switch with its
- * first byte (cut-through), and then waits for the receiver's link in the order of
- * arrival there. Messages without a tensor are too small to queue: they take the latency.
+ * FIFO links: a tensor occupies each link of its route for as long as all of it takes
+ * there. Its first byte goes on at once to the next link (cut-through) and waits there in
+ * the order of arrival; its last byte leaves no link before it has left the one before.
+ * A fast link behind a slow one is occupied only for what the tensor takes on the fast
+ * one: in between, it carries others.
+ *
+ * Fair links: a tensor crosses all of them at one rate, which changes as others come and
+ * go; see links_fair.h.
+ *
+ * The latency is added once. Messages without a tensor are too small to queue.
  */
-#include "sim/inside.h"
+#include "sim/network.h"
 
 #include <string.h>
 
-static int64_t later(int64_t a_ns, int64_t b_ns)
+#include "sim/inside.h"
+
+static bool is_fair(const struct sim *sim)
 {
-    return a_ns > b_ns ? a_ns : b_ns;
+    return sim->options.fleet->network.sharing == SHARING_FAIR;
 }
 
-void network_send(
-    struct sim *sim, uint32_t from, uint32_t to, const struct message *message, bool has_tensor)
+static void wake(void *context, uint32_t link, int64_t at_ns)
 {
-    const struct fleet_network *network = &sim->options.fleet->network;
+    struct sim *sim = context;
+    sim->network.queued++;
+    happen(sim, at_ns, payload_of(HAPPENS_PASSED, 0, 0, link));
+}
+
+void network_init(struct sim *sim)
+{
+    const struct fleet *fleet = sim->options.fleet;
+    struct network *network = &sim->network;
+    const uint32_t count = links_count(fleet);
+    network->link_count = count;
+    network->rates = arena_alloc(&sim->arena, count * sizeof(*network->rates));
+    network->links = arena_alloc(&sim->arena, count * sizeof(*network->links));
+    links_rates(fleet, network->rates);
+    if (is_fair(sim)) {
+        links_fair_init(&network->fair, count, network->rates, wake, sim);
+    } else {
+        network->fifo.free_ns = arena_alloc(&sim->arena, count * sizeof(int64_t));
+    }
+}
+
+void network_deinit(struct sim *sim)
+{
+    if (is_fair(sim)) {
+        links_fair_deinit(&sim->network.fair);
+    }
+}
+
+static uint32_t pack(struct sim *sim, uint32_t from, uint32_t to, const struct message *message)
+{
     (void)pool_reserve(&sim->parcels, 1);
     const uint32_t slot = pool_take(&sim->parcels);
     struct parcel *parcel = pool_at(&sim->parcels, slot);
+    parcel->from = from;
     parcel->to = to;
     parcel->incarnation = sim->nodes[to].incarnation;
-    parcel->has_tensor = has_tensor;
     parcel->message = *message;
     if (message->placement_count > 0) {
         memcpy(
             parcel->placement, message->placement,
             message->placement_count * sizeof(parcel->placement[0]));
     }
+    return slot;
+}
+
+/* Over the next FIFO link of its route, as soon as that is free. */
+static void hop(struct sim *sim, uint32_t slot, const struct route *route)
+{
+    struct network *network = &sim->network;
+    struct parcel *parcel = pool_at(&sim->parcels, slot);
+    const uint32_t link = route->links[parcel->hop];
+    const int64_t latency_ns = parcel->hop == 0 ? sim->options.fleet->network.latency_ns : 0;
+    const int64_t wire_ns = fleet_bytes_ns(parcel->message.bytes, network->rates[link]);
+    const int64_t start_ns = links_fifo_take(&network->fifo, link, sim->now_ns, wire_ns);
+    const int64_t end_ns = start_ns + wire_ns + latency_ns;
+    parcel->last_ns = end_ns > parcel->last_ns ? end_ns : parcel->last_ns;
+    parcel->hop++;
+    if (parcel->hop == route->count) {
+        happen(sim, parcel->last_ns, payload_of(HAPPENS_DELIVERED, 0, 0, slot));
+    } else {
+        happen(sim, start_ns + latency_ns, payload_of(HAPPENS_AT_SWITCH, 0, 0, slot));
+    }
+}
+
+void network_send(
+    struct sim *sim, uint32_t from, uint32_t to, const struct message *message, bool has_tensor)
+{
+    const struct fleet *fleet = sim->options.fleet;
+    const uint32_t slot = pack(sim, from, to, message);
+    struct route route = {0};
     if (has_tensor) {
-        parcel->wire_ns = fleet_bytes_ns(message->bytes, network->link_bytes_per_s);
+        ((struct parcel *)pool_at(&sim->parcels, slot))->has_tensor = true;
+        links_route(fleet, sim->network.rates, from, to, &route);
     }
-    if (parcel->wire_ns == 0) {
-        happen(sim, sim->now_ns + network->latency_ns, payload_of(HAPPENS_DELIVERED, 0, 0, slot));
-        return;
+    if (route.count == 0 || message->bytes == 0) {
+        const int64_t at_ns = sim->now_ns + fleet->network.latency_ns;
+        happen(sim, at_ns, payload_of(HAPPENS_DELIVERED, 0, 0, slot));
+    } else if (is_fair(sim)) {
+        (void)links_fair_start(&sim->network.fair, sim->now_ns, &route, message->bytes, slot);
+    } else {
+        hop(sim, slot, &route);
     }
-    struct sim_node *sender = &sim->nodes[from];
-    const int64_t start_ns = later(sim->now_ns, sender->up_free_ns);
-    sender->up_free_ns = start_ns + parcel->wire_ns;
-    happen(sim, start_ns + network->latency_ns, payload_of(HAPPENS_AT_SWITCH, 0, 0, slot));
 }
 
 void network_at_switch(struct sim *sim, uint32_t slot)
 {
     const struct parcel *parcel = pool_at(&sim->parcels, slot);
-    struct sim_node *receiver = &sim->nodes[parcel->to];
-    const int64_t start_ns = later(sim->now_ns, receiver->down_free_ns);
-    receiver->down_free_ns = start_ns + parcel->wire_ns;
-    happen(sim, receiver->down_free_ns, payload_of(HAPPENS_DELIVERED, 0, 0, slot));
+    struct route route;
+    links_route(sim->options.fleet, sim->network.rates, parcel->from, parcel->to, &route);
+    hop(sim, slot, &route);
+}
+
+void network_passed(struct sim *sim, uint32_t link)
+{
+    const int64_t at_ns = sim->now_ns + sim->options.fleet->network.latency_ns;
+    uint32_t tag;
+    sim->network.queued--;
+    while (links_fair_finish(&sim->network.fair, sim->now_ns, link, &tag)) {
+        if (tag != NETWORK_TAG_BACKGROUND) {
+            happen(sim, at_ns, payload_of(HAPPENS_DELIVERED, 0, 0, tag));
+        }
+    }
 }
 
 void network_deliver(struct sim *sim, uint32_t slot)

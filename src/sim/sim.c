@@ -20,8 +20,9 @@ static void init_pools(struct sim *sim)
 
 static void schedule_arrival(struct sim *sim)
 {
-    if (sim->streamed < sim->options.jobs &&
-        arrival_stream_next(&sim->arrivals, &sim->next_arrival)) {
+    sim->has_next_arrival = sim->streamed < sim->options.jobs &&
+                            arrival_stream_next(&sim->arrivals, &sim->next_arrival);
+    if (sim->has_next_arrival) {
         happen(sim, sim->next_arrival.at_ns, payload_of(HAPPENS_ARRIVAL, 0, 0, 0));
     }
 }
@@ -52,6 +53,7 @@ struct sim *sim_create(const struct sim_options *options)
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
         device_init(sim, i);
     }
+    network_init(sim);
     sim->ingress = arrival_ingress_stream(options->seed);
     sim->faults = rng_stream(options->seed, RNG_FAULTS, 0);
     sim->members = faults_members(sim, /* before */ NULL);
@@ -61,6 +63,7 @@ struct sim *sim_create(const struct sim_options *options)
     faults_start(sim);
     arrival_stream_init(&sim->arrivals, options->arrivals, options->catalogue, options->seed);
     schedule_arrival(sim);
+    network_background_start(sim);
     return sim;
 }
 
@@ -79,6 +82,7 @@ void sim_destroy(struct sim *sim)
     pool_deinit(&sim->parcels);
     pool_deinit(&sim->tickets);
     pool_deinit(&sim->scripted);
+    network_deinit(sim);
     event_queue_deinit(&sim->queue);
     free(sim->run_of_batch);
     arena_deinit(&sim->arena);
@@ -238,6 +242,8 @@ static uint32_t receiver_of(
     case HAPPENS_REQUEST:
     case HAPPENS_CANCEL:
     case HAPPENS_AT_SWITCH:
+    case HAPPENS_PASSED:
+    case HAPPENS_BACKGROUND:
     case HAPPENS_FAULT:
     case HAPPENS_FAULT_OVER:
     case HAPPENS_VERDICT:
@@ -296,6 +302,12 @@ static void handle(struct sim *sim, uint64_t payload)
         return;
     case HAPPENS_DELIVERED:
         network_deliver(sim, large);
+        return;
+    case HAPPENS_PASSED:
+        network_passed(sim, large);
+        return;
+    case HAPPENS_BACKGROUND:
+        network_background_next(sim, large);
         return;
     case HAPPENS_FAULT:
         faults_happen(sim, large);

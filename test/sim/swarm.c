@@ -151,12 +151,60 @@ static void draw_faults(struct swarm *swarm, struct rng *rng)
     }
 }
 
+/* What shares a device, what crosses its bus, and how its run times scatter. */
+static void draw_sharing(struct swarm *swarm, struct rng *rng)
+{
+    const double interference = draw(rng, 0, 3) * 0.2;
+    const bool bus_inputs = draw(rng, 0, 1) == 1;
+    const uint32_t spread = draw(rng, 0, 3);
+    for (uint32_t i = 0; i < swarm->fleet->worker_count; i++) {
+        struct fleet_worker *worker = &swarm->fleet->workers[i];
+        const uint32_t worker_count = swarm->fleet->nodes[worker->node].worker_count;
+        worker->partitions = worker_count % 2 == 0 ? 2 : 1;
+        worker->interference = interference;
+        worker->bus_inputs = bus_inputs;
+    }
+    for (uint32_t i = 0; i < swarm->profile->model_count; i++) {
+        for (uint32_t k = 0; k < swarm->fleet->device_count; k++) {
+            struct profile_curve *curve = &swarm->profile->models[i].curves[k];
+            curve->distribution = (enum profile_distribution)spread;
+            for (uint32_t j = 0; j < curve->point_count; j++) {
+                curve->points[j].sd_ns = curve->points[j].run_ns / 2;
+            }
+        }
+    }
+}
+
+/* How the machines are joined, from a stream of its own. Other traffic is sparse but large. */
+static void draw_network(struct swarm *swarm, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 1);
+    struct fleet *fleet = swarm->fleet;
+    struct fleet_network *network = &fleet->network;
+    network->kind = (enum network_kind)draw(&rng, NETWORK_STAR, NETWORK_BOTTLENECK);
+    network->sharing = (enum network_sharing)draw(&rng, SHARING_FIFO, SHARING_FAIR);
+    network->core_bytes_per_s = draw(&rng, 0, 2) * UINT64_C(400000000);
+    network->rack_count = draw(&rng, 0, 3);
+    network->nodes_per_rack = draw(&rng, 0, 3);
+    network->down_bytes_per_s = draw(&rng, 0, 1) * UINT64_C(300000000);
+    if (draw(&rng, 0, 3) == 0) {
+        const uint32_t node = draw(&rng, 0, fleet->node_count - 1);
+        fleet_set_rates(fleet, node, /* up */ UINT64_C(200000000), /* down */ 0);
+    }
+    if (draw(&rng, 0, 2) == 0) {
+        network->background.rate_per_s = draw(&rng, 1, 5);
+        network->background.bytes = draw(&rng, 1, 20) * UINT64_C(1000000);
+        network->background.exponential = draw(&rng, 0, 1) == 1;
+    }
+}
+
 void swarm_draw(struct swarm *swarm, uint64_t seed)
 {
     struct rng rng = rng_stream(seed, RNG_TEST, 0);
     *swarm = (struct swarm){0};
     swarm->catalogue = catalogue_create();
     draw_fleet(swarm, &rng);
+    draw_network(swarm, seed);
     draw_models(swarm, &rng);
     const uint32_t workflow_count = draw(&rng, 1, 4);
     for (uint32_t i = 0; i < workflow_count; i++) {
@@ -184,6 +232,7 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     swarm->options.row_cache_ns = draw(&rng, 0, 4) * INT64_C(20000000);
     swarm->options.noise = draw(&rng, 0, 5) * 0.1;
     draw_faults(swarm, &rng);
+    draw_sharing(swarm, &rng);
 }
 
 void swarm_free(struct swarm *swarm)
@@ -198,9 +247,9 @@ void swarm_print(const struct swarm *swarm)
     (void)fprintf(
         stderr,
         "seed %" PRIu64 ": %u nodes, %u workers, %u models, %u workflows, %" PRIu64
-        " jobs at %.0f/s, %u faults, noise %.1f, policy %s\n",
+        " jobs at %.0f/s, %u faults, noise %.1f, network %d/%d, policy %s\n",
         swarm->options.seed, swarm->fleet->node_count, swarm->fleet->worker_count,
         swarm->catalogue->model_count, swarm->catalogue->workflow_count, swarm->options.jobs,
         swarm->arrivals.rate_per_s, swarm->options.fault_count, swarm->options.noise,
-        swarm->policies.text);
+        (int)swarm->fleet->network.kind, (int)swarm->fleet->network.sharing, swarm->policies.text);
 }

@@ -424,6 +424,82 @@ static void a_withdrawn_model_is_unloaded_and_its_workflows_refused(void **state
     stage_close(&stage);
 }
 
+/* Two machines; the device of the first fails while it runs and queues work. */
+static void a_lost_device_gives_its_work_to_others(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(20));
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage.faults[0] = (struct fault){.at_ns = MS(25), .kind = FAULT_LOSE_DEVICE, .victim = 0};
+    stage.options.fault_count = 1;
+    stage_start(&stage, "fifo");
+    for (uint32_t i = 0; i < 4; i++) {
+        stage_request(&stage, MS(i), 0, chain);
+    }
+    stage_request(&stage, MS(60), 0, chain);
+    stage_expect(&stage, "device-lost");
+    stage_close(&stage);
+}
+
+/* The far node is cut off while it works for the near one, and comes back. */
+static void a_partition_heals_and_every_job_is_answered_once(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 3, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(20));
+    (void)stage_model(&stage, "b", 0, MS(20));
+    const uint32_t chain = stage_chain(&stage, "chain", "a b");
+    stage.faults[0] =
+        (struct fault){.at_ns = MS(10), .for_ns = MS(1500), .kind = FAULT_PARTITION, .victim = 2};
+    stage.options.fault_count = 1;
+    plan(2, 1, 0, 0);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, 0, 0, chain);
+    stage_request(&stage, MS(2000), 0, chain);
+    stage_expect(&stage, "partition");
+    stage_close(&stage);
+}
+
+/* A node stands still for a while: its work is late, not lost. */
+static void a_stopped_node_goes_on_where_it_was(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(20));
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage.faults[0] =
+        (struct fault){.at_ns = MS(10), .for_ns = MS(300), .kind = FAULT_STOP, .victim = 1};
+    stage.options.fault_count = 1;
+    plan(1, 0, 0, 0);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, 0, 0, chain);
+    stage_request(&stage, MS(50), 1, chain);
+    stage_expect(&stage, "stop");
+    stage_close(&stage);
+}
+
+/* Messages of node 1 are lost, with their connection: nobody waits for ever. */
+static void a_lost_message_is_noticed_by_the_audit(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(20));
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage.faults[0] =
+        (struct fault){.at_ns = 0, .for_ns = MS(10), .kind = FAULT_LOSS, .victim = 1, .factor = 1};
+    stage.options.fault_count = 1;
+    plan(1, 0, 0, 0);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, MS(5), 0, chain);
+    stage_expect(&stage, "loss-message");
+    stage_close(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +527,10 @@ int main(void)
         cmocka_unit_test(two_batches_share_a_device_once_it_is_shaped),
         cmocka_unit_test(an_idle_worker_takes_the_task_that_would_run_last),
         cmocka_unit_test(a_withdrawn_model_is_unloaded_and_its_workflows_refused),
+        cmocka_unit_test(a_lost_device_gives_its_work_to_others),
+        cmocka_unit_test(a_partition_heals_and_every_job_is_answered_once),
+        cmocka_unit_test(a_stopped_node_goes_on_where_it_was),
+        cmocka_unit_test(a_lost_message_is_noticed_by_the_audit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
  *     test_swarm --seconds N     as many as fit, from a fixed start
  */
 #include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -31,10 +32,23 @@ enum { SEEDS_PER_RUN = 300, EVENTS_MAX = 3000000 };
 static const char *program;
 static char repeat[256];
 
-static void print_record(void *context, const struct record *record)
+/* What a run is watched for. */
+struct watch {
+    const struct catalogue *shown; /* NULL: nothing is printed. */
+    double latency_sum_ns;         /* Of all jobs, however they ended. */
+};
+
+static void on_record(void *context, const struct record *record)
 {
+    struct watch *watch = context;
+    if (record->kind == RECORD_ANSWERED) {
+        watch->latency_sum_ns += (double)record->value;
+    }
+    if (watch->shown == NULL) {
+        return;
+    }
     char line[TRACE_LINE_BYTES_MAX];
-    (void)trace_text(record, context, line, sizeof(line));
+    (void)trace_text(record, watch->shown, line, sizeof(line));
     (void)puts(line);
 }
 
@@ -58,9 +72,10 @@ static uint64_t run_seed(uint64_t seed, bool shown)
         seed);
     if (shown) {
         swarm_print(&swarm);
-        swarm.options.on_record = print_record;
-        swarm.options.context = swarm.catalogue;
     }
+    struct watch watch = {.shown = shown ? swarm.catalogue : NULL};
+    swarm.options.on_record = on_record;
+    swarm.options.context = &watch;
     struct sim *sim = sim_create(&swarm.options);
     if (sim_run_some(sim, EVENTS_MAX)) {
         (void)fprintf(stderr, "seed %" PRIu64 ": no end after %d events\n", seed, EVENTS_MAX);
@@ -69,6 +84,9 @@ static uint64_t run_seed(uint64_t seed, bool shown)
     sim_report(sim, &report);
     assert_int_equal(
         report.completed + report.refused + report.failed + report.cancelled, report.jobs);
+    /* Little's law: jobs in the system over all time are the times of all jobs in it. */
+    const double area_ns = report.in_system_mean * report.duration_s * 1e9;
+    assert_true(fabs(area_ns - watch.latency_sum_ns) <= 1 + 1e-9 * area_ns);
     sim_destroy(sim);
     swarm_free(&swarm);
     return report.trace_hash;

@@ -65,8 +65,32 @@ static void defaults_are_one_device_and_no_limit(ATTR_UNUSED void **state)
     assert_int_equal(fleet->nodes[0].cpu_units, 16);
     assert_int_equal(fleet->workers[0].gpu_units, 1);
     assert_int_equal(fleet->workers[0].reshape_ns, 0);
+    assert_int_equal(fleet_partitions(&fleet->workers[0]), 1);
+    assert_true(fleet->workers[0].interference == 0);
+    assert_false(fleet->workers[0].bus_inputs);
     assert_int_equal(fleet->network.link_bytes_per_s, 0);
     assert_int_equal(fleet->network.latency_ns, 0);
+    fleet_destroy(fleet);
+}
+
+static void partitions_divide_the_memory_of_a_device(ATTR_UNUSED void **state)
+{
+    struct fleet *fleet =
+        read_good("machines:\n"
+                  "  count: 2\n"
+                  "  device: {kind: a30, memory: 24GB, h2d: 20GB/s, interference: 10%, "
+                  "bus_inputs: true}\n"
+                  "  devices: 2\n"
+                  "  partitions: 3\n");
+
+    assert_int_equal(fleet->node_count, 2);
+    assert_int_equal(fleet->worker_count, 12);
+    assert_int_equal(fleet->workers[11].memory_bytes, 8000000000);
+    assert_int_equal(fleet->workers[11].bus_bytes_per_s, 20000000000);
+    assert_int_equal(fleet_partitions(&fleet->workers[11]), 3);
+    assert_int_equal(fleet_first_partition(fleet, 11), 9);
+    assert_true(fleet->workers[11].interference == 0.1);
+    assert_true(fleet->workers[11].bus_inputs);
     fleet_destroy(fleet);
 }
 
@@ -90,6 +114,7 @@ int main(void)
         cmocka_unit_test(machines_and_network_are_read),
         cmocka_unit_test(a_mixed_fleet_is_a_list),
         cmocka_unit_test(defaults_are_one_device_and_no_limit),
+        cmocka_unit_test(partitions_divide_the_memory_of_a_device),
         cmocka_unit_test(a_failure_gives_no_fleet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

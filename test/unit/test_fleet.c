@@ -52,6 +52,26 @@ static void a_device_kind_keeps_its_number(ATTR_UNUSED void **state)
     fleet_destroy(fleet);
 }
 
+static void partitions_are_workers_of_one_device(ATTR_UNUSED void **state)
+{
+    struct fleet *fleet = fleet_create();
+    struct fleet_worker worker = {.gpu_units = 1};
+
+    worker.device = fleet_device(fleet, "l4");
+    assert_true(fleet_add_machine(fleet, &worker, /* device_count */ 1, /* cpu_units */ 1));
+    worker.partitions = 3;
+    assert_true(fleet_add_machine(fleet, &worker, /* device_count */ 2, /* cpu_units */ 1));
+    assert_int_equal(fleet->worker_count, 7);
+    assert_int_equal(fleet->nodes[1].worker_count, 6);
+    static const uint32_t first[] = {0, 1, 1, 1, 4, 4, 4};
+    for (uint32_t i = 0; i < 7; i++) {
+        assert_int_equal(fleet_first_partition(fleet, i), first[i]);
+    }
+    assert_false(fleet_add_machine(fleet, &worker, WORKERS_MAX / 3, /* cpu_units */ 1));
+    assert_false(fleet_add_machine(fleet, &worker, UINT32_MAX, /* cpu_units */ 1));
+    fleet_destroy(fleet);
+}
+
 static void a_fleet_is_as_large_as_the_limits_and_no_larger(ATTR_UNUSED void **state)
 {
     struct fleet *fleet = fleet_create();
@@ -118,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(machines_number_their_workers_in_a_row),
         cmocka_unit_test(a_device_kind_keeps_its_number),
+        cmocka_unit_test(partitions_are_workers_of_one_device),
         cmocka_unit_test(a_fleet_is_as_large_as_the_limits_and_no_larger),
         cmocka_unit_test(bytes_take_their_time_rounded_up),
         cmocka_unit_test(bytes_of_any_size_at_any_rate_agree_with_wide_arithmetic),

@@ -186,7 +186,7 @@ static void a_reserved_task_counts_in_the_row_until_it_is_unreserved(void **stat
     lone_close(&lone);
 }
 
-static void a_task_that_gathers_can_be_unreserved_one_that_runs_cannot(void **state)
+static void a_task_that_gathers_can_be_unreserved_one_that_waits_or_runs_cannot(void **state)
 {
     (void)state;
     struct lone lone;
@@ -196,11 +196,17 @@ static void a_task_that_gathers_can_be_unreserved_one_that_runs_cannot(void **st
     lone_deliver(&lone, &input);
     lone_deliver(&lone, &undo);
     assert_true(lone_is_empty(&lone));
+    const struct message waiting = lone_message(&lone, MESSAGE_INPUT, foreign, FLOW_DIAMOND, 1);
+    const struct message late = lone_message(&lone, MESSAGE_UNRESERVE, foreign, FLOW_DIAMOND, 1);
     lone_deliver(&lone, &input);
     input.input = 1;
     lone_deliver(&lone, &input);
     expect_ignored(&lone, &undo);
-    lone_settle(&lone);
+    lone_deliver(&lone, &waiting); /* For its model. */
+    expect_ignored(&lone, &late);
+    assert_int_equal(node_counts(lone.node).queued, 1);
+    const struct message cancel = lone_message(&lone, MESSAGE_CANCEL, foreign, FLOW_DIAMOND, 0);
+    lone_deliver(&lone, &cancel);
     assert_true(lone_is_empty(&lone));
     lone_close(&lone);
 }
@@ -599,7 +605,7 @@ int main(void)
         cmocka_unit_test(a_second_copy_of_an_input_is_dropped),
         cmocka_unit_test(a_reservation_after_its_input_counts_nothing_twice),
         cmocka_unit_test(a_reserved_task_counts_in_the_row_until_it_is_unreserved),
-        cmocka_unit_test(a_task_that_gathers_can_be_unreserved_one_that_runs_cannot),
+        cmocka_unit_test(a_task_that_gathers_can_be_unreserved_one_that_waits_or_runs_cannot),
         cmocka_unit_test(an_input_without_its_tensor_is_ignored),
         cmocka_unit_test(a_newer_attempt_replaces_the_placement_and_an_older_one_does_not),
         cmocka_unit_test(what_still_comes_of_a_cancelled_job_is_dropped),

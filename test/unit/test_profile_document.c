@@ -50,7 +50,8 @@ static const char example[] = "weft_profile: 1\n"
                               "    devices:\n"
                               "      t4: {points: [{items: 4, ms: 20}, {ms: 10, sd_ms: 0.5}, "
                               "{items: 4, cpu: 2, gpu: 3, ms: 33}]}\n"
-                              "      a30: {ms: 7.5, sd_ms: 1}\n"
+                              "      a30: {ms: 7.5, sd_ms: 1, distribution: gamma}\n"
+                              "      l4: {points: [{ms: 8}], distribution: exponential}\n"
                               "  weights: {resident: 1GB}\n"
                               "  decode: {devices: {t4: {ms: 0.2}}}\n";
 
@@ -62,7 +63,7 @@ static void sizes_and_points_are_read(ATTR_UNUSED void **state)
     assert_int_equal(named.document.origin.figures, FIGURES_PUBLISHED);
     assert_string_equal(named.document.origin.source, "a book");
     assert_int_equal(named.catalogue->model_count, 3);
-    assert_int_equal(named.fleet->device_count, 2);
+    assert_int_equal(named.fleet->device_count, 3);
     assert_int_equal(model_set_count(&named.document.listed), 3);
     const struct profile_model *llm = &named.document.profile->models[0];
     assert_int_equal(llm->load_bytes, 4000000000);
@@ -77,6 +78,12 @@ static void sizes_and_points_are_read(ATTR_UNUSED void **state)
     assert_int_equal(llm->curves[0].points[2].cpu, 2);
     assert_int_equal(llm->curves[0].points[2].gpu, 3);
     assert_int_equal(llm->curves[1].points[0].run_ns, 7500000);
+    assert_int_equal(llm->curves[0].distribution, DISTRIBUTION_NORMAL);
+    assert_int_equal(llm->curves[1].distribution, DISTRIBUTION_GAMMA);
+    assert_int_equal(llm->curves[2].distribution, DISTRIBUTION_EXPONENTIAL);
+    const struct config whole = {.batch = 1};
+    assert_int_equal(
+        profile_run(named.document.profile, 0, 2, 1, whole).distribution, DISTRIBUTION_EXPONENTIAL);
     /* What is left out of load and resident equals the other. */
     assert_int_equal(named.document.profile->models[1].load_bytes, 1000000000);
     assert_false(profile_is_measured(named.document.profile, 1, 0));
@@ -114,6 +121,7 @@ static void strangers_are_checked_and_left_out(ATTR_UNUSED void **state)
 static void assert_same_curve(const struct profile_curve *a, const struct profile_curve *b)
 {
     assert_int_equal(a->point_count, b->point_count);
+    assert_int_equal(a->distribution, b->distribution);
     for (uint32_t i = 0; i < a->point_count; i++) {
         assert_int_equal(a->points[i].items, b->points[i].items);
         assert_int_equal(a->points[i].cpu, b->points[i].cpu);
@@ -166,6 +174,7 @@ static void what_is_saved_is_loaded_again(ATTR_UNUSED void **state)
     };
     assert_int_equal(profile_add_point(before.document.profile, 0, 1, &odd), WEFT_OK);
     before.document.profile->models[1].load_bytes = 0; /* While it has resident bytes. */
+    before.document.profile->models[2].curves[0].distribution = DISTRIBUTION_DETERMINISTIC;
     (void)snprintf(
         before.document.origin.source, sizeof(before.document.origin.source),
         "\"quotes\" \\ \xc3\xa9");

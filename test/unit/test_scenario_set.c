@@ -137,6 +137,27 @@ static void assert_refused(
     scenario_destroy(scenario);
 }
 
+static void partitions_stay_partitions(ATTR_UNUSED void **state)
+{
+    struct scenario *scenario = read_text(
+        "{count: 3, devices: 2, partitions: 2, device: {kind: t4, memory: 8GB, h2d: 1GB/s, "
+        "interference: 20%, bus_inputs: true}}",
+        "arrivals: {rate: 1/s}\n");
+
+    assert_int_equal(scenario->fleet->worker_count, 12);
+    assert_int_equal(scenario->fleet->workers[11].memory_bytes, 4000000000);
+    set(scenario, "memory", "6GB");
+    assert_int_equal(scenario->fleet->workers[11].memory_bytes, 3000000000);
+    set(scenario, "workers", "8");
+    assert_int_equal(scenario->fleet->node_count, 2);
+    assert_int_equal(scenario->fleet->worker_count, 8);
+    assert_int_equal(scenario->fleet->workers[7].memory_bytes, 3000000000);
+    assert_int_equal(fleet_first_partition(scenario->fleet, 7), 6);
+    assert_true(scenario->fleet->workers[7].interference == 0.2);
+    assert_true(scenario->fleet->workers[7].bus_inputs);
+    scenario_destroy(scenario);
+}
+
 static void what_does_not_fit_the_rest_is_refused(ATTR_UNUSED void **state)
 {
     static const char t4[] = "{count: 3, devices: 2, device: {kind: t4, memory: 8GB, h2d: 1GB/s}}";
@@ -166,6 +187,7 @@ int main(void)
         cmocka_unit_test(every_setting_can_be_changed),
         cmocka_unit_test(the_fleet_grows_and_shrinks),
         cmocka_unit_test(what_is_refused_changes_nothing),
+        cmocka_unit_test(partitions_stay_partitions),
         cmocka_unit_test(what_does_not_fit_the_rest_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,27 +92,27 @@ static struct queue single(double load)
 
 static void queues_below_their_limit_are_stable(ATTR_UNUSED void **state)
 {
-    static const uint64_t counts[] = {20, 100, 1000, 3000, 20000, 100000};
+    static const uint64_t counts[] = {20, 100, 1000, 3000, 20000, 50000};
     for (uint32_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         expect_stable(single(0.5), counts[i], 0);
         expect_stable(single(0.9), counts[i], 1);
     }
     expect_stable(single(0.95), 3000, 3);
     expect_stable(single(0.95), 20000, 0);
-    expect_stable(single(0.95), 100000, 0);
-    expect_stable(single(0.98), 100000, 1);
+    expect_stable(single(0.95), 50000, 0);
+    expect_stable(single(0.98), 50000, 1);
 }
 
 static void queues_above_it_grow(ATTR_UNUSED void **state)
 {
     expect_growing(single(1.02), 20000, 3);
-    expect_growing(single(1.02), 100000, 0);
+    expect_growing(single(1.02), 50000, 0);
     expect_growing(single(1.1), 1000, 10);
     expect_growing(single(1.1), 3000, 0);
     expect_growing(single(1.1), 20000, 0);
     expect_growing(single(1.5), 200, 1);
     expect_growing(single(1.5), 1000, 0);
-    expect_growing(single(1.5), 100000, 0);
+    expect_growing(single(1.5), 50000, 0);
     expect_growing(single(3), 100, 0);
 }
 
@@ -135,7 +135,7 @@ static void bursts_are_told_from_growth(ATTR_UNUSED void **state)
     const struct queue overloaded = {.load = 1.5, .servers = 1, .group = 20};
     expect_stable(calm, 3000, 3);
     expect_stable(busy, 20000, 1);
-    expect_stable(busy, 100000, 0);
+    expect_stable(busy, 50000, 0);
     expect_growing(overloaded, 20000, 0);
 }
 

@@ -211,18 +211,10 @@ static void rows_have_a_limit(ATTR_UNUSED void **state)
     for (size_t i = strlen(header); i < size; i += strlen(row)) {
         memcpy(bytes + i, row, strlen(row));
     }
-    struct trace_source source = {.file = "t.csv", .bytes = bytes, .size = size};
+    const struct trace_source source = {.file = "t.csv", .bytes = bytes, .size = size};
     assert_int_equal(
         trace_parse(&source, &options, &fixture.arena, &fixture.trace, &fixture.error), WEFT_LIMIT);
     assert_string_equal(fixture.error.message, "t.csv:16000002: more than 16000000 rows");
-    end(&fixture);
-    begin(&fixture);
-    const struct trace_options again = {.catalogue = fixture.catalogue};
-    source.size -= strlen(row);
-    assert_good(
-        trace_parse(&source, &again, &fixture.arena, &fixture.trace, &fixture.error),
-        &fixture.error);
-    assert_int_equal(fixture.trace.count, ARRIVALS_ROWS_MAX);
     end(&fixture);
     free(bytes);
 }

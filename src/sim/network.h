@@ -1,0 +1,57 @@
+/*
+ * network.h - what is between the machines: links, who shares them, and other traffic.
+ *
+ * Tensors cross the links of their route, messages without one only take the latency. All
+ * events that this part puts into the queue come back to one of the functions here.
+ */
+#ifndef SIM_NETWORK_H
+#define SIM_NETWORK_H
+
+#include "base/rng.h"
+#include "sim/links_fair.h"
+#include "sim/links_fifo.h"
+#include "wire/message.h"
+
+struct sim;
+
+/* The streams of RNG_NETWORK: what is drawn for a link has its own. */
+enum { NETWORK_STREAM_LINKS = 2 };
+
+#define NETWORK_TAG_BACKGROUND UINT32_MAX /* A fair transfer that is no parcel. */
+
+/* Traffic of others on one link. */
+struct network_link {
+    struct rng rng;
+    double rate_per_s; /* 0: there is none. */
+};
+
+struct network {
+    uint32_t link_count;
+    uint64_t *rates; /* Bytes a second, by link. 0: no limit. */
+    struct links_fifo fifo;
+    struct links_fair fair;
+    struct network_link *links;
+    uint64_t queued;           /* Events of links and of other traffic, stale ones included. */
+    uint64_t background_count; /* Transfers of others so far, */
+    uint64_t background_bytes; /* and their bytes. */
+};
+
+/* Build the links of the fleet. */
+void network_init(struct sim *sim);
+void network_deinit(struct sim *sim);
+
+void network_send(
+    struct sim *sim, uint32_t from, uint32_t to, const struct message *message, bool has_tensor);
+
+/* A parcel reaches the next FIFO link of its route, or its receiver. */
+void network_at_switch(struct sim *sim, uint32_t parcel);
+void network_deliver(struct sim *sim, uint32_t parcel);
+
+/* A transfer may have passed a fair link. */
+void network_passed(struct sim *sim, uint32_t link);
+
+/* network_background.c: the first transfers of others, and the next one on @link. */
+void network_background_start(struct sim *sim);
+void network_background_next(struct sim *sim, uint32_t link);
+
+#endif /* SIM_NETWORK_H */
