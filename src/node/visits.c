@@ -355,7 +355,10 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
     task->inputs = input_slot;
     task->input_count++;
     task->settled = task->settled || message->settled;
-    task->continues = message->from == node->id;
+    if (in_count > 0 && message->from == node->id) {
+        const uint32_t producer = workflow_in(workflow, message->task, message->input)->from;
+        task->continues = visit_at(node, visit_slot)->placement[producer] == task->worker;
+    }
     if (message->items > task->items) {
         task->items = message->items;
     }

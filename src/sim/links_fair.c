@@ -12,9 +12,6 @@
  * would be over their rate: the filling is repeated with them, until it is felt on no
  * further link. All transfers elsewhere keep the property, and so they keep their rates.
  *
- * Also, what is slower than the level at which the transfer that came or went is held
- * back itself fills as it did before: it keeps its rate.
- *
  * The transfers that one link holds back have one rate. The earliest of them is the
  * link's next, and only that one is waited for.
  */
@@ -25,13 +22,12 @@
 
 #include "base/memory.h"
 
-#define NS_PER_S     UINT64_C(1000000000)
-#define NEVER_NS     INT64_MAX
-#define WAIT_NS_MAX  (INT64_C(1) << 62)
-#define RATE_UNKNOWN UINT64_MAX /* Not below any level. */
-#define NO_CAP       UINT64_MAX
+#define NS_PER_S    UINT64_C(1000000000)
+#define NEVER_NS    INT64_MAX
+#define WAIT_NS_MAX (INT64_C(1) << 62)
+#define NO_CAP      UINT64_MAX
 
-enum { FLOWS_FIRST = 64, PASSENGERS_FIRST = 4, LEVEL_ROUNDS = 2 };
+enum { FLOWS_FIRST = 64, PASSENGERS_FIRST = 4 };
 
 /* Bytes times FAIR_RATE_UNIT times NS_PER_S: what one unit of rate moves in one ns is 1. */
 __extension__ typedef unsigned __int128 fair_work;
@@ -170,28 +166,6 @@ static uint64_t part(uint64_t rate, uint32_t count)
     return even > 0 ? even : 1;
 }
 
-/*
- * A level below which @link does not fill now that one more has come. What is slower than
- * a first guess leaves more for the rest, which gives a better one.
- */
-static uint64_t level_of(const struct links_fair *links, const struct fair_link *link)
-{
-    uint64_t level = part(link->rate, link->count);
-    for (uint32_t round = 0; round < LEVEL_ROUNDS && link->count > 1; round++) {
-        uint64_t left = link->rate;
-        uint32_t open = link->count;
-        for (uint32_t i = 0; i < link->count; i++) {
-            const uint64_t rate = flow_at(links, link->passengers[i].flow)->rate;
-            if (rate < level) {
-                left = less(left, rate);
-                open--;
-            }
-        }
-        level = part(left, open);
-    }
-    return level;
-}
-
 static bool is_reached(const struct links_fair *links, uint32_t link)
 {
     return links->links[link].change == links->change;
@@ -206,21 +180,16 @@ static void reach(struct links_fair *links, uint32_t link)
     }
 }
 
-/* Let the passengers of a link that are not below @floor rise again from zero. */
-static void open_link(struct links_fair *links, uint32_t number, uint64_t floor)
+/* Let the passengers of a link rise again from zero. */
+static void open_link(struct links_fair *links, uint32_t number)
 {
     struct fair_link *link = &links->links[number];
     link->left = link->rate;
-    link->open = 0;
+    link->open = link->count;
     link->is_stale = false;
     link->lowest_cap = NO_CAP;
     for (uint32_t i = 0; i < link->count; i++) {
         struct flow *flow = flow_at(links, link->passengers[i].flow);
-        if (flow->rate < floor) {
-            link->left = less(link->left, flow->rate);
-            continue;
-        }
-        link->open++;
         if (flow->round != links->round) {
             flow->round = links->round;
             flow->is_rising = true;
@@ -252,11 +221,6 @@ static void stay(struct links_fair *links, uint32_t slot, uint64_t level)
     }
 }
 
-static bool is_rising(const struct links_fair *links, const struct flow *flow)
-{
-    return flow->round == links->round && flow->is_rising;
-}
-
 /*
  * Before a link gives @level to each: whoever cannot take that much, because of a link
  * elsewhere, stays where it is. False if there was nobody.
@@ -271,7 +235,7 @@ static bool stop_capped(struct links_fair *links, struct fair_link *link, uint64
     for (uint32_t i = 0; i < link->count; i++) {
         const uint32_t slot = link->passengers[i].flow;
         const struct flow *flow = flow_at(links, slot);
-        if (!is_rising(links, flow)) {
+        if (!flow->is_rising) {
             continue;
         }
         if (flow->cap <= level) {
@@ -291,7 +255,7 @@ static void hold_back(struct links_fair *links, uint32_t number, uint64_t level)
     for (uint32_t i = 0; link->open > 0; i++) {
         const uint32_t slot = link->passengers[i].flow;
         struct flow *flow = flow_at(links, slot);
-        if (!is_rising(links, flow)) {
+        if (!flow->is_rising) {
             continue;
         }
         if (is_reached(links, flow->holder)) {
@@ -301,14 +265,14 @@ static void hold_back(struct links_fair *links, uint32_t number, uint64_t level)
     }
 }
 
-static void fill(struct links_fair *links, uint64_t floor)
+static void fill(struct links_fair *links)
 {
     struct levels *levels = &links->levels;
     links->round++;
     links->moved_count = 0;
     levels->count = 0;
     for (uint32_t i = 0; i < links->reached_count; i++) {
-        open_link(links, links->reached[i], floor);
+        open_link(links, links->reached[i]);
     }
     levels_order(levels);
     while (levels->count > 0) {
@@ -326,11 +290,6 @@ static void fill(struct links_fair *links, uint64_t floor)
     }
 }
 
-static uint64_t rate_before(const struct flow *flow)
-{
-    return flow->rate == RATE_UNKNOWN ? 0 : flow->rate;
-}
-
 /* What a link that was not reached would have to carry after this round. */
 static void foresee(struct links_fair *links, const struct flow *flow)
 {
@@ -340,7 +299,7 @@ static void foresee(struct links_fair *links, const struct flow *flow)
             link->round = links->round;
             link->foreseen = link->used;
         }
-        link->foreseen += flow->next_rate - rate_before(flow);
+        link->foreseen += flow->next_rate - flow->rate;
     }
 }
 
@@ -386,10 +345,9 @@ static bool spread(struct links_fair *links)
 /* What @flow has left now, and when that will have passed at its new rate. */
 static void set_rate(struct links_fair *links, struct flow *flow, int64_t now_ns)
 {
-    const uint64_t before = rate_before(flow);
-    const fair_work passed = (fair_work)before * (uint64_t)(now_ns - flow->since_ns);
+    const fair_work passed = (fair_work)flow->rate * (uint64_t)(now_ns - flow->since_ns);
     for (uint32_t hop = 0; hop < flow->route.count; hop++) {
-        links->links[flow->route.links[hop]].used += flow->next_rate - before;
+        links->links[flow->route.links[hop]].used += flow->next_rate - flow->rate;
     }
     flow->left = flow->left > passed ? flow->left - passed : 0;
     flow->since_ns = now_ns;
@@ -436,11 +394,11 @@ static void find_next(struct links_fair *links, uint32_t number)
     wait_for_next(links, number);
 }
 
-/* Fill the links that were reached, and those that feel it; below @floor nothing does. */
-static void settle(struct links_fair *links, int64_t now_ns, uint64_t floor)
+/* Fill the links that were reached, and those that feel it. */
+static void settle(struct links_fair *links, int64_t now_ns)
 {
     do {
-        fill(links, floor);
+        fill(links);
     } while (spread(links));
     for (uint32_t i = 0; i < links->moved_count; i++) {
         set_rate(links, flow_at(links, links->moved[i]), now_ns);
@@ -483,7 +441,6 @@ uint32_t links_fair_start(
     *flow = (struct flow){
         .left = work_of(links, route, bytes),
         .since_ns = now_ns,
-        .rate = RATE_UNKNOWN,
         .number = links->started,
         .tag = tag,
         .route = *route,
@@ -492,13 +449,10 @@ uint32_t links_fair_start(
     links->change++;
     links->reached_count = 0;
     board(links, slot);
-    uint64_t floor = UINT64_MAX;
     for (uint32_t i = 0; i < route->count; i++) {
-        const uint64_t level = level_of(links, &links->links[route->links[i]]);
-        floor = level < floor ? level : floor;
         reach(links, route->links[i]);
     }
-    settle(links, now_ns, floor);
+    settle(links, now_ns);
     return slot;
 }
 
@@ -527,7 +481,7 @@ bool links_fair_finish(struct links_fair *links, int64_t now_ns, uint32_t number
             reach(links, crossed);
         }
     }
-    settle(links, now_ns, done.rate);
+    settle(links, now_ns);
     return true;
 }
 

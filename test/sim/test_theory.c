@@ -144,7 +144,7 @@ static void check_single(
         const struct interval longer =
             theory_at_least(long_waits(&theory, long_jobs[i]), long_error_ms);
         compare("  the same recursion, long", loads[i], expected_ms, longer);
-        assert_true(longer.half_95 < expected_ms / 4); /* It says something. */
+        assert_true(longer.half_95 < expected_ms / 3); /* It says something. */
         free(waits);
         theory_close(&theory);
     }
@@ -297,8 +297,7 @@ static void place_by_hand(
 /* What goes on with a job of this worker is not queued again. Jobs that come are. */
 static int64_t order_merged(const struct policy_input *input, const struct ready_facts *task)
 {
-    const bool is_entry = task->job->graph->tasks[task->task].in_count == 0;
-    return task->continues && !is_entry ? 0 : input->view->now_ns;
+    return task->continues ? 0 : input->view->now_ns;
 }
 
 static const struct policy by_hand = {.name = "by-hand", .place_job = place_by_hand};
@@ -308,13 +307,14 @@ static const struct policy by_hand_merged = {
     .order = order_merged,
 };
 
-/* Compute 2, 8, 10 and 2 ms; transfers of 1, 9, 1 and 9 ms times @scale. */
+/* Compute 2, 8, 10 and 2 ms; transfers of 1, 9, 1 and 9 ms times @scale, on one link for all. */
 static void open_diamond(struct theory *theory, uint32_t node_count, double scale)
 {
     const uint64_t light = (uint64_t)(1e6 * scale);
     const uint64_t bytes[4] = {light, 9 * light, light, 9 * light};
     theory_open(theory, node_count, /* worker_count */ 1);
-    theory->fleet->network.link_bytes_per_s = 1000000000;
+    theory->fleet->network.kind = NETWORK_BOTTLENECK;
+    theory->fleet->network.core_bytes_per_s = 1000000000;
     (void)theory_model(theory, "a", MS(2));
     (void)theory_model(theory, "b", MS(8));
     (void)theory_model(theory, "c", MS(10));
@@ -326,14 +326,19 @@ static void an_idle_diamond_takes_22_32_or_14_ms(ATTR_UNUSED void **state)
 {
     static const int64_t expected_ns[] = {
         [REMOTE_NONE] = MS(22), [REMOTE_B] = MS(14), [REMOTE_C] = MS(32)};
-    for (uint32_t remote = REMOTE_NONE; remote <= REMOTE_C; remote++) {
+    for (uint32_t i = 0; i < 6; i++) {
+        const uint32_t remote = i / 2;
         struct theory theory;
         open_diamond(&theory, /* node_count */ 2, /* scale */ 1);
+        if (i % 2 == 1) { /* A link for each machine makes no difference to a job alone. */
+            theory.fleet->network.kind = NETWORK_STAR;
+            theory.fleet->network.link_bytes_per_s = theory.fleet->network.core_bytes_per_s;
+        }
         hand = (struct hand){.remote = (enum remote)remote};
         policy_set_single(&by_hand, &theory.policies);
         theory_run(&theory, /* rate_per_s */ 0.01, /* jobs */ 20, /* seed */ 1);
-        for (uint64_t i = 0; i < theory.arrived; i++) {
-            assert_int_equal(theory.latencies_ns[i], expected_ns[remote]);
+        for (uint64_t job = 0; job < theory.arrived; job++) {
+            assert_int_equal(theory.latencies_ns[job], expected_ns[remote]);
         }
         theory_close(&theory);
     }
@@ -347,7 +352,7 @@ struct measured {
     double split_ms;  /* or b runs elsewhere. */
 };
 
-/* Measured with a simulator of its own: 80 servers, transfers of 2 % of those above. */
+/* Measured with a simulator of its own: 80 servers, one link, transfers of 2 % of those above. */
 static const struct measured rows[] = {
     {0.1, 6000, 23.6, 23.2, 15.6},  {0.3, 6000, 28.6, 26.7, 20.1},
     {0.5, 10000, 37.7, 33.0, 27.9}, {0.7, 20000, 59.7, 47.7, 45.3},
@@ -369,6 +374,9 @@ static void check_row(const char *name, const struct measured *row, double expec
     double *latencies_ms = calloc(row->jobs, sizeof(double));
     for (uint64_t i = 0; i < row->jobs; i++) {
         latencies_ms[i] = (double)theory.latencies_ns[i] / 1e6;
+        /* A merged job is one visit to its machine: it waits like a single task of 22 ms. */
+        assert_true(
+            policy != &by_hand_merged || fabs(latencies_ms[i] - 22 - hand.controls[i]) < 1e-6);
     }
     const struct interval interval = theory_corrected_mean(
         latencies_ms + first, hand.controls + first, row->jobs - first, mean_wait_ms);

@@ -105,7 +105,7 @@ void theory_diamond(struct theory *theory, const uint64_t bytes[4])
     seal(theory, workflow);
 }
 
-/* The job that arrived at @at_ns: no two do. */
+/* The job that arrived at @at_ns; of several, the first that has no answer yet. */
 static uint64_t job_of(const struct theory *theory, int64_t at_ns)
 {
     uint64_t low = 0;
@@ -117,6 +117,9 @@ static uint64_t job_of(const struct theory *theory, int64_t at_ns)
         } else {
             high = middle;
         }
+    }
+    while (low < theory->arrived && theory->latencies_ns[low] != 0) {
+        low++;
     }
     assert_true(low < theory->arrived && theory->arrived_ns[low] == at_ns);
     return low;

@@ -256,11 +256,12 @@ static void nothing_ends_at_a_time_that_was_not_asked_for(ATTR_UNUSED void **sta
     (void)start(&bed, &(struct route){.count = 1, .links = {0}}, 1000);
     assert_false(links_fair_finish(&bed.links, 999, 0, &tag));
     assert_int_equal(tag, 77);
+    assert_int_equal(bed.wake_count, 1); /* Nor is anything asked for again. */
     run_until(&bed, INT64_MAX);
     close_bed(&bed);
 }
 
-/* A second of three links is asked for later than the first: that time comes, and is stale. */
+/* The time that was asked for first comes, and nothing ends at it any more. */
 static void a_stale_time_does_nothing(ATTR_UNUSED void **state)
 {
     struct bed bed;
