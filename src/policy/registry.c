@@ -6,6 +6,7 @@
 #include "policy/policy.h"
 
 const struct policy *const policy_registry[] = {
+    &policy_compass,    /* place, cache */
     &policy_hash,       /* place */
     &policy_heft,       /* place */
     &policy_jit,        /* place */

@@ -4,6 +4,7 @@
 
 struct policy;
 
+extern const struct policy policy_compass;
 extern const struct policy policy_edf;
 extern const struct policy policy_fifo;
 extern const struct policy policy_hash;

@@ -152,6 +152,14 @@ static void idle_machines_are_used(void **state)
     assert_at_least(times_slower(setup, "compass:original"), 1.08);
 }
 
+static void two_kinds_of_devices_are_told_apart(void **state)
+{
+    (void)state;
+    const struct setup setup = {.file = "mixed"};
+    assert_at_least(times_slower(setup, "compass:original"), 1.2);
+    assert_at_least(times_slower(setup, "jit"), 1.2);
+}
+
 static void many_planners_with_old_rows_do_not_herd(void **state)
 {
     (void)state;
@@ -185,6 +193,7 @@ int main(void)
         cmocka_unit_test(latency_is_half_of_what_blind_placement_gives),
         cmocka_unit_test(near_saturation_it_is_still_ahead),
         cmocka_unit_test(idle_machines_are_used),
+        cmocka_unit_test(two_kinds_of_devices_are_told_apart),
         cmocka_unit_test(many_planners_with_old_rows_do_not_herd),
         cmocka_unit_test(adjustment_helps_when_run_times_are_wrong),
         cmocka_unit_test(what_was_planned_on_a_lost_worker_is_done_elsewhere),

@@ -332,6 +332,8 @@ static void its_own_promise_does_not_drive_a_task_away(void **state)
     cluster_hold(&cluster, 1, B);
     busy(&cluster, 0, 0, RUN_NS);
     assert_int_equal(hop(&cluster, CORRECTED, 1, 0), 0);
+    busy(&cluster, 0, 0, RUN_NS * 3 / 2); /* Little else. */
+    assert_int_equal(hop(&cluster, CORRECTED, 1, 0), 0);
     busy(&cluster, 0, 0, 6 * RUN_NS); /* Others are promised, too. */
     assert_int_equal(hop(&cluster, CORRECTED, 1, 0), 1);
     cluster_deinit(&cluster);

@@ -1,0 +1,292 @@
+/*
+ * compass.c - plan the whole job at arrival, adjust it on the way, keep models warm.
+ *
+ * Rule: the node that receives a job takes its tasks by upward rank and puts each where it
+ * ends first, counting queues, promises, transfers and the loads of models that are not
+ * there. A load that makes others leave costs more, the more so the longer the queues; one
+ * into free memory costs less. When a task is about to be sent and its worker is busy, the
+ * same is asked again for that task alone; what is only promised to a worker then counts
+ * the less the longer the queues are, as the task comes before it. Eviction takes what is
+ * needed last, and of what nobody needs the cheapest to bring back for the time it has
+ * been idle.
+ * Source: Compass (arXiv 2402.17652) as rebuilt from its authors' code; `original=1` keeps
+ * that code's behaviour: queues without loads and reservations, fetches that wait for the
+ * worker, a model planned for this job counted as absent, 64 models, one kind of device,
+ * joins never moved, adjustment that pays nothing for the copies it makes.
+ * Ignores: deadlines, batches, shares, congestion of links.
+ * Not for: jobs under an SLO that needs batching; networks that are the bottleneck.
+ */
+#include "base/assert.h"
+#include "policy/compass_plan.h"
+#include "policy/registry.h"
+
+/* Later than any task ends, with room to add to it. */
+#define NOT_USABLE_NS (INT64_MAX / 2)
+
+__extension__ typedef __int128 compass_product;
+
+/* The task in question, and where its inputs are. */
+struct hop {
+    const struct policy_input *input;
+    const struct task_facts *facts;
+    struct compass_prices prices;
+    struct compass_task task;
+    int64_t cross_ns[WORKFLOW_TASKS_MAX]; /* Of each input, to another machine. */
+    int64_t arrive_ns;                    /* Where none of them is. */
+    int64_t least_run_ns;                 /* The task runs no shorter anywhere. */
+};
+
+/* When the inputs can be on @node. */
+static int64_t arrive_ns(const struct hop *hop, uint32_t node)
+{
+    const struct fleet_worker *workers = hop->input->view->fleet->workers;
+    int64_t sum_ns = hop->arrive_ns;
+    for (uint32_t i = 0; i < hop->facts->input_count; i++) {
+        sum_ns -= workers[hop->facts->inputs[i].worker].node == node ? hop->cross_ns[i] : 0;
+    }
+    return sum_ns;
+}
+
+static void open_hop(
+    struct hop *hop, const struct policy_input *input, const struct task_facts *facts)
+{
+    const struct fleet *fleet = input->view->fleet;
+    hop->input = input;
+    hop->facts = facts;
+    hop->arrive_ns = input->view->now_ns;
+    compass_task_init(&hop->task, input, &facts->job->graph->tasks[facts->task], facts->items);
+    for (uint32_t i = 0; i < facts->input_count; i++) {
+        hop->cross_ns[i] =
+            fleet->node_count < 2 ? 0 : fleet_transfer_ns(fleet, 0, 1, facts->inputs[i].bytes);
+        hop->arrive_ns += hop->cross_ns[i];
+    }
+    hop->least_run_ns = INT64_MAX;
+    for (uint32_t device = 0; device < fleet->device_count; device++) {
+        const int64_t run_ns = profile_run_one_ns(input->profile, hop->task.kind->run, device);
+        hop->least_run_ns = run_ns < hop->least_run_ns ? run_ns : hop->least_run_ns;
+    }
+}
+
+/* What the task costs on @worker, which is free at @free_ns. */
+static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
+{
+    const struct fleet_worker *spec = &hop->input->view->fleet->workers[worker];
+    const struct row_cache *cache = view_cache(hop->input->view, worker);
+    const struct compass_offer *offer = compass_offer(&hop->task, spec);
+    struct compass_worker believed = {
+        .free_ns = free_ns,
+        .arrive_ns = arrive_ns(hop, spec->node),
+        .room_bytes = cache->free_bytes,
+        .held = compass_held(&hop->prices, cache),
+    };
+    if (offer->run_ns == COMPASS_NEVER) {
+        return NOT_USABLE_NS;
+    }
+    if (hop->prices.original) { /* As published, the inputs wait for the worker, too. */
+        believed.free_ns += believed.arrive_ns - hop->input->view->now_ns;
+    }
+    return compass_weigh(&hop->prices, &hop->task, offer, &believed).score_ns;
+}
+
+/* When @worker is taken to be free: promises count in part, and planners are kept apart. */
+static int64_t expect_ns(const struct hop *hop, uint32_t worker, const struct compass_row *row)
+{
+    const int64_t promised_ns = row->promised_ns / 64 * hop->prices.promised_64ths;
+    const int64_t noise_ns =
+        worker == hop->facts->planned ? 0 : compass_noise_ns(&hop->prices, worker);
+    return row->free_ns + promised_ns + noise_ns;
+}
+
+/* The best of the usable workers, if it is better than @best. */
+static uint32_t search(
+    struct hop *hop, const struct compass_row *rows, uint32_t count, uint32_t best, int64_t best_ns)
+{
+    for (uint32_t worker = 0; worker < count; worker++) {
+        /* With no promises, and all models and inputs there, it could not end before this. */
+        if (rows[worker].free_ns + hop->least_run_ns >= best_ns) {
+            continue;
+        }
+        const int64_t free_ns = expect_ns(hop, worker, &rows[worker]);
+        if (free_ns + hop->least_run_ns >= best_ns) {
+            continue;
+        }
+        const int64_t end_ns = score_ns(hop, worker, free_ns);
+        if (end_ns < best_ns) { /* Strict: the lowest index wins a tie. */
+            best = worker;
+            best_ns = end_ns;
+        }
+    }
+    return best;
+}
+
+/* Read all rows and what to weigh with. False if no worker is usable. */
+static bool read_rows(struct hop *hop, struct compass_row *rows_out, uint32_t count)
+{
+    const struct policy_input *input = hop->input;
+    int64_t backlog_ns = 0;
+    uint32_t usable = 0;
+    for (uint32_t worker = 0; worker < count; worker++) {
+        struct compass_row *row = &rows_out[worker];
+        if (compass_read(input, worker, row)) {
+            backlog_ns += row->free_ns + row->promised_ns - input->view->now_ns;
+            usable++;
+        } else {
+            *row = (struct compass_row){.free_ns = NOT_USABLE_NS};
+        }
+    }
+    if (usable > 0) {
+        const int64_t run_ns = compass_mean_run_ns(input, hop->facts->job->graph, 0);
+        hop->prices = compass_prices(input, backlog_ns / usable, run_ns);
+    }
+    return usable > 0;
+}
+
+/* A worker for a task that has none it could use. */
+static uint32_t place_anew(const struct policy_input *input, const struct task_facts *facts)
+{
+    const uint32_t count = input->view->fleet->worker_count;
+    struct compass_row rows[WORKERS_MAX];
+    struct hop hop;
+    open_hop(&hop, input, facts);
+    if (!read_rows(&hop, rows, count)) {
+        return WORKER_NONE;
+    }
+    const uint32_t best = search(&hop, rows, count, WORKER_NONE, NOT_USABLE_NS);
+    if (best != WORKER_NONE) {
+        return best;
+    }
+    hop.task.anywhere = true; /* No worker can run it. */
+    hop.task.known = 0;
+    return search(&hop, rows, count, WORKER_NONE, NOT_USABLE_NS);
+}
+
+/* Whether the task would wait on its planned worker at all, for what is there or promised. */
+static bool must_wait(struct hop *hop, int64_t run_ns)
+{
+    struct compass_row row;
+    const bool usable = compass_read(hop->input, hop->facts->planned, &row);
+    ASSERT(usable);
+    return row.free_ns > hop->input->view->now_ns || row.promised_ns > run_ns;
+}
+
+static uint32_t adjust(const struct policy_input *input, const struct task_facts *facts)
+{
+    const uint32_t planned = facts->planned;
+    const uint32_t count = input->view->fleet->worker_count;
+    struct compass_row rows[WORKERS_MAX];
+    struct hop hop;
+    open_hop(&hop, input, facts);
+    const int64_t run_ns = compass_offer(&hop.task, &input->view->fleet->workers[planned])->run_ns;
+    if (!must_wait(&hop, run_ns)) {
+        return planned;
+    }
+    const bool any = read_rows(&hop, rows, count);
+    ASSERT(any && planned < count);
+    /* That the task itself is promised to its worker is no reason to leave it. */
+    rows[planned].promised_ns = compass_later(rows[planned].promised_ns - run_ns, 0);
+    const int64_t free_ns = expect_ns(&hop, planned, &rows[planned]);
+    if (free_ns - input->view->now_ns <= run_ns / 64 * hop.prices.patience_64ths) {
+        return planned;
+    }
+    return search(&hop, rows, count, planned, score_ns(&hop, planned, free_ns));
+}
+
+/* As published: a queue above a fixed threshold, and nothing that holds the task there. */
+static uint32_t adjust_original(const struct policy_input *input, const struct task_facts *facts)
+{
+    const uint32_t count = input->view->fleet->worker_count;
+    struct compass_row rows[WORKERS_MAX];
+    struct hop hop;
+    open_hop(&hop, input, facts);
+    const bool any = read_rows(&hop, rows, count);
+    ASSERT(any && facts->planned < count);
+    const int64_t wait_ns = rows[facts->planned].free_ns - input->view->now_ns;
+    const int64_t run_ns =
+        compass_offer(&hop.task, &input->view->fleet->workers[facts->planned])->run_ns;
+    if (wait_ns <= run_ns + run_ns / 2) {
+        return facts->planned;
+    }
+    return search(&hop, rows, count, WORKER_NONE, NOT_USABLE_NS);
+}
+
+static uint32_t place_task(const struct policy_input *input, const struct task_facts *facts)
+{
+    const uint32_t in_count = facts->job->graph->tasks[facts->task].in_count;
+    if (facts->planned == WORKER_NONE || !view_is_usable(input->view, facts->planned)) {
+        return place_anew(input, facts);
+    }
+    if (input->options[COMPASS_ADJUST] == 0 || in_count == 0) {
+        return facts->planned; /* A source has been planned just now. */
+    }
+    if (input->options[COMPASS_ORIGINAL] != 0) {
+        return in_count > 1 ? facts->planned : adjust_original(input, facts);
+    }
+    return adjust(input, facts);
+}
+
+/* How long a model has been or will be idle: since its last use, or until its next. */
+static int64_t idle_span(const struct cache_entry *entry, int64_t now_ns)
+{
+    return entry->next_use == NEXT_USE_NEVER ? compass_later(now_ns - entry->used_ns, 0) + 1
+                                             : (int64_t)entry->next_use + 1;
+}
+
+/*
+ * Whether @left is to leave before @right: what nobody wants comes first, then the least
+ * load time for the time it is idle. Multiplied across, it is exact and a strict order.
+ */
+static bool leaves_before(
+    const struct cache_entry *left, const struct cache_entry *right, int64_t now_ns)
+{
+    const bool left_wanted = left->next_use != NEXT_USE_NEVER;
+    const bool right_wanted = right->next_use != NEXT_USE_NEVER;
+    if (left_wanted != right_wanted) {
+        return right_wanted;
+    }
+    return (compass_product)left->load_ns * idle_span(right, now_ns) <
+           (compass_product)right->load_ns * idle_span(left, now_ns);
+}
+
+static uint32_t victim(const struct policy_input *input, const struct cache_facts *cache)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < cache->count; i++) {
+        if (leaves_before(&cache->entries[i], &cache->entries[best], input->view->now_ns)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Only what is wanted first: a later one might take the room that it waits for. */
+static uint32_t prefetch(const struct policy_input *input, const struct cache_facts *cache)
+{
+    (void)input;
+    const bool fits = cache->count > 0 && cache->entries[0].bytes <= cache->free_bytes;
+    return fits ? 0 : UINT32_MAX;
+}
+
+static const struct policy_option options[] = {
+    [COMPASS_ORIGINAL] = {"original", 0, "1: as published, with its shortcuts"},
+    [COMPASS_ADJUST] = {"adjust", 1, "0: a plan stands"},
+    [COMPASS_THRESHOLD] = {"threshold", 1, "waiting under load that is tolerated, in run times"},
+    [COMPASS_LOAD] = {"load", 1, "0: blind to load"},
+    [COMPASS_CACHE] = {"cache", 1, "0: blind to models"},
+    [COMPASS_EVICTION] = {"eviction", 1, "what an eviction costs, in loads of what comes in"},
+    [COMPASS_CROWD] = {"crowd", 1, "the same, for each task that a worker has on average"},
+    [COMPASS_SPREAD] = {"spread", 0.5, "how much of the wait for a copy in free memory is worth"},
+    [COMPASS_JITTER] = {"jitter", 0.1, "noise that keeps planners apart, in run times"},
+    {NULL, 0, NULL},
+};
+
+const struct policy policy_compass = {
+    .name = "compass",
+    .summary = "plan the job for the earliest finish with warm models, adjust it on the way",
+    .source = "Compass (arXiv 2402.17652), its flaws corrected; compass:original is as published",
+    .ignores = "deadlines, batches, shares, congestion of links",
+    .options = options,
+    .place_job = compass_plan,
+    .place_task = place_task,
+    .victim = victim,
+    .prefetch = prefetch,
+};

@@ -1,0 +1,113 @@
+#include "policy/compass_cost.h"
+
+#include "base/assert.h"
+
+/* Beyond this many tasks a worker nothing is learnt from one more. */
+#define WAITING_MAX 5
+
+static bool has(const struct policy_input *input, enum compass_option option)
+{
+    return input->options[option] != 0;
+}
+
+static int64_t in_64ths(double factor)
+{
+    const double limit = 64 * WAITING_MAX * 2;
+    const double scaled = 64 * factor;
+    return (int64_t)(scaled < 0 ? 0 : scaled > limit ? limit : scaled);
+}
+
+struct compass_prices compass_prices(
+    const struct policy_input *input, int64_t backlog_ns, int64_t run_ns)
+{
+    const double *options = input->options;
+    double waiting = run_ns > 0 ? (double)backlog_ns / (double)run_ns : 0;
+    waiting = waiting < WAITING_MAX ? waiting : WAITING_MAX;
+    const double spread = options[COMPASS_SPREAD] < 1 ? options[COMPASS_SPREAD] : 1;
+    const double jitter_ns = options[COMPASS_JITTER] * (double)run_ns / 65536;
+    const bool noisy = !has(input, COMPASS_ORIGINAL) && jitter_ns >= 1;
+    const double patience = waiting < 1 ? waiting : 1; /* Idle machines wait for work. */
+    return (struct compass_prices){
+        .eviction_64ths = in_64ths(options[COMPASS_EVICTION] + options[COMPASS_CROWD] * waiting),
+        .spread_64ths = in_64ths(spread),
+        .promised_64ths = in_64ths(1 / (1 + waiting)),
+        .patience_64ths = in_64ths(options[COMPASS_THRESHOLD] * patience),
+        .jitter_ns = noisy ? (int64_t)(jitter_ns < 0x1p34 ? jitter_ns : 0x1p34) : 0,
+        .draw = noisy ? rng_next(input->rng) : 0,
+        .original = has(input, COMPASS_ORIGINAL),
+    };
+}
+
+int64_t compass_mean_run_ns(
+    const struct policy_input *input, const struct workflow *graph, uint32_t worker)
+{
+    const uint32_t device = input->view->fleet->workers[worker].device;
+    int64_t sum_ns = 0;
+    ASSERT(graph->task_count > 0);
+    for (uint32_t task = 0; task < graph->task_count; task++) {
+        sum_ns += profile_run_one_ns(input->profile, graph->tasks[task].run, device);
+    }
+    return sum_ns / graph->task_count;
+}
+
+struct model_set compass_held(const struct compass_prices *prices, const struct row_cache *cache)
+{
+    if (prices->original) {
+        return (struct model_set){{cache->resident.words[0]}};
+    }
+    return model_set_union(&cache->resident, &cache->loading);
+}
+
+void compass_task_init(
+    struct compass_task *task, const struct policy_input *input, const struct workflow_task *kind,
+    uint32_t items)
+{
+    task->input = input;
+    task->kind = kind;
+    task->items = items;
+    task->anywhere = has(input, COMPASS_ORIGINAL);
+    task->known = 0;
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        task->bytes[i] = input->profile->models[kind->models[i]].resident_bytes;
+    }
+}
+
+static bool can_run(const struct compass_task *task, const struct fleet_worker *spec)
+{
+    const struct profile *profile = task->input->profile;
+    uint64_t bytes = profile_workspace_bytes(profile, task->kind->run, task->items);
+    for (uint32_t i = 0; i < task->kind->model_count; i++) {
+        bytes += task->bytes[i];
+    }
+    return bytes <= spec->memory_bytes &&
+           profile_is_measured(profile, task->kind->run, spec->device);
+}
+
+static int64_t run_ns(const struct compass_task *task, uint32_t device)
+{
+    const struct profile *profile = task->input->profile;
+    if (task->items <= 1) {
+        return profile_run_one_ns(profile, task->kind->run, device);
+    }
+    const struct config config = {.batch = task->items};
+    return profile_run(profile, task->kind->run, device, task->items, config).run_ns;
+}
+
+void compass_offer_make(struct compass_task *task, const struct fleet_worker *spec)
+{
+    struct compass_offer *offer = &task->offers[spec->device];
+    ASSERT(spec->device < DEVICE_KINDS_MAX);
+    task->known |= UINT32_C(1) << spec->device;
+    offer->bus_bytes_per_s = spec->bus_bytes_per_s;
+    offer->memory_bytes = spec->memory_bytes;
+    /* As published, one kind of device is all there is. */
+    offer->run_ns = run_ns(task, has(task->input, COMPASS_ORIGINAL) ? 0 : spec->device);
+    if (!task->anywhere && !can_run(task, spec)) {
+        offer->run_ns = COMPASS_NEVER;
+    }
+    for (uint32_t i = 0; i < task->kind->model_count; i++) {
+        offer->load_ns[i] = has(task->input, COMPASS_CACHE)
+                                ? profile_load_ns(task->input->profile, task->kind->models[i], spec)
+                                : 0;
+    }
+}

@@ -1,0 +1,197 @@
+/*
+ * compass_cost.h - what it costs to run a task on a worker, as Compass sees it.
+ *
+ * Shared by planning (all tasks at arrival) and adjustment (one task on its way), so that
+ * both mean the same by "earlier". Costs are whole nanoseconds; factors are in 64ths, so
+ * that decisions compare integers.
+ */
+#ifndef POLICY_COMPASS_COST_H
+#define POLICY_COMPASS_COST_H
+
+#include "policy/policy.h"
+
+/* Rows of the policy's option table. */
+enum compass_option {
+    COMPASS_ORIGINAL,  /* 1: as published, with its shortcuts. */
+    COMPASS_ADJUST,    /* 0: a plan stands. */
+    COMPASS_THRESHOLD, /* Waiting that is tolerated, in run times of the task. */
+    COMPASS_LOAD,      /* 0: blind to load. */
+    COMPASS_CACHE,     /* 0: blind to models. */
+    COMPASS_EVICTION,  /* What an eviction costs, in loads of what comes in. */
+    COMPASS_CROWD,     /* The same, for each task that a worker has on average. */
+    COMPASS_SPREAD,    /* What a new copy in free memory is worth, in the wait for it. */
+    COMPASS_JITTER,    /* How far plans of several nodes are kept apart, in run times. */
+};
+
+/* The cannot-run-there of a run time. */
+#define COMPASS_NEVER INT64_C(-1)
+
+/* One task on workers of one kind. */
+struct compass_offer {
+    uint64_t bus_bytes_per_s; /* For which workers it holds. */
+    uint64_t memory_bytes;
+    int64_t run_ns; /* COMPASS_NEVER: not measured there, or too large. */
+    int64_t load_ns[TASK_MODELS_MAX];
+};
+
+/* What does not change from worker to worker while one task is placed. */
+struct compass_task {
+    const struct policy_input *input;
+    const struct workflow_task *kind;
+    uint32_t items;
+    bool anywhere;  /* No worker can run it: one that cannot has to do. */
+    uint32_t known; /* A bit for each kind of device whose offer stands. */
+    uint64_t bytes[TASK_MODELS_MAX];
+    struct compass_offer offers[DEVICE_KINDS_MAX];
+};
+
+_Static_assert(DEVICE_KINDS_MAX <= 32, "a bit for each kind of device");
+
+/* What every choice of this moment weighs with. */
+struct compass_prices {
+    int64_t eviction_64ths; /* Of a load that makes others leave, on top of its time. */
+    int64_t spread_64ths;   /* Off the wait for a load into free memory. */
+    int64_t promised_64ths; /* Of work that is promised to a worker and not there yet. */
+    int64_t patience_64ths; /* Of a run time: how long a task may wait before it moves. */
+    int64_t jitter_ns;      /* The most that planners add to a free time, in 65536ths. */
+    uint64_t draw;          /* From the node's stream: what they add. */
+    bool original;
+};
+
+/* A worker as its row shows it. */
+struct compass_row {
+    int64_t free_ns;     /* When it has done what is there. */
+    int64_t promised_ns; /* On top: reservations, and loads that nothing hides. */
+};
+
+/* A worker as one choice sees it. */
+struct compass_worker {
+    int64_t free_ns;
+    int64_t arrive_ns; /* When the inputs are there. */
+    uint64_t room_bytes;
+    struct model_set held; /* Resident, on the bus, or planned by this job. */
+};
+
+struct compass_cost {
+    int64_t end_ns;   /* When the task is expected to end. */
+    int64_t score_ns; /* The same with what it does to others: the smallest is best. */
+};
+
+static inline int64_t compass_later(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns > b_ns ? a_ns : b_ns;
+}
+
+/*
+ * Nodes that choose between two rows of a worker all see it idle. A little noise, from each
+ * node's own stream, keeps them from all choosing it.
+ */
+static inline int64_t compass_noise_ns(const struct compass_prices *prices, uint32_t worker)
+{
+    const uint64_t mixed =
+        (prices->draw ^ (worker + 1) * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
+    return (int64_t)(mixed >> 48) * prices->jitter_ns;
+}
+
+/* What to weigh with while workers have @backlog_ns to do and tasks take @run_ns, on average. */
+struct compass_prices compass_prices(
+    const struct policy_input *input, int64_t backlog_ns, int64_t run_ns);
+
+/* The mean run time of the tasks of @graph on the kind of device that @worker has. */
+int64_t compass_mean_run_ns(
+    const struct policy_input *input, const struct workflow *graph, uint32_t worker);
+
+/* Whether new work may be placed on @worker, whose row is @load. */
+static inline bool compass_may_use(
+    const struct view *view, uint32_t worker, const struct row_load *load)
+{
+    const struct members *members = view->members;
+    const bool calm =
+        view->suspects.count == 0 && (members == NULL || members->up_count == members->node_count);
+    return calm ? load->accepting != 0 : view_is_usable(view, worker);
+}
+
+/* Read the load of @worker. False if nothing may be placed there. */
+static inline bool compass_read(
+    const struct policy_input *input, uint32_t worker, struct compass_row *row_out)
+{
+    const struct view *view = input->view;
+    const struct row_load *load = view_load(view, worker);
+    if (!compass_may_use(view, worker, load)) {
+        return false;
+    }
+    row_out->free_ns = view->now_ns;
+    row_out->promised_ns = 0;
+    if (input->options[COMPASS_LOAD] == 0) {
+        return true;
+    }
+    if (input->options[COMPASS_ORIGINAL] != 0) { /* Run times alone, which never decay. */
+        row_out->free_ns += load->run_ns;
+        return true;
+    }
+    const int64_t delay_ns = view_is_own(view, worker) ? 0 : view->board->delay_ns;
+    const int64_t done_ns = load->at_ns + delay_ns + load->run_ns;
+    row_out->free_ns = compass_later(done_ns, view->now_ns);
+    row_out->promised_ns = compass_later(view_free_at_ns(view, worker) - row_out->free_ns, 0);
+    return true;
+}
+
+/* What counts as being on a worker. As published, 64 models have a bit. */
+struct model_set compass_held(const struct compass_prices *prices, const struct row_cache *cache);
+
+void compass_task_init(
+    struct compass_task *task, const struct policy_input *input, const struct workflow_task *kind,
+    uint32_t items);
+
+/* Work out what @task takes on workers like @spec. */
+void compass_offer_make(struct compass_task *task, const struct fleet_worker *spec);
+
+/* The same, remembered for each kind of device: no division as long as they are alike. */
+static inline const struct compass_offer *compass_offer(
+    struct compass_task *task, const struct fleet_worker *spec)
+{
+    const struct compass_offer *offer = &task->offers[spec->device];
+    if ((task->known >> spec->device & 1) == 0 || offer->memory_bytes != spec->memory_bytes ||
+        offer->bus_bytes_per_s != spec->bus_bytes_per_s) {
+        compass_offer_make(task, spec);
+    }
+    return offer;
+}
+
+/*
+ * When @task ends on @worker, and what that is worth. A load hides behind what runs before;
+ * what is left of it counts less where memory is free, as later tasks find the copy there,
+ * and more where it makes other models leave.
+ */
+static inline struct compass_cost compass_weigh(
+    const struct compass_prices *prices, const struct compass_task *task,
+    const struct compass_offer *offer, const struct compass_worker *worker)
+{
+    const int64_t ready_ns = compass_later(worker->free_ns, worker->arrive_ns);
+    int64_t load_ns = 0;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < task->kind->model_count; i++) {
+        if (!model_set_has(&worker->held, task->kind->models[i])) {
+            load_ns += offer->load_ns[i];
+            bytes += task->bytes[i];
+        }
+    }
+    struct compass_cost cost = {.end_ns = ready_ns + offer->run_ns};
+    cost.score_ns = cost.end_ns;
+    if (load_ns == 0) {
+        return cost;
+    }
+    if (prices->original) { /* The fetch waits for the worker; evicting doubles it. */
+        cost.end_ns += bytes > worker->room_bytes ? 2 * load_ns : load_ns;
+        cost.score_ns = cost.end_ns;
+        return cost;
+    }
+    const int64_t wait_ns = compass_later(worker->arrive_ns + load_ns - ready_ns, 0);
+    cost.end_ns += wait_ns;
+    cost.score_ns =
+        cost.end_ns + (bytes > worker->room_bytes ? load_ns / 64 * prices->eviction_64ths
+                                                  : -(wait_ns / 64 * prices->spread_64ths));
+    return cost;
+}
+
+#endif /* POLICY_COMPASS_COST_H */
