@@ -2,65 +2,25 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "base/assert.h"
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/compare_plan.h"
+#include "cli/compare_runs.h"
+#include "cli/compare_saturation.h"
 #include "cli/compare_table.h"
 #include "cli/crew.h"
 #include "cli/interrupt.h"
 #include "cli/report_json.h"
 
-enum { COMMAND_BYTES_MAX = 4096 };
+#define PRECISION_DEFAULT 0.05
 
 struct values {
     struct compare_options options;
     struct argument_count parallel;
+    bool saturation;
+    const char *precision;
     bool json;
 };
-
-/* What the children's work and its results are about. */
-struct comparison {
-    const struct command *command;
-    struct compare_plan plan;
-    struct progress progress;
-    uint32_t done_count;
-    uint32_t died_count;
-};
-
-static void work(void *context, uint32_t index, void *result)
-{
-    struct comparison *comparison = context;
-    const struct compare_run *run = &comparison->plan.runs[index];
-    const struct compare_group *group = &comparison->plan.groups[run->group];
-    const struct run_options options = {
-        .policies = &group->policies[run->policy],
-        .seed = group->seeds[run->seed],
-    };
-    const bool finished = run_simulate(group->scenario, &options, result);
-    ASSERT(finished); /* An interrupt ends a child at once. */
-}
-
-static void done(void *context, uint32_t index, const void *result, const char *death)
-{
-    struct comparison *comparison = context;
-    struct compare_run *run = &comparison->plan.runs[index];
-    comparison->done_count++;
-    if (result != NULL) {
-        const struct run_result *finished = result;
-        run->result = *finished;
-        run->has_result = true;
-    } else {
-        char command[COMMAND_BYTES_MAX];
-        compare_plan_command(&comparison->plan, run, command, sizeof(command));
-        progress_clear(&comparison->progress);
-        (void)fprintf(
-            stderr, "weft %s: a run ended by %s; repeat it with: %s\n", comparison->command->name,
-            death, command);
-        comparison->died_count++;
-    }
-    progress_show(&comparison->progress, comparison->done_count, comparison->plan.run_count);
-}
 
 static void print_json(const struct compare_plan *plan)
 {
@@ -83,40 +43,87 @@ static void print_tables(const struct compare_plan *plan)
     }
 }
 
-static enum weft_status run_all(
-    struct comparison *comparison, const struct values *values, struct weft_error *error)
+/* Runs that died were reported; what has been printed is then not the whole. */
+static int finish(const struct compare_runs *all)
 {
-    const struct crew crew = {
-        .count = comparison->plan.run_count,
-        .parallel = (uint32_t)values->parallel.value,
-        .result_bytes = sizeof(struct run_result),
-        .context = comparison,
-        .work = work,
-        .done = done,
-    };
-    progress_start(&comparison->progress, "compare");
-    const enum weft_status status = crew_run(&crew, error);
-    progress_clear(&comparison->progress);
-    return status;
+    const int flushed = command_flush(all->command);
+    return all->died_count > 0 ? COMMAND_FAILED : flushed;
 }
 
-static int compare(
-    struct comparison *comparison, const struct values *values, struct weft_error *error)
+static int fail(
+    const struct compare_runs *all, enum weft_status status, const struct weft_error *error)
 {
-    const enum weft_status status = run_all(comparison, values, error);
     if (status == WEFT_CANCELLED) {
         interrupt_obey();
     }
+    return command_fail(all->command, error, COMMAND_FAILED);
+}
+
+static int compare(
+    struct compare_runs *all, struct compare_plan *plan, const struct values *values,
+    struct weft_error *error)
+{
+    all->expected_count = plan->run_count;
+    const enum weft_status status = compare_runs_do(all, plan->runs, plan->run_count, error);
+    progress_clear(&all->progress);
     if (status != WEFT_OK) {
-        return command_fail(comparison->command, error, COMMAND_FAILED);
+        return fail(all, status, error);
     }
     if (values->json) {
-        print_json(&comparison->plan);
+        print_json(plan);
     } else {
-        print_tables(&comparison->plan);
+        print_tables(plan);
     }
-    const int flushed = command_flush(comparison->command);
-    return comparison->died_count > 0 ? COMMAND_FAILED : flushed;
+    return finish(all);
+}
+
+static int saturate(struct compare_runs *all, const struct values *values, struct weft_error *error)
+{
+    struct compare_saturation study;
+    double precision = PRECISION_DEFAULT;
+    enum weft_status status = WEFT_OK;
+    if (values->precision != NULL) {
+        status = compare_saturation_read_precision(values->precision, &precision, error);
+    }
+    if (status == WEFT_OK) {
+        status = compare_saturation_init(&study, all->plan, precision, error);
+    }
+    if (status != WEFT_OK) {
+        return command_fail(all->command, error, COMMAND_WRONG);
+    }
+    int exit_code = COMMAND_OK;
+    status = compare_saturation_run(&study, all, error);
+    progress_clear(&all->progress);
+    if (status != WEFT_OK) {
+        exit_code = fail(all, status, error);
+    } else if (values->json) {
+        report_json_print(compare_saturation_json(&study), stdout);
+        exit_code = finish(all);
+    } else {
+        compare_saturation_print(&study, stdout);
+        exit_code = finish(all);
+    }
+    compare_saturation_deinit(&study);
+    return exit_code;
+}
+
+/* What one option alone does not show. */
+static enum weft_status check_values(const struct values *values, struct weft_error *error)
+{
+    if (values->parallel.given &&
+        (values->parallel.value < 1 || values->parallel.value > CREW_PARALLEL_MAX)) {
+        return error_set(
+            error, WEFT_INVALID, "'--parallel' must be between 1 and %d", CREW_PARALLEL_MAX);
+    }
+    if (values->saturation && values->options.rates != NULL) {
+        return error_set(
+            error, WEFT_INVALID,
+            "'--saturation' finds the rates by itself; '--set rate=R' says where it starts");
+    }
+    if (values->precision != NULL && !values->saturation) {
+        return error_set(error, WEFT_INVALID, "'--precision' is of '--saturation' only");
+    }
+    return WEFT_OK;
 }
 
 static int run(const struct command *command, char **argv)
@@ -128,20 +135,24 @@ static int run(const struct command *command, char **argv)
         return exit_code;
     }
     struct weft_error error = {0};
-    struct comparison comparison = {.command = command};
-    if (values.parallel.given &&
-        (values.parallel.value < 1 || values.parallel.value > CREW_PARALLEL_MAX)) {
-        (void)error_set(
-            &error, WEFT_INVALID, "'--parallel' must be between 1 and %d", CREW_PARALLEL_MAX);
+    struct compare_plan plan;
+    enum weft_status status = check_values(&values, &error);
+    if (status == WEFT_OK) {
+        status = compare_plan_init(&plan, files.items, files.count, &values.options, &error);
+    }
+    if (status != WEFT_OK) {
         return command_fail(command, &error, COMMAND_WRONG);
     }
-    if (compare_plan_init(&comparison.plan, files.items, files.count, &values.options, &error) !=
-        WEFT_OK) {
-        return command_fail(command, &error, COMMAND_WRONG);
-    }
+    struct compare_runs all = {
+        .command = command,
+        .plan = &plan,
+        .parallel = (uint32_t)values.parallel.value,
+    };
     interrupt_catch();
-    exit_code = compare(&comparison, &values, &error);
-    compare_plan_deinit(&comparison.plan);
+    progress_start(&all.progress, values.saturation ? "saturation" : "compare");
+    exit_code =
+        values.saturation ? saturate(&all, &values, &error) : compare(&all, &plan, &values, &error);
+    compare_plan_deinit(&plan);
     return exit_code;
 }
 
@@ -151,18 +162,32 @@ static const struct argument rows[] = {
      "Separated by ';', or if there is none by ','; a comma between\n"
      "two parts role=policy composes one policy of them",
      ARGUMENT_TEXT, offsetof(struct values, options.policies)},
-    {"--rates", "R,R,...", "jobs per second, instead of the scenario's", ARGUMENT_TEXT,
-     offsetof(struct values, options.rates)},
+    {"--rates", "R,R,...",
+     "jobs per second, instead of the scenario's; FIRST:LAST:STEP\n"
+     "stands for a range of them",
+     ARGUMENT_TEXT, offsetof(struct values, options.rates)},
+    {"--saturation", NULL,
+     "find for each policy the highest rate at which it is stable\n"
+     "in three quarters of the seeds, starting from the scenario's",
+     ARGUMENT_FLAG, offsetof(struct values, saturation)},
+    {"--precision", "SHARE", "how wide a bracket around that rate may be left: 5%", ARGUMENT_TEXT,
+     offsetof(struct values, precision)},
     {"--seeds", "N", "how many, instead of all of the scenario's", ARGUMENT_COUNT,
      offsetof(struct values, options.seeds)},
     {"--jobs", "N", "how many arrive, instead of the scenario's", ARGUMENT_TEXT,
      offsetof(struct values, options.jobs)},
+    {"--warmup", "SHARE",
+     "of the jobs that are not counted, instead of the scenario's;\n"
+     "'auto': as many as each run itself shows to be transient",
+     ARGUMENT_TEXT, offsetof(struct values, options.warmup)},
     {"--set", "KEY=VALUE", "change a setting of the scenarios; may be repeated", ARGUMENT_LIST,
      offsetof(struct values, options.sets)},
     {"--parallel", "N", "runs at once, instead of one a core", ARGUMENT_COUNT,
      offsetof(struct values, parallel)},
-    {"--json", NULL, "print every run as JSON: {\"runs\": [...]}", ARGUMENT_FLAG,
-     offsetof(struct values, json)},
+    {"--json", NULL,
+     "print every run as JSON: {\"runs\": [...]}, and beside it\n"
+     "\"saturation\": [...]",
+     ARGUMENT_FLAG, offsetof(struct values, json)},
     {.name = NULL},
 };
 
@@ -174,7 +199,12 @@ const struct command command_compare = {
         "A table for every scenario and rate. Figures are means over the seeds. After ± stands\n"
         "half of the 95 % confidence interval. VS FIRST is the difference in mean latency to\n"
         "the first policy, in percent, from pairs of runs with the same seed: a policy is better\n"
-        "where the whole interval is below zero and both are stable.\n",
+        "where the whole interval is below zero and both are stable. RATIO is that of the\n"
+        "slow-down to the first policy's, from the same pairs.\n"
+        "\n"
+        "With --saturation, a table for every scenario: the highest rate found stable, the\n"
+        "bracket around it, its ratio to that of the first policy, and mean latency and\n"
+        "slow-down of the policy at a half and at 0.8 of its own rate.\n",
     .arguments = {.operand = "SCENARIO", .operand_min = 1, .operand_max = UINT32_MAX, .rows = rows},
     .run = run,
 };

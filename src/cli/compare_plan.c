@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "cli/split.h"
 
-enum { RUNS_MAX = 1 << 20 };
+enum { RUNS_MAX = 1 << 20, RATE_DECIMALS = 9 };
 
 /* The scenario's own policy first, then every built-in one that places, but none twice. */
 static void default_policies(const struct scenario *scenario, struct split *names)
@@ -77,6 +77,7 @@ static enum weft_status read_group(
     const struct run_settings settings = {
         .rate = rate,
         .jobs = plan->options->jobs,
+        .warmup = plan->options->warmup,
         .sets = &plan->options->sets,
     };
     enum weft_status status = run_load(path, &settings, &group->scenario, error);
@@ -118,7 +119,7 @@ enum weft_status compare_plan_init(
 {
     struct split rates = {.count = 1}; /* One NULL: the scenario's own. */
     enum weft_status status =
-        options->rates == NULL ? WEFT_OK : split_commas(options->rates, &rates, error);
+        options->rates == NULL ? WEFT_OK : split_rates(options->rates, &rates, error);
     if (status != WEFT_OK) {
         return status;
     }
@@ -195,9 +196,14 @@ void compare_plan_command(
     text_add(&line, "weft sim");
     add_word(&line, group->path);
     add_option(&line, "--policy", group->policies[run->policy].text);
-    add_option(&line, "--rate", group->rate);
+    if (run->rate_per_s > 0) {
+        text_add(&line, " --rate %.*f", RATE_DECIMALS, run->rate_per_s);
+    } else {
+        add_option(&line, "--rate", group->rate);
+    }
     text_add(&line, " --seed %" PRIu64, group->seeds[run->seed]);
     add_option(&line, "--jobs", plan->options->jobs);
+    add_option(&line, "--warmup", plan->options->warmup);
     for (uint32_t i = 0; i < plan->options->sets.count; i++) {
         add_option(&line, "--set", plan->options->sets.items[i]);
     }

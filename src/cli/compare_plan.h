@@ -10,9 +10,10 @@
 /* Options of the command, as they were written. NULL or not given: the default. */
 struct compare_options {
     const char *policies; /* See split_policies(). Default: the scenario's, and all that place. */
-    const char *rates;
+    const char *rates;    /* See split_rates(). */
     struct argument_count seeds;
     const char *jobs;
+    const char *warmup; /* See run_settings. */
     struct argument_list sets;
 };
 
@@ -31,7 +32,8 @@ struct compare_group {
 struct compare_run {
     uint32_t group;
     uint32_t policy;
-    uint32_t seed; /* Index. */
+    uint32_t seed;     /* Index. */
+    double rate_per_s; /* Instead of the scenario's; 0: that. */
     bool has_result;
     struct run_result result;
 };

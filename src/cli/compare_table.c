@@ -111,19 +111,38 @@ static void add_stable(struct table *table, const struct line *line)
     table_add(table, "%.0f of %" PRIu32, stable, count);
 }
 
-/* Against the first policy, over the seeds that both have finished. */
-static void add_difference(struct table *table, const struct line *line)
+/* The figures of the line and of the first policy, for the seeds that both have finished. */
+static uint32_t gather_pairs(const struct line *line, figure *figure_of)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < line->group->seed_count; i++) {
         const struct compare_run *base = compare_plan_run(line->plan, line->group, 0, i);
         const struct compare_run *run = compare_plan_run(line->plan, line->group, line->policy, i);
         if (base->has_result && run->has_result) {
-            line->others[count] = base->result.report.latency_ms.mean;
-            line->values[count] = run->result.report.latency_ms.mean;
+            line->others[count] = figure_of(&base->result.report);
+            line->values[count] = figure_of(&run->result.report);
             count++;
         }
     }
+    return count;
+}
+
+static void add_ratio(struct table *table, const struct line *line)
+{
+    const uint32_t count = gather_pairs(line, slowdown_mean);
+    const struct interval interval = statistics_paired_ratio(line->others, line->values, count);
+    if (line->policy == 0 || !isfinite(interval.mean)) {
+        table_add(table, "-");
+    } else if (isnan(interval.half_width)) {
+        table_add(table, "%.2f", interval.mean);
+    } else {
+        table_add(table, "%.2f ± %.2f", interval.mean, interval.half_width);
+    }
+}
+
+static void add_difference(struct table *table, const struct line *line)
+{
+    const uint32_t count = gather_pairs(line, latency_mean);
     const struct interval interval = statistics_paired_percent(line->others, line->values, count);
     if (line->policy == 0 || !isfinite(interval.mean)) {
         table_add(table, "-");
@@ -140,6 +159,7 @@ static void add_row(struct table *table, const struct line *line, bool has_slo)
     add_latency(table, line);
     add_mean(table, line, 1, latency_p99);
     add_mean(table, line, 2, slowdown_mean);
+    add_ratio(table, line);
     if (has_slo) {
         add_mean(table, line, 1, slo_percent);
     } else {
@@ -187,9 +207,9 @@ void compare_table_print(
     const struct compare_plan *plan, const struct compare_group *group, FILE *file)
 {
     static const struct table_column columns[] = {
-        {"POLICY", false}, {"LATENCY ms", true}, {"P99 ms", true},   {"SLOW-DOWN", true},
-        {"SLO %", true},   {"CACHE %", true},    {"LOADS", true},    {"BUSY %", true},
-        {"WORKERS", true}, {"STABLE", true},     {"VS FIRST", true},
+        {"POLICY", false}, {"LATENCY ms", true}, {"P99 ms", true},  {"SLOW-DOWN", true},
+        {"RATIO", true},   {"SLO %", true},      {"CACHE %", true}, {"LOADS", true},
+        {"BUSY %", true},  {"WORKERS", true},    {"STABLE", true},  {"VS FIRST", true},
     };
     struct table table;
     struct line line = {

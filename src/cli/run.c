@@ -1,5 +1,6 @@
 #include "cli/run.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -29,6 +30,11 @@ static enum weft_status set_rate(
     return scenario_set(scenario, "rate", with_unit, error);
 }
 
+bool run_warmup_is_auto(const char *warmup)
+{
+    return warmup != NULL && strcmp(warmup, "auto") == 0;
+}
+
 static enum weft_status apply(
     struct scenario *scenario, const struct run_settings *settings, struct weft_error *error)
 {
@@ -39,6 +45,9 @@ static enum weft_status apply(
     }
     if (status == WEFT_OK && settings->jobs != NULL) {
         status = scenario_set(scenario, "jobs", settings->jobs, error);
+    }
+    if (status == WEFT_OK && settings->warmup != NULL && !run_warmup_is_auto(settings->warmup)) {
+        status = scenario_set(scenario, "warmup", settings->warmup, error);
     }
     if (status == WEFT_OK && settings->rate != NULL) {
         status = set_rate(scenario, settings->rate, error);
@@ -87,6 +96,7 @@ static void describe(
         .seed = options->seed,
         .worker_count = scenario->fleet->worker_count,
         .has_slo = run_has_slo(scenario),
+        .warmup_found = options->warmup_auto,
     };
     if (scenario->arrivals.kind != ARRIVALS_LIST) {
         result->rate_per_s = scenario->arrivals.rate_per_s;
@@ -95,10 +105,24 @@ static void describe(
     (void)snprintf(result->policy, sizeof(result->policy), "%s", options->policies->text);
 }
 
-/* False if an interrupt came first. */
-static bool drive(struct sim *sim, const struct run_options *options, uint64_t jobs)
+/* How many events may pass before somebody looks. */
+static uint64_t events_before_look(const struct run_options *options, uint64_t events)
 {
-    while (sim_run_some(sim, EVENTS_BETWEEN_LOOKS)) {
+    const uint64_t left = options->events_max - events;
+    return options->events_max > 0 && left < EVENTS_BETWEEN_LOOKS ? left : EVENTS_BETWEEN_LOOKS;
+}
+
+/* False if an interrupt came first. Stops at events_max, and *is_endless_out says so. */
+static bool drive(
+    struct sim *sim, const struct run_options *options, uint64_t jobs, bool *is_endless_out)
+{
+    uint64_t events = 0;
+    while (sim_run_some(sim, events_before_look(options, events))) {
+        events += events_before_look(options, events);
+        if (options->events_max > 0 && events >= options->events_max) {
+            *is_endless_out = true;
+            return true;
+        }
         if (interrupt_came()) {
             return false;
         }
@@ -111,11 +135,24 @@ static bool drive(struct sim *sim, const struct run_options *options, uint64_t j
     return true;
 }
 
+static void judge(
+    const struct run_options *options, const struct verdict *verdict, bool is_endless,
+    struct run_result *result)
+{
+    if (is_endless) {
+        (void)snprintf(
+            result->broken, sizeof(result->broken), "no end after %" PRIu64 " events",
+            options->events_max);
+    } else if (options->check) {
+        verdict_judge(verdict, &result->report, result->broken);
+    }
+}
+
 bool run_simulate(
     const struct scenario *scenario, const struct run_options *options,
     struct run_result *result_out)
 {
-    const struct sim_options sim_options = {
+    struct sim_options sim_options = {
         .fleet = scenario->fleet,
         .catalogue = scenario->catalogue,
         .profile = scenario->profile,
@@ -123,6 +160,7 @@ bool run_simulate(
         .arrivals = &scenario->arrivals,
         .jobs = scenario->jobs,
         .warmup = scenario->warmup,
+        .warmup_auto = options->warmup_auto,
         .seed = options->seed,
         .row_load_ns = scenario->row_load_ns,
         .row_cache_ns = scenario->row_cache_ns,
@@ -134,14 +172,21 @@ bool run_simulate(
         .context = options->context,
         .stopwatch_ns = stopwatch_ns,
     };
+    struct verdict verdict = {.on_record = options->on_record, .context = options->context};
+    if (options->check) {
+        sim_options.on_record = verdict_record;
+        sim_options.context = &verdict;
+    }
     const int64_t started_ns = progress_clock_ns();
+    bool is_endless = false;
     struct sim *sim = sim_create(&sim_options);
-    const bool finished = drive(sim, options, scenario->jobs);
+    const bool finished = drive(sim, options, scenario->jobs, &is_endless);
     if (finished) {
         describe(scenario, options, result_out);
         result_out->wall_s = (double)(progress_clock_ns() - started_ns) / 1e9;
         sim_report(sim, &result_out->report);
         sim_counters(sim, &result_out->counters);
+        judge(options, &verdict, is_endless, result_out);
     }
     sim_destroy(sim);
     return finished;

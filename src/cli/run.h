@@ -6,6 +6,7 @@
 
 #include "cli/arguments.h"
 #include "cli/progress.h"
+#include "cli/verdict.h"
 #include "document/scenario.h"
 #include "sim/sim.h"
 
@@ -13,6 +14,7 @@
 struct run_settings {
     const char *rate;
     const char *jobs;
+    const char *warmup;               /* A share, or "auto": see run_warmup_is_auto(). */
     const struct argument_list *sets; /* "key=value" each; applied first. */
 };
 
@@ -20,6 +22,8 @@ struct run_options {
     const struct policy_set *policies;
     uint64_t seed;
     bool check;
+    uint64_t events_max;       /* Steps after which there is no end; 0: no limit. */
+    bool warmup_auto;          /* Leave out what the run itself shows to be its warm-up. */
     struct progress *progress; /* NULL: none is shown. */
     void (*on_record)(void *context, const struct record *record);
     void *context;
@@ -33,9 +37,11 @@ struct run_result {
     double rate_per_s;     /* 0: the arrivals are a list. */
     uint32_t worker_count; /* Of the fleet. */
     bool has_slo;          /* See run_has_slo(). */
+    bool warmup_found;     /* By the run itself. */
     struct report report;
     struct sim_counters counters;
     double wall_s;
+    char broken[VERDICT_BYTES_MAX]; /* Why a checked run is wrong as a whole; "": it is not. */
 };
 
 /*
@@ -47,10 +53,16 @@ enum weft_status run_load(
     const char *path, const struct run_settings *settings, struct scenario **scenario_out,
     struct weft_error *error);
 
+/* Whether @warmup, which may be NULL, leaves it to each run how much of it is not counted. */
+bool run_warmup_is_auto(const char *warmup);
+
 /* Whether at least one workflow of @scenario has an SLO. */
 bool run_has_slo(const struct scenario *scenario);
 
-/* Simulate @scenario. False if an interrupt came first; there is no result then. */
+/*
+ * Simulate @scenario. False if an interrupt came first; there is no result then. A run that
+ * is stopped after events_max steps is broken.
+ */
 bool run_simulate(
     const struct scenario *scenario, const struct run_options *options,
     struct run_result *result_out);

@@ -7,18 +7,26 @@
 #include "cli/interrupt.h"
 #include "cli/report_json.h"
 #include "cli/run.h"
+#include "cli/sim_shrink.h"
 #include "cli/whole_file.h"
 #include "trace/text.h"
+
+/* Steps of a checked run, unless something else is said. A job takes some dozens. */
+#define EVENTS_MAX_DEFAULT UINT64_C(5000000)
 
 struct values {
     const char *policy;
     const char *rate;
     struct argument_count seed;
     const char *jobs;
+    const char *warmup;
     struct argument_list sets;
     const char *trace;
     bool check;
     bool json;
+    const char *shrink;
+    struct argument_count events_max;
+    struct argument_count tries_max;
 };
 
 /* Where records go, and how they are written. */
@@ -88,6 +96,10 @@ static void print_result(const struct run_result *result, FILE *file)
         "  jobs       %" PRIu64 ": %" PRIu64 " completed, %" PRIu64 " refused, %" PRIu64
         " failed, %" PRIu64 " counted after the warm-up\n",
         report->jobs, report->completed, report->refused, report->failed, report->counted);
+    if (result->warmup_found) {
+        (void)fprintf(
+            file, "  warm-up    %" PRIu64 " jobs, found by MSER-5\n", report->warmup_jobs);
+    }
     const struct quantiles *latency = &report->latency_ms;
     (void)fprintf(
         file, "  latency    mean %.1f ms, p50 %.1f, p95 %.1f, p99 %.1f, max %.1f\n", latency->mean,
@@ -110,6 +122,7 @@ static enum weft_status load(
     const struct run_settings settings = {
         .rate = values->rate,
         .jobs = values->jobs,
+        .warmup = values->warmup,
         .sets = &values->sets,
     };
     const enum weft_status status = run_load(path, &settings, scenario_out, error);
@@ -118,6 +131,15 @@ static enum weft_status load(
     }
     return policy_set_parse(
         values->policy == NULL ? (*scenario_out)->policy : values->policy, policies, error);
+}
+
+/* 0: no limit. */
+static uint64_t events_max(const struct values *values)
+{
+    if (values->events_max.given) {
+        return values->events_max.value;
+    }
+    return values->check || values->shrink != NULL ? EVENTS_MAX_DEFAULT : 0;
 }
 
 /* Simulate, with a trace if one is wanted. WEFT_CANCELLED if an interrupt came first. */
@@ -131,6 +153,8 @@ static enum weft_status simulate(
         .policies = policies,
         .seed = values->seed.given ? values->seed.value : scenario->seeds[0],
         .check = values->check,
+        .events_max = events_max(values),
+        .warmup_auto = run_warmup_is_auto(values->warmup),
         .progress = &progress,
     };
     if (values->trace != NULL) {
@@ -152,6 +176,59 @@ static enum weft_status simulate(
     return values->trace == NULL ? WEFT_OK : whole_file_commit(&tracer.file, error);
 }
 
+/* Cut @scenario down, with what the command line says in place of its own. */
+static int cut_down(
+    const struct command *command, struct scenario *scenario, const struct policy_set *policies,
+    const struct values *values)
+{
+    const uint64_t tries =
+        values->tries_max.given ? values->tries_max.value : SIM_TRIES_MAX_DEFAULT;
+    const struct sim_shrink_options options = {
+        .out = values->shrink,
+        .events_max = events_max(values),
+        .events_given = values->events_max.given,
+        .tries_max = tries > UINT32_MAX ? UINT32_MAX : (uint32_t)tries,
+    };
+    struct weft_error error = {0};
+    bool has_failed = false;
+    scenario->seed_count = 1;
+    if (values->seed.given) {
+        scenario->seeds[0] = values->seed.value;
+    }
+    (void)snprintf(scenario->policy, sizeof(scenario->policy), "%s", policies->text);
+    const enum weft_status status = sim_shrink(scenario, &options, &has_failed, &error);
+    scenario_destroy(scenario);
+    if (status == WEFT_CANCELLED) {
+        interrupt_obey();
+    }
+    if (status != WEFT_OK) {
+        return command_fail(command, &error, COMMAND_FAILED);
+    }
+    const int flushed = command_flush(command);
+    return has_failed ? COMMAND_FAILED : flushed;
+}
+
+/* A run whose end is wrong has failed, like one that an ASSERT stops. */
+static int fail_broken(const struct command *command, const struct run_result *result)
+{
+    struct weft_error error = {0};
+    (void)error_set(&error, WEFT_INVALID, "%s: %s", result->scenario, result->broken);
+    return command_fail(command, &error, COMMAND_FAILED);
+}
+
+/* What is asked for goes together. */
+static enum weft_status check_values(const struct values *values, struct weft_error *error)
+{
+    if (values->shrink != NULL && (values->trace != NULL || values->json)) {
+        return error_set(
+            error, WEFT_INVALID, "'--shrink' goes neither with '--trace' nor '--json'");
+    }
+    if (values->tries_max.given && values->shrink == NULL) {
+        return error_set(error, WEFT_INVALID, "'--tries-max' goes with '--shrink'");
+    }
+    return WEFT_OK;
+}
+
 static int run(const struct command *command, char **argv)
 {
     struct values values = {0};
@@ -164,12 +241,18 @@ static int run(const struct command *command, char **argv)
     struct scenario *scenario = NULL;
     struct policy_set policies;
     struct run_result result;
-    enum weft_status status = load(files.items[0], &values, &policies, &scenario, &error);
+    enum weft_status status = check_values(&values, &error);
+    if (status == WEFT_OK) {
+        status = load(files.items[0], &values, &policies, &scenario, &error);
+    }
     if (status != WEFT_OK) {
         scenario_destroy(scenario);
         return command_fail(command, &error, COMMAND_WRONG);
     }
     interrupt_catch();
+    if (values.shrink != NULL) {
+        return cut_down(command, scenario, &policies, &values);
+    }
     status = simulate(scenario, &policies, &values, &result, &error);
     scenario_destroy(scenario);
     if (status == WEFT_CANCELLED) {
@@ -177,6 +260,9 @@ static int run(const struct command *command, char **argv)
     }
     if (status != WEFT_OK) {
         return command_fail(command, &error, COMMAND_FAILED);
+    }
+    if (result.broken[0] != '\0') {
+        return fail_broken(command, &result);
     }
     FILE *file = values.trace != NULL && strcmp(values.trace, "-") == 0 ? stderr : stdout;
     if (values.json) {
@@ -196,6 +282,10 @@ static const struct argument rows[] = {
      offsetof(struct values, seed)},
     {"--jobs", "N", "how many arrive, instead of the scenario's", ARGUMENT_TEXT,
      offsetof(struct values, jobs)},
+    {"--warmup", "SHARE",
+     "of the jobs that are not counted, instead of the scenario's;\n"
+     "'auto': as many as the run itself shows to be transient",
+     ARGUMENT_TEXT, offsetof(struct values, warmup)},
     {"--set", "KEY=VALUE", "change a setting of the scenario; may be repeated", ARGUMENT_LIST,
      offsetof(struct values, sets)},
     {"--trace", "FILE",
@@ -205,6 +295,16 @@ static const struct argument rows[] = {
      ARGUMENT_TEXT, offsetof(struct values, trace)},
     {"--check", NULL, "look for broken invariants after every event (slow)", ARGUMENT_FLAG,
      offsetof(struct values, check)},
+    {"--events-max", "N",
+     "after so many events a run has no end, and failed; with\n"
+     "--check 5000000, else any number",
+     ARGUMENT_COUNT, offsetof(struct values, events_max)},
+    {"--shrink", "FILE",
+     "check; and if that fails, look for the smallest scenario\n"
+     "that fails in the same way, and write it to FILE",
+     ARGUMENT_TEXT, offsetof(struct values, shrink)},
+    {"--tries-max", "N", "runs that --shrink may take; 3000 if nothing is said", ARGUMENT_COUNT,
+     offsetof(struct values, tries_max)},
     {"--json", NULL, "print one JSON object", ARGUMENT_FLAG, offsetof(struct values, json)},
     {.name = NULL},
 };
@@ -216,7 +316,9 @@ const struct command command_sim = {
     .description =
         "The same scenario, policy and seed give the same trace, whose hash is printed.\n"
         "Keys of --set: rate, jobs, noise, warmup, workers, link, latency, rows.load,\n"
-        "rows.cache, memory, policy.\n",
+        "rows.cache, memory, policy.\n\n"
+        "--shrink exits with 1 if the scenario fails, and with 0, having written nothing, if it\n"
+        "does not. See docs/SIMULATION.md.\n",
     .arguments = {.operand = "SCENARIO", .operand_min = 1, .operand_max = 1, .rows = rows},
     .run = run,
 };

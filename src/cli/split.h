@@ -24,6 +24,12 @@ struct split {
 enum weft_status split_commas(const char *text, struct split *split_out, struct weft_error *error);
 
 /*
+ * The same, where a part may also be a range: "1:4:0.5" is the rates from 1 up to 4 in
+ * steps of 0.5, plain numbers above 0. Errors as above, and WEFT_INVALID for a bad range.
+ */
+enum weft_status split_rates(const char *text, struct split *split_out, struct weft_error *error);
+
+/*
  * Policies, whose compositions have commas of their own. If there is a semicolon, only
  * semicolons separate. Otherwise commas do, except between two parts of the form
  * role=policy, which belong to one composition: "hash,place=jit,cache=lru,heft" is three

@@ -70,3 +70,13 @@ struct interval statistics_paired_percent(
     free(differences);
     return interval;
 }
+
+struct interval statistics_paired_ratio(
+    const double *baseline, const double *values, uint32_t count)
+{
+    const struct interval percent = statistics_paired_percent(baseline, values, count);
+    return (struct interval){
+        .mean = 1 + percent.mean / 100,
+        .half_width = percent.half_width / 100,
+    };
+}

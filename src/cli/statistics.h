@@ -33,4 +33,11 @@ struct interval statistics_interval(const double *values, uint32_t count);
 struct interval statistics_paired_percent(
     const double *baseline, const double *values, uint32_t count);
 
+/*
+ * How many times @baseline @values are: the mean of the quotients of pairs. One that
+ * contains no 1 in its interval differs.
+ */
+struct interval statistics_paired_ratio(
+    const double *baseline, const double *values, uint32_t count);
+
 #endif /* CLI_STATISTICS_H */

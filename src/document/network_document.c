@@ -60,8 +60,8 @@ static void read_kind(
     if (network->kind == NETWORK_STAR) {
         refuse(reader, node, "core", kind);
     } else {
-        (void)reader_need(reader, node, "core");
-        network->core_bytes_per_s = network_read_rate(reader, node, "core");
+        network->core_bytes_per_s = (uint64_t)reader_quantity(
+            reader, reader_need(reader, node, "core"), QUANTITY_BANDWIDTH, &reader_bandwidth);
     }
 }
 

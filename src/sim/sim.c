@@ -46,6 +46,7 @@ struct sim *sim_create(const struct sim_options *options)
         .profile = options->profile,
         .jobs_expected = options->jobs,
         .warmup = options->warmup,
+        .warmup_auto = options->warmup_auto,
     };
     sim->summary = summary_create(&summary);
     sim->nodes = arena_alloc(&sim->arena, fleet->node_count * sizeof(*sim->nodes));

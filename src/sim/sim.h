@@ -27,6 +27,7 @@ struct sim_options {
     const struct arrivals *arrivals;
     uint64_t jobs; /* How many arrive; of a list, at most. */
     double warmup;
+    bool warmup_auto; /* See summary_options. */
     uint64_t seed;
     int64_t row_load_ns;
     int64_t row_cache_ns;

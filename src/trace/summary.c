@@ -2,7 +2,9 @@
  * summary.c - counters and latencies, one switch a record.
  *
  * Quantiles are exact: every counted latency is kept, by workflow, and sorted when a
- * report is asked for. Times are whole nanoseconds until then.
+ * report is asked for. Times are whole nanoseconds until then. If the warm-up is to be
+ * found, it is not known before that: everything is counted, with its time of arrival, and
+ * what came before the steady state is taken out of the report.
  */
 #include "trace/summary.h"
 
@@ -15,6 +17,7 @@
 #include "base/memory.h"
 #include "model/graph.h"
 #include "trace/stability.h"
+#include "trace/warmup.h"
 
 enum { SERIES_FIRST = 256 };
 
@@ -27,12 +30,14 @@ struct series {
 
 struct workflow_sum {
     struct series latencies_ns; /* Of counted jobs. */
+    struct series arrivals_ns;  /* Of the same; only if the warm-up is to be found. */
     int64_t critical_ns;        /* Its longest path on the fastest devices. */
     int64_t slo_ns;
 };
 
 struct summary {
     uint64_t hash;
+    bool warmup_auto;
     uint64_t warmup_jobs;     /* So many arrivals are not counted. */
     int64_t counted_first_ns; /* When the first counted job arrived; INT64_MAX until then. */
     uint64_t arrived;
@@ -49,11 +54,13 @@ struct summary {
     uint64_t moved;
     uint32_t workers_used;
     uint32_t worker_count;
-    double busy_ns;         /* Run time of ended tasks, weighted by the share they held. */
-    struct series backlogs; /* Jobs in the system, as each arrival finds it. */
-    double backlog_area_ns; /* Their integral over time. */
-    int64_t first_ns;       /* The first arrival; INT64_MAX until then. */
-    int64_t last_ns;        /* The last arrival or answer. */
+    double busy_ns;            /* Run time of ended tasks, weighted by the share they held. */
+    struct series requests_ns; /* When each came, and */
+    struct series misses_ns;   /* those that count in slo_jobs without a latency: as above. */
+    struct series backlogs;    /* Jobs in the system, as each arrival finds it. */
+    double backlog_area_ns;    /* Their integral over time. */
+    int64_t first_ns;          /* The first arrival; INT64_MAX until then. */
+    int64_t last_ns;           /* The last arrival or answer. */
     uint32_t workflow_count;
     struct workflow_sum *workflows;
     uint32_t *queue_models; /* By queue: how many models its task needs. */
@@ -144,7 +151,9 @@ struct summary *summary_create(const struct summary_options *options)
     ASSERT(options->warmup >= 0);
     ASSERT(options->warmup <= 1);
     struct summary *summary = memory_zeroed(1, sizeof(*summary));
-    const double warmup = options->warmup * (double)options->jobs_expected;
+    const double share = options->warmup_auto ? 0 : options->warmup;
+    const double warmup = share * (double)options->jobs_expected;
+    summary->warmup_auto = options->warmup_auto;
     summary->warmup_jobs = (uint64_t)warmup;
     if ((double)summary->warmup_jobs + 1e-6 < warmup) { /* 7% of 100 is not 7.000000000000001. */
         summary->warmup_jobs++;
@@ -163,12 +172,15 @@ void summary_destroy(struct summary *summary)
     }
     for (uint32_t i = 0; i < summary->workflow_count; i++) {
         free(summary->workflows[i].latencies_ns.values);
+        free(summary->workflows[i].arrivals_ns.values);
     }
     free(summary->workflows);
     free(summary->queue_models);
     free(summary->queue_first);
     free(summary->worker_share);
     free(summary->workers);
+    free(summary->requests_ns.values);
+    free(summary->misses_ns.values);
     free(summary->backlogs.values);
     free(summary);
 }
@@ -200,6 +212,9 @@ static void on_request(struct summary *summary, const struct record *record)
         summary->counted_first_ns = record->at_ns;
     }
     series_push(&summary->backlogs, (int64_t)in_system(summary));
+    if (summary->warmup_auto) {
+        series_push(&summary->requests_ns, record->at_ns);
+    }
 }
 
 /* A job or request of @record that arrived at @arrived_ns did not get what it wanted. */
@@ -209,6 +224,9 @@ static void miss_slo(struct summary *summary, const struct record *record, int64
     if (summary->workflows[record->workflow].slo_ns > 0 &&
         arrived_ns >= summary->counted_first_ns) {
         summary->slo_jobs++;
+        if (summary->warmup_auto) {
+            series_push(&summary->misses_ns, arrived_ns);
+        }
     }
 }
 
@@ -221,6 +239,9 @@ static void on_completed(struct summary *summary, const struct record *record)
         return;
     }
     series_push(&workflow->latencies_ns, record->value);
+    if (summary->warmup_auto) {
+        series_push(&workflow->arrivals_ns, record->at_ns - record->value);
+    }
     if (workflow->slo_ns > 0) {
         summary->slo_jobs++;
         summary->slo_hits += record->value <= workflow->slo_ns ? 1 : 0;
@@ -345,12 +366,108 @@ static struct quantiles quantiles_of(double *values, uint64_t count)
     };
 }
 
-static void report_latencies(const struct summary *summary, struct report *report)
+/* 1 if there is nothing to be a part of. */
+static double part(uint64_t some, uint64_t all)
 {
-    uint64_t counted = 0;
-    for (uint32_t i = 0; i < summary->workflow_count; i++) {
-        counted += summary->workflows[i].latencies_ns.count;
+    return all == 0 ? 1.0 : (double)some / (double)all;
+}
+
+/* A counted job, where its place in the order of arrival matters. */
+struct timed {
+    int64_t arrived_ns;
+    int64_t latency_ns;
+};
+
+static int compare_timed(const void *left, const void *right)
+{
+    const struct timed *a = left;
+    const struct timed *b = right;
+    if (a->arrived_ns != b->arrived_ns) {
+        return a->arrived_ns < b->arrived_ns ? -1 : 1;
     }
+    return (a->latency_ns > b->latency_ns) - (a->latency_ns < b->latency_ns);
+}
+
+static uint64_t latency_count(const struct summary *summary)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < summary->workflow_count; i++) {
+        count += summary->workflows[i].latencies_ns.count;
+    }
+    return count;
+}
+
+/* When the first job of the steady state arrived. */
+static int64_t find_steady_ns(const struct summary *summary)
+{
+    const uint64_t count = latency_count(summary);
+    if (count == 0) {
+        return 0;
+    }
+    struct timed *jobs = memory_zeroed(count, sizeof(*jobs));
+    double *latencies = memory_zeroed(count, sizeof(*latencies));
+    uint64_t filled = 0;
+    for (uint32_t i = 0; i < summary->workflow_count; i++) {
+        const struct workflow_sum *workflow = &summary->workflows[i];
+        for (uint64_t k = 0; k < workflow->latencies_ns.count; k++) {
+            jobs[filled].arrived_ns = workflow->arrivals_ns.values[k];
+            jobs[filled].latency_ns = workflow->latencies_ns.values[k];
+            filled++;
+        }
+    }
+    qsort(jobs, count, sizeof(*jobs), compare_timed);
+    for (uint64_t i = 0; i < count; i++) {
+        latencies[i] = (double)jobs[i].latency_ns;
+    }
+    const int64_t steady_ns = jobs[warmup_of(latencies, count)].arrived_ns;
+    free(latencies);
+    free(jobs);
+    return steady_ns;
+}
+
+/* Whether the job with this number of @workflow arrived at @first_ns or later. */
+static bool is_counted(
+    const struct summary *summary, const struct workflow_sum *workflow, uint64_t number,
+    int64_t first_ns)
+{
+    return !summary->warmup_auto || workflow->arrivals_ns.values[number] >= first_ns;
+}
+
+static uint64_t count_before(const struct series *series, int64_t end_ns)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < series->count; i++) {
+        count += series->values[i] < end_ns ? 1 : 0;
+    }
+    return count;
+}
+
+/* Take what arrived before @first_ns out of what was counted. */
+static void report_warmup(const struct summary *summary, int64_t first_ns, struct report *report)
+{
+    report->warmup_jobs = summary->warmup_jobs < report->jobs ? summary->warmup_jobs : report->jobs;
+    if (!summary->warmup_auto) {
+        return;
+    }
+    uint64_t slo_jobs = summary->slo_jobs - count_before(&summary->misses_ns, first_ns);
+    uint64_t slo_hits = summary->slo_hits;
+    for (uint32_t i = 0; i < summary->workflow_count; i++) {
+        const struct workflow_sum *workflow = &summary->workflows[i];
+        for (uint64_t k = 0; k < workflow->latencies_ns.count && workflow->slo_ns > 0; k++) {
+            if (!is_counted(summary, workflow, k, first_ns)) {
+                slo_jobs--;
+                slo_hits -= workflow->latencies_ns.values[k] <= workflow->slo_ns ? 1 : 0;
+            }
+        }
+    }
+    report->warmup_jobs = count_before(&summary->requests_ns, first_ns);
+    report->slo_hit_rate = part(slo_hits, slo_jobs);
+}
+
+/* Of the jobs that arrived at @first_ns or later, if the warm-up had to be found. */
+static void report_latencies(const struct summary *summary, int64_t first_ns, struct report *report)
+{
+    const uint64_t counted = latency_count(summary);
     double *latencies_ms = memory_zeroed(counted + 1, sizeof(double));
     double *slowdowns = memory_zeroed(counted + 1, sizeof(double));
     uint64_t slowdown_count = 0;
@@ -358,6 +475,9 @@ static void report_latencies(const struct summary *summary, struct report *repor
     for (uint32_t i = 0; i < summary->workflow_count; i++) {
         const struct workflow_sum *workflow = &summary->workflows[i];
         for (uint64_t k = 0; k < workflow->latencies_ns.count; k++) {
+            if (!is_counted(summary, workflow, k, first_ns)) {
+                continue;
+            }
             const double latency_ns = (double)workflow->latencies_ns.values[k];
             latencies_ms[count++] = latency_ns / 1e6;
             if (workflow->critical_ns > 0) {
@@ -365,17 +485,11 @@ static void report_latencies(const struct summary *summary, struct report *repor
             }
         }
     }
-    report->counted = counted;
+    report->counted = count;
     report->latency_ms = quantiles_of(latencies_ms, count);
     report->slowdown = quantiles_of(slowdowns, slowdown_count);
     free(slowdowns);
     free(latencies_ms);
-}
-
-/* 1 if there is nothing to be a part of. */
-static double part(uint64_t some, uint64_t all)
-{
-    return all == 0 ? 1.0 : (double)some / (double)all;
 }
 
 void summary_report(const struct summary *summary, struct report *report_out)
@@ -406,7 +520,9 @@ void summary_report(const struct summary *summary, struct report *report_out)
         .duration_s = duration_ns / 1e9,
         .trace_hash = summary_trace_hash(summary),
     };
-    report_latencies(summary, &report);
+    const int64_t first_ns = summary->warmup_auto ? find_steady_ns(summary) : 0;
+    report_warmup(summary, first_ns, &report);
+    report_latencies(summary, first_ns, &report);
     *report_out = report;
 }
 

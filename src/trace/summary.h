@@ -23,6 +23,7 @@ struct summary_options {
     const struct profile *profile;
     uint64_t jobs_expected; /* 0: unknown; then nothing is left out as warm-up. */
     double warmup;          /* Fraction of them. */
+    bool warmup_auto;       /* As found by trace/warmup.h instead, when a report is asked for. */
 };
 
 struct quantiles {
@@ -39,7 +40,8 @@ struct report {
     uint64_t refused;
     uint64_t failed;
     uint64_t cancelled;
-    uint64_t counted; /* Completed after the warm-up: what the next three are about. */
+    uint64_t warmup_jobs; /* Arrivals that are left out as warm-up. */
+    uint64_t counted;     /* Completed after the warm-up: what the next three are about. */
     struct quantiles latency_ms;
     struct quantiles slowdown; /* Latency over the critical path on the fastest device. */
     double slo_hit_rate;       /* Of counted, refused and failed jobs of workflows with an SLO. */

@@ -3,9 +3,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
 #include "base/rng.h"
+
+enum { MODELS_DRAWN_MAX = 10, ROW_NS_MIN = 1000 };
 
 /* One draw a statement: C does not say which argument of a call is evaluated first. */
 static uint32_t draw(struct rng *rng, uint32_t low, uint32_t high)
@@ -51,29 +55,46 @@ static void draw_fleet(struct swarm *swarm, struct rng *rng)
     }
 }
 
+/*
+ * Drawn by number first. The catalogue numbers models when a task names them, as it does
+ * while a document is read: so the draw and its document are one experiment.
+ */
 static void draw_models(struct swarm *swarm, struct rng *rng)
 {
-    const uint32_t model_count = draw(rng, 1, 10);
-    swarm->profile = profile_create(MODELS_MAX);
-    for (uint32_t i = 0; i < model_count; i++) {
-        char name[16];
-        (void)snprintf(name, sizeof(name), "m%u", i);
-        const uint32_t model = catalogue_model(swarm->catalogue, name);
+    const uint32_t model_count = draw(rng, 1, MODELS_DRAWN_MAX);
+    swarm->drawn = profile_create(model_count);
+    for (uint32_t model = 0; model < model_count; model++) {
         const bool is_function = draw(rng, 0, 3) == 0;
         const uint64_t bytes = is_function ? 0 : draw(rng, 1, 80) * UINT64_C(1000000);
-        swarm->profile->models[model].load_bytes = bytes;
-        swarm->profile->models[model].resident_bytes = bytes;
-        swarm->profile->models[model].workspace_bytes = draw(rng, 0, 15) * UINT64_C(1000000);
+        swarm->drawn->models[model].load_bytes = bytes;
+        swarm->drawn->models[model].resident_bytes = bytes;
+        swarm->drawn->models[model].workspace_bytes = draw(rng, 0, 15) * UINT64_C(1000000);
         for (uint32_t device = 0; device < swarm->fleet->device_count; device++) {
             const struct profile_point point = {
                 .items = 1,
                 .run_ns = draw(rng, 1, 40) * INT64_C(500000),
             };
-            const enum weft_status status =
-                profile_add_point(swarm->profile, model, device, &point);
+            const enum weft_status status = profile_add_point(swarm->drawn, model, device, &point);
             ASSERT(status == WEFT_OK);
         }
     }
+}
+
+/* What was drawn for the models that are used, by the numbers of the catalogue. */
+static void number_models(struct swarm *swarm)
+{
+    swarm->profile = profile_create(swarm->catalogue->model_count);
+    for (uint32_t i = 0; i < swarm->drawn->model_count; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "m%u", i);
+        const uint32_t model = catalogue_find_model(swarm->catalogue, name);
+        if (model != MODEL_NONE) { /* Its points go along; the drawn one keeps none. */
+            swarm->profile->models[model] = swarm->drawn->models[i];
+            swarm->drawn->models[i] = (struct profile_model){0};
+        }
+    }
+    profile_destroy(swarm->drawn);
+    swarm->drawn = NULL;
 }
 
 static void draw_task(struct swarm *swarm, struct rng *rng, struct workflow *workflow)
@@ -81,8 +102,11 @@ static void draw_task(struct swarm *swarm, struct rng *rng, struct workflow *wor
     struct workflow_task task = {0};
     uint32_t number = workflow->task_count;
     (void)snprintf(task.name, sizeof(task.name), "t%u", number);
-    task.run = draw(rng, 0, swarm->catalogue->model_count - 1);
-    if (swarm->profile->models[task.run].resident_bytes > 0) {
+    char name[16];
+    const uint32_t drawn = draw(rng, 0, swarm->drawn->model_count - 1);
+    (void)snprintf(name, sizeof(name), "m%u", drawn);
+    task.run = catalogue_model(swarm->catalogue, name);
+    if (swarm->drawn->models[drawn].resident_bytes > 0) {
         task.models[0] = task.run;
         task.model_count = 1;
     }
@@ -198,6 +222,13 @@ static void draw_network(struct swarm *swarm, uint64_t seed)
     }
 }
 
+/* As often as documents allow, or up to four times @step_ns apart. */
+static int64_t draw_row(struct rng *rng, int64_t step_ns)
+{
+    const uint32_t steps = draw(rng, 0, 4);
+    return steps == 0 ? ROW_NS_MIN : steps * step_ns;
+}
+
 void swarm_draw(struct swarm *swarm, uint64_t seed)
 {
     struct rng rng = rng_stream(seed, RNG_TEST, 0);
@@ -211,6 +242,7 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
         draw_workflow(swarm, &rng, i);
         swarm->arrivals.mix[i] = draw(&rng, 1, 3);
     }
+    number_models(swarm);
     swarm->arrivals.kind = ARRIVALS_POISSON;
     swarm->arrivals.rate_per_s = draw(&rng, 1, 60);
     struct weft_error error;
@@ -228,8 +260,8 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
         .faults = swarm->faults,
     };
     swarm->options.jobs = draw(&rng, 1, 200);
-    swarm->options.row_load_ns = draw(&rng, 0, 4) * INT64_C(5000000);
-    swarm->options.row_cache_ns = draw(&rng, 0, 4) * INT64_C(20000000);
+    swarm->options.row_load_ns = draw_row(&rng, INT64_C(5000000));
+    swarm->options.row_cache_ns = draw_row(&rng, INT64_C(20000000));
     swarm->options.noise = draw(&rng, 0, 5) * 0.1;
     draw_faults(swarm, &rng);
     draw_sharing(swarm, &rng);
@@ -240,6 +272,35 @@ void swarm_free(struct swarm *swarm)
     fleet_destroy(swarm->fleet);
     catalogue_destroy(swarm->catalogue);
     profile_destroy(swarm->profile);
+}
+
+struct scenario *swarm_to_scenario(struct swarm *swarm)
+{
+    const struct sim_options *options = &swarm->options;
+    struct scenario *scenario = memory_zeroed(1, sizeof(*scenario));
+    arena_init(&scenario->arena);
+    (void)snprintf(scenario->name, sizeof(scenario->name), "swarm-%" PRIu64, options->seed);
+    (void)snprintf(scenario->policy, sizeof(scenario->policy), "%s", swarm->policies.text);
+    scenario->fleet = swarm->fleet;
+    scenario->catalogue = swarm->catalogue;
+    scenario->profile = swarm->profile;
+    scenario->origin.figures = FIGURES_ASSUMED;
+    scenario->arrivals = swarm->arrivals;
+    scenario->row_load_ns = options->row_load_ns;
+    scenario->row_cache_ns = options->row_cache_ns;
+    scenario->noise = options->noise;
+    scenario->jobs = options->jobs;
+    scenario->warmup = options->warmup;
+    scenario->seed_count = 1;
+    scenario->seeds[0] = options->seed;
+    if (options->fault_count > 0) {
+        struct fault *faults = arena_alloc(&scenario->arena, sizeof(swarm->faults));
+        memcpy(faults, swarm->faults, sizeof(swarm->faults));
+        scenario->faults = faults;
+        scenario->fault_count = options->fault_count;
+    }
+    *swarm = (struct swarm){0};
+    return scenario;
 }
 
 void swarm_print(const struct swarm *swarm)

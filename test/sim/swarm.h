@@ -4,12 +4,14 @@
 #ifndef SIM_SWARM_H
 #define SIM_SWARM_H
 
+#include "document/scenario.h"
 #include "sim/sim.h"
 
 struct swarm {
     struct fleet *fleet;
     struct catalogue *catalogue;
     struct profile *profile;
+    struct profile *drawn; /* While it is drawn: before models have their numbers. */
     struct policy_set policies;
     struct arrivals arrivals;
     struct sim_options options;
@@ -18,6 +20,9 @@ struct swarm {
 
 void swarm_draw(struct swarm *swarm, uint64_t seed);
 void swarm_free(struct swarm *swarm);
+
+/* The same experiment as a scenario, which takes all of @swarm. The caller owns it. */
+struct scenario *swarm_to_scenario(struct swarm *swarm);
 
 /* Print what was drawn, on one line. */
 void swarm_print(const struct swarm *swarm);

@@ -2,12 +2,13 @@
  * Random clusters, workflows, loads, policies and faults; only invariants are expected.
  *
  * Every choice comes from the seed, and every seed is run twice: the traces must be equal.
- * A run that breaks an invariant stops the program, which then prints the one command
- * that repeats it:
+ * A run that breaks an invariant stops the program, which then prints the command that
+ * repeats it, and those that cut it down to something small:
  *
- *     test_swarm                 seeds 1 to 300
- *     test_swarm SEED            that one, with its trace
- *     test_swarm --seconds N     as many as fit, from a fixed start
+ *     test_swarm                     seeds 1 to 300
+ *     test_swarm SEED                that one, with its trace
+ *     test_swarm --save SEED FILE    that one as a scenario, for weft sim FILE --check
+ *     test_swarm --seconds N         as many as fit, from a fixed start
  */
 #include <inttypes.h>
 #include <math.h>
@@ -24,13 +25,14 @@
 
 #include <cmocka.h>
 
+#include "document/scenario_save.h"
 #include "swarm.h"
 #include "trace/text.h"
 
 enum { SEEDS_PER_RUN = 300, EVENTS_MAX = 3000000 };
 
 static const char *program;
-static char repeat[256];
+static char repeat[1024];
 
 /* What a run is watched for. */
 struct watch {
@@ -68,8 +70,10 @@ static uint64_t run_seed(uint64_t seed, bool shown)
     swarm_draw(&swarm, seed);
     (void)snprintf(
         repeat, sizeof(repeat),
-        "seed %" PRIu64 " broke an invariant; repeat it with: %s %" PRIu64 "\n", seed, program,
-        seed);
+        "seed %" PRIu64 " broke an invariant; repeat it with: %s %" PRIu64 "\n"
+        "cut it down with: %s --save %" PRIu64 " seed.yaml && "
+        "weft sim seed.yaml --check --shrink small.yaml\n",
+        seed, program, seed, program, seed);
     if (shown) {
         swarm_print(&swarm);
     }
@@ -126,12 +130,31 @@ static int soak(long seconds)
     return EXIT_SUCCESS;
 }
 
+static int save(uint64_t seed, const char *path)
+{
+    struct swarm swarm;
+    struct weft_error error = {0};
+    swarm_draw(&swarm, seed);
+    struct scenario *scenario = swarm_to_scenario(&swarm);
+    FILE *file = fopen(path, "w");
+    bool saved = file != NULL && scenario_write(scenario, file, &error) == WEFT_OK;
+    saved = file != NULL && fclose(file) == 0 && saved;
+    if (!saved) {
+        (void)fprintf(stderr, "%s: cannot be written: %s\n", path, error.message);
+    }
+    scenario_destroy(scenario);
+    return saved ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
     program = argv[0];
     (void)signal(SIGABRT, on_abort);
     if (argc == 3 && strcmp(argv[1], "--seconds") == 0) {
         return soak(strtol(argv[2], NULL, 10));
+    }
+    if (argc == 4 && strcmp(argv[1], "--save") == 0) {
+        return save(strtoull(argv[2], NULL, 10), argv[3]);
     }
     if (argc == 2) {
         (void)run_seed(strtoull(argv[1], NULL, 10), /* shown */ true);

@@ -35,6 +35,33 @@ static void commas_separate(ATTR_UNUSED void **state)
     expect_parts(&split, "1");
 }
 
+static void ranges_of_rates_are_spelled_out(ATTR_UNUSED void **state)
+{
+    static const struct {
+        const char *text;
+        const char *parts;
+    } rows[] = {
+        {"1,2/s", "1|2/s"},   {"0.5:2:0.5", "0.5|1|1.5|2"},
+        {"1:2:0.7", "1|1.7"}, {"0.1:0.7:0.1", "0.1|0.2|0.3|0.4|0.5|0.6|0.7"},
+        {"3:3:1, 8", "3|8"},
+    };
+    struct split split;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(split_rates(rows[i].text, &split, NULL), WEFT_OK);
+        expect_parts(&split, rows[i].parts);
+    }
+    static const char *const wrong[] = {"1:", ":", "1:2", "2:1:1", "1:2:0", "a:2:1", "1:2:1:1"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_int_equal(split_rates(wrong[i], &split, NULL), WEFT_INVALID);
+    }
+    assert_int_equal(split_rates("1:64:1", &split, NULL), WEFT_OK);
+    assert_int_equal(split.count, SPLIT_PARTS_MAX);
+    split_deinit(&split);
+    assert_int_equal(split_rates("1:65:1", &split, NULL), WEFT_LIMIT);
+    assert_int_equal(split_rates("1:64:1,1", &split, NULL), WEFT_LIMIT);
+    assert_int_equal(split_rates("1:2:0.000000000001", &split, NULL), WEFT_LIMIT);
+}
+
 static void compositions_keep_their_commas(ATTR_UNUSED void **state)
 {
     static const struct {
@@ -117,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commas_separate),
+        cmocka_unit_test(ranges_of_rates_are_spelled_out),
         cmocka_unit_test(compositions_keep_their_commas),
         cmocka_unit_test(empty_parts_are_mistakes),
         cmocka_unit_test(there_is_a_limit),

@@ -79,6 +79,18 @@ static void pairs_take_out_what_they_have_in_common(ATTR_UNUSED void **state)
     near(interval.half_width, 4.3027 * 10 / sqrt(3), 1e-9);
 }
 
+static void ratios_are_of_pairs_too(ATTR_UNUSED void **state)
+{
+    static const double baseline[] = {10, 100, 50};
+    static const double slower[] = {20, 300, 200};
+    struct interval interval = statistics_paired_ratio(baseline, slower, 3);
+    near(interval.mean, 3, 1e-9);
+    near(interval.half_width, 4.3027 / sqrt(3), 1e-9);
+    interval = statistics_paired_ratio(baseline, slower, 1);
+    near(interval.mean, 2, 1e-9);
+    assert_true(isnan(interval.half_width));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -88,6 +100,7 @@ int main(void)
         cmocka_unit_test(student_falls_without_a_jump),
         cmocka_unit_test(intervals_are_students),
         cmocka_unit_test(pairs_take_out_what_they_have_in_common),
+        cmocka_unit_test(ratios_are_of_pairs_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,6 +175,7 @@ static void jobs_of_the_warm_up_are_run_but_not_counted(ATTR_UNUSED void **state
     }
     assert_int_equal(report(&fixture)->completed, 100);
     assert_int_equal(fixture.report.counted, 93);
+    assert_int_equal(fixture.report.warmup_jobs, 7);
     near(fixture.report.latency_ms.max, 30);
     near(fixture.report.slo_hit_rate, 1);
     end(&fixture);
@@ -194,6 +195,42 @@ static void late_answers_of_the_warm_up_are_not_counted_either(ATTR_UNUSED void 
     assert_int_equal(report(&fixture)->counted, 2);
     near(fixture.report.latency_ms.mean, 16);
     near(fixture.report.slo_hit_rate, 1);
+    end(&fixture);
+}
+
+/* A cold start of 60 slow jobs; one of them fails, one later on is refused. */
+static void a_warm_up_can_be_found(ATTR_UNUSED void **state)
+{
+    struct fixture fixture;
+    trace_fixture_init(&fixture.world);
+    const struct summary_options options = {
+        .fleet = fixture.world.fleet,
+        .catalogue = fixture.world.catalogue,
+        .profile = fixture.world.profile,
+        .jobs_expected = 1000,
+        .warmup = 0.5, /* Not asked for. */
+        .warmup_auto = true,
+    };
+    fixture.summary = summary_create(&options);
+    for (uint32_t i = 0; i < 1000; i++) {
+        const int64_t at_ns = (int64_t)i * 1000 * MS;
+        const int64_t latency_ns = i < 60 ? 900 * MS : 30 * MS;
+        if (i == 500) {
+            const struct record refused = job_record(RECORD_REFUSED, at_ns, 0, OCR);
+            summary_add(fixture.summary, &refused);
+            continue;
+        }
+        arrive(&fixture, at_ns, i + 1, OCR);
+        answer(
+            &fixture, at_ns + latency_ns, OCR, latency_ns,
+            i == 10 ? REASON_BATCH_FAILED : REASON_NONE);
+    }
+    assert_int_equal(report(&fixture)->completed, 998);
+    assert_in_range(fixture.report.warmup_jobs, 60, 65); /* Whole batches of completed jobs. */
+    assert_int_equal(fixture.report.counted, 999 - fixture.report.warmup_jobs);
+    near(fixture.report.latency_ms.max, 30);
+    const double counted = (double)fixture.report.counted;
+    near(fixture.report.slo_hit_rate, counted / (counted + 1)); /* The refused one. */
     end(&fixture);
 }
 
@@ -368,6 +405,7 @@ int main(void)
         cmocka_unit_test(quantiles_are_exact),
         cmocka_unit_test(jobs_of_the_warm_up_are_run_but_not_counted),
         cmocka_unit_test(late_answers_of_the_warm_up_are_not_counted_either),
+        cmocka_unit_test(a_warm_up_can_be_found),
         cmocka_unit_test(cost_is_run_time_by_share_and_batch),
         cmocka_unit_test(the_cache_is_judged_by_loads_against_models_needed),
         cmocka_unit_test(moves_are_adjusted_forwarded_and_stolen_tasks),

@@ -1,0 +1,147 @@
+#include "cli/sim_shrink.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/shrink.h"
+#include "cli/trial.h"
+#include "cli/whole_file.h"
+#include "document/scenario_save.h"
+
+enum { SECONDS_MAX = 30 };
+
+/* Everything that the callbacks of a shrink need. */
+struct search {
+    struct shrink shrink;
+    struct trial trial;
+    char failure[TRIAL_FAILURE_BYTES_MAX]; /* How the scenario failed at first. */
+    enum weft_status status;               /* Of the trials themselves. */
+    struct weft_error *error;
+    bool is_watched; /* Somebody sees stderr. */
+};
+
+static bool fails(void *context, const struct scenario *scenario)
+{
+    struct search *search = context;
+    search->status = trial_run(&search->trial, scenario, search->error);
+    if (search->status != WEFT_OK) {
+        search->shrink.stop = true;
+        return false;
+    }
+    return strcmp(search->trial.failure, search->failure) == 0;
+}
+
+static uint64_t piece_count(const struct scenario *scenario, enum cut_part part)
+{
+    return part == CUT_JOBS ? scenario->jobs : cut_count(scenario, part);
+}
+
+static bool is_counted(enum cut_part part)
+{
+    return cut_name(part) != NULL && !cut_is_other_way(part);
+}
+
+static void on_smaller(void *context, const struct scenario *scenario, uint32_t tries)
+{
+    const struct search *search = context;
+    if (!search->is_watched) {
+        return;
+    }
+    (void)fprintf(stderr, "\r\033[K%" PRIu32 " tries:", tries);
+    for (uint32_t part = 0; part < CUT_PARTS; part++) {
+        if (is_counted((enum cut_part)part)) {
+            (void)fprintf(
+                stderr, " %" PRIu64 " %s", piece_count(scenario, (enum cut_part)part),
+                cut_name((enum cut_part)part));
+        }
+    }
+    (void)fflush(stderr);
+}
+
+static enum weft_status write_out(
+    const struct scenario *scenario, const char *path, struct weft_error *error)
+{
+    struct whole_file file;
+    enum weft_status status = whole_file_open(&file, path, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    status = scenario_write(scenario, file.stream, error);
+    if (status != WEFT_OK) {
+        whole_file_discard(&file);
+        return status;
+    }
+    return whole_file_commit(&file, error);
+}
+
+static void print_smaller(
+    const struct search *search, const struct scenario *before, const struct scenario *after,
+    const struct sim_shrink_options *options)
+{
+    (void)printf("%s fails: %s\n", before->name, search->failure);
+    for (uint32_t part = 0; part < CUT_PARTS; part++) {
+        const uint64_t had = piece_count(before, (enum cut_part)part);
+        const uint64_t has = piece_count(after, (enum cut_part)part);
+        if (is_counted((enum cut_part)part) && had > 0) {
+            (void)printf(
+                "  %-10s %" PRIu64 " -> %" PRIu64 "\n", cut_name((enum cut_part)part), had, has);
+        }
+    }
+    (void)printf("  policy     %s -> %s\n", before->policy, after->policy);
+    (void)printf(
+        "  tries      %" PRIu32 "%s\n", search->shrink.tries,
+        search->shrink.tries < options->tries_max ? "" : ", all that were allowed");
+    (void)printf("repeat it with: weft sim %s --check", options->out);
+    if (options->events_given) {
+        (void)printf(" --events-max %" PRIu64, options->events_max);
+    }
+    (void)printf("\n");
+    (void)fflush(stdout); /* An interrupt ends the program as it is. */
+}
+
+/* The scenario fails: find a smaller one, and write it even if an interrupt came. */
+static enum weft_status cut_down(
+    struct search *search, const struct scenario *scenario,
+    const struct sim_shrink_options *options)
+{
+    struct scenario *smallest = shrink_run(&search->shrink, scenario);
+    if (search->is_watched) {
+        (void)fputs("\r\033[K", stderr);
+    }
+    enum weft_status status = search->status;
+    if (status == WEFT_OK || status == WEFT_CANCELLED) {
+        const enum weft_status written = write_out(smallest, options->out, search->error);
+        status = written == WEFT_OK ? status : written;
+        if (written == WEFT_OK) {
+            print_smaller(search, scenario, smallest, options);
+        }
+    }
+    scenario_destroy(smallest);
+    return status;
+}
+
+enum weft_status sim_shrink(
+    const struct scenario *scenario, const struct sim_shrink_options *options, bool *has_failed_out,
+    struct weft_error *error)
+{
+    struct search search = {
+        .shrink = {.fails = fails, .on_smaller = on_smaller, .tries_max = options->tries_max},
+        .trial = {.events_max = options->events_max, .seconds_max = SECONDS_MAX},
+        .error = error,
+        .is_watched = isatty(STDERR_FILENO) == 1,
+    };
+    search.shrink.context = &search;
+    const enum weft_status status = trial_run(&search.trial, scenario, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    *has_failed_out = search.trial.failure[0] != '\0';
+    if (!*has_failed_out) {
+        (void)printf("%s does not fail: nothing to cut down\n", scenario->name);
+        return WEFT_OK;
+    }
+    memcpy(search.failure, search.trial.failure, sizeof(search.failure));
+    return cut_down(&search, scenario, options);
+}
