@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 DEMO_SECONDS ?=
 FUZZ_SECONDS ?= 60
-SOAK_SECONDS ?= 600
+SOAK_SEEDS ?= 100000
 
 TEST_PRESETS = dev clang asan tsan release
 C_FOLDERS = $(wildcard src include test bench examples)
@@ -45,8 +45,8 @@ bench: build ## run every benchmark of the release build
 	@set -e; for bench in build/release/bin/bench/bench_*; do \
 		if [ -x "$$bench" ]; then echo "bench: $$bench"; "$$bench"; fi; done
 
-soak: build ## run the swarm over new seeds for SOAK_SECONDS
-	build/release/bin/sim/test_swarm --seconds $(SOAK_SECONDS)
+soak: build ## run the swarm over SOAK_SEEDS new seeds
+	build/release/bin/sim/test_swarm --seeds $(SOAK_SEEDS)
 
 # What is found goes to build/fuzz/corpus; inputs worth keeping are copied by hand.
 fuzz: setup build/fuzz/build.ninja ## fuzz each parser for FUZZ_SECONDS

@@ -5,6 +5,8 @@
 #include "base/assert.h"
 #include "base/memory.h"
 
+_Static_assert(WORKER_NONE == NODE_NONE, "a victim that is gone has one name");
+
 /* What the things that are left are called in the copy. */
 struct numbers {
     uint32_t *nodes; /* NODE_NONE, WORKER_NONE and UINT32_MAX: gone. */
@@ -249,11 +251,9 @@ static void copy_faults(
     struct fault *faults = arena_alloc(&copy->arena, scenario->fault_count * sizeof(*faults));
     for (uint32_t i = 0; i < scenario->fault_count; i++) {
         struct fault fault = scenario->faults[i];
-        fault.victim = fault_hits_worker(fault.kind) ? numbers->workers[fault.victim]
-                                                     : numbers->nodes[fault.victim];
-        const bool is_gone =
-            fault.victim == (fault_hits_worker(fault.kind) ? WORKER_NONE : NODE_NONE);
-        if (!is_gone && !cut_has(cut, CUT_FAULTS, i)) {
+        const bool hits_worker = fault_hits_worker(fault.kind);
+        fault.victim = hits_worker ? numbers->workers[fault.victim] : numbers->nodes[fault.victim];
+        if (fault.victim != WORKER_NONE && !cut_has(cut, CUT_FAULTS, i)) {
             faults[copy->fault_count++] = fault;
         }
     }

@@ -72,9 +72,7 @@ static void acknowledge(struct node *node, struct worker *worker)
             .row_sequence = worker->row_sequence,
         };
         pool_give(&node->pools->notices, slot);
-        if (members_is_up(node->view.members, notice.node)) {
-            outbox_send(node, notice.node, &message);
-        }
+        outbox_send(node, notice.node, &message); /* Also to one that the list does not know yet. */
         slot = notice.next;
     }
 }
@@ -137,8 +135,12 @@ void rows_notice(struct node *node, uint32_t worker_id, uint32_t from, uint32_t 
     worker->touched = true;
     for (uint32_t slot = worker->notices; slot != POOL_NONE;) {
         struct notice *known = pool_at(&node->pools->notices, slot);
-        if (known->node == from) { /* One number covers all before it. */
-            known->sequence = sequence;
+        if (known->node == from) {
+            /*
+             * One number covers all before it, also the few that a large tensor still holds up
+             * behind smaller messages: those are forgotten a little early.
+             */
+            known->sequence = sequence > known->sequence ? sequence : known->sequence;
             return;
         }
         slot = known->next;

@@ -23,6 +23,22 @@ void checkers_step(const struct sim *sim, uint32_t node)
     ASSERT(sim->answered <= sim->arrived);
 }
 
+/* No task runs before its inputs: all of them are there, on its own node. */
+void checkers_launch(const struct sim *sim, uint32_t node, const struct effect_launch *launch)
+{
+    const struct workflow *workflow = sim->options.catalogue->workflows[launch->workflow];
+    const uint32_t in_count = workflow->tasks[launch->task].in_count;
+    for (uint32_t i = 0; i < launch->task_count; i++) {
+        const struct node *host = sim->nodes[node].node;
+        const struct batch_task task = node_batch_task(host, launch->batch, i);
+        ASSERT(task.input_count == (in_count == 0 ? 1 : in_count));
+        for (uint32_t input = 0; input < task.input_count; input++) {
+            const struct handle tensor = node_batch_input(host, launch->batch, i, input);
+            ASSERT(map_get(&sim->tensors, tensor.id) == node);
+        }
+    }
+}
+
 /* When nothing is left to happen, nothing is left. */
 void checkers_end(const struct sim *sim)
 {
@@ -40,5 +56,7 @@ void checkers_end(const struct sim *sim)
     ASSERT(sim->pools.parked.used == 0);
     for (uint32_t node = 0; node < sim->options.fleet->node_count; node++) {
         ASSERT(sim->nodes[node].handles == 0);
+        ASSERT(
+            sim->nodes[node].node == NULL || node_counts(sim->nodes[node].node).reservations == 0);
     }
 }

@@ -149,6 +149,9 @@ void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *l
 {
     const struct workflow *workflow = sim->options.catalogue->workflows[launch->workflow];
     const uint32_t model = workflow->tasks[launch->task].run;
+    if (sim->options.check) {
+        checkers_launch(sim, node, launch);
+    }
     const struct fleet_worker *spec = &sim->options.fleet->workers[launch->worker];
     struct sim_worker *device = &sim->workers[launch->worker];
     struct config shares = launch->config;
@@ -219,18 +222,12 @@ static void make_outputs(struct sim *sim, const struct run *run, struct output *
     for (uint32_t i = 0; i < run->task_count; i++) {
         const struct batch_task task = node_batch_task(node, run->batch, i);
         const uint32_t items = items_given(kind, task.job, run->task, task.items);
-        uint64_t bytes = 0;
-        for (uint32_t e = 0; e < kind->out_count; e++) {
-            bytes += workflow_edge_bytes(workflow_out(workflow, run->task, e), items);
-        }
-        sim->handle++;
         outputs[i] = (struct output){
-            .tensor = {.id = sim->handle},
+            .tensor = sim_new_tensor(sim, run->node),
             .items = items,
-            .bytes = bytes,
+            .bytes = items_output_bytes(workflow, run->task, items),
         };
     }
-    sim->nodes[run->node].handles += run->task_count;
 }
 
 void device_done(struct sim *sim, uint32_t slot, uint32_t stamp)

@@ -296,7 +296,8 @@ bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to)
 {
     const struct sim_node *sender = &sim->nodes[from];
     const struct sim_node *receiver = &sim->nodes[to];
-    if (sender->cut != receiver->cut) {
+    if (sender->cut != receiver->cut) { /* The sender notices that nobody answers. */
+        happen(sim, sim->now_ns + FAULT_HINT_NS, payload_of(HAPPENS_HINT, 1, from, to));
         return true;
     }
     const double loss = sender->loss > receiver->loss ? sender->loss : receiver->loss;

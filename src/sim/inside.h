@@ -131,6 +131,7 @@ struct sim {
     int64_t directory_away_until_ns;
     bool has_stops; /* Some node may stand still. */
     uint64_t handle;
+    struct map tensors; /* Live ones, by handle, and where they are; only if checked. */
     uint64_t requests;
     uint64_t streamed; /* Of the arrival stream. */
     uint64_t events;
@@ -143,6 +144,10 @@ static inline void happen(struct sim *sim, int64_t at_ns, uint64_t payload)
 {
     event_queue_push(&sim->queue, at_ns, payload);
 }
+
+/* The contents of a tensor at @node: made, and given up. */
+struct handle sim_new_tensor(struct sim *sim, uint32_t node);
+void sim_drop_tensor(struct sim *sim, uint32_t node, struct handle tensor);
 
 /* Let node @node take @event now, and carry out what it says. */
 void sim_step(struct sim *sim, uint32_t node, struct event *event);
@@ -185,5 +190,6 @@ enum weft_status faults_batch_status(struct sim *sim, uint32_t worker);
 /* checkers.c: stops the program at the first broken invariant. */
 void checkers_step(const struct sim *sim, uint32_t node);
 void checkers_end(const struct sim *sim);
+void checkers_launch(const struct sim *sim, uint32_t node, const struct effect_launch *launch);
 
 #endif /* SIM_INSIDE_H */

@@ -146,10 +146,8 @@ void network_deliver(struct sim *sim, uint32_t slot)
     struct event event = {.kind = EVENT_MESSAGE};
     event.message.message = &message;
     if (parcel->has_tensor) {
-        sim->handle++;
-        receiver->handles++;
         event.kind = EVENT_TENSOR_ARRIVED;
-        event.message.tensor.id = sim->handle;
+        event.message.tensor = sim_new_tensor(sim, to);
     }
     pool_give(&sim->parcels, slot);
     sim_step(sim, to, &event);

@@ -7,8 +7,9 @@ static void finish_ticket(struct sim *sim, uint32_t node, const struct effect_an
     ASSERT(ticket->node == node); /* Answered by its owner, once: the slot is free after this. */
     pool_give(&sim->tickets, (uint32_t)answer->ticket);
     sim->answered++;
-    ASSERT(sim->nodes[node].handles >= answer->output_count);
-    sim->nodes[node].handles -= answer->output_count; /* The client has them. */
+    for (uint32_t i = 0; i < answer->output_count; i++) {
+        sim_drop_tensor(sim, node, answer->outputs[i]); /* The client has it. */
+    }
 }
 
 static void publish(struct sim *sim, const struct row *row)
@@ -53,8 +54,7 @@ static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
         send(sim, node, effect);
         return;
     case EFFECT_RELEASE:
-        ASSERT(sim->nodes[node].handles > 0);
-        sim->nodes[node].handles--;
+        sim_drop_tensor(sim, node, effect->release);
         return;
     case EFFECT_LOAD:
         device_load(sim, effect->load.worker, effect->load.model);

@@ -35,6 +35,7 @@ struct sim *sim_create(const struct sim_options *options)
     arena_init(&sim->arena);
     event_queue_init(&sim->queue);
     init_pools(sim);
+    map_init(&sim->tensors, 16);
     board_init(&sim->board, &sim->arena, fleet->worker_count, fleet->network.latency_ns);
     node_effects_init(&sim->effects, &sim->arena, options->catalogue);
     histogram_init(&sim->decision_times);
@@ -84,6 +85,7 @@ void sim_destroy(struct sim *sim)
     pool_deinit(&sim->tickets);
     pool_deinit(&sim->scripted);
     network_deinit(sim);
+    map_deinit(&sim->tensors);
     event_queue_deinit(&sim->queue);
     free(sim->run_of_batch);
     arena_deinit(&sim->arena);
@@ -95,6 +97,27 @@ void sim_record(struct sim *sim, const struct record *record)
     summary_add(sim->summary, record);
     if (sim->options.on_record != NULL) {
         sim->options.on_record(sim->options.context, record);
+    }
+}
+
+struct handle sim_new_tensor(struct sim *sim, uint32_t node)
+{
+    sim->handle++;
+    sim->nodes[node].handles++;
+    if (sim->options.check) {
+        (void)map_reserve(&sim->tensors, 1);
+        map_put(&sim->tensors, sim->handle, node);
+    }
+    return (struct handle){.id = sim->handle};
+}
+
+void sim_drop_tensor(struct sim *sim, uint32_t node, struct handle tensor)
+{
+    ASSERT(sim->nodes[node].handles > 0);
+    sim->nodes[node].handles--;
+    if (sim->options.check) {
+        ASSERT(map_get(&sim->tensors, tensor.id) == node); /* It is there, and once. */
+        (void)map_remove(&sim->tensors, tensor.id);
     }
 }
 
@@ -132,14 +155,12 @@ static void submit(struct sim *sim, uint32_t node, const struct arrival *arrival
     };
     sim->requests++;
     sim->arrived++;
-    sim->handle++;
-    sim->nodes[node].handles++;
     struct event event = {.kind = EVENT_REQUEST};
     event.request = (struct event_request){
         .ticket = slot,
         .workflow = arrival->workflow,
         .items = arrival->items,
-        .inputs = {.id = sim->handle},
+        .inputs = sim_new_tensor(sim, node),
         .bytes = sim->options.catalogue->workflows[arrival->workflow]->input_bytes,
     };
     sim_step(sim, node, &event);

@@ -1,7 +1,7 @@
 """A scenario that fails is cut down, and what is left fails from its file.
 
-No run of weft is known to break an invariant, so the failure here is one that is asked for:
-more events than --events-max allows.
+No run of weft is known to break an invariant, so the failure here is mostly one that is asked
+for: more events than --events-max allows.
 
 Covers: src/cli/sim_shrink.c, src/cli/trial.c and src/cli/verdict.c.
 """
@@ -68,6 +68,23 @@ class Shrink(unittest.TestCase):
             for run in (before, weft("sim", self.out))
         ]
         self.assertEqual(hashes[0], hashes[1])
+
+    def test_an_assertion_is_repeated(self):
+        path = os.path.join(self.folder.name, "down.yaml")
+        weft("sim", DEMO, "--shrink", path, "--events-max", "5", "--tries-max", "0")
+        with open(path, "a", encoding="utf-8") as file:  # Whom would a client ask then?
+            file.write("faults:\n")
+            for node in range(3):
+                file.write(f"  - {{at: {node + 1}s, crash: {node}}}\n")
+        first = weft("sim", path, "--check")
+        if "assertion failed" not in first.stderr:
+            self.skipTest("a cluster that is down stops nothing any more")
+        done = weft("sim", path, "--check", "--shrink", self.out)
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        self.assertIn(f"demo fails: {first.stderr.splitlines()[-1]}\n", done.stdout)
+        for line in ("jobs +2000 -> 1", "faults +3 -> 1", "nodes +3 -> 1"):
+            self.assertRegex(done.stdout, rf"(?m)^  {line}$")
+        self.assertEqual(weft("sim", self.out, "--check").stderr, first.stderr)
 
     def test_what_does_not_fail_is_left_alone(self):
         done = self.shrink("--jobs", "50")
