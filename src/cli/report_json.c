@@ -70,6 +70,7 @@ static void add_speed(json_t *object, const struct run_result *result)
     add_real(decision, "mean", counters->decision_mean_ns);
     add_real(decision, "p99", counters->decision_p99_ns);
     add(object, "decision_ns", decision);
+    add_real(object, "row_age_ms", counters->row_age_mean_ns / 1e6);
 }
 
 json_t *report_json(const struct run_result *result)

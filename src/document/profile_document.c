@@ -164,8 +164,10 @@ static void read_device(const struct scope *scope, const struct tree_node *node,
 static void read_model(const struct scope *scope, const struct tree_node *node, uint32_t model)
 {
     static const char *const keys[] = {
-        "load", "resident", "workspace", "workspace_per_item", "load_fixed_ms", "devices", NULL,
+        "load",          "resident", "workspace", "workspace_per_item",
+        "load_fixed_ms", "pinned",   "devices",   NULL,
     };
+    static const char *const answers[] = {"false", "true", NULL};
     struct reader *reader = scope->reader;
     struct profile_model known = {0};
 
@@ -176,6 +178,7 @@ static void read_model(const struct scope *scope, const struct tree_node *node, 
     known.workspace_bytes_per_item =
         read_bytes(reader, node, "workspace_per_item", &reader_edge_bytes);
     known.load_fixed_ns = read_ms(reader, tree_find(node, "load_fixed_ms"), &spread_range);
+    known.pinned = reader_word(reader, tree_find(node, "pinned"), answers) == 1;
     /* Most models stay as they were copied. */
     if (tree_find(node, "resident") == NULL) {
         known.resident_bytes = known.load_bytes;

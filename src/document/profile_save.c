@@ -110,6 +110,9 @@ static json_t *model_value(const struct profile_model *model, const struct fleet
     put_count(object, "workspace", model->workspace_bytes);
     put_count(object, "workspace_per_item", model->workspace_bytes_per_item);
     put_ms(object, "load_fixed_ms", model->load_fixed_ns);
+    if (model->pinned) {
+        put(object, "pinned", json_true());
+    }
     for (uint32_t i = 0; i < fleet->device_count; i++) {
         if (model->curves[i].point_count > 0) {
             put(devices, fleet->devices[i], curve_value(&model->curves[i]));

@@ -124,6 +124,9 @@ static void write_model(const struct scenario *scenario, uint32_t number, FILE *
         scalar_write_ms(model->load_fixed_ns, file);
         (void)fputc('\n', file);
     }
+    if (model->pinned) {
+        (void)fputs("      pinned: true\n", file);
+    }
     for (uint32_t i = 0; i < scenario->fleet->device_count; i++) {
         if (model->curves[i].point_count > 0 && has_device(scenario->fleet, i)) {
             (void)fprintf(file, "%s        ", heading);

@@ -202,6 +202,29 @@ static uint64_t leaving_bytes(const struct node *node, const struct worker *work
     return bytes;
 }
 
+/*
+ * List what may leave: resident, idle, and not @needed; pinned models only with
+ * @even_pinned. Returns the bytes of all of it.
+ */
+static uint64_t list_idle(
+    const struct node *node, const struct worker *worker, const struct model_set *needed,
+    bool even_pinned, struct cache_entry *entries_out, uint32_t *count_out)
+{
+    uint64_t bytes = 0;
+    *count_out = 0;
+    for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
+        const struct model_slot *slot = &worker->models[model];
+        if (slot->state == MODEL_RESIDENT && slot->users == 0 && slot->bytes > 0 &&
+            !model_set_has(needed, model) &&
+            (even_pinned || !node->profile->models[model].pinned)) {
+            entries_out[*count_out] = entry_of(node, worker, model);
+            (*count_out)++;
+            bytes += slot->bytes;
+        }
+    }
+    return bytes;
+}
+
 bool cache_make_room(
     struct node *node, struct worker *worker, uint64_t bytes, const struct workflow_task *kind)
 {
@@ -210,20 +233,11 @@ bool cache_make_room(
     }
     struct cache_entry entries[MODELS_MAX];
     struct model_set needed = {{0}};
-    uint64_t possible = free_bytes(worker) + leaving_bytes(node, worker);
+    uint64_t promised = free_bytes(worker) + leaving_bytes(node, worker);
     uint32_t count = 0;
     mark_needed(node, worker, kind, &needed);
-    uint64_t promised = possible;
-    for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
-        const struct model_slot *slot = &worker->models[model];
-        if (slot->state == MODEL_RESIDENT && slot->users == 0 && slot->bytes > 0 &&
-            !model_set_has(&needed, model)) {
-            entries[count] = entry_of(node, worker, model);
-            count++;
-            possible += slot->bytes;
-        }
-    }
-    if (possible < bytes) {
+    if (promised + list_idle(node, worker, &needed, false, entries, &count) < bytes &&
+        promised + list_idle(node, worker, &needed, true, entries, &count) < bytes) {
         return false; /* Evicting would not help yet: running batches must end first. */
     }
     while (promised < bytes) {

@@ -180,6 +180,15 @@ struct admission policy_admit(struct policy_seat *seat, const struct job_facts *
     return answer;
 }
 
+/* How old was the row of the worker that was chosen? Own rows have no age. */
+static void meter_row(struct policy_meter *meter, const struct view *view, uint32_t worker)
+{
+    if (!view_is_own(view, worker)) {
+        meter->rows++;
+        meter->row_age_ns += view_age_ns(view, worker);
+    }
+}
+
 void policy_place_job(
     struct policy_seat *seat, const struct job_facts *job, uint16_t *placement_out)
 {
@@ -196,9 +205,10 @@ void policy_place_job(
     policy->place_job(input, job, placement_out);
     meter_end(seat->meter, began_ns);
     for (uint32_t task = 0; task < task_count; task++) {
-        ASSERT(
-            placement_out[task] == PLACEMENT_UNBOUND ||
-            is_usable(input->view, placement_out[task]));
+        if (placement_out[task] != PLACEMENT_UNBOUND) {
+            ASSERT(is_usable(input->view, placement_out[task]));
+            meter_row(seat->meter, input->view, placement_out[task]);
+        }
     }
 }
 
@@ -230,6 +240,7 @@ uint32_t policy_place_task(struct policy_seat *seat, const struct task_facts *ta
     }
     ASSERT(worker < input->view->fleet->worker_count);
     ASSERT(worker == task->planned || view_is_usable(input->view, worker));
+    meter_row(seat->meter, input->view, worker);
     return worker;
 }
 

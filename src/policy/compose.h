@@ -44,6 +44,8 @@ struct policy_meter {
     uint64_t decisions;
     uint64_t (*stopwatch_ns)(void); /* Borrowed; NULL: decisions are only counted. */
     struct histogram *times;        /* Of one decision in 16, if there is a stopwatch. */
+    uint64_t rows;                  /* Load rows of other nodes that placements went by, */
+    int64_t row_age_ns;             /* and their ages, summed up: how stale they were. */
 };
 
 /* The state of a composition at one node. */

@@ -68,6 +68,7 @@ struct profile_model {
     uint64_t workspace_bytes;          /* Of a batch, */
     uint64_t workspace_bytes_per_item; /* and for each of its items. */
     int64_t load_fixed_ns;             /* Beside the copy itself. */
+    bool pinned; /* Stays where it is resident as long as anything else can leave. */
     struct profile_curve curves[DEVICE_KINDS_MAX];
 };
 

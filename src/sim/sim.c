@@ -415,6 +415,9 @@ void sim_counters(const struct sim *sim, struct sim_counters *counters_out)
         .arrived = sim->arrived,
         .answered = sim->answered,
     };
+    if (sim->meter.rows > 0) {
+        counters_out->row_age_mean_ns = (double)sim->meter.row_age_ns / (double)sim->meter.rows;
+    }
     if (histogram_count(&sim->decision_times) > 0) {
         counters_out->decision_mean_ns = histogram_mean(&sim->decision_times);
         counters_out->decision_p99_ns = (double)histogram_quantile(&sim->decision_times, 0.99);

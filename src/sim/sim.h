@@ -47,6 +47,7 @@ struct sim_counters {
     uint64_t decisions;
     double decision_mean_ns; /* 0 without a stopwatch. */
     double decision_p99_ns;
+    double row_age_mean_ns; /* Of the load rows of other nodes that placements went by. */
     int64_t now_ns;
     uint64_t arrived;  /* For progress bars. */
     uint64_t answered; /* Answered or refused. */

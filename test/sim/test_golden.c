@@ -424,6 +424,29 @@ static void a_withdrawn_model_is_unloaded_and_its_workflows_refused(void **state
     stage_close(&stage);
 }
 
+static void a_pinned_model_leaves_last(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(100));
+    const uint32_t pinned = stage_model(&stage, "a", MB(40), MS(10));
+    (void)stage_model(&stage, "b", MB(40), MS(10));
+    (void)stage_model(&stage, "c", MB(40), MS(10));
+    (void)stage_model(&stage, "large", MB(90), MS(10));
+    stage.profile->models[pinned].pinned = true;
+    const uint32_t a = stage_chain(&stage, "wa", "a");
+    const uint32_t b = stage_chain(&stage, "wb", "b");
+    const uint32_t c = stage_chain(&stage, "wc", "c");
+    const uint32_t large = stage_chain(&stage, "wl", "large");
+    stage_start(&stage, "cache=lru");
+    stage_request(&stage, 0, 0, a);
+    stage_request(&stage, MS(100), 0, b);
+    stage_request(&stage, MS(200), 0, c);
+    stage_request(&stage, MS(300), 0, large);
+    stage_expect(&stage, "pinned");
+    stage_close(&stage);
+}
+
 /* Two machines; the device of the first fails while it runs and queues work. */
 static void a_lost_device_gives_its_work_to_others(void **state)
 {
@@ -527,6 +550,7 @@ int main(void)
         cmocka_unit_test(two_batches_share_a_device_once_it_is_shaped),
         cmocka_unit_test(an_idle_worker_takes_the_task_that_would_run_last),
         cmocka_unit_test(a_withdrawn_model_is_unloaded_and_its_workflows_refused),
+        cmocka_unit_test(a_pinned_model_leaves_last),
         cmocka_unit_test(a_lost_device_gives_its_work_to_others),
         cmocka_unit_test(a_partition_heals_and_every_job_is_answered_once),
         cmocka_unit_test(a_stopped_node_goes_on_where_it_was),
