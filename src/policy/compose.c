@@ -180,10 +180,10 @@ struct admission policy_admit(struct policy_seat *seat, const struct job_facts *
     return answer;
 }
 
-/* How old was the row of the worker that was chosen? Own rows have no age. */
+/* How old was the row of the worker that was chosen? Own ones, and none at all, have no age. */
 static void meter_row(struct policy_meter *meter, const struct view *view, uint32_t worker)
 {
-    if (!view_is_own(view, worker)) {
+    if (!view_is_own(view, worker) && view_load(view, worker)->sequence > 0) {
         meter->rows++;
         meter->row_age_ns += view_age_ns(view, worker);
     }
