@@ -99,8 +99,8 @@ static void fill_top(struct event_queue *queue, event_key key, uint64_t payload)
         if (is_large && grandchild < end) { /* One of these four lines is needed next. */
             __builtin_prefetch(keys + grandchild);
             __builtin_prefetch(keys + grandchild + CHILDREN);
-            __builtin_prefetch(keys + grandchild + 2 * CHILDREN);
-            __builtin_prefetch(keys + grandchild + 3 * CHILDREN);
+            __builtin_prefetch(keys + grandchild + (size_t)2 * CHILDREN);
+            __builtin_prefetch(keys + grandchild + (size_t)3 * CHILDREN);
         }
         const size_t smallest = smallest_of_four(keys, child);
         if (keys[smallest] > key) {

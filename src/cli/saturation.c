@@ -69,7 +69,8 @@ uint32_t saturation_tries_left(const struct saturation *search)
     const bool has_bracket = search->rate_low > 0 && search->rate_high > 0;
     double width = has_bracket ? search->rate_high / search->rate_low - 1 : 1;
     uint32_t count = has_bracket ? 0 : 2;
-    for (; width > search->precision; width /= 2) {
+    while (width > search->precision) {
+        width /= 2;
         count++;
     }
     return count == 0 ? 1 : count;
