@@ -1,6 +1,7 @@
 #include "node/audit.h"
 
 #include "node/access.h"
+#include "node/jobs.h"
 #include "node/outbox.h"
 #include "node/placing.h"
 #include "node/visits.h"
@@ -32,7 +33,7 @@ static void query_owners(struct node *node)
             continue;
         }
         if (visit->job.node == node->id) { /* No need to ask. */
-            if (map_get(&node->jobs, job_key(visit->job)) == MAP_NONE) {
+            if (jobs_find(node, visit->job) == MAP_NONE) {
                 visits_cancel(node, visit->job, REASON_STALE);
             }
             continue;
@@ -60,19 +61,7 @@ static void probe(struct node *node, const struct job *job)
         .workflow = job->workflow,
         .attempt = job->attempt,
     };
-    const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
-    for (uint32_t i = 0; i < task_count; i++) {
-        const uint32_t worker = placement_worker(job->placement[i]);
-        bool asked = worker == WORKER_NONE;
-        for (uint32_t k = 0; k < i && !asked; k++) {
-            const uint32_t other = placement_worker(job->placement[k]);
-            asked =
-                other != WORKER_NONE && node_of_worker(node, other) == node_of_worker(node, worker);
-        }
-        if (!asked && members_is_up(node->view.members, node_of_worker(node, worker))) {
-            outbox_send(node, node_of_worker(node, worker), &message);
-        }
-    }
+    jobs_tell(node, job, &message);
 }
 
 static int64_t patience_ns(const struct job *job)
@@ -135,7 +124,7 @@ void audit_probed(struct node *node, const struct message *message)
 
 void audit_alive(struct node *node, struct job_id id)
 {
-    const uint32_t slot = id.node == node->id ? map_get(&node->jobs, job_key(id)) : MAP_NONE;
+    const uint32_t slot = jobs_find(node, id);
     if (slot != MAP_NONE) {
         job_at(node, slot)->touched_ns = now_ns(node);
         job_at(node, slot)->probed = false;

@@ -140,24 +140,17 @@ void jobs_request(struct node *node, const struct event_request *request)
     record->value = facts.items;
     const uint32_t slot = open_job(node, request, &facts);
     if (!placing_first(node, slot, &facts)) {
-        placing_end(node, slot, WEFT_REFUSED, REASON_NO_WORKER);
+        jobs_end(node, slot, WEFT_REFUSED, REASON_NO_WORKER);
     }
 }
 
-/* POOL_NONE if this node does not own @id, or has answered it. */
-static uint32_t find_job(const struct node *node, struct job_id id)
+uint32_t jobs_find(const struct node *node, struct job_id id)
 {
     return id.node == node->id ? map_get(&node->jobs, job_key(id)) : MAP_NONE;
 }
 
-/* Everyone who may have something of @job shall drop it. */
-static void recall(struct node *node, const struct job *job)
+void jobs_tell(struct node *node, const struct job *job, const struct message *message)
 {
-    const struct message cancel = {
-        .kind = MESSAGE_CANCEL,
-        .job = job->id,
-        .workflow = job->workflow,
-    };
     const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
     for (uint32_t i = 0; i < task_count; i++) {
         const uint32_t worker = placement_worker(job->placement[i]);
@@ -168,9 +161,20 @@ static void recall(struct node *node, const struct job *job)
                 other != WORKER_NONE && node_of_worker(node, other) == node_of_worker(node, worker);
         }
         if (!told && members_is_up(node->view.members, node_of_worker(node, worker))) {
-            outbox_send(node, node_of_worker(node, worker), &cancel);
+            outbox_send(node, node_of_worker(node, worker), message);
         }
     }
+}
+
+/* Everyone who may have something of @job shall drop it. */
+static void recall(struct node *node, const struct job *job)
+{
+    const struct message cancel = {
+        .kind = MESSAGE_CANCEL,
+        .job = job->id,
+        .workflow = job->workflow,
+    };
+    jobs_tell(node, job, &cancel);
     visits_cancel(node, job->id, REASON_CANCEL); /* Joins may meet at the owner unplanned. */
 }
 
@@ -194,7 +198,7 @@ static uint32_t pass_outputs(
     return count;
 }
 
-void placing_end(struct node *node, uint32_t slot, enum weft_status status, enum reason reason)
+void jobs_end(struct node *node, uint32_t slot, enum weft_status status, enum reason reason)
 {
     struct job *job = job_at(node, slot);
     const bool good = status == WEFT_OK;
@@ -226,7 +230,7 @@ void placing_end(struct node *node, uint32_t slot, enum weft_status status, enum
 
 void jobs_cancel(struct node *node, struct job_id id)
 {
-    const uint32_t slot = find_job(node, id);
+    const uint32_t slot = jobs_find(node, id);
     if (slot == MAP_NONE) {
         return; /* It crossed the answer. */
     }
@@ -235,12 +239,12 @@ void jobs_cancel(struct node *node, struct job_id id)
     record->job = id;
     record->workflow = (uint16_t)job->workflow;
     record->value = now_ns(node) - job->arrived_ns;
-    placing_end(node, slot, WEFT_CANCELLED, REASON_CANCEL);
+    jobs_end(node, slot, WEFT_CANCELLED, REASON_CANCEL);
 }
 
 void jobs_output(struct node *node, const struct message *message, uint32_t tensor)
 {
-    const uint32_t slot = find_job(node, message->job);
+    const uint32_t slot = jobs_find(node, message->job);
     if (slot == MAP_NONE) {
         tensor_release(node, tensor); /* Answered already. */
         return;
@@ -267,7 +271,7 @@ void jobs_output(struct node *node, const struct message *message, uint32_t tens
     job->outputs = output_slot;
     job->output_count++;
     if (job->output_count == workflow->sink_count) {
-        placing_end(node, slot, WEFT_OK, REASON_NONE);
+        jobs_end(node, slot, WEFT_OK, REASON_NONE);
     }
 }
 
@@ -282,7 +286,7 @@ static void send_cancel(struct node *node, struct job_id job, uint32_t to)
 void jobs_moved(struct node *node, const struct message *message)
 {
     const uint32_t to = node_of_worker(node, message->worker);
-    const uint32_t slot = find_job(node, message->job);
+    const uint32_t slot = jobs_find(node, message->job);
     if (slot == MAP_NONE) {
         if (message->job.node == node->id) {
             send_cancel(node, message->job, to); /* Nobody waits for it any more. */
@@ -308,7 +312,7 @@ void jobs_moved(struct node *node, const struct message *message)
 
 void jobs_failed(struct node *node, const struct message *message)
 {
-    const uint32_t slot = find_job(node, message->job);
+    const uint32_t slot = jobs_find(node, message->job);
     if (slot == MAP_NONE) {
         return;
     }
@@ -319,7 +323,7 @@ void jobs_failed(struct node *node, const struct message *message)
         return;
     }
     if (message->reason == REASON_UNAVAILABLE || job->losses + 1 >= JOB_ATTEMPTS_MAX) {
-        placing_end(node, slot, WEFT_FAILED, (enum reason)message->reason);
+        jobs_end(node, slot, WEFT_FAILED, (enum reason)message->reason);
         return;
     }
     (void)placing_again(node, slot, message->task);
@@ -327,7 +331,7 @@ void jobs_failed(struct node *node, const struct message *message)
 
 void jobs_query(struct node *node, const struct message *message)
 {
-    if (message->job.node == node->id && find_job(node, message->job) == MAP_NONE) {
+    if (message->job.node == node->id && jobs_find(node, message->job) == MAP_NONE) {
         send_cancel(node, message->job, message->from);
     }
 }

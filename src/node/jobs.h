@@ -12,6 +12,15 @@
 
 void jobs_request(struct node *node, const struct event_request *request);
 
+/* The slot of job @id; MAP_NONE if this node does not own it, or has answered it. */
+uint32_t jobs_find(const struct node *node, struct job_id id);
+
+/* Send @message to every node of the placement of @job that is up, each once. */
+void jobs_tell(struct node *node, const struct job *job, const struct message *message);
+
+/* Answer job @slot and forget it. */
+void jobs_end(struct node *node, uint32_t slot, enum weft_status status, enum reason reason);
+
 /* The client no longer wants @job. */
 void jobs_cancel(struct node *node, struct job_id job);
 

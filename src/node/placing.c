@@ -1,6 +1,7 @@
 #include "node/placing.h"
 
 #include "node/access.h"
+#include "node/jobs.h"
 #include "node/outbox.h"
 #include "node/routing.h"
 #include "node/visits.h"
@@ -230,7 +231,7 @@ static void run_again(struct node *node, uint32_t slot, const uint64_t *lost)
     replace_lost(node, job, &facts, lost);
     for (uint32_t i = 0; i < workflow->source_count; i++) {
         if (!place_source(node, job, &facts, workflow->sources[i])) {
-            placing_end(node, slot, WEFT_FAILED, REASON_NO_WORKER);
+            jobs_end(node, slot, WEFT_FAILED, REASON_NO_WORKER);
             return;
         }
     }
@@ -249,7 +250,7 @@ bool placing_again(struct node *node, uint32_t slot, uint32_t failed)
     }
     job->losses++;
     if (job->losses >= JOB_ATTEMPTS_MAX) {
-        placing_end(node, slot, WEFT_FAILED, REASON_ATTEMPTS);
+        jobs_end(node, slot, WEFT_FAILED, REASON_ATTEMPTS);
         return true;
     }
     run_again(node, slot, lost);

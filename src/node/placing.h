@@ -21,7 +21,4 @@ bool placing_again(struct node *node, uint32_t slot, uint32_t failed);
 /* Nothing of job @slot can be found anywhere: run it again where it was placed. */
 void placing_silent(struct node *node, uint32_t slot);
 
-/* Answer job @slot and forget it. */
-void placing_end(struct node *node, uint32_t slot, enum weft_status status, enum reason reason);
-
 #endif /* NODE_PLACING_H */
