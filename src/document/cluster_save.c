@@ -4,15 +4,6 @@
 
 #include "document/scalar_save.h"
 
-static bool is_alike(const struct fleet_worker *a, const struct fleet_worker *b)
-{
-    const bool shares_alike = fleet_partitions(a) == fleet_partitions(b) &&
-                              a->interference == b->interference && a->bus_inputs == b->bus_inputs;
-    return shares_alike && a->device == b->device && a->memory_bytes == b->memory_bytes &&
-           a->bus_bytes_per_s == b->bus_bytes_per_s && a->gpu_units == b->gpu_units &&
-           a->reshape_ns == b->reshape_ns;
-}
-
 static bool are_same_machines(const struct fleet *fleet, uint32_t a, uint32_t b)
 {
     const struct fleet_node *one = &fleet->nodes[a];
@@ -20,7 +11,7 @@ static bool are_same_machines(const struct fleet *fleet, uint32_t a, uint32_t b)
     return one->worker_count == other->worker_count && one->cpu_units == other->cpu_units &&
            one->up_bytes_per_s == other->up_bytes_per_s &&
            one->down_bytes_per_s == other->down_bytes_per_s &&
-           is_alike(&fleet->workers[one->worker_first], &fleet->workers[other->worker_first]);
+           fleet_is_alike(&fleet->workers[one->worker_first], &fleet->workers[other->worker_first]);
 }
 
 bool cluster_is_writable(const struct fleet *fleet)
@@ -32,7 +23,7 @@ bool cluster_is_writable(const struct fleet *fleet)
             return false;
         }
         for (uint32_t j = 1; j < node->worker_count; j++) {
-            if (!is_alike(&fleet->workers[node->worker_first + j], first)) {
+            if (!fleet_is_alike(&fleet->workers[node->worker_first + j], first)) {
                 return false;
             }
         }

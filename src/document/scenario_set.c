@@ -67,15 +67,6 @@ static void set_latency(
     }
 }
 
-static bool is_alike(const struct fleet_worker *a, const struct fleet_worker *b)
-{
-    const bool shares_alike = fleet_partitions(a) == fleet_partitions(b) &&
-                              a->interference == b->interference && a->bus_inputs == b->bus_inputs;
-    return shares_alike && a->device == b->device && a->memory_bytes == b->memory_bytes &&
-           a->bus_bytes_per_s == b->bus_bytes_per_s && a->gpu_units == b->gpu_units &&
-           a->reshape_ns == b->reshape_ns;
-}
-
 /* The same machines and network, made anew. NULL if some machine differs from the first. */
 static struct fleet *copy_fleet(const struct fleet *fleet, uint32_t node_count)
 {
@@ -84,8 +75,9 @@ static struct fleet *copy_fleet(const struct fleet *fleet, uint32_t node_count)
 
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
         const struct fleet_node *owner = &fleet->nodes[fleet->workers[i].node];
-        if (!is_alike(&fleet->workers[i], device) || owner->worker_count != node->worker_count ||
-            owner->cpu_units != node->cpu_units || owner->up_bytes_per_s != node->up_bytes_per_s ||
+        if (!fleet_is_alike(&fleet->workers[i], device) ||
+            owner->worker_count != node->worker_count || owner->cpu_units != node->cpu_units ||
+            owner->up_bytes_per_s != node->up_bytes_per_s ||
             owner->down_bytes_per_s != node->down_bytes_per_s) {
             return NULL;
         }

@@ -4,44 +4,9 @@
 #include <stdbool.h>
 
 #include "base/assert.h"
+#include "document/scalar_save.h"
 
 enum { INPUTS_A_LINE = 2 }; /* More get a line for their bytes. */
-
-struct unit {
-    const char *name;
-    uint64_t scale;
-};
-
-/* The largest unit that leaves a whole number: nothing is rounded. */
-static void write_scaled(uint64_t value, const struct unit *units, FILE *file)
-{
-    while (units->scale > 1 && (value == 0 || value % units->scale != 0)) {
-        units++;
-    }
-    (void)fprintf(file, "%" PRIu64 "%s", value / units->scale, units->name);
-}
-
-static void write_bytes(uint64_t bytes, FILE *file)
-{
-    static const struct unit units[] = {
-        {"GB", 1000000000},
-        {"MB", 1000000},
-        {"KB", 1000},
-        {"", 1},
-    };
-    write_scaled(bytes, units, file);
-}
-
-static void write_duration(int64_t ns, FILE *file)
-{
-    static const struct unit units[] = {
-        {"s", 1000000000},
-        {"ms", 1000000},
-        {"us", 1000},
-        {"ns", 1},
-    };
-    write_scaled((uint64_t)ns, units, file);
-}
 
 static void write_work(
     const struct workflow_task *task, const struct catalogue *catalogue, FILE *file)
@@ -80,7 +45,7 @@ static void write_inputs(const struct workflow *workflow, uint32_t task, FILE *f
             : count <= INPUTS_A_LINE ? ", bytes: {"
                                      : ",\n      bytes: {",
             workflow->tasks[edge->from].name);
-        write_bytes(edge->bytes, file);
+        scalar_write_bytes(edge->bytes, file);
         (void)fputs(edge->per_item ? " per item" : "", file);
     }
     (void)fputc('}', file);
@@ -105,12 +70,12 @@ void workflow_write(const struct workflow *workflow, const struct catalogue *cat
     (void)fprintf(file, "workflow: %s\n", workflow->name);
     if (workflow->slo_ns > 0) {
         (void)fputs("slo: ", file);
-        write_duration(workflow->slo_ns, file);
+        scalar_write_duration(workflow->slo_ns, file);
         (void)fputc('\n', file);
     }
     if (workflow->input_bytes > 0) {
         (void)fputs("input: ", file);
-        write_bytes(workflow->input_bytes, file);
+        scalar_write_bytes(workflow->input_bytes, file);
         (void)fputc('\n', file);
     }
     (void)fputs("tasks:\n", file);

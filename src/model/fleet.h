@@ -134,4 +134,7 @@ int64_t fleet_transfer_ns(const struct fleet *fleet, uint32_t from, uint32_t to,
 /* @bytes at @bytes_per_s, rounded up, at most DURATION_NS_MAX; 0 if the rate is 0: no limit. */
 int64_t fleet_bytes_ns(uint64_t bytes, uint64_t bytes_per_s);
 
+/* Whether two workers differ in nothing but the machine they are on. */
+bool fleet_is_alike(const struct fleet_worker *a, const struct fleet_worker *b);
+
 #endif /* MODEL_FLEET_H */
