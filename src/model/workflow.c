@@ -45,6 +45,9 @@ void workflow_destroy(struct workflow *workflow)
     release_derived(workflow);
     free(workflow->tasks);
     free(workflow->edges);
+    free(workflow->ports);
+    free(workflow->inputs);
+    free(workflow->results);
     free(workflow);
 }
 

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <weft/status.h>
+#include <weft/tensor.h>
 
 #include "base/bitset.h"
 #include "base/limits.h"
@@ -49,6 +49,32 @@ struct workflow_edge {
     uint32_t in_index; /* Derived: which of the consumer's inputs this is. */
 };
 
+/*
+ * Names, for engines and servers; scheduling does not read them. An output of a task, like
+ * a request, is a bundle of named tensors, of which a port takes one.
+ */
+struct workflow_port {
+    uint32_t task;
+    uint32_t from;               /* Its producer; TASK_NONE: the request. */
+    char name[NAME_BYTES_MAX];   /* As the task's model or function calls it, */
+    char output[NAME_BYTES_MAX]; /* and as the producer, or the client, does. */
+};
+
+/* A part of the request, as the document declares it. */
+struct workflow_input {
+    char name[NAME_BYTES_MAX];
+    enum weft_dtype dtype;
+    uint32_t rank;
+    int64_t shape[WEFT_RANK_MAX]; /* -1: any extent. */
+};
+
+/* A part of the answer: output @output of @task, which the client sees as @name. */
+struct workflow_result {
+    uint32_t task;
+    char name[NAME_BYTES_MAX];
+    char output[NAME_BYTES_MAX];
+};
+
 struct workflow {
     char name[NAME_BYTES_MAX];
     int64_t slo_ns;       /* From arrival to the last result. 0: best effort. */
@@ -58,6 +84,12 @@ struct workflow {
     uint32_t edge_count;
     struct workflow_task *tasks;
     struct workflow_edge *edges;
+    uint32_t port_count; /* All three may be 0: a workflow for simulation needs no names. */
+    uint32_t input_count;
+    uint32_t result_count;
+    struct workflow_port *ports; /* In the order in which they were added. */
+    struct workflow_input *inputs;
+    struct workflow_result *results;
 
     /* Derived by workflow_seal(). */
     uint32_t *order;     /* Task indices, every producer before its consumers. */
@@ -92,6 +124,17 @@ enum weft_status workflow_add_task(
  * WEFT_EXISTS if the two are connected already; WEFT_INVALID for an edge to itself.
  */
 enum weft_status workflow_add_edge(struct workflow *workflow, const struct workflow_edge *edge);
+
+/*
+ * Give names to what crosses edges, to parts of the request and of the answer. Copied.
+ *
+ * Errors: WEFT_LIMIT past WORKFLOW_PORTS_MAX; WEFT_NOT_FOUND for an unknown task;
+ * WEFT_EXISTS if the task, the request or the answer has this name already.
+ */
+enum weft_status workflow_add_port(struct workflow *workflow, const struct workflow_port *port);
+enum weft_status workflow_add_input(struct workflow *workflow, const struct workflow_input *input);
+enum weft_status workflow_add_result(
+    struct workflow *workflow, const struct workflow_result *result);
 
 /*
  * Check the graph and freeze it.

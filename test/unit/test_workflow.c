@@ -1,4 +1,4 @@
-/* Covers: src/model/workflow.c, and src/model/grow.h through it. */
+/* Covers: src/model/workflow.c, src/model/ports.c, and src/model/grow.h through them. */
 #include "model/workflow.h"
 
 #include <setjmp.h>
@@ -378,10 +378,42 @@ static void a_sealed_workflow_does_not_change(ATTR_UNUSED void **state)
     workflow_destroy(workflow);
 }
 
+static void names_are_kept_and_unique(ATTR_UNUSED void **state)
+{
+    struct workflow *workflow = diamond();
+    struct workflow_port port = {.task = 3, .from = 1, .name = "x", .output = "y"};
+    struct workflow_input input = {.name = "image", .dtype = WEFT_UINT8, .rank = 1, .shape = {-1}};
+    struct workflow_result result = {.task = 3, .name = "text", .output = "out"};
+
+    assert_int_equal(workflow_add_port(workflow, &port), WEFT_OK);
+    assert_int_equal(workflow_add_port(workflow, &port), WEFT_EXISTS);
+    port.task = 2; /* Another task may call its input the same. */
+    port.from = TASK_NONE;
+    assert_int_equal(workflow_add_port(workflow, &port), WEFT_OK);
+    port.from = 5;
+    assert_int_equal(workflow_add_port(workflow, &port), WEFT_NOT_FOUND);
+    port.from = 0;
+    port.task = 5;
+    assert_int_equal(workflow_add_port(workflow, &port), WEFT_NOT_FOUND);
+    assert_int_equal(workflow_add_input(workflow, &input), WEFT_OK);
+    assert_int_equal(workflow_add_input(workflow, &input), WEFT_EXISTS);
+    assert_int_equal(workflow_add_result(workflow, &result), WEFT_OK);
+    assert_int_equal(workflow_add_result(workflow, &result), WEFT_EXISTS);
+    result.task = 5;
+    assert_int_equal(workflow_add_result(workflow, &result), WEFT_NOT_FOUND);
+
+    assert_int_equal(workflow->port_count, 2);
+    assert_string_equal(workflow->ports[0].output, "y");
+    assert_int_equal(workflow->inputs[0].shape[0], -1);
+    assert_int_equal(workflow->results[0].task, 3);
+    workflow_destroy(workflow);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sealed_diamond_knows_its_shape),
+        cmocka_unit_test(names_are_kept_and_unique),
         cmocka_unit_test(inputs_keep_the_order_in_which_they_were_declared),
         cmocka_unit_test(a_task_is_copied_as_described),
         cmocka_unit_test(an_edge_carries_its_bytes_in_all_or_for_each_item),

@@ -1,0 +1,33 @@
+/*
+ * artifact.h - what stands behind the models of a catalogue: files that engines run.
+ *
+ * A repository fills the table once, before engines are made; from then on it is only
+ * read, by any thread.
+ */
+#ifndef ENGINE_ARTIFACT_H
+#define ENGINE_ARTIFACT_H
+
+#include <stdint.h>
+
+#include "base/limits.h"
+
+enum artifact_kind {
+    ARTIFACT_NONE,     /* Nothing is known: only an engine that pretends can run it. */
+    ARTIFACT_ONNX,     /* An ONNX file for ONNX Runtime. */
+    ARTIFACT_FUNCTION, /* A C function in a shared object: include/weft/function.h. */
+};
+
+struct artifact {
+    enum artifact_kind kind;
+    char *path;                    /* Of the file; owned by the table. */
+    char function[NAME_BYTES_MAX]; /* FUNCTION: its name in the shared object. */
+    uint32_t batch_max; /* ONNX: items of one run at most. 0: no limit, 1: never batched. */
+};
+
+/* By model number of the catalogue. */
+struct artifacts {
+    uint32_t count;
+    struct artifact *items;
+};
+
+#endif /* ENGINE_ARTIFACT_H */

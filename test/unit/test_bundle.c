@@ -1,0 +1,112 @@
+/* Covers: src/engine/bundle.c. */
+#include "engine/bundle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+
+static struct weft_tensor named(const char *name, uint64_t bytes)
+{
+    struct weft_tensor tensor = {.dtype = WEFT_UINT8, .rank = 1, .bytes = bytes};
+    memcpy(tensor.name, name, strlen(name) + 1);
+    tensor.shape[0] = (int64_t)bytes;
+    return tensor;
+}
+
+static void names_are_unique_and_data_is_aligned(ATTR_UNUSED void **state)
+{
+    struct bundle *bundle = bundle_create();
+    const struct weft_tensor first = named("x", 3);
+    const struct weft_tensor second = named("y", 0);
+
+    void *data = bundle_add(bundle, &first);
+    assert_non_null(data);
+    assert_int_equal((uintptr_t)data % 64, 0);
+    assert_non_null(bundle_add(bundle, &second));
+    assert_null(bundle_add(bundle, &first));
+    assert_int_equal(bundle->count, 2);
+    assert_int_equal(bundle->bytes, 3);
+    assert_ptr_equal(bundle_find(bundle, "x")->data, data);
+    assert_null(bundle_find(bundle, "z"));
+    bundle_destroy(bundle);
+    bundle_destroy(NULL);
+}
+
+static void a_full_bundle_takes_no_more(ATTR_UNUSED void **state)
+{
+    struct bundle *bundle = bundle_create();
+    for (uint32_t i = 0; i <= BUNDLE_TENSORS_MAX; i++) {
+        char name[2] = {(char)('!' + i), '\0'};
+        const struct weft_tensor tensor = named(name, 1);
+        if (i < BUNDLE_TENSORS_MAX) {
+            assert_non_null(bundle_add(bundle, &tensor));
+        } else {
+            assert_null(bundle_add(bundle, &tensor));
+        }
+    }
+    bundle_destroy(bundle);
+}
+
+static void bytes_of_shapes(ATTR_UNUSED void **state)
+{
+    const int64_t plain[] = {2, 3, 4};
+    const int64_t empty[] = {INT64_MAX, INT64_MAX, 0};
+    const int64_t huge[] = {INT64_MAX, 2, 2};
+    const int64_t negative[] = {2, -1};
+
+    assert_int_equal(tensor_bytes(WEFT_FP32, 3, plain), 96);
+    assert_int_equal(tensor_bytes(WEFT_FP16, 0, plain), 2);
+    assert_int_equal(tensor_bytes(WEFT_INT64, 2, empty + 1), 0);
+    assert_int_equal(tensor_bytes(WEFT_UINT8, 3, huge), UINT64_MAX);
+    assert_int_equal(tensor_bytes(WEFT_UINT8, 2, negative), UINT64_MAX);
+    assert_int_equal(tensor_bytes(WEFT_BYTES, 1, plain), UINT64_MAX);
+}
+
+static void types_have_names(ATTR_UNUSED void **state)
+{
+    for (enum weft_dtype dtype = WEFT_BOOL; dtype < WEFT_DTYPES; dtype++) {
+        assert_int_equal(dtype_parse(dtype_name(dtype)), dtype);
+    }
+    assert_int_equal(dtype_parse("FP32"), WEFT_FP32);
+    assert_int_equal(dtype_parse("fp32"), WEFT_DTYPES);
+    assert_int_equal(dtype_parse(""), WEFT_DTYPES);
+}
+
+static void texts_are_checked(ATTR_UNUSED void **state)
+{
+    uint8_t data[] = {2, 0, 0, 0, 'h', 'i', 0, 0, 0, 0};
+    struct weft_tensor tensor = {.dtype = WEFT_BYTES, .rank = 1, .shape = {2}, .data = data};
+
+    tensor.bytes = sizeof(data);
+    assert_true(tensor_texts_fit(&tensor));
+    tensor.shape[0] = 1;
+    assert_false(tensor_texts_fit(&tensor)); /* Something is left. */
+    tensor.shape[0] = 3;
+    assert_false(tensor_texts_fit(&tensor)); /* A length is missing. */
+    tensor.shape[0] = 2;
+    data[0] = 7;
+    assert_false(tensor_texts_fit(&tensor)); /* A text is too long. */
+    tensor.bytes = 3;
+    assert_false(tensor_texts_fit(&tensor));
+    tensor.shape[0] = 0;
+    tensor.bytes = 0;
+    assert_true(tensor_texts_fit(&tensor));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_unique_and_data_is_aligned),
+        cmocka_unit_test(a_full_bundle_takes_no_more),
+        cmocka_unit_test(bytes_of_shapes),
+        cmocka_unit_test(types_have_names),
+        cmocka_unit_test(texts_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
