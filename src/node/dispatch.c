@@ -287,6 +287,8 @@ static void ask(
         .head_items = head->items,
         .head_ready_ns = head->ready_ns,
         .head_deadline_ns = visit_at(node, head->visit)->deadline_ns,
+        .head_arrived_ns = visit_at(node, head->visit)->arrived_ns,
+        .holder = worker->id,
         .gpu_free = worker->gpu_free,
         .cpu_free = node->cpu_free,
     };

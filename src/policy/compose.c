@@ -131,6 +131,36 @@ size_t policy_set_state_bytes(const struct policy_set *set)
     return bytes;
 }
 
+/* The first role before @role with the same policy and options: it has the same plan. */
+static uint32_t first_alike(const struct policy_set *set, uint32_t role)
+{
+    const struct policy_choice *own = &set->roles[role];
+    uint32_t first = 0;
+    while (set->roles[first].policy != own->policy ||
+           memcmp(set->roles[first].options, own->options, sizeof(own->options)) != 0) {
+        first++;
+    }
+    return first;
+}
+
+void policy_set_plan(struct policy_set *set, struct arena *arena, const struct plan_input *input)
+{
+    for (uint32_t role = 0; role < POLICY_ROLES; role++) {
+        struct policy_choice *choice = &set->roles[role];
+        if (choice->policy == NULL || choice->policy->plan == NULL) {
+            continue;
+        }
+        const uint32_t first = first_alike(set, role);
+        if (first != role) {
+            choice->plan = set->roles[first].plan;
+            continue;
+        }
+        struct plan_input own = *input;
+        own.options = choice->options;
+        choice->plan = choice->policy->plan(arena, &own);
+    }
+}
+
 void policy_seat_init(
     struct policy_seat *seat, const struct policy_set *set, const struct policy_input *input,
     void *state, struct rng rng, struct policy_meter *meter)
@@ -145,6 +175,7 @@ void policy_seat_init(
         struct policy_input *own = &seat->inputs[role];
         *own = *input;
         own->options = set->roles[role].options;
+        own->plan = set->roles[role].plan;
         own->rng = &seat->rng;
         own->state = NULL;
 
@@ -253,6 +284,9 @@ int64_t policy_order(struct policy_seat *seat, const struct ready_facts *task)
 
 static bool config_is_sound(const struct fleet *fleet, uint32_t worker, const struct config *config)
 {
+    if (worker >= fleet->worker_count) {
+        return false;
+    }
     const struct fleet_worker *device = &fleet->workers[worker];
     return config->batch > 0 && config->gpu <= device->gpu_units &&
            config->cpu <= fleet->nodes[device->node].cpu_units;
@@ -262,8 +296,10 @@ void policy_dispatch(
     struct policy_seat *seat, const struct queue_facts *queue, struct dispatch_answer *answer_out)
 {
     const struct policy *policy = policy_at(seat, ROLE_DISPATCH);
+    const bool is_home = queue->worker == WORKER_NONE;
     answer_out->count = 0;
     answer_out->wake_at_ns = 0;
+    ASSERT(!is_home || (policy != NULL && policy->binds));
     if (policy == NULL) {
         answer_out->count = 1;
         answer_out->configs[0] = (struct config){.batch = queue->head_items};
@@ -274,9 +310,10 @@ void policy_dispatch(
     policy->dispatch(input, queue, answer_out);
     meter_end(seat->meter, began_ns);
     ASSERT(answer_out->count <= DISPATCH_CANDIDATES_MAX);
-    ASSERT(answer_out->count > 0 || answer_out->wake_at_ns > input->view->now_ns);
+    ASSERT(is_home || answer_out->count > 0 || answer_out->wake_at_ns > input->view->now_ns);
     for (uint32_t i = 0; i < answer_out->count; i++) {
-        ASSERT(config_is_sound(input->view->fleet, queue->worker, &answer_out->configs[i]));
+        const uint32_t worker = is_home ? answer_out->workers[i] : queue->worker;
+        ASSERT(config_is_sound(input->view->fleet, worker, &answer_out->configs[i]));
     }
 }
 
@@ -332,6 +369,14 @@ uint32_t policy_prefetch(struct policy_seat *seat, const struct cache_facts *cac
         index == UINT32_MAX ||
         (index < cache->count && cache->entries[index].bytes <= cache->free_bytes));
     return index;
+}
+
+void policy_ended(struct policy_seat *seat, const struct ended_facts *batch)
+{
+    const struct policy *policy = policy_at(seat, ROLE_DISPATCH);
+    if (policy != NULL && policy->ended != NULL) {
+        policy->ended(&seat->inputs[ROLE_DISPATCH], batch);
+    }
 }
 
 int64_t policy_tick_ns(const struct policy_seat *seat)

@@ -31,9 +31,10 @@ enum { POLICY_TEXT_BYTES_MAX = 256 };
 struct policy_choice {
     const struct policy *policy; /* NULL: the defaults. */
     double options[POLICY_OPTIONS_MAX];
+    const void *plan; /* Of policy_set_plan(). */
 };
 
-/* What was chosen; read-only once parsed, shared by all nodes of a host. */
+/* What was chosen; read-only once parsed and planned, shared by all nodes of a host. */
 struct policy_set {
     char text[POLICY_TEXT_BYTES_MAX]; /* As it was written. */
     struct policy_choice roles[POLICY_ROLES];
@@ -75,6 +76,12 @@ enum weft_status policy_set_parse(
 /* The same for one policy that is in no registry: what tests and embedders use. */
 void policy_set_single(const struct policy *policy, struct policy_set *set_out);
 
+/*
+ * Let every policy of @set compute its plan, in @arena, which outlives all nodes. A host
+ * does it once, on its own copy of a set. @input gives all but the options.
+ */
+void policy_set_plan(struct policy_set *set, struct arena *arena, const struct plan_input *input);
+
 /* How many bytes of state a node needs for @set. */
 size_t policy_set_state_bytes(const struct policy_set *set);
 
@@ -98,6 +105,16 @@ uint32_t policy_prefetch(struct policy_seat *seat, const struct cache_facts *cac
 int64_t policy_tick_ns(const struct policy_seat *seat);
 struct tick_answer policy_tick(struct policy_seat *seat);
 void policy_solved(struct policy_seat *seat, uint64_t problem, const void *result);
+
+/* Count a batch of a home queue that has ended. */
+void policy_ended(struct policy_seat *seat, const struct ended_facts *batch);
+
+/* Whether tasks that nobody places wait in home queues. */
+static inline bool policy_binds(const struct policy_seat *seat)
+{
+    const struct policy *policy = seat->set->roles[ROLE_DISPATCH].policy;
+    return policy != NULL && policy->binds && seat->set->roles[ROLE_PLACE].policy == NULL;
+}
 
 /* Whether idle workers of this node look for work elsewhere. */
 static inline bool policy_steals(const struct policy_seat *seat)

@@ -14,122 +14,29 @@
  *               node that made it; for a join, at its rendezvous, once all inputs are
  *               there. Binds an unbound task, or moves a planned one
  *   order       when a task joins a queue
- *   dispatch    when a worker could start something
+ *   dispatch    when a worker could start something; of a home queue, whenever a task
+ *               joins it or something that ran has ended
  *   victim, prefetch   when a worker's memory is to change
  *
  * steal and tick come on their own: when a worker has nothing to do, and every
- * tick_ns. Every operation is optional; its default stands beside it.
+ * tick_ns. plan and solve are no decisions: what takes long is computed ahead of them or
+ * beside them. Every operation is optional; its default stands beside it.
+ *
+ * Home queues. A policy with binds set chooses the configuration first and the worker last.
+ * Tasks that nobody has placed then stay where their inputs are, and only a ticket goes to
+ * the home of their (workflow, task), a node that all agree on. There one queue of the whole
+ * cluster's waiting tasks is dispatched.
  */
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-#include "base/limits.h"
-#include "base/rng.h"
-#include "model/catalogue.h"
-#include "profile/profile.h"
-#include "view/view.h"
+#include "policy/facts.h"
 
 enum { POLICY_OPTIONS_MAX = 16 };
 
-/* What every decision may read. */
-struct policy_input {
-    const struct view *view;
-    const struct profile *profile;
-    const struct catalogue *catalogue;
-    const double *options; /* A value for each row of the policy's options. */
-    void *state;           /* state_bytes of it, kept by the node; only this policy writes it. */
-    struct rng *rng;       /* The node's stream for this policy. */
-};
-
-struct job_facts {
-    struct job_id id;
-    uint32_t workflow;
-    const struct workflow *graph;
-    int64_t arrived_ns;
-    int64_t deadline_ns; /* INT64_MAX if it has none. */
-    uint32_t items;      /* Of the request. */
-    uint32_t priority;   /* Larger is more urgent. */
-    uint32_t ingress;    /* A worker of the owner's node: where the inputs are. */
-};
-
-struct input_facts {
-    uint32_t worker; /* Where it is. */
-    uint64_t bytes;
-};
-
-struct task_facts {
-    const struct job_facts *job;
-    const uint16_t *placement; /* As far as this node knows it. */
-    uint32_t task;
-    uint32_t items;
-    uint32_t planned; /* Its worker so far; WORKER_NONE while unbound. */
-    uint32_t here;    /* The worker whose node asks: it has the inputs. */
-    bool gathered;    /* A join at its rendezvous: moving it forwards every input. */
-    uint32_t input_count;
-    const struct input_facts *inputs;
-};
-
-/* What order sees of a task that joins a queue. */
-struct ready_facts {
-    const struct job_facts *job;
-    uint32_t task;
-    uint32_t items;
-    uint32_t worker;
-    bool continues; /* Its producer has just run on this worker. */
-};
-
-struct queue_facts {
-    uint32_t workflow;
-    uint32_t task;
-    uint32_t worker;
-    uint32_t waiting; /* Tasks, */
-    uint32_t items;   /* and their items. */
-    uint32_t head_items;
-    int64_t head_ready_ns;
-    int64_t head_deadline_ns; /* Of the oldest job: INT64_MAX if it has none. */
-    uint32_t gpu_free;        /* Units of the worker. */
-    uint32_t cpu_free;
-};
-
-/* Up to DISPATCH_CANDIDATES_MAX configs, best first; or none and a time to ask again. */
-struct dispatch_answer {
-    uint32_t count;
-    struct config configs[DISPATCH_CANDIDATES_MAX];
-    int64_t wake_at_ns;
-};
-
-struct admission {
-    bool admitted;
-    int64_t retry_after_ns; /* For the client, if refused. */
-};
-
-/* A model in a worker's memory that nothing needs at this moment. */
-struct cache_entry {
-    uint32_t model;
-    uint32_t next_use; /* How many queued tasks come before the first that wants it. */
-    uint64_t bytes;
-    int64_t used_ns; /* When it was last used, or loaded. */
-    int64_t load_ns; /* What loading it again would take. */
-};
-
-#define NEXT_USE_NEVER UINT32_MAX
-
-struct cache_facts {
-    uint32_t worker;
-    uint64_t free_bytes;
-    uint64_t wanted_bytes; /* victim: how much room is missing. */
-    uint32_t count;
-    const struct cache_entry *entries; /* victim: may leave. prefetch: wanted, not here. */
-};
-
-struct tick_answer {
-    bool solve; /* Ask for a longer search, off the loop: its result comes to solved(). */
-    uint64_t problem;
-};
+struct arena;
 
 struct policy_option {
     const char *name;
@@ -143,7 +50,14 @@ struct policy {
     const char *source;
     const char *ignores; /* What it does not look at, hence when not to use it. */
     size_t state_bytes;
+    bool binds;                          /* dispatch chooses workers too: see home queues above. */
     const struct policy_option *options; /* Ends with a NULL name. NULL: none. */
+
+    /*
+     * Compute what all nodes of a host share, once, before the first of them starts. The
+     * result lies in @arena and is only read from then on. Default: NULL.
+     */
+    const void *(*plan)(struct arena *arena, const struct plan_input *input);
 
     /* Prepare the state, which is zeroed. Default: leave it so. */
     void (*init)(const struct policy_input *input);
@@ -167,10 +81,19 @@ struct policy {
     /* The key of a task in its queues: smallest first, ties by arrival. Default: now. */
     int64_t (*order)(const struct policy_input *input, const struct ready_facts *task);
 
-    /* How to run the head of one queue. Default: the head task alone, on the whole device. */
+    /*
+     * How to run the head of one queue and, of a home queue, where: workers that can never
+     * hold a config are left out by the policy, those that are full right now by the node,
+     * which takes the first candidate that fits. None fits, or none is given without a time
+     * to wake at: the queue is looked at again when something has ended, and after a while.
+     * Default: the head task alone, on the whole device.
+     */
     void (*dispatch)(
         const struct policy_input *input, const struct queue_facts *queue,
         struct dispatch_answer *answer_out);
+
+    /* A batch of a home queue has ended. Not a decision: to keep count. Default: ignored. */
+    void (*ended)(const struct policy_input *input, const struct ended_facts *batch);
 
     /* Whom an idle @worker should ask for work; WORKER_NONE for nobody. Default: nobody. */
     uint32_t (*steal)(const struct policy_input *input, uint32_t worker);
@@ -188,7 +111,20 @@ struct policy {
     int64_t tick_ns;
     void (*tick)(const struct policy_input *input, struct tick_answer *answer_out);
 
-    /* The result of a search that tick asked for. Default: ignored. */
+    /*
+     * The search that tick asked for. The host calls it off the loop, on any thread, with
+     * what was known before the first job and the bytes that question() wrote; it reads
+     * nothing else. The result is one piece of memory from malloc(), which the host releases;
+     * NULL: nothing found. Default: nothing found.
+     */
+    void *(*solve)(
+        const struct plan_input *input, const void *plan, uint64_t problem, const void *question);
+
+    /* Write what solve() needs to know of this node's state: question_bytes of it. */
+    size_t question_bytes;
+    void (*question)(const struct policy_input *input, uint64_t problem, void *question_out);
+
+    /* The result of a search that tick asked for; NULL: nothing found. Default: ignored. */
     void (*solved)(const struct policy_input *input, uint64_t problem, const void *result);
 };
 

@@ -32,8 +32,9 @@ struct ticket {
 };
 
 struct runtime {
-    struct runtime_options options;
-    struct arena arena; /* Of the effects. */
+    struct runtime_options options; /* Its policies are the next: a copy, with their plans. */
+    struct policy_set policies;
+    struct arena arena; /* Of the effects and the plans. */
     struct clock clock;
     struct loop *loop;
     struct timeline timeline;

@@ -61,6 +61,21 @@ static void start(struct runtime *runtime, uint32_t number)
     }
 }
 
+/* What policies compute ahead, before there is any node. */
+static void plan(struct runtime *runtime)
+{
+    const struct runtime_options *options = &runtime->options;
+    const struct plan_input input = {
+        .fleet = options->fleet,
+        .catalogue = options->catalogue,
+        .profile = options->profile,
+        .seed = options->seed,
+    };
+    runtime->policies = *options->policies;
+    policy_set_plan(&runtime->policies, &runtime->arena, &input);
+    runtime->options.policies = &runtime->policies;
+}
+
 enum weft_status runtime_create(
     const struct runtime_options *options, struct runtime **runtime_out, struct weft_error *error)
 {
@@ -78,6 +93,7 @@ enum weft_status runtime_create(
     tensors_init(&runtime->tensors);
     arena_init(&runtime->arena);
     node_effects_init(&runtime->effects, &runtime->arena, options->catalogue);
+    plan(runtime);
     pool_init(&runtime->tickets, sizeof(struct ticket), TICKETS_FIRST, UINT32_MAX - 1);
     const struct net_inproc_options net = {
         .node_count = fleet->node_count,

@@ -101,7 +101,8 @@ struct sim_node {
 };
 
 struct sim {
-    struct sim_options options;
+    struct sim_options options; /* Its policies are the next: a copy, with their plans. */
+    struct policy_set policies;
     struct arena arena;
     struct event_queue queue;
     int64_t now_ns;

@@ -27,6 +27,21 @@ static void schedule_arrival(struct sim *sim)
     }
 }
 
+/* What policies compute ahead, before there is any node. */
+static void plan(struct sim *sim)
+{
+    const struct sim_options *options = &sim->options;
+    const struct plan_input input = {
+        .fleet = options->fleet,
+        .catalogue = options->catalogue,
+        .profile = options->profile,
+        .seed = options->seed,
+    };
+    sim->policies = *options->policies;
+    policy_set_plan(&sim->policies, &sim->arena, &input);
+    sim->options.policies = &sim->policies;
+}
+
 struct sim *sim_create(const struct sim_options *options)
 {
     const struct fleet *fleet = options->fleet;
@@ -50,6 +65,7 @@ struct sim *sim_create(const struct sim_options *options)
         .warmup_auto = options->warmup_auto,
     };
     sim->summary = summary_create(&summary);
+    plan(sim);
     sim->nodes = arena_alloc(&sim->arena, fleet->node_count * sizeof(*sim->nodes));
     sim->workers = arena_alloc(&sim->arena, fleet->worker_count * sizeof(*sim->workers));
     for (uint32_t i = 0; i < fleet->worker_count; i++) {

@@ -489,10 +489,67 @@ static void a_policy_may_keep_a_planned_worker_that_is_not_usable(void **state)
     cluster_deinit(&cluster);
 }
 
+static uint32_t plans;
+
+static const void *probe_plan(struct arena *arena, const struct plan_input *input)
+{
+    double *plan = arena_alloc(arena, sizeof(*plan));
+    *plan = input->options[0];
+    plans++;
+    return plan;
+}
+
+static void a_policy_is_planned_once_for_equal_options(void **state)
+{
+    (void)state;
+    static const struct policy_option options[] = {{"x", 7, "any"}, {NULL, 0, NULL}};
+    struct policy planned = probe;
+    planned.plan = probe_plan;
+    planned.options = options;
+    struct cluster cluster;
+    init(&cluster, &planned);
+    const struct plan_input input = {.fleet = cluster.fleet, .profile = cluster.profile};
+
+    plans = 0;
+    policy_set_plan(&cluster.set, &cluster.arena, &input);
+    assert_int_equal(plans, 1);
+    cluster.set.roles[ROLE_CACHE].options[0] = 9;
+    policy_set_plan(&cluster.set, &cluster.arena, &input);
+    assert_int_equal(plans, 3);
+    memset(memory, 0, sizeof(memory)); /* States begin as zeros. */
+    cluster_sit(&cluster, memory);
+    assert_true(*(const double *)cluster.seat.inputs[ROLE_PLACE].plan == 7);
+    assert_true(*(const double *)cluster.seat.inputs[ROLE_CACHE].plan == 9);
+    assert_ptr_equal(cluster.seat.inputs[ROLE_PLACE].plan, cluster.seat.inputs[ROLE_DISPATCH].plan);
+    cluster_deinit(&cluster);
+}
+
+static void home_queues_need_a_policy_that_binds_and_none_that_places(void **state)
+{
+    (void)state;
+    struct policy binding = {.name = "binding", .dispatch = probe.dispatch, .binds = true};
+    struct cluster cluster;
+    init(&cluster, &binding);
+    assert_true(policy_binds(&cluster.seat));
+    const struct queue_facts home = {.worker = WORKER_NONE, .waiting = 1, .items = 1};
+    struct dispatch_answer answer;
+    next.dispatch = (struct dispatch_answer){.count = 1, .configs = {{1, 0, 4}}, .workers = {2}};
+    policy_dispatch(&cluster.seat, &home, &answer);
+    assert_int_equal(answer.workers[0], 2);
+    cluster_deinit(&cluster);
+
+    binding.place_task = probe_place_task;
+    init(&cluster, &binding);
+    assert_false(policy_binds(&cluster.seat));
+    cluster_deinit(&cluster);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_policies_the_defaults_answer),
+        cmocka_unit_test(a_policy_is_planned_once_for_equal_options),
+        cmocka_unit_test(home_queues_need_a_policy_that_binds_and_none_that_places),
         cmocka_unit_test(a_task_is_by_default_where_it_was_planned),
         cmocka_unit_test(the_default_cache_is_lru_with_prefetch),
         cmocka_unit_test(every_question_reaches_its_policy_and_is_counted),

@@ -1,0 +1,155 @@
+/*
+ * facts.h - what policies are told, and the forms of their answers.
+ */
+#ifndef POLICY_FACTS_H
+#define POLICY_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/limits.h"
+#include "base/rng.h"
+#include "model/catalogue.h"
+#include "profile/profile.h"
+#include "view/view.h"
+
+struct mixture;
+
+enum { TICK_WARMS_MAX = 16 };
+
+/* What is known before the first job: for plan and solve. */
+struct plan_input {
+    const struct fleet *fleet;
+    const struct catalogue *catalogue;
+    const struct profile *profile;
+    const double *options;         /* A value for each row of the policy's options. */
+    const struct mixture *mixture; /* As the scenario names it; NULL if it names none. */
+    const double *rates;           /* Jobs a second expected of each workflow; NULL: unknown. */
+    uint64_t seed;
+};
+
+/* What every decision may read. */
+struct policy_input {
+    const struct view *view;
+    const struct profile *profile;
+    const struct catalogue *catalogue;
+    const double *options; /* A value for each row of the policy's options. */
+    const void *plan;      /* What the policy's own plan() returned. */
+    void *state;           /* state_bytes of it, kept by the node; only this policy writes it. */
+    struct rng *rng;       /* The node's stream for this policy. */
+};
+
+struct job_facts {
+    struct job_id id;
+    uint32_t workflow;
+    const struct workflow *graph;
+    int64_t arrived_ns;
+    int64_t deadline_ns; /* INT64_MAX if it has none. */
+    uint32_t items;      /* Of the request. */
+    uint32_t priority;   /* Larger is more urgent. */
+    uint32_t ingress;    /* A worker of the owner's node: where the inputs are. */
+};
+
+struct input_facts {
+    uint32_t worker; /* Where it is. */
+    uint64_t bytes;
+};
+
+struct task_facts {
+    const struct job_facts *job;
+    const uint16_t *placement; /* As far as this node knows it. */
+    uint32_t task;
+    uint32_t items;
+    uint32_t planned; /* Its worker so far; WORKER_NONE while unbound. */
+    uint32_t here;    /* The worker whose node asks: it has the inputs. */
+    bool gathered;    /* A join at its rendezvous: moving it forwards every input. */
+    uint32_t input_count;
+    const struct input_facts *inputs;
+};
+
+/* What order sees of a task that joins a queue. */
+struct ready_facts {
+    const struct job_facts *job;
+    uint32_t task;
+    uint32_t items;
+    uint32_t worker;
+    bool continues; /* Its producer has just run on this worker. */
+};
+
+struct queue_facts {
+    uint32_t workflow;
+    uint32_t task;
+    uint32_t worker;  /* WORKER_NONE: a home queue, of the whole cluster. */
+    uint32_t waiting; /* Tasks, */
+    uint32_t items;   /* and their items. */
+    uint32_t head_items;
+    int64_t head_ready_ns;
+    int64_t head_deadline_ns; /* Of the oldest job: INT64_MAX if it has none. */
+    int64_t head_arrived_ns;  /* When that job reached its owner. */
+    uint32_t gpu_free;        /* Units of the worker; of a home queue, 0: see the view. */
+    uint32_t cpu_free;
+
+    /* Of a home queue. */
+    uint32_t holder;   /* The worker with the inputs of most tasks at its head. */
+    uint32_t rechecks; /* How often in a row its candidates fitted nowhere. */
+};
+
+/* Up to DISPATCH_CANDIDATES_MAX configs, best first; or none and a time to ask again. */
+struct dispatch_answer {
+    uint32_t count;
+    struct config configs[DISPATCH_CANDIDATES_MAX];
+    uint32_t workers[DISPATCH_CANDIDATES_MAX]; /* Of a home queue: where each would run. */
+    int64_t wake_at_ns;
+};
+
+/* A batch of a home queue that has ended, at the home that sent it off. */
+struct ended_facts {
+    uint32_t workflow;
+    uint32_t task;
+    uint32_t worker;
+    uint32_t items;
+    struct config config;
+    int64_t run_ns;
+    bool completed; /* Otherwise it failed, or was refused before it ran. */
+};
+
+struct admission {
+    bool admitted;
+    int64_t retry_after_ns; /* For the client, if refused. */
+};
+
+/* A model in a worker's memory that nothing needs at this moment. */
+struct cache_entry {
+    uint32_t model;
+    uint32_t next_use; /* How many queued tasks come before the first that wants it. */
+    uint64_t bytes;
+    int64_t used_ns; /* When it was last used, or loaded. */
+    int64_t load_ns; /* What loading it again would take. */
+};
+
+#define NEXT_USE_NEVER UINT32_MAX
+
+struct cache_facts {
+    uint32_t worker;
+    uint64_t free_bytes;
+    uint64_t wanted_bytes; /* victim: how much room is missing. */
+    uint32_t count;
+    const struct cache_entry *entries; /* victim: may leave. prefetch: wanted, not here. */
+};
+
+/* A model to load ahead of need, or to drop. */
+struct warm {
+    uint32_t worker; /* Any of the cluster. */
+    uint32_t model;
+};
+
+struct tick_answer {
+    bool solve; /* Ask for a longer search, off the loop: its result comes to solved(). */
+    uint64_t problem;
+    uint32_t warm_count; /* Loaded if there is room without evicting anything wanted. */
+    struct warm warms[TICK_WARMS_MAX];
+    uint32_t cool_count; /* Own workers only: unloaded if nothing needs it. */
+    struct warm cools[TICK_WARMS_MAX];
+};
+
+#endif /* POLICY_FACTS_H */
