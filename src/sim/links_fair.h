@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 #include "base/pool.h"
+#include "model/links_route.h"
 #include "sim/links_levels.h"
-#include "sim/links_route.h"
 
 /* A rate of one byte a second in the units of this module, which are 2^-10 of that. */
 #define FAIR_RATE_UNIT (UINT64_C(1) << 10)

@@ -1,7 +1,7 @@
 /*
  * Transfers by hand, over links of a byte a nanosecond, and what queueing theory says.
  *
- * Covers: src/sim/links_route.c src/sim/network_background.c
+ * Covers: src/model/links_route.c src/sim/network_background.c
  */
 #include <setjmp.h>
 #include <stdarg.h>

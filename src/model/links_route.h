@@ -5,8 +5,8 @@
  * after those: two links for each rack, up and down, or the one link of a bottleneck. A
  * link whose rate is 0 has no limit and is on no route.
  */
-#ifndef SIM_LINKS_ROUTE_H
-#define SIM_LINKS_ROUTE_H
+#ifndef MODEL_LINKS_ROUTE_H
+#define MODEL_LINKS_ROUTE_H
 
 #include "model/fleet.h"
 
@@ -28,4 +28,4 @@ void links_route(
     const struct fleet *fleet, const uint64_t *rates, uint32_t from, uint32_t to,
     struct route *route_out);
 
-#endif /* SIM_LINKS_ROUTE_H */
+#endif /* MODEL_LINKS_ROUTE_H */

@@ -1,4 +1,4 @@
-#include "sim/links_route.h"
+#include "model/links_route.h"
 
 #include "base/assert.h"
 
