@@ -56,6 +56,7 @@ void checkers_end(const struct sim *sim)
     ASSERT(sim->pools.parked.used == 0);
     for (uint32_t node = 0; node < sim->options.fleet->node_count; node++) {
         ASSERT(sim->nodes[node].handles == 0);
+        ASSERT(sim->nodes[node].timers == 0);
         ASSERT(
             sim->nodes[node].node == NULL || node_counts(sim->nodes[node].node).reservations == 0);
     }

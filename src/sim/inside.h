@@ -98,6 +98,7 @@ struct sim_node {
     int64_t stopped_until_ns; /* to here. */
     double loss;              /* Probability that a message from or to it is lost. */
     uint64_t handles;         /* Live tensors. */
+    uint64_t timers;          /* Set in this life, and not come yet. */
 };
 
 struct sim {

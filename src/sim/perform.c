@@ -26,6 +26,7 @@ static void wake(struct sim *sim, uint32_t node, int64_t at_ns, const struct tim
     const uint32_t subject = timer->worker == WORKER_NONE ? 0x3ffff : timer->worker;
     const uint64_t payload = payload_of(
         HAPPENS_TIMER, sim->nodes[node].incarnation, subject, node << 8 | (uint32_t)timer->kind);
+    sim->nodes[node].timers++;
     happen(sim, at_ns > sim->now_ns ? at_ns : sim->now_ns, payload);
 }
 

@@ -214,6 +214,8 @@ static void on_timer(struct sim *sim, uint32_t incarnation, uint32_t subject, ui
     if (sim->nodes[node].node == NULL || (sim->nodes[node].incarnation & 0xff) != incarnation) {
         return;
     }
+    ASSERT(sim->nodes[node].timers > 0); /* It was set by the node that it reaches. */
+    sim->nodes[node].timers--;
     struct event event = {.kind = EVENT_TIMER};
     event.timer.kind = (enum timer_kind)(large & 0xff);
     event.timer.worker = subject == SMALL_NONE ? WORKER_NONE : subject;

@@ -35,6 +35,15 @@ static void place_by_hand(
     }
 }
 
+/* What was planned for worker 2 goes to worker 3 once worker 1 is gone. */
+static uint32_t move_by_hand(const struct policy_input *input, const struct task_facts *task)
+{
+    if (task->planned == 2 && !view_is_usable(input->view, 1)) {
+        return 3;
+    }
+    return task->planned;
+}
+
 static uint32_t steal_by_hand(const struct policy_input *input, uint32_t worker)
 {
     (void)input;
@@ -71,6 +80,8 @@ static void half_a_device(
 }
 
 static const struct policy by_hand = {.name = "by-hand", .place_job = place_by_hand};
+static const struct policy moving = {
+    .name = "moving", .place_job = place_by_hand, .place_task = move_by_hand};
 static const struct policy refusing = {.name = "refusing", .admit = refuse_all};
 static const struct policy batching = {.name = "batching", .dispatch = batch_of_four};
 static const struct policy sharing = {.name = "sharing", .dispatch = half_a_device};
@@ -244,6 +255,31 @@ static void a_join_that_gathers_is_gathered_again(void **state)
 {
     (void)state;
     lose(MS(40), 1, "loss-gathering");
+}
+
+/*
+ * The left branch is lost, and the right one, which still runs where it is, is run again
+ * elsewhere. The older of its two runs brings the answer; the other one is to stop at once,
+ * and not to be found by an audit.
+ */
+static void what_a_job_that_ran_again_left_behind_is_stopped_by_its_answer(void **state)
+{
+    static const char *const models[4] = {"f", "a", "b", "g"};
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 5, MB(200));
+    (void)stage_model(&stage, "f", 0, MS(2));
+    (void)stage_model(&stage, "a", 0, MS(100));
+    (void)stage_model(&stage, "b", 0, MS(3000));
+    (void)stage_model(&stage, "g", 0, MS(2));
+    (void)stage_diamond(&stage, "diamond", models);
+    stage.faults[0] = (struct fault){.at_ns = MS(50), .kind = FAULT_CRASH, .victim = 1};
+    stage.options.fault_count = 1;
+    plan(0, 1, 2, 0);
+    stage_start_with(&stage, &moving);
+    stage_request(&stage, 0, 0, 0);
+    stage_expect(&stage, "loss-left-over");
+    stage_close(&stage);
 }
 
 static void a_loss_after_the_answer_changes_nothing(void **state)
@@ -537,6 +573,7 @@ int main(void)
         cmocka_unit_test(a_task_that_waits_for_its_model_is_run_elsewhere),
         cmocka_unit_test(a_running_task_is_run_again),
         cmocka_unit_test(a_join_that_gathers_is_gathered_again),
+        cmocka_unit_test(what_a_job_that_ran_again_left_behind_is_stopped_by_its_answer),
         cmocka_unit_test(a_loss_after_the_answer_changes_nothing),
         cmocka_unit_test(jobs_of_a_lost_owner_are_dropped_by_the_others),
         cmocka_unit_test(a_queued_task_of_a_lost_worker_is_run_elsewhere),

@@ -253,6 +253,37 @@ static void a_newer_attempt_replaces_the_placement_and_an_older_one_does_not(voi
     lone_close(&lone);
 }
 
+/*
+ * A branch of a diamond whose join is unbound: it meets where the fork ran. News of the older
+ * attempt, in which the fork ran elsewhere and the join had a worker, come late, twice.
+ */
+static void an_older_attempt_does_not_move_the_place_where_a_join_meets(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 0, 2, PLACEMENT_UNBOUND);
+    struct message input = lone_message(&lone, MESSAGE_INPUT, foreign, FLOW_DIAMOND, 1);
+    input.attempt = 1;
+    lone_deliver(&lone, &input);
+    lone_plan(2, 0, 2, PLACEMENT_UNBOUND);
+    const struct message late = lone_message(&lone, MESSAGE_INPUT, foreign, FLOW_DIAMOND, 1);
+    lone_deliver(&lone, &late);
+    lone_plan(2, 0, 2, 2);
+    const struct message plan = lone_message(&lone, MESSAGE_RESERVE, foreign, FLOW_DIAMOND, 1);
+    lone_deliver(&lone, &plan);
+    lone_load_done(&lone, WEFT_OK);
+    lone_batch_done(&lone, WEFT_OK);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 0);
+    const struct message *output = lone_sent(&lone, 1, MESSAGE_INPUT);
+    assert_int_equal(output->task, 3);
+    assert_int_equal(output->attempt, 1);
+    assert_int_equal(output->placement[0], 1);
+    assert_int_equal(output->placement[3], PLACEMENT_UNBOUND);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
 static void what_still_comes_of_a_cancelled_job_is_dropped(void **state)
 {
     (void)state;
@@ -608,6 +639,7 @@ int main(void)
         cmocka_unit_test(a_task_that_gathers_can_be_unreserved_one_that_waits_or_runs_cannot),
         cmocka_unit_test(an_input_without_its_tensor_is_ignored),
         cmocka_unit_test(a_newer_attempt_replaces_the_placement_and_an_older_one_does_not),
+        cmocka_unit_test(an_older_attempt_does_not_move_the_place_where_a_join_meets),
         cmocka_unit_test(what_still_comes_of_a_cancelled_job_is_dropped),
         cmocka_unit_test(what_comes_of_own_jobs_that_have_ended_is_dropped_however_late),
         cmocka_unit_test(whoever_moves_a_job_that_is_gone_is_told_to_cancel_it),
