@@ -241,16 +241,23 @@ static bool copy_arrivals(
     return count > 0;
 }
 
+/* What is drawn at random is part of the list from here on: so it can be cut, one by one. */
 static void copy_faults(
     const struct scenario *scenario, const struct cut *cut, const struct numbers *numbers,
     struct scenario *copy)
 {
-    if (scenario->fault_count == 0) {
+    uint32_t count = scenario->fault_count;
+    if (count + scenario->fault_random_count == 0) {
         return;
     }
-    struct fault *faults = arena_alloc(&copy->arena, scenario->fault_count * sizeof(*faults));
-    for (uint32_t i = 0; i < scenario->fault_count; i++) {
-        struct fault fault = scenario->faults[i];
+    struct fault *faults = arena_alloc(&copy->arena, FAULTS_MAX * sizeof(*faults));
+    memcpy(faults, scenario->faults, count * sizeof(*faults));
+    count += fault_draw_all(
+        scenario->fault_randoms, scenario->fault_random_count, scenario->fleet, scenario->seeds[0],
+        faults + count, FAULTS_MAX - count);
+    copy->fault_random_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct fault fault = faults[i];
         const bool hits_worker = fault_hits_worker(fault.kind);
         fault.victim = hits_worker ? numbers->workers[fault.victim] : numbers->nodes[fault.victim];
         if (fault.victim != WORKER_NONE && !cut_has(cut, CUT_FAULTS, i)) {

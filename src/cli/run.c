@@ -167,6 +167,8 @@ bool run_simulate(
         .noise = scenario->noise,
         .fault_count = scenario->fault_count,
         .faults = scenario->faults,
+        .fault_random_count = scenario->fault_random_count,
+        .fault_randoms = scenario->fault_randoms,
         .check = options->check,
         .on_record = options->on_record,
         .context = options->context,

@@ -232,6 +232,7 @@ static enum weft_status load(
     if (status != WEFT_OK) {
         return status;
     }
+    (*scenario_out)->fault_random_count = 0;
     (*scenario_out)->fault_count = 0; /* Nothing breaks on purpose here. */
     return policy_set_parse(
         values->policy == NULL ? (*scenario_out)->policy : values->policy, policies, error);

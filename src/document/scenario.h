@@ -42,6 +42,8 @@ struct scenario {
     uint64_t seeds[SCENARIO_SEEDS_MAX];
     uint32_t fault_count;
     const struct fault *faults;
+    uint32_t fault_random_count;
+    struct fault_random fault_randoms[FAULT_RANDOMS_MAX]; /* Drawn by each run, from its seed. */
 };
 
 /*

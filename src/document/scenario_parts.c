@@ -19,6 +19,7 @@ _Static_assert(SCENARIO_SEEDS_MAX == 1024, "as seed_count_range says");
 #define WARMUP_DEFAULT       0.1
 #define ROW_LOAD_NS_DEFAULT  INT64_C(10000000)
 #define ROW_CACHE_NS_DEFAULT INT64_C(100000000)
+#define FAULT_FOR_NS_DEFAULT INT64_C(1000000000)
 #define LENGTH_S_MAX         1e8 /* Three years: far from the end of 64-bit nanoseconds. */
 
 void scenario_parts_default(struct scenario *scenario)
@@ -216,6 +217,66 @@ static void read_fault(
     }
 }
 
+static uint32_t read_kinds(struct reader *reader, const struct tree_node *node)
+{
+#define X(kind, name) name,
+    static const char *const names[] = {FAULT_KINDS(X) NULL};
+#undef X
+    uint32_t kinds = 0;
+
+    reader_list(reader, node);
+    if (node == NULL || !reader_is_good(reader)) {
+        return fault_drawable_kinds();
+    }
+    for (const struct tree_node *item = node->first; item != NULL; item = item->next) {
+        const uint32_t kind = reader_word(reader, item, names);
+        if (reader_is_good(reader) && (fault_drawable_kinds() >> kind & 1) == 0) {
+            reader_fail(
+                reader, item, "'%s' cannot be drawn: a random fault ends by itself", names[kind]);
+        }
+        kinds |= UINT32_C(1) << kind;
+    }
+    if (kinds == 0) {
+        reader_fail(reader, node, "'kinds' is empty");
+    }
+    return kinds;
+}
+
+static void read_random_faults(
+    struct reader *reader, const struct tree_node *node, struct scenario *scenario)
+{
+    static const char *const keys[] = {"rate", "until", "for", "kinds", NULL};
+    static const char *const alone[] = {"random", NULL};
+    static const struct reader_range rate_range = {1e-6, 1e6, "between 0.000001/s and 1000000/s"};
+    static const struct reader_range for_range = {1e3, 864e12, "between 1us and ten days"};
+    const struct tree_node *random = tree_find(node, "random");
+    const struct tree_node *lasts = tree_find(random, "for");
+    struct fault_random drawn = {.for_ns = FAULT_FOR_NS_DEFAULT};
+
+    reader_mapping(reader, node, alone);
+    reader_mapping(reader, random, keys);
+    drawn.rate_per_s =
+        reader_quantity(reader, reader_need(reader, random, "rate"), QUANTITY_RATE, &rate_range);
+    drawn.until_ns = (int64_t)reader_quantity(
+        reader, reader_need(reader, random, "until"), QUANTITY_DURATION, &reader_any_duration);
+    if (lasts != NULL) {
+        drawn.for_ns = (int64_t)reader_quantity(reader, lasts, QUANTITY_DURATION, &for_range);
+    }
+    drawn.kinds = read_kinds(reader, tree_find(random, "kinds"));
+    if (!reader_is_good(reader)) {
+        return;
+    }
+    if (drawn.rate_per_s * (double)drawn.until_ns / 1e9 > FAULTS_MAX / 4.0) {
+        reader_fail(reader, random, "more than %d faults are to be expected", FAULTS_MAX / 4);
+    } else if (scenario->fault_random_count == FAULT_RANDOMS_MAX) {
+        reader_fail(reader, random, "more than %d times random faults", FAULT_RANDOMS_MAX);
+    } else if (scenario->fleet->node_count < 2) {
+        reader_fail(reader, random, "random faults spare node 0, and there is no other");
+    } else {
+        scenario->fault_randoms[scenario->fault_random_count++] = drawn;
+    }
+}
+
 static void read_faults(
     struct reader *reader, const struct tree_node *node, struct scenario *scenario)
 {
@@ -232,7 +293,11 @@ static void read_faults(
     struct fault *faults = arena_alloc(&scenario->arena, node->child_count * sizeof(*faults));
     for (const struct tree_node *item = node->first; item != NULL && reader_is_good(reader);
          item = item->next) {
-        read_fault(reader, item, scenario->fleet, &faults[count++]);
+        if (item->kind == TREE_MAPPING && tree_find(item, "random") != NULL) {
+            read_random_faults(reader, item, scenario);
+        } else {
+            read_fault(reader, item, scenario->fleet, &faults[count++]);
+        }
     }
     scenario->faults = faults;
     scenario->fault_count = count;

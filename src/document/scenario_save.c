@@ -289,6 +289,29 @@ static void write_fault(const struct fault *fault, FILE *file)
     (void)fputs("}\n", file);
 }
 
+static void write_random_faults(const struct fault_random *random, FILE *file)
+{
+#define X(kind, name) name,
+    static const char *const names[] = {FAULT_KINDS(X)};
+#undef X
+    const char *separator = "";
+
+    (void)fputs("  - random: {rate: ", file);
+    scalar_write_number(random->rate_per_s, file);
+    (void)fputs("/s, until: ", file);
+    scalar_write_duration(random->until_ns, file);
+    (void)fputs(", for: ", file);
+    scalar_write_duration(random->for_ns, file);
+    (void)fputs(", kinds: [", file);
+    for (uint32_t kind = 0; kind < FAULT_KIND_COUNT; kind++) {
+        if ((random->kinds >> kind & 1) != 0) {
+            (void)fprintf(file, "%s%s", separator, names[kind]);
+            separator = ", ";
+        }
+    }
+    (void)fputs("]}\n", file);
+}
+
 /* Workflows drawn for the rows of a trace hold for one seed only. */
 static uint32_t written_seeds(const struct scenario *scenario)
 {
@@ -315,9 +338,14 @@ static void write_run(const struct scenario *scenario, FILE *file)
         (void)fprintf(file, "%s%" PRIu64, i == 0 ? "" : ", ", scenario->seeds[i]);
     }
     (void)fputs("]\n", file);
+    if (scenario->fault_count + scenario->fault_random_count > 0) {
+        (void)fputs("faults:\n", file);
+    }
     for (uint32_t i = 0; i < scenario->fault_count; i++) {
-        (void)fputs(i == 0 ? "faults:\n" : "", file);
         write_fault(&scenario->faults[i], file);
+    }
+    for (uint32_t i = 0; i < scenario->fault_random_count; i++) {
+        write_random_faults(&scenario->fault_randoms[i], file);
     }
 }
 

@@ -115,6 +115,11 @@ static void set_workers(
                 scenario->faults[i].victim);
         }
     }
+    if (scenario->fault_random_count > 0 && count < 2 * per_node) {
+        reader_fail(
+            reader, value, "'workers' is %u, but random faults spare node 0, and there is no other",
+            count);
+    }
     if (!reader_is_good(reader)) {
         return;
     }

@@ -6,7 +6,10 @@
 
 #include <stdint.h>
 
-enum { FAULTS_MAX = 1024 };
+struct fleet;
+struct rng;
+
+enum { FAULTS_MAX = 1024, FAULT_RANDOMS_MAX = 8 };
 
 /* X(kind, name in documents, what it wants besides a time) */
 #define FAULT_KINDS(X)                                                                             \
@@ -36,6 +39,33 @@ struct fault {
     uint32_t victim; /* A node, or a worker. */
     double factor;   /* SLOW: at least 1. LOSS, FAIL_*: a probability. */
 };
+
+/*
+ * Faults at random times: a Poisson process from the start of a run. Node 0 and its workers
+ * are spared. A crash is followed by a restart; how slow, or how probable, is drawn, too.
+ */
+struct fault_random {
+    double rate_per_s;
+    int64_t until_ns; /* None begins after this. */
+    int64_t for_ns;   /* How long each lasts on average; exponential. */
+    uint32_t kinds;   /* Bits of enum fault_kind, each as likely as the others. */
+};
+
+/* The kinds that end, so that a run with them can go on: all but restart and drain. */
+uint32_t fault_drawable_kinds(void);
+
+/*
+ * Draw the faults of @random from @rng, at most @faults_max, by the time at which they
+ * begin. @fleet has at least two nodes. Returns how many.
+ */
+uint32_t fault_draw(
+    const struct fault_random *random, const struct fleet *fleet, struct rng *rng,
+    struct fault *faults_out, uint32_t faults_max);
+
+/* The same for all @randoms of the run with @seed, each from a stream of its own. */
+uint32_t fault_draw_all(
+    const struct fault_random *randoms, uint32_t random_count, const struct fleet *fleet,
+    uint64_t seed, struct fault *faults_out, uint32_t faults_max);
 
 /* Whether @kind hits a worker rather than a node. */
 static inline int fault_hits_worker(enum fault_kind kind)

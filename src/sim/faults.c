@@ -7,7 +7,7 @@
 static bool is_member(const struct sim_node *node, int64_t now_ns)
 {
     const bool stands = node->stopped_until_ns > now_ns;
-    return node->node != NULL && !node->cut &&
+    return node->node != NULL && node->cuts == 0 &&
            (!stands || now_ns - node->stopped_at_ns < FAULT_VERDICT_NS);
 }
 
@@ -60,16 +60,35 @@ void faults_boot(struct sim *sim, uint32_t node)
     sim_perform(sim, node);
 }
 
+/* What the options say, and what is drawn. */
+static void plan(struct sim *sim)
+{
+    const struct sim_options *options = &sim->options;
+    ASSERT(options->fault_count <= FAULTS_MAX);
+    sim->fault_list = arena_alloc(&sim->arena, FAULTS_MAX * sizeof(*sim->fault_list));
+    for (uint32_t i = 0; i < options->fault_count; i++) {
+        sim->fault_list[i] = options->faults[i];
+    }
+    sim->fault_count = options->fault_count;
+    sim->fault_count += fault_draw_all(
+        options->fault_randoms, options->fault_random_count, options->fleet, options->seed,
+        sim->fault_list + sim->fault_count, FAULTS_MAX - sim->fault_count);
+}
+
 void faults_start(struct sim *sim)
 {
-    for (uint32_t i = 0; i < sim->options.fault_count; i++) {
-        const struct fault *fault = &sim->options.faults[i];
+    uint32_t partitions = 0;
+    plan(sim);
+    for (uint32_t i = 0; i < sim->fault_count; i++) {
+        const struct fault *fault = &sim->fault_list[i];
         happen(sim, fault->at_ns, payload_of(HAPPENS_FAULT, 0, 0, i));
         sim->has_stops = sim->has_stops || fault->kind == FAULT_STOP;
+        partitions += fault->kind == FAULT_PARTITION ? 1 : 0;
         if (fault->for_ns > 0) {
             happen(sim, fault->at_ns + fault->for_ns, payload_of(HAPPENS_FAULT_OVER, 0, 0, i));
         }
     }
+    board_allow_cuts(&sim->board, &sim->arena, partitions);
 }
 
 /* Clients of a crashed owner get no answer: their jobs have failed. */
@@ -143,8 +162,13 @@ static void restart(struct sim *sim, uint32_t node)
 static void partition(struct sim *sim, uint32_t first, bool broken)
 {
     const uint32_t node_count = sim->options.fleet->node_count;
+    if (broken) {
+        board_cut(&sim->board, &sim->arena, first, sim->now_ns);
+    } else {
+        board_heal(&sim->board, first, sim->now_ns);
+    }
     for (uint32_t far = first; far < node_count; far++) {
-        sim->nodes[far].cut = broken;
+        sim->nodes[far].cuts = broken ? sim->nodes[far].cuts + 1 : sim->nodes[far].cuts - 1;
         sim->nodes[far].fresh = sim->nodes[far].fresh || !broken;
         for (uint32_t near = 0; near < first; near++) {
             connection(sim, near, far, broken, FAULT_HINT_NS);
@@ -172,7 +196,7 @@ static void stop(struct sim *sim, const struct fault *fault)
 static void tell_members(struct sim *sim, uint32_t node)
 {
     const struct sim_node *told = &sim->nodes[node];
-    if (told->node != NULL && !told->cut && told->stopped_until_ns <= sim->now_ns) {
+    if (told->node != NULL && told->cuts == 0 && told->stopped_until_ns <= sim->now_ns) {
         struct event event = {.kind = EVENT_MEMBERS};
         event.members = sim->members;
         sim_step(sim, node, &event);
@@ -224,7 +248,7 @@ static void drain(struct sim *sim, uint32_t node)
 
 void faults_happen(struct sim *sim, uint32_t number)
 {
-    const struct fault *fault = &sim->options.faults[number];
+    const struct fault *fault = &sim->fault_list[number];
     switch (fault->kind) {
     case FAULT_CRASH:
         crash(sim, fault->victim);
@@ -257,14 +281,14 @@ void faults_happen(struct sim *sim, uint32_t number)
 
 void faults_over(struct sim *sim, uint32_t number)
 {
-    mark(sim, &sim->options.faults[number], /* on */ false);
+    mark(sim, &sim->fault_list[number], /* on */ false);
 }
 
 /* Whether @a and @b can talk, as far as connections go. */
 static bool is_connected(const struct sim *sim, uint32_t a, uint32_t b)
 {
     return sim->nodes[a].node != NULL && sim->nodes[b].node != NULL &&
-           sim->nodes[a].cut == sim->nodes[b].cut;
+           sim->nodes[a].cuts == sim->nodes[b].cuts;
 }
 
 void faults_hint(struct sim *sim, uint32_t at, uint32_t about, bool broken)
@@ -297,7 +321,7 @@ bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to)
 {
     const struct sim_node *sender = &sim->nodes[from];
     const struct sim_node *receiver = &sim->nodes[to];
-    if (sender->cut != receiver->cut) { /* The sender notices that nobody answers. */
+    if (sender->cuts != receiver->cuts) { /* The sender notices that nobody answers. */
         happen(sim, sim->now_ns + FAULT_HINT_NS, payload_of(HAPPENS_HINT, 1, from, to));
         return true;
     }

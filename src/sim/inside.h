@@ -93,7 +93,7 @@ struct sim_node {
     struct node *node; /* NULL while it is down. */
     uint32_t incarnation;
     bool fresh;               /* Restarted, or back, since the last member list. */
-    bool cut;                 /* On the far side of a partition. */
+    uint32_t cuts;            /* Partitions on whose far side it is; equal: they can talk. */
     int64_t stopped_at_ns;    /* It does nothing from here, */
     int64_t stopped_until_ns; /* to here. */
     double loss;              /* Probability that a message from or to it is lost. */
@@ -130,6 +130,8 @@ struct sim {
     bool has_next_arrival;
     struct rng ingress;
     struct rng faults;
+    struct fault *fault_list; /* Those of the options, and those that were drawn. */
+    uint32_t fault_count;
     int64_t directory_away_until_ns;
     bool has_stops; /* Some node may stand still. */
     uint64_t handle;

@@ -34,7 +34,9 @@ struct sim_options {
     double noise; /* Run times vary uniformly by this fraction up and down. */
     uint32_t fault_count;
     const struct fault *faults;
-    bool check; /* Look for broken invariants after every event. */
+    uint32_t fault_random_count;
+    const struct fault_random *fault_randoms; /* Drawn from the seed. */
+    bool check;                               /* Look for broken invariants after every event. */
 
     /* Called with every record, in order. NULL: nobody listens. */
     void (*on_record)(void *context, const struct record *record);

@@ -12,8 +12,7 @@ void board_init(struct board *board, struct arena *arena, uint32_t worker_count,
 
     ASSERT(worker_count <= WORKERS_MAX);
     ASSERT(delay_ns >= 0);
-    board->worker_count = worker_count;
-    board->delay_ns = delay_ns;
+    *board = (struct board){.worker_count = worker_count, .delay_ns = delay_ns};
     board->entries = arena_alloc(arena, worker_count * sizeof(*board->entries));
     for (uint32_t i = 0; i < worker_count; i++) {
         struct board_entry *entry = &board->entries[i];
@@ -23,6 +22,54 @@ void board_init(struct board *board, struct arena *arena, uint32_t worker_count,
         }
         entry->live = (struct row){.worker = i, .parts = ROW_BOTH, .load = idle, .cache = empty};
     }
+}
+
+void board_allow_cuts(struct board *board, struct arena *arena, uint32_t cuts_max)
+{
+    board->cuts_max = cuts_max;
+    board->cuts = arena_alloc(arena, cuts_max * sizeof(*board->cuts));
+}
+
+/* Cuts that nobody can be behind any more are forgotten, all at once. */
+static void forget_healed(struct board *board, int64_t now_ns)
+{
+    for (uint32_t i = 0; i < board->cut_count; i++) {
+        if (board->cuts[i].until_ns > now_ns) {
+            return;
+        }
+    }
+    board->cut_count = 0;
+}
+
+void board_cut(struct board *board, struct arena *arena, uint32_t node_first, int64_t now_ns)
+{
+    forget_healed(board, now_ns);
+    ASSERT(board->cut_count < board->cuts_max);
+    struct board_cut *cut = &board->cuts[board->cut_count];
+    board->cut_count++;
+    if (cut->load == NULL) { /* Kept for those that come after this one has healed. */
+        cut->load = arena_alloc(arena, board->worker_count * sizeof(*cut->load));
+        cut->cache = arena_alloc(arena, board->worker_count * sizeof(*cut->cache));
+    }
+    cut->node_first = node_first;
+    cut->from_ns = now_ns;
+    cut->until_ns = INT64_MAX;
+    for (uint32_t i = 0; i < board->worker_count; i++) {
+        cut->load[i] = *board_load(board, i, now_ns);
+        cut->cache[i] = *board_cache(board, i, now_ns);
+    }
+}
+
+void board_heal(struct board *board, uint32_t node_first, int64_t now_ns)
+{
+    for (uint32_t i = 0; i < board->cut_count; i++) {
+        struct board_cut *cut = &board->cuts[i];
+        if (cut->node_first == node_first && cut->until_ns == INT64_MAX) {
+            cut->until_ns = now_ns + board->delay_ns; /* News travel no faster than ever. */
+            return;
+        }
+    }
+    ASSERT(false);
 }
 
 bool board_publish(struct board *board, const struct row *row)

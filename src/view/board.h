@@ -22,10 +22,22 @@ struct board_entry {
     struct row live; /* Kept by the worker's own node, which reads nothing else. */
 };
 
+/* A partition of the network, and what each side had seen of the other when it began. */
+struct board_cut {
+    uint32_t node_first;   /* Nodes from here on and those before it do not hear each other */
+    int64_t from_ns;       /* from here */
+    int64_t until_ns;      /* to here; INT64_MAX: it has not healed yet. */
+    struct row_load *load; /* By worker. */
+    struct row_cache *cache;
+};
+
 struct board {
     uint32_t worker_count;
     int64_t delay_ns; /* From publication to the readers. */
     struct board_entry *entries;
+    uint32_t cut_count; /* 0 unless some nodes do not hear each other, or did not a while ago. */
+    uint32_t cuts_max;
+    struct board_cut *cuts; /* By from_ns. */
 };
 
 /* Every worker starts idle, accepting and empty. Memory comes from @arena. */
@@ -36,6 +48,14 @@ void board_init(struct board *board, struct arena *arena, uint32_t worker_count,
  * does not grow is dropped: rows only move forward. Returns whether any part was taken.
  */
 bool board_publish(struct board *board, const struct row *row);
+
+/* There may be @cuts_max cuts that overlap in time. */
+void board_allow_cuts(struct board *board, struct arena *arena, uint32_t cuts_max);
+
+/* From @now_ns on, nodes from @node_first on and those before it do not hear each other; */
+void board_cut(struct board *board, struct arena *arena, uint32_t node_first, int64_t now_ns);
+/* and do again, delay_ns after @now_ns, as far as that cut goes. */
+void board_heal(struct board *board, uint32_t node_first, int64_t now_ns);
 
 static inline const struct row_load *board_load(
     const struct board *board, uint32_t worker, int64_t now_ns)

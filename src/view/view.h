@@ -29,10 +29,20 @@ static inline bool view_is_own(const struct view *view, uint32_t worker)
     return worker - view->worker_first < view->worker_count;
 }
 
+/* The cut behind which @worker is for this view, or NULL. */
+const struct board_cut *view_cut(const struct view *view, uint32_t worker);
+
+/* What is seen of @worker, of another node, while there are cuts. */
+const struct row_load *view_load_cut(const struct view *view, uint32_t worker);
+const struct row_cache *view_cache_cut(const struct view *view, uint32_t worker);
+
 static inline const struct row_load *view_load(const struct view *view, uint32_t worker)
 {
     if (view_is_own(view, worker)) {
         return &view->board->entries[worker].live.load;
+    }
+    if (view->board->cut_count > 0) {
+        return view_load_cut(view, worker);
     }
     return board_load(view->board, worker, view->now_ns);
 }
@@ -41,6 +51,9 @@ static inline const struct row_cache *view_cache(const struct view *view, uint32
 {
     if (view_is_own(view, worker)) {
         return &view->board->entries[worker].live.cache;
+    }
+    if (view->board->cut_count > 0) {
+        return view_cache_cut(view, worker);
     }
     return board_cache(view->board, worker, view->now_ns);
 }

@@ -175,6 +175,23 @@ static void draw_faults(struct swarm *swarm, struct rng *rng)
     }
 }
 
+/* In some runs, more of a few kinds at any time; from a stream of its own. */
+static void draw_random_faults(struct swarm *swarm, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 2);
+    if (draw(&rng, 0, 3) > 0 || swarm->fleet->node_count < 2) {
+        return;
+    }
+    swarm->random.rate_per_s = draw(&rng, 1, 20) * 0.1;
+    swarm->random.until_ns = draw(&rng, 1, 10) * INT64_C(1000000000);
+    swarm->random.for_ns = draw(&rng, 1, 3000) * INT64_C(1000000);
+    swarm->random.kinds = (uint32_t)rng_next(&rng) & fault_drawable_kinds();
+    if (swarm->random.kinds != 0) {
+        swarm->options.fault_randoms = &swarm->random;
+        swarm->options.fault_random_count = 1;
+    }
+}
+
 /* What shares a device, what crosses its bus, and how its run times scatter. */
 static void draw_sharing(struct swarm *swarm, struct rng *rng)
 {
@@ -264,6 +281,7 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     swarm->options.row_cache_ns = draw_row(&rng, INT64_C(20000000));
     swarm->options.noise = draw(&rng, 0, 5) * 0.1;
     draw_faults(swarm, &rng);
+    draw_random_faults(swarm, seed);
     draw_sharing(swarm, &rng);
 }
 
@@ -299,6 +317,8 @@ struct scenario *swarm_to_scenario(struct swarm *swarm)
         scenario->faults = faults;
         scenario->fault_count = options->fault_count;
     }
+    scenario->fault_random_count = options->fault_random_count;
+    scenario->fault_randoms[0] = swarm->random;
     *swarm = (struct swarm){0};
     return scenario;
 }

@@ -16,6 +16,7 @@ struct swarm {
     struct arrivals arrivals;
     struct sim_options options;
     struct fault faults[8];
+    struct fault_random random;
 };
 
 void swarm_draw(struct swarm *swarm, uint64_t seed);

@@ -522,6 +522,32 @@ static void a_partition_heals_and_every_job_is_answered_once(void **state)
     stage_close(&stage);
 }
 
+/*
+ * Machine 2 becomes busy just before it is cut off, and its row is still under way then. So
+ * machine 0, busy too, believes it idle and gives it a task, until it hears of the cut.
+ */
+static void a_row_does_not_cross_a_partition(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 3, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(400));
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage.faults[0] =
+        (struct fault){.at_ns = MS(100), .for_ns = MS(2000), .kind = FAULT_PARTITION, .victim = 2};
+    stage.options.fault_count = 1;
+    stage_start(&stage, "least-work");
+    stage_request(&stage, MS(10), 0, chain);
+    stage_request(&stage, MS(50), 1, chain);
+    stage_request(&stage, MS(99.5), 2, chain);
+    stage_request(&stage, MS(100.7), 0, chain);
+    stage_request(&stage, MS(2200), 2, chain);
+    stage_request(&stage, MS(2220), 0, chain);
+    stage_request(&stage, MS(2221), 0, chain);
+    stage_expect(&stage, "partition-rows");
+    stage_close(&stage);
+}
+
 /* A node stands still for a while: its work is late, not lost. */
 static void a_stopped_node_goes_on_where_it_was(void **state)
 {
@@ -590,6 +616,7 @@ int main(void)
         cmocka_unit_test(a_pinned_model_leaves_last),
         cmocka_unit_test(a_lost_device_gives_its_work_to_others),
         cmocka_unit_test(a_partition_heals_and_every_job_is_answered_once),
+        cmocka_unit_test(a_row_does_not_cross_a_partition),
         cmocka_unit_test(a_stopped_node_goes_on_where_it_was),
         cmocka_unit_test(a_lost_message_is_noticed_by_the_audit),
     };

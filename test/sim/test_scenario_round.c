@@ -40,6 +40,8 @@ static uint64_t trace_hash(const struct scenario *scenario)
         .noise = scenario->noise,
         .fault_count = scenario->fault_count,
         .faults = scenario->faults,
+        .fault_random_count = scenario->fault_random_count,
+        .fault_randoms = scenario->fault_randoms,
     };
     struct sim *sim = sim_create(&options);
     sim_run(sim);

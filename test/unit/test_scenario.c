@@ -85,6 +85,27 @@ static void everything_can_be_said(ATTR_UNUSED void **state)
     scenario_destroy(scenario);
 }
 
+static void random_faults_stand_among_the_others(ATTR_UNUSED void **state)
+{
+    struct scenario *scenario = read_good(
+        SMALL "arrivals: {rate: 2/s}\n"
+              "faults:\n"
+              "  - random: {rate: 6/m, until: 1m}\n"
+              "  - {at: 2s, crash: 1}\n"
+              "  - random: {rate: 2/s, until: 5s, for: 3ms, kinds: [slow, crash, slow]}\n");
+
+    assert_int_equal(scenario->fault_count, 1);
+    assert_int_equal(scenario->faults[0].at_ns, 2000000000);
+    assert_int_equal(scenario->fault_random_count, 2);
+    assert_true(scenario->fault_randoms[0].rate_per_s == 0.1);
+    assert_int_equal(scenario->fault_randoms[0].until_ns, 60000000000);
+    assert_int_equal(scenario->fault_randoms[0].for_ns, 1000000000);
+    assert_int_equal(scenario->fault_randoms[0].kinds, fault_drawable_kinds());
+    assert_int_equal(scenario->fault_randoms[1].for_ns, 3000000);
+    assert_int_equal(scenario->fault_randoms[1].kinds, 1 << FAULT_SLOW | 1 << FAULT_CRASH);
+    scenario_destroy(scenario);
+}
+
 static void a_list_of_arrivals_counts_the_jobs(ATTR_UNUSED void **state)
 {
     struct scenario *scenario =
@@ -265,6 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_said_has_a_default),
+        cmocka_unit_test(random_faults_stand_among_the_others),
         cmocka_unit_test(everything_can_be_said),
         cmocka_unit_test(a_list_of_arrivals_counts_the_jobs),
         cmocka_unit_test(policies_come_as_text_or_mapping),

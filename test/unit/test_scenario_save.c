@@ -74,7 +74,12 @@ static const char ending[] = "rows: {load: 10ms, cache: 100us}\n"
                              "  - {at: 7s, fail-loads: 3, factor: 1}\n"
                              "  - {at: 8s, fail-batches: 3, factor: 0}\n"
                              "  - {at: 9s, lose-device: 3}\n"
-                             "  - {at: 10s, no-directory: 0, for: 5s}\n";
+                             "  - {at: 10s, no-directory: 0, for: 5s}\n"
+                             "  - random: {rate: 0.1/s, until: 1000s, for: 2500us, "
+                             "kinds: [crash, lose-device]}\n"
+                             "  - random: {rate: 3/s, until: 1ms, for: 1s, kinds: [crash, stop, "
+                             "slow, partition, loss, fail-loads, fail-batches, lose-device, "
+                             "no-directory]}\n";
 
 static struct scenario *read_text(const char *document)
 {

@@ -171,6 +171,9 @@ static void what_does_not_fit_the_rest_is_refused(ATTR_UNUSED void **state)
         read_text(t4, "arrivals: {rate: 1/s}\nfaults: [{at: 1s, crash: 2}]\n"), "workers", "4",
         "'workers' is 4, but a fault names node 2");
     assert_refused(
+        read_text(t4, "arrivals: {rate: 1/s}\nfaults: [random: {rate: 1/s, until: 9s}]\n"),
+        "workers", "2", "'workers' is 2, but random faults spare node 0, and there is no other");
+    assert_refused(
         read_text(mixed, rate), "workers", "5",
         "'workers' can be set only if all machines are alike");
     assert_refused(

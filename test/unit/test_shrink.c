@@ -55,7 +55,8 @@ static const char text[] =
     "  - {at: 1s, crash: 1}\n"
     "  - {at: 1234ms, slow: 7, for: 3s, factor: 2}\n"
     "  - {at: 2s, drain: 2}\n"
-    "  - {at: 3s, restart: 1}\n";
+    "  - {at: 3s, restart: 1}\n"
+    "  - random: {rate: 2/s, until: 10s, kinds: [stop, partition]}\n";
 
 static struct scenario *large(void)
 {
@@ -160,6 +161,22 @@ static void what_is_needed_is_left_and_nothing_else(ATTR_UNUSED void **state)
     expect_count(small, CUT_WORKERS, 2);
     assert_true(small->faults[0].victim < small->fleet->worker_count);
     assert_int_equal(small->faults[0].at_ns, 1200000000);
+    scenario_destroy(small);
+}
+
+static bool partitioned(ATTR_UNUSED void *context, const struct scenario *scenario)
+{
+    return has_fault(scenario, FAULT_PARTITION);
+}
+
+static void what_was_drawn_at_random_is_cut_one_by_one(ATTR_UNUSED void **state)
+{
+    uint32_t tries = 1000;
+    struct scenario *small = shrunk(partitioned, &tries);
+    assert_int_equal(small->fault_random_count, 0);
+    expect_count(small, CUT_FAULTS, 1);
+    assert_int_equal(small->faults[0].kind, FAULT_PARTITION);
+    assert_true(small->faults[0].for_ns > 0);
     scenario_destroy(small);
 }
 
@@ -268,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_always_fails_ends_with_one_of_each),
         cmocka_unit_test(what_is_needed_is_left_and_nothing_else),
+        cmocka_unit_test(what_was_drawn_at_random_is_cut_one_by_one),
         cmocka_unit_test(neighbours_of_a_task_can_meet),
         cmocka_unit_test(requests_are_found_wherever_they_are),
         cmocka_unit_test(roles_of_a_policy_go_one_by_one),

@@ -120,6 +120,61 @@ static void a_worker_that_never_spoke_is_idle_and_very_old(ATTR_UNUSED void **st
     assert_true(view_is_usable(&view, 5));
 }
 
+/* The view is that of node 1; workers 0 and 1 are on node 0, workers 4 and 5 on node 2. */
+static void rows_do_not_cross_a_cut_until_it_has_healed(ATTR_UNUSED void **state)
+{
+    board_allow_cuts(&board, &arena, /* cuts_max */ 2);
+    publish(0, /* at_ns */ 700, /* queued_ns */ 900, /* accepting */ 1);
+    publish(4, /* at_ns */ 700, /* queued_ns */ 500, /* accepting */ 1);
+    publish(4, /* at_ns */ 950, /* queued_ns */ 5000, /* accepting */ 1);
+    board_cut(&board, &arena, /* node_first */ 2, /* now_ns */ 1000);
+    for (int64_t at_ns = 1010; at_ns < 1100; at_ns += 10) { /* More than the board keeps. */
+        publish(0, at_ns, /* queued_ns */ 2000, /* accepting */ 0);
+        publish(4, at_ns, /* queued_ns */ 6000, /* accepting */ 0);
+    }
+    view.now_ns = 1300;
+    assert_ptr_equal(view_cut(&view, 4), &board.cuts[0]);
+    assert_int_equal(view_load(&view, 4)->queued_ns, 500); /* What was under way is not seen. */
+    assert_int_equal(view_cache(&view, 4)->at_ns, 700);
+    assert_int_equal(view_age_ns(&view, 4), 500);
+    assert_true(view_is_usable(&view, 4));
+    assert_null(view_cut(&view, 0)); /* They are on one side. */
+    assert_int_equal(view_load(&view, 0)->queued_ns, 2000);
+    assert_int_equal(view_load(&view, 2)->at_ns, board.entries[2].live.load.at_ns);
+    board_heal(&board, /* node_first */ 2, /* now_ns */ 1400);
+    view.now_ns = 1499;
+    assert_int_equal(view_load(&view, 4)->queued_ns, 500);
+    view.now_ns = 1500; /* Healed, and the delay has passed. */
+    assert_int_equal(view_load(&view, 4)->queued_ns, 6000);
+    assert_int_equal(view_cache(&view, 4)->at_ns, 1090);
+}
+
+static void a_second_cut_does_not_show_what_the_first_one_hid(ATTR_UNUSED void **state)
+{
+    board_allow_cuts(&board, &arena, /* cuts_max */ 2);
+    publish(4, /* at_ns */ 700, /* queued_ns */ 500, /* accepting */ 1);
+    board_cut(&board, &arena, /* node_first */ 2, /* now_ns */ 1000);
+    publish(0, /* at_ns */ 1010, /* queued_ns */ 11, /* accepting */ 1);
+    publish(4, /* at_ns */ 1010, /* queued_ns */ 600, /* accepting */ 1);
+    board_cut(&board, &arena, /* node_first */ 1, /* now_ns */ 1200); /* Nodes 1 and 2 from 0. */
+    publish(0, /* at_ns */ 1210, /* queued_ns */ 22, /* accepting */ 1);
+    publish(4, /* at_ns */ 1210, /* queued_ns */ 700, /* accepting */ 1);
+    board_heal(&board, /* node_first */ 2, /* now_ns */ 1400);
+    view.now_ns = 1600;
+    assert_int_equal(view_load(&view, 4)->queued_ns, 700); /* Node 1 hears node 2 again, */
+    assert_int_equal(view_load(&view, 0)->queued_ns, 11);  /* and node 0 not yet. */
+    view.node = 0;
+    view.worker_first = 0;
+    assert_int_equal(view_load(&view, 4)->queued_ns, 500); /* Node 0 has heard nothing since. */
+    board_heal(&board, /* node_first */ 1, /* now_ns */ 1600);
+    view.now_ns = 1700;
+    assert_int_equal(view_load(&view, 4)->queued_ns, 700);
+    board_cut(&board, &arena, /* node_first */ 2, /* now_ns */ 1800);
+    assert_int_equal(board.cut_count, 1); /* What has healed is forgotten. */
+    view.now_ns = 1900;
+    assert_int_equal(view_load(&view, 4)->queued_ns, 700);
+}
+
 static void own_reservations_come_on_top(ATTR_UNUSED void **state)
 {
     publish(4, /* at_ns */ 800, /* queued_ns */ 300, /* accepting */ 1);
@@ -173,6 +228,8 @@ int main(void)
         VIEW_TEST(other_workers_are_read_from_the_board_with_their_age),
         VIEW_TEST(a_row_on_its_way_is_not_yet_read),
         VIEW_TEST(a_worker_that_never_spoke_is_idle_and_very_old),
+        VIEW_TEST(rows_do_not_cross_a_cut_until_it_has_healed),
+        VIEW_TEST(a_second_cut_does_not_show_what_the_first_one_hid),
         VIEW_TEST(own_reservations_come_on_top),
         VIEW_TEST(a_worker_that_drains_takes_no_new_work),
         VIEW_TEST(the_workers_of_a_lost_node_take_none_either),
