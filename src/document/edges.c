@@ -4,102 +4,26 @@
 #include <string.h>
 
 #include "document/cycle.h"
+#include "document/ports.h"
+#include "document/reference.h"
+#include "model/builtin.h"
 
 enum { AMOUNT_BYTES_MAX = 64 };
-
-/* Everything that one task's edges are read with. */
-struct scope {
-    struct reader *reader;
-    struct workflow *workflow;
-    const struct tree_node *inputs; /* The declared parts of a request; NULL if none are. */
-    uint32_t task;
-};
-
-static const char *suggest_task(
-    const struct workflow *workflow, const char *text, char out[READER_QUOTE_BYTES])
-{
-    const char *names[WORKFLOW_TASKS_MAX + 1] = {NULL};
-
-    for (uint32_t i = 0; i < workflow->task_count; i++) {
-        names[i] = workflow->tasks[i].name;
-    }
-    return reader_suggestion(text, names, out);
-}
-
-/* TASK_NONE, and the reader has failed, if there is no such task. */
-static uint32_t find_task(const struct scope *scope, const struct tree_node *node, const char *name)
-{
-    char quoted[READER_QUOTE_BYTES];
-    char suggestion[READER_QUOTE_BYTES];
-    const uint32_t task = workflow_find_task(scope->workflow, name);
-
-    if (task == TASK_NONE) {
-        reader_fail(
-            scope->reader, node, "%s is not a task%s", reader_quote_text(quoted, name),
-            suggest_task(scope->workflow, name, suggestion));
-    }
-    return task;
-}
-
-/* The task of "task.output"; TASK_NONE for a part of the request, and on failure. */
-static uint32_t read_reference(const struct scope *scope, const struct tree_node *node)
-{
-    char quoted[READER_QUOTE_BYTES];
-    char name[NAME_BYTES_MAX];
-    const char *text = reader_text(scope->reader, node);
-    const char *dot = strrchr(text, '.');
-
-    if (!reader_is_good(scope->reader)) {
-        return TASK_NONE;
-    }
-    const size_t length = dot == NULL ? 0 : (size_t)(dot - text);
-    if (length == 0 || length >= sizeof(name) || dot[1] == '\0') {
-        reader_fail(
-            scope->reader, node, "'%s' wants 'task.output' or 'inputs.name', not %s", node->key,
-            reader_quote(quoted, node));
-        return TASK_NONE;
-    }
-    memcpy(name, text, length);
-    name[length] = '\0';
-    if (strcmp(name, EDGES_INPUTS) != 0) {
-        return find_task(scope, node, name);
-    }
-    if (scope->inputs != NULL && tree_find(scope->inputs, dot + 1) == NULL) {
-        reader_fail(
-            scope->reader, node, "%s is not among the inputs", reader_quote_text(quoted, dot + 1));
-    }
-    return TASK_NONE;
-}
-
-/* Make @from a producer of the task at hand. @twice: whether it may be one already. */
-static void link_task(
-    const struct scope *scope, const struct tree_node *node, uint32_t from, bool twice)
-{
-    const struct workflow_edge edge = {.from = from, .to = scope->task};
-    const char *name = scope->workflow->tasks[scope->task].name;
-
-    const enum weft_status status = workflow_add_edge(scope->workflow, &edge);
-    if (status == WEFT_INVALID) {
-        reader_fail(scope->reader, node, "task '%s' comes after itself", name);
-    } else if (status == WEFT_LIMIT) {
-        reader_fail(scope->reader, node, "more than %d edges", WORKFLOW_EDGES_MAX);
-    } else if (status == WEFT_EXISTS && !twice) {
-        reader_fail(
-            scope->reader, node, "task '%s' comes after '%s' twice", name,
-            scope->workflow->tasks[from].name);
-    }
-}
 
 static void read_producer(const struct scope *scope, const struct tree_node *node)
 {
     const char *text = reader_text(scope->reader, node);
 
-    if (!reader_is_good(scope->reader) || strcmp(text, EDGES_INPUT) == 0) {
+    if (!reader_is_good(scope->reader) || strcmp(text, REFERENCE_INPUT) == 0) {
         return;
     }
-    const uint32_t from = find_task(scope, node, text);
+    if (strcmp(text, REFERENCE_INPUTS) == 0) {
+        scope->wants_request[scope->task] = true;
+        return;
+    }
+    const uint32_t from = reference_find_task(scope, node, text);
     if (from != TASK_NONE) {
-        link_task(scope, node, from, /* twice */ false);
+        reference_link(scope, node, from, /* twice */ false);
     }
 }
 
@@ -116,21 +40,6 @@ static void read_after(const struct scope *scope, const struct tree_node *after)
     for (const struct tree_node *item = after->first; item != NULL && reader_is_good(scope->reader);
          item = item->next) {
         read_producer(scope, item);
-    }
-}
-
-static void read_in(const struct scope *scope, const struct tree_node *in)
-{
-    if (in == NULL) {
-        return;
-    }
-    reader_any_mapping(scope->reader, in);
-    for (const struct tree_node *port = in->first; port != NULL && reader_is_good(scope->reader);
-         port = port->next) {
-        const uint32_t from = read_reference(scope, port);
-        if (from != TASK_NONE) {
-            link_task(scope, port, from, /* twice */ true);
-        }
     }
 }
 
@@ -182,8 +91,11 @@ static void read_amount_of_all(const struct scope *scope, const struct tree_node
 
 static void read_amount_of_one(const struct scope *scope, const struct tree_node *bytes)
 {
-    const uint32_t from = find_task(scope, bytes, bytes->key);
+    uint32_t from = workflow_find_task(scope->workflow, BUILTIN_REQUEST_TASK);
 
+    if (strcmp(bytes->key, REFERENCE_INPUTS) != 0 || from == TASK_NONE) {
+        from = reference_find_task(scope, bytes, bytes->key);
+    }
     if (from == TASK_NONE) {
         return;
     }
@@ -216,43 +128,39 @@ static void read_bytes(const struct scope *scope, const struct tree_node *bytes)
     }
 }
 
-/* What a request has, and what a job gives: checked, but only edges are kept. */
-static void check_ends(const struct scope *scope, const struct tree_node *outputs)
-{
-    static const char *const keys[] = {"dtype", "shape", NULL};
-
-    reader_any_mapping(scope->reader, scope->inputs);
-    for (const struct tree_node *input = scope->inputs == NULL ? NULL : scope->inputs->first;
-         input != NULL && reader_is_good(scope->reader); input = input->next) {
-        reader_mapping(scope->reader, input, keys);
-    }
-    reader_any_mapping(scope->reader, outputs);
-    for (const struct tree_node *output = outputs == NULL ? NULL : outputs->first;
-         output != NULL && reader_is_good(scope->reader); output = output->next) {
-        (void)read_reference(scope, output);
-    }
-}
-
-void edges_read(struct reader *reader, const struct tree_node *node, struct workflow *workflow)
+void edges_read(
+    struct reader *reader, const struct tree_node *node, struct catalogue *catalogue,
+    struct workflow *workflow)
 {
     const struct tree_node *tasks = tree_find(node, "tasks");
+    bool wants_request[WORKFLOW_TASKS_MAX] = {false};
     struct scope scope = {
         .reader = reader,
+        .catalogue = catalogue,
         .workflow = workflow,
         .inputs = tree_find(node, "inputs"),
+        .written = workflow->task_count,
+        .wants_request = wants_request,
     };
 
     if (!reader_is_good(reader)) {
         return;
     }
-    check_ends(&scope, tree_find(node, "outputs"));
+    ports_read_inputs(reader, scope.inputs, workflow);
     for (const struct tree_node *task = tasks->first; task != NULL && reader_is_good(reader);
          task = task->next) {
         read_after(&scope, tree_find(task, "after"));
-        read_in(&scope, tree_find(task, "in"));
+        ports_read_in(&scope, tree_find(task, "in"));
+        scope.task++;
+    }
+    ports_pass_request(&scope, node);
+    scope.task = 0;
+    for (const struct tree_node *task = tasks->first; task != NULL && reader_is_good(reader);
+         task = task->next) {
         read_bytes(&scope, tree_find(task, "bytes"));
         scope.task++;
     }
+    ports_read_outputs(&scope, tree_find(node, "outputs"));
     if (reader_is_good(reader)) {
         cycle_refuse(reader, tasks, workflow);
     }

@@ -9,15 +9,16 @@
 
 #include "document/reader.h"
 #include "document/tree.h"
-#include "model/workflow.h"
-
-#define EDGES_INPUT  "input"  /* The request, under `after`; */
-#define EDGES_INPUTS "inputs" /* and under `in`, before the name of one of its parts. */
+#include "model/catalogue.h"
 
 /*
- * Add the edges of the workflow document @node to @workflow, which has its tasks. Fails
- * for unknown tasks and for cycles, at the line of a task that is in one.
+ * Add the edges and names of the workflow document @node to @workflow, which has its
+ * tasks. Tasks that names ask for follow behind those of the document; @catalogue then
+ * has their function. Fails for unknown tasks and for cycles, at the line of a task that
+ * is in one.
  */
-void edges_read(struct reader *reader, const struct tree_node *node, struct workflow *workflow);
+void edges_read(
+    struct reader *reader, const struct tree_node *node, struct catalogue *catalogue,
+    struct workflow *workflow);
 
 #endif /* DOCUMENT_EDGES_H */

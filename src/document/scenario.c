@@ -14,6 +14,7 @@
 #include "document/scenario_parts.h"
 #include "document/tree.h"
 #include "document/workflow_document.h"
+#include "profile/builtin.h"
 
 enum {
     TREES_MAX = WORKFLOWS_MAX + 2, /* Of the workflows, the cluster and the profile. */
@@ -155,6 +156,7 @@ static void load_profile(struct loading *loading, const struct tree_node *node)
         return;
     }
     scenario->profile = document.profile;
+    profile_add_builtin(scenario->profile, scenario->catalogue, scenario->fleet->device_count);
     scenario->origin = document.origin;
     scenario_check_profile(
         &loading->reader, scenario, &document.listed, loading->workflows, profile);

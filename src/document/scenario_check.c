@@ -52,7 +52,8 @@ void scenario_check_profile(
 {
     for (uint32_t i = 0; i < scenario->catalogue->workflow_count; i++) {
         const struct workflow *workflow = scenario->catalogue->workflows[i];
-        for (uint32_t task = 0; task < workflow->task_count && reader_is_good(reader); task++) {
+        const uint32_t written = tree_find(workflows[i], "tasks")->child_count;
+        for (uint32_t task = 0; task < written && reader_is_good(reader); task++) {
             check_task(
                 reader, scenario, listed, &workflow->tasks[task], task_node(workflows[i], task),
                 file_name(profile->file));

@@ -8,6 +8,7 @@
 #include "document/cluster_save.h"
 #include "document/scalar_save.h"
 #include "document/workflow_save.h"
+#include "model/builtin.h"
 
 /* Of which models the document speaks: those that some task runs or needs. */
 static void find_models(const struct catalogue *catalogue, struct model_set *used_out)
@@ -17,7 +18,9 @@ static void find_models(const struct catalogue *catalogue, struct model_set *use
         const struct workflow *workflow = catalogue->workflows[i];
         for (uint32_t j = 0; j < workflow->task_count; j++) {
             const struct workflow_task *task = &workflow->tasks[j];
-            model_set_add(used_out, task->run);
+            if (!builtin_is_reserved(catalogue->models[task->run])) {
+                model_set_add(used_out, task->run);
+            }
             for (uint32_t k = 0; k < task->model_count; k++) {
                 model_set_add(used_out, task->models[k]);
             }

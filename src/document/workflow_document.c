@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "document/edges.h"
 #include "document/reader.h"
+#include "document/reference.h"
+#include "model/builtin.h"
 
 static const struct reader_range slo_range = {1e3, 8.64e14, "between 1us and 240h"};
 
@@ -16,6 +18,9 @@ static uint32_t number_model(
     char name[NAME_BYTES_MAX] = "";
 
     reader_name(reader, node, name);
+    if (builtin_is_reserved(name)) {
+        reader_fail(reader, node, "names that begin with '%s' are built in", BUILTIN_PREFIX);
+    }
     if (!reader_is_good(reader)) {
         return MODEL_NONE;
     }
@@ -120,8 +125,11 @@ static void read_task(
     uint32_t number = 0;
 
     reader_key_name(reader, node, task.name);
-    if (strcmp(task.name, EDGES_INPUT) == 0 || strcmp(task.name, EDGES_INPUTS) == 0) {
+    if (strcmp(task.name, REFERENCE_INPUT) == 0 || strcmp(task.name, REFERENCE_INPUTS) == 0) {
         reader_fail(reader, node, "'%s' is the request, not the name of a task", task.name);
+    }
+    if (strncmp(task.name, BUILTIN_ANSWER_TASK, sizeof(BUILTIN_ANSWER_TASK) - 1) == 0) {
+        reader_fail(reader, node, "'%s' is of the answer, not the name of a task", task.name);
     }
     reader_mapping(reader, node, keys);
     if (!reader_is_good(reader)) {
@@ -169,7 +177,7 @@ static void read_body(
             (uint64_t)reader_quantity(reader, input, QUANTITY_BYTES, &reader_edge_bytes);
     }
     read_tasks(reader, reader_need(reader, node, "tasks"), catalogue, workflow);
-    edges_read(reader, node, workflow);
+    edges_read(reader, node, catalogue, workflow);
 }
 
 static void seal(struct reader *reader, const struct tree_node *node, struct workflow *workflow)

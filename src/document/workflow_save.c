@@ -4,7 +4,9 @@
 #include <stdbool.h>
 
 #include "base/assert.h"
+#include "document/reference.h"
 #include "document/scalar_save.h"
+#include "model/builtin.h"
 
 enum { INPUTS_A_LINE = 2 }; /* More get a line for their bytes. */
 
@@ -23,20 +25,64 @@ static void write_work(
     (void)fputc(']', file);
 }
 
-static void write_inputs(const struct workflow *workflow, uint32_t task, FILE *file)
+/* Whether @task was not written by anybody: reading the names adds it again. */
+static bool is_added(
+    const struct workflow *workflow, const struct catalogue *catalogue, uint32_t task)
+{
+    return task != TASK_NONE && builtin_is_reserved(catalogue->models[workflow->tasks[task].run]);
+}
+
+/* How the document names @task; the request if it is none, or stands for it. */
+static const char *producer_name(
+    const struct workflow *workflow, const struct catalogue *catalogue, uint32_t task)
+{
+    return task == TASK_NONE || is_added(workflow, catalogue, task) ? REFERENCE_INPUTS
+                                                                    : workflow->tasks[task].name;
+}
+
+/* "port: task.output" */
+static void write_reference(const char *name, const char *task, const char *output, FILE *file)
+{
+    char reference[2 * NAME_BYTES_MAX];
+
+    scalar_write_text(name, file);
+    (void)fputs(": ", file);
+    (void)snprintf(reference, sizeof(reference), "%s.%s", task, output);
+    scalar_write_text(reference, file);
+}
+
+static bool has_port(const struct workflow *workflow, uint32_t task, uint32_t from)
+{
+    for (uint32_t i = 0; i < workflow->port_count; i++) {
+        if (workflow->ports[i].task == task && workflow->ports[i].from == from) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void write_ports(
+    const struct workflow *workflow, const struct catalogue *catalogue, uint32_t task, FILE *file)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < workflow->port_count; i++) {
+        const struct workflow_port *port = &workflow->ports[i];
+        if (port->task == task) {
+            (void)fputs(count == 0 ? ", in: {" : ", ", file);
+            write_reference(
+                port->name, producer_name(workflow, catalogue, port->from), port->output, file);
+            count++;
+        }
+    }
+    (void)fputs(count == 0 ? "" : "}", file);
+}
+
+static void write_bytes(
+    const struct workflow *workflow, const struct catalogue *catalogue, uint32_t task, FILE *file)
 {
     const uint32_t count = workflow->tasks[task].in_count;
-    bool has_bytes = false;
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct workflow_edge *edge = workflow_in(workflow, task, i);
-        (void)fprintf(file, "%s%s", i == 0 ? ", after: [" : ", ", workflow->tasks[edge->from].name);
-        has_bytes |= edge->bytes > 0;
-    }
-    (void)fputs(count == 0 ? "" : "]", file);
-    if (!has_bytes) {
-        return;
-    }
     for (uint32_t i = 0; i < count; i++) {
         const struct workflow_edge *edge = workflow_in(workflow, task, i);
         (void)fprintf(
@@ -44,11 +90,35 @@ static void write_inputs(const struct workflow *workflow, uint32_t task, FILE *f
             i > 0                    ? ", "
             : count <= INPUTS_A_LINE ? ", bytes: {"
                                      : ",\n      bytes: {",
-            workflow->tasks[edge->from].name);
+            producer_name(workflow, catalogue, edge->from));
         scalar_write_bytes(edge->bytes, file);
         (void)fputs(edge->per_item ? " per item" : "", file);
     }
     (void)fputc('}', file);
+}
+
+static void write_inputs(
+    const struct workflow *workflow, const struct catalogue *catalogue, uint32_t task, FILE *file)
+{
+    uint32_t nameless = 0;
+    bool has_bytes = false;
+
+    for (uint32_t i = 0; i < workflow->tasks[task].in_count; i++) {
+        const struct workflow_edge *edge = workflow_in(workflow, task, i);
+        const bool of_request = is_added(workflow, catalogue, edge->from);
+        has_bytes |= edge->bytes != (of_request ? workflow->input_bytes : 0);
+        if (!has_port(workflow, task, edge->from)) {
+            (void)fprintf(
+                file, "%s%s", nameless == 0 ? ", after: [" : ", ",
+                producer_name(workflow, catalogue, edge->from));
+            nameless++;
+        }
+    }
+    (void)fputs(nameless == 0 ? "" : "]", file);
+    write_ports(workflow, catalogue, task, file);
+    if (has_bytes) {
+        write_bytes(workflow, catalogue, task, file);
+    }
 }
 
 static void write_gives(const struct items_rule *gives, FILE *file)
@@ -60,6 +130,44 @@ static void write_gives(const struct items_rule *gives, FILE *file)
         (void)fprintf(file, ", gives: %" PRIu32, gives->low);
     } else {
         (void)fprintf(file, ", gives: [%" PRIu32 ", %" PRIu32 "]", gives->low, gives->high);
+    }
+}
+
+/* What a request brings. */
+static void write_request(const struct workflow *workflow, FILE *file)
+{
+    static const char *const dtypes[] = {
+#define X(name, bytes, text) [name] = text,
+        WEFT_DTYPE_MAP(X)
+#undef X
+    };
+
+    (void)fputs(workflow->input_count == 0 ? "" : "inputs:\n", file);
+    for (uint32_t i = 0; i < workflow->input_count; i++) {
+        const struct workflow_input *input = &workflow->inputs[i];
+        (void)fputs("  ", file);
+        scalar_write_text(input->name, file);
+        (void)fprintf(file, ": {dtype: %s, shape: [", dtypes[input->dtype]);
+        for (uint32_t k = 0; k < input->rank; k++) {
+            (void)fprintf(file, "%s%" PRId64, k == 0 ? "" : ", ", input->shape[k]);
+        }
+        (void)fputs("]}\n", file);
+    }
+}
+
+/* What a job gives back. */
+static void write_results(
+    const struct workflow *workflow, const struct catalogue *catalogue, FILE *file)
+{
+    (void)fputs(workflow->result_count == 0 ? "" : "outputs:\n", file);
+    for (uint32_t i = 0; i < workflow->result_count; i++) {
+        const struct workflow_result *result = &workflow->results[i];
+        const uint32_t task = is_added(workflow, catalogue, result->task)
+                                  ? workflow_in(workflow, result->task, 0)->from
+                                  : result->task;
+        (void)fputs("  ", file);
+        write_reference(result->name, workflow->tasks[task].name, result->output, file);
+        (void)fputc('\n', file);
     }
 }
 
@@ -78,12 +186,17 @@ void workflow_write(const struct workflow *workflow, const struct catalogue *cat
         scalar_write_bytes(workflow->input_bytes, file);
         (void)fputc('\n', file);
     }
+    write_request(workflow, file);
     (void)fputs("tasks:\n", file);
     for (uint32_t i = 0; i < workflow->task_count; i++) {
+        if (is_added(workflow, catalogue, i)) {
+            continue;
+        }
         (void)fprintf(file, "  %s: {", workflow->tasks[i].name);
         write_work(&workflow->tasks[i], catalogue, file);
-        write_inputs(workflow, i, file);
+        write_inputs(workflow, catalogue, i, file);
         write_gives(&workflow->tasks[i].gives, file);
         (void)fputs("}\n", file);
     }
+    write_results(workflow, catalogue, file);
 }

@@ -1,6 +1,6 @@
 /*
  * Covers: src/document/scenario_parts.c, src/document/scenario_policy.c,
- * src/document/scenario_check.c
+ * src/document/scenario_check.c, src/profile/builtin.c
  */
 #include "document/scenario.h"
 
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "document_fixture.h"
+#include "model/builtin.h"
 #include "model/graph.h"
 
 #define SMALL                                                                                      \
@@ -282,12 +283,31 @@ static void a_missing_file_is_an_error_of_input(ATTR_UNUSED void **state)
     scenario_destroy(NULL);
 }
 
+/* The task that hands the request on takes no time, and no profile has to say so. */
+static void what_is_built_in_is_in_no_profile(ATTR_UNUSED void **state)
+{
+    struct scenario *scenario =
+        read_good("scenario: s\n"
+                  "cluster: {machines: {device: {kind: t4, memory: 8GB, h2d: 10GB/s}}}\n"
+                  "workflows:\n"
+                  "  - {workflow: w, tasks: {a: {function: f, in: {x: inputs.x}},\n"
+                  "      b: {function: f, in: {x: inputs.x, y: a.y}}}}\n"
+                  "profile: {weft_profile: 1, models: {f: {devices: {t4: {ms: 50}}}}}\n" RATE);
+    const uint32_t pass = catalogue_find_model(scenario->catalogue, BUILTIN_PASS);
+
+    assert_int_not_equal(pass, MODEL_NONE);
+    assert_true(profile_is_measured(scenario->profile, pass, /* device */ 0));
+    assert_int_equal(profile_run_one_ns(scenario->profile, pass, /* device */ 0), 0);
+    scenario_destroy(scenario);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_said_has_a_default),
         cmocka_unit_test(random_faults_stand_among_the_others),
         cmocka_unit_test(everything_can_be_said),
+        cmocka_unit_test(what_is_built_in_is_in_no_profile),
         cmocka_unit_test(a_list_of_arrivals_counts_the_jobs),
         cmocka_unit_test(policies_come_as_text_or_mapping),
         cmocka_unit_test(options_of_policies_are_passed_on),

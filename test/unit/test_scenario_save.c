@@ -225,9 +225,38 @@ static void texts_are_quoted_if_they_have_to_be(ATTR_UNUSED void **state)
     }
 }
 
+/* Neither the tasks that names add nor their function are written: reading adds them again. */
+static void names_are_written_as_they_were_read(ATTR_UNUSED void **state)
+{
+    static const char document[] =
+        "scenario: s\n"
+        "cluster: {machines: {device: {kind: t4, memory: 8GB, h2d: 10GB/s}}}\n"
+        "workflows:\n"
+        "  - workflow: w\n"
+        "    tasks:\n"
+        "      a: {function: f, in: {x: inputs.x}}\n"
+        "      b: {function: f, in: {x: inputs.x, y: a.y}}\n"
+        "    outputs: {z: a.z}\n"
+        "profile: {weft_profile: 1, models: {f: {devices: {t4: {ms: 50}}}}}\n"
+        "arrivals: {rate: 1/s}\n";
+    struct scenario *scenario = read_text(document);
+    char *once = written(scenario);
+    struct scenario *again = read_text(once);
+    char *twice = written(again);
+    assert_string_equal(once, twice);
+    assert_null(strstr(once, "weft."));
+    assert_int_equal(again->catalogue->workflows[0]->task_count, 4);
+    assert_int_equal(again->catalogue->workflows[0]->edge_count, 3);
+    free(once);
+    free(twice);
+    scenario_destroy(scenario);
+    scenario_destroy(again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_written_as_they_were_read),
         cmocka_unit_test(a_document_is_written_as_it_is),
         cmocka_unit_test(networks_are_written_as_they_are),
         cmocka_unit_test(machines_that_no_document_has_are_refused),

@@ -1,7 +1,9 @@
-/* Covers: src/document/edges.c, src/document/cycle.c */
+/* Covers: src/document/edges.c, src/document/ports.c, src/document/reference.c,
+ * src/document/cycle.c */
 #include "document/workflow_document.h"
 
 #include "document_fixture.h"
+#include "model/builtin.h"
 
 /* The workflow of @text; the test fails if it is not good. */
 static struct workflow *read_good(const char *text, struct catalogue *catalogue)
@@ -93,14 +95,114 @@ static void references_become_edges(ATTR_UNUSED void **state)
     struct catalogue *catalogue = catalogue_create();
     struct workflow *workflow = read_good(full_form, catalogue);
 
-    assert_int_equal(workflow->edge_count, 4);
+    assert_int_equal(workflow->edge_count, 5);
     assert_non_null(edge_between(workflow, "read", "text.v2"));
     assert_non_null(edge_between(workflow, "crop", "read"));
     assert_non_null(edge_between(workflow, "detect", "read"));
     assert_non_null(edge_between(workflow, "detect", "crop"));
-    assert_int_equal(workflow->source_count, 1);
-    assert_int_equal(workflow->sources[0], 3);
     assert_int_equal(workflow->slo_ns, 0);
+    workflow_destroy(workflow);
+    catalogue_destroy(catalogue);
+}
+
+static const struct workflow_port *port_of(
+    const struct workflow *workflow, const char *task, const char *name)
+{
+    for (uint32_t i = 0; i < workflow->port_count; i++) {
+        const struct workflow_port *port = &workflow->ports[i];
+        if (strcmp(workflow->tasks[port->task].name, task) == 0 && strcmp(port->name, name) == 0) {
+            return port;
+        }
+    }
+    fail_msg("task %s has no port %s", task, name);
+    return NULL;
+}
+
+static void names_are_kept(ATTR_UNUSED void **state)
+{
+    struct catalogue *catalogue = catalogue_create();
+    struct workflow *workflow = read_good(full_form, catalogue);
+
+    assert_int_equal(workflow->input_count, 1);
+    assert_string_equal(workflow->inputs[0].name, "image");
+    assert_int_equal(workflow->inputs[0].dtype, WEFT_UINT8);
+    assert_int_equal(workflow->inputs[0].rank, 3);
+    assert_int_equal(workflow->inputs[0].shape[0], -1);
+    assert_int_equal(workflow->inputs[0].shape[2], 3);
+    assert_int_equal(workflow->port_count, 6);
+    const struct workflow_port *logits = port_of(workflow, "text.v2", "logits");
+    assert_int_equal(logits->from, workflow_find_task(workflow, "read"));
+    assert_string_equal(logits->output, "y");
+    assert_string_equal(port_of(workflow, "read", "mask")->output, "mask");
+    assert_int_equal(workflow->result_count, 1);
+    assert_string_equal(workflow->results[0].name, "text");
+    assert_string_equal(workflow->results[0].output, "out");
+    assert_int_equal(workflow->results[0].task, 0); /* The task is text.v2, not text. */
+    workflow_destroy(workflow);
+    catalogue_destroy(catalogue);
+}
+
+/* Only sources are given the request; a task with producers gets it through a task of its own. */
+static void the_request_reaches_tasks_with_producers(ATTR_UNUSED void **state)
+{
+    struct catalogue *catalogue = catalogue_create();
+    struct workflow *workflow = read_good(full_form, catalogue);
+    const uint32_t request = workflow_find_task(workflow, "inputs");
+
+    assert_int_equal(request, 4); /* Behind those of the document. */
+    assert_string_equal(catalogue->models[workflow->tasks[request].run], BUILTIN_PASS);
+    assert_int_equal(workflow->tasks[request].model_count, 0);
+    assert_int_equal(workflow->source_count, 2);
+    assert_int_equal(workflow->sources[0], 3); /* detect takes the request itself. */
+    assert_int_equal(workflow->sources[1], request);
+    assert_int_equal(workflow->tasks[request].out_count, 1);
+    assert_non_null(edge_between(workflow, "inputs", "crop"));
+    assert_int_equal(port_of(workflow, "crop", "image")->from, request);
+    assert_string_equal(port_of(workflow, "crop", "image")->output, "image");
+    assert_int_equal(port_of(workflow, "detect", "x")->from, TASK_NONE);
+    workflow_destroy(workflow);
+    catalogue_destroy(catalogue);
+}
+
+static void the_request_has_its_bytes(ATTR_UNUSED void **state)
+{
+    struct catalogue *catalogue = catalogue_create();
+    struct workflow *workflow = read_good(
+        "workflow: w\ninput: 3MB\ntasks:\n"
+        "  a: {model: m}\n"
+        "  b: {model: m, after: [a, inputs]}\n"
+        "  c: {model: m, after: [b, inputs], bytes: {inputs: 1KB}}\n"
+        "  d: {model: m, after: [c, input]}\n"
+        "  e: {model: m, after: inputs}\n",
+        catalogue);
+
+    assert_int_equal(edge_between(workflow, "inputs", "b")->bytes, 3000000);
+    assert_int_equal(edge_between(workflow, "inputs", "c")->bytes, 1000);
+    assert_null(edge_between(workflow, "inputs", "d")); /* For simulations: it costs nothing. */
+    assert_null(edge_between(workflow, "inputs", "e")); /* It is given the request itself. */
+    workflow_destroy(workflow);
+    catalogue_destroy(catalogue);
+}
+
+/* Only sinks answer; what others make goes through a sink of its own. */
+static void results_of_tasks_with_consumers_are_passed_on(ATTR_UNUSED void **state)
+{
+    struct catalogue *catalogue = catalogue_create();
+    struct workflow *workflow = read_good(
+        "workflow: w\ntasks:\n"
+        "  a: {model: m, in: {x: inputs.x}}\n"
+        "  b: {model: n, in: {x: a.y}}\n"
+        "outputs: {boxes: a.boxes, scores: a.scores.0, text: b.y}\n",
+        catalogue);
+    const uint32_t passed = workflow_find_task(workflow, "outputs.a");
+
+    assert_int_equal(workflow->task_count, 3);
+    assert_int_equal(workflow->sink_count, 2);
+    assert_int_equal(workflow->results[0].task, passed);
+    assert_int_equal(workflow->results[1].task, passed);
+    assert_string_equal(workflow->results[1].output, "scores.0");
+    assert_int_equal(workflow->results[2].task, 1);
+    assert_non_null(edge_between(workflow, "a", "outputs.a"));
     workflow_destroy(workflow);
     catalogue_destroy(catalogue);
 }
@@ -172,6 +274,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_short_form_is_read),
         cmocka_unit_test(references_become_edges),
+        cmocka_unit_test(names_are_kept),
+        cmocka_unit_test(the_request_reaches_tasks_with_producers),
+        cmocka_unit_test(the_request_has_its_bytes),
+        cmocka_unit_test(results_of_tasks_with_consumers_are_passed_on),
         cmocka_unit_test(a_model_of_two_tasks_is_one_model),
         cmocka_unit_test(a_failure_gives_no_workflow),
         cmocka_unit_test(models_are_limited_over_all_workflows),

@@ -59,6 +59,36 @@ static void a_document_is_written_as_it_is(ATTR_UNUSED void **state)
     catalogue_destroy(catalogue);
 }
 
+static void names_are_written_as_they_are(ATTR_UNUSED void **state)
+{
+    static const char text[] =
+        "workflow: ocr\n"
+        "input: 3MB\n"
+        "inputs:\n"
+        "  image: {dtype: UINT8, shape: [-1, -1, 3]}\n"
+        "  \"lang:0\": {dtype: BYTES, shape: []}\n"
+        "tasks:\n"
+        "  resize: {function: ocr.resize, in: {image: inputs.image}}\n"
+        "  detect: {model: ppocr-det, in: {x: resize.out}, bytes: {resize: 4900KB}}\n"
+        "  crop: {function: ocr.crop, in: {image: inputs.image, map: detect.y}}\n"
+        "  sort: {function: ocr.sort, after: [crop, inputs]}\n"
+        "  read: {model: ppocr-rec, after: [sort], in: {x: crop.lines, \"l/0\": "
+        "\"inputs.lang:0\"},\n"
+        "      bytes: {sort: 0, crop: 60KB per item, inputs: 1KB}}\n"
+        "outputs:\n"
+        "  text: read.out\n"
+        "  map: detect.y\n"
+        "  boxes: detect.boxes\n";
+    struct catalogue *catalogue = catalogue_create();
+    struct workflow *workflow = read_text(text, catalogue);
+    char *again = written(workflow, catalogue);
+
+    assert_string_equal(again, text);
+    free(again);
+    workflow_destroy(workflow);
+    catalogue_destroy(catalogue);
+}
+
 static void assert_same(
     const struct workflow *left, const struct catalogue *left_names, const struct workflow *right,
     const struct catalogue *right_names)
@@ -107,6 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_document_is_written_as_it_is),
+        cmocka_unit_test(names_are_written_as_they_are),
         cmocka_unit_test(drawn_workflows_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

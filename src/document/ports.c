@@ -1,0 +1,221 @@
+#include "document/ports.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/builtin.h"
+
+static const char *const dtype_words[] = {
+#define X(name, bytes, text) [name] = text,
+    WEFT_DTYPE_MAP(X)
+#undef X
+        [WEFT_DTYPES] = NULL,
+};
+
+/* An extent: 0 or more, or -1 for any. */
+static int64_t read_extent(struct reader *reader, const struct tree_node *node)
+{
+    char quoted[READER_QUOTE_BYTES];
+    const char *text = reader_text(reader, node);
+    char *end = NULL;
+
+    if (!reader_is_good(reader)) {
+        return 0;
+    }
+    errno = 0;
+    const long long extent = strtoll(text, &end, 10);
+    if (errno != 0 || *end != '\0' || text[0] == ' ' || text[0] == '+' || extent < -1 ||
+        extent > INT32_MAX) {
+        reader_fail(
+            reader, node, "'shape' wants whole numbers, or -1 for any, not %s",
+            reader_quote(quoted, node));
+    }
+    return extent;
+}
+
+static void read_shape(
+    struct reader *reader, const struct tree_node *shape, struct workflow_input *input)
+{
+    reader_list(reader, shape);
+    if (!reader_is_good(reader)) {
+        return;
+    }
+    if (shape->child_count > WEFT_RANK_MAX) {
+        reader_fail(reader, shape, "'shape' has more than %d extents", WEFT_RANK_MAX);
+        return;
+    }
+    for (const struct tree_node *extent = shape->first; extent != NULL && reader_is_good(reader);
+         extent = extent->next) {
+        input->shape[input->rank] = read_extent(reader, extent);
+        input->rank++;
+    }
+}
+
+void ports_read_inputs(
+    struct reader *reader, const struct tree_node *node, struct workflow *workflow)
+{
+    static const char *const keys[] = {"dtype", "shape", NULL};
+
+    reader_any_mapping(reader, node);
+    if (node == NULL) {
+        return;
+    }
+    for (const struct tree_node *child = node->first; child != NULL && reader_is_good(reader);
+         child = child->next) {
+        struct workflow_input input = {.rank = 0};
+        reader_mapping(reader, child, keys);
+        reference_port_name(reader, child, child->key, input.name);
+        input.dtype =
+            (enum weft_dtype)reader_word(reader, reader_need(reader, child, "dtype"), dtype_words);
+        read_shape(reader, reader_need(reader, child, "shape"), &input);
+        if (reader_is_good(reader) && workflow_add_input(workflow, &input) != WEFT_OK) {
+            reader_fail(reader, child, "more than %d inputs", WORKFLOW_PORTS_MAX);
+        }
+    }
+}
+
+void ports_read_in(const struct scope *scope, const struct tree_node *in)
+{
+    reader_any_mapping(scope->reader, in);
+    if (in == NULL) {
+        return;
+    }
+    for (const struct tree_node *node = in->first; node != NULL && reader_is_good(scope->reader);
+         node = node->next) {
+        struct workflow_port port = {.task = scope->task};
+        struct reference reference;
+        reference_port_name(scope->reader, node, node->key, port.name);
+        if (!reference_read(scope, node, &reference)) {
+            return;
+        }
+        port.from = reference.task;
+        memcpy(port.output, reference.output, sizeof(port.output));
+        if (port.from == TASK_NONE) {
+            scope->wants_request[scope->task] = true;
+        } else {
+            reference_link(scope, node, port.from, /* twice */ true);
+        }
+        if (workflow_add_port(scope->workflow, &port) != WEFT_OK) {
+            reader_fail(scope->reader, node, "more than %d ports", WORKFLOW_PORTS_MAX);
+        }
+    }
+}
+
+/* The task of weft.pass called @name, added if it is new. TASK_NONE if there is no room. */
+static uint32_t pass_task(
+    const struct scope *scope, const struct tree_node *node, const char *prefix, const char *name)
+{
+    struct workflow_task task = {0};
+
+    const int length = snprintf(task.name, sizeof(task.name), "%s%s", prefix, name);
+    if (length < 0 || (size_t)length >= sizeof(task.name)) {
+        reader_fail(
+            scope->reader, node,
+            "'%s' is the name of a task with consumers, and too long for one "
+            "whose output is an output of the workflow",
+            name);
+        return TASK_NONE;
+    }
+    uint32_t number = workflow_find_task(scope->workflow, task.name);
+    if (number != TASK_NONE) {
+        return number;
+    }
+    task.run = catalogue_model(scope->catalogue, BUILTIN_PASS);
+    if (task.run == MODEL_NONE) {
+        reader_fail(scope->reader, node, "more than %d models and functions", MODELS_MAX);
+        return TASK_NONE;
+    }
+    if (workflow_add_task(scope->workflow, &task, &number) != WEFT_OK) {
+        reader_fail(scope->reader, node, "more than %d tasks", WORKFLOW_TASKS_MAX);
+        return TASK_NONE;
+    }
+    return number;
+}
+
+static bool has_producer(const struct workflow *workflow, uint32_t task)
+{
+    for (uint32_t i = 0; i < workflow->edge_count; i++) {
+        if (workflow->edges[i].to == task) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_consumer(const struct workflow *workflow, uint32_t task)
+{
+    for (uint32_t i = 0; i < workflow->edge_count; i++) {
+        if (workflow->edges[i].from == task) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Let @request, a task of weft.pass, stand for the request where @task takes it. */
+static void pass_to(
+    const struct scope *scope, const struct tree_node *node, uint32_t request, uint32_t task)
+{
+    struct workflow *workflow = scope->workflow;
+    const struct workflow_edge edge = {.from = request, .to = task, .bytes = workflow->input_bytes};
+
+    if (workflow_add_edge(workflow, &edge) != WEFT_OK) {
+        reader_fail(scope->reader, node, "more than %d edges", WORKFLOW_EDGES_MAX);
+    }
+    for (uint32_t i = 0; i < workflow->port_count; i++) {
+        if (workflow->ports[i].task == task && workflow->ports[i].from == TASK_NONE) {
+            workflow->ports[i].from = request;
+        }
+    }
+}
+
+void ports_pass_request(struct scope *scope, const struct tree_node *node)
+{
+    for (uint32_t task = 0; task < scope->written && reader_is_good(scope->reader); task++) {
+        if (!scope->wants_request[task] || !has_producer(scope->workflow, task)) {
+            continue; /* Whoever has no producer is given the request itself. */
+        }
+        const uint32_t request = pass_task(scope, node, BUILTIN_REQUEST_TASK, "");
+        if (request != TASK_NONE) {
+            pass_to(scope, node, request, task);
+        }
+    }
+}
+
+void ports_read_outputs(struct scope *scope, const struct tree_node *outputs)
+{
+    reader_any_mapping(scope->reader, outputs);
+    if (outputs == NULL) {
+        return;
+    }
+    for (const struct tree_node *node = outputs->first;
+         node != NULL && reader_is_good(scope->reader); node = node->next) {
+        struct workflow_result result = {.task = TASK_NONE};
+        struct reference reference;
+        reference_port_name(scope->reader, node, node->key, result.name);
+        if (!reference_read(scope, node, &reference)) {
+            return;
+        }
+        if (reference.task == TASK_NONE) {
+            reader_fail(scope->reader, node, "an output is made by a task, not by the request");
+            return;
+        }
+        memcpy(result.output, reference.output, sizeof(result.output));
+        result.task = reference.task;
+        if (has_consumer(scope->workflow, reference.task)) {
+            scope->task = pass_task(
+                scope, node, BUILTIN_ANSWER_TASK, scope->workflow->tasks[reference.task].name);
+            if (scope->task == TASK_NONE) {
+                return;
+            }
+            reference_link(scope, node, reference.task, /* twice */ true);
+            result.task = scope->task;
+        }
+        if (reader_is_good(scope->reader) &&
+            workflow_add_result(scope->workflow, &result) != WEFT_OK) {
+            reader_fail(scope->reader, node, "more than %d outputs", WORKFLOW_PORTS_MAX);
+        }
+    }
+}
