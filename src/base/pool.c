@@ -6,45 +6,26 @@
 #include "base/memory.h"
 
 enum {
-    SLOT_ALIGNMENT = 16,
+    SLOT_ALIGNMENT = 8,
     CAPACITY_FIRST = 16, /* What a pool that began empty grows to first. */
 };
-
-/* The free list runs through the first word of each free slot. */
-static uint32_t next_free(const struct pool *pool, uint32_t slot)
-{
-    uint32_t next;
-    memcpy(&next, pool_at(pool, slot), sizeof(next));
-    return next;
-}
-
-static void set_next_free(struct pool *pool, uint32_t slot, uint32_t next)
-{
-    memcpy(pool_at(pool, slot), &next, sizeof(next));
-}
 
 static void grow(struct pool *pool, uint32_t capacity)
 {
     ASSERT(capacity > pool->capacity);
     ASSERT(capacity <= pool->capacity_max);
 
-    const uint32_t old = pool->capacity;
     uint8_t *slots = memory_lines(capacity, pool->slot_bytes);
     uint32_t *generations = memory_zeroed(capacity, sizeof(*generations));
-    if (old > 0) {
-        memcpy(slots, pool->slots, (size_t)old * pool->slot_bytes);
-        memcpy(generations, pool->generations, (size_t)old * sizeof(*generations));
+    if (pool->fresh > 0) { /* What was never taken holds nothing. */
+        memcpy(slots, pool->slots, (size_t)pool->fresh * pool->slot_bytes);
+        memcpy(generations, pool->generations, (size_t)pool->fresh * sizeof(*generations));
     }
     free(pool->slots);
     free(pool->generations);
     pool->slots = slots;
     pool->generations = generations;
     pool->capacity = capacity;
-
-    for (uint32_t slot = capacity; slot > old; slot--) { /* The lowest is taken first. */
-        set_next_free(pool, slot - 1, pool->free_head);
-        pool->free_head = slot - 1;
-    }
 }
 
 void pool_init(struct pool *pool, size_t slot_bytes, uint32_t capacity, uint32_t capacity_max)
@@ -63,34 +44,6 @@ void pool_init(struct pool *pool, size_t slot_bytes, uint32_t capacity, uint32_t
     if (capacity > 0) {
         grow(pool, capacity);
     }
-}
-
-uint32_t pool_take(struct pool *pool)
-{
-    const uint32_t slot = pool->free_head;
-    if (slot == POOL_NONE) {
-        return POOL_NONE;
-    }
-    ASSERT((pool_generation(pool, slot) & 1) == 0);
-
-    pool->free_head = next_free(pool, slot);
-    memset(pool_at(pool, slot), 0, pool->slot_bytes);
-    pool->generations[slot]++;
-    pool->used++;
-    if (pool->used > pool->used_max) {
-        pool->used_max = pool->used;
-    }
-    return slot;
-}
-
-void pool_give(struct pool *pool, uint32_t slot)
-{
-    ASSERT((pool_generation(pool, slot) & 1) != 0);
-
-    set_next_free(pool, slot, pool->free_head);
-    pool->free_head = slot;
-    pool->generations[slot]++;
-    pool->used--;
 }
 
 bool pool_reserve(struct pool *pool, uint32_t free_min)

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/assert.h"
 
@@ -25,9 +26,10 @@
 struct pool {
     uint8_t *slots;
     uint32_t *generations; /* By slot; odd while taken. */
-    uint32_t slot_bytes;   /* From one slot to the next: a multiple of 16. */
+    uint32_t slot_bytes;   /* From one slot to the next: a multiple of 8. */
     uint32_t capacity;
-    uint32_t free_head; /* The slot taken next, or POOL_NONE. */
+    uint32_t free_head; /* The slot given back last, or POOL_NONE. */
+    uint32_t fresh;     /* Slots from here on were never taken: their memory is untouched. */
     uint32_t used;
     uint32_t used_max; /* The most ever used at once, for reports. */
     uint32_t capacity_max;
@@ -35,12 +37,6 @@ struct pool {
 
 /* Slots of @slot_bytes, @capacity of them now and at most @capacity_max later. */
 void pool_init(struct pool *pool, size_t slot_bytes, uint32_t capacity, uint32_t capacity_max);
-
-/* Take a slot, its contents zeroed. POOL_NONE when all are taken. */
-uint32_t pool_take(struct pool *pool);
-
-/* Give back @slot, which must be taken. Its id is dead from here on. */
-void pool_give(struct pool *pool, uint32_t slot);
 
 /*
  * Grow, by doubling, until at least @free_min slots are free. Slots may move.
@@ -61,6 +57,45 @@ static inline uint32_t pool_generation(const struct pool *pool, uint32_t slot)
 {
     ASSERT(slot < pool->capacity);
     return pool->generations[slot];
+}
+
+/* Take a slot, its contents unspecified. POOL_NONE when all are taken. */
+static inline uint32_t pool_take_raw(struct pool *pool)
+{
+    uint32_t slot = pool->free_head;
+    if (slot != POOL_NONE) { /* The list runs through the first word of each free slot. */
+        memcpy(&pool->free_head, pool_at(pool, slot), sizeof(pool->free_head));
+    } else if (pool->fresh < pool->capacity) {
+        slot = pool->fresh;
+        pool->fresh++;
+    } else {
+        return POOL_NONE;
+    }
+    ASSERT((pool->generations[slot] & 1) == 0);
+    pool->generations[slot]++;
+    pool->used++;
+    pool->used_max = pool->used > pool->used_max ? pool->used : pool->used_max;
+    return slot;
+}
+
+/* The same, its contents zeroed. */
+static inline uint32_t pool_take(struct pool *pool)
+{
+    const uint32_t slot = pool_take_raw(pool);
+    if (slot != POOL_NONE) {
+        memset(pool_at(pool, slot), 0, pool->slot_bytes);
+    }
+    return slot;
+}
+
+/* Give back @slot, which must be taken. Its id is dead from here on. */
+static inline void pool_give(struct pool *pool, uint32_t slot)
+{
+    ASSERT((pool_generation(pool, slot) & 1) != 0);
+    memcpy(pool_at(pool, slot), &pool->free_head, sizeof(pool->free_head));
+    pool->free_head = slot;
+    pool->generations[slot]++;
+    pool->used--;
 }
 
 /* Whether (@slot, @generation) names a taken slot. Any pair may be asked about. */

@@ -44,22 +44,27 @@ struct input {
 struct task {
     uint32_t visit;
     uint32_t next_of_visit;
-    uint32_t next_in_queue;
-    uint32_t batch;
+    union {
+        uint32_t next_in_queue; /* While it is queued, */
+        uint32_t batch;         /* and while it runs. */
+    };
     uint32_t inputs; /* List of struct input. */
-    uint32_t input_count;
     uint32_t worker;
     uint32_t items;
-    uint16_t number;  /* In its workflow. */
-    uint8_t state;    /* enum task_state */
-    bool settled;     /* Has been placed for the last time. */
-    bool continues;   /* Its producer ran on the same worker just now. */
-    bool cancelled;   /* Runs, but nobody wants the result. */
-    int64_t key;      /* In its queue. */
-    uint64_t arrival; /* Tie-breaker, per node. */
+    uint16_t input_count;
+    uint16_t number;    /* In its workflow. */
+    uint8_t state;      /* enum task_state */
+    bool settled : 1;   /* Has been placed for the last time. */
+    bool continues : 1; /* Its producer ran on the same worker just now. */
+    bool cancelled : 1; /* Runs, but nobody wants the result. */
+    int64_t key;        /* In its queue. */
+    uint64_t arrival;   /* Tie-breaker, per node. */
     int64_t ready_ns;
     int64_t run_ns; /* What its worker's row counts for it. */
 };
+
+_Static_assert(sizeof(struct task) == 64, "many wait: a cache line each");
+_Static_assert(WORKFLOW_TASKS_MAX <= UINT16_MAX, "a task has fewer inputs than that");
 
 /* A job at a node that works for it. */
 struct visit {

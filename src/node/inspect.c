@@ -55,6 +55,7 @@ struct worker_counts node_worker_counts(const struct node *node, uint32_t worker
         .running = worker->running,
         .memory_used_bytes = worker->memory_used_bytes,
         .gpu_used = worker->spec->gpu_units - worker->gpu_free,
+        .promised_ns = worker->reserved_ns + worker->queue_ns,
     };
     for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
         if (worker->models[model].state == MODEL_RESIDENT) {

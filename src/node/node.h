@@ -111,6 +111,7 @@ struct worker_counts {
     uint32_t running;
     uint64_t memory_used_bytes; /* Resident, loading and workspaces. */
     uint32_t gpu_used;
+    int64_t promised_ns; /* What its row counts for tasks that are planned or queued. */
     struct model_set resident;
     struct model_set loading;
 };

@@ -153,7 +153,6 @@ static uint32_t add_task(struct node *node, uint32_t visit_slot, uint32_t number
     task->visit = visit_slot;
     task->next_of_visit = visit->tasks;
     task->next_in_queue = POOL_NONE;
-    task->batch = POOL_NONE;
     task->inputs = POOL_NONE;
     task->number = (uint16_t)number;
     task->worker = worker;

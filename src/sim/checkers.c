@@ -23,11 +23,22 @@ void checkers_step(const struct sim *sim, uint32_t node)
     ASSERT(sim->answered <= sim->arrived);
 }
 
+/* Once a node has nothing left to do, its rows promise nothing. */
+static void check_promises(const struct sim *sim, uint32_t node)
+{
+    const struct fleet_node *spec = &sim->options.fleet->nodes[node];
+    for (uint32_t i = 0; i < spec->worker_count && sim->nodes[node].node != NULL; i++) {
+        const uint32_t worker = spec->worker_first + i;
+        ASSERT(node_worker_counts(sim->nodes[node].node, worker).promised_ns == 0);
+    }
+}
+
 /* No task runs before its inputs: all of them are there, on its own node. */
 void checkers_launch(const struct sim *sim, uint32_t node, const struct effect_launch *launch)
 {
     const struct workflow *workflow = sim->options.catalogue->workflows[launch->workflow];
     const uint32_t in_count = workflow->tasks[launch->task].in_count;
+    ASSERT(launch->task_count == 1 || launch->items <= launch->config.batch);
     for (uint32_t i = 0; i < launch->task_count; i++) {
         const struct node *host = sim->nodes[node].node;
         const struct batch_task task = node_batch_task(host, launch->batch, i);
@@ -57,6 +68,7 @@ void checkers_end(const struct sim *sim)
     for (uint32_t node = 0; node < sim->options.fleet->node_count; node++) {
         ASSERT(sim->nodes[node].handles == 0);
         ASSERT(sim->nodes[node].timers == 0);
+        check_promises(sim, node);
         ASSERT(
             sim->nodes[node].node == NULL || node_counts(sim->nodes[node].node).reservations == 0);
     }

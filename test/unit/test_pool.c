@@ -64,7 +64,7 @@ static void slots_are_zeroed_aligned_and_apart(ATTR_UNUSED void **state)
     for (uint32_t round = 0; round < 3; round++) {
         for (uint32_t i = 0; i < 8; i++) {
             uint8_t *contents = pool_at(&pool, pool_take(&pool));
-            assert_int_equal((uintptr_t)contents % 16, 0);
+            assert_int_equal((uintptr_t)contents % 8, 0);
             for (uint32_t j = 0; j < SLOT_BYTES; j++) {
                 assert_int_equal(contents[j], 0);
             }
