@@ -27,7 +27,7 @@ enum engine_done_kind { ENGINE_LOADED, ENGINE_UNLOADED, ENGINE_SHAPED, ENGINE_RA
 
 /* What one task of a batch made. */
 struct engine_output {
-    void *contents; /* Passed to the host; NULL if the engine only pretends. */
+    void *contents; /* A bundle, passed to the host; NULL if the engine only pretends. */
     uint32_t items;
     uint64_t bytes;
 };
@@ -36,6 +36,7 @@ struct engine_output {
 struct engine_done {
     enum engine_done_kind kind;
     enum weft_status status;
+    const char *message; /* If it failed: why, for a person. NULL: nothing to add. */
     uint32_t worker;
     uint32_t model; /* LOADED, UNLOADED. */
     uint64_t bytes; /* LOADED: what it occupies now; 0: as the profile says. */
@@ -48,7 +49,7 @@ struct engine_done {
 
 /* An input of a task. */
 struct engine_input {
-    const void *contents; /* NULL if it was never made, only pretended. */
+    const void *contents; /* A bundle; NULL if it was never made, only pretended. */
     uint64_t bytes;
 };
 
@@ -119,7 +120,10 @@ struct engine_ops {
     /* A time asked for with wake_at() has come. Optional: engines that never ask have none. */
     void (*wake)(struct engine *engine, uint64_t token);
 
-    /* Stop the devices and release the engine. No done follows. Required. */
+    /*
+     * Stop the devices and release the engine. No done follows. Handles in the host's loop
+     * are closed here; the loop runs once more for what that calls. Required.
+     */
     void (*destroy)(struct engine *engine);
 };
 

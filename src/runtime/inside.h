@@ -7,9 +7,11 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "engine/engine.h"
 #include "fabric/directory.h"
 #include "fabric/net.h"
+#include "runtime/causes.h"
 #include "runtime/clock.h"
 #include "runtime/loop.h"
 #include "runtime/runtime.h"
@@ -31,6 +33,15 @@ struct ticket {
     struct runtime_request request;
 };
 
+/* A batch that runs. */
+struct flight {
+    uint32_t workflow;
+    uint32_t task;
+    uint32_t items; /* Of all its tasks. */
+    uint32_t task_count;
+    struct config config;
+};
+
 struct runtime {
     struct runtime_options options; /* Its policies are the next: a copy, with their plans. */
     struct policy_set policies;
@@ -46,8 +57,15 @@ struct runtime {
     struct effects effects;
     struct policy_meter meter;
     struct pool tickets;
+    struct causes causes;
+    struct pool flights;
+    struct map flying;           /* By batch_key(): its flight. */
+    int64_t *load_starts;        /* By worker and model: when the last load began. */
+    uint32_t engine_open;        /* What was asked of the engine and has not ended. */
+    uint32_t pass;               /* The model that is handed on here; MODEL_NONE: the engine's. */
     struct engine_input *inputs; /* Scratch for a launch. */
     uint32_t inputs_max;
+    bool waiting;    /* Callbacks of the loop come: time has passed since it was looked at. */
     bool stepping;   /* The effects of a step are being carried out. */
     bool rows_ready; /* The net has rows to hand over. */
     bool rows_flow;  /* It is doing so. */
@@ -74,12 +92,33 @@ void runtime_turn(struct runtime *runtime, const struct due *due);
 /* Note @due for @at_ns, or for now if that has passed. */
 void runtime_promise(struct runtime *runtime, int64_t at_ns, const struct due *due);
 
-/* What the net and the engine call. */
+/* What the net calls. */
 struct net_host runtime_net_host(struct runtime *runtime);
-struct engine_host runtime_engine_host(struct runtime *runtime);
+
+/* Look at the clock again, if this is inside of a callback of the loop. */
+void runtime_refresh(struct runtime *runtime);
 
 /* Give the request of ticket @slot to its node. */
 void runtime_submit(struct runtime *runtime, uint32_t slot);
+
+/* devices.c */
+
+void runtime_devices_init(struct runtime *runtime);
+void runtime_devices_deinit(struct runtime *runtime);
+
+/* What the engine calls. */
+struct engine_host runtime_engine_host(struct runtime *runtime);
+
+/* Effects, for the engine. */
+void runtime_load(struct runtime *runtime, uint32_t worker, uint32_t model);
+void runtime_cancel_load(struct runtime *runtime, uint32_t worker, uint32_t model);
+void runtime_unload(struct runtime *runtime, uint32_t worker, uint32_t model);
+void runtime_reshape(struct runtime *runtime, uint32_t worker, uint32_t gpu);
+void runtime_launch(struct runtime *runtime, uint32_t number, const struct effect_launch *effect);
+void runtime_cancel_batch(struct runtime *runtime, uint32_t node, uint32_t batch);
+
+/* Batch @key of node @number, of weft.pass, is done: its inputs are its outputs. */
+void runtime_passed(struct runtime *runtime, uint32_t number, uint64_t key);
 
 /* perform.c */
 

@@ -49,6 +49,11 @@ static void answer(struct runtime *runtime, const struct effect_answer *effect)
         .output_count = effect->output_count,
         .outputs = effect->outputs,
     };
+    const struct ticket *ticket = pool_at(&runtime->tickets, slot);
+    if (effect->status != WEFT_OK) {
+        given.message =
+            causes_find(&runtime->causes, effect->job, ticket->request.workflow, effect->reason);
+    }
     runtime_finish(runtime, slot, &given);
 }
 
@@ -60,58 +65,6 @@ static void send(struct runtime *runtime, const struct effect *effect)
         tensor = tensors_share(&runtime->tensors, effect->send.tensor, HOLDER_HOST);
     }
     net_send(runtime->net, effect->send.node, &effect->send.message, tensor.id);
-}
-
-static struct engine_input *input_at(struct runtime *runtime, uint32_t index)
-{
-    if (index >= runtime->inputs_max) {
-        const uint32_t count = 2 * (index + 1);
-        struct engine_input *larger = memory_zeroed(count, sizeof(*larger));
-        for (uint32_t i = 0; i < runtime->inputs_max; i++) {
-            larger[i] = runtime->inputs[i];
-        }
-        free(runtime->inputs);
-        runtime->inputs = larger;
-        runtime->inputs_max = count;
-    }
-    return &runtime->inputs[index];
-}
-
-static void launch(struct runtime *runtime, uint32_t number, const struct effect_launch *effect)
-{
-    const struct node *node = runtime->nodes[number].node;
-    struct engine_task tasks[BATCH_TASKS_MAX];
-    uint32_t first[BATCH_TASKS_MAX];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < effect->task_count; i++) {
-        const struct batch_task task = node_batch_task(node, effect->batch, i);
-        tasks[i] = (struct engine_task){
-            .job = task.job, .items = task.items, .input_count = task.input_count};
-        first[i] = count;
-        for (uint32_t k = 0; k < task.input_count; k++) {
-            const struct handle handle = node_batch_input(node, effect->batch, i, k);
-            struct engine_input *input = input_at(runtime, count);
-            *input = (struct engine_input){.contents = NULL};
-            if (handle.id != 0) {
-                input->contents = tensors_contents(&runtime->tensors, handle, &input->bytes);
-            }
-            count++;
-        }
-    }
-    for (uint32_t i = 0; i < effect->task_count; i++) {
-        tasks[i].inputs = runtime->inputs + first[i]; /* It may have moved until now. */
-    }
-    const struct engine_batch batch = {
-        .worker = effect->worker,
-        .batch = batch_key(number, effect->batch),
-        .workflow = effect->workflow,
-        .task = effect->task,
-        .config = effect->config,
-        .items = effect->items,
-        .task_count = effect->task_count,
-        .tasks = tasks,
-    };
-    engine_launch(runtime->engine, &batch);
 }
 
 static void wake_at(
@@ -176,22 +129,22 @@ static void perform(struct runtime *runtime, uint32_t node, const struct effect 
         tensors_release(&runtime->tensors, effect->release);
         return;
     case EFFECT_LOAD:
-        engine_load(runtime->engine, effect->load.worker, effect->load.model);
+        runtime_load(runtime, effect->load.worker, effect->load.model);
         return;
     case EFFECT_CANCEL_LOAD:
-        engine_cancel_load(runtime->engine, effect->load.worker, effect->load.model);
+        runtime_cancel_load(runtime, effect->load.worker, effect->load.model);
         return;
     case EFFECT_UNLOAD:
-        engine_unload(runtime->engine, effect->load.worker, effect->load.model);
+        runtime_unload(runtime, effect->load.worker, effect->load.model);
         return;
     case EFFECT_RESHAPE:
-        engine_reshape(runtime->engine, effect->reshape.worker, effect->reshape.gpu);
+        runtime_reshape(runtime, effect->reshape.worker, effect->reshape.gpu);
         return;
     case EFFECT_LAUNCH:
-        launch(runtime, node, &effect->launch);
+        runtime_launch(runtime, node, &effect->launch);
         return;
     case EFFECT_CANCEL_BATCH:
-        engine_cancel(runtime->engine, batch_key(node, effect->batch));
+        runtime_cancel_batch(runtime, node, effect->batch);
         return;
     case EFFECT_PUBLISH:
         net_publish(runtime->net, node, effect->row);

@@ -61,6 +61,24 @@ static void start(struct runtime *runtime, uint32_t number)
     }
 }
 
+static struct engine *make_engine(struct runtime *runtime, struct weft_error *error)
+{
+    const struct runtime_options *options = &runtime->options;
+    const struct engine_host host = runtime_engine_host(runtime);
+    const struct engine_emulated_options emulated = {
+        .fleet = options->fleet,
+        .catalogue = options->catalogue,
+        .profile = options->profile,
+        .seed = options->seed,
+        .noise = options->noise,
+        .host = host,
+    };
+    if (options->make_engine == NULL) {
+        return engine_emulated_create(&emulated);
+    }
+    return options->make_engine(options->context, &host, loop_uv(runtime->loop), error);
+}
+
 /* What policies compute ahead, before there is any node. */
 static void plan(struct runtime *runtime)
 {
@@ -76,10 +94,32 @@ static void plan(struct runtime *runtime)
     runtime->options.policies = &runtime->policies;
 }
 
+static void make_parts(struct runtime *runtime)
+{
+    const struct runtime_options *options = &runtime->options;
+    clock_init(&runtime->clock, options->clock);
+    timeline_init(&runtime->timeline);
+    tensors_init(&runtime->tensors);
+    causes_init(&runtime->causes, options->catalogue);
+    runtime_devices_init(runtime);
+    arena_init(&runtime->arena);
+    node_effects_init(&runtime->effects, &runtime->arena, options->catalogue);
+    plan(runtime);
+    pool_init(&runtime->tickets, sizeof(struct ticket), TICKETS_FIRST, UINT32_MAX - 1);
+    const struct net_inproc_options net = {
+        .node_count = options->fleet->node_count,
+        .worker_count = options->fleet->worker_count,
+        .network = options->pretend_network ? &options->fleet->network : NULL,
+        .host = runtime_net_host(runtime),
+    };
+    runtime->net = net_inproc_create(&net);
+    runtime->directory = directory_static_create(options->fleet->node_count, on_members, runtime);
+    runtime->nodes = memory_zeroed(options->fleet->node_count, sizeof(*runtime->nodes));
+}
+
 enum weft_status runtime_create(
     const struct runtime_options *options, struct runtime **runtime_out, struct weft_error *error)
 {
-    const struct fleet *fleet = options->fleet;
     struct loop *loop;
     const enum weft_status status = loop_create(&loop, error);
     if (status != WEFT_OK) {
@@ -88,35 +128,16 @@ enum weft_status runtime_create(
     struct runtime *runtime = memory_zeroed(1, sizeof(*runtime));
     runtime->options = *options;
     runtime->loop = loop;
-    clock_init(&runtime->clock, options->clock);
-    timeline_init(&runtime->timeline);
-    tensors_init(&runtime->tensors);
-    arena_init(&runtime->arena);
-    node_effects_init(&runtime->effects, &runtime->arena, options->catalogue);
-    plan(runtime);
-    pool_init(&runtime->tickets, sizeof(struct ticket), TICKETS_FIRST, UINT32_MAX - 1);
-    const struct net_inproc_options net = {
-        .node_count = fleet->node_count,
-        .worker_count = fleet->worker_count,
-        .network = options->pretend_network ? &fleet->network : NULL,
-        .host = runtime_net_host(runtime),
-    };
-    runtime->net = net_inproc_create(&net);
-    runtime->directory = directory_static_create(fleet->node_count, on_members, runtime);
-    const struct engine_emulated_options engine = {
-        .fleet = fleet,
-        .catalogue = options->catalogue,
-        .profile = options->profile,
-        .seed = options->seed,
-        .noise = options->noise,
-        .host = runtime_engine_host(runtime),
-    };
-    runtime->engine = engine_emulated_create(&engine);
-    runtime->nodes = memory_zeroed(fleet->node_count, sizeof(*runtime->nodes));
-    for (uint32_t node = 0; node < fleet->node_count; node++) {
+    make_parts(runtime);
+    runtime->engine = make_engine(runtime, error);
+    if (runtime->engine == NULL) {
+        runtime_destroy(runtime);
+        return error == NULL || error->status == WEFT_OK ? WEFT_FAILED : error->status;
+    }
+    for (uint32_t node = 0; node < options->fleet->node_count; node++) {
         boot(runtime, node);
     }
-    for (uint32_t node = 0; node < fleet->node_count; node++) {
+    for (uint32_t node = 0; node < options->fleet->node_count; node++) {
         start(runtime, node);
     }
     *runtime_out = runtime;
@@ -138,11 +159,12 @@ void runtime_destroy(struct runtime *runtime)
     if (runtime == NULL) {
         return;
     }
-    loop_destroy(runtime->loop); /* First: searches that still run end here. */
+    const bool is_booted = runtime->engine != NULL;
+    engine_destroy(runtime->engine); /* Its threads end, and its handles are being closed. */
+    loop_destroy(runtime->loop);     /* They are closed; searches that still run end here. */
     drop_dues(runtime);
     net_destroy(runtime->net);
-    engine_destroy(runtime->engine);
-    for (uint32_t node = 0; node < runtime->options.fleet->node_count; node++) {
+    for (uint32_t node = 0; is_booted && node < runtime->options.fleet->node_count; node++) {
         struct hosted *hosted = &runtime->nodes[node];
         node_destroy(hosted->node);
         node_pools_deinit(&hosted->pools);
@@ -155,7 +177,8 @@ void runtime_destroy(struct runtime *runtime)
     timeline_deinit(&runtime->timeline);
     arena_deinit(&runtime->arena);
     pool_deinit(&runtime->tickets);
-    free(runtime->inputs);
+    runtime_devices_deinit(runtime);
+    causes_deinit(&runtime->causes);
     free(runtime->nodes);
     free(runtime);
 }
@@ -165,12 +188,25 @@ int64_t runtime_now_ns(const struct runtime *runtime)
     return runtime->clock.now_ns;
 }
 
+struct uv_loop_s *runtime_loop(struct runtime *runtime)
+{
+    return loop_uv(runtime->loop);
+}
+
+void runtime_refresh(struct runtime *runtime)
+{
+    if (runtime->waiting) {
+        (void)clock_read(&runtime->clock);
+    }
+}
+
 uint64_t runtime_request(
     struct runtime *runtime, uint32_t node, const struct runtime_request *request)
 {
     ASSERT(node < runtime->options.fleet->node_count);
     ASSERT(request->workflow < runtime->options.catalogue->workflow_count);
 
+    runtime_refresh(runtime);
     (void)pool_reserve(&runtime->tickets, 1);
     const uint32_t slot = pool_take(&runtime->tickets);
     ASSERT(slot != POOL_NONE);
@@ -189,6 +225,7 @@ uint64_t runtime_request(
 
 void runtime_cancel(struct runtime *runtime, uint64_t ticket)
 {
+    runtime_refresh(runtime);
     const struct due due = {.kind = DUE_CANCEL, .token = ticket};
     runtime_promise(runtime, runtime->clock.now_ns, &due);
 }
@@ -280,7 +317,8 @@ void runtime_on_signal(
 
 static bool is_idle(const struct runtime *runtime)
 {
-    return timeline_is_idle(&runtime->timeline) && loop_work_count(runtime->loop) == 0;
+    return !runtime->options.stays && timeline_is_idle(&runtime->timeline) &&
+           loop_work_count(runtime->loop) == 0 && runtime->engine_open == 0;
 }
 
 void runtime_run(struct runtime *runtime)
@@ -296,7 +334,9 @@ void runtime_run(struct runtime *runtime)
             runtime_turn(runtime, &due);
         }
         if (!atomic_load(&runtime->stopped) && !is_idle(runtime)) {
+            runtime->waiting = true;
             loop_wait(runtime->loop, &runtime->clock, timeline_next_ns(&runtime->timeline));
+            runtime->waiting = false;
         }
     }
     atomic_store(&runtime->stopped, false);

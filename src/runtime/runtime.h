@@ -2,7 +2,8 @@
  * runtime.h - the host with a real clock: nodes, a net and an engine in one process.
  *
  * It feeds nodes with events and carries out what they say; it decides nothing. All of
- * it belongs to one thread, on which every callback comes, except runtime_stop().
+ * it belongs to one thread, on which every callback comes, except runtime_stop(). The
+ * contents of tensors are bundles (engine/bundle.h), or NULL where they are pretended.
  *
  *     runtime_create(&options, &runtime, &error);
  *     runtime_request(runtime, node, &request);
@@ -20,7 +21,10 @@
 #include "node/node.h"
 #include "runtime/clock.h"
 
+struct engine;
+struct engine_host;
 struct runtime;
+struct uv_loop_s;
 
 /* How a request ended. */
 struct runtime_answer {
@@ -28,6 +32,7 @@ struct runtime_answer {
     struct job_id job; /* Number 0 if it was refused. */
     enum weft_status status;
     enum reason reason;
+    const char *message; /* If it failed: what an engine said about it, "" or NULL if nothing. */
     int64_t latency_ns;
     int64_t retry_after_ns; /* If it was refused. */
     uint32_t output_count;  /* One a sink, if the status is WEFT_OK. */
@@ -50,6 +55,23 @@ struct runtime_request {
     void *context;
 };
 
+/* A batch that ran well. */
+struct runtime_ran {
+    uint32_t worker;
+    uint32_t model; /* Or function. */
+    uint32_t items;
+    struct config config;
+    int64_t run_ns;
+};
+
+/* A model that was loaded well. */
+struct runtime_loaded {
+    uint32_t worker;
+    uint32_t model;
+    uint64_t bytes; /* What it occupies; 0: as the profile says. */
+    int64_t load_ns;
+};
+
 struct runtime_options {
     const struct fleet *fleet; /* Borrowed, like all below: one node a machine. */
     const struct catalogue *catalogue;
@@ -60,6 +82,7 @@ struct runtime_options {
     int64_t row_load_ns; /* As in struct node_options. */
     int64_t row_cache_ns;
     uint32_t jobs_max;    /* Of each node at once; 0: no limit. */
+    bool stays;           /* Run until stopped, even if nothing is left to do: a server. */
     double noise;         /* Of emulated run times. */
     bool pretend_network; /* Let the fleet's network take its time. */
     int64_t hint_ns;      /* After a loss: until peers notice, */
@@ -70,6 +93,22 @@ struct runtime_options {
     void *context;
 
     /*
+     * Called after a batch ran or a model was loaded, between two steps of nodes: the
+     * profile may be changed then, but keeps its models. NULL: nobody listens.
+     */
+    void (*on_ran)(void *context, const struct runtime_ran *ran);
+    void (*on_loaded)(void *context, const struct runtime_loaded *loaded);
+
+    /*
+     * Make the engine that runs models, on @host and with handles in @loop; the runtime
+     * owns it, and destroys it while the loop can still close its handles. NULL if that
+     * fails, with the cause in @error. Without this, workers are emulated.
+     */
+    struct engine *(*make_engine)(
+        void *context, const struct engine_host *host, struct uv_loop_s *loop,
+        struct weft_error *error);
+
+    /*
      * Run a search for a node, on a thread of its own. The result is released with free()
      * after the node has seen it. NULL: searches find nothing.
      */
@@ -77,10 +116,9 @@ struct runtime_options {
 };
 
 /*
- * Make a cluster of emulated workers and start its nodes. On success the caller owns
- * *runtime_out.
+ * Make a cluster of workers and start its nodes. On success the caller owns *runtime_out.
  *
- * Errors: those of loop_create().
+ * Errors: those of loop_create(); whatever kept the engine from being made.
  */
 enum weft_status runtime_create(
     const struct runtime_options *options, struct runtime **runtime_out, struct weft_error *error);
@@ -88,8 +126,11 @@ enum weft_status runtime_create(
 /* Release everything; requests that wait are forgotten. NULL is allowed. */
 void runtime_destroy(struct runtime *runtime);
 
-/* Time since the start, as of this turn of the loop. */
+/* Time since the start, as of this turn of the loop, or of what last happened in it. */
 int64_t runtime_now_ns(const struct runtime *runtime);
+
+/* The event loop, for those who add descriptors of their own. Borrowed. */
+struct uv_loop_s *runtime_loop(struct runtime *runtime);
 
 /*
  * Give a request to @node, or if that is lost to the next one that is not. It is stepped
@@ -105,7 +146,10 @@ void runtime_cancel(struct runtime *runtime, uint64_t ticket);
 /* Ask every node to finish what it has and to take no more. */
 void runtime_drain(struct runtime *runtime);
 
-/* Node @node stops for good, with everything on it. Its clients are told. For tests. */
+/*
+ * Node @node stops for good, with everything on it. Its clients are told. For tests with
+ * emulated workers: batches that run would lose their inputs.
+ */
 void runtime_lose_node(struct runtime *runtime, uint32_t node);
 
 /*
@@ -120,7 +164,7 @@ void runtime_call_at(
 void runtime_on_signal(
     struct runtime *runtime, void (*signalled)(void *context, int number), void *context);
 
-/* Run until stopped or idle: nothing is left to do but what comes round for ever. */
+/* Run until stopped or, unless it stays, idle: only what comes round for ever is left to do. */
 void runtime_run(struct runtime *runtime);
 
 /* The same with a manual clock, which jumps to whatever is due next. */

@@ -25,6 +25,7 @@ enum due_kind {
     DUE_HINT,    /* node: the one that was lost */
     DUE_VERDICT, /* node: the same */
     DUE_SOLVED,  /* node, token: the problem, context: the result, owned */
+    DUE_PASSED,  /* node, token: a batch that hands its inputs on */
 };
 
 struct due {

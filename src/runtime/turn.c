@@ -105,87 +105,6 @@ struct net_host runtime_net_host(struct runtime *runtime)
     };
 }
 
-static void step_loaded(struct runtime *runtime, uint32_t node, const struct engine_done *done)
-{
-    struct event event = {
-        .kind = done->kind == ENGINE_LOADED ? EVENT_LOAD_DONE : EVENT_UNLOAD_DONE};
-    event.load.worker = done->worker;
-    event.load.model = done->model;
-    event.load.status = done->status;
-    event.load.bytes = done->bytes;
-    runtime_step(runtime, node, &event);
-}
-
-static void step_shaped(struct runtime *runtime, uint32_t node, const struct engine_done *done)
-{
-    struct event event = {.kind = EVENT_SHARE_READY};
-    event.share.worker = done->worker;
-    event.share.gpu = done->gpu;
-    runtime_step(runtime, node, &event);
-}
-
-static void step_ran(struct runtime *runtime, uint32_t node, const struct engine_done *done)
-{
-    struct output outputs[BATCH_TASKS_MAX];
-    ASSERT(done->output_count <= BATCH_TASKS_MAX);
-    for (uint32_t i = 0; i < done->output_count; i++) {
-        const struct engine_output *made = &done->outputs[i];
-        outputs[i].tensor = tensors_add(&runtime->tensors, node, made->contents, made->bytes, free);
-        outputs[i].items = made->items;
-        outputs[i].bytes = made->bytes;
-    }
-    struct event event = {.kind = EVENT_BATCH_DONE};
-    event.batch = (struct event_batch_done){
-        .batch = (uint32_t)done->batch,
-        .status = done->status,
-        .run_ns = done->run_ns,
-        .output_count = done->output_count,
-        .outputs = outputs,
-    };
-    runtime_step(runtime, node, &event);
-}
-
-static void engine_on_done(void *context, const struct engine_done *done)
-{
-    struct runtime *runtime = context;
-    const uint32_t node = runtime->options.fleet->workers[done->worker].node;
-    if (runtime->nodes[node].node == NULL) {
-        for (uint32_t i = 0; i < done->output_count; i++) {
-            free(done->outputs[i].contents);
-        }
-        return;
-    }
-    switch (done->kind) {
-    case ENGINE_LOADED:
-    case ENGINE_UNLOADED:
-        step_loaded(runtime, node, done);
-        return;
-    case ENGINE_SHAPED:
-        step_shaped(runtime, node, done);
-        return;
-    case ENGINE_RAN:
-        step_ran(runtime, node, done);
-        return;
-    }
-    ASSERT(false);
-}
-
-static void engine_wake_at(void *context, int64_t at_ns, uint64_t token)
-{
-    const struct due due = {.kind = DUE_ENGINE, .token = token};
-    runtime_promise(context, at_ns, &due);
-}
-
-struct engine_host runtime_engine_host(struct runtime *runtime)
-{
-    return (struct engine_host){
-        .context = runtime,
-        .done = engine_on_done,
-        .now_ns = host_now_ns,
-        .wake_at = engine_wake_at,
-    };
-}
-
 /* @node, or the next one that is not lost; NODE_NONE if all are. */
 static uint32_t living_node(const struct runtime *runtime, uint32_t node)
 {
@@ -231,6 +150,7 @@ void runtime_submit(struct runtime *runtime, uint32_t slot)
         .bytes = runtime->options.catalogue->workflows[request->workflow]->input_bytes,
     };
     if (request->inputs.id != 0) {
+        (void)tensors_contents(&runtime->tensors, request->inputs, &event.request.bytes);
         tensors_pass(&runtime->tensors, request->inputs, node);
     }
     runtime_step(runtime, node, &event);
@@ -312,6 +232,9 @@ void runtime_turn(struct runtime *runtime, const struct due *due)
         return;
     case DUE_SOLVED:
         solved(runtime, due);
+        return;
+    case DUE_PASSED:
+        runtime_passed(runtime, due->node, due->token);
         return;
     }
     ASSERT(false);

@@ -1,0 +1,346 @@
+/*
+ * devices.c - between effects and the engine: what is under way, and what came of it.
+ *
+ * A task of weft.pass reaches no engine that runs anything: its output is its input, under
+ * another handle. An engine that pretends is asked all the same, as in the simulator.
+ */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "engine/bundle.h"
+#include "model/builtin.h"
+#include "model/catalogue.h"
+#include "runtime/inside.h"
+
+enum { FLIGHTS_FIRST = 64 };
+
+void runtime_devices_init(struct runtime *runtime)
+{
+    const struct runtime_options *options = &runtime->options;
+    const size_t loads = (size_t)options->fleet->worker_count * options->catalogue->model_count;
+    pool_init(&runtime->flights, sizeof(struct flight), FLIGHTS_FIRST, UINT32_MAX - 1);
+    map_init(&runtime->flying, FLIGHTS_FIRST);
+    runtime->load_starts = memory_zeroed(loads + 1, sizeof(*runtime->load_starts));
+    runtime->pass = options->make_engine == NULL
+                        ? MODEL_NONE
+                        : catalogue_find_model(options->catalogue, BUILTIN_PASS);
+}
+
+void runtime_devices_deinit(struct runtime *runtime)
+{
+    pool_deinit(&runtime->flights);
+    map_deinit(&runtime->flying);
+    free(runtime->load_starts);
+    free(runtime->inputs);
+}
+
+static int64_t *load_start(struct runtime *runtime, uint32_t worker, uint32_t model)
+{
+    return &runtime->load_starts[(size_t)worker * runtime->options.catalogue->model_count + model];
+}
+
+void runtime_load(struct runtime *runtime, uint32_t worker, uint32_t model)
+{
+    runtime->engine_open++;
+    *load_start(runtime, worker, model) = runtime->clock.now_ns;
+    engine_load(runtime->engine, worker, model);
+}
+
+void runtime_cancel_load(struct runtime *runtime, uint32_t worker, uint32_t model)
+{
+    runtime->engine_open--;
+    engine_cancel_load(runtime->engine, worker, model);
+}
+
+void runtime_unload(struct runtime *runtime, uint32_t worker, uint32_t model)
+{
+    runtime->engine_open++;
+    engine_unload(runtime->engine, worker, model);
+}
+
+void runtime_reshape(struct runtime *runtime, uint32_t worker, uint32_t gpu)
+{
+    runtime->engine_open++;
+    engine_reshape(runtime->engine, worker, gpu);
+}
+
+/* Note that batch @key runs. */
+static void take_off(struct runtime *runtime, uint64_t key, const struct effect_launch *launch)
+{
+    (void)pool_reserve(&runtime->flights, 1);
+    (void)map_reserve(&runtime->flying, 1);
+    const uint32_t slot = pool_take(&runtime->flights);
+    ASSERT(slot != POOL_NONE);
+    *(struct flight *)pool_at(&runtime->flights, slot) = (struct flight){
+        .workflow = launch->workflow,
+        .task = launch->task,
+        .items = launch->items,
+        .task_count = launch->task_count,
+        .config = launch->config,
+    };
+    map_put(&runtime->flying, key, slot);
+}
+
+/* Batch @key has ended. False if it did so before. */
+static bool land(struct runtime *runtime, uint64_t key, struct flight *flight_out)
+{
+    const uint32_t slot = map_get(&runtime->flying, key);
+    if (slot == MAP_NONE) {
+        return false;
+    }
+    *flight_out = *(struct flight *)pool_at(&runtime->flights, slot);
+    (void)map_remove(&runtime->flying, key);
+    pool_give(&runtime->flights, slot);
+    return true;
+}
+
+static uint32_t model_of(const struct runtime *runtime, uint32_t workflow, uint32_t task)
+{
+    return runtime->options.catalogue->workflows[workflow]->tasks[task].run;
+}
+
+static struct engine_input *input_at(struct runtime *runtime, uint32_t index)
+{
+    if (index >= runtime->inputs_max) {
+        const uint32_t count = 2 * (index + 1);
+        struct engine_input *larger = memory_zeroed(count, sizeof(*larger));
+        for (uint32_t i = 0; i < runtime->inputs_max; i++) {
+            larger[i] = runtime->inputs[i];
+        }
+        free(runtime->inputs);
+        runtime->inputs = larger;
+        runtime->inputs_max = count;
+    }
+    return &runtime->inputs[index];
+}
+
+/* Fill @tasks with what @node says of its batch. */
+static void gather(
+    struct runtime *runtime, const struct node *node, const struct effect_launch *effect,
+    struct engine_task *tasks)
+{
+    uint32_t first[BATCH_TASKS_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < effect->task_count; i++) {
+        const struct batch_task task = node_batch_task(node, effect->batch, i);
+        tasks[i] = (struct engine_task){
+            .job = task.job, .items = task.items, .input_count = task.input_count};
+        first[i] = count;
+        for (uint32_t k = 0; k < task.input_count; k++) {
+            const struct handle handle = node_batch_input(node, effect->batch, i, k);
+            struct engine_input *input = input_at(runtime, count);
+            *input = (struct engine_input){.contents = NULL};
+            if (handle.id != 0) {
+                input->contents = tensors_contents(&runtime->tensors, handle, &input->bytes);
+            }
+            count++;
+        }
+    }
+    for (uint32_t i = 0; i < effect->task_count; i++) {
+        tasks[i].inputs = runtime->inputs + first[i]; /* It may have moved until now. */
+    }
+}
+
+void runtime_launch(struct runtime *runtime, uint32_t number, const struct effect_launch *effect)
+{
+    const uint64_t key = batch_key(number, effect->batch);
+    take_off(runtime, key, effect);
+    if (model_of(runtime, effect->workflow, effect->task) == runtime->pass) {
+        const struct due due = {.kind = DUE_PASSED, .node = number, .token = key};
+        runtime_promise(runtime, runtime->clock.now_ns, &due);
+        return;
+    }
+    struct engine_task tasks[BATCH_TASKS_MAX];
+    gather(runtime, runtime->nodes[number].node, effect, tasks);
+    const struct engine_batch batch = {
+        .worker = effect->worker,
+        .batch = key,
+        .workflow = effect->workflow,
+        .task = effect->task,
+        .config = effect->config,
+        .items = effect->items,
+        .task_count = effect->task_count,
+        .tasks = tasks,
+    };
+    runtime->engine_open++;
+    engine_launch(runtime->engine, &batch);
+}
+
+void runtime_cancel_batch(struct runtime *runtime, uint32_t node, uint32_t batch)
+{
+    struct flight flight;
+    const uint64_t key = batch_key(node, batch);
+    const bool was_flying = land(runtime, key, &flight);
+    ASSERT(was_flying);
+    if (model_of(runtime, flight.workflow, flight.task) == runtime->pass) {
+        return; /* What was promised finds nothing. */
+    }
+    runtime->engine_open--;
+    engine_cancel(runtime->engine, key);
+}
+
+void runtime_passed(struct runtime *runtime, uint32_t number, uint64_t key)
+{
+    const struct node *node = runtime->nodes[number].node;
+    struct output outputs[BATCH_TASKS_MAX];
+    struct event event = {.kind = EVENT_BATCH_DONE};
+    struct flight flight;
+    if (!land(runtime, key, &flight) || node == NULL) {
+        return;
+    }
+    event.batch = (struct event_batch_done){
+        .batch = (uint32_t)key, .output_count = flight.task_count, .outputs = outputs};
+    for (uint32_t i = 0; i < flight.task_count; i++) {
+        const struct handle input = node_batch_input(node, event.batch.batch, i, /* input */ 0);
+        outputs[i] = (struct output){.items = node_batch_task(node, event.batch.batch, i).items};
+        if (input.id != 0) {
+            (void)tensors_contents(&runtime->tensors, input, &outputs[i].bytes);
+            outputs[i].tensor = tensors_share(&runtime->tensors, input, number);
+        }
+    }
+    runtime_step(runtime, number, &event);
+}
+
+static void step_loaded(struct runtime *runtime, uint32_t node, const struct engine_done *done)
+{
+    struct event event = {
+        .kind = done->kind == ENGINE_LOADED ? EVENT_LOAD_DONE : EVENT_UNLOAD_DONE};
+    event.load.worker = done->worker;
+    event.load.model = done->model;
+    event.load.status = done->status;
+    event.load.bytes = done->bytes;
+    if (done->kind == ENGINE_LOADED) {
+        const bool is_good = done->status == WEFT_OK;
+        const char *message =
+            done->message != NULL ? done->message : weft_status_text(done->status);
+        causes_note_model(&runtime->causes, done->model, is_good ? NULL : message);
+    }
+    runtime_step(runtime, node, &event);
+    if (done->kind == ENGINE_LOADED && done->status == WEFT_OK &&
+        runtime->options.on_loaded != NULL) {
+        const struct runtime_loaded loaded = {
+            .worker = done->worker,
+            .model = done->model,
+            .bytes = done->bytes,
+            .load_ns = runtime->clock.now_ns - *load_start(runtime, done->worker, done->model),
+        };
+        runtime->options.on_loaded(runtime->options.context, &loaded);
+    }
+}
+
+static void step_shaped(struct runtime *runtime, uint32_t node, const struct engine_done *done)
+{
+    struct event event = {.kind = EVENT_SHARE_READY};
+    event.share.worker = done->worker;
+    event.share.gpu = done->gpu;
+    runtime_step(runtime, node, &event);
+}
+
+/* Keep what the engine says of a batch that failed, for each of its jobs. */
+static void note_failure(
+    struct runtime *runtime, uint32_t number, const struct flight *flight,
+    const struct engine_done *done)
+{
+    const struct node *node = runtime->nodes[number].node;
+    const char *message = done->message != NULL ? done->message : weft_status_text(done->status);
+    for (uint32_t i = 0; i < flight->task_count; i++) {
+        const struct job_id job = node_batch_task(node, (uint32_t)done->batch, i).job;
+        causes_note_job(&runtime->causes, job, flight->workflow, flight->task, message);
+    }
+}
+
+static void step_ran(struct runtime *runtime, uint32_t node, const struct engine_done *done)
+{
+    struct output outputs[BATCH_TASKS_MAX];
+    struct flight flight;
+    ASSERT(done->output_count <= BATCH_TASKS_MAX);
+    const bool was_flying = land(runtime, done->batch, &flight);
+    ASSERT(was_flying);
+    for (uint32_t i = 0; i < done->output_count; i++) {
+        const struct engine_output *made = &done->outputs[i];
+        outputs[i].tensor =
+            tensors_add(&runtime->tensors, node, made->contents, made->bytes, bundle_destroy);
+        outputs[i].items = made->items;
+        outputs[i].bytes = made->bytes;
+    }
+    if (done->status != WEFT_OK) {
+        note_failure(runtime, node, &flight, done);
+    }
+    struct event event = {.kind = EVENT_BATCH_DONE};
+    event.batch = (struct event_batch_done){
+        .batch = (uint32_t)done->batch,
+        .status = done->status,
+        .run_ns = done->run_ns,
+        .output_count = done->output_count,
+        .outputs = outputs,
+    };
+    runtime_step(runtime, node, &event);
+    if (done->status == WEFT_OK && runtime->options.on_ran != NULL) {
+        const struct runtime_ran ran = {
+            .worker = done->worker,
+            .model = model_of(runtime, flight.workflow, flight.task),
+            .items = flight.items,
+            .config = flight.config,
+            .run_ns = done->run_ns,
+        };
+        runtime->options.on_ran(runtime->options.context, &ran);
+    }
+}
+
+static void drop(struct runtime *runtime, const struct engine_done *done)
+{
+    struct flight flight;
+    for (uint32_t i = 0; i < done->output_count; i++) {
+        bundle_destroy(done->outputs[i].contents);
+    }
+    if (done->kind == ENGINE_RAN) {
+        (void)land(runtime, done->batch, &flight);
+    }
+}
+
+static void on_done(void *context, const struct engine_done *done)
+{
+    struct runtime *runtime = context;
+    const uint32_t node = runtime->options.fleet->workers[done->worker].node;
+    runtime_refresh(runtime);
+    ASSERT(runtime->engine_open > 0);
+    runtime->engine_open--;
+    if (runtime->nodes[node].node == NULL) {
+        drop(runtime, done);
+        return;
+    }
+    switch (done->kind) {
+    case ENGINE_LOADED:
+    case ENGINE_UNLOADED:
+        step_loaded(runtime, node, done);
+        return;
+    case ENGINE_SHAPED:
+        step_shaped(runtime, node, done);
+        return;
+    case ENGINE_RAN:
+        step_ran(runtime, node, done);
+        return;
+    }
+    ASSERT(false);
+}
+
+static int64_t now_ns(void *context)
+{
+    return ((struct runtime *)context)->clock.now_ns;
+}
+
+static void wake_at(void *context, int64_t at_ns, uint64_t token)
+{
+    const struct due due = {.kind = DUE_ENGINE, .token = token};
+    runtime_promise(context, at_ns, &due);
+}
+
+struct engine_host runtime_engine_host(struct runtime *runtime)
+{
+    return (struct engine_host){
+        .context = runtime,
+        .done = on_done,
+        .now_ns = now_ns,
+        .wake_at = wake_at,
+    };
+}
