@@ -1,6 +1,7 @@
 /*
- * Covers: src/model/contract.c on the operators of well-known networks, op by op. The
- * numbers of vertices and edges, before and after, are those of the traced networks.
+ * Covers: src/model/operators.c, src/model/operators_vision.c,
+ * src/model/operators_language.c, and src/model/contract.c on what they build. The numbers
+ * of vertices and edges, before and after, and the work are those of the traced networks.
  */
 #include "model/contract.h"
 
@@ -12,240 +13,16 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "random_digraph.h"
+#include "model/digraph.h"
+#include "model/operators.h"
 
-enum { INPUTS_MAX = 64 };
+static const struct operators_speed defaults = {0};
 
-/* @count operators one after another, behind @from; returns the last. */
-static uint32_t chain(struct digraph *graph, uint32_t from, uint32_t count)
+static void assert_near(double value, double expected, double margin)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t next = vertex(graph, /* run_ns */ 1);
-        if (from != VERTEX_NONE) {
-            arc(graph, from, next, /* bytes */ 1);
-        }
-        from = next;
+    if (value < expected - margin || value > expected + margin) {
+        fail_msg("%g is not %g", value, expected);
     }
-    return from;
-}
-
-/* An operator with two inputs. */
-static uint32_t join(struct digraph *graph, uint32_t left, uint32_t right)
-{
-    const uint32_t next = chain(graph, left, 1);
-    arc(graph, right, next, /* bytes */ 1);
-    return next;
-}
-
-/* Branches of the given lengths from @from to one operator. A length of 0 ends the list. */
-static uint32_t branches(struct digraph *graph, uint32_t from, const uint32_t *lengths)
-{
-    uint32_t ends[INPUTS_MAX];
-    uint32_t count = 0;
-
-    for (; lengths[count] != 0; count++) {
-        ends[count] = chain(graph, from, lengths[count]);
-    }
-    const uint32_t next = vertex(graph, /* run_ns */ 1);
-    for (uint32_t i = 0; i < count; i++) {
-        arc(graph, ends[i], next, /* bytes */ 1);
-    }
-    return next;
-}
-
-static void alexnet(struct digraph *graph)
-{
-    (void)chain(graph, VERTEX_NONE, 23);
-}
-
-static void vgg16(struct digraph *graph)
-{
-    (void)chain(graph, VERTEX_NONE, 41);
-}
-
-static void densenet121(struct digraph *graph)
-{
-    static const uint32_t layers[] = {6, 12, 24, 16};
-    uint32_t last = chain(graph, VERTEX_NONE, 5);
-
-    for (uint32_t i = 0; i < 4; i++) {
-        uint32_t features[INPUTS_MAX] = {last};
-        for (uint32_t count = 1; count <= layers[i] + 1; count++) {
-            last = vertex(graph, /* run_ns */ 1); /* All so far, side by side. */
-            for (uint32_t j = 0; j < count; j++) {
-                arc(graph, features[j], last, /* bytes */ 1);
-            }
-            if (count <= layers[i]) {
-                features[count] = chain(graph, last, 6);
-            }
-        }
-        last = chain(graph, last, i < 3 ? 4 : 5);
-    }
-}
-
-/* Residual blocks of @length operators; @skips_first: the first layer has no convolved skip. */
-static void resnet(struct digraph *graph, const uint32_t *blocks, uint32_t length, bool skips_first)
-{
-    uint32_t last = chain(graph, VERTEX_NONE, 5);
-
-    for (uint32_t i = 0; i < 4; i++) {
-        for (uint32_t j = 0; j < blocks[i]; j++) {
-            const bool has_downsample = j == 0 && (i > 0 || !skips_first);
-            const uint32_t main = chain(graph, last, length);
-            const uint32_t skip = has_downsample ? chain(graph, last, 2) : last;
-            last = chain(graph, join(graph, main, skip), 1);
-        }
-    }
-    (void)chain(graph, last, 3);
-}
-
-static void resnet18(struct digraph *graph)
-{
-    static const uint32_t blocks[] = {2, 2, 2, 2};
-    resnet(graph, blocks, 5, /* skips_first */ true);
-}
-
-static void resnet50(struct digraph *graph)
-{
-    static const uint32_t blocks[] = {3, 4, 6, 3};
-    resnet(graph, blocks, 8, /* skips_first */ false);
-}
-
-static void mobilenet_v2(struct digraph *graph)
-{
-    static const uint32_t repeats[] = {2, 3, 4, 3, 3, 1};
-    uint32_t last = chain(graph, VERTEX_NONE, 1 + 3 + 5);
-
-    for (uint32_t i = 0; i < 6; i++) {
-        for (uint32_t j = 0; j < repeats[i]; j++) {
-            const uint32_t end = chain(graph, last, 8);
-            last = j == 0 ? end : join(graph, end, last);
-        }
-    }
-    (void)chain(graph, last, 3 + 4);
-}
-
-static void googlenet(struct digraph *graph)
-{
-    static const uint32_t module[] = {3, 6, 6, 4, 0};
-    uint32_t last = chain(graph, VERTEX_NONE, 1 + 3 + 1 + 3 + 3 + 1);
-
-    for (uint32_t i = 0; i < 9; i++) {
-        last = branches(graph, last, module);
-        if (i == 1 || i == 6) {
-            last = chain(graph, last, 1); /* Pooling. */
-        }
-    }
-    (void)chain(graph, last, 4);
-}
-
-/* The last kind of module of Inception v3, whose branches fork again. */
-static uint32_t inception_e(struct digraph *graph, uint32_t from)
-{
-    static const uint32_t pair[] = {3, 3, 0};
-    const uint32_t first = chain(graph, from, 3);
-    const uint32_t second = branches(graph, chain(graph, from, 3), pair);
-    const uint32_t third = branches(graph, chain(graph, from, 6), pair);
-    const uint32_t fourth = chain(graph, from, 4);
-    const uint32_t next = join(graph, first, second);
-
-    arc(graph, third, next, /* bytes */ 1);
-    arc(graph, fourth, next, /* bytes */ 1);
-    return next;
-}
-
-static void inception_v3(struct digraph *graph)
-{
-    static const uint32_t a[] = {3, 6, 9, 4, 0};
-    static const uint32_t b[] = {3, 9, 1, 0};
-    static const uint32_t c[] = {3, 9, 15, 4, 0};
-    static const uint32_t d[] = {6, 12, 1, 0};
-    static const uint32_t *const modules[] = {a, a, a, b, c, c, c, c, d};
-    uint32_t last = chain(graph, VERTEX_NONE, 1 + 9 + 1 + 6 + 1);
-
-    for (uint32_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
-        last = branches(graph, last, modules[i]);
-    }
-    last = inception_e(graph, last);
-    last = inception_e(graph, last);
-    (void)chain(graph, last, 4);
-}
-
-/* 0.5 x (1 + tanh(c (x + 0.044715 x^3))), an operator at a time. */
-static uint32_t gelu_in_ops(struct digraph *graph, uint32_t from)
-{
-    const uint32_t sum = join(graph, chain(graph, from, 2), from);
-    return join(graph, chain(graph, sum, 3), chain(graph, from, 1));
-}
-
-/* Queries, keys and values of @length operators each, their products, and @after more. */
-static uint32_t attention(struct digraph *graph, uint32_t from, uint32_t length, uint32_t after)
-{
-    const uint32_t queries = chain(graph, from, length);
-    const uint32_t keys = chain(graph, from, length + 1);
-    const uint32_t values = chain(graph, from, length);
-    const uint32_t scores = chain(graph, join(graph, queries, keys), after);
-    return join(graph, scores, values);
-}
-
-struct gpt2 {
-    uint32_t heads; /* 0: attention is one operator, 1: all heads are. */
-    bool gelu_in_ops;
-};
-
-static uint32_t gpt2_attention(struct digraph *graph, const struct gpt2 *options, uint32_t norm)
-{
-    if (options->heads == 0) {
-        return chain(graph, norm, 3); /* With both projections. */
-    }
-    if (options->heads == 1) {
-        return chain(graph, attention(graph, norm, 3, 3), 4);
-    }
-    const uint32_t all = vertex(graph, /* run_ns */ 1);
-    for (uint32_t i = 0; i < options->heads; i++) {
-        arc(graph, attention(graph, norm, 1, 2), all, /* bytes */ 1);
-    }
-    return chain(graph, all, 3);
-}
-
-static void gpt2(struct digraph *graph, const struct gpt2 *options)
-{
-    const uint32_t tokens = chain(graph, VERTEX_NONE, 1);
-    uint32_t last = join(graph, chain(graph, tokens, 1), chain(graph, tokens, 2));
-
-    for (uint32_t i = 0; i < 12; i++) {
-        const uint32_t norm = chain(graph, last, 1);
-        const uint32_t mixed = join(graph, gpt2_attention(graph, options, norm), last);
-        const uint32_t wide = chain(graph, mixed, 2);
-        const uint32_t bent =
-            options->gelu_in_ops ? gelu_in_ops(graph, wide) : chain(graph, wide, 1);
-        last = join(graph, chain(graph, bent, 1), mixed);
-    }
-    (void)chain(graph, last, 2);
-}
-
-static void gpt2_fused(struct digraph *graph)
-{
-    const struct gpt2 options = {.heads = 0};
-    gpt2(graph, &options);
-}
-
-static void gpt2_apart(struct digraph *graph)
-{
-    const struct gpt2 options = {.heads = 1};
-    gpt2(graph, &options);
-}
-
-static void gpt2_gelu(struct digraph *graph)
-{
-    const struct gpt2 options = {.heads = 1, .gelu_in_ops = true};
-    gpt2(graph, &options);
-}
-
-static void gpt2_heads(struct digraph *graph)
-{
-    const struct gpt2 options = {.heads = 12};
-    gpt2(graph, &options);
 }
 
 struct size {
@@ -266,44 +43,147 @@ static void networks_contract_to_known_sizes(ATTR_UNUSED void **state)
 {
     static const struct {
         const char *name;
-        void (*build)(struct digraph *graph);
         struct size before;
         struct size plain;
         struct size closure;
     } networks[] = {
-        {"alexnet", alexnet, {23, 22}, {1, 0}, {1, 0}},
-        {"vgg16", vgg16, {41, 40}, {1, 0}, {1, 0}},
-        {"densenet121", densenet121, {432, 966}, {1, 0}, {1, 0}},
-        {"resnet18", resnet18, {70, 77}, {10, 12}, {10, 12}},
-        {"resnet50", resnet50, {176, 191}, {13, 16}, {13, 16}},
-        {"mobilenet_v2", mobilenet_v2, {154, 163}, {1, 0}, {1, 0}},
-        {"googlenet", googlenet, {198, 224}, {46, 72}, {46, 72}},
-        {"inception_v3", inception_v3, {315, 349}, {66, 100}, {66, 100}},
-        {"gpt2_fused", gpt2_fused, {127, 151}, {4, 4}, {4, 4}},
-        {"gpt2_apart", gpt2_apart, {319, 367}, {88, 124}, {64, 100}},
-        {"gpt2_gelu", gpt2_gelu, {403, 475}, {148, 208}, {100, 160}},
-        {"gpt2_heads", gpt2_heads, {1291, 1735}, {760, 1192}, {736, 1168}},
+        {"alexnet", {23, 22}, {1, 0}, {1, 0}},
+        {"vgg16", {41, 40}, {1, 0}, {1, 0}},
+        {"densenet121", {432, 966}, {1, 0}, {1, 0}},
+        {"resnet18", {70, 77}, {10, 12}, {10, 12}},
+        {"resnet50", {176, 191}, {13, 16}, {13, 16}},
+        {"mobilenet-v2", {154, 163}, {1, 0}, {1, 0}},
+        {"hydra", {112, 120}, {12, 16}, {12, 16}},
+        {"googlenet", {198, 224}, {46, 72}, {46, 72}},
+        {"inception-v3", {315, 349}, {66, 100}, {66, 100}},
+        {"gpt2", {127, 151}, {4, 4}, {4, 4}},
+        {"gpt2-apart", {319, 367}, {88, 124}, {64, 100}},
+        {"gpt2-gelu", {403, 475}, {148, 208}, {100, 160}},
+        {"gpt2-heads", {1291, 1735}, {760, 1192}, {736, 1168}},
     };
 
     for (uint32_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
-        struct digraph *graph = digraph_create();
-        networks[i].build(graph);
-        check_size(sealed(graph), networks[i].before, networks[i].name);
-        struct contraction *plain = contraction_create(graph, CONTRACT_NEIGHBOURS);
-        struct contraction *wide = contraction_create(graph, CONTRACT_CLOSURE);
+        assert_string_equal(operators_names[i], networks[i].name);
+        struct operators *made = operators_create(networks[i].name, &defaults);
+        check_size(made->graph, networks[i].before, networks[i].name);
+        struct contraction *plain = contraction_create(made->graph, CONTRACT_NEIGHBOURS);
+        struct contraction *wide = contraction_create(made->graph, CONTRACT_CLOSURE);
         check_size(plain->graph, networks[i].plain, networks[i].name);
         check_size(wide->graph, networks[i].closure, networks[i].name);
-        assert_int_equal(plain->graph->run_ns, graph->run_ns);
+        assert_int_equal(plain->graph->run_ns, made->graph->run_ns);
         contraction_destroy(plain);
         contraction_destroy(wide);
-        digraph_destroy(graph);
+        operators_destroy(made);
     }
+    assert_null(operators_names[sizeof(networks) / sizeof(networks[0])]);
+}
+
+/* The work on the way with most of it. */
+static double critical_macs(const struct digraph *graph, const uint64_t *macs)
+{
+    double until[GRAPH_VERTICES_MAX] = {0};
+    double most = 0;
+
+    for (uint32_t i = 0; i < graph->vertex_count; i++) {
+        const uint32_t vertex = graph->order[i];
+        double before = 0;
+        for (uint32_t k = 0; k < graph->vertices[vertex].in_count; k++) {
+            const double other = until[digraph_in(graph, vertex, k)->from];
+            before = other > before ? other : before;
+        }
+        until[vertex] = before + (double)macs[vertex];
+        most = until[vertex] > most ? until[vertex] : most;
+    }
+    return most;
+}
+
+/* What the groups of a contraction do together. */
+static void sum_groups(const struct contraction *groups, const uint64_t *macs, uint64_t *macs_out)
+{
+    for (uint32_t group = 0; group < groups->graph->vertex_count; group++) {
+        macs_out[group] = 0;
+        for (uint32_t i = groups->member_first[group]; i < groups->member_first[group + 1]; i++) {
+            macs_out[group] += macs[groups->members[i]];
+        }
+    }
+}
+
+static void networks_have_the_known_work(ATTR_UNUSED void **state)
+{
+    static const struct {
+        const char *name;
+        double total; /* 1e9 multiplications, */
+        double critical;
+    } networks[] = {
+        {"alexnet", 0.714, 0.714},    {"vgg16", 15.47, 15.47},  {"densenet121", 2.83, 2.83},
+        {"resnet18", 1.814, 1.795},   {"resnet50", 4.09, 3.73}, {"googlenet", 1.50, 1.21},
+        {"inception-v3", 5.71, 3.78},
+    };
+
+    for (uint32_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
+        struct operators *made = operators_create(networks[i].name, &defaults);
+        uint64_t grouped[GRAPH_VERTICES_MAX];
+        double total = 0;
+        for (uint32_t vertex = 0; vertex < made->graph->vertex_count; vertex++) {
+            total += (double)made->macs[vertex];
+        }
+        assert_near(total / 1e9, networks[i].total, 0.005 * networks[i].total);
+        const double critical = critical_macs(made->graph, made->macs);
+        assert_near(critical / 1e9, networks[i].critical, 0.005 * networks[i].critical);
+        /* Contraction takes no parallelism away. */
+        struct contraction *plain = contraction_create(made->graph, CONTRACT_NEIGHBOURS);
+        sum_groups(plain, made->macs, grouped);
+        assert_near(critical_macs(plain->graph, grouped), critical, 1);
+        contraction_destroy(plain);
+        operators_destroy(made);
+    }
+}
+
+/* ResNet18: 4.2 MB cross the twelve edges; a downsampled skip runs 6.4 beside 173 million. */
+static void tensors_have_the_known_sizes(ATTR_UNUSED void **state)
+{
+    struct operators *made = operators_create("resnet18", &defaults);
+    struct contraction *groups = contraction_create(made->graph, CONTRACT_NEIGHBOURS);
+    uint64_t macs[GRAPH_VERTICES_MAX];
+    uint64_t bytes = 0;
+    uint32_t skips = 0;
+
+    sum_groups(groups, made->macs, macs);
+    for (uint32_t i = 0; i < groups->graph->edge_count; i++) {
+        bytes += groups->graph->edges[i].bytes;
+    }
+    assert_near((double)bytes / 1e6, 4.2, 0.05);
+    for (uint32_t group = 0; group < groups->graph->vertex_count; group++) {
+        skips += macs[group] > 6.3e6 && macs[group] < 6.5e6 ? 1 : 0;
+    }
+    assert_int_equal(skips, 3);
+    assert_int_equal(made->input_bytes, 3 * 224 * 224 * 4);
+    contraction_destroy(groups);
+    operators_destroy(made);
+}
+
+static void times_follow_the_speed(ATTR_UNUSED void **state)
+{
+    const struct operators_speed writing = {.macs_per_s = 1e30, .bytes_per_s = 1e9};
+    const struct operators_speed counting = {.macs_per_s = 1e9, .bytes_per_s = 1e30};
+    struct operators *written = operators_create("alexnet", &writing);
+    struct operators *counted = operators_create("alexnet", &counting);
+
+    assert_int_equal(written->graph->vertices[0].run_ns, 3 * 224 * 224 * 4);
+    assert_int_equal(counted->graph->vertices[0].run_ns, 0);
+    assert_int_equal(counted->graph->vertices[1].run_ns, 64 * 55 * 55 * 3 * 11 * 11);
+    assert_null(operators_create("alexnet2", &defaults));
+    operators_destroy(written);
+    operators_destroy(counted);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(networks_contract_to_known_sizes),
+        cmocka_unit_test(networks_have_the_known_work),
+        cmocka_unit_test(tensors_have_the_known_sizes),
+        cmocka_unit_test(times_follow_the_speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
