@@ -2,8 +2,8 @@
  * ten_tasks.h - what the benchmarks of the simulator run: jobs of ten tasks, a fork into two
  * chains of four and a join, of 2 to 11 ms each, on machines of one device with FIFO links.
  */
-#ifndef BENCH_TEN_TASKS_H
-#define BENCH_TEN_TASKS_H
+#ifndef TEN_TASKS_H
+#define TEN_TASKS_H
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,4 +100,4 @@ static inline void ten_tasks_close(struct ten_tasks *ten)
     profile_destroy(ten->profile);
 }
 
-#endif /* BENCH_TEN_TASKS_H */
+#endif /* TEN_TASKS_H */

@@ -40,7 +40,7 @@ void budget_lengths(
  * sum fits into 60 bits.
  */
 void budget_split(
-    const struct workflow *workflow, const int64_t *lengths, int64_t whole_ns,
-    uint32_t group_max, struct budget_task *tasks_out);
+    const struct workflow *workflow, const int64_t *lengths, int64_t whole_ns, uint32_t group_max,
+    struct budget_task *tasks_out);
 
 #endif /* PLAN_BUDGET_H */
