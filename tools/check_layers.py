@@ -49,6 +49,7 @@ LIBRARY_USERS = {
     "yaml.h": ["document"],
     "jansson.h": ["document", "server", "cli"],
     "uv.h": ["fabric", "engine", "runtime", "server"],
+    "dlfcn.h": ["engine"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Install the Debian packages that building and testing need, and only those that are missing.
-# Does nothing, and says so in one line, when everything is there.
+# Install the Debian packages that building and testing need, and only those that are missing;
+# then let fetch.sh look for ONNX Runtime, which is no Debian package. Does nothing, and says so
+# in a line for each, when everything is there.
 set -eu
 
 # package, and what it is for
@@ -18,6 +19,7 @@ libuv1-dev          event loop of the runtime
 libyaml-dev         workflow and scenario documents
 libjansson-dev      profiles, reports and traces in JSON
 python3             tools/ and the tests of them
+python3-pip         downloads ONNX Runtime: tools/fetch.sh
 tmux                tests of what the demo shows on a terminal
 '
 
@@ -37,9 +39,16 @@ explain() {
     done <<<"$1" | sed 's/^/  /'
 }
 
+# Everything but running real models works without it.
+fetch() {
+    "$(dirname "$0")/fetch.sh" ||
+        echo "setup: no ONNX Runtime: models cannot be run, and tests of that are skipped" >&2
+}
+
 if ! command -v dpkg-query >/dev/null; then
     echo "setup: not a Debian system; please provide what these packages do:"
     explain "$names"
+    fetch
     exit 0
 fi
 
@@ -49,6 +58,7 @@ trap 'rm -f "$installed"' EXIT
 absent=$(missing)
 if [ -z "$absent" ]; then
     echo "setup: everything is there"
+    fetch
     exit 0
 fi
 
@@ -75,3 +85,4 @@ if [ -n "$absent" ]; then
     exit 1
 fi
 echo "setup: done"
+fetch

@@ -13,6 +13,7 @@ struct bundle *bundle_create(void)
     if (bundle == NULL) {
         return NULL;
     }
+    atomic_init(&bundle->references, 1);
     bundle->items = 1;
     bundle->count = 0;
     bundle->bytes = 0;
@@ -22,13 +23,21 @@ struct bundle *bundle_create(void)
 void bundle_destroy(void *bundle_or_null)
 {
     struct bundle *bundle = bundle_or_null;
-    if (bundle == NULL) {
+    if (bundle == NULL || atomic_fetch_sub(&bundle->references, 1) > 1) {
         return;
     }
     for (uint32_t i = 0; i < bundle->count; i++) {
         free(bundle->tensors[i].data);
     }
     free(bundle);
+}
+
+struct bundle *bundle_share(const struct bundle *bundle)
+{
+    struct bundle *shared = (struct bundle *)(uintptr_t)bundle; /* Only the count changes. */
+    const unsigned before = atomic_fetch_add(&shared->references, 1);
+    ASSERT(before > 0);
+    return shared;
 }
 
 void *bundle_add(struct bundle *bundle, const struct weft_tensor *tensor)

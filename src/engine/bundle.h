@@ -2,12 +2,13 @@
  * bundle.h - named tensors in one piece of memory: what a handle of the runtime names.
  *
  * A request, and every output of a task, is one bundle. Engines make them; whoever holds
- * the last handle gives them back with bundle_destroy(). Once sealed a bundle is only
- * read, from any thread.
+ * the last handle gives them back with bundle_destroy(). Once handed on a bundle is only
+ * read, from any thread, and anyone who needs it for longer than it is lent shares it.
  */
 #ifndef ENGINE_BUNDLE_H
 #define ENGINE_BUNDLE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include <weft/tensor.h>
@@ -15,6 +16,7 @@
 enum { BUNDLE_TENSORS_MAX = 64 };
 
 struct bundle {
+    atomic_uint references;
     uint32_t items;
     uint32_t count;
     uint64_t bytes; /* Of all tensors. */
@@ -24,8 +26,12 @@ struct bundle {
 /* An empty bundle; the caller owns it. NULL if there is no memory. */
 struct bundle *bundle_create(void);
 
-/* Release @bundle and the data of its tensors. NULL is allowed; for use as a tensor_free. */
+/* Give back one reference; with the last, release @bundle and the data of its tensors. NULL is
+ * allowed; for use as a tensor_free. */
 void bundle_destroy(void *bundle);
+
+/* One more reference to @bundle, which is only read from now on. Returns it. */
+struct bundle *bundle_share(const struct bundle *bundle);
 
 /*
  * Add a tensor like @tensor, without its data, and give it room of @tensor->bytes, 64-byte

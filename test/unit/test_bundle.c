@@ -38,6 +38,18 @@ static void names_are_unique_and_data_is_aligned(ATTR_UNUSED void **state)
     bundle_destroy(NULL);
 }
 
+static void the_last_reference_releases_a_bundle(ATTR_UNUSED void **state)
+{
+    struct bundle *bundle = bundle_create();
+    const struct weft_tensor tensor = named("x", 3);
+    memset(bundle_add(bundle, &tensor), 7, 3);
+    struct bundle *shared = bundle_share(bundle);
+    assert_ptr_equal(shared, bundle);
+    bundle_destroy(bundle);
+    assert_int_equal(((const uint8_t *)shared->tensors[0].data)[2], 7);
+    bundle_destroy(shared); /* The leak sanitizer sees whether this was the last. */
+}
+
 static void a_full_bundle_takes_no_more(ATTR_UNUSED void **state)
 {
     struct bundle *bundle = bundle_create();
@@ -103,6 +115,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_unique_and_data_is_aligned),
+        cmocka_unit_test(the_last_reference_releases_a_bundle),
         cmocka_unit_test(a_full_bundle_takes_no_more),
         cmocka_unit_test(bytes_of_shapes),
         cmocka_unit_test(types_have_names),

@@ -1,0 +1,48 @@
+/*
+ * onnx_cache.h - models in the form that loads fastest, made once and kept in a folder.
+ *
+ * ONNX Runtime can write a model, optimised for the processor at hand, in a format that is
+ * mapped instead of read: its weights stay in the page cache and cost neither time nor
+ * private memory. Such a file is good for one version of the library on one kind of
+ * processor, so its name is made of both and of the model's contents. Safe from any thread
+ * and any process: a file appears complete or not at all.
+ */
+#ifndef ENGINE_ONNX_CACHE_H
+#define ENGINE_ONNX_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/ort.h"
+
+enum { ONNX_CACHE_PATH_BYTES = 4096 };
+
+/* What the contents of a file hash to, and whether they are all: weights may lie elsewhere. */
+struct onnx_digest {
+    uint64_t hash[2];
+    uint64_t bytes;
+    bool has_external; /* It names files beside it. */
+};
+
+/* Errors: WEFT_IO if @path cannot be read. */
+enum weft_status onnx_digest_file(
+    const char *path, struct onnx_digest *digest_out, struct weft_error *error);
+
+/*
+ * The folder to use if nobody names one: WEFT_CACHE, or `weft` where the user's caches are.
+ * False if the environment names none.
+ */
+bool onnx_cache_default_folder(char out[static ONNX_CACHE_PATH_BYTES]);
+
+/*
+ * The path of model @path, whose contents are @digest, in the mapped format, in @folder. It
+ * is made now if it is not there, which takes longer than loading the model as it is.
+ *
+ * Errors: WEFT_REFUSED if there is no place for it, or its weights lie in other files;
+ * WEFT_FAILED if the library cannot write it. After either, load it as it is.
+ */
+enum weft_status onnx_cache_path(
+    const struct ort *ort, const char *folder, const char *path, const struct onnx_digest *digest,
+    char out[static ONNX_CACHE_PATH_BYTES], struct weft_error *error);
+
+#endif /* ENGINE_ONNX_CACHE_H */

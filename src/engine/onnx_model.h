@@ -1,0 +1,91 @@
+/*
+ * onnx_model.h - an ONNX model in memory: what it takes, what it gives, what it occupies.
+ *
+ * Loading and unloading belong to one thread at a time; a loaded model may be run from any
+ * number of threads: onnx_run.h.
+ */
+#ifndef ENGINE_ONNX_MODEL_H
+#define ENGINE_ONNX_MODEL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <weft/tensor.h>
+
+#include "base/limits.h"
+#include "engine/onnx_cache.h"
+
+enum { ONNX_SYMBOL_BYTES = 64 };
+
+/* An input or output. */
+struct onnx_port {
+    char name[WEFT_TENSOR_NAME_BYTES_MAX];
+    enum weft_dtype dtype;
+    uint32_t rank;
+    int64_t shape[WEFT_RANK_MAX];   /* -1: any extent. */
+    char symbol[ONNX_SYMBOL_BYTES]; /* What the model calls the first extent; "" if nothing. */
+};
+
+struct onnx_ports {
+    uint32_t count;
+    struct onnx_port *items;
+    const char **names; /* Of the same, as the library wants them. */
+};
+
+struct onnx_options {
+    const char *path;
+    const char *name;   /* For messages. */
+    const char *folder; /* Where models are kept in the mapped format. NULL: do not. */
+    bool prepack;       /* Rearrange weights at every load: runs are faster, loads slower. */
+    uint32_t rows_max;  /* Of one run. 0: no limit. */
+
+    /* Of the file; filled in if its bytes are 0, to be kept for the next load. */
+    struct onnx_digest *digest;
+};
+
+struct onnx_model {
+    const struct ort *ort;
+    struct OrtSession *session;
+    void *mapped; /* NULL if the weights are in memory of the library's own. */
+    size_t mapped_bytes;
+    uint64_t counted_bytes; /* What loading took from ort_memory and kept. */
+    uint64_t heap_bytes;    /* What it took elsewhere: about, as others take and give too. */
+    struct onnx_ports inputs;
+    struct onnx_ports outputs;
+
+    /*
+     * Whether the first extent of every port is a number of rows that do not depend on one
+     * another, so that tasks may share a run. What outputs show may prove it wrong.
+     */
+    atomic_bool has_rows;
+    uint32_t rows_max; /* Of one run; 0: no limit. */
+    char name[NAME_BYTES_MAX];
+};
+
+/*
+ * Load a model. On success the caller owns *model_out.
+ *
+ * Errors: WEFT_IO if it cannot be read; WEFT_FAILED if the library refuses it;
+ * WEFT_LIMIT for more ports than a bundle has, or names or ranks too long; WEFT_INVALID for
+ * ports of types that weft/tensor.h has not, texts included.
+ */
+enum weft_status onnx_model_load(
+    const struct ort *ort, const struct onnx_options *options, struct onnx_model **model_out,
+    struct weft_error *error);
+
+/* Release @model, which nobody runs. NULL is allowed. */
+void onnx_model_unload(struct onnx_model *model);
+
+/* What it occupies: counted memory, memory of the library's own, and the mapped file. */
+uint64_t onnx_model_bytes(const struct onnx_model *model);
+
+/* "FP32 [?,3,48,320]". Returns @out. */
+enum { ONNX_SHAPE_BYTES = 72 };
+char *onnx_shape_text(
+    char out[static ONNX_SHAPE_BYTES], enum weft_dtype dtype, uint32_t rank, const int64_t *shape);
+
+/* The library's number of @dtype, 0 if it has none; and back, WEFT_DTYPES if Weft has none. */
+uint32_t onnx_type_of(enum weft_dtype dtype);
+enum weft_dtype onnx_dtype_of(uint32_t type);
+
+#endif /* ENGINE_ONNX_MODEL_H */

@@ -1,0 +1,174 @@
+#include "engine/ort.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "engine/ort_memory.h"
+
+enum { FOLDERS_ABOVE_MAX = 4 };
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct ort library;
+static struct weft_error failure; /* WEFT_OK if the library is there. */
+
+enum weft_status ort_check(
+    const struct ort *ort, struct OrtStatus *outcome, const char *what, struct weft_error *error)
+{
+    if (outcome == NULL) {
+        return WEFT_OK;
+    }
+    char said[200];
+    (void)snprintf(said, sizeof(said), "%s", ort->api.GetErrorMessage(outcome));
+    said[strcspn(said, "\n")] = '\0';
+    ort->api.ReleaseStatus(outcome);
+    return error_set(error, WEFT_FAILED, "%s: %s", what, said);
+}
+
+/* Load @path, if it can be read or is a bare name. NULL if that is no library. */
+static void *try_path(const char *path)
+{
+    if (strchr(path, '/') != NULL && access(path, R_OK) != 0) {
+        return NULL;
+    }
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (handle != NULL) {
+        (void)snprintf(library.path, sizeof(library.path), "%s", path);
+    }
+    return handle;
+}
+
+/* In the folder of the program, those above it, and where `make install` puts it. */
+static void *try_beside_program(void)
+{
+    char program[256];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    void *handle = NULL;
+    if (length <= 0) {
+        return NULL;
+    }
+    program[length] = '\0';
+    for (uint32_t i = 0; i <= FOLDERS_ABOVE_MAX && handle == NULL; i++) {
+        char *slash = strrchr(program, '/');
+        if (slash == NULL) {
+            break;
+        }
+        *slash = '\0';
+        char path[sizeof(program) + 64];
+        (void)snprintf(path, sizeof(path), "%s/deps/onnxruntime/libonnxruntime.so", program);
+        handle = try_path(path);
+        if (handle == NULL) {
+            (void)snprintf(path, sizeof(path), "%s/lib/weft/libonnxruntime.so", program);
+            handle = try_path(path);
+        }
+    }
+    return handle;
+}
+
+static void *find_library(struct weft_error *error)
+{
+    static const char *const names[] = {"libonnxruntime.so.1", "libonnxruntime.so"};
+    const char *given = getenv("WEFT_ONNXRUNTIME");
+    void *handle;
+    if (given != NULL && *given != '\0') {
+        handle = dlopen(given, RTLD_NOW | RTLD_LOCAL);
+        (void)snprintf(library.path, sizeof(library.path), "%s", given);
+        if (handle == NULL) {
+            (void)error_set(error, WEFT_NOT_FOUND, "WEFT_ONNXRUNTIME: %s", dlerror());
+        }
+        return handle;
+    }
+    handle = try_beside_program();
+    for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]) && handle == NULL; i++) {
+        handle = try_path(names[i]);
+    }
+    if (handle == NULL) {
+        (void)error_set(
+            error, WEFT_NOT_FOUND,
+            "no ONNX Runtime is found; run tools/fetch.sh, or name a libonnxruntime.so in "
+            "WEFT_ONNXRUNTIME");
+    }
+    return handle;
+}
+
+static enum weft_status bind(struct ort *ort, void *handle, struct weft_error *error)
+{
+    const struct ort_abi_base *(*get_base)(void);
+    void *symbol = dlsym(handle, "OrtGetApiBase");
+    if (symbol == NULL) {
+        return error_set(error, WEFT_INVALID, "%s is not ONNX Runtime", ort->path);
+    }
+    memcpy(&get_base, &symbol, sizeof(symbol)); /* ISO C converts no data to code. */
+    const struct ort_abi_base *base = get_base();
+    (void)snprintf(ort->version, sizeof(ort->version), "%s", base->GetVersionString());
+    const void *table = base->GetApi(ORT_ABI_VERSION);
+    if (table == NULL) {
+        return error_set(
+            error, WEFT_INVALID, "%s is ONNX Runtime %s; 1.16 or later is needed", ort->path,
+            ort->version);
+    }
+    const uint8_t *places = table;
+#define X(place, result, name, parameters)                                                         \
+    memcpy(&ort->api.name, places + (place) * sizeof(void *), sizeof(void *));
+    ORT_ABI_MAP(X)
+#undef X
+    return WEFT_OK;
+}
+
+static enum weft_status make_env(struct ort *ort, struct weft_error *error)
+{
+    static const char what[] = "starting ONNX Runtime";
+    const struct ort_abi *api = &ort->api;
+    struct OrtThreadingOptions *threads = NULL;
+    enum weft_status status = ort_check(ort, api->CreateThreadingOptions(&threads), what, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    struct OrtStatus *outcome = api->SetGlobalIntraOpNumThreads(threads, 1);
+    if (outcome == NULL) {
+        outcome = api->SetGlobalInterOpNumThreads(threads, 1);
+    }
+    if (outcome == NULL) {
+        outcome = api->SetGlobalSpinControl(threads, /* spin */ 0);
+    }
+    if (outcome == NULL) { /* What fails is said by a status; the library need not print it. */
+        outcome = api->CreateEnvWithGlobalThreadPools(ORT_LOG_FATAL, "weft", threads, &ort->env);
+    }
+    if (outcome == NULL) {
+        outcome = api->CreateCpuMemoryInfo(ORT_ALLOCATOR_DEVICE, ORT_MEMORY_DEFAULT, &ort->memory);
+    }
+    if (outcome == NULL) {
+        outcome = api->GetAllocatorWithDefaultOptions(&ort->names);
+    }
+    if (outcome == NULL) {
+        outcome = api->RegisterAllocator(ort->env, ort_memory_allocator(ort->memory));
+    }
+    status = ort_check(ort, outcome, what, error);
+    api->ReleaseThreadingOptions(threads);
+    return status;
+}
+
+static void open_once(void)
+{
+    failure.status = WEFT_OK;
+    (void)setenv("ORT_DISABLE_TELEMETRY", "1", /* overwrite */ 1); /* Later versions have it. */
+    void *handle = find_library(&failure);
+    if (handle == NULL || bind(&library, handle, &failure) != WEFT_OK) {
+        return;
+    }
+    (void)make_env(&library, &failure); /* What failed is in failure. */
+}
+
+enum weft_status ort_open(const struct ort **ort_out, struct weft_error *error)
+{
+    (void)pthread_once(&once, open_once); /* Fails only for a wrong argument. */
+    if (failure.status != WEFT_OK) {
+        return error_set(error, failure.status, "%s", failure.message);
+    }
+    *ort_out = &library;
+    return WEFT_OK;
+}

@@ -1,0 +1,205 @@
+/* ort_memory.c - a list of free blocks for each size; four sizes from one power of two to the
+ * next, so that at most a quarter of a block lies idle. */
+#define _DEFAULT_SOURCE /* malloc_trim() */
+#include "engine/ort_memory.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+
+enum {
+    HEADER_BYTES = 64, /* Keeps the block on a cache line, as vector code wants it. */
+    KEPT_BYTES_MIN = 4096,
+    STEPS = 4,
+    SIZES = 64 * STEPS,
+};
+
+struct block {
+    uint64_t bytes; /* After the header. */
+    uint32_t size;  /* Which list it belongs to, or SIZES: none. */
+    uint32_t epoch; /* When it was put there: trims count epochs. */
+    struct block *next;
+};
+
+_Static_assert(sizeof(struct block) <= HEADER_BYTES, "a header has room for its block");
+
+struct ort_memory {
+    struct OrtAllocator base;
+    const struct OrtMemoryInfo *info;
+    pthread_mutex_t lock; /* Of what follows. */
+    struct block *free[SIZES];
+    uint64_t kept_bytes;
+    uint32_t epoch;
+};
+
+static struct ort_memory memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static _Thread_local struct ort_meter *thread_meter;
+
+/* The smallest size that holds @bytes, which becomes what it holds. */
+static uint32_t size_of(uint64_t *bytes)
+{
+    const uint32_t power = 63 - (uint32_t)__builtin_clzll(*bytes);
+    const uint64_t step_bytes = (UINT64_C(1) << power) / STEPS;
+    const uint64_t steps = (*bytes + step_bytes - 1) / step_bytes; /* STEPS to 2 * STEPS. */
+    *bytes = steps * step_bytes;
+    return power * STEPS + (uint32_t)(steps - STEPS);
+}
+
+/* A kept block of @size or a little more: of less than twice as many bytes. */
+static struct block *take_kept(uint32_t size)
+{
+    const uint32_t end = size + STEPS < SIZES ? size + STEPS : SIZES;
+    (void)pthread_mutex_lock(&memory.lock);
+    while (size < end && memory.free[size] == NULL) {
+        size++;
+    }
+    struct block *block = size < end ? memory.free[size] : NULL;
+    if (block != NULL) {
+        memory.free[size] = block->next;
+        memory.kept_bytes -= block->bytes;
+    }
+    (void)pthread_mutex_unlock(&memory.lock);
+    return block;
+}
+
+static bool keep(struct block *block)
+{
+    bool is_kept = false;
+    (void)pthread_mutex_lock(&memory.lock);
+    if (memory.kept_bytes + block->bytes <= ORT_MEMORY_KEPT_MAX) {
+        block->epoch = memory.epoch;
+        block->next = memory.free[block->size];
+        memory.free[block->size] = block;
+        memory.kept_bytes += block->bytes;
+        is_kept = true;
+    }
+    (void)pthread_mutex_unlock(&memory.lock);
+    return is_kept;
+}
+
+static void count(int64_t bytes)
+{
+    struct ort_meter *meter = thread_meter;
+    if (meter != NULL) {
+        meter->now_bytes += bytes;
+        if (meter->now_bytes > meter->peak_bytes) {
+            meter->peak_bytes = meter->now_bytes;
+        }
+    }
+}
+
+static void *take(struct OrtAllocator *allocator, size_t wanted)
+{
+    (void)allocator;
+    uint64_t bytes = wanted;
+    uint32_t size = SIZES;
+    struct block *block = NULL;
+    const bool is_load = thread_meter != NULL && thread_meter->is_load;
+    if (wanted == 0 || wanted > SIZE_MAX / 4) {
+        return NULL; /* The library takes NULL for "nothing" in the one case, fails in the other. */
+    }
+    if (wanted >= KEPT_BYTES_MIN && !is_load) {
+        size = size_of(&bytes);
+        block = take_kept(size);
+    }
+    if (block == NULL) {
+        const uint64_t lines = (bytes + HEADER_BYTES - 1) / HEADER_BYTES + 1;
+        block = aligned_alloc(HEADER_BYTES, lines * HEADER_BYTES);
+        if (block == NULL) {
+            return NULL;
+        }
+        block->bytes = bytes;
+        block->size = size;
+    }
+    count((int64_t)block->bytes);
+    return (uint8_t *)block + HEADER_BYTES;
+}
+
+static void give(struct OrtAllocator *allocator, void *data)
+{
+    (void)allocator;
+    if (data == NULL) {
+        return;
+    }
+    void *start = (uint8_t *)data - HEADER_BYTES;
+    struct block *block = start;
+    count(-(int64_t)block->bytes);
+    if (block->size == SIZES || !keep(block)) {
+        free(block);
+    }
+}
+
+static const struct OrtMemoryInfo *info_of(const struct OrtAllocator *allocator)
+{
+    (void)allocator;
+    return memory.info;
+}
+
+struct OrtAllocator *ort_memory_allocator(const struct OrtMemoryInfo *info)
+{
+    memory.info = info;
+    memory.base = (struct OrtAllocator){
+        .version = ORT_ABI_VERSION, .Alloc = take, .Free = give, .Info = info_of};
+    return &memory.base;
+}
+
+void ort_meter_start(struct ort_meter *meter, bool is_load)
+{
+    ASSERT(thread_meter == NULL);
+    *meter = (struct ort_meter){.is_load = is_load};
+    thread_meter = meter;
+}
+
+void ort_meter_stop(void)
+{
+    ASSERT(thread_meter != NULL);
+    thread_meter = NULL;
+}
+
+/* Take the blocks off list @size that were idle for a whole epoch. Under the lock. */
+static struct block *take_stale(uint32_t size)
+{
+    struct block *stale = NULL;
+    struct block **link = &memory.free[size];
+    while (*link != NULL) {
+        struct block *block = *link;
+        if (block->epoch == memory.epoch) {
+            link = &block->next;
+            continue;
+        }
+        *link = block->next;
+        memory.kept_bytes -= block->bytes;
+        block->next = stale;
+        stale = block;
+    }
+    return stale;
+}
+
+void ort_memory_trim(void)
+{
+    struct block *stale[SIZES];
+    (void)pthread_mutex_lock(&memory.lock);
+    for (uint32_t i = 0; i < SIZES; i++) {
+        stale[i] = take_stale(i);
+    }
+    memory.epoch++;
+    (void)pthread_mutex_unlock(&memory.lock);
+    for (uint32_t i = 0; i < SIZES; i++) {
+        while (stale[i] != NULL) {
+            struct block *next = stale[i]->next;
+            free(stale[i]);
+            stale[i] = next;
+        }
+    }
+    (void)malloc_trim(0); /* It says whether it found any: that does not matter. */
+}
+
+uint64_t ort_memory_kept_bytes(void)
+{
+    (void)pthread_mutex_lock(&memory.lock);
+    const uint64_t kept_bytes = memory.kept_bytes;
+    (void)pthread_mutex_unlock(&memory.lock);
+    return kept_bytes;
+}

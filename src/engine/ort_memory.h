@@ -1,0 +1,42 @@
+/*
+ * ort_memory.h - the memory that ONNX Runtime works in: counted, and kept for the next run.
+ *
+ * All sessions share this allocator. A thread that wants to know what the library takes puts
+ * a meter on itself: since runs and loads stay on the thread that asked for them, what is
+ * taken meanwhile on that thread is exactly what they took. Blocks of runs are kept when they
+ * come back, up to ORT_MEMORY_KEPT_MAX in all: fresh pages would cost a third of the time of
+ * a run. Blocks of loads are never kept. Safe from any thread.
+ */
+#ifndef ENGINE_ORT_MEMORY_H
+#define ENGINE_ORT_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/ort_abi.h"
+
+#define ORT_MEMORY_KEPT_MAX (UINT64_C(256) << 20)
+
+struct ort_meter {
+    int64_t now_bytes;  /* Taken and not given back since the start. */
+    int64_t peak_bytes; /* The most that this ever was. */
+    bool is_load;       /* What is taken stays: none of it is worth keeping. */
+};
+
+/* The one allocator, for memory that @info describes. */
+struct OrtAllocator *ort_memory_allocator(const struct OrtMemoryInfo *info);
+
+/* Count what this thread takes from here on; until the stop, which must come. */
+void ort_meter_start(struct ort_meter *meter, bool is_load);
+void ort_meter_stop(void);
+
+/*
+ * A model has left: give back to the system the kept blocks that no run has taken since the
+ * call before this one, and what the C library keeps. Takes milliseconds.
+ */
+void ort_memory_trim(void);
+
+/* What is kept now. */
+uint64_t ort_memory_kept_bytes(void);
+
+#endif /* ENGINE_ORT_MEMORY_H */

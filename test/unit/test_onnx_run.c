@@ -1,0 +1,365 @@
+/*
+ * Tasks share runs where they can, fail alone where they cannot, and memory is counted.
+ *
+ * Covers: src/engine/onnx_run.c, src/engine/ort_memory.c
+ */
+#include "unit/onnx_fixture.h"
+
+#include <pthread.h>
+
+#include "base/attributes.h"
+#include "engine/ort_memory.h"
+
+/* A task of one input x of @rows rows and @columns columns. */
+struct fed {
+    float data[256];
+    struct weft_tensor input;
+};
+
+static struct onnx_task feed(struct fed *fed, int64_t rows, int64_t columns, float first)
+{
+    const int64_t shape[2] = {rows, columns};
+    for (int64_t i = 0; i < rows * columns; i++) {
+        fed->data[i] = i % 2 == 0 ? first + (float)i : -first;
+    }
+    fed->input = fixture_floats("x", 2, shape, fed->data);
+    return (struct onnx_task){.inputs = &fed->input, .input_count = 1};
+}
+
+static void assert_relu(const struct onnx_task *task, const struct fed *fed)
+{
+    assert_int_equal(task->error.status, WEFT_OK);
+    assert_non_null(task->output);
+    const struct weft_tensor *y = bundle_find(task->output, "y");
+    assert_non_null(y);
+    assert_int_equal(y->rank, 2);
+    assert_int_equal(y->shape[0], fed->input.shape[0]);
+    assert_int_equal(y->shape[1], fed->input.shape[1]);
+    assert_int_equal(y->bytes, fed->input.bytes);
+    assert_int_equal(task->output->items, fed->input.shape[0]);
+    for (uint64_t i = 0; i < y->bytes / sizeof(float); i++) {
+        const float wanted = fed->data[i] > 0 ? fed->data[i] : 0;
+        assert_true(((const float *)y->data)[i] == wanted);
+    }
+}
+
+static void tasks_share_a_run(ATTR_UNUSED void **state)
+{
+    struct fed fed[3];
+    struct onnx_usage usage;
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    struct onnx_model *model = fixture_load("relu.onnx", 0);
+    struct onnx_task tasks[3] = {
+        feed(&fed[0], 2, 4, 1), feed(&fed[1], 1, 4, 10), feed(&fed[2], 5, 4, 100)};
+    onnx_run(model, NULL, tasks, 3, &usage);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_relu(&tasks[i], &fed[i]);
+        bundle_destroy(tasks[i].output);
+    }
+    assert_int_equal(usage.run_count, 1);
+    assert_int_equal(usage.rows_most, 8);
+    assert_true(usage.workspace_bytes >= 2 * 8 * 4 * sizeof(float)); /* Inputs and outputs. */
+    assert_int_equal(usage.left_bytes, 0);
+    onnx_model_unload(model);
+}
+
+static void runs_have_at_most_so_many_rows(ATTR_UNUSED void **state)
+{
+    struct fed fed[3];
+    struct onnx_usage usage;
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    struct onnx_model *model = fixture_load("relu.onnx", 3);
+    struct onnx_task tasks[3] = {
+        feed(&fed[0], 2, 4, 1), feed(&fed[1], 1, 4, 10), feed(&fed[2], 5, 4, 100)};
+    onnx_run(model, NULL, tasks, 3, &usage);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_relu(&tasks[i], &fed[i]);
+        bundle_destroy(tasks[i].output);
+    }
+    assert_int_equal(usage.run_count, 3);
+    assert_int_equal(usage.rows_most, 3);
+    onnx_model_unload(model);
+}
+
+static void a_model_of_one_row_runs_for_each(ATTR_UNUSED void **state)
+{
+    struct fed fed[2];
+    struct onnx_usage usage;
+    onnx_write_relu(fixture_path("one.onnx"), 1);
+    struct onnx_model *model = fixture_load("one.onnx", 0);
+    struct onnx_task tasks[2] = {feed(&fed[0], 4, 4, 1), feed(&fed[1], 1, 4, 10)};
+    onnx_run(model, NULL, tasks, 2, &usage);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_relu(&tasks[i], &fed[i]);
+        bundle_destroy(tasks[i].output);
+    }
+    assert_int_equal(usage.run_count, 5);
+    onnx_model_unload(model);
+}
+
+static void shapes_that_differ_run_apart(ATTR_UNUSED void **state)
+{
+    struct fed fed[4];
+    struct onnx_usage usage;
+    struct onnx_writer writer;
+    const int64_t open[2] = {-1, -2};
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", ONNX_FLOAT, 2, open);
+    onnx_writer_node(&writer, "Relu", "x", NULL, "y");
+    onnx_writer_output(&writer, "y", ONNX_FLOAT, 2, open);
+    onnx_writer_finish(&writer, fixture_path("open.onnx"));
+    struct onnx_model *model = fixture_load("open.onnx", 0);
+    struct onnx_task tasks[4] = {
+        feed(&fed[0], 2, 4, 1), feed(&fed[1], 2, 5, 10), feed(&fed[2], 1, 4, 100),
+        feed(&fed[3], 1, 5, 1000)};
+    onnx_run(model, NULL, tasks, 4, &usage);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_relu(&tasks[i], &fed[i]);
+        bundle_destroy(tasks[i].output);
+    }
+    assert_int_equal(usage.run_count, 2);
+    onnx_model_unload(model);
+}
+
+static void a_wrong_task_fails_alone_and_says_why(ATTR_UNUSED void **state)
+{
+    struct fed fed[5];
+    struct onnx_usage usage;
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    struct onnx_model *model = fixture_load("relu.onnx", 0);
+    struct onnx_task tasks[5] = {
+        feed(&fed[0], 2, 4, 1), feed(&fed[1], 2, 5, 10), feed(&fed[2], 1, 4, 100),
+        feed(&fed[3], 1, 4, 7), feed(&fed[4], 2, 4, 8)};
+    fed[2].input.dtype = WEFT_INT32;
+    memcpy(fed[3].input.name, "z", 2);
+    fed[4].input.rank = 3;
+    fed[4].input.shape[2] = 1;
+    onnx_run(model, NULL, tasks, 5, &usage);
+    assert_relu(&tasks[0], &fed[0]);
+    bundle_destroy(tasks[0].output);
+    static const char *const wanted[5] = {
+        NULL, "model 'relu.onnx': input 'x' wants FP32 [?,4], and is given FP32 [2,5]",
+        "model 'relu.onnx': input 'x' wants FP32 [?,4], and is given INT32 [1,4]",
+        "model 'relu.onnx': input 'x' (FP32 [?,4]) is not given",
+        "model 'relu.onnx': input 'x' wants FP32 [?,4], and is given FP32 [2,4,1]"};
+    for (uint32_t i = 1; i < 5; i++) {
+        assert_null(tasks[i].output);
+        assert_int_equal(tasks[i].error.status, i == 3 ? WEFT_NOT_FOUND : WEFT_INVALID);
+        assert_string_equal(tasks[i].error.message, wanted[i]);
+    }
+    onnx_model_unload(model);
+}
+
+static void two_inputs_go_together(ATTR_UNUSED void **state)
+{
+    static const float ones[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    static const float ramp[9] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    struct onnx_usage usage;
+    onnx_write_add(fixture_path("add.onnx"));
+    struct onnx_model *model = fixture_load("add.onnx", 0);
+    const int64_t one[2] = {1, 3};
+    const int64_t two[2] = {2, 3};
+    /* The order of inputs is the task's own, and what the model does not know is left alone. */
+    const struct weft_tensor first[3] = {
+        fixture_floats("y", 2, one, ramp), fixture_floats("other", 2, two, ones),
+        fixture_floats("x", 2, one, ones)};
+    const struct weft_tensor second[2] = {
+        fixture_floats("x", 2, two, ramp + 3), fixture_floats("y", 2, two, ones)};
+    const struct weft_tensor uneven[2] = {
+        fixture_floats("x", 2, two, ramp), fixture_floats("y", 2, one, ones)};
+    struct onnx_task tasks[3] = {
+        {.inputs = first, .input_count = 3},
+        {.inputs = second, .input_count = 2},
+        {.inputs = uneven, .input_count = 2}};
+    onnx_run(model, NULL, tasks, 3, &usage);
+    assert_int_equal(usage.run_count, 1);
+    const float *z = bundle_find(tasks[0].output, "z")->data;
+    assert_true(z[0] == 1 && z[2] == 3);
+    z = bundle_find(tasks[1].output, "z")->data;
+    assert_true(z[0] == 4 && z[5] == 9);
+    assert_null(tasks[2].output);
+    assert_string_equal(
+        tasks[2].error.message, "model 'add.onnx': input 'y' has 1 rows, and 'x' has 2");
+    bundle_destroy(tasks[0].output);
+    bundle_destroy(tasks[1].output);
+    onnx_model_unload(model);
+}
+
+static void no_rows_give_no_rows(ATTR_UNUSED void **state)
+{
+    struct fed fed[2];
+    struct onnx_usage usage;
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    struct onnx_model *model = fixture_load("relu.onnx", 0);
+    struct onnx_task tasks[2] = {feed(&fed[0], 0, 4, 1), feed(&fed[1], 2, 4, 1)};
+    onnx_run(model, NULL, tasks, 2, &usage);
+    assert_relu(&tasks[0], &fed[0]);
+    assert_relu(&tasks[1], &fed[1]);
+    assert_int_equal(usage.run_count, 1);
+    bundle_destroy(tasks[0].output);
+    bundle_destroy(tasks[1].output);
+    onnx_model_unload(model);
+}
+
+/* What comes out shows that these are no rows of the input: one for each value but zero. */
+static void a_model_without_rows_is_found_out(ATTR_UNUSED void **state)
+{
+    struct fed fed[2];
+    struct onnx_usage usage;
+    struct onnx_writer writer;
+    const int64_t open[2] = {-1, 4};
+    const int64_t made[2] = {-1, 2};
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", ONNX_FLOAT, 2, open);
+    onnx_writer_node(&writer, "NonZero", "x", NULL, "columns");
+    onnx_writer_node(&writer, "Transpose", "columns", NULL, "y");
+    onnx_writer_output(&writer, "y", ONNX_INT64, 2, made);
+    onnx_writer_finish(&writer, fixture_path("nonzero.onnx"));
+    struct onnx_model *model = fixture_load("nonzero.onnx", 0);
+    assert_true(model->has_rows);
+    for (uint32_t round = 0; round < 2; round++) {
+        struct onnx_task tasks[2] = {feed(&fed[0], 1, 4, 1), feed(&fed[1], 3, 4, 10)};
+        onnx_run(model, NULL, tasks, 2, &usage);
+        for (uint32_t i = 0; i < 2; i++) {
+            assert_int_equal(tasks[i].error.status, WEFT_OK);
+            const struct weft_tensor *y = bundle_find(tasks[i].output, "y");
+            assert_int_equal(y->dtype, WEFT_INT64);
+            assert_int_equal(y->shape[0], fed[i].input.shape[0] * 4);
+            assert_int_equal(y->shape[1], 2);
+            bundle_destroy(tasks[i].output);
+        }
+        assert_int_equal(usage.run_count, round == 0 ? 3 : 2); /* Once in vain. */
+        assert_false(model->has_rows);
+    }
+    onnx_model_unload(model);
+}
+
+/* A run that fails for the data of one task takes nobody with it: Gather outside of a table. */
+static void a_run_that_fails_is_taken_apart(ATTR_UNUSED void **state)
+{
+    static const float table[3] = {10, 20, 30};
+    static int64_t good[2] = {2, 0};
+    static int64_t bad[1] = {7};
+    struct onnx_usage usage;
+    struct onnx_writer writer;
+    const int64_t open[1] = {-1};
+    onnx_writer_start(&writer);
+    onnx_writer_floats(&writer, "table", 1, (const int64_t[]){3}, table);
+    onnx_writer_input(&writer, "x", ONNX_INT64, 1, open);
+    onnx_writer_node(&writer, "Gather", "table", "x", "y");
+    onnx_writer_output(&writer, "y", ONNX_FLOAT, 1, open);
+    onnx_writer_finish(&writer, fixture_path("gather.onnx"));
+    struct onnx_model *model = fixture_load("gather.onnx", 0);
+    struct weft_tensor inputs[2] = {
+        {.name = "x", .dtype = WEFT_INT64, .rank = 1, .shape = {2}, .bytes = 16, .data = good},
+        {.name = "x", .dtype = WEFT_INT64, .rank = 1, .shape = {1}, .bytes = 8, .data = bad}};
+    struct onnx_task tasks[2] = {
+        {.inputs = &inputs[0], .input_count = 1}, {.inputs = &inputs[1], .input_count = 1}};
+    onnx_run(model, NULL, tasks, 2, &usage);
+    assert_int_equal(usage.run_count, 3);
+    const float *y = bundle_find(tasks[0].output, "y")->data;
+    assert_true(y[0] == 30 && y[1] == 10);
+    assert_null(tasks[1].output);
+    assert_int_equal(tasks[1].error.status, WEFT_FAILED);
+    assert_non_null(strstr(tasks[1].error.message, "model 'gather.onnx': "));
+    bundle_destroy(tasks[0].output);
+    onnx_model_unload(model);
+}
+
+static void a_cancelled_run_fails(ATTR_UNUSED void **state)
+{
+    struct fed fed;
+    struct onnx_usage usage;
+    const struct ort *ort = fixture_ort();
+    struct OrtRunOptions *options = NULL;
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    struct onnx_model *model = fixture_load("relu.onnx", 0);
+    assert_null(ort->api.CreateRunOptions(&options));
+    assert_null(ort->api.RunOptionsSetTerminate(options));
+    struct onnx_task task = feed(&fed, 1, 4, 1);
+    onnx_run(model, options, &task, 1, &usage);
+    assert_null(task.output);
+    assert_int_equal(task.error.status, WEFT_FAILED);
+    assert_null(ort->api.RunOptionsUnsetTerminate(options));
+    onnx_run(model, options, &task, 1, &usage);
+    assert_relu(&task, &fed);
+    bundle_destroy(task.output);
+    ort->api.ReleaseRunOptions(options);
+    onnx_model_unload(model);
+}
+
+static void workspace_is_measured(ATTR_UNUSED void **state)
+{
+    enum { WIDTH = 64, ROWS = 1024 };
+    static float data[ROWS * WIDTH];
+    struct onnx_usage usage;
+    onnx_write_mlp(fixture_path("mlp.onnx"), WIDTH, 3);
+    struct onnx_model *model = fixture_load("mlp.onnx", 0);
+    const uint64_t layer_bytes = sizeof(data);
+    for (uint32_t round = 0; round < 3; round++) {
+        const struct weft_tensor input =
+            fixture_floats("x", 2, (const int64_t[]){ROWS, WIDTH}, data);
+        struct onnx_task task = {.inputs = &input, .input_count = 1};
+        onnx_run(model, NULL, &task, 1, &usage);
+        assert_int_equal(task.error.status, WEFT_OK);
+        bundle_destroy(task.output);
+        assert_true(usage.workspace_bytes >= layer_bytes); /* The output, at least. */
+        assert_true(usage.workspace_bytes <= 8 * layer_bytes);
+        assert_int_equal(usage.left_bytes, 0);
+    }
+    assert_true(ort_memory_kept_bytes() >= layer_bytes);
+    assert_true(ort_memory_kept_bytes() <= ORT_MEMORY_KEPT_MAX);
+    ort_memory_trim();
+    assert_true(ort_memory_kept_bytes() >= layer_bytes); /* Used since the trim before. */
+    ort_memory_trim();
+    assert_int_equal(ort_memory_kept_bytes(), 0);
+    onnx_model_unload(model);
+}
+
+enum { THREADS = 3, ROUNDS = 200 };
+
+static void *run_many(void *model)
+{
+    struct fed fed;
+    struct onnx_usage usage;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        struct onnx_task task = feed(&fed, 3, 4, (float)i + 1);
+        onnx_run(model, NULL, &task, 1, &usage);
+        assert_relu(&task, &fed);
+        bundle_destroy(task.output);
+    }
+    return NULL;
+}
+
+static void threads_share_a_model(ATTR_UNUSED void **state)
+{
+    pthread_t threads[THREADS];
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    struct onnx_model *model = fixture_load("relu.onnx", 0);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, run_many, model), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    onnx_model_unload(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tasks_share_a_run),
+        cmocka_unit_test(runs_have_at_most_so_many_rows),
+        cmocka_unit_test(a_model_of_one_row_runs_for_each),
+        cmocka_unit_test(shapes_that_differ_run_apart),
+        cmocka_unit_test(a_wrong_task_fails_alone_and_says_why),
+        cmocka_unit_test(two_inputs_go_together),
+        cmocka_unit_test(no_rows_give_no_rows),
+        cmocka_unit_test(a_model_without_rows_is_found_out),
+        cmocka_unit_test(a_run_that_fails_is_taken_apart),
+        cmocka_unit_test(a_cancelled_run_fails),
+        cmocka_unit_test(workspace_is_measured),
+        cmocka_unit_test(threads_share_a_model),
+    };
+    return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}

