@@ -1,0 +1,72 @@
+/*
+ * function.h - running the functions of shared objects: include/weft/function.h from inside.
+ *
+ * A shared object is loaded once and stays for the life of the process. Functions are
+ * called on the thread that asks. What they do wrong within the rules of the language (a
+ * bad status, an output twice, one too large) fails their task; what they do outside of
+ * them (a wild pointer, a loop without end) hits the whole process: see function_pool.h.
+ */
+#ifndef ENGINE_FUNCTION_H
+#define ENGINE_FUNCTION_H
+
+#include <stdbool.h>
+
+#include <weft/function.h>
+
+#include "base/limits.h"
+#include "engine/bundle.h"
+
+enum { FUNCTION_PATH_BYTES = 512, FUNCTION_MODEL_RUNS_MAX = 4096 };
+
+#define FUNCTION_OUTPUT_BYTES_MAX (UINT64_C(1) << 30) /* If nobody says otherwise. */
+
+struct function {
+    char name[NAME_BYTES_MAX];
+    char folder[FUNCTION_PATH_BYTES]; /* Of its shared object. */
+    weft_function run;
+};
+
+/*
+ * Find function @name of the shared object @path, which is loaded if it is not yet.
+ *
+ * Errors: WEFT_NOT_FOUND if there is no such file or function; WEFT_INVALID if it is no
+ * shared object of functions, or one for another version of them.
+ */
+enum weft_status function_open(
+    const char *path, const char *name, struct function *function_out, struct weft_error *error);
+
+/* What a function may ask for while it runs. */
+struct function_host {
+    void *context;
+
+    /* Run @model, of those that the task lists. The caller owns *output_out. */
+    enum weft_status (*run)(
+        void *context, const char *model, const struct weft_tensor *inputs, uint32_t input_count,
+        struct bundle **output_out, struct weft_error *error);
+
+    /* Whether nobody waits any more. */
+    bool (*is_cancelled)(void *context);
+
+    uint64_t output_bytes_max; /* Of a task, all outputs together. 0: the default. */
+};
+
+struct function_task {
+    const struct weft_tensor *inputs;
+    uint32_t input_count;
+    uint32_t items;
+    struct bundle *output;   /* Made here; the caller owns it. NULL if the task failed. */
+    struct weft_error error; /* Why. */
+};
+
+/* Call @function for @task. */
+void function_run(
+    const struct function *function, const struct function_host *host, struct function_task *task);
+
+/*
+ * Whether a bundle may hold @tensor: a name of its own length, a type, a shape, and the
+ * bytes that these need, at most @bytes_max. @error says what is wrong.
+ */
+enum weft_status function_check_tensor(
+    const struct weft_tensor *tensor, uint64_t bytes_max, struct weft_error *error);
+
+#endif /* ENGINE_FUNCTION_H */
