@@ -1,6 +1,9 @@
 /* check.c - `weft check`: whether documents are good, without running them. */
 #include "document/check.h"
+
+#include "cli/check_repository.h"
 #include "cli/command.h"
+#include "document/repository.h"
 
 static int run(const struct command *command, char **argv)
 {
@@ -12,7 +15,9 @@ static int run(const struct command *command, char **argv)
     for (uint32_t i = 0; i < files.count; i++) {
         struct weft_error error = {0};
         enum document_kind kind = DOCUMENT_SCENARIO;
-        if (document_check(files.items[i], &kind, &error) == WEFT_OK) {
+        if (repository_is_folder(files.items[i])) {
+            exit_code = check_repository(files.items[i]) ? exit_code : COMMAND_WRONG;
+        } else if (document_check(files.items[i], &kind, &error) == WEFT_OK) {
             (void)printf("%s: %s ok\n", files.items[i], document_kind_text(kind));
         } else {
             (void)fprintf(stderr, "%s\n", error.message);
@@ -25,11 +30,12 @@ static int run(const struct command *command, char **argv)
 
 const struct command command_check = {
     .name = "check",
-    .summary = "check scenarios, workflows, profiles and clusters",
+    .summary = "check scenarios, workflows, profiles, clusters and repositories",
     .usage = "FILE...",
     .description =
         "Says what each file is and that it is good, or in one line which file and line is not,\n"
-        "and why. All files are checked, with the files they name.\n",
+        "and why. All files are checked, with the files they name. A folder is a repository: says\n"
+        "what it holds, or what is wrong with each bad file.\n",
     .arguments = {.operand = "FILE", .operand_min = 1, .operand_max = UINT32_MAX},
     .run = run,
 };

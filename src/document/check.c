@@ -4,6 +4,7 @@
 #include "document/cluster_document.h"
 #include "document/profile_document.h"
 #include "document/scenario.h"
+#include "document/settings.h"
 #include "document/workflow_document.h"
 
 static enum weft_status check_scenario(const struct tree_node *node, struct weft_error *error)
@@ -49,6 +50,12 @@ static enum weft_status check_cluster(const struct tree_node *node, struct weft_
     return status;
 }
 
+static enum weft_status check_settings(const struct tree_node *node, struct weft_error *error)
+{
+    struct settings settings;
+    return settings_read(node, &settings, error);
+}
+
 struct kind {
     const char *text;
     const char *key; /* Only documents of this kind have it at their root. */
@@ -61,6 +68,7 @@ static const struct kind kinds[] = {
     [DOCUMENT_WORKFLOW] = {.text = "workflow", .key = "workflow", .check = check_workflow},
     [DOCUMENT_PROFILE] = {.text = "profile", .key = "weft_profile", .check = check_profile},
     [DOCUMENT_CLUSTER] = {.text = "cluster", .key = "machines", .check = check_cluster},
+    [DOCUMENT_SETTINGS] = {.text = "settings", .key = "weft", .check = check_settings},
 };
 
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
@@ -84,7 +92,8 @@ enum weft_status document_check_tree(
     }
     return error_set(
         error, WEFT_INVALID,
-        "%s:%u: no 'scenario', 'workflow', 'weft_profile' or 'machines': not a document of ours",
+        "%s:%u: no 'scenario', 'workflow', 'weft_profile', 'machines' or 'weft': not a document of "
+        "ours",
         node->file, node->line);
 }
 

@@ -13,6 +13,7 @@ enum document_kind {
     DOCUMENT_WORKFLOW,
     DOCUMENT_PROFILE,
     DOCUMENT_CLUSTER,
+    DOCUMENT_SETTINGS,
 };
 
 /* "scenario". */

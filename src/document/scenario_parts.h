@@ -33,6 +33,8 @@ void scenario_check_length(
     struct reader *reader, const struct tree_node *node, const struct scenario *scenario);
 
 /* The policy: a text, or a mapping from roles to policies. */
+void scenario_policy_text(
+    struct reader *reader, const struct tree_node *node, char policy_out[POLICY_TEXT_BYTES_MAX]);
 void scenario_read_policy(
     struct reader *reader, const struct tree_node *node, struct scenario *scenario);
 

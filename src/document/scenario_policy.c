@@ -53,8 +53,8 @@ static void add_roles(struct reader *reader, const struct tree_node *node, struc
     }
 }
 
-void scenario_read_policy(
-    struct reader *reader, const struct tree_node *node, struct scenario *scenario)
+void scenario_policy_text(
+    struct reader *reader, const struct tree_node *node, char policy_out[POLICY_TEXT_BYTES_MAX])
 {
     char bytes[POLICY_TEXT_BYTES_MAX];
     struct policy_set set;
@@ -80,5 +80,11 @@ void scenario_read_policy(
         reader_fail(reader, node, "%s", cause.message);
         return;
     }
-    memcpy(scenario->policy, bytes, sizeof(bytes));
+    memcpy(policy_out, bytes, sizeof(bytes));
+}
+
+void scenario_read_policy(
+    struct reader *reader, const struct tree_node *node, struct scenario *scenario)
+{
+    scenario_policy_text(reader, node, scenario->policy);
 }

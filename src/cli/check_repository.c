@@ -1,0 +1,119 @@
+#include "cli/check_repository.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "document/repository.h"
+#include "model/builtin.h"
+
+static void on_problem(void *context, const char *message)
+{
+    (void)context;
+    (void)fprintf(stderr, "%s\n", message);
+}
+
+/* Told before the rest is known to be good, and of less interest: to be said at the end. */
+static void on_ignored(void *context, const char *path)
+{
+    FILE *ignored = context;
+    (void)fprintf(ignored, "  %-9s %s\n", "ignored", path);
+}
+
+static const char *dtype_text(enum weft_dtype dtype)
+{
+    static const char *const names[] = {
+#define X(name, bytes, text) [name] = text,
+        WEFT_DTYPE_MAP(X)
+#undef X
+    };
+    return names[dtype];
+}
+
+/* As its document has them. */
+static uint32_t count_tasks(const struct workflow *workflow, const struct catalogue *catalogue)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        count += builtin_is_reserved(catalogue->models[workflow->tasks[i].run]) ? 0 : 1;
+    }
+    return count;
+}
+
+static void print_workflow(const struct workflow *workflow, const struct catalogue *catalogue)
+{
+    char slo[TEXT_SCALED_BYTES];
+    const uint32_t count = count_tasks(workflow, catalogue);
+    (void)printf(
+        "  %-9s %s: %" PRIu32 " task%s", "workflow", workflow->name, count, count == 1 ? "" : "s");
+    if (workflow->slo_ns > 0) {
+        (void)printf(", SLO %s", text_duration(slo, workflow->slo_ns));
+    }
+    for (uint32_t i = 0; i < workflow->input_count; i++) {
+        const struct workflow_input *input = &workflow->inputs[i];
+        (void)printf("%s %s %s[", i == 0 ? "; takes" : ",", input->name, dtype_text(input->dtype));
+        for (uint32_t k = 0; k < input->rank; k++) {
+            (void)printf("%s%" PRId64, k == 0 ? "" : ",", input->shape[k]);
+        }
+        (void)putchar(']');
+    }
+    for (uint32_t i = 0; i < workflow->result_count; i++) {
+        (void)printf("%s %s", i == 0 ? "; gives" : ",", workflow->results[i].name);
+    }
+    (void)putchar('\n');
+}
+
+static void print_file(const char *name, const struct repository_file *file)
+{
+    char bytes[TEXT_SCALED_BYTES];
+    switch (file->kind) {
+    case REPOSITORY_BUILTIN:
+        return;
+    case REPOSITORY_ONNX:
+        (void)printf(
+            "  %-9s %s: version %" PRIu32 ", %s\n", "model", name, file->version,
+            text_bytes(bytes, file->bytes));
+        return;
+    case REPOSITORY_FUNCTION:
+        (void)printf("  %-9s %s: %s\n", "function", name, file->path);
+        return;
+    }
+}
+
+static void copy_out(FILE *from)
+{
+    char line[512];
+    rewind(from);
+    while (fgets(line, sizeof(line), from) != NULL) {
+        (void)fputs(line, stdout);
+    }
+}
+
+bool check_repository(const char *folder)
+{
+    struct repository *repository = NULL;
+    FILE *ignored = tmpfile();
+    const struct repository_listener listener = {
+        .on_problem = on_problem,
+        .on_ignored = ignored == NULL ? NULL : on_ignored,
+        .context = ignored,
+    };
+    const bool is_good = repository_load(folder, &listener, &repository, NULL) == WEFT_OK;
+    if (is_good) {
+        (void)printf("%s: repository ok\n", folder);
+        for (uint32_t i = 0; i < repository->written; i++) {
+            print_workflow(repository->catalogue->workflows[i], repository->catalogue);
+        }
+        for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+            print_file(repository->catalogue->models[i], &repository->files[i]);
+        }
+        if (ignored != NULL) {
+            copy_out(ignored);
+        }
+    }
+    if (ignored != NULL) {
+        (void)fclose(ignored); /* Nobody reads it again. */
+    }
+    repository_destroy(repository);
+    return is_good;
+}

@@ -1,0 +1,19 @@
+/* served.h - what a workflow that is served must say, beyond one that is only simulated. */
+#ifndef DOCUMENT_SERVED_H
+#define DOCUMENT_SERVED_H
+
+#include "document/stock.h"
+#include "document/tree.h"
+
+/*
+ * Check the workflow at @node, which was read as @workflow, against @stock: what a request
+ * brings and what a job gives back is declared, every task says what it takes, and what
+ * tasks run is there.
+ *
+ * Errors: WEFT_INVALID, with "file:line: cause".
+ */
+enum weft_status served_check(
+    const struct tree_node *node, const struct workflow *workflow, const struct stock *stock,
+    struct weft_error *error);
+
+#endif /* DOCUMENT_SERVED_H */

@@ -1,0 +1,121 @@
+#include "document/settings.h"
+
+#include <stdio.h>
+
+#include "document/reader.h"
+#include "document/scenario_parts.h"
+
+#define POLICY_DEFAULT       "least-work"
+#define ROW_LOAD_NS_DEFAULT  INT64_C(10000000)
+#define ROW_CACHE_NS_DEFAULT INT64_C(100000000)
+
+static const struct reader_range nodes_range = {1, 64, "between 1 and 64"};
+static const struct reader_range workers_range = {1, 64, "between 1 and 64"};
+static const struct reader_range threads_range = {1, 1024, "between 1 and 1024"};
+static const struct reader_range jobs_range = {1, 1e9, "between 1 and 1000000000"};
+static const struct reader_range slo_range = {1e3, 8.64e14, "between 1us and 240h"};
+
+void settings_default(struct settings *settings_out)
+{
+    *settings_out = (struct settings){
+        .nodes = 1,
+        .row_load_ns = ROW_LOAD_NS_DEFAULT,
+        .row_cache_ns = ROW_CACHE_NS_DEFAULT,
+    };
+    (void)snprintf(settings_out->policy, sizeof(settings_out->policy), POLICY_DEFAULT);
+}
+
+/* A whole number of @mapping; @out stays as it is if nothing is said. */
+static void read_count(
+    struct reader *reader, const struct tree_node *mapping, const char *key,
+    const struct reader_range *range, uint32_t *out)
+{
+    const struct tree_node *node = tree_find(mapping, key);
+
+    if (node != NULL) {
+        *out = (uint32_t)reader_quantity(reader, node, QUANTITY_COUNT, range);
+    }
+}
+
+static void read_rows(
+    struct reader *reader, const struct tree_node *node, struct settings *settings)
+{
+    static const char *const keys[] = {"load", "cache", NULL};
+
+    reader_mapping(reader, node, keys);
+    scenario_read_row(reader, tree_find(node, "load"), &settings->row_load_ns);
+    scenario_read_row(reader, tree_find(node, "cache"), &settings->row_cache_ns);
+}
+
+static void read_model(
+    struct reader *reader, const struct tree_node *node, struct settings_model *model)
+{
+    static const char *const keys[] = {"batch", "pinned", NULL};
+    static const char *const answers[] = {"false", "true", NULL};
+
+    reader_mapping(reader, node, keys);
+    reader_key_name(reader, node, model->name);
+    read_count(reader, node, "batch", &reader_items, &model->batch_max);
+    model->pinned = reader_word(reader, tree_find(node, "pinned"), answers) == 1;
+    model->line = node->key_line;
+}
+
+static void read_models(
+    struct reader *reader, const struct tree_node *models, struct settings *settings)
+{
+    reader_any_mapping(reader, models);
+    if (models == NULL) {
+        return;
+    }
+    for (const struct tree_node *node = models->first; node != NULL && reader_is_good(reader);
+         node = node->next) {
+        if (settings->model_count == MODELS_MAX) {
+            reader_fail(reader, node, "more than %d models and functions", MODELS_MAX);
+            return;
+        }
+        read_model(reader, node, &settings->models[settings->model_count]);
+        settings->model_count++;
+    }
+}
+
+static void read_amounts(
+    struct reader *reader, const struct tree_node *node, struct settings *settings)
+{
+    const struct tree_node *memory = tree_find(node, "memory");
+    const struct tree_node *slo = tree_find(node, "slo");
+
+    read_count(reader, node, "nodes", &nodes_range, &settings->nodes);
+    read_count(reader, node, "workers", &workers_range, &settings->workers);
+    read_count(reader, node, "threads", &threads_range, &settings->threads);
+    read_count(reader, node, "jobs", &jobs_range, &settings->jobs_max);
+    settings->memory_bytes =
+        (uint64_t)reader_quantity(reader, memory, QUANTITY_BYTES, &reader_memory);
+    if (slo != NULL) {
+        settings->slo_ns = (int64_t)reader_quantity(reader, slo, QUANTITY_DURATION, &slo_range);
+    }
+}
+
+enum weft_status settings_read(
+    const struct tree_node *node, struct settings *settings_out, struct weft_error *error)
+{
+    static const char *const keys[] = {
+        "weft",   "nodes", "workers", "memory", "threads", "device",
+        "policy", "slo",   "rows",    "jobs",   "models",  NULL,
+    };
+    struct reader reader = {.error = error};
+    struct settings settings;
+
+    settings_default(&settings);
+    reader_mapping(&reader, node, keys);
+    reader_name(&reader, reader_need(&reader, node, "weft"), settings.name);
+    read_amounts(&reader, node, &settings);
+    reader_name(&reader, tree_find(node, "device"), settings.device);
+    scenario_policy_text(&reader, tree_find(node, "policy"), settings.policy);
+    read_rows(&reader, tree_find(node, "rows"), &settings);
+    read_models(&reader, tree_find(node, "models"), &settings);
+    if (!reader_is_good(&reader)) {
+        return reader.status;
+    }
+    *settings_out = settings;
+    return WEFT_OK;
+}

@@ -1,0 +1,53 @@
+/*
+ * settings.h - weft.yaml: how this machine serves a repository. docs/DOCUMENTS.md has the form.
+ *
+ * Everything may be left out. What is 0 then is decided by whoever knows the machine.
+ */
+#ifndef DOCUMENT_SETTINGS_H
+#define DOCUMENT_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weft/status.h>
+
+#include "base/limits.h"
+#include "document/tree.h"
+#include "policy/compose.h"
+
+/* What is said of one model or function. */
+struct settings_model {
+    char name[NAME_BYTES_MAX];
+    uint32_t batch_max; /* Items of one run at most. 0: no limit. */
+    bool pinned;
+    uint32_t line; /* Where it is said. */
+};
+
+struct settings {
+    char name[NAME_BYTES_MAX];
+    uint32_t nodes;              /* In this process. */
+    uint32_t workers;            /* Of each node. */
+    uint64_t memory_bytes;       /* Of each worker, for models and workspaces. */
+    uint32_t threads;            /* Of each worker. */
+    char device[NAME_BYTES_MAX]; /* As profiles call it; "": as this machine is called. */
+    char policy[POLICY_TEXT_BYTES_MAX];
+    int64_t slo_ns; /* Of workflows that say none. 0: best effort. */
+    int64_t row_load_ns;
+    int64_t row_cache_ns;
+    uint32_t jobs_max; /* Of each node at once. 0: no limit. */
+    uint32_t model_count;
+    struct settings_model models[MODELS_MAX];
+};
+
+/* As if nothing were said. */
+void settings_default(struct settings *settings_out);
+
+/*
+ * Read the settings at @node.
+ *
+ * Errors: WEFT_INVALID, with "file:line: cause".
+ */
+enum weft_status settings_read(
+    const struct tree_node *node, struct settings *settings_out, struct weft_error *error);
+
+#endif /* DOCUMENT_SETTINGS_H */
