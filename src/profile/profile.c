@@ -98,6 +98,20 @@ enum weft_status profile_add_point(
     return WEFT_OK;
 }
 
+void profile_put_point(
+    struct profile *profile, uint32_t model, uint32_t device, const struct profile_point *point)
+{
+    struct profile_curve *curve = &profile->models[model].curves[device];
+    const struct config whole_device = {.batch = 1};
+
+    const enum weft_status status = profile_add_point(profile, model, device, point);
+    ASSERT(status == WEFT_OK || status == WEFT_EXISTS);
+    if (status == WEFT_EXISTS) {
+        curve->points[find_point(curve, point->gpu, point->cpu, point->items)] = *point;
+        curve->run_one_ns = profile_run(profile, model, device, /* items */ 1, whole_device).run_ns;
+    }
+}
+
 /* The share nearest to @wanted of the two around it; the smaller one, hence slower, on ties. */
 static uint32_t nearest(uint32_t wanted, uint32_t below, uint32_t above)
 {

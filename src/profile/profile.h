@@ -87,6 +87,10 @@ void profile_destroy(struct profile *profile);
 enum weft_status profile_add_point(
     struct profile *profile, uint32_t model, uint32_t device, const struct profile_point *point);
 
+/* The same for a point that makes sense: one that is known already is replaced. */
+void profile_put_point(
+    struct profile *profile, uint32_t model, uint32_t device, const struct profile_point *point);
+
 /*
  * The run time of a batch of @items with the shares of @config, at most DURATION_NS_MAX.
  * More items than were measured count as several batches. A gpu share that nobody

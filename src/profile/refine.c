@@ -1,0 +1,133 @@
+#include "profile/refine.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+
+/* What is known of one point, beside the mean and the spread that the profile has. */
+struct weight {
+    uint32_t model;
+    uint32_t device;
+    uint32_t items; /* 0: of its loads. */
+    uint32_t runs;
+};
+
+struct refine {
+    struct profile *profile;
+    struct weight *weights;
+    uint32_t weight_count;
+    uint32_t weight_max;
+    uint64_t count;
+};
+
+struct refine *refine_create(struct profile *profile)
+{
+    struct refine *refine = memory_zeroed(1, sizeof(*refine));
+    refine->profile = profile;
+    return refine;
+}
+
+void refine_destroy(struct refine *refine)
+{
+    if (refine == NULL) {
+        return;
+    }
+    free(refine->weights);
+    free(refine);
+}
+
+/* The weight of a point, which begins with @runs. */
+static struct weight *weight_of(
+    struct refine *refine, uint32_t model, uint32_t device, uint32_t items, uint32_t runs)
+{
+    for (uint32_t i = 0; i < refine->weight_count; i++) {
+        struct weight *weight = &refine->weights[i];
+        if (weight->model == model && weight->device == device && weight->items == items) {
+            return weight;
+        }
+    }
+    if (refine->weight_count == refine->weight_max) {
+        const uint32_t larger = refine->weight_max == 0 ? 64 : 2 * refine->weight_max;
+        struct weight *weights = memory_zeroed(larger, sizeof(*weights));
+        for (uint32_t i = 0; i < refine->weight_count; i++) {
+            weights[i] = refine->weights[i];
+        }
+        free(refine->weights);
+        refine->weights = weights;
+        refine->weight_max = larger;
+    }
+    struct weight *added = &refine->weights[refine->weight_count];
+    *added = (struct weight){.model = model, .device = device, .items = items, .runs = runs};
+    refine->weight_count++;
+    return added;
+}
+
+/*
+ * Move @mean and @sd towards @seen, which counts as one of @runs (Welford's method, with a
+ * bounded number of runs it becomes exponential forgetting).
+ */
+static void move(int64_t *mean, int64_t *sd, uint32_t runs, int64_t seen)
+{
+    const double share = 1.0 / (double)runs;
+    const double off = (double)(seen - *mean);
+    const double variance = (1 - share) * ((double)*sd * (double)*sd + share * off * off);
+    *mean += (int64_t)(share * off);
+    *sd = (int64_t)sqrt(variance);
+}
+
+static uint32_t count_up(struct weight *weight)
+{
+    weight->runs += weight->runs < REFINE_WEIGHT_MAX ? 1 : 0;
+    return weight->runs;
+}
+
+void refine_run(
+    struct refine *refine, uint32_t model, uint32_t device, uint32_t items, int64_t run_ns)
+{
+    struct profile *profile = refine->profile;
+    const struct config whole = {.batch = items};
+
+    ASSERT(items > 0);
+    if (run_ns < 0 || run_ns > DURATION_NS_MAX) {
+        return;
+    }
+    refine->count++;
+    const struct estimate known = profile_run(profile, model, device, items, whole);
+    const bool is_point = known.source == ESTIMATE_MEASURED;
+    if (!is_point && profile->models[model].curves[device].point_count >= REFINE_POINTS_MAX) {
+        return;
+    }
+    struct profile_point point = {.items = items, .run_ns = known.run_ns, .sd_ns = known.sd_ns};
+    const uint32_t prior = is_point                           ? REFINE_PRIOR
+                           : known.source == ESTIMATE_MISSING ? 0
+                                                              : REFINE_GUESS;
+    move(
+        &point.run_ns, &point.sd_ns, count_up(weight_of(refine, model, device, items, prior)),
+        run_ns);
+    profile_put_point(profile, model, device, &point);
+}
+
+void refine_load(struct refine *refine, uint32_t model, int64_t load_ns, uint64_t bytes)
+{
+    struct profile_model *known = &refine->profile->models[model];
+    int64_t spread = 0;
+
+    if (load_ns < 0 || load_ns > DURATION_NS_MAX) {
+        return;
+    }
+    refine->count++;
+    const uint32_t prior = known->load_fixed_ns > 0 ? REFINE_PRIOR : 0;
+    struct weight *weight = weight_of(refine, model, /* device */ 0, /* items */ 0, prior);
+    move(&known->load_fixed_ns, &spread, count_up(weight), load_ns);
+    if (bytes != 0) {
+        known->resident_bytes = bytes;
+        known->load_bytes = bytes;
+    }
+}
+
+uint64_t refine_count(const struct refine *refine)
+{
+    return refine->count;
+}

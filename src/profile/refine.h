@@ -1,0 +1,43 @@
+/*
+ * refine.h - a profile that follows what is seen while models run.
+ *
+ * Every run moves the mean and the spread of its point by its share: the first by a ninth
+ * where a point had been measured, later ones by less, down to a 64th, so that one slow run
+ * changes little and what is long past is forgotten. A number of items that was never
+ * measured begins with what was estimated for it. The profile changes in place: between two
+ * steps of those who read it.
+ */
+#ifndef PROFILE_REFINE_H
+#define PROFILE_REFINE_H
+
+#include "profile/profile.h"
+
+enum {
+    REFINE_POINTS_MAX = 64, /* Of one model on one device, beside what was measured before. */
+    REFINE_WEIGHT_MAX = 64,
+    REFINE_PRIOR = 8, /* What a measured point counts, in runs; */
+    REFINE_GUESS = 2, /* and what an estimate does. */
+};
+
+struct refine;
+
+/* For @profile, which is borrowed and changed. The caller owns it. */
+struct refine *refine_create(struct profile *profile);
+
+/* NULL is allowed. */
+void refine_destroy(struct refine *refine);
+
+/* A batch of @items of @model took @run_ns on the whole of a device of kind @device. */
+void refine_run(
+    struct refine *refine, uint32_t model, uint32_t device, uint32_t items, int64_t run_ns);
+
+/*
+ * @model took @load_ns to become resident, where it occupies @bytes; 0 if that is not
+ * known. The time counts as fixed: what a bus would add is part of what was seen.
+ */
+void refine_load(struct refine *refine, uint32_t model, int64_t load_ns, uint64_t bytes);
+
+/* How many runs and loads were taken since the profile was created. */
+uint64_t refine_count(const struct refine *refine);
+
+#endif /* PROFILE_REFINE_H */

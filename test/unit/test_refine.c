@@ -1,0 +1,137 @@
+#include "profile/refine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "base/rng.h"
+
+#define MS INT64_C(1000000)
+
+static int64_t run_ns(const struct profile *profile, uint32_t items)
+{
+    const struct config whole = {.batch = items};
+    return profile_run(profile, /* model */ 0, /* device */ 0, items, whole).run_ns;
+}
+
+static void a_model_that_was_never_measured_is_learnt(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    struct refine *refine = refine_create(profile);
+
+    refine_run(refine, 0, 0, /* items */ 1, 10 * MS);
+    assert_int_equal(run_ns(profile, 1), 10 * MS);
+    assert_int_equal(profile_run_one_ns(profile, 0, 0), 10 * MS);
+    refine_run(refine, 0, 0, /* items */ 1, 20 * MS);
+    assert_int_equal(run_ns(profile, 1), 15 * MS);
+    assert_int_equal(refine_count(refine), 2);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+static void one_slow_run_changes_little(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    const struct profile_point measured = {.items = 1, .run_ns = 10 * MS};
+    assert_int_equal(profile_add_point(profile, 0, 0, &measured), WEFT_OK);
+    struct refine *refine = refine_create(profile);
+
+    refine_run(refine, 0, 0, /* items */ 1, 100 * MS);
+    assert_int_equal(run_ns(profile, 1), 20 * MS); /* The ninth of nine. */
+    for (int i = 0; i < 1000; i++) {
+        refine_run(refine, 0, 0, /* items */ 1, 10 * MS);
+    }
+    assert_in_range(run_ns(profile, 1), 10 * MS, 10 * MS + 64);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+/* Mean and spread come out as they were drawn, and follow when they change. */
+static void mean_and_spread_are_followed(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    struct refine *refine = refine_create(profile);
+    struct rng rng = rng_stream(1, RNG_SERVICE, 0);
+
+    for (int64_t centre = 100; centre <= 300; centre += 200) {
+        double mean = 0;
+        double sd = 0;
+        for (int i = 0; i < 4000; i++) {
+            const int64_t off = (int64_t)(rng_next(&rng) % 61) - 30; /* Spread 17.6. */
+            refine_run(refine, 0, 0, /* items */ 1, (centre + off) * MS);
+            if (i >= 1000) { /* A running mean of 64 is itself noisy: look at many of them. */
+                mean += (double)run_ns(profile, 1) / 3000;
+                sd += (double)profile->models[0].curves[0].points[0].sd_ns / 3000;
+            }
+        }
+        assert_in_range((int64_t)mean, (centre - 2) * MS, (centre + 2) * MS);
+        assert_in_range((int64_t)sd, 16 * MS, 19 * MS);
+    }
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+static void new_numbers_of_items_begin_with_the_estimate(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    const struct profile_point points[] = {
+        {.items = 1, .run_ns = 10 * MS}, {.items = 4, .run_ns = 40 * MS}};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(profile_add_point(profile, 0, 0, &points[i]), WEFT_OK);
+    }
+    struct refine *refine = refine_create(profile);
+
+    refine_run(refine, 0, 0, /* items */ 2, 50 * MS); /* It was 20 ms, and that counts two. */
+    assert_int_equal(run_ns(profile, 2), 30 * MS);
+    assert_int_equal(run_ns(profile, 1), 10 * MS);
+    assert_int_equal(run_ns(profile, 4), 40 * MS);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+static void points_are_bounded(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    struct refine *refine = refine_create(profile);
+
+    for (uint32_t items = 1; items <= 1000; items++) {
+        refine_run(refine, 0, 0, items, (int64_t)items * MS);
+    }
+    assert_int_equal(profile->models[0].curves[0].point_count, REFINE_POINTS_MAX);
+    refine_run(refine, 0, 0, /* items */ 1, -1); /* Clocks that lie are not listened to. */
+    assert_int_equal(run_ns(profile, 1), MS);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+static void loads_are_learnt_too(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(2);
+    struct refine *refine = refine_create(profile);
+
+    refine_load(refine, 1, 30 * MS, 1000);
+    refine_load(refine, 1, 50 * MS, 0);
+    assert_int_equal(profile->models[1].load_fixed_ns, 40 * MS);
+    assert_int_equal(profile->models[1].resident_bytes, 1000);
+    assert_int_equal(profile->models[1].load_bytes, 1000);
+    assert_int_equal(profile->models[0].load_fixed_ns, 0);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_that_was_never_measured_is_learnt),
+        cmocka_unit_test(one_slow_run_changes_little),
+        cmocka_unit_test(mean_and_spread_are_followed),
+        cmocka_unit_test(new_numbers_of_items_begin_with_the_estimate),
+        cmocka_unit_test(points_are_bounded),
+        cmocka_unit_test(loads_are_learnt_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
