@@ -1,7 +1,7 @@
 #!/bin/sh
 # Make what is generated here again: generate.sh FOLDER, with the program in $WEFT.
 #
-# FOLDER gets traces/ and random/ as they lie beside this script; a test compares them.
+# FOLDER gets traces/, random/ and nona/operators/ as they lie beside this script; a test compares them.
 set -eu
 
 weft=${WEFT:-build/weft}
@@ -20,3 +20,8 @@ mkdir -p "$folder/traces"
     --workflows "$mix" --seed 1 -o "$folder/traces/daily.csv"
 
 "$weft" generate workflows --count 8 --seed 1 -o "$folder/random"
+
+# Networks as graphs of operators, on servers without a GPU.
+mkdir -p "$folder/nona"
+"$weft" generate operators -o "$folder/nona/operators" --networks \
+    alexnet,vgg16,resnet18,densenet121,gpt2,googlenet,inception-v3,hydra,mobilenet-v2

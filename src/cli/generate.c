@@ -1,4 +1,4 @@
-/* generate.c - `weft generate`: traces of requests and random workflows, from a seed. */
+/* generate.c - `weft generate`: traces of requests, and workflows with their profiles. */
 #include "cli/generate.h"
 
 #include <string.h>
@@ -14,15 +14,20 @@ struct product {
     enum weft_status (*make)(const struct generate_values *values, struct weft_error *error);
 };
 
-static const char *const of_traces[] = {
-    "--workflows", "--jobs",   "--kind",  "--rate",  "--cv",    "--burst-rate", "--every",
-    "--length",    "--period", "--swing", "--trace", "--speed", "--items-per",  NULL,
-};
-static const char *const of_workflows[] = {"--name", "--count", "--tasks-max", NULL};
+#define OF_TRACES                                                                                  \
+    "--workflows", "--jobs", "--kind", "--rate", "--cv", "--burst-rate", "--every", "--length",    \
+        "--period", "--swing", "--trace", "--speed", "--items-per"
+#define OF_WORKFLOWS "--name", "--count", "--tasks-max"
+#define OF_OPERATORS "--networks", "--gmac-ms", "--writes", "--device"
+
+static const char *const not_of_traces[] = {OF_WORKFLOWS, OF_OPERATORS, NULL};
+static const char *const not_of_workflows[] = {OF_TRACES, OF_OPERATORS, NULL};
+static const char *const not_of_operators[] = {"--seed", OF_TRACES, OF_WORKFLOWS, NULL};
 
 static const struct product products[] = {
-    {"trace", of_workflows, generate_trace},
-    {"workflows", of_traces, generate_workflows},
+    {"trace", not_of_traces, generate_trace},
+    {"workflows", not_of_workflows, generate_workflows},
+    {"operators", not_of_operators, generate_operators},
 };
 
 enum { PRODUCTS = sizeof(products) / sizeof(products[0]) };
@@ -38,8 +43,8 @@ static const struct product *find(const char *name, struct weft_error *error)
         suggest_offer(&suggestion, products[i].name);
     }
     (void)error_set(
-        error, WEFT_INVALID, "'%s' cannot be generated; use trace or workflows%s%s%s", name,
-        suggestion.name == NULL ? "" : "; did you mean '",
+        error, WEFT_INVALID, "'%s' cannot be generated; use trace, workflows or operators%s%s%s",
+        name, suggestion.name == NULL ? "" : "; did you mean '",
         suggestion.name == NULL ? "" : suggestion.name, suggestion.name == NULL ? "" : "'?");
     return NULL;
 }
@@ -127,22 +132,36 @@ static const struct argument rows[] = {
     {"--count", "N", "workflows: how many; 8 if left out", ARGUMENT_COUNT, AT(count)},
     {"--tasks-max", "N", "workflows: tasks of the largest, 2 to 199; 64 if left out",
      ARGUMENT_COUNT, AT(tasks_max)},
+    {"--networks", "A,B", "operators: which networks; every one if left out", ARGUMENT_TEXT,
+     AT(networks)},
+    {"--gmac-ms", "MS", "operators: how long a billion multiplications take; 10 if left out",
+     ARGUMENT_TEXT, AT(gmac_ms)},
+    {"--writes", "RATE", "operators: bytes a second that results are written at; 20GB/s",
+     ARGUMENT_TEXT, AT(writes)},
+    {"--device", "KIND", "operators: the kind of device of the profile; 'server' if left out",
+     ARGUMENT_TEXT, AT(device)},
     {.name = NULL},
 };
 
 const struct command command_generate = {
     .name = "generate",
-    .summary = "make a trace of requests, or random workflows",
-    .usage = "trace|workflows [options]",
+    .summary = "make a trace of requests, random workflows, or those of networks",
+    .usage = "trace|workflows|operators [options]",
     .description =
         "The same options and seed give the same bytes, on every machine.\n"
         "\n"
         "  weft generate trace --kind gamma --rate 5/s --cv 4 --workflows a,b -o FILE.csv\n"
         "  weft generate workflows --count 8 --seed 1 -o FOLDER\n"
+        "  weft generate operators --networks resnet18,gpt2 -o FOLDER\n"
         "\n"
         "A trace is a file of rows 't_ms,workflow', which the arrivals of a scenario may name.\n"
-        "A folder has one file a workflow, a profile, and a scenario that runs them.\n",
+        "A folder has one file a workflow, a profile, and, of random workflows, a scenario that\n"
+        "runs them. Operators are those of well-known networks, contracted to what can run side\n"
+        "by side; most networks become a single task.\n",
     .arguments =
-        {.operand = "trace or workflows", .operand_min = 1, .operand_max = 1, .rows = rows},
+        {.operand = "trace, workflows or operators",
+         .operand_min = 1,
+         .operand_max = 1,
+         .rows = rows},
     .run = run,
 };

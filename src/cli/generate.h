@@ -1,5 +1,5 @@
 /*
- * generate.h - the two things that `weft generate` makes, one file each.
+ * generate.h - the three things that `weft generate` makes, one file each.
  */
 #ifndef CLI_GENERATE_H
 #define CLI_GENERATE_H
@@ -30,10 +30,17 @@ struct generate_values {
     const char *name;
     struct argument_count count;
     struct argument_count tasks_max;
+
+    /* Of operators. */
+    const char *networks;
+    const char *gmac_ms;
+    const char *writes;
+    const char *device;
 };
 
 /* Errors: WEFT_INVALID, WEFT_LIMIT for what was asked for; WEFT_IO for where it shall go. */
 enum weft_status generate_trace(const struct generate_values *values, struct weft_error *error);
 enum weft_status generate_workflows(const struct generate_values *values, struct weft_error *error);
+enum weft_status generate_operators(const struct generate_values *values, struct weft_error *error);
 
 #endif /* CLI_GENERATE_H */

@@ -10,11 +10,9 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/whole_file.h"
-#include "cli/whole_folder.h"
+#include "cli/generate_folder.h"
 #include "document/profile_document.h"
 #include "document/reader.h"
-#include "document/workflow_save.h"
 #include "model/shapes.h"
 
 enum {
@@ -129,36 +127,6 @@ static void write_scenario(const struct drawn *drawn, FILE *file)
         drawn->name, fitting_rate(drawn));
 }
 
-/* Begin the file @name of @folder. */
-static enum weft_status open_file(
-    const struct whole_folder *folder, const char *name, struct whole_file *file_out,
-    struct weft_error *error)
-{
-    char *path = whole_folder_file(folder, name);
-    const enum weft_status status = whole_file_open(file_out, path, error);
-    free(path);
-    return status;
-}
-
-static enum weft_status save_workflows(
-    const struct drawn *drawn, const struct whole_folder *folder, struct weft_error *error)
-{
-    enum weft_status status = WEFT_OK;
-
-    for (uint32_t i = 0; i < drawn->catalogue->workflow_count && status == WEFT_OK; i++) {
-        const struct workflow *workflow = drawn->catalogue->workflows[i];
-        char name[2 * NAME_BYTES_MAX];
-        struct whole_file file;
-        (void)snprintf(name, sizeof(name), "%s.yaml", workflow->name);
-        status = open_file(folder, name, &file, error);
-        if (status == WEFT_OK) {
-            workflow_write(workflow, drawn->catalogue, file.stream);
-            status = whole_file_commit(&file, error);
-        }
-    }
-    return status;
-}
-
 static enum weft_status save_scenario(
     const struct drawn *drawn, const struct whole_folder *folder, struct weft_error *error)
 {
@@ -174,7 +142,7 @@ static enum weft_status save_scenario(
         return status;
     }
     (void)snprintf(name, sizeof(name), "%s.yaml", drawn->name);
-    status = open_file(folder, name, &file, error);
+    status = generate_open(folder, name, &file, error);
     if (status == WEFT_OK) {
         write_scenario(drawn, file.stream);
         status = whole_file_commit(&file, error);
@@ -190,7 +158,7 @@ static enum weft_status save(const struct drawn *drawn, const char *path, struct
     if (status != WEFT_OK) {
         return status;
     }
-    status = save_workflows(drawn, &folder, error);
+    status = generate_save(drawn->catalogue, &folder, error);
     if (status == WEFT_OK) {
         status = save_scenario(drawn, &folder, error);
     }

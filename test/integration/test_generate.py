@@ -1,7 +1,7 @@
 """`weft generate`: what it makes is good, the same everywhere, and there as a whole or not at all.
 
 Covers: src/cli/generate.c, src/cli/generate_trace.c, src/cli/generate_workflows.c,
-src/cli/whole_folder.c
+src/cli/generate_operators.c, src/cli/generate_folder.c, src/cli/whole_folder.c
 """
 
 import csv
@@ -136,9 +136,9 @@ class TraceTest(Generate):
     def test_options_go_with_what_is_generated(self):
         self.wrong("'--count' does not go with 'trace'", *TRACE, "--count=3")
         self.wrong("'--rate' does not go with 'workflows'", "generate", "workflows", "--rate=3/s")
-        self.wrong("'tracee' cannot be generated; use trace or workflows; did you mean 'trace'?",
-                   "generate", "tracee")  # fmt: skip
-        self.wrong("no trace or workflows given", "generate")
+        self.wrong("'tracee' cannot be generated; use trace, workflows or operators; "
+                   "did you mean 'trace'?", "generate", "tracee")  # fmt: skip
+        self.wrong("no trace, workflows or operators given", "generate")
 
 
 class WorkflowsTest(Generate):
@@ -194,6 +194,47 @@ class WorkflowsTest(Generate):
         self.assertEqual(self.files(), [])
 
 
+class OperatorsTest(Generate):
+    def test_networks_become_workflows_with_a_profile(self):
+        folder = self.path("made")
+        self.good("generate", "operators", "--networks=hydra,gpt2", "--gmac-ms=1", "-o", folder)
+        self.assertEqual(
+            sorted(os.listdir(folder)), ["gpt2.yaml", "hydra.yaml", "operators.profile.json"]
+        )
+        for name in os.listdir(folder):
+            self.good("check", os.path.join(folder, name))
+        text = pathlib.Path(folder, "hydra.yaml").read_text(encoding="utf-8")
+        self.assertEqual(text.count("function:"), 12)
+        self.assertEqual(text.count("hydra.008"), 2)  # Two heads are alike.
+        profile = json.loads(pathlib.Path(folder, "operators.profile.json").read_text())
+        self.assertEqual(profile["figures"], "assumed")
+        self.assertEqual(len([name for name in profile["models"] if name[:5] == "hydra"]), 11)
+
+    def test_a_faster_device_takes_less_time(self):
+        times = []
+        for option in ("--gmac-ms=10", "--gmac-ms=5"):
+            folder = self.path(option)
+            self.good("generate", "operators", "--networks=vgg16", option, "--writes=1000GB/s",
+                      "--device=box", "-o", folder)  # fmt: skip
+            profile = json.loads(pathlib.Path(folder, "operators.profile.json").read_text())
+            points = profile["models"]["vgg16.000"]["devices"]["box"]["points"]
+            times.append(points[0]["ms"])
+        self.assertAlmostEqual(times[0], 155, delta=2)
+        self.assertAlmostEqual(times[1] * 2 / times[0], 1, delta=0.01)
+
+    def test_what_is_wrong_is_said_and_leaves_nothing(self):
+        folder = self.path("made")
+        options = ("generate", "operators", "-o", folder)
+        self.wrong("operators need '-o': a folder", "generate", "operators")
+        self.wrong("'resnet19' is no network that is known; did you mean 'resnet18'?", *options,
+                   "--networks=vgg16,resnet19")  # fmt: skip
+        self.wrong("'--networks' names 'vgg16' twice", *options, "--networks=vgg16,vgg16")
+        self.wrong("'--gmac-ms' wants a number such as '1.5', not '-1'", *options,
+                   "--gmac-ms=-1")  # fmt: skip
+        self.wrong("'--seed' does not go with 'operators'", *options, "--seed=1")
+        self.assertEqual(self.files(), [])
+
+
 class ShippedTest(Generate):
     def test_what_is_shipped_is_what_is_generated(self):
         done = subprocess.run(
@@ -207,7 +248,7 @@ class ShippedTest(Generate):
             self.assertEqual(path.read_bytes(), shipped.read_bytes(), shipped)
             self.assertLess(len(path.read_bytes()), 200_000)
             compared += 1
-        self.assertEqual(compared, 4 + 8 + 2)
+        self.assertEqual(compared, 4 + 8 + 2 + 9 + 1)
 
     def test_what_is_shipped_runs(self):
         for name in ("scenarios/traces/replay.yaml", "scenarios/random/random.yaml"):
