@@ -37,6 +37,33 @@ static inline uint32_t choose_least_work(const struct view *view)
     return best;
 }
 
+static inline bool choose_is_idle(const struct view *view, uint32_t worker)
+{
+    return view_free_at_ns(view, worker) <= view->now_ns;
+}
+
+/*
+ * Any idle usable worker, drawn evenly: many nodes with the same rows would all take the
+ * lowest. One draw, and none if nobody is idle: WORKER_NONE then.
+ */
+static inline uint32_t choose_any_idle(const struct view *view, struct rng *rng)
+{
+    const uint32_t worker_count = view->fleet->worker_count;
+    uint32_t idle = 0;
+    for (uint32_t worker = 0; worker < worker_count; worker++) {
+        idle += choose_is_idle(view, worker) && view_is_usable(view, worker) ? 1 : 0;
+    }
+    if (idle == 0) {
+        return WORKER_NONE;
+    }
+    uint32_t left = rng_below(rng, idle);
+    uint32_t worker = 0;
+    while (!choose_is_idle(view, worker) || !view_is_usable(view, worker) || left-- > 0) {
+        worker++;
+    }
+    return worker;
+}
+
 /* Usable worker number @index, counted from 0 over usable workers only. */
 static inline uint32_t choose_usable_at(const struct view *view, uint32_t index)
 {

@@ -1,58 +1,35 @@
 /*
- * fifo.c - the oldest job first, on the worker that has just let go of it.
+ * fifo.c - the oldest job first, and a worker stays in the job that has released it.
  *
- * Rule: a task stays on the worker that released it if that one is idle, or if nobody
- * else is; otherwise the first idle worker takes it. Tasks without predecessors go where
- * work ends first. Queues are in the order in which the jobs arrived.
- * Source: spark_fifo of Decima's simulator, a baseline of Nona (papers: Nona, section
- * 4.1): executors stay in the job that releases them, else serve the oldest job.
- * Ignores: models in memory, transfers, run times, deadlines. Decima's executors are
- * alike and its jobs have neither models nor data.
- * Not for: mixed loads of short and long jobs, where the short ones wait for the long.
+ * Rule: of the tasks that become ready on a worker, the first goes on there at once, before
+ * all that waits. Others, and tasks without predecessors, go to an idle worker, drawn
+ * evenly, or if there is none to the one that is free first. Queues are in the order in which the
+ * jobs arrived. One job may hold all workers. Source: spark_fifo of Decima's simulator, a baseline
+ * of Nona (papers: Nona, section 4.1): executors stay in the job that releases them, else serve the
+ * oldest job, up to a cap that is the number of executors. Ignores: models in memory, transfers,
+ * run times, deadlines. Decima's executors are alike and its jobs have neither models nor data.
+ * There they wait in one queue for the executor that is free next; here a task waits bound to a
+ * worker. Not for: mixed loads of short and long jobs, where the short ones wait for the long.
  */
-#include "policy/choose.h"
+#include "policy/executors.h"
 #include "policy/registry.h"
-
-static bool is_idle(const struct view *view, uint32_t worker)
-{
-    return view_free_at_ns(view, worker) <= view->now_ns;
-}
-
-static uint32_t first_idle(const struct view *view)
-{
-    const uint32_t worker_count = view->fleet->worker_count;
-    for (uint32_t worker = 0; worker < worker_count; worker++) {
-        if (is_idle(view, worker) && view_is_usable(view, worker)) {
-            return worker;
-        }
-    }
-    return WORKER_NONE;
-}
 
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)
 {
-    const struct view *view = input->view;
-    const bool is_entry = task->job->graph->tasks[task->task].in_count == 0;
-    if (is_entry || task->here == WORKER_NONE || !view_is_usable(view, task->here)) {
-        return choose_least_work(view);
-    }
-    if (is_idle(view, task->here)) {
-        return task->here;
-    }
-    const uint32_t idle = first_idle(view);
-    return idle != WORKER_NONE ? idle : task->here;
+    return executors_place(input, task, /* cap */ UINT32_MAX);
 }
 
 static int64_t order(ATTR_UNUSED const struct policy_input *input, const struct ready_facts *task)
 {
-    return task->job->arrived_ns;
+    return executors_order(task);
 }
 
 const struct policy policy_fifo = {
     .name = "fifo",
-    .summary = "oldest job first; a task stays where its predecessor ran unless others idle",
+    .summary = "oldest job first; a worker stays in the job that has released it",
     .source = "spark_fifo of Decima's simulator; a baseline of Nona",
     .ignores = "models in memory, transfers, run times, deadlines",
+    .state_bytes = sizeof(struct executors_state),
     .place_task = place_task,
     .order = order,
 };

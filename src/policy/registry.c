@@ -6,15 +6,18 @@
 #include "policy/policy.h"
 
 const struct policy *const policy_registry[] = {
-    &policy_compass,    /* place, cache */
-    &policy_hash,       /* place */
-    &policy_heft,       /* place */
-    &policy_jit,        /* place */
-    &policy_fifo,       /* place, order */
-    &policy_least_work, /* place */
-    &policy_po2,        /* place */
-    &policy_lru,        /* cache */
-    &policy_edf,        /* order */
+    &policy_compass,       /* place, cache */
+    &policy_hash,          /* place */
+    &policy_heft,          /* place */
+    &policy_jit,           /* place */
+    &policy_fifo,          /* place, order */
+    &policy_fair,          /* place, order */
+    &policy_opportunistic, /* place */
+    &policy_expert,        /* place */
+    &policy_least_work,    /* place */
+    &policy_po2,           /* place */
+    &policy_lru,           /* cache */
+    &policy_edf,           /* order */
     NULL,
 };
 

@@ -191,7 +191,15 @@ static void compare(const struct script *script)
 }
 
 static const char *const policies[] = {
-    "hash", "heft", "jit", "least-work", "po2", "fifo", "place=jit,order=edf,cache=lru"};
+    "hash",
+    "heft",
+    "jit",
+    "least-work",
+    "po2",
+    "fifo",
+    "fair",
+    "expert:split=2",
+    "place=jit,order=edf,cache=lru"};
 
 enum { POLICIES = sizeof(policies) / sizeof(policies[0]) };
 

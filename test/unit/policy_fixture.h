@@ -162,8 +162,7 @@ static inline void cluster_seat(struct cluster *cluster, const char *text)
     if (policy_set_parse(text, &cluster->set, &error) != WEFT_OK) {
         fail_msg("%s", error.message);
     }
-    assert_int_equal(policy_set_state_bytes(&cluster->set), 0);
-    cluster_sit(cluster, NULL);
+    cluster_sit(cluster, arena_alloc(&cluster->arena, policy_set_state_bytes(&cluster->set) + 1));
 }
 
 /* Ask where @task goes that is planned on @planned and asked about at @here. */

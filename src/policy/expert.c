@@ -1,0 +1,109 @@
+/*
+ * expert.c - the placement that somebody who knows the workflows writes down by hand.
+ *
+ * Rule: whole jobs go to one worker after the other, in turn. With split=N a job gets N
+ * workers in a row: a task runs with the producer of its largest input, if it is the
+ * consumer of that one's largest output; every other task opens the next of the N workers,
+ * and from the last the first again. So what is costly to move stays, and light branches
+ * leave. It is the same for every job of a workflow.
+ * Source: the baseline "Expert" of Nona, which is not published: a fixed placement for
+ * each model, on one server or split (papers: Nona, section 3.1).
+ * Ignores: queues, run times, how busy links are, models in memory, deadlines.
+ * Not for: loads that change, or workers that are not alike.
+ */
+#include "policy/choose.h"
+#include "policy/registry.h"
+
+enum { OPTION_SPLIT };
+
+struct expert_state {
+    uint32_t turn; /* Jobs placed here so far. */
+};
+
+/* The first of the largest inputs of @task; it has some. */
+static const struct workflow_edge *largest_in(const struct workflow *graph, uint32_t task)
+{
+    const struct workflow_edge *largest = workflow_in(graph, task, 0);
+    for (uint32_t i = 1; i < graph->tasks[task].in_count; i++) {
+        const struct workflow_edge *edge = workflow_in(graph, task, i);
+        largest = edge->bytes > largest->bytes ? edge : largest;
+    }
+    return largest;
+}
+
+static const struct workflow_edge *largest_out(const struct workflow *graph, uint32_t task)
+{
+    const struct workflow_edge *largest = workflow_out(graph, task, 0);
+    for (uint32_t i = 1; i < graph->tasks[task].out_count; i++) {
+        const struct workflow_edge *edge = workflow_out(graph, task, i);
+        largest = edge->bytes > largest->bytes ? edge : largest;
+    }
+    return largest;
+}
+
+/* Which of the workers of its job each task runs on, counted from 0. */
+static void split(const struct workflow *graph, uint32_t parts, uint16_t *part_out)
+{
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < graph->task_count; i++) {
+        const uint32_t task = graph->order[i];
+        if (graph->tasks[task].in_count > 0) {
+            const struct workflow_edge *edge = largest_in(graph, task);
+            const bool is_join = workflow_is_join(graph, task);
+            if (is_join || largest_out(graph, edge->from) == edge) {
+                part_out[task] = part_out[edge->from];
+                continue;
+            }
+        }
+        part_out[task] = (uint16_t)(next % parts);
+        next++;
+    }
+}
+
+static uint32_t parts_of(const struct policy_input *input, uint32_t usable_count)
+{
+    const double parts = input->options[OPTION_SPLIT];
+    if (!(parts >= 1.0)) {
+        return 1;
+    }
+    return parts >= usable_count ? usable_count : (uint32_t)parts;
+}
+
+static void place_job(
+    const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out)
+{
+    struct expert_state *state = input->state;
+    const struct view *view = input->view;
+    const uint32_t usable_count = choose_usable_count(view);
+    uint16_t workers[WORKFLOW_TASKS_MAX];
+    if (usable_count == 0) {
+        return;
+    }
+    uint32_t parts = parts_of(input, usable_count);
+    parts = parts > job->graph->task_count ? job->graph->task_count : parts;
+    /* Every node begins with its own workers: all begin with different ones. */
+    const uint32_t first = view->worker_first + state->turn * parts;
+    state->turn++;
+    for (uint32_t i = 0; i < parts; i++) {
+        workers[i] = (uint16_t)choose_usable_at(view, (first + i) % usable_count);
+    }
+    split(job->graph, parts, placement_out);
+    for (uint32_t task = 0; task < job->graph->task_count; task++) {
+        placement_out[task] = workers[placement_out[task]];
+    }
+}
+
+static const struct policy_option options[] = {
+    [OPTION_SPLIT] = {"split", 1, "how many workers a job is spread over"},
+    {NULL, 0, NULL},
+};
+
+const struct policy policy_expert = {
+    .name = "expert",
+    .summary = "jobs in turn, whole or split by hand where little is moved",
+    .source = "a baseline of Nona",
+    .ignores = "queues, run times, links, models in memory, deadlines",
+    .state_bytes = sizeof(struct expert_state),
+    .options = options,
+    .place_job = place_job,
+};
