@@ -61,7 +61,7 @@ double split_rates(
         capacity += 1 / servers[i].mean;
     }
     if (rate >= capacity) {
-        return INFINITY;
+        return (double)INFINITY;
     }
     const double toll = find_toll(servers, count, rate);
     const double scale = rate / rate_at(servers, count, toll); /* 1, but for rounding. */

@@ -28,7 +28,7 @@ double waiting_mg1_variance(const struct service *service)
 {
     const double load = service->rate * service->mean;
     if (load >= 1) {
-        return INFINITY;
+        return (double)INFINITY;
     }
     const double mean = waiting_mg1(service);
     return service->rate * service->third / (3 * (1 - load)) + mean * mean;
@@ -52,7 +52,7 @@ double waiting_mmn(double rate, double mean, uint32_t servers)
 {
     const double offered = rate * mean;
     if (offered >= servers) {
-        return INFINITY;
+        return (double)INFINITY;
     }
     return waiting_all_busy(rate, mean, servers) * mean / (servers - offered);
 }

@@ -1,0 +1,81 @@
+/*
+ * attempt.h - one start of the program: its sites, the patterns found so far, their shares.
+ *
+ * An attempt begins with everything on one worker, for every worker, and grows: shares are
+ * improved, then each stream is asked for a better pattern at the tolls reached, and so on
+ * until nobody has one. See program.h for the whole.
+ */
+#ifndef PLAN_ATTEMPT_H
+#define PLAN_ATTEMPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weft/status.h>
+
+#include "plan/congestion.h"
+#include "plan/descent.h"
+#include "plan/pattern.h"
+#include "plan/response.h"
+
+struct mixture;
+struct program_input;
+
+struct attempt {
+    const struct workload *workload;
+    struct sites *sites;
+    struct patterns patterns;
+    struct congestion congestion;
+    struct descent descent;
+    struct response response;
+    bool plain_joins;
+    uint32_t patterns_max; /* Of a stream. */
+    uint32_t *counts;      /* Patterns by stream. */
+};
+
+/* Borrow @workload; take over @sites. The caller releases it with attempt_destroy(). */
+struct attempt *attempt_create(const struct workload *workload, struct sites *sites);
+
+/* Release @attempt. NULL is allowed. */
+void attempt_destroy(struct attempt *attempt);
+
+/*
+ * Add a placement of @stream, a seat for each task, unless it is there, cannot run, needs
+ * what others have filled, or there are too many. Its index; UINT32_MAX if it was not added.
+ */
+uint32_t attempt_add(struct attempt *attempt, uint32_t stream, const struct seat *seats);
+
+/* Every stream whole on each worker, with equal shares. */
+void attempt_seed(struct attempt *attempt);
+
+/*
+ * The best placement of each stream if nobody else were there, on all sites: @part of the
+ * stream goes there. Where many share a job's work, no single job may gain by beginning so.
+ */
+void attempt_seed_idle(struct attempt *attempt, double part);
+
+/* Away from where equal things have equal shares, which no descent would leave. */
+void attempt_perturb(struct attempt *attempt, uint64_t seed, uint32_t index);
+
+/*
+ * Improve shares and patterns until nothing helps, or the work allowed is done. False if no
+ * feasible point was found; the loads are then those closest to it.
+ */
+bool attempt_solve(struct attempt *attempt);
+
+/* The same for a start that was good for other rates: a few steps. */
+bool attempt_refresh(struct attempt *attempt);
+
+/* Make the size of every site a whole number of machines. False if that is not feasible. */
+bool attempt_round(struct attempt *attempt);
+
+/* Count what joins cost at the loads reached, and evaluate with that. The mean time. */
+double attempt_settle(struct attempt *attempt);
+
+/* What all streams would gain at most by better patterns, relative to the mean time. */
+double attempt_gap(struct attempt *attempt);
+
+/* Of single patterns. */
+uint64_t attempt_evaluations(const struct attempt *attempt);
+
+#endif /* PLAN_ATTEMPT_H */

@@ -1,0 +1,264 @@
+#include "plan/congestion.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/workflow.h"
+#include "plan/pattern.h"
+#include "plan/sites.h"
+#include "plan/workload.h"
+#include "queueing/toll.h"
+#include "queueing/waiting.h"
+
+/* The wait where others leave no room: longer than anything that can be planned. */
+#define PRICE_FULL_NS 1e30
+
+void congestion_init(
+    struct congestion *congestion, const struct workload *workload, const struct sites *sites,
+    const struct patterns *patterns)
+{
+    const uint32_t count = sites->queue_count;
+    *congestion =
+        (struct congestion){.workload = workload, .sites = sites, .patterns = patterns, .scale = 1};
+    congestion->loads = memory_zeroed(count, sizeof(double));
+    congestion->residuals_ns = memory_zeroed(count, sizeof(double));
+    congestion->prices = memory_zeroed(2 * (size_t)count, sizeof(double));
+    congestion->visits = memory_zeroed(2 * (size_t)count, sizeof(double));
+    congestion->toll_work = memory_zeroed(count, sizeof(double));
+    congestion->toll_second = memory_zeroed(count, sizeof(double));
+}
+
+void congestion_deinit(struct congestion *congestion)
+{
+    free(congestion->loads);
+    free(congestion->residuals_ns);
+    free(congestion->prices);
+    free(congestion->visits);
+    free(congestion->toll_work);
+    free(congestion->toll_second);
+    free(congestion->lengths_ns);
+    free(congestion->slopes);
+    free(congestion->extras_ns);
+    free(congestion->starts);
+    free(congestion->via);
+}
+
+static double *grown(double *array, uint32_t from, uint32_t to)
+{
+    double *larger = memory_zeroed(to, sizeof(*larger));
+    if (array != NULL) {
+        memcpy(larger, array, from * sizeof(*larger));
+    }
+    free(array);
+    return larger;
+}
+
+/* Room for all patterns there are by now. */
+static void follow(struct congestion *congestion)
+{
+    const struct patterns *patterns = congestion->patterns;
+    if (patterns->count > congestion->capacity) {
+        const uint32_t from = congestion->capacity;
+        const uint32_t to = 2 * patterns->count;
+        congestion->lengths_ns = grown(congestion->lengths_ns, from, to);
+        congestion->slopes = grown(congestion->slopes, from, to);
+        congestion->extras_ns = grown(congestion->extras_ns, from, to);
+        congestion->capacity = to;
+    }
+    if (patterns->step_count_max > congestion->scratch_capacity) {
+        free(congestion->starts);
+        free(congestion->via);
+        congestion->scratch_capacity = 2 * patterns->step_count_max;
+        congestion->starts = memory_zeroed(congestion->scratch_capacity, sizeof(double));
+        congestion->via = memory_zeroed(congestion->scratch_capacity, sizeof(uint32_t));
+    }
+}
+
+static double flow_of(const struct congestion *congestion, uint32_t index, double share)
+{
+    const uint32_t stream = congestion->patterns->items[index].stream;
+    return congestion->workload->streams[stream].rate * congestion->scale * share;
+}
+
+static void sum_loads(struct congestion *congestion, const double *shares)
+{
+    const struct patterns *patterns = congestion->patterns;
+    const struct sites *sites = congestion->sites;
+    for (uint32_t i = 0; i < sites->queue_count; i++) {
+        congestion->loads[i] = 0;
+        congestion->residuals_ns[i] = 0;
+    }
+    for (uint32_t i = 0; i < patterns->count; i++) {
+        const struct pattern *pattern = &patterns->items[i];
+        const struct demand *demands = patterns->demands + pattern->demand_first;
+        const double flow = flow_of(congestion, i, shares[i]);
+        if (flow <= 0) {
+            continue;
+        }
+        for (uint32_t k = 0; k < pattern->demand_count; k++) {
+            congestion->loads[demands[k].queue] += flow * demands[k].work_ns;
+            congestion->residuals_ns[demands[k].queue] += flow * demands[k].second;
+        }
+    }
+    for (uint32_t i = 0; i < sites->queue_count; i++) {
+        const struct queue_site *queue = &sites->queues[i];
+        congestion->loads[i] = queue->load + congestion->loads[i] / queue->copies;
+        congestion->residuals_ns[i] =
+            queue->residual_ns + congestion->residuals_ns[i] / queue->copies;
+    }
+}
+
+/* False if a queue that is used has no end. One that others fill is only to be avoided. */
+static bool set_prices(struct congestion *congestion)
+{
+    const struct sites *sites = congestion->sites;
+    bool is_feasible = true;
+    for (uint32_t i = 0; i < sites->queue_count; i++) {
+        const double load = congestion->loads[i];
+        const double residual_ns = congestion->residuals_ns[i];
+        congestion->prices[sites->queue_count + i] = residual_ns / 2;
+        if (load < 1) {
+            congestion->prices[i] =
+                sites->queues[i].shared ? load / (1 - load) : waiting_mean(load, residual_ns);
+        } else {
+            congestion->prices[i] = PRICE_FULL_NS;
+            is_feasible = is_feasible && load <= sites->queues[i].load;
+        }
+    }
+    return is_feasible;
+}
+
+/* Back along the longest way: who is visited on it. */
+static void count_visits(struct congestion *congestion, uint32_t index, double flow)
+{
+    const struct patterns *patterns = congestion->patterns;
+    const struct pattern *pattern = &patterns->items[index];
+    uint32_t step = pattern->step_count - 1;
+    while (step != STEP_NONE) {
+        const struct arc *arc = &patterns->arcs[congestion->via[step]];
+        for (uint32_t v = 0; v < arc->visit_count; v++) {
+            const struct visit_price *visit = &patterns->visits[arc->visit_first + v];
+            congestion->visits[visit->price] += flow * visit->weight;
+        }
+        step = arc->from;
+    }
+}
+
+/* What requests wait on their way up from the machines that they reached: see sites.h. */
+static double add_ingress(struct congestion *congestion)
+{
+    const struct sites *sites = congestion->sites;
+    double sum_ns = 0;
+    for (uint32_t i = 0; i < sites->site_count; i++) {
+        const uint32_t up = sites->sites[i].up;
+        if (up != QUEUE_NONE) {
+            const double visits =
+                congestion->scale * sites->sites[i].size *
+                (sites->queues[up].shared ? sites->ingress_work : sites->ingress_visits);
+            congestion->visits[up] += visits;
+            sum_ns += visits * congestion->prices[up];
+        }
+    }
+    return sum_ns;
+}
+
+double congestion_evaluate(struct congestion *congestion, const double *shares)
+{
+    const struct patterns *patterns = congestion->patterns;
+    follow(congestion);
+    sum_loads(congestion, shares);
+    congestion->mean_ns = (double)INFINITY;
+    if (!set_prices(congestion)) {
+        return congestion->mean_ns;
+    }
+    const size_t price_bytes = 2 * (size_t)congestion->sites->queue_count * sizeof(double);
+    memset(congestion->visits, 0, price_bytes);
+    double sum_ns = add_ingress(congestion);
+    for (uint32_t i = 0; i < patterns->count; i++) {
+        const double flow = flow_of(congestion, i, shares[i]);
+        const double length_ns =
+            congestion->extras_ns[i] +
+            pattern_length(patterns, i, congestion->prices, congestion->starts, congestion->via);
+        congestion->lengths_ns[i] = length_ns;
+        if (flow > 0) {
+            sum_ns += flow * length_ns;
+            count_visits(congestion, i, flow);
+        }
+    }
+    congestion->evaluations += patterns->count;
+    congestion->mean_ns = sum_ns / (congestion->workload->rate * congestion->scale);
+    return congestion->mean_ns;
+}
+
+/* What all visits to queue @index pay for a nanosecond more of work, and of its square. */
+static struct toll toll_per_copy(const struct congestion *congestion, uint32_t index)
+{
+    const uint32_t queue_count = congestion->sites->queue_count;
+    const double load = congestion->loads[index];
+    const double room = 1 - load;
+    struct toll toll;
+    if (congestion->sites->queues[index].shared) {
+        toll = (struct toll){.work = congestion->visits[index] / (room * room)};
+    } else {
+        toll = toll_at(load, congestion->residuals_ns[index], congestion->visits[index]);
+    }
+    toll.second += congestion->visits[queue_count + index] / 2;
+    return toll;
+}
+
+void congestion_slopes(struct congestion *congestion)
+{
+    const struct patterns *patterns = congestion->patterns;
+    const struct sites *sites = congestion->sites;
+    for (uint32_t i = 0; i < sites->queue_count; i++) {
+        const struct toll toll = toll_per_copy(congestion, i);
+        congestion->toll_work[i] = toll.work / sites->queues[i].copies;
+        congestion->toll_second[i] = toll.second / sites->queues[i].copies;
+    }
+    for (uint32_t i = 0; i < patterns->count; i++) {
+        const struct pattern *pattern = &patterns->items[i];
+        const struct demand *demands = patterns->demands + pattern->demand_first;
+        double slope = congestion->lengths_ns[i];
+        for (uint32_t k = 0; k < pattern->demand_count; k++) {
+            const uint32_t queue = demands[k].queue;
+            slope += congestion->toll_work[queue] * demands[k].work_ns +
+                     congestion->toll_second[queue] * demands[k].second;
+        }
+        congestion->slopes[i] = slope;
+    }
+}
+
+double congestion_size_slope(const struct congestion *congestion, uint32_t number)
+{
+    const struct sites *sites = congestion->sites;
+    const struct site *site = &sites->sites[number];
+    double sum = 0;
+    for (uint32_t i = 0; i < sites->queue_count; i++) {
+        const struct queue_site *queue = &sites->queues[i];
+        if (queue->site != number) {
+            continue;
+        }
+        const struct toll toll = toll_per_copy(congestion, i);
+        const double own_load = congestion->loads[i] - queue->load;
+        const double own_residual_ns = congestion->residuals_ns[i] - queue->residual_ns;
+        sum -= toll_of(&toll, own_load, own_residual_ns);
+    }
+    if (site->up != QUEUE_NONE) { /* More machines, more requests that reach them. */
+        sum += congestion->scale * congestion->prices[site->up] * site->size *
+               (sites->queues[site->up].shared ? sites->ingress_work : sites->ingress_visits);
+    }
+    return sum / site->size / (congestion->workload->rate * congestion->scale);
+}
+
+uint32_t congestion_busiest(const struct congestion *congestion)
+{
+    uint32_t busiest = 0;
+    for (uint32_t i = 1; i < congestion->sites->queue_count; i++) {
+        if (congestion->loads[i] > congestion->loads[busiest]) {
+            busiest = i;
+        }
+    }
+    return busiest;
+}

@@ -1,0 +1,107 @@
+#include "plan/expected.h"
+
+#include "plan/congestion.h"
+#include "plan/pattern.h"
+#include "plan/sites.h"
+#include "queueing/delay.h"
+
+/* The time up to the begin of a step: its parts, and where all ways to it have met last. */
+struct reached {
+    double fixed_ns;
+    double wait_ns;
+    double variance;
+    uint32_t dominator;
+    uint32_t depth;
+};
+
+/* What the wait at @price scatters by: it is 0 where the queue is idle. */
+static double variance_at(const struct congestion *congestion, uint32_t price)
+{
+    const uint32_t queue_count = congestion->sites->queue_count;
+    const uint32_t queue = price < queue_count ? price : price - queue_count;
+    const double load = congestion->loads[queue];
+    const struct delay delay = delay_at(0, congestion->prices[price], load);
+    return load > 0 ? delay_variance(&delay) : 0;
+}
+
+static struct reached after_arc(
+    const struct congestion *congestion, const struct patterns *patterns, const struct arc *arc,
+    const struct reached *steps)
+{
+    struct reached reached = {0};
+    if (arc->from != STEP_NONE) {
+        reached = steps[arc->from];
+    }
+    reached.fixed_ns += arc->fixed_ns;
+    reached.variance += arc->variance;
+    for (uint32_t i = 0; i < arc->visit_count; i++) {
+        const struct visit_price *visit = &patterns->visits[arc->visit_first + i];
+        reached.wait_ns += visit->weight * congestion->prices[visit->price];
+        reached.variance += visit->weight * visit->weight * variance_at(congestion, visit->price);
+    }
+    return reached;
+}
+
+/* The last step that all ways to both pass; STEP_NONE is the arrival. */
+static uint32_t meet(const struct reached *steps, uint32_t a, uint32_t b)
+{
+    while (a != b) {
+        const uint32_t depth_a = a == STEP_NONE ? 0 : steps[a].depth;
+        const uint32_t depth_b = b == STEP_NONE ? 0 : steps[b].depth;
+        if (depth_a >= depth_b) {
+            a = steps[a].dominator;
+        } else {
+            b = steps[b].dominator;
+        }
+    }
+    return a;
+}
+
+static struct delay since(const struct reached *reached, const struct reached *start)
+{
+    return delay_fit(
+        reached->fixed_ns - start->fixed_ns, reached->wait_ns - start->wait_ns,
+        reached->variance - start->variance);
+}
+
+static struct reached reach(
+    const struct congestion *congestion, const struct patterns *patterns, const struct step *step,
+    const struct reached *steps)
+{
+    const struct arc *arcs = patterns->arcs + step->arc_first;
+    uint32_t dominator = arcs[0].from;
+    for (uint32_t i = 1; i < step->arc_count; i++) {
+        dominator = meet(steps, dominator, arcs[i].from);
+    }
+    struct reached start = {0};
+    if (dominator != STEP_NONE) {
+        start = steps[dominator];
+    }
+    struct reached result = after_arc(congestion, patterns, &arcs[0], steps);
+    if (step->arc_count > 1) {
+        struct delay latest = since(&result, &start);
+        for (uint32_t i = 1; i < step->arc_count; i++) {
+            const struct reached other = after_arc(congestion, patterns, &arcs[i], steps);
+            const struct delay delay = since(&other, &start);
+            latest = delay_max(&latest, &delay);
+        }
+        result.fixed_ns = start.fixed_ns + latest.fixed;
+        result.wait_ns = start.wait_ns + latest.wait;
+        result.variance = start.variance + delay_variance(&latest);
+    }
+    result.dominator = dominator;
+    result.depth = dominator == STEP_NONE ? 1 : start.depth + 1;
+    return result;
+}
+
+double expected_length(
+    const struct congestion *congestion, const struct patterns *patterns, uint32_t index)
+{
+    const struct pattern *pattern = &patterns->items[index];
+    struct reached steps[PATTERN_STEPS_MAX];
+    for (uint32_t i = 0; i < pattern->step_count; i++) {
+        steps[i] = reach(congestion, patterns, &patterns->steps[pattern->step_first + i], steps);
+    }
+    const struct reached *end = &steps[pattern->step_count - 1];
+    return end->fixed_ns + end->wait_ns;
+}

@@ -1,0 +1,286 @@
+#include "plan/program.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "model/catalogue.h"
+#include "plan/attempt.h"
+#include "plan/mixture.h"
+#include "plan/sites.h"
+#include "plan/spread.h"
+#include "plan/workload.h"
+
+enum {
+    RESTARTS = 4,
+    PATTERNS_MAX = 64,
+    EVALUATIONS_MAX = 20000000,
+
+    /* Parts of a class whose sizes are found with the shares: kinds of use there may be. */
+    PARTS_MIN = 2,
+    PARTS_MAX = 6,
+
+    /* A class of no more machines than this is not divided into parts, but into machines. */
+    SINGLES_MAX = 6,
+};
+
+/* Of a stream, on the placements that are best on an idle fleet: mostly those, or few. */
+#define PART_IDLE_FIRST 0.9
+#define PART_IDLE_LAST  0.1
+
+/* The options with defaults in place of zeros. */
+static struct program_options with_defaults(const struct program_options *options)
+{
+    struct program_options full = *options;
+    full.restarts = full.restarts == 0 ? (uint32_t)RESTARTS : full.restarts;
+    full.patterns_max = full.patterns_max == 0 ? (uint32_t)PATTERNS_MAX : full.patterns_max;
+    full.evaluations_max =
+        full.evaluations_max == 0 ? (uint64_t)EVALUATIONS_MAX : full.evaluations_max;
+    full.items = full.items == 0 ? 1 : full.items;
+    return full;
+}
+
+static bool is_background(const struct program_background *background)
+{
+    return background->load >= 0 && !isinf(background->load) && background->residual_ns >= 0 &&
+           !isinf(background->residual_ns);
+}
+
+static enum weft_status check_backgrounds(
+    const struct program_input *input, struct weft_error *error)
+{
+    for (uint32_t i = 0; i < input->fleet->worker_count && input->workers != NULL; i++) {
+        if (!is_background(&input->workers[i])) {
+            return error_set(error, WEFT_INVALID, "the background of worker %u is not a load", i);
+        }
+    }
+    for (uint32_t i = 0; i < links_count(input->fleet) && input->links != NULL; i++) {
+        if (!is_background(&input->links[i])) {
+            return error_set(error, WEFT_INVALID, "the background of link %u is not a load", i);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* What a person calls queue @index. */
+static enum weft_status refuse(
+    const struct attempt *attempt, uint32_t index, struct weft_error *error)
+{
+    const struct sites *sites = attempt->sites;
+    const struct queue_site *queue = &sites->queues[index];
+    const double percent = 100 * attempt->congestion.loads[index];
+    const struct fleet *fleet = sites->fleet;
+    if (queue->bytes_per_ns <= 0) {
+        const struct site *site = &sites->sites[queue->site];
+        const uint32_t node = sites->classes[site->machines].nodes[0];
+        const uint32_t worker = sites_worker(sites, node, queue->slot);
+        return error_set(
+            error, WEFT_REFUSED,
+            "the load is too high: worker %u (%s) and those like it would be busy %.0f %%", worker,
+            fleet->devices[fleet->workers[worker].device], percent);
+    }
+    if (queue->site == QUEUE_NONE) {
+        return error_set(
+            error, WEFT_REFUSED, "the load is too high: the core link would be busy %.0f %%",
+            percent);
+    }
+    const struct site *site = &sites->sites[queue->site];
+    return error_set(
+        error, WEFT_REFUSED,
+        "the load is too high: the link %s machine %u, and those like it, would be busy %.0f %%",
+        site->up == index ? "from" : "to", sites->classes[site->machines].nodes[0], percent);
+}
+
+static void report(struct attempt *attempt, uint64_t evaluations, struct program_report *report_out)
+{
+    if (report_out == NULL) {
+        return;
+    }
+    const struct congestion *congestion = &attempt->congestion;
+    *report_out = (struct program_report){
+        .mean_ns = congestion->mean_ns,
+        .load_max = congestion->loads[congestion_busiest(congestion)],
+        .gap = isinf(congestion->mean_ns) ? 0 : attempt_gap(attempt),
+        .evaluations = evaluations,
+    };
+    for (uint32_t i = 0; i < attempt->descent.count; i++) {
+        const struct pattern *pattern = &attempt->patterns.items[i];
+        const double share = attempt->descent.shares[i];
+        report_out->patterns += share > 1e-7 ? 1 : 0;
+        report_out->idle_ns += share * pattern->idle_ns *
+                               attempt->workload->streams[pattern->stream].rate /
+                               attempt->workload->rate;
+    }
+}
+
+static struct attempt *open_attempt(
+    const struct workload *workload, const struct program_options *options, struct sites *sites)
+{
+    sites_add_ingress(sites, workload);
+    struct attempt *attempt = attempt_create(workload, sites);
+    attempt->plain_joins = options->plain_joins;
+    attempt->response.plain_joins = options->plain_joins;
+    return attempt;
+}
+
+/* How many parts classes of equal machines have in start @index; 1 is an even use of all. */
+static uint32_t choose_parts(
+    const struct program_input *input, const struct workload *workload, uint32_t index)
+{
+    if (index == 0) {
+        return 1;
+    }
+    if (input->fleet->node_count <= SINGLES_MAX) {
+        return SINGLES_MAX;
+    }
+    uint32_t parts = workload->stream_count + (index % 2 == 0 ? 2 : 1);
+    parts = parts < PARTS_MIN ? PARTS_MIN : parts;
+    return parts > PARTS_MAX ? PARTS_MAX : parts;
+}
+
+/* Start number @index of the program. NULL if it found nothing feasible; see @error. */
+static struct attempt *start(
+    const struct program_input *input, const struct program_options *options,
+    const struct workload *workload, uint32_t index, uint64_t *evaluations,
+    struct weft_error *error)
+{
+    struct sites *sites = sites_create(input, NULL, choose_parts(input, workload, index));
+    struct attempt *attempt = open_attempt(workload, options, sites);
+    attempt->descent.sizes_are_free = index > 0 && sites->site_count > sites->class_count &&
+                                      sites->site_count < input->fleet->node_count;
+    attempt->descent.evaluations_max = options->evaluations_max / options->restarts;
+    attempt_seed(attempt);
+    attempt_seed_idle(attempt, index % 2 == 1 ? PART_IDLE_FIRST : PART_IDLE_LAST);
+    attempt->patterns_max = 0;
+    for (uint32_t i = 0; i < workload->stream_count; i++) {
+        if (attempt->counts[i] == 0) {
+            (void)error_set(
+                error, WEFT_REFUSED, "workflow %s has no placement: what it needs is full",
+                workload->streams[i].workflow->name);
+            attempt_destroy(attempt);
+            return NULL;
+        }
+        const uint32_t most = attempt->counts[i] + options->patterns_max;
+        attempt->patterns_max = most > attempt->patterns_max ? most : attempt->patterns_max;
+    }
+    if (index > 0) {
+        attempt_perturb(attempt, options->seed, index);
+    }
+    const bool is_feasible =
+        attempt_solve(attempt) && attempt_round(attempt) && !isinf(attempt_settle(attempt));
+    *evaluations += attempt_evaluations(attempt);
+    if (!is_feasible) {
+        (void)refuse(attempt, congestion_busiest(&attempt->congestion), error);
+        attempt_destroy(attempt);
+        return NULL;
+    }
+    return attempt;
+}
+
+/* The best of several starts. */
+static struct attempt *solve_anew(
+    const struct program_input *input, const struct program_options *options,
+    const struct workload *workload, uint64_t *evaluations, struct weft_error *error)
+{
+    struct attempt *best = NULL;
+    for (uint32_t i = 0; i < options->restarts; i++) {
+        struct attempt *attempt = start(input, options, workload, i, evaluations, error);
+        if (attempt != NULL &&
+            (best == NULL || attempt->congestion.mean_ns < best->congestion.mean_ns)) {
+            attempt_destroy(best);
+            best = attempt;
+        } else {
+            attempt_destroy(attempt);
+        }
+    }
+    return best;
+}
+
+/* From a mixture that was good for other rates. NULL if it is not feasible for these. */
+static struct attempt *solve_again(
+    const struct program_input *input, const struct program_options *options,
+    const struct workload *workload, uint64_t *evaluations)
+{
+    struct sites *sites = spread_sites(options->start, input, true);
+    struct attempt *attempt = open_attempt(workload, options, sites);
+    attempt->patterns_max = options->patterns_max;
+    attempt->descent.evaluations_max = options->evaluations_max;
+    const bool is_feasible = spread_in(attempt, options->start, NULL) == WEFT_OK &&
+                             attempt_refresh(attempt) && !isinf(attempt_settle(attempt));
+    *evaluations += attempt_evaluations(attempt);
+    if (!is_feasible) {
+        attempt_destroy(attempt);
+        return NULL;
+    }
+    return attempt;
+}
+
+enum weft_status program_solve(
+    const struct program_input *input, const struct program_options *options,
+    struct mixture **mixture_out, struct program_report *report_out, struct weft_error *error)
+{
+    const struct program_options full = with_defaults(options);
+    struct workload *workload;
+    uint64_t evaluations = 0;
+    enum weft_status status = check_backgrounds(input, error);
+    if (status == WEFT_OK && full.start != NULL) {
+        status = mixture_check(full.start, input->catalogue, input->fleet, error);
+    }
+    if (status == WEFT_OK) {
+        status = workload_create(input, full.items, &workload, error);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    workload->requeue = full.requeue;
+    struct attempt *attempt = NULL;
+    if (full.start != NULL) {
+        attempt = solve_again(input, &full, workload, &evaluations);
+    }
+    if (attempt == NULL) {
+        attempt = solve_anew(input, &full, workload, &evaluations, error);
+    }
+    if (attempt != NULL) {
+        *mixture_out = spread_out(attempt, input);
+        report(attempt, evaluations, report_out);
+    }
+    status = attempt != NULL ? WEFT_OK : WEFT_REFUSED;
+    attempt_destroy(attempt);
+    workload_destroy(workload);
+    return status;
+}
+
+enum weft_status program_predict(
+    const struct program_input *input, const struct program_options *options,
+    struct mixture *mixture, struct program_report *report_out, struct weft_error *error)
+{
+    const struct program_options full = with_defaults(options);
+    struct workload *workload;
+    ASSERT(mixture->sealed);
+    enum weft_status status = check_backgrounds(input, error);
+    if (status == WEFT_OK) {
+        status = mixture_check(mixture, input->catalogue, input->fleet, error);
+    }
+    if (status == WEFT_OK) {
+        status = workload_create(input, full.items, &workload, error);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    workload->requeue = full.requeue;
+    struct sites *sites = spread_sites(mixture, input, false);
+    struct attempt *attempt = open_attempt(workload, &full, sites);
+    status = spread_in(attempt, mixture, error);
+    if (status == WEFT_OK) {
+        (void)attempt_settle(attempt);
+        for (uint32_t i = 0; i < mixture->workflow_count; i++) {
+            mixture->workflows[i].rate_per_s = input->rates_per_s[i];
+        }
+        spread_predictions(attempt, mixture);
+        report(attempt, attempt_evaluations(attempt), report_out);
+    }
+    attempt_destroy(attempt);
+    workload_destroy(workload);
+    return status;
+}

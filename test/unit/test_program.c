@@ -1,0 +1,428 @@
+/*
+ * The program as a whole: what is known in closed form must come out.
+ * Covers: src/plan/attempt.c src/plan/gather.c
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "base/hash.h"
+#include "model/links_route.h"
+#include "plan_case.h"
+#include "queueing/split.h"
+
+static const struct program_options defaults;
+
+static double predict_ms(
+    struct plan_case *plan, const struct program_options *options, struct mixture *mixture)
+{
+    struct program_report report;
+    struct weft_error error;
+    assert_int_equal(program_predict(&plan->input, options, mixture, &report, &error), WEFT_OK);
+    return report.mean_ns / 1e6;
+}
+
+static void an_idle_diamond_takes_22_32_or_14_ms(ATTR_UNUSED void **state)
+{
+    static const uint16_t placements[3][4] = {{0, 0, 0, 0}, {0, 0, 1, 0}, {0, 1, 0, 0}};
+    static const double expected_ms[] = {22, 32, 14};
+    struct plan_case plan;
+    struct program_report report;
+    plan_case_open(&plan, /* node_count */ 2, /* worker_count */ 1);
+    plan.fleet->network.link_bytes_per_s = 1000000000;
+    plan_case_diamond(&plan, /* scale */ 1, /* rate_per_s */ 1e-6);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct mixture *mixture = plan_case_by_hand(&plan, placements[i], 1);
+        plan_case_near(predict_ms(&plan, &defaults, mixture), expected_ms[i], 1e-4);
+        mixture_destroy(mixture);
+    }
+    struct mixture *mixture = plan_case_solve(&plan, &defaults, &report);
+    plan_case_near(report.mean_ns / 1e6, 14, 1e-4);
+    plan_case_near(report.idle_ns / 1e6, 14, 1e-4);
+    mixture_destroy(mixture);
+    plan_case_close(&plan);
+}
+
+/* Sizes of 2, 8 and 60 ms on 80 machines: even use, and the pools that the solver must find. */
+static void short_and_long_jobs_are_kept_apart(ATTR_UNUSED void **state)
+{
+    static const double loads[] = {0.5, 0.7, 0.8, 0.9};
+    static const double even_ms[] = {29.475, 55.975, 89.1, 188.475};
+    static const double pools_ms[] = {14.4, 20.8, 28.8, 52.8};
+    for (uint32_t i = 0; i < 4; i++) {
+        struct plan_case plan;
+        struct program_report report;
+        plan_case_sizes(&plan, loads[i]);
+        struct mixture *even = mixture_create(3, 80, links_count(plan.fleet));
+        for (uint32_t k = 0; k < 3; k++) {
+            mixture_set_workflow(even, k, 1, 0);
+            for (uint16_t worker = 0; worker < 80; worker++) {
+                assert_int_equal(mixture_add_pattern(even, k, &worker, 1), WEFT_OK);
+            }
+        }
+        assert_int_equal(mixture_seal(even, NULL), WEFT_OK);
+        plan_case_near(predict_ms(&plan, &defaults, even), even_ms[i], 1e-6 * even_ms[i]);
+        mixture_destroy(even);
+        struct mixture *mixture = plan_case_solve(&plan, &defaults, &report);
+        assert_true(report.mean_ns / 1e6 < 1.001 * pools_ms[i]);
+        plan_case_near(report.load_max, loads[i], 0.02);
+        assert_true(report.gap < 1e-3);
+        mixture_destroy(mixture);
+        plan_case_close(&plan);
+    }
+}
+
+/*
+ * Part of the jobs is split, which saves 8 ms and crosses the link twice for 1 ms: the best
+ * link utilisation is 1 - 1 / sqrt(1 + 2 * 8 / (2 * 1)) = 2/3, as long as machines are idle.
+ */
+static void the_best_use_of_a_link_is_two_thirds(ATTR_UNUSED void **state)
+{
+    static const double rates[] = {400, 600, 1200};
+    const struct program_options options = {.plain_joins = true, .restarts = 2};
+    for (uint32_t i = 0; i < 3; i++) {
+        struct plan_case plan;
+        struct program_report report;
+        plan_case_open(&plan, /* node_count */ 10000, /* worker_count */ 1);
+        plan.fleet->network.kind = NETWORK_BOTTLENECK;
+        plan.fleet->network.core_bytes_per_s = 1000000000;
+        plan_case_diamond(&plan, /* scale */ 1, rates[i]);
+        struct mixture *mixture = plan_case_solve(&plan, &options, &report);
+        const struct mixture_workflow *mixed = &mixture->workflows[0];
+        double split = 0;
+        for (uint32_t k = 0; k < mixed->pattern_count; k++) {
+            const uint16_t *placement = mixture_placement(mixture, 0, k);
+            split += placement[0] != placement[1] ? mixed->weights[k] : 0;
+        }
+        plan_case_near(mixture->link_load[20000], 2.0 / 3, 0.003);
+        plan_case_near(split, 1000 / (3 * rates[i]), 0.003);
+        mixture_destroy(mixture);
+        plan_case_close(&plan);
+    }
+}
+
+/* At a rate below 1 / (3 ms) all jobs are split. */
+static void a_link_with_room_is_used_by_all(ATTR_UNUSED void **state)
+{
+    struct plan_case plan;
+    struct program_report report;
+    plan_case_open(&plan, /* node_count */ 100, /* worker_count */ 1);
+    plan.fleet->network.kind = NETWORK_BOTTLENECK;
+    plan.fleet->network.core_bytes_per_s = 1000000000;
+    plan_case_diamond(&plan, /* scale */ 1, /* rate_per_s */ 100);
+    struct mixture *mixture = plan_case_solve(&plan, &defaults, &report);
+    plan_case_near(mixture->link_load[200], 0.2, 1e-6);
+    mixture_destroy(mixture);
+    plan_case_close(&plan);
+}
+
+/* One kind of job on three kinds of machines: convex, and known. */
+static void unequal_machines_get_the_best_shares(ATTR_UNUSED void **state)
+{
+    const struct split_server servers[] = {{10, 0}, {15, 0}, {40, 0}};
+    for (double rate = 0.02; rate < 0.18; rate += 0.03) {
+        struct plan_case plan;
+        struct program_report report;
+        double rates[3];
+        plan_case_open(&plan, /* node_count */ 1, /* worker_count */ 1);
+        plan_case_add_kind(&plan, "slow", 1.5);
+        plan_case_add_kind(&plan, "slower", 4);
+        (void)plan_case_model(&plan, "a", 10);
+        plan_case_single(&plan, "a", 1e3 * rate);
+        struct mixture *mixture = plan_case_solve(&plan, &defaults, &report);
+        const double expected_ms = split_rates(servers, 3, rate, rates);
+        plan_case_near(report.mean_ns / 1e6, expected_ms, 1e-6 * expected_ms);
+        plan_case_near(mixture->worker_load[0], rates[0] * 10, 1e-3);
+        plan_case_near(mixture->worker_load[2], rates[2] * 40, 1e-3);
+        mixture_destroy(mixture);
+        plan_case_close(&plan);
+    }
+}
+
+static void open_random(struct plan_case *plan, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 0);
+    const uint32_t node_count = 6 + rng_below(&rng, 12);
+    const uint32_t worker_count = 1 + rng_below(&rng, 2);
+    plan_case_open(plan, node_count, worker_count);
+    plan->fleet->network.link_bytes_per_s = 1000000000;
+    plan->fleet->network.latency_ns = 50000;
+    plan->fleet->network.kind = (enum network_kind)rng_below(&rng, 3);
+    plan->fleet->network.core_bytes_per_s = 4000000000;
+    plan->fleet->network.rack_count = 2;
+    plan->fleet->network.sharing = (enum network_sharing)rng_below(&rng, 2);
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint32_t tasks = 1 + rng_below(&rng, 6);
+        const double rate = 0.15 * plan->fleet->worker_count / (tasks * 5.5e-3);
+        plan_case_random(plan, &rng, tasks, 100000, rate);
+    }
+}
+
+/* Loads of workers and links, summed over the placements alone. */
+static void check_loads(const struct plan_case *plan, const struct mixture *mixture)
+{
+    double *loads = calloc(plan->fleet->worker_count, sizeof(*loads));
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct workflow *workflow = plan->catalogue->workflows[i];
+        const struct mixture_workflow *mixed = &mixture->workflows[i];
+        double sum = 0;
+        assert_true(mixed->rate_per_s == plan->rates[i]);
+        for (uint32_t k = 0; k < mixed->pattern_count; k++) {
+            sum += mixed->weights[k];
+            for (uint32_t task = 0; task < workflow->task_count; task++) {
+                const uint32_t worker = mixture_placement(mixture, i, k)[task];
+                const int64_t run_ns =
+                    profile_run_one_ns(plan->profile, workflow->tasks[task].run, 0);
+                loads[worker] += plan->rates[i] * mixed->weights[k] * (double)run_ns / 1e9;
+            }
+        }
+        plan_case_near(sum, 1, 1e-6);
+    }
+    for (uint32_t i = 0; i < plan->fleet->worker_count; i++) {
+        plan_case_near(mixture->worker_load[i], loads[i], 1e-5);
+    }
+    free(loads);
+}
+
+/* Machines taken together or one by one, it is the same mixture. */
+static void predictions_belong_to_the_placements(ATTR_UNUSED void **state)
+{
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        struct plan_case plan;
+        struct program_report report;
+        const struct program_options options = {.seed = seed, .requeue = seed % 3 == 0};
+        open_random(&plan, seed);
+        struct mixture *mixture = plan_case_solve(&plan, &options, &report);
+        const double mean_ns = mixture->mean_ns;
+        double *link_load = calloc(mixture->link_count, sizeof(double));
+        memcpy(link_load, mixture->link_load, mixture->link_count * sizeof(double));
+        assert_true(mean_ns > report.idle_ns);
+        check_loads(&plan, mixture);
+        plan_case_near(predict_ms(&plan, &options, mixture), mean_ns / 1e6, 1e-5 * mean_ns / 1e6);
+        for (uint32_t i = 0; i < mixture->link_count; i++) {
+            plan_case_near(mixture->link_load[i], link_load[i], 1e-5);
+        }
+        free(link_load);
+        mixture_destroy(mixture);
+        plan_case_close(&plan);
+    }
+}
+
+static void a_solution_is_a_good_start_for_other_rates(ATTR_UNUSED void **state)
+{
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct plan_case plan;
+        struct program_report cold;
+        struct program_report warm;
+        open_random(&plan, seed);
+        struct mixture *first = plan_case_solve(&plan, &defaults, NULL);
+        for (uint32_t i = 0; i < 3; i++) {
+            plan.rates[i] *= i == 1 ? 0.95 : 1.05;
+        }
+        struct mixture *second = plan_case_solve(&plan, &defaults, &cold);
+        const struct program_options options = {.start = first};
+        struct mixture *third = plan_case_solve(&plan, &options, &warm);
+        assert_true(warm.mean_ns < 1.03 * cold.mean_ns);
+        assert_true(warm.evaluations < cold.evaluations / 4);
+        plan_case_near(predict_ms(&plan, &defaults, third), warm.mean_ns / 1e6, 1e-3);
+        mixture_destroy(first);
+        mixture_destroy(second);
+        mixture_destroy(third);
+        plan_case_close(&plan);
+    }
+}
+
+static void background_load_is_avoided(ATTR_UNUSED void **state)
+{
+    struct plan_case plan;
+    struct program_report report;
+    struct program_background others[4] = {{0.8, 8e6}, {0, 0}, {1.5, 1e6}, {0, 0}};
+    plan_case_open(&plan, /* node_count */ 4, /* worker_count */ 1);
+    (void)plan_case_model(&plan, "a", 10);
+    plan_case_single(&plan, "a", 100);
+    plan.input.workers = others;
+    struct mixture *mixture = plan_case_solve(&plan, &defaults, &report);
+    assert_true(mixture->worker_load[0] < 0.85);
+    assert_true(mixture->worker_load[2] == 1.5); /* Nothing is added to what is full. */
+    plan_case_near(mixture->worker_load[1], mixture->worker_load[3], 1e-6);
+    assert_true(mixture->worker_load[1] > 0.45);
+    mixture_destroy(mixture);
+    plan_case_close(&plan);
+}
+
+/* Where the even use of all machines is too much for the slow ones. */
+static void a_feasible_point_is_found_near_saturation(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        struct plan_case plan;
+        struct program_report report;
+        plan_case_open(&plan, /* node_count */ 3, /* worker_count */ 1);
+        plan_case_add_kind(&plan, "slow", 10);
+        plan_case_add_kind(&plan, "slower", 50);
+        (void)plan_case_model(&plan, "a", 10);
+        (void)plan_case_model(&plan, "b", 5);
+        plan_case_single(&plan, "a", 260);
+        plan_case_single(&plan, "b", i == 0 ? 95 : 99);
+        if (i == 0) {
+            struct mixture *mixture = plan_case_solve(&plan, &defaults, &report);
+            assert_true(report.load_max > 0.98 && report.load_max < 1);
+            mixture_destroy(mixture);
+        } else {
+            plan.rates[1] = 101;
+            struct mixture *mixture = NULL;
+            struct weft_error error;
+            assert_int_equal(
+                program_solve(&plan.input, &defaults, &mixture, &report, &error), WEFT_REFUSED);
+            assert_non_null(strstr(error.message, "worker "));
+        }
+        plan_case_close(&plan);
+    }
+}
+
+static void a_full_link_is_named(ATTR_UNUSED void **state)
+{
+    struct plan_case plan;
+    struct mixture *mixture = NULL;
+    struct weft_error error;
+    plan_case_open(&plan, /* node_count */ 2, /* worker_count */ 1);
+    plan_case_add_kind(&plan, "special", 1);
+    struct rng rng = rng_stream(1, RNG_TEST, 0);
+    plan_case_random(&plan, &rng, /* task_count */ 2, 0, /* rate_per_s */ 20);
+    plan.fleet->network.link_bytes_per_s = 100000;
+    plan.fleet->network.latency_ns = 1000;
+    /* The first task runs on plain machines alone, the second one on the special one. */
+    struct profile_model *models = plan.profile->models;
+    models[plan.catalogue->workflows[0]->tasks[0].run].curves[1].point_count = 0;
+    models[plan.catalogue->workflows[0]->tasks[1].run].curves[0].point_count = 0;
+    assert_int_equal(program_solve(&plan.input, &defaults, &mixture, NULL, &error), WEFT_REFUSED);
+    assert_non_null(strstr(error.message, "the link to machine 2"));
+    plan_case_close(&plan);
+}
+
+static void mistakes_are_refused(ATTR_UNUSED void **state)
+{
+    struct plan_case plan;
+    struct mixture *mixture = NULL;
+    struct weft_error error;
+    struct program_background wrong[2] = {{0, 0}, {-1, 0}};
+    plan_case_open(&plan, /* node_count */ 2, /* worker_count */ 1);
+    (void)plan_case_model(&plan, "a", 10);
+    plan_case_single(&plan, "a", 0);
+    assert_int_equal(program_solve(&plan.input, &defaults, &mixture, NULL, &error), WEFT_INVALID);
+    assert_non_null(strstr(error.message, "no workflow has a rate"));
+    plan.rates[0] = -1;
+    assert_int_equal(program_solve(&plan.input, &defaults, &mixture, NULL, &error), WEFT_INVALID);
+    assert_non_null(strstr(error.message, "the rate of workflow a is -1"));
+    plan.rates[0] = 1;
+    plan.input.workers = wrong;
+    assert_int_equal(program_solve(&plan.input, &defaults, &mixture, NULL, &error), WEFT_INVALID);
+    assert_non_null(strstr(error.message, "worker 1"));
+    plan.input.workers = NULL;
+    struct mixture *other = mixture_create(1, 3, 6);
+    const struct program_options options = {.start = other};
+    assert_int_equal(program_solve(&plan.input, &options, &mixture, NULL, &error), WEFT_INVALID);
+    assert_non_null(strstr(error.message, "3 workers"));
+    mixture_destroy(other);
+    plan.profile->models[0].curves[0].point_count = 0;
+    assert_int_equal(program_solve(&plan.input, &defaults, &mixture, NULL, &error), WEFT_NOT_FOUND);
+    assert_non_null(strstr(error.message, "task a0 of workflow a"));
+    assert_null(mixture);
+    plan_case_close(&plan);
+}
+
+static void overload_is_predicted_as_endless(ATTR_UNUSED void **state)
+{
+    static const uint16_t placement[4] = {0, 0, 0, 0};
+    struct plan_case plan;
+    struct program_report report;
+    plan_case_open(&plan, /* node_count */ 2, /* worker_count */ 1);
+    plan_case_diamond(&plan, /* scale */ 1, /* rate_per_s */ 50);
+    struct mixture *mixture = plan_case_by_hand(&plan, placement, 1);
+    assert_int_equal(program_predict(&plan.input, &defaults, mixture, &report, NULL), WEFT_OK);
+    assert_true(isinf(report.mean_ns));
+    assert_true(isinf(mixture->workflows[0].mean_ns));
+    plan_case_near(mixture->worker_load[0], 1.1, 1e-9);
+    mixture_destroy(mixture);
+    plan_case_close(&plan);
+}
+
+static uint64_t hash_of(const struct mixture *mixture)
+{
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < mixture->workflow_count; i++) {
+        const struct mixture_workflow *mixed = &mixture->workflows[i];
+        for (uint32_t k = 0; k < mixed->pattern_count; k++) {
+            uint64_t bits;
+            memcpy(&bits, &mixed->weights[k], sizeof(bits));
+            hash = hash_mix(hash, bits);
+            for (uint32_t task = 0; task < mixed->task_count; task++) {
+                hash = hash_mix(hash, mixture_placement(mixture, i, k)[task]);
+            }
+        }
+    }
+    return hash;
+}
+
+/* The same bits from every compiler and at every level of optimisation. */
+static void mixtures_are_the_same_everywhere(ATTR_UNUSED void **state)
+{
+    static const uint64_t expected[] = {
+        UINT64_C(0x95fb1492be587dee), UINT64_C(0xd91186fe0b64cb4e), UINT64_C(0x95bbd51ee4d09b6e),
+        UINT64_C(0x17ea39601b304bfc)};
+    uint32_t different = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        struct plan_case plan;
+        open_random(&plan, i + 1);
+        const struct program_options options = {.seed = i};
+        struct mixture *mixture = plan_case_solve(&plan, &options, NULL);
+        print_message("[mixture] %u: 0x%016llx\n", i, (unsigned long long)hash_of(mixture));
+        different += hash_of(mixture) != expected[i] ? 1 : 0;
+        mixture_destroy(mixture);
+        plan_case_close(&plan);
+    }
+    assert_int_equal(different, 0);
+}
+
+static void little_work_still_gives_a_mixture(ATTR_UNUSED void **state)
+{
+    struct plan_case plan;
+    struct program_report little;
+    struct program_report all;
+    const struct program_options options = {.evaluations_max = 1, .restarts = 1};
+    open_random(&plan, 3);
+    struct mixture *mixture = plan_case_solve(&plan, &options, &little);
+    mixture_destroy(mixture);
+    mixture = plan_case_solve(&plan, &defaults, &all);
+    assert_true(little.evaluations < all.evaluations / 4);
+    assert_true(little.mean_ns >= all.mean_ns);
+    mixture_destroy(mixture);
+    plan_case_close(&plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_idle_diamond_takes_22_32_or_14_ms),
+        cmocka_unit_test(short_and_long_jobs_are_kept_apart),
+        cmocka_unit_test(the_best_use_of_a_link_is_two_thirds),
+        cmocka_unit_test(a_link_with_room_is_used_by_all),
+        cmocka_unit_test(unequal_machines_get_the_best_shares),
+        cmocka_unit_test(predictions_belong_to_the_placements),
+        cmocka_unit_test(a_solution_is_a_good_start_for_other_rates),
+        cmocka_unit_test(background_load_is_avoided),
+        cmocka_unit_test(a_feasible_point_is_found_near_saturation),
+        cmocka_unit_test(a_full_link_is_named),
+        cmocka_unit_test(mistakes_are_refused),
+        cmocka_unit_test(overload_is_predicted_as_endless),
+        cmocka_unit_test(mixtures_are_the_same_everywhere),
+        cmocka_unit_test(little_work_still_gives_a_mixture),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
