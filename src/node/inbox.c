@@ -15,7 +15,7 @@ static bool is_of_workflow(const struct node *node, const struct message *messag
     if (visit != MAP_NONE && visit_at(node, visit)->workflow != message->workflow) {
         return false;
     }
-    const uint32_t job = map_get(&node->jobs, job_key(message->job));
+    const uint32_t job = jobs_find(node, message->job);
     return job == MAP_NONE || job_at(node, job)->workflow == message->workflow;
 }
 
@@ -65,11 +65,8 @@ static bool names_thief(const struct node *node, const struct message *message)
            node_of_worker(node, message->worker) == message->from;
 }
 
-void inbox_message(struct node *node, const struct message *message)
+void inbox_own_message(struct node *node, const struct message *message)
 {
-    if (!is_sound(node, message)) {
-        return;
-    }
     switch (message->kind) {
     case MESSAGE_INPUT:
         return; /* One without its tensor is no input. */
@@ -121,13 +118,16 @@ void inbox_message(struct node *node, const struct message *message)
     ASSERT(false);
 }
 
-void inbox_input(struct node *node, const struct message *message, uint32_t tensor)
+void inbox_message(struct node *node, const struct message *message)
+{
+    if (is_sound(node, message)) {
+        inbox_own_message(node, message);
+    }
+}
+
+void inbox_own_input(struct node *node, const struct message *message, uint32_t tensor)
 {
     ASSERT(message->kind == MESSAGE_INPUT);
-    if (!is_sound(node, message)) {
-        tensor_release(node, tensor);
-        return;
-    }
     if (message->task == TASK_ANSWER) {
         jobs_output(node, message, tensor);
         return;
@@ -137,4 +137,13 @@ void inbox_input(struct node *node, const struct message *message, uint32_t tens
         return;
     }
     visits_input(node, message, tensor);
+}
+
+void inbox_input(struct node *node, const struct message *message, uint32_t tensor)
+{
+    if (!is_sound(node, message)) {
+        tensor_release(node, tensor);
+        return;
+    }
+    inbox_own_input(node, message, tensor);
 }

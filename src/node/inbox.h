@@ -6,10 +6,14 @@
 
 #include "node/inside.h"
 
-/* Handle a message of any kind but INPUT. */
+/* Handle a message of any kind but INPUT. One that makes no sense here is dropped. */
 void inbox_message(struct node *node, const struct message *message);
 
 /* Handle an INPUT. One reference to @tensor passes to the receiver. */
 void inbox_input(struct node *node, const struct message *message, uint32_t tensor);
+
+/* The same for what this node sends to itself, which needs no check. */
+void inbox_own_message(struct node *node, const struct message *message);
+void inbox_own_input(struct node *node, const struct message *message, uint32_t tensor);
 
 #endif /* NODE_INBOX_H */

@@ -161,83 +161,85 @@ struct model_slot {
     int64_t load_ns;
 };
 
+/* What most steps look at comes first here, too. */
 struct worker {
     uint32_t id;
+    bool touched; /* In this step: look at it before the step ends. */
+    bool lost;    /* The device is gone; the node is not. */
+    bool asked;   /* A peer for work; no answer yet. */
+    bool load_changed;
+    bool cache_changed;
+    bool publish_timer;
+    uint32_t dooming; /* Models whose waiting tasks still have to be failed. */
+    uint32_t missing; /* Models that queued tasks need and that are not resident. */
     const struct fleet_worker *spec;
     struct queue *queues;
     uint32_t *active; /* Queues that are not empty, in no order. */
     uint32_t active_count;
     uint32_t queued;
     uint32_t queued_items;
+    uint32_t gpu_free;
     int64_t queue_ns;    /* Estimated run time of what is queued, */
     int64_t reserved_ns; /* planned and not here yet, */
     int64_t missing_ns;  /* and of loads that queued tasks will need. */
-    uint32_t gpu_free;
-    uint32_t running; /* Tasks. */
-    uint32_t batches; /* List. */
-    uint64_t shares_ready;
-    struct model_slot *models;
-    uint64_t memory_used_bytes;
+    uint32_t running;    /* Tasks. */
+    uint32_t batches;    /* List. */
+    uint32_t notices;
     uint32_t loading; /* The model on the bus, or MODEL_NONE. */
-    int64_t loading_until_ns;
-    uint32_t unloading; /* How many. */
-    bool asked;         /* A peer for work; no answer yet. */
-    int64_t ask_at_ns;  /* Not again before this: a peer had nothing. */
-    int64_t wake_ns;    /* Earliest dispatch timer that is set, or INT64_MAX. */
-    uint64_t row_sequence;
     int64_t load_published_ns;
     int64_t cache_published_ns;
-    bool load_changed;
-    bool cache_changed;
-    bool publish_timer;
-    uint32_t notices;
-    uint32_t missing; /* Models that queued tasks need and that are not resident. */
-    uint32_t dooming; /* Models whose waiting tasks still have to be failed. */
-    bool touched;     /* In this step: look at it before the step ends. */
-    bool lost;        /* The device is gone; the node is not. */
+    uint64_t row_sequence;
+    struct model_slot *models;
+    uint64_t memory_used_bytes;
+    uint64_t shares_ready;
+    int64_t loading_until_ns;
+    uint32_t unloading; /* How many. */
+    int64_t ask_at_ns;  /* Not again before this: a peer had nothing. */
+    int64_t wake_ns;    /* Earliest dispatch timer that is set, or INT64_MAX. */
 };
 
+/* What every step looks at comes first, in as few cache lines as it can. */
 struct node {
     uint32_t id;
     uint32_t incarnation;
-    const struct fleet *fleet;
-    const struct catalogue *catalogue;
-    const struct profile *profile;
     struct node_pools *pools;
-    struct board *board;
-    struct view view;
-    struct policy_seat seat;
     struct effects *effects; /* Of the step under way. */
     struct worker *workers;
     uint32_t worker_count;
     uint32_t cpu_free;
+    const struct catalogue *catalogue;
+    const struct profile *profile;
+    const struct fleet *fleet;
+    struct board *board;
     struct map jobs;   /* By job_key. */
     struct map visits; /* By job_key. */
+    uint32_t job_count;
+    uint32_t visit_count;
+    bool draining;
+    bool drained;
+    bool repair_timer;
+    bool audit_timer;
+    uint32_t output_count;
+    struct suspects blocked; /* Peers that take no messages now. */
+    struct view view;
+    struct policy_seat seat;
     uint32_t job_first;
     uint32_t job_last;
-    uint32_t job_count;
     uint32_t visit_first;
-    uint32_t visit_count;
     uint32_t running;
     uint32_t job_number;
     uint64_t arrival;
     uint32_t repair_job; /* Next to look at after a loss, or POOL_NONE. */
     uint32_t repair_visit;
-    bool repair_timer;
-    bool audit_timer;
-    bool draining;
-    bool drained;
-    struct suspects blocked; /* Peers that take no messages now. */
+    struct handle *outputs; /* Of the jobs that have been answered in this step. */
+    uint32_t outputs_max;
+    int64_t row_load_ns;
+    int64_t row_cache_ns;
     uint32_t parked_first;
     uint32_t parked_last;
     uint32_t parked_count;
-    struct handle *outputs; /* Of the jobs that have been answered in this step. */
-    uint32_t output_count;
-    uint32_t outputs_max;
     uint32_t buried_count;
     uint64_t buried[BURIED_MAX];
-    int64_t row_load_ns;
-    int64_t row_cache_ns;
 };
 
 #endif /* NODE_INSIDE_H */

@@ -259,7 +259,7 @@ void jobs_output(struct node *node, const struct message *message, uint32_t tens
         tensor_release(node, tensor);
         return;
     }
-    const uint32_t output_slot = pool_take(&node->pools->inputs);
+    const uint32_t output_slot = pool_take_raw(&node->pools->inputs);
     ASSERT(output_slot != POOL_NONE);
     *input_at(node, output_slot) = (struct input){
         .next = job->outputs,

@@ -37,6 +37,7 @@ struct node_pools {
     struct pool notices;
     struct pool parked;
     uint32_t step_tasks_max; /* How many tasks one step may create. */
+    uint32_t steps_ready;    /* Steps for which there is room. */
 };
 
 struct node_options {

@@ -7,7 +7,7 @@
 
 uint32_t tensor_take(struct node *node, struct handle handle, uint32_t items, uint64_t bytes)
 {
-    const uint32_t slot = pool_take(&node->pools->tensors);
+    const uint32_t slot = pool_take_raw(&node->pools->tensors);
     ASSERT(slot != POOL_NONE);
     *tensor_at(node, slot) =
         (struct tensor){.handle = handle, .references = 1, .items = items, .bytes = bytes};
@@ -117,7 +117,7 @@ void outbox_send(struct node *node, uint32_t to, const struct message *message)
     if (to == node->id) {
         struct message own = *message;
         own.from = node->id;
-        inbox_message(node, &own);
+        inbox_own_message(node, &own);
         return;
     }
     if (must_park(node, to)) {
@@ -135,7 +135,7 @@ void outbox_move(
     if (to == node->id) {
         struct message own = *message;
         own.from = node->id;
-        inbox_input(node, &own, tensor);
+        inbox_own_input(node, &own, tensor);
         return;
     }
     if (must_park(node, to)) {

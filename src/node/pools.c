@@ -1,7 +1,7 @@
 /* pools.c - the memory of nodes: made by the host, grown only between steps. */
 #include "node/access.h"
 
-enum { POOL_FIRST = 64, POOL_JOBS_MAX = 1 << 28 };
+enum { POOL_FIRST = 64, POOL_JOBS_MAX = 1 << 28, STEPS_AHEAD = 16 };
 
 /* The most edges, or inputs of a job, that one task of any workflow can set in motion. */
 static uint32_t fan_max(const struct catalogue *catalogue)
@@ -29,6 +29,7 @@ void node_pools_init(struct node_pools *pools, const struct catalogue *catalogue
     /* A full batch that ends or fails; and repairs. */
     pools->step_tasks_max = BATCH_TASKS_MAX * (fan_max(catalogue) + 1) +
                             REPAIRS_PER_STEP * (catalogue->task_count_max + 1);
+    pools->steps_ready = 0;
     pool_init(&pools->jobs, sizeof(struct job) + placement_bytes, jobs_first, jobs_limit);
     pool_init(&pools->visits, sizeof(struct visit) + placement_bytes, POOL_FIRST, all);
     pool_init(&pools->tasks, sizeof(struct task), POOL_FIRST, all);
@@ -60,19 +61,31 @@ static void reserve(struct pool *pool, uint32_t free_min)
     }
 }
 
+/* Room for several steps at once: what is only held ready costs next to nothing. */
+static void prepare_steps(struct node_pools *pools)
+{
+    const uint32_t tasks = STEPS_AHEAD * pools->step_tasks_max;
+    reserve(&pools->jobs, STEPS_AHEAD);
+    reserve(&pools->visits, STEPS_AHEAD * (REPAIRS_PER_STEP + 2));
+    reserve(&pools->tasks, tasks);
+    reserve(&pools->inputs, tasks);
+    reserve(&pools->tensors, STEPS_AHEAD * (BATCH_TASKS_MAX + 1));
+    reserve(&pools->reservations, tasks);
+    reserve(&pools->notices, STEPS_AHEAD);
+    pools->steps_ready = STEPS_AHEAD;
+}
+
 void node_prepare(struct node *node)
 {
     struct node_pools *pools = node->pools;
-    const uint32_t tasks = pools->step_tasks_max;
-    reserve(&pools->jobs, 1);
-    reserve(&pools->visits, REPAIRS_PER_STEP + 2);
-    reserve(&pools->tasks, tasks);
-    reserve(&pools->inputs, tasks);
-    reserve(&pools->tensors, BATCH_TASKS_MAX + 1);
+    if (pools->steps_ready == 0) {
+        prepare_steps(pools);
+    }
+    pools->steps_ready--;
     reserve(&pools->batches, GPU_UNITS_MAX * node->worker_count);
-    reserve(&pools->reservations, tasks);
-    reserve(&pools->notices, 1);
-    reserve(&pools->parked, node->blocked.count == 0 ? 0 : PARKED_MAX);
+    if (node->blocked.count > 0) {
+        reserve(&pools->parked, PARKED_MAX);
+    }
     if (2 * (node->jobs.count + 2) > node->jobs.mask) {
         (void)map_reserve(&node->jobs, 2);
     }

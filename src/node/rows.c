@@ -145,7 +145,7 @@ void rows_notice(struct node *node, uint32_t worker_id, uint32_t from, uint32_t 
         }
         slot = known->next;
     }
-    const uint32_t slot = pool_take(&node->pools->notices);
+    const uint32_t slot = pool_take_raw(&node->pools->notices);
     ASSERT(slot != POOL_NONE);
     *(struct notice *)pool_at(&node->pools->notices, slot) = (struct notice){
         .next = worker->notices,

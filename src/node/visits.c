@@ -342,7 +342,7 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
         tensor_release(node, tensor);
         return;
     }
-    const uint32_t input_slot = pool_take(&node->pools->inputs);
+    const uint32_t input_slot = pool_take_raw(&node->pools->inputs);
     ASSERT(input_slot != POOL_NONE);
     *input_at(node, input_slot) = (struct input){
         .next = task->inputs,

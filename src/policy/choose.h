@@ -27,12 +27,14 @@ static inline uint32_t choose_least_work(const struct view *view)
     const uint32_t worker_count = view->fleet->worker_count;
     uint32_t best = WORKER_NONE;
     int64_t best_ns = INT64_MAX;
-    for (uint32_t worker = 0; worker < worker_count && best_ns > view->now_ns; worker++) {
+    uint32_t worker = 0;
+    while (worker < worker_count && best_ns > view->now_ns) {
         const int64_t free_at_ns = view_free_at_ns(view, worker);
         if (free_at_ns < best_ns && view_is_usable(view, worker)) {
             best = worker;
             best_ns = free_at_ns;
         }
+        worker = view_skip_busy(view, worker + 1, best_ns);
     }
     return best;
 }

@@ -59,6 +59,7 @@ struct profile_curve {
     uint32_t point_count;
     struct profile_point *points; /* By gpu, cpu, then items, ascending. */
     int64_t run_one_ns;           /* One item on the whole device: what planners ask most. */
+    uint32_t one;                 /* The point that says it, or UINT32_MAX if none does. */
     enum profile_distribution distribution;
 };
 

@@ -161,7 +161,7 @@ void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *l
         profile_run(sim->options.profile, model, spec->device, launch->items, shares);
 
     (void)pool_reserve(&sim->runs, 1);
-    const uint32_t slot = pool_take(&sim->runs);
+    const uint32_t slot = pool_take_raw(&sim->runs);
     struct run *run = pool_at(&sim->runs, slot);
     *run = (struct run){
         .node = node,

@@ -155,6 +155,9 @@ void sim_drop_tensor(struct sim *sim, uint32_t node, struct handle tensor);
 
 /* Let node @node take @event now, and carry out what it says. */
 void sim_step(struct sim *sim, uint32_t node, struct event *event);
+/* The same in two: nothing of this host changes before the second. */
+void sim_take_step(struct sim *sim, uint32_t node, struct event *event);
+void sim_end_step(struct sim *sim, uint32_t node);
 
 /* A record of a node, or of this host on behalf of one that is gone. */
 void sim_record(struct sim *sim, const struct record *record);

@@ -56,11 +56,14 @@ void network_deinit(struct sim *sim)
 static uint32_t pack(struct sim *sim, uint32_t from, uint32_t to, const struct message *message)
 {
     (void)pool_reserve(&sim->parcels, 1);
-    const uint32_t slot = pool_take(&sim->parcels);
+    const uint32_t slot = pool_take_raw(&sim->parcels);
     struct parcel *parcel = pool_at(&sim->parcels, slot);
     parcel->from = from;
     parcel->to = to;
     parcel->incarnation = sim->nodes[to].incarnation;
+    parcel->has_tensor = false;
+    parcel->hop = 0;
+    parcel->last_ns = 0;
     parcel->message = *message;
     if (message->placement_count > 0) {
         memcpy(
@@ -131,24 +134,21 @@ void network_passed(struct sim *sim, uint32_t link)
 
 void network_deliver(struct sim *sim, uint32_t slot)
 {
-    const struct parcel *parcel = pool_at(&sim->parcels, slot);
+    struct parcel *parcel = pool_at(&sim->parcels, slot);
     struct sim_node *receiver = &sim->nodes[parcel->to];
     const uint32_t to = parcel->to;
     if (receiver->node == NULL || receiver->incarnation != parcel->incarnation) {
         pool_give(&sim->parcels, slot);
         return; /* Nobody is there who could take it. */
     }
-    /* The step may send, and so move the parcels: it works on a copy of this one. */
-    struct message message = parcel->message;
-    uint16_t placement[WORKFLOW_TASKS_MAX];
-    memcpy(placement, parcel->placement, message.placement_count * sizeof(placement[0]));
-    message.placement = message.placement_count > 0 ? placement : NULL;
+    parcel->message.placement = parcel->message.placement_count > 0 ? parcel->placement : NULL;
     struct event event = {.kind = EVENT_MESSAGE};
-    event.message.message = &message;
+    event.message.message = &parcel->message;
     if (parcel->has_tensor) {
         event.kind = EVENT_TENSOR_ARRIVED;
         event.message.tensor = sim_new_tensor(sim, to);
     }
-    pool_give(&sim->parcels, slot);
-    sim_step(sim, to, &event);
+    sim_take_step(sim, to, &event);
+    pool_give(&sim->parcels, slot); /* What the step sends may move the others. */
+    sim_end_step(sim, to);
 }

@@ -137,16 +137,26 @@ void sim_drop_tensor(struct sim *sim, uint32_t node, struct handle tensor)
     }
 }
 
-void sim_step(struct sim *sim, uint32_t node, struct event *event)
+void sim_take_step(struct sim *sim, uint32_t node, struct event *event)
 {
     event->at_ns = sim->now_ns;
     sim->events++;
     node_prepare(sim->nodes[node].node);
     node_step(sim->nodes[node].node, event, &sim->effects);
+}
+
+void sim_end_step(struct sim *sim, uint32_t node)
+{
     sim_perform(sim, node);
     if (sim->options.check) {
         checkers_step(sim, node);
     }
+}
+
+void sim_step(struct sim *sim, uint32_t node, struct event *event)
+{
+    sim_take_step(sim, node, event);
+    sim_end_step(sim, node);
 }
 
 /* A client goes to @node, or if that is down to the next one that is up. */
@@ -162,7 +172,7 @@ static void submit(struct sim *sim, uint32_t node, const struct arrival *arrival
         return;
     }
     (void)pool_reserve(&sim->tickets, 1);
-    const uint32_t slot = pool_take(&sim->tickets);
+    const uint32_t slot = pool_take_raw(&sim->tickets);
     *(struct ticket *)pool_at(&sim->tickets, slot) = (struct ticket){
         .node = node,
         .workflow = arrival->workflow,

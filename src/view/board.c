@@ -1,9 +1,22 @@
 #include "view/board.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 
 /* So long ago that any reader sees it, with room to add to it or subtract from it. */
 #define LONG_AGO_NS (INT64_MIN / 4)
+
+_Static_assert(
+    sizeof(struct board_loads) % CACHE_LINE_BYTES == 0, "each newest load starts a cache line");
+
+/* From @arena, from the start of a cache line on. */
+static void *alloc_lines(struct arena *arena, size_t bytes)
+{
+    uint8_t *memory = arena_alloc(arena, bytes + CACHE_LINE_BYTES - 1);
+    const size_t past = (uintptr_t)memory % CACHE_LINE_BYTES;
+    return past == 0 ? memory : memory + CACHE_LINE_BYTES - past;
+}
 
 void board_init(struct board *board, struct arena *arena, uint32_t worker_count, int64_t delay_ns)
 {
@@ -14,11 +27,13 @@ void board_init(struct board *board, struct arena *arena, uint32_t worker_count,
     ASSERT(delay_ns >= 0);
     *board = (struct board){.worker_count = worker_count, .delay_ns = delay_ns};
     board->entries = arena_alloc(arena, worker_count * sizeof(*board->entries));
+    board->loads = alloc_lines(arena, worker_count * sizeof(*board->loads));
+    board->caches = alloc_lines(arena, worker_count * sizeof(*board->caches));
     for (uint32_t i = 0; i < worker_count; i++) {
         struct board_entry *entry = &board->entries[i];
         for (uint32_t j = 0; j < BOARD_VERSIONS; j++) {
-            entry->load[j] = idle;
-            entry->cache[j] = empty;
+            board->loads[i].versions[j] = idle;
+            board->caches[i].versions[j] = empty;
         }
         entry->live = (struct row){.worker = i, .parts = ROW_BOTH, .load = idle, .cache = empty};
     }
@@ -76,18 +91,17 @@ bool board_publish(struct board *board, const struct row *row)
 {
     ASSERT(row->worker < board->worker_count);
 
-    struct board_entry *entry = &board->entries[row->worker];
+    struct row_load *loads = board->loads[row->worker].versions;
+    struct row_cache *caches = board->caches[row->worker].versions;
     bool taken = false;
-    if ((row->parts & ROW_LOAD) != 0 &&
-        row->load.sequence > entry->load[entry->load_newest].sequence) {
-        entry->load_newest = (entry->load_newest + 1) % BOARD_VERSIONS;
-        entry->load[entry->load_newest] = row->load;
+    if ((row->parts & ROW_LOAD) != 0 && row->load.sequence > loads[0].sequence) {
+        memmove(&loads[1], &loads[0], (BOARD_VERSIONS - 1) * sizeof(loads[0]));
+        loads[0] = row->load;
         taken = true;
     }
-    if ((row->parts & ROW_CACHE) != 0 &&
-        row->cache.sequence > entry->cache[entry->cache_newest].sequence) {
-        entry->cache_newest = (entry->cache_newest + 1) % BOARD_VERSIONS;
-        entry->cache[entry->cache_newest] = row->cache;
+    if ((row->parts & ROW_CACHE) != 0 && row->cache.sequence > caches[0].sequence) {
+        memmove(&caches[1], &caches[0], (BOARD_VERSIONS - 1) * sizeof(caches[0]));
+        caches[0] = row->cache;
         taken = true;
     }
     return taken;

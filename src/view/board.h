@@ -15,11 +15,16 @@
 enum { BOARD_VERSIONS = 4 };
 
 struct board_entry {
-    uint32_t load_newest;
-    uint32_t cache_newest;
-    struct row_load load[BOARD_VERSIONS];
-    struct row_cache cache[BOARD_VERSIONS];
     struct row live; /* Kept by the worker's own node, which reads nothing else. */
+};
+
+/* The newest first: of the loads of all workers, which planners read in a row, one line each. */
+struct board_loads {
+    struct row_load versions[BOARD_VERSIONS];
+};
+
+struct board_caches {
+    struct row_cache versions[BOARD_VERSIONS];
 };
 
 /* A partition of the network, and what each side had seen of the other when it began. */
@@ -33,8 +38,10 @@ struct board_cut {
 
 struct board {
     uint32_t worker_count;
-    int64_t delay_ns; /* From publication to the readers. */
-    struct board_entry *entries;
+    int64_t delay_ns;            /* From publication to the readers. */
+    struct board_entry *entries; /* By worker, like the next two. */
+    struct board_loads *loads;
+    struct board_caches *caches;
     uint32_t cut_count; /* 0 unless some nodes do not hear each other, or did not a while ago. */
     uint32_t cuts_max;
     struct board_cut *cuts; /* By from_ns. */
@@ -60,29 +67,23 @@ void board_heal(struct board *board, uint32_t node_first, int64_t now_ns);
 static inline const struct row_load *board_load(
     const struct board *board, uint32_t worker, int64_t now_ns)
 {
-    const struct board_entry *entry = &board->entries[worker];
-    uint32_t i = entry->load_newest;
-    for (uint32_t tries = 1; tries < BOARD_VERSIONS; tries++) {
-        if (entry->load[i].at_ns <= now_ns - board->delay_ns) {
-            break;
-        }
-        i = (i + BOARD_VERSIONS - 1) % BOARD_VERSIONS;
+    const struct row_load *versions = board->loads[worker].versions;
+    uint32_t i = 0;
+    while (i + 1 < BOARD_VERSIONS && versions[i].at_ns > now_ns - board->delay_ns) {
+        i++;
     }
-    return &entry->load[i];
+    return &versions[i];
 }
 
 static inline const struct row_cache *board_cache(
     const struct board *board, uint32_t worker, int64_t now_ns)
 {
-    const struct board_entry *entry = &board->entries[worker];
-    uint32_t i = entry->cache_newest;
-    for (uint32_t tries = 1; tries < BOARD_VERSIONS; tries++) {
-        if (entry->cache[i].at_ns <= now_ns - board->delay_ns) {
-            break;
-        }
-        i = (i + BOARD_VERSIONS - 1) % BOARD_VERSIONS;
+    const struct row_cache *versions = board->caches[worker].versions;
+    uint32_t i = 0;
+    while (i + 1 < BOARD_VERSIONS && versions[i].at_ns > now_ns - board->delay_ns) {
+        i++;
     }
-    return &entry->cache[i];
+    return &versions[i];
 }
 
 #endif /* VIEW_BOARD_H */

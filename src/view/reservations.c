@@ -15,7 +15,7 @@ void reservations_init(struct reservations *reservations, struct pool *pool)
 uint32_t reservations_add(struct reservations *reservations, uint32_t worker, int64_t run_ns)
 {
     uint32_t *head = &reservations->buckets[worker % RESERVATION_BUCKETS];
-    const uint32_t slot = pool_take(reservations->pool);
+    const uint32_t slot = pool_take_raw(reservations->pool);
 
     ASSERT(run_ns >= 0);
     if (slot == POOL_NONE) {

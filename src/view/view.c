@@ -45,14 +45,3 @@ int64_t view_age_ns(const struct view *view, uint32_t worker)
     const int64_t received_ns = view_load(view, worker)->at_ns + view->board->delay_ns;
     return received_ns < view->now_ns ? view->now_ns - received_ns : 0;
 }
-
-bool view_is_usable(const struct view *view, uint32_t worker)
-{
-    ASSERT(worker < view->board->worker_count);
-
-    const uint32_t node = view->fleet->workers[worker].node;
-    if (view->members != NULL && !members_is_up(view->members, node)) {
-        return false;
-    }
-    return !suspects_has(&view->suspects, node) && view_load(view, worker)->accepting != 0;
-}

@@ -7,6 +7,7 @@
 #ifndef VIEW_VIEW_H
 #define VIEW_VIEW_H
 
+#include "base/assert.h"
 #include "model/fleet.h"
 #include "view/board.h"
 #include "view/members.h"
@@ -62,7 +63,15 @@ static inline const struct row_cache *view_cache(const struct view *view, uint32
 int64_t view_age_ns(const struct view *view, uint32_t worker);
 
 /* Whether new work may be placed on @worker. */
-bool view_is_usable(const struct view *view, uint32_t worker);
+static inline bool view_is_usable(const struct view *view, uint32_t worker)
+{
+    ASSERT(worker < view->board->worker_count);
+    const uint32_t node = view->fleet->workers[worker].node;
+    if (view->members != NULL && !members_is_up(view->members, node)) {
+        return false;
+    }
+    return !suspects_has(&view->suspects, node) && view_load(view, worker)->accepting != 0;
+}
 
 /* When @worker is believed to have nothing left to do; never before now. */
 static inline int64_t view_free_at_ns(const struct view *view, uint32_t worker)
@@ -77,6 +86,28 @@ static inline int64_t view_free_at_ns(const struct view *view, uint32_t worker)
         return free_at_ns;
     }
     return free_at_ns + reservations_run_ns(&view->reservations, worker, load->sequence);
+}
+
+/*
+ * The first worker from @worker on that may be free before @until_ns; the number of workers
+ * if there is none. For loops over all of them: one look tells that most are not, because
+ * own reservations can only add to what a row knows.
+ */
+static inline uint32_t view_skip_busy(const struct view *view, uint32_t worker, int64_t until_ns)
+{
+    const struct board *board = view->board;
+    const struct board_loads *loads = board->loads;
+    const int64_t seen_ns = view->now_ns - board->delay_ns;
+    const int64_t queued_until_ns = until_ns - board->delay_ns;
+    const uint32_t worker_count = board->cut_count == 0 ? board->worker_count : 0;
+    for (; worker < worker_count; worker++) {
+        const struct row_load *newest = loads[worker].versions;
+        if (newest->at_ns + newest->queued_ns < queued_until_ns || newest->at_ns > seen_ns ||
+            view_is_own(view, worker)) {
+            break;
+        }
+    }
+    return worker;
 }
 
 static inline bool view_holds_model(const struct view *view, uint32_t worker, uint32_t model)
