@@ -77,10 +77,7 @@ static void draw_title(const struct screen *screen, struct frame *frame)
     const struct runtime_counts counts = runtime_counts(screen->runtime);
     const int64_t seconds = runtime_now_ns(screen->runtime) / 1000000000;
     colour(frame, BOLD);
-    (void)snprintf(
-        piece, sizeof(piece), "%s: %s at %g/s, seed %" PRIu64, screen->scenario->name,
-        screen->policy, screen->scenario->arrivals.rate_per_s, screen->seed);
-    put(frame, piece);
+    put(frame, screen->title);
     colour(frame, PLAIN);
     (void)snprintf(
         piece, sizeof(piece), "   %02" PRId64 ":%02" PRId64 "   %" PRIu64 " in the system%s",
@@ -106,7 +103,7 @@ static void draw_models(
     const struct screen *screen, struct frame *frame, const struct model_set *models,
     const char *escape)
 {
-    const struct catalogue *catalogue = screen->scenario->catalogue;
+    const struct catalogue *catalogue = screen->catalogue;
     for (uint32_t model = 0; model < catalogue->model_count; model++) {
         if (model_set_has(models, model)) {
             colour(frame, escape);
@@ -119,7 +116,7 @@ static void draw_models(
 
 static bool draw_worker(const struct screen *screen, struct frame *frame, uint32_t worker)
 {
-    const struct fleet_worker *spec = &screen->scenario->fleet->workers[worker];
+    const struct fleet_worker *spec = &screen->fleet->workers[worker];
     const struct watch_worker *watched = watch_worker(screen->watch, worker);
     const struct node *node = runtime_node(screen->runtime, spec->node);
     char piece[128];
@@ -131,7 +128,7 @@ static bool draw_worker(const struct screen *screen, struct frame *frame, uint32
     const struct worker_counts counts = node_worker_counts(node, worker);
     (void)snprintf(
         piece, sizeof(piece), "w%-5" PRIu32 " %5" PRIu32 "  %-18.18s ", worker, counts.queued,
-        counts.running == 0 ? "-" : screen->scenario->catalogue->models[watched->model]);
+        counts.running == 0 ? "-" : screen->catalogue->models[watched->model]);
     put(frame, piece);
     draw_bar(frame, counts.memory_used_bytes, spec->memory_bytes);
     draw_models(screen, frame, &counts.resident, PLAIN);
@@ -147,7 +144,7 @@ static bool draw_workers(const struct screen *screen, struct frame *frame)
     colour(frame, YELLOW);
     put(frame, "loading");
     bool fits = end_line(frame);
-    for (uint32_t i = 0; i < screen->scenario->fleet->worker_count && fits; i++) {
+    for (uint32_t i = 0; i < screen->fleet->worker_count && fits; i++) {
         fits = draw_worker(screen, frame, i);
     }
     return fits && end_line(frame);
@@ -173,7 +170,7 @@ static bool draw_workflow(
 
 static bool draw_workflows(const struct screen *screen, struct frame *frame)
 {
-    const struct catalogue *catalogue = screen->scenario->catalogue;
+    const struct catalogue *catalogue = screen->catalogue;
     colour(frame, BOLD);
     put(frame, "workflow            arrived     done  failed    p50 ms    p95 ms   SLO met");
     bool fits = end_line(frame);
@@ -225,7 +222,7 @@ static void show_line(const struct screen *screen)
     uint32_t queued = 0;
     uint32_t running = 0;
     watch_total(screen->watch, &total);
-    for (uint32_t i = 0; i < screen->scenario->fleet->node_count; i++) {
+    for (uint32_t i = 0; i < screen->fleet->node_count; i++) {
         const struct node *node = runtime_node(screen->runtime, i);
         if (node != NULL) {
             const struct node_counts counts = node_counts(node);

@@ -10,16 +10,15 @@
 #include <stdio.h>
 
 #include "cli/watch.h"
-#include "document/scenario.h"
 #include "runtime/runtime.h"
 
 struct screen {
     FILE *file; /* Borrowed, like all below. */
     const struct runtime *runtime;
-    const struct scenario *scenario;
+    const struct fleet *fleet;
+    const struct catalogue *catalogue;
     const struct watch *watch;
-    const char *policy;
-    uint64_t seed;
+    const char *title;
     bool is_drawn;    /* Over and over, on a terminal. */
     bool is_draining; /* No more requests come. */
     bool is_begun;

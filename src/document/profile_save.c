@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -159,7 +160,8 @@ static enum weft_status write_text(const char *path, const char *text, struct we
     if (file == NULL) {
         return error_set(error, WEFT_IO, "%s: cannot be opened: %s", beside, strerror(errno));
     }
-    const bool is_written = fputs(text, file) >= 0 && fputc('\n', file) >= 0;
+    const bool is_written = fputs(text, file) >= 0 && fputc('\n', file) >= 0 && fflush(file) == 0 &&
+                            fsync(fileno(file)) == 0;
     const bool is_closed = fclose(file) == 0;
     if (!is_written || !is_closed || rename(beside, path) != 0) {
         const int cause = errno;

@@ -50,6 +50,17 @@ static void answered(void *context, const struct runtime_answer *answer)
     check_end(player);
 }
 
+static struct handle make_inputs(
+    const struct player_options *options, const struct arrival *arrival)
+{
+    if (options->make_inputs != NULL) {
+        return options->make_inputs(
+            options->inputs_context, options->runtime, arrival->workflow, arrival->items);
+    }
+    const uint64_t bytes = options->catalogue->workflows[arrival->workflow]->input_bytes;
+    return runtime_tensor(options->runtime, NULL, bytes, NULL);
+}
+
 static void play(void *context)
 {
     struct player *player = context;
@@ -59,11 +70,10 @@ static void play(void *context)
     }
     const struct arrival arrival = player->next;
     const uint32_t node = arrival_ingress(&player->ingress, options->fleet->node_count);
-    const uint64_t bytes = options->catalogue->workflows[arrival.workflow]->input_bytes;
     const struct runtime_request request = {
         .workflow = arrival.workflow,
         .items = arrival.items,
-        .inputs = runtime_tensor(options->runtime, NULL, bytes, NULL),
+        .inputs = make_inputs(options, &arrival),
         .answered = answered,
         .context = player,
     };

@@ -24,6 +24,14 @@ struct player_options {
     /* Called when the last request has been answered and no more will come. NULL: nobody. */
     void (*ended)(void *context);
     void *context;
+
+    /*
+     * Make what a request for @workflow with @items brings; the player passes it on. NULL:
+     * as many bytes as the workflow says, only pretended.
+     */
+    struct handle (*make_inputs)(
+        void *context, struct runtime *runtime, uint32_t workflow, uint32_t items);
+    void *inputs_context;
 };
 
 struct player_counts {

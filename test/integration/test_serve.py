@@ -118,7 +118,7 @@ class Serve(unittest.TestCase):
 
     def test_what_cannot_be_served_is_said_plainly(self):
         for arguments, cause in (
-            ([DEMO], "only emulated workers can be served; say --emulated"),
+            ([DEMO], "a scenario is served with --emulated, a repository is a folder"),
             (["--emulated", "no/such.yaml"], "no/such.yaml"),
             (["--emulated", DEMO, "--policy", "wishful"], "wishful"),
             (["--emulated", DEMO, "--set", "colour=red"], "colour"),

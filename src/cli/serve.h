@@ -1,0 +1,29 @@
+/* serve.h - the parts of `weft serve`: scenarios are played, repositories are served. */
+#ifndef CLI_SERVE_H
+#define CLI_SERVE_H
+
+#include "cli/command.h"
+#include "cli/service.h"
+
+/* What the command line says. */
+struct serve_values {
+    bool emulated;
+    const char *policy;
+    const char *rate;
+    struct argument_count seed;
+    struct argument_count seconds;
+    struct argument_list sets;
+    bool plain;
+    bool json;
+};
+
+/* Serve the arrivals of @scenario, print how it went beside the prediction. The exit code. */
+int serve_played(
+    const struct command *command, const struct service_options *options, struct scenario *scenario,
+    bool json);
+
+/* Serve the repository at @folder. The exit code. */
+int serve_repository(
+    const struct command *command, const char *folder, const struct serve_values *values);
+
+#endif /* CLI_SERVE_H */

@@ -1,0 +1,165 @@
+/* serve_repository.c - `weft serve REPOSITORY`: from a folder to a cluster that serves it. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "cli/machine.h"
+#include "cli/serve.h"
+#include "document/reader.h"
+#include "document/repository_profile.h"
+
+enum { TITLE_BYTES = 512 };
+
+static const struct reader_range rate_range = {1e-3, 1e6, "between 0.001/s and 1000000/s"};
+
+/* Everything that lives as long as a repository is served. */
+struct served {
+    struct repository *repository;
+    struct profile_document profile;
+    struct scenario *scenario; /* Its parts are the repository's. */
+    struct policy_set policies;
+};
+
+static void on_problem(void *context, const char *message)
+{
+    (void)context;
+    (void)fprintf(stderr, "%s\n", message);
+}
+
+/* Requests that are made up: every workflow alike. */
+static enum weft_status read_rate(
+    const char *text, struct arrivals *arrivals_out, struct weft_error *error)
+{
+    double rate = 0;
+    if (!quantity_parse(QUANTITY_RATE, text, &rate) || rate < rate_range.min ||
+        rate > rate_range.max) {
+        return error_set(
+            error, WEFT_INVALID, "'--rate' is '%s'; it must be %s", text, rate_range.text);
+    }
+    *arrivals_out = (struct arrivals){.kind = ARRIVALS_POISSON, .rate_per_s = rate};
+    return WEFT_OK;
+}
+
+/* What hosts are given of a repository, in the form they have in common. */
+static void make_scenario(struct served *served, struct fleet *fleet)
+{
+    const struct settings *settings = &served->repository->settings;
+    struct scenario *scenario = memory_zeroed(1, sizeof(*scenario));
+    (void)snprintf(
+        scenario->name, sizeof(scenario->name), "%s",
+        settings->name[0] == '\0' ? "repository" : settings->name);
+    scenario->fleet = fleet;
+    scenario->catalogue = served->repository->catalogue;
+    scenario->profile = served->profile.profile;
+    scenario->row_load_ns = settings->row_load_ns;
+    scenario->row_cache_ns = settings->row_cache_ns;
+    served->scenario = scenario;
+}
+
+static enum weft_status open_emulated(struct served *served, struct weft_error *error)
+{
+    char device[NAME_BYTES_MAX];
+    const char *path = NULL;
+    struct machine machine;
+    const struct settings *settings = &served->repository->settings;
+    enum weft_status status =
+        repository_profile_any(served->repository, settings->device, device, &path, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    machine_read(&machine);
+    struct fleet *fleet = machine_fleet(&machine, settings, device);
+    status = repository_profile_read(served->repository, fleet, path, &served->profile, error);
+    if (status != WEFT_OK) {
+        fleet_destroy(fleet);
+        return status;
+    }
+    make_scenario(served, fleet);
+    return WEFT_OK;
+}
+
+static void close_served(struct served *served)
+{
+    if (served->scenario != NULL) {
+        fleet_destroy(served->scenario->fleet);
+        free(served->scenario);
+    }
+    profile_destroy(served->profile.profile);
+    repository_destroy(served->repository);
+}
+
+static enum weft_status open_served(
+    struct served *served, const struct serve_values *values, struct weft_error *error)
+{
+    const char *policy =
+        values->policy == NULL ? served->repository->settings.policy : values->policy;
+    if (values->sets.count > 0) {
+        return error_set(
+            error, WEFT_INVALID, "'--set' changes a scenario; a repository has its weft.yaml");
+    }
+    if (!values->emulated) {
+        return error_set(error, WEFT_INVALID, "this build has no engine; say --emulated");
+    }
+    enum weft_status status = policy_set_parse(policy, &served->policies, error);
+    if (status == WEFT_OK) {
+        status = open_emulated(served, error);
+    }
+    if (status == WEFT_OK && values->rate != NULL) {
+        status = read_rate(values->rate, &served->scenario->arrivals, error);
+    }
+    return status;
+}
+
+/* The exit code of a service whose requests came from outside. */
+static int serve_clients(const struct command *command, const struct service_options *options)
+{
+    struct service_result result;
+    struct weft_error error = {0};
+    if (service_run(options, &result, &error) != WEFT_OK) {
+        return command_fail(command, &error, COMMAND_FAILED);
+    }
+    if (result.answered < result.arrived) {
+        (void)fprintf(
+            stderr, "weft %s: stopped with %" PRIu64 " of %" PRIu64 " requests unanswered\n",
+            command->name, result.arrived - result.answered, result.arrived);
+        return COMMAND_FAILED;
+    }
+    return command_flush(command);
+}
+
+int serve_repository(
+    const struct command *command, const char *folder, const struct serve_values *values)
+{
+    const struct repository_listener listener = {.on_problem = on_problem};
+    char title[TITLE_BYTES];
+    struct weft_error error = {0};
+    struct served served = {.scenario = NULL};
+    if (repository_load(folder, &listener, &served.repository, &error) != WEFT_OK) {
+        return COMMAND_WRONG; /* Each problem has been said. */
+    }
+    if (open_served(&served, values, &error) != WEFT_OK) {
+        close_served(&served);
+        return command_fail(command, &error, COMMAND_WRONG);
+    }
+    const struct service_options options = {
+        .scenario = served.scenario,
+        .policies = &served.policies,
+        .title = title,
+        .seed = values->seed.given ? values->seed.value : 1,
+        .seconds = values->seconds.value,
+        .jobs_max = served.repository->settings.jobs_max,
+        .plays = values->rate != NULL,
+        .silent = values->json,
+        .plain = values->plain,
+    };
+    (void)snprintf(
+        title, sizeof(title), "%s: %s on %" PRIu32 " workers of %s%s", served.scenario->name,
+        served.policies.text, served.scenario->fleet->worker_count,
+        served.scenario->fleet->devices[0], values->emulated ? ", emulated" : "");
+    const int exit_code = options.plays
+                              ? serve_played(command, &options, served.scenario, values->json)
+                              : serve_clients(command, &options);
+    close_served(&served);
+    return exit_code;
+}

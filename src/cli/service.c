@@ -1,0 +1,234 @@
+#include "cli/service.h"
+
+#include <unistd.h>
+
+#include "cli/progress.h"
+#include "cli/screen.h"
+#include "engine/engine.h"
+
+#define DRAIN_LOOK_NS INT64_C(10000000)
+
+struct service {
+    const struct service_options *options;
+    struct service_parts parts;
+    struct runtime *runtime;
+    struct player *player; /* NULL if nothing is played. */
+    struct summary *summary;
+    struct watch *watch;
+    struct screen screen;
+};
+
+static void on_record(void *context, const struct record *record)
+{
+    struct service *service = context;
+    summary_add(service->summary, record);
+    watch_add(service->watch, record);
+    if (service->parts.on_record != NULL) {
+        service->parts.on_record(service->parts.context, record);
+    }
+}
+
+static void on_ran(void *context, const struct runtime_ran *ran)
+{
+    const struct service *service = context;
+    service->parts.on_ran(service->parts.context, ran);
+}
+
+static void on_loaded(void *context, const struct runtime_loaded *loaded)
+{
+    const struct service *service = context;
+    service->parts.on_loaded(service->parts.context, loaded);
+}
+
+static struct engine *make_engine(
+    void *context, const struct engine_host *host, struct uv_loop_s *loop, struct weft_error *error)
+{
+    const struct service *service = context;
+    return service->parts.make_engine(service->parts.context, host, loop, error);
+}
+
+static void on_ended(void *context)
+{
+    const struct service *service = context;
+    runtime_stop(service->runtime);
+}
+
+/* Stop as soon as everybody has been answered. */
+static void look_for_end(void *context)
+{
+    struct service *service = context;
+    const struct runtime_counts counts = runtime_counts(service->runtime);
+    if (counts.answered == counts.requested) {
+        runtime_stop(service->runtime);
+        return;
+    }
+    runtime_call_at(
+        service->runtime, runtime_now_ns(service->runtime) + DRAIN_LOOK_NS, /* background */ false,
+        look_for_end, service);
+}
+
+static void drain(struct service *service)
+{
+    if (service->screen.is_draining) {
+        return;
+    }
+    service->screen.is_draining = true;
+    if (service->player != NULL) {
+        player_stop(service->player);
+    }
+    if (service->parts.drain != NULL) {
+        service->parts.drain(service->parts.context);
+    }
+    if (!service->options->plays) {
+        runtime_drain(service->runtime);
+        look_for_end(service);
+    }
+}
+
+static void on_signal(void *context, int number)
+{
+    struct service *service = context;
+    (void)number;
+    if (service->screen.is_draining) {
+        runtime_stop(service->runtime);
+        return;
+    }
+    drain(service);
+}
+
+static void on_time(void *context)
+{
+    drain(context);
+}
+
+static void on_show(void *context)
+{
+    struct service *service = context;
+    screen_show(&service->screen);
+    runtime_call_at(
+        service->runtime, runtime_now_ns(service->runtime) + screen_interval_ns(&service->screen),
+        /* background */ true, on_show, service);
+}
+
+static enum weft_status start_runtime(struct service *service, struct weft_error *error)
+{
+    const struct service_options *options = service->options;
+    const struct scenario *scenario = options->scenario;
+    const struct runtime_options runtime = {
+        .fleet = scenario->fleet,
+        .catalogue = scenario->catalogue,
+        .profile = scenario->profile,
+        .policies = options->policies,
+        .clock = CLOCK_KIND_REAL,
+        .seed = options->seed,
+        .row_load_ns = scenario->row_load_ns,
+        .row_cache_ns = scenario->row_cache_ns,
+        .jobs_max = options->jobs_max,
+        .stays = !options->plays,
+        .noise = scenario->noise,
+        .pretend_network = true,
+        .on_record = on_record,
+        .on_ran = service->parts.on_ran == NULL ? NULL : on_ran,
+        .on_loaded = service->parts.on_loaded == NULL ? NULL : on_loaded,
+        .make_engine = service->parts.make_engine == NULL ? NULL : make_engine,
+        .context = service,
+    };
+    return runtime_create(&runtime, &service->runtime, error);
+}
+
+static void start_player(struct service *service)
+{
+    const struct service_options *options = service->options;
+    const struct player_options player = {
+        .runtime = service->runtime,
+        .fleet = options->scenario->fleet,
+        .catalogue = options->scenario->catalogue,
+        .arrivals = &options->scenario->arrivals,
+        .seed = options->seed,
+        .until_ns = (int64_t)options->seconds * 1000000000,
+        .ended = on_ended,
+        .context = service,
+        .make_inputs = service->parts.make_inputs,
+        .inputs_context = service->parts.context,
+    };
+    service->player = player_create(&player);
+}
+
+static void start_screen(struct service *service)
+{
+    const struct service_options *options = service->options;
+    service->screen = (struct screen){
+        .file = stdout,
+        .runtime = service->runtime,
+        .fleet = options->scenario->fleet,
+        .catalogue = options->scenario->catalogue,
+        .watch = service->watch,
+        .title = options->title,
+        .is_drawn = !options->plain && isatty(STDOUT_FILENO) == 1,
+    };
+    if (!options->silent) {
+        runtime_call_at(
+            service->runtime, screen_interval_ns(&service->screen), /* background */ true, on_show,
+            service);
+    }
+}
+
+static void run(struct service *service)
+{
+    const struct service_options *options = service->options;
+    if (options->plays) {
+        start_player(service);
+    } else if (options->seconds > 0) {
+        runtime_call_at(
+            service->runtime, (int64_t)options->seconds * 1000000000, /* background */ true,
+            on_time, service);
+    }
+    runtime_on_signal(service->runtime, on_signal, service);
+    runtime_run(service->runtime);
+    if (!options->silent) {
+        screen_end(&service->screen);
+    }
+}
+
+enum weft_status service_run(
+    const struct service_options *options, struct service_result *result_out,
+    struct weft_error *error)
+{
+    static const struct service_parts nobody = {.context = NULL};
+    const struct scenario *scenario = options->scenario;
+    const int64_t started_ns = progress_clock_ns();
+    struct service service = {
+        .options = options, .parts = options->parts == NULL ? nobody : *options->parts};
+    const struct summary_options summary = {
+        .fleet = scenario->fleet,
+        .catalogue = scenario->catalogue,
+        .profile = scenario->profile,
+    };
+    service.summary = summary_create(&summary);
+    service.watch = watch_create(scenario->fleet, scenario->catalogue);
+    enum weft_status status = start_runtime(&service, error);
+    if (status == WEFT_OK) {
+        start_screen(&service);
+        if (service.parts.open != NULL) {
+            status = service.parts.open(service.parts.context, service.runtime, error);
+        }
+    }
+    if (status == WEFT_OK) {
+        run(&service);
+        const struct runtime_counts counts = runtime_counts(service.runtime);
+        *result_out = (struct service_result){
+            .arrived = counts.requested,
+            .answered = counts.answered,
+            .wall_s = (double)(progress_clock_ns() - started_ns) / 1e9,
+        };
+        summary_report(service.summary, &result_out->report);
+    }
+    if (service.runtime != NULL && service.parts.close != NULL) {
+        service.parts.close(service.parts.context);
+    }
+    runtime_destroy(service.runtime);
+    player_destroy(service.player);
+    watch_destroy(service.watch);
+    summary_destroy(service.summary);
+    return status;
+}

@@ -1,0 +1,161 @@
+"""A folder of models, functions and workflows as people meet it: checked and served.
+
+Covers: src/cli/check_repository.c, src/cli/serve_repository.c, src/cli/service.c,
+src/cli/serve_report.c, src/document/repository_profile.c
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+WEFT = os.environ["WEFT"]
+
+WORKFLOW = """workflow: ocr
+slo: 300ms
+inputs: {image: {dtype: UINT8, shape: [-1, -1, 3]}}
+tasks:
+  resize: {function: img.resize, in: {image: inputs.image}}
+  detect: {model: det, in: {x: resize.out}}
+  crop: {function: img.crop, in: {image: inputs.image, map: detect.y}}
+outputs: {text: crop.out, map: detect.y}
+"""
+
+PROFILE = {
+    "weft_profile": 1,
+    "figures": "assumed",
+    "models": {
+        "det": {"load": "10MB", "devices": {"slow": {"ms": 20}, "fast": {"ms": 2}}},
+        "rec": {"load": "10MB", "devices": {"slow": {"ms": 10}, "fast": {"ms": 1}}},
+        "img.resize": {"devices": {"slow": {"ms": 1}, "fast": {"ms": 1}}},
+        "img.crop": {"devices": {"slow": {"ms": 2}, "fast": {"ms": 1}}},
+    },
+}
+
+
+class Repository(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.put("det/1/model.onnx", "")
+        self.put("det/2/model.onnx", "new")
+        self.put("rec/1/model.onnx", "")
+        self.put("functions/img.so", "")
+        self.put("ocr.workflow.yaml", WORKFLOW)
+        self.put("weft.yaml", "weft: here\nworkers: 2\nmemory: 1GB\n")
+
+    def put(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def weft(self, *arguments):
+        return subprocess.run(
+            [WEFT, *arguments], capture_output=True, text=True, timeout=60, check=False
+        )
+
+    def test_a_good_repository_is_described(self):
+        self.put("notes.txt", "")
+        done = self.weft("check", str(self.folder))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[0], f"{self.folder}: repository ok")
+        self.assertEqual(
+            lines[1],
+            "  workflow  ocr: 3 tasks, SLO 300ms; takes image UINT8[-1,-1,3]; gives text, map",
+        )
+        self.assertEqual(lines[2], "  model     det: version 2, 3B")
+        self.assertIn(f"  function  img.crop: {self.folder}/functions/img.so", lines)
+        self.assertEqual(lines[-1], f"  ignored   {self.folder}/notes.txt")
+
+    def test_every_bad_file_is_named(self):
+        self.put("a.workflow.yaml", WORKFLOW.replace(": det,", ": dett,").replace(": ocr", ": a"))
+        self.put("weft.yaml", "weft: here\ncolour: red\n")
+        for command in (["check"], ["serve"], ["serve", "--emulated"]):
+            done = self.weft(*command, str(self.folder))
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            lines = done.stderr.splitlines()
+            self.assertIn(f"{self.folder}/weft.yaml:2: unknown key 'colour'", lines)
+            self.assertIn(
+                f"{self.folder}/a.workflow.yaml:6: model 'dett' is not in the repository; "
+                "did you mean 'det'?",
+                lines,
+            )
+            self.assertEqual(len(lines), 2)
+
+    def test_without_a_profile_nothing_can_be_pretended(self):
+        done = self.weft("serve", "--emulated", str(self.folder))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f"{self.folder}/profiles: no profile; ", done.stderr)
+        self.put("profiles/a.profile.json", json.dumps(PROFILE))
+        self.put("weft.yaml", "weft: here\ndevice: none\n")
+        done = self.weft("serve", "--emulated", str(self.folder))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no profile of device none; ", done.stderr)
+        del PROFILE_WITHOUT["models"]["img.crop"]
+        self.put("profiles/a.profile.json", json.dumps(PROFILE_WITHOUT))
+        self.put("weft.yaml", "weft: here\n")
+        done = self.weft("serve", "--emulated", str(self.folder))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no run time of 'img.crop' on device 'slow'", done.stderr)
+
+    def test_made_up_requests_are_served_as_predicted(self):
+        self.put("profiles/a.profile.json", json.dumps(PROFILE))
+        done = self.weft(
+            "serve", "--emulated", str(self.folder), "--rate", "50/s", "--seconds", "2", "--json"
+        )
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        both = json.loads(done.stdout)
+        self.assertEqual(both["served"]["scenario"], "here")
+        self.assertGreater(both["served"]["jobs"], 50)
+        self.assertEqual(both["served"]["completed"], both["served"]["jobs"])
+        self.assertEqual(both["served"]["loads"], both["predicted"]["loads"])
+        # On the other device everything is faster.
+        self.put("weft.yaml", "weft: here\nworkers: 2\nmemory: 1GB\ndevice: fast\n")
+        done = self.weft(
+            "serve", "--emulated", str(self.folder), "--rate", "50/s", "--seconds", "1", "--json"
+        )
+        fast = json.loads(done.stdout)
+        self.assertLess(
+            fast["predicted"]["latency_ms"]["mean"], both["predicted"]["latency_ms"]["mean"] / 2
+        )
+
+    def test_it_waits_for_requests_and_drains(self):
+        self.put("profiles/a.profile.json", json.dumps(PROFILE))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen(
+                [WEFT, "serve", "--emulated", str(self.folder), "--plain"],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            )  # fmt: skip
+            self.assertIn(" arrived, ", process.stdout.readline())
+            self.assertIsNone(process.poll())
+            process.send_signal(number)
+            out, err = process.communicate(timeout=30)
+            self.assertEqual((process.returncode, err), (0, ""), out)
+
+    def test_it_ends_by_itself(self):
+        self.put("profiles/a.profile.json", json.dumps(PROFILE))
+        started = time.monotonic()
+        done = self.weft("serve", "--emulated", str(self.folder), "--seconds", "1", "--plain")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertGreater(time.monotonic() - started, 0.9)
+
+    def test_settings_of_scenarios_are_not_for_repositories(self):
+        done = self.weft("serve", "--emulated", str(self.folder), "--set", "jobs=3")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'--set' changes a scenario", done.stderr)
+        self.put("profiles/a.profile.json", json.dumps(PROFILE))
+        done = self.weft("serve", "--emulated", str(self.folder), "--rate", "fast")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'--rate' is 'fast'", done.stderr)
+
+
+PROFILE_WITHOUT = json.loads(json.dumps(PROFILE))
+
+if __name__ == "__main__":
+    unittest.main()

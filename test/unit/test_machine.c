@@ -1,0 +1,85 @@
+#include "cli/machine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+
+static void names_of_processors_become_names(ATTR_UNUSED void **state)
+{
+    char out[NAME_BYTES_MAX];
+    char text[200];
+
+    machine_slug(" Intel(R) Xeon(R) CPU @ 2.60GHz\n", out);
+    assert_string_equal(out, "intel-r-xeon-r-cpu-2-60ghz");
+    machine_slug("***", out);
+    assert_string_equal(out, "");
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    machine_slug(text, out);
+    assert_int_equal(strlen(out), NAME_BYTES_MAX - 1);
+}
+
+static void limits_are_read(ATTR_UNUSED void **state)
+{
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_true(fputs("200000 100000\nmax 1\n", file) >= 0);
+    rewind(file);
+    assert_int_equal(machine_read_limit(file, 7), 200000);
+    assert_int_equal(machine_read_limit(file, 7), 100000);
+    assert_int_equal(machine_read_limit(file, 7), 7);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void this_machine_has_something(ATTR_UNUSED void **state)
+{
+    struct machine machine;
+    machine_read(&machine);
+    assert_true(machine.cores >= 1);
+    assert_true(machine.memory_bytes > 1 << 20);
+    assert_true(strlen(machine.device) > 0);
+}
+
+static void workers_are_as_the_settings_say(ATTR_UNUSED void **state)
+{
+    const struct machine machine = {.cores = 8, .memory_bytes = 64000000};
+    struct settings settings;
+
+    settings_default(&settings);
+    struct fleet *fleet = machine_fleet(&machine, &settings, "cpu");
+    assert_int_equal(fleet->node_count, 1);
+    assert_int_equal(fleet->worker_count, 8);
+    assert_int_equal(fleet->workers[7].memory_bytes, 4000000); /* All together a half. */
+    assert_string_equal(fleet->devices[fleet->workers[7].device], "cpu");
+    fleet_destroy(fleet);
+
+    settings.nodes = 3;
+    fleet = machine_fleet(&machine, &settings, "cpu");
+    assert_int_equal(fleet->node_count, 3);
+    assert_int_equal(fleet->worker_count, 6);
+    fleet_destroy(fleet);
+
+    settings.workers = 5;
+    settings.memory_bytes = 123;
+    fleet = machine_fleet(&machine, &settings, "cpu");
+    assert_int_equal(fleet->worker_count, 15);
+    assert_int_equal(fleet->workers[14].memory_bytes, 123);
+    assert_int_equal(fleet->workers[14].node, 2);
+    fleet_destroy(fleet);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_processors_become_names),
+        cmocka_unit_test(limits_are_read),
+        cmocka_unit_test(this_machine_has_something),
+        cmocka_unit_test(workers_are_as_the_settings_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
