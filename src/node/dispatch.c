@@ -401,7 +401,7 @@ void dispatch_done(struct node *node, const struct event_batch_done *done)
     }
     for (uint32_t i = 0; i < batch.task_count; i++) {
         const struct task *task = task_at(node, batch.tasks[i]);
-        if (done->status != WEFT_OK) {
+        if (done->status != WEFT_OK || done->outputs[i].status != WEFT_OK) {
             visits_fail(
                 node, batch.tasks[i],
                 done->status == WEFT_LOST ? REASON_DEVICE_LOST : REASON_BATCH_FAILED);

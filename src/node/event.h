@@ -52,13 +52,14 @@ struct output {
     struct handle tensor;
     uint32_t items;
     uint64_t bytes;
+    enum weft_status status; /* Of this task alone; unless it is WEFT_OK there is no tensor. */
 };
 
 struct event_batch_done {
     uint32_t batch;
     enum weft_status status;
     int64_t run_ns;
-    uint32_t output_count; /* One a task, in the order of the launch. 0 if it failed. */
+    uint32_t output_count; /* One a task, in the order of the launch. 0 if all failed. */
     const struct output *outputs;
 };
 

@@ -482,8 +482,13 @@ static void fulfil_batch(
     if (status == WEFT_OK) {
         for (uint32_t i = 0; i < launch->task_count; i++) {
             const struct batch_task task = node_batch_task(lone->node, launch->batch, i);
-            outputs[i] = (struct output){give_handle(lone), task.items, MB(1)};
+            if (i + 1 == lone->bad_task) {
+                outputs[i] = (struct output){.status = WEFT_INVALID};
+                continue;
+            }
+            outputs[i] = (struct output){give_handle(lone), task.items, MB(1), WEFT_OK};
         }
+        lone->bad_task = 0;
         event.batch.output_count = launch->task_count;
         event.batch.outputs = outputs;
     }

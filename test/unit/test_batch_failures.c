@@ -137,6 +137,28 @@ static void every_task_of_a_failed_batch_is_run_again(void **state)
     lone_close(&lone);
 }
 
+static void a_task_of_a_batch_may_fail_alone(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){.policy = &batching});
+    for (uint32_t i = 0; i < 6; i++) {
+        (void)lone_request(&lone, FLOW_F);
+    }
+    lone_batch_done(&lone, WEFT_OK); /* The first ran alone. */
+    lone.bad_task = 3;
+    lone_batch_done(&lone, WEFT_OK);
+    assert_int_equal(lone_records(&lone, RECORD_ENDED), 4);
+    assert_int_equal(lone_records(&lone, RECORD_FAILED), 1);
+    assert_int_equal(lone_record(&lone, RECORD_FAILED)->reason, REASON_BATCH_FAILED);
+    assert_int_equal(lone.answers, 5);
+    assert_int_equal(lone_find(&lone, EFFECT_LAUNCH)->launch.task_count, 1); /* That one again. */
+    lone_settle(&lone);
+    assert_int_equal(lone.answers, 6);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
 static void the_owner_of_a_failed_task_is_told_why(void **state)
 {
     (void)state;
@@ -374,6 +396,7 @@ int main(void)
         cmocka_unit_test(both_branches_of_a_diamond_may_fail_at_once),
         cmocka_unit_test(two_sources_that_fail_together_are_both_run_again),
         cmocka_unit_test(every_task_of_a_failed_batch_is_run_again),
+        cmocka_unit_test(a_task_of_a_batch_may_fail_alone),
         cmocka_unit_test(the_owner_of_a_failed_task_is_told_why),
         cmocka_unit_test(nobody_is_told_of_a_failure_that_nobody_waits_for),
         cmocka_unit_test(a_batch_is_cancelled_with_the_last_task_that_is_wanted),
