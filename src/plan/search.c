@@ -242,6 +242,11 @@ static void insert(
     answer->paths[at] = *path;
 }
 
+static bool is_asked_for(const struct search_choice *choice, const struct search_query *query)
+{
+    return choice->batch >= query->batch_min && choice->batch <= query->batch_max;
+}
+
 /* The choices that are in time, each with the cheapest rest. */
 static void find_met(
     const struct search_stage *first, const struct search_front *rest,
@@ -251,7 +256,7 @@ static void find_met(
     for (uint32_t i = 0; i < first->count && rest->count > 0; i++) {
         const struct search_choice *choice = &first->choices[i];
         const int64_t time_ns = choice->time_ns + first->extra_ns;
-        if (choice->batch > query->batch_max) {
+        if (!is_asked_for(choice, query)) {
             continue;
         }
         const uint32_t at = search_within(rest, query->target_ns - time_ns);
@@ -274,7 +279,7 @@ static void find_alone(
 {
     answer->rule = rule;
     for (uint32_t i = 0; i < first->count; i++) {
-        if (first->choices[i].batch <= query->batch_max) {
+        if (is_asked_for(&first->choices[i], query)) {
             const struct search_path path = {
                 .first = i,
                 .rest = UINT32_MAX,
@@ -326,6 +331,7 @@ static int64_t cost_bound(
 {
     const struct search_query left = {
         .target_ns = query->target_ns - middle->time_ns,
+        .batch_min = query->batch_min,
         .batch_max = query->batch_max,
         .path_count = query->path_count,
     };
@@ -338,13 +344,13 @@ static int64_t cost_bound(
 
 /* What the first stage takes and costs at least, of what may run. False if nothing may. */
 static bool first_floors(
-    const struct search_stage *first, uint32_t batch_max, struct floors *floors_out)
+    const struct search_stage *first, const struct search_query *query, struct floors *floors_out)
 {
     *floors_out = (struct floors){.time_ns = INT64_MAX, .cost = INT64_MAX};
     for (uint32_t i = 0; i < first->count; i++) {
         const struct search_choice *choice = &first->choices[i];
         const int64_t time_ns = choice->time_ns + first->extra_ns;
-        if (choice->batch <= batch_max) {
+        if (is_asked_for(choice, query)) {
             floors_out->time_ns = time_ns < floors_out->time_ns ? time_ns : floors_out->time_ns;
             floors_out->cost = choice->cost < floors_out->cost ? choice->cost : floors_out->cost;
         }
@@ -363,7 +369,7 @@ static struct search_front rest_of(
     make_room(&buffers[2], 1);
     buffers[2].at[0] = (struct search_point){0};
     struct search_front rest = {.count = 1, .points = buffers[2].at};
-    const bool any = first_floors(&stages[0], query->batch_max, &least);
+    const bool any = first_floors(&stages[0], query, &least);
     for (uint32_t stage = 1; stage < stage_count && any; stage++) {
         options[stage] = memory_lines(stages[stage].count, sizeof(*options[stage]));
         counts[stage] = cut_stage(&stages[stage], options[stage]);

@@ -86,6 +86,7 @@ struct search_answer {
 
 struct search_query {
     int64_t target_ns;
+    uint32_t batch_min;  /* Items that cannot be told apart: choices for fewer do not count. */
     uint32_t batch_max;  /* Items that wait: choices that want more do not count. */
     uint32_t path_count; /* First choices asked for. */
 };

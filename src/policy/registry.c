@@ -16,6 +16,7 @@ const struct policy *const policy_registry[] = {
     &policy_expert,        /* place */
     &policy_least_work,    /* place */
     &policy_po2,           /* place */
+    &policy_esg,           /* order, dispatch, tick */
     &policy_lru,           /* cache */
     &policy_edf,           /* order */
     NULL,

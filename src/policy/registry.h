@@ -8,6 +8,7 @@ extern const struct policy policy_compass;
 extern const struct policy policy_edf;
 extern const struct policy policy_expert;
 extern const struct policy policy_fair;
+extern const struct policy policy_esg;
 extern const struct policy policy_fifo;
 extern const struct policy policy_hash;
 extern const struct policy policy_heft;

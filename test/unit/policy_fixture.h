@@ -31,6 +31,7 @@ struct cluster {
     struct board board;
     struct view view;
     struct workflow *graph;
+    struct catalogue catalogue; /* Of that graph alone, once it is sealed. */
     uint64_t sequence;
     struct policy_set set;
     struct policy_meter meter;
@@ -44,7 +45,8 @@ static inline void cluster_init(struct cluster *cluster, uint32_t node_count, ui
     *cluster = (struct cluster){.fleet = fleet_create()};
     arena_init(&cluster->arena);
     pool_init(&cluster->pool, sizeof(struct reservation), 16, 64);
-    struct fleet_worker device = {.bus_bytes_per_s = 1000000000, .gpu_units = 4};
+    struct fleet_worker device = {
+        .memory_bytes = 1 << 20, .bus_bytes_per_s = 1000000000, .gpu_units = 4};
     device.device = fleet_device(cluster->fleet, "plain");
     assert_int_equal(fleet_device(cluster->fleet, "special"), 1);
     for (uint32_t i = 0; i < node_count; i++) {
@@ -147,9 +149,33 @@ static inline void cluster_seal(struct cluster *cluster)
     assert_int_equal(workflow_seal(cluster->graph, NULL), WEFT_OK);
 }
 
+/* Let the policies plan, if they do. */
+static inline void cluster_plan(struct cluster *cluster)
+{
+    cluster->catalogue = (struct catalogue){
+        .workflow_count = 1,
+        .queue_count = cluster->graph->task_count,
+        .workflows = &cluster->graph,
+    };
+    const struct plan_input input = {
+        .fleet = cluster->fleet,
+        .catalogue = &cluster->catalogue,
+        .profile = cluster->profile,
+        .seed = 7,
+    };
+    policy_set_plan(&cluster->set, &cluster->arena, &input);
+}
+
 static inline void cluster_sit(struct cluster *cluster, void *state)
 {
-    const struct policy_input input = {.view = &cluster->view, .profile = cluster->profile};
+    if (cluster->graph->sealed) {
+        cluster_plan(cluster);
+    }
+    const struct policy_input input = {
+        .view = &cluster->view,
+        .profile = cluster->profile,
+        .catalogue = &cluster->catalogue,
+    };
     policy_seat_init(
         &cluster->seat, &cluster->set, &input, state, rng_stream(7, RNG_POLICY, 0),
         &cluster->meter);
@@ -162,7 +188,8 @@ static inline void cluster_seat(struct cluster *cluster, const char *text)
     if (policy_set_parse(text, &cluster->set, &error) != WEFT_OK) {
         fail_msg("%s", error.message);
     }
-    cluster_sit(cluster, arena_alloc(&cluster->arena, policy_set_state_bytes(&cluster->set) + 1));
+    const size_t state_bytes = policy_set_state_bytes(&cluster->set);
+    cluster_sit(cluster, state_bytes == 0 ? NULL : arena_alloc(&cluster->arena, state_bytes));
 }
 
 /* Ask where @task goes that is planned on @planned and asked about at @here. */

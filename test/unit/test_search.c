@@ -89,7 +89,8 @@ static void expect_exact(
     }
     try_all(instance, 0, (struct search_path){0}, query->target_ns, best);
     for (uint32_t i = 0; i < first->count; i++) {
-        if (first->choices[i].batch > query->batch_max) {
+        const uint32_t batch = first->choices[i].batch;
+        if (batch < query->batch_min || batch > query->batch_max) {
             best[i].cost = INT64_MAX;
             best[i].time_ns = INT64_MAX;
         }
@@ -120,6 +121,7 @@ static void finds_what_trying_every_path_finds(void **state)
         draw(&rng, &instance);
         const struct search_query query = {
             .target_ns = 1 + rng_below(&rng, 60),
+            .batch_min = rng_below(&rng, 3),
             .batch_max = 1 + rng_below(&rng, 5),
             .path_count = path_counts[i % 4],
         };
@@ -191,7 +193,7 @@ static const struct search_choice three[] = {
 static struct search_answer ask(int64_t target_ns, uint32_t batch_max)
 {
     const struct search_stage stages[] = {{3, three, 0}, {3, three, 0}};
-    const struct search_query query = {target_ns, batch_max, 3};
+    const struct search_query query = {target_ns, 0, batch_max, 3};
     struct search_answer answer;
     search_run(stages, 2, &query, &answer, NULL);
     return answer;
@@ -262,11 +264,11 @@ static void the_blades_spare_work(void **state)
         }
         stages[stage] = (struct search_stage){128, choices[stage], 0};
     }
-    search_run(stages, 3, &(struct search_query){40000, 1, 5}, &answer, &tight);
-    search_run(stages, 3, &(struct search_query){200000, 1, 5}, &answer, &loose);
+    search_run(stages, 3, &(struct search_query){40000, 1, 1, 5}, &answer, &tight);
+    search_run(stages, 3, &(struct search_query){200000, 1, 1, 5}, &answer, &loose);
     stages[0].count = 4;
-    search_run(stages, 3, &(struct search_query){200000, 1, 1}, &answer, &one);
-    search_run(stages, 3, &(struct search_query){200000, 1, 5}, &answer, &all);
+    search_run(stages, 3, &(struct search_query){200000, 1, 1, 1}, &answer, &one);
+    search_run(stages, 3, &(struct search_query){200000, 1, 1, 5}, &answer, &all);
 
     /* Where only fast choices are in time, few slow ones are summed up at all. */
     assert_true(tight.points < loose.points / 2);

@@ -1,0 +1,239 @@
+/*
+ * esg.c - the cheapest configs that keep deadlines, chosen anew before every task.
+ *
+ * Rule: a deadline is divided among the tasks of a workflow (plan/budget.h), and of each
+ * group the cheapest configs that end in time are searched (plan/search.h) when its head is
+ * to run, with the time and the queue as they are then. Each goes to the worker where it can
+ * start first (home.h); those that would be late there come after those that would not. What
+ * fits nowhere waits for something to end; after a few rounds more configs are asked for, and
+ * at last the smallest. A queue may wait for more items while the head keeps its target.
+ * Within a queue the earliest deadline comes first: what meets the head's target meets the
+ * targets of all that run with it. A job that cannot be in time any more goes behind others,
+ * by one whole deadline, and runs in a config that would keep them in time.
+ * Source: ESG (HPDC 2024), from summaries of it: AFW queues, ESG_1Q, ESG_Dispatch; the rules
+ * for batches to wait for, late jobs and the choice of workers are our own.
+ * Ignores: other queues, except through what is free; the spread of run times beyond a margin.
+ * Not for: models that were never measured with shares and batches.
+ */
+#include "policy/esg_plan.h"
+#include "policy/esg_search.h"
+#include "policy/esg_warm.h"
+#include "policy/home.h"
+#include "policy/registry.h"
+
+/* Keys from here on belong to jobs without a deadline. 2^62 ns are 146 years. */
+#define KEY_NO_DEADLINE (INT64_C(1) << 62)
+
+static int64_t order(const struct policy_input *input, const struct ready_facts *task)
+{
+    const struct job_facts *job = task->job;
+    const struct esg_plan *plan = input->plan;
+    const uint32_t number = job->graph->queue_first + task->task;
+    const struct esg_queue *known = &plan->queues[number];
+    esg_warm_note(input, number, task->items);
+    if (job->deadline_ns >= KEY_NO_DEADLINE) {
+        return KEY_NO_DEADLINE + job->arrived_ns;
+    }
+    const int64_t whole_ns = job->deadline_ns - job->arrived_ns;
+    const int64_t due_ns = job->arrived_ns + esg_scaled(whole_ns, known->group_end_ns);
+    const bool is_late = input->view->now_ns + known->tail_ns > job->deadline_ns;
+    return is_late ? due_ns + whole_ns : due_ns;
+}
+
+static uint32_t path_count(const struct policy_input *input, uint32_t rechecks)
+{
+    const double wanted =
+        rechecks > input->options[ESG_RECHECK] ? SEARCH_PATHS_MAX : input->options[ESG_K];
+    return wanted < 1 ? 1 : wanted > SEARCH_PATHS_MAX ? SEARCH_PATHS_MAX : (uint32_t)wanted;
+}
+
+/* An answer in the making: candidates in time by cost, then the others by when they end. */
+struct draft {
+    struct dispatch_answer *answer;
+    int64_t keys[DISPATCH_CANDIDATES_MAX]; /* When each ends; -1: in time. */
+};
+
+static void add(struct draft *draft, const struct config *config, uint32_t worker, int64_t key)
+{
+    struct dispatch_answer *answer = draft->answer;
+    uint32_t at = answer->count;
+    while (at > 0 && draft->keys[at - 1] > key) {
+        at--;
+    }
+    if (at >= DISPATCH_CANDIDATES_MAX) {
+        return;
+    }
+    answer->count += answer->count < DISPATCH_CANDIDATES_MAX ? 1 : 0;
+    for (uint32_t i = answer->count - 1; i > at; i--) {
+        answer->configs[i] = answer->configs[i - 1];
+        answer->workers[i] = answer->workers[i - 1];
+        draft->keys[i] = draft->keys[i - 1];
+    }
+    answer->configs[at] = *config;
+    answer->workers[at] = worker;
+    draft->keys[at] = key;
+}
+
+/* A batch runs what is there, even if it was planned for more. */
+static struct config cut(struct config config, uint32_t items)
+{
+    config.batch = config.batch < items ? config.batch : items;
+    return config;
+}
+
+/* Put each config where it can start first. */
+static void place(
+    const struct home_ask *ask, const struct esg_queue *known, const struct esg_found *found,
+    struct draft *draft)
+{
+    for (uint32_t i = 0; i < found->answer.count; i++) {
+        const struct search_path *path = &found->answer.paths[i];
+        const struct configs_choice *choice = &known->configs.choices[path->first];
+        const struct config config = cut(choice->config, ask->queue->items);
+        const struct home_offer offer = home_find(ask, &config, choice->device);
+        const int64_t end_ns = path->time_ns + offer.delay_ns;
+        if (offer.worker == WORKER_NONE) {
+            continue;
+        }
+        const bool in_time =
+            found->rule >= ESG_HURRIED ? offer.delay_ns == 0 : end_ns <= found->target_ns;
+        add(draft, &config, offer.worker, in_time ? -1 : end_ns);
+    }
+    if (draft->answer->count > 0) { /* Rows may be old: the best one elsewhere, too. */
+        const struct config config = draft->answer->configs[0];
+        const uint32_t taken = draft->answer->workers[0];
+        const uint32_t device = ask->input->view->fleet->workers[taken].device;
+        const struct home_offer offer = home_find_but(ask, &config, device, taken);
+        if (offer.worker != WORKER_NONE && offer.delay_ns == 0) {
+            add(draft, &config, offer.worker, draft->keys[0] == -1 ? -1 : INT64_MAX);
+        }
+    }
+}
+
+/* The choice with the fewest units. */
+static const struct configs_choice *smallest(const struct esg_queue *known)
+{
+    const struct configs_choice *best = &known->configs.choices[0];
+    for (uint32_t i = 1; i < known->configs.count; i++) {
+        const struct config *config = &known->configs.choices[i].config;
+        const uint32_t left[] = {config->gpu, config->cpu, config->batch};
+        const uint32_t right[] = {best->config.gpu, best->config.cpu, best->config.batch};
+        uint32_t at = 0;
+        while (at < 2 && left[at] == right[at]) {
+            at++;
+        }
+        best = left[at] < right[at] ? &known->configs.choices[i] : best;
+    }
+    return best;
+}
+
+/* Whether it is better to wait for room where the models are than to start late elsewhere. */
+static bool is_worth_waiting(
+    const struct policy_input *input, const struct queue_facts *queue, const struct draft *draft,
+    enum esg_rule rule)
+{
+    return draft->answer->count > 0 && draft->keys[0] != -1 && rule < ESG_HURRIED &&
+           queue->rechecks <= input->options[ESG_RECHECK];
+}
+
+static void dispatch_home(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
+    const struct esg_queue *known = esg_queue(input, queue->workflow, queue->task);
+    const struct home_ask ask = {
+        .input = input,
+        .queue = queue,
+        .task = &workflow->tasks[queue->task],
+        .bytes_per_item = known->bytes_per_item,
+        .locality = input->options[ESG_LOCALITY] != 0,
+    };
+    struct esg_found found;
+    struct draft draft = {.answer = answer_out};
+    esg_search(input, queue, queue->items, path_count(input, queue->rechecks), &found);
+    if (input->options[ESG_WAIT] != 0) {
+        answer_out->wake_at_ns = esg_warm_wait(input, queue, &found);
+        if (answer_out->wake_at_ns != 0) {
+            return;
+        }
+    }
+    place(&ask, known, &found, &draft);
+    if (is_worth_waiting(input, queue, &draft, found.rule)) {
+        answer_out->count = 0;
+    } else if (answer_out->count == 0 && queue->rechecks > input->options[ESG_RECHECK]) {
+        const struct configs_choice *choice = smallest(known);
+        const struct config config = cut(choice->config, queue->items);
+        const struct home_offer offer = home_find(&ask, &config, choice->device);
+        if (offer.worker != WORKER_NONE) {
+            add(&draft, &config, offer.worker, -1);
+        }
+    }
+}
+
+/* On a worker's own queue only the config is to choose, of those measured on its device. */
+static void dispatch_own(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    const struct fleet_worker *worker = &input->view->fleet->workers[queue->worker];
+    const struct esg_queue *known = esg_queue(input, queue->workflow, queue->task);
+    struct esg_found found;
+    esg_search(input, queue, queue->items, path_count(input, 0), &found);
+    if (input->options[ESG_WAIT] != 0) {
+        answer_out->wake_at_ns = esg_warm_wait(input, queue, &found);
+        if (answer_out->wake_at_ns != 0) {
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < found.answer.count; i++) {
+        const struct configs_choice *choice = &known->configs.choices[found.answer.paths[i].first];
+        if (choice->device == worker->device && answer_out->count < DISPATCH_CANDIDATES_MAX) {
+            answer_out->configs[answer_out->count++] = cut(choice->config, queue->items);
+        }
+    }
+    if (answer_out->count == 0) { /* The search prefers another kind of device. */
+        answer_out->configs[answer_out->count++] = (struct config){.batch = queue->head_items};
+    }
+}
+
+static void dispatch(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    if (queue->worker == WORKER_NONE) {
+        dispatch_home(input, queue, answer_out);
+    } else {
+        dispatch_own(input, queue, answer_out);
+    }
+}
+
+static const struct policy_option options[] = {
+    [ESG_K] = {"k", 5, "configs to choose from, at most 16"},
+    [ESG_GROUP] = {"group", 3, "tasks that are searched together, at most 16"},
+    [ESG_SHARE] = {"share", 1, "0: whole devices only"},
+    [ESG_BATCH] = {"batch", 1, "0: one item at a time"},
+    [ESG_ADAPT] = {"adapt", 1, "0: configs are planned once, before the first job"},
+    [ESG_SPLIT] = {"split", 1, "0: each task has the same part of the deadline"},
+    [ESG_LOCALITY] = {"locality", 1, "0: blind to where inputs are"},
+    [ESG_RECHECK] = {"recheck", 3, "rounds to wait for room before other configs are tried"},
+    [ESG_WAIT] = {"wait", 1, "0: never wait for more items"},
+    [ESG_PREWARM] = {"prewarm", 1, "0: models are loaded only when they are needed"},
+    [ESG_MARGIN] = {"margin", 0.1, "how much longer than measured runs are planned"},
+    {NULL, 0, NULL},
+};
+
+const struct policy policy_esg = {
+    .name = "esg",
+    .summary = "the cheapest batch and shares that keep the deadline, chosen before every task",
+    .source = "ESG (HPDC 2024), with rules of our own where its text was not at hand",
+    .ignores = "other queues except through what is free, the spread of run times",
+    .state_bytes = sizeof(struct esg_state),
+    .binds = true,
+    .options = options,
+    .plan = esg_plan,
+    .order = order,
+    .dispatch = dispatch,
+    .tick_ns = ESG_TICK_NS,
+    .tick = esg_warm_tick,
+};

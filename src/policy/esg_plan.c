@@ -1,0 +1,151 @@
+/*
+ * esg_plan.c - configs, fronts and budgets of every queue, made before the first job.
+ */
+#include "policy/esg_plan.h"
+
+#include "base/arena.h"
+#include "base/assert.h"
+#include "plan/budget.h"
+#include "policy/home.h"
+
+__extension__ typedef __int128 esg_product;
+
+int64_t esg_scaled(int64_t time_ns, int64_t part_ns)
+{
+    return (int64_t)((esg_product)time_ns * part_ns / ESG_WHOLE_NS);
+}
+
+/* What one stage waits for beside its run: its ticket to the home, and the order back. */
+static int64_t overhead_ns(const struct fleet *fleet)
+{
+    return 2 * fleet->network.latency_ns;
+}
+
+static void collect(
+    struct arena *arena, const struct plan_input *input, const struct workflow *workflow,
+    struct esg_queue *queues, struct configs *tables)
+{
+    const struct configs_rules rules = {
+        .whole = input->options[ESG_SHARE] == 0,
+        .single = input->options[ESG_BATCH] == 0,
+        .margin = input->options[ESG_MARGIN],
+    };
+    for (uint32_t task = 0; task < workflow->task_count; task++) {
+        struct esg_queue *queue = &queues[task];
+        configs_collect(
+            arena, input->fleet, input->profile, &workflow->tasks[task], &rules, &queue->configs);
+        queue->stage = (struct search_stage){
+            .count = queue->configs.count,
+            .choices = queue->configs.weights,
+            .extra_ns = overhead_ns(input->fleet),
+        };
+        queue->bytes_per_item = home_bytes_per_item(workflow, task);
+        for (uint32_t i = 0; i < queue->configs.count; i++) {
+            const uint32_t batch = queue->configs.weights[i].batch;
+            queue->batch_max = batch > queue->batch_max ? batch : queue->batch_max;
+        }
+        tables[task] = queue->configs;
+    }
+}
+
+/* The longest way from each task on, all as fast as can be. */
+static void measure_tails(const struct workflow *workflow, struct esg_queue *queues)
+{
+    for (uint32_t i = workflow->task_count; i-- > 0;) {
+        const uint32_t task = workflow->order[i];
+        int64_t after_ns = 0;
+        for (uint32_t out = 0; out < workflow->tasks[task].out_count; out++) {
+            const uint32_t to = workflow_out(workflow, task, out)->to;
+            after_ns = queues[to].tail_ns > after_ns ? queues[to].tail_ns : after_ns;
+        }
+        queues[task].after_ns = after_ns;
+        queues[task].tail_ns =
+            after_ns + queues[task].configs.weights[0].time_ns + queues[task].stage.extra_ns;
+    }
+}
+
+/* Sum up the group that begins with @task, for each of its members. */
+static void prepare_group(
+    struct arena *arena, const struct budget_task *budgets, struct esg_queue *queues, uint32_t task)
+{
+    struct search_stage stages[SEARCH_STAGES_MAX] = {{0}};
+    struct search_chain chain;
+    uint32_t members[SEARCH_STAGES_MAX];
+    uint32_t count = 0;
+    for (uint32_t at = task; at != TASK_NONE; at = budgets[at].next) {
+        members[count] = at;
+        stages[count++] = queues[at].stage;
+    }
+    ASSERT(count > 0);
+    const uint32_t last = members[count - 1];
+    search_prepare(arena, stages, count, /* horizon_ns */ INT64_MAX / 4, &chain);
+    for (uint32_t i = 0; i < count; i++) {
+        struct esg_queue *queue = &queues[members[i]];
+        queue->rest = chain.fronts[i + 1];
+        queue->group_start_ns = budgets[members[i]].start_ns;
+        queue->group_end_ns = budgets[last].end_ns;
+        queue->after_ns = queues[last].after_ns;
+    }
+}
+
+/* A plan made once: of each group the cheapest path within its share of the SLO. */
+static void plan_once(
+    const struct workflow *workflow, const struct budget_task *budgets, struct esg_queue *queues,
+    uint32_t task)
+{
+    const int64_t slo_ns = workflow->slo_ns == 0 ? INT64_MAX / 8 : workflow->slo_ns;
+    int64_t left_ns = esg_scaled(slo_ns, queues[task].group_end_ns - queues[task].group_start_ns);
+    for (uint32_t at = task; at != TASK_NONE; at = budgets[at].next) {
+        const struct search_query query = {
+            .target_ns = left_ns > 1 ? left_ns : 1, .batch_max = UINT32_MAX, .path_count = 1};
+        struct search_answer answer;
+        search_best(&queues[at].stage, &queues[at].rest, &query, &answer);
+        queues[at].planned = answer.paths[0].first;
+        left_ns -= queues[at].configs.weights[queues[at].planned].time_ns;
+        left_ns -= queues[at].stage.extra_ns;
+    }
+}
+
+static void plan_workflow(
+    struct arena *arena, const struct plan_input *input, const struct workflow *workflow,
+    struct esg_queue *queues)
+{
+    const uint32_t count = workflow->task_count;
+    struct configs *tables = arena_alloc(arena, count * sizeof(*tables));
+    struct budget_task *budgets = arena_alloc(arena, count * sizeof(*budgets));
+    int64_t *lengths = arena_alloc(arena, count * sizeof(*lengths));
+    const double group = input->options[ESG_GROUP];
+    const uint32_t group_max = group < 1                   ? 1
+                               : group > SEARCH_STAGES_MAX ? SEARCH_STAGES_MAX
+                                                           : (uint32_t)group;
+    collect(arena, input, workflow, queues, tables);
+    configs_lengths(tables, count, lengths);
+    for (uint32_t task = 0; task < count && input->options[ESG_SPLIT] == 0; task++) {
+        lengths[task] = 1;
+    }
+    budget_split(workflow, lengths, ESG_WHOLE_NS, group_max, budgets);
+    measure_tails(workflow, queues);
+    for (uint32_t i = count; i-- > 0;) { /* Heads of groups: they reach all the others. */
+        const uint32_t task = workflow->order[i];
+        bool is_head = true;
+        for (uint32_t in = 0; in < workflow->tasks[task].in_count; in++) {
+            is_head &= budgets[workflow_in(workflow, task, in)->from].next != task;
+        }
+        if (is_head) {
+            prepare_group(arena, budgets, queues, task);
+            plan_once(workflow, budgets, queues, task);
+        }
+    }
+}
+
+const void *esg_plan(struct arena *arena, const struct plan_input *input)
+{
+    const struct catalogue *catalogue = input->catalogue;
+    struct esg_plan *plan = arena_alloc(arena, sizeof(*plan));
+    plan->queues = arena_alloc(arena, catalogue->queue_count * sizeof(*plan->queues));
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        const struct workflow *workflow = catalogue->workflows[i];
+        plan_workflow(arena, input, workflow, plan->queues + workflow->queue_first);
+    }
+    return plan;
+}

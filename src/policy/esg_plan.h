@@ -1,0 +1,53 @@
+/*
+ * esg_plan.h - what esg knows of every queue before the first job: configs, fronts, budgets.
+ *
+ * Made once, in the arena of the host, and only read from then on.
+ */
+#ifndef POLICY_ESG_PLAN_H
+#define POLICY_ESG_PLAN_H
+
+#include "plan/configs.h"
+#include "plan/search.h"
+#include "policy/policy.h"
+
+enum esg_option {
+    ESG_K,
+    ESG_GROUP,
+    ESG_SHARE,
+    ESG_BATCH,
+    ESG_ADAPT,
+    ESG_SPLIT,
+    ESG_LOCALITY,
+    ESG_RECHECK,
+    ESG_WAIT,
+    ESG_PREWARM,
+    ESG_MARGIN,
+};
+
+/* One queue: a task of a workflow. Times are planned ones, with the margin. */
+struct esg_queue {
+    struct configs configs;
+    struct search_stage stage; /* The same, for the search. */
+    struct search_front rest;  /* Of its group. */
+    int64_t group_start_ns;    /* Its share of the budget, as if the workflow had WHOLE: */
+    int64_t group_end_ns;      /* from where it starts to where its group ends. */
+    int64_t tail_ns;           /* It and the longest way after it, all as fast as can be. */
+    int64_t after_ns;          /* Of it: what comes after its group. */
+    uint64_t bytes_per_item;
+    uint32_t planned; /* The choice of a plan that is made once. */
+    uint32_t batch_max;
+};
+
+/* Budgets are divided as if every workflow had this much time. */
+#define ESG_WHOLE_NS (INT64_C(1) << 40)
+
+struct esg_plan {
+    struct esg_queue *queues; /* By number, as in the catalogue. */
+};
+
+const void *esg_plan(struct arena *arena, const struct plan_input *input);
+
+/* @part_ns of ESG_WHOLE_NS, of @time_ns. */
+int64_t esg_scaled(int64_t time_ns, int64_t part_ns);
+
+#endif /* POLICY_ESG_PLAN_H */

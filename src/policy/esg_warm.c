@@ -1,0 +1,151 @@
+/*
+ * esg_warm.c - how fast queues fill, and what follows from it.
+ */
+#include "policy/esg_warm.h"
+
+#include "base/assert.h"
+#include "policy/home.h"
+
+/* A new gap counts one part in this many. */
+enum { GAP_WEIGHT = 8 };
+
+/* A cost that is less than 19 parts in 20 of the other is worth waiting for. */
+enum { WORTH_OF = 20 };
+
+void esg_warm_note(const struct policy_input *input, uint32_t number, uint32_t items)
+{
+    struct esg_state *state = input->state;
+    if (number >= ESG_QUEUES_MAX || items == 0) {
+        return;
+    }
+    struct esg_pace *pace = &state->paces[number];
+    const int64_t now_ns = input->view->now_ns;
+    if (pace->last_ns != 0) {
+        const int64_t gap_ns = (now_ns - pace->last_ns) / items;
+        pace->gap_ns += (gap_ns - pace->gap_ns) / (pace->gap_ns == 0 ? 1 : GAP_WEIGHT);
+    }
+    pace->last_ns = now_ns;
+}
+
+static int64_t gap_of(const struct policy_input *input, uint32_t number)
+{
+    const struct esg_state *state = input->state;
+    return number < ESG_QUEUES_MAX ? state->paces[number].gap_ns : 0;
+}
+
+/* The cost of the cheapest path in time for at most @items; INT64_MAX if there is none. */
+static int64_t least_cost(
+    const struct esg_queue *known, const struct queue_facts *queue, uint32_t items,
+    int64_t target_ns)
+{
+    const uint32_t head = queue->head_items;
+    const struct search_query query = {
+        .target_ns = target_ns,
+        .batch_min = head < known->batch_max ? head : known->batch_max,
+        .batch_max = items,
+        .path_count = 1,
+    };
+    struct search_answer answer;
+    search_best(&known->stage, &known->rest, &query, &answer);
+    return answer.count > 0 && answer.rule == SEARCH_MET ? answer.paths[0].cost : INT64_MAX;
+}
+
+int64_t esg_warm_wait(
+    const struct policy_input *input, const struct queue_facts *queue,
+    const struct esg_found *found)
+{
+    const struct esg_queue *known = esg_queue(input, queue->workflow, queue->task);
+    const uint32_t first = input->catalogue->workflows[queue->workflow]->queue_first;
+    const int64_t gap_ns = gap_of(input, first + queue->task);
+    if (gap_ns == 0 || found->rule != ESG_ON_TIME || queue->head_deadline_ns == INT64_MAX) {
+        return 0;
+    }
+    int64_t best = found->answer.paths[0].cost;
+    best -= best / WORTH_OF;
+    int64_t best_ns = 0;
+    for (uint32_t more = 1; queue->items + more <= known->batch_max; more *= 2) {
+        const int64_t wait_ns = gap_ns * more;
+        const int64_t left_ns = found->target_ns - wait_ns;
+        if (left_ns <= 0 || least_cost(known, queue, queue->items, left_ns) == INT64_MAX) {
+            break; /* What is there would not be in time if nothing came. */
+        }
+        const int64_t cost = least_cost(known, queue, queue->items + more, left_ns);
+        if (cost < best) {
+            best = cost;
+            best_ns = wait_ns;
+        }
+    }
+    return best_ns == 0 ? 0 : input->view->now_ns + best_ns;
+}
+
+/* How many workers hold the models of @task, and which of the others has most room. */
+static uint32_t count_ready(
+    const struct policy_input *input, const struct workflow_task *task, uint32_t *roomiest_out)
+{
+    const struct view *view = input->view;
+    uint32_t ready = 0;
+    uint64_t most_bytes = 0;
+    *roomiest_out = WORKER_NONE;
+    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        if (!view_is_usable(view, worker)) {
+            continue;
+        }
+        if (home_load_ns(input, task, worker) == 0) {
+            ready++;
+        } else if (view_cache(view, worker)->free_bytes > most_bytes) {
+            most_bytes = view_cache(view, worker)->free_bytes;
+            *roomiest_out = worker;
+        }
+    }
+    return ready;
+}
+
+/* How many devices the queue keeps busy if each batch has its planned config. */
+static uint32_t devices_busy(const struct esg_queue *known, int64_t gap_ns)
+{
+    const struct configs_choice *choice = &known->configs.choices[known->planned];
+    const int64_t per_item_ns = choice->run_ns / choice->config.batch + 1;
+    return 1 + (uint32_t)(per_item_ns / gap_ns);
+}
+
+static void warm_queue(
+    const struct policy_input *input, const struct workflow *workflow, uint32_t task,
+    struct tick_answer *answer)
+{
+    const struct workflow_task *vertex = &workflow->tasks[task];
+    const struct esg_state *state = input->state;
+    const uint32_t number = workflow->queue_first + task;
+    const struct esg_pace *pace = &state->paces[number];
+    const int64_t idle_ns = input->view->now_ns - pace->last_ns;
+    if (pace->gap_ns == 0 || vertex->model_count == 0 || idle_ns > 32 * pace->gap_ns) {
+        return; /* Nothing is known of it, or it has run dry. */
+    }
+    uint32_t roomiest;
+    const struct esg_plan *plan = input->plan;
+    const struct esg_queue *known = &plan->queues[number];
+    const uint32_t wanted = devices_busy(known, pace->gap_ns);
+    if (count_ready(input, vertex, &roomiest) >= wanted || roomiest == WORKER_NONE) {
+        return;
+    }
+    for (uint32_t i = 0; i < vertex->model_count && answer->warm_count < TICK_WARMS_MAX; i++) {
+        if (!view_holds_model(input->view, roomiest, vertex->models[i])) {
+            answer->warms[answer->warm_count++] =
+                (struct warm){.worker = roomiest, .model = vertex->models[i]};
+        }
+    }
+}
+
+void esg_warm_tick(const struct policy_input *input, struct tick_answer *answer_out)
+{
+    if (input->options[ESG_PREWARM] == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < input->catalogue->workflow_count; i++) {
+        const struct workflow *workflow = input->catalogue->workflows[i];
+        for (uint32_t task = 0; task < workflow->task_count; task++) {
+            if (workflow->queue_first + task < ESG_QUEUES_MAX) {
+                warm_queue(input, workflow, task, answer_out);
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+/*
+ * home.c - which worker runs a config of a home queue.
+ */
+#include "policy/home.h"
+
+#include "policy/choose.h"
+
+/* What is compared, the most important first. */
+struct merits {
+    int64_t delay_ns;
+    uint32_t far; /* 0 on the home's own node. */
+    uint32_t gpu_left;
+    uint32_t cpu_left;
+};
+
+static bool is_better(const struct merits *a, const struct merits *b)
+{
+    if (a->delay_ns != b->delay_ns) {
+        return a->delay_ns < b->delay_ns;
+    }
+    if (a->far != b->far) {
+        return a->far < b->far;
+    }
+    if (a->gpu_left != b->gpu_left) {
+        return a->gpu_left < b->gpu_left;
+    }
+    return a->cpu_left < b->cpu_left; /* Strict: the lowest index wins a tie. */
+}
+
+int64_t home_load_ns(
+    const struct policy_input *input, const struct workflow_task *task, uint32_t worker)
+{
+    return choose_missing_load_ns(input, task, worker);
+}
+
+static int64_t transfer_ns(const struct home_ask *ask, uint32_t items, uint32_t worker)
+{
+    const struct fleet *fleet = ask->input->view->fleet;
+    const uint32_t holder = ask->queue->holder;
+    if (!ask->locality || holder >= fleet->worker_count) {
+        return 0;
+    }
+    const uint32_t from = fleet->workers[holder].node;
+    const uint32_t to = fleet->workers[worker].node;
+    return from == to ? 0 : fleet_transfer_ns(fleet, from, to, ask->bytes_per_item * items);
+}
+
+/* Whether @config could start on @worker now, and what would be left there. */
+static bool has_room(
+    const struct view *view, uint32_t worker, const struct config *config,
+    struct merits *merits_out)
+{
+    const uint32_t gpu_free = view_load(view, worker)->gpu_free;
+    const uint32_t cpu_free = view->fleet->nodes[view->fleet->workers[worker].node].cpu_units;
+    if (config->gpu > gpu_free || config->cpu > cpu_free) {
+        return false;
+    }
+    merits_out->gpu_left = gpu_free - config->gpu;
+    merits_out->cpu_left = cpu_free - config->cpu;
+    return true;
+}
+
+struct home_offer home_find_but(
+    const struct home_ask *ask, const struct config *config, uint32_t device, uint32_t other)
+{
+    const struct view *view = ask->input->view;
+    struct home_offer best = {.worker = WORKER_NONE};
+    struct merits best_merits = {.delay_ns = INT64_MAX};
+    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        struct merits merits = {.far = view_is_own(view, worker) ? 0 : 1};
+        if (view->fleet->workers[worker].device != device || worker == other ||
+            !has_room(view, worker, config, &merits) || !view_is_usable(view, worker)) {
+            continue;
+        }
+        merits.delay_ns = home_load_ns(ask->input, ask->task, worker);
+        merits.delay_ns += transfer_ns(ask, config->batch, worker);
+        if (is_better(&merits, &best_merits)) {
+            best = (struct home_offer){.worker = worker, .delay_ns = merits.delay_ns};
+            best_merits = merits;
+        }
+    }
+    return best;
+}
+
+struct home_offer home_find(
+    const struct home_ask *ask, const struct config *config, uint32_t device)
+{
+    return home_find_but(ask, config, device, WORKER_NONE);
+}
+
+uint64_t home_bytes_per_item(const struct workflow *workflow, uint32_t task)
+{
+    const struct workflow_task *vertex = &workflow->tasks[task];
+    uint64_t bytes = vertex->in_count == 0 ? workflow->input_bytes : 0;
+    for (uint32_t in = 0; in < vertex->in_count; in++) {
+        bytes += workflow_edge_bytes(workflow_in(workflow, task, in), /* items */ 1);
+    }
+    return bytes;
+}
