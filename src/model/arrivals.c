@@ -233,3 +233,59 @@ bool arrivals_set_rate(struct arrivals *arrivals, double rate_per_s)
     arrivals->rate_per_s = rate_per_s;
     return true;
 }
+
+/* Of all workflows together; 0 if it cannot be said. */
+static double mean_rate(const struct arrivals *arrivals)
+{
+    if (arrivals->kind == ARRIVALS_BURST || arrivals->kind == ARRIVALS_MMPP) {
+        return arrivals_per_burst(arrivals) * NS_PER_S / (double)arrivals->burst.every_ns;
+    }
+    if (arrivals->kind == ARRIVALS_LIST) {
+        const int64_t lap_ns = arrivals_lap_ns(arrivals);
+        return lap_ns > 0 ? (double)arrivals->list_count * NS_PER_S / (double)lap_ns : 0;
+    }
+    return arrivals->rate_per_s;
+}
+
+/* The part of the requests that each workflow gets, not summing to anything yet. */
+static void count_shares(const struct arrivals *arrivals, uint32_t count, double *shares_out)
+{
+    double weight = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        weight += arrivals->mix[i];
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        shares_out[i] = weight > 0 ? arrivals->mix[i] : 1;
+    }
+    if (!has_list(arrivals) || arrivals->list_count == 0 ||
+        arrivals->list[0].workflow == ARRIVAL_WORKFLOW_ANY) {
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        shares_out[i] = 0;
+    }
+    for (uint32_t i = 0; i < arrivals->list_count; i++) {
+        shares_out[arrivals->list[i].workflow]++;
+    }
+}
+
+bool arrivals_rates(
+    const struct arrivals *arrivals, const struct catalogue *catalogue, double *rates_out)
+{
+    const uint32_t count = catalogue->workflow_count;
+    const double rate_per_s = mean_rate(arrivals);
+    double sum = 0;
+
+    if (!(rate_per_s > 0)) {
+        return false;
+    }
+    count_shares(arrivals, count, rates_out);
+    for (uint32_t i = 0; i < count; i++) {
+        sum += rates_out[i];
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        rates_out[i] = rate_per_s * rates_out[i] / sum;
+    }
+    return true;
+}

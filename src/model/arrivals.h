@@ -119,6 +119,13 @@ void arrivals_set_speed(struct arrivals *arrivals, double speed);
  */
 bool arrivals_set_rate(struct arrivals *arrivals, double rate_per_s);
 
+/*
+ * How many requests of each workflow come in a second, on average over a long time; of a
+ * list, while it lasts. False, and nothing written, if it takes no time.
+ */
+bool arrivals_rates(
+    const struct arrivals *arrivals, const struct catalogue *catalogue, double *rates_out);
+
 /* How many requests come from the end of one burst to the end of the next, on average. */
 double arrivals_per_burst(const struct arrivals *arrivals);
 

@@ -86,6 +86,7 @@ struct effect {
         } wake;
         struct {
             uint64_t problem;
+            const void *question; /* What the policy wrote for its search. */
         } solve;
         struct record record;
     };

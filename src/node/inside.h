@@ -240,6 +240,7 @@ struct node {
     uint32_t parked_count;
     uint32_t buried_count;
     uint64_t buried[BURIED_MAX];
+    void *question; /* Of the search that was asked for in this step. */
 };
 
 #endif /* NODE_INSIDE_H */

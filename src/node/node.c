@@ -111,6 +111,7 @@ struct node *node_create(struct arena *arena, const struct node_options *options
         .catalogue = options->catalogue,
     };
     void *state = arena_alloc(arena, policy_set_state_bytes(options->policies) + 1);
+    node->question = arena_alloc(arena, policy_set_question_bytes(options->policies) + 1);
     const struct rng rng = rng_stream(options->seed, RNG_POLICY, options->node);
     policy_seat_init(&node->seat, options->policies, &input, state, rng, options->meter);
     return node;
@@ -141,6 +142,14 @@ static void finish_step(struct node *node)
     }
 }
 
+static void ask_for_search(struct node *node, uint64_t problem)
+{
+    policy_question(&node->seat, problem, node->question);
+    struct effect *effect = effect_add(node, EFFECT_SOLVE);
+    effect->solve.problem = problem;
+    effect->solve.question = node->question;
+}
+
 static void on_timer(struct node *node, const struct timer *timer)
 {
     struct worker *worker = own_worker(node, timer->worker);
@@ -156,7 +165,7 @@ static void on_timer(struct node *node, const struct timer *timer)
     case TIMER_TICK: {
         const struct tick_answer answer = policy_tick(&node->seat);
         if (answer.solve) {
-            effect_add(node, EFFECT_SOLVE)->solve.problem = answer.problem;
+            ask_for_search(node, answer.problem);
         }
         wake_at(node, now_ns(node) + policy_tick_ns(&node->seat), TIMER_TICK, WORKER_NONE);
         return;

@@ -405,3 +405,31 @@ void policy_solved(struct policy_seat *seat, uint64_t problem, const void *resul
         policy->solved(&seat->inputs[ROLE_TICK], problem, result);
     }
 }
+
+size_t policy_set_question_bytes(const struct policy_set *set)
+{
+    const struct policy *policy = set->roles[ROLE_TICK].policy;
+    return policy == NULL ? 0 : policy->question_bytes;
+}
+
+void policy_question(struct policy_seat *seat, uint64_t problem, void *question_out)
+{
+    const struct policy *policy = policy_at(seat, ROLE_TICK);
+    ASSERT(policy != NULL);
+    if (policy->question != NULL) {
+        policy->question(&seat->inputs[ROLE_TICK], problem, question_out);
+    }
+}
+
+void *policy_set_solve(
+    const struct policy_set *set, const struct plan_input *input, uint64_t problem,
+    const void *question)
+{
+    const struct policy_choice *choice = &set->roles[ROLE_TICK];
+    if (choice->policy == NULL || choice->policy->solve == NULL) {
+        return NULL;
+    }
+    struct plan_input own = *input;
+    own.options = choice->options;
+    return choice->policy->solve(&own, choice->plan, problem, question);
+}

@@ -106,6 +106,18 @@ int64_t policy_tick_ns(const struct policy_seat *seat);
 struct tick_answer policy_tick(struct policy_seat *seat);
 void policy_solved(struct policy_seat *seat, uint64_t problem, const void *result);
 
+/* How many bytes the question of a search has; and write them, for the search that tick asked. */
+size_t policy_set_question_bytes(const struct policy_set *set);
+void policy_question(struct policy_seat *seat, uint64_t problem, void *question_out);
+
+/*
+ * Search, on any thread: @input is that of policy_set_plan(). The caller releases the result
+ * with free(), once no node needs it: see struct policy. NULL: nothing was found.
+ */
+void *policy_set_solve(
+    const struct policy_set *set, const struct plan_input *input, uint64_t problem,
+    const void *question);
+
 /* Count a batch of a home queue that has ended. */
 void policy_ended(struct policy_seat *seat, const struct ended_facts *batch);
 

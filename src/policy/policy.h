@@ -124,7 +124,10 @@ struct policy {
     size_t question_bytes;
     void (*question)(const struct policy_input *input, uint64_t problem, void *question_out);
 
-    /* The result of a search that tick asked for; NULL: nothing found. Default: ignored. */
+    /*
+     * The result of a search that tick asked for; NULL: nothing found. It stays where it is
+     * until this node gets the next one that was found. Default: ignored.
+     */
     void (*solved)(const struct policy_input *input, uint64_t problem, const void *result);
 };
 

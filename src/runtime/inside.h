@@ -23,6 +23,7 @@ struct hosted {
     struct arena arena;
     struct board board;
     struct node_pools pools;
+    void *solved; /* The last search that found something: the policy may still read it. */
 };
 
 /* A client that waits. */
@@ -45,7 +46,8 @@ struct flight {
 struct runtime {
     struct runtime_options options; /* Its policies are the next: a copy, with their plans. */
     struct policy_set policies;
-    struct arena arena; /* Of the effects and the plans. */
+    struct plan_input known; /* What is known before the first job, for searches as well. */
+    struct arena arena;      /* Of the effects and the plans. */
     struct clock clock;
     struct loop *loop;
     struct timeline timeline;

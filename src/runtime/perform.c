@@ -1,5 +1,6 @@
 /* perform.c - effects become calls of the net, the engine and clients. Nothing decides here. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "runtime/inside.h"
@@ -9,6 +10,7 @@ struct search {
     uint32_t node;
     uint64_t problem;
     void *result;
+    unsigned char question[];
 };
 
 void runtime_finish(struct runtime *runtime, uint32_t slot, struct runtime_answer *answer)
@@ -82,8 +84,9 @@ static void wake_at(
 static void search_run(void *argument)
 {
     struct search *search = argument;
-    const struct runtime_options *options = &search->runtime->options;
-    search->result = options->solve(options->context, search->node, search->problem);
+    const struct runtime *runtime = search->runtime;
+    search->result =
+        policy_set_solve(&runtime->policies, &runtime->known, search->problem, search->question);
 }
 
 static void search_done(void *argument)
@@ -99,15 +102,15 @@ static void search_done(void *argument)
     free(search);
 }
 
-static void solve(struct runtime *runtime, uint32_t node, uint64_t problem)
+/* The question is the node's until its next step: the search has a copy. */
+static void solve(struct runtime *runtime, uint32_t node, uint64_t problem, const void *question)
 {
-    if (runtime->options.solve == NULL) {
-        const struct due due = {.kind = DUE_SOLVED, .node = node, .token = problem};
-        runtime_promise(runtime, runtime->clock.now_ns, &due);
-        return;
-    }
-    struct search *search = memory_zeroed(1, sizeof(*search));
-    *search = (struct search){.runtime = runtime, .node = node, .problem = problem};
+    const size_t bytes = policy_set_question_bytes(&runtime->policies);
+    struct search *search = memory_zeroed(1, sizeof(*search) + bytes);
+    search->runtime = runtime;
+    search->node = node;
+    search->problem = problem;
+    memcpy(search->question, question, bytes);
     loop_work(runtime->loop, search_run, search_done, search);
 }
 
@@ -153,7 +156,7 @@ static void perform(struct runtime *runtime, uint32_t node, const struct effect 
         wake_at(runtime, node, effect->wake.at_ns, &effect->wake.timer);
         return;
     case EFFECT_SOLVE:
-        solve(runtime, node, effect->solve.problem);
+        solve(runtime, node, effect->solve.problem, effect->solve.question);
         return;
     case EFFECT_TRACE:
         if (runtime->options.on_record != NULL) {

@@ -83,14 +83,16 @@ static struct engine *make_engine(struct runtime *runtime, struct weft_error *er
 static void plan(struct runtime *runtime)
 {
     const struct runtime_options *options = &runtime->options;
-    const struct plan_input input = {
+    runtime->known = (struct plan_input){
         .fleet = options->fleet,
         .catalogue = options->catalogue,
         .profile = options->profile,
+        .mixture = options->mixture,
+        .rates = options->rates,
         .seed = options->seed,
     };
     runtime->policies = *options->policies;
-    policy_set_plan(&runtime->policies, &runtime->arena, &input);
+    policy_set_plan(&runtime->policies, &runtime->arena, &runtime->known);
     runtime->options.policies = &runtime->policies;
 }
 
@@ -169,6 +171,7 @@ void runtime_destroy(struct runtime *runtime)
         node_destroy(hosted->node);
         node_pools_deinit(&hosted->pools);
         arena_deinit(&hosted->arena);
+        free(hosted->solved);
         tensors_forget(&runtime->tensors, node);
     }
     directory_destroy(runtime->directory);

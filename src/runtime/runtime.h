@@ -77,6 +77,8 @@ struct runtime_options {
     const struct catalogue *catalogue;
     const struct profile *profile;
     const struct policy_set *policies;
+    const struct mixture *mixture; /* As the scenario names it; NULL: it names none. */
+    const double *rates;           /* Jobs a second expected of each workflow; NULL: unknown. */
     enum clock_kind clock;
     uint64_t seed;
     int64_t row_load_ns; /* As in struct node_options. */
@@ -107,12 +109,6 @@ struct runtime_options {
     struct engine *(*make_engine)(
         void *context, const struct engine_host *host, struct uv_loop_s *loop,
         struct weft_error *error);
-
-    /*
-     * Run a search for a node, on a thread of its own. The result is released with free()
-     * after the node has seen it. NULL: searches find nothing.
-     */
-    void *(*solve)(void *context, uint32_t node, uint64_t problem);
 };
 
 /*

@@ -184,7 +184,11 @@ static void solved(struct runtime *runtime, const struct due *due)
     event.solved.problem = due->token;
     event.solved.result = due->context;
     runtime_step(runtime, due->node, &event);
-    free(due->context);
+    if (due->context != NULL) {
+        struct hosted *hosted = &runtime->nodes[due->node];
+        free(hosted->solved);
+        hosted->solved = due->context;
+    }
 }
 
 static void timer(struct runtime *runtime, const struct due *due)

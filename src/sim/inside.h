@@ -89,6 +89,8 @@ struct sim_worker {
     struct rng rng;
 };
 
+struct search;
+
 struct sim_node {
     struct node *node; /* NULL while it is down. */
     uint32_t incarnation;
@@ -104,6 +106,8 @@ struct sim_node {
 struct sim {
     struct sim_options options; /* Its policies are the next: a copy, with their plans. */
     struct policy_set policies;
+    struct plan_input known; /* What is known before the first job, for searches as well. */
+    struct search *searches; /* List: every one that was made. */
     struct arena arena;
     struct event_queue queue;
     int64_t now_ns;
@@ -138,6 +142,7 @@ struct sim {
     struct map tensors; /* Live ones, by handle, and where they are; only if checked. */
     uint64_t requests;
     uint64_t streamed; /* Of the arrival stream. */
+    uint32_t ticks;    /* Timers of policies in the queue. */
     uint64_t events;
     uint64_t arrived;
     uint64_t answered;
@@ -164,6 +169,10 @@ void sim_record(struct sim *sim, const struct record *record);
 
 /* perform.c */
 void sim_perform(struct sim *sim, uint32_t node);
+
+/* searches.c: what policies look for beside their decisions, in virtual time. */
+void searches_start(struct sim *sim, uint32_t node, uint64_t problem, const void *question);
+void searches_deinit(struct sim *sim);
 
 /* device.c: loads, batches, shares. */
 void device_init(struct sim *sim, uint32_t worker);

@@ -61,8 +61,8 @@ static bool is_watched(const struct sim *sim)
 {
     const bool is_awaited =
         sim->has_next_arrival || sim->scripted.used > 0 || sim->answered < sim->arrived;
-    const bool is_alone =
-        event_queue_count(&sim->queue) == sim->network.queued && sim->parcels.used == 0;
+    const bool is_alone = event_queue_count(&sim->queue) == sim->network.queued + sim->ticks &&
+                          sim->parcels.used == 0;
     return is_awaited && !is_alone;
 }
 

@@ -28,6 +28,7 @@ static void wake(struct sim *sim, uint32_t node, int64_t at_ns, const struct tim
         HAPPENS_TIMER, sim->nodes[node].incarnation, subject, node << 8 | (uint32_t)timer->kind);
     sim->nodes[node].timers++;
     happen(sim, at_ns > sim->now_ns ? at_ns : sim->now_ns, payload);
+    sim->ticks += timer->kind == TIMER_TICK ? 1 : 0;
 }
 
 static void send(struct sim *sim, uint32_t node, const struct effect *effect)
@@ -81,12 +82,9 @@ static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
     case EFFECT_WAKE_AT:
         wake(sim, node, effect->wake.at_ns, &effect->wake.timer);
         return;
-    case EFFECT_SOLVE: { /* No search is known yet: the answer is that there is none. */
-        struct event event = {.at_ns = sim->now_ns, .kind = EVENT_SOLVED};
-        event.solved.problem = effect->solve.problem;
-        sim_event(sim, node, &event);
+    case EFFECT_SOLVE:
+        searches_start(sim, node, effect->solve.problem, effect->solve.question);
         return;
-    }
     case EFFECT_TRACE:
         sim_record(sim, &effect->record);
         return;

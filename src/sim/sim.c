@@ -31,14 +31,19 @@ static void schedule_arrival(struct sim *sim)
 static void plan(struct sim *sim)
 {
     const struct sim_options *options = &sim->options;
-    const struct plan_input input = {
+    double *rates = arena_alloc(&sim->arena, options->catalogue->workflow_count * sizeof(*rates));
+    sim->known = (struct plan_input){
         .fleet = options->fleet,
         .catalogue = options->catalogue,
         .profile = options->profile,
+        .mixture = options->mixture,
         .seed = options->seed,
     };
+    if (arrivals_rates(options->arrivals, options->catalogue, rates)) {
+        sim->known.rates = rates;
+    }
     sim->policies = *options->policies;
-    policy_set_plan(&sim->policies, &sim->arena, &input);
+    policy_set_plan(&sim->policies, &sim->arena, &sim->known);
     sim->options.policies = &sim->policies;
 }
 
@@ -103,6 +108,7 @@ void sim_destroy(struct sim *sim)
     network_deinit(sim);
     map_deinit(&sim->tensors);
     event_queue_deinit(&sim->queue);
+    searches_deinit(sim);
     free(sim->run_of_batch);
     arena_deinit(&sim->arena);
     free(sim);
@@ -221,6 +227,7 @@ static void on_cancel(struct sim *sim, uint64_t number)
 static void on_timer(struct sim *sim, uint32_t incarnation, uint32_t subject, uint32_t large)
 {
     const uint32_t node = large >> 8;
+    sim->ticks -= (large & 0xff) == TIMER_TICK ? 1 : 0;
     if (sim->nodes[node].node == NULL || (sim->nodes[node].incarnation & 0xff) != incarnation) {
         return;
     }
@@ -380,7 +387,8 @@ bool sim_run_some(struct sim *sim, uint64_t events)
     const uint64_t until = sim->events + events;
     struct timed_item item;
     while (sim->events < until) {
-        if (!event_queue_pop(&sim->queue, &item)) {
+        /* Ticks come round for ever: with nothing else to wait for, they are the end. */
+        if (event_queue_count(&sim->queue) == sim->ticks || !event_queue_pop(&sim->queue, &item)) {
             if (sim->options.check) {
                 checkers_end(sim);
             }

@@ -31,7 +31,9 @@ struct sim_options {
     uint64_t seed;
     int64_t row_load_ns;
     int64_t row_cache_ns;
-    double noise; /* Run times vary uniformly by this fraction up and down. */
+    const struct mixture *mixture; /* As the scenario names it; NULL: it names none. */
+    int64_t solve_ns;              /* How long a search of a policy takes; 0: 10 ms. */
+    double noise;                  /* Run times vary uniformly by this fraction up and down. */
     uint32_t fault_count;
     const struct fault *faults;
     uint32_t fault_random_count;

@@ -378,6 +378,39 @@ static void a_trace_ends_with_time_itself(ATTR_UNUSED void **state)
     assert_in_range(count, 4, 40);
 }
 
+static bool are_rates(const struct arrivals *arrivals, double first, double second)
+{
+    const struct catalogue catalogue = with_workflows(2);
+    double rates[2] = {-1, -1};
+    if (!arrivals_rates(arrivals, &catalogue, rates)) {
+        assert_true(rates[0] < 0);
+        return false;
+    }
+    return fabs(rates[0] - first) < 1e-9 && fabs(rates[1] - second) < 1e-9;
+}
+
+/* Against what the streams really give, in the long run. */
+static void rates_are_those_of_the_long_run(ATTR_UNUSED void **state)
+{
+    static const struct arrival list[] = {{0, 1, 1}, {1000000000, 0, 1}, {3000000000, 1, 1}};
+    struct arrivals arrivals = {.kind = ARRIVALS_POISSON, .rate_per_s = 12, .mix = {1, 3}};
+    assert_true(are_rates(&arrivals, 3, 9));
+    arrivals.kind = ARRIVALS_BURST; /* 12/s for nine seconds, 32/s for one: 14/s. */
+    arrivals.burst =
+        (struct arrivals_burst){.rate_per_s = 32, .every_ns = 10000000000, .length_ns = 1000000000};
+    assert_true(are_rates(&arrivals, 3.5, 10.5));
+    arrivals = (struct arrivals){.kind = ARRIVALS_CONSTANT, .rate_per_s = 12};
+    assert_true(are_rates(&arrivals, 6, 6));
+    arrivals = (struct arrivals){.kind = ARRIVALS_LIST, .list_count = 3, .list = list};
+    assert_true(are_rates(&arrivals, 1 / 4.5, 2 / 4.5)); /* A lap is a mean gap longer. */
+    arrivals.kind = ARRIVALS_TRACE;
+    arrivals_set_speed(&arrivals, 2);
+    assert_true(are_rates(&arrivals, 2 / 4.5, 4 / 4.5));
+    arrivals.list_count = 1; /* One request takes no time: nobody can say. */
+    arrivals.kind = ARRIVALS_LIST;
+    assert_false(are_rates(&arrivals, 0, 0));
+}
+
 static void every_node_is_an_ingress(ATTR_UNUSED void **state)
 {
     struct rng rng = arrival_ingress_stream(1);
@@ -409,6 +442,7 @@ int main(void)
         cmocka_unit_test(rows_without_a_workflow_follow_the_mix),
         cmocka_unit_test(a_rate_can_be_set_for_all_but_lists),
         cmocka_unit_test(a_trace_ends_with_time_itself),
+        cmocka_unit_test(rates_are_those_of_the_long_run),
         cmocka_unit_test(every_node_is_an_ingress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,25 @@ static void probe_tick(const struct policy_input *input, struct tick_answer *ans
     *answer_out = (struct tick_answer){.solve = true, .problem = 5};
 }
 
+static void probe_question(const struct policy_input *input, uint64_t problem, void *question_out)
+{
+    const uint64_t question = problem + 100;
+    next.input = input;
+    memcpy(question_out, &question, sizeof(question));
+}
+
+/* Finds itself, for want of anything better. */
+static void *probe_solve(
+    const struct plan_input *input, const void *plan, uint64_t problem, const void *question)
+{
+    uint64_t asked;
+    assert_non_null(input->options);
+    assert_null(plan);
+    memcpy(&asked, question, sizeof(asked));
+    next.solved = asked + problem;
+    return &next;
+}
+
 static void probe_solved(const struct policy_input *input, uint64_t problem, const void *result)
 {
     next.input = input;
@@ -111,6 +130,9 @@ static const struct policy probe = {
     .prefetch = probe_cache,
     .tick_ns = 1000,
     .tick = probe_tick,
+    .solve = probe_solve,
+    .question_bytes = sizeof(uint64_t),
+    .question = probe_question,
     .solved = probe_solved,
 };
 
@@ -247,6 +269,13 @@ static void every_question_reaches_its_policy_and_is_counted(void **state)
     /* Asked too often, or no decisions. */
     assert_int_equal(cluster_order(&cluster, 5, 6), 77);
     assert_ptr_equal(next.input, &cluster.seat.inputs[ROLE_ORDER]);
+    uint64_t question = 0;
+    assert_int_equal(policy_set_question_bytes(&cluster.set), sizeof(question));
+    policy_question(&cluster.seat, 5, &question);
+    assert_int_equal(question, 105);
+    const struct plan_input known = {.fleet = cluster.fleet};
+    assert_ptr_equal(policy_set_solve(&cluster.set, &known, 6, &question), &next);
+    assert_int_equal(next.solved, 111);
     policy_solved(&cluster.seat, 5, &result);
     assert_int_equal(next.solved, 15);
     assert_int_equal(cluster.meter.decisions, 8);
