@@ -67,7 +67,7 @@ format-check:
 check: setup format-check build/clang/build.ninja ## format, tidy, layers and clang-tidy
 	@tools/check_layers.py
 	@tools/tidy.py
-	@[ ! -d src ] || find src -name '*.c' -print0 | \
+	@[ ! -d src ] || find src functions -name '*.c' -print0 | \
 		xargs -0 -r -n 1 -P $(JOBS) clang-tidy -p build/clang --quiet
 
 install: build ## install under PREFIX (DESTDIR is honoured)

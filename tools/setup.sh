@@ -17,6 +17,10 @@ libclang-rt-14-dev  sanitizer and fuzzer run-time of clang
 libcmocka-dev       the framework of the tests
 libuv1-dev          event loop of the runtime
 libyaml-dev         workflow and scenario documents
+libturbojpeg0-dev   JPEG pictures, in functions/
+libspng-dev         PNG pictures, in functions/
+libsndfile1-dev     sound files, in functions/
+libsamplerate0-dev  sounds of other sampling rates, in functions/
 libjansson-dev      profiles, reports and traces in JSON
 python3             tools/ and the tests of them
 python3-pip         downloads ONNX Runtime: tools/fetch.sh
