@@ -258,10 +258,12 @@ static void step_ran(struct runtime *runtime, uint32_t node, const struct engine
     ASSERT(was_flying);
     for (uint32_t i = 0; i < done->output_count; i++) {
         const struct engine_output *made = &done->outputs[i];
-        outputs[i].tensor =
-            tensors_add(&runtime->tensors, node, made->contents, made->bytes, bundle_destroy);
-        outputs[i].items = made->items;
-        outputs[i].bytes = made->bytes;
+        outputs[i] = (struct output){
+            .tensor =
+                tensors_add(&runtime->tensors, node, made->contents, made->bytes, bundle_destroy),
+            .items = made->items,
+            .bytes = made->bytes,
+        };
     }
     if (done->status != WEFT_OK) {
         note_failure(runtime, node, &flight, done);
