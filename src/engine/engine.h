@@ -27,7 +27,9 @@ enum engine_done_kind { ENGINE_LOADED, ENGINE_UNLOADED, ENGINE_SHAPED, ENGINE_RA
 
 /* What one task of a batch made. */
 struct engine_output {
-    void *contents; /* A bundle, passed to the host; NULL if the engine only pretends. */
+    enum weft_status status; /* Of this task alone; unless it is WEFT_OK nothing was made. */
+    const char *message;     /* If it failed: why, for a person. NULL: nothing to add. */
+    void *contents;          /* A bundle, passed to the host; NULL if the engine only pretends. */
     uint32_t items;
     uint64_t bytes;
 };
@@ -110,7 +112,8 @@ struct engine_ops {
     /*
      * Run @batch, whose models are resident. Inputs are borrowed until done, or until
      * cancel() returns; the rest of @batch only for the call. Required. Errors, in done:
-     * whatever stopped the batch; there are no outputs then.
+     * whatever stopped the batch, or all of its tasks; there are no outputs then. What
+     * stopped some of its tasks is in their outputs.
      */
     void (*launch)(struct engine *engine, const struct engine_batch *batch);
 

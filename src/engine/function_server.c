@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* close_range(), prctl() names, sigabbrev_np() */
+#define _GNU_SOURCE /* _Fork(), close_range(), sigabbrev_np() */
 #include "engine/function_server.h"
 
 #include <errno.h>
@@ -87,7 +87,9 @@ static bool serve_fork(const char *path)
     pid_t *slot = find_runner(0);
     if (slot != NULL && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
         const pid_t server = getpid();
-        reply.process = fork();
+        /* Without what libraries of the parent do at a fork: they would close descriptors that
+         * are no longer theirs. This process has one thread, so nothing needs to be unlocked. */
+        reply.process = _Fork();
         if (reply.process == 0) {
             /* If the server dies, so does this; it may be dead already. */
             (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

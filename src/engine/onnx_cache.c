@@ -37,7 +37,7 @@ static void hash_bytes(const uint8_t *bytes, uint64_t count, uint64_t hash_out[2
 }
 
 enum weft_status onnx_digest_file(
-    const char *path, struct onnx_digest *digest_out, struct weft_error *error)
+    const char *path, struct onnx_digest *digest, struct weft_error *error)
 {
     /* How a model says that a weight is in another file: a key, then the name of the file. */
     static const char location[] = "\x0a\x08location\x12";
@@ -52,14 +52,21 @@ enum weft_status onnx_digest_file(
         goto out_close;
     }
     const size_t bytes = (size_t)stat.st_size;
+    const int64_t changed_ns =
+        stat.st_mtim.tv_sec * INT64_C(1000000000) + (int64_t)stat.st_mtim.tv_nsec;
+    if (digest->bytes == bytes && digest->changed_ns == changed_ns &&
+        digest->inode == stat.st_ino) {
+        status = WEFT_OK;
+        goto out_close;
+    }
     void *contents = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0);
     if (contents == MAP_FAILED) {
         (void)error_set(error, status, "%s: %s", path, strerror(errno));
         goto out_close;
     }
-    digest_out->bytes = bytes;
-    digest_out->has_external = memmem(contents, bytes, location, sizeof(location) - 1) != NULL;
-    hash_bytes(contents, bytes, digest_out->hash);
+    *digest = (struct onnx_digest){.bytes = bytes, .changed_ns = changed_ns, .inode = stat.st_ino};
+    digest->has_external = memmem(contents, bytes, location, sizeof(location) - 1) != NULL;
+    hash_bytes(contents, bytes, digest->hash);
     (void)munmap(contents, bytes); /* Fails only for a wrong argument. */
     status = WEFT_OK;
 

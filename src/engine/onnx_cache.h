@@ -20,13 +20,19 @@ enum { ONNX_CACHE_PATH_BYTES = 4096 };
 /* What the contents of a file hash to, and whether they are all: weights may lie elsewhere. */
 struct onnx_digest {
     uint64_t hash[2];
-    uint64_t bytes;
-    bool has_external; /* It names files beside it. */
+    uint64_t bytes;     /* 0: nothing is known. */
+    bool has_external;  /* It names files beside it. */
+    int64_t changed_ns; /* When the file was, */
+    uint64_t inode;     /* and which it was. */
 };
 
-/* Errors: WEFT_IO if @path cannot be read. */
+/*
+ * Bring @digest up to date: the file is read only if it has changed since.
+ *
+ * Errors: WEFT_IO if @path cannot be read.
+ */
 enum weft_status onnx_digest_file(
-    const char *path, struct onnx_digest *digest_out, struct weft_error *error);
+    const char *path, struct onnx_digest *digest, struct weft_error *error);
 
 /*
  * The folder to use if nobody names one: WEFT_CACHE, or `weft` where the user's caches are.

@@ -155,11 +155,9 @@ static enum weft_status open_session(
     struct onnx_digest own = {.bytes = 0};
     struct onnx_digest *digest = given->digest != NULL ? given->digest : &own;
     if (given->folder != NULL) {
-        if (digest->bytes == 0) {
-            const enum weft_status status = onnx_digest_file(given->path, digest, error);
-            if (status != WEFT_OK) {
-                return status;
-            }
+        const enum weft_status status = onnx_digest_file(given->path, digest, error);
+        if (status != WEFT_OK) {
+            return status;
         }
         if (onnx_cache_path(model->ort, given->folder, given->path, digest, kept, NULL) ==
             WEFT_OK) {

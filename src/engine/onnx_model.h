@@ -39,8 +39,7 @@ struct onnx_options {
     bool prepack;       /* Rearrange weights at every load: runs are faster, loads slower. */
     uint32_t rows_max;  /* Of one run. 0: no limit. */
 
-    /* Of the file; filled in if its bytes are 0, to be kept for the next load. */
-    struct onnx_digest *digest;
+    struct onnx_digest *digest; /* Of the file, as the last load left it. NULL: not kept. */
 };
 
 struct onnx_model {

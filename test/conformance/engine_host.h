@@ -4,6 +4,9 @@
  * One machine with two devices of 1000 bytes and four units; three models of 300 bytes
  * that load in 30 ns + 5 ns and run 100, 200 and 300 ns an item; one workflow in which
  * task 0 (model 0, gives 2 to 5 items) feeds tasks 1 and 2.
+ *
+ * Engines that do more than pretend are given a loop, files for the models, and one input a
+ * task: x, FP32 [1,4].
  */
 #ifndef CONFORMANCE_ENGINE_HOST_H
 #define CONFORMANCE_ENGINE_HOST_H
@@ -16,9 +19,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <uv.h>
+
 #include <cmocka.h>
 
 #include "base/event_queue.h"
+#include "engine/artifact.h"
+#include "engine/bundle.h"
 #include "engine/engine.h"
 #include "model/catalogue.h"
 
@@ -27,6 +34,7 @@ enum { HOST_MODELS = 3, HOST_DONE_MAX = 256, HOST_WORKERS = 2 };
 struct host_done {
     int64_t at_ns;
     struct engine_done done;
+    char message[240];
     struct engine_output outputs[BATCH_TASKS_MAX];
 };
 
@@ -35,6 +43,10 @@ struct host {
     struct catalogue *catalogue;
     struct profile *profile;
     struct engine *engine;
+    struct artifacts artifacts;
+    struct artifact files[HOST_MODELS]; /* The engine's maker fills them in. */
+    struct bundle *input;               /* Of every task. NULL: engines pretend. */
+    uv_loop_t loop;
     struct event_queue queue;
     int64_t now_ns;
     bool in_operation;
@@ -51,6 +63,8 @@ static inline void host_on_done(void *context, const struct engine_done *done)
     struct host_done *kept = &host->done[host->done_count++];
     kept->at_ns = host->now_ns;
     kept->done = *done;
+    (void)snprintf(
+        kept->message, sizeof(kept->message), "%s", done->message == NULL ? "" : done->message);
     for (uint32_t i = 0; i < done->output_count; i++) {
         kept->outputs[i] = done->outputs[i];
     }
@@ -105,7 +119,18 @@ static inline void host_profile(struct host *host)
 }
 
 /* An engine over the world of @host, ready but for what host_run() does. */
-typedef struct engine *(*host_engine)(const struct host *host, const struct engine_host *port);
+typedef struct engine *(*host_engine)(struct host *host, const struct engine_host *port);
+
+/* What tasks of engines that do not pretend are given. */
+static inline struct bundle *host_input(void)
+{
+    static const float values[4] = {-1, 2, -3, 4};
+    struct bundle *bundle = bundle_create();
+    const struct weft_tensor x = {
+        .name = "x", .dtype = WEFT_FP32, .rank = 2, .shape = {1, 4}, .bytes = sizeof(values)};
+    memcpy(bundle_add(bundle, &x), values, sizeof(values));
+    return bundle;
+}
 
 static inline void host_init(struct host *host, host_engine create)
 {
@@ -125,6 +150,8 @@ static inline void host_init(struct host *host, host_engine create)
     }
     host_workflow(host);
     host_profile(host);
+    host->artifacts = (struct artifacts){.count = HOST_MODELS, .items = host->files};
+    assert_int_equal(uv_loop_init(&host->loop), 0);
     const struct engine_host port = {
         .context = host, .done = host_on_done, .now_ns = host_now_ns, .wake_at = host_wake_at};
     host->engine = create(host, &port);
@@ -133,6 +160,14 @@ static inline void host_init(struct host *host, host_engine create)
 static inline void host_deinit(struct host *host)
 {
     engine_destroy(host->engine);
+    assert_int_equal(uv_run(&host->loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&host->loop), 0);
+    for (uint32_t i = 0; i < host->done_count; i++) {
+        for (uint32_t k = 0; k < host->done[i].done.output_count; k++) {
+            bundle_destroy(host->done[i].outputs[k].contents);
+        }
+    }
+    bundle_destroy(host->input);
     event_queue_deinit(&host->queue);
     profile_destroy(host->profile);
     catalogue_destroy(host->catalogue);
@@ -147,6 +182,7 @@ static inline void host_run(struct host *host)
         host->now_ns = item.at_ns;
         engine_wake(host->engine, item.payload);
     }
+    (void)uv_run(&host->loop, UV_RUN_DEFAULT); /* Until the engine waits for nothing. */
 }
 
 static inline void host_load(struct host *host, uint32_t worker, uint32_t model)
@@ -161,8 +197,11 @@ static inline void host_launch(
     struct host *host, uint32_t worker, uint64_t batch, uint32_t task, uint32_t task_count)
 {
     struct engine_task tasks[BATCH_TASKS_MAX];
+    const struct engine_input input = {.contents = host->input};
     for (uint32_t i = 0; i < task_count; i++) {
         tasks[i] = (struct engine_task){.job = {.node = 0, .number = i + 1}, .items = 1};
+        tasks[i].input_count = host->input != NULL ? 1 : 0;
+        tasks[i].inputs = &input;
     }
     const struct engine_batch launch = {
         .batch = batch,

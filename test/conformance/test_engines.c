@@ -5,9 +5,11 @@
  */
 #include "base/attributes.h"
 #include "conformance/engine_host.h"
+#include "engine/local.h"
 #include "model/items.h"
+#include "unit/onnx_fixture.h"
 
-static struct engine *create_emulated(const struct host *host, const struct engine_host *port)
+static struct engine *create_emulated(struct host *host, const struct engine_host *port)
 {
     const struct engine_emulated_options options = {
         .fleet = host->fleet,
@@ -18,15 +20,64 @@ static struct engine *create_emulated(const struct host *host, const struct engi
     return engine_emulated_create(&options);
 }
 
-static const host_engine engines[] = {create_emulated};
+static struct engine *create_local(
+    struct host *host, const struct engine_host *port, const struct artifact *file, bool isolate)
+{
+    struct engine *engine = NULL;
+    struct weft_error error;
+    for (uint32_t i = 0; i < HOST_MODELS; i++) {
+        host->files[i] = *file;
+    }
+    host->input = host_input();
+    const struct engine_local_options options = {
+        .fleet = host->fleet,
+        .catalogue = host->catalogue,
+        .artifacts = &host->artifacts,
+        .loop = &host->loop,
+        .cache = fixture_folder,
+        .isolate = isolate,
+        .host = *port,
+    };
+    if (engine_local_create(&options, &engine, &error) != WEFT_OK) {
+        fail_msg("%s", error.message);
+    }
+    return engine;
+}
 
-enum { ENGINES = sizeof(engines) / sizeof(engines[0]) };
+static const struct artifact function_file = {
+    .kind = ARTIFACT_FUNCTION,
+    .path = (char[]){WEFT_TEST_FUNCTIONS "/functions_sample.so"},
+    .function = "nothing",
+};
+
+static struct engine *create_functions(struct host *host, const struct engine_host *port)
+{
+    return create_local(host, port, &function_file, /* isolate */ false);
+}
+
+static struct engine *create_isolated(struct host *host, const struct engine_host *port)
+{
+    return create_local(host, port, &function_file, /* isolate */ true);
+}
+
+static char model_path[128];
+
+static struct engine *create_models(struct host *host, const struct engine_host *port)
+{
+    const struct artifact file = {.kind = ARTIFACT_ONNX, .path = model_path};
+    return create_local(host, port, &file, /* isolate */ false);
+}
+
+static const host_engine engines[] = {
+    create_emulated, create_functions, create_isolated, create_models};
+
+static uint32_t engine_count = sizeof(engines) / sizeof(engines[0]);
 
 static struct host host; /* Large: not on the stack. */
 
 static void a_load_ends_once_and_later(ATTR_UNUSED void **state)
 {
-    for (uint32_t i = 0; i < ENGINES; i++) {
+    for (uint32_t i = 0; i < engine_count; i++) {
         host_init(&host, engines[i]);
         host_load(&host, 1, 2);
         assert_int_equal(host.done_count, 0);
@@ -42,7 +93,7 @@ static void a_load_ends_once_and_later(ATTR_UNUSED void **state)
 
 static void a_cancelled_load_says_nothing_and_leaves_room(ATTR_UNUSED void **state)
 {
-    for (uint32_t i = 0; i < ENGINES; i++) {
+    for (uint32_t i = 0; i < engine_count; i++) {
         host_init(&host, engines[i]);
         for (uint32_t tries = 0; tries < 10; tries++) {
             host_load(&host, 0, 1);
@@ -61,7 +112,7 @@ static void a_cancelled_load_says_nothing_and_leaves_room(ATTR_UNUSED void **sta
 
 static void an_unloaded_model_can_be_loaded_again(ATTR_UNUSED void **state)
 {
-    for (uint32_t i = 0; i < ENGINES; i++) {
+    for (uint32_t i = 0; i < engine_count; i++) {
         host_init(&host, engines[i]);
         for (uint32_t round = 0; round < 5; round++) {
             host_load(&host, 0, 1);
@@ -80,7 +131,7 @@ static void an_unloaded_model_can_be_loaded_again(ATTR_UNUSED void **state)
 
 static void a_batch_gives_an_output_a_task_in_order(ATTR_UNUSED void **state)
 {
-    for (uint32_t i = 0; i < ENGINES; i++) {
+    for (uint32_t i = 0; i < engine_count; i++) {
         host_init(&host, engines[i]);
         const struct workflow *workflow = host.catalogue->workflows[0];
         host_load(&host, 0, 0);
@@ -91,14 +142,23 @@ static void a_batch_gives_an_output_a_task_in_order(ATTR_UNUSED void **state)
         const struct host_done *ran = &host.done[1];
         assert_int_equal(ran->done.kind, ENGINE_RAN);
         assert_int_equal(ran->done.batch, 42);
+        assert_string_equal(ran->message, "");
         assert_int_equal(ran->done.status, WEFT_OK);
         assert_int_equal(ran->done.output_count, 8);
         assert_true(ran->done.run_ns > 0);
         for (uint32_t k = 0; k < 8; k++) {
             const struct job_id job = {.node = 0, .number = k + 1};
             const uint32_t items = items_given(&workflow->tasks[0], job, 0, 1);
-            assert_int_equal(ran->outputs[k].items, items);
-            assert_int_equal(ran->outputs[k].bytes, 10 * items + 7);
+            const struct bundle *made = ran->outputs[k].contents;
+            assert_int_equal(ran->outputs[k].status, WEFT_OK);
+            if (host.input == NULL) {
+                assert_null(made);
+                assert_int_equal(ran->outputs[k].items, items);
+                assert_int_equal(ran->outputs[k].bytes, 10 * items + 7);
+            } else {
+                assert_int_equal(ran->outputs[k].items, made->items);
+                assert_int_equal(ran->outputs[k].bytes, made->bytes);
+            }
         }
         host_deinit(&host);
     }
@@ -106,7 +166,7 @@ static void a_batch_gives_an_output_a_task_in_order(ATTR_UNUSED void **state)
 
 static void a_cancelled_batch_says_nothing_and_its_number_is_free(ATTR_UNUSED void **state)
 {
-    for (uint32_t i = 0; i < ENGINES; i++) {
+    for (uint32_t i = 0; i < engine_count; i++) {
         host_init(&host, engines[i]);
         host_load(&host, 0, 1);
         host_run(&host);
@@ -124,7 +184,7 @@ static void a_cancelled_batch_says_nothing_and_its_number_is_free(ATTR_UNUSED vo
 
 static void a_share_becomes_ready(ATTR_UNUSED void **state)
 {
-    for (uint32_t i = 0; i < ENGINES; i++) {
+    for (uint32_t i = 0; i < engine_count; i++) {
         host_init(&host, engines[i]);
         host.in_operation = true;
         engine_reshape(host.engine, 1, 2);
@@ -140,7 +200,7 @@ static void a_share_becomes_ready(ATTR_UNUSED void **state)
 
 static void an_engine_can_be_destroyed_while_it_works(ATTR_UNUSED void **state)
 {
-    for (uint32_t i = 0; i < ENGINES; i++) {
+    for (uint32_t i = 0; i < engine_count; i++) {
         host_init(&host, engines[i]);
         host_load(&host, 0, 0);
         host_run(&host);
@@ -150,6 +210,22 @@ static void an_engine_can_be_destroyed_while_it_works(ATTR_UNUSED void **state)
         assert_int_equal(host.done_count, 1);
     }
     engine_destroy(NULL);
+}
+
+/* Without the library, there is one engine less. */
+static int setup(void **state)
+{
+    const struct ort *ort;
+    if (fixture_setup(state) != 0) {
+        return -1;
+    }
+    (void)snprintf(model_path, sizeof(model_path), "%s", fixture_path("relu.onnx"));
+    onnx_write_relu(model_path, -1);
+    if (ort_open(&ort, NULL) != WEFT_OK) {
+        print_message("skipped: models, for want of a library\n");
+        engine_count--;
+    }
+    return 0;
 }
 
 int main(void)
@@ -163,5 +239,5 @@ int main(void)
         cmocka_unit_test(a_share_becomes_ready),
         cmocka_unit_test(an_engine_can_be_destroyed_while_it_works),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, setup, fixture_teardown);
 }

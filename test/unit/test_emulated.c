@@ -6,7 +6,7 @@
 static double noise;
 static struct host host;
 
-static struct engine *create(const struct host *world, const struct engine_host *port)
+static struct engine *create(struct host *world, const struct engine_host *port)
 {
     const struct engine_emulated_options options = {
         .fleet = world->fleet,

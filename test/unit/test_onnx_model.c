@@ -118,7 +118,6 @@ static void a_model_is_written_once_and_mapped(ATTR_UNUSED void **state)
     assert_non_null(strstr(first, ort->version));
 
     onnx_write_mlp(fixture_path("mlp.onnx"), 128, 5); /* Other contents, another file. */
-    digest.bytes = 0;
     assert_int_equal(onnx_model_load(ort, &options, &model, &error), WEFT_OK);
     onnx_model_unload(model);
     assert_int_equal(count_files(options.folder, again), 2);
@@ -164,7 +163,7 @@ static void without_a_place_it_is_loaded_as_it_is(ATTR_UNUSED void **state)
 
 static void weights_elsewhere_are_noticed(ATTR_UNUSED void **state)
 {
-    struct onnx_digest digest;
+    struct onnx_digest digest = {.bytes = 0};
     struct weft_error error;
     char kept[ONNX_CACHE_PATH_BYTES];
     write_file(fixture_path("external.onnx"), "....\x0a\x08location\x12\x03w.b....");

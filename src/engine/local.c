@@ -1,0 +1,534 @@
+/* local.c - the host's side of the local engine: what is asked for, and what came of it. */
+#include "engine/local.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/local_inside.h"
+#include "engine/ort_memory.h"
+
+static struct engine_local *local_from(struct engine *engine)
+{
+    return (struct engine_local *)engine; /* base is the first member. */
+}
+
+static struct operation *begin(
+    struct engine_local *engine, enum engine_done_kind kind, uint32_t worker)
+{
+    ASSERT(worker < engine->fleet->worker_count);
+    struct operation *operation = memory_zeroed(1, sizeof(*operation));
+    operation->kind = kind;
+    operation->worker = worker;
+    atomic_init(&operation->is_cancelled, false);
+    if (engine->pending++ == 0) {
+        uv_ref((uv_handle_t *)engine->signal); /* The loop has something to wait for. */
+    }
+    return operation;
+}
+
+/* @operation is over and told of. */
+static void end(struct engine_local *engine, struct operation *operation)
+{
+    for (uint32_t i = 0; i < operation->task_count; i++) {
+        for (uint32_t k = 0; k < operation->tasks[i].input_count; k++) {
+            bundle_destroy(operation->tasks[i].inputs[k]);
+        }
+        bundle_destroy(operation->tasks[i].output);
+    }
+    for (uint32_t i = 0; i < TASK_MODELS_MAX; i++) {
+        local_release(engine, operation->models[i]);
+    }
+    free(operation->inputs);
+    free(operation->tasks);
+    free(operation);
+    if (--engine->pending == 0) {
+        uv_unref((uv_handle_t *)engine->signal);
+    }
+}
+
+void local_finish(struct engine_local *engine, struct operation *operation)
+{
+    queue_push(&engine->done, &operation->queued);
+    (void)uv_async_send(engine->signal); /* Fails only for a handle that is closing. */
+}
+
+void local_release(struct engine_local *engine, struct local_model *model)
+{
+    if (model == NULL || atomic_fetch_sub(&model->references, 1) > 1) {
+        return;
+    }
+    struct operation *unload = model->unload;
+    if (model->onnx != NULL) {
+        onnx_model_unload(model->onnx);
+        ort_memory_trim();
+    }
+    free(model);
+    if (unload != NULL) {
+        local_finish(engine, unload);
+    }
+}
+
+static void local_load(struct engine *base, uint32_t worker, uint32_t model)
+{
+    struct engine_local *engine = local_from(base);
+    ASSERT(model < engine->artifacts->count);
+    ASSERT(engine->workers[worker].resident[model] == NULL);
+    struct operation *operation = begin(engine, ENGINE_LOADED, worker);
+    operation->model = model;
+    operation->next_open = engine->loads;
+    engine->loads = operation;
+    queue_push(&engine->workers[worker].loads, &operation->queued);
+}
+
+/* Take @operation off @list, in which it is. */
+static void unlink_operation(struct operation **list, const struct operation *operation)
+{
+    while (*list != operation) {
+        list = &(*list)->next_open;
+    }
+    *list = operation->next_open;
+}
+
+static void local_cancel_load(struct engine *base, uint32_t worker, uint32_t model)
+{
+    struct engine_local *engine = local_from(base);
+    struct operation *operation = engine->loads;
+    while (operation != NULL && (operation->worker != worker || operation->model != model)) {
+        operation = operation->next_open;
+    }
+    ASSERT(operation != NULL);
+    unlink_operation(&engine->loads, operation);
+    atomic_store(&operation->is_cancelled, true);
+    if (queue_remove(&engine->workers[worker].loads, &operation->queued)) {
+        end(engine, operation);
+    }
+}
+
+/* Let the thread of @worker unload @loaded. */
+static struct operation *begin_unload(
+    struct engine_local *engine, uint32_t worker, uint32_t model, struct local_model *loaded)
+{
+    struct operation *operation = begin(engine, ENGINE_UNLOADED, worker);
+    operation->model = model;
+    operation->loaded = loaded;
+    return operation;
+}
+
+static void local_unload(struct engine *base, uint32_t worker, uint32_t model)
+{
+    struct engine_local *engine = local_from(base);
+    struct local_model *loaded = engine->workers[worker].resident[model];
+    ASSERT(loaded != NULL);
+    engine->workers[worker].resident[model] = NULL;
+    struct operation *operation = begin_unload(engine, worker, model, loaded);
+    queue_push(&engine->workers[worker].loads, &operation->queued);
+}
+
+static void local_reshape(struct engine *base, uint32_t worker, uint32_t gpu)
+{
+    struct engine_local *engine = local_from(base);
+    struct operation *operation = begin(engine, ENGINE_SHAPED, worker);
+    operation->gpu = gpu; /* Processors are shared as they are: there is nothing to do. */
+    local_finish(engine, operation);
+}
+
+static void copy_tasks(struct operation *operation, const struct engine_batch *batch)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        count += batch->tasks[i].input_count;
+    }
+    operation->task_count = batch->task_count;
+    operation->tasks = memory_zeroed(batch->task_count, sizeof(*operation->tasks));
+    operation->inputs = memory_zeroed(count + 1, sizeof(struct bundle *));
+    count = 0;
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        const struct engine_task *from = &batch->tasks[i];
+        struct local_task *to = &operation->tasks[i];
+        to->items = from->items;
+        to->input_count = from->input_count;
+        to->inputs = operation->inputs + count;
+        for (uint32_t k = 0; k < from->input_count; k++) {
+            const struct bundle *contents = from->inputs[k].contents;
+            operation->inputs[count++] = contents == NULL ? NULL : bundle_share(contents);
+        }
+    }
+}
+
+static void local_launch(struct engine *base, const struct engine_batch *batch)
+{
+    struct engine_local *engine = local_from(base);
+    struct local_worker *worker = &engine->workers[batch->worker];
+    const struct workflow_task *kind =
+        &engine->catalogue->workflows[batch->workflow]->tasks[batch->task];
+    struct operation *operation = begin(engine, ENGINE_RAN, batch->worker);
+    operation->batch = batch->batch;
+    operation->workflow = batch->workflow;
+    operation->task = batch->task;
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        struct local_model *model = worker->resident[kind->models[i]];
+        ASSERT(model != NULL);
+        atomic_fetch_add(&model->references, 1);
+        operation->models[i] = model;
+    }
+    copy_tasks(operation, batch);
+    operation->next_open = engine->runs;
+    engine->runs = operation;
+    queue_push(&worker->runs, &operation->queued);
+}
+
+/* No more is to come of @operation, which runs or waits to. */
+static void give_up(struct engine_local *engine, struct operation *operation)
+{
+    struct local_worker *worker = &engine->workers[operation->worker];
+    unlink_operation(&engine->runs, operation);
+    atomic_store(&operation->is_cancelled, true);
+    if (queue_remove(&worker->runs, &operation->queued)) {
+        end(engine, operation);
+        return;
+    }
+    for (uint32_t i = 0; i < worker->runner_count; i++) {
+        local_runner_cancel(&worker->runners[i], operation);
+    }
+}
+
+static void local_cancel(struct engine *base, uint64_t batch)
+{
+    struct engine_local *engine = local_from(base);
+    struct operation *operation = engine->runs;
+    while (operation != NULL && operation->batch != batch) {
+        operation = operation->next_open;
+    }
+    ASSERT(operation != NULL);
+    give_up(engine, operation);
+}
+
+/* Keep what runs of @model were measured to need. */
+static void note_usage(
+    struct engine_local *engine, uint32_t model, const struct onnx_usage *measured)
+{
+    struct local_usage *usage = &engine->usages[model];
+    uint32_t at = 0;
+    if (measured->run_count == 0) {
+        return;
+    }
+    while (at < usage->count && usage->points[at].items < measured->rows_most) {
+        at++;
+    }
+    if (at == usage->count || usage->points[at].items != measured->rows_most) {
+        if (usage->count == ENGINE_WORKSPACES_MAX) {
+            return;
+        }
+        memmove(
+            &usage->points[at + 1], &usage->points[at],
+            (usage->count - at) * sizeof(usage->points[0]));
+        usage->points[at] = (struct engine_workspace){.items = measured->rows_most};
+        usage->count++;
+    }
+    if (measured->workspace_bytes > usage->points[at].bytes) {
+        usage->points[at].bytes = measured->workspace_bytes;
+    }
+}
+
+static void tell_ran(struct engine_local *engine, struct operation *operation)
+{
+    struct engine_output outputs[BATCH_TASKS_MAX];
+    const struct workflow_task *kind =
+        &engine->catalogue->workflows[operation->workflow]->tasks[operation->task];
+    struct engine_done done = {
+        .kind = ENGINE_RAN,
+        .worker = operation->worker,
+        .batch = operation->batch,
+        .run_ns = operation->run_ns,
+        .output_count = operation->task_count,
+        .outputs = outputs,
+    };
+    uint32_t failed = 0;
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        note_usage(engine, kind->models[i], &operation->usages[i]);
+    }
+    for (uint32_t i = 0; i < operation->task_count; i++) {
+        struct local_task *task = &operation->tasks[i];
+        outputs[i] = (struct engine_output){.contents = task->output};
+        if (task->output == NULL) {
+            outputs[i].status = task->error.status;
+            outputs[i].message = task->error.message;
+            failed++;
+        } else {
+            outputs[i].items = task->output->items;
+            outputs[i].bytes = task->output->bytes;
+            task->output = NULL; /* The host's from here on. */
+        }
+    }
+    if (failed == operation->task_count) {
+        done.status = outputs[0].status;
+        done.message = outputs[0].message;
+        done.output_count = 0;
+    }
+    engine->base.host.done(engine->base.host.context, &done);
+}
+
+static void tell_loaded(struct engine_local *engine, struct operation *operation)
+{
+    struct engine_done done = {
+        .kind = ENGINE_LOADED, .worker = operation->worker, .model = operation->model};
+    struct local_model *loaded = operation->loaded;
+    if (loaded == NULL) {
+        done.status = operation->error.status;
+        done.message = operation->error.message;
+    } else if (loaded->onnx != NULL) {
+        done.bytes = onnx_model_bytes(loaded->onnx);
+    }
+    engine->workers[operation->worker].resident[operation->model] = loaded;
+    engine->base.host.done(engine->base.host.context, &done);
+}
+
+/* A load that was given up too late: it goes again, and nobody hears of it. */
+static void drop_loaded(struct engine_local *engine, struct operation *operation)
+{
+    struct operation *unload =
+        begin_unload(engine, operation->worker, operation->model, operation->loaded);
+    unload->is_silent = true;
+    queue_push(&engine->workers[operation->worker].loads, &unload->queued);
+}
+
+static void tell(struct engine_local *engine, struct operation *operation)
+{
+    const bool is_cancelled = atomic_load(&operation->is_cancelled);
+    switch (operation->kind) {
+    case ENGINE_LOADED:
+        if (is_cancelled && operation->loaded != NULL) {
+            drop_loaded(engine, operation);
+        } else if (!is_cancelled) {
+            unlink_operation(&engine->loads, operation);
+            tell_loaded(engine, operation);
+        }
+        return;
+    case ENGINE_RAN:
+        if (!is_cancelled) {
+            unlink_operation(&engine->runs, operation);
+            tell_ran(engine, operation);
+        }
+        return;
+    case ENGINE_UNLOADED:
+    case ENGINE_SHAPED:
+        if (!operation->is_silent) {
+            const struct engine_done done = {
+                .kind = operation->kind,
+                .worker = operation->worker,
+                .model = operation->model,
+                .gpu = operation->gpu,
+            };
+            engine->base.host.done(engine->base.host.context, &done);
+        }
+        return;
+    }
+    ASSERT(false);
+}
+
+static void on_signal(uv_async_t *signal)
+{
+    struct engine_local *engine = signal->data;
+    struct queued *next;
+    for (struct queued *at = queue_take_all(&engine->done); at != NULL; at = next) {
+        struct operation *operation = (struct operation *)at; /* queued is the first member. */
+        next = at->next;
+        tell(engine, operation);
+        end(engine, operation);
+    }
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void join_threads(struct engine_local *engine)
+{
+    for (uint32_t i = 0; i < engine->fleet->worker_count; i++) {
+        struct local_worker *worker = &engine->workers[i];
+        if (worker->engine == NULL) {
+            continue; /* Never started. */
+        }
+        queue_close(&worker->loads);
+        queue_close(&worker->runs);
+        for (uint32_t k = 0; k < worker->runner_count; k++) {
+            struct local_runner *runner = &worker->runners[k];
+            (void)pthread_join(runner->thread, NULL); /* It is joinable. */
+            if (runner->options != NULL) {
+                runner->ort->api.ReleaseRunOptions(runner->options);
+            }
+            function_slot_deinit(&runner->slot);
+            (void)pthread_mutex_destroy(&runner->lock);
+        }
+        if (worker->has_loader) {
+            (void)pthread_join(worker->loader, NULL);
+        }
+    }
+}
+
+/* Everything that is left in @queue ends here. */
+static void drain(struct engine_local *engine, struct queue *queue)
+{
+    struct queued *next;
+    for (struct queued *at = queue_take_all(queue); at != NULL; at = next) {
+        struct operation *operation = (struct operation *)at;
+        next = at->next;
+        local_release(engine, operation->loaded);
+        end(engine, operation);
+    }
+}
+
+static void release_workers(struct engine_local *engine)
+{
+    for (uint32_t i = 0; i < engine->fleet->worker_count; i++) {
+        struct local_worker *worker = &engine->workers[i];
+        if (worker->engine == NULL) {
+            continue;
+        }
+        drain(engine, &worker->loads);
+        drain(engine, &worker->runs);
+        for (uint32_t model = 0; model < engine->artifacts->count; model++) {
+            local_release(engine, worker->resident[model]);
+        }
+        queue_deinit(&worker->loads);
+        queue_deinit(&worker->runs);
+        free(worker->resident);
+        free(worker->runners);
+    }
+}
+
+static void local_destroy(struct engine *base)
+{
+    struct engine_local *engine = local_from(base);
+    while (engine->runs != NULL) {
+        give_up(engine, engine->runs);
+    }
+    join_threads(engine);
+    release_workers(engine);
+    drain(engine, &engine->done);
+    uv_close((uv_handle_t *)engine->signal, on_closed);
+    function_pool_destroy(engine->pool);
+    queue_deinit(&engine->done);
+    (void)pthread_mutex_destroy(&engine->digest_lock);
+    free(engine->workers);
+    free(engine->digests);
+    free(engine->usages);
+    free(engine);
+}
+
+static const struct engine_ops local_ops = {
+    .name = "local",
+    .load = local_load,
+    .cancel_load = local_cancel_load,
+    .unload = local_unload,
+    .reshape = local_reshape,
+    .launch = local_launch,
+    .cancel = local_cancel,
+    .destroy = local_destroy,
+};
+
+static bool start_runner(struct local_worker *worker)
+{
+    struct local_runner *runner = &worker->runners[worker->runner_count];
+    runner->engine = worker->engine;
+    runner->queue = &worker->runs;
+    (void)pthread_mutex_init(&runner->lock, NULL);
+    function_slot_init(&runner->slot);
+    if (pthread_create(&runner->thread, NULL, local_runner_main, runner) != 0) {
+        function_slot_deinit(&runner->slot);
+        (void)pthread_mutex_destroy(&runner->lock);
+        return false;
+    }
+    worker->runner_count++;
+    return true;
+}
+
+static bool start_worker(struct engine_local *engine, uint32_t number, uint32_t threads)
+{
+    struct local_worker *worker = &engine->workers[number];
+    const uint32_t units = engine->fleet->workers[number].gpu_units;
+    uint32_t count = threads == 0 ? units : threads;
+    count = count > ENGINE_LOCAL_THREADS_MAX ? ENGINE_LOCAL_THREADS_MAX : count;
+    queue_init(&worker->loads);
+    queue_init(&worker->runs);
+    worker->engine = engine;
+    worker->resident = memory_zeroed(engine->artifacts->count + 1, sizeof(struct local_model *));
+    worker->runners = memory_zeroed(count, sizeof(*worker->runners));
+    worker->has_loader = pthread_create(&worker->loader, NULL, local_loader_main, worker) == 0;
+    bool is_good = worker->has_loader;
+    for (uint32_t i = 0; i < count && is_good; i++) {
+        is_good = start_runner(worker);
+    }
+    return is_good;
+}
+
+static void choose_cache(struct engine_local *engine, const char *given)
+{
+    if (given == NULL) {
+        if (!onnx_cache_default_folder(engine->cache)) {
+            engine->cache[0] = '\0';
+        }
+    } else if (
+        snprintf(engine->cache, sizeof(engine->cache), "%s", given) >= (int)sizeof(engine->cache)) {
+        engine->cache[0] = '\0'; /* No such folder can be opened: load models as they are. */
+    }
+}
+
+enum weft_status engine_local_create(
+    const struct engine_local_options *options, struct engine **engine_out,
+    struct weft_error *error)
+{
+    struct function_pool *pool = NULL;
+    ASSERT(options->host.done != NULL);
+    ASSERT(options->artifacts->count >= options->catalogue->model_count);
+    /* First: what is forked should be small. */
+    if (options->isolate &&
+        function_pool_create(options->function_ns_max, &pool, error) != WEFT_OK) {
+        return WEFT_IO;
+    }
+    struct engine_local *engine = memory_zeroed(1, sizeof(*engine));
+    engine->base.ops = &local_ops;
+    engine->base.host = options->host;
+    engine->fleet = options->fleet;
+    engine->catalogue = options->catalogue;
+    engine->artifacts = options->artifacts;
+    engine->prepack = options->prepack;
+    engine->output_bytes_max = options->output_bytes_max;
+    engine->pool = pool;
+    choose_cache(engine, options->cache);
+    (void)pthread_mutex_init(&engine->digest_lock, NULL);
+    queue_init(&engine->done);
+    engine->workers = memory_zeroed(options->fleet->worker_count, sizeof(*engine->workers));
+    engine->digests = memory_zeroed(options->artifacts->count + 1, sizeof(*engine->digests));
+    engine->usages = memory_zeroed(options->artifacts->count + 1, sizeof(*engine->usages));
+    engine->signal = memory_zeroed(1, sizeof(*engine->signal));
+    const int code = uv_async_init(options->loop, engine->signal, on_signal);
+    ASSERT(code == 0); /* The loop has its descriptor for signals already. */
+    engine->signal->data = engine;
+    uv_unref((uv_handle_t *)engine->signal);
+    for (uint32_t i = 0; i < options->fleet->worker_count; i++) {
+        if (!start_worker(engine, i, options->threads)) {
+            local_destroy(&engine->base);
+            return error_set(error, WEFT_IO, "no threads for worker %u", i);
+        }
+    }
+    *engine_out = &engine->base;
+    return WEFT_OK;
+}
+
+uint32_t engine_local_workspaces(
+    const struct engine *base, uint32_t model,
+    struct engine_workspace workspaces_out[static ENGINE_WORKSPACES_MAX])
+{
+    const struct engine_local *engine = (const struct engine_local *)base;
+    ASSERT(base->ops == &local_ops);
+    ASSERT(model < engine->artifacts->count);
+    const struct local_usage *usage = &engine->usages[model];
+    memcpy(workspaces_out, usage->points, usage->count * sizeof(*workspaces_out));
+    return usage->count;
+}

@@ -1,0 +1,59 @@
+/*
+ * local.h - the engine that runs models and functions on the processors of this machine.
+ *
+ * Each worker has a thread that loads and unloads, and threads that run batches: as many as
+ * may run at once. Results come from inside the host's loop. A batch that is given up goes on
+ * until it notices, on its own references to its inputs: cancelling waits for nothing. What a
+ * load occupies and what a run needs are measured.
+ */
+#ifndef ENGINE_LOCAL_H
+#define ENGINE_LOCAL_H
+
+#include <stdbool.h>
+
+#include "engine/artifact.h"
+#include "engine/engine.h"
+
+struct uv_loop_s;
+
+struct engine_local_options {
+    const struct fleet *fleet; /* Borrowed, like the next two. */
+    const struct catalogue *catalogue;
+    const struct artifacts *artifacts;
+    struct uv_loop_s *loop;    /* The host's. The engine is destroyed before it. */
+    const char *cache;         /* Folder for mapped models. Copied. NULL: the user's; "": none. */
+    uint32_t threads;          /* That run batches, of each worker. 0: as many as it has units. */
+    bool prepack;              /* See struct onnx_options. */
+    bool isolate;              /* Run functions in processes of their own: function_pool.h. */
+    int64_t function_ns_max;   /* Isolated ones may take so long. 0: no limit. */
+    uint64_t output_bytes_max; /* Of a function. 0: FUNCTION_OUTPUT_BYTES_MAX. */
+    struct engine_host host;
+};
+
+enum { ENGINE_LOCAL_THREADS_MAX = 64, ENGINE_WORKSPACES_MAX = 32 };
+
+/*
+ * Start the threads of every worker of the fleet. On success the caller owns *engine_out.
+ * ONNX Runtime is looked for when the first model is loaded.
+ *
+ * Errors: WEFT_IO if the system gives no threads, processes or descriptors.
+ */
+enum weft_status engine_local_create(
+    const struct engine_local_options *options, struct engine **engine_out,
+    struct weft_error *error);
+
+/* The most that runs of so many items have needed so far. */
+struct engine_workspace {
+    uint32_t items;
+    uint64_t bytes;
+};
+
+/*
+ * What was measured of @model, by items, ascending; at most ENGINE_WORKSPACES_MAX numbers of
+ * items are told apart. Returns how many.
+ */
+uint32_t engine_local_workspaces(
+    const struct engine *engine, uint32_t model,
+    struct engine_workspace workspaces_out[static ENGINE_WORKSPACES_MAX]);
+
+#endif /* ENGINE_LOCAL_H */

@@ -1,0 +1,132 @@
+/*
+ * local_inside.h - what the local engine is made of. For its files alone.
+ *
+ *     host's thread           threads of a worker              host's thread
+ *     local.c ── queue ─────► local_load.c, local_run.c ─────► local.c
+ *               (local_queue.h)                 (list, and a signal to the loop)
+ */
+#ifndef ENGINE_LOCAL_INSIDE_H
+#define ENGINE_LOCAL_INSIDE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <uv.h>
+
+#include "engine/function_pool.h"
+#include "engine/local.h"
+#include "engine/local_queue.h"
+#include "engine/onnx_run.h"
+#include "model/catalogue.h"
+
+/* A model in the memory of a worker. Shared by the worker and the batches that use it. */
+struct local_model {
+    atomic_uint references;
+    struct onnx_model *onnx;  /* NULL: a function, which occupies nothing to speak of. */
+    struct operation *unload; /* To be told when it is gone. NULL: nobody. */
+};
+
+/* A task of a batch. */
+struct local_task {
+    uint32_t items;
+    uint32_t input_count;
+    struct bundle **inputs; /* Shared; NULL for what was never made. */
+    struct bundle *output;
+    struct weft_error error;
+};
+
+/* Something under way. Owned by the queue, thread or list it is in. */
+struct operation {
+    struct queued queued; /* First. */
+    enum engine_done_kind kind;
+    uint32_t worker;
+    uint32_t model;             /* LOADED, UNLOADED. */
+    uint32_t gpu;               /* SHAPED. */
+    bool is_silent;             /* UNLOADED: nobody waits for it. */
+    atomic_bool is_cancelled;   /* Ends in no done. */
+    struct weft_error error;    /* LOADED: why it could not be. */
+    struct local_model *loaded; /* LOADED: the outcome. UNLOADED: what is to go. */
+
+    struct operation *next_open; /* Of loads or runs not yet told of; on the host's thread. */
+
+    /* RAN */
+    uint64_t batch;
+    uint32_t workflow;
+    uint32_t task;
+    int64_t run_ns;
+    struct local_model *models[TASK_MODELS_MAX]; /* As the task lists them. */
+    struct onnx_usage usages[TASK_MODELS_MAX];
+    uint32_t task_count;
+    struct local_task *tasks;
+    struct bundle **inputs; /* Of all tasks. */
+};
+
+/* A thread that runs batches. */
+struct local_runner {
+    struct engine_local *engine;
+    struct queue *queue;
+    pthread_t thread;
+    struct OrtRunOptions *options; /* Its own; NULL until it first runs a model. */
+    const struct ort *ort;
+    struct function_slot slot;
+    pthread_mutex_t lock; /* Of what follows: who cancels comes from another thread. */
+    struct operation *current;
+};
+
+struct local_worker {
+    struct queue loads;
+    struct queue runs;
+    pthread_t loader;
+    struct local_runner *runners;
+    uint32_t runner_count;
+    bool has_loader;
+    struct engine_local *engine;
+    struct local_model **resident; /* By model; on the host's thread. */
+};
+
+/* What runs of a model have needed. */
+struct local_usage {
+    uint32_t count;
+    struct engine_workspace points[ENGINE_WORKSPACES_MAX];
+};
+
+struct engine_local {
+    struct engine base;
+    const struct fleet *fleet;
+    const struct catalogue *catalogue;
+    const struct artifacts *artifacts;
+    char cache[ONNX_CACHE_PATH_BYTES]; /* "": none. */
+    bool prepack;
+    uint64_t output_bytes_max;
+    struct function_pool *pool; /* NULL: functions run here. */
+    struct local_worker *workers;
+
+    pthread_mutex_t digest_lock;
+    struct onnx_digest *digests; /* By model. */
+
+    struct queue done;          /* What threads have ended. */
+    uv_async_t *signal;         /* That they have. On the heap: it outlives the engine. */
+    uint32_t pending;           /* Operations under way; on the host's thread, like the rest. */
+    struct operation *runs;     /* Batches not yet told of. */
+    struct operation *loads;    /* The same. */
+    struct local_usage *usages; /* By model. */
+};
+
+/* local.c */
+
+/* Hand @operation, which has ended, to the host. From any thread. */
+void local_finish(struct engine_local *engine, struct operation *operation);
+
+/* One reference less to @model; NULL is allowed. The last one takes its time. */
+void local_release(struct engine_local *engine, struct local_model *model);
+
+/* local_load.c: the thread of @worker, a struct local_worker, that loads. */
+void *local_loader_main(void *worker);
+
+/* local_run.c: a thread of @runner, a struct local_runner, that runs batches. */
+void *local_runner_main(void *runner);
+
+/* Tell the thread that is at @operation, if any, to give it up. */
+void local_runner_cancel(struct local_runner *runner, const struct operation *operation);
+
+#endif /* ENGINE_LOCAL_INSIDE_H */
