@@ -30,6 +30,7 @@ extern const struct command command_check;
 extern const struct command command_compare;
 extern const struct command command_generate;
 extern const struct command command_policies;
+extern const struct command command_profile;
 extern const struct command command_serve;
 extern const struct command command_sim;
 

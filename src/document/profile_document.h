@@ -7,6 +7,8 @@
 #ifndef DOCUMENT_PROFILE_DOCUMENT_H
 #define DOCUMENT_PROFILE_DOCUMENT_H
 
+#include <stdio.h>
+
 #include <weft/status.h>
 
 #include "base/bitset.h"
@@ -66,5 +68,10 @@ enum weft_status profile_load(
 enum weft_status profile_save(
     const char *path, const struct catalogue *catalogue, const struct fleet *fleet,
     const struct profile_document *document, struct weft_error *error);
+
+/* The same to @file. Errors: WEFT_INVALID if its source is not UTF-8. */
+enum weft_status profile_write(
+    FILE *file, const struct catalogue *catalogue, const struct fleet *fleet,
+    const struct profile_document *document);
 
 #endif /* DOCUMENT_PROFILE_DOCUMENT_H */

@@ -147,6 +147,20 @@ static char *document_text(
     return text;
 }
 
+enum weft_status profile_write(
+    FILE *file, const struct catalogue *catalogue, const struct fleet *fleet,
+    const struct profile_document *document)
+{
+    char *text = document_text(catalogue, fleet, document);
+
+    if (text == NULL) {
+        return WEFT_INVALID;
+    }
+    (void)fprintf(file, "%s\n", text); /* Whether that went well, the file knows. */
+    free(text);
+    return WEFT_OK;
+}
+
 /* Beside its place first, then into it: a reader sees the old document or the new one. */
 static enum weft_status write_text(const char *path, const char *text, struct weft_error *error)
 {

@@ -1,6 +1,8 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
 #include "model/grow.h"
 #include "model/workflow.h"
 
@@ -63,4 +65,27 @@ enum weft_status workflow_add_result(
     workflow->results[workflow->result_count] = *result;
     workflow->result_count++;
     return WEFT_OK;
+}
+
+void workflow_describe(
+    struct workflow *workflow, const struct workflow_input *inputs, uint32_t input_count,
+    const struct workflow_input *outputs, uint32_t output_count)
+{
+    ASSERT(workflow->task_count == 1);
+    ASSERT(workflow->port_count == 0);
+    free(workflow->inputs);
+    free(workflow->results);
+    workflow->inputs = memory_zeroed(input_count + 1, sizeof(*workflow->inputs));
+    workflow->results = memory_zeroed(output_count + 1, sizeof(*workflow->results));
+    workflow->input_count = input_count;
+    workflow->result_count = output_count;
+    for (uint32_t i = 0; i < input_count; i++) {
+        workflow->inputs[i] = inputs[i];
+    }
+    for (uint32_t i = 0; i < output_count; i++) {
+        struct workflow_result *result = &workflow->results[i];
+        result->task = 0;
+        memcpy(result->name, outputs[i].name, sizeof(result->name));
+        memcpy(result->output, outputs[i].name, sizeof(result->output));
+    }
 }

@@ -137,6 +137,14 @@ enum weft_status workflow_add_result(
     struct workflow *workflow, const struct workflow_result *result);
 
 /*
+ * Say what @workflow, of a single task without ports, takes and gives, as its model calls
+ * it; in place of what was said before. Names only: also once it is sealed.
+ */
+void workflow_describe(
+    struct workflow *workflow, const struct workflow_input *inputs, uint32_t input_count,
+    const struct workflow_input *outputs, uint32_t output_count);
+
+/*
  * Check the graph and freeze it.
  *
  * Errors: WEFT_INVALID for an empty graph or a cycle, named in @error; the workflow

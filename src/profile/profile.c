@@ -116,6 +116,14 @@ void profile_put_point(
     }
 }
 
+void profile_forget(struct profile *profile, uint32_t model, uint32_t device)
+{
+    struct profile_curve *curve = &profile->models[model].curves[device];
+
+    free(curve->points);
+    *curve = (struct profile_curve){.distribution = curve->distribution};
+}
+
 /* The share nearest to @wanted of the two around it; the smaller one, hence slower, on ties. */
 static uint32_t nearest(uint32_t wanted, uint32_t below, uint32_t above)
 {

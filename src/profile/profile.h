@@ -92,6 +92,9 @@ enum weft_status profile_add_point(
 void profile_put_point(
     struct profile *profile, uint32_t model, uint32_t device, const struct profile_point *point);
 
+/* Forget every point of @model on @device. */
+void profile_forget(struct profile *profile, uint32_t model, uint32_t device);
+
 /*
  * The run time of a batch of @items with the shares of @config, at most DURATION_NS_MAX.
  * More items than were measured count as several batches. A gpu share that nobody

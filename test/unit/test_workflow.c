@@ -409,6 +409,30 @@ static void names_are_kept_and_unique(ATTR_UNUSED void **state)
     workflow_destroy(workflow);
 }
 
+/* What a model takes and gives is known when it is loaded: long after it was sealed. */
+static void a_model_alone_is_described_later(ATTR_UNUSED void **state)
+{
+    const struct workflow_input ports[] = {
+        {.name = "x", .dtype = WEFT_FP32, .rank = 1, .shape = {-1}},
+        {.name = "y", .dtype = WEFT_INT8},
+    };
+    struct workflow *workflow = workflow_create("m");
+    struct workflow_task task = {.name = "m"};
+    uint32_t number;
+    assert_int_equal(workflow_add_task(workflow, &task, &number), WEFT_OK);
+    assert_int_equal(workflow_seal(workflow, NULL), WEFT_OK);
+    workflow_describe(workflow, ports, 1, ports, 2);
+    workflow_describe(workflow, ports, 2, ports + 1, 1);
+    assert_int_equal(workflow->input_count, 2);
+    assert_string_equal(workflow->inputs[0].name, "x");
+    assert_int_equal(workflow->inputs[0].shape[0], -1);
+    assert_int_equal(workflow->result_count, 1);
+    assert_string_equal(workflow->results[0].name, "y");
+    assert_string_equal(workflow->results[0].output, "y");
+    assert_int_equal(workflow->results[0].task, 0);
+    workflow_destroy(workflow);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +451,7 @@ int main(void)
         cmocka_unit_test(the_order_takes_the_smallest_ready_task_first),
         cmocka_unit_test(dominators_agree_with_the_removal_of_each_task),
         cmocka_unit_test(edges_are_grouped_by_both_ends),
+        cmocka_unit_test(a_model_alone_is_described_later),
         cmocka_unit_test(a_sealed_workflow_does_not_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

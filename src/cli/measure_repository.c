@@ -1,0 +1,172 @@
+#include "cli/measure_repository.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/onnx_cache.h"
+
+static bool is_wanted(const struct measure_request *request, const char *name)
+{
+    const struct argument_list *models = request->models;
+    for (uint32_t i = 0; models != NULL && i < models->count; i++) {
+        if (strcmp(models->items[i], name) == 0) {
+            return true;
+        }
+    }
+    return models == NULL || models->count == 0;
+}
+
+/* Every model that was asked for must be one. */
+static enum weft_status check_wanted(
+    const struct repository *repository, const struct measure_request *request,
+    struct weft_error *error)
+{
+    for (uint32_t i = 0; request->models != NULL && i < request->models->count; i++) {
+        const char *name = request->models->items[i];
+        const uint32_t model = catalogue_find_model(repository->catalogue, name);
+        if (model == MODEL_NONE || repository->files[model].kind != REPOSITORY_ONNX) {
+            return error_set(
+                error, WEFT_NOT_FOUND, "%s: no model is called '%s'", repository->folder, name);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* Say of a model that is served alone what it takes and gives. */
+static void describe(
+    struct repository *repository, uint32_t model, const struct measure_signature *signature)
+{
+    for (uint32_t i = repository->written; i < repository->catalogue->workflow_count; i++) {
+        struct workflow *workflow = repository->catalogue->workflows[i];
+        if (workflow->tasks[0].run == model) {
+            workflow_describe(
+                workflow, signature->inputs, signature->input_count, signature->outputs,
+                signature->output_count);
+        }
+    }
+}
+
+static void say_failed(
+    struct measured *measured, const struct measure_request *request, uint32_t model,
+    const struct weft_error *error)
+{
+    measured->failed_count++;
+    if (request->on_failed != NULL) {
+        request->on_failed(
+            request->context, measured->repository->catalogue->models[model], error->message);
+    }
+}
+
+static enum weft_status measure_one(
+    struct measured *measured, const struct measure_request *request,
+    const struct measure_options *options, uint32_t model, struct weft_error *error)
+{
+    struct measure_signature signature = {.input_count = 0};
+    struct weft_error cause = {.status = WEFT_OK};
+    const enum weft_status status = measure_model(
+        options, measured->document.profile, model, /* device */ 0, &signature, &cause);
+    describe(measured->repository, model, &signature);
+    if (status != WEFT_OK) {
+        say_failed(measured, request, model, &cause);
+        return WEFT_OK;
+    }
+    if (options->is_brief) {
+        return WEFT_OK;
+    }
+    measured->measured_count++;
+    model_set_add(&measured->document.listed, model);
+    return measured_save(measured, error);
+}
+
+static enum weft_status measure_all(
+    struct measured *measured, const struct measure_request *request, const struct ort *ort,
+    struct weft_error *error)
+{
+    struct repository *repository = measured->repository;
+    const uint32_t count = repository->catalogue->model_count;
+    char cache[ONNX_CACHE_PATH_BYTES];
+    const bool has_cache = onnx_cache_default_folder(cache);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = repository->catalogue->models[i];
+        const bool is_known = profile_is_measured(measured->document.profile, i, /* device */ 0);
+        const struct measure_options options = {
+            .ort = ort,
+            .name = name,
+            .file = &repository->files[i],
+            .cache = has_cache ? cache : NULL,
+            .is_brief = is_known && !request->again,
+        };
+        if (repository->files[i].kind != REPOSITORY_ONNX || !is_wanted(request, name) ||
+            (options.is_brief && request->only_measured)) {
+            continue;
+        }
+        if (request->is_interrupted != NULL && request->is_interrupted(request->context)) {
+            return error_set(error, WEFT_CANCELLED, "interrupted");
+        }
+        if (request->on_model != NULL) {
+            request->on_model(request->context, name, i, count);
+        }
+        const enum weft_status status = measure_one(measured, request, &options, i, error);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
+    return WEFT_OK;
+}
+
+static void set_origin(
+    struct measured *measured, const struct machine *machine, const struct ort *ort)
+{
+    struct profile_origin *origin = &measured->document.origin;
+    origin->figures = FIGURES_MEASURED;
+    (void)snprintf(
+        origin->source, sizeof(origin->source), "weft %s, ONNX Runtime %s, one thread of %s",
+        WEFT_VERSION, ort->version, machine->device);
+}
+
+enum weft_status measure_repository(
+    struct repository *repository, const struct machine *machine,
+    const struct measure_request *request, struct measured *measured_out, struct weft_error *error)
+{
+    const struct settings *settings = &repository->settings;
+    struct measured measured = {.repository = repository};
+    const struct ort *ort = NULL;
+    enum weft_status status = ort_open(&ort, error);
+    if (status == WEFT_OK) {
+        status = check_wanted(repository, request, error);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    (void)snprintf(
+        measured.device, sizeof(measured.device), "%s",
+        settings->device[0] == '\0' ? machine->device : settings->device);
+    (void)snprintf(measured.library, sizeof(measured.library), "onnxruntime-%s", ort->version);
+    measured.fleet = machine_fleet(machine, settings, measured.device);
+    status = repository_profile_load(
+        repository, measured.fleet, measured.device, measured.library, &measured.document, error);
+    if (status == WEFT_OK) {
+        set_origin(&measured, machine, ort);
+        status = measure_all(&measured, request, ort, error);
+    }
+    if (status != WEFT_OK) {
+        measured_close(&measured);
+        return status;
+    }
+    *measured_out = measured;
+    return WEFT_OK;
+}
+
+enum weft_status measured_save(const struct measured *measured, struct weft_error *error)
+{
+    return repository_profile_save(
+        measured->repository, measured->fleet, measured->device, measured->library,
+        &measured->document, error);
+}
+
+void measured_close(struct measured *measured)
+{
+    profile_destroy(measured->document.profile);
+    fleet_destroy(measured->fleet);
+    *measured = (struct measured){.fleet = NULL};
+}

@@ -1,0 +1,57 @@
+/*
+ * measure_repository.h - the models of a repository, looked at and measured on this machine.
+ *
+ * What has a profile is only looked at. Each measurement is saved at once, so that an
+ * interruption loses the one it came in and no other.
+ */
+#ifndef CLI_MEASURE_REPOSITORY_H
+#define CLI_MEASURE_REPOSITORY_H
+
+#include "cli/arguments.h"
+#include "cli/machine.h"
+#include "cli/measure.h"
+#include "document/repository_profile.h"
+
+enum { MEASURE_LIBRARY_BYTES = 64 };
+
+/* What is known about the models of a repository, here. */
+struct measured {
+    struct repository *repository; /* Borrowed; models alone are described by what is found. */
+    struct fleet *fleet;           /* Owned, like the profile. */
+    struct profile_document document;
+    char device[NAME_BYTES_MAX];
+    char library[MEASURE_LIBRARY_BYTES];
+    uint32_t measured_count; /* Models that were measured now. */
+    uint32_t failed_count;   /* Models that could not be; each has been said. */
+};
+
+struct measure_request {
+    bool again;                         /* Measure what has a profile, too. */
+    bool only_measured;                 /* Do not even look at what has one. */
+    const struct argument_list *models; /* Only these. NULL or none: all. */
+
+    /* Called before model number @index of @count, and after it with what came of it. */
+    void (*on_model)(void *context, const char *name, uint32_t index, uint32_t count);
+    void (*on_failed)(void *context, const char *name, const char *cause);
+    bool (*is_interrupted)(void *context); /* Between models. NULL: never. */
+    void *context;
+};
+
+/*
+ * Look at, or measure, the models of @repository on @machine. On success the caller owns
+ * *measured_out: measured_close(). A model that does not load or run is no failure of the
+ * whole.
+ *
+ * Errors: those of ort_open(); WEFT_NOT_FOUND for a model that is not there; those of
+ * repository_profile_load() and repository_profile_save(); WEFT_CANCELLED.
+ */
+enum weft_status measure_repository(
+    struct repository *repository, const struct machine *machine,
+    const struct measure_request *request, struct measured *measured_out, struct weft_error *error);
+
+/* Save the profile as it is now. */
+enum weft_status measured_save(const struct measured *measured, struct weft_error *error);
+
+void measured_close(struct measured *measured);
+
+#endif /* CLI_MEASURE_REPOSITORY_H */

@@ -1,0 +1,167 @@
+/* profile.c - `weft profile`: measure the models of a repository on this machine. */
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/measure_repository.h"
+#include "cli/progress.h"
+#include "cli/table.h"
+
+struct values {
+    struct argument_list models;
+    bool again;
+    bool json;
+};
+
+static void on_problem(void *context, const char *message)
+{
+    (void)context;
+    (void)fprintf(stderr, "%s\n", message);
+}
+
+static void on_model(void *context, const char *name, uint32_t index, uint32_t count)
+{
+    struct progress *progress = context;
+    progress->label = name;
+    progress_show(progress, index, count);
+}
+
+static void on_failed(void *context, const char *name, const char *cause)
+{
+    progress_clear(context);
+    (void)fprintf(stderr, "weft profile: %s: not measured: %s\n", name, cause);
+}
+
+static bool is_interrupted(void *context)
+{
+    (void)context;
+    return interrupt_came();
+}
+
+static void add_model(struct table *table, const char *name, const struct profile_model *known)
+{
+    char text[TEXT_SCALED_BYTES];
+    const struct profile_curve *curve = &known->curves[0];
+    for (uint32_t i = 0; i < curve->point_count; i++) {
+        const struct profile_point *point = &curve->points[i];
+        table_add(table, "%s", i == 0 ? name : "");
+        table_add(table, "%s", i == 0 ? text_bytes(text, known->resident_bytes) : "");
+        if (i == 0) {
+            table_add(table, "%.2f", (double)known->load_fixed_ns / 1e6);
+        } else {
+            table_add(table, "%s", "");
+        }
+        table_add(table, "%" PRIu32, point->items);
+        table_add(table, "%.3f", (double)point->run_ns / 1e6);
+        table_add(table, "%.3f", (double)point->sd_ns / 1e6);
+        const uint64_t workspace =
+            known->workspace_bytes + known->workspace_bytes_per_item * point->items;
+        table_add(table, "%s", text_bytes(text, workspace));
+    }
+}
+
+static void print(const struct measured *measured)
+{
+    static const struct table_column columns[] = {
+        {"model", false}, {"resident", true}, {"load ms", true},  {"items", true},
+        {"run ms", true}, {"sd ms", true},    {"workspace", true}};
+    struct table table;
+    (void)printf(
+        "%s, %s: %" PRIu32 " model%s measured now\n", measured->device, measured->library,
+        measured->measured_count, measured->measured_count == 1 ? "" : "s");
+    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    for (uint32_t i = 0; i < measured->document.profile->model_count; i++) {
+        if (model_set_has(&measured->document.listed, i)) {
+            add_model(
+                &table, measured->repository->catalogue->models[i],
+                &measured->document.profile->models[i]);
+        }
+    }
+    table_print(&table, stdout);
+    table_deinit(&table);
+}
+
+static int measure(
+    const struct command *command, const struct values *values, struct repository *repository)
+{
+    struct machine machine;
+    struct measured measured;
+    struct progress progress;
+    struct weft_error error = {0};
+    const struct measure_request request = {
+        .again = values->again || values->models.count > 0,
+        .only_measured = true,
+        .models = &values->models,
+        .on_model = on_model,
+        .on_failed = on_failed,
+        .is_interrupted = is_interrupted,
+        .context = &progress,
+    };
+    machine_read(&machine);
+    progress_start(&progress, "");
+    interrupt_catch();
+    const enum weft_status status =
+        measure_repository(repository, &machine, &request, &measured, &error);
+    progress_clear(&progress);
+    if (status == WEFT_CANCELLED) {
+        interrupt_obey();
+    }
+    if (status != WEFT_OK) {
+        return command_fail(
+            command, &error, status == WEFT_NOT_FOUND ? COMMAND_WRONG : COMMAND_FAILED);
+    }
+    if (values->json) {
+        /* What was made here is UTF-8. */
+        (void)profile_write(stdout, repository->catalogue, measured.fleet, &measured.document);
+    } else {
+        print(&measured);
+    }
+    const bool has_failed = measured.failed_count > 0;
+    measured_close(&measured);
+    const int flushed = command_flush(command);
+    return has_failed ? COMMAND_FAILED : flushed;
+}
+
+static int run(const struct command *command, char **argv)
+{
+    const struct repository_listener listener = {.on_problem = on_problem};
+    struct values values = {0};
+    struct operands folders = {0};
+    struct repository *repository = NULL;
+    int exit_code = COMMAND_OK;
+    if (!command_parse(command, argv, &values, &folders, &exit_code)) {
+        return exit_code;
+    }
+    if (repository_load(folders.items[0], &listener, &repository, NULL) != WEFT_OK) {
+        return COMMAND_WRONG; /* Each problem has been said. */
+    }
+    exit_code = measure(command, &values, repository);
+    repository_destroy(repository);
+    return exit_code;
+}
+
+static const struct argument rows[] = {
+    {"--model", "NAME", "measure this one, even if it has been; may be repeated", ARGUMENT_LIST,
+     offsetof(struct values, models)},
+    {"--again", NULL, "measure all models, even if they have been", ARGUMENT_FLAG,
+     offsetof(struct values, again)},
+    {"--json", NULL, "print the profile as a document", ARGUMENT_FLAG,
+     offsetof(struct values, json)},
+    {.name = NULL},
+};
+
+const struct command command_profile = {
+    .name = "profile",
+    .summary = "measure the models of a repository on this machine",
+    .usage = "REPOSITORY [options]",
+    .description =
+        "Loads each model a few times and runs it with 1, 2, 4 ... 32 made-up items: open extents\n"
+        "are 64, whole numbers 0. What was measured is kept in the repository, in a file for\n"
+        "this kind of processor and this version of ONNX Runtime, after every model. `weft\n"
+        "serve` does the same for what has no profile yet. Functions, and models that fail on\n"
+        "made-up inputs, are learnt while they are served.\n",
+    .arguments = {.operand = "REPOSITORY", .operand_min = 1, .operand_max = 1, .rows = rows},
+    .run = run,
+};

@@ -1,0 +1,79 @@
+"""ONNX models for tests, written byte by byte: no library is needed."""
+
+import random
+import struct
+
+FLOAT = 1
+
+
+def varint(value):
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def piece(field, data):
+    data = data.encode() if isinstance(data, str) else data
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def value_info(name, shape):
+    """A tensor of floats; an extent that is text is open, under that name."""
+    extents = b"".join(
+        piece(1, piece(2, extent) if isinstance(extent, str) else number(1, extent))
+        for extent in shape
+    )
+    return piece(1, name) + piece(2, piece(1, number(1, FLOAT) + piece(2, extents)))
+
+
+def node(operator, inputs, output):
+    return b"".join(piece(1, name) for name in inputs) + piece(2, output) + piece(4, operator)
+
+
+def weight(name, shape, values):
+    head = b"".join(number(1, extent) for extent in shape) + number(2, FLOAT)
+    return head + piece(8, name) + piece(9, struct.pack(f"<{len(values)}f", *values))
+
+
+def model(nodes, inputs, outputs, weights=()):
+    graph = b"".join(piece(1, one) for one in nodes) + piece(2, "graph")
+    graph += b"".join(piece(5, one) for one in weights)
+    graph += b"".join(piece(11, one) for one in inputs)
+    graph += b"".join(piece(12, one) for one in outputs)
+    return number(1, 8) + piece(7, graph) + piece(8, piece(1, "") + number(2, 13))
+
+
+def relu(columns=4, rows="N"):
+    shape = [rows, columns]
+    return model(
+        [node("Relu", ["x"], "y")], [value_info("x", shape)], [value_info("y", shape)]
+    )
+
+
+def add(columns=4):
+    shape = ["N", columns]
+    return model(
+        [node("Add", ["x", "y"], "z")],
+        [value_info("x", shape), value_info("y", shape)],
+        [value_info("z", shape)],
+    )
+
+
+def layers(width, count, seed=1):
+    """@count layers of relu(x * w): 4 * count * width * width bytes of weights."""
+    draw = random.Random(seed)
+    nodes, weights = [], []
+    for i in range(count):
+        values = [draw.uniform(-1, 1) / width**0.5 for _ in range(width * width)]
+        weights.append(weight(f"w{i}", [width, width], values))
+        nodes.append(node("MatMul", ["x" if i == 0 else f"r{i - 1}", f"w{i}"], f"m{i}"))
+        nodes.append(node("Relu", [f"m{i}"], "y" if i == count - 1 else f"r{i}"))
+    shape = ["N", width]
+    return model(nodes, [value_info("x", shape)], [value_info("y", shape)], weights)

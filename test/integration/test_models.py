@@ -1,0 +1,108 @@
+"""Real models of a repository: measured and served. Skipped without ONNX Runtime.
+
+Covers: src/cli/measure.c, src/cli/measure_repository.c, src/cli/profile.c
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import onnx_models
+
+WEFT = os.environ["WEFT"]
+LIBRARY = pathlib.Path(
+    os.environ.get("WEFT_ONNXRUNTIME", "build/deps/onnxruntime/libonnxruntime.so")
+)
+
+WORKFLOW = """workflow: sum
+inputs: {a: {dtype: FP32, shape: [-1, 4]}}
+tasks:
+  positive: {model: relu, in: {x: inputs.a}}
+  sum: {model: add, in: {x: positive.y, y: inputs.a}}
+outputs: {sum: sum.z, positive: positive.y}
+"""
+
+
+@unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
+class Models(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name) / "repository"
+        self.cache = pathlib.Path(folder.name) / "cache"
+        self.put("relu/1/model.onnx", onnx_models.relu())
+        self.put("add/1/model.onnx", onnx_models.add())
+        self.put("sum.workflow.yaml", WORKFLOW.encode())
+        self.put("weft.yaml", b"weft: here\nworkers: 2\nmemory: 1GB\ndevice: box\n")
+
+    def put(self, name, data):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def weft(self, *arguments):
+        environment = dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY), WEFT_CACHE=str(self.cache))
+        return subprocess.run(
+            [WEFT, *arguments],
+            capture_output=True, text=True, timeout=100, check=False, env=environment,
+        )  # fmt: skip
+
+    def profile(self):
+        [path] = (self.folder / "profiles").iterdir()
+        self.assertRegex(path.name, r"^box_onnxruntime-[0-9.]+\.profile\.json$")
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def test_models_are_measured_once(self):
+        done = self.weft("profile", str(self.folder))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(": 2 models measured now\n", done.stdout)
+        first = self.profile()
+        self.assertEqual(first["figures"], "measured")
+        self.assertIn("ONNX Runtime", first["source"])
+        for name in ("add", "relu"):
+            model = first["models"][name]
+            points = model["devices"]["box"]["points"]
+            self.assertEqual([point["items"] for point in points], [1, 2, 4, 8, 16, 32])
+            self.assertTrue(all(point["ms"] > 0 for point in points))
+            self.assertGreater(model["resident"], 0)
+            self.assertGreater(model["load_fixed_ms"], 0)
+        done = self.weft("profile", str(self.folder))
+        self.assertIn(": 0 models measured now\n", done.stdout)
+        self.assertEqual(self.profile(), first)
+        done = self.weft("profile", str(self.folder), "--model", "add", "--json")
+        self.assertEqual(done.returncode, 0)
+        again = json.loads(done.stdout)
+        self.assertEqual(again, self.profile())
+        self.assertEqual(again["models"]["relu"], first["models"]["relu"])
+        self.assertNotEqual(again["models"]["add"], first["models"]["add"])
+        self.assertEqual(self.weft("check", str(self.folder)).returncode, 0)
+
+    def test_what_cannot_be_measured_is_said_and_the_rest_is(self):
+        self.put("broken/1/model.onnx", b"no model")
+        self.put("fixed/1/model.onnx", onnx_models.relu(rows=3))
+        done = self.weft("profile", str(self.folder))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("weft profile: broken: not measured: ", done.stderr)
+        models = self.profile()["models"]
+        self.assertEqual(sorted(models), ["add", "fixed", "relu"])
+        # Its rows are fixed: there is nothing to batch.
+        self.assertEqual(len(models["fixed"]["devices"]["box"]["points"]), 1)
+
+    def test_limits_of_batches_are_kept(self):
+        self.put("weft.yaml", b"weft: here\ndevice: box\nmodels: {relu: {batch: 4}}\n")
+        self.assertEqual(self.weft("profile", str(self.folder), "--model", "relu").returncode, 0)
+        points = self.profile()["models"]["relu"]["devices"]["box"]["points"]
+        self.assertEqual([point["items"] for point in points], [1, 2, 4])
+
+    def test_what_is_asked_for_must_be_there(self):
+        done = self.weft("profile", str(self.folder), "--model", "rule")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no model is called 'rule'", done.stderr)
+        self.assertFalse((self.folder / "profiles").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
