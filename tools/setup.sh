@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Install the Debian packages that building and testing need, and only those that are missing;
-# then let fetch.sh look for ONNX Runtime, which is no Debian package. Does nothing, and says so
-# in a line for each, when everything is there.
+# then let fetch.sh look for ONNX Runtime and fetch_models.py for models, which are no Debian
+# packages. Does nothing, and says so in a line for each, when everything is there.
 set -eu
 
 # package, and what it is for
@@ -22,6 +22,7 @@ libspng-dev         PNG pictures, in functions/
 libsndfile1-dev     sound files, in functions/
 libsamplerate0-dev  sounds of other sampling rates, in functions/
 libjansson-dev      profiles, reports and traces in JSON
+pocketsphinx-testdata recordings with their text, for tests and the demo
 python3             tools/ and the tests of them
 python3-pip         downloads ONNX Runtime: tools/fetch.sh
 tmux                tests of what the demo shows on a terminal
@@ -43,10 +44,10 @@ explain() {
     done <<<"$1" | sed 's/^/  /'
 }
 
-# Everything but running real models works without it.
+# Everything but running real models works without them.
 fetch() {
-    "$(dirname "$0")/fetch.sh" ||
-        echo "setup: no ONNX Runtime: models cannot be run, and tests of that are skipped" >&2
+    "$(dirname "$0")/fetch.sh" && "$(dirname "$0")/fetch_models.py" ||
+        echo "setup: without that models cannot be run, and tests of it are skipped" >&2
 }
 
 if ! command -v dpkg-query >/dev/null; then
