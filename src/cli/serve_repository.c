@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "cli/local.h"
 #include "cli/machine.h"
 #include "cli/serve.h"
 #include "document/reader.h"
@@ -16,8 +17,12 @@ static const struct reader_range rate_range = {1e-3, 1e6, "between 0.001/s and 1
 /* Everything that lives as long as a repository is served. */
 struct served {
     struct repository *repository;
-    struct profile_document profile;
-    struct scenario *scenario; /* Its parts are the repository's. */
+    bool is_local;           /* Models really run. Otherwise: */
+    struct profile *profile; /* what is pretended, */
+    struct fleet *fleet;     /* and on what. */
+    struct local local;
+    struct service_parts parts; /* Of local. */
+    struct scenario *scenario;  /* Its parts are those above. */
     struct policy_set policies;
 };
 
@@ -42,7 +47,7 @@ static enum weft_status read_rate(
 }
 
 /* What hosts are given of a repository, in the form they have in common. */
-static void make_scenario(struct served *served, struct fleet *fleet)
+static void make_scenario(struct served *served, struct fleet *fleet, struct profile *profile)
 {
     const struct settings *settings = &served->repository->settings;
     struct scenario *scenario = memory_zeroed(1, sizeof(*scenario));
@@ -51,7 +56,7 @@ static void make_scenario(struct served *served, struct fleet *fleet)
         settings->name[0] == '\0' ? "repository" : settings->name);
     scenario->fleet = fleet;
     scenario->catalogue = served->repository->catalogue;
-    scenario->profile = served->profile.profile;
+    scenario->profile = profile;
     scenario->row_load_ns = settings->row_load_ns;
     scenario->row_cache_ns = settings->row_cache_ns;
     served->scenario = scenario;
@@ -62,6 +67,7 @@ static enum weft_status open_emulated(struct served *served, struct weft_error *
     char device[NAME_BYTES_MAX];
     const char *path = NULL;
     struct machine machine;
+    struct profile_document document;
     const struct settings *settings = &served->repository->settings;
     enum weft_status status =
         repository_profile_any(served->repository, settings->device, device, &path, error);
@@ -69,23 +75,37 @@ static enum weft_status open_emulated(struct served *served, struct weft_error *
         return status;
     }
     machine_read(&machine);
-    struct fleet *fleet = machine_fleet(&machine, settings, device);
-    status = repository_profile_read(served->repository, fleet, path, &served->profile, error);
+    served->fleet = machine_fleet(&machine, settings, device);
+    status = repository_profile_read(served->repository, served->fleet, path, &document, error);
     if (status != WEFT_OK) {
-        fleet_destroy(fleet);
         return status;
     }
-    make_scenario(served, fleet);
+    served->profile = document.profile;
+    make_scenario(served, served->fleet, served->profile);
     return WEFT_OK;
+}
+
+static enum weft_status open_local(struct served *served, bool is_silent, struct weft_error *error)
+{
+    const enum weft_status status =
+        local_open(&served->local, served->repository, is_silent, error);
+    if (status == WEFT_OK) {
+        served->is_local = true;
+        served->parts = local_parts(&served->local);
+        make_scenario(
+            served, served->local.measured.fleet, served->local.measured.document.profile);
+    }
+    return status;
 }
 
 static void close_served(struct served *served)
 {
-    if (served->scenario != NULL) {
-        fleet_destroy(served->scenario->fleet);
-        free(served->scenario);
+    free(served->scenario);
+    if (served->is_local) {
+        local_close(&served->local);
     }
-    profile_destroy(served->profile.profile);
+    profile_destroy(served->profile);
+    fleet_destroy(served->fleet);
     repository_destroy(served->repository);
 }
 
@@ -98,12 +118,10 @@ static enum weft_status open_served(
         return error_set(
             error, WEFT_INVALID, "'--set' changes a scenario; a repository has its weft.yaml");
     }
-    if (!values->emulated) {
-        return error_set(error, WEFT_INVALID, "this build has no engine; say --emulated");
-    }
     enum weft_status status = policy_set_parse(policy, &served->policies, error);
     if (status == WEFT_OK) {
-        status = open_emulated(served, error);
+        status = values->emulated ? open_emulated(served, error)
+                                  : open_local(served, values->json, error);
     }
     if (status == WEFT_OK && values->rate != NULL) {
         status = read_rate(values->rate, &served->scenario->arrivals, error);
@@ -145,6 +163,7 @@ int serve_repository(
     const struct service_options options = {
         .scenario = served.scenario,
         .policies = &served.policies,
+        .parts = served.is_local ? &served.parts : NULL,
         .title = title,
         .seed = values->seed.given ? values->seed.value : 1,
         .seconds = values->seconds.value,

@@ -19,6 +19,7 @@ void settings_default(struct settings *settings_out)
 {
     *settings_out = (struct settings){
         .nodes = 1,
+        .isolate = true,
         .row_load_ns = ROW_LOAD_NS_DEFAULT,
         .row_cache_ns = ROW_CACHE_NS_DEFAULT,
     };
@@ -81,8 +82,10 @@ static void read_models(
 static void read_amounts(
     struct reader *reader, const struct tree_node *node, struct settings *settings)
 {
+    static const char *const answers[] = {"false", "true", NULL};
     const struct tree_node *memory = tree_find(node, "memory");
     const struct tree_node *slo = tree_find(node, "slo");
+    const struct tree_node *isolate = tree_find(node, "isolate");
 
     read_count(reader, node, "nodes", &nodes_range, &settings->nodes);
     read_count(reader, node, "workers", &workers_range, &settings->workers);
@@ -90,6 +93,9 @@ static void read_amounts(
     read_count(reader, node, "jobs", &jobs_range, &settings->jobs_max);
     settings->memory_bytes =
         (uint64_t)reader_quantity(reader, memory, QUANTITY_BYTES, &reader_memory);
+    if (isolate != NULL) {
+        settings->isolate = reader_word(reader, isolate, answers) == 1;
+    }
     if (slo != NULL) {
         settings->slo_ns = (int64_t)reader_quantity(reader, slo, QUANTITY_DURATION, &slo_range);
     }
@@ -99,8 +105,8 @@ enum weft_status settings_read(
     const struct tree_node *node, struct settings *settings_out, struct weft_error *error)
 {
     static const char *const keys[] = {
-        "weft",   "nodes", "workers", "memory", "threads", "device",
-        "policy", "slo",   "rows",    "jobs",   "models",  NULL,
+        "weft", "nodes", "workers", "memory",  "threads", "device", "policy",
+        "slo",  "rows",  "jobs",    "isolate", "models",  NULL,
     };
     struct reader reader = {.error = error};
     struct settings settings;

@@ -35,6 +35,7 @@ struct settings {
     int64_t row_load_ns;
     int64_t row_cache_ns;
     uint32_t jobs_max; /* Of each node at once. 0: no limit. */
+    bool isolate;      /* Functions run in processes of their own. */
     uint32_t model_count;
     struct settings_model models[MODELS_MAX];
 };

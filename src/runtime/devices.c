@@ -236,16 +236,37 @@ static void step_shaped(struct runtime *runtime, uint32_t node, const struct eng
     runtime_step(runtime, node, &event);
 }
 
-/* Keep what the engine says of a batch that failed, for each of its jobs. */
+/* Keep what the engine says of task @index of a batch, which failed for @status. */
 static void note_failure(
-    struct runtime *runtime, uint32_t number, const struct flight *flight,
-    const struct engine_done *done)
+    struct runtime *runtime, uint32_t number, const struct flight *flight, uint64_t batch,
+    uint32_t index, enum weft_status status, const char *message)
 {
     const struct node *node = runtime->nodes[number].node;
-    const char *message = done->message != NULL ? done->message : weft_status_text(done->status);
+    const struct job_id job = node_batch_task(node, (uint32_t)batch, index).job;
+    causes_note_job(
+        &runtime->causes, job, flight->workflow, flight->task,
+        message != NULL ? message : weft_status_text(status));
+}
+
+/* What the tasks of a batch made, for the node; and why those failed that did. */
+static void take_outputs(
+    struct runtime *runtime, uint32_t node, const struct flight *flight,
+    const struct engine_done *done, struct output *outputs)
+{
     for (uint32_t i = 0; i < flight->task_count; i++) {
-        const struct job_id job = node_batch_task(node, (uint32_t)done->batch, i).job;
-        causes_note_job(&runtime->causes, job, flight->workflow, flight->task, message);
+        if (done->status != WEFT_OK) {
+            note_failure(runtime, node, flight, done->batch, i, done->status, done->message);
+            continue;
+        }
+        const struct engine_output *made = &done->outputs[i];
+        outputs[i] =
+            (struct output){.items = made->items, .bytes = made->bytes, .status = made->status};
+        if (made->status == WEFT_OK) {
+            outputs[i].tensor =
+                tensors_add(&runtime->tensors, node, made->contents, made->bytes, bundle_destroy);
+        } else {
+            note_failure(runtime, node, flight, done->batch, i, made->status, made->message);
+        }
     }
 }
 
@@ -256,18 +277,8 @@ static void step_ran(struct runtime *runtime, uint32_t node, const struct engine
     ASSERT(done->output_count <= BATCH_TASKS_MAX);
     const bool was_flying = land(runtime, done->batch, &flight);
     ASSERT(was_flying);
-    for (uint32_t i = 0; i < done->output_count; i++) {
-        const struct engine_output *made = &done->outputs[i];
-        outputs[i] = (struct output){
-            .tensor =
-                tensors_add(&runtime->tensors, node, made->contents, made->bytes, bundle_destroy),
-            .items = made->items,
-            .bytes = made->bytes,
-        };
-    }
-    if (done->status != WEFT_OK) {
-        note_failure(runtime, node, &flight, done);
-    }
+    ASSERT(done->status != WEFT_OK || done->output_count == flight.task_count);
+    take_outputs(runtime, node, &flight, done, outputs);
     struct event event = {.kind = EVENT_BATCH_DONE};
     event.batch = (struct event_batch_done){
         .batch = (uint32_t)done->batch,

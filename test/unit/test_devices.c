@@ -21,7 +21,7 @@
 
 enum { ADD, BROKEN, PASS };
 
-enum { OPERATIONS_MAX = 64, INPUTS_MAX = 4, MESSAGE_BYTES = 256 };
+enum { OPERATIONS_MAX = 64, INPUTS_MAX = 4, MESSAGE_BYTES = 256, ODD_ONE = 13 };
 
 struct adder;
 
@@ -34,6 +34,7 @@ struct operation {
     struct engine_done done;
     uint32_t task_count;
     int64_t sums[BATCH_TASKS_MAX];
+    bool is_bad[BATCH_TASKS_MAX]; /* This task fails alone. */
     const struct bundle *inputs[BATCH_TASKS_MAX][INPUTS_MAX];
     uint32_t input_counts[BATCH_TASKS_MAX];
 };
@@ -101,10 +102,13 @@ static void after(uv_work_t *request, int status)
     engine->open--;
     operation->used = false;
     for (uint32_t i = 0; i < operation->task_count && done.status == WEFT_OK; i++) {
-        outputs[i] = (struct engine_output){
-            .contents = operation->cancelled ? NULL : number_bundle(operation->sums[i]),
-            .items = 1,
-            .bytes = 8};
+        outputs[i] = (struct engine_output){.items = 1, .bytes = 8};
+        if (operation->is_bad[i]) {
+            outputs[i].status = WEFT_INVALID;
+            outputs[i].message = "an odd number";
+        } else if (!operation->cancelled) {
+            outputs[i].contents = number_bundle(operation->sums[i]);
+        }
     }
     done.output_count = done.status == WEFT_OK ? operation->task_count : 0;
     done.outputs = outputs;
@@ -189,7 +193,9 @@ static void adder_launch(struct engine *base, const struct engine_batch *batch)
         operation->input_counts[i] = batch->tasks[i].input_count;
         for (uint32_t k = 0; k < batch->tasks[i].input_count; k++) {
             operation->inputs[i][k] = batch->tasks[i].inputs[k].contents;
-            if (bundle_number(operation->inputs[i][k]) < 0) {
+            const int64_t number = bundle_number(operation->inputs[i][k]);
+            operation->is_bad[i] = operation->is_bad[i] || number == ODD_ONE;
+            if (number < 0) {
                 operation->done.status = WEFT_INVALID;
                 operation->done.message = "a number below zero";
             }
@@ -419,6 +425,19 @@ static void a_failed_batch_says_why(ATTR_UNUSED void **state)
     close_world(&world);
 }
 
+static void a_task_that_fails_alone_says_why(ATTR_UNUSED void **state)
+{
+    struct world world;
+    assert_int_equal(open_world(&world, /* no_engine */ false, NULL), WEFT_OK);
+    ask(&world, /* workflow */ 0, ODD_ONE);
+    runtime_run(world.runtime);
+    assert_int_equal(world.status, WEFT_FAILED);
+    assert_int_equal(world.reason, REASON_BATCH_FAILED);
+    assert_string_equal(world.message, "task 'a': an odd number");
+    assert_int_equal(runtime_counts(world.runtime).tensors, 0);
+    close_world(&world);
+}
+
 static void a_failed_load_says_why(ATTR_UNUSED void **state)
 {
     struct world world;
@@ -457,6 +476,7 @@ int main(void)
         cmocka_unit_test(contents_flow_through_handles),
         cmocka_unit_test(what_was_measured_is_told),
         cmocka_unit_test(a_failed_batch_says_why),
+        cmocka_unit_test(a_task_that_fails_alone_says_why),
         cmocka_unit_test(a_failed_load_says_why),
         cmocka_unit_test(without_an_engine_there_is_no_runtime),
         cmocka_unit_test(it_can_be_destroyed_while_threads_run),

@@ -1,0 +1,215 @@
+#include "cli/local.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/progress.h"
+#include "cli/synthetic.h"
+#include "engine/local.h"
+#include "profile/fit.h"
+
+#define SAVE_NS INT64_C(60000000000) /* Between two times that the profile is saved. */
+
+static void on_model(void *context, const char *name, uint32_t index, uint32_t count)
+{
+    struct progress *progress = context;
+    progress->label = name;
+    progress_show(progress, index, count);
+}
+
+static void on_failed(void *context, const char *name, const char *cause)
+{
+    progress_clear(context);
+    (void)fprintf(stderr, "weft serve: %s: not measured: %s\n", name, cause);
+}
+
+/* What engines are told of the files of @repository. */
+static void make_artifacts(const struct repository *repository, struct artifacts *artifacts)
+{
+    static const enum artifact_kind kinds[] = {
+        [REPOSITORY_BUILTIN] = ARTIFACT_NONE,
+        [REPOSITORY_ONNX] = ARTIFACT_ONNX,
+        [REPOSITORY_FUNCTION] = ARTIFACT_FUNCTION,
+    };
+    artifacts->count = repository->catalogue->model_count;
+    artifacts->items = memory_zeroed(artifacts->count + 1, sizeof(*artifacts->items));
+    for (uint32_t i = 0; i < artifacts->count; i++) {
+        const struct repository_file *file = &repository->files[i];
+        struct artifact *artifact = &artifacts->items[i];
+        artifact->kind = kinds[file->kind];
+        artifact->batch_max = file->batch_max;
+        (void)snprintf(artifact->function, sizeof(artifact->function), "%s", file->function);
+        if (file->path != NULL) {
+            const size_t bytes = strlen(file->path) + 1;
+            artifact->path = memory_zeroed(bytes, 1);
+            memcpy(artifact->path, file->path, bytes);
+        }
+    }
+}
+
+static void free_artifacts(struct artifacts *artifacts)
+{
+    for (uint32_t i = 0; i < artifacts->count; i++) {
+        free(artifacts->items[i].path);
+    }
+    free(artifacts->items);
+}
+
+enum weft_status local_open(
+    struct local *local, struct repository *repository, bool is_silent, struct weft_error *error)
+{
+    struct machine machine;
+    struct progress progress;
+    const struct measure_request request = {
+        .on_model = is_silent ? NULL : on_model,
+        .on_failed = on_failed,
+        .context = &progress,
+    };
+    *local = (struct local){.saved = 0};
+    machine_read(&machine);
+    progress_start(&progress, "");
+    const enum weft_status status =
+        measure_repository(repository, &machine, &request, &local->measured, error);
+    progress_clear(&progress);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    make_artifacts(repository, &local->artifacts);
+    local->refine = refine_create(local->measured.document.profile);
+    return WEFT_OK;
+}
+
+/* Workspaces are measured by the engine, at their largest: take over what it has seen. */
+static void learn_workspaces(const struct local *local)
+{
+    struct profile *profile = local->measured.document.profile;
+    for (uint32_t model = 0; local->engine != NULL && model < profile->model_count; model++) {
+        struct engine_workspace seen[ENGINE_WORKSPACES_MAX];
+        struct fit_bytes samples[ENGINE_WORKSPACES_MAX];
+        struct profile_model *known = &profile->models[model];
+        uint64_t fixed;
+        uint64_t per_item;
+        const uint32_t count = engine_local_workspaces(local->engine, model, seen);
+        for (uint32_t i = 0; i < count; i++) {
+            samples[i] = (struct fit_bytes){.items = seen[i].items, .bytes = seen[i].bytes};
+        }
+        fit_workspace(samples, count, &fixed, &per_item);
+        if (fixed > known->workspace_bytes || per_item > known->workspace_bytes_per_item) {
+            known->workspace_bytes =
+                fixed > known->workspace_bytes ? fixed : known->workspace_bytes;
+            known->workspace_bytes_per_item = per_item > known->workspace_bytes_per_item
+                                                  ? per_item
+                                                  : known->workspace_bytes_per_item;
+        }
+    }
+}
+
+static void save(struct local *local)
+{
+    struct weft_error error = {.status = WEFT_OK};
+    if (refine_count(local->refine) == local->saved) {
+        return;
+    }
+    local->saved = refine_count(local->refine);
+    learn_workspaces(local);
+    if (measured_save(&local->measured, &error) != WEFT_OK) {
+        (void)fprintf(stderr, "weft serve: %s\n", error.message); /* It serves all the same. */
+    }
+}
+
+void local_close(struct local *local)
+{
+    if (local->refine != NULL) {
+        save(local);
+    }
+    refine_destroy(local->refine);
+    free_artifacts(&local->artifacts);
+    measured_close(&local->measured);
+}
+
+static struct engine *make_engine(
+    void *context, const struct engine_host *host, struct uv_loop_s *loop, struct weft_error *error)
+{
+    struct local *local = context;
+    const struct settings *settings = &local->measured.repository->settings;
+    const struct engine_local_options options = {
+        .fleet = local->measured.fleet,
+        .catalogue = local->measured.repository->catalogue,
+        .artifacts = &local->artifacts,
+        .loop = loop,
+        .isolate = settings->isolate,
+        .host = *host,
+    };
+    struct engine *engine = NULL;
+    if (engine_local_create(&options, &engine, error) != WEFT_OK) {
+        return NULL;
+    }
+    local->engine = engine;
+    return engine;
+}
+
+static void on_ran(void *context, const struct runtime_ran *ran)
+{
+    struct local *local = context;
+    const uint32_t device = local->measured.fleet->workers[ran->worker].device;
+    refine_run(local->refine, ran->model, device, ran->items, ran->run_ns);
+    model_set_add(&local->measured.document.listed, ran->model);
+}
+
+static void on_loaded(void *context, const struct runtime_loaded *loaded)
+{
+    struct local *local = context;
+    refine_load(local->refine, loaded->model, loaded->load_ns, loaded->bytes);
+    model_set_add(&local->measured.document.listed, loaded->model);
+}
+
+static struct handle make_inputs(
+    void *context, struct runtime *runtime, uint32_t workflow, uint32_t items)
+{
+    const struct local *local = context;
+    const struct workflow *run = local->measured.repository->catalogue->workflows[workflow];
+    struct bundle *bundle = synthetic_bundle(run->inputs, run->input_count, items == 0 ? 1 : items);
+    const uint64_t bytes = bundle == NULL ? 0 : bundle->bytes;
+    return runtime_tensor(runtime, bundle, bytes, bundle_destroy);
+}
+
+static void on_time(void *context)
+{
+    struct local *local = context;
+    save(local);
+    runtime_call_at(
+        local->runtime, runtime_now_ns(local->runtime) + SAVE_NS, /* background */ true, on_time,
+        local);
+}
+
+static enum weft_status open_part(void *context, struct runtime *runtime, struct weft_error *error)
+{
+    struct local *local = context;
+    (void)error;
+    local->runtime = runtime;
+    runtime_call_at(
+        runtime, runtime_now_ns(runtime) + SAVE_NS, /* background */ true, on_time, local);
+    return WEFT_OK;
+}
+
+static void close_part(void *context)
+{
+    struct local *local = context;
+    save(local);
+    local->engine = NULL;
+    local->runtime = NULL;
+}
+
+struct service_parts local_parts(struct local *local)
+{
+    return (struct service_parts){
+        .context = local,
+        .make_engine = make_engine,
+        .on_ran = on_ran,
+        .on_loaded = on_loaded,
+        .make_inputs = make_inputs,
+        .open = open_part,
+        .close = close_part,
+    };
+}

@@ -1,0 +1,37 @@
+/*
+ * local.h - a repository on the processors of this machine: profile, engine, and what is
+ * learnt while it is served.
+ */
+#ifndef CLI_LOCAL_H
+#define CLI_LOCAL_H
+
+#include "cli/measure_repository.h"
+#include "cli/service.h"
+#include "engine/artifact.h"
+#include "profile/refine.h"
+
+struct local {
+    struct measured measured;
+    struct artifacts artifacts;
+    struct refine *refine;
+    const struct engine *engine; /* While there is one; the runtime's. */
+    struct runtime *runtime;
+    uint64_t saved; /* So much was learnt when the profile was last saved. */
+};
+
+/*
+ * Look at the models of @repository, which is borrowed, and measure what has no profile. What
+ * cannot be measured is said on stderr. On success local_close() releases it.
+ *
+ * Errors: those of measure_repository().
+ */
+enum weft_status local_open(
+    struct local *local, struct repository *repository, bool is_silent, struct weft_error *error);
+
+/* Save what was learnt, and release everything. */
+void local_close(struct local *local);
+
+/* The part that it plays in a service. */
+struct service_parts local_parts(struct local *local);
+
+#endif /* CLI_LOCAL_H */
