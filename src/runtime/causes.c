@@ -2,9 +2,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
+
+#define NAMED "model '" /* How a message begins that says of which model it speaks. */
 
 void causes_init(struct causes *causes, const struct catalogue *catalogue)
 {
@@ -22,9 +25,11 @@ void causes_note_model(struct causes *causes, uint32_t model, const char *messag
     ASSERT(model < causes->catalogue->model_count);
     char *text = causes->models[model];
     text[0] = '\0';
-    if (message != NULL) {
+    if (message != NULL && strncmp(message, NAMED, strlen(NAMED)) == 0) {
+        (void)snprintf(text, CAUSE_BYTES, "%s", message);
+    } else if (message != NULL) {
         (void)snprintf(
-            text, CAUSE_BYTES, "model '%s': %s", causes->catalogue->models[model], message);
+            text, CAUSE_BYTES, NAMED "%s': %s", causes->catalogue->models[model], message);
     }
 }
 

@@ -236,13 +236,11 @@ static void step_shaped(struct runtime *runtime, uint32_t node, const struct eng
     runtime_step(runtime, node, &event);
 }
 
-/* Keep what the engine says of task @index of a batch, which failed for @status. */
+/* Keep what the engine says of @job, whose task failed for @status. */
 static void note_failure(
-    struct runtime *runtime, uint32_t number, const struct flight *flight, uint64_t batch,
-    uint32_t index, enum weft_status status, const char *message)
+    struct runtime *runtime, const struct flight *flight, struct job_id job,
+    enum weft_status status, const char *message)
 {
-    const struct node *node = runtime->nodes[number].node;
-    const struct job_id job = node_batch_task(node, (uint32_t)batch, index).job;
     causes_note_job(
         &runtime->causes, job, flight->workflow, flight->task,
         message != NULL ? message : weft_status_text(status));
@@ -254,8 +252,10 @@ static void take_outputs(
     const struct engine_done *done, struct output *outputs)
 {
     for (uint32_t i = 0; i < flight->task_count; i++) {
+        const struct node *stepped = runtime->nodes[node].node;
+        const struct job_id job = node_batch_task(stepped, (uint32_t)done->batch, i).job;
         if (done->status != WEFT_OK) {
-            note_failure(runtime, node, flight, done->batch, i, done->status, done->message);
+            note_failure(runtime, flight, job, done->status, done->message);
             continue;
         }
         const struct engine_output *made = &done->outputs[i];
@@ -265,7 +265,7 @@ static void take_outputs(
             outputs[i].tensor =
                 tensors_add(&runtime->tensors, node, made->contents, made->bytes, bundle_destroy);
         } else {
-            note_failure(runtime, node, flight, done->batch, i, made->status, made->message);
+            note_failure(runtime, flight, job, made->status, made->message);
         }
     }
 }
