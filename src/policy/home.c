@@ -45,19 +45,32 @@ static int64_t transfer_ns(const struct home_ask *ask, uint32_t items, uint32_t 
     return from == to ? 0 : fleet_transfer_ns(fleet, from, to, ask->bytes_per_item * items);
 }
 
+struct config home_room(const struct view *view, uint32_t worker)
+{
+    return (struct config){
+        .cpu = view->fleet->nodes[view->fleet->workers[worker].node].cpu_units,
+        .gpu = view_load(view, worker)->gpu_free,
+    };
+}
+
 /* Whether @config could start on @worker now, and what would be left there. */
 static bool has_room(
     const struct view *view, uint32_t worker, const struct config *config,
     struct merits *merits_out)
 {
-    const uint32_t gpu_free = view_load(view, worker)->gpu_free;
-    const uint32_t cpu_free = view->fleet->nodes[view->fleet->workers[worker].node].cpu_units;
-    if (config->gpu > gpu_free || config->cpu > cpu_free) {
+    const struct config room = home_room(view, worker);
+    if (config->gpu > room.gpu || config->cpu > room.cpu) {
         return false;
     }
-    merits_out->gpu_left = gpu_free - config->gpu;
-    merits_out->cpu_left = cpu_free - config->cpu;
+    merits_out->gpu_left = room.gpu - config->gpu;
+    merits_out->cpu_left = room.cpu - config->cpu;
     return true;
+}
+
+bool home_has_room(const struct view *view, uint32_t worker, const struct config *config)
+{
+    struct merits merits;
+    return has_room(view, worker, config, &merits);
 }
 
 struct home_offer home_find_but(

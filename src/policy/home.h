@@ -32,6 +32,12 @@ struct home_offer home_find(
 struct home_offer home_find_but(
     const struct home_ask *ask, const struct config *config, uint32_t device, uint32_t other);
 
+/* Whether @config could start on @worker now. */
+bool home_has_room(const struct view *view, uint32_t worker, const struct config *config);
+
+/* What is free of @worker and its machine, as a config's cpu and gpu. */
+struct config home_room(const struct view *view, uint32_t worker);
+
 /* What the inputs of one item of @task are, in bytes. */
 uint64_t home_bytes_per_item(const struct workflow *workflow, uint32_t task);
 

@@ -17,6 +17,10 @@ const struct policy *const policy_registry[] = {
     &policy_least_work,    /* place */
     &policy_po2,           /* place */
     &policy_esg,           /* order, dispatch, tick */
+    &policy_infless,       /* order, dispatch, tick */
+    &policy_fast_gshare,   /* order, dispatch, tick */
+    &policy_orion,         /* dispatch, tick */
+    &policy_aquatope,      /* dispatch */
     &policy_lru,           /* cache */
     &policy_edf,           /* order */
     NULL,
