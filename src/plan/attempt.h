@@ -45,6 +45,14 @@ void attempt_destroy(struct attempt *attempt);
  */
 uint32_t attempt_add(struct attempt *attempt, uint32_t stream, const struct seat *seats);
 
+/*
+ * The shape of @found on other sites: where one is good, others may be. All ways to choose
+ * them if there are few, else some of those that use neighbours; of these, what costs less
+ * than @limit. Returns how many are new.
+ */
+uint32_t attempt_add_alike(
+    struct attempt *attempt, uint32_t stream, const struct seat *found, double limit);
+
 /* Every stream whole on each worker, with equal shares. */
 void attempt_seed(struct attempt *attempt);
 
@@ -58,6 +66,12 @@ void attempt_seed_idle(struct attempt *attempt, double part);
 void attempt_perturb(struct attempt *attempt, uint64_t seed, uint32_t index);
 
 /*
+ * Change the shares, and add patterns, until every queue has less work than it can do. False
+ * if that was not found; the loads are then those closest to it.
+ */
+bool attempt_find_feasible(struct attempt *attempt);
+
+/*
  * Improve shares and patterns until nothing helps, or the work allowed is done. False if no
  * feasible point was found; the loads are then those closest to it.
  */
@@ -65,6 +79,12 @@ bool attempt_solve(struct attempt *attempt);
 
 /* The same for a start that was good for other rates: a few steps. */
 bool attempt_refresh(struct attempt *attempt);
+
+/*
+ * The same for a start on sites that have been taken apart: at first each machine gets as much
+ * as others leave it room for.
+ */
+bool attempt_refine(struct attempt *attempt);
 
 /* Make the size of every site a whole number of machines. False if that is not feasible. */
 bool attempt_round(struct attempt *attempt);

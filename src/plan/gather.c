@@ -75,7 +75,8 @@ struct sites *spread_sites(
     const struct mixture *mixture, const struct program_input *input, bool joined)
 {
     uint32_t *uses = find_uses(mixture, input, joined);
-    struct sites *sites = sites_create(input, uses, 1);
+    const struct sites_options options = {.uses = uses};
+    struct sites *sites = sites_create(input, &options);
     free(uses);
     return sites;
 }

@@ -23,6 +23,9 @@ enum {
 
     /* A class of no more machines than this is not divided into parts, but into machines. */
     SINGLES_MAX = 6,
+
+    /* So many kinds of machines more than without the load of others are too many. */
+    VARIED_MIN = 8,
 };
 
 /* Of a stream, on the placements that are best on an idle fleet: mostly those, or few. */
@@ -142,10 +145,11 @@ static uint32_t choose_parts(
 /* Start number @index of the program. NULL if it found nothing feasible; see @error. */
 static struct attempt *start(
     const struct program_input *input, const struct program_options *options,
-    const struct workload *workload, uint32_t index, uint64_t *evaluations,
-    struct weft_error *error)
+    const struct workload *workload, uint32_t index, bool average, struct weft_error *error)
 {
-    struct sites *sites = sites_create(input, NULL, choose_parts(input, workload, index));
+    const struct sites_options grouping = {
+        .parts = choose_parts(input, workload, index), .average = average};
+    struct sites *sites = sites_create(input, &grouping);
     struct attempt *attempt = open_attempt(workload, options, sites);
     attempt->descent.sizes_are_free = index > 0 && sites->site_count > sites->class_count &&
                                       sites->site_count < input->fleet->node_count;
@@ -169,7 +173,6 @@ static struct attempt *start(
     }
     const bool is_feasible =
         attempt_solve(attempt) && attempt_round(attempt) && !isinf(attempt_settle(attempt));
-    *evaluations += attempt_evaluations(attempt);
     if (!is_feasible) {
         (void)refuse(attempt, congestion_busiest(&attempt->congestion), error);
         attempt_destroy(attempt);
@@ -178,14 +181,55 @@ static struct attempt *start(
     return attempt;
 }
 
+/* Machines that differ in the load of others were taken together: take them apart. */
+static struct attempt *refine(
+    const struct program_input *input, const struct program_options *options,
+    const struct workload *workload, struct attempt *rough, struct weft_error *error)
+{
+    struct mixture *mixture = spread_out(rough, input, /* turns */ 1);
+    struct sites *sites = spread_sites(mixture, input, false);
+    struct attempt *attempt = open_attempt(workload, options, sites);
+    attempt->patterns_max = UINT32_MAX;
+    attempt->descent.evaluations_max = options->evaluations_max / options->restarts;
+    const bool is_feasible = spread_in(attempt, mixture, error) == WEFT_OK &&
+                             attempt_refine(attempt) && !isinf(attempt_settle(attempt));
+    attempt->response.evaluations += attempt_evaluations(rough);
+    mixture_destroy(mixture);
+    attempt_destroy(rough);
+    if (!is_feasible) {
+        (void)refuse(attempt, congestion_busiest(&attempt->congestion), error);
+        attempt_destroy(attempt);
+        return NULL;
+    }
+    return attempt;
+}
+
+/* Whether so many machines differ only in the load of others that they are better averaged. */
+static bool is_varied(const struct program_input *input)
+{
+    const struct sites_options average = {.average = true};
+    const struct sites_options exact = {0};
+    struct sites *few = sites_create(input, &average);
+    struct sites *many = sites_create(input, &exact);
+    const bool varied = many->class_count > few->class_count + VARIED_MIN;
+    sites_destroy(few);
+    sites_destroy(many);
+    return varied;
+}
+
 /* The best of several starts. */
 static struct attempt *solve_anew(
     const struct program_input *input, const struct program_options *options,
     const struct workload *workload, uint64_t *evaluations, struct weft_error *error)
 {
     struct attempt *best = NULL;
+    const bool average = is_varied(input);
     for (uint32_t i = 0; i < options->restarts; i++) {
-        struct attempt *attempt = start(input, options, workload, i, evaluations, error);
+        struct attempt *attempt = start(input, options, workload, i, average, error);
+        if (attempt != NULL && average) {
+            attempt = refine(input, options, workload, attempt, error);
+        }
+        *evaluations += attempt != NULL ? attempt_evaluations(attempt) : 0;
         if (attempt != NULL &&
             (best == NULL || attempt->congestion.mean_ns < best->congestion.mean_ns)) {
             attempt_destroy(best);
@@ -242,7 +286,7 @@ enum weft_status program_solve(
         attempt = solve_anew(input, &full, workload, &evaluations, error);
     }
     if (attempt != NULL) {
-        *mixture_out = spread_out(attempt, input);
+        *mixture_out = spread_out(attempt, input, SPREAD_TURNS_MAX);
         report(attempt, evaluations, report_out);
     }
     status = attempt != NULL ? WEFT_OK : WEFT_REFUSED;

@@ -38,9 +38,9 @@ static bool same_background(struct program_background a, struct program_backgrou
     return a.load == b.load && a.residual_ns == b.residual_ns;
 }
 
-/* Whether two machines differ in nothing that the program sees. */
+/* Whether two machines differ in nothing that the program sees, or but for backgrounds. */
 static bool is_same(
-    const struct program_input *input, const uint64_t *rates, uint32_t a, uint32_t b)
+    const struct program_input *input, const uint64_t *rates, uint32_t a, uint32_t b, bool average)
 {
     const struct fleet *fleet = input->fleet;
     const uint32_t links[][2] = {{a, b}, {fleet->node_count + a, fleet->node_count + b}};
@@ -61,8 +61,13 @@ static bool is_same(
     for (uint32_t slot = 0; slot < one->worker_count; slot++) {
         const uint32_t left = one->worker_first + slot;
         const uint32_t right = two->worker_first + slot;
-        if (fleet->workers[left].device != fleet->workers[right].device ||
-            !same_background(worker_background(input, left), worker_background(input, right))) {
+        if (fleet->workers[left].device != fleet->workers[right].device) {
+            return false;
+        }
+        const struct program_background one_load = worker_background(input, left);
+        const struct program_background two_load = worker_background(input, right);
+        if (average ? (one_load.load < 1) != (two_load.load < 1)
+                    : !same_background(one_load, two_load)) {
             return false;
         }
     }
@@ -70,9 +75,10 @@ static bool is_same(
 }
 
 static void group_machines(
-    struct sites *sites, const struct program_input *input, const uint32_t *uses,
+    struct sites *sites, const struct program_input *input, const struct sites_options *options,
     const uint64_t *rates)
 {
+    const uint32_t *uses = options->uses;
     const uint32_t node_count = sites->fleet->node_count;
     uint32_t *class_of = memory_zeroed(node_count, sizeof(*class_of));
     uint32_t *first = memory_zeroed(node_count, sizeof(*first));
@@ -80,8 +86,9 @@ static void group_machines(
     sites->nodes = memory_zeroed(node_count, sizeof(*sites->nodes));
     for (uint32_t node = 0; node < node_count; node++) {
         uint32_t group = 0;
-        while (group < sites->class_count && ((uses != NULL && uses[first[group]] != uses[node]) ||
-                                              !is_same(input, rates, first[group], node))) {
+        while (group < sites->class_count &&
+               ((uses != NULL && uses[first[group]] != uses[node]) ||
+                !is_same(input, rates, first[group], node, options->average))) {
             group++;
         }
         if (group == sites->class_count) {
@@ -105,6 +112,73 @@ static void group_machines(
     free(class_of);
 }
 
+static uint32_t greatest_divisor(uint32_t a, uint32_t b)
+{
+    while (b != 0) {
+        const uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static double total_background(const struct program_input *input, uint32_t node)
+{
+    const struct fleet_node *machine = &input->fleet->nodes[node];
+    double sum = 0;
+    for (uint32_t i = 0; i < machine->worker_count; i++) {
+        sum += worker_background(input, machine->worker_first + i).load;
+    }
+    return sum;
+}
+
+/*
+ * Order the machines of a class by the load of others, and deal them out again by steps of
+ * about 0.618 of all: any few neighbours then have nearly the mean.
+ */
+static void mix_machines(const struct program_input *input, struct machine_class *machines)
+{
+    const uint32_t count = machines->node_count;
+    uint32_t *sorted = memory_zeroed(count, sizeof(*sorted));
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t node = machines->nodes[i];
+        uint32_t at = i;
+        while (at > 0 && total_background(input, sorted[at - 1]) > total_background(input, node)) {
+            sorted[at] = sorted[at - 1];
+            at--;
+        }
+        sorted[at] = node;
+    }
+    uint32_t step = (uint32_t)(0.618 * count) | 1U;
+    while (step > 1 && greatest_divisor(step, count) > 1) {
+        step -= 2;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        machines->nodes[i] = sorted[(uint64_t)i * step % count];
+    }
+    free(sorted);
+}
+
+/* The mean over a class of what others put on a slot, or on a link: 0 up, 1 down. */
+static struct program_background mean_background(
+    const struct sites *sites, const struct program_input *input, const uint64_t *rates,
+    const struct machine_class *machines, uint32_t index)
+{
+    const bool is_link = rates != NULL;
+    const uint32_t count = sites->average ? machines->node_count : 1; /* All are equal. */
+    struct program_background mean = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t node = machines->nodes[i];
+        const uint32_t link = index * sites->fleet->node_count + node;
+        const struct program_background one =
+            is_link ? link_background(input, link, rates[link])
+                    : worker_background(input, sites_worker(sites, node, index));
+        mean.load += one.load / count;
+        mean.residual_ns += one.residual_ns / count;
+    }
+    return mean;
+}
+
 static uint32_t add_queue(struct sites *sites, const struct queue_site *queue)
 {
     sites->queues[sites->queue_count] = *queue;
@@ -112,18 +186,16 @@ static uint32_t add_queue(struct sites *sites, const struct queue_site *queue)
 }
 
 static uint32_t add_link(
-    struct sites *sites, const struct program_input *input, const uint64_t *rates, uint32_t link,
-    uint32_t site)
+    struct sites *sites, uint64_t rate, struct program_background others, uint32_t site)
 {
-    if (rates[link] == 0) {
+    if (rate == 0) {
         return QUEUE_NONE;
     }
-    const struct program_background others = link_background(input, link, rates[link]);
     const struct queue_site queue = {
         .copies = 1,
         .load = others.load,
         .residual_ns = others.residual_ns,
-        .bytes_per_ns = (double)rates[link] / NS_PER_S,
+        .bytes_per_ns = (double)rate / NS_PER_S,
         .shared = sites->fleet->network.sharing == SHARING_FAIR,
         .site = site,
     };
@@ -134,16 +206,16 @@ static void add_site(
     struct sites *sites, const struct program_input *input, const uint64_t *rates, uint32_t group,
     double size)
 {
-    const struct fleet *fleet = sites->fleet;
     const uint32_t number = sites->site_count;
-    const uint32_t node = sites->classes[group].nodes[0];
+    const struct machine_class *machines = &sites->classes[group];
+    const uint32_t down = sites->fleet->node_count + machines->nodes[0];
     struct site *site = &sites->sites[sites->site_count++];
     site->machines = group;
-    site->slot_count = fleet->nodes[node].worker_count;
+    site->slot_count = sites->fleet->nodes[machines->nodes[0]].worker_count;
     site->worker_first = sites->queue_count;
     for (uint32_t slot = 0; slot < site->slot_count; slot++) {
         const struct program_background others =
-            worker_background(input, fleet->nodes[node].worker_first + slot);
+            mean_background(sites, input, NULL, machines, slot);
         const struct queue_site queue = {
             .load = others.load,
             .residual_ns = others.residual_ns,
@@ -152,11 +224,21 @@ static void add_site(
         };
         (void)add_queue(sites, &queue);
     }
-    site->up = add_link(sites, input, rates, node, number);
-    site->down = add_link(sites, input, rates, fleet->node_count + node, number);
+    site->up = add_link(
+        sites, rates[machines->nodes[0]], mean_background(sites, input, rates, machines, 0),
+        number);
+    site->down =
+        add_link(sites, rates[down], mean_background(sites, input, rates, machines, 1), number);
     site->core_up = QUEUE_NONE;
     site->core_down = QUEUE_NONE;
     sites_resize(sites, number, size);
+}
+
+/* A link that belongs to no machine. */
+static uint32_t add_core_link(
+    struct sites *sites, const struct program_input *input, const uint64_t *rates, uint32_t link)
+{
+    return add_link(sites, rates[link], link_background(input, link, rates[link]), QUEUE_NONE);
 }
 
 /* Racks and the one link for all come last: they belong to no site. */
@@ -166,14 +248,14 @@ static void add_core(struct sites *sites, const struct program_input *input, con
     const uint32_t core = 2 * fleet->node_count;
     sites->bottleneck = QUEUE_NONE;
     if (fleet->network.kind == NETWORK_BOTTLENECK) {
-        sites->bottleneck = add_link(sites, input, rates, core, QUEUE_NONE);
+        sites->bottleneck = add_core_link(sites, input, rates, core);
     }
     if (fleet->network.kind != NETWORK_TWO_TIER) {
         return;
     }
     for (uint32_t rack = 0; rack < fleet_rack_count(fleet); rack++) {
-        const uint32_t up = add_link(sites, input, rates, core + 2 * rack, QUEUE_NONE);
-        const uint32_t down = add_link(sites, input, rates, core + 2 * rack + 1, QUEUE_NONE);
+        const uint32_t up = add_core_link(sites, input, rates, core + 2 * rack);
+        const uint32_t down = add_core_link(sites, input, rates, core + 2 * rack + 1);
         for (uint32_t i = 0; i < sites->site_count; i++) {
             struct site *site = &sites->sites[i];
             if (fleet_rack(fleet, sites->classes[site->machines].nodes[0]) == rack) {
@@ -184,18 +266,22 @@ static void add_core(struct sites *sites, const struct program_input *input, con
     }
 }
 
-struct sites *sites_create(const struct program_input *input, const uint32_t *uses, uint32_t parts)
+struct sites *sites_create(const struct program_input *input, const struct sites_options *options)
 {
+    const uint32_t parts = options->parts == 0 ? 1 : options->parts;
     const struct fleet *fleet = input->fleet;
     const uint32_t link_count = links_count(fleet);
     ASSERT(fleet->node_count > 0);
-    ASSERT(parts > 0);
     struct sites *sites = memory_zeroed(1, sizeof(*sites));
     uint64_t *rates = memory_zeroed(link_count, sizeof(*rates));
     links_rates(fleet, rates);
     sites->fleet = fleet;
     sites->latency_ns = (double)fleet->network.latency_ns;
-    group_machines(sites, input, uses, rates);
+    sites->average = options->average;
+    group_machines(sites, input, options, rates);
+    for (uint32_t group = 0; group < sites->class_count && options->average; group++) {
+        mix_machines(input, &sites->classes[group]);
+    }
     sites->sites = memory_zeroed(fleet->node_count, sizeof(*sites->sites));
     sites->queues = memory_zeroed(fleet->worker_count + link_count, sizeof(*sites->queues));
     for (uint32_t group = 0; group < sites->class_count; group++) {

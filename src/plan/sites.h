@@ -58,6 +58,7 @@ struct sites {
     uint32_t queue_count;
     struct queue_site *queues;
     uint32_t bottleneck; /* The queue of the one link for all, or QUEUE_NONE. */
+    bool average;        /* See struct sites_options. */
     double latency_ns;
     double ingress_visits; /* Requests with inputs that leave one machine a nanosecond, */
     double ingress_work;   /* and their work there. */
@@ -69,12 +70,16 @@ struct crossing {
     uint32_t queues[ROUTE_LINKS_MAX];
 };
 
-/*
- * Group the machines of the fleet: those of different @uses, by machine, stay apart; NULL for
- * none. Every class becomes at least one site; classes of several machines become up to
- * @parts sites of equal size. The caller owns the result.
- */
-struct sites *sites_create(const struct program_input *input, const uint32_t *uses, uint32_t parts);
+/* Which machines are taken together. All zero: those that are alike, evenly used. */
+struct sites_options {
+    const uint32_t *uses; /* By machine: those of different numbers stay apart. NULL: none. */
+    uint32_t parts;       /* Sites of a class of several machines, at first of equal size. 0: 1. */
+    bool average; /* Machines that differ only in the load of others are alike: each has their
+                     mean. Neighbours in a class are then as different as they can be. */
+};
+
+/* Group the machines of the fleet. The caller owns the result. */
+struct sites *sites_create(const struct program_input *input, const struct sites_options *options);
 
 /* Release @sites. NULL is allowed. */
 void sites_destroy(struct sites *sites);

@@ -17,7 +17,6 @@
 #define SHARE_MIN 1e-7 /* A job in ten million: not worth a placement. */
 
 enum {
-    TURNS_MAX = 8,        /* How often a pattern is spread anew, with other pairs of machines. */
     PLACEMENTS_MAX = 512, /* Of one pattern, as long as each machine has its part. */
 };
 
@@ -46,6 +45,7 @@ struct spreading {
     const uint32_t *first; /* By site: its first machine in the class. */
     const struct seat *seats;
     uint32_t task_count;
+    uint32_t turns;
     uint32_t site_count; /* Sites of the pattern, each once, and how many machines of each. */
     uint32_t used[WORKFLOW_TASKS_MAX];
     uint32_t copies[WORKFLOW_TASKS_MAX];
@@ -87,7 +87,7 @@ static uint16_t worker_at(
     uint32_t index = (uint32_t)(unit * size);
     index = index < size ? index : size - 1;
     const uint32_t apart = size / spreading->copies[order];
-    const uint32_t turned = (order + 1) * turn * (apart / TURNS_MAX + 1);
+    const uint32_t turned = (order + 1) * turn * (apart / SPREAD_TURNS_MAX + 1);
     index += seat.copy == 0 && order == 0 ? 0 : turned % (apart > 0 ? apart : 1);
     index = (index + seat.copy * apart) % size;
     const struct machine_class *machines = &sites->classes[sites->sites[seat.site].machines];
@@ -118,7 +118,7 @@ static void spread_pattern(
     }
     const bool pairs = spreading->site_count > 1 || spreading->copies[0] > 1;
     uint32_t turns = pairs ? PLACEMENTS_MAX / machines : 1;
-    turns = turns > TURNS_MAX ? TURNS_MAX : turns;
+    turns = turns > spreading->turns ? spreading->turns : turns;
     turns = turns == 0 ? 1 : turns;
     for (uint32_t turn = 0; turn < turns; turn++) {
         double unit = 0;
@@ -177,14 +177,15 @@ void spread_predictions(const struct attempt *attempt, struct mixture *mixture)
     free(first);
 }
 
-struct mixture *spread_out(const struct attempt *attempt, const struct program_input *input)
+struct mixture *spread_out(
+    const struct attempt *attempt, const struct program_input *input, uint32_t turns)
 {
     const struct sites *sites = attempt->sites;
     const struct workload *workload = attempt->workload;
     struct mixture *mixture = mixture_create(
         input->catalogue->workflow_count, input->fleet->worker_count, links_count(input->fleet));
     uint32_t *first = assign_machines(sites);
-    struct spreading spreading = {.sites = sites, .first = first};
+    struct spreading spreading = {.sites = sites, .first = first, .turns = turns};
     for (uint32_t i = 0; i < workload->stream_count; i++) {
         const struct stream *stream = &workload->streams[i];
         mixture_set_workflow(

@@ -9,6 +9,7 @@
 #define PLAN_SPREAD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <weft/status.h>
 
@@ -19,11 +20,15 @@ struct program_report;
 struct sites;
 struct workload;
 
+/* How often a pattern is spread over its sites, each time with other pairs of machines. */
+enum { SPREAD_TURNS_MAX = 8 };
+
 /*
  * The mixture of a solved @attempt whose sizes are whole, with its predictions. Shares that
  * are as good as nothing are left out. The caller owns it; it is sealed.
  */
-struct mixture *spread_out(const struct attempt *attempt, const struct program_input *input);
+struct mixture *spread_out(
+    const struct attempt *attempt, const struct program_input *input, uint32_t turns);
 
 /*
  * Machines that are alike, and that the sealed @mixture uses alike, as sites; all of them

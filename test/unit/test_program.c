@@ -1,6 +1,6 @@
 /*
  * The program as a whole: what is known in closed form must come out.
- * Covers: src/plan/attempt.c src/plan/gather.c
+ * Covers: src/plan/attempt.c src/plan/attempt_alike.c src/plan/attempt_round.c
  */
 #include <math.h>
 #include <setjmp.h>
@@ -374,8 +374,8 @@ static uint64_t hash_of(const struct mixture *mixture)
 static void mixtures_are_the_same_everywhere(ATTR_UNUSED void **state)
 {
     static const uint64_t expected[] = {
-        UINT64_C(0x95fb1492be587dee), UINT64_C(0xd91186fe0b64cb4e), UINT64_C(0x95bbd51ee4d09b6e),
-        UINT64_C(0x17ea39601b304bfc)};
+        UINT64_C(0xa0b385ddade0f97a), UINT64_C(0x4b8433e058cf268c), UINT64_C(0x8e557359a03a01ce),
+        UINT64_C(0x283fe84fd08bc0f7)};
     uint32_t different = 0;
     for (uint32_t i = 0; i < 4; i++) {
         struct plan_case plan;

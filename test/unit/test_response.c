@@ -36,7 +36,7 @@ static void begin(struct setting *setting, uint32_t parts)
 {
     struct weft_error error;
     assert_int_equal(workload_create(&setting->plan.input, 1, &setting->workload, &error), WEFT_OK);
-    setting->sites = sites_create(&setting->plan.input, NULL, parts);
+    setting->sites = sites_create(&setting->plan.input, &(struct sites_options){.parts = parts});
     patterns_init(&setting->patterns);
     congestion_init(&setting->congestion, setting->workload, setting->sites, &setting->patterns);
     response_init(&setting->response, &setting->congestion, false);

@@ -32,7 +32,7 @@ static void machines_of_a_site_share_evenly(ATTR_UNUSED void **state)
         struct plan_case plan;
         struct workload *workload;
         open_diamond(&plan, 10, &workload);
-        struct sites *sites = sites_create(&plan.input, NULL, /* parts */ 2);
+        struct sites *sites = sites_create(&plan.input, &(struct sites_options){.parts = 2});
         sites_resize(sites, 0, sizes[i][0]);
         sites_resize(sites, 1, sizes[i][1]);
         struct attempt *attempt = attempt_create(workload, sites);
@@ -40,7 +40,7 @@ static void machines_of_a_site_share_evenly(ATTR_UNUSED void **state)
         assert_int_equal(attempt_add(attempt, 0, seats), 0);
         descent_admit(&attempt->descent, 1);
         (void)attempt_settle(attempt);
-        struct mixture *mixture = spread_out(attempt, &plan.input);
+        struct mixture *mixture = spread_out(attempt, &plan.input, SPREAD_TURNS_MAX);
         double chances[4][20] = {{0}};
         const struct mixture_workflow *mixed = &mixture->workflows[0];
         for (uint32_t k = 0; k < mixed->pattern_count; k++) {
@@ -72,7 +72,7 @@ static void the_way_back_finds_the_sites(ATTR_UNUSED void **state)
     struct workload *workload;
     struct weft_error error;
     open_diamond(&plan, 10, &workload);
-    struct sites *sites = sites_create(&plan.input, NULL, /* parts */ 2);
+    struct sites *sites = sites_create(&plan.input, &(struct sites_options){.parts = 2});
     sites_resize(sites, 0, 3);
     sites_resize(sites, 1, 7);
     struct attempt *attempt = attempt_create(workload, sites);
@@ -85,7 +85,7 @@ static void the_way_back_finds_the_sites(ATTR_UNUSED void **state)
     attempt->descent.shares[0] = 0.3;
     attempt->descent.shares[1] = 0.7;
     const double mean_ns = attempt_settle(attempt);
-    struct mixture *mixture = spread_out(attempt, &plan.input);
+    struct mixture *mixture = spread_out(attempt, &plan.input, SPREAD_TURNS_MAX);
     attempt_destroy(attempt);
     for (uint32_t joined = 0; joined < 2; joined++) {
         sites = spread_sites(mixture, &plan.input, joined == 1);
