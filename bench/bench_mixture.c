@@ -1,0 +1,224 @@
+/*
+ * How fast the program over placements is solved, and how near it comes to the best known.
+ *
+ *     bench_mixture [full]
+ *
+ * The best known mean time of a case is the lowest that any solver of this run has found: the
+ * program with many restarts, and long descents over all patterns of the case from several
+ * starts. With `full`, also Ipopt where it is built in, and 40,000 variables. Times are of the
+ * processor.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "lower_bound.h"
+#include "mixture_case.h"
+#include "mixture_oracle.h"
+#include "plan/mixture.h"
+#include "plan/sites.h"
+#include "plan/spread.h"
+
+enum { ROUNDS = 5, DRAWS = 20000000 };
+
+/* One way to solve a case: value and seconds, the best time of several rounds. */
+struct outcome {
+    double mean_ms;
+    double seconds;
+};
+
+static struct outcome solve(
+    const struct mixture_case *the, const struct program_options *options, uint32_t rounds,
+    struct mixture **mixture_out)
+{
+    struct outcome outcome = {.seconds = (double)INFINITY};
+    for (uint32_t i = 0; i < rounds; i++) {
+        struct mixture *mixture = NULL;
+        struct program_report report;
+        struct weft_error error;
+        const double start = mixture_case_seconds();
+        if (program_solve(&the->input, options, &mixture, &report, &error) != WEFT_OK) {
+            (void)fprintf(stderr, "%s\n", error.message);
+            exit(EXIT_FAILURE);
+        }
+        const double taken = mixture_case_seconds() - start;
+        outcome.seconds = taken < outcome.seconds ? taken : outcome.seconds;
+        outcome.mean_ms = report.mean_ns / 1e6;
+        if (mixture_out != NULL && i + 1 == rounds) {
+            *mixture_out = mixture;
+        } else {
+            mixture_destroy(mixture);
+        }
+    }
+    return outcome;
+}
+
+/* A long descent over all patterns, from start number @start. */
+static struct outcome descend(struct mixture_case *the, uint32_t start, uint32_t steps)
+{
+    mixture_case_restart(the, start);
+    const double began = mixture_case_seconds();
+    const double mean_ns = descent_run(&the->attempt->descent, steps, 1e-9);
+    return (struct outcome){mean_ns / 1e6, mixture_case_seconds() - began};
+}
+
+static void print(const char *what, struct outcome outcome, double best_ms)
+{
+    (void)printf(
+        "  %-44s %9.2f ms  mean %9.4f ms  %+7.3f %% of the best known\n", what,
+        1e3 * outcome.seconds, outcome.mean_ms, 100 * (outcome.mean_ms / best_ms - 1));
+}
+
+static double lower(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* Ipopt from the solution, over its own placements: how far it is from a stationary point. */
+static struct outcome polish(const struct mixture_case *the, const struct mixture *mixture)
+{
+    struct sites *sites = spread_sites(mixture, &the->input, /* joined */ false);
+    sites_add_ingress(sites, the->workload);
+    struct attempt *attempt = attempt_create(the->workload, sites);
+    attempt->plain_joins = true;
+    struct outcome outcome = {.mean_ms = (double)INFINITY};
+    if (spread_in(attempt, mixture, NULL) == WEFT_OK) {
+        const double began = mixture_case_seconds();
+        outcome.mean_ms = mixture_oracle_solve(attempt, /* seconds */ 60) / 1e6;
+        outcome.seconds = mixture_case_seconds() - began;
+    }
+    attempt_destroy(attempt);
+    return outcome;
+}
+
+/* Rates up and down by a twentieth, and the solution before as a start. */
+static void print_warm(struct mixture_case *the, const struct mixture *start)
+{
+    for (uint32_t i = 0; i < CASE_WORKFLOWS; i++) {
+        the->rates[i] *= i % 2 == 0 ? 1.05 : 0.95;
+    }
+    const struct program_options warm = {.plain_joins = true, .start = start};
+    const struct program_options cold = {.plain_joins = true};
+    const struct outcome outcome = solve(the, &warm, ROUNDS, NULL);
+    const struct outcome whole = solve(the, &cold, 1, NULL);
+    print("rates changed by 5 %, from that start", outcome, lower(outcome.mean_ms, whole.mean_ms));
+    print("rates changed by 5 %, from nothing", whole, lower(outcome.mean_ms, whole.mean_ms));
+    for (uint32_t i = 0; i < CASE_WORKFLOWS; i++) {
+        the->rates[i] /= i % 2 == 0 ? 1.05 : 0.95;
+    }
+}
+
+/* What no policy can go below, state-aware or not; mixtures are far above where queues are. */
+static void print_bound(const struct mixture_case *the)
+{
+    struct lower_bound bound;
+    const double began = mixture_case_seconds();
+    if (lower_bound_find(&the->input, &bound)) {
+        (void)printf(
+            "  %-44s %9.2f ms  mean %9.4f ms  (%u placements; %u of %u workflows relaxed)\n",
+            "lower bound for any policy, Clp", 1e3 * (mixture_case_seconds() - began),
+            bound.mean_ns / 1e6, bound.placements, bound.relaxed, bound.listed + bound.relaxed);
+    }
+}
+
+static void run_case(uint32_t machines, bool unequal, bool full)
+{
+    static const uint32_t restarts[] = {1, 2, 4, 16};
+    struct mixture_case the;
+    struct outcome outcomes[4];
+    struct outcome descents[2];
+    struct outcome oracle = {.mean_ms = (double)INFINITY};
+    struct outcome polished = {0};
+    struct mixture *mixture = NULL;
+    mixture_case_open(&the, machines, /* load */ 0.7, unequal, /* with_patterns */ true);
+    double best_ms = (double)INFINITY;
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct program_options options = {.plain_joins = true, .restarts = restarts[i]};
+        const uint32_t rounds = i == 3 || machines > 100 ? 1 : ROUNDS;
+        outcomes[i] = solve(&the, &options, rounds, i == 2 ? &mixture : NULL);
+        best_ms = lower(best_ms, outcomes[i].mean_ms);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        descents[i] = descend(&the, i + 1, machines > 100 ? 300 : 3000);
+        best_ms = lower(best_ms, descents[i].mean_ms);
+    }
+    if (full && machines <= 100 && mixture_oracle_is_there()) {
+        for (uint32_t start = 1; start <= 2; start++) {
+            mixture_case_restart(&the, start);
+            const double began = mixture_case_seconds();
+            const double mean_ms = mixture_oracle_solve(the.attempt, /* seconds */ 60) / 1e6;
+            if (mean_ms < oracle.mean_ms) {
+                oracle = (struct outcome){mean_ms, mixture_case_seconds() - began};
+            }
+        }
+        polished = polish(&the, mixture);
+        best_ms = lower(best_ms, lower(oracle.mean_ms, polished.mean_ms));
+    }
+    (void)printf(
+        "%u %s machines, %u workflows, %u patterns\n", machines, unequal ? "different" : "equal",
+        (uint32_t)CASE_WORKFLOWS, the.attempt->patterns.count);
+    print("program, 1 start", outcomes[0], best_ms);
+    print("program, 2 starts", outcomes[1], best_ms);
+    print("program, 4 starts", outcomes[2], best_ms);
+    print("program, 16 starts", outcomes[3], best_ms);
+    print("descent over all patterns, first start", descents[0], best_ms);
+    print("descent over all patterns, second start", descents[1], best_ms);
+    if (!isinf(oracle.mean_ms)) {
+        print("Ipopt over all patterns, better of two starts", oracle, best_ms);
+        print("Ipopt from the program's result, 4 starts", polished, best_ms);
+    }
+    print_bound(&the);
+    print_warm(&the, mixture);
+    mixture_destroy(mixture);
+    mixture_case_close(&the);
+}
+
+/* A draw beside one random number, which it cannot do without. */
+static void run_draws(void)
+{
+    struct mixture_case the;
+    struct mixture *mixture = NULL;
+    mixture_case_open(&the, 80, 0.7, /* unequal */ false, /* with_patterns */ false);
+    const struct program_options options = {0};
+    (void)solve(&the, &options, 1, &mixture);
+    struct rng rng = rng_stream(1, RNG_TEST, 0);
+    uint64_t sum = 0;
+    double best[2] = {(double)INFINITY, (double)INFINITY};
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        double start = mixture_case_seconds();
+        for (uint32_t i = 0; i < DRAWS; i++) {
+            sum += rng_next(&rng);
+        }
+        best[0] = lower(best[0], mixture_case_seconds() - start);
+        start = mixture_case_seconds();
+        for (uint32_t i = 0; i < DRAWS; i++) {
+            sum += mixture_draw(mixture, i % CASE_WORKFLOWS, &rng)[0];
+        }
+        best[1] = lower(best[1], mixture_case_seconds() - start);
+    }
+    (void)printf(
+        "a draw from %u placements: %.1f ns, %.1f times a random number (%llu)\n",
+        mixture->workflows[0].pattern_count, 1e9 * best[1] / DRAWS, best[1] / best[0],
+        (unsigned long long)(sum % 10));
+    mixture_destroy(mixture);
+    mixture_case_close(&the);
+}
+
+int main(int argc, char **argv)
+{
+    const bool full = argc > 1 && strcmp(argv[1], "full") == 0;
+    if (argc > 1 && !full) {
+        (void)fprintf(stderr, "usage: %s [full]\n", argv[0]);
+        return EXIT_FAILURE;
+    }
+    run_draws();
+    run_case(/* machines */ 80, /* unequal */ false, full);
+    run_case(/* machines */ 80, /* unequal */ true, full);
+    if (full) {
+        run_case(/* machines */ 800, /* unequal */ false, full);
+        run_case(/* machines */ 800, /* unequal */ true, full);
+    }
+    return EXIT_SUCCESS;
+}

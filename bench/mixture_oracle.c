@@ -1,0 +1,194 @@
+#include "mixture_oracle.h"
+
+#include <math.h>
+
+#include "plan/attempt.h"
+
+#ifdef WITH_IPOPT
+
+#include <stdlib.h>
+
+#include <stdio.h>
+
+#include <IpStdCInterface.h>
+
+#include "base/memory.h"
+#include "plan/workload.h"
+
+#define NS_PER_MS 1e6
+
+/* What the callbacks see: the last point is evaluated once for value and slopes. */
+struct oracle {
+    struct attempt *attempt;
+    double *shares;
+};
+
+static bool evaluate(struct oracle *oracle, Number *x)
+{
+    for (uint32_t i = 0; i < oracle->attempt->patterns.count; i++) {
+        oracle->shares[i] = x[i] > 0 ? x[i] : 0;
+    }
+    return !isinf(congestion_evaluate(&oracle->attempt->congestion, oracle->shares));
+}
+
+static Bool eval_f(Index n, Number *x, Bool is_new, Number *value, UserDataPtr data)
+{
+    struct oracle *oracle = data;
+    (void)n;
+    (void)is_new;
+    if (!evaluate(oracle, x)) {
+        return FALSE;
+    }
+    *value = oracle->attempt->congestion.mean_ns / NS_PER_MS;
+    return TRUE;
+}
+
+static Bool eval_grad_f(Index n, Number *x, Bool is_new, Number *gradient, UserDataPtr data)
+{
+    struct oracle *oracle = data;
+    const struct workload *workload = oracle->attempt->workload;
+    (void)is_new;
+    if (!evaluate(oracle, x)) {
+        return FALSE;
+    }
+    congestion_slopes(&oracle->attempt->congestion);
+    for (Index i = 0; i < n; i++) {
+        const uint32_t stream = oracle->attempt->patterns.items[i].stream;
+        gradient[i] = workload->streams[stream].rate / workload->rate *
+                      oracle->attempt->congestion.slopes[i] / NS_PER_MS;
+    }
+    return TRUE;
+}
+
+/* The shares of each stream sum to 1. */
+static Bool eval_g(Index n, Number *x, Bool is_new, Index m, Number *g, UserDataPtr data)
+{
+    const struct oracle *oracle = data;
+    (void)is_new;
+    for (Index i = 0; i < m; i++) {
+        g[i] = 0;
+    }
+    for (Index i = 0; i < n; i++) {
+        g[oracle->attempt->patterns.items[i].stream] += x[i];
+    }
+    return TRUE;
+}
+
+static Bool eval_jac_g(
+    Index n, Number *x, Bool is_new, Index m, Index count, Index *rows, Index *columns,
+    Number *values, UserDataPtr data)
+{
+    const struct oracle *oracle = data;
+    (void)x;
+    (void)is_new;
+    (void)m;
+    (void)count;
+    for (Index i = 0; i < n; i++) {
+        if (values != NULL) {
+            values[i] = 1;
+        } else {
+            rows[i] = (Index)oracle->attempt->patterns.items[i].stream;
+            columns[i] = i;
+        }
+    }
+    return TRUE;
+}
+
+static Bool eval_h(
+    Index n, Number *x, Bool is_new, Number factor, Index m, Number *lambda, Bool new_lambda,
+    Index count, Index *rows, Index *columns, Number *values, UserDataPtr data)
+{
+    (void)n;
+    (void)x;
+    (void)is_new;
+    (void)factor;
+    (void)m;
+    (void)lambda;
+    (void)new_lambda;
+    (void)count;
+    (void)rows;
+    (void)columns;
+    (void)values;
+    (void)data;
+    return FALSE; /* Approximated. */
+}
+
+static void set_text(IpoptProblem problem, const char *name, const char *value)
+{
+    char name_copy[64];
+    char value_copy[64];
+    (void)snprintf(name_copy, sizeof(name_copy), "%s", name);
+    (void)snprintf(value_copy, sizeof(value_copy), "%s", value);
+    (void)AddIpoptStrOption(problem, name_copy, value_copy);
+}
+
+static void set_number(IpoptProblem problem, const char *name, double value)
+{
+    char name_copy[64];
+    (void)snprintf(name_copy, sizeof(name_copy), "%s", name);
+    (void)AddIpoptNumOption(problem, name_copy, value);
+}
+
+bool mixture_oracle_is_there(void)
+{
+    return true;
+}
+
+double mixture_oracle_solve(struct attempt *attempt, double seconds)
+{
+    const uint32_t n = attempt->patterns.count;
+    const uint32_t m = attempt->workload->stream_count;
+    struct oracle oracle = {.attempt = attempt};
+    oracle.shares = memory_zeroed(n, sizeof(double));
+    double *bounds = memory_zeroed(4 * ((size_t)n + m), sizeof(*bounds));
+    double *low = bounds;
+    double *high = low + n;
+    double *sums = high + n;
+    double *x = sums + m;
+    double *lambda = x + n;
+    for (uint32_t i = 0; i < n; i++) {
+        high[i] = 1;
+        x[i] = attempt->descent.shares[i];
+    }
+    for (uint32_t i = 0; i < m; i++) {
+        sums[i] = 1;
+    }
+    IpoptProblem problem = CreateIpoptProblem(
+        (Index)n, low, high, (Index)m, sums, sums, (Index)n, 0, 0, eval_f, eval_g, eval_grad_f,
+        eval_jac_g, eval_h);
+    set_text(problem, "hessian_approximation", "limited-memory");
+    set_text(problem, "mu_strategy", "adaptive");
+    set_text(problem, "sb", "yes");
+    set_number(problem, "bound_push", 1e-8);
+    set_number(problem, "tol", 1e-7);
+    set_number(problem, "max_cpu_time", seconds);
+    (void)AddIpoptIntOption(problem, (char[]){"print_level"}, 0);
+    (void)AddIpoptIntOption(problem, (char[]){"max_iter"}, 20000);
+    double value;
+    (void)IpoptSolve(problem, x, NULL, &value, lambda, NULL, NULL, &oracle);
+    FreeIpoptProblem(problem);
+    for (uint32_t i = 0; i < n; i++) { /* Sums are 1 within Ipopt's tolerance only. */
+        attempt->descent.shares[i] = x[i] > 0 ? x[i] : 0;
+    }
+    descent_normalise(&attempt->descent);
+    value = congestion_evaluate(&attempt->congestion, attempt->descent.shares);
+    free(bounds);
+    free(oracle.shares);
+    return value;
+}
+
+#else
+
+bool mixture_oracle_is_there(void)
+{
+    return false;
+}
+
+double mixture_oracle_solve(struct attempt *attempt, double seconds)
+{
+    (void)attempt;
+    (void)seconds;
+    return (double)INFINITY;
+}
+
+#endif /* WITH_IPOPT */

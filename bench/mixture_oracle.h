@@ -1,0 +1,20 @@
+/*
+ * mixture_oracle.h - the same program by Ipopt, a general interior-point solver.
+ *
+ * Built in where Ipopt is installed; the benchmark goes without it otherwise. Variables are
+ * the shares of all patterns of an attempt. Values and slopes are those of plan/congestion.h,
+ * so that only the search differs; second derivatives are left to Ipopt's own approximation.
+ */
+#ifndef MIXTURE_ORACLE_H
+#define MIXTURE_ORACLE_H
+
+#include <stdbool.h>
+
+struct attempt;
+
+bool mixture_oracle_is_there(void);
+
+/* Start from the shares of @attempt, which change, and stop after @seconds. The mean time. */
+double mixture_oracle_solve(struct attempt *attempt, double seconds);
+
+#endif /* MIXTURE_ORACLE_H */
