@@ -77,17 +77,16 @@ static enum weft_status bind_input(
     char wanted[ONNX_SHAPE_BYTES];
     char got[ONNX_SHAPE_BYTES];
     const struct weft_tensor *given = find_input(task, port->name);
-    (void)onnx_shape_text(wanted, port->dtype, port->rank, port->shape);
     if (given == NULL) {
         return error_set(
             &task->error, WEFT_NOT_FOUND, "model '%s': input '%s' (%s) is not given", model->name,
-            port->name, wanted);
+            port->name, onnx_shape_text(wanted, port->dtype, port->rank, port->shape));
     }
     if (!fits(port, given, atomic_load(&model->has_rows)) ||
         given->bytes != tensor_bytes(given->dtype, given->rank, given->shape)) {
         return error_set(
             &task->error, WEFT_INVALID, "model '%s': input '%s' wants %s, and is given %s",
-            model->name, port->name, wanted,
+            model->name, port->name, onnx_shape_text(wanted, port->dtype, port->rank, port->shape),
             onnx_shape_text(got, given->dtype, given->rank, given->shape));
     }
     *bound_out = given;
@@ -230,13 +229,19 @@ static enum weft_status set_whole_inputs(
     return status;
 }
 
+static enum weft_status say_failed(
+    const struct onnx_model *model, struct OrtStatus *outcome, struct weft_error *error)
+{
+    char what[NAME_BYTES_MAX + 16];
+    (void)snprintf(what, sizeof(what), "model '%s'", model->name);
+    return ort_check(model->ort, outcome, what, error);
+}
+
 static enum weft_status run_once(
     const struct job *job, struct run *run, uint64_t rows, struct weft_error *error)
 {
     const struct onnx_model *model = job->model;
     struct onnx_usage *usage = job->usage;
-    char what[NAME_BYTES_MAX + 16];
-    (void)snprintf(what, sizeof(what), "model '%s'", model->name);
     struct ort_meter meter;
     ort_meter_start(&meter, /* is_load */ false);
     struct OrtStatus *outcome = model->ort->api.Run(
@@ -249,7 +254,7 @@ static enum weft_status run_once(
     usage->rows_most = rows > usage->rows_most ? (uint32_t)rows : usage->rows_most;
     usage->workspace_bytes = needed > usage->workspace_bytes ? needed : usage->workspace_bytes;
     usage->left_bytes += meter.now_bytes; /* The outputs are taken off when they are released. */
-    return ort_check(model->ort, outcome, what, error);
+    return outcome == NULL ? WEFT_OK : say_failed(model, outcome, error);
 }
 
 static void end_run(const struct job *job, struct run *run)
