@@ -1,12 +1,10 @@
 /* local.c - the host's side of the local engine: what is asked for, and what came of it. */
 #include "engine/local.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/error.h"
 #include "base/memory.h"
 #include "engine/local_inside.h"
 #include "engine/ort_memory.h"
@@ -30,8 +28,7 @@ static struct operation *begin(
     return operation;
 }
 
-/* @operation is over and told of. */
-static void end(struct engine_local *engine, struct operation *operation)
+void local_end(struct engine_local *engine, struct operation *operation)
 {
     for (uint32_t i = 0; i < operation->task_count; i++) {
         for (uint32_t k = 0; k < operation->tasks[i].input_count; k++) {
@@ -104,7 +101,7 @@ static void local_cancel_load(struct engine *base, uint32_t worker, uint32_t mod
     unlink_operation(&engine->loads, operation);
     atomic_store(&operation->is_cancelled, true);
     if (queue_remove(&engine->workers[worker].loads, &operation->queued)) {
-        end(engine, operation);
+        local_end(engine, operation);
     }
 }
 
@@ -181,14 +178,13 @@ static void local_launch(struct engine *base, const struct engine_batch *batch)
     queue_push(&worker->runs, &operation->queued);
 }
 
-/* No more is to come of @operation, which runs or waits to. */
-static void give_up(struct engine_local *engine, struct operation *operation)
+void local_give_up(struct engine_local *engine, struct operation *operation)
 {
     struct local_worker *worker = &engine->workers[operation->worker];
     unlink_operation(&engine->runs, operation);
     atomic_store(&operation->is_cancelled, true);
     if (queue_remove(&worker->runs, &operation->queued)) {
-        end(engine, operation);
+        local_end(engine, operation);
         return;
     }
     for (uint32_t i = 0; i < worker->runner_count; i++) {
@@ -204,7 +200,7 @@ static void local_cancel(struct engine *base, uint64_t batch)
         operation = operation->next_open;
     }
     ASSERT(operation != NULL);
-    give_up(engine, operation);
+    local_give_up(engine, operation);
 }
 
 /* Keep what runs of @model were measured to need. */
@@ -330,7 +326,7 @@ static void tell(struct engine_local *engine, struct operation *operation)
     ASSERT(false);
 }
 
-static void on_signal(uv_async_t *signal)
+void local_on_signal(uv_async_t *signal)
 {
     struct engine_local *engine = signal->data;
     struct queued *next;
@@ -338,90 +334,11 @@ static void on_signal(uv_async_t *signal)
         struct operation *operation = (struct operation *)at; /* queued is the first member. */
         next = at->next;
         tell(engine, operation);
-        end(engine, operation);
+        local_end(engine, operation);
     }
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-    free(handle);
-}
-
-static void join_threads(struct engine_local *engine)
-{
-    for (uint32_t i = 0; i < engine->fleet->worker_count; i++) {
-        struct local_worker *worker = &engine->workers[i];
-        if (worker->engine == NULL) {
-            continue; /* Never started. */
-        }
-        queue_close(&worker->loads);
-        queue_close(&worker->runs);
-        for (uint32_t k = 0; k < worker->runner_count; k++) {
-            struct local_runner *runner = &worker->runners[k];
-            (void)pthread_join(runner->thread, NULL); /* It is joinable. */
-            if (runner->options != NULL) {
-                runner->ort->api.ReleaseRunOptions(runner->options);
-            }
-            function_slot_deinit(&runner->slot);
-            (void)pthread_mutex_destroy(&runner->lock);
-        }
-        if (worker->has_loader) {
-            (void)pthread_join(worker->loader, NULL);
-        }
-    }
-}
-
-/* Everything that is left in @queue ends here. */
-static void drain(struct engine_local *engine, struct queue *queue)
-{
-    struct queued *next;
-    for (struct queued *at = queue_take_all(queue); at != NULL; at = next) {
-        struct operation *operation = (struct operation *)at;
-        next = at->next;
-        local_release(engine, operation->loaded);
-        end(engine, operation);
-    }
-}
-
-static void release_workers(struct engine_local *engine)
-{
-    for (uint32_t i = 0; i < engine->fleet->worker_count; i++) {
-        struct local_worker *worker = &engine->workers[i];
-        if (worker->engine == NULL) {
-            continue;
-        }
-        drain(engine, &worker->loads);
-        drain(engine, &worker->runs);
-        for (uint32_t model = 0; model < engine->artifacts->count; model++) {
-            local_release(engine, worker->resident[model]);
-        }
-        queue_deinit(&worker->loads);
-        queue_deinit(&worker->runs);
-        free(worker->resident);
-        free(worker->runners);
-    }
-}
-
-static void local_destroy(struct engine *base)
-{
-    struct engine_local *engine = local_from(base);
-    while (engine->runs != NULL) {
-        give_up(engine, engine->runs);
-    }
-    join_threads(engine);
-    release_workers(engine);
-    drain(engine, &engine->done);
-    uv_close((uv_handle_t *)engine->signal, on_closed);
-    function_pool_destroy(engine->pool);
-    queue_deinit(&engine->done);
-    (void)pthread_mutex_destroy(&engine->digest_lock);
-    free(engine->workers);
-    free(engine->digests);
-    free(engine->usages);
-    free(engine);
-}
-
-static const struct engine_ops local_ops = {
+const struct engine_ops local_ops = {
     .name = "local",
     .load = local_load,
     .cancel_load = local_cancel_load,
@@ -431,95 +348,6 @@ static const struct engine_ops local_ops = {
     .cancel = local_cancel,
     .destroy = local_destroy,
 };
-
-static bool start_runner(struct local_worker *worker)
-{
-    struct local_runner *runner = &worker->runners[worker->runner_count];
-    runner->engine = worker->engine;
-    runner->queue = &worker->runs;
-    (void)pthread_mutex_init(&runner->lock, NULL);
-    function_slot_init(&runner->slot);
-    if (pthread_create(&runner->thread, NULL, local_runner_main, runner) != 0) {
-        function_slot_deinit(&runner->slot);
-        (void)pthread_mutex_destroy(&runner->lock);
-        return false;
-    }
-    worker->runner_count++;
-    return true;
-}
-
-static bool start_worker(struct engine_local *engine, uint32_t number, uint32_t threads)
-{
-    struct local_worker *worker = &engine->workers[number];
-    const uint32_t units = engine->fleet->workers[number].gpu_units;
-    uint32_t count = threads == 0 ? units : threads;
-    count = count > ENGINE_LOCAL_THREADS_MAX ? ENGINE_LOCAL_THREADS_MAX : count;
-    queue_init(&worker->loads);
-    queue_init(&worker->runs);
-    worker->engine = engine;
-    worker->resident = memory_zeroed(engine->artifacts->count + 1, sizeof(struct local_model *));
-    worker->runners = memory_zeroed(count, sizeof(*worker->runners));
-    worker->has_loader = pthread_create(&worker->loader, NULL, local_loader_main, worker) == 0;
-    bool is_good = worker->has_loader;
-    for (uint32_t i = 0; i < count && is_good; i++) {
-        is_good = start_runner(worker);
-    }
-    return is_good;
-}
-
-static void choose_cache(struct engine_local *engine, const char *given)
-{
-    if (given == NULL) {
-        if (!onnx_cache_default_folder(engine->cache)) {
-            engine->cache[0] = '\0';
-        }
-    } else if (
-        snprintf(engine->cache, sizeof(engine->cache), "%s", given) >= (int)sizeof(engine->cache)) {
-        engine->cache[0] = '\0'; /* No such folder can be opened: load models as they are. */
-    }
-}
-
-enum weft_status engine_local_create(
-    const struct engine_local_options *options, struct engine **engine_out,
-    struct weft_error *error)
-{
-    struct function_pool *pool = NULL;
-    ASSERT(options->host.done != NULL);
-    ASSERT(options->artifacts->count >= options->catalogue->model_count);
-    /* First: what is forked should be small. */
-    if (options->isolate &&
-        function_pool_create(options->function_ns_max, &pool, error) != WEFT_OK) {
-        return WEFT_IO;
-    }
-    struct engine_local *engine = memory_zeroed(1, sizeof(*engine));
-    engine->base.ops = &local_ops;
-    engine->base.host = options->host;
-    engine->fleet = options->fleet;
-    engine->catalogue = options->catalogue;
-    engine->artifacts = options->artifacts;
-    engine->prepack = options->prepack;
-    engine->output_bytes_max = options->output_bytes_max;
-    engine->pool = pool;
-    choose_cache(engine, options->cache);
-    (void)pthread_mutex_init(&engine->digest_lock, NULL);
-    queue_init(&engine->done);
-    engine->workers = memory_zeroed(options->fleet->worker_count, sizeof(*engine->workers));
-    engine->digests = memory_zeroed(options->artifacts->count + 1, sizeof(*engine->digests));
-    engine->usages = memory_zeroed(options->artifacts->count + 1, sizeof(*engine->usages));
-    engine->signal = memory_zeroed(1, sizeof(*engine->signal));
-    const int code = uv_async_init(options->loop, engine->signal, on_signal);
-    ASSERT(code == 0); /* The loop has its descriptor for signals already. */
-    engine->signal->data = engine;
-    uv_unref((uv_handle_t *)engine->signal);
-    for (uint32_t i = 0; i < options->fleet->worker_count; i++) {
-        if (!start_worker(engine, i, options->threads)) {
-            local_destroy(&engine->base);
-            return error_set(error, WEFT_IO, "no threads for worker %u", i);
-        }
-    }
-    *engine_out = &engine->base;
-    return WEFT_OK;
-}
 
 uint32_t engine_local_workspaces(
     const struct engine *base, uint32_t model,

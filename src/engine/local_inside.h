@@ -114,11 +114,25 @@ struct engine_local {
 
 /* local.c */
 
+extern const struct engine_ops local_ops;
+
+/* The threads have something for the host. */
+void local_on_signal(uv_async_t *signal);
+
+/* @operation is over, and told of. On the host's thread, like the next. */
+void local_end(struct engine_local *engine, struct operation *operation);
+
+/* No more is to come of @operation, a batch that runs or waits to. */
+void local_give_up(struct engine_local *engine, struct operation *operation);
+
 /* Hand @operation, which has ended, to the host. From any thread. */
 void local_finish(struct engine_local *engine, struct operation *operation);
 
 /* One reference less to @model; NULL is allowed. The last one takes its time. */
 void local_release(struct engine_local *engine, struct local_model *model);
+
+/* local_life.c */
+void local_destroy(struct engine *engine);
 
 /* local_load.c: the thread of @worker, a struct local_worker, that loads. */
 void *local_loader_main(void *worker);

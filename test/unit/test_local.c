@@ -3,8 +3,8 @@
  *
  * What every engine keeps is in test/conformance/test_engines.c.
  *
- * Covers: src/engine/local.c, src/engine/local_load.c, src/engine/local_queue.c,
- * src/engine/local_run.c
+ * Covers: src/engine/local.c, src/engine/local_life.c, src/engine/local_load.c,
+ * src/engine/local_queue.c, src/engine/local_run.c
  */
 #include "engine/local.h"
 

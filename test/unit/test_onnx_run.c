@@ -1,7 +1,8 @@
 /*
  * Tasks share runs where they can, fail alone where they cannot, and memory is counted.
  *
- * Covers: src/engine/onnx_run.c, src/engine/ort_memory.c
+ * Covers: src/engine/onnx_run.c, src/engine/onnx_bind.c, src/engine/onnx_call.c,
+ * src/engine/ort_memory.c
  */
 #include "unit/onnx_fixture.h"
 
