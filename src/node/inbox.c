@@ -33,11 +33,13 @@ static bool is_sound(const struct node *node, const struct message *message)
         if (message->placement_count != workflow->task_count || !is_of_workflow(node, message)) {
             return false;
         }
+        uint32_t highest = 0; /* Of the entries plus one: no worker is 0. */
         for (uint32_t i = 0; i < message->placement_count; i++) {
-            const uint16_t entry = message->placement[i];
-            if (entry != PLACEMENT_UNBOUND && entry >= node->fleet->worker_count) {
-                return false;
-            }
+            const uint32_t entry = (uint16_t)(message->placement[i] + 1u);
+            highest = entry > highest ? entry : highest;
+        }
+        if (highest > node->fleet->worker_count) {
+            return false;
         }
     }
     return true;

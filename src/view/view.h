@@ -96,18 +96,24 @@ static inline int64_t view_free_at_ns(const struct view *view, uint32_t worker)
 static inline uint32_t view_skip_busy(const struct view *view, uint32_t worker, int64_t until_ns)
 {
     const struct board *board = view->board;
-    const struct board_loads *loads = board->loads;
+    if (board->cut_count > 0 || worker >= board->worker_count) {
+        return worker;
+    }
+    const bool is_before_own = worker < view->worker_first;
+    const uint32_t end = is_before_own ? view->worker_first : board->worker_count;
     const int64_t seen_ns = view->now_ns - board->delay_ns;
     const int64_t queued_until_ns = until_ns - board->delay_ns;
-    const uint32_t worker_count = board->cut_count == 0 ? board->worker_count : 0;
-    for (; worker < worker_count; worker++) {
-        const struct row_load *newest = loads[worker].versions;
-        if (newest->at_ns + newest->queued_ns < queued_until_ns || newest->at_ns > seen_ns ||
-            view_is_own(view, worker)) {
-            break;
-        }
+    const struct board_loads *next = &board->loads[worker];
+    const struct board_loads *last = &board->loads[end];
+    if (view_is_own(view, worker)) {
+        return worker; /* Of these the live rows count. */
     }
-    return worker;
+    while (next < last &&
+           next->versions[0].at_ns + next->versions[0].queued_ns >= queued_until_ns &&
+           next->versions[0].at_ns <= seen_ns) {
+        next++;
+    }
+    return (uint32_t)(next - board->loads);
 }
 
 static inline bool view_holds_model(const struct view *view, uint32_t worker, uint32_t model)

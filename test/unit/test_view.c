@@ -175,6 +175,26 @@ static void a_second_cut_does_not_show_what_the_first_one_hid(ATTR_UNUSED void *
     assert_int_equal(view_load(&view, 4)->queued_ns, 700);
 }
 
+/* Workers 2 and 3 are the view's own. */
+static void a_search_passes_those_who_are_certainly_busy(ATTR_UNUSED void **state)
+{
+    for (uint32_t worker = 0; worker < WORKERS; worker++) {
+        publish(worker, /* at_ns */ 700, /* queued_ns */ 500, /* accepting */ 1); /* Till 1300. */
+    }
+    assert_int_equal(view_skip_busy(&view, 0, /* until_ns */ 1301), 0);
+    assert_int_equal(view_skip_busy(&view, 0, /* until_ns */ 1300), 2);
+    assert_int_equal(view_skip_busy(&view, 3, /* until_ns */ 1300), 3);
+    assert_int_equal(view_skip_busy(&view, 4, /* until_ns */ 1300), WORKERS);
+    assert_int_equal(view_skip_busy(&view, WORKERS, /* until_ns */ 1300), WORKERS);
+    publish(5, /* at_ns */ 850, /* queued_ns */ 9000, /* accepting */ 1);
+    assert_int_equal(view_skip_busy(&view, 4, /* until_ns */ 1300), WORKERS);
+    publish(5, /* at_ns */ 950, /* queued_ns */ 9000, /* accepting */ 1); /* Under way: perhaps. */
+    assert_int_equal(view_skip_busy(&view, 4, /* until_ns */ 1300), 5);
+    board_allow_cuts(&board, &arena, /* cuts_max */ 1);
+    board_cut(&board, &arena, /* node_first */ 1, /* now_ns */ 1000);
+    assert_int_equal(view_skip_busy(&view, 0, /* until_ns */ 1300), 0);
+}
+
 static void own_reservations_come_on_top(ATTR_UNUSED void **state)
 {
     publish(4, /* at_ns */ 800, /* queued_ns */ 300, /* accepting */ 1);
@@ -230,6 +250,7 @@ int main(void)
         VIEW_TEST(a_worker_that_never_spoke_is_idle_and_very_old),
         VIEW_TEST(rows_do_not_cross_a_cut_until_it_has_healed),
         VIEW_TEST(a_second_cut_does_not_show_what_the_first_one_hid),
+        VIEW_TEST(a_search_passes_those_who_are_certainly_busy),
         VIEW_TEST(own_reservations_come_on_top),
         VIEW_TEST(a_worker_that_drains_takes_no_new_work),
         VIEW_TEST(the_workers_of_a_lost_node_take_none_either),
