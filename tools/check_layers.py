@@ -50,6 +50,7 @@ LIBRARY_USERS = {
     "jansson.h": ["document", "server", "cli"],
     "uv.h": ["fabric", "engine", "runtime", "server"],
     "dlfcn.h": ["engine"],
+    "openssl/ssl.h": ["server"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')

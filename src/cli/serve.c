@@ -70,6 +70,22 @@ int serve_played(
     return command_flush(command);
 }
 
+int serve_clients(const struct command *command, const struct service_options *options)
+{
+    struct service_result result;
+    struct weft_error error = {0};
+    if (service_run(options, &result, &error) != WEFT_OK) {
+        return command_fail(command, &error, COMMAND_FAILED);
+    }
+    if (result.answered < result.arrived) {
+        (void)fprintf(
+            stderr, "weft %s: stopped with %" PRIu64 " of %" PRIu64 " requests unanswered\n",
+            command->name, result.arrived - result.answered, result.arrived);
+        return COMMAND_FAILED;
+    }
+    return command_flush(command);
+}
+
 static int serve_scenario(
     const struct command *command, const char *path, const struct serve_values *values)
 {
@@ -87,14 +103,17 @@ static int serve_scenario(
         .title = title,
         .seed = values->seed.given ? values->seed.value : scenario->seeds[0],
         .seconds = values->seconds.value,
-        .plays = true,
+        .plays = values->listen.http == NULL || values->rate != NULL,
+        .listen = &values->listen,
         .silent = values->json,
         .plain = values->plain,
     };
     (void)snprintf(
         title, sizeof(title), "%s: %s at %g/s, seed %" PRIu64, scenario->name, policies.text,
         scenario->arrivals.rate_per_s, options.seed);
-    const int exit_code = serve_played(command, &options, scenario, values->json);
+    const int exit_code = values->listen.http == NULL
+                              ? serve_played(command, &options, scenario, values->json)
+                              : serve_clients(command, &options);
     scenario_destroy(scenario);
     return exit_code;
 }
@@ -130,6 +149,15 @@ static const struct argument rows[] = {
      offsetof(struct serve_values, plain)},
     {"--json", NULL, "show nothing on the way, and print one JSON object at the end", ARGUMENT_FLAG,
      offsetof(struct serve_values, json)},
+    {"--http", "HOST:PORT", "serve clients there; a scenario's arrivals come only with --rate",
+     ARGUMENT_TEXT, offsetof(struct serve_values, listen.http)},
+    {"--metrics", "HOST:PORT", "of /metrics; port 8002 beside --http, or 'none'", ARGUMENT_TEXT,
+     offsetof(struct serve_values, listen.metrics)},
+    {"--tls-cert", "FILE", "certificate in PEM: serve clients with TLS", ARGUMENT_TEXT,
+     offsetof(struct serve_values, listen.tls_certificate)},
+    {"--tls-key", "FILE", "its key", ARGUMENT_TEXT, offsetof(struct serve_values, listen.tls_key)},
+    {"--token-file", "FILE", "clients must bring this token", ARGUMENT_TEXT,
+     offsetof(struct serve_values, listen.token_file)},
     {.name = NULL},
 };
 
@@ -146,6 +174,9 @@ const struct command command_serve = {
         "network take the time that the profile says. The requests of a scenario come as its\n"
         "arrivals say; its faults are left out. Where requests were made up, the simulator's\n"
         "prediction for the same jobs stands beside what was measured at the end.\n"
+        "\n"
+        "With --http, clients bring requests by the Open Inference Protocol: docs/SERVING.md.\n"
+        "Emulated workers make no tensors, so that outputs stay empty.\n"
         "\n"
         "The first Ctrl-C or SIGTERM lets no more requests in and waits for those that are\n"
         "there; the second stops at once.\n",

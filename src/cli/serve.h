@@ -15,12 +15,16 @@ struct serve_values {
     struct argument_list sets;
     bool plain;
     bool json;
+    struct listen_where listen;
 };
 
 /* Serve the arrivals of @scenario, print how it went beside the prediction. The exit code. */
 int serve_played(
     const struct command *command, const struct service_options *options, struct scenario *scenario,
     bool json);
+
+/* Serve what comes, from wherever. The exit code. */
+int serve_clients(const struct command *command, const struct service_options *options);
 
 /* Serve the repository at @folder. The exit code. */
 int serve_repository(

@@ -129,23 +129,6 @@ static enum weft_status open_served(
     return status;
 }
 
-/* The exit code of a service whose requests came from outside. */
-static int serve_clients(const struct command *command, const struct service_options *options)
-{
-    struct service_result result;
-    struct weft_error error = {0};
-    if (service_run(options, &result, &error) != WEFT_OK) {
-        return command_fail(command, &error, COMMAND_FAILED);
-    }
-    if (result.answered < result.arrived) {
-        (void)fprintf(
-            stderr, "weft %s: stopped with %" PRIu64 " of %" PRIu64 " requests unanswered\n",
-            command->name, result.arrived - result.answered, result.arrived);
-        return COMMAND_FAILED;
-    }
-    return command_flush(command);
-}
-
 int serve_repository(
     const struct command *command, const char *folder, const struct serve_values *values)
 {
@@ -169,6 +152,7 @@ int serve_repository(
         .seconds = values->seconds.value,
         .jobs_max = served.repository->settings.jobs_max,
         .plays = values->rate != NULL,
+        .listen = &values->listen,
         .silent = values->json,
         .plain = values->plain,
     };
@@ -176,7 +160,7 @@ int serve_repository(
         title, sizeof(title), "%s: %s on %" PRIu32 " workers of %s%s", served.scenario->name,
         served.policies.text, served.scenario->fleet->worker_count,
         served.scenario->fleet->devices[0], values->emulated ? ", emulated" : "");
-    const int exit_code = options.plays
+    const int exit_code = options.plays && values->listen.http == NULL
                               ? serve_played(command, &options, served.scenario, values->json)
                               : serve_clients(command, &options);
     close_served(&served);

@@ -5,12 +5,14 @@
 #include "cli/progress.h"
 #include "cli/screen.h"
 #include "engine/engine.h"
+#include "server/server.h"
 
 #define DRAIN_LOOK_NS INT64_C(10000000)
 
 struct service {
     const struct service_options *options;
     struct service_parts parts;
+    struct server *server; /* NULL if nobody listens. */
     struct runtime *runtime;
     struct player *player; /* NULL if nothing is played. */
     struct summary *summary;
@@ -23,6 +25,7 @@ static void on_record(void *context, const struct record *record)
     struct service *service = context;
     summary_add(service->summary, record);
     watch_add(service->watch, record);
+    server_record(service->server, record);
     if (service->parts.on_record != NULL) {
         service->parts.on_record(service->parts.context, record);
     }
@@ -47,18 +50,12 @@ static struct engine *make_engine(
     return service->parts.make_engine(service->parts.context, host, loop, error);
 }
 
-static void on_ended(void *context)
-{
-    const struct service *service = context;
-    runtime_stop(service->runtime);
-}
-
 /* Stop as soon as everybody has been answered. */
 static void look_for_end(void *context)
 {
     struct service *service = context;
     const struct runtime_counts counts = runtime_counts(service->runtime);
-    if (counts.answered == counts.requested) {
+    if (counts.answered == counts.requested && server_is_drained(service->server)) {
         runtime_stop(service->runtime);
         return;
     }
@@ -67,12 +64,20 @@ static void look_for_end(void *context)
         look_for_end, service);
 }
 
+static void on_ended(void *context)
+{
+    look_for_end(context);
+}
+
 static void drain(struct service *service)
 {
     if (service->screen.is_draining) {
         return;
     }
     service->screen.is_draining = true;
+    if (service->server != NULL) {
+        server_drain(service->server);
+    }
     if (service->player != NULL) {
         player_stop(service->player);
     }
@@ -110,6 +115,11 @@ static void on_show(void *context)
         /* background */ true, on_show, service);
 }
 
+static bool is_listening(const struct service_options *options)
+{
+    return options->listen != NULL && options->listen->http != NULL;
+}
+
 static enum weft_status start_runtime(struct service *service, struct weft_error *error)
 {
     const struct service_options *options = service->options;
@@ -124,7 +134,7 @@ static enum weft_status start_runtime(struct service *service, struct weft_error
         .row_load_ns = scenario->row_load_ns,
         .row_cache_ns = scenario->row_cache_ns,
         .jobs_max = options->jobs_max,
-        .stays = !options->plays,
+        .stays = !options->plays || is_listening(options),
         .noise = scenario->noise,
         .pretend_network = true,
         .on_record = on_record,
@@ -214,6 +224,12 @@ enum weft_status service_run(
         }
     }
     if (status == WEFT_OK) {
+        status = listening_open(options->listen, service.runtime, scenario, &service.server, error);
+    }
+    if (status == WEFT_OK) {
+        if (service.server != NULL && !options->silent) {
+            listening_print(service.server, options->listen);
+        }
         run(&service);
         const struct runtime_counts counts = runtime_counts(service.runtime);
         *result_out = (struct service_result){
@@ -223,6 +239,7 @@ enum weft_status service_run(
         };
         summary_report(service.summary, &result_out->report);
     }
+    server_stop(service.server);
     if (service.runtime != NULL && service.parts.close != NULL) {
         service.parts.close(service.parts.context);
     }

@@ -8,6 +8,7 @@
 #ifndef CLI_SERVICE_H
 #define CLI_SERVICE_H
 
+#include "cli/listening.h"
 #include "document/scenario.h"
 #include "runtime/player.h"
 #include "trace/summary.h"
@@ -42,6 +43,7 @@ struct service_options {
     const struct scenario *scenario; /* Borrowed, like all below. Its faults are left out. */
     const struct policy_set *policies;
     const struct service_parts *parts; /* NULL: emulated workers, and nobody else. */
+    const struct listen_where *listen; /* For clients. NULL: nowhere. */
     const char *title;                 /* Of the screen. */
     uint64_t seed;
     uint64_t seconds;  /* How long requests come; 0: until somebody ends it. */

@@ -1,0 +1,57 @@
+#include "cli/listening.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "document/scenario.h"
+#include "server/server.h"
+
+#define METRICS_PORT ":8002"
+
+/* The host that clients reach, on the port of metrics. */
+static void choose_metrics(const char *http, char *address, size_t room)
+{
+    const char *colon = strrchr(http, ':');
+    const size_t host = colon == NULL ? 0 : (size_t)(colon - http);
+    (void)snprintf(address, room, "%.*s%s", (int)host, http, METRICS_PORT);
+}
+
+enum weft_status listening_open(
+    const struct listen_where *where, struct runtime *runtime, const struct scenario *scenario,
+    struct server **server_out, struct weft_error *error)
+{
+    char beside[HTTP_ADDRESS_BYTES];
+    if (where == NULL || where->http == NULL) {
+        return WEFT_OK;
+    }
+    const char *metrics = where->metrics;
+    if (metrics == NULL) {
+        choose_metrics(where->http, beside, sizeof(beside));
+        metrics = beside;
+    } else if (strcmp(metrics, "none") == 0) {
+        metrics = NULL;
+    }
+    const struct server_options options = {
+        .runtime = runtime,
+        .fleet = scenario->fleet,
+        .catalogue = scenario->catalogue,
+        .http = where->http,
+        .metrics = metrics,
+        .tls_certificate = where->tls_certificate,
+        .tls_key = where->tls_key,
+        .token_file = where->token_file,
+    };
+    return server_start(&options, server_out, error);
+}
+
+void listening_print(const struct server *server, const struct listen_where *where)
+{
+    const char *scheme = where->tls_certificate == NULL ? "http" : "https";
+    const char *metrics = server_metrics_address(server);
+    (void)printf("listening on %s://%s", scheme, server_http_address(server));
+    if (metrics != NULL) {
+        (void)printf(", metrics on %s://%s/metrics", scheme, metrics);
+    }
+    (void)printf("\n");
+    (void)fflush(stdout); /* Whether it could be written is asked at the end. */
+}

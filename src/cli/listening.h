@@ -1,0 +1,35 @@
+/*
+ * listening.h - the server in front of a cluster, as a command line asks for it.
+ */
+#ifndef CLI_LISTENING_H
+#define CLI_LISTENING_H
+
+#include <weft/status.h>
+
+struct runtime;
+struct scenario;
+struct server;
+
+/* Where clients reach a cluster. */
+struct listen_where {
+    const char *http;    /* "host:port". NULL: nowhere; the rest means nothing then. */
+    const char *metrics; /* NULL: beside http, on port 8002; "none": nowhere. */
+    const char *tls_certificate;
+    const char *tls_key;
+    const char *token_file;
+};
+
+/*
+ * Listen as @where says, which may be NULL; *server_out stays NULL if it says nowhere. The
+ * caller owns it.
+ *
+ * Errors: those of server_start().
+ */
+enum weft_status listening_open(
+    const struct listen_where *where, struct runtime *runtime, const struct scenario *scenario,
+    struct server **server_out, struct weft_error *error);
+
+/* One line that says where, for people and for whoever started this. */
+void listening_print(const struct server *server, const struct listen_where *where);
+
+#endif /* CLI_LISTENING_H */

@@ -1,0 +1,479 @@
+#include "server/http.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/resource.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "server/http_inside.h"
+
+enum { LISTEN_BACKLOG = 1024, LINGER_MS = 2000 };
+
+static void handle_closed(struct http_server *server)
+{
+    server->handles--;
+    if (server->handles == 0) {
+        free(server->cipher);
+        free(server);
+    }
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct connection *connection = handle->data;
+    struct http_server *server = connection->server;
+    outgoing_release(connection);
+    tls_session_destroy(connection->tls);
+    free(connection->in);
+    free(connection);
+    handle_closed(server);
+}
+
+void connection_close(struct connection *connection)
+{
+    struct http_server *server = connection->server;
+    if (connection->state == CONNECTION_CLOSED) {
+        return;
+    }
+    connection->state = CONNECTION_CLOSED;
+    if (connection->next != NULL) {
+        connection->next->previous = connection->previous;
+    }
+    if (connection->previous != NULL) {
+        connection->previous->next = connection->next;
+    } else {
+        server->connections = connection->next;
+    }
+    server->counts.open--;
+    uv_close((uv_handle_t *)&connection->tcp, on_closed);
+    if (connection->exchange.is_open) {
+        connection->exchange.is_open = false;
+        if (connection->exchange.request != NULL) {
+            server->handler.gone(connection->exchange.request);
+        }
+    }
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    struct connection *connection = handle->data;
+    struct http_exchange *exchange = &connection->exchange;
+    (void)suggested;
+    if (connection->tls != NULL) {
+        *buffer = uv_buf_init((char *)connection->server->cipher, CIPHER_BYTES);
+        return;
+    }
+    if (connection->state == CONNECTION_BODY && !exchange->is_chunked && !exchange->is_skipped &&
+        connection->in_bytes == 0) {
+        size_t room = 0;
+        uint8_t *bytes = connection->server->handler.room(exchange->request, &room);
+        const size_t most = exchange->body_left < room ? (size_t)exchange->body_left : room;
+        *buffer = uv_buf_init((char *)bytes, most > INT32_MAX ? INT32_MAX : (unsigned int)most);
+        return;
+    }
+    *buffer = uv_buf_init(
+        connection->in + connection->in_bytes,
+        (unsigned int)(connection->in_max - connection->in_bytes));
+}
+
+static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer);
+
+static void set_reading(struct connection *connection, bool is_reading)
+{
+    if (connection->state == CONNECTION_CLOSED || connection->is_reading == is_reading) {
+        return;
+    }
+    connection->is_reading = is_reading;
+    uv_stream_t *stream = (uv_stream_t *)&connection->tcp;
+    const int failed = is_reading ? uv_read_start(stream, on_alloc, on_read) : uv_read_stop(stream);
+    ASSERT(failed == 0);
+}
+
+/* Room for more in the buffer, as long as a head may be that long. */
+static void make_room(struct connection *connection)
+{
+    if (connection->state == CONNECTION_CLOSED || connection->in_bytes < connection->in_max) {
+        return;
+    }
+    if (connection->in_max < HTTP_HEAD_BYTES_MAX && connection->state == CONNECTION_HEAD) {
+        const size_t larger = 2 * connection->in_max;
+        char *in = realloc(connection->in, larger);
+        if (in == NULL) {
+            connection_close(connection);
+            return;
+        }
+        connection->in = in;
+        connection->in_max = larger;
+        return;
+    }
+    set_reading(connection, false); /* Sent ahead: until it has been answered. */
+}
+
+/* The client has sent all it will. */
+static void ended(struct connection *connection)
+{
+    connection->has_ended = true;
+    set_reading(connection, false);
+    if (connection->state != CONNECTION_WRITE) {
+        connection_close(connection); /* A client that waits does not hang up. */
+    }
+}
+
+static void take_plain(struct connection *connection)
+{
+    connection_process(connection);
+    make_room(connection);
+}
+
+/* Decrypt into the buffer, or where the body goes, until more must come. */
+static void take_tls(struct connection *connection, const char *cipher, size_t count)
+{
+    if (count > 0 && !tls_receive(connection->tls, cipher, count)) {
+        connection_close(connection);
+        return;
+    }
+    while (connection->state != CONNECTION_CLOSED) {
+        if (connection->in_bytes == connection->in_max) {
+            make_room(connection);
+            if (!connection->is_reading || connection->state == CONNECTION_CLOSED) {
+                break; /* The session keeps the rest. */
+            }
+        }
+        const int got = tls_read(
+            connection->tls, connection->in + connection->in_bytes,
+            connection->in_max - connection->in_bytes);
+        connection_flush_tls(connection);
+        if (got < 0) {
+            ended(connection);
+            return;
+        }
+        if (got == 0 || connection->state == CONNECTION_CLOSED) {
+            break;
+        }
+        connection->in_bytes += (size_t)got;
+        connection_process(connection);
+    }
+    make_room(connection);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
+{
+    struct connection *connection = stream->data;
+    if (got < 0) {
+        ended(connection);
+        return;
+    }
+    if (got == 0) {
+        return;
+    }
+    connection->server->counts.bytes_in += (uint64_t)got;
+    if (connection->tls != NULL) {
+        take_tls(connection, buffer->base, (size_t)got);
+        return;
+    }
+    if (buffer->base == connection->in + connection->in_bytes) {
+        connection->in_bytes += (size_t)got;
+        take_plain(connection);
+    } else {
+        connection_took(connection, (size_t)got);
+        take_plain(connection);
+    }
+}
+
+/* What was sent ahead, and what the session has kept, comes now. */
+void connection_answered(struct connection *connection)
+{
+    if (connection->state == CONNECTION_CLOSED) {
+        return;
+    }
+    if (connection->has_ended && connection->in_bytes == 0) {
+        connection_close(connection);
+        return;
+    }
+    if (!connection->is_processing) {
+        connection_process(connection);
+    }
+    if (!connection->has_ended && connection->in_bytes < connection->in_max) {
+        set_reading(connection, true);
+        if (connection->tls != NULL && !connection->is_processing &&
+            connection->state != CONNECTION_CLOSED) {
+            take_tls(connection, NULL, 0);
+        }
+    }
+}
+
+static void link_connection(struct http_server *server, struct connection *connection)
+{
+    connection->next = server->connections;
+    if (server->connections != NULL) {
+        server->connections->previous = connection;
+    }
+    server->connections = connection;
+    server->counts.open++;
+}
+
+static void turn_away(struct connection *connection)
+{
+    static const char full[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
+                               "Content-Length: 0\r\nConnection: close\r\n\r\n";
+    connection->server->counts.refused++;
+    uv_buf_t buffer = uv_buf_init((char *)(uintptr_t)full, sizeof(full) - 1);
+    if (connection->tls == NULL) {
+        (void)uv_try_write((uv_stream_t *)&connection->tcp, &buffer, 1); /* A courtesy. */
+    }
+    connection_close(connection);
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    struct http_server *server = listener->data;
+    if (status < 0 || server->is_stopped) {
+        return;
+    }
+    struct connection *connection = calloc(1, sizeof(*connection));
+    char *in = malloc(IN_BYTES_FIRST);
+    if (connection == NULL || in == NULL) {
+        free(connection);
+        free(in);
+        return;
+    }
+    *connection = (struct connection){.server = server, .in = in, .in_max = IN_BYTES_FIRST};
+    connection->exchange.connection = connection;
+    const int failed = uv_tcp_init(server->loop, &connection->tcp);
+    ASSERT(failed == 0);
+    connection->tcp.data = connection;
+    connection->since_ms = uv_now(server->loop);
+    server->handles++;
+    link_connection(server, connection);
+    if (uv_accept(listener, (uv_stream_t *)&connection->tcp) != 0) {
+        connection_close(connection);
+        return;
+    }
+    server->counts.accepted++;
+    (void)uv_tcp_nodelay(&connection->tcp, 1); /* Only speed. */
+    if (server->counts.open > server->limits.connections_max) {
+        turn_away(connection);
+        return;
+    }
+    if (server->tls != NULL) {
+        connection->tls = tls_session_create(server->tls);
+        if (connection->tls == NULL) {
+            connection_close(connection);
+            return;
+        }
+    }
+    set_reading(connection, true);
+}
+
+/* Whether @connection may not go on: what it does has taken too long. */
+static bool is_too_slow(const struct connection *connection, uint64_t now_ms)
+{
+    const struct http_limits *limits = &connection->server->limits;
+    const uint64_t taken_ms = now_ms - connection->since_ms;
+    switch (connection->state) {
+    case CONNECTION_HEAD:
+        if (connection->is_idle) {
+            return connection->server->is_draining || taken_ms > limits->idle_ms;
+        }
+        return taken_ms > limits->head_ms;
+    case CONNECTION_BODY:
+        return taken_ms >
+               limits->grace_ms + connection->exchange.body_took * 1000 / limits->bytes_per_s_min;
+    case CONNECTION_WRITE: {
+        const uint64_t left = uv_stream_get_write_queue_size((const uv_stream_t *)&connection->tcp);
+        const uint64_t sent = connection->out.sent > left ? connection->out.sent - left : 0;
+        return taken_ms > limits->grace_ms + sent * 1000 / limits->bytes_per_s_min;
+    }
+    case CONNECTION_LINGER:
+        return taken_ms > LINGER_MS;
+    case CONNECTION_WAIT:
+    case CONNECTION_CLOSED:
+        return false;
+    }
+    return false;
+}
+
+void http_server_sweep(struct http_server *server)
+{
+    const uint64_t now_ms = uv_now(server->loop);
+    struct connection *next;
+    for (struct connection *at = server->connections; at != NULL; at = next) {
+        next = at->next;
+        if (!is_too_slow(at, now_ms)) {
+            continue;
+        }
+        const bool is_late = at->state == CONNECTION_HEAD && at->in_bytes > 0;
+        server->counts.slow += at->state == CONNECTION_LINGER ? 0 : 1;
+        if (is_late) {
+            const struct http_fault fault = {408, "the head took too long"};
+            connection_refuse(at, &fault);
+        } else {
+            connection_close(at);
+        }
+    }
+}
+
+/* Split "host:port"; the host may be in brackets, or empty for all. */
+static enum weft_status parse_address(
+    const char *address, char host[HTTP_ADDRESS_BYTES], char port[8], struct weft_error *error)
+{
+    const char *colon = strrchr(address, ':');
+    const char *first = address;
+    size_t length = colon == NULL ? 0 : (size_t)(colon - address);
+    if (length >= 2 && first[0] == '[' && first[length - 1] == ']') {
+        first++;
+        length -= 2;
+    }
+    uint64_t number = 0;
+    const bool is_port =
+        colon != NULL && strlen(colon + 1) < 6 &&
+        http_span_number((struct http_span){colon + 1, strlen(colon + 1)}, &number);
+    if (!is_port || number > UINT16_MAX || length + 1 > HTTP_ADDRESS_BYTES) {
+        return error_set(error, WEFT_INVALID, "'%s' is no address: say HOST:PORT", address);
+    }
+    (void)snprintf(host, HTTP_ADDRESS_BYTES, "%.*s", (int)length, first);
+    (void)snprintf(port, 8, "%s", colon + 1);
+    return WEFT_OK;
+}
+
+static int bind_first(struct http_server *server, const char *host, const char *port)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    uv_getaddrinfo_t request;
+    int code =
+        uv_getaddrinfo(server->loop, &request, NULL, host[0] == '\0' ? NULL : host, port, &hints);
+    if (code != 0) {
+        return code;
+    }
+    code = uv_tcp_bind(&server->tcp, request.addrinfo->ai_addr, 0);
+    uv_freeaddrinfo(request.addrinfo);
+    return code;
+}
+
+static void note_address(struct http_server *server)
+{
+    struct sockaddr_storage name;
+    int bytes = sizeof(name);
+    char host[64] = "?";
+    uint16_t port = 0;
+    if (uv_tcp_getsockname(&server->tcp, (struct sockaddr *)&name, &bytes) != 0) {
+        return;
+    }
+    if (name.ss_family == AF_INET6) {
+        const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&name;
+        (void)uv_ip6_name(six, host, sizeof(host));
+        port = ntohs(six->sin6_port);
+    } else {
+        const struct sockaddr_in *four = (const struct sockaddr_in *)&name;
+        (void)uv_ip4_name(four, host, sizeof(host));
+        port = ntohs(four->sin_port);
+    }
+    const bool is_six = name.ss_family == AF_INET6;
+    (void)snprintf(
+        server->address, sizeof(server->address), "%s%s%s:%u", is_six ? "[" : "", host,
+        is_six ? "]" : "", port);
+}
+
+static void set_limits(struct http_limits *limits)
+{
+    static const struct http_limits defaults = {
+        .connections_max = 8192,
+        .body_bytes_max = UINT64_C(1) << 30,
+        .head_ms = 10000,
+        .idle_ms = 75000,
+        .grace_ms = 30000,
+        .bytes_per_s_min = 1024,
+    };
+#define USE_DEFAULT(field) limits->field = limits->field == 0 ? defaults.field : limits->field
+    USE_DEFAULT(connections_max);
+    USE_DEFAULT(body_bytes_max);
+    USE_DEFAULT(head_ms);
+    USE_DEFAULT(idle_ms);
+    USE_DEFAULT(grace_ms);
+    USE_DEFAULT(bytes_per_s_min);
+#undef USE_DEFAULT
+}
+
+/* A descriptor a connection: as many as the system lets us have. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* Fewer connections then. */
+    }
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    handle_closed(handle->data);
+}
+
+enum weft_status http_server_start(
+    const struct http_options *options, struct http_server **server_out, struct weft_error *error)
+{
+    char host[HTTP_ADDRESS_BYTES];
+    char port[8];
+    const enum weft_status status = parse_address(options->address, host, port, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    struct http_server *server = memory_zeroed(1, sizeof(*server));
+    server->loop = options->loop;
+    server->tls = options->tls;
+    server->handler = options->handler;
+    server->limits = options->limits;
+    server->handles = 1;
+    set_limits(&server->limits);
+    if (server->tls != NULL) {
+        server->cipher = memory_zeroed(1, CIPHER_BYTES);
+    }
+    raise_descriptors();
+    int code = uv_tcp_init(server->loop, &server->tcp);
+    ASSERT(code == 0);
+    server->tcp.data = server;
+    code = bind_first(server, host, port);
+    if (code == 0) {
+        code = uv_listen((uv_stream_t *)&server->tcp, LISTEN_BACKLOG, on_connection);
+    }
+    if (code != 0) {
+        uv_close((uv_handle_t *)&server->tcp, on_listener_closed);
+        return error_set(
+            error, WEFT_IO, "cannot listen on %s: %s", options->address, uv_strerror(code));
+    }
+    note_address(server);
+    *server_out = server;
+    return WEFT_OK;
+}
+
+void http_server_stop(struct http_server *server)
+{
+    if (server == NULL) {
+        return;
+    }
+    server->is_stopped = true;
+    while (server->connections != NULL) {
+        connection_close(server->connections);
+    }
+    uv_close((uv_handle_t *)&server->tcp, on_listener_closed);
+}
+
+const char *http_server_address(const struct http_server *server)
+{
+    return server->address;
+}
+
+struct http_counts http_server_counts(const struct http_server *server)
+{
+    return server->counts;
+}
+
+void http_server_drain(struct http_server *server)
+{
+    server->is_draining = true;
+}

@@ -1,0 +1,136 @@
+/*
+ * http.h - HTTP/1.1 on a libuv loop: connections, requests one after another, responses.
+ *
+ * A connection has one request at a time; what a client sends ahead waits in its buffer,
+ * so that answers come in order and memory has a bound. Bodies are received into memory
+ * that the handler names. Whoever is too slow, too large or not understood loses its own
+ * connection, and nobody else notices. One thread: that of the loop.
+ */
+#ifndef SERVER_HTTP_H
+#define SERVER_HTTP_H
+
+#include <weft/status.h>
+
+#include "server/http_head.h"
+
+struct http_exchange;
+struct http_server;
+struct tls_context;
+struct uv_loop_s;
+
+enum {
+    HTTP_PARTS_MAX = 66,     /* Of a body: JSON, then one a tensor. */
+    HTTP_EXTRA_BYTES = 512,  /* Of further headers. */
+    HTTP_ADDRESS_BYTES = 96, /* "host:port" */
+};
+
+struct http_part {
+    const void *bytes;
+    size_t length;
+};
+
+struct http_response {
+    uint32_t status;
+    const char *type;  /* Of the body. NULL: there is none. */
+    const char *extra; /* Further headers, each with its CR LF. NULL: none. Copied. */
+    uint32_t part_count;
+    const struct http_part *parts;  /* Copied; what they point to is borrowed until released. */
+    void (*release)(void *context); /* Called once, when the parts are not needed. NULL: nobody. */
+    void *context;
+};
+
+/* What becomes of requests. All but begin get the pointer that begin has set. */
+struct http_handler {
+    void *context;
+
+    /*
+     * A head has come. Answer at once with http_respond(), or keep @exchange, set its
+     * pointer, and take the body if there is one. @head is valid during the call.
+     */
+    void (*begin)(void *context, struct http_exchange *exchange, const struct http_head *head);
+
+    /* Where the next bytes of the body go: *room_out > 0 of them. */
+    uint8_t *(*room)(void *request, size_t *room_out);
+
+    /* @count bytes are there. It may answer: the rest of the body is then thrown away. */
+    void (*took)(void *request, size_t count);
+
+    /* The body is complete. Answer now or later. */
+    void (*end)(void *request);
+
+    /* The client is gone before it was answered. Do not respond any more. */
+    void (*gone)(void *request);
+};
+
+/* Bounds. All zero means the defaults. */
+struct http_limits {
+    uint32_t connections_max; /* 8192 */
+    uint64_t body_bytes_max;  /* 1 GiB */
+    uint32_t head_ms;         /* From the first byte of a head to its last: 10 s. */
+    uint32_t idle_ms;         /* Between requests: 75 s. */
+    uint32_t grace_ms;        /* Bodies and responses may rest this long in all: 30 s, */
+    uint32_t bytes_per_s_min; /* beside the time that they would take at this rate: 1024. */
+};
+
+struct http_options {
+    struct uv_loop_s *loop;
+    const char *address;     /* "host:port", "[::1]:port" or ":port"; port 0: any. Copied. */
+    struct tls_context *tls; /* NULL: plain. Borrowed. */
+    struct http_handler handler;
+    struct http_limits limits;
+};
+
+struct http_counts {
+    uint64_t accepted;
+    uint64_t refused; /* Above the limit of connections. */
+    uint64_t requests;
+    uint64_t faults; /* Heads or bodies that were not understood. */
+    uint64_t slow;   /* Connections that were closed for being too slow. */
+    uint64_t bytes_in;
+    uint64_t bytes_out;
+    uint32_t open;
+};
+
+/*
+ * Listen. On success the caller owns *server_out.
+ *
+ * Errors: WEFT_INVALID for an address that is none; WEFT_IO if it cannot be had.
+ */
+enum weft_status http_server_start(
+    const struct http_options *options, struct http_server **server_out, struct weft_error *error);
+
+/*
+ * Close everything; `gone` is called for what is open. The memory is released by the loop,
+ * which must run once more, or end. NULL is allowed.
+ */
+void http_server_stop(struct http_server *server);
+
+/* What it listens on, with the port that was chosen. Borrowed. */
+const char *http_server_address(const struct http_server *server);
+
+struct http_counts http_server_counts(const struct http_server *server);
+
+/* From now on every response closes its connection, and idle ones are closed. */
+void http_server_drain(struct http_server *server);
+
+/* Close whoever is too slow. To be called a few times a second. */
+void http_server_sweep(struct http_server *server);
+
+/* What the handler's later calls get. */
+void http_exchange_set(struct http_exchange *exchange, void *request);
+
+/* Whether a body follows, and how long it is; UINT64_MAX if it comes in chunks. */
+uint64_t http_exchange_body_bytes(const struct http_exchange *exchange);
+
+/* Answer. @exchange is no more then. */
+void http_respond(struct http_exchange *exchange, const struct http_response *response);
+
+/* The same with a text of type JSON, which is copied. */
+void http_respond_json(
+    struct http_exchange *exchange, uint32_t status, const char *json, const char *extra);
+
+/* The same with {"error": cause}. */
+void http_respond_error(
+    struct http_exchange *exchange, uint32_t status, const char *cause, const char *extra);
+
+#endif /* SERVER_HTTP_H */

@@ -1,0 +1,128 @@
+/*
+ * http_inside.h - what a connection is made of. For the files of HTTP alone.
+ */
+#ifndef SERVER_HTTP_INSIDE_H
+#define SERVER_HTTP_INSIDE_H
+
+#include <uv.h>
+
+#include "server/http.h"
+#include "server/tls.h"
+
+enum {
+    IN_BYTES_FIRST = 4096,
+    HEAD_OUT_BYTES = 1024,
+    CIPHER_BYTES = 65536, /* Taken from the socket, or encrypted, at once. */
+};
+
+_Static_assert(HEAD_OUT_BYTES >= HTTP_EXTRA_BYTES + 256, "a head of a response fits");
+
+enum connection_state {
+    CONNECTION_HEAD,   /* A head is being received, or waited for. */
+    CONNECTION_BODY,   /* Its body is. */
+    CONNECTION_WAIT,   /* The handler has it. */
+    CONNECTION_WRITE,  /* The response is on its way. */
+    CONNECTION_LINGER, /* Nothing more is said; what comes is thrown away. */
+    CONNECTION_CLOSED,
+};
+
+/* One request of a connection; it is the connection's own. */
+struct http_exchange {
+    struct connection *connection;
+    void *request; /* The handler's. */
+    bool is_open;  /* Begun, and not answered. */
+    bool is_head;  /* The body of the response is not sent. */
+    bool keep_alive;
+    bool has_body;
+    bool is_chunked;
+    bool is_skipped;    /* The body is thrown away. */
+    uint64_t body_left; /* Without chunks. */
+    uint64_t body_took;
+    struct http_chunks chunks;
+};
+
+/* A response on its way. */
+struct outgoing {
+    char head[HEAD_OUT_BYTES];
+    uint32_t buffer_count; /* The head, then the parts. */
+    uint32_t buffer_next;
+    uv_buf_t buffers[1 + HTTP_PARTS_MAX];
+    void (*release)(void *context);
+    void *context;
+    char *copied;    /* A body of its own. */
+    uint8_t *cipher; /* TLS: what is being written. */
+    uint64_t bytes;  /* In all, */
+    uint64_t sent;   /* and handed to the socket. */
+    bool is_writing; /* A uv_write is under way. */
+    uv_write_t request;
+};
+
+struct connection {
+    uv_tcp_t tcp;
+    struct http_server *server;
+    struct connection *next;
+    struct connection *previous;
+    enum connection_state state;
+    bool is_reading;
+    bool is_processing; /* Further up in the stack. */
+    bool has_ended;     /* The client says no more. */
+    bool is_idle;       /* Something was answered, and nothing has come since. */
+    struct tls_session *tls;
+    char *in; /* What has come and is not taken. */
+    size_t in_bytes;
+    size_t in_max;
+    size_t scanned;
+    uint64_t since_ms; /* The beginning of what it is doing. */
+    struct http_exchange exchange;
+    struct outgoing out;
+    uv_shutdown_t shutdown;
+};
+
+struct http_server {
+    uv_tcp_t tcp;
+    uv_loop_t *loop;
+    struct tls_context *tls;
+    struct http_handler handler;
+    struct http_limits limits;
+    struct http_counts counts;
+    struct connection *connections;
+    char address[HTTP_ADDRESS_BYTES];
+    bool is_draining;
+    bool is_stopped;
+    uint32_t handles; /* Not yet closed; the last one releases the server. */
+    uint8_t *cipher;  /* TLS: what was read from a socket. */
+};
+
+/* http.c */
+
+void connection_close(struct connection *connection);
+
+/* A response has left: go on with what has come meanwhile. */
+void connection_answered(struct connection *connection);
+
+/* http_process.c */
+
+/* Take what is in the buffer, as far as it goes. */
+void connection_process(struct connection *connection);
+
+/* Refuse what has come, and say no more afterwards. */
+void connection_refuse(struct connection *connection, const struct http_fault *fault);
+
+/* @count bytes of the body are where the handler wanted them. */
+void connection_took(struct connection *connection, size_t count);
+
+/* http_write.c */
+
+/* Write what is left of the response. */
+void outgoing_push(struct connection *connection);
+
+/* Forget the response, whether it was sent or not. */
+void outgoing_release(struct connection *connection);
+
+/* Send bytes that are no response: the handshake of TLS, "100 Continue". */
+void connection_send(struct connection *connection, const char *bytes, size_t count);
+
+/* TLS: send what the session has to say. */
+void connection_flush_tls(struct connection *connection);
+
+#endif /* SERVER_HTTP_INSIDE_H */

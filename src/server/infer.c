@@ -1,0 +1,573 @@
+/*
+ * infer.c - one inference request: received, given to the runtime, answered.
+ *
+ *     receiving ─► reading ─► in the runtime ─► writing ─► released
+ *
+ * Reading and writing long JSON happens on another thread. The bytes of binary tensors go
+ * from the socket into the tensor and from the tensor to the socket.
+ */
+#include "server/infer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "trace/text.h"
+
+enum { BODY_BYTES_FIRST = 16384 };
+
+static void free_infer(struct infer *infer)
+{
+    struct server *server = infer->server;
+    for (uint32_t i = 0; i < infer->output_count; i++) {
+        runtime_release(infer->runtime, infer->outputs[i]);
+    }
+    if (infer->next != NULL) {
+        infer->next->previous = infer->previous;
+    }
+    if (infer->previous != NULL) {
+        infer->previous->next = infer->next;
+    } else {
+        server->infers = infer->next;
+    }
+    free(infer->outputs);
+    free(infer->bundles);
+    free(infer->body);
+    oip_response_deinit(&infer->response);
+    oip_request_deinit(&infer->request);
+    free(infer);
+    if (server->is_stopped) {
+        server_release(server);
+    } else {
+        server_check_drained(server);
+    }
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    struct infer *infer = handle->data;
+    infer->has_timer = false;
+    if (infer->is_over) {
+        free_infer(infer);
+    }
+}
+
+/* The deadline no longer matters. */
+static void stop_timer(struct infer *infer)
+{
+    if (infer->has_timer && !uv_is_closing((uv_handle_t *)&infer->timer)) {
+        uv_close((uv_handle_t *)&infer->timer, on_timer_closed);
+    }
+}
+
+/* Nobody needs it any more. */
+static void release(struct infer *infer)
+{
+    infer->is_over = true;
+    stop_timer(infer);
+    if (!infer->has_timer) {
+        free_infer(infer);
+    }
+}
+
+static void on_response_released(void *context)
+{
+    release(context);
+}
+
+/* No client waits for it any more. */
+static void leave(struct infer *infer)
+{
+    infer->exchange = NULL;
+    infer->server->open--;
+}
+
+/* The client hears why, now. */
+static void refuse(struct infer *infer, uint32_t status, const char *cause, const char *extra)
+{
+    struct http_exchange *exchange = infer->exchange;
+    struct server *server = infer->server;
+    server->answers[status / 100]++;
+    leave(infer);
+    http_respond_error(exchange, status, cause, extra);
+}
+
+static void refuse_error(struct infer *infer, enum weft_status status, const struct weft_error *why)
+{
+    const uint32_t code = status == WEFT_INVALID ? 400 : status == WEFT_NO_MEMORY ? 503 : 500;
+    refuse(infer, code, why->message, code == 503 ? "Retry-After: 1\r\n" : NULL);
+}
+
+static void set_headers(const struct infer *infer, char *extra, size_t room)
+{
+    const struct metrics_timing *time = &infer->timing;
+    struct text text;
+    text_init(&text, extra, room);
+    text_add(
+        &text,
+        "weft-timing: total_us=%" PRId64 ",queue_us=%" PRId64 ",run_us=%" PRId64
+        ",other_us=%" PRId64 "\r\n",
+        infer->latency_ns / 1000, time->queue_ns / 1000, time->run_ns / 1000,
+        time->other_ns / 1000);
+    if (infer->response.part_count > 0) {
+        text_add(&text, "Inference-Header-Content-Length: %zu\r\n", infer->response.length);
+    }
+}
+
+/* What results look like is remembered: for metadata. */
+static void learn(struct infer *infer)
+{
+    const struct oip_answer answer = infer_answer(infer);
+    for (uint32_t i = 0; i < infer->request.output_count; i++) {
+        const uint32_t result = infer->request.outputs[i].result;
+        const struct weft_tensor *tensor = oip_answer_tensor(&answer, result);
+        struct learned *learned = &infer->server->learned[infer->workflow][result];
+        if (tensor == NULL || learned->is_known) {
+            continue;
+        }
+        learned->is_known = true;
+        learned->dtype = tensor->dtype;
+        learned->rank = tensor->rank;
+        for (uint32_t k = 0; k < tensor->rank; k++) {
+            learned->shape[k] = tensor->shape[k];
+        }
+    }
+}
+
+static void respond(struct infer *infer)
+{
+    struct http_exchange *exchange = infer->exchange;
+    struct server *server = infer->server;
+    char extra[HTTP_EXTRA_BYTES];
+    struct http_part parts[1 + OIP_OUTPUTS_MAX];
+    parts[0] = (struct http_part){infer->response.json, infer->response.length};
+    for (uint32_t i = 0; i < infer->response.part_count; i++) {
+        const struct weft_tensor *tensor = infer->response.parts[i];
+        parts[i + 1] = (struct http_part){tensor->data, tensor->bytes};
+    }
+    set_headers(infer, extra, sizeof(extra));
+    learn(infer);
+    const struct http_response response = {
+        .status = 200,
+        .type = infer->response.part_count > 0 ? "application/octet-stream" : "application/json",
+        .extra = extra,
+        .part_count = infer->response.part_count + 1,
+        .parts = parts,
+        .release = on_response_released,
+        .context = infer,
+    };
+    server->answers[2]++;
+    leave(infer);
+    http_respond(exchange, &response);
+}
+
+static void written(struct infer *infer)
+{
+    if (infer->exchange == NULL) {
+        release(infer);
+    } else if (infer->status != WEFT_OK) {
+        refuse_error(infer, infer->status, &infer->error);
+        release(infer);
+    } else {
+        respond(infer);
+    }
+}
+
+static void write_response(struct infer *infer)
+{
+    const struct oip_answer answer = infer_answer(infer);
+    infer->status = oip_response_write(&answer, &infer->response, &infer->error);
+}
+
+/* The job has ended well. */
+static void answer_well(struct infer *infer)
+{
+    infer->bundles = memory_zeroed(infer->output_count + 1, sizeof(*infer->bundles));
+    for (uint32_t i = 0; i < infer->output_count; i++) {
+        uint64_t bytes;
+        infer->bundles[i] = runtime_contents(infer->runtime, infer->outputs[i], &bytes);
+    }
+    const struct oip_answer answer = infer_answer(infer);
+    if (oip_response_estimate(&answer) > LOOP_BYTES_MAX) {
+        infer_work(infer, write_response, written);
+        return;
+    }
+    write_response(infer);
+    written(infer);
+}
+
+static void say_late(struct infer *infer)
+{
+    char cause[96];
+    (void)snprintf(
+        cause, sizeof(cause), "late: not done within its deadline of %.3f ms",
+        (double)infer->deadline_ns / 1e6);
+    refuse(infer, 504, cause, /* extra */ NULL);
+}
+
+/* The job has ended in another way, or too late. */
+static void answer_badly(struct infer *infer)
+{
+    char extra[48];
+    char cause[sizeof(infer->error.message) + 16];
+    const int64_t retry_s = infer->retry_after_ns / 1000000000;
+    const char *reason = infer->error.message;
+    if (infer->status == WEFT_OK) {
+        say_late(infer);
+        return;
+    }
+    if (infer->status == WEFT_REFUSED || infer->status == WEFT_BUSY) {
+        (void)snprintf(
+            extra, sizeof(extra), "Retry-After: %" PRId64 "\r\n", retry_s < 1 ? 1 : retry_s);
+        (void)snprintf(cause, sizeof(cause), "refused: %s", reason);
+        refuse(infer, 503, cause, extra);
+        return;
+    }
+    (void)snprintf(cause, sizeof(cause), "the job failed: %s", reason);
+    refuse(infer, 500, cause, /* extra */ NULL);
+}
+
+static void finish(struct infer *infer)
+{
+    const bool is_late = infer->deadline_ns > 0 && infer->latency_ns > infer->deadline_ns;
+    if (infer->exchange == NULL) {
+        release(infer);
+    } else if (infer->status == WEFT_OK && !is_late) {
+        answer_well(infer);
+    } else {
+        answer_badly(infer);
+        release(infer);
+    }
+}
+
+/* What an engine said, or the reason of the node. */
+static const char *cause_of(const struct runtime_answer *answer)
+{
+    if (answer->message != NULL && answer->message[0] != '\0') {
+        return answer->message;
+    }
+    const char *reason = reason_name(answer->reason);
+    return reason[0] == '\0' ? weft_status_text(answer->status) : reason;
+}
+
+static void on_answered(void *context, const struct runtime_answer *answer)
+{
+    struct infer *infer = context;
+    infer->is_running = false;
+    stop_timer(infer);
+    infer->status = answer->status;
+    infer->latency_ns = answer->latency_ns;
+    infer->retry_after_ns = answer->retry_after_ns;
+    (void)snprintf(infer->error.message, sizeof(infer->error.message), "%s", cause_of(answer));
+    infer->output_count = answer->output_count;
+    if (answer->output_count > 0) {
+        infer->outputs = memory_zeroed(answer->output_count, sizeof(*infer->outputs));
+        (void)memcpy(
+            infer->outputs, answer->outputs, answer->output_count * sizeof(*infer->outputs));
+    }
+    if (infer->exchange != NULL && answer->job.number != 0) {
+        (void)metrics_timing(infer->server->metrics, answer->job, &infer->timing);
+    }
+    if (!infer->is_submitting) { /* Otherwise submit() goes on. */
+        finish(infer);
+    }
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+    struct infer *infer = timer->data;
+    if (infer->exchange == NULL || !infer->is_running) {
+        return; /* Its answer is being written. */
+    }
+    runtime_cancel(infer->runtime, infer->ticket);
+    say_late(infer);
+}
+
+static void start_timer(struct infer *infer)
+{
+    if (infer->deadline_ns == 0 || infer->has_timer) {
+        return;
+    }
+    (void)uv_timer_init(runtime_loop(infer->runtime), &infer->timer); /* Cannot fail. */
+    infer->timer.data = infer;
+    infer->has_timer = true;
+    const uint64_t ms = (uint64_t)(infer->deadline_ns + 999999) / 1000000;
+    (void)uv_timer_start(&infer->timer, on_deadline, ms, 0); /* The handle is open. */
+}
+
+static void submit(struct infer *infer)
+{
+    struct server *server = infer->server;
+    struct bundle *bundle = infer->request.bundle;
+    const uint32_t node = server->node_next;
+    server->node_next = node + 1 == server->options.fleet->node_count ? 0 : node + 1;
+    const struct runtime_request request = {
+        .workflow = infer->workflow,
+        .items = bundle->items,
+        .priority = infer->request.priority,
+        .slo_ns = infer->deadline_ns,
+        .inputs = runtime_tensor(infer->runtime, bundle, bundle->bytes, bundle_destroy),
+        .answered = on_answered,
+        .context = infer,
+    };
+    infer->request.bundle = NULL;
+    infer->is_running = true;
+    infer->is_submitting = true;
+    infer->ticket = runtime_request(infer->runtime, node, &request);
+    infer->is_submitting = false;
+    if (infer->is_running) {
+        start_timer(infer);
+    } else {
+        finish(infer);
+    }
+}
+
+/* The request has been read, and is good or not. */
+static void was_read(struct infer *infer)
+{
+    free(infer->body);
+    infer->body = NULL;
+    if (infer->exchange == NULL) {
+        release(infer);
+        return;
+    }
+    if (infer->status != WEFT_OK) {
+        refuse_error(infer, infer->status, &infer->error);
+        release(infer);
+        return;
+    }
+    const int64_t timeout_ns = infer->request.timeout_ns;
+    if (timeout_ns > 0 && (infer->deadline_ns == 0 || timeout_ns < infer->deadline_ns)) {
+        infer->deadline_ns = timeout_ns;
+    }
+    submit(infer);
+}
+
+static void read_body(struct infer *infer)
+{
+    const struct workflow *workflow = infer_workflow(infer);
+    const uint64_t json = infer->has_json_bytes ? infer->json_bytes : infer->body_bytes;
+    if (json > infer->body_bytes) {
+        infer->status = error_set(
+            &infer->error, WEFT_INVALID, "Inference-Header-Content-Length is more than the body");
+        return;
+    }
+    const uint64_t rest = infer->body_bytes - json;
+    infer->status =
+        oip_request_read(infer->body, (size_t)json, workflow, rest, &infer->request, &infer->error);
+    if (infer->status == WEFT_OK) {
+        infer->status = oip_request_fill(
+            &infer->request, (const uint8_t *)infer->body + json, rest, &infer->error);
+    }
+}
+
+/* The JSON of a streamed request is there: make room for the tensors behind it. */
+static void read_streamed(struct infer *infer)
+{
+    const uint64_t rest = infer->length - infer->json_bytes;
+    infer->status = oip_request_read(
+        infer->body, (size_t)infer->json_bytes, infer_workflow(infer), rest, &infer->request,
+        &infer->error);
+    if (infer->status == WEFT_OK && infer->request.binary_bytes != rest) {
+        infer->status = error_set(
+            &infer->error, WEFT_INVALID,
+            "%" PRIu64 " bytes follow the JSON, its inputs name %" PRIu64, rest,
+            infer->request.binary_bytes);
+    }
+    infer->is_filling = infer->status == WEFT_OK;
+    if (!infer->is_filling) {
+        refuse_error(infer, infer->status, &infer->error);
+        release(infer);
+    }
+}
+
+/* Step over tensors that are full. */
+static void skip_full(struct infer *infer)
+{
+    while (infer->binary_next < infer->request.binary_count &&
+           infer->binary_at == infer_filled(infer)->bytes) {
+        infer->binary_next++;
+        infer->binary_at = 0;
+    }
+}
+
+static uint8_t *infer_room(struct receiver *receiver, size_t *room_out)
+{
+    static uint8_t nowhere[BODY_BYTES_FIRST];
+    struct infer *infer = (struct infer *)receiver;
+    if (infer->is_filling) {
+        skip_full(infer);
+        const struct weft_tensor *tensor = infer_filled(infer);
+        *room_out = (size_t)(tensor->bytes - infer->binary_at);
+        return (uint8_t *)tensor->data + infer->binary_at;
+    }
+    const uint64_t most = infer->is_streamed ? infer->json_bytes : infer->length;
+    if (infer->body_bytes == infer->body_max && !infer->is_lost) {
+        uint64_t larger = infer->body_max == 0 ? BODY_BYTES_FIRST : 2 * infer->body_max;
+        larger = larger > most ? most : larger;
+        char *body = realloc(infer->body, (size_t)larger);
+        infer->is_lost = body == NULL;
+        infer->body = body == NULL ? infer->body : body;
+        infer->body_max = body == NULL ? infer->body_max : larger;
+    }
+    if (infer->is_lost) {
+        *room_out = sizeof(nowhere);
+        return nowhere;
+    }
+    *room_out = (size_t)(infer->body_max - infer->body_bytes);
+    return (uint8_t *)infer->body + infer->body_bytes;
+}
+
+static void infer_took(struct receiver *receiver, size_t count)
+{
+    struct infer *infer = (struct infer *)receiver;
+    if (infer->is_lost) {
+        return;
+    }
+    if (infer->is_filling) {
+        infer->binary_at += count;
+        return;
+    }
+    infer->body_bytes += count;
+    if (infer->is_streamed && infer->body_bytes == infer->json_bytes) {
+        read_streamed(infer);
+    }
+}
+
+static void infer_end(struct receiver *receiver)
+{
+    struct infer *infer = (struct infer *)receiver;
+    if (infer->is_lost) {
+        infer->status = error_set(&infer->error, WEFT_NO_MEMORY, "no memory for the request");
+        was_read(infer);
+    } else if (infer->is_filling) {
+        infer->status = oip_request_check(&infer->request, &infer->error);
+        was_read(infer);
+    } else if (infer->body_bytes > LOOP_BYTES_MAX) {
+        infer_work(infer, read_body, was_read);
+    } else {
+        read_body(infer);
+        was_read(infer);
+    }
+}
+
+static void infer_gone(struct receiver *receiver)
+{
+    struct infer *infer = (struct infer *)receiver;
+    const bool is_held = infer->is_running || infer->is_working;
+    leave(infer);
+    if (infer->is_running) {
+        runtime_cancel(infer->runtime, infer->ticket);
+    }
+    if (!is_held) {
+        release(infer);
+    }
+}
+
+/* The deadline that the client names in a header, in ms. */
+static bool read_slo(const struct http_head *head, int64_t *slo_ns_out)
+{
+    const struct http_span *value = http_head_find(head, "x-slo-ms");
+    uint64_t ms = 0;
+    if (value == NULL) {
+        return true;
+    }
+    if (!http_span_number(*value, &ms) || ms == 0 || ms > UINT32_MAX) {
+        return false;
+    }
+    *slo_ns_out = (int64_t)ms * 1000000;
+    return true;
+}
+
+/* What cannot be served, whatever the body says. NULL: nothing. */
+static const char *find_obstacle(const struct http_head *head, uint32_t *status_out)
+{
+    const struct http_span *coding = http_head_find(head, "content-encoding");
+    const struct http_span *type = http_head_find(head, "content-type");
+    *status_out = 415;
+    if (coding != NULL && !http_span_is(*coding, "identity")) {
+        return "compressed requests are not understood";
+    }
+    if (type != NULL && type->length >= 10 &&
+        http_span_is((struct http_span){type->bytes, 10}, "multipart/")) {
+        return "a request is JSON, alone or with binary tensors behind it";
+    }
+    return NULL;
+}
+
+static struct infer *create(
+    struct server *server, struct http_exchange *exchange, uint32_t workflow)
+{
+    struct infer *infer = calloc(1, sizeof(*infer));
+    if (infer == NULL) {
+        return NULL;
+    }
+    infer->receiver = (struct receiver){infer_room, infer_took, infer_end, infer_gone};
+    infer->server = server;
+    infer->runtime = server->runtime;
+    infer->exchange = exchange;
+    infer->workflow = workflow;
+    infer->next = server->infers;
+    if (infer->next != NULL) {
+        infer->next->previous = infer;
+    }
+    server->infers = infer;
+    server->open++;
+    http_exchange_set(exchange, infer);
+    return infer;
+}
+
+void infer_begin(
+    struct server *server, struct http_exchange *exchange, const struct http_head *head,
+    uint32_t workflow)
+{
+    const struct http_span *header = http_head_find(head, "inference-header-content-length");
+    uint32_t status = 400;
+    const char *obstacle = find_obstacle(head, &status);
+    int64_t slo_ns = 0;
+    uint64_t json_bytes = 0;
+    if (obstacle == NULL && !read_slo(head, &slo_ns)) {
+        status = 400;
+        obstacle = "x-slo-ms is no number of milliseconds";
+    } else if (obstacle == NULL && header != NULL && !http_span_number(*header, &json_bytes)) {
+        status = 400;
+        obstacle = "Inference-Header-Content-Length is no number";
+    } else if (obstacle == NULL && !models_is_ready(server, workflow)) {
+        status = 503;
+        obstacle = server->is_draining ? "refused: draining" : "refused: the model is not ready";
+    }
+    struct infer *infer = obstacle == NULL ? create(server, exchange, workflow) : NULL;
+    if (infer == NULL) {
+        server->answers[obstacle == NULL ? 5 : status / 100]++;
+        http_respond_error(
+            exchange, obstacle == NULL ? 503 : status, obstacle == NULL ? "no memory" : obstacle,
+            obstacle == NULL || status == 503 ? "Retry-After: 1\r\n" : NULL);
+        return;
+    }
+    infer->deadline_ns = slo_ns;
+    infer->length = http_exchange_body_bytes(exchange);
+    infer->has_json_bytes = header != NULL;
+    infer->json_bytes = json_bytes;
+    infer->is_streamed = header != NULL && json_bytes > 0 && json_bytes <= LOOP_BYTES_MAX &&
+                         infer->length != UINT64_MAX && json_bytes < infer->length;
+}
+
+/*
+ * Connections are closed by now, so that nobody waits. What another thread works on, or a
+ * connection that closes still holds, goes when those are done.
+ */
+void infer_forget(struct server *server)
+{
+    struct infer *next;
+    for (struct infer *infer = server->infers; infer != NULL; infer = next) {
+        next = infer->next;
+        if (infer->is_running) {
+            infer->is_running = false;
+            release(infer);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+/*
+ * infer.h - what an inference request is made of. For the files that carry it along.
+ */
+#ifndef SERVER_INFER_H
+#define SERVER_INFER_H
+
+#include <uv.h>
+
+#include "server/oip_response.h"
+#include "server/server_inside.h"
+
+struct infer {
+    struct receiver receiver; /* First. */
+    struct server *server;
+    struct runtime *runtime;
+    struct http_exchange *exchange; /* NULL once nobody waits, or it is answered. */
+    struct infer *next;             /* Of the server's. */
+    struct infer *previous;
+    uint32_t workflow;
+
+    /* Receiving. */
+    char *body;
+    uint64_t body_bytes;
+    uint64_t body_max;
+    uint64_t length;     /* As announced; UINT64_MAX for chunks. */
+    uint64_t json_bytes; /* Of the body, before its binary part. */
+    bool has_json_bytes;
+    bool is_streamed; /* The JSON is read as soon as it is there, */
+    bool is_filling;  /* and then tensors are received in place. */
+    bool is_lost;     /* There was no memory. */
+    uint32_t binary_next;
+    uint64_t binary_at;
+
+    /* Running. */
+    struct oip_request request;
+    int64_t deadline_ns; /* After it came; 0: none. */
+    uint64_t ticket;
+    bool is_submitting; /* Further up in the stack. */
+    bool is_running;    /* The runtime has it. */
+    bool is_working;    /* Another thread has it. */
+    bool is_over;       /* To be freed with its timer. */
+    bool has_timer;
+    uv_timer_t timer;
+    uv_work_t work;
+    void (*work_run)(struct infer *infer);
+    void (*work_done)(struct infer *infer);
+
+    /* Answering. */
+    enum weft_status status;
+    struct weft_error error;
+    int64_t latency_ns;
+    int64_t retry_after_ns;
+    struct metrics_timing timing;
+    uint32_t output_count;
+    struct handle *outputs;
+    const struct bundle **bundles;
+    struct oip_response response;
+};
+
+static inline const struct workflow *infer_workflow(const struct infer *infer)
+{
+    return infer->server->catalogue->workflows[infer->workflow];
+}
+
+static inline struct oip_answer infer_answer(const struct infer *infer)
+{
+    return (struct oip_answer){
+        .workflow = infer_workflow(infer),
+        .request = &infer->request,
+        .bundle_count = infer->output_count,
+        .bundles = infer->bundles,
+    };
+}
+
+/* The tensor whose bytes are being received. */
+static inline const struct weft_tensor *infer_filled(const struct infer *infer)
+{
+    return &infer->request.bundle->tensors[infer->request.binary[infer->binary_next]];
+}
+
+/* Let @run do its work on another thread, and go on with @done on the loop. */
+void infer_work(
+    struct infer *infer, void (*run)(struct infer *infer), void (*done)(struct infer *infer));
+
+#endif /* SERVER_INFER_H */

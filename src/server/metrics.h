@@ -1,0 +1,86 @@
+/*
+ * metrics.h - counters and histograms, read from trace records and nothing else.
+ *
+ * The time of a job is split without gaps and overlaps: while one of its tasks runs it is
+ * run time; else, while one waits in a queue (for a worker or for its model), queue time;
+ * else it is on its way between machines, or being decided about.
+ */
+#ifndef SERVER_METRICS_H
+#define SERVER_METRICS_H
+
+#include "model/catalogue.h"
+#include "model/fleet.h"
+#include "node/record.h"
+#include "server/buffer.h"
+
+enum { METRICS_BOUNDS = 24 }; /* Of the latency histogram; one more bucket lies above. */
+
+struct metrics;
+
+/* Where the time of a job went. */
+struct metrics_timing {
+    int64_t queue_ns;
+    int64_t run_ns;
+    int64_t other_ns;
+};
+
+struct metrics_workflow {
+    uint64_t arrived;
+    uint64_t succeeded;
+    uint64_t failed;
+    uint64_t refused;
+    uint64_t cancelled;
+    uint64_t slo_met;   /* Succeeded within the SLO. */
+    uint64_t slo_asked; /* Ended, with an SLO: cancelled ones aside. */
+    uint64_t items;
+    double batches; /* A task in a batch of n is 1/n of it. */
+    uint64_t open;
+    int64_t last_ns; /* When the last one was answered. */
+    int64_t success_ns;
+    int64_t fail_ns;
+    struct metrics_timing time; /* Of succeeded jobs. */
+    uint64_t latencies[METRICS_BOUNDS + 1];
+};
+
+struct metrics_model {
+    uint64_t needed; /* By tasks that started. */
+    uint64_t loads;
+    uint64_t prefetches; /* Of the loads. */
+    uint64_t load_failures;
+    uint64_t evictions;
+    int64_t evicted_age_ns; /* Sum of how long they had been resident. */
+};
+
+struct metrics_totals {
+    uint64_t placed;
+    uint64_t moved; /* Placed anew on the way. */
+    uint64_t stolen;
+    uint64_t nodes_lost;
+};
+
+/* Both are borrowed. The caller owns it. */
+struct metrics *metrics_create(const struct fleet *fleet, const struct catalogue *catalogue);
+void metrics_destroy(struct metrics *metrics);
+
+void metrics_add(struct metrics *metrics, const struct record *record);
+
+/* Of a job that is open, or of the one that was answered last. False if it is neither. */
+bool metrics_timing(
+    const struct metrics *metrics, struct job_id job, struct metrics_timing *timing_out);
+
+const struct metrics_workflow *metrics_workflow(const struct metrics *metrics, uint32_t workflow);
+const struct metrics_model *metrics_model(const struct metrics *metrics, uint32_t model);
+const struct metrics_totals *metrics_totals(const struct metrics *metrics);
+const struct catalogue *metrics_catalogue(const struct metrics *metrics);
+
+/* The upper end of bucket @index, in seconds. */
+double metrics_bound_s(uint32_t index);
+
+/* Append everything in the text format of Prometheus. False if there is no memory. */
+bool metrics_write(const struct metrics *metrics, struct buffer *buffer);
+
+/* One family of samples without labels: @kind is "counter" or "gauge". */
+bool metrics_write_one(
+    struct buffer *buffer, const char *name, const char *kind, const char *help, double value);
+
+#endif /* SERVER_METRICS_H */

@@ -1,0 +1,191 @@
+/* models.c - what the server and its workflows say about themselves. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/bundle.h"
+#include "server/oip_request.h"
+#include "server/server_inside.h"
+
+static void release(void *context)
+{
+    free(context);
+}
+
+void models_respond(struct http_exchange *exchange, struct buffer *buffer, bool is_good)
+{
+    if (!is_good) {
+        free(buffer->bytes);
+        http_respond_error(exchange, 503, "no memory", /* extra */ NULL);
+        return;
+    }
+    const struct http_part part = {buffer->bytes, buffer->length};
+    const struct http_response response = {
+        .status = 200,
+        .type = "application/json",
+        .part_count = 1,
+        .parts = &part,
+        .release = release,
+        .context = buffer->bytes,
+    };
+    http_respond(exchange, &response);
+}
+
+void models_server(struct server *server, struct http_exchange *exchange)
+{
+    (void)server;
+    http_respond_json(
+        exchange, 200,
+        "{\"name\":\"weft\",\"version\":\"" WEFT_VERSION "\",\"extensions\":["
+        "\"binary_tensor_data\",\"model_configuration\",\"model_repository\","
+        "\"schedule_policy\",\"statistics\"]}",
+        /* extra */ NULL);
+}
+
+bool models_is_ready(const struct server *server, uint32_t workflow)
+{
+    const struct server_repository *repository = &server->options.repository;
+    if (server->is_draining) {
+        return false;
+    }
+    return repository->is_ready == NULL || repository->is_ready(repository->context, workflow);
+}
+
+void models_ready(struct server *server, struct http_exchange *exchange, uint32_t workflow)
+{
+    if (!models_is_ready(server, workflow)) {
+        http_respond_error(
+            exchange, 503, server->is_draining ? "draining" : "not ready", "Retry-After: 5\r\n");
+        return;
+    }
+    const struct http_response response = {.status = 200};
+    http_respond(exchange, &response);
+}
+
+/* What is known of a result before it is made: from the repository, or from the last answer. */
+static void describe(
+    const struct server *server, uint32_t workflow, uint32_t result, struct learned *learned_out)
+{
+    const struct server_repository *repository = &server->options.repository;
+    struct weft_tensor tensor = {.rank = 0};
+    *learned_out = server->learned[workflow][result];
+    if (repository->describe != NULL &&
+        repository->describe(repository->context, workflow, result, &tensor)) {
+        learned_out->is_known = true;
+        learned_out->dtype = tensor.dtype;
+        learned_out->rank = tensor.rank;
+        (void)memcpy(learned_out->shape, tensor.shape, sizeof(tensor.shape));
+    }
+}
+
+/* One input or output: as metadata "datatype" and "shape", as configuration "data_type", "dims". */
+static bool write_tensor(
+    struct buffer *json, const char *name, const struct learned *learned, bool is_config)
+{
+    char shape[OIP_SHAPE_BYTES];
+    const char *type = learned->is_known ? dtype_name(learned->dtype) : "UNKNOWN";
+    if (is_config && learned->is_known && learned->dtype == WEFT_BYTES) {
+        type = "STRING"; /* Its name in configurations alone. */
+    }
+    if (learned->is_known) {
+        (void)oip_shape_text(shape, learned->rank, learned->shape);
+    }
+    return buffer_add(json, "{\"name\":") && buffer_add_quoted(json, name) &&
+           buffer_add(
+               json, ",\"%s\":\"%s%s\",\"%s\":%s}", is_config ? "data_type" : "datatype",
+               is_config ? "TYPE_" : "", type, is_config ? "dims" : "shape",
+               learned->is_known ? shape : "[-1]");
+}
+
+static bool write_inputs(struct buffer *json, const struct workflow *workflow, bool is_config)
+{
+    bool is_good = true;
+    for (uint32_t i = 0; i < workflow->input_count && is_good; i++) {
+        const struct workflow_input *input = &workflow->inputs[i];
+        struct learned known = {.is_known = true, .dtype = input->dtype, .rank = input->rank};
+        (void)memcpy(known.shape, input->shape, sizeof(known.shape));
+        is_good =
+            (i == 0 || buffer_add(json, ",")) && write_tensor(json, input->name, &known, is_config);
+    }
+    return is_good;
+}
+
+static bool write_results(
+    struct buffer *json, const struct server *server, uint32_t number, bool is_config)
+{
+    const struct workflow *workflow = server->catalogue->workflows[number];
+    bool is_good = true;
+    for (uint32_t i = 0; i < workflow->result_count && is_good; i++) {
+        struct learned known;
+        describe(server, number, i, &known);
+        is_good = (i == 0 || buffer_add(json, ",")) &&
+                  write_tensor(json, workflow->results[i].name, &known, is_config);
+    }
+    return is_good;
+}
+
+void models_metadata(struct server *server, struct http_exchange *exchange, uint32_t workflow)
+{
+    const struct workflow *described = server->catalogue->workflows[workflow];
+    struct buffer json = {.length = 0};
+    const bool is_good =
+        buffer_add(&json, "{\"name\":") && buffer_add_quoted(&json, described->name) &&
+        buffer_add(&json, ",\"versions\":[\"1\"],\"platform\":\"weft_workflow\",\"inputs\":[") &&
+        write_inputs(&json, described, /* is_config */ false) &&
+        buffer_add(&json, "],\"outputs\":[") &&
+        write_results(&json, server, workflow, /* is_config */ false) && buffer_add(&json, "]}");
+    models_respond(exchange, &json, is_good);
+}
+
+void models_config(struct server *server, struct http_exchange *exchange, uint32_t workflow)
+{
+    const struct workflow *described = server->catalogue->workflows[workflow];
+    struct buffer json = {.length = 0};
+    const bool is_good =
+        buffer_add(&json, "{\"name\":") && buffer_add_quoted(&json, described->name) &&
+        buffer_add(
+            &json, ",\"platform\":\"weft_workflow\",\"backend\":\"weft\",\"max_batch_size\":0,"
+                   "\"version_policy\":{\"latest\":{\"num_versions\":1}},\"input\":[") &&
+        write_inputs(&json, described, /* is_config */ true) &&
+        buffer_add(&json, "],\"output\":[") &&
+        write_results(&json, server, workflow, /* is_config */ true) && buffer_add(&json, "]}");
+    models_respond(exchange, &json, is_good);
+}
+
+static bool write_time(struct buffer *json, const char *name, uint64_t count, int64_t ns)
+{
+    return buffer_add(json, "\"%s\":{\"count\":%" PRIu64 ",\"ns\":%" PRId64 "}", name, count, ns);
+}
+
+static bool write_stats(struct buffer *json, const struct server *server, uint32_t number)
+{
+    const struct workflow *workflow = server->catalogue->workflows[number];
+    const struct metrics_workflow *counts = metrics_workflow(server->metrics, number);
+    const uint64_t failures = counts->failed + counts->refused + counts->cancelled;
+    const uint64_t good = counts->succeeded;
+    return buffer_add(json, "{\"name\":") && buffer_add_quoted(json, workflow->name) &&
+           buffer_add(
+               json,
+               ",\"version\":\"1\",\"last_inference\":%" PRId64 ",\"inference_count\":%" PRIu64
+               ",\"execution_count\":%" PRIu64 ",\"inference_stats\":{",
+               counts->last_ns / 1000000, counts->items, (uint64_t)(counts->batches + 0.5)) &&
+           write_time(json, "success", good, counts->success_ns) && buffer_add(json, ",") &&
+           write_time(json, "fail", failures, counts->fail_ns) && buffer_add(json, ",") &&
+           write_time(json, "queue", good, counts->time.queue_ns) && buffer_add(json, ",") &&
+           write_time(json, "compute_input", good, counts->time.other_ns) &&
+           buffer_add(json, ",") && write_time(json, "compute_infer", good, counts->time.run_ns) &&
+           buffer_add(json, ",") && write_time(json, "compute_output", good, 0) &&
+           buffer_add(json, "},\"batch_stats\":[]}");
+}
+
+void models_stats(struct server *server, struct http_exchange *exchange, uint32_t workflow)
+{
+    struct buffer json = {.length = 0};
+    const uint32_t first = workflow == UINT32_MAX ? 0 : workflow;
+    const uint32_t end = workflow == UINT32_MAX ? server->catalogue->workflow_count : workflow + 1;
+    bool is_good = buffer_add(&json, "{\"model_stats\":[");
+    for (uint32_t i = first; i < end && is_good; i++) {
+        is_good = (i == first || buffer_add(&json, ",")) && write_stats(&json, server, i);
+    }
+    models_respond(exchange, &json, is_good && buffer_add(&json, "]}"));
+}

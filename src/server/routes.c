@@ -1,0 +1,297 @@
+/* routes.c - which target means what. One function a resource; everything else is 404. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/server_inside.h"
+
+/* A request whose path is understood. */
+struct routed {
+    struct server *server;
+    struct http_exchange *exchange;
+    const struct http_head *head;
+    struct http_path path;
+};
+
+static bool is_allowed(const struct server *server, const struct http_head *head)
+{
+    static const char scheme[] = "Bearer ";
+    const struct http_span *given = http_head_find(head, "authorization");
+    if (server->token_bytes == 0) {
+        return true;
+    }
+    if (given == NULL || given->length != sizeof(scheme) - 1 + server->token_bytes ||
+        !http_span_is((struct http_span){given->bytes, sizeof(scheme) - 1}, scheme)) {
+        return false;
+    }
+    return tls_equal(given->bytes + sizeof(scheme) - 1, server->token, server->token_bytes);
+}
+
+/* Whether the method is one of "GET", which includes HEAD, or "POST"; answers if not. */
+static bool wants(const struct routed *routed, enum http_method method)
+{
+    const enum http_method given = routed->head->method;
+    const char *allow =
+        method == HTTP_GET ? "Allow: GET, HEAD, OPTIONS\r\n" : "Allow: POST, OPTIONS\r\n";
+    if (given == method || (given == HTTP_HEAD && method == HTTP_GET)) {
+        return true;
+    }
+    if (given == HTTP_OPTIONS) {
+        const struct http_response response = {.status = 204, .extra = allow};
+        http_respond(routed->exchange, &response);
+    } else {
+        http_respond_error(routed->exchange, 405, "this method means nothing here", allow);
+    }
+    return false;
+}
+
+static void not_found(const struct routed *routed, const char *cause)
+{
+    http_respond_error(routed->exchange, 404, cause, /* extra */ NULL);
+}
+
+static void health(const struct routed *routed)
+{
+    const bool is_live = strcmp(routed->path.segments[2], "live") == 0;
+    if (!is_live && strcmp(routed->path.segments[2], "ready") != 0) {
+        not_found(routed, "health is 'live' or 'ready'");
+        return;
+    }
+    if (!wants(routed, HTTP_GET)) {
+        return;
+    }
+    if (!is_live && routed->server->is_draining) {
+        http_respond_error(routed->exchange, 503, "draining", "Retry-After: 5\r\n");
+        return;
+    }
+    const struct http_response response = {.status = 200};
+    http_respond(routed->exchange, &response);
+}
+
+/* What is asked of workflow @workflow: @verb, or nothing for its metadata. */
+static void workflow_verb(const struct routed *routed, uint32_t workflow, const char *verb)
+{
+    static const struct {
+        const char *verb;
+        void (*answer)(struct server *server, struct http_exchange *exchange, uint32_t workflow);
+    } verbs[] = {
+        {"", models_metadata},
+        {"config", models_config},
+        {"ready", models_ready},
+        {"stats", models_stats},
+    };
+    if (strcmp(verb, "infer") == 0) {
+        if (wants(routed, HTTP_POST)) {
+            infer_begin(routed->server, routed->exchange, routed->head, workflow);
+        }
+        return;
+    }
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+        if (strcmp(verb, verbs[i].verb) == 0) {
+            if (wants(routed, HTTP_GET)) {
+                verbs[i].answer(routed->server, routed->exchange, workflow);
+            }
+            return;
+        }
+    }
+    not_found(routed, "a model has 'infer', 'ready', 'stats' and 'config'");
+}
+
+/* "/v2/models/NAME[/versions/VERSION][/VERB]" */
+static void models(const struct routed *routed)
+{
+    const struct http_path *path = &routed->path;
+    uint32_t at = 3;
+    if (path->count == 3 && strcmp(path->segments[2], "stats") == 0) {
+        if (wants(routed, HTTP_GET)) {
+            models_stats(routed->server, routed->exchange, UINT32_MAX);
+        }
+        return;
+    }
+    const uint32_t workflow = catalogue_find_workflow(routed->server->catalogue, path->segments[2]);
+    if (workflow == UINT32_MAX) {
+        char cause[NAME_BYTES_MAX + 64];
+        (void)snprintf(cause, sizeof(cause), "there is no model '%.64s'", path->segments[2]);
+        not_found(routed, cause);
+        return;
+    }
+    if (path->count >= at + 2 && strcmp(path->segments[at], "versions") == 0) {
+        if (strcmp(path->segments[at + 1], "1") != 0) {
+            not_found(routed, "a workflow has version 1 alone");
+            return;
+        }
+        at += 2;
+    }
+    if (path->count > at + 1 || (path->count == at + 1 && path->segments[at][0] == '\0')) {
+        not_found(routed, "there is nothing here");
+        return;
+    }
+    workflow_verb(routed, workflow, path->count == at ? "" : path->segments[at]);
+}
+
+/* "/v2/repository/index" and "/v2/repository/models/NAME/load" or "unload" */
+static void repository(const struct routed *routed)
+{
+    const struct http_path *path = &routed->path;
+    if (path->count == 3 && strcmp(path->segments[2], "index") == 0) {
+        if (wants(routed, HTTP_POST)) {
+            repository_begin(routed->server, routed->exchange, REPOSITORY_INDEX, "");
+        }
+        return;
+    }
+    const bool is_load = path->count == 5 && strcmp(path->segments[4], "load") == 0;
+    const bool is_unload = path->count == 5 && strcmp(path->segments[4], "unload") == 0;
+    if (strcmp(path->segments[2], "models") != 0 || !(is_load || is_unload)) {
+        not_found(routed, "a repository has 'index' and 'models/NAME/load' or 'unload'");
+        return;
+    }
+    if (wants(routed, HTTP_POST)) {
+        repository_begin(
+            routed->server, routed->exchange, is_load ? REPOSITORY_LOAD : REPOSITORY_UNLOAD,
+            path->segments[3]);
+    }
+}
+
+static void route(const struct routed *routed)
+{
+    const struct http_path *path = &routed->path;
+    if (strcmp(path->segments[0], "v2") != 0) {
+        not_found(routed, "there is nothing here; the protocol is under /v2");
+    } else if (path->count == 1) {
+        if (wants(routed, HTTP_GET)) {
+            models_server(routed->server, routed->exchange);
+        }
+    } else if (path->count == 3 && strcmp(path->segments[1], "health") == 0) {
+        health(routed);
+    } else if (path->count >= 3 && strcmp(path->segments[1], "models") == 0) {
+        models(routed);
+    } else if (path->count >= 3 && strcmp(path->segments[1], "repository") == 0) {
+        repository(routed);
+    } else {
+        not_found(routed, "there is nothing here");
+    }
+}
+
+/* The server as a whole: "OPTIONS *". */
+static bool is_asterisk(const struct http_head *head)
+{
+    return head->method == HTTP_OPTIONS && http_span_is(head->target, "*");
+}
+
+static bool prepare(
+    struct routed *routed, struct server *server, struct http_exchange *exchange,
+    const struct http_head *head)
+{
+    struct http_fault fault;
+    *routed = (struct routed){.server = server, .exchange = exchange, .head = head};
+    if (is_asterisk(head)) {
+        const struct http_response response = {
+            .status = 204, .extra = "Allow: GET, HEAD, POST, OPTIONS\r\n"};
+        http_respond(exchange, &response);
+        return false;
+    }
+    if (head->method == HTTP_OTHER) {
+        http_respond_error(
+            exchange, 405, "this method means nothing here", "Allow: GET, HEAD, POST, OPTIONS\r\n");
+        return false;
+    }
+    if (http_path_read(head->target, &routed->path, &fault) != HTTP_DONE) {
+        http_respond_error(exchange, fault.status, fault.cause, /* extra */ NULL);
+        return false;
+    }
+    const bool is_health =
+        routed->path.count == 3 && strcmp(routed->path.segments[1], "health") == 0;
+    if (!is_health && !is_allowed(server, head)) {
+        http_respond_error(
+            exchange, 401, "the bearer token is missing or wrong", "WWW-Authenticate: Bearer\r\n");
+        return false;
+    }
+    return true;
+}
+
+void route_begin(void *context, struct http_exchange *exchange, const struct http_head *head)
+{
+    struct routed routed;
+    if (prepare(&routed, context, exchange, head)) {
+        route(&routed);
+    }
+}
+
+static bool write_own(const struct server *server, struct buffer *buffer)
+{
+    const struct http_counts counts = http_server_counts(server->http);
+    const struct runtime_counts runtime = runtime_counts(server->runtime);
+    const struct {
+        const char *name;
+        const char *kind;
+        const char *help;
+        double value;
+    } rows[] = {
+        {"weft_scheduler_steps_total", "counter", "events that nodes took", (double)runtime.steps},
+        {"weft_scheduler_decisions_total", "counter", "questions that policies answered",
+         (double)runtime.decisions},
+        {"weft_tensors", "gauge", "tensors that are held", (double)runtime.tensors},
+        {"weft_http_connections", "gauge", "connections that are open", (double)counts.open},
+        {"weft_http_connections_total", "counter", "connections accepted", (double)counts.accepted},
+        {"weft_http_connections_refused_total", "counter", "connections above the limit",
+         (double)counts.refused},
+        {"weft_http_connections_slow_total", "counter", "connections closed for being too slow",
+         (double)counts.slow},
+        {"weft_http_requests_total", "counter", "requests whose head was understood",
+         (double)counts.requests},
+        {"weft_http_faults_total", "counter", "requests that were not understood",
+         (double)counts.faults},
+        {"weft_http_received_bytes_total", "counter", "bytes from clients",
+         (double)counts.bytes_in},
+        {"weft_http_sent_bytes_total", "counter", "bytes to clients", (double)counts.bytes_out},
+        {"weft_infer_open", "gauge", "inference requests without an answer", (double)server->open},
+        {"weft_infer_responses_2xx_total", "counter", "inference responses that were good",
+         (double)server->answers[2]},
+        {"weft_infer_responses_4xx_total", "counter", "inference requests that were wrong",
+         (double)server->answers[4]},
+        {"weft_infer_responses_5xx_total", "counter", "refused, late or failed",
+         (double)server->answers[5]},
+    };
+    bool is_good = true;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && is_good; i++) {
+        is_good =
+            metrics_write_one(buffer, rows[i].name, rows[i].kind, rows[i].help, rows[i].value);
+    }
+    return is_good;
+}
+
+static void metrics_released(void *context)
+{
+    free(context);
+}
+
+void route_metrics(void *context, struct http_exchange *exchange, const struct http_head *head)
+{
+    struct routed routed;
+    if (!prepare(&routed, context, exchange, head)) {
+        return;
+    }
+    if (routed.path.count != 1 || strcmp(routed.path.segments[0], "metrics") != 0) {
+        not_found(&routed, "there is only /metrics here");
+        return;
+    }
+    if (!wants(&routed, HTTP_GET)) {
+        return;
+    }
+    struct buffer buffer = {.length = 0};
+    if (!metrics_write(routed.server->metrics, &buffer) || !write_own(routed.server, &buffer)) {
+        free(buffer.bytes);
+        http_respond_error(exchange, 503, "no memory", /* extra */ NULL);
+        return;
+    }
+    const struct http_part part = {buffer.bytes, buffer.length};
+    const struct http_response response = {
+        .status = 200,
+        .type = "text/plain; version=0.0.4; charset=utf-8",
+        .part_count = 1,
+        .parts = &part,
+        .release = metrics_released,
+        .context = buffer.bytes,
+    };
+    http_respond(exchange, &response);
+}

@@ -1,0 +1,223 @@
+#include "server/server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "server/server_inside.h"
+
+#define SWEEP_NS 250000000
+
+static uint8_t *handler_room(void *request, size_t *room_out)
+{
+    struct receiver *receiver = request;
+    return receiver->room(receiver, room_out);
+}
+
+static void handler_took(void *request, size_t count)
+{
+    struct receiver *receiver = request;
+    receiver->took(receiver, count);
+}
+
+static void handler_end(void *request)
+{
+    struct receiver *receiver = request;
+    receiver->end(receiver);
+}
+
+static void handler_gone(void *request)
+{
+    struct receiver *receiver = request;
+    receiver->gone(receiver);
+}
+
+static void on_sweep(void *context)
+{
+    struct server *server = context;
+    http_server_sweep(server->http);
+    if (server->metrics_http != NULL) {
+        http_server_sweep(server->metrics_http);
+    }
+    runtime_call_at(
+        server->runtime, runtime_now_ns(server->runtime) + SWEEP_NS, /* background */ true,
+        on_sweep, server);
+}
+
+static enum weft_status read_token(
+    struct server *server, const char *path, struct weft_error *error)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return error_set(error, WEFT_IO, "%s: %s", path, strerror(errno));
+    }
+    const size_t count = fread(server->token, 1, sizeof(server->token), file);
+    const bool has_failed = ferror(file) != 0;
+    (void)fclose(file); /* It was only read. */
+    if (has_failed) {
+        return error_set(error, WEFT_IO, "%s: cannot be read", path);
+    }
+    server->token_bytes = count;
+    while (server->token_bytes > 0 && (server->token[server->token_bytes - 1] == '\n' ||
+                                       server->token[server->token_bytes - 1] == '\r')) {
+        server->token_bytes--;
+    }
+    if (server->token_bytes == 0 || count == sizeof(server->token)) {
+        return error_set(
+            error, WEFT_INVALID, "%s: a token has 1 to %d bytes", path, TOKEN_BYTES_MAX - 1);
+    }
+    return WEFT_OK;
+}
+
+static enum weft_status read_files(struct server *server, struct weft_error *error)
+{
+    const struct server_options *options = &server->options;
+    enum weft_status status = WEFT_OK;
+    if ((options->tls_certificate == NULL) != (options->tls_key == NULL)) {
+        return error_set(error, WEFT_INVALID, "TLS needs both a certificate and a key");
+    }
+    if (options->tls_certificate != NULL) {
+        status =
+            tls_context_create(options->tls_certificate, options->tls_key, &server->tls, error);
+    }
+    if (status == WEFT_OK && options->token_file != NULL) {
+        status = read_token(server, options->token_file, error);
+    }
+    return status;
+}
+
+static enum weft_status listen_on(
+    struct server *server, const char *address,
+    void (*begin)(void *, struct http_exchange *, const struct http_head *),
+    struct http_server **http_out, struct weft_error *error)
+{
+    const struct http_options options = {
+        .loop = runtime_loop(server->runtime),
+        .address = address,
+        .tls = server->tls,
+        .handler =
+            {
+                .context = server,
+                .begin = begin,
+                .room = handler_room,
+                .took = handler_took,
+                .end = handler_end,
+                .gone = handler_gone,
+            },
+        .limits = server->options.limits,
+    };
+    return http_server_start(&options, http_out, error);
+}
+
+static void make_learned(struct server *server)
+{
+    const struct catalogue *catalogue = server->catalogue;
+    server->learned = memory_zeroed(catalogue->workflow_count + 1, sizeof(*server->learned));
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        server->learned[i] =
+            memory_zeroed(catalogue->workflows[i]->result_count + 1, sizeof(**server->learned));
+    }
+}
+
+void server_release(struct server *server)
+{
+    if (server->works > 0 || server->infers != NULL) {
+        return; /* They come back here. */
+    }
+    for (uint32_t i = 0; server->learned != NULL && i < server->catalogue->workflow_count; i++) {
+        free(server->learned[i]);
+    }
+    free(server->learned);
+    metrics_destroy(server->metrics);
+    tls_context_destroy(server->tls);
+    free(server);
+}
+
+enum weft_status server_start(
+    const struct server_options *options, struct server **server_out, struct weft_error *error)
+{
+    struct server *server = memory_zeroed(1, sizeof(*server));
+    server->options = *options;
+    server->runtime = options->runtime;
+    server->catalogue = options->catalogue;
+    enum weft_status status = read_files(server, error);
+    if (status == WEFT_OK) {
+        status = listen_on(server, options->http, route_begin, &server->http, error);
+    }
+    if (status == WEFT_OK && options->metrics != NULL) {
+        status = listen_on(server, options->metrics, route_metrics, &server->metrics_http, error);
+    }
+    if (status != WEFT_OK) {
+        http_server_stop(server->http);
+        server_release(server);
+        return status;
+    }
+    server->metrics = metrics_create(options->fleet, options->catalogue);
+    make_learned(server);
+    runtime_call_at(
+        server->runtime, runtime_now_ns(server->runtime) + SWEEP_NS, /* background */ true,
+        on_sweep, server);
+    *server_out = server;
+    return WEFT_OK;
+}
+
+void server_stop(struct server *server)
+{
+    if (server == NULL) {
+        return;
+    }
+    http_server_stop(server->http);
+    http_server_stop(server->metrics_http);
+    infer_forget(server);
+    server->is_stopped = true; /* From here on whoever is last releases it. */
+    server_release(server);
+}
+
+void server_record(struct server *server, const struct record *record)
+{
+    if (server != NULL) {
+        metrics_add(server->metrics, record);
+    }
+}
+
+const char *server_http_address(const struct server *server)
+{
+    return http_server_address(server->http);
+}
+
+const char *server_metrics_address(const struct server *server)
+{
+    return server->metrics_http == NULL ? NULL : http_server_address(server->metrics_http);
+}
+
+uint32_t server_open_count(const struct server *server)
+{
+    return server->open;
+}
+
+void server_check_drained(struct server *server)
+{
+    if (server->is_draining && !server->is_drained && server->infers == NULL) {
+        server->is_drained = true;
+        if (server->options.drained != NULL) {
+            server->options.drained(server->options.context);
+        }
+    }
+}
+
+bool server_is_drained(const struct server *server)
+{
+    return server == NULL || server->infers == NULL;
+}
+
+void server_drain(struct server *server)
+{
+    if (!server->is_draining) {
+        server->is_draining = true;
+        http_server_drain(server->http);
+        server_check_drained(server);
+    }
+}

@@ -1,0 +1,105 @@
+/*
+ * server.h - Weft as a server: workflows as models of the Open Inference Protocol.
+ *
+ * Lives on the loop of a runtime and on its thread. Requests become jobs, answers become
+ * responses; metrics are read from the same trace records as everything else.
+ *
+ *     server_start(&options, &server, &error);
+ *     runtime_run(runtime);            with server_record() called for every record
+ *     server_stop(server);
+ *     runtime_destroy(runtime);
+ */
+#ifndef SERVER_SERVER_H
+#define SERVER_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <weft/tensor.h>
+
+#include "base/limits.h"
+#include "server/http.h"
+
+struct catalogue;
+struct fleet;
+struct record;
+struct runtime;
+struct server;
+
+/* One line of the index of a repository. */
+struct server_entry {
+    char name[NAME_BYTES_MAX];
+    char version[16];
+    char state[16];   /* "READY", "UNAVAILABLE", "LOADING", "UNLOADING" */
+    char reason[240]; /* Why it is not ready. */
+};
+
+/*
+ * The repository behind the server, if there is one. All are called on the loop's thread
+ * and must not block. NULL tables and operations: every workflow of the catalogue is
+ * ready, for ever.
+ */
+struct server_repository {
+    void *context;
+
+    /* Entry number @index; false past the last. */
+    bool (*entry)(void *context, uint32_t index, struct server_entry *entry_out);
+
+    /* Make workflow or model @name available, or not. @json: the parameters, or NULL. */
+    enum weft_status (*load)(
+        void *context, const char *name, const char *json, struct weft_error *error);
+    enum weft_status (*unload)(void *context, const char *name, struct weft_error *error);
+
+    /* Whether requests for workflow number @workflow can be answered now. */
+    bool (*is_ready)(void *context, uint32_t workflow);
+
+    /* Type and shape of result @result of a workflow; false if they are not known. */
+    bool (*describe)(
+        void *context, uint32_t workflow, uint32_t result, struct weft_tensor *tensor_out);
+};
+
+struct server_options {
+    struct runtime *runtime; /* Borrowed, like the next two. It stays when idle. */
+    const struct fleet *fleet;
+    const struct catalogue *catalogue;
+    const char *http;            /* "host:port" of the protocol. */
+    const char *metrics;         /* The same for /metrics. NULL: none. */
+    const char *tls_certificate; /* Files in PEM. NULL: no TLS. */
+    const char *tls_key;
+    const char *token_file; /* What clients must bring as bearer token. NULL: nothing. */
+    struct server_repository repository;
+    struct http_limits limits;
+
+    /* Called once, when everything that was in flight at server_drain() is answered. NULL: no. */
+    void (*drained)(void *context);
+    void *context;
+};
+
+/*
+ * Listen. On success the caller owns *server_out.
+ *
+ * Errors: those of http_server_start(); WEFT_INVALID for files that are not as they must be.
+ */
+enum weft_status server_start(
+    const struct server_options *options, struct server **server_out, struct weft_error *error);
+
+/* Close everything, before the runtime is destroyed. NULL is allowed. */
+void server_stop(struct server *server);
+
+/* Take the next trace record. NULL is allowed: nobody serves then. */
+void server_record(struct server *server, const struct record *record);
+
+/* Where it listens, with the ports that were chosen. Borrowed; NULL if it does not. */
+const char *server_http_address(const struct server *server);
+const char *server_metrics_address(const struct server *server);
+
+/* Take no more requests; say that it is not ready; call `drained` when all are answered. */
+void server_drain(struct server *server);
+
+/* Whether nothing is in flight, answers on their way included. NULL is allowed. */
+bool server_is_drained(const struct server *server);
+
+/* Inference requests that are not answered yet. */
+uint32_t server_open_count(const struct server *server);
+
+#endif /* SERVER_SERVER_H */

@@ -1,0 +1,97 @@
+/*
+ * server_inside.h - what a server is made of. For the files of this layer alone.
+ */
+#ifndef SERVER_SERVER_INSIDE_H
+#define SERVER_SERVER_INSIDE_H
+
+#include "model/catalogue.h"
+#include "runtime/runtime.h"
+#include "server/metrics.h"
+#include "server/server.h"
+#include "server/tls.h"
+
+struct infer;
+
+enum {
+    TOKEN_BYTES_MAX = 512,
+    LOOP_BYTES_MAX = 65536, /* Of JSON that is read or written on the loop: some 0.5 ms. */
+    SMALL_BODY_BYTES_MAX = 65536,
+};
+
+/* Who takes the body of a request. The first member of whatever begin() keeps. */
+struct receiver {
+    uint8_t *(*room)(struct receiver *receiver, size_t *room_out);
+    void (*took)(struct receiver *receiver, size_t count);
+    void (*end)(struct receiver *receiver);
+    void (*gone)(struct receiver *receiver);
+};
+
+/* Type and shape that result @result of a workflow had in its last answer. */
+struct learned {
+    bool is_known;
+    enum weft_dtype dtype;
+    uint32_t rank;
+    int64_t shape[WEFT_RANK_MAX];
+};
+
+struct server {
+    struct server_options options;
+    struct runtime *runtime;
+    const struct catalogue *catalogue;
+    struct http_server *http;
+    struct http_server *metrics_http;
+    struct tls_context *tls;
+    struct metrics *metrics;
+    char token[TOKEN_BYTES_MAX];
+    size_t token_bytes;       /* 0: none is asked for. */
+    struct learned **learned; /* By workflow and result. */
+    struct infer *infers;     /* All that have not been released. */
+    uint32_t open;            /* Inference requests without an answer. */
+    uint32_t works;           /* On other threads. */
+    uint32_t node_next;       /* Requests go to all nodes in turn. */
+    uint64_t answers[6];      /* Inference responses by the first digit of their status. */
+    bool is_draining;
+    bool is_drained;
+    bool is_stopped;
+};
+
+/* server.c: the last work of a stopped server has come back. */
+void server_release(struct server *server);
+
+/* server.c: after a request was released; says so if it was the last of a drain. */
+void server_check_drained(struct server *server);
+
+/* routes.c */
+void route_begin(void *context, struct http_exchange *exchange, const struct http_head *head);
+void route_metrics(void *context, struct http_exchange *exchange, const struct http_head *head);
+
+/* models.c: what there is, and how it does. */
+void models_server(struct server *server, struct http_exchange *exchange);
+void models_ready(struct server *server, struct http_exchange *exchange, uint32_t workflow);
+void models_metadata(struct server *server, struct http_exchange *exchange, uint32_t workflow);
+void models_config(struct server *server, struct http_exchange *exchange, uint32_t workflow);
+
+/* One workflow, or all for UINT32_MAX. */
+void models_stats(struct server *server, struct http_exchange *exchange, uint32_t workflow);
+
+/* Whether workflow number @workflow can be used now. */
+bool models_is_ready(const struct server *server, uint32_t workflow);
+
+/* Answer with @buffer, which is released, or with an error if it could not be filled. */
+void models_respond(struct http_exchange *exchange, struct buffer *buffer, bool is_good);
+
+/* repository.c: "index", "load" or "unload" of @name. */
+enum repository_verb { REPOSITORY_INDEX, REPOSITORY_LOAD, REPOSITORY_UNLOAD };
+void repository_begin(
+    struct server *server, struct http_exchange *exchange, enum repository_verb verb,
+    const char *name);
+
+/* infer.c */
+void infer_begin(
+    struct server *server, struct http_exchange *exchange, const struct http_head *head,
+    uint32_t workflow);
+
+/* Forget all that are open: the server stops. */
+void infer_forget(struct server *server);
+
+#endif /* SERVER_SERVER_INSIDE_H */

@@ -1,0 +1,145 @@
+/*
+ * echo_server.c - a server whose workflows give back what they get, for scripts.
+ *
+ * usage: echo_server [name=value]...
+ *
+ * cert, key, token: files. connections, body, head_ms, idle_ms, grace_ms, rate: limits, as
+ * in server/http.h. Says where it listens, and ends like `weft serve`.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/server.h"
+#include "serving/echo.h"
+
+struct world {
+    struct echo_cluster cluster;
+    struct server *server;
+    bool is_draining;
+    char loaded[64]; /* What the repository was asked for. */
+};
+
+static void on_record(void *context, const struct record *record)
+{
+    server_record(((struct world *)context)->server, record);
+}
+
+static void on_drained(void *context)
+{
+    runtime_stop(((struct world *)context)->cluster.runtime);
+}
+
+static void on_signal(void *context, int number)
+{
+    struct world *world = context;
+    (void)number;
+    if (world->is_draining) {
+        runtime_stop(world->cluster.runtime);
+    }
+    world->is_draining = true;
+    server_drain(world->server);
+}
+
+/* A repository with a model of its own, which can be loaded. */
+static bool entry(void *context, uint32_t index, struct server_entry *entry_out)
+{
+    const struct world *world = context;
+    const bool is_loaded = strcmp(world->loaded, "spare") == 0;
+    if (index > 0) {
+        return false;
+    }
+    *entry_out = (struct server_entry){.name = "spare", .version = "1"};
+    (void)snprintf(
+        entry_out->state, sizeof(entry_out->state), "%s", is_loaded ? "READY" : "UNAVAILABLE");
+    (void)snprintf(entry_out->reason, sizeof(entry_out->reason), "%s", is_loaded ? "" : "unloaded");
+    return true;
+}
+
+static enum weft_status load(
+    void *context, const char *name, const char *json, struct weft_error *error)
+{
+    struct world *world = context;
+    (void)json;
+    if (strcmp(name, "spare") != 0) {
+        (void)snprintf(error->message, sizeof(error->message), "no model '%s'", name);
+        return WEFT_NOT_FOUND;
+    }
+    (void)snprintf(world->loaded, sizeof(world->loaded), "%s", name);
+    return WEFT_OK;
+}
+
+static enum weft_status unload(void *context, const char *name, struct weft_error *error)
+{
+    struct world *world = context;
+    (void)name;
+    (void)error;
+    world->loaded[0] = '\0';
+    return WEFT_OK;
+}
+
+static void set(struct server_options *options, const char *name, const char *value)
+{
+    const uint32_t number = (uint32_t)strtoul(value, NULL, 10);
+    if (strcmp(name, "cert") == 0) {
+        options->tls_certificate = value;
+    } else if (strcmp(name, "key") == 0) {
+        options->tls_key = value;
+    } else if (strcmp(name, "token") == 0) {
+        options->token_file = value;
+    } else if (strcmp(name, "connections") == 0) {
+        options->limits.connections_max = number;
+    } else if (strcmp(name, "body") == 0) {
+        options->limits.body_bytes_max = number;
+    } else if (strcmp(name, "head_ms") == 0) {
+        options->limits.head_ms = number;
+    } else if (strcmp(name, "idle_ms") == 0) {
+        options->limits.idle_ms = number;
+    } else if (strcmp(name, "grace_ms") == 0) {
+        options->limits.grace_ms = number;
+    } else if (strcmp(name, "rate") == 0) {
+        options->limits.bytes_per_s_min = number;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct world world;
+    struct server_options options = {
+        .http = "127.0.0.1:0",
+        .metrics = "127.0.0.1:0",
+        .repository = {.context = &world, .entry = entry, .load = load, .unload = unload},
+        .drained = on_drained,
+        .context = &world,
+    };
+    for (int i = 1; i < argc; i++) {
+        char *equals = strchr(argv[i], '=');
+        if (equals != NULL) {
+            *equals = '\0';
+            set(&options, argv[i], equals + 1);
+        }
+    }
+    world.cluster.on_record = on_record;
+    world.cluster.context = &world;
+    echo_start(&world.cluster);
+    options.runtime = world.cluster.runtime;
+    options.fleet = world.cluster.fleet;
+    options.catalogue = world.cluster.catalogue;
+    struct weft_error error = {.status = WEFT_OK};
+    if (server_start(&options, &world.server, &error) != WEFT_OK) {
+        (void)fprintf(stderr, "echo_server: %s\n", error.message);
+        echo_stop(&world.cluster);
+        return 1;
+    }
+    (void)printf(
+        "%s %s\n", server_http_address(world.server), server_metrics_address(world.server));
+    (void)fflush(stdout);
+    runtime_on_signal(world.cluster.runtime, on_signal, &world);
+    runtime_run(world.cluster.runtime);
+    const uint32_t tensors = runtime_counts(world.cluster.runtime).tensors;
+    const uint32_t open = server_open_count(world.server);
+    server_stop(world.server);
+    echo_stop(&world.cluster);
+    (void)printf("open %u tensors %u\n", open, tensors);
+    return open == 0 && tensors == 0 ? 0 : 1;
+}

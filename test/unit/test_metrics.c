@@ -1,0 +1,165 @@
+/* Covers: src/server/metrics.c src/server/metrics_text.c */
+#include "server/metrics.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+
+static struct fleet *fleet;
+static struct catalogue *catalogue;
+static struct metrics *metrics;
+
+static int setup(ATTR_UNUSED void **state)
+{
+    struct fleet_worker device = {.memory_bytes = 10, .bus_bytes_per_s = 10, .gpu_units = 1};
+    struct workflow *workflow = workflow_create("w\"1");
+    const struct workflow_task task = {.name = "t", .run = 0, .models = {0}, .model_count = 1};
+    uint32_t index;
+    fleet = fleet_create();
+    device.device = fleet_device(fleet, "d");
+    assert_true(fleet_add_machine(fleet, &device, /* workers */ 2, /* cpu_units */ 1));
+    catalogue = catalogue_create();
+    assert_int_equal(catalogue_model(catalogue, "m"), 0);
+    workflow->slo_ns = 1000000;
+    assert_int_equal(workflow_add_task(workflow, &task, &index), WEFT_OK);
+    assert_int_equal(workflow_seal(workflow, NULL), WEFT_OK);
+    assert_int_equal(catalogue_add_workflow(catalogue, workflow), WEFT_OK);
+    metrics = metrics_create(fleet, catalogue);
+    return 0;
+}
+
+static int teardown(ATTR_UNUSED void **state)
+{
+    metrics_destroy(metrics);
+    catalogue_destroy(catalogue);
+    fleet_destroy(fleet);
+    return 0;
+}
+
+static void note(
+    enum record_kind kind, int64_t at_us, uint32_t job, enum reason reason, int64_t value)
+{
+    const struct record record = {
+        .at_ns = at_us * 1000,
+        .job = {0, job},
+        .kind = (uint16_t)kind,
+        .reason = (uint16_t)reason,
+        .value = value,
+        .batch = 2,
+    };
+    metrics_add(metrics, &record);
+}
+
+static void the_time_of_a_job_is_split_without_gaps(ATTR_UNUSED void **state)
+{
+    struct metrics_timing timing;
+    note(RECORD_ARRIVED, 0, 1, REASON_NONE, 3);
+    note(RECORD_QUEUED, 10, 1, REASON_NONE, 1); /* 10 on its way. */
+    note(RECORD_QUEUED, 15, 1, REASON_NONE, 1);
+    note(RECORD_STARTED, 40, 1, REASON_NONE, 1); /* 30 waiting. */
+    note(RECORD_STARTED, 60, 1, REASON_NONE, 1);
+    note(RECORD_ENDED, 100, 1, REASON_NONE, 1);
+    note(RECORD_ENDED, 140, 1, REASON_NONE, 1); /* 100 running. */
+    note(RECORD_ANSWERED, 160, 1, REASON_NONE, 160000);
+    assert_true(metrics_timing(metrics, (struct job_id){0, 1}, &timing));
+    assert_int_equal(timing.queue_ns, 30000);
+    assert_int_equal(timing.run_ns, 100000);
+    assert_int_equal(timing.other_ns, 30000);
+    assert_false(metrics_timing(metrics, (struct job_id){0, 2}, &timing));
+    const struct metrics_workflow *counts = metrics_workflow(metrics, 0);
+    assert_int_equal(counts->items, 3);
+    assert_int_equal(counts->open, 0);
+    assert_true(counts->batches == 1.0); /* Two tasks, each in a batch of two. */
+    assert_int_equal(counts->time.run_ns, 100000);
+}
+
+static void ends_are_told_apart(ATTR_UNUSED void **state)
+{
+    for (uint32_t job = 1; job <= 4; job++) {
+        note(RECORD_ARRIVED, 0, job, REASON_NONE, 1);
+    }
+    note(RECORD_REFUSED, 0, 0, REASON_FULL, 5);
+    note(RECORD_ANSWERED, 500, 1, REASON_NONE, 500000);
+    note(RECORD_ANSWERED, 2000, 2, REASON_NONE, 2000000); /* Late. */
+    note(RECORD_ANSWERED, 2000, 3, REASON_BATCH_FAILED, 2000000);
+    note(RECORD_CANCELLED, 2000, 4, REASON_NONE, 2000000);
+    note(RECORD_ANSWERED, 2000, 4, REASON_CANCEL, 2000000);
+    const struct metrics_workflow *counts = metrics_workflow(metrics, 0);
+    assert_int_equal(counts->arrived, 4);
+    assert_int_equal(counts->succeeded, 2);
+    assert_int_equal(counts->failed, 1);
+    assert_int_equal(counts->cancelled, 1);
+    assert_int_equal(counts->refused, 1);
+    assert_int_equal(counts->slo_met, 1);
+    assert_int_equal(counts->slo_asked, 4);
+    assert_int_equal(counts->open, 0);
+    assert_int_equal(counts->success_ns, 2500000);
+}
+
+static void models_are_counted(ATTR_UNUSED void **state)
+{
+    const struct metrics_model *model = metrics_model(metrics, 0);
+    note(RECORD_LOADING, 0, 0, REASON_DEMAND, 1);
+    note(RECORD_LOADED, 100, 0, REASON_NONE, 0);
+    note(RECORD_LOADING, 0, 0, REASON_PREFETCH, 1);
+    note(RECORD_LOAD_FAILED, 0, 0, REASON_NONE, 1);
+    note(RECORD_EVICTED, 600, 0, REASON_ROOM, 0);
+    for (uint32_t i = 0; i < 5; i++) {
+        note(RECORD_STARTED, 0, 9, REASON_NONE, 1);
+    }
+    assert_int_equal(model->needed, 5);
+    assert_int_equal(model->loads, 2);
+    assert_int_equal(model->prefetches, 1);
+    assert_int_equal(model->load_failures, 1);
+    assert_int_equal(model->evictions, 1);
+    assert_int_equal(model->evicted_age_ns, 500000);
+}
+
+static void the_text_is_what_prometheus_reads(ATTR_UNUSED void **state)
+{
+    static const char *const lines[] = {
+        "\nnv_inference_request_success{model=\"w\\\"1\",version=\"1\"} 1\n",
+        "\nnv_inference_request_failure{model=\"w\\\"1\",version=\"1\"} 1\n",
+        "\nnv_inference_count{model=\"w\\\"1\",version=\"1\"} 1\n",
+        "\nnv_inference_request_duration_us{model=\"w\\\"1\",version=\"1\"} 700\n",
+        "\n# TYPE weft_request_latency_seconds histogram\n",
+        "\nweft_request_latency_seconds_bucket{model=\"w\\\"1\",le=\"0.0005\"} 0\n",
+        "\nweft_request_latency_seconds_bucket{model=\"w\\\"1\",le=\"0.001\"} 1\n",
+        "\nweft_request_latency_seconds_bucket{model=\"w\\\"1\",le=\"+Inf\"} 1\n",
+        "\nweft_request_latency_seconds_sum{model=\"w\\\"1\"} 0.000700000\n",
+        "\nweft_slo_attainment_ratio{model=\"w\\\"1\",version=\"1\"} 0.5\n",
+        "\nweft_model_loads_total{model=\"m\"} 0\n",
+        "\nweft_tasks_placed_total 0\n",
+    };
+    struct buffer buffer = {.length = 0};
+    note(RECORD_ARRIVED, 0, 1, REASON_NONE, 1);
+    note(RECORD_ANSWERED, 700, 1, REASON_NONE, 700000);
+    note(RECORD_REFUSED, 0, 0, REASON_FULL, 5);
+    assert_true(metrics_write(metrics, &buffer));
+    assert_true(buffer_add(&buffer, "%c", '\0'));
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        if (strstr(buffer.bytes, lines[i]) == NULL) {
+            fail_msg("%s in %s", lines[i], buffer.bytes);
+        }
+    }
+    free(buffer.bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_time_of_a_job_is_split_without_gaps, setup, teardown),
+        cmocka_unit_test_setup_teardown(ends_are_told_apart, setup, teardown),
+        cmocka_unit_test_setup_teardown(models_are_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_text_is_what_prometheus_reads, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

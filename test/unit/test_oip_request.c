@@ -1,0 +1,213 @@
+/* Covers: src/server/oip_request.c */
+#include "server/oip_request.h"
+
+#include "oip_fixture.h"
+
+static struct weft_error error;
+
+#define WORDS "{\"name\":\"words\",\"shape\":[1],\"datatype\":\"BYTES\",\"data\":[\"hi\"]}"
+#define IMAGE "{\"name\":\"image\",\"shape\":[1,2],\"datatype\":\"UINT8\",\"data\":[[7,8]]}"
+
+/* Read @json with @rest behind it. */
+static enum weft_status read_request(
+    const struct workflow *workflow, const char *json, const char *rest, uint64_t rest_bytes,
+    struct oip_request *request_out)
+{
+    error.message[0] = '\0';
+    enum weft_status status =
+        oip_request_read(json, strlen(json), workflow, rest_bytes, request_out, &error);
+    if (status == WEFT_OK) {
+        status = oip_request_fill(request_out, (const uint8_t *)rest, rest_bytes, &error);
+        if (status != WEFT_OK) {
+            oip_request_deinit(request_out);
+        }
+    }
+    return status;
+}
+
+static void a_request_becomes_a_bundle(ATTR_UNUSED void **state)
+{
+    struct workflow *workflow = oip_workflow();
+    struct oip_request request;
+    const enum weft_status status = read_request(
+        workflow,
+        "{\"id\":\"42\",\"parameters\":{\"timeout\":1500,\"priority\":3,\"items\":2},"
+        "\"inputs\":[" IMAGE "," WORDS "],\"outputs\":[{\"name\":\"text\"}]}",
+        "", 0, &request);
+    assert_int_equal(status, WEFT_OK);
+    assert_string_equal(request.id, "42");
+    assert_int_equal(request.timeout_ns, 1500000);
+    assert_int_equal(request.priority, 3);
+    assert_int_equal(request.bundle->items, 2);
+    assert_int_equal(request.output_count, 1);
+    assert_int_equal(request.outputs[0].result, 1);
+    assert_false(request.outputs[0].is_binary);
+    assert_memory_equal(bundle_find(request.bundle, "image")->data, "\7\10", 2);
+    assert_memory_equal(bundle_find(request.bundle, "words")->data, "\2\0\0\0hi", 6);
+    oip_request_deinit(&request);
+    workflow_destroy(workflow);
+}
+
+static void bytes_behind_the_json_go_to_their_tensors(ATTR_UNUSED void **state)
+{
+    static const char json[] =
+        "{\"parameters\":{\"binary_data_output\":true},\"inputs\":["
+        "{\"name\":\"words\",\"shape\":[2],\"datatype\":\"BYTES\","
+        "\"parameters\":{\"binary_data_size\":11}},"
+        "{\"name\":\"image\",\"shape\":[1,2],\"datatype\":\"UINT8\","
+        "\"parameters\":{\"binary_data_size\":2}}],"
+        "\"outputs\":[{\"name\":\"mask\",\"parameters\":{\"binary_data\":false}},"
+        "{\"name\":\"text\"}]}";
+    struct workflow *workflow = oip_workflow();
+    struct oip_request request;
+    assert_int_equal(
+        read_request(workflow, json, "\3\0\0\0abc\0\0\0\0\5\6", 13, &request), WEFT_OK);
+    assert_int_equal(request.binary_count, 2);
+    assert_memory_equal(bundle_find(request.bundle, "image")->data, "\5\6", 2);
+    assert_int_equal(bundle_find(request.bundle, "words")->bytes, 11);
+    assert_false(request.outputs[0].is_binary);
+    assert_true(request.outputs[1].is_binary);
+    oip_request_deinit(&request);
+
+    assert_int_equal(
+        read_request(workflow, json, "\3\0\0\0abc\0\0\0\0\5", 12, &request), WEFT_INVALID);
+    assert_non_null(strstr(error.message, "more than the body has"));
+    assert_int_equal(
+        read_request(workflow, json, "\3\0\0\0abc\0\0\0\0\5\6!", 14, &request), WEFT_INVALID);
+    assert_non_null(strstr(error.message, "14 bytes follow the JSON, its inputs name 13"));
+    assert_int_equal(
+        read_request(workflow, json, "\4\0\0\0abc\0\0\0\0\5\6", 13, &request), WEFT_INVALID);
+    assert_non_null(strstr(error.message, "lengths of its texts"));
+    workflow_destroy(workflow);
+}
+
+static const struct {
+    const char *json;
+    const char *cause;
+} wrong_requests[] = {
+    {"", "no JSON"},
+    {"[]", "no JSON object"},
+    {"{\"inputs\":5}", "'inputs' is no array"},
+    {"{\"id\":5}", "'id' is no string"},
+    {"{\"a\":1,\"a\":2}", "duplicate"},
+    {"{\"inputs\":[]}", "input 'image' of 'ocr' is missing"},
+    {"{\"inputs\":[" IMAGE "]}", "input 'words' of 'ocr' is missing"},
+    {"{\"inputs\":[" IMAGE "," IMAGE "," WORDS "]}", "'image' is given twice"},
+    {"{\"inputs\":[{}]}", "input 0 has no name"},
+    {"{\"inputs\":[{\"name\":\"image\"}]}", "'' is no type"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"INT4\"}]}", "'INT4' is no type"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\"}]}", "has no shape"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[-1,2]}]}",
+     "extent 0 of its shape is no number >= 0"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1,1,1,1,1,1,1,1,1]}]}",
+     "at most 8 extents"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"INT8\",\"shape\":[1,2]}]}",
+     "input 'image' is UINT8, not INT8"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1,3]}]}",
+     "has shape [-1,2], not [1,3]"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[2]}]}",
+     "has shape [-1,2], not [2]"},
+    {"{\"inputs\":[{\"name\":\"foto\",\"datatype\":\"UINT8\",\"shape\":[1,2]}]}",
+     "'ocr' has no input 'foto'; it has image, words"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1,2]}]}",
+     "has no array 'data'"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1,2],\"data\":null}]}",
+     "has no array 'data'"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1,2],\"data\":3}]}",
+     "has no array 'data'"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1,2],\"data\":[1,300]}"
+     "]}",
+     "element 1 of its data is out of range (UINT8)"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[4611686018427387904,2]"
+     ","
+     "\"data\":[1]}]}",
+     "fewer elements than its shape"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1000000,2],"
+     "\"data\":[1]}]}",
+     "fewer elements than its shape [1000000,2]"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1,2],\"data\":[1,2],"
+     "\"parameters\":{\"binary_data_size\":2}}]}",
+     "both 'data' and 'binary_data_size'"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1,2],"
+     "\"parameters\":{\"binary_data_size\":-2}}]}",
+     "more than the body"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1,2],"
+     "\"parameters\":{\"shared_memory_region\":\"r\"}}]}",
+     "shared memory is not supported"},
+    {"{\"outputs\":[{\"name\":\"sound\"}]}", "'ocr' has no output 'sound'"},
+    {"{\"outputs\":[{}]}", "has no name"},
+    {"{\"outputs\":{}}", "'outputs' is no array"},
+    {"{\"outputs\":[{\"name\":\"text\",\"parameters\":{\"classification\":3}}]}",
+     "neither classification"},
+    {"{\"parameters\":{\"timeout\":-1}}", "'timeout' is no number"},
+    {"{\"parameters\":{\"priority\":\"high\"}}", "'priority' is no number"},
+};
+
+static void what_is_wrong_is_said_exactly(ATTR_UNUSED void **state)
+{
+    struct workflow *workflow = oip_workflow();
+    for (size_t i = 0; i < sizeof(wrong_requests) / sizeof(wrong_requests[0]); i++) {
+        struct oip_request request;
+        const enum weft_status status =
+            read_request(workflow, wrong_requests[i].json, "", 0, &request);
+        if (status != WEFT_INVALID || strstr(error.message, wrong_requests[i].cause) == NULL) {
+            fail_msg("case %zu: %d, %s", i, status, error.message);
+        }
+    }
+    workflow_destroy(workflow);
+}
+
+static void sizes_of_binary_tensors_are_checked(ATTR_UNUSED void **state)
+{
+    struct workflow *workflow = oip_workflow();
+    struct oip_request request;
+    const enum weft_status status = read_request(
+        workflow,
+        "{\"inputs\":[{\"name\":\"image\",\"shape\":[2,2],\"datatype\":\"UINT8\","
+        "\"parameters\":{\"binary_data_size\":3}}]}",
+        "abc", 3, &request);
+    assert_int_equal(status, WEFT_INVALID);
+    assert_string_equal(
+        error.message, "input 'image': binary_data_size is 3, its type and shape take 4");
+    workflow_destroy(workflow);
+}
+
+static void a_workflow_without_inputs_takes_any(ATTR_UNUSED void **state)
+{
+    struct workflow *workflow = workflow_create("plain");
+    const struct workflow_task task = {.name = "t"};
+    uint32_t index;
+    struct oip_request request;
+    assert_int_equal(workflow_add_task(workflow, &task, &index), WEFT_OK);
+    assert_int_equal(workflow_seal(workflow, NULL), WEFT_OK);
+    const enum weft_status status = read_request(
+        workflow,
+        "{\"inputs\":[{\"name\":\"b\",\"shape\":[],\"datatype\":\"BOOL\","
+        "\"parameters\":{\"binary_data_size\":1}}]}",
+        "\1", 1, &request);
+    assert_int_equal(status, WEFT_OK);
+    assert_int_equal(request.bundle->count, 1);
+    assert_int_equal(request.output_count, 0);
+    oip_request_deinit(&request);
+    assert_int_equal(
+        read_request(
+            workflow,
+            "{\"inputs\":[{\"name\":\"b\",\"shape\":[],\"datatype\":\"BOOL\","
+            "\"parameters\":{\"binary_data_size\":1}}]}",
+            "\2", 1, &request),
+        WEFT_INVALID);
+    assert_non_null(strstr(error.message, "element 0 is neither 0 nor 1"));
+    workflow_destroy(workflow);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_becomes_a_bundle),
+        cmocka_unit_test(bytes_behind_the_json_go_to_their_tensors),
+        cmocka_unit_test(what_is_wrong_is_said_exactly),
+        cmocka_unit_test(sizes_of_binary_tensors_are_checked),
+        cmocka_unit_test(a_workflow_without_inputs_takes_any),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
