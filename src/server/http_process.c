@@ -100,7 +100,8 @@ static void take_chunks(struct connection *connection)
         connection_refuse(connection, &fault);
         return;
     }
-    if (exchange->body_took + data.length > connection->server->limits.body_bytes_max) {
+    const uint64_t announced = exchange->body_took + data.length + exchange->chunks.left;
+    if (announced > connection->server->limits.body_bytes_max) {
         fault = (struct http_fault){413, "the body is too large"};
         connection_refuse(connection, &fault);
         return;

@@ -1,0 +1,389 @@
+"""The Open Inference Protocol as clients meet it: contents, deadlines, ends, TLS, tokens."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from echoing import WEFT, Server, ask, binary, fp32, texts, trusting
+
+DEMO = "scenarios/demo/demo.yaml"
+
+# type, values, struct format
+TYPES = [
+    ("BOOL", [True, False], "?"),
+    ("UINT8", [0, 255], "B"),
+    ("UINT16", [0, 65535], "H"),
+    ("UINT32", [0, 4294967295], "I"),
+    ("UINT64", [0, 18446744073709551615], "Q"),
+    ("INT8", [-128, 127], "b"),
+    ("INT16", [-32768, 32767], "h"),
+    ("INT32", [-2147483648, 2147483647], "i"),
+    ("INT64", [-9223372036854775808, 9223372036854775807], "q"),
+    ("FP16", [0.5, -65504.0], "e"),
+    ("FP32", [0.25, -1e10], "f"),
+    ("FP64", [0.1, -1e300], "d"),
+]
+
+
+def fifo():
+    """A port that is free now."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+class Contents(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def test_every_type_comes_back_from_json(self):
+        inputs = [
+            {"name": name, "shape": [2], "datatype": name, "data": values}
+            for name, values, _ in TYPES
+        ]
+        inputs.append(
+            {"name": "BYTES", "shape": [3], "datatype": "BYTES", "data": ["", "ä\n\"", "😀"]}
+        )
+        status, headers, body = self.server.infer("types", {"id": "me", "inputs": inputs})
+        self.assertEqual(status, 200, body)
+        reply = json.loads(body)
+        self.assertEqual((reply["model_name"], reply["model_version"]), ("types", "1"))
+        self.assertEqual(reply["id"], "me")
+        outputs = {output["name"]: output for output in reply["outputs"]}
+        for given in inputs:
+            self.assertEqual(outputs[given["name"]]["data"], given["data"])
+            self.assertEqual(outputs[given["name"]]["datatype"], given["name"])
+        timing = dict(part.split("=") for part in headers["weft-timing"].split(","))
+        parts = sum(int(timing[part]) for part in ("queue_us", "run_us", "other_us"))
+        self.assertLessEqual(abs(parts - int(timing["total_us"])), 3)
+
+    def test_every_type_comes_back_from_bytes(self):
+        tensors = {name: struct.pack(f"<2{form}", *values) for name, values, form in TYPES}
+        tensors["BYTES"] = texts(b"", b"\xff\x00")
+        inputs = [
+            {"name": name, "shape": [2], "datatype": name,
+             "parameters": {"binary_data_size": len(data)}}
+            for name, data in tensors.items()
+        ]  # fmt: skip
+        names = ["BYTES", "FP16", "INT64"]
+        request = {
+            "inputs": inputs,
+            "outputs": [{"name": name, "parameters": {"binary_data": True}} for name in names]
+            + [{"name": "UINT8"}],
+        }
+        body, headers = binary(request, *tensors.values())
+        status, headers, reply = self.server.ask("POST", "/v2/models/types/infer", body, headers)
+        self.assertEqual(status, 200, reply)
+        length = int(headers["Inference-Header-Content-Length"])
+        outputs = json.loads(reply[:length])["outputs"]
+        self.assertEqual([output["name"] for output in outputs], [*names, "UINT8"])
+        for output in outputs[:3]:
+            size = output["parameters"]["binary_data_size"]
+            self.assertEqual(reply[length : length + size], tensors[output["name"]])
+            length += size
+        self.assertEqual(length, len(reply))
+        self.assertEqual(outputs[3]["data"], [0, 255])
+
+    def test_large_tensors_in_both_forms(self):
+        values = [number / 4 for number in range(300000)]
+        data = struct.pack(f"<{len(values)}f", *values)
+        request = {
+            "inputs": [
+                {"name": "x", "shape": [len(values)], "datatype": "FP32",
+                 "parameters": {"binary_data_size": len(data)}}
+            ]
+        }  # fmt: skip
+        body, headers = binary(request, data)
+        status, _, reply = self.server.ask("POST", "/v2/models/hops/infer", body, headers)
+        self.assertEqual(status, 200)
+        self.assertEqual(json.loads(reply)["outputs"][0]["data"], values)
+        request = {"parameters": {"binary_data_output": True}, "inputs": [fp32("x", values)]}
+        status, headers, reply = self.server.infer("hops", request)
+        self.assertEqual(reply[int(headers["Inference-Header-Content-Length"]) :], data)
+
+    def test_nested_data_fits_its_shape(self):
+        pixels = {"name": "pixels", "shape": [2, 1, 3], "datatype": "UINT8"}
+        nested = dict(pixels, data=[[[1, 2, 3]], [[4, 5, 6]]])
+        status, _, body = self.server.infer("image", {"inputs": [nested]})
+        self.assertEqual(status, 200)
+        self.assertEqual(json.loads(body)["outputs"][0]["data"], [1, 2, 3, 4, 5, 6])
+        self.assertEqual(json.loads(body)["outputs"][0]["shape"], [2, 1, 3])
+        for data in ([[1, 2, 3], [4, 5, 6]], [[[1, 2, 3]], [[4, 5]]], [1, 2, 3, 4, 5]):
+            status, _, body = self.server.infer("image", {"inputs": [dict(pixels, data=data)]})
+            self.assertEqual(status, 400)
+            self.assertIn("input 'pixels'", json.loads(body)["error"])
+
+    def test_what_a_client_gets_wrong_is_said(self):
+        for request, cause in (
+            ({"inputs": [fp32("y", [1])]}, "'echo' has no input 'y'; it has x"),
+            ({"inputs": [dict(fp32("x", [1]), datatype="INT32")]}, "is FP32, not INT32"),
+            ({"inputs": [fp32("x", [1], [1, 1])]}, "has shape [-1], not [1,1]"),
+            ({"inputs": [fp32("x", [1], [2])]}, "data has"),
+            ({"inputs": []}, "input 'x' of 'echo' is missing"),
+            ({"inputs": [fp32("x", [1])], "outputs": [{"name": "z"}]}, "no output 'z'"),
+        ):
+            status, _, body = self.server.infer("echo", request)
+            self.assertEqual(status, 400)
+            self.assertIn(cause, json.loads(body)["error"])
+
+    def test_a_job_that_fails_says_why(self):
+        status, _, body = self.server.infer("fail", {"inputs": [fp32("x", [1])]})
+        self.assertEqual(status, 500)
+        self.assertIn('there is "no face" in it', json.loads(body)["error"])
+
+    def test_deadlines(self):
+        request = {"inputs": [fp32("x", [1])]}
+        for headers, parameters in (({"x-slo-ms": "40"}, {}), ({}, {"timeout": 40000})):
+            began = time.monotonic()
+            status, _, body = self.server.infer(
+                "slow", dict(request, parameters=parameters), headers=headers
+            )
+            self.assertEqual(status, 504)
+            self.assertIn("late: not done within its deadline of 40.000 ms", body.decode())
+            self.assertLess(time.monotonic() - began, 5)
+        status, _, _ = self.server.infer("slow", request, headers={"x-slo-ms": "20000"})
+        self.assertEqual(status, 200)
+
+    def test_who_hangs_up_is_cancelled(self):
+        def cancelled():
+            found = re.search(
+                r'weft_requests_cancelled_total{model="slow",version="1"} (\d+)',
+                self.server.metrics(),
+            )
+            return int(found.group(1))
+
+        before = cancelled()
+        connection = self.server.connect()
+        connection.request(
+            "POST", "/v2/models/slow/infer", json.dumps({"inputs": [fp32("x", [1])]})
+        )
+        time.sleep(0.1)
+        connection.close()
+        for _ in range(100):
+            if cancelled() == before + 1:
+                return
+            time.sleep(0.02)
+        self.fail("not cancelled")
+
+    def test_metadata_names_inputs_and_outputs(self):
+        self.assertTrue(self.server.is_well())
+        status, _, body = self.server.ask("GET", "/v2/models/echo")
+        self.assertEqual(
+            (status, json.loads(body)),
+            (200, {
+                "name": "echo", "versions": ["1"], "platform": "weft_workflow",
+                "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1]}],
+                "outputs": [{"name": "x", "datatype": "FP32", "shape": [1]}],
+            }),
+        )  # fmt: skip
+        stats = json.loads(self.server.ask("GET", "/v2/models/echo/versions/1/stats")[2])
+        self.assertGreater(stats["model_stats"][0]["inference_stats"]["success"]["count"], 0)
+
+    def test_the_repository_behind_the_server_is_asked(self):
+        def state():
+            return json.loads(self.server.ask("POST", "/v2/repository/index", "{}")[2])
+
+        self.assertEqual(state()[0]["state"], "UNAVAILABLE")
+        ready = self.server.ask("POST", "/v2/repository/index", '{"ready":true}')
+        self.assertEqual(json.loads(ready[2]), [])
+        path = "/v2/repository/models/spare/"
+        self.assertEqual(self.server.ask("POST", path + "load", "{}")[0], 200)
+        self.assertEqual(state()[0]["state"], "READY")
+        self.assertEqual(self.server.ask("POST", path + "unload", "")[0], 200)
+        self.assertEqual(state()[0]["state"], "UNAVAILABLE")
+        status, _, body = self.server.ask("POST", "/v2/repository/models/x/load", "")
+        self.assertEqual((status, json.loads(body)["error"]), (404, "no model 'x'"))
+        self.assertEqual(self.server.ask("POST", path + "load", "{" + " " * 70000)[0], 413)
+
+    def test_metrics_are_of_the_form_that_prometheus_reads(self):
+        self.assertTrue(self.server.is_well())
+        sample = re.compile(
+            r'[a-z0-9_]+(?:{[a-z]+="[^"]*"(?:,[a-z]+="[^"]*")*})? [0-9.e+-]+$|# (HELP|TYPE) [a-z0-9_]+ .+$'
+        )
+        text = self.server.metrics()
+        for line in text.splitlines():
+            self.assertRegex(line, sample)
+        self.assertRegex(text, r'\nnv_inference_request_success{model="echo",version="1"} [1-9]')
+        self.assertRegex(text, r'\nweft_request_latency_seconds_count{model="echo"} [1-9]')
+        self.assertRegex(text, r"\nweft_scheduler_decisions_total [1-9]")
+
+    def test_tritonclient(self):
+        try:
+            import numpy
+            import tritonclient.http
+        except ImportError:
+            self.skipTest("tritonclient is not installed")
+        host, port = self.server.address
+        client = tritonclient.http.InferenceServerClient(f"{host}:{port}")
+        self.assertTrue(client.is_server_live() and client.is_server_ready())
+        self.assertTrue(client.is_model_ready("echo"))
+        self.assertEqual(client.get_server_metadata()["name"], "weft")
+        self.assertEqual(client.get_model_metadata("echo")["inputs"][0]["name"], "x")
+        self.assertEqual(client.get_model_config("echo")["max_batch_size"], 0)
+        self.assertEqual(len(client.get_model_repository_index()), 1)
+        client.load_model("spare")
+        client.unload_model("spare")
+        values = numpy.arange(1000, dtype=numpy.float32)
+        words = numpy.array(["ä", "", "b"], dtype=object)
+        for as_binary in (True, False):
+            given = tritonclient.http.InferInput("x", [1000], "FP32")
+            given.set_data_from_numpy(values, binary_data=as_binary)
+            asked = tritonclient.http.InferRequestedOutput("x", binary_data=not as_binary)
+            result = client.infer("echo", [given], outputs=[asked], request_id="7", timeout=9000000)
+            self.assertTrue((result.as_numpy("x") == values).all())
+            self.assertEqual(result.get_response()["id"], "7")
+            text = tritonclient.http.InferInput("text", [3], "BYTES")
+            text.set_data_from_numpy(words, binary_data=as_binary)
+            result = client.infer("text", [text]).as_numpy("text")
+            self.assertEqual([word.decode() for word in result], list(words))
+        with self.assertRaisesRegex(Exception, "there is no model"):
+            client.get_model_metadata("nobody")
+        self.assertIn("model_stats", client.get_inference_statistics("echo"))
+        client.close()
+
+
+class Ends(unittest.TestCase):
+    def test_a_drain_answers_what_is_in_flight(self):
+        server = Server()
+        answers = []
+
+        def wait():
+            answers.append(server.infer("slow", {"inputs": [fp32("x", [1])]}))
+
+        waiting = threading.Thread(target=wait)
+        keeping = server.connect()
+        self.assertEqual(ask(keeping, "GET", "/v2/health/ready")[0], 200)
+        waiting.start()
+        time.sleep(0.1)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.05)
+        status, headers, body = ask(keeping, "GET", "/v2/health/ready")
+        self.assertEqual((status, headers["Connection"]), (503, "close"), body)
+        status, headers, _ = server.infer("echo", {"inputs": [fp32("x", [1])]})
+        self.assertEqual((status, headers["Retry-After"]), (503, "1"))
+        self.assertEqual(server.ask("GET", "/v2/health/live")[0], 200)
+        waiting.join()
+        self.assertEqual(answers[0][0], 200)
+        self.assertIn("open 0 tensors 0", server.stop())
+
+    def test_killed_and_started_again_on_the_same_port(self):
+        port = fifo()
+        for _ in range(2):
+            process = self.serve("--http", f"127.0.0.1:{port}", "--metrics", "none")
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
+                sock.sendall(b"GET /v2/health/live HTTP/1.0\r\n\r\n")
+                self.assertIn(b"200 OK", sock.recv(1000))
+                process.kill()
+                process.communicate(timeout=30)
+
+    def serve(self, *arguments):
+        process = subprocess.Popen(
+            [WEFT, "serve", "--emulated", DEMO, "--plain", *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.line = process.stdout.readline()
+        return process
+
+    def test_weft_serve_answers_without_outputs(self):
+        process = self.serve("--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0")
+        self.assertRegex(self.line, r"demo: http://127.0.0.1:\d+, metrics http://.*/metrics$")
+        url = re.search(r"http://(\S+),", self.line).group(1)
+        done = subprocess.run(
+            ["curl", "-sS", f"http://{url}/v2/models/image/infer", "-d", '{"inputs":[]}'],
+            capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+        reply = json.loads(done.stdout)
+        self.assertEqual(reply["outputs"], [])
+        self.assertEqual(reply["parameters"], {"emulated": True})
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, err), (0, ""))
+        self.assertIn("served: 1 arrived, 1 done", out)
+
+    def test_a_busy_port_is_one_line(self):
+        with socket.socket() as sock:
+            sock.bind(("127.0.0.1", 0))
+            sock.listen()
+            port = sock.getsockname()[1]
+            process = self.serve("--http", f"127.0.0.1:{port}")
+            out, err = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, self.line, out), (1, "", ""))
+        self.assertEqual(
+            err,
+            f"weft serve: cannot listen on 127.0.0.1:{port}: address already in use\n",
+        )
+
+
+class Secrets(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.token = os.path.join(self.folder.name, "token")
+        with open(self.token, "w", encoding="utf-8") as file:
+            file.write("sesame\n")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def test_a_token_is_asked_for(self):
+        with Server(f"token={self.token}") as server:
+            for value, status in (
+                (None, 401), ("Bearer sesame", 200), ("bearer sesame", 200), ("Bearer sesam", 401),
+                ("Bearer sesame2", 401), ("Basic sesame", 401), ("", 401),
+            ):  # fmt: skip
+                headers = {} if value is None else {"Authorization": value}
+                self.assertEqual(server.ask("GET", "/v2", headers=headers)[0], status, value)
+            self.assertEqual(server.ask("GET", "/v2/health/ready")[0], 200)
+
+    @unittest.skipUnless(shutil.which("openssl"), "openssl, which makes certificates, is missing")
+    def test_tls(self):
+        key, certificate = (os.path.join(self.folder.name, name) for name in ("key", "cert"))
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost",
+             "-days", "1", "-keyout", key, "-out", certificate],
+            check=True, capture_output=True, timeout=60,
+        )  # fmt: skip
+        context = trusting(certificate)
+        with Server(f"cert={certificate}", f"key={key}") as server:
+            connection = server.connect(context)
+            values = list(range(60000))
+            for count in (1, 60000, 3):
+                request = json.dumps({"inputs": [fp32("x", values[:count])]})
+                status, _, reply = ask(connection, "POST", "/v2/models/echo/infer", request)
+                self.assertEqual(status, 200)
+                self.assertEqual(json.loads(reply)["outputs"][0]["data"], values[:count])
+            connection.close()
+            data = os.urandom(3000000)
+            request = {
+                "parameters": {"binary_data_output": True},
+                "inputs": [{"name": "pixels", "shape": [1000, 1000, 3], "datatype": "UINT8",
+                            "parameters": {"binary_data_size": len(data)}}],
+            }  # fmt: skip
+            body, headers = binary(request, data)
+            status, headers, reply = server.ask(
+                "POST", "/v2/models/image/infer", body, headers, context
+            )
+            self.assertEqual(status, 200)
+            self.assertEqual(reply[int(headers["Inference-Header-Content-Length"]) :], data)
+            with server.raw() as sock:  # No TLS at all.
+                sock.sendall(b"GET /v2 HTTP/1.1\r\nHost: h\r\n\r\n")
+                self.assertNotIn(b"200 OK", sock.recv(1000))
+            self.assertEqual(server.ask("GET", "/v2", context=context)[0], 200)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
