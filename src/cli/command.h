@@ -26,9 +26,11 @@ struct command {
     int (*run)(const struct command *command, char **argv);
 };
 
+extern const struct command command_bench;
 extern const struct command command_check;
 extern const struct command command_compare;
 extern const struct command command_generate;
+extern const struct command command_infer;
 extern const struct command command_policies;
 extern const struct command command_profile;
 extern const struct command command_serve;

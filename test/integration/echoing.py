@@ -34,9 +34,9 @@ class Server:
     def __exit__(self, *exception):
         self.stop(check=exception[0] is None)
 
-    def stop(self, check=True):
+    def stop(self, check=True, is_told=False):
         """Drain it: all is answered and nothing is held, or the test fails."""
-        if self.process.poll() is None:
+        if self.process.poll() is None and not is_told:
             self.process.send_signal(signal.SIGTERM)
         out, err = self.process.communicate(timeout=LIMIT)
         if check and (self.process.returncode != 0 or err != ""):

@@ -1,0 +1,255 @@
+/* infer.c - `weft infer`: one request to a server, and what it answers. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/infer_inputs.h"
+#include "cli/whole_file.h"
+
+enum { SHOWN_MAX = 16, TIMEOUT_S = 600 };
+
+struct values {
+    struct infer_where where;
+    struct argument_list outs;
+    struct argument_count slo;
+    bool json;
+};
+
+/* One element of an output, as people read it. */
+static void print_element(const json_t *element)
+{
+    if (json_is_string(element)) {
+        char *text = json_dumps(element, JSON_ENCODE_ANY);
+        (void)fputs(text == NULL ? "?" : text, stdout);
+        free(text);
+    } else if (json_is_integer(element)) {
+        (void)printf("%" JSON_INTEGER_FORMAT, json_integer_value(element));
+    } else if (json_is_real(element)) {
+        (void)printf("%.9g", json_real_value(element));
+    } else {
+        (void)fputs(
+            json_is_true(element)    ? "true"
+            : json_is_false(element) ? "false"
+                                     : "not finite",
+            stdout);
+    }
+}
+
+static void print_output(const json_t *output)
+{
+    const json_t *shape = json_object_get(output, "shape");
+    const json_t *data = json_object_get(output, "data");
+    const size_t count = json_array_size(data);
+    (void)printf(
+        "%s  %s [", json_string_value(json_object_get(output, "name")),
+        json_string_value(json_object_get(output, "datatype")));
+    for (size_t i = 0; i < json_array_size(shape); i++) {
+        (void)printf(
+            "%s%" JSON_INTEGER_FORMAT, i == 0 ? "" : ",",
+            json_integer_value(json_array_get(shape, i)));
+    }
+    (void)printf("]  ");
+    for (size_t i = 0; i < count && i < SHOWN_MAX; i++) {
+        (void)fputs(i == 0 ? "" : ", ", stdout);
+        print_element(json_array_get(data, i));
+    }
+    if (count > SHOWN_MAX) {
+        (void)printf(", ... (%zu in all)", count);
+    }
+    (void)printf("\n");
+}
+
+static void print_reply(const json_t *reply)
+{
+    const json_t *outputs = json_object_get(reply, "outputs");
+    if (json_is_true(json_object_get(json_object_get(reply, "parameters"), "emulated"))) {
+        (void)printf("done; emulated workers make no outputs\n");
+    }
+    for (size_t i = 0; i < json_array_size(outputs); i++) {
+        print_output(json_array_get(outputs, i));
+    }
+}
+
+/* Write the tensors behind the JSON, which were asked for in the order of --out. */
+static enum weft_status write_files(
+    const struct http_reply *reply, const json_t *object, const struct argument_list *outs,
+    struct weft_error *error)
+{
+    const json_t *outputs = json_object_get(object, "outputs");
+    size_t at = reply->json_bytes;
+    if (json_array_size(outputs) != outs->count) {
+        return error_set(error, WEFT_FAILED, "the server made no outputs");
+    }
+    for (uint32_t i = 0; i < outs->count; i++) {
+        const json_t *output = json_array_get(outputs, i);
+        const json_t *size =
+            json_object_get(json_object_get(output, "parameters"), "binary_data_size");
+        const size_t bytes = (size_t)json_integer_value(size);
+        struct whole_file file;
+        if (!json_is_integer(size) || bytes > reply->body_bytes - at) {
+            return error_set(error, WEFT_FAILED, "the answer is shorter than it says");
+        }
+        enum weft_status status = whole_file_open(&file, strchr(outs->items[i], '=') + 1, error);
+        if (status == WEFT_OK) {
+            (void)fwrite(reply->body + at, 1, bytes, file.stream); /* Committing checks it. */
+            status = whole_file_commit(&file, error);
+        }
+        if (status != WEFT_OK) {
+            return status;
+        }
+        at += bytes;
+    }
+    return WEFT_OK;
+}
+
+/* The names before the '=' of --out; owned by the caller. */
+static enum weft_status out_names(
+    const struct argument_list *outs, char **names, struct weft_error *error)
+{
+    for (uint32_t i = 0; i < outs->count; i++) {
+        const char *equals = strchr(outs->items[i], '=');
+        if (equals == NULL || equals == outs->items[i] || equals[1] == '\0') {
+            return error_set(
+                error, WEFT_INVALID, "--out takes NAME=FILE, not '%s'", outs->items[i]);
+        }
+        names[i] = strndup(outs->items[i], (size_t)(equals - outs->items[i]));
+    }
+    return WEFT_OK;
+}
+
+static enum weft_status ask(
+    const struct infer_target *target, const struct infer_body *body, uint64_t slo_ms,
+    struct http_reply *reply_out, struct weft_error *error)
+{
+    char path[256];
+    char headers[sizeof(target->headers) + 128];
+    char slo[48] = "";
+    if (slo_ms > 0) {
+        (void)snprintf(slo, sizeof(slo), "x-slo-ms: %" PRIu64 "\r\n", slo_ms);
+    }
+    (void)snprintf(path, sizeof(path), "/v2/models/%.100s/infer", target->workflow);
+    (void)snprintf(
+        headers, sizeof(headers), "%sInference-Header-Content-Length: %zu\r\n%s", target->headers,
+        body->json_bytes, slo);
+    const struct http_call call = {
+        .url = &target->url,
+        .method = "POST",
+        .path = path,
+        .headers = headers,
+        .body = body->bytes,
+        .body_bytes = body->length,
+        .ca_file = target->ca_file,
+        .timeout_s = TIMEOUT_S,
+    };
+    enum weft_status status = http_call(&call, reply_out, error);
+    if (status == WEFT_OK && reply_out->status != 200) {
+        status = infer_explain(reply_out, error);
+        free(reply_out->body);
+    }
+    return status;
+}
+
+static enum weft_status show(
+    const struct http_reply *reply, const struct values *values, struct weft_error *error)
+{
+    json_error_t wrong;
+    enum weft_status status = WEFT_OK;
+    json_t *object = json_loadb(reply->body, reply->json_bytes, 0, &wrong);
+    if (object == NULL) {
+        return error_set(error, WEFT_FAILED, "the answer is no JSON: %s", wrong.text);
+    }
+    if (values->outs.count > 0) {
+        status = write_files(reply, object, &values->outs, error);
+    }
+    if (status == WEFT_OK && values->json) {
+        (void)printf("%.*s\n", (int)reply->json_bytes, reply->body);
+    } else if (status == WEFT_OK && values->outs.count == 0) {
+        print_reply(object);
+    }
+    json_decref(object);
+    return status;
+}
+
+static enum weft_status infer(
+    const struct values *values, const struct operands *operands, char **names,
+    struct weft_error *error)
+{
+    struct infer_target target;
+    struct infer_body body = {.bytes = NULL};
+    struct http_reply reply = {.body = NULL};
+    const struct infer_values given = {.items = operands->items + 1, .count = operands->count - 1};
+    enum weft_status status = out_names(&values->outs, names, error);
+    if (status == WEFT_OK) {
+        status = infer_target_init(&target, &values->where, operands->items[0], error);
+    }
+    if (status == WEFT_OK) {
+        const struct infer_outputs outputs = {
+            .is_binary = values->outs.count > 0,
+            .count = values->outs.count,
+            .names = (const char *const *)names,
+        };
+        status = infer_body_build(&target, &given, &outputs, &body, error);
+    }
+    if (status == WEFT_OK) {
+        status = ask(&target, &body, values->slo.value, &reply, error);
+        if (status == WEFT_OK) {
+            status = show(&reply, values, error);
+            free(reply.body);
+        }
+    }
+    free(body.bytes);
+    return status;
+}
+
+static int run(const struct command *command, char **argv)
+{
+    struct values values = {.json = false};
+    struct operands operands = {0};
+    int exit_code = COMMAND_OK;
+    if (!command_parse(command, argv, &values, &operands, &exit_code)) {
+        return exit_code;
+    }
+    struct weft_error error = {.status = WEFT_OK};
+    char *names[ARGUMENT_LIST_MAX] = {NULL};
+    const enum weft_status status = infer(&values, &operands, names, &error);
+    for (uint32_t i = 0; i < ARGUMENT_LIST_MAX; i++) {
+        free(names[i]);
+    }
+    if (status != WEFT_OK) {
+        return command_fail(
+            command, &error, status == WEFT_INVALID ? COMMAND_WRONG : COMMAND_FAILED);
+    }
+    return command_flush(command);
+}
+
+static const struct argument rows[] = {
+    {"--url", "URL", "of the server; http://127.0.0.1:8000 if left out", ARGUMENT_TEXT,
+     offsetof(struct values, where.url)},
+    {"--out", "NAME=FILE", "write the bytes of an output to a file; may be repeated", ARGUMENT_LIST,
+     offsetof(struct values, outs)},
+    {"--slo", "MS", "deadline in milliseconds", ARGUMENT_COUNT, offsetof(struct values, slo)},
+    {"--token-file", "FILE", "what the server wants to see", ARGUMENT_TEXT,
+     offsetof(struct values, where.token_file)},
+    {"--ca", "FILE", "certificates to trust, in PEM; the system's if left out", ARGUMENT_TEXT,
+     offsetof(struct values, where.ca_file)},
+    {"--json", NULL, "print the answer as the server gave it", ARGUMENT_FLAG,
+     offsetof(struct values, json)},
+    {.name = NULL},
+};
+
+const struct command command_infer = {
+    .name = "infer",
+    .summary = "ask a server to run a workflow once",
+    .usage = "WORKFLOW [NAME=VALUE | NAME=@FILE]... [options]",
+    .description =
+        "A value is numbers, \"1,2.5,-3\", or a text, as the workflow declares the input; @FILE\n"
+        "sends the bytes of a file. Where pixels are declared, [-1,-1,3] of UINT8, a binary\n"
+        "PPM file is unpacked; other pictures go to workflows that take their bytes. Extents\n"
+        "that a shape leaves open are chosen by the value: the last of them, the others are 1.\n",
+    .arguments = {.operand = "WORKFLOW", .operand_min = 1, .operand_max = UINT32_MAX, .rows = rows},
+    .run = run,
+};

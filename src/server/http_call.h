@@ -1,0 +1,54 @@
+/*
+ * http_call.h - one request to a server, waited for: what commands need of HTTP.
+ *
+ * Blocks. TLS is verified against the system's certificates, or those of a file.
+ */
+#ifndef SERVER_HTTP_CALL_H
+#define SERVER_HTTP_CALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <weft/status.h>
+
+enum { HTTP_HOST_BYTES = 128, HTTP_TOKEN_BYTES = 512 };
+
+/* "http://host:port", or "https://..."; the port may be left out. */
+struct http_url {
+    bool is_tls;
+    char host[HTTP_HOST_BYTES];
+    char port[8];
+};
+
+struct http_call {
+    const struct http_url *url;
+    const char *method;
+    const char *path;
+    const char *headers; /* Each with its CR LF. */
+    const void *body;
+    size_t body_bytes;
+    const char *ca_file; /* NULL: the system's. */
+    uint32_t timeout_s;  /* Of every single wait. */
+};
+
+struct http_reply {
+    uint32_t status;
+    uint64_t json_bytes; /* Of the body, before tensors; all of it without them. */
+    char *body;          /* Owned, and ends with a zero: free(). */
+    size_t body_bytes;
+};
+
+/* Errors: WEFT_INVALID. */
+enum weft_status http_url_parse(
+    const char *text, struct http_url *url_out, struct weft_error *error);
+
+/*
+ * Make @call. Whatever the server answers is a success here.
+ *
+ * Errors: WEFT_IO, with the cause in @error, if there is no answer.
+ */
+enum weft_status http_call(
+    const struct http_call *call, struct http_reply *reply_out, struct weft_error *error);
+
+#endif /* SERVER_HTTP_CALL_H */
