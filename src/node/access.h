@@ -37,6 +37,21 @@ static inline struct batch *batch_at(const struct node *node, uint32_t slot)
     return pool_at(&node->pools->batches, slot);
 }
 
+static inline struct ticket *ticket_at(const struct node *node, uint32_t slot)
+{
+    return pool_at(&node->pools->tickets, slot);
+}
+
+static inline struct claim *claim_at(const struct node *node, uint32_t slot)
+{
+    return pool_at(&node->pools->claims, slot);
+}
+
+static inline struct grant *grant_at(const struct node *node, uint32_t slot)
+{
+    return pool_at(&node->pools->grants, slot);
+}
+
 static inline const struct workflow *workflow_at(const struct node *node, uint32_t workflow)
 {
     return node->catalogue->workflows[workflow];
@@ -81,8 +96,8 @@ static inline struct record *trace(struct node *node, enum record_kind kind, enu
         .worker = WORKER_NONE,
         .workflow = RECORD_NONE,
         .model = RECORD_NONE,
-        .kind = (uint16_t)kind,
-        .reason = (uint16_t)reason,
+        .kind = (uint8_t)kind,
+        .reason = (uint8_t)reason,
     };
     return &effect->record;
 }

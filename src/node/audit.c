@@ -1,6 +1,8 @@
 #include "node/audit.h"
 
 #include "node/access.h"
+#include "node/grants.h"
+#include "node/home.h"
 #include "node/jobs.h"
 #include "node/outbox.h"
 #include "node/placing.h"
@@ -16,8 +18,7 @@ void audit_start(struct node *node)
     }
 }
 
-/* Audits are in no hurry: what does not fit into this step waits for the next. */
-static bool has_room(const struct node *node, uint32_t messages)
+bool audit_has_room(const struct node *node, uint32_t messages)
 {
     return node->effects->count + 2 * messages + AUDIT_EFFECTS_SPARE <= node->effects->capacity;
 }
@@ -26,13 +27,15 @@ static void query_owners(struct node *node)
 {
     uint32_t next = node->visit_first;
     while (next != POOL_NONE) {
-        struct visit *visit = visit_at(node, next);
+        const uint32_t slot = next;
+        struct visit *visit = visit_at(node, slot);
         const uint32_t task_count = workflow_at(node, visit->workflow)->task_count;
         next = visit->next;
-        if (now_ns(node) - visit->touched_ns < AUDIT_NS || !has_room(node, 4 * task_count)) {
+        if (now_ns(node) - visit->touched_ns < AUDIT_NS || !audit_has_room(node, 4 * task_count)) {
             continue;
         }
-        if (visit->job.node == node->id) { /* No need to ask. */
+        (void)visits_offer_again(node, slot, /* all */ true); /* Tickets are messages, too. */
+        if (visit->job.node == node->id) {                    /* No need to ask. */
             if (jobs_find(node, visit->job) == MAP_NONE) {
                 visits_cancel(node, visit->job, REASON_STALE);
             }
@@ -62,6 +65,9 @@ static void probe(struct node *node, const struct job *job)
         .attempt = job->attempt,
     };
     jobs_tell(node, job, &message);
+    if (policy_binds(&node->seat)) { /* What waits to be claimed may wait here. */
+        outbox_send(node, node->id, &message);
+    }
 }
 
 static int64_t patience_ns(const struct job *job)
@@ -80,7 +86,8 @@ static void probe_workers(struct node *node)
         struct job *job = job_at(node, slot);
         next = job->next;
         const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
-        if (now_ns(node) - job->touched_ns < patience_ns(job) || !has_room(node, task_count)) {
+        if (now_ns(node) - job->touched_ns < patience_ns(job) ||
+            !audit_has_room(node, task_count)) {
             continue;
         }
         if (!job->probed) {
@@ -100,7 +107,12 @@ void audit_run(struct node *node)
     node->audit_timer = false;
     query_owners(node);
     probe_workers(node);
-    if (node->visit_count > 0 || node->job_count > 0) {
+    if (policy_binds(&node->seat)) {
+        home_audit(node);
+        grants_audit(node);
+    }
+    if (node->visit_count > 0 || node->job_count > 0 || node->home.claims.count > 0 ||
+        node->grant_count > 0) {
         audit_start(node);
     }
 }
@@ -112,7 +124,7 @@ void audit_probed(struct node *node, const struct message *message)
         return;
     }
     uint32_t slot = visit_at(node, visit)->tasks;
-    while (slot != POOL_NONE && task_at(node, slot)->state < TASK_QUEUED) {
+    while (slot != POOL_NONE && task_at(node, slot)->state < TASK_OFFERED) {
         slot = task_at(node, slot)->next_of_visit;
     }
     if (slot != POOL_NONE) {

@@ -18,6 +18,9 @@ void audit_start(struct node *node);
 /* The time has come. */
 void audit_run(struct node *node);
 
+/* Whether this step has room for so many messages more: audits are in no hurry. */
+bool audit_has_room(const struct node *node, uint32_t messages);
+
 /* The owner of @job asks whether it is being worked on here. */
 void audit_probed(struct node *node, const struct message *message);
 

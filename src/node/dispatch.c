@@ -1,6 +1,8 @@
 #include "node/dispatch.h"
 
 #include "node/access.h"
+#include "node/batches.h"
+#include "node/grants.h"
 #include "node/model_cache.h"
 #include "node/outbox.h"
 #include "node/rows.h"
@@ -147,29 +149,6 @@ uint32_t dispatch_next_queue(
     return best;
 }
 
-static void emit_launch(struct node *node, uint32_t slot)
-{
-    struct batch *batch = batch_at(node, slot);
-    batch_state_move(&batch->state, BATCH_RUNNING);
-    struct effect *effect = effect_add(node, EFFECT_LAUNCH);
-    effect->launch = (struct effect_launch){
-        .batch = slot,
-        .worker = batch->worker,
-        .workflow = batch->workflow,
-        .task = batch->task,
-        .config = batch->config,
-        .items = batch->items,
-        .task_count = batch->task_count,
-    };
-    for (uint32_t i = 0; i < batch->task_count; i++) {
-        const struct task *task = task_at(node, batch->tasks[i]);
-        struct record *record = trace_task(node, RECORD_STARTED, visit_at(node, task->visit), task);
-        record->value = batch->items;
-        record->batch = (uint16_t)batch->task_count;
-        record->gpu = (uint16_t)batch->config.gpu;
-    }
-}
-
 /* Move tasks from the head of a queue into @batch, as many as its config takes. */
 static void fill_batch(
     struct node *node, struct worker *worker, uint32_t number, uint32_t batch_slot)
@@ -211,60 +190,12 @@ static uint32_t batch_items(const struct node *node, const struct queue *queue, 
 
 static void launch(struct node *node, struct worker *worker, uint32_t number, struct config config)
 {
-    const uint32_t slot = pool_take(&node->pools->batches);
-    ASSERT(slot != POOL_NONE);
-    struct batch *batch = batch_at(node, slot);
-    batch->worker = worker->id;
-    batch->config = config;
-    const struct workflow_task *kind =
-        dispatch_queue_task(node, number, &batch->workflow, &batch->task);
+    uint32_t workflow;
+    uint32_t task;
+    (void)dispatch_queue_task(node, number, &workflow, &task);
+    const uint32_t slot = batches_open(node, worker, workflow, task, config);
     fill_batch(node, worker, number, slot);
-    batch->workspace_bytes = profile_workspace_bytes(node->profile, kind->run, batch->items);
-    const struct config shares = {
-        .batch = batch->items,
-        .cpu = config.cpu,
-        .gpu = config.gpu == worker->spec->gpu_units ? 0 : config.gpu,
-    };
-    const struct estimate estimate =
-        profile_run(node->profile, kind->run, worker->spec->device, batch->items, shares);
-    batch->ends_at_ns = now_ns(node) + estimate.run_ns;
-    batch->next = worker->batches;
-    worker->batches = slot;
-    worker->gpu_free -= config.gpu;
-    node->cpu_free -= config.cpu;
-    worker->running += batch->task_count;
-    node->running += batch->task_count;
-    worker->memory_used_bytes += batch->workspace_bytes;
-    cache_use(node, worker, kind);
-    rows_load_changed(node, worker);
-
-    const bool ready = worker->spec->reshape_ns == 0 || config.gpu == worker->spec->gpu_units ||
-                       (worker->shares_ready >> (config.gpu - 1) & 1) != 0;
-    if (ready) {
-        emit_launch(node, slot);
-        return;
-    }
-    batch_state_move(&batch->state, BATCH_SHAPING);
-    struct effect *effect = effect_add(node, EFFECT_RESHAPE);
-    effect->reshape.worker = worker->id;
-    effect->reshape.gpu = config.gpu;
-}
-
-void dispatch_share_ready(struct node *node, struct worker *worker, uint32_t gpu)
-{
-    if (gpu == 0 || gpu > worker->spec->gpu_units) {
-        return;
-    }
-    worker->shares_ready |= UINT64_C(1) << (gpu - 1);
-    struct record *record = trace(node, RECORD_SHAPED, REASON_NONE);
-    record->worker = worker->id;
-    record->value = gpu;
-    for (uint32_t slot = worker->batches; slot != POOL_NONE; slot = batch_at(node, slot)->next) {
-        const struct batch *batch = batch_at(node, slot);
-        if (batch->state == BATCH_SHAPING && batch->config.gpu == gpu) {
-            emit_launch(node, slot);
-        }
-    }
+    batches_start(node, worker, slot);
 }
 
 static void set_wake(struct node *node, struct worker *worker, int64_t at_ns)
@@ -351,6 +282,9 @@ void dispatch_worker(struct node *node, struct worker *worker)
         wake_at(node, now_ns(node), TIMER_DISPATCH, worker->id);
         return; /* The rest fails in steps of its own. */
     }
+    if (worker->grants != POOL_NONE) {
+        grants_start(node, worker);
+    }
     while (started && worker->queued > 0 && worker->gpu_free > 0) {
         started = start_one(node, worker);
     }
@@ -360,41 +294,16 @@ void dispatch_worker(struct node *node, struct worker *worker)
     }
 }
 
-/* Processors belong to the machine: whoever waits for them there may have them now. */
-static void give_processors(struct node *node, uint32_t cpu)
-{
-    node->cpu_free += cpu;
-    for (uint32_t i = 0; cpu > 0 && i < node->worker_count; i++) {
-        node->workers[i].touched = node->workers[i].touched || node->workers[i].queued > 0;
-    }
-}
-
-/* Give back what batch @slot held, and take it off its worker. */
-static void close_batch(struct node *node, struct worker *worker, uint32_t slot)
-{
-    struct batch *batch = batch_at(node, slot);
-    uint32_t *link = &worker->batches;
-    while (*link != slot) {
-        link = &batch_at(node, *link)->next;
-    }
-    *link = batch->next;
-    batch_state_move(&batch->state, BATCH_GONE);
-    worker->gpu_free += batch->config.gpu;
-    give_processors(node, batch->config.cpu);
-    worker->running -= batch->task_count;
-    node->running -= batch->task_count;
-    worker->memory_used_bytes -= batch->workspace_bytes;
-    cache_unuse(node, worker, &workflow_at(node, batch->workflow)->tasks[batch->task]);
-    rows_load_changed(node, worker);
-}
-
 void dispatch_done(struct node *node, const struct event_batch_done *done)
 {
     const struct batch batch = *batch_at(node, done->batch);
     struct worker *worker = own_worker(node, batch.worker);
     ASSERT(batch.state == BATCH_RUNNING);
     ASSERT(done->status != WEFT_OK || done->output_count == batch.task_count);
-    close_batch(node, worker, done->batch);
+    batches_close(node, worker, done->batch);
+    if (batch.grant != POOL_NONE) {
+        grants_ended(node, batch.grant, done->run_ns, done->status == WEFT_OK);
+    }
     pool_give(&node->pools->batches, done->batch);
     if (done->status == WEFT_LOST) {
         cache_device_lost(node, worker);
@@ -411,6 +320,7 @@ void dispatch_done(struct node *node, const struct event_batch_done *done)
         record->value = done->run_ns;
         record->batch = (uint16_t)batch.task_count;
         record->gpu = (uint16_t)batch.config.gpu;
+        record->cpu = (uint16_t)batch.config.cpu;
         const struct output *output = &done->outputs[i];
         const uint32_t tensor = tensor_take(node, output->tensor, output->items, output->bytes);
         visits_complete(node, batch.tasks[i], tensor);
@@ -433,7 +343,10 @@ void dispatch_abandon(struct node *node, uint32_t slot)
     if (batch->state == BATCH_RUNNING) {
         effect_add(node, EFFECT_CANCEL_BATCH)->batch = batch_slot;
     }
-    close_batch(node, worker, batch_slot);
+    batches_close(node, worker, batch_slot);
+    if (batch->grant != POOL_NONE) {
+        grants_ended(node, batch->grant, /* run_ns */ 0, /* completed */ false);
+    }
     for (uint32_t i = 0; i < batch->task_count; i++) {
         visits_discard(node, batch->tasks[i]);
     }

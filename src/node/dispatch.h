@@ -26,9 +26,6 @@ void dispatch_worker(struct node *node, struct worker *worker);
 /* A batch has ended, well or not. */
 void dispatch_done(struct node *node, const struct event_batch_done *done);
 
-/* A GPU share of @gpu units can be used on @worker. */
-void dispatch_share_ready(struct node *node, struct worker *worker, uint32_t gpu);
-
 /*
  * The queue of @worker whose head comes next after (@key, @arrival), and its head
  * through @head_out; UINT32_MAX if there is none. Start with INT64_MIN and 0.

@@ -62,11 +62,45 @@ static void end_worker(struct node *node, struct worker *worker)
         pool_give(&node->pools->batches, slot);
         slot = next;
     }
+    slot = worker->grants;
+    while (slot != POOL_NONE) {
+        const uint32_t next = grant_at(node, slot)->next;
+        pool_give(&node->pools->grants, slot);
+        slot = next;
+    }
     slot = worker->notices;
     while (slot != POOL_NONE) {
         const uint32_t next = ((struct notice *)pool_at(&node->pools->notices, slot))->next;
         pool_give(&node->pools->notices, slot);
         slot = next;
+    }
+}
+
+static void drop_tickets(struct node *node, uint32_t slot)
+{
+    while (slot != POOL_NONE) {
+        const uint32_t next = ticket_at(node, slot)->next;
+        pool_give(&node->pools->tickets, slot);
+        slot = next;
+    }
+}
+
+static void end_home(struct node *node)
+{
+    struct home *home = &node->home;
+    for (uint32_t i = 0; i < home->active_count; i++) {
+        drop_tickets(node, home->queues[home->active[i]].head);
+    }
+    uint32_t slot = home->claim_first;
+    while (slot != POOL_NONE) {
+        const struct claim claim = *claim_at(node, slot);
+        drop_tickets(node, claim.tickets);
+        pool_give(&node->pools->claims, slot);
+        slot = claim.next;
+    }
+    if (home->queues != NULL) {
+        map_deinit(&home->tickets);
+        map_deinit(&home->claims);
     }
 }
 
@@ -108,6 +142,7 @@ void node_destroy(struct node *node)
         end_worker(node, &node->workers[i]);
     }
     end_jobs(node);
+    end_home(node);
     const struct reservations *noted = &node->view.reservations;
     for (uint32_t i = 0; noted->count > 0 && i < node->fleet->worker_count; i++) {
         reservations_forget(&node->view.reservations, i);

@@ -72,6 +72,7 @@ enum timer_kind {
     TIMER_TICK,     /* The policy's period. */
     TIMER_REPAIR,   /* Jobs may have lost a worker: look at the next few. */
     TIMER_AUDIT,    /* Ask after jobs that have been silent for long. */
+    TIMER_HOME,     /* A home queue that nothing fitted is to be looked at again. */
 };
 
 struct timer {

@@ -2,7 +2,10 @@
 
 #include "node/access.h"
 #include "node/audit.h"
+#include "node/grants.h"
+#include "node/home.h"
 #include "node/jobs.h"
+#include "node/offers.h"
 #include "node/outbox.h"
 #include "node/rows.h"
 #include "node/steal.h"
@@ -67,6 +70,46 @@ static bool names_thief(const struct node *node, const struct message *message)
            node_of_worker(node, message->worker) == message->from;
 }
 
+/* Whether @message names a task of a workflow, and a worker that exists. */
+static bool names_queue(const struct node *node, const struct message *message)
+{
+    return message->workflow < node->catalogue->workflow_count &&
+           message->task < workflow_at(node, message->workflow)->task_count &&
+           message->worker < node->fleet->worker_count;
+}
+
+static bool names_claim(const struct node *node, const struct message *message)
+{
+    return names_queue(node, message) && view_is_own(&node->view, message->worker) &&
+           message->holder < node->fleet->worker_count && message->index < message->count &&
+           message->count <= BATCH_TASKS_MAX;
+}
+
+/* Messages of home queues, which only a policy that binds has. */
+static void inbox_home(struct node *node, const struct message *message)
+{
+    if (message->kind == MESSAGE_OFFER && names_queue(node, message)) {
+        home_offered(node, message);
+    } else if (message->kind == MESSAGE_GONE && names_queue(node, message)) {
+        home_gone(node, message);
+        grants_miss(node, message);
+    } else if (message->kind == MESSAGE_CLAIM && names_claim(node, message)) {
+        grants_claim(node, message);
+    } else if (
+        message->kind == MESSAGE_PULL && names_queue(node, message) &&
+        node_of_worker(node, message->worker) == message->from) {
+        offers_pulled(node, message);
+    } else if (message->kind == MESSAGE_UNFIT && names_queue(node, message)) {
+        offers_unfit(node, message);
+    } else if (message->kind == MESSAGE_ASK && view_is_own(&node->view, message->worker)) {
+        grants_asked(node, message);
+    } else if (message->kind == MESSAGE_DECLINE && message->worker < node->fleet->worker_count) {
+        home_declined(node, message);
+    } else if (message->kind == MESSAGE_ENDED && message->worker < node->fleet->worker_count) {
+        home_ended(node, message);
+    }
+}
+
 void inbox_own_message(struct node *node, const struct message *message)
 {
     switch (message->kind) {
@@ -113,6 +156,18 @@ void inbox_own_message(struct node *node, const struct message *message)
         return;
     case MESSAGE_ALIVE:
         audit_alive(node, message->job);
+        return;
+    case MESSAGE_OFFER:
+    case MESSAGE_GONE:
+    case MESSAGE_CLAIM:
+    case MESSAGE_DECLINE:
+    case MESSAGE_PULL:
+    case MESSAGE_UNFIT:
+    case MESSAGE_ENDED:
+    case MESSAGE_ASK:
+        if (policy_binds(&node->seat)) {
+            inbox_home(node, message);
+        }
         return;
     case MESSAGE_KINDS:
         break;

@@ -8,22 +8,10 @@
 #ifndef NODE_INSIDE_H
 #define NODE_INSIDE_H
 
+#include "node/bounds.h"
+#include "node/inside_home.h"
 #include "node/node.h"
 #include "node/states.h"
-
-enum {
-    JOB_ATTEMPTS_MAX = 5, /* Then a job fails rather than go round for ever. */
-    REPAIRS_PER_STEP = 4, /* A step stays short even when a thousand jobs lost a worker. */
-    REPAIR_LOOKS_PER_STEP = 256,
-    PARKED_MAX = 1024,           /* Messages that wait for blocked peers. */
-    BURIED_MAX = 64,             /* Cancelled jobs whose late messages are still recognised. */
-    GPU_UNITS_MAX = 64,          /* A share size is a bit of a word. */
-    LOAD_RETRIES_SHIFT_MAX = 10, /* Back-off doubles up to 2^10 times the first pause. */
-};
-
-#define AUDIT_NS            INT64_C(10000000000) /* Silence after which a visit asks its owner. */
-#define STEAL_PAUSE_NS      INT64_C(1000000)
-#define LOAD_RETRY_FIRST_NS INT64_C(10000000)
 
 struct tensor {
     struct handle handle;
@@ -46,7 +34,8 @@ struct task {
     uint32_t next_of_visit;
     union {
         uint32_t next_in_queue; /* While it is queued, */
-        uint32_t batch;         /* and while it runs. */
+        uint32_t batch;         /* while it is claimed and while it runs, */
+        uint32_t home;          /* and while it is offered: who has its ticket. */
     };
     uint32_t inputs; /* List of struct input. */
     uint32_t worker;
@@ -57,8 +46,11 @@ struct task {
     bool settled : 1;   /* Has been placed for the last time. */
     bool continues : 1; /* Its producer ran on the same worker just now. */
     bool cancelled : 1; /* Runs, but nobody wants the result. */
-    int64_t key;        /* In its queue. */
-    uint64_t arrival;   /* Tie-breaker, per node. */
+    union {
+        int64_t key;    /* In its queue; */
+        uint64_t epoch; /* while it is offered, the member list of its home. */
+    };
+    uint64_t arrival; /* Tie-breaker, per node. */
     int64_t ready_ns;
     int64_t run_ns; /* What its worker's row counts for it. */
 };
@@ -115,6 +107,7 @@ struct batch {
     uint32_t next; /* Of the same worker. */
     uint8_t state; /* enum batch_state */
     struct config config;
+    uint32_t grant; /* The claim that it is for; POOL_NONE: of the worker's own queues. */
     uint64_t workspace_bytes;
     int64_t ends_at_ns; /* As estimated. */
     uint32_t task_count;
@@ -151,7 +144,7 @@ struct model_slot {
     bool withdrawn;    /* From the repository: not to be loaded. */
     bool doomed;       /* Loading, but the result is to be given back. */
     uint32_t users;    /* Batches that run with it. */
-    uint32_t wanted;   /* Queued tasks that need it. */
+    uint32_t wanted;   /* Queued tasks, and batches that gather, that need it. */
     uint32_t failures; /* Loads that failed in a row. */
     uint8_t doom;      /* enum reason: why the tasks below fail. */
     uint64_t doom_end; /* Tasks that wait for it up to this arrival fail. 0: none. */
@@ -185,6 +178,7 @@ struct worker {
     uint32_t running;    /* Tasks. */
     uint32_t batches;    /* List. */
     uint32_t notices;
+    uint32_t grants;  /* List: of those that gather, and of those that run for a home. */
     uint32_t loading; /* The model on the bus, or MODEL_NONE. */
     int64_t load_published_ns;
     int64_t cache_published_ns;
@@ -235,6 +229,8 @@ struct node {
     uint32_t outputs_max;
     int64_t row_load_ns;
     int64_t row_cache_ns;
+    struct home home;
+    uint32_t grant_count;
     uint32_t parked_first;
     uint32_t parked_last;
     uint32_t parked_count;

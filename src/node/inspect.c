@@ -37,6 +37,8 @@ struct node_counts node_counts(const struct node *node)
         .jobs = node->job_count,
         .visits = node->visit_count,
         .running = node->running,
+        .tickets = node->home.ticket_count,
+        .grants = node->grant_count,
         .reservations = node->view.reservations.count,
         .draining = node->draining,
     };

@@ -1,6 +1,8 @@
 #include "node/members.h"
 
 #include "node/access.h"
+#include "node/grants.h"
+#include "node/home.h"
 #include "node/jobs.h"
 #include "node/outbox.h"
 #include "node/visits.h"
@@ -58,6 +60,10 @@ void members_changed(struct node *node, const struct members *members)
     }
     if (lost) {
         members_look_again(node);
+        if (policy_binds(&node->seat)) {
+            grants_repair(node);
+            home_repair(node);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "node/access.h"
 #include "node/dispatch.h"
+#include "node/grants.h"
 #include "node/rows.h"
 #include "node/visits.h"
 
@@ -11,7 +12,7 @@ static uint64_t free_bytes(const struct worker *worker)
     return worker->memory_used_bytes < all ? all - worker->memory_used_bytes : 0;
 }
 
-static bool is_of_kind(const struct workflow_task *kind, uint32_t model)
+bool cache_is_of_kind(const struct workflow_task *kind, uint32_t model)
 {
     for (uint32_t i = 0; i < kind->model_count; i++) {
         if (kind->models[i] == model) {
@@ -120,15 +121,32 @@ void cache_unuse(struct node *node, struct worker *worker, const struct workflow
     }
 }
 
-/* Models that queues up to and including the one of @kind need, as marks. */
+static void add_models(const struct workflow_task *kind, struct model_set *models)
+{
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        model_set_add(models, kind->models[i]);
+    }
+}
+
+/*
+ * Models that batches which gather, and then queues, need, up to and including those of
+ * @kind, as marks.
+ */
 static void mark_needed(
     const struct node *node, const struct worker *worker, const struct workflow_task *kind,
     struct model_set *needed)
 {
     const struct task *head;
     uint32_t number = dispatch_next_queue(node, worker, INT64_MIN, 0, &head);
-    for (uint32_t i = 0; i < kind->model_count; i++) {
-        model_set_add(needed, kind->models[i]);
+    add_models(kind, needed);
+    for (uint32_t slot = worker->grants; slot != POOL_NONE; slot = grant_at(node, slot)->next) {
+        const struct workflow_task *other = grants_kind(node, slot);
+        if (other == kind) {
+            return;
+        }
+        if (other != NULL) {
+            add_models(other, needed);
+        }
     }
     while (number != UINT32_MAX) {
         uint32_t workflow;
@@ -137,9 +155,7 @@ static void mark_needed(
         if (other == kind) {
             return;
         }
-        for (uint32_t i = 0; i < other->model_count; i++) {
-            model_set_add(needed, other->models[i]);
-        }
+        add_models(other, needed);
         number = dispatch_next_queue(node, worker, head->key, head->arrival, &head);
     }
 }
@@ -151,12 +167,19 @@ static uint32_t next_use(const struct node *node, const struct worker *worker, u
         return NEXT_USE_NEVER;
     }
     uint32_t before = 0;
+    for (uint32_t slot = worker->grants; slot != POOL_NONE; slot = grant_at(node, slot)->next) {
+        const struct workflow_task *kind = grants_kind(node, slot);
+        if (kind != NULL && cache_is_of_kind(kind, model)) {
+            return before;
+        }
+        before += kind != NULL ? grant_at(node, slot)->count : 0;
+    }
     const struct task *head;
     uint32_t number = dispatch_next_queue(node, worker, INT64_MIN, 0, &head);
     while (number != UINT32_MAX) {
         uint32_t workflow;
         uint32_t task;
-        if (is_of_kind(dispatch_queue_task(node, number, &workflow, &task), model)) {
+        if (cache_is_of_kind(dispatch_queue_task(node, number, &workflow, &task), model)) {
             return before;
         }
         before += worker->queues[number].count;
@@ -313,6 +336,27 @@ static void load_ahead(
     }
 }
 
+/*
+ * Load what the first batch that gathers still needs: each holds its units already, so none
+ * of them is ahead of need. False if none needs anything.
+ */
+static bool load_for_grants(struct node *node, struct worker *worker, int64_t *retry_at_ns)
+{
+    for (uint32_t slot = worker->grants; slot != POOL_NONE; slot = grant_at(node, slot)->next) {
+        const struct workflow_task *kind = grants_kind(node, slot);
+        const uint32_t model =
+            kind == NULL ? MODEL_NONE : first_absent(node, worker, kind, retry_at_ns);
+        if (model == MODEL_NONE) {
+            continue;
+        }
+        if (cache_make_room(node, worker, worker->models[model].bytes, kind)) {
+            start_load(node, worker, model, REASON_DEMAND);
+        }
+        return true;
+    }
+    return false;
+}
+
 int64_t cache_advance(struct node *node, struct worker *worker)
 {
     int64_t retry_at_ns = INT64_MAX;
@@ -321,7 +365,8 @@ int64_t cache_advance(struct node *node, struct worker *worker)
     uint32_t count = 0;
     bool first = true;
     const struct task *head;
-    if (worker->loading != MODEL_NONE || worker->unloading > 0) {
+    if (worker->loading != MODEL_NONE || worker->unloading > 0 ||
+        load_for_grants(node, worker, &retry_at_ns)) {
         return retry_at_ns;
     }
     uint32_t number = dispatch_next_queue(node, worker, INT64_MIN, 0, &head);
@@ -404,12 +449,19 @@ static void end_doom(struct worker *worker, uint32_t model)
 static uint32_t find_doomed(const struct node *node, const struct worker *worker, uint32_t model)
 {
     const struct model_slot *slot = &worker->models[model];
+    if (slot->doom != REASON_TOO_LARGE) { /* Batches look at their size when they start. */
+        const uint32_t claimed = grants_find(node, worker, model, slot->doom_end);
+        if (claimed != POOL_NONE) {
+            return claimed;
+        }
+    }
     for (uint32_t i = 0; i < worker->active_count; i++) {
         uint32_t workflow;
         uint32_t number;
         const struct workflow_task *kind =
             dispatch_queue_task(node, worker->active[i], &workflow, &number);
-        uint32_t at = is_of_kind(kind, model) ? worker->queues[worker->active[i]].head : POOL_NONE;
+        uint32_t at =
+            cache_is_of_kind(kind, model) ? worker->queues[worker->active[i]].head : POOL_NONE;
         for (; at != POOL_NONE; at = task_at(node, at)->next_in_queue) {
             const struct task *task = task_at(node, at);
             if (task->arrival <= slot->doom_end &&
@@ -425,13 +477,16 @@ static uint32_t find_doomed(const struct node *node, const struct worker *worker
 /* All that waits for a device that is gone. */
 static bool fail_lost(struct node *node, struct worker *worker)
 {
-    for (uint32_t failed = 0; worker->active_count > 0; failed++) {
-        if (failed == BATCH_TASKS_MAX) {
-            return true;
+    grants_abandon(node, worker);
+    for (uint32_t failed = 0; failed < BATCH_TASKS_MAX; failed++) {
+        uint32_t task = grants_find(node, worker, MODEL_NONE, UINT64_MAX);
+        if (task == POOL_NONE && worker->active_count == 0) {
+            return false;
         }
-        visits_fail(node, worker->queues[worker->active[0]].head, REASON_DEVICE_LOST);
+        task = task != POOL_NONE ? task : worker->queues[worker->active[0]].head;
+        visits_fail(node, task, REASON_DEVICE_LOST);
     }
-    return false;
+    return true;
 }
 
 bool cache_fail_some(struct node *node, struct worker *worker)

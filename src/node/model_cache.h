@@ -12,13 +12,16 @@
 
 #include "node/inside.h"
 
-/* One more (+1) or one fewer (-1) queued task of this kind waits at @worker. */
+/* One more (+1) or one fewer (-1) task, or batch that gathers, of this kind waits at @worker. */
 void cache_want(struct worker *worker, const struct workflow_task *kind, int32_t by);
 
 /* Why a task of @kind with @items can never run on @worker; REASON_NONE if it can. */
 enum reason cache_obstacle(
     const struct node *node, const struct worker *worker, const struct workflow_task *kind,
     uint32_t items);
+
+/* Whether a task of @kind needs @model. */
+bool cache_is_of_kind(const struct workflow_task *kind, uint32_t model);
 
 /* Whether all models of @kind are resident. */
 bool cache_is_ready(const struct worker *worker, const struct workflow_task *kind);

@@ -1,8 +1,12 @@
 #include "node/node.h"
 
+#include <string.h>
+
 #include "node/access.h"
 #include "node/audit.h"
+#include "node/batches.h"
 #include "node/dispatch.h"
+#include "node/home.h"
 #include "node/inbox.h"
 #include "node/jobs.h"
 #include "node/members.h"
@@ -30,6 +34,7 @@ static void init_worker(struct node *node, struct arena *arena, uint32_t index)
     worker->models = arena_alloc(arena, model_count * sizeof(struct model_slot));
     worker->gpu_free = worker->spec->gpu_units;
     worker->batches = POOL_NONE;
+    worker->grants = POOL_NONE;
     worker->loading = MODEL_NONE;
     worker->notices = POOL_NONE;
     worker->wake_ns = INT64_MAX;
@@ -47,8 +52,33 @@ static void init_worker(struct node *node, struct arena *arena, uint32_t index)
     struct board_entry *entry = &node->board->entries[worker->id];
     entry->live = (struct row){.worker = worker->id};
     entry->live.load.accepting = 1;
-    entry->live.load.gpu_free = worker->gpu_free;
+    entry->live.load.gpu_free = (uint8_t)worker->gpu_free;
+    entry->live.load.cpu_free =
+        (uint16_t)(node->cpu_free < UINT16_MAX ? node->cpu_free : UINT16_MAX);
     entry->live.cache.free_bytes = worker->spec->memory_bytes;
+}
+
+/* What only a policy that binds needs. */
+static void init_home(struct node *node, struct arena *arena)
+{
+    struct home *home = &node->home;
+    const uint32_t queue_count = node->catalogue->queue_count;
+    home->claim_first = POOL_NONE;
+    home->wake_ns = INT64_MAX;
+    if (!policy_binds(&node->seat)) {
+        return;
+    }
+    map_init(&home->tickets, 16);
+    map_init(&home->claims, 16);
+    home->claim_number = node->incarnation << 24; /* A restarted home must not reuse numbers. */
+    home->queues = arena_alloc(arena, queue_count * sizeof(*home->queues));
+    home->active = arena_alloc(arena, queue_count * sizeof(*home->active));
+    home->homes = arena_alloc(arena, queue_count * sizeof(*home->homes));
+    for (uint32_t i = 0; i < queue_count; i++) {
+        home->queues[i].head = POOL_NONE;
+        home->queues[i].tail = POOL_NONE;
+        home->homes[i] = NODE_NONE;
+    }
 }
 
 /* Sinks of the workflow that has most of them. */
@@ -114,12 +144,35 @@ struct node *node_create(struct arena *arena, const struct node_options *options
     node->question = arena_alloc(arena, policy_set_question_bytes(options->policies) + 1);
     const struct rng rng = rng_stream(options->seed, RNG_POLICY, options->node);
     policy_seat_init(&node->seat, options->policies, &input, state, rng, options->meter);
+    init_home(node, arena);
     return node;
+}
+
+/* Whether nothing of any job is here, nor kept for one elsewhere. */
+static bool is_idle(const struct node *node)
+{
+    return node->job_count == 0 && node->visit_count == 0 && node->home.ticket_count == 0 &&
+           node->home.claims.count == 0 && node->grant_count == 0;
+}
+
+/* Something happened to @worker: start what can be started, and show what has changed. */
+static void finish_worker(struct node *node, struct worker *worker)
+{
+    dispatch_worker(node, worker);
+    if (policy_steals(&node->seat)) {
+        steal_try(node, worker);
+    }
+    worker->touched = false;
+    rows_publish(node, worker);
+    worker->touched = false; /* Publishing refreshes the row: no news. */
 }
 
 /* Before a step ends, look at every worker that something happened to. */
 static void finish_step(struct node *node)
 {
+    if (policy_binds(&node->seat)) {
+        home_serve(node);
+    }
     for (uint32_t i = 0; i < node->worker_count; i++) {
         struct worker *worker = &node->workers[i];
         if (!worker->touched) {
@@ -128,15 +181,20 @@ static void finish_step(struct node *node)
             }
             continue;
         }
-        dispatch_worker(node, worker);
-        if (policy_steals(&node->seat)) {
-            steal_try(node, worker);
-        }
-        worker->touched = false;
-        rows_publish(node, worker);
-        worker->touched = false; /* Publishing refreshes the row: no news. */
+        finish_worker(node, worker);
     }
-    if (node->draining && !node->drained && node->job_count == 0 && node->visit_count == 0) {
+    for (uint32_t i = 0; i < node->worker_count;) { /* One may have touched one before it. */
+        if (node->workers[i].touched) {
+            finish_worker(node, &node->workers[i]);
+            i = 0;
+        } else {
+            i++;
+        }
+    }
+    if (policy_binds(&node->seat)) {
+        home_linger(node);
+    }
+    if (node->draining && !node->drained && is_idle(node)) {
         node->drained = true;
         trace(node, RECORD_DRAINED, REASON_NONE);
     }
@@ -176,6 +234,9 @@ static void on_timer(struct node *node, const struct timer *timer)
     case TIMER_AUDIT:
         audit_run(node);
         return;
+    case TIMER_HOME:
+        home_timer(node);
+        return;
     }
     ASSERT(false);
 }
@@ -204,6 +265,26 @@ static void on_tensor(struct node *node, const struct message *message, struct h
 {
     const uint32_t tensor = tensor_take(node, handle, message->items, message->bytes);
     inbox_input(node, message, tensor);
+}
+
+/*
+ * Rows go before the messages of the same step: a home that is told of a task, or of the end
+ * of a batch, finds the row that goes with it. Both hosts then show it the same.
+ */
+static void hoist_rows(struct effects *effects)
+{
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < effects->count; i++) {
+        if (effects->items[i].kind != EFFECT_PUBLISH) {
+            continue;
+        }
+        const struct effect row = effects->items[i];
+        memmove(
+            &effects->items[rows + 1], &effects->items[rows],
+            (i - rows) * sizeof(effects->items[0]));
+        effects->items[rows] = row;
+        rows++;
+    }
 }
 
 static void begin(struct node *node, int64_t at_ns, struct effects *effects)
@@ -256,7 +337,7 @@ static void apply(struct node *node, const struct event *event)
         cache_unloaded(node, own_worker(node, event->load.worker), event->load.model);
         return;
     case EVENT_SHARE_READY:
-        dispatch_share_ready(node, own_worker(node, event->share.worker), event->share.gpu);
+        batches_share_ready(node, own_worker(node, event->share.worker), event->share.gpu);
         return;
     case EVENT_BATCH_DONE:
         dispatch_done(node, &event->batch);
@@ -294,4 +375,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     begin(node, event->at_ns, effects);
     apply(node, event);
     finish_step(node);
+    if (policy_binds(&node->seat)) {
+        hoist_rows(effects);
+    }
 }

@@ -33,6 +33,9 @@ struct node_pools {
     struct pool inputs;
     struct pool tensors;
     struct pool batches;
+    struct pool tickets;
+    struct pool claims;
+    struct pool grants;
     struct pool reservations;
     struct pool notices;
     struct pool parked;
@@ -101,6 +104,8 @@ struct node_counts {
     uint32_t visits;       /* Jobs with something here. */
     uint32_t queued;       /* Tasks that wait for a worker of this node. */
     uint32_t running;      /* Tasks in batches. */
+    uint32_t tickets;      /* Of home queues that this node keeps, waiting or claimed. */
+    uint32_t grants;       /* Batches that gather or run here for a home. */
     uint32_t reservations; /* Of this node, not yet counted by the worker's row. */
     bool draining;
 };

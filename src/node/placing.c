@@ -5,6 +5,7 @@
 #include "node/outbox.h"
 #include "node/routing.h"
 #include "node/visits.h"
+#include "policy/choose.h"
 
 static struct message job_message(
     const struct node *node, const struct job *job, enum message_kind kind, uint32_t task)
@@ -77,6 +78,9 @@ static void reserve_all(struct node *node, const struct job *job)
 static bool place_source(
     struct node *node, struct job *job, const struct job_facts *facts, uint32_t task)
 {
+    if (policy_binds(&node->seat)) { /* Somebody will claim it, if there is anybody. */
+        return node->draining || choose_first_usable(&node->view) != WORKER_NONE;
+    }
     const struct input_facts from = {
         .worker = facts->ingress,
         .bytes = tensor_at(node, job->inputs)->bytes,
@@ -99,9 +103,24 @@ static bool place_source(
     return true;
 }
 
+/* The input of a source that is to be claimed waits here. */
+static void keep_source(struct node *node, struct job *job, uint32_t task)
+{
+    struct message input = job_message(node, job, MESSAGE_INPUT, task);
+    input.worker = node->view.worker_first;
+    input.items = job->items;
+    input.bytes = tensor_at(node, job->inputs)->bytes;
+    tensor_hold(node, job->inputs);
+    outbox_move(node, node->id, &input, job->inputs, UINT32_MAX);
+}
+
 static void send_source(struct node *node, struct job *job, uint32_t task)
 {
     const uint32_t worker = placement_worker(job->placement[task]);
+    if (worker == WORKER_NONE) {
+        keep_source(node, job, task);
+        return;
+    }
     struct message input = job_message(node, job, MESSAGE_INPUT, task);
     input.worker = worker;
     input.items = job->items;
@@ -228,6 +247,9 @@ static void run_again(struct node *node, uint32_t slot, const uint64_t *lost)
     const struct workflow *workflow = facts.graph;
     job->attempt++;
     job->probed = false;
+    for (uint32_t i = 0; policy_binds(&node->seat) && i < workflow->task_count; i++) {
+        job->placement[i] = PLACEMENT_UNBOUND; /* What was claimed was claimed for once. */
+    }
     replace_lost(node, job, &facts, lost);
     for (uint32_t i = 0; i < workflow->source_count; i++) {
         if (!place_source(node, job, &facts, workflow->sources[i])) {

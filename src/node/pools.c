@@ -1,7 +1,7 @@
 /* pools.c - the memory of nodes: made by the host, grown only between steps. */
 #include "node/access.h"
 
-enum { POOL_FIRST = 64, POOL_JOBS_MAX = 1 << 28, STEPS_AHEAD = 16 };
+enum { POOL_FIRST = 64, GRANTS_FIRST = 4, POOL_JOBS_MAX = 1 << 28, STEPS_AHEAD = 16 };
 
 /* The most edges, or inputs of a job, that one task of any workflow can set in motion. */
 static uint32_t fan_max(const struct catalogue *catalogue)
@@ -36,6 +36,9 @@ void node_pools_init(struct node_pools *pools, const struct catalogue *catalogue
     pool_init(&pools->inputs, sizeof(struct input), POOL_FIRST, all);
     pool_init(&pools->tensors, sizeof(struct tensor), POOL_FIRST, all);
     pool_init(&pools->batches, sizeof(struct batch), POOL_FIRST, all);
+    pool_init(&pools->tickets, sizeof(struct ticket), POOL_FIRST, all);
+    pool_init(&pools->claims, sizeof(struct claim), POOL_FIRST, all);
+    pool_init(&pools->grants, sizeof(struct grant), GRANTS_FIRST, all);
     pool_init(&pools->reservations, sizeof(struct reservation), POOL_FIRST, all);
     pool_init(&pools->notices, sizeof(struct notice), POOL_FIRST, all);
     pool_init(&pools->parked, sizeof(struct parked) + placement_bytes, POOL_FIRST, all);
@@ -49,6 +52,9 @@ void node_pools_deinit(struct node_pools *pools)
     pool_deinit(&pools->inputs);
     pool_deinit(&pools->tensors);
     pool_deinit(&pools->batches);
+    pool_deinit(&pools->tickets);
+    pool_deinit(&pools->claims);
+    pool_deinit(&pools->grants);
     pool_deinit(&pools->reservations);
     pool_deinit(&pools->notices);
     pool_deinit(&pools->parked);
@@ -75,9 +81,28 @@ static void prepare_steps(struct node_pools *pools)
     pools->steps_ready = STEPS_AHEAD;
 }
 
+/* What a policy that binds needs on top. */
+static void prepare_home(struct node *node, uint32_t tasks)
+{
+    struct home *home = &node->home;
+    reserve(&node->pools->tickets, tasks);
+    reserve(&node->pools->claims, HOME_TASKS_PER_STEP);
+    reserve(&node->pools->grants, GPU_UNITS_MAX * node->worker_count);
+    const uint32_t claimed = home->ticket_count - home->tickets.count; /* All may come back. */
+    if (2 * (home->tickets.count + claimed + tasks) > home->tickets.mask) {
+        (void)map_reserve(&home->tickets, claimed + tasks);
+    }
+    if (2 * (home->claims.count + HOME_TASKS_PER_STEP) > home->claims.mask) {
+        (void)map_reserve(&home->claims, HOME_TASKS_PER_STEP);
+    }
+}
+
 void node_prepare(struct node *node)
 {
     struct node_pools *pools = node->pools;
+    if (node->home.queues != NULL) {
+        prepare_home(node, pools->step_tasks_max);
+    }
     if (pools->steps_ready == 0) {
         prepare_steps(pools);
     }

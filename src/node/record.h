@@ -20,6 +20,9 @@
     X(RECORD_UNRESERVED, "unreserved")     /* task, worker */                                      \
     X(RECORD_ACKNOWLEDGED, "acknowledged") /* worker; value: sequence */                           \
     X(RECORD_SENT, "sent")                 /* task, worker; value: bytes */                        \
+    X(RECORD_OFFERED, "offered")           /* task, worker: holds the inputs; value: the home */   \
+    X(RECORD_CLAIMED, "claimed")           /* task, worker, batch, gpu, cpu; value: items */       \
+    X(RECORD_DECLINED, "declined")         /* worker, reason; value: tasks of the claim */         \
     X(RECORD_QUEUED, "queued")             /* task, worker; value: items */                        \
     X(RECORD_LOADING, "loading")           /* worker, model, reason; value: bytes */               \
     X(RECORD_LOADED, "loaded")             /* worker, model */                                     \
@@ -27,8 +30,8 @@
     X(RECORD_LOAD_DROPPED, "load dropped") /* worker, model */                                     \
     X(RECORD_EVICTED, "evicted")           /* worker, model, reason */                             \
     X(RECORD_SHAPED, "shaped")             /* worker; value: units */                              \
-    X(RECORD_STARTED, "started")           /* task, worker, batch, gpu; value: items */            \
-    X(RECORD_ENDED, "ended")               /* task, worker, batch, gpu; value: ns it ran */        \
+    X(RECORD_STARTED, "started")           /* task, worker, batch, gpu, cpu; value: items */       \
+    X(RECORD_ENDED, "ended")               /* task, worker, batch, gpu, cpu; value: ns it ran */   \
     X(RECORD_STOPPED, "stopped")           /* task, worker: its batch was cancelled */             \
     X(RECORD_FAILED, "failed")             /* task, worker, reason */                              \
     X(RECORD_STOLEN, "stolen")             /* task, worker: the thief */                           \
@@ -63,6 +66,7 @@ enum record_kind {
     X(REASON_WITHDRAWN, "withdrawn")     /* from the repository */                                 \
     X(REASON_ADMISSION, "admission")     /* the policy refused it */                               \
     X(REASON_FULL, "full")               /* a bounded pool is used up */                           \
+    X(REASON_BUSY, "busy")               /* others hold the units of a claim */                    \
     X(REASON_DRAIN, "draining")          /* the node takes no more */                              \
     X(REASON_UNAVAILABLE, "unavailable") /* a model it needs is not there */                       \
     X(REASON_NO_WORKER, "no usable worker")                                                        \
@@ -94,12 +98,15 @@ struct record {
     uint32_t worker;
     uint16_t workflow;
     uint16_t model;
-    uint16_t batch;  /* STARTED, ENDED: how many tasks ran together, */
-    uint16_t gpu;    /* and the units they held. */
-    uint16_t kind;   /* enum record_kind */
-    uint16_t reason; /* enum reason */
+    uint16_t batch; /* STARTED, ENDED, CLAIMED: how many tasks run together, */
+    uint16_t gpu;   /* and the units they hold, of the device */
+    uint16_t cpu;   /* and of the machine. */
+    uint8_t kind;   /* enum record_kind */
+    uint8_t reason; /* enum reason */
 };
 
+_Static_assert(RECORD_KIND_COUNT <= UINT8_MAX, "a kind is a byte");
+_Static_assert(REASON_COUNT <= UINT8_MAX, "a reason is a byte");
 _Static_assert(sizeof(struct record) == 48, "no padding: records are hashed as bytes");
 
 #endif /* NODE_RECORD_H */

@@ -2,7 +2,9 @@
 
 #include "node/access.h"
 #include "node/dispatch.h"
+#include "node/grants.h"
 #include "node/model_cache.h"
+#include "node/offers.h"
 #include "node/outbox.h"
 #include "node/visits.h"
 
@@ -94,6 +96,12 @@ static void announce(struct node *node, struct visit *visit, uint32_t number, ui
     }
 }
 
+void routing_bind(struct node *node, uint32_t slot)
+{
+    const struct task *task = task_at(node, slot);
+    announce(node, visit_at(node, task->visit), task->number, task->worker);
+}
+
 static void send_input(
     struct node *node, const struct message *input, uint32_t tensor, uint32_t edge)
 {
@@ -125,6 +133,12 @@ static void route_edge(
             return; /* The owner re-places what was lost, and this output with it. */
         }
         send_input(node, &input, tensor, edge);
+        return;
+    }
+    if (policy_binds(&node->seat)) { /* It stays until somebody claims its consumer. */
+        input.worker = task->worker;
+        tensor_hold(node, tensor);
+        outbox_move(node, node->id, &input, tensor, edge);
         return;
     }
     const struct job_facts job = visit_facts(node, visit);
@@ -192,7 +206,8 @@ void routing_forward(
     /* The task leaves this worker by itself: nobody has to be told to unreserve it. */
     visit->placement[task->number] = PLACEMENT_UNBOUND;
     announce(node, visit, task->number, worker);
-    uint32_t sequence = routing_note(node, worker, run_ns);
+    /* Who has claimed it has told its worker. */
+    uint32_t sequence = policy_binds(&node->seat) ? 0 : routing_note(node, worker, run_ns);
     for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
         const struct input *held = input_at(node, slot);
         struct message input = visit_message(node, visit, MESSAGE_INPUT, task->number);
@@ -244,6 +259,12 @@ void routing_gathered(struct node *node, uint32_t slot)
     struct visit *visit = visit_at(node, task->visit);
     const struct workflow *workflow = workflow_at(node, visit->workflow);
     const bool bound = visit->placement[task->number] != PLACEMENT_UNBOUND;
+    if (policy_binds(&node->seat)) {
+        if (!grants_take(node, slot)) {
+            offers_make(node, slot);
+        }
+        return;
+    }
     if (!task->settled && workflow_is_join(workflow, task->number) &&
         (!bound || policy_places_tasks(&node->seat))) {
         task->settled = true;

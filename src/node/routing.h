@@ -28,6 +28,9 @@ void routing_forward(
  */
 uint32_t routing_place(struct node *node, const struct task_facts *facts);
 
+/* Task @slot runs on its worker, of this node: the owner, and who waits for it, must know. */
+void routing_bind(struct node *node, uint32_t slot);
+
 /* Note work that @worker's row does not show yet. Returns its sequence, 0 for own workers. */
 uint32_t routing_note(struct node *node, uint32_t worker, int64_t run_ns);
 

@@ -15,13 +15,26 @@
 /*
  *              (RESERVE)         last input           launch
  *   nothing ──► PLANNED ──► GATHERING ──► QUEUED ──────► RUNNING ──► gone
- *      └──────────(first input)──┘ └► gone (forwarded)
- *   every state ──► gone: cancelled, unreserved, failed, owner lost
+ *      └──────────(first input)──┘ │ └► gone (forwarded)    ▲
+ *                                  ├──► OFFERED ──► CLAIMED ┘
+ *                                  └──────(pulled)────┘ └► OFFERED (did not fit)
+ *   every state ──► gone: cancelled, unreserved, pulled, failed, owner lost
+ *
+ * An OFFERED task waits in the queue of its home; a CLAIMED one is in a batch that gathers.
  */
-enum task_state { TASK_GONE, TASK_PLANNED, TASK_GATHERING, TASK_QUEUED, TASK_RUNNING, TASK_STATES };
+enum task_state {
+    TASK_GONE,
+    TASK_PLANNED,
+    TASK_GATHERING,
+    TASK_OFFERED,
+    TASK_CLAIMED,
+    TASK_QUEUED,
+    TASK_RUNNING,
+    TASK_STATES
+};
 
-/* A batch waits for its GPU share, runs, and is gone. */
-enum batch_state { BATCH_GONE, BATCH_SHAPING, BATCH_RUNNING, BATCH_STATES };
+/* A batch waits for the tasks that were claimed, for its GPU share, runs, and is gone. */
+enum batch_state { BATCH_GONE, BATCH_GATHERING, BATCH_SHAPING, BATCH_RUNNING, BATCH_STATES };
 
 /* A model on a worker. A failed or dropped load makes it absent again. */
 enum model_state { MODEL_ABSENT, MODEL_LOADING, MODEL_RESIDENT, MODEL_UNLOADING, MODEL_STATES };
@@ -36,7 +49,10 @@ static inline void task_state_move(uint8_t *state, enum task_state to)
     static const uint8_t allowed[TASK_STATES] = {
         [TASK_GONE] = 1 << TASK_PLANNED | 1 << TASK_GATHERING,
         [TASK_PLANNED] = 1 << TASK_GATHERING | 1 << TASK_GONE,
-        [TASK_GATHERING] = 1 << TASK_QUEUED | 1 << TASK_GONE,
+        [TASK_GATHERING] =
+            1 << TASK_OFFERED | 1 << TASK_CLAIMED | 1 << TASK_QUEUED | 1 << TASK_GONE,
+        [TASK_OFFERED] = 1 << TASK_CLAIMED | 1 << TASK_GONE,
+        [TASK_CLAIMED] = 1 << TASK_OFFERED | 1 << TASK_RUNNING | 1 << TASK_GONE,
         [TASK_QUEUED] = 1 << TASK_RUNNING | 1 << TASK_GONE,
         [TASK_RUNNING] = 1 << TASK_GONE,
     };
@@ -47,7 +63,8 @@ static inline void task_state_move(uint8_t *state, enum task_state to)
 static inline void batch_state_move(uint8_t *state, enum batch_state to)
 {
     static const uint8_t allowed[BATCH_STATES] = {
-        [BATCH_GONE] = 1 << BATCH_SHAPING | 1 << BATCH_RUNNING,
+        [BATCH_GONE] = 1 << BATCH_GATHERING | 1 << BATCH_SHAPING | 1 << BATCH_RUNNING,
+        [BATCH_GATHERING] = 1 << BATCH_SHAPING | 1 << BATCH_RUNNING | 1 << BATCH_GONE,
         [BATCH_SHAPING] = 1 << BATCH_RUNNING | 1 << BATCH_GONE,
         [BATCH_RUNNING] = 1 << BATCH_GONE,
     };

@@ -5,6 +5,8 @@
 #include "node/access.h"
 #include "node/audit.h"
 #include "node/dispatch.h"
+#include "node/grants.h"
+#include "node/offers.h"
 #include "node/outbox.h"
 #include "node/routing.h"
 #include "node/rows.h"
@@ -81,8 +83,7 @@ static void merge_placement(
     }
 }
 
-/* Others may claim any duration; one that can be added to a time is kept. */
-static int64_t bounded_ns(int64_t ns)
+int64_t duration_bounded(int64_t ns)
 {
     if (ns > DURATION_NS_MAX) {
         return DURATION_NS_MAX;
@@ -108,9 +109,10 @@ static uint32_t open_visit(struct node *node, const struct message *message)
     visit->priority = message->priority;
     visit->tasks = POOL_NONE;
     visit->epoch = node->view.members->epoch;
-    visit->arrived_ns = now_ns(node) - bounded_ns(message->age_ns);
-    visit->deadline_ns =
-        message->left_ns == INT64_MAX ? INT64_MAX : now_ns(node) + bounded_ns(message->left_ns);
+    visit->arrived_ns = now_ns(node) - duration_bounded(message->age_ns);
+    visit->deadline_ns = message->left_ns == INT64_MAX
+                             ? INT64_MAX
+                             : now_ns(node) + duration_bounded(message->left_ns);
     visit->touched_ns = now_ns(node);
     memcpy(
         visit->placement, message->placement,
@@ -142,6 +144,11 @@ static uint32_t find_task(const struct node *node, const struct visit *visit, ui
         slot = task_at(node, slot)->next_of_visit;
     }
     return slot;
+}
+
+uint32_t visits_find(const struct node *node, uint32_t visit, uint32_t number)
+{
+    return find_task(node, visit_at(node, visit), number);
 }
 
 static uint32_t add_task(struct node *node, uint32_t visit_slot, uint32_t number, uint32_t worker)
@@ -187,6 +194,19 @@ static void remove_task(struct node *node, uint32_t slot)
     pool_give(&node->pools->tasks, slot);
 }
 
+/* Task @slot waits no more, in its worker's queue, in its home's or in a batch. */
+static void stop_waiting(struct node *node, uint32_t slot)
+{
+    const enum task_state state = (enum task_state)task_at(node, slot)->state;
+    if (state == TASK_QUEUED) {
+        dispatch_unqueue(node, slot);
+    } else if (state == TASK_OFFERED) {
+        offers_withdraw(node, slot);
+    } else if (state == TASK_CLAIMED) {
+        grants_leave(node, slot);
+    }
+}
+
 /* Whatever task @slot is doing, it stops doing it. */
 static void drop_task(struct node *node, uint32_t slot, enum reason reason)
 {
@@ -196,12 +216,12 @@ static void drop_task(struct node *node, uint32_t slot, enum reason reason)
         dispatch_abandon(node, slot);
         return; /* The batch gives it back when it ends. */
     }
-    trace_task(node, RECORD_DROPPED, visit_at(node, task->visit), task)->reason = (uint16_t)reason;
-    if (task->state == TASK_QUEUED) {
-        dispatch_unqueue(node, slot);
-    } else if (task->state == TASK_PLANNED) {
+    trace_task(node, RECORD_DROPPED, visit_at(node, task->visit), task)->reason = (uint8_t)reason;
+    if (task->state == TASK_PLANNED) {
         worker->reserved_ns -= task->run_ns;
         rows_load_changed(node, worker);
+    } else {
+        stop_waiting(node, slot);
     }
     remove_task(node, slot);
 }
@@ -321,6 +341,18 @@ static uint32_t receive_task(struct node *node, uint32_t visit_slot, const struc
     return slot;
 }
 
+/* An input has come again: who waits for it need not, and a lost ticket is made again. */
+static void drop_duplicate(struct node *node, uint32_t slot, const struct message *message)
+{
+    const enum task_state state = (enum task_state)task_at(node, slot)->state;
+    if (state != TASK_GATHERING) {
+        grants_miss(node, message);
+    }
+    if (state == TASK_OFFERED) {
+        offers_again(node, slot);
+    }
+}
+
 void visits_input(struct node *node, const struct message *message, uint32_t tensor)
 {
     own_worker(node, message->worker)->asked = false; /* If it asked, this is the answer. */
@@ -328,6 +360,7 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
         rows_notice(node, message->worker, message->from, message->sequence);
     }
     if (is_buried(node, message->job)) {
+        grants_miss(node, message);
         tensor_release(node, tensor);
         return;
     }
@@ -339,6 +372,7 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
     if (task->state != TASK_GATHERING || has_input(node, task, message->input)) {
         trace_task(node, RECORD_DROPPED, visit_at(node, visit_slot), task)->reason =
             REASON_DUPLICATE;
+        drop_duplicate(node, slot, message);
         tensor_release(node, tensor);
         return;
     }
@@ -372,6 +406,7 @@ void visits_cancel(struct node *node, struct job_id job, enum reason reason)
         node->buried[node->buried_count % BURIED_MAX] = job_key(job);
         node->buried_count++;
     }
+    grants_forget(node, job);
     const uint32_t slot = map_get(&node->visits, job_key(job));
     if (slot == MAP_NONE) {
         return;
@@ -410,7 +445,7 @@ void visits_fail(struct node *node, uint32_t slot, enum reason reason)
     const struct task task = *task_at(node, slot);
     const struct visit *visit = visit_at(node, task.visit);
     struct record *record = trace_task(node, RECORD_FAILED, visit, &task);
-    record->reason = (uint16_t)reason;
+    record->reason = (uint8_t)reason;
     const struct message failed = {
         .kind = MESSAGE_FAILED,
         .job = visit->job,
@@ -420,9 +455,7 @@ void visits_fail(struct node *node, uint32_t slot, enum reason reason)
         .attempt = visit->attempt,
         .reason = reason,
     };
-    if (task.state == TASK_QUEUED) {
-        dispatch_unqueue(node, slot);
-    }
+    stop_waiting(node, slot);
     remove_task(node, slot);
     close_visit(node, task.visit);
     if (!task.cancelled) {
@@ -452,12 +485,27 @@ void visits_forward(struct node *node, uint32_t slot, uint32_t worker)
     close_visit(node, visit_slot);
 }
 
+uint32_t visits_offer_again(struct node *node, uint32_t visit, bool all)
+{
+    uint32_t count = 0;
+    uint32_t slot = visit_at(node, visit)->tasks;
+    for (; slot != POOL_NONE; slot = task_at(node, slot)->next_of_visit) {
+        const struct task *task = task_at(node, slot);
+        if (offers_is_lost(node, task) || (all && task->state == TASK_OFFERED)) {
+            offers_again(node, slot);
+            count++;
+        }
+    }
+    return count;
+}
+
 bool visits_repair(struct node *node)
 {
     uint32_t dropped = 0;
+    uint32_t offered = 0;
     for (uint32_t looks = 0; looks < REPAIR_LOOKS_PER_STEP; looks++) {
         const uint32_t slot = node->repair_visit;
-        if (slot == POOL_NONE || dropped == REPAIRS_PER_STEP) {
+        if (slot == POOL_NONE || dropped == REPAIRS_PER_STEP || offered >= OFFERS_PER_REPAIR) {
             break;
         }
         const struct visit *visit = visit_at(node, slot);
@@ -465,6 +513,8 @@ bool visits_repair(struct node *node)
         if (!members_is_same(node->view.members, visit->job.node, visit->epoch)) {
             dropped++;
             visits_cancel(node, visit->job, REASON_OWNER_LOST);
+        } else {
+            offered += visits_offer_again(node, slot, /* all */ false);
         }
     }
     return node->repair_visit != POOL_NONE;

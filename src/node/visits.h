@@ -31,11 +31,23 @@ void visits_discard(struct node *node, uint32_t slot);
 /* Send queued or gathered task @slot with its inputs to @worker, elsewhere. */
 void visits_forward(struct node *node, uint32_t slot, uint32_t worker);
 
+/* The slot of task @number of visit @visit; POOL_NONE if it has none. */
+uint32_t visits_find(const struct node *node, uint32_t visit, uint32_t number);
+
+/*
+ * Offer tasks of visit @visit that wait for a home again: all, or those whose home is gone.
+ * Returns how many.
+ */
+uint32_t visits_offer_again(struct node *node, uint32_t visit, bool all);
+
 /* Drop visits whose owner is gone: a few per call. False when all have been looked at. */
 bool visits_repair(struct node *node);
 
 /* What policies may know of the job of @visit. */
 struct job_facts visit_facts(const struct node *node, const struct visit *visit);
+
+/* Others may claim any duration: @ns, cut to what can be added to a time. */
+int64_t duration_bounded(int64_t ns);
 
 /* The run time of @task alone on @worker, as the profile says. */
 int64_t task_run_ns(

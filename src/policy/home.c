@@ -48,8 +48,8 @@ static int64_t transfer_ns(const struct home_ask *ask, uint32_t items, uint32_t 
 struct config home_room(const struct view *view, uint32_t worker)
 {
     return (struct config){
-        .cpu = view->fleet->nodes[view->fleet->workers[worker].node].cpu_units,
-        .gpu = view_load(view, worker)->gpu_free,
+        .cpu = view_cpu_free(view, worker),
+        .gpu = view_gpu_free(view, worker),
     };
 }
 

@@ -21,6 +21,7 @@ const struct policy *const policy_registry[] = {
     &policy_fast_gshare,   /* order, dispatch, tick */
     &policy_orion,         /* dispatch, tick */
     &policy_aquatope,      /* dispatch */
+    &policy_first_fit,     /* order, dispatch */
     &policy_lru,           /* cache */
     &policy_edf,           /* order */
     NULL,

@@ -12,6 +12,7 @@ extern const struct policy policy_expert;
 extern const struct policy policy_fair;
 extern const struct policy policy_fast_gshare;
 extern const struct policy policy_fifo;
+extern const struct policy policy_first_fit;
 extern const struct policy policy_hash;
 extern const struct policy policy_heft;
 extern const struct policy policy_infless;

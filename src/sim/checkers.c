@@ -65,6 +65,9 @@ void checkers_end(const struct sim *sim)
     ASSERT(sim->pools.inputs.used == 0);
     ASSERT(sim->pools.tensors.used == 0);
     ASSERT(sim->pools.batches.used == 0);
+    ASSERT(sim->pools.tickets.used == 0);
+    ASSERT(sim->pools.claims.used == 0);
+    ASSERT(sim->pools.grants.used == 0);
     ASSERT(sim->pools.parked.used == 0);
     for (uint32_t node = 0; node < sim->options.fleet->node_count; node++) {
         ASSERT(sim->nodes[node].handles == 0);

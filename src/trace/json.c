@@ -52,6 +52,10 @@ static const char *value_key(uint32_t kind)
         return "peer";
     case VALUE_PROBLEM:
         return "problem";
+    case VALUE_HOME:
+        return "home";
+    case VALUE_TASKS:
+        return "tasks";
     }
     return NULL;
 }
@@ -92,6 +96,9 @@ size_t trace_json(
     }
     if (record->batch != 0) {
         text_add(&text, ",\"batch\":%u,\"gpu\":%u", (unsigned)record->batch, (unsigned)record->gpu);
+    }
+    if (record->cpu != 0) {
+        text_add(&text, ",\"cpu\":%u", (unsigned)record->cpu);
     }
     if (value_key(record->kind) != NULL) {
         text_add(&text, ",\"%s\":%" PRId64, value_key(record->kind), record->value);

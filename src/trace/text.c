@@ -33,12 +33,13 @@ enum value_meaning value_meaning(uint32_t kind)
         [RECORD_ARRIVED] = VALUE_ITEMS,        [RECORD_REFUSED] = VALUE_RETRY_NS,
         [RECORD_RESERVED] = VALUE_RESERVED_NS, [RECORD_ACKNOWLEDGED] = VALUE_SEQUENCE,
         [RECORD_SENT] = VALUE_BYTES,           [RECORD_QUEUED] = VALUE_ITEMS,
-        [RECORD_LOADING] = VALUE_BYTES,        [RECORD_LOAD_FAILED] = VALUE_RETRY_NS,
-        [RECORD_SHAPED] = VALUE_UNITS,         [RECORD_STARTED] = VALUE_ITEMS,
-        [RECORD_ENDED] = VALUE_RUN_NS,         [RECORD_ANSWERED] = VALUE_LATENCY_NS,
-        [RECORD_CANCELLED] = VALUE_LATENCY_NS, [RECORD_NODE_LOST] = VALUE_PEER,
-        [RECORD_NODE_BACK] = VALUE_PEER,       [RECORD_SUSPECTED] = VALUE_PEER,
-        [RECORD_SOLVED] = VALUE_PROBLEM,
+        [RECORD_OFFERED] = VALUE_HOME,         [RECORD_CLAIMED] = VALUE_ITEMS,
+        [RECORD_DECLINED] = VALUE_TASKS,       [RECORD_LOADING] = VALUE_BYTES,
+        [RECORD_LOAD_FAILED] = VALUE_RETRY_NS, [RECORD_SHAPED] = VALUE_UNITS,
+        [RECORD_STARTED] = VALUE_ITEMS,        [RECORD_ENDED] = VALUE_RUN_NS,
+        [RECORD_ANSWERED] = VALUE_LATENCY_NS,  [RECORD_CANCELLED] = VALUE_LATENCY_NS,
+        [RECORD_NODE_LOST] = VALUE_PEER,       [RECORD_NODE_BACK] = VALUE_PEER,
+        [RECORD_SUSPECTED] = VALUE_PEER,       [RECORD_SOLVED] = VALUE_PROBLEM,
     };
     return kind < RECORD_KIND_COUNT ? meanings[kind] : VALUE_NONE;
 }
@@ -114,7 +115,10 @@ static bool is_bracketed(const struct record *record)
     case VALUE_BYTES:
     case VALUE_SEQUENCE:
     case VALUE_UNITS:
+    case VALUE_HOME:
         return true;
+    case VALUE_TASKS:
+        return record->value > 1;
     case VALUE_NONE:
     case VALUE_RUN_NS:
     case VALUE_LATENCY_NS:
@@ -139,6 +143,10 @@ static void add_bracketed_value(struct text *text, const struct record *record)
         add_bytes(text, (uint64_t)record->value);
     } else if (meaning == VALUE_SEQUENCE) {
         text_add(text, "sequence %" PRId64, record->value);
+    } else if (meaning == VALUE_HOME) {
+        text_add(text, "home n%" PRId64, record->value);
+    } else if (meaning == VALUE_TASKS) {
+        text_add(text, "%" PRId64 " tasks", record->value);
     } else {
         text_add(text, "%" PRId64 " units", record->value);
     }
@@ -146,7 +154,7 @@ static void add_bracketed_value(struct text *text, const struct record *record)
 
 static void add_details(struct text *text, const struct record *record)
 {
-    const bool is_start = record->kind == RECORD_STARTED;
+    const bool is_start = record->kind == RECORD_STARTED || record->kind == RECORD_CLAIMED;
     uint32_t count = 0;
     if (record->reason != REASON_NONE) {
         add_separator(text, &count);
@@ -163,6 +171,10 @@ static void add_details(struct text *text, const struct record *record)
     if (is_start && record->gpu > 1) {
         add_separator(text, &count);
         text_add(text, "%u units", (unsigned)record->gpu);
+    }
+    if (is_start && record->cpu > 0) {
+        add_separator(text, &count);
+        text_add(text, "%u cpu", (unsigned)record->cpu);
     }
     if (count > 0) {
         text_add(text, ")");

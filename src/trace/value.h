@@ -23,6 +23,8 @@ enum value_meaning {
     VALUE_LATENCY_NS,  /* Since arrival. */
     VALUE_PEER,        /* Another node. */
     VALUE_PROBLEM,
+    VALUE_HOME,  /* The node that keeps the queue. */
+    VALUE_TASKS, /* Of a claim. */
 };
 
 /* What the value of a record of @kind means. */

@@ -14,6 +14,12 @@ void reservations_init(struct reservations *reservations, struct pool *pool)
 
 uint32_t reservations_add(struct reservations *reservations, uint32_t worker, int64_t run_ns)
 {
+    return reservations_claim(reservations, worker, run_ns, (struct units){0});
+}
+
+uint32_t reservations_claim(
+    struct reservations *reservations, uint32_t worker, int64_t run_ns, struct units units)
+{
     uint32_t *head = &reservations->buckets[worker % RESERVATION_BUCKETS];
     const uint32_t slot = pool_take_raw(reservations->pool);
 
@@ -30,6 +36,7 @@ uint32_t reservations_add(struct reservations *reservations, uint32_t worker, in
         .next = *head,
         .worker = worker,
         .sequence = reservations->sequence,
+        .units = units,
         .run_ns = run_ns,
     };
     *head = slot;

@@ -17,10 +17,17 @@
 
 enum { RESERVATION_BUCKETS = 64 };
 
+/* Parts of a device and of its machine. */
+struct units {
+    uint32_t gpu;
+    uint32_t cpu;
+};
+
 struct reservation {
     uint32_t next; /* In its bucket. */
     uint32_t worker;
     uint32_t sequence;
+    struct units units; /* Claimed for it; none if it only joins a queue. */
     int64_t run_ns;
     uint64_t row_sequence; /* The first row that counts it; 0 until acknowledged. */
 };
@@ -36,6 +43,10 @@ void reservations_init(struct reservations *reservations, struct pool *pool);
 
 /* Note @run_ns of work for @worker. Returns its sequence, or 0 if the pool is empty. */
 uint32_t reservations_add(struct reservations *reservations, uint32_t worker, int64_t run_ns);
+
+/* The same for a batch that is to have @units at once. */
+uint32_t reservations_claim(
+    struct reservations *reservations, uint32_t worker, int64_t run_ns, struct units units);
 
 /* Take back what was noted for @worker under @sequence. False if it is gone already. */
 bool reservations_remove(struct reservations *reservations, uint32_t worker, uint32_t sequence);
@@ -66,6 +77,24 @@ static inline int64_t reservations_run_ns(
         slot = noted->next;
     }
     return run_ns;
+}
+
+/* The units that are noted for @worker and not counted by its row @row_sequence. */
+static inline struct units reservations_units(
+    const struct reservations *reservations, uint32_t worker, uint64_t row_sequence)
+{
+    struct units units = {0};
+    uint32_t slot = reservations->buckets[worker % RESERVATION_BUCKETS];
+    while (slot != POOL_NONE) {
+        const struct reservation *noted = pool_at(reservations->pool, slot);
+        if (noted->worker == worker &&
+            (noted->row_sequence == 0 || noted->row_sequence > row_sequence)) {
+            units.gpu += noted->units.gpu;
+            units.cpu += noted->units.cpu;
+        }
+        slot = noted->next;
+    }
+    return units;
 }
 
 #endif /* VIEW_RESERVATIONS_H */

@@ -19,9 +19,11 @@ struct row_load {
     int64_t run_ns;    /* Of it: run times of what runs and waits, loads and promises apart. */
     uint64_t sequence; /* Grows with every publication of the worker. */
     uint32_t queued_items;
-    uint32_t gpu_free;  /* Units no batch holds. */
-    uint32_t accepting; /* 0 while the worker drains. */
     uint32_t incarnation;
+    uint32_t layout;   /* How units are divided, where that matters: model/sharing.h. */
+    uint16_t cpu_free; /* Units of the machine that no batch holds: all its rows say the same; */
+    uint8_t gpu_free;  /* and of the device. */
+    uint8_t accepting; /* 0 while the worker drains, or if its device is lost. */
 };
 
 struct row_cache {

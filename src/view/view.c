@@ -45,3 +45,48 @@ int64_t view_age_ns(const struct view *view, uint32_t worker)
     const int64_t received_ns = view_load(view, worker)->at_ns + view->board->delay_ns;
     return received_ns < view->now_ns ? view->now_ns - received_ns : 0;
 }
+
+static uint32_t part_left(uint32_t all, int64_t free)
+{
+    if (free < 0) {
+        return 0;
+    }
+    return free < all ? (uint32_t)free : all;
+}
+
+uint32_t view_gpu_free(const struct view *view, uint32_t worker)
+{
+    const struct row_load *load = view_load(view, worker);
+    int64_t free = load->gpu_free;
+    if (!view_is_own(view, worker)) {
+        free -= reservations_units(&view->reservations, worker, load->sequence).gpu;
+        for (uint32_t i = 0; i < view->news.count; i++) {
+            const struct news_entry *entry = &view->news.entries[i];
+            free +=
+                entry->worker == worker && entry->row_sequence > load->sequence ? entry->gpu : 0;
+        }
+    }
+    return part_left(view->fleet->workers[worker].gpu_units, free);
+}
+
+uint32_t view_cpu_free(const struct view *view, uint32_t worker)
+{
+    const struct fleet_node *machine = &view->fleet->nodes[view->fleet->workers[worker].node];
+    int64_t free = view_load(view, worker)->cpu_free;
+    for (uint32_t i = 0; i < machine->worker_count && !view_is_own(view, worker); i++) {
+        const uint32_t other = machine->worker_first + i;
+        const uint64_t sequence = view_load(view, other)->sequence;
+        free -= reservations_units(&view->reservations, other, sequence).cpu;
+        for (uint32_t k = 0; k < view->news.count; k++) {
+            const struct news_entry *entry = &view->news.entries[k];
+            free += entry->worker == other && entry->row_sequence > sequence ? entry->cpu : 0;
+        }
+    }
+    return part_left(machine->cpu_units, free);
+}
+
+bool view_fits(const struct view *view, uint32_t worker, uint32_t cpu, uint32_t gpu)
+{
+    const uint32_t wanted = gpu == 0 ? view->fleet->workers[worker].gpu_units : gpu;
+    return wanted <= view_gpu_free(view, worker) && cpu <= view_cpu_free(view, worker);
+}

@@ -11,6 +11,7 @@
 #include "model/fleet.h"
 #include "view/board.h"
 #include "view/members.h"
+#include "view/news.h"
 #include "view/reservations.h"
 
 struct view {
@@ -23,6 +24,7 @@ struct view {
     const struct members *members;
     struct suspects suspects;
     struct reservations reservations;
+    struct news news;
 };
 
 static inline bool view_is_own(const struct view *view, uint32_t worker)
@@ -115,6 +117,16 @@ static inline uint32_t view_skip_busy(const struct view *view, uint32_t worker, 
     }
     return (uint32_t)(next - board->loads);
 }
+
+/*
+ * Units of @worker and of its machine that nobody is believed to hold: as its row says, less
+ * what this node has claimed and the row does not show yet, and by what it was told since.
+ */
+uint32_t view_gpu_free(const struct view *view, uint32_t worker);
+uint32_t view_cpu_free(const struct view *view, uint32_t worker);
+
+/* Whether a batch with these shares, 0 @gpu for the whole device, could start on @worker now. */
+bool view_fits(const struct view *view, uint32_t worker, uint32_t cpu, uint32_t gpu);
 
 static inline bool view_holds_model(const struct view *view, uint32_t worker, uint32_t model)
 {

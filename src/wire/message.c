@@ -25,7 +25,11 @@ enum {
     HAS_ROW_SEQUENCE = 1 << 9,
     HAS_PLACEMENT = 1 << 10,
 
-    ALWAYS = 1 << 11,
+    HAS_NUMBER = 1 << 11, /* Of a claim. */
+    HAS_CLAIM = 1 << 12,  /* What the worker must know: place in the batch, config, holder. */
+    HAS_RUN = 1 << 13,
+
+    ALWAYS = 1 << 14,
     OF_TASK = HAS_JOB | HAS_TASK | HAS_WORKER | HAS_ATTEMPT,
 };
 
@@ -42,6 +46,14 @@ static const uint32_t kind_fields[MESSAGE_KINDS] = {
     [MESSAGE_QUERY] = HAS_JOB | HAS_ATTEMPT,
     [MESSAGE_PROBE] = HAS_JOB | HAS_ATTEMPT,
     [MESSAGE_ALIVE] = HAS_JOB | HAS_ATTEMPT,
+    [MESSAGE_OFFER] = OF_TASK | HAS_WORK,
+    [MESSAGE_GONE] = OF_TASK,
+    [MESSAGE_CLAIM] = OF_TASK | HAS_SEQUENCE | HAS_NUMBER | HAS_CLAIM,
+    [MESSAGE_DECLINE] = HAS_WORKER | HAS_NUMBER | HAS_REASON | HAS_ROW_SEQUENCE,
+    [MESSAGE_PULL] = OF_TASK,
+    [MESSAGE_UNFIT] = OF_TASK | HAS_REASON,
+    [MESSAGE_ENDED] = HAS_WORKER | HAS_NUMBER | HAS_REASON | HAS_ROW_SEQUENCE | HAS_RUN,
+    [MESSAGE_ASK] = HAS_WORKER | HAS_NUMBER,
 };
 
 /* One number of a message. @limit: it is below; 0: any. @specials: or among the last few. */
@@ -66,7 +78,7 @@ static const struct field fields[] = {
     {FIELD(HAS_WORKER, worker, 4), .limit = WORKERS_MAX, .specials = 1},
     {FIELD(HAS_ATTEMPT, attempt, 4)},
     {FIELD(HAS_SEQUENCE, sequence, 4)},
-    {FIELD(HAS_WORK, items, 4)},
+    {FIELD(HAS_WORK | HAS_CLAIM, items, 4)},
     {FIELD(HAS_WORK, priority, 4)},
     {FIELD(HAS_WORK, age_ns, 8), .is_duration = true},
     {FIELD(HAS_WORK, left_ns, 8), .is_duration = true},
@@ -75,6 +87,14 @@ static const struct field fields[] = {
     {FIELD(HAS_TENSOR, bytes, 8)},
     {FIELD(HAS_REASON, reason, 4)},
     {FIELD(HAS_ROW_SEQUENCE, row_sequence, 8)},
+    {FIELD(HAS_NUMBER, claim, 4)},
+    {FIELD(HAS_CLAIM, index, 4), .limit = BATCH_TASKS_MAX},
+    {FIELD(HAS_CLAIM, count, 4), .limit = BATCH_TASKS_MAX + 1},
+    {FIELD(HAS_CLAIM, batch, 4)},
+    {FIELD(HAS_CLAIM, cpu, 4)},
+    {FIELD(HAS_CLAIM, gpu, 4)},
+    {FIELD(HAS_CLAIM, holder, 4), .limit = WORKERS_MAX},
+    {FIELD(HAS_RUN, run_ns, 8), .is_duration = true},
 };
 
 enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };

@@ -32,6 +32,14 @@ enum message_kind {
     MESSAGE_QUERY,       /* To the owner: is this job still wanted? */
     MESSAGE_PROBE,       /* From the owner: is this job being worked on? */
     MESSAGE_ALIVE,       /* The answer to it, if so. */
+    MESSAGE_OFFER,       /* A ticket, to the home of its queue: a task waits at a worker. */
+    MESSAGE_GONE,        /* It does not wait there any more, to the home or to who pulls it. */
+    MESSAGE_CLAIM,       /* From the home: run this task, one of a batch, with this config. */
+    MESSAGE_DECLINE,     /* The answer to it when the batch cannot be had. */
+    MESSAGE_PULL,        /* Send a task that waits at the receiver to this worker. */
+    MESSAGE_UNFIT,       /* No: it cannot run at all, and why. */
+    MESSAGE_ENDED,       /* To the home: a batch that it claimed has ended. */
+    MESSAGE_ASK,         /* From the home: is this claim being worked on? */
     MESSAGE_KINDS
 };
 
@@ -41,18 +49,26 @@ struct message {
     struct job_id job;
     uint32_t workflow;
     uint32_t task;
-    uint32_t worker; /* For which worker; of MOVED, FAILED and STEAL: about which. */
+    uint32_t worker; /* For which worker; of MOVED, FAILED, STEAL, OFFER, GONE: about which. */
     uint32_t input;  /* INPUT: which one; of the answer: which sink. STEAL: who is asked. */
     uint32_t items;
     uint32_t attempt;  /* Version of the placement; grows when the owner re-places. */
     uint32_t sequence; /* Reservation, per sender. 0: none. */
-    uint32_t reason;   /* FAILED: enum reason of the node. */
+    uint32_t reason;   /* FAILED, DECLINE, UNFIT, ENDED: enum reason of the node. */
     uint32_t priority;
     bool settled;          /* INPUT: the task has been placed for the last time. */
-    uint64_t row_sequence; /* ACKNOWLEDGE. */
+    uint64_t row_sequence; /* ACKNOWLEDGE; of DECLINE and ENDED: the first row that shows it. */
     uint64_t bytes;        /* INPUT: of the tensor beside it. */
     int64_t age_ns;        /* Since the job arrived. */
     int64_t left_ns;       /* Until its deadline; INT64_MAX if it has none. */
+    uint32_t claim;        /* Number of a claim, per home, */
+    uint32_t index;        /* which of its tasks this is, */
+    uint32_t count;        /* of how many, */
+    uint32_t batch;        /* and its config: items at most, */
+    uint32_t cpu;          /* units of the machine, */
+    uint32_t gpu;          /* and of the device. */
+    uint32_t holder;       /* CLAIM: the worker with the inputs. */
+    int64_t run_ns;        /* ENDED: how long it ran. */
     uint32_t placement_count;
     const uint16_t *placement;
 };

@@ -4,12 +4,14 @@
 #include "wire/bytes.h"
 
 /*
- *   version  parts  worker  [queued_ns  run_ns  sequence  items  gpu_free  accepting  incarnation]
- *   1        1      4       [8          8       8         4      4         1          4          ]
+ *   version  parts  worker  [queued_ns  run_ns  sequence  items  gpu_free  cpu_free  layout  …
+ *   1        1      4       [8          8       8         4      1         2         4       …
+ *                            …  accepting  incarnation]
+ *                            …  1          4          ]
  *                           [sequence  free_bytes  resident  loading]
  *                           [8         8           32        32     ]
  */
-_Static_assert(6 + 37 + 80 <= ROW_BYTES_MAX, "a row with both parts fits");
+_Static_assert(6 + 40 + 80 <= ROW_BYTES_MAX, "a row with both parts fits");
 
 /* What both sides agree on; a duration is never negative. */
 static bool is_valid(const struct row *row)
@@ -38,7 +40,9 @@ static void put_load(struct bytes_writer *writer, const struct row_load *load)
     bytes_put(writer, (uint64_t)load->run_ns, 8);
     bytes_put(writer, load->sequence, 8);
     bytes_put(writer, load->queued_items, 4);
-    bytes_put(writer, load->gpu_free, 4);
+    bytes_put(writer, load->gpu_free, 1);
+    bytes_put(writer, load->cpu_free, 2);
+    bytes_put(writer, load->layout, 4);
     bytes_put(writer, load->accepting, 1);
     bytes_put(writer, load->incarnation, 4);
 }
@@ -49,8 +53,10 @@ static void take_load(struct bytes_reader *reader, struct row_load *load_out)
     load_out->run_ns = (int64_t)bytes_take(reader, 8);
     load_out->sequence = bytes_take(reader, 8);
     load_out->queued_items = (uint32_t)bytes_take(reader, 4);
-    load_out->gpu_free = (uint32_t)bytes_take(reader, 4);
-    load_out->accepting = (uint32_t)bytes_take(reader, 1);
+    load_out->gpu_free = (uint8_t)bytes_take(reader, 1);
+    load_out->cpu_free = (uint16_t)bytes_take(reader, 2);
+    load_out->layout = (uint32_t)bytes_take(reader, 4);
+    load_out->accepting = (uint8_t)bytes_take(reader, 1);
     load_out->incarnation = (uint32_t)bytes_take(reader, 4);
 }
 

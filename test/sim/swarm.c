@@ -33,6 +33,9 @@ static const char *draw_policy(struct rng *rng)
         "place=heft,order=edf",
         "place=po2:choices=3,cache=lru",
         "place=hash,order=fifo",
+        "first-fit",
+        "first-fit:batch=3:gpu=2:cpu=3",
+        "dispatch=first-fit:gpu=0:cpu=1,order=edf",
     };
     return policies[draw(rng, 0, sizeof(policies) / sizeof(policies[0]) - 1)];
 }

@@ -21,8 +21,8 @@ static inline void home_point(
 static inline void home_free(struct cluster *cluster, uint32_t worker, uint32_t gpu, uint32_t cpu)
 {
     struct row row = cluster->board.entries[worker].live;
-    row.load.gpu_free = gpu;
-    (void)cpu;
+    row.load.gpu_free = (uint8_t)gpu;
+    row.load.cpu_free = (uint16_t)cpu;
     cluster_write(cluster, &row);
 }
 

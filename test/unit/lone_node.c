@@ -715,7 +715,8 @@ uint32_t lone_used(const struct lone *lone)
 {
     const struct node_pools *pools = &lone->pools;
     return pools->jobs.used + pools->visits.used + pools->tasks.used + pools->inputs.used +
-           pools->tensors.used + pools->batches.used + pools->parked.used;
+           pools->tensors.used + pools->batches.used + pools->tickets.used + pools->claims.used +
+           pools->grants.used + pools->parked.used;
 }
 
 bool lone_is_empty(const struct lone *lone)

@@ -62,7 +62,8 @@ static void check_workers(const struct lone *lone)
         ASSERT(worker->gpu_free <= worker->spec->gpu_units);
         ASSERT(worker->queue_ns >= 0 && worker->reserved_ns >= 0 && worker->missing_ns >= 0);
         ASSERT((worker->queued == 0) == (worker->active_count == 0));
-        ASSERT((worker->running == 0) == (worker->batches == POOL_NONE));
+        ASSERT(worker->running == 0 || worker->batches != POOL_NONE);
+        ASSERT(worker->running > 0 || worker->batches == POOL_NONE || worker->grants != POOL_NONE);
     }
     ASSERT(lone->node->cpu_free <= lone->fleet->nodes[lone->id].cpu_units);
 }
@@ -73,7 +74,7 @@ static void count_step(struct lone_script *script, struct lone *lone)
     check_workers(lone);
     script->steps++;
     script->hash = hash_mix(script->hash, lone_hash(lone));
-    for (uint32_t kind = 0; kind <= TIMER_AUDIT && lone->asked_count > LONE_ASKED_MAX / 2;) {
+    for (uint32_t kind = 0; kind <= TIMER_HOME && lone->asked_count > LONE_ASKED_MAX / 2;) {
         if (lone_timer(lone, (enum timer_kind)kind)) {
             script->hash = hash_mix(script->hash, lone_hash(lone));
         } else {
@@ -85,7 +86,7 @@ static void count_step(struct lone_script *script, struct lone *lone)
 void lone_script_open(
     struct lone_script *script, struct lone *lone, const uint8_t *bytes, size_t count)
 {
-    static const char *const names[] = {"least-work", "heft", "jit", "hash", "po2", "fifo"};
+    static const char *const names[] = {"least-work", "heft", "jit", "hash", "first-fit", "fifo"};
     *script = (struct lone_script){.bytes = bytes, .left = count, .epoch = 1};
     const uint32_t policy = take(script) % 8;
     const uint32_t shape = take(script);
@@ -156,6 +157,13 @@ static void act_message(struct lone_script *script, struct lone *lone)
     message.sequence = more >> 7;
     message.row_sequence = more;
     message.reason = more % (REASON_COUNT + 1);
+    message.claim = 1 + (more & 3);
+    message.index = more >> 2 & 1;
+    message.count = 1 + (more >> 3 & 1);
+    message.batch = more >> 4;
+    message.cpu = more & 7;
+    message.gpu = more >> 6;
+    message.holder = where & 7;
     lone_deliver(lone, &message);
 }
 
@@ -267,9 +275,26 @@ static void cancel_jobs(struct lone *lone)
     }
 }
 
+/* The others are gone, and what is heard of no more is given up: home queues run dry. */
+static void end_home(struct lone_script *script, struct lone *lone)
+{
+    script->epoch++;
+    lone_members(lone, script->epoch, UINT64_C(1) << lone->id, /* fresh */ 0);
+    while (lone_timer(lone, TIMER_REPAIR)) {
+    }
+    lone_settle(lone);
+    for (uint32_t i = 0; i < 64 && lone_used(lone) > 0; i++) {
+        (void)lone_timer(lone, i % 8 == 7 ? TIMER_AUDIT : TIMER_HOME);
+        lone_settle(lone);
+    }
+}
+
 void lone_script_end(struct lone_script *script, struct lone *lone)
 {
     cancel_jobs(lone);
+    if (policy_binds(&lone->node->seat)) {
+        end_home(script, lone);
+    }
     ASSERT(lone->answers == lone->tickets); /* Exactly once each. */
     for (uint32_t i = 0; i < LONE_NODES; i++) {
         struct event event = {.kind = EVENT_SEND_READY};

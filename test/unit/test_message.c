@@ -56,6 +56,14 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
     message_out->bytes = rng_next(rng);
     message_out->age_ns = draw_duration(rng);
     message_out->left_ns = draw_duration(rng);
+    message_out->claim = (uint32_t)rng_next(rng);
+    message_out->index = rng_below(rng, BATCH_TASKS_MAX);
+    message_out->count = rng_below(rng, BATCH_TASKS_MAX + 1);
+    message_out->batch = (uint32_t)rng_next(rng);
+    message_out->cpu = (uint32_t)rng_next(rng);
+    message_out->gpu = (uint32_t)rng_next(rng);
+    message_out->holder = rng_below(rng, WORKERS_MAX);
+    message_out->run_ns = draw_duration(rng);
     const uint32_t count_max = rng_below(rng, 20) == 0 ? WORKFLOW_TASKS_MAX : 12;
     message_out->placement_count = rng_below(rng, count_max + 1);
     for (uint32_t i = 0; i < message_out->placement_count; i++) {
@@ -69,9 +77,16 @@ static void expect_same(const struct message *message, const struct message *dec
 {
     const enum message_kind kind = message->kind;
     const bool is_input = kind == MESSAGE_INPUT;
-    const bool is_work = is_input || kind == MESSAGE_RESERVE;
-    const bool is_booking = is_work || kind == MESSAGE_UNRESERVE;
-    const bool is_of_task = is_booking || kind == MESSAGE_MOVED || kind == MESSAGE_FAILED;
+    const bool is_planned = is_input || kind == MESSAGE_RESERVE;
+    const bool is_work = is_planned || kind == MESSAGE_OFFER;
+    const bool is_claim = kind == MESSAGE_CLAIM;
+    const bool is_end = kind == MESSAGE_DECLINE || kind == MESSAGE_ENDED;
+    const bool is_booking = is_planned || is_claim || kind == MESSAGE_UNRESERVE;
+    const bool is_of_task = is_booking || is_work || kind == MESSAGE_MOVED ||
+                            kind == MESSAGE_FAILED || kind == MESSAGE_GONE ||
+                            kind == MESSAGE_PULL || kind == MESSAGE_UNFIT;
+    const bool has_number = is_claim || is_end || kind == MESSAGE_ASK;
+    const bool has_reason = is_end || kind == MESSAGE_FAILED || kind == MESSAGE_UNFIT;
     const bool is_of_job_alone = kind == MESSAGE_CANCEL || kind == MESSAGE_QUERY ||
                                  kind == MESSAGE_PROBE || kind == MESSAGE_ALIVE;
     const bool is_of_job = is_of_task || is_of_job_alone;
@@ -88,17 +103,25 @@ static void expect_same(const struct message *message, const struct message *dec
     assert_int_equal(decoded->task, is_of_task ? message->task : 0);
     assert_int_equal(decoded->worker, has_worker ? message->worker : 0);
     assert_int_equal(decoded->sequence, has_sequence ? message->sequence : 0);
-    assert_int_equal(decoded->items, is_work ? message->items : 0);
+    assert_int_equal(decoded->items, is_work || is_claim ? message->items : 0);
     assert_int_equal(decoded->priority, is_work ? message->priority : 0);
     assert_int_equal(decoded->age_ns, is_work ? message->age_ns : 0);
     assert_int_equal(decoded->left_ns, is_work ? message->left_ns : 0);
     assert_int_equal(decoded->input, has_input ? message->input : 0);
     assert_int_equal(decoded->settled, is_input && message->settled);
     assert_int_equal(decoded->bytes, is_input ? message->bytes : 0);
-    assert_int_equal(decoded->reason, kind == MESSAGE_FAILED ? message->reason : 0);
+    assert_int_equal(decoded->reason, has_reason ? message->reason : 0);
     assert_int_equal(
-        decoded->row_sequence, kind == MESSAGE_ACKNOWLEDGE ? message->row_sequence : 0);
-    assert_int_equal(decoded->placement_count, is_work ? message->placement_count : 0);
+        decoded->row_sequence, is_end || kind == MESSAGE_ACKNOWLEDGE ? message->row_sequence : 0);
+    assert_int_equal(decoded->claim, has_number ? message->claim : 0);
+    assert_int_equal(decoded->index, is_claim ? message->index : 0);
+    assert_int_equal(decoded->count, is_claim ? message->count : 0);
+    assert_int_equal(decoded->batch, is_claim ? message->batch : 0);
+    assert_int_equal(decoded->cpu, is_claim ? message->cpu : 0);
+    assert_int_equal(decoded->gpu, is_claim ? message->gpu : 0);
+    assert_int_equal(decoded->holder, is_claim ? message->holder : 0);
+    assert_int_equal(decoded->run_ns, kind == MESSAGE_ENDED ? message->run_ns : 0);
+    assert_int_equal(decoded->placement_count, is_planned ? message->placement_count : 0);
     if (decoded->placement_count > 0) {
         assert_ptr_equal(decoded->placement, placement_decoded);
         assert_memory_equal(
@@ -143,7 +166,7 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
 {
     static const uint16_t two[] = {0x0102, PLACEMENT_UNBOUND};
     static const uint8_t expected[] = {
-        1,    0,                                        /* version, kind */
+        2,    0,                                        /* version, kind */
         0x04, 0x03, 0,    0,                            /* from */
         0x06, 0x05, 0,    0,                            /* job: node, */
         0x0a, 0x09, 0x08, 0x07,                         /* number */
@@ -265,7 +288,7 @@ static void numbers_out_of_range_are_refused(ATTR_UNUSED void **state)
         uint8_t byte;
     } changes[] = {
         {0, 0},
-        {0, 2}, /* version */
+        {0, 1}, /* version */
         {1, MESSAGE_KINDS},
         {1, 0xff}, /* kind */
         {3, 0x40},

@@ -69,13 +69,14 @@ static void pools_grow_without_limit_when_none_is_set(void **state)
 }
 
 /* Where everything is: a pool that grew would have moved it. */
-static void note_places(const struct node_pools *pools, const void *places_out[9])
+static void note_places(const struct node_pools *pools, const void *places_out[12])
 {
-    const struct pool *const all[9] = {
-        &pools->jobs,    &pools->visits,       &pools->tasks,   &pools->inputs, &pools->tensors,
-        &pools->batches, &pools->reservations, &pools->notices, &pools->parked,
+    const struct pool *const all[12] = {
+        &pools->jobs,    &pools->visits,       &pools->tasks,   &pools->inputs,
+        &pools->tensors, &pools->batches,      &pools->tickets, &pools->claims,
+        &pools->grants,  &pools->reservations, &pools->notices, &pools->parked,
     };
-    for (uint32_t i = 0; i < 9; i++) {
+    for (uint32_t i = 0; i < 12; i++) {
         places_out[i] = all[i]->slots;
     }
 }
@@ -84,8 +85,8 @@ static void a_step_moves_nothing(void **state)
 {
     (void)state;
     struct lone lone;
-    const void *before[9];
-    const void *after[9];
+    const void *before[12];
+    const void *after[12];
     lone_open(&lone, &(struct lone_options){0});
     for (uint32_t i = 0; i < 500; i++) {
         struct event event = {.kind = EVENT_REQUEST};

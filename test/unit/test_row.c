@@ -25,8 +25,10 @@ static void draw_row(struct rng *rng, uint32_t parts, struct row *row_out)
     row_out->load.run_ns = (int64_t)(rng_next(rng) >> 2);
     row_out->load.sequence = rng_next(rng);
     row_out->load.queued_items = (uint32_t)rng_next(rng);
-    row_out->load.gpu_free = (uint32_t)rng_next(rng);
-    row_out->load.accepting = rng_below(rng, 2);
+    row_out->load.gpu_free = (uint8_t)rng_next(rng);
+    row_out->load.cpu_free = (uint16_t)rng_next(rng);
+    row_out->load.layout = (uint32_t)rng_next(rng);
+    row_out->load.accepting = (uint8_t)rng_below(rng, 2);
     row_out->load.incarnation = (uint32_t)rng_next(rng);
     row_out->cache.at_ns = (int64_t)rng_next(rng);
     row_out->cache.sequence = rng_next(rng);
@@ -64,11 +66,12 @@ static void a_row_is_read_as_it_was_written_but_for_its_times(ATTR_UNUSED void *
 
 static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
 {
-    static const char expected[] = "\x01\x03\x02\x01\0\0" /* version, parts, worker */
+    static const char expected[] = "\x02\x03\x02\x01\0\0" /* version, parts, worker */
                                    "\x03\0\0\0\0\0\0\0"   /* queued_ns */
                                    "\x02\0\0\0\0\0\0\0"   /* run_ns */
                                    "\x04\0\0\0\0\0\0\0"   /* sequence */
-                                   "\x05\0\0\0\x06\0\0\0" /* queued_items, gpu_free */
+                                   "\x05\0\0\0\x06"       /* queued_items, gpu_free */
+                                   "\x0a\0\x0b\0\0\0"     /* cpu_free, layout */
                                    "\x01\x07\0\0\0"       /* accepting, incarnation */
                                    "\x08\0\0\0\0\0\0\0"   /* sequence */
                                    "\x09\0\0\0\0\0\0\0"   /* free_bytes */
@@ -91,6 +94,8 @@ static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
                 .sequence = 4,
                 .queued_items = 5,
                 .gpu_free = 6,
+                .cpu_free = 10,
+                .layout = 11,
                 .accepting = 1,
                 .incarnation = 7,
             },
@@ -165,12 +170,12 @@ static void numbers_out_of_range_are_refused(ATTR_UNUSED void **state)
         size_t at;
         uint8_t byte;
     } changes[] = {
-        {0, 0},     {0, 2},     /* version */
+        {0, 0},     {0, 1},     /* version */
         {1, 0},     {1, 4},     /* parts */
         {1, 5},     {1, 0x81},  /* parts that nobody knows, beside one */
         {3, 0x40},  {5, 1},     /* worker: 0x4000 is WORKERS_MAX */
         {13, 0x80}, {21, 0x80}, /* queued_ns, run_ns: negative */
-        {38, 2},    {38, 255},  /* accepting */
+        {41, 2},    {41, 255},  /* accepting */
     };
     const struct row row = {.parts = ROW_LOAD};
     struct row decoded;

@@ -61,9 +61,14 @@ static void a_task_goes_forward_or_goes(void **state)
 {
     (void)state;
     static const struct move allowed[] = {
-        {TASK_GONE, TASK_PLANNED},   {TASK_GONE, TASK_GATHERING},   {TASK_PLANNED, TASK_GATHERING},
-        {TASK_PLANNED, TASK_GONE},   {TASK_GATHERING, TASK_QUEUED}, {TASK_GATHERING, TASK_GONE},
-        {TASK_QUEUED, TASK_RUNNING}, {TASK_QUEUED, TASK_GONE},      {TASK_RUNNING, TASK_GONE},
+        {TASK_GONE, TASK_PLANNED},      {TASK_GONE, TASK_GATHERING},
+        {TASK_PLANNED, TASK_GATHERING}, {TASK_PLANNED, TASK_GONE},
+        {TASK_GATHERING, TASK_QUEUED},  {TASK_GATHERING, TASK_GONE},
+        {TASK_QUEUED, TASK_RUNNING},    {TASK_QUEUED, TASK_GONE},
+        {TASK_RUNNING, TASK_GONE},      {TASK_GATHERING, TASK_OFFERED},
+        {TASK_GATHERING, TASK_CLAIMED}, {TASK_OFFERED, TASK_CLAIMED},
+        {TASK_OFFERED, TASK_GONE},      {TASK_CLAIMED, TASK_OFFERED},
+        {TASK_CLAIMED, TASK_RUNNING},   {TASK_CLAIMED, TASK_GONE},
     };
     expect_moves(move_task, TASK_STATES, allowed, sizeof(allowed) / sizeof(allowed[0]));
 }
@@ -72,8 +77,11 @@ static void a_batch_may_run_at_once_or_wait_for_its_share(void **state)
 {
     (void)state;
     static const struct move allowed[] = {
-        {BATCH_GONE, BATCH_SHAPING}, {BATCH_GONE, BATCH_RUNNING}, {BATCH_SHAPING, BATCH_RUNNING},
-        {BATCH_SHAPING, BATCH_GONE}, {BATCH_RUNNING, BATCH_GONE},
+        {BATCH_GONE, BATCH_SHAPING},      {BATCH_GONE, BATCH_RUNNING},
+        {BATCH_SHAPING, BATCH_RUNNING},   {BATCH_SHAPING, BATCH_GONE},
+        {BATCH_RUNNING, BATCH_GONE},      {BATCH_GONE, BATCH_GATHERING},
+        {BATCH_GATHERING, BATCH_SHAPING}, {BATCH_GATHERING, BATCH_RUNNING},
+        {BATCH_GATHERING, BATCH_GONE},
     };
     expect_moves(move_batch, BATCH_STATES, allowed, sizeof(allowed) / sizeof(allowed[0]));
 }

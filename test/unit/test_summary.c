@@ -53,14 +53,14 @@ static void answer(
 {
     struct record record = job_record(RECORD_ANSWERED, at_ns, /* number */ 1, workflow);
     record.value = latency_ns;
-    record.reason = (uint16_t)reason;
+    record.reason = (uint8_t)reason;
     summary_add(fixture->summary, &record);
 }
 
 static void add(struct fixture *fixture, enum record_kind kind, enum reason reason)
 {
     struct record record = job_record(kind, /* at_ns */ 0, /* number */ 1, OCR);
-    record.reason = (uint16_t)reason;
+    record.reason = (uint8_t)reason;
     record.worker = 0;
     record.task = DETECT;
     summary_add(fixture->summary, &record);

@@ -65,7 +65,7 @@ static void publish(uint32_t worker, int64_t at_ns, int64_t queued_ns, uint32_t 
                 .at_ns = at_ns,
                 .queued_ns = queued_ns,
                 .sequence = sequence,
-                .accepting = accepting,
+                .accepting = (uint8_t)accepting,
             },
         .cache = {.at_ns = at_ns, .sequence = sequence, .resident = {{1 << 5}}},
     };

@@ -43,7 +43,7 @@ static void happen(enum record_kind kind, int64_t at_ms, uint32_t task, int64_t 
         .worker = 1,
         .workflow = CHAIN,
         .model = (uint16_t)task,
-        .kind = (uint16_t)kind,
+        .kind = (uint8_t)kind,
     };
     watch_add(watch, &record);
 }

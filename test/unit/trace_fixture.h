@@ -94,7 +94,7 @@ static inline struct record plain_record(enum record_kind kind, int64_t at_ns)
         .worker = WORKER_NONE,
         .workflow = RECORD_NONE,
         .model = RECORD_NONE,
-        .kind = (uint16_t)kind,
+        .kind = (uint8_t)kind,
     };
 }
 

@@ -1,0 +1,150 @@
+#include "node/batches.h"
+
+#include "node/access.h"
+#include "node/model_cache.h"
+#include "node/rows.h"
+
+static const struct workflow_task *kind_of(const struct node *node, const struct batch *batch)
+{
+    return &workflow_at(node, batch->workflow)->tasks[batch->task];
+}
+
+/* Processors belong to the machine: every worker's row shows them. */
+void batches_changed(struct node *node, struct worker *worker, uint32_t slot)
+{
+    const uint32_t cpu = batch_at(node, slot)->config.cpu;
+    rows_load_changed(node, worker);
+    for (uint32_t i = 0; cpu > 0 && i < node->worker_count; i++) {
+        if (&node->workers[i] != worker) {
+            rows_load_changed(node, &node->workers[i]);
+        }
+    }
+}
+
+uint32_t batches_open(
+    struct node *node, struct worker *worker, uint32_t workflow, uint32_t task,
+    struct config config)
+{
+    const uint32_t slot = pool_take(&node->pools->batches);
+    ASSERT(slot != POOL_NONE);
+    struct batch *batch = batch_at(node, slot);
+    batch->worker = worker->id;
+    batch->workflow = workflow;
+    batch->task = task;
+    batch->config = config;
+    batch->grant = POOL_NONE;
+    batch->next = worker->batches;
+    worker->batches = slot;
+    ASSERT(config.gpu <= worker->gpu_free);
+    ASSERT(config.cpu <= node->cpu_free);
+    worker->gpu_free -= config.gpu;
+    node->cpu_free -= config.cpu;
+    return slot;
+}
+
+struct estimate batches_estimate(const struct node *node, const struct batch *batch)
+{
+    const struct fleet_worker *spec = &node->fleet->workers[batch->worker];
+    const struct config shares = {
+        .batch = batch->items,
+        .cpu = batch->config.cpu,
+        .gpu = batch->config.gpu == spec->gpu_units ? 0 : batch->config.gpu,
+    };
+    return profile_run(
+        node->profile, kind_of(node, batch)->run, spec->device, batch->items, shares);
+}
+
+static void emit_launch(struct node *node, uint32_t slot)
+{
+    struct batch *batch = batch_at(node, slot);
+    batch_state_move(&batch->state, BATCH_RUNNING);
+    struct effect *effect = effect_add(node, EFFECT_LAUNCH);
+    effect->launch = (struct effect_launch){
+        .batch = slot,
+        .worker = batch->worker,
+        .workflow = batch->workflow,
+        .task = batch->task,
+        .config = batch->config,
+        .items = batch->items,
+        .task_count = batch->task_count,
+    };
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        const struct task *task = task_at(node, batch->tasks[i]);
+        struct record *record = trace_task(node, RECORD_STARTED, visit_at(node, task->visit), task);
+        record->value = batch->items;
+        record->batch = (uint16_t)batch->task_count;
+        record->gpu = (uint16_t)batch->config.gpu;
+        record->cpu = (uint16_t)batch->config.cpu;
+    }
+}
+
+void batches_start(struct node *node, struct worker *worker, uint32_t slot)
+{
+    struct batch *batch = batch_at(node, slot);
+    const struct workflow_task *kind = kind_of(node, batch);
+    const uint32_t gpu = batch->config.gpu;
+    batch->workspace_bytes = profile_workspace_bytes(node->profile, kind->run, batch->items);
+    batch->ends_at_ns = now_ns(node) + batches_estimate(node, batch).run_ns;
+    worker->running += batch->task_count;
+    node->running += batch->task_count;
+    worker->memory_used_bytes += batch->workspace_bytes;
+    cache_use(node, worker, kind);
+    batches_changed(node, worker, slot);
+
+    const bool ready = worker->spec->reshape_ns == 0 || gpu == worker->spec->gpu_units ||
+                       (worker->shares_ready >> (gpu - 1) & 1) != 0;
+    if (ready) {
+        emit_launch(node, slot);
+        return;
+    }
+    batch_state_move(&batch->state, BATCH_SHAPING);
+    struct effect *effect = effect_add(node, EFFECT_RESHAPE);
+    effect->reshape.worker = worker->id;
+    effect->reshape.gpu = gpu;
+}
+
+void batches_share_ready(struct node *node, struct worker *worker, uint32_t gpu)
+{
+    if (gpu == 0 || gpu > worker->spec->gpu_units) {
+        return;
+    }
+    worker->shares_ready |= UINT64_C(1) << (gpu - 1);
+    struct record *record = trace(node, RECORD_SHAPED, REASON_NONE);
+    record->worker = worker->id;
+    record->value = gpu;
+    for (uint32_t slot = worker->batches; slot != POOL_NONE; slot = batch_at(node, slot)->next) {
+        const struct batch *batch = batch_at(node, slot);
+        if (batch->state == BATCH_SHAPING && batch->config.gpu == gpu) {
+            emit_launch(node, slot);
+        }
+    }
+}
+
+/* Whoever waits for processors of this machine may have @cpu of them now. */
+static void give_processors(struct node *node, uint32_t cpu)
+{
+    node->cpu_free += cpu;
+    for (uint32_t i = 0; cpu > 0 && i < node->worker_count; i++) {
+        node->workers[i].touched = node->workers[i].touched || node->workers[i].queued > 0;
+    }
+}
+
+void batches_close(struct node *node, struct worker *worker, uint32_t slot)
+{
+    struct batch *batch = batch_at(node, slot);
+    uint32_t *link = &worker->batches;
+    while (*link != slot) {
+        link = &batch_at(node, *link)->next;
+    }
+    *link = batch->next;
+    worker->gpu_free += batch->config.gpu;
+    give_processors(node, batch->config.cpu);
+    if (batch->state != BATCH_GATHERING) {
+        worker->running -= batch->task_count;
+        node->running -= batch->task_count;
+        worker->memory_used_bytes -= batch->workspace_bytes;
+        cache_unuse(node, worker, kind_of(node, batch));
+    }
+    batch_state_move(&batch->state, BATCH_GONE);
+    batches_changed(node, worker, slot);
+}

@@ -1,0 +1,27 @@
+/*
+ * bounds.h - limits and patience of a node, with their reasons. For the files of this layer.
+ */
+#ifndef NODE_BOUNDS_H
+#define NODE_BOUNDS_H
+
+#include <stdint.h>
+
+enum {
+    JOB_ATTEMPTS_MAX = 5, /* Then a job fails rather than go round for ever. */
+    REPAIRS_PER_STEP = 4, /* A step stays short even when a thousand jobs lost a worker. */
+    REPAIR_LOOKS_PER_STEP = 256,
+    PARKED_MAX = 1024,           /* Messages that wait for blocked peers. */
+    BURIED_MAX = 64,             /* Cancelled jobs whose late messages are still recognised. */
+    GPU_UNITS_MAX = 64,          /* A share size is a bit of a word. */
+    LOAD_RETRIES_SHIFT_MAX = 10, /* Back-off doubles up to 2^10 times the first pause. */
+    HOME_TASKS_PER_STEP = 128,   /* Claimed or turned away in one step; the next goes on. */
+    OFFERS_PER_REPAIR = 64,      /* Made again in one step, after the loss of a home. */
+};
+
+#define AUDIT_NS            INT64_C(10000000000) /* Silence after which a visit asks its owner. */
+#define STEAL_PAUSE_NS      INT64_C(1000000)
+#define LOAD_RETRY_FIRST_NS INT64_C(10000000)
+#define RECHECK_FIRST_NS    INT64_C(2000000)  /* A home queue that nothing fits is looked at, */
+#define RECHECK_LAST_NS     INT64_C(50000000) /* with pauses that double from one to the other. */
+
+#endif /* NODE_BOUNDS_H */

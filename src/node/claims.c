@@ -1,0 +1,299 @@
+#include "node/claims.h"
+
+#include "node/access.h"
+#include "node/audit.h"
+#include "node/outbox.h"
+#include "node/tickets.h"
+
+/* How many items of @kind fit @worker together, as the profile says: at least one task's. */
+static uint32_t items_max(
+    const struct node *node, uint32_t worker, const struct workflow_task *kind)
+{
+    const uint64_t all = node->fleet->workers[worker].memory_bytes;
+    const uint64_t each = node->profile->models[kind->run].workspace_bytes_per_item;
+    uint64_t bytes = profile_workspace_bytes(node->profile, kind->run, /* items */ 0);
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        bytes += node->profile->models[kind->models[i]].resident_bytes;
+    }
+    const uint64_t items = each == 0 ? UINT32_MAX : (bytes < all ? all - bytes : 0) / each;
+    return items < UINT32_MAX ? (uint32_t)items : UINT32_MAX;
+}
+
+/* Move tickets from the head of @queue into @claim, in their order. */
+static void fill(struct node *node, struct home_queue *queue, struct claim *claim, uint32_t batch)
+{
+    uint32_t *link = &claim->tickets;
+    *link = POOL_NONE;
+    while (queue->count > 0 && claim->task_count < BATCH_TASKS_MAX) {
+        const uint32_t slot = queue->head;
+        struct ticket *ticket = ticket_at(node, slot);
+        if (claim->task_count > 0 && claim->items + ticket->items > batch) {
+            break;
+        }
+        tickets_take(node, slot);
+        claim->task_count++;
+        claim->items += ticket->items;
+        *link = slot;
+        link = &ticket->next;
+    }
+}
+
+static uint32_t open_claim(
+    struct node *node, uint32_t number, uint32_t worker, struct config config)
+{
+    struct home *home = &node->home;
+    const struct ticket *head = ticket_at(node, home->queues[number].head);
+    const struct workflow_task *kind = &workflow_at(node, head->workflow)->tasks[head->task];
+    const uint32_t slot = pool_take(&node->pools->claims);
+    ASSERT(slot != POOL_NONE);
+    struct claim *claim = claim_at(node, slot);
+    home->claim_number++;
+    *claim = (struct claim){
+        .number = home->claim_number,
+        .worker = worker,
+        .workflow = head->workflow,
+        .task = head->task,
+        .config = config,
+        .previous = POOL_NONE,
+        .next = home->claim_first,
+        .epoch = node->view.members->epoch,
+        .touched_ns = now_ns(node),
+    };
+    const uint32_t most = items_max(node, worker, kind);
+    fill(node, &home->queues[number], claim, config.batch < most ? config.batch : most);
+    if (claim->next != POOL_NONE) {
+        claim_at(node, claim->next)->previous = slot;
+    }
+    home->claim_first = slot;
+    map_put(&home->claims, claim->number, slot);
+    audit_start(node);
+    return slot;
+}
+
+static void close_claim(struct node *node, uint32_t slot)
+{
+    const struct claim *claim = claim_at(node, slot);
+    struct home *home = &node->home;
+    *(claim->previous == POOL_NONE ? &home->claim_first : &claim_at(node, claim->previous)->next) =
+        claim->next;
+    if (claim->next != POOL_NONE) {
+        claim_at(node, claim->next)->previous = claim->previous;
+    }
+    (void)map_remove(&home->claims, claim->number);
+    pool_give(&node->pools->claims, slot);
+}
+
+/* Count the claim's units until the row of its worker does. */
+static void reserve(struct node *node, struct claim *claim)
+{
+    const struct fleet_worker *spec = &node->fleet->workers[claim->worker];
+    const uint32_t run = workflow_at(node, claim->workflow)->tasks[claim->task].run;
+    struct config shares = claim->config;
+    shares.gpu = shares.gpu == spec->gpu_units ? 0 : shares.gpu;
+    const struct units units = {.gpu = claim->config.gpu, .cpu = claim->config.cpu};
+    if (!view_is_own(&node->view, claim->worker)) { /* Own rows are fresh. */
+        claim->sequence = reservations_claim(
+            &node->view.reservations, claim->worker,
+            profile_run(node->profile, run, spec->device, claim->items, shares).run_ns, units);
+    }
+}
+
+static void trace_claimed(struct node *node, const struct claim *claim, const struct ticket *ticket)
+{
+    struct record *record = trace(node, RECORD_CLAIMED, REASON_NONE);
+    record->job = ticket->job;
+    record->workflow = (uint16_t)claim->workflow;
+    record->task = claim->task;
+    record->worker = claim->worker;
+    record->value = claim->items;
+    record->batch = (uint16_t)claim->task_count;
+    record->gpu = (uint16_t)claim->config.gpu;
+    record->cpu = (uint16_t)claim->config.cpu;
+}
+
+uint32_t claims_make(
+    struct node *node, uint32_t number, uint32_t worker, struct config config, bool *declined_out)
+{
+    config.gpu = config.gpu == 0 ? node->fleet->workers[worker].gpu_units : config.gpu;
+    const uint32_t slot = open_claim(node, number, worker, config);
+    reserve(node, claim_at(node, slot));
+    const struct claim claim = *claim_at(node, slot); /* Declined at once, it is gone. */
+    struct ticket tickets[BATCH_TASKS_MAX];
+    uint32_t count = 0;
+    for (uint32_t at = claim.tickets; at != POOL_NONE; at = tickets[count - 1].next) {
+        tickets[count] = *ticket_at(node, at);
+        trace_claimed(node, &claim, &tickets[count]);
+        count++;
+    }
+    for (uint32_t i = 0; i < count && !*declined_out; i++) {
+        const struct message message = {
+            .kind = MESSAGE_CLAIM,
+            .job = tickets[i].job,
+            .workflow = claim.workflow,
+            .task = claim.task,
+            .worker = worker,
+            .attempt = tickets[i].attempt,
+            .items = claim.items,
+            .sequence = i == 0 ? claim.sequence : 0,
+            .claim = claim.number,
+            .index = i,
+            .count = count,
+            .batch = config.batch,
+            .cpu = config.cpu,
+            .gpu = config.gpu,
+            .holder = tickets[i].holder,
+        };
+        outbox_send(node, node_of_worker(node, worker), &message);
+        *declined_out = map_get(&node->home.claims, claim.number) == MAP_NONE;
+    }
+    return count;
+}
+
+uint32_t claims_find(const struct node *node, const struct message *message)
+{
+    const uint32_t slot = map_get(&node->home.claims, message->claim);
+    if (slot == MAP_NONE || claim_at(node, slot)->worker != message->worker ||
+        node_of_worker(node, message->worker) != message->from) {
+        return POOL_NONE;
+    }
+    return slot;
+}
+
+void claims_drop(struct node *node, const struct message *message)
+{
+    uint32_t slot = node->home.claim_first;
+    for (; slot != POOL_NONE; slot = claim_at(node, slot)->next) {
+        struct claim *claim = claim_at(node, slot);
+        uint32_t *link = &claim->tickets;
+        while (*link != POOL_NONE && claim->workflow == message->workflow &&
+               claim->task == message->task) {
+            const uint32_t at = *link;
+            struct ticket *ticket = ticket_at(node, at);
+            if (job_equal(ticket->job, message->job)) {
+                *link = ticket->next;
+                tickets_forget(node, at);
+                return;
+            }
+            link = &ticket->next;
+        }
+    }
+}
+
+/* What to do with the tickets of a claim that is over. */
+enum fate { FATE_FORGET, FATE_PUT_BACK, FATE_REFUSE };
+
+/* Claim @slot is over: tell the policy, and settle its tickets. */
+static void finish(
+    struct node *node, uint32_t slot, const struct ended_facts *said, enum fate fate,
+    enum reason reason)
+{
+    const struct claim claim = *claim_at(node, slot);
+    struct ended_facts facts = *said;
+    facts.workflow = claim.workflow;
+    facts.task = claim.task;
+    facts.worker = claim.worker;
+    facts.items = claim.items;
+    facts.config = claim.config;
+    close_claim(node, slot);
+    policy_ended(&node->seat, &facts);
+    uint32_t next = claim.tickets;
+    while (next != POOL_NONE) {
+        const uint32_t at = next;
+        next = ticket_at(node, at)->next;
+        if (fate == FATE_PUT_BACK) {
+            tickets_put_back(node, at);
+        } else if (fate == FATE_REFUSE) {
+            tickets_refuse(node, at, reason);
+        } else {
+            tickets_forget(node, at);
+        }
+    }
+}
+
+/* The row of @worker does not say yet that it has @gpu and @cpu units more, or fewer. */
+static void note_news(struct node *node, const struct message *message, int32_t gpu, int32_t cpu)
+{
+    struct news *news = &node->view.news;
+    const struct news_entry entry = {
+        .worker = message->worker,
+        .gpu = gpu,
+        .cpu = cpu,
+        .row_sequence = message->row_sequence,
+    };
+    if (view_is_own(&node->view, message->worker)) {
+        return;
+    }
+    for (uint32_t i = news->count; i > 0; i--) {
+        const struct news_entry *old = &news->entries[i - 1];
+        if (view_load(&node->view, old->worker)->sequence >= old->row_sequence) {
+            news_drop(news, i - 1);
+        }
+    }
+    news_add(news, &entry);
+}
+
+void claims_declined(struct node *node, uint32_t slot, const struct message *message)
+{
+    const struct claim *claim = claim_at(node, slot);
+    const struct ended_facts facts = {.completed = false};
+    const enum reason reason = (enum reason)message->reason;
+    const bool never = reason == REASON_TOO_LARGE || reason == REASON_UNAVAILABLE;
+    if (claim->sequence != 0) {
+        (void)reservations_remove(&node->view.reservations, claim->worker, claim->sequence);
+    }
+    if (!never) { /* Its row is out of date: it counts as full until the next. */
+        note_news(node, message, -(int32_t)GPU_UNITS_MAX, /* cpu */ 0);
+    }
+    finish(node, slot, &facts, never ? FATE_REFUSE : FATE_PUT_BACK, reason);
+}
+
+void claims_ended(struct node *node, uint32_t slot, const struct message *message)
+{
+    const struct claim *claim = claim_at(node, slot);
+    const struct ended_facts facts = {
+        .run_ns = message->run_ns,
+        .completed = message->reason == REASON_NONE,
+    };
+    note_news(node, message, (int32_t)claim->config.gpu, (int32_t)claim->config.cpu);
+    /* What failed, its owner knows of; what never came may still wait where it was. */
+    finish(
+        node, slot, &facts, message->reason == REASON_STALE ? FATE_PUT_BACK : FATE_FORGET,
+        REASON_NONE);
+}
+
+void claims_repair(struct node *node)
+{
+    uint32_t next = node->home.claim_first;
+    while (next != POOL_NONE) {
+        const uint32_t slot = next;
+        const struct claim *claim = claim_at(node, slot);
+        next = claim->next;
+        const uint32_t peer = node_of_worker(node, claim->worker);
+        if (!members_is_same(node->view.members, peer, claim->epoch)) {
+            const struct ended_facts facts = {.completed = false};
+            finish(node, slot, &facts, FATE_PUT_BACK, REASON_NONE);
+        }
+    }
+}
+
+void claims_audit(struct node *node)
+{
+    uint32_t next = node->home.claim_first;
+    while (next != POOL_NONE) {
+        struct claim *claim = claim_at(node, next);
+        next = claim->next;
+        const uint32_t peer = node_of_worker(node, claim->worker);
+        if (now_ns(node) - claim->touched_ns < AUDIT_NS ||
+            !members_is_up(node->view.members, peer) || !audit_has_room(node, /* messages */ 4)) {
+            continue;
+        }
+        claim->touched_ns = now_ns(node);
+        const struct message ask = {
+            .kind = MESSAGE_ASK,
+            .job = {.node = node->id},
+            .worker = claim->worker,
+            .claim = claim->number,
+        };
+        outbox_send(node, peer, &ask);
+    }
+}

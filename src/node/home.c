@@ -1,0 +1,303 @@
+#include "node/home.h"
+
+#include "base/hash.h"
+#include "node/access.h"
+#include "node/claims.h"
+#include "node/dispatch.h"
+#include "node/outbox.h"
+#include "node/tickets.h"
+#include "policy/choose.h"
+
+enum { HEAD_LOOKS = 16 }; /* Tickets at the head that say who holds most, and who is oldest. */
+
+/* Whether @member can keep queues, as far as this node knows. Nobody else has to agree. */
+static bool can_keep(const struct node *node, uint32_t member)
+{
+    return members_is_up(node->view.members, member) &&
+           view_is_usable(&node->view, node->fleet->nodes[member].worker_first);
+}
+
+/* Rendezvous hashing: the loss of a member moves only the queues that it kept. */
+static uint32_t find_home(const struct node *node, uint32_t queue)
+{
+    uint32_t best = node->id;
+    uint64_t best_hash = 0;
+    for (uint32_t member = 0; member < node->fleet->node_count; member++) {
+        const uint64_t hash = hash_mix(hash_mix(/* seed */ 0, queue), member);
+        if (hash > best_hash && can_keep(node, member)) {
+            best = member;
+            best_hash = hash;
+        }
+    }
+    return best;
+}
+
+uint32_t home_of(struct node *node, uint32_t queue)
+{
+    struct home *home = &node->home;
+    if (home->epoch != node->view.members->epoch) {
+        home->epoch = node->view.members->epoch;
+        for (uint32_t i = 0; i < node->catalogue->queue_count; i++) {
+            home->homes[i] = NODE_NONE;
+        }
+    }
+    if (home->homes[queue] == NODE_NONE || !can_keep(node, home->homes[queue])) {
+        home->homes[queue] = find_home(node, queue);
+    }
+    return home->homes[queue];
+}
+
+void home_offered(struct node *node, const struct message *message)
+{
+    const uint32_t queue = workflow_at(node, message->workflow)->queue_first + message->task;
+    if (tickets_join(node, message)) {
+        node->home.queues[queue].due = true;
+    }
+}
+
+void home_gone(struct node *node, const struct message *message)
+{
+    if (!tickets_leave(node, message)) {
+        claims_drop(node, message);
+    }
+}
+
+void home_freed(struct node *node)
+{
+    for (uint32_t i = 0; i < node->home.active_count; i++) {
+        node->home.queues[node->home.active[i]].due = true;
+    }
+}
+
+void home_declined(struct node *node, const struct message *message)
+{
+    const uint32_t slot = claims_find(node, message);
+    if (slot == POOL_NONE || message->reason >= REASON_COUNT) {
+        return;
+    }
+    const struct claim claim = *claim_at(node, slot);
+    const uint32_t queue = workflow_at(node, claim.workflow)->queue_first + claim.task;
+    struct record *record = trace(node, RECORD_DECLINED, (enum reason)message->reason);
+    record->workflow = (uint16_t)claim.workflow;
+    record->task = claim.task;
+    record->worker = claim.worker;
+    record->value = claim.task_count;
+    claims_declined(node, slot, message);
+    node->home.queues[queue].due = true;
+}
+
+void home_ended(struct node *node, const struct message *message)
+{
+    const uint32_t slot = claims_find(node, message);
+    if (slot != POOL_NONE) {
+        claims_ended(node, slot, message);
+        home_freed(node);
+    }
+}
+
+/* What the policy is told of queue @number. */
+static struct queue_facts facts_of(const struct node *node, uint32_t number)
+{
+    const struct home_queue *queue = &node->home.queues[number];
+    const struct ticket *head = ticket_at(node, queue->head);
+    struct queue_facts facts = {
+        .worker = WORKER_NONE,
+        .workflow = head->workflow,
+        .task = head->task,
+        .waiting = queue->count,
+        .items = queue->items,
+        .head_items = head->items,
+        .head_ready_ns = head->ready_ns,
+        .head_deadline_ns = head->deadline_ns,
+        .head_arrived_ns = head->arrived_ns,
+        .rechecks = queue->rechecks,
+    };
+    uint32_t holders[HEAD_LOOKS];
+    uint32_t counts[HEAD_LOOKS];
+    uint32_t holder_count = 0;
+    uint32_t most = 0;
+    uint32_t slot = queue->head;
+    for (uint32_t looks = 0; looks < HEAD_LOOKS && slot != POOL_NONE; looks++) {
+        const struct ticket *ticket = ticket_at(node, slot);
+        if (ticket->arrived_ns < facts.head_arrived_ns) {
+            facts.head_arrived_ns = ticket->arrived_ns;
+            facts.head_deadline_ns = ticket->deadline_ns;
+        }
+        uint32_t i = 0;
+        while (i < holder_count && holders[i] != ticket->holder) {
+            i++;
+        }
+        if (i == holder_count) {
+            holders[i] = ticket->holder;
+            counts[i] = 0;
+            holder_count++;
+        }
+        counts[i]++;
+        most = counts[i] > counts[most] ? i : most;
+        slot = ticket->next;
+    }
+    facts.holder = holders[most]; /* In a tie, the first to have so many. */
+    return facts;
+}
+
+/* The last node of a cluster drains: nobody but itself can finish what is here. */
+static bool is_last(const struct node *node)
+{
+    return node->draining && choose_first_usable(&node->view) == WORKER_NONE;
+}
+
+static bool fits(const struct node *node, uint32_t worker, const struct config *config)
+{
+    const bool usable =
+        view_is_usable(&node->view, worker) || (is_last(node) && view_is_own(&node->view, worker));
+    return usable && view_fits(&node->view, worker, config->cpu, config->gpu);
+}
+
+/* Claim the first of @answer that fits. Returns how many tasks; 0 if none fits. */
+static uint32_t claim_first(
+    struct node *node, uint32_t number, const struct dispatch_answer *answer, bool *declined_out)
+{
+    for (uint32_t i = 0; i < answer->count; i++) {
+        if (fits(node, answer->workers[i], &answer->configs[i])) {
+            return claims_make(node, number, answer->workers[i], answer->configs[i], declined_out);
+        }
+    }
+    return 0;
+}
+
+/* Nobody can run anything: the owners shall know. */
+static uint32_t turn_away(struct node *node, uint32_t number)
+{
+    struct home_queue *queue = &node->home.queues[number];
+    uint32_t count = 0;
+    for (; queue->count > 0 && count < HOME_TASKS_PER_STEP; count++) {
+        const uint32_t slot = queue->head;
+        tickets_take(node, slot);
+        tickets_refuse(node, slot, REASON_NO_WORKER);
+    }
+    return count;
+}
+
+/* Look again at @at_ns, if not before. */
+static void look_at(struct node *node, struct home_queue *queue, int64_t at_ns)
+{
+    queue->look_ns = at_ns;
+    if (at_ns < node->home.wake_ns) {
+        node->home.wake_ns = at_ns;
+        wake_at(node, at_ns, TIMER_HOME, WORKER_NONE);
+    }
+}
+
+static void recheck(struct node *node, struct home_queue *queue)
+{
+    int64_t pause_ns = RECHECK_FIRST_NS;
+    for (uint32_t i = 0; i < queue->rechecks && pause_ns < RECHECK_LAST_NS; i++) {
+        pause_ns *= 2;
+    }
+    pause_ns = pause_ns < RECHECK_LAST_NS ? pause_ns : RECHECK_LAST_NS;
+    queue->rechecks++;
+    look_at(node, queue, now_ns(node) + pause_ns);
+}
+
+/* Ask and claim until nothing more fits. Returns how many tasks have left the queue. */
+static uint32_t serve(struct node *node, uint32_t number)
+{
+    struct home_queue *queue = &node->home.queues[number];
+    uint32_t left = 0;
+    while (queue->count > 0 && left < HOME_TASKS_PER_STEP) {
+        const struct queue_facts facts = facts_of(node, number);
+        struct dispatch_answer answer;
+        bool declined = false;
+        policy_dispatch(&node->seat, &facts, &answer);
+        if (answer.count == 0 && is_last(node)) {
+            answer.count = 1;
+            answer.configs[0] = (struct config){.batch = facts.head_items};
+            answer.workers[0] = node->view.worker_first;
+        } else if (answer.count == 0 && choose_first_usable(&node->view) == WORKER_NONE) {
+            return left + turn_away(node, number);
+        }
+        const uint32_t claimed = claim_first(node, number, &answer, &declined);
+        left += claimed;
+        if (claimed > 0 && !declined) {
+            queue->rechecks = 0;
+        } else if (answer.count == 0 && answer.wake_at_ns > now_ns(node)) {
+            look_at(node, queue, answer.wake_at_ns);
+            break;
+        } else {
+            recheck(node, queue);
+            break;
+        }
+    }
+    return left;
+}
+
+/* The due queue whose head comes first; UINT32_MAX if none is due. */
+static uint32_t next_due(const struct node *node)
+{
+    const struct home *home = &node->home;
+    uint32_t best = UINT32_MAX;
+    const struct ticket *best_head = NULL;
+    for (uint32_t i = 0; i < home->active_count; i++) {
+        const uint32_t number = home->active[i];
+        const struct ticket *head = ticket_at(node, home->queues[number].head);
+        if (home->queues[number].due &&
+            (best_head == NULL || tickets_comes_before(head, best_head))) {
+            best = number;
+            best_head = head;
+        }
+    }
+    return best;
+}
+
+void home_serve(struct node *node)
+{
+    uint32_t left = 0;
+    uint32_t number = next_due(node);
+    while (number != UINT32_MAX && left < HOME_TASKS_PER_STEP) {
+        node->home.queues[number].due = false;
+        left += serve(node, number);
+        number = next_due(node);
+    }
+}
+
+void home_linger(struct node *node)
+{
+    const uint32_t number = next_due(node);
+    if (number != UINT32_MAX) {
+        look_at(node, &node->home.queues[number], now_ns(node));
+    }
+}
+
+void home_timer(struct node *node)
+{
+    struct home *home = &node->home;
+    int64_t next_ns = INT64_MAX;
+    if (now_ns(node) < home->wake_ns) {
+        return; /* One that was set before an earlier one: it would be set anew for ever. */
+    }
+    home->wake_ns = INT64_MAX;
+    for (uint32_t i = 0; i < home->active_count; i++) {
+        struct home_queue *queue = &home->queues[home->active[i]];
+        if (queue->look_ns <= now_ns(node)) {
+            queue->due = true;
+        } else if (queue->look_ns < next_ns) {
+            next_ns = queue->look_ns;
+        }
+    }
+    if (next_ns != INT64_MAX) {
+        home->wake_ns = next_ns;
+        wake_at(node, next_ns, TIMER_HOME, WORKER_NONE);
+    }
+}
+
+void home_repair(struct node *node)
+{
+    claims_repair(node);
+    tickets_repair(node);
+    home_freed(node);
+}
+
+void home_audit(struct node *node)
+{
+    claims_audit(node);
+}

@@ -1,0 +1,95 @@
+/*
+ * inside_home.h - what a node has of home queues. For the files of this layer alone.
+ *
+ * Three nodes know of a task that waits to be claimed: the holder has the task, the home a
+ * ticket for it, and the node of the worker that it was claimed for a grant.
+ */
+#ifndef NODE_INSIDE_HOME_H
+#define NODE_INSIDE_HOME_H
+
+#include "node/node.h"
+
+/* A task that waits elsewhere, or here, in the queue of its home. */
+struct ticket {
+    struct job_id job;
+    uint32_t workflow;
+    uint32_t task;
+    uint32_t attempt;
+    uint32_t items;
+    uint32_t priority;
+    uint32_t holder;   /* The worker with its inputs, */
+    uint64_t epoch;    /* as of this member list. */
+    uint32_t previous; /* In its queue; */
+    uint32_t next;     /* or of the same claim. */
+    int64_t key;
+    uint64_t arrival;
+    int64_t ready_ns;
+    int64_t arrived_ns;
+    int64_t deadline_ns;
+};
+
+/* A batch that a home has sent off and not seen the end of. */
+struct claim {
+    uint32_t number;
+    uint32_t worker;
+    uint32_t workflow;
+    uint32_t task;
+    uint32_t task_count;
+    uint32_t items;
+    struct config config;
+    uint32_t sequence; /* Of its reservation. */
+    uint32_t tickets;  /* List: put back if nothing comes of it. */
+    uint32_t previous;
+    uint32_t next;
+    uint64_t epoch;
+    int64_t touched_ns; /* When it was made or last asked after, for the audit. */
+};
+
+/* The same at the worker's node: what a batch that gathers waits for. */
+enum entry_state { ENTRY_UNKNOWN, ENTRY_AWAITED, ENTRY_HERE, ENTRY_GONE };
+
+struct grant {
+    uint32_t next; /* Of the same worker, oldest first. */
+    uint32_t worker;
+    uint32_t home;
+    uint32_t number; /* Of the home's claim. */
+    uint32_t batch;
+    uint32_t count;
+    uint32_t open; /* Entries that are unknown or awaited. */
+    bool short_of; /* Some were given up though their tasks may still wait. */
+    uint64_t epoch;
+    int64_t touched_ns;
+    struct {
+        struct job_id job;
+        uint32_t holder; /* Node. */
+        uint32_t task;   /* Slot, once it is here. */
+        uint8_t state;   /* enum entry_state */
+    } entries[BATCH_TASKS_MAX];
+};
+
+/* Tickets of one (workflow, task), at its home. */
+struct home_queue {
+    uint32_t head;
+    uint32_t tail;
+    uint32_t count;
+    uint32_t items;
+    uint32_t rechecks;
+    bool due;        /* To be looked at before the step ends. */
+    int64_t look_ns; /* To be looked at then. */
+};
+
+struct home {
+    struct home_queue *queues; /* NULL unless the policy binds. */
+    uint32_t *active;          /* Queues that are not empty, in no order. */
+    uint32_t active_count;
+    uint32_t *homes;       /* By queue: the node that keeps it, NODE_NONE if not known yet, */
+    uint64_t epoch;        /* as of this member list. */
+    struct map tickets;    /* Those that wait, by ticket_key(). */
+    struct map claims;     /* By number. */
+    uint32_t ticket_count; /* Waiting or claimed. */
+    uint32_t claim_first;
+    uint32_t claim_number;
+    int64_t wake_ns; /* Earliest timer that is set, or INT64_MAX. */
+};
+
+#endif /* NODE_INSIDE_HOME_H */

@@ -1,0 +1,107 @@
+#include "node/offers.h"
+
+#include "node/access.h"
+#include "node/grants.h"
+#include "node/home.h"
+#include "node/outbox.h"
+#include "node/routing.h"
+#include "node/visits.h"
+
+static struct message task_message(
+    const struct node *node, enum message_kind kind, const struct task *task)
+{
+    const struct visit *visit = visit_at(node, task->visit);
+    return (struct message){
+        .kind = kind,
+        .job = visit->job,
+        .workflow = visit->workflow,
+        .task = task->number,
+        .worker = task->worker,
+        .attempt = visit->attempt,
+        .items = task->items,
+        .priority = visit->priority,
+        .age_ns = now_ns(node) - visit->arrived_ns,
+        .left_ns = visit->deadline_ns == INT64_MAX ? INT64_MAX : visit->deadline_ns - now_ns(node),
+    };
+}
+
+void offers_again(struct node *node, uint32_t slot)
+{
+    struct task *task = task_at(node, slot);
+    const struct visit *visit = visit_at(node, task->visit);
+    const struct workflow *workflow = workflow_at(node, visit->workflow);
+    ASSERT(task->state == TASK_OFFERED);
+    task->home = home_of(node, workflow->queue_first + task->number);
+    task->epoch = node->view.members->epoch;
+    trace_task(node, RECORD_OFFERED, visit, task)->value = task->home;
+    const struct message offer = task_message(node, MESSAGE_OFFER, task);
+    outbox_send(node, task->home, &offer);
+}
+
+void offers_make(struct node *node, uint32_t slot)
+{
+    struct task *task = task_at(node, slot);
+    task_state_move(&task->state, TASK_OFFERED);
+    task->ready_ns = now_ns(node);
+    offers_again(node, slot);
+}
+
+bool offers_is_lost(const struct node *node, const struct task *task)
+{
+    return task->state == TASK_OFFERED &&
+           !members_is_same(node->view.members, task->home, task->epoch);
+}
+
+void offers_withdraw(struct node *node, uint32_t slot)
+{
+    const struct task *task = task_at(node, slot);
+    const struct message gone = task_message(node, MESSAGE_GONE, task);
+    ASSERT(task->state == TASK_OFFERED);
+    if (members_is_up(node->view.members, task->home)) {
+        outbox_send(node, task->home, &gone);
+    }
+}
+
+/* The task that @message is about, if it waits here; POOL_NONE if not. */
+static uint32_t find_offered(const struct node *node, const struct message *message)
+{
+    const uint32_t visit = map_get(&node->visits, job_key(message->job));
+    if (visit == MAP_NONE || visit_at(node, visit)->workflow != message->workflow) {
+        return POOL_NONE;
+    }
+    const uint32_t slot = visits_find(node, visit, message->task);
+    return slot != POOL_NONE && task_at(node, slot)->state == TASK_OFFERED ? slot : POOL_NONE;
+}
+
+void offers_pulled(struct node *node, const struct message *message)
+{
+    const uint32_t slot = find_offered(node, message);
+    if (slot == POOL_NONE) {
+        struct message gone = *message;
+        gone.kind = MESSAGE_GONE;
+        gone.worker = node->view.worker_first; /* Whichever of this node it was. */
+        if (members_is_up(node->view.members, message->from)) {
+            outbox_send(node, message->from, &gone);
+        }
+        return;
+    }
+    if (!view_is_own(&node->view, message->worker)) {
+        visits_forward(node, slot, message->worker);
+        return;
+    }
+    const uint32_t holder = task_at(node, slot)->worker;
+    task_at(node, slot)->worker = message->worker;
+    if (grants_take(node, slot)) {
+        routing_bind(node, slot);
+    } else {
+        task_at(node, slot)->worker = holder; /* Nobody here has asked. */
+    }
+}
+
+void offers_unfit(struct node *node, const struct message *message)
+{
+    const uint32_t slot = find_offered(node, message);
+    if (slot != POOL_NONE && message->reason < REASON_COUNT) {
+        visits_fail(node, slot, (enum reason)message->reason);
+    }
+}

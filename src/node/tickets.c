@@ -1,0 +1,221 @@
+#include "node/tickets.h"
+
+#include "node/access.h"
+#include "node/outbox.h"
+#include "node/visits.h"
+
+enum { TASK_BITS = 10, NODE_SHIFT = 32 + TASK_BITS };
+
+_Static_assert(WORKFLOW_TASKS_MAX <= 1 << TASK_BITS, "a task, a number and a node fit one word");
+_Static_assert(NODES_MAX <= 1 << (64 - NODE_SHIFT), "a task, a number and a node fit one word");
+
+static uint64_t ticket_key(struct job_id job, uint32_t task)
+{
+    return (uint64_t)job.node << NODE_SHIFT | (uint64_t)job.number << TASK_BITS | task;
+}
+
+bool tickets_comes_before(const struct ticket *a, const struct ticket *b)
+{
+    return a->key != b->key ? a->key < b->key : a->arrival < b->arrival;
+}
+
+static uint32_t queue_of(const struct node *node, const struct ticket *ticket)
+{
+    return workflow_at(node, ticket->workflow)->queue_first + ticket->task;
+}
+
+/* Into its queue, by key and arrival: from the end, where new ones mostly belong. */
+static void insert(struct node *node, uint32_t slot)
+{
+    struct ticket *ticket = ticket_at(node, slot);
+    const uint32_t number = queue_of(node, ticket);
+    struct home_queue *queue = &node->home.queues[number];
+    uint32_t before = queue->tail;
+    if (queue->count == 0) {
+        node->home.active[node->home.active_count] = number;
+        node->home.active_count++;
+        queue->rechecks = 0;
+        queue->look_ns = INT64_MAX;
+        queue->due = false;
+    }
+    while (before != POOL_NONE && tickets_comes_before(ticket, ticket_at(node, before))) {
+        before = ticket_at(node, before)->previous;
+    }
+    ticket->previous = before;
+    uint32_t *link = before == POOL_NONE ? &queue->head : &ticket_at(node, before)->next;
+    ticket->next = *link;
+    *link = slot;
+    if (ticket->next == POOL_NONE) {
+        queue->tail = slot;
+    } else {
+        ticket_at(node, ticket->next)->previous = slot;
+    }
+    queue->count++;
+    queue->items += ticket->items;
+    map_put(&node->home.tickets, ticket_key(ticket->job, ticket->task), slot);
+}
+
+void tickets_take(struct node *node, uint32_t slot)
+{
+    struct ticket *ticket = ticket_at(node, slot);
+    struct home *home = &node->home;
+    const uint32_t number = queue_of(node, ticket);
+    struct home_queue *queue = &home->queues[number];
+    *(ticket->previous == POOL_NONE ? &queue->head : &ticket_at(node, ticket->previous)->next) =
+        ticket->next;
+    *(ticket->next == POOL_NONE ? &queue->tail : &ticket_at(node, ticket->next)->previous) =
+        ticket->previous;
+    ticket->previous = POOL_NONE;
+    ticket->next = POOL_NONE;
+    queue->count--;
+    queue->items -= ticket->items;
+    (void)map_remove(&home->tickets, ticket_key(ticket->job, ticket->task));
+    if (queue->count > 0) {
+        return;
+    }
+    uint32_t i = 0;
+    while (home->active[i] != number) {
+        i++;
+    }
+    home->active_count--;
+    home->active[i] = home->active[home->active_count];
+}
+
+void tickets_forget(struct node *node, uint32_t slot)
+{
+    pool_give(&node->pools->tickets, slot);
+    node->home.ticket_count--;
+}
+
+void tickets_refuse(struct node *node, uint32_t slot, enum reason reason)
+{
+    const struct ticket *ticket = ticket_at(node, slot);
+    const struct message unfit = {
+        .kind = MESSAGE_UNFIT,
+        .job = ticket->job,
+        .workflow = ticket->workflow,
+        .task = ticket->task,
+        .worker = ticket->holder,
+        .attempt = ticket->attempt,
+        .reason = reason,
+    };
+    const uint32_t holder = node_of_worker(node, ticket->holder);
+    tickets_forget(node, slot);
+    if (members_is_up(node->view.members, holder)) {
+        outbox_send(node, holder, &unfit);
+    }
+}
+
+static int64_t order_of(struct node *node, const struct ticket *ticket)
+{
+    const struct job_facts job = {
+        .id = ticket->job,
+        .workflow = ticket->workflow,
+        .graph = workflow_at(node, ticket->workflow),
+        .arrived_ns = ticket->arrived_ns,
+        .deadline_ns = ticket->deadline_ns,
+        .items = 1,
+        .priority = ticket->priority,
+        .ingress = node->fleet->nodes[ticket->job.node].worker_first,
+    };
+    const struct ready_facts facts = {
+        .job = &job,
+        .task = ticket->task,
+        .items = ticket->items,
+        .worker = ticket->holder,
+    };
+    return policy_order(&node->seat, &facts);
+}
+
+/* Whether the task of @message is known to wait. Where it waits may be news. */
+static bool is_known(struct node *node, const struct message *message)
+{
+    const uint32_t slot = map_get(&node->home.tickets, ticket_key(message->job, message->task));
+    if (slot == MAP_NONE) {
+        return false;
+    }
+    struct ticket *known = ticket_at(node, slot);
+    if (message->attempt >= known->attempt) { /* The last word counts. */
+        known->attempt = message->attempt;
+        known->holder = message->worker;
+        known->epoch = node->view.members->epoch;
+    }
+    return true;
+}
+
+bool tickets_join(struct node *node, const struct message *message)
+{
+    if (is_known(node, message)) {
+        return false;
+    }
+    const uint32_t slot = pool_take(&node->pools->tickets);
+    ASSERT(slot != POOL_NONE);
+    node->home.ticket_count++;
+    struct ticket *ticket = ticket_at(node, slot);
+    *ticket = (struct ticket){
+        .job = message->job,
+        .workflow = message->workflow,
+        .task = message->task,
+        .attempt = message->attempt,
+        .items = message->items == 0 ? 1 : message->items,
+        .priority = message->priority,
+        .holder = message->worker,
+        .epoch = node->view.members->epoch,
+        .arrival = ++node->arrival,
+        .ready_ns = now_ns(node),
+        .arrived_ns = now_ns(node) - duration_bounded(message->age_ns),
+        .deadline_ns = message->left_ns == INT64_MAX
+                           ? INT64_MAX
+                           : now_ns(node) + duration_bounded(message->left_ns),
+    };
+    ticket->key = order_of(node, ticket);
+    insert(node, slot);
+    return true;
+}
+
+bool tickets_leave(struct node *node, const struct message *message)
+{
+    const uint32_t slot = map_get(&node->home.tickets, ticket_key(message->job, message->task));
+    if (slot == MAP_NONE) {
+        return false;
+    }
+    const uint32_t holder = ticket_at(node, slot)->holder;
+    if (node_of_worker(node, holder) == node_of_worker(node, message->worker)) {
+        tickets_take(node, slot);
+        tickets_forget(node, slot);
+    }
+    return true;
+}
+
+static bool is_lost(const struct node *node, const struct ticket *ticket)
+{
+    const uint32_t holder = node_of_worker(node, ticket->holder);
+    return !members_is_same(node->view.members, holder, ticket->epoch);
+}
+
+void tickets_put_back(struct node *node, uint32_t slot)
+{
+    const struct ticket *ticket = ticket_at(node, slot);
+    const uint64_t key = ticket_key(ticket->job, ticket->task);
+    if (is_lost(node, ticket) || map_get(&node->home.tickets, key) != MAP_NONE) {
+        tickets_forget(node, slot);
+        return;
+    }
+    insert(node, slot);
+}
+
+void tickets_repair(struct node *node)
+{
+    const struct home *home = &node->home;
+    for (uint32_t i = home->active_count; i > 0; i--) { /* The last takes the place of an empty. */
+        uint32_t next = home->queues[home->active[i - 1]].head;
+        while (next != POOL_NONE) {
+            const uint32_t slot = next;
+            next = ticket_at(node, slot)->next;
+            if (is_lost(node, ticket_at(node, slot))) {
+                tickets_take(node, slot);
+                tickets_forget(node, slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+/*
+ * tickets.h - the tickets of the home queues that a node keeps, in their order.
+ */
+#ifndef NODE_TICKETS_H
+#define NODE_TICKETS_H
+
+#include "node/inside.h"
+
+bool tickets_comes_before(const struct ticket *a, const struct ticket *b);
+
+/* The task of @message waits. False if that was known, or is known better. */
+bool tickets_join(struct node *node, const struct message *message);
+
+/* The task of @message does not wait where it did. False if none waits here. */
+bool tickets_leave(struct node *node, const struct message *message);
+
+/* Take waiting ticket @slot out of its queue. */
+void tickets_take(struct node *node, uint32_t slot);
+
+/* Put it back where it was, unless its task is known to be elsewhere now. */
+void tickets_put_back(struct node *node, uint32_t slot);
+
+/* Forget ticket @slot, which is in no queue; or tell its holder that it cannot run first. */
+void tickets_forget(struct node *node, uint32_t slot);
+void tickets_refuse(struct node *node, uint32_t slot, enum reason reason);
+
+/* Forget tickets whose holders are gone. */
+void tickets_repair(struct node *node);
+
+#endif /* NODE_TICKETS_H */

@@ -1,0 +1,81 @@
+/*
+ * first_fit.c - what waits together runs together, on the first worker with room for it.
+ *
+ * Rule: tasks wait in home queues, oldest job first. Of each queue up to `batch` items are
+ * taken, with `gpu` units of a device and `cpu` of its machine, on the worker that holds
+ * the inputs of most of them if that has room, else on the first that has.
+ * Source: first fit of bin packing (Johnson 1974), as a controller of functions would use it.
+ * Ignores: run times, models in memory, transfers, deadlines.
+ * Not for: loads that need different shares: it is the least that a home queue can be given.
+ */
+#include "policy/choose.h"
+#include "policy/registry.h"
+
+enum { OPTION_BATCH, OPTION_GPU, OPTION_CPU };
+
+static const struct policy_option options[] = {
+    {"batch", 8, "items run together at most"},
+    {"gpu", 1, "units of the device; 0: all of them"},
+    {"cpu", 0, "units of the machine"},
+    {NULL, 0, NULL},
+};
+
+/* What to ask of @worker: no more than it has. */
+static struct config config_of(const struct policy_input *input, uint32_t worker)
+{
+    const struct fleet_worker *spec = &input->view->fleet->workers[worker];
+    const uint32_t cpu_units = input->view->fleet->nodes[spec->node].cpu_units;
+    const uint32_t batch = (uint32_t)input->options[OPTION_BATCH];
+    const uint32_t gpu = (uint32_t)input->options[OPTION_GPU];
+    const uint32_t cpu = (uint32_t)input->options[OPTION_CPU];
+    return (struct config){
+        .batch = batch == 0 ? 1 : batch,
+        .gpu = gpu < spec->gpu_units ? gpu : spec->gpu_units,
+        .cpu = cpu < cpu_units ? cpu : cpu_units,
+    };
+}
+
+static bool add_if_free(
+    const struct policy_input *input, uint32_t worker, struct dispatch_answer *answer)
+{
+    const struct config config = config_of(input, worker);
+    if (!view_is_usable(input->view, worker) ||
+        !view_fits(input->view, worker, config.cpu, config.gpu)) {
+        return false;
+    }
+    answer->configs[0] = config;
+    answer->workers[0] = worker;
+    answer->count = 1;
+    return true;
+}
+
+static void dispatch(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    if (queue->worker != WORKER_NONE) { /* Somebody else has placed it. */
+        answer_out->configs[0] = config_of(input, queue->worker);
+        answer_out->count = 1;
+        return;
+    }
+    bool found = add_if_free(input, queue->holder, answer_out);
+    for (uint32_t worker = 0; !found && worker < input->view->fleet->worker_count; worker++) {
+        found = add_if_free(input, worker, answer_out);
+    }
+}
+
+static int64_t order(ATTR_UNUSED const struct policy_input *input, const struct ready_facts *task)
+{
+    return task->job->arrived_ns;
+}
+
+const struct policy policy_first_fit = {
+    .name = "first-fit",
+    .summary = "batches from home queues, on the first worker with room for them",
+    .source = "first fit of bin packing (Johnson 1974)",
+    .ignores = "run times, models in memory, transfers, deadlines",
+    .binds = true,
+    .options = options,
+    .order = order,
+    .dispatch = dispatch,
+};

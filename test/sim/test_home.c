@@ -1,0 +1,184 @@
+/*
+ * Home queues, played as short scripts whose whole trace is the expectation.
+ *
+ * Covers: src/node/home.c
+ * Covers: src/node/tickets.c
+ * Covers: src/node/claims.c
+ * Covers: src/node/grants.c
+ * Covers: src/node/offers.c
+ * Covers: src/node/batches.c
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "stage.h"
+
+/* What the policy of a script does. */
+static struct {
+    uint32_t workers[4]; /* By task: where it goes; WORKER_NONE: where its inputs are. */
+    uint32_t batch;      /* Of second tasks: it waits until so many do, */
+    int64_t patience_ns; /* but no longer than this. */
+    uint32_t ended;      /* Batches of which it was told, */
+    uint32_t completed;  /* and how many of them ended well. */
+} script;
+
+static void dispatch_by_script(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    const int64_t wake_at_ns = queue->head_ready_ns + script.patience_ns;
+    const uint32_t batch = queue->task == 0 ? 1 : script.batch;
+    uint32_t worker = script.workers[queue->task];
+    if (worker == WORKER_NONE || !view_is_usable(input->view, worker)) {
+        worker = queue->holder;
+    }
+    if (queue->waiting < batch && input->view->now_ns < wake_at_ns) {
+        answer_out->wake_at_ns = wake_at_ns;
+        return;
+    }
+    answer_out->count = 1;
+    answer_out->configs[0] = (struct config){.batch = batch};
+    answer_out->workers[0] = worker;
+}
+
+static void note_ended(const struct policy_input *input, const struct ended_facts *batch)
+{
+    (void)input;
+    script.ended++;
+    script.completed += batch->completed ? 1 : 0;
+}
+
+static const struct policy binding = {
+    .name = "binding", .binds = true, .dispatch = dispatch_by_script, .ended = note_ended};
+
+static void write_script(uint32_t first, uint32_t second, uint32_t batch, int64_t patience_ns)
+{
+    script.workers[0] = first;
+    script.workers[1] = second;
+    script.batch = batch;
+    script.patience_ns = patience_ns;
+    script.ended = 0;
+    script.completed = 0;
+}
+
+static void a_chain_stays_where_its_data_is(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    (void)stage_model(&stage, "a", MB(50), MS(10));
+    (void)stage_model(&stage, "b", MB(30), MS(5));
+    const uint32_t chain = stage_chain(&stage, "chain", "a b");
+    stage_start(&stage, "first-fit");
+    stage_request(&stage, MS(5), 1, chain);
+    stage_request(&stage, MS(6), 1, chain); /* The first holds node 1: this one goes to node 0. */
+    stage_expect(&stage, "home-chain");
+    stage_close(&stage);
+}
+
+static void a_batch_is_gathered_from_two_holders(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 3, MB(200));
+    (void)stage_model(&stage, "f", 0, MS(2));
+    (void)stage_model(&stage, "a", MB(20), MS(10));
+    const uint32_t chain = stage_chain(&stage, "chain", "f a");
+    write_script(WORKER_NONE, 2, /* batch */ 2, MS(20));
+    stage_start_with(&stage, &binding);
+    stage_request(&stage, MS(5), 0, chain);
+    stage_request(&stage, MS(5), 1, chain);
+    stage_expect(&stage, "home-batch");
+    assert_int_equal(script.ended, 3);
+    assert_int_equal(script.completed, 3);
+    stage_close(&stage);
+}
+
+static void a_claim_by_a_row_that_is_out_of_date_is_declined(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 3, MB(200));
+    (void)stage_model(&stage, "f", 0, MS(8));
+    (void)stage_model(&stage, "g", 0, MS(8));
+    const uint32_t one = stage_chain(&stage, "one", "f g");
+    const uint32_t two = stage_chain(&stage, "two", "g f");
+    write_script(2, 2, /* batch */ 1, 0);
+    stage_start_with(&stage, &binding);
+    stage_request(&stage, MS(5), 0, one);
+    stage_request(&stage, MS(5), 1, two); /* Another home, the same worker. */
+    stage_expect(&stage, "home-declined");
+    assert_true(script.ended > script.completed);
+    assert_int_equal(script.completed, 4);
+    stage_close(&stage);
+}
+
+/* f on the holder's node, then g, whose megabyte takes 100 ms to the worker that claims it. */
+static uint32_t open_slow(struct stage *stage)
+{
+    stage_open(stage, /* node_count */ 3, MB(200));
+    stage->fleet->network.link_bytes_per_s = MB(10);
+    (void)stage_model(stage, "f", 0, MS(2));
+    (void)stage_model(stage, "g", MB(20), MS(10));
+    return stage_chain(stage, "chain", "f g");
+}
+
+static void tickets_of_a_lost_home_are_offered_again(void **state)
+{
+    (void)state;
+    struct stage stage;
+    const uint32_t chain = open_slow(&stage);
+    write_script(0, 0, /* batch */ 2, MS(5000)); /* The only ticket waits for company. */
+    stage.faults[0] = (struct fault){.kind = FAULT_CRASH, .at_ns = MS(50), .victim = 1};
+    stage.options.fault_count = 1;
+    stage_start_with(&stage, &binding);
+    stage_request(&stage, MS(5), 0, chain);
+    stage_expect(&stage, "home-lost");
+    stage_close(&stage);
+}
+
+static void a_worker_lost_while_it_gathers_is_replaced(void **state)
+{
+    (void)state;
+    struct stage stage;
+    const uint32_t chain = open_slow(&stage);
+    write_script(WORKER_NONE, 2, /* batch */ 1, 0);
+    stage.faults[0] = (struct fault){.kind = FAULT_CRASH, .at_ns = MS(50), .victim = 2};
+    stage.options.fault_count = 1;
+    stage_start_with(&stage, &binding);
+    stage_request(&stage, MS(5), 0, chain);
+    stage_expect(&stage, "home-worker-lost");
+    stage_close(&stage);
+}
+
+static void a_cancel_while_it_gathers_gives_the_units_back(void **state)
+{
+    (void)state;
+    struct stage stage;
+    const uint32_t chain = open_slow(&stage);
+    write_script(WORKER_NONE, 2, /* batch */ 2, MS(10));
+    stage_start_with(&stage, &binding);
+    stage_request(&stage, MS(5), 0, chain);
+    stage_request(&stage, MS(5), 1, chain);
+    sim_cancel(stage.sim, MS(60), /* nth */ 0);
+    sim_cancel(stage.sim, MS(70), /* nth */ 1);
+    stage_expect(&stage, "home-cancel");
+    stage_close(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_chain_stays_where_its_data_is),
+        cmocka_unit_test(a_batch_is_gathered_from_two_holders),
+        cmocka_unit_test(a_claim_by_a_row_that_is_out_of_date_is_declined),
+        cmocka_unit_test(tickets_of_a_lost_home_are_offered_again),
+        cmocka_unit_test(a_worker_lost_while_it_gathers_is_replaced),
+        cmocka_unit_test(a_cancel_while_it_gathers_gives_the_units_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/*
+ * first-fit: the holder if it has room, else the first worker that has.
+ */
+#include "policy_fixture.h"
+
+static void init(struct cluster *cluster, const char *policy)
+{
+    cluster_init(cluster, 4, 1);
+    (void)cluster_task(cluster, 0);
+    cluster_seal(cluster);
+    cluster_seat(cluster, policy);
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        struct row row = cluster->board.entries[worker].live;
+        row.load.gpu_free = 4;
+        row.load.cpu_free = 8;
+        cluster_write(cluster, &row);
+    }
+}
+
+static void fill(struct cluster *cluster, uint32_t worker, uint8_t gpu_free, uint16_t cpu_free)
+{
+    struct row row = cluster->board.entries[worker].live;
+    row.load.gpu_free = gpu_free;
+    row.load.cpu_free = cpu_free;
+    cluster_write(cluster, &row);
+}
+
+/* The worker of the only candidate; WORKER_NONE if there is none. */
+static uint32_t ask(struct cluster *cluster, uint32_t holder, struct config *config_out)
+{
+    const struct queue_facts queue = {
+        .worker = WORKER_NONE, .waiting = 3, .items = 3, .head_items = 1, .holder = holder};
+    struct dispatch_answer answer;
+    policy_dispatch(&cluster->seat, &queue, &answer);
+    *config_out = answer.configs[0];
+    return answer.count == 0 ? WORKER_NONE : answer.workers[0];
+}
+
+static void the_holder_comes_first_then_the_first_with_room(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    struct config config;
+    init(&cluster, "first-fit:batch=5:gpu=2:cpu=3");
+    assert_int_equal(ask(&cluster, 2, &config), 2);
+    assert_int_equal(config.batch, 5);
+    assert_int_equal(config.gpu, 2);
+    assert_int_equal(config.cpu, 3);
+    fill(&cluster, 2, /* gpu_free */ 1, /* cpu_free */ 8);
+    assert_int_equal(ask(&cluster, 2, &config), 0);
+    fill(&cluster, 0, /* gpu_free */ 4, /* cpu_free */ 2);
+    assert_int_equal(ask(&cluster, 2, &config), 1);
+    cluster_usable(&cluster, 1, false);
+    assert_int_equal(ask(&cluster, 2, &config), 3);
+    fill(&cluster, 3, 0, 0);
+    assert_int_equal(ask(&cluster, 2, &config), WORKER_NONE);
+    cluster_deinit(&cluster);
+}
+
+static void shares_are_cut_to_what_a_machine_has(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    struct config config;
+    init(&cluster, "first-fit:batch=0:gpu=9:cpu=99");
+    assert_int_equal(ask(&cluster, 1, &config), 1);
+    assert_int_equal(config.batch, 1);
+    assert_int_equal(config.gpu, 4);
+    assert_int_equal(config.cpu, 8);
+    cluster_deinit(&cluster);
+}
+
+static void the_oldest_job_comes_first_and_placed_tasks_run_where_they_are(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    struct dispatch_answer answer;
+    init(&cluster, "first-fit");
+    assert_true(policy_binds(&cluster.seat));
+    assert_true(cluster_order(&cluster, 5, 100) < cluster_order(&cluster, 6, 50));
+    const struct queue_facts queue = {.worker = 3, .waiting = 1, .items = 1, .head_items = 1};
+    policy_dispatch(&cluster.seat, &queue, &answer);
+    assert_int_equal(answer.count, 1);
+    assert_int_equal(answer.configs[0].batch, 8);
+    cluster_deinit(&cluster);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_holder_comes_first_then_the_first_with_room),
+        cmocka_unit_test(shares_are_cut_to_what_a_machine_has),
+        cmocka_unit_test(the_oldest_job_comes_first_and_placed_tasks_run_where_they_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
