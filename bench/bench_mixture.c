@@ -21,7 +21,7 @@
 #include "plan/sites.h"
 #include "plan/spread.h"
 
-enum { ROUNDS = 5, DRAWS = 20000000 };
+enum { ROUNDS = 5, DRAWS = 20000000, ORACLE_SECONDS = 30 };
 
 /* One way to solve a case: value and seconds, the best time of several rounds. */
 struct outcome {
@@ -86,7 +86,7 @@ static struct outcome polish(const struct mixture_case *the, const struct mixtur
     struct outcome outcome = {.mean_ms = (double)INFINITY};
     if (spread_in(attempt, mixture, NULL) == WEFT_OK) {
         const double began = mixture_case_seconds();
-        outcome.mean_ms = mixture_oracle_solve(attempt, /* seconds */ 60) / 1e6;
+        outcome.mean_ms = mixture_oracle_solve(attempt, ORACLE_SECONDS) / 1e6;
         outcome.seconds = mixture_case_seconds() - began;
     }
     attempt_destroy(attempt);
@@ -148,7 +148,7 @@ static void run_case(uint32_t machines, bool unequal, bool full)
         for (uint32_t start = 1; start <= 2; start++) {
             mixture_case_restart(&the, start);
             const double began = mixture_case_seconds();
-            const double mean_ms = mixture_oracle_solve(the.attempt, /* seconds */ 60) / 1e6;
+            const double mean_ms = mixture_oracle_solve(the.attempt, ORACLE_SECONDS) / 1e6;
             if (mean_ms < oracle.mean_ms) {
                 oracle = (struct outcome){mean_ms, mixture_case_seconds() - began};
             }
@@ -214,11 +214,9 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     run_draws();
-    run_case(/* machines */ 80, /* unequal */ false, full);
-    run_case(/* machines */ 80, /* unequal */ true, full);
-    if (full) {
-        run_case(/* machines */ 800, /* unequal */ false, full);
-        run_case(/* machines */ 800, /* unequal */ true, full);
+    for (uint32_t i = 0; i < (full ? 4U : 2U); i++) {
+        run_case(/* machines */ i < 2 ? 80 : 800, /* unequal */ i % 2 == 1, full);
+        (void)fflush(stdout);
     }
     return EXIT_SUCCESS;
 }
