@@ -1,6 +1,7 @@
 /*
  * What Weft adds to ONNX Runtime: a call beside a bare call of the library; bringing a model
- * in beside copying its bytes out of the page cache; and what 10,000 loads leave behind.
+ * in beside copying its bytes out of the page cache; what 10,000 loads leave behind; and a
+ * function in a process of its own beside the same one here.
  *
  *     bench_engine [cycles]
  *
@@ -16,6 +17,7 @@
 
 #include <uv.h>
 
+#include "engine/function_pool.h"
 #include "engine/local.h"
 #include "engine/onnx_run.h"
 #include "engine/ort_memory.h"
@@ -306,13 +308,64 @@ static void bench_cycles(const struct ort *ort, uint32_t cycles)
         (now_us() - start) * 1e-3 / cycles);
 }
 
+/* Microseconds of a call of `invert` on @bytes, here or in a process of @pool. */
+static double function_us(struct function_pool *pool, uint64_t bytes)
+{
+    const char *path = WEFT_TEST_FUNCTIONS "/functions_sample.so";
+    const uint32_t calls = bytes > 100000 ? 10 : 500;
+    struct weft_tensor image = {.dtype = WEFT_UINT8, .rank = 1, .shape = {(int64_t)bytes}};
+    struct function function;
+    struct function_slot slot;
+    const struct function_host host = {.context = NULL};
+    (void)snprintf(image.name, sizeof(image.name), "image");
+    image.bytes = bytes;
+    image.data = calloc(bytes, 1);
+    check(image.data != NULL, "no memory");
+    check(function_open(path, "invert", &function, NULL) == WEFT_OK, "no function");
+    function_slot_init(&slot);
+    const double start = now_us();
+    for (uint32_t i = 0; i < calls; i++) {
+        struct function_task task = {.inputs = &image, .input_count = 1, .items = 1};
+        if (pool == NULL) {
+            function_run(&function, &host, &task);
+        } else {
+            function_pool_run(pool, path, "invert", &host, &slot, &task);
+        }
+        check(task.output != NULL, "a function failed");
+        bundle_destroy(task.output);
+    }
+    const double taken = (now_us() - start) / calls;
+    function_slot_deinit(&slot);
+    free(image.data);
+    return taken;
+}
+
+static void bench_functions(struct function_pool *pool)
+{
+    static const uint64_t sizes[] = {16, 1 << 20, 8 << 20};
+    (void)printf("a function that inverts its input\n");
+    for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        double here = 0;
+        double apart = 0;
+        for (uint32_t round = 0; round < 10; round++) {
+            here = least(here, function_us(NULL, sizes[i]));
+            apart = least(apart, function_us(pool, sizes[i]));
+        }
+        (void)printf(
+            "  of %8llu bytes: here %9.2f us, in its own process %9.2f us, %.2f of that\n",
+            (unsigned long long)sizes[i], here, apart, apart / here);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const uint32_t cycles = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 10000;
     const struct ort *ort;
     struct weft_error error;
     char command[64];
+    struct function_pool *pool = NULL;
     check(mkdtemp(folder) != NULL, "no folder");
+    check(function_pool_create(/* run_ns_max */ 0, &pool, &error) == WEFT_OK, "no process");
     if (ort_open(&ort, &error) != WEFT_OK) {
         (void)printf("skipped: %s\n", error.message);
     } else {
@@ -321,6 +374,8 @@ int main(int argc, char **argv)
         bench_swap(ort);
         bench_cycles(ort, cycles);
     }
+    bench_functions(pool);
+    function_pool_destroy(pool);
     (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
     return system(command) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,14 +1,17 @@
+#define _GNU_SOURCE /* memfd_create() */
 #include "engine/function_wire.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 
-enum { NS_PER_MS = 1000000 };
+enum { NS_PER_MS = 1000000, SOCKET_BYTES_MAX = 65536 };
 
 /* Milliseconds until @deadline_ns, rounded up; -1 for none. */
 static int left_ms(int64_t deadline_ns)
@@ -84,24 +87,137 @@ static enum function_receipt receive_all(
     return FUNCTION_RECEIVED;
 }
 
+/* A file in memory with the data of @tensors; -1 if there is none. */
+static int file_of(const struct weft_tensor *tensors, uint32_t count)
+{
+    const int file = memfd_create("weft", MFD_CLOEXEC);
+    for (uint32_t i = 0; i < count && file >= 0; i++) {
+        const uint8_t *at = tensors[i].data;
+        uint64_t left = tensors[i].bytes;
+        while (left > 0) {
+            const ssize_t written = write(file, at, left);
+            if (written <= 0) {
+                (void)close(file); /* Nobody has seen it. */
+                return -1;
+            }
+            at += written;
+            left -= (uint64_t)written;
+        }
+    }
+    return file;
+}
+
+/* Send @message, and with it @file if it is none of -1. */
+static bool send_head(
+    int socket, const struct function_message *message, int file, int64_t deadline_ns)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } room;
+    struct iovec part = {.iov_base = (void *)(uintptr_t)message, .iov_len = sizeof(*message)};
+    struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
+    memset(&room, 0, sizeof(room));
+    if (file < 0) {
+        return send_all(socket, message, sizeof(*message), deadline_ns);
+    }
+    head.msg_control = room.bytes;
+    head.msg_controllen = sizeof(room.bytes);
+    struct cmsghdr *passed = CMSG_FIRSTHDR(&head);
+    passed->cmsg_level = SOL_SOCKET;
+    passed->cmsg_type = SCM_RIGHTS;
+    passed->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(passed), &file, sizeof(file));
+    ssize_t sent;
+    do {
+        sent = sendmsg(socket, &head, MSG_NOSIGNAL); /* The socket is empty: it has room. */
+    } while (sent < 0 && errno == EINTR);
+    return sent > 0 && send_all(
+                           socket, (const uint8_t *)message + sent,
+                           sizeof(*message) - (uint64_t)sent, deadline_ns);
+}
+
 bool function_send(
     int socket, const struct function_message *message, const struct weft_tensor *tensors,
     int64_t deadline_ns)
 {
-    ASSERT(message->tensor_count <= BUNDLE_TENSORS_MAX);
-    bool is_sent = send_all(socket, message, sizeof(*message), deadline_ns) &&
-                   send_all(socket, tensors, message->tensor_count * sizeof(*tensors), deadline_ns);
-    for (uint32_t i = 0; i < message->tensor_count && is_sent; i++) {
+    struct function_message head = *message;
+    uint64_t bytes = 0;
+    int file = -1;
+    ASSERT(head.tensor_count <= BUNDLE_TENSORS_MAX);
+    for (uint32_t i = 0; i < head.tensor_count; i++) {
+        bytes += tensors[i].bytes;
+    }
+    if (bytes > SOCKET_BYTES_MAX) {
+        file = file_of(tensors, head.tensor_count);
+    }
+    head.has_file = file >= 0;
+    bool is_sent = send_head(socket, &head, file, deadline_ns) &&
+                   send_all(socket, tensors, head.tensor_count * sizeof(*tensors), deadline_ns);
+    for (uint32_t i = 0; i < head.tensor_count && is_sent && file < 0; i++) {
         is_sent = send_all(socket, tensors[i].data, tensors[i].bytes, deadline_ns);
+    }
+    if (file >= 0) {
+        (void)close(file); /* The other side has its own descriptor of it. */
     }
     return is_sent;
 }
 
+/* Receive the head of a message, and the file that came with it, or -1. */
+static enum function_receipt receive_head(
+    int socket, struct function_message *message, int *file_out, int64_t deadline_ns)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } room;
+    struct iovec part = {.iov_base = message, .iov_len = sizeof(*message)};
+    struct msghdr head = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = room.bytes,
+        .msg_controllen = sizeof(room.bytes)};
+    *file_out = -1;
+    const enum function_receipt receipt = wait_for(socket, POLLIN, deadline_ns);
+    if (receipt != FUNCTION_RECEIVED) {
+        return receipt;
+    }
+    const ssize_t received = recvmsg(socket, &head, MSG_CMSG_CLOEXEC);
+    if (received <= 0) {
+        return FUNCTION_GONE;
+    }
+    const struct cmsghdr *passed = CMSG_FIRSTHDR(&head);
+    if (passed != NULL && passed->cmsg_level == SOL_SOCKET && passed->cmsg_type == SCM_RIGHTS) {
+        memcpy(file_out, CMSG_DATA(passed), sizeof(*file_out));
+    }
+    return receive_all(
+        socket, (uint8_t *)message + received, sizeof(*message) - (uint64_t)received, deadline_ns);
+}
+
+/* Read @bytes of @file, which move it on. */
+static enum function_receipt read_file(int file, void *data, uint64_t bytes, uint64_t *at)
+{
+    uint8_t *to = data;
+    while (bytes > 0) {
+        const ssize_t count = pread(file, to, bytes, (off_t)*at);
+        if (count <= 0) {
+            return FUNCTION_NONSENSE; /* Shorter than it was said to be. */
+        }
+        to += count;
+        *at += (uint64_t)count;
+        bytes -= (uint64_t)count;
+    }
+    return FUNCTION_RECEIVED;
+}
+
 /* Make room in @bundle for the tensors that are announced, and read them into it. */
 static enum function_receipt receive_tensors(
-    int socket, struct bundle *bundle, uint32_t count, uint64_t bytes_max, int64_t deadline_ns)
+    int socket, int file, struct bundle *bundle, const struct function_message *message,
+    uint64_t bytes_max, int64_t deadline_ns)
 {
     struct weft_tensor tensors[BUNDLE_TENSORS_MAX];
+    const uint32_t count = message->tensor_count;
+    uint64_t at = 0;
     enum function_receipt receipt =
         receive_all(socket, tensors, count * sizeof(tensors[0]), deadline_ns);
     for (uint32_t i = 0; i < count && receipt == FUNCTION_RECEIVED; i++) {
@@ -112,35 +228,47 @@ static enum function_receipt receive_tensors(
         if (room == NULL) {
             return FUNCTION_NONSENSE;
         }
-        receipt = receive_all(socket, room, tensors[i].bytes, deadline_ns);
+        receipt = file >= 0 ? read_file(file, room, tensors[i].bytes, &at)
+                            : receive_all(socket, room, tensors[i].bytes, deadline_ns);
     }
     return receipt;
+}
+
+static bool makes_sense(const struct function_message *message, int file)
+{
+    return message->tensor_count <= BUNDLE_TENSORS_MAX && message->status <= 0 &&
+           message->status >= WEFT_LOST && (message->has_file != 0) == (file >= 0);
 }
 
 enum function_receipt function_receive(
     int socket, struct function_message *message_out, struct bundle **bundle_out,
     uint64_t bytes_max, int64_t deadline_ns)
 {
-    enum function_receipt receipt =
-        receive_all(socket, message_out, sizeof(*message_out), deadline_ns);
+    int file;
+    struct bundle *bundle = NULL;
+    enum function_receipt receipt = receive_head(socket, message_out, &file, deadline_ns);
     if (receipt != FUNCTION_RECEIVED) {
-        return receipt;
+        goto out;
     }
     message_out->text[sizeof(message_out->text) - 1] = '\0';
-    if (message_out->tensor_count > BUNDLE_TENSORS_MAX || message_out->status > 0 ||
-        message_out->status < WEFT_LOST) {
-        return FUNCTION_NONSENSE;
+    receipt = FUNCTION_NONSENSE;
+    if (!makes_sense(message_out, file)) {
+        goto out;
     }
-    struct bundle *bundle = bundle_create();
+    bundle = bundle_create();
     if (bundle == NULL) {
-        return FUNCTION_NONSENSE;
+        goto out;
     }
     bundle->items = message_out->items;
-    receipt = receive_tensors(socket, bundle, message_out->tensor_count, bytes_max, deadline_ns);
-    if (receipt != FUNCTION_RECEIVED) {
-        bundle_destroy(bundle);
-        return receipt;
+    receipt = receive_tensors(socket, file, bundle, message_out, bytes_max, deadline_ns);
+    if (receipt == FUNCTION_RECEIVED) {
+        *bundle_out = bundle;
+        bundle = NULL;
     }
-    *bundle_out = bundle;
-    return FUNCTION_RECEIVED;
+out:
+    bundle_destroy(bundle);
+    if (file >= 0) {
+        (void)close(file); /* Nothing was written to it. */
+    }
+    return receipt;
 }

@@ -1,8 +1,10 @@
 /*
  * function_wire.h - what goes between this process and those in which functions run.
  *
- * A message is a head, its tensors, and their data, over a stream socket. The other side may
- * have lost its mind: whatever is read is checked before it is used.
+ * A message is a head, its tensors, and their data, over a stream socket. What is larger than
+ * a socket holds goes as a file in memory beside it, so that the sides take turns once a
+ * message. The other side may have lost its mind: whatever is read is checked before it is
+ * used.
  */
 #ifndef ENGINE_FUNCTION_WIRE_H
 #define ENGINE_FUNCTION_WIRE_H
@@ -23,6 +25,7 @@ struct function_message {
     uint32_t items;
     uint32_t tensor_count;
     uint64_t bytes_max; /* CALL: of all outputs. */
+    uint32_t has_file;  /* Data is in a file; set here. */
     char text[240];
 };
 

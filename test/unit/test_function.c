@@ -308,6 +308,23 @@ static void what_is_read_is_checked(ATTR_UNUSED void **state)
     assert_int_equal(function_receive(ends[1], &message, &bundle, 15, 0), FUNCTION_NONSENSE);
     assert_int_equal(recv(ends[1], data, 16, 0), 16);
 
+    static uint8_t large[200000]; /* More than a socket holds. */
+    large[199999] = 7;
+    tensor = (struct weft_tensor){.name = "x", .dtype = WEFT_UINT8, .rank = 1, .data = large};
+    tensor.bytes = sizeof(large);
+    tensor.shape[0] = sizeof(large);
+    assert_true(function_send(ends[0], &message, &tensor, 0));
+    assert_int_equal(
+        function_receive(ends[1], &message, &bundle, sizeof(large), 0), FUNCTION_RECEIVED);
+    assert_int_equal(((const uint8_t *)bundle->tensors[0].data)[199999], 7);
+    bundle_destroy(bundle);
+
+    message.tensor_count = 0; /* A file is announced, and none comes. */
+    message.has_file = 1;
+    assert_int_equal(send(ends[0], &message, sizeof(message), 0), sizeof(message));
+    assert_int_equal(function_receive(ends[1], &message, &bundle, 16, 0), FUNCTION_NONSENSE);
+
+    message.has_file = 0;
     message.tensor_count = BUNDLE_TENSORS_MAX + 1;
     assert_int_equal(send(ends[0], &message, sizeof(message), 0), sizeof(message));
     assert_int_equal(function_receive(ends[1], &message, &bundle, 16, 0), FUNCTION_NONSENSE);
