@@ -15,6 +15,7 @@ clang-format        formatting, and its check
 clang-tidy          static analysis in make check
 libclang-rt-14-dev  sanitizer and fuzzer run-time of clang
 libcmocka-dev       the framework of the tests
+libonnx-testdata    a model for each operator of ONNX, with its results
 libuv1-dev          event loop of the runtime
 libyaml-dev         workflow and scenario documents
 libturbojpeg0-dev   JPEG pictures, in functions/

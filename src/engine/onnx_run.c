@@ -64,7 +64,9 @@ static void run_whole(struct onnx_job *job, uint32_t index)
             error = task->error;
         }
         if (status == WEFT_OK) {
-            memcpy(data, made.tensor.data, made.tensor.bytes);
+            if (made.tensor.bytes > 0) { /* The library has no place for nothing. */
+                memcpy(data, made.tensor.data, made.tensor.bytes);
+            }
             rows_match = rows_match && made.tensor.rank > 0 &&
                          (uint64_t)made.tensor.shape[0] == job->rows[index];
         }
@@ -110,10 +112,11 @@ static bool deal(
             if (known != NULL && known->bytes != mine.bytes) {
                 return false; /* Another run of this task made rows of another size. */
             }
-            memcpy(
-                (uint8_t *)to + (low - start) * made->row_bytes, from,
-                (high - low) * made->row_bytes);
-            from += (high - low) * made->row_bytes;
+            if (made->row_bytes > 0) {
+                const uint64_t bytes = (high - low) * made->row_bytes;
+                memcpy((uint8_t *)to + (low - start) * made->row_bytes, from, bytes);
+                from += bytes;
+            }
         }
         start = end;
     }
