@@ -5,7 +5,6 @@
 #include "document/reader.h"
 #include "document/scenario_parts.h"
 
-#define POLICY_DEFAULT       "least-work"
 #define ROW_LOAD_NS_DEFAULT  INT64_C(10000000)
 #define ROW_CACHE_NS_DEFAULT INT64_C(100000000)
 
@@ -23,7 +22,7 @@ void settings_default(struct settings *settings_out)
         .row_load_ns = ROW_LOAD_NS_DEFAULT,
         .row_cache_ns = ROW_CACHE_NS_DEFAULT,
     };
-    (void)snprintf(settings_out->policy, sizeof(settings_out->policy), POLICY_DEFAULT);
+    (void)snprintf(settings_out->policy, sizeof(settings_out->policy), SETTINGS_POLICY_DEFAULT);
 }
 
 /* A whole number of @mapping; @out stays as it is if nothing is said. */

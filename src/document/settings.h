@@ -15,6 +15,9 @@
 #include "document/tree.h"
 #include "policy/compose.h"
 
+/* Plans with warm models in mind, and evicts what is needed last. */
+#define SETTINGS_POLICY_DEFAULT "compass"
+
 /* What is said of one model or function. */
 struct settings_model {
     char name[NAME_BYTES_MAX];

@@ -216,7 +216,7 @@ static void without_settings_there_are_defaults(ATTR_UNUSED void **state)
 
     assert_int_equal(repository->settings.nodes, 1);
     assert_int_equal(repository->settings.workers, 0); /* The machine decides. */
-    assert_string_equal(repository->settings.policy, "least-work");
+    assert_string_equal(repository->settings.policy, SETTINGS_POLICY_DEFAULT);
     assert_int_equal(place.ignored_count, 2); /* What is hidden is not even seen. */
     repository_destroy(repository);
     close_place(&place);
