@@ -17,7 +17,7 @@ enum {
     POINTS_MAX = 6,  /* of 1, 2, 4 ... 32 items. */
 };
 
-#define POINT_NS_MAX INT64_C(100000000)  /* Enough for a point, once it has RUNS_MIN. */
+#define POINT_NS_MAX INT64_C(50000000)   /* Enough for a point, once it has RUNS_MIN. */
 #define RUN_NS_MAX   INT64_C(1000000000) /* Longer batches are not tried. */
 
 struct measurement {

@@ -6,8 +6,10 @@ Covers: src/cli/measure.c, src/cli/measure_repository.c, src/cli/profile.c
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import onnx_models
@@ -96,6 +98,47 @@ class Models(unittest.TestCase):
         self.assertEqual(self.weft("profile", str(self.folder), "--model", "relu").returncode, 0)
         points = self.profile()["models"]["relu"]["devices"]["box"]["points"]
         self.assertEqual([point["items"] for point in points], [1, 2, 4])
+
+    def test_an_interruption_loses_nothing(self):
+        for i in range(12):
+            self.put(f"m{i}/1/model.onnx", onnx_models.layers(64, 2, seed=i))
+        limits = ", ".join(f"m{i}: {{batch: 1}}" for i in range(12))
+        self.put("weft.yaml", f"weft: here\ndevice: box\nmodels: {{{limits}}}\n".encode())
+        environment = dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY), WEFT_CACHE=str(self.cache))
+        process = subprocess.Popen(
+            [WEFT, "profile", str(self.folder)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
+        )  # fmt: skip
+        end = time.monotonic() + 60
+        while not (self.folder / "profiles").exists() and time.monotonic() < end:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        before = self.profile()["models"]
+        self.assertGreaterEqual(len(before), 1)
+        self.assertLess(len(before), 14)
+        self.assertEqual(self.weft("profile", str(self.folder)).returncode, 0)
+        after = self.profile()["models"]
+        self.assertEqual(len(after), 14)
+        for name, model in before.items():
+            self.assertEqual(after[name], model)
+
+    def test_served_models_are_learnt(self):
+        done = self.weft(
+            "serve", str(self.folder), "--rate", "100/s", "--seconds", "1", "--json",
+        )  # fmt: skip
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        both = json.loads(done.stdout)
+        self.assertGreater(both["served"]["jobs"], 30)
+        self.assertEqual(both["served"]["completed"], both["served"]["jobs"])
+        self.assertEqual(both["served"]["failed"], 0)
+        self.assertEqual(sorted(self.profile()["models"]), ["add", "relu"])
+        learnt = self.profile()["models"]["relu"]["devices"]["box"]["points"][0]
+        self.weft("serve", str(self.folder), "--rate", "100/s", "--seconds", "1", "--json")
+        self.assertNotEqual(
+            learnt, self.profile()["models"]["relu"]["devices"]["box"]["points"][0]
+        )
 
     def test_what_is_asked_for_must_be_there(self):
         done = self.weft("profile", str(self.folder), "--model", "rule")
