@@ -206,7 +206,8 @@ static bool plain_setting(struct scenario *scenario, uint32_t index)
     switch (index) {
     case 0:
         scenario->noise = 0;
-        return before.noise > 0;
+        scenario->profile_error = 0;
+        return before.noise > 0 || before.profile_error > 0;
     case 1:
         scenario->row_load_ns = ROW_LOAD_NS_PLAIN;
         return before.row_load_ns != ROW_LOAD_NS_PLAIN;

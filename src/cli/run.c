@@ -165,6 +165,7 @@ bool run_simulate(
         .row_load_ns = scenario->row_load_ns,
         .row_cache_ns = scenario->row_cache_ns,
         .noise = scenario->noise,
+        .profile_error = scenario->profile_error,
         .fault_count = scenario->fault_count,
         .faults = scenario->faults,
         .fault_random_count = scenario->fault_random_count,

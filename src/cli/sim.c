@@ -315,8 +315,8 @@ const struct command command_sim = {
     .usage = "SCENARIO [options]",
     .description =
         "The same scenario, policy and seed give the same trace, whose hash is printed.\n"
-        "Keys of --set: rate, jobs, noise, warmup, workers, link, latency, rows.load,\n"
-        "rows.cache, memory, policy.\n\n"
+        "Keys of --set: rate, jobs, noise, profile_error, warmup, workers, link, latency,\n"
+        "rows.load, rows.cache, memory, policy.\n\n"
         "--shrink exits with 1 if the scenario fails, and with 0, having written nothing, if it\n"
         "does not. See docs/SIMULATION.md.\n",
     .arguments = {.operand = "SCENARIO", .operand_min = 1, .operand_max = 1, .rows = rows},

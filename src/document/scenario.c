@@ -166,8 +166,8 @@ static void load_profile(struct loading *loading, const struct tree_node *node)
 static void load_all(struct loading *loading, const struct tree_node *node)
 {
     static const char *const keys[] = {
-        "scenario", "cluster", "workflows", "profile", "arrivals", "rows", "policy",
-        "noise",    "jobs",    "warmup",    "seeds",   "faults",   NULL,
+        "scenario", "cluster",       "workflows", "profile", "arrivals", "rows",   "policy",
+        "noise",    "profile_error", "jobs",      "warmup",  "seeds",    "faults", NULL,
     };
     struct reader *reader = &loading->reader;
     struct scenario *scenario = loading->scenario;

@@ -36,6 +36,7 @@ struct scenario {
     int64_t row_load_ns;                /* Between two publications of the load part, */
     int64_t row_cache_ns;               /* and of the cache part. */
     double noise;                       /* Run times vary uniformly by this fraction up and down. */
+    double profile_error;               /* How far the profile may be from the truth. */
     uint64_t jobs;                      /* How many arrive. */
     double warmup;                      /* The fraction of them that is not reported. */
     uint32_t seed_count;
@@ -63,7 +64,7 @@ enum weft_status scenario_read(
 
 /*
  * Change one setting as `--set key=value` does, before anything is run: rate, jobs,
- * noise, warmup, workers, link, latency, rows.load, rows.cache, memory, policy.
+ * noise, profile_error, warmup, workers, link, latency, rows.load, rows.cache, memory, policy.
  *
  * Errors: WEFT_NOT_FOUND for an unknown key; WEFT_INVALID for its value.
  */

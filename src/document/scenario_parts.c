@@ -95,6 +95,12 @@ void scenario_read_noise(
     read_share(reader, node, &scenario->noise);
 }
 
+void scenario_read_profile_error(
+    struct reader *reader, const struct tree_node *node, struct scenario *scenario)
+{
+    read_share(reader, node, &scenario->profile_error);
+}
+
 void scenario_read_warmup(
     struct reader *reader, const struct tree_node *node, struct scenario *scenario)
 {
@@ -320,6 +326,7 @@ void scenario_parts_read(
     scenario_check_length(reader, jobs != NULL ? jobs : arrivals, scenario);
     read_rows(reader, tree_find(node, "rows"), scenario);
     scenario_read_noise(reader, tree_find(node, "noise"), scenario);
+    scenario_read_profile_error(reader, tree_find(node, "profile_error"), scenario);
     scenario_read_warmup(reader, tree_find(node, "warmup"), scenario);
     read_seeds(reader, tree_find(node, "seeds"), scenario);
     read_faults(reader, tree_find(node, "faults"), scenario);

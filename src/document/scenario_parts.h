@@ -24,6 +24,8 @@ void scenario_read_jobs(
     struct reader *reader, const struct tree_node *node, struct scenario *scenario);
 void scenario_read_noise(
     struct reader *reader, const struct tree_node *node, struct scenario *scenario);
+void scenario_read_profile_error(
+    struct reader *reader, const struct tree_node *node, struct scenario *scenario);
 void scenario_read_warmup(
     struct reader *reader, const struct tree_node *node, struct scenario *scenario);
 void scenario_read_row(struct reader *reader, const struct tree_node *node, int64_t *row_ns_out);

@@ -334,6 +334,10 @@ static void write_run(const struct scenario *scenario, FILE *file)
     scalar_write_text(scenario->policy, file);
     (void)fputs("\nnoise: ", file);
     scalar_write_number(scenario->noise, file);
+    if (scenario->profile_error > 0) {
+        (void)fputs("\nprofile_error: ", file);
+        scalar_write_number(scenario->profile_error, file);
+    }
     (void)fputs("\nwarmup: ", file);
     scalar_write_number(scenario->warmup, file);
     (void)fputs("\nseeds: [", file);

@@ -168,6 +168,7 @@ static const struct setting settings[] = {
     {"rate", set_rate},
     {"jobs", set_jobs},
     {"noise", scenario_read_noise},
+    {"profile_error", scenario_read_profile_error},
     {"warmup", scenario_read_warmup},
     {"workers", set_workers},
     {"link", set_link},

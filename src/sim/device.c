@@ -3,6 +3,7 @@
  * side by side as far as their shares allow. It keeps its own books of memory and shares
  * and stops at the first effect that would not fit a real device.
  */
+#include "base/hash.h"
 #include "base/memory.h"
 #include "model/items.h"
 #include "profile/draw.h"
@@ -107,11 +108,28 @@ void device_reshape(struct sim *sim, uint32_t worker, uint32_t gpu)
     happen(sim, at_ns, payload_for(sim, HAPPENS_SHAPED, worker, gpu));
 }
 
+/*
+ * How far the profile is from the truth for one config: a factor that is the same in the
+ * whole run, uniform about 1. Policies go by the profile.
+ */
+static double error_factor(const struct sim *sim, uint32_t model, struct config config)
+{
+    if (sim->options.profile_error == 0) {
+        return 1;
+    }
+    uint64_t hash = hash_mix(sim->options.seed, model);
+    hash = hash_mix(hash, config.batch);
+    hash = hash_mix(hash, (uint64_t)config.cpu << 32 | config.gpu);
+    struct rng rng = rng_stream(hash, RNG_SERVICE, 0);
+    return 1 + sim->options.profile_error * (2 * rng_unit(&rng) - 1);
+}
+
 /* The run time of this batch alone: drawn from the profile, with the scenario's noise. */
-static int64_t draw_run_ns(struct sim *sim, uint32_t worker, const struct estimate *estimate)
+static int64_t draw_run_ns(
+    struct sim *sim, uint32_t worker, const struct estimate *estimate, double factor)
 {
     struct rng *rng = &sim->workers[worker].rng;
-    const double run_ns = profile_draw_ns(estimate, sim->options.noise, rng);
+    const double run_ns = profile_draw_ns(estimate, sim->options.noise, rng) * factor;
     const double slow_ns = run_ns * faults_slowness(sim, worker);
     return slow_ns < (double)DURATION_NS_MAX ? (int64_t)slow_ns : DURATION_NS_MAX;
 }
@@ -171,7 +189,7 @@ void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *l
         .task = launch->task,
         .task_count = launch->task_count,
         .gpu = launch->config.gpu,
-        .run_ns = draw_run_ns(sim, launch->worker, &estimate),
+        .run_ns = draw_run_ns(sim, launch->worker, &estimate, error_factor(sim, model, shares)),
         .workspace_bytes = profile_workspace_bytes(sim->options.profile, model, launch->items),
     };
     device->gpu_used += launch->config.gpu;

@@ -61,6 +61,7 @@ static const char text[] =
 static const char ending[] = "rows: {load: 10ms, cache: 100us}\n"
                              "policy: \"place=jit,order=edf,cache=lru\"\n"
                              "noise: 0.30000000000000004\n"
+                             "profile_error: 0.2\n"
                              "warmup: 0.1\n"
                              "seeds: [1, 9007199254740992]\n"
                              "faults:\n"

@@ -30,6 +30,8 @@ static void every_setting_can_be_changed(ATTR_UNUSED void **state)
     assert_int_equal(scenario->jobs, 12);
     set(scenario, "noise", "20%");
     assert_true(scenario->noise == 0.2);
+    set(scenario, "profile_error", "30%");
+    assert_true(scenario->profile_error == 0.3);
     set(scenario, "warmup", "0%");
     assert_true(scenario->warmup == 0);
     set(scenario, "link", "8Gb/s");
