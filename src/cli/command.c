@@ -7,8 +7,10 @@
 #include "cli/suggest.h"
 
 static const struct command *const commands[] = {
-    &command_bench,    &command_check,   &command_compare, &command_generate, &command_infer,
-    &command_policies, &command_profile, &command_serve,   &command_sim,      NULL,
+    &command_bench,    &command_check, &command_compare,
+    &command_generate, &command_infer, &command_policies,
+    &command_profile,  &command_serve, &command_sim,
+    &command_solve,    NULL,
 };
 
 static const struct command *find(const char *name)

@@ -35,6 +35,7 @@ extern const struct command command_policies;
 extern const struct command command_profile;
 extern const struct command command_serve;
 extern const struct command command_sim;
+extern const struct command command_solve;
 
 /* The whole program, apart from main itself. */
 int command_main(char **argv);

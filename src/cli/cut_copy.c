@@ -4,6 +4,8 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "plan/mixture.h"
+#include "plan/mixture_copy.h"
 
 _Static_assert(WORKER_NONE == NODE_NONE, "a victim that is gone has one name");
 
@@ -267,6 +269,16 @@ static void copy_faults(
     copy->faults = faults;
 }
 
+/* What is left may be another cluster: then it has to find a mixture of its own. */
+static void copy_mixture(const struct mixture *mixture, struct scenario *copy)
+{
+    copy->mixture = NULL;
+    if (mixture != NULL &&
+        mixture_check(mixture, copy->catalogue, copy->fleet, /* error */ NULL) == WEFT_OK) {
+        copy->mixture = mixture_copy_to(&copy->arena, mixture);
+    }
+}
+
 struct scenario *cut_copy(const struct scenario *scenario, const struct cut *cut)
 {
     struct scenario *copy = memory_zeroed(1, sizeof(*copy));
@@ -276,6 +288,7 @@ struct scenario *cut_copy(const struct scenario *scenario, const struct cut *cut
     copy->catalogue = NULL;
     copy->faults = NULL;
     copy->fault_count = 0;
+    copy->mixture = NULL;
     copy->profile = copy_profile(scenario->profile);
     struct numbers numbers = {
         .nodes = arena_alloc(&copy->arena, scenario->fleet->node_count * sizeof(uint32_t)),
@@ -288,5 +301,6 @@ struct scenario *cut_copy(const struct scenario *scenario, const struct cut *cut
         return NULL;
     }
     copy_faults(scenario, cut, &numbers, copy);
+    copy_mixture(scenario->mixture, copy);
     return copy;
 }

@@ -158,6 +158,7 @@ bool run_simulate(
         .profile = scenario->profile,
         .policies = options->policies,
         .arrivals = &scenario->arrivals,
+        .mixture = scenario->mixture,
         .jobs = scenario->jobs,
         .warmup = scenario->warmup,
         .warmup_auto = options->warmup_auto,

@@ -18,6 +18,7 @@ struct service {
     struct summary *summary;
     struct watch *watch;
     struct screen screen;
+    double rates[WORKFLOWS_MAX]; /* What the arrivals amount to. */
 };
 
 static void on_record(void *context, const struct record *record)
@@ -124,11 +125,15 @@ static enum weft_status start_runtime(struct service *service, struct weft_error
 {
     const struct service_options *options = service->options;
     const struct scenario *scenario = options->scenario;
+    const bool has_rates =
+        options->plays && arrivals_rates(&scenario->arrivals, scenario->catalogue, service->rates);
     const struct runtime_options runtime = {
         .fleet = scenario->fleet,
         .catalogue = scenario->catalogue,
         .profile = scenario->profile,
         .policies = options->policies,
+        .mixture = scenario->mixture,
+        .rates = has_rates ? service->rates : NULL,
         .clock = CLOCK_KIND_REAL,
         .seed = options->seed,
         .row_load_ns = scenario->row_load_ns,

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "document/cluster_document.h"
+#include "document/mixture_document.h"
 #include "document/path.h"
 #include "document/profile_document.h"
 #include "document/reader.h"
@@ -14,10 +15,12 @@
 #include "document/scenario_parts.h"
 #include "document/tree.h"
 #include "document/workflow_document.h"
+#include "plan/mixture.h"
+#include "plan/mixture_copy.h"
 #include "profile/builtin.h"
 
 enum {
-    TREES_MAX = WORKFLOWS_MAX + 2, /* Of the workflows, the cluster and the profile. */
+    TREES_MAX = WORKFLOWS_MAX + 3, /* Of the workflows, cluster, profile and mixture. */
 };
 
 #define POLICY_DEFAULT "least-work"
@@ -163,11 +166,32 @@ static void load_profile(struct loading *loading, const struct tree_node *node)
     scenario_check_memory(&loading->reader, scenario, loading->workflows, node);
 }
 
+/* Kept in one piece, in the arena. */
+static void load_mixture(struct loading *loading, const struct tree_node *node)
+{
+    struct scenario *scenario = loading->scenario;
+    struct mixture *mixture = NULL;
+    const struct tree_node *source = open_part(loading, node);
+
+    if (source == NULL) {
+        return;
+    }
+    reader_keep(
+        &loading->reader,
+        mixture_read(
+            source, scenario->catalogue, scenario->fleet, &mixture, loading->reader.error));
+    if (reader_is_good(&loading->reader)) {
+        scenario->mixture = mixture_copy_to(&scenario->arena, mixture);
+    }
+    mixture_destroy(mixture);
+}
+
 static void load_all(struct loading *loading, const struct tree_node *node)
 {
     static const char *const keys[] = {
-        "scenario", "cluster",       "workflows", "profile", "arrivals", "rows",   "policy",
-        "noise",    "profile_error", "jobs",      "warmup",  "seeds",    "faults", NULL,
+        "scenario", "cluster", "workflows", "profile",       "arrivals",
+        "rows",     "policy",  "noise",     "profile_error", "jobs",
+        "warmup",   "seeds",   "faults",    "mixture",       NULL,
     };
     struct reader *reader = &loading->reader;
     struct scenario *scenario = loading->scenario;
@@ -177,6 +201,10 @@ static void load_all(struct loading *loading, const struct tree_node *node)
     load_cluster(loading, node);
     load_workflows(loading, node);
     load_profile(loading, node);
+    if (!reader_is_good(reader)) {
+        return;
+    }
+    load_mixture(loading, tree_find(node, "mixture"));
     if (!reader_is_good(reader)) {
         return;
     }

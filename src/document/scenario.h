@@ -22,6 +22,8 @@
 #include "policy/compose.h"
 #include "profile/profile.h"
 
+struct mixture;
+
 enum { SCENARIO_SEEDS_MAX = 1024 };
 
 struct scenario {
@@ -32,6 +34,7 @@ struct scenario {
     struct profile *profile;
     struct profile_origin origin; /* Where the figures of the profile come from. */
     struct arrivals arrivals;
+    const struct mixture *mixture;      /* For policy nona, in the arena. NULL: none is named. */
     char policy[POLICY_TEXT_BYTES_MAX]; /* As policy_set_parse() reads it; checked. */
     int64_t row_load_ns;                /* Between two publications of the load part, */
     int64_t row_cache_ns;               /* and of the cache part. */

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "document/cluster_save.h"
+#include "document/mixture_document.h"
 #include "document/scalar_save.h"
 #include "document/workflow_save.h"
 #include "model/builtin.h"
@@ -381,6 +382,10 @@ enum weft_status scenario_write(
     }
     write_profile(scenario, file);
     write_arrivals(scenario, file);
+    if (scenario->mixture != NULL) {
+        (void)fputs("mixture: ", file);
+        mixture_write(scenario->mixture, catalogue, /* indent */ 2, file);
+    }
     write_run(scenario, file);
     return WEFT_OK;
 }

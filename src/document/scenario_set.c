@@ -120,6 +120,11 @@ static void set_workers(
             reader, value, "'workers' is %u, but random faults spare node 0, and there is no other",
             count);
     }
+    if (scenario->mixture != NULL && count != scenario->fleet->worker_count) {
+        reader_fail(
+            reader, value, "'workers' is %u, but the mixture is for %u", count,
+            scenario->fleet->worker_count);
+    }
     if (!reader_is_good(reader)) {
         return;
     }

@@ -10,6 +10,7 @@ const struct policy *const policy_registry[] = {
     &policy_hash,          /* place */
     &policy_heft,          /* place */
     &policy_jit,           /* place */
+    &policy_nona,          /* place, order, tick */
     &policy_fifo,          /* place, order */
     &policy_fair,          /* place, order */
     &policy_opportunistic, /* place */

@@ -19,6 +19,7 @@ extern const struct policy policy_infless;
 extern const struct policy policy_jit;
 extern const struct policy policy_least_work;
 extern const struct policy policy_lru;
+extern const struct policy policy_nona;
 extern const struct policy policy_opportunistic;
 extern const struct policy policy_orion;
 extern const struct policy policy_po2;

@@ -262,6 +262,9 @@ void metrics_add(struct metrics *metrics, const struct record *record)
     case RECORD_UNRESERVED:
     case RECORD_ACKNOWLEDGED:
     case RECORD_SENT:
+    case RECORD_OFFERED:
+    case RECORD_CLAIMED:
+    case RECORD_DECLINED:
     case RECORD_LOAD_DROPPED:
     case RECORD_SHAPED:
     case RECORD_NODE_BACK:

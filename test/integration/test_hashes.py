@@ -17,6 +17,10 @@ RUNS = [
     ("scenarios/compass/compass.yaml", policy, seed)
     for policy in ["hash", "heft", "jit", "least-work", "po2", "fifo"]
     for seed in [1, 7]
+] + [
+    (f"scenarios/nona/{name}.yaml", policy, 1)
+    for name in ["one-link", "sizes"]
+    for policy in ["nona", "fair", "opportunistic", "expert:split=2"]
 ] + [("scenarios/demo/demo.yaml", "place=jit,order=edf,cache=lru", seed) for seed in [1, 2, 3]]
 
 

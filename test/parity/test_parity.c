@@ -89,11 +89,14 @@ static void serve(
     struct list *list)
 {
     const struct arrivals arrivals = {.rate_per_s = script->rate_per_s, .mix = {2, 1, 1}};
+    double rates[WORKFLOWS_MAX];
+    const bool has_rates = arrivals_rates(&arrivals, workload->catalogue, rates);
     const struct runtime_options options = {
         .fleet = workload->fleet,
         .catalogue = workload->catalogue,
         .profile = workload->profile,
         .policies = policies,
+        .rates = has_rates ? rates : NULL,
         .clock = CLOCK_KIND_MANUAL,
         .seed = script->seed,
         .row_load_ns = 10 * MS,
@@ -199,6 +202,7 @@ static const char *const policies[] = {
     "po2",
     "fifo",
     "fair",
+    "nona:drift=0",
     "expert:split=2",
     "place=jit,order=edf,cache=lru",
     "first-fit:batch=3:cpu=1"};

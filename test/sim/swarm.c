@@ -27,6 +27,7 @@ static const char *draw_policy(struct rng *rng)
         "fair",
         "opportunistic",
         "expert:split=2",
+        "nona:window_s=1",
         "least-work",
         "po2",
         "place=jit,order=edf,cache=lru",

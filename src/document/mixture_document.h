@@ -1,0 +1,44 @@
+/*
+ * mixture_document.h - probabilities of placements in and out of JSON: docs/DOCUMENTS.md.
+ *
+ * A document speaks of workflows and tasks by name and of workers by number, as a fleet
+ * counts them. What is written and read again is the same mixture.
+ */
+#ifndef DOCUMENT_MIXTURE_DOCUMENT_H
+#define DOCUMENT_MIXTURE_DOCUMENT_H
+
+#include <stdio.h>
+
+#include <weft/status.h>
+
+#include "document/tree.h"
+
+struct catalogue;
+struct fleet;
+struct mixture;
+
+enum { MIXTURE_VERSION = 1 };
+
+/*
+ * Read the mixture at @node, for the workflows of @catalogue on @fleet. On success the
+ * caller owns the sealed *mixture_out.
+ *
+ * Errors: WEFT_INVALID or WEFT_LIMIT, with "file:line: cause".
+ */
+enum weft_status mixture_read(
+    const struct tree_node *node, const struct catalogue *catalogue, const struct fleet *fleet,
+    struct mixture **mixture_out, struct weft_error *error);
+
+/* All of the file at @path. Errors: also those of tree_load(). */
+enum weft_status mixture_load(
+    const char *path, const struct catalogue *catalogue, const struct fleet *fleet,
+    struct mixture **mixture_out, struct weft_error *error);
+
+/*
+ * Write the sealed @mixture to @file, all lines but the first behind @indent spaces. What is
+ * not drawn is left out. Whether that went well, the file knows.
+ */
+void mixture_write(
+    const struct mixture *mixture, const struct catalogue *catalogue, uint32_t indent, FILE *file);
+
+#endif /* DOCUMENT_MIXTURE_DOCUMENT_H */

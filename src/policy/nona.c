@@ -1,0 +1,275 @@
+/*
+ * nona.c - where a job goes is drawn from probabilities that were solved for ahead.
+ *
+ * Rule: one draw gives a job the workers of all its tasks, from the mixture of placements
+ * that the scenario names, or that was solved for the rates it expects. Queues are not
+ * looked at. A task whose producer has just run on the same worker goes on at once, before
+ * all that waits; otherwise queues are in the order of arrival. If a drawn worker is not
+ * usable the draw is repeated, and at last another takes its tasks. Workflows that the
+ * mixture does not know go to one worker, whole, drawn evenly.
+ * Every node measures how many jobs of each workflow come to it. If what that means for
+ * the cluster is far from the rates that were last solved for, they are solved for anew,
+ * beside the decisions, and the mixture is exchanged when it is there.
+ * Source: Nona (CloudNet 2024), rebuilt from its description (papers: Nona, section 1):
+ * patterns of whole jobs in place of pairs of tasks.
+ * Ignores: queues and all else that is happening right now, models in memory, deadlines.
+ * Not for: loads that change faster than they can be measured, bursts, or few requests.
+ */
+#include "plan/drift.h"
+#include "plan/mixture.h"
+#include "plan/mixture_copy.h"
+#include "plan/program.h"
+#include "policy/choose.h"
+#include "policy/registry.h"
+
+enum { OPTION_DRIFT, OPTION_WINDOW_S, OPTION_RESTARTS };
+
+enum {
+    DRAWS_MAX = 4,  /* Until all workers of a pattern are usable. */
+    SCALES_MAX = 24 /* For rates that nothing can serve: 0.9^24 is a twelfth of them. */
+};
+
+#define TICK_NS      INT64_C(1000000000)
+#define SCALE_STEP   0.9
+#define RESTARTS_MAX 1000
+
+/* Rates are those of all nodes together, a second. */
+struct nona_question {
+    double rates[WORKFLOWS_MAX];
+};
+
+struct nona_state {
+    const struct mixture *mixture; /* Of the last search; NULL: that of the plan. */
+    bool is_searching;
+    struct nona_question asked;      /* What was solved for last. */
+    double measured[WORKFLOWS_MAX];  /* At this node alone: exponentially weighted. */
+    uint32_t arrived[WORKFLOWS_MAX]; /* Since the last tick. */
+};
+
+/*
+ * Solve for @rates, or for the largest part of them that can be served. NULL if a task can
+ * run nowhere, or nobody comes.
+ */
+static struct mixture *solve_for(
+    const struct plan_input *input, const double *rates, const struct mixture *start)
+{
+    double scaled[WORKFLOWS_MAX];
+    const struct program_input program = {
+        .catalogue = input->catalogue,
+        .profile = input->profile,
+        .fleet = input->fleet,
+        .rates_per_s = scaled,
+    };
+    const double restarts = input->options[OPTION_RESTARTS];
+    const struct program_options options = {
+        .seed = input->seed,
+        .restarts = restarts >= 1 && restarts <= RESTARTS_MAX ? (uint32_t)restarts : 0,
+        .start = start,
+    };
+    double scale = 1;
+    for (uint32_t i = 0; i < SCALES_MAX; i++, scale *= SCALE_STEP) {
+        struct mixture *mixture = NULL;
+        for (uint32_t k = 0; k < input->catalogue->workflow_count; k++) {
+            scaled[k] = rates[k] * scale;
+        }
+        const enum weft_status status =
+            program_solve(&program, &options, &mixture, /* report_out */ NULL, /* error */ NULL);
+        if (status == WEFT_OK) {
+            return mixture;
+        }
+        if (status != WEFT_REFUSED) {
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+static const void *plan(struct arena *arena, const struct plan_input *input)
+{
+    if (input->mixture != NULL || input->rates == NULL) {
+        return input->mixture;
+    }
+    struct mixture *solved = solve_for(input, input->rates, /* start */ NULL);
+    const struct mixture *kept = solved == NULL ? NULL : mixture_copy_to(arena, solved);
+    mixture_destroy(solved);
+    return kept;
+}
+
+/* How many nodes take requests. */
+static double node_count(const struct view *view)
+{
+    return view->members == NULL ? view->fleet->node_count : view->members->up_count;
+}
+
+static void init(const struct policy_input *input)
+{
+    struct nona_state *state = input->state;
+    const struct mixture *mixture = input->plan;
+    for (uint32_t i = 0; mixture != NULL && i < mixture->workflow_count; i++) {
+        state->asked.rates[i] = mixture->workflows[i].rate_per_s;
+        state->measured[i] = state->asked.rates[i] / node_count(input->view);
+    }
+}
+
+static bool is_usable(const struct view *view, const uint16_t *placement, uint32_t task_count)
+{
+    for (uint32_t task = 0; task < task_count; task++) {
+        if (!view_is_usable(view, placement[task])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t draw_usable(const struct policy_input *input)
+{
+    const uint32_t usable_count = choose_usable_count(input->view);
+    if (usable_count == 0) {
+        return WORKER_NONE;
+    }
+    return choose_usable_at(input->view, rng_below(input->rng, usable_count));
+}
+
+/* Let one other worker do all that the unusable @lost should have done. */
+static bool substitute(
+    const struct policy_input *input, uint32_t lost, uint32_t task_count, uint16_t *placement)
+{
+    const uint32_t other = draw_usable(input);
+    for (uint32_t task = 0; other != WORKER_NONE && task < task_count; task++) {
+        placement[task] = placement[task] == lost ? (uint16_t)other : placement[task];
+    }
+    return other != WORKER_NONE;
+}
+
+/* Copy @drawn, with others in place of workers that are not usable. */
+static void place_drawn(
+    const struct policy_input *input, const uint16_t *drawn, uint32_t task_count,
+    uint16_t *placement_out)
+{
+    const struct view *view = input->view;
+    if (choose_first_usable(view) == WORKER_NONE) {
+        return;
+    }
+    memcpy(placement_out, drawn, task_count * sizeof(*placement_out));
+    for (uint32_t task = 0; task < task_count; task++) {
+        if (!view_is_usable(view, placement_out[task])) {
+            const bool is_found = substitute(input, placement_out[task], task_count, placement_out);
+            ASSERT(is_found);
+        }
+    }
+}
+
+/* All of it on one worker, whichever. */
+static void place_whole(const struct policy_input *input, uint32_t task_count, uint16_t *placement)
+{
+    const uint32_t worker = draw_usable(input);
+    for (uint32_t task = 0; worker != WORKER_NONE && task < task_count; task++) {
+        placement[task] = (uint16_t)worker;
+    }
+}
+
+static void place_job(
+    const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out)
+{
+    struct nona_state *state = input->state;
+    const struct mixture *mixture = state->mixture != NULL ? state->mixture : input->plan;
+    const uint32_t task_count = job->graph->task_count;
+    state->arrived[job->workflow]++;
+    if (mixture == NULL || !mixture_has(mixture, job->workflow)) {
+        place_whole(input, task_count, placement_out);
+        return;
+    }
+    const uint16_t *drawn = mixture_draw(mixture, job->workflow, input->rng);
+    for (uint32_t i = 1; i < DRAWS_MAX && !is_usable(input->view, drawn, task_count); i++) {
+        drawn = mixture_draw(mixture, job->workflow, input->rng);
+    }
+    place_drawn(input, drawn, task_count, placement_out);
+}
+
+static int64_t order(const struct policy_input *input, const struct ready_facts *task)
+{
+    return task->continues ? INT64_MIN : input->view->now_ns;
+}
+
+/* How much the last second counts in the averages. */
+static double newest_part(const struct policy_input *input)
+{
+    const double window_s = input->options[OPTION_WINDOW_S];
+    return window_s > 1 ? 1 / window_s : 1;
+}
+
+static void tick(const struct policy_input *input, struct tick_answer *answer_out)
+{
+    struct nona_state *state = input->state;
+    const double part = newest_part(input);
+    const double share = input->options[OPTION_DRIFT];
+    const double nodes = node_count(input->view);
+    bool is_far = false;
+    for (uint32_t i = 0; i < input->catalogue->workflow_count; i++) {
+        state->measured[i] += part * (state->arrived[i] - state->measured[i]);
+        state->arrived[i] = 0;
+        const double expected = state->asked.rates[i] / nodes;
+        is_far = is_far || drift_is_real(state->measured[i], expected, part, share);
+    }
+    answer_out->solve = is_far && !state->is_searching && share > 0;
+    state->is_searching = state->is_searching || answer_out->solve;
+}
+
+static void question(
+    const struct policy_input *input, ATTR_UNUSED uint64_t problem, void *question_out)
+{
+    struct nona_state *state = input->state;
+    struct nona_question *asked = question_out;
+    *asked = (struct nona_question){{0}};
+    for (uint32_t i = 0; i < input->catalogue->workflow_count; i++) {
+        asked->rates[i] = drift_round(state->measured[i] * node_count(input->view));
+    }
+    state->asked = *asked;
+}
+
+static void *solve(
+    const struct plan_input *input, const void *plan, ATTR_UNUSED uint64_t problem,
+    const void *question)
+{
+    const struct nona_question *asked = question;
+    struct mixture *solved = solve_for(input, asked->rates, plan);
+    void *result = solved == NULL ? NULL : mixture_copy(solved);
+    mixture_destroy(solved);
+    return result;
+}
+
+static void solved(
+    const struct policy_input *input, ATTR_UNUSED uint64_t problem, const void *result)
+{
+    struct nona_state *state = input->state;
+    state->is_searching = false;
+    if (result != NULL) {
+        state->mixture = result;
+    }
+}
+
+static const struct policy_option options[] = {
+    [OPTION_DRIFT] = {"drift", 0.3, "solve anew if a rate is off by this share; 0: never"},
+    [OPTION_WINDOW_S] = {"window_s", 60, "seconds over which rates are measured"},
+    [OPTION_RESTARTS] = {"restarts", 0, "starts of the solver; 0: as many as it thinks right"},
+    {NULL, 0, NULL},
+};
+
+const struct policy policy_nona = {
+    .name = "nona",
+    .summary = "draw a placement from probabilities that were solved for ahead",
+    .source = "Nona (CloudNet 2024)",
+    .ignores = "queues, models in memory, deadlines",
+    .state_bytes = sizeof(struct nona_state),
+    .options = options,
+    .plan = plan,
+    .init = init,
+    .place_job = place_job,
+    .order = order,
+    .tick_ns = TICK_NS,
+    .tick = tick,
+    .solve = solve,
+    .question_bytes = sizeof(struct nona_question),
+    .question = question,
+    .solved = solved,
+};
