@@ -1,0 +1,250 @@
+/*
+ * Nona's own examples, and what closed forms say of them: simulated with jobs that draw their
+ * placements, solved for or fixed by hand. The figures are those of papers: Nona, sections 1
+ * to 6.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "document/scenario.h"
+#include "plan/mixture.h"
+#include "sim/sim.h"
+
+enum { TASKS = 4, SERVERS = 80 };
+
+static struct scenario *load(const char *name)
+{
+    char path[128];
+    struct scenario *scenario = NULL;
+    struct weft_error error = {0};
+    (void)snprintf(path, sizeof(path), "scenarios/nona/%s.yaml", name);
+    if (scenario_load(path, &scenario, &error) != WEFT_OK) {
+        fail_msg("%s", error.message);
+    }
+    return scenario;
+}
+
+/* The mean time of @jobs jobs at @rate_per_s, in milliseconds. */
+static double simulate(
+    const struct scenario *scenario, const char *policy, const struct mixture *mixture,
+    double rate_per_s, uint64_t jobs)
+{
+    struct policy_set policies;
+    struct arrivals arrivals = scenario->arrivals;
+    struct report report;
+    assert_int_equal(policy_set_parse(policy, &policies, NULL), WEFT_OK);
+    assert_true(arrivals_set_rate(&arrivals, rate_per_s));
+    const struct sim_options options = {
+        .fleet = scenario->fleet,
+        .catalogue = scenario->catalogue,
+        .profile = scenario->profile,
+        .policies = &policies,
+        .arrivals = &arrivals,
+        .mixture = mixture,
+        .jobs = jobs,
+        .warmup = 0.1,
+        .seed = 1,
+        .row_load_ns = 1000000, /* State-aware policies are to have something to be aware of. */
+        .row_cache_ns = 100000000,
+    };
+    struct sim *sim = sim_create(&options);
+    sim_run(sim);
+    sim_report(sim, &report);
+    sim_destroy(sim);
+    assert_int_equal(report.completed, jobs);
+    return report.latency_ms.mean;
+}
+
+static void assert_near(const char *what, double value, double expected, double share)
+{
+    if (fabs(value - expected) > share * expected) {
+        fail_msg("%s: %g, expected %g", what, value, expected);
+    }
+}
+
+static void add(struct mixture *mixture, uint32_t workflow, const uint16_t *workers, double weight)
+{
+    assert_int_equal(mixture_add_pattern(mixture, workflow, workers, weight), WEFT_OK);
+}
+
+static void seal(struct mixture *mixture)
+{
+    assert_int_equal(mixture_seal(mixture, NULL), WEFT_OK);
+}
+
+/* Diamonds on every server alike, a part of them with the light branch on the next server. */
+static struct mixture *diamonds(double split, double rate_per_s)
+{
+    struct mixture *mixture = mixture_create(1, SERVERS, 2 * SERVERS + 1);
+    mixture_set_workflow(mixture, 0, TASKS, rate_per_s);
+    for (uint16_t i = 0; i < SERVERS; i++) {
+        const uint16_t next = (uint16_t)((i + 1) % SERVERS);
+        add(mixture, 0, (uint16_t[]){i, i, i, i}, 1 - split);
+        add(mixture, 0, (uint16_t[]){i, next, i, i}, split);
+    }
+    seal(mixture);
+    return mixture;
+}
+
+/* Section 3.2: on one server, with the heavy branch sent away, and with the light one. */
+static void an_idle_diamond_takes_22_32_or_14_ms(ATTR_UNUSED void **state)
+{
+    static const struct {
+        uint16_t workers[TASKS];
+        double expected_ms;
+    } cases[] = {{{1, 1, 1, 1}, 22}, {{0, 0, 1, 0}, 32}, {{0, 1, 0, 0}, 14}};
+    struct scenario *scenario = load("diamond");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct mixture *mixture = mixture_create(1, 2, 4);
+        mixture_set_workflow(mixture, 0, TASKS, /* rate_per_s */ 0.001);
+        add(mixture, 0, cases[i].workers, 1);
+        seal(mixture);
+        assert_near(
+            "diamond", simulate(scenario, "nona", mixture, 0.001, 50), cases[i].expected_ms, 1e-6);
+        mixture_destroy(mixture);
+    }
+    /* What is solved for is the best of them. */
+    assert_near("solved", simulate(scenario, "nona", NULL, 0.001, 50), 14, 1e-6);
+    scenario_destroy(scenario);
+}
+
+/* Section 1.5: together on one server, tasks are one visit, and the formula is exact. */
+static void tasks_that_stay_together_wait_once(ATTR_UNUSED void **state)
+{
+    static const struct {
+        double load;
+        double expected_ms;
+        double share;
+    } rows[] = {
+        {0.1, 23.2, 0.01},
+        {0.3, 26.7, 0.01},
+        {0.5, 33.0, 0.02},
+        {0.7, 47.7, 0.03},
+        {0.8, 66.2, 0.05}};
+    struct scenario *scenario = load("one-link");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const double rate_per_s = rows[i].load * SERVERS / 0.022;
+        struct mixture *mixture = diamonds(/* split */ 0, rate_per_s);
+        const double mean_ms = simulate(scenario, "nona:drift=0", mixture, rate_per_s, 30000);
+        assert_near("merged", mean_ms, rows[i].expected_ms, rows[i].share);
+        mixture_destroy(mixture);
+    }
+    scenario_destroy(scenario);
+}
+
+/* Section 3.3: the best part to split is 1 / (3 lambda), lambda in jobs a millisecond. */
+static void the_optimum_lies_between_the_placements(ATTR_UNUSED void **state)
+{
+    static const double parts[] = {0, 0.3, 0.45, 0.5, 0.556, 0.65, 0.75};
+    struct scenario *scenario = load("one-link");
+    double best_ms = INFINITY;
+    double best = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        struct mixture *mixture = diamonds(parts[i], 600);
+        const double mean_ms = simulate(scenario, "nona:drift=0", mixture, 600, 30000);
+        if (mean_ms < best_ms) {
+            best_ms = mean_ms;
+            best = parts[i];
+        }
+        mixture_destroy(mixture);
+    }
+    assert_true(best >= 0.45 && best <= 0.6);
+    const double solved_ms = simulate(scenario, "nona", NULL, 600, 30000);
+    assert_true(solved_ms < 1.02 * best_ms);
+    assert_near("solved", solved_ms, 20.92, 0.02);
+    scenario_destroy(scenario);
+}
+
+/* Section 1.4: every server for all, or 10, 20 and 50 for tasks of 2, 8 and 60 ms. */
+static struct mixture *sizes(bool dedicated, double rate_per_s)
+{
+    static const uint32_t first[] = {0, 10, 30, SERVERS};
+    struct mixture *mixture = mixture_create(3, SERVERS, 2 * SERVERS);
+    for (uint32_t workflow = 0; workflow < 3; workflow++) {
+        static const double mix[] = {0.6, 0.3, 0.1};
+        mixture_set_workflow(mixture, workflow, 1, rate_per_s * mix[workflow]);
+        const uint32_t from = dedicated ? first[workflow] : 0;
+        const uint32_t to = dedicated ? first[workflow + 1] : SERVERS;
+        for (uint32_t i = from; i < to; i++) {
+            add(mixture, workflow, (uint16_t[]){(uint16_t)i}, 1);
+        }
+    }
+    seal(mixture);
+    return mixture;
+}
+
+static void short_tasks_are_kept_from_long_ones(ATTR_UNUSED void **state)
+{
+    static const struct {
+        double load;
+        double uniform_ms;
+        double dedicated_ms;
+        double share;
+    } rows[] = {{0.5, 29.5, 14.40, 0.05}, {0.7, 56.0, 20.80, 0.06}, {0.8, 89.1, 28.80, 0.1}};
+    struct scenario *scenario = load("sizes");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const double rate_per_s = rows[i].load * SERVERS / 0.0096;
+        struct mixture *uniform = sizes(/* dedicated */ false, rate_per_s);
+        struct mixture *dedicated = sizes(/* dedicated */ true, rate_per_s);
+        const double solved_ms = simulate(scenario, "nona:drift=0", NULL, rate_per_s, 100000);
+        assert_near(
+            "uniform", simulate(scenario, "nona:drift=0", uniform, rate_per_s, 100000),
+            rows[i].uniform_ms, rows[i].share);
+        assert_near(
+            "dedicated", simulate(scenario, "nona:drift=0", dedicated, rate_per_s, 100000),
+            rows[i].dedicated_ms, rows[i].share);
+        assert_near("solved", solved_ms, rows[i].dedicated_ms, rows[i].share);
+        mixture_destroy(uniform);
+        mixture_destroy(dedicated);
+    }
+    scenario_destroy(scenario);
+}
+
+/* Section 5: no policy is below 22 - 8 min(1, 1 / (2 lambda)), whatever it looks at. */
+static void nobody_is_below_the_bound(ATTR_UNUSED void **state)
+{
+    static const char *const policies[] = {
+        "nona", "expert", "expert:split=2", "fair", "fifo",    "opportunistic",
+        "po2",  "hash",   "least-work",     "heft", "compass",
+    };
+    struct scenario *scenario = load("one-link");
+    for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+        for (double rate_per_ms = 0.05; rate_per_ms < 0.7; rate_per_ms += 0.55) {
+            const double split = 1 / (2 * rate_per_ms) < 1 ? 1 / (2 * rate_per_ms) : 1;
+            const double bound_ms = 22 - 8 * split;
+            const double mean_ms = simulate(scenario, policies[i], NULL, 1000 * rate_per_ms, 2000);
+            if (mean_ms < bound_ms) {
+                fail_msg("%s: %g is below %g", policies[i], mean_ms, bound_ms);
+            }
+        }
+    }
+    scenario_destroy(scenario);
+}
+
+/* The five networks, at a load at which waiting counts. */
+static void networks_take_what_was_predicted(ATTR_UNUSED void **state)
+{
+    struct scenario *scenario = load("nona");
+    const double mean_ms = simulate(scenario, "nona:drift=0", NULL, 2121, 20000);
+    assert_near("at a load of 0.7", mean_ms, 54.9, 0.1);
+    scenario_destroy(scenario);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_idle_diamond_takes_22_32_or_14_ms),
+        cmocka_unit_test(tasks_that_stay_together_wait_once),
+        cmocka_unit_test(the_optimum_lies_between_the_placements),
+        cmocka_unit_test(short_tasks_are_kept_from_long_ones),
+        cmocka_unit_test(nobody_is_below_the_bound),
+        cmocka_unit_test(networks_take_what_was_predicted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
