@@ -50,8 +50,8 @@ static void note(
     const struct record record = {
         .at_ns = at_us * 1000,
         .job = {0, job},
-        .kind = (uint16_t)kind,
-        .reason = (uint16_t)reason,
+        .kind = (uint8_t)kind,
+        .reason = (uint8_t)reason,
         .value = value,
         .batch = 2,
     };
