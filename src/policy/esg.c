@@ -4,7 +4,7 @@
  * Rule: a deadline is divided among the tasks of a workflow (plan/budget.h), and of each
  * group the cheapest configs that end in time are searched (plan/search.h) when its head is
  * to run, with the time and the queue as they are then. Each goes to the worker where it can
- * start first (home.h); those that would be late there come after those that would not. What
+ * start first (fit.h); those that would be late there come after those that would not. What
  * fits nowhere waits for something to end; after a few rounds more configs are asked for, and
  * at last the smallest. A queue may wait for more items while the head keeps its target.
  * Within a queue the earliest deadline comes first: what meets the head's target meets the
@@ -18,7 +18,7 @@
 #include "policy/esg_plan.h"
 #include "policy/esg_search.h"
 #include "policy/esg_warm.h"
-#include "policy/home.h"
+#include "policy/fit.h"
 #include "policy/registry.h"
 
 /* Keys from here on belong to jobs without a deadline. 2^62 ns are 146 years. */
@@ -83,14 +83,14 @@ static struct config cut(struct config config, uint32_t items)
 
 /* Put each config where it can start first. */
 static void place(
-    const struct home_ask *ask, const struct esg_queue *known, const struct esg_found *found,
+    const struct fit_ask *ask, const struct esg_queue *known, const struct esg_found *found,
     struct draft *draft)
 {
     for (uint32_t i = 0; i < found->answer.count; i++) {
         const struct search_path *path = &found->answer.paths[i];
         const struct configs_choice *choice = &known->configs.choices[path->first];
         const struct config config = cut(choice->config, ask->queue->items);
-        const struct home_offer offer = home_find(ask, &config, choice->device);
+        const struct fit_offer offer = fit_find(ask, &config, choice->device);
         const int64_t end_ns = path->time_ns + offer.delay_ns;
         if (offer.worker == WORKER_NONE) {
             continue;
@@ -103,7 +103,7 @@ static void place(
         const struct config config = draft->answer->configs[0];
         const uint32_t taken = draft->answer->workers[0];
         const uint32_t device = ask->input->view->fleet->workers[taken].device;
-        const struct home_offer offer = home_find_but(ask, &config, device, taken);
+        const struct fit_offer offer = fit_find_but(ask, &config, device, taken);
         if (offer.worker != WORKER_NONE && offer.delay_ns == 0) {
             add(draft, &config, offer.worker, draft->keys[0] == -1 ? -1 : INT64_MAX);
         }
@@ -142,7 +142,7 @@ static void dispatch_home(
 {
     const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
     const struct esg_queue *known = esg_queue(input, queue->workflow, queue->task);
-    const struct home_ask ask = {
+    const struct fit_ask ask = {
         .input = input,
         .queue = queue,
         .task = &workflow->tasks[queue->task],
@@ -164,7 +164,7 @@ static void dispatch_home(
     } else if (answer_out->count == 0 && queue->rechecks > input->options[ESG_RECHECK]) {
         const struct configs_choice *choice = smallest(known);
         const struct config config = cut(choice->config, queue->items);
-        const struct home_offer offer = home_find(&ask, &config, choice->device);
+        const struct fit_offer offer = fit_find(&ask, &config, choice->device);
         if (offer.worker != WORKER_NONE) {
             add(&draft, &config, offer.worker, -1);
         }

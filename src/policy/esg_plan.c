@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/assert.h"
 #include "plan/budget.h"
-#include "policy/home.h"
+#include "policy/fit.h"
 
 __extension__ typedef __int128 esg_product;
 
@@ -39,7 +39,7 @@ static void collect(
             .choices = queue->configs.weights,
             .extra_ns = overhead_ns(input->fleet),
         };
-        queue->bytes_per_item = home_bytes_per_item(workflow, task);
+        queue->bytes_per_item = fit_bytes_per_item(workflow, task);
         for (uint32_t i = 0; i < queue->configs.count; i++) {
             const uint32_t batch = queue->configs.weights[i].batch;
             queue->batch_max = batch > queue->batch_max ? batch : queue->batch_max;

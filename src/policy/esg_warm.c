@@ -4,7 +4,7 @@
 #include "policy/esg_warm.h"
 
 #include "base/assert.h"
-#include "policy/home.h"
+#include "policy/fit.h"
 
 /* A new gap counts one part in this many. */
 enum { GAP_WEIGHT = 8 };
@@ -90,7 +90,7 @@ static uint32_t count_ready(
         if (!view_is_usable(view, worker)) {
             continue;
         }
-        if (home_load_ns(input, task, worker) == 0) {
+        if (fit_load_ns(input, task, worker) == 0) {
             ready++;
         } else if (view_cache(view, worker)->free_bytes > most_bytes) {
             most_bytes = view_cache(view, worker)->free_bytes;

@@ -62,7 +62,7 @@ static void plan_workflow(
             .choice = choices[task],
             .least = smallest(&tables[task]),
             .timeout_ns = planned_fill_ns(&tables[task].choices[choices[task]], problem.gap_ns),
-            .bytes_per_item = home_bytes_per_item(workflow, task),
+            .bytes_per_item = fit_bytes_per_item(workflow, task),
             .next = vertex->out_count == 0
                         ? UINT32_MAX
                         : workflow->queue_first + workflow_out(workflow, task, 0)->to,
@@ -89,7 +89,7 @@ void planned_dispatch(
     const struct planned *plan = input->plan;
     const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
     const struct planned_queue *known = &plan->queues[workflow->queue_first + queue->task];
-    const struct home_ask ask = {
+    const struct fit_ask ask = {
         .input = input,
         .queue = queue,
         .task = &workflow->tasks[queue->task],
@@ -109,7 +109,7 @@ void planned_dispatch(
         answer_out->configs[answer_out->count++] = config;
         return;
     }
-    const struct home_offer offer = home_find(&ask, &config, choice->device);
+    const struct fit_offer offer = fit_find(&ask, &config, choice->device);
     if (offer.worker != WORKER_NONE) {
         answer_out->configs[0] = config;
         answer_out->workers[0] = offer.worker;

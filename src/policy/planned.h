@@ -10,7 +10,7 @@
 #define POLICY_PLANNED_H
 
 #include "plan/grid.h"
-#include "policy/home.h"
+#include "policy/fit.h"
 
 struct planned_queue {
     struct configs configs;

@@ -32,7 +32,7 @@ static void plan_workflow(
         queues[task] = (struct pods_queue){
             .configs = tables[task],
             .slo_ns = budgets[task].end_ns - budgets[task].start_ns,
-            .bytes_per_item = home_bytes_per_item(workflow, task),
+            .bytes_per_item = fit_bytes_per_item(workflow, task),
             .rate = input->rates == NULL ? 0 : (int64_t)(input->rates[number] * 1000),
         };
     }
@@ -122,7 +122,7 @@ struct config pods_room(const struct policy_input *input, const struct pods *pod
     const struct view *view = input->view;
     const struct fleet_worker *device = &view->fleet->workers[worker];
     const struct config held = held_on(pods, input->plan, worker);
-    const struct config free = home_room(view, worker);
+    const struct config free = fit_room(view, worker);
     return (struct config){
         .cpu = left_of(view->fleet->nodes[device->node].cpu_units, held.cpu, free.cpu),
         .gpu = left_of(device->gpu_units, held.gpu, free.gpu),
@@ -169,15 +169,15 @@ bool pods_has(const struct pods *pods, uint32_t number)
 
 /* On the pod's worker if there is room, or else where there is: the pod moves. */
 static bool put(
-    const struct home_ask *ask, const struct configs_choice *choice, struct pod *pod,
+    const struct fit_ask *ask, const struct configs_choice *choice, struct pod *pod,
     struct dispatch_answer *answer_out)
 {
     const struct view *view = ask->input->view;
     struct config config = choice->config;
     config.batch = config.batch < ask->queue->items ? config.batch : ask->queue->items;
     if (pod == NULL || ask->queue->rechecks > 0 || !view_is_usable(view, pod->worker) ||
-        !home_has_room(view, pod->worker, &config)) {
-        const struct home_offer offer = home_find(ask, &config, choice->device);
+        !fit_has_room(view, pod->worker, &config)) {
+        const struct fit_offer offer = fit_find(ask, &config, choice->device);
         if (offer.worker == WORKER_NONE) {
             return false;
         }
@@ -198,7 +198,7 @@ void pods_dispatch(
     const uint32_t number = workflow->queue_first + queue->task;
     const struct pods_plan *plan = input->plan;
     const struct pods_queue *known = &plan->queues[number];
-    const struct home_ask ask = {
+    const struct fit_ask ask = {
         .input = input,
         .queue = queue,
         .task = &workflow->tasks[queue->task],

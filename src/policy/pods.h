@@ -11,7 +11,7 @@
 #define POLICY_PODS_H
 
 #include "plan/configs.h"
-#include "policy/home.h"
+#include "policy/fit.h"
 #include "policy/policy.h"
 
 enum { PODS_MAX = 256, PODS_QUEUES_MAX = 256 };

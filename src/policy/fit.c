@@ -1,7 +1,7 @@
 /*
- * home.c - which worker runs a config of a home queue.
+ * fit.c - which worker runs a config of a home queue.
  */
-#include "policy/home.h"
+#include "policy/fit.h"
 
 #include "policy/choose.h"
 
@@ -27,13 +27,13 @@ static bool is_better(const struct merits *a, const struct merits *b)
     return a->cpu_left < b->cpu_left; /* Strict: the lowest index wins a tie. */
 }
 
-int64_t home_load_ns(
+int64_t fit_load_ns(
     const struct policy_input *input, const struct workflow_task *task, uint32_t worker)
 {
     return choose_missing_load_ns(input, task, worker);
 }
 
-static int64_t transfer_ns(const struct home_ask *ask, uint32_t items, uint32_t worker)
+static int64_t transfer_ns(const struct fit_ask *ask, uint32_t items, uint32_t worker)
 {
     const struct fleet *fleet = ask->input->view->fleet;
     const uint32_t holder = ask->queue->holder;
@@ -45,7 +45,7 @@ static int64_t transfer_ns(const struct home_ask *ask, uint32_t items, uint32_t 
     return from == to ? 0 : fleet_transfer_ns(fleet, from, to, ask->bytes_per_item * items);
 }
 
-struct config home_room(const struct view *view, uint32_t worker)
+struct config fit_room(const struct view *view, uint32_t worker)
 {
     return (struct config){
         .cpu = view_cpu_free(view, worker),
@@ -58,7 +58,7 @@ static bool has_room(
     const struct view *view, uint32_t worker, const struct config *config,
     struct merits *merits_out)
 {
-    const struct config room = home_room(view, worker);
+    const struct config room = fit_room(view, worker);
     if (config->gpu > room.gpu || config->cpu > room.cpu) {
         return false;
     }
@@ -67,17 +67,17 @@ static bool has_room(
     return true;
 }
 
-bool home_has_room(const struct view *view, uint32_t worker, const struct config *config)
+bool fit_has_room(const struct view *view, uint32_t worker, const struct config *config)
 {
     struct merits merits;
     return has_room(view, worker, config, &merits);
 }
 
-struct home_offer home_find_but(
-    const struct home_ask *ask, const struct config *config, uint32_t device, uint32_t other)
+struct fit_offer fit_find_but(
+    const struct fit_ask *ask, const struct config *config, uint32_t device, uint32_t other)
 {
     const struct view *view = ask->input->view;
-    struct home_offer best = {.worker = WORKER_NONE};
+    struct fit_offer best = {.worker = WORKER_NONE};
     struct merits best_merits = {.delay_ns = INT64_MAX};
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
         struct merits merits = {.far = view_is_own(view, worker) ? 0 : 1};
@@ -85,23 +85,22 @@ struct home_offer home_find_but(
             !has_room(view, worker, config, &merits) || !view_is_usable(view, worker)) {
             continue;
         }
-        merits.delay_ns = home_load_ns(ask->input, ask->task, worker);
+        merits.delay_ns = fit_load_ns(ask->input, ask->task, worker);
         merits.delay_ns += transfer_ns(ask, config->batch, worker);
         if (is_better(&merits, &best_merits)) {
-            best = (struct home_offer){.worker = worker, .delay_ns = merits.delay_ns};
+            best = (struct fit_offer){.worker = worker, .delay_ns = merits.delay_ns};
             best_merits = merits;
         }
     }
     return best;
 }
 
-struct home_offer home_find(
-    const struct home_ask *ask, const struct config *config, uint32_t device)
+struct fit_offer fit_find(const struct fit_ask *ask, const struct config *config, uint32_t device)
 {
-    return home_find_but(ask, config, device, WORKER_NONE);
+    return fit_find_but(ask, config, device, WORKER_NONE);
 }
 
-uint64_t home_bytes_per_item(const struct workflow *workflow, uint32_t task)
+uint64_t fit_bytes_per_item(const struct workflow *workflow, uint32_t task)
 {
     const struct workflow_task *vertex = &workflow->tasks[task];
     uint64_t bytes = vertex->in_count == 0 ? workflow->input_bytes : 0;
