@@ -18,7 +18,8 @@ static void choose_metrics(const char *http, char *address, size_t room)
 
 enum weft_status listening_open(
     const struct listen_where *where, struct runtime *runtime, const struct scenario *scenario,
-    struct server **server_out, struct weft_error *error)
+    const struct server_repository *repository, struct server **server_out,
+    struct weft_error *error)
 {
     char beside[HTTP_ADDRESS_BYTES];
     if (where == NULL || where->http == NULL) {
@@ -31,7 +32,7 @@ enum weft_status listening_open(
     } else if (strcmp(metrics, "none") == 0) {
         metrics = NULL;
     }
-    const struct server_options options = {
+    struct server_options options = {
         .runtime = runtime,
         .fleet = scenario->fleet,
         .catalogue = scenario->catalogue,
@@ -41,6 +42,9 @@ enum weft_status listening_open(
         .tls_key = where->tls_key,
         .token_file = where->token_file,
     };
+    if (repository != NULL) {
+        options.repository = *repository;
+    }
     return server_start(&options, server_out, error);
 }
 

@@ -9,6 +9,7 @@
 struct runtime;
 struct scenario;
 struct server;
+struct server_repository;
 
 /* Where clients reach a cluster. */
 struct listen_where {
@@ -21,13 +22,14 @@ struct listen_where {
 
 /*
  * Listen as @where says, which may be NULL; *server_out stays NULL if it says nowhere. The
- * caller owns it.
+ * caller owns it. @repository is what clients are told of; NULL: of workflows alone.
  *
  * Errors: those of server_start().
  */
 enum weft_status listening_open(
     const struct listen_where *where, struct runtime *runtime, const struct scenario *scenario,
-    struct server **server_out, struct weft_error *error);
+    const struct server_repository *repository, struct server **server_out,
+    struct weft_error *error);
 
 /* One line that says where, for people and for whoever started this. */
 void listening_print(const struct server *server, const struct listen_where *where);

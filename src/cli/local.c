@@ -77,6 +77,7 @@ enum weft_status local_open(
     }
     make_artifacts(repository, &local->artifacts);
     local->refine = refine_create(local->measured.document.profile);
+    local->index = local_index(&local->measured);
     return WEFT_OK;
 }
 
@@ -209,6 +210,7 @@ struct service_parts local_parts(struct local *local)
         .on_ran = on_ran,
         .on_loaded = on_loaded,
         .make_inputs = make_inputs,
+        .repository = &local->index,
         .open = open_part,
         .close = close_part,
     };

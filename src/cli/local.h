@@ -5,6 +5,7 @@
 #ifndef CLI_LOCAL_H
 #define CLI_LOCAL_H
 
+#include "cli/local_index.h"
 #include "cli/measure_repository.h"
 #include "cli/service.h"
 #include "engine/artifact.h"
@@ -14,6 +15,7 @@ struct local {
     struct measured measured;
     struct artifacts artifacts;
     struct refine *refine;
+    struct server_repository index;
     const struct engine *engine; /* While there is one; the runtime's. */
     struct runtime *runtime;
     uint64_t saved; /* So much was learnt when the profile was last saved. */

@@ -1,8 +1,10 @@
 #include "cli/measure_repository.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "engine/onnx_cache.h"
 
 static bool is_wanted(const struct measure_request *request, const char *name)
@@ -61,11 +63,14 @@ static enum weft_status measure_one(
     struct measured *measured, const struct measure_request *request,
     const struct measure_options *options, uint32_t model, struct weft_error *error)
 {
-    struct measure_signature signature = {.input_count = 0};
+    struct measure_look *look = &measured->looks[model];
     struct weft_error cause = {.status = WEFT_OK};
     const enum weft_status status = measure_model(
-        options, measured->document.profile, model, /* device */ 0, &signature, &cause);
-    describe(measured->repository, model, &signature);
+        options, measured->document.profile, model, /* device */ 0, &look->signature, &cause);
+    describe(measured->repository, model, &look->signature);
+    if (status != WEFT_OK && look->signature.output_count == 0) {
+        (void)snprintf(look->fault, sizeof(look->fault), "%s", cause.message);
+    }
     if (status != WEFT_OK) {
         say_failed(measured, request, model, &cause);
         return WEFT_OK;
@@ -143,6 +148,7 @@ enum weft_status measure_repository(
         settings->device[0] == '\0' ? machine->device : settings->device);
     (void)snprintf(measured.library, sizeof(measured.library), "onnxruntime-%s", ort->version);
     measured.fleet = machine_fleet(machine, settings, measured.device);
+    measured.looks = memory_zeroed(repository->catalogue->model_count + 1, sizeof(*measured.looks));
     status = repository_profile_load(
         repository, measured.fleet, measured.device, measured.library, &measured.document, error);
     if (status == WEFT_OK) {
@@ -168,5 +174,6 @@ void measured_close(struct measured *measured)
 {
     profile_destroy(measured->document.profile);
     fleet_destroy(measured->fleet);
+    free(measured->looks);
     *measured = (struct measured){.fleet = NULL};
 }

@@ -12,13 +12,20 @@
 #include "cli/measure.h"
 #include "document/repository_profile.h"
 
-enum { MEASURE_LIBRARY_BYTES = 64 };
+enum { MEASURE_LIBRARY_BYTES = 64, MEASURE_FAULT_BYTES = 240 };
+
+/* What was seen of a model. */
+struct measure_look {
+    struct measure_signature signature; /* Empty if it could not be loaded, or is a function. */
+    char fault[MEASURE_FAULT_BYTES];    /* Why it could not be; "" if it could. */
+};
 
 /* What is known about the models of a repository, here. */
 struct measured {
     struct repository *repository; /* Borrowed; models alone are described by what is found. */
     struct fleet *fleet;           /* Owned, like the profile. */
     struct profile_document document;
+    struct measure_look *looks; /* By model; owned. */
     char device[NAME_BYTES_MAX];
     char library[MEASURE_LIBRARY_BYTES];
     uint32_t measured_count; /* Models that were measured now. */

@@ -229,7 +229,9 @@ enum weft_status service_run(
         }
     }
     if (status == WEFT_OK) {
-        status = listening_open(options->listen, service.runtime, scenario, &service.server, error);
+        status = listening_open(
+            options->listen, service.runtime, scenario, service.parts.repository, &service.server,
+            error);
     }
     if (status == WEFT_OK) {
         if (service.server != NULL && !options->silent) {

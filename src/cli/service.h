@@ -29,6 +29,9 @@ struct service_parts {
     struct handle (*make_inputs)(
         void *context, struct runtime *runtime, uint32_t workflow, uint32_t items);
 
+    /* What clients are told of: see listening_open(). Borrowed. */
+    const struct server_repository *repository;
+
     /* The runtime is there and will run: listen. Errors end the service; @error says why. */
     enum weft_status (*open)(void *context, struct runtime *runtime, struct weft_error *error);
 

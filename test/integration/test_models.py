@@ -1,6 +1,7 @@
 """Real models of a repository: measured and served. Skipped without ONNX Runtime.
 
-Covers: src/cli/measure.c, src/cli/measure_repository.c, src/cli/profile.c
+Covers: src/cli/measure.c, src/cli/measure_repository.c, src/cli/profile.c,
+src/cli/local_index.c
 """
 
 import json
@@ -11,6 +12,8 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 import onnx_models
 
@@ -139,6 +142,52 @@ class Models(unittest.TestCase):
         self.assertNotEqual(
             learnt, self.profile()["models"]["relu"]["devices"]["box"]["points"][0]
         )
+
+    def test_clients_are_answered(self):
+        self.put("relu/3/model.onnx", onnx_models.relu())
+        self.put("broken/1/model.onnx", b"no model")
+        environment = dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY), WEFT_CACHE=str(self.cache))
+        process = subprocess.Popen(
+            [WEFT, "serve", str(self.folder), "--http", "127.0.0.1:0", "--metrics", "none"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        )  # fmt: skip
+        self.addCleanup(process.kill)
+        line = process.stdout.readline()
+        self.assertRegex(line, r"^listening on http://127\.0\.0\.1:\d+\n$")
+        url = line.split()[-1] + "/v2/"
+
+        def ask(path, body=None):
+            data = None if body is None else json.dumps(body).encode()
+            try:
+                with urllib.request.urlopen(url + path, data=data, timeout=30) as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError as error:
+                return json.load(error)
+
+        def tensor(name, rows):
+            return {"inputs": [{"name": name, "datatype": "FP32", "shape": [1, 4], "data": rows}]}
+
+        [output] = ask("models/add")["outputs"]
+        self.assertEqual(output, {"name": "z", "datatype": "FP32", "shape": [-1, 4]})
+        outputs = ask("models/sum")["outputs"]
+        self.assertEqual([one["datatype"] for one in outputs], ["FP32", "FP32"])
+        index = {one["name"]: one for one in ask("repository/index", {})}
+        self.assertEqual(index["relu"]["version"], "3")
+        self.assertEqual(index["sum"]["state"], "READY")
+        self.assertEqual(index["broken"]["state"], "UNAVAILABLE")
+        self.assertIn("broken", index["broken"]["reason"])
+
+        answer = ask("models/sum/infer", tensor("a", [-1, 2, -3, 4]))
+        data = {one["name"]: one["data"] for one in answer["outputs"]}
+        self.assertEqual(data, {"sum": [-1, 4, -3, 8], "positive": [0, 2, 0, 4]})
+        answer = ask("models/relu/infer", tensor("x", [-1, 2, -3, 4]))
+        self.assertEqual(answer["outputs"][0]["data"], [0, 2, 0, 4])
+        self.assertIn("broken", ask("models/broken/infer", tensor("x", [1, 2, 3, 4]))["error"])
+
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, out)
+        self.assertEqual(err.count("\n"), 1, err)  # What could not be measured.
 
     def test_what_is_asked_for_must_be_there(self):
         done = self.weft("profile", str(self.folder), "--model", "rule")
