@@ -25,6 +25,8 @@ libsamplerate0-dev  sounds of other sampling rates, in functions/
 libjansson-dev      profiles, reports and traces in JSON
 pocketsphinx-testdata recordings with their text, for tests and the demo
 libssl-dev          TLS of the server
+openssl             certificates, in tests of that
+curl                the examples of docs/SERVING.md, as a test
 python3             tools/ and the tests of them
 python3-pip         downloads ONNX Runtime: tools/fetch.sh
 tmux                tests of what the demo shows on a terminal

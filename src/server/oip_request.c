@@ -296,6 +296,7 @@ static enum weft_status read_outputs(struct reading *reading, const json_t *outp
 {
     struct oip_request *request = reading->request;
     const size_t asked = json_array_size(outputs);
+    request->is_binary = is_binary;
     if (outputs != NULL && !json_is_array(outputs)) {
         return error_set(reading->error, WEFT_INVALID, "'outputs' is no array");
     }

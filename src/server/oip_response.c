@@ -218,6 +218,33 @@ static enum weft_status write_outputs(
     return WEFT_OK;
 }
 
+/* All that was made, for a workflow that does not say what it gives. */
+static enum weft_status write_everything(
+    const struct oip_answer *answer, struct buffer *json, struct oip_response *response,
+    struct weft_error *error)
+{
+    const bool is_binary = answer->request->is_binary;
+    bool is_first = true;
+    for (uint32_t i = 0; i < answer->bundle_count; i++) {
+        const struct bundle *bundle = answer->bundles[i];
+        for (uint32_t k = 0; bundle != NULL && k < bundle->count; k++) {
+            const struct weft_tensor *tensor = &bundle->tensors[k];
+            if (is_binary && response->part_count == OIP_OUTPUTS_MAX) {
+                return error_set(error, WEFT_FAILED, "too many outputs");
+            }
+            if ((!is_first && !buffer_add(json, ",")) ||
+                !write_output(json, tensor->name, tensor, is_binary)) {
+                return error_set(error, WEFT_NO_MEMORY, "no memory for the answer");
+            }
+            is_first = false;
+            if (is_binary) {
+                response->parts[response->part_count++] = tensor;
+            }
+        }
+    }
+    return WEFT_OK;
+}
+
 enum weft_status oip_response_write(
     const struct oip_answer *answer, struct oip_response *response_out, struct weft_error *error)
 {
@@ -235,7 +262,9 @@ enum weft_status oip_response_write(
                              &json, "%s,\"outputs\":[",
                              pretended ? ",\"parameters\":{\"emulated\":true}" : "");
     if (is_good && !pretended) {
-        status = write_outputs(answer, &json, &response, error);
+        status = answer->workflow->result_count == 0
+                     ? write_everything(answer, &json, &response, error)
+                     : write_outputs(answer, &json, &response, error);
     }
     is_good = is_good && buffer_add(&json, "]}");
     if (!is_good && status == WEFT_OK) {

@@ -126,6 +126,29 @@ static void a_result_that_was_not_made_is_a_failure(ATTR_UNUSED void **state)
     workflow_destroy(workflow);
 }
 
+static void a_workflow_that_declares_nothing_gives_everything(ATTR_UNUSED void **state)
+{
+    struct workflow *workflow = workflow_create("plain");
+    const struct workflow_task task = {.name = "t"};
+    const struct oip_request request = {.is_binary = true};
+    uint32_t index;
+    struct bundle *bundle = bundle_create();
+    const struct bundle *bundles[] = {bundle};
+    const struct oip_answer given = {
+        .workflow = workflow, .request = &request, .bundle_count = 1, .bundles = bundles};
+    struct oip_response response;
+    assert_int_equal(workflow_add_task(workflow, &task, &index), WEFT_OK);
+    assert_int_equal(workflow_seal(workflow, NULL), WEFT_OK);
+    add(bundle, "a", WEFT_UINT8, "12", 2, 2);
+    add(bundle, "b", WEFT_UINT8, "3", 1, 1);
+    assert_int_equal(oip_response_write(&given, &response, &error), WEFT_OK);
+    assert_int_equal(response.part_count, 2);
+    assert_string_equal(response.parts[1]->name, "b");
+    oip_response_deinit(&response);
+    bundle_destroy(bundle);
+    workflow_destroy(workflow);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +156,7 @@ int main(void)
         cmocka_unit_test(numbers_of_all_types_are_written),
         cmocka_unit_test(what_was_only_pretended_has_no_outputs),
         cmocka_unit_test(a_result_that_was_not_made_is_a_failure),
+        cmocka_unit_test(a_workflow_that_declares_nothing_gives_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
