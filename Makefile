@@ -7,10 +7,13 @@ FUZZ_SECONDS ?= 60
 SOAK_SEEDS ?= 100000
 
 TEST_PRESETS = dev clang asan tsan release
-C_FOLDERS = $(wildcard src include test bench examples)
+C_FOLDERS = $(wildcard src include functions test bench examples)
 # All C files, separated by zero bytes. A corpus is input, not source.
 C_FILES = { [ -z "$(C_FOLDERS)" ] || find $(C_FOLDERS) -name '*.[ch]' \
 	-not -path 'test/fuzz/corpus/*' -print0; }
+
+DEMO_HTTP = 127.0.0.1:8000
+DEMO_RATE = 1.5/s
 
 .PHONY: help setup build demo test bench soak fuzz format format-check check install clean
 .NOTPARALLEL:
@@ -31,8 +34,9 @@ build: setup build/release/build.ninja ## build the release; the program is buil
 	@ninja -C build/release --quiet
 	@if [ -e build/release/bin/weft ]; then ln -f build/release/bin/weft build/weft; fi
 
-demo: build ## serve the demo on an emulated cluster (DEMO_SECONDS to end by itself)
-	build/weft serve --emulated scenarios/demo/demo.yaml \
+demo: build ## serve real workflows on this machine (DEMO_SECONDS to end by itself)
+	@tools/demo_repository.py build/release build/demo
+	build/weft serve build/demo --http $(DEMO_HTTP) --rate $(DEMO_RATE) \
 		$(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
 
 test: setup $(TEST_PRESETS:%=build/%/build.ninja) ## build with all compilers and sanitizers, run every test

@@ -125,6 +125,7 @@ void local_close(struct local *local)
         save(local);
     }
     refine_destroy(local->refine);
+    samples_destroy(local->samples);
     free_artifacts(&local->artifacts);
     measured_close(&local->measured);
 }
@@ -166,13 +167,24 @@ static void on_loaded(void *context, const struct runtime_loaded *loaded)
 }
 
 static struct handle make_inputs(
-    void *context, struct runtime *runtime, uint32_t workflow, uint32_t items)
+    void *context, struct runtime *runtime, uint32_t workflow, uint32_t items, uint32_t *number_out)
 {
     const struct local *local = context;
     const struct workflow *run = local->measured.repository->catalogue->workflows[workflow];
-    struct bundle *bundle = synthetic_bundle(run->inputs, run->input_count, items == 0 ? 1 : items);
+    struct bundle *bundle = samples_next(local->samples, workflow, number_out);
+    if (bundle == NULL) {
+        bundle = synthetic_bundle(run->inputs, run->input_count, items == 0 ? 1 : items);
+    }
     const uint64_t bytes = bundle == NULL ? 0 : bundle->bytes;
     return runtime_tensor(runtime, bundle, bytes, bundle_destroy);
+}
+
+static void on_answer(
+    void *context, const struct runtime *runtime, uint32_t workflow, uint32_t number,
+    const struct runtime_answer *answer)
+{
+    const struct local *local = context;
+    samples_judge(local->samples, runtime, workflow, number, answer);
 }
 
 static void on_time(void *context)
@@ -210,6 +222,7 @@ struct service_parts local_parts(struct local *local)
         .on_ran = on_ran,
         .on_loaded = on_loaded,
         .make_inputs = make_inputs,
+        .on_answer = on_answer,
         .repository = &local->index,
         .open = open_part,
         .close = close_part,

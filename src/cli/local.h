@@ -7,6 +7,7 @@
 
 #include "cli/local_index.h"
 #include "cli/measure_repository.h"
+#include "cli/samples.h"
 #include "cli/service.h"
 #include "engine/artifact.h"
 #include "profile/refine.h"
@@ -18,6 +19,7 @@ struct local {
     struct server_repository index;
     const struct engine *engine; /* While there is one; the runtime's. */
     struct runtime *runtime;
+    struct samples *samples; /* What requests bring that are not made up. NULL: there are none. */
     uint64_t saved; /* So much was learnt when the profile was last saved. */
 };
 

@@ -70,12 +70,25 @@ int serve_played(
     return command_flush(command);
 }
 
+static void print_summary(const struct service_result *result)
+{
+    const struct report *report = &result->report;
+    (void)printf(
+        "served %" PRIu64 " requests in %.1f s: %" PRIu64 " completed, %" PRIu64
+        " refused, %" PRIu64 " failed; p50 %.0f ms, p95 %.0f ms, SLO met %.1f %%\n",
+        result->arrived, result->wall_s, report->completed, report->refused, report->failed,
+        report->latency_ms.p50, report->latency_ms.p95, 100 * report->slo_hit_rate);
+}
+
 int serve_clients(const struct command *command, const struct service_options *options)
 {
     struct service_result result;
     struct weft_error error = {0};
     if (service_run(options, &result, &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_FAILED);
+    }
+    if (!options->silent && result.arrived > 0) {
+        print_summary(&result);
     }
     if (result.answered < result.arrived) {
         (void)fprintf(
@@ -136,8 +149,8 @@ static const struct argument rows[] = {
     {"--policy", "POLICY", "instead of the configured one; 'weft policies' lists them",
      ARGUMENT_TEXT, offsetof(struct serve_values, policy)},
     {"--rate", "RATE",
-     "jobs per second: instead of the scenario's; of a repository, made-up\n"
-     "requests for its workflows in turn",
+     "jobs per second: instead of the scenario's; of a repository, samples from its\n"
+     "folder 'inputs' or, if it has none, requests that are made up",
      ARGUMENT_TEXT, offsetof(struct serve_values, rate)},
     {"--seed", "N", "instead of the scenario's first", ARGUMENT_COUNT,
      offsetof(struct serve_values, seed)},

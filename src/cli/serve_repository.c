@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "cli/local.h"
 #include "cli/machine.h"
+#include "cli/samples_report.h"
 #include "cli/serve.h"
 #include "document/reader.h"
 #include "document/repository_profile.h"
@@ -32,7 +33,7 @@ static void on_problem(void *context, const char *message)
     (void)fprintf(stderr, "%s\n", message);
 }
 
-/* Requests that are made up: every workflow alike. */
+/* Requests of our own: every workflow alike. */
 static enum weft_status read_rate(
     const char *text, struct arrivals *arrivals_out, struct weft_error *error)
 {
@@ -126,6 +127,12 @@ static enum weft_status open_served(
     if (status == WEFT_OK && values->rate != NULL) {
         status = read_rate(values->rate, &served->scenario->arrivals, error);
     }
+    if (status == WEFT_OK && values->rate != NULL && served->is_local) {
+        const struct repository *repository = served->repository;
+        status =
+            samples_load(repository->folder, repository->catalogue, &served->local.samples, error);
+        samples_mix(served->local.samples, &served->scenario->arrivals);
+    }
     return status;
 }
 
@@ -160,9 +167,15 @@ int serve_repository(
         title, sizeof(title), "%s: %s on %" PRIu32 " workers of %s%s", served.scenario->name,
         served.policies.text, served.scenario->fleet->worker_count,
         served.scenario->fleet->devices[0], values->emulated ? ", emulated" : "");
-    const int exit_code = options.plays && values->listen.http == NULL
-                              ? serve_played(command, &options, served.scenario, values->json)
-                              : serve_clients(command, &options);
+    int exit_code = options.plays && values->listen.http == NULL
+                        ? serve_played(command, &options, served.scenario, values->json)
+                        : serve_clients(command, &options);
+    if (served.local.samples != NULL && !values->json) {
+        samples_print(served.local.samples, served.scenario->catalogue, stdout);
+    }
+    if (exit_code == COMMAND_OK && !samples_are_right(served.local.samples)) {
+        exit_code = COMMAND_FAILED;
+    }
     close_served(&served);
     return exit_code;
 }

@@ -164,6 +164,7 @@ static void start_player(struct service *service)
         .ended = on_ended,
         .context = service,
         .make_inputs = service->parts.make_inputs,
+        .on_answer = service->parts.on_answer,
         .inputs_context = service->parts.context,
     };
     service->player = player_create(&player);

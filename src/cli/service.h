@@ -27,7 +27,11 @@ struct service_parts {
 
     /* As in struct player_options. */
     struct handle (*make_inputs)(
-        void *context, struct runtime *runtime, uint32_t workflow, uint32_t items);
+        void *context, struct runtime *runtime, uint32_t workflow, uint32_t items,
+        uint32_t *number_out);
+    void (*on_answer)(
+        void *context, const struct runtime *runtime, uint32_t workflow, uint32_t number,
+        const struct runtime_answer *answer);
 
     /* What clients are told of: see listening_open(). Borrowed. */
     const struct server_repository *repository;

@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "model/catalogue.h"
 
+struct played;
+
 struct player {
     struct player_options options;
     struct arrival_stream stream;
@@ -13,6 +15,16 @@ struct player {
     bool more;  /* The next one will come. */
     bool ended; /* And has been told of. */
     struct player_counts counts;
+    struct played *waiting; /* List of all that have not been answered. */
+};
+
+/* One request, until it is answered or the player is released. */
+struct played {
+    struct player *player;
+    struct played *previous;
+    struct played *next;
+    uint32_t workflow;
+    uint32_t number;
 };
 
 static void play(void *context);
@@ -39,9 +51,41 @@ static void schedule(struct player *player)
     }
 }
 
+static struct played *note(struct player *player, uint32_t workflow)
+{
+    struct played *played = memory_zeroed(1, sizeof(*played));
+    *played = (struct played){.player = player, .next = player->waiting, .workflow = workflow};
+    if (player->waiting != NULL) {
+        player->waiting->previous = played;
+    }
+    player->waiting = played;
+    return played;
+}
+
+static void forget(struct played *played)
+{
+    struct player *player = played->player;
+    if (played->next != NULL) {
+        played->next->previous = played->previous;
+    }
+    if (played->previous != NULL) {
+        played->previous->next = played->next;
+    } else {
+        player->waiting = played->next;
+    }
+    free(played);
+}
+
 static void answered(void *context, const struct runtime_answer *answer)
 {
-    struct player *player = context;
+    struct played *played = context;
+    struct player *player = played->player;
+    if (player->options.on_answer != NULL) {
+        player->options.on_answer(
+            player->options.inputs_context, player->options.runtime, played->workflow,
+            played->number, answer);
+    }
+    forget(played);
     player->counts.answered++;
     player->counts.failed += answer->status != WEFT_OK ? 1 : 0;
     for (uint32_t i = 0; i < answer->output_count; i++) {
@@ -51,11 +95,12 @@ static void answered(void *context, const struct runtime_answer *answer)
 }
 
 static struct handle make_inputs(
-    const struct player_options *options, const struct arrival *arrival)
+    const struct player_options *options, const struct arrival *arrival, uint32_t *number_out)
 {
     if (options->make_inputs != NULL) {
         return options->make_inputs(
-            options->inputs_context, options->runtime, arrival->workflow, arrival->items);
+            options->inputs_context, options->runtime, arrival->workflow, arrival->items,
+            number_out);
     }
     const uint64_t bytes = options->catalogue->workflows[arrival->workflow]->input_bytes;
     return runtime_tensor(options->runtime, NULL, bytes, NULL);
@@ -70,12 +115,13 @@ static void play(void *context)
     }
     const struct arrival arrival = player->next;
     const uint32_t node = arrival_ingress(&player->ingress, options->fleet->node_count);
+    struct played *played = note(player, arrival.workflow);
     const struct runtime_request request = {
         .workflow = arrival.workflow,
         .items = arrival.items,
-        .inputs = make_inputs(options, &arrival),
+        .inputs = make_inputs(options, &arrival, &played->number),
         .answered = answered,
-        .context = player,
+        .context = played,
     };
     player->counts.arrived++;
     (void)runtime_request(options->runtime, node, &request);
@@ -95,6 +141,9 @@ struct player *player_create(const struct player_options *options)
 
 void player_destroy(struct player *player)
 {
+    while (player != NULL && player->waiting != NULL) {
+        forget(player->waiting);
+    }
     free(player);
 }
 

@@ -26,11 +26,18 @@ struct player_options {
     void *context;
 
     /*
-     * Make what a request for @workflow with @items brings; the player passes it on. NULL:
-     * as many bytes as the workflow says, only pretended.
+     * Make what a request for @workflow with @items brings; the player passes it on. The
+     * number may be any, and comes back with the answer. NULL: as many bytes as the workflow
+     * says, only pretended.
      */
     struct handle (*make_inputs)(
-        void *context, struct runtime *runtime, uint32_t workflow, uint32_t items);
+        void *context, struct runtime *runtime, uint32_t workflow, uint32_t items,
+        uint32_t *number_out);
+
+    /* Look at an answer before its outputs are released. NULL: nobody does. */
+    void (*on_answer)(
+        void *context, const struct runtime *runtime, uint32_t workflow, uint32_t number,
+        const struct runtime_answer *answer);
     void *inputs_context;
 };
 

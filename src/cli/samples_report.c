@@ -1,0 +1,40 @@
+#include "cli/samples_report.h"
+
+#include <inttypes.h>
+
+#include "cli/table.h"
+
+static void add_share(struct table *table, uint64_t part, uint64_t whole)
+{
+    if (whole == 0) {
+        table_add(table, "-");
+    } else {
+        table_add(table, "%.2f", 100 * (double)part / (double)whole);
+    }
+}
+
+void samples_print(const struct samples *samples, const struct catalogue *catalogue, FILE *file)
+{
+    static const struct table_column columns[] = {
+        {"workflow", false},      {"files", true},  {"compared", true},
+        {"right", true},          {"failed", true}, {"letters wrong, %", true},
+        {"words wrong, %", true},
+    };
+    struct table table;
+    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        const struct samples_score *score = samples_score(samples, i);
+        if (score == NULL) {
+            continue;
+        }
+        table_add(&table, "%s", catalogue->workflows[i]->name);
+        table_add(&table, "%" PRIu32, score->files);
+        table_add(&table, "%" PRIu64, score->answers);
+        table_add(&table, "%" PRIu64, score->right);
+        table_add(&table, "%" PRIu64, score->failed);
+        add_share(&table, score->letter_edits, score->letters);
+        add_share(&table, score->word_edits, score->words);
+    }
+    table_print(&table, file);
+    table_deinit(&table);
+}

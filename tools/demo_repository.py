@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Put the repository of the demo together, out of the tree and of what was fetched and built.
+
+usage: demo_repository.py BUILD FOLDER
+
+BUILD is where Weft was built (its bin/functions is taken), FOLDER becomes the repository. Files
+that are there already and have not changed are left alone, so that profiles stay good.
+"""
+
+import filecmp
+import pathlib
+import re
+import shutil
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DEMO = ROOT / "repositories/demo"
+MODELS = ROOT / "build/models"
+RECORDINGS = pathlib.Path("/usr/share/pocketsphinx/test/data")  # Of the Debian package.
+TRANSCRIPTS = ("librivox/transcription", "cards/cards.transcription")
+
+
+def put(source, target):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.exists() or not filecmp.cmp(source, target, shallow=False):
+        shutil.copyfile(source, target)
+
+
+def write(target, text):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.exists() or target.read_text(encoding="utf-8") != text:
+        target.write_text(text, encoding="utf-8")
+
+
+def put_recordings(folder):
+    """Each line of a transcript: <s> what is said </s> (name of the recording)"""
+    for name in TRANSCRIPTS:
+        path = RECORDINGS / name
+        if not path.exists():
+            continue
+        for line in path.read_text(encoding="utf-8").splitlines():
+            match = re.fullmatch(r"<s>(.*)</s> *\((.*)\)", line.strip())
+            sound = match and path.parent / (match[2] + ".wav")
+            if sound and sound.exists():
+                text = match[1].strip().replace("mister", "mr").replace("missus", "mrs")
+                put(sound, folder / sound.name)
+                write(folder / (match[2] + ".txt"), text + "\n")
+
+
+def main():
+    if len(sys.argv) != 3 or sys.argv[1] in ("-h", "--help"):
+        print(__doc__.strip())
+        sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
+    build, folder = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    if not MODELS.exists():
+        sys.exit("demo_repository: no models; run tools/fetch_models.py")
+    for source in sorted(DEMO.rglob("*")):
+        if source.is_file():
+            put(source, folder / source.relative_to(DEMO))
+    for source in sorted(MODELS.glob("*/*/model.onnx")) + sorted(MODELS.glob("functions/*.txt")):
+        put(source, folder / source.relative_to(MODELS))
+    for source in sorted((build / "bin/functions").glob("*.so")):
+        put(source, folder / "functions" / source.name)
+    put_recordings(folder / "inputs/speech")
+    for page in sorted((DEMO / "inputs/ocr").glob("*.*g")):
+        put(page, folder / "inputs/picture" / page.name)
+
+
+if __name__ == "__main__":
+    main()
