@@ -110,10 +110,12 @@ static bool plain_machine(struct scenario *scenario, uint32_t index)
     for (uint32_t i = 0; i < node->worker_count; i++) {
         struct fleet_worker *worker = &scenario->fleet->workers[node->worker_first + i];
         is_changed |= worker->gpu_units != 1 || worker->reshape_ns != 0 ||
-                      worker->interference > 0 || worker->bus_inputs;
+                      worker->interference > 0 || worker->bus_inputs ||
+                      worker->sharing != SHARES_COUNTED;
         worker->gpu_units = 1;
         worker->reshape_ns = 0;
         worker->interference = 0;
+        worker->sharing = SHARES_COUNTED;
         worker->bus_inputs = false;
     }
     return is_changed;

@@ -2,11 +2,13 @@
 
 #include "document/network_document.h"
 #include "document/reader.h"
+#include "model/sharing.h"
 
 enum { CPU_UNITS_DEFAULT = 16 };
 
 static const struct reader_range count_range = {1, NODES_MAX, "between 1 and 16384"};
 static const struct reader_range units_range = {1, 1024, "between 1 and 1024"};
+static const struct reader_range gpu_range = {1, 128, "between 1 and 128"};
 static const struct reader_range partitions_range = {1, 64, "between 1 and 64"};
 static const struct reader_range interference_range = {0, 100, "between 0 and 100"};
 
@@ -27,12 +29,23 @@ static void read_sharing(
     struct reader *reader, const struct tree_node *node, struct fleet_worker *device_out)
 {
     static const char *const answers[] = {"false", "true", NULL};
+    static const char *const kinds[] = {"counted", "mig", "sm", NULL};
+    const struct tree_node *sharing = tree_find(node, "sharing");
     const struct tree_node *interference = tree_find(node, "interference");
     const struct tree_node *bus_inputs = tree_find(node, "bus_inputs");
 
     device_out->interference =
         reader_quantity(reader, interference, QUANTITY_SHARE, &interference_range);
     device_out->bus_inputs = reader_word(reader, bus_inputs, answers) == 1;
+    device_out->sharing = (enum device_sharing)reader_word(reader, sharing, kinds);
+    if (device_out->sharing != SHARES_MIG) {
+        return;
+    }
+    if (device_out->gpu_units != MIG_UNITS) {
+        reader_fail(reader, sharing, "'sharing: mig' wants 'units: %d'", MIG_UNITS);
+    } else if (device_out->interference > 0) {
+        reader_fail(reader, interference, "instances of 'sharing: mig' have no interference");
+    }
 }
 
 static void read_device(
@@ -40,7 +53,7 @@ static void read_device(
     struct fleet_worker *device_out)
 {
     static const char *const keys[] = {
-        "kind", "memory", "h2d", "units", "reshape", "interference", "bus_inputs", NULL,
+        "kind", "memory", "h2d", "units", "reshape", "interference", "sharing", "bus_inputs", NULL,
     };
     char kind[NAME_BYTES_MAX] = "";
 
@@ -51,7 +64,7 @@ static void read_device(
         reader, reader_need(reader, node, "memory"), QUANTITY_BYTES, &reader_memory);
     device_out->bus_bytes_per_s = (uint64_t)reader_quantity(
         reader, reader_need(reader, node, "h2d"), QUANTITY_BANDWIDTH, &reader_bandwidth);
-    device_out->gpu_units = read_count(reader, node, "units", &units_range, 1);
+    device_out->gpu_units = read_count(reader, node, "units", &gpu_range, 1);
     const struct tree_node *reshape = tree_find(node, "reshape");
     if (reshape != NULL) {
         device_out->reshape_ns =
@@ -82,6 +95,10 @@ static void read_machines(struct reader *reader, const struct tree_node *node, s
     read_device(reader, reader_need(reader, node, "device"), fleet, &device);
     device.partitions = read_count(reader, node, "partitions", &partitions_range, 1);
     device.memory_bytes /= fleet_partitions(&device); /* Each has its share. */
+    if (device.sharing == SHARES_MIG && device.partitions > 1) {
+        reader_fail(
+            reader, tree_find(node, "partitions"), "'partitions' do not go with 'sharing: mig'");
+    }
     for (uint32_t i = 0; i < count && reader_is_good(reader); i++) {
         if (!fleet_add_machine(fleet, &device, devices, cpu)) {
             reader_fail(reader, node, "more than %d devices", WORKERS_MAX);

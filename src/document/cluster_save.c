@@ -42,6 +42,9 @@ static void write_device(const struct fleet *fleet, const struct fleet_worker *w
     if (worker->gpu_units > 1) {
         (void)fprintf(file, ", units: %" PRIu32, worker->gpu_units);
     }
+    if (worker->sharing != SHARES_COUNTED) {
+        (void)fputs(worker->sharing == SHARES_MIG ? ", sharing: mig" : ", sharing: sm", file);
+    }
     if (worker->reshape_ns > 0) {
         (void)fputs(", reshape: ", file);
         scalar_write_duration(worker->reshape_ns, file);

@@ -167,7 +167,8 @@ int64_t fleet_bytes_ns(uint64_t bytes, uint64_t bytes_per_s)
 bool fleet_is_alike(const struct fleet_worker *a, const struct fleet_worker *b)
 {
     const bool shares_alike = fleet_partitions(a) == fleet_partitions(b) &&
-                              a->interference == b->interference && a->bus_inputs == b->bus_inputs;
+                              a->sharing == b->sharing && a->interference == b->interference &&
+                              a->bus_inputs == b->bus_inputs;
     return shares_alike && a->device == b->device && a->memory_bytes == b->memory_bytes &&
            a->bus_bytes_per_s == b->bus_bytes_per_s && a->gpu_units == b->gpu_units &&
            a->reshape_ns == b->reshape_ns;

@@ -19,6 +19,9 @@ enum { DEVICE_KINDS_MAX = 32 };
 /* What every computed duration is cut to: 13 days, so that thousands can be added. */
 #define DURATION_NS_MAX (INT64_C(1) << 50)
 
+/* How batches share a device: model/sharing.h. */
+enum device_sharing { SHARES_COUNTED, SHARES_MIG, SHARES_SM };
+
 struct fleet_worker {
     uint32_t node;
     uint32_t device;          /* Index of its kind: what profiles are looked up by. */
@@ -27,8 +30,10 @@ struct fleet_worker {
     uint32_t gpu_units;       /* The whole device, in shares. At least 1. */
     int64_t reshape_ns;       /* To make a share of a new size ready. 0: always ready. */
     uint32_t partitions;      /* Workers that its device is divided into. 0: it is one worker. */
-    double interference;      /* How much longer a batch takes for each other on the device. */
-    bool bus_inputs;          /* Inputs of batches cross the bus too, before the batch runs. */
+    double interference;      /* How much longer a batch takes for each other on the device; */
+                              /* SM: for others that hold all of it. MIG: 0. */
+    enum device_sharing sharing;
+    bool bus_inputs; /* Inputs of batches cross the bus too, before the batch runs. */
 };
 
 struct fleet_node {

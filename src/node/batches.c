@@ -4,6 +4,10 @@
 #include "node/model_cache.h"
 #include "node/rows.h"
 
+#define SHARE_SLICE UINT32_C(256)
+
+_Static_assert(GPU_UNITS_MAX < 256, "units and slice of a share are told apart");
+
 static const struct workflow_task *kind_of(const struct node *node, const struct batch *batch)
 {
     return &workflow_at(node, batch->workflow)->tasks[batch->task];
@@ -35,9 +39,8 @@ uint32_t batches_open(
     batch->grant = POOL_NONE;
     batch->next = worker->batches;
     worker->batches = slot;
-    ASSERT(config.gpu <= worker->gpu_free);
     ASSERT(config.cpu <= node->cpu_free);
-    worker->gpu_free -= config.gpu;
+    batch->share = sharing_take(worker->spec, &worker->shares, config.gpu);
     node->cpu_free -= config.cpu;
     return slot;
 }
@@ -54,6 +57,25 @@ struct estimate batches_estimate(const struct node *node, const struct batch *ba
         node->profile, kind_of(node, batch)->run, spec->device, batch->items, shares);
 }
 
+/* What the host calls a share: its units and, of an instance, where it starts. */
+static uint32_t share_name(const struct share *share)
+{
+    return share->gpu + share->slice * SHARE_SLICE;
+}
+
+/* Whether @share can be used at once. Sizes stay ready; instances as long as they are there. */
+static bool is_ready(const struct worker *worker, const struct share *share)
+{
+    if (worker->spec->reshape_ns == 0) {
+        return true;
+    }
+    if (worker->spec->sharing == SHARES_MIG) {
+        return !share->is_new;
+    }
+    return share->gpu == worker->spec->gpu_units ||
+           bitset_has(worker->shares_ready, share->gpu - 1);
+}
+
 static void emit_launch(struct node *node, uint32_t slot)
 {
     struct batch *batch = batch_at(node, slot);
@@ -65,6 +87,7 @@ static void emit_launch(struct node *node, uint32_t slot)
         .workflow = batch->workflow,
         .task = batch->task,
         .config = batch->config,
+        .slice = batch->share.slice,
         .items = batch->items,
         .task_count = batch->task_count,
     };
@@ -82,7 +105,6 @@ void batches_start(struct node *node, struct worker *worker, uint32_t slot)
 {
     struct batch *batch = batch_at(node, slot);
     const struct workflow_task *kind = kind_of(node, batch);
-    const uint32_t gpu = batch->config.gpu;
     batch->workspace_bytes = profile_workspace_bytes(node->profile, kind->run, batch->items);
     batch->ends_at_ns = now_ns(node) + batches_estimate(node, batch).run_ns;
     worker->running += batch->task_count;
@@ -91,30 +113,31 @@ void batches_start(struct node *node, struct worker *worker, uint32_t slot)
     cache_use(node, worker, kind);
     batches_changed(node, worker, slot);
 
-    const bool ready = worker->spec->reshape_ns == 0 || gpu == worker->spec->gpu_units ||
-                       (worker->shares_ready >> (gpu - 1) & 1) != 0;
-    if (ready) {
+    if (is_ready(worker, &batch->share)) {
         emit_launch(node, slot);
         return;
     }
     batch_state_move(&batch->state, BATCH_SHAPING);
     struct effect *effect = effect_add(node, EFFECT_RESHAPE);
     effect->reshape.worker = worker->id;
-    effect->reshape.gpu = gpu;
+    effect->reshape.share = share_name(&batch->share);
 }
 
-void batches_share_ready(struct node *node, struct worker *worker, uint32_t gpu)
+void batches_share_ready(struct node *node, struct worker *worker, uint32_t share)
 {
+    const uint32_t gpu = share % SHARE_SLICE;
     if (gpu == 0 || gpu > worker->spec->gpu_units) {
         return;
     }
-    worker->shares_ready |= UINT64_C(1) << (gpu - 1);
+    if (worker->spec->sharing != SHARES_MIG) {
+        bitset_add(worker->shares_ready, gpu - 1);
+    }
     struct record *record = trace(node, RECORD_SHAPED, REASON_NONE);
     record->worker = worker->id;
     record->value = gpu;
     for (uint32_t slot = worker->batches; slot != POOL_NONE; slot = batch_at(node, slot)->next) {
         const struct batch *batch = batch_at(node, slot);
-        if (batch->state == BATCH_SHAPING && batch->config.gpu == gpu) {
+        if (batch->state == BATCH_SHAPING && share_name(&batch->share) == share) {
             emit_launch(node, slot);
         }
     }
@@ -137,7 +160,7 @@ void batches_close(struct node *node, struct worker *worker, uint32_t slot)
         link = &batch_at(node, *link)->next;
     }
     *link = batch->next;
-    worker->gpu_free += batch->config.gpu;
+    sharing_give(worker->spec, &worker->shares, &batch->share, batch->state == BATCH_RUNNING);
     give_processors(node, batch->config.cpu);
     if (batch->state != BATCH_GATHERING) {
         worker->running -= batch->task_count;

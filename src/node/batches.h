@@ -26,8 +26,8 @@ struct estimate batches_estimate(const struct node *node, const struct batch *ba
 /* Batch @slot has its tasks, models and memory: run it, once its share is there. */
 void batches_start(struct node *node, struct worker *worker, uint32_t slot);
 
-/* A GPU share of @gpu units can be used on @worker. */
-void batches_share_ready(struct node *node, struct worker *worker, uint32_t gpu);
+/* The @share that the host was asked to make ready can be used on @worker. */
+void batches_share_ready(struct node *node, struct worker *worker, uint32_t share);
 
 /* Give back what batch @slot held, and take it off its worker. Its slot stays taken. */
 void batches_close(struct node *node, struct worker *worker, uint32_t slot);

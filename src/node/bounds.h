@@ -12,7 +12,7 @@ enum {
     REPAIR_LOOKS_PER_STEP = 256,
     PARKED_MAX = 1024,           /* Messages that wait for blocked peers. */
     BURIED_MAX = 64,             /* Cancelled jobs whose late messages are still recognised. */
-    GPU_UNITS_MAX = 64,          /* A share size is a bit of a word. */
+    GPU_UNITS_MAX = 128,         /* A share size is a bit of two words: percents fit. */
     LOAD_RETRIES_SHIFT_MAX = 10, /* Back-off doubles up to 2^10 times the first pause. */
     HOME_TASKS_PER_STEP = 128,   /* Claimed or turned away in one step; the next goes on. */
     OFFERS_PER_REPAIR = 64,      /* Made again in one step, after the loss of a home. */

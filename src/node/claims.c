@@ -114,7 +114,7 @@ static void trace_claimed(struct node *node, const struct claim *claim, const st
 uint32_t claims_make(
     struct node *node, uint32_t number, uint32_t worker, struct config config, bool *declined_out)
 {
-    config.gpu = config.gpu == 0 ? node->fleet->workers[worker].gpu_units : config.gpu;
+    config.gpu = sharing_round(&node->fleet->workers[worker], config.gpu);
     const uint32_t slot = open_claim(node, number, worker, config);
     reserve(node, claim_at(node, slot));
     const struct claim claim = *claim_at(node, slot); /* Declined at once, it is gone. */
@@ -241,7 +241,7 @@ void claims_declined(struct node *node, uint32_t slot, const struct message *mes
     if (claim->sequence != 0) {
         (void)reservations_remove(&node->view.reservations, claim->worker, claim->sequence);
     }
-    if (!never) { /* Its row is out of date: it counts as full until the next. */
+    if (!never && reason != REASON_STALE) { /* Its row is wrong: full until the next. */
         note_news(node, message, -(int32_t)GPU_UNITS_MAX, /* cpu */ 0);
     }
     finish(node, slot, &facts, never ? FATE_REFUSE : FATE_PUT_BACK, reason);

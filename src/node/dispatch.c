@@ -220,7 +220,7 @@ static void ask(
         .head_deadline_ns = visit_at(node, head->visit)->deadline_ns,
         .head_arrived_ns = visit_at(node, head->visit)->arrived_ns,
         .holder = worker->id,
-        .gpu_free = worker->gpu_free,
+        .gpu_free = worker->shares.free,
         .cpu_free = node->cpu_free,
     };
     (void)dispatch_queue_task(node, number, &facts.workflow, &facts.task);
@@ -245,8 +245,9 @@ static bool start_queue(
     }
     for (uint32_t i = 0; i < answer.count; i++) {
         struct config config = answer.configs[i];
-        config.gpu = config.gpu == 0 ? worker->spec->gpu_units : config.gpu;
-        if (config.gpu > worker->gpu_free || config.cpu > node->cpu_free) {
+        config.gpu = sharing_round(worker->spec, config.gpu);
+        if (!sharing_fits(worker->spec, &worker->shares, config.gpu) ||
+            config.cpu > node->cpu_free) {
             continue;
         }
         const uint32_t items_max = cache_items_max(node, worker, kind);
@@ -285,7 +286,7 @@ void dispatch_worker(struct node *node, struct worker *worker)
     if (worker->grants != POOL_NONE) {
         grants_start(node, worker);
     }
-    while (started && worker->queued > 0 && worker->gpu_free > 0) {
+    while (started && worker->queued > 0 && worker->shares.free > 0) {
         started = start_one(node, worker);
     }
     if (worker->missing > 0) {

@@ -49,6 +49,7 @@ struct effect_launch {
     uint32_t workflow;
     uint32_t task;
     struct config config;
+    uint32_t slice; /* Of a MIG instance: where it starts. */
     uint32_t items;
     uint32_t task_count;
 };
@@ -75,7 +76,7 @@ struct effect {
         } load;             /* LOAD, CANCEL_LOAD, UNLOAD. */
         struct {
             uint32_t worker;
-            uint32_t gpu;
+            uint32_t share; /* Its name, for SHARE_READY. Below 256: its units. */
         } reshape;
         struct effect_launch launch;
         uint32_t batch; /* CANCEL_BATCH. */

@@ -102,7 +102,7 @@ struct event {
         } load;             /* LOAD_DONE, UNLOAD_DONE. */
         struct {
             uint32_t worker;
-            uint32_t gpu;
+            uint32_t name; /* As of RESHAPE. */
         } share;
         struct event_batch_done batch;
         const struct row *row;

@@ -66,8 +66,9 @@ static enum reason obstacle(
     if (reason != REASON_NONE) {
         return reason;
     }
-    const bool fits =
-        message->gpu > 0 && message->gpu <= worker->gpu_free && message->cpu <= node->cpu_free;
+    const bool fits = message->gpu == sharing_round(worker->spec, message->gpu) &&
+                      sharing_fits(worker->spec, &worker->shares, message->gpu) &&
+                      message->cpu <= node->cpu_free;
     return fits ? REASON_NONE : REASON_BUSY;
 }
 
@@ -148,6 +149,7 @@ void grants_claim(struct node *node, const struct message *message)
             struct message about = *message;
             about.reason = reason;
             tell_home(node, &about, MESSAGE_DECLINE, message->from);
+            rows_load_changed(node, worker); /* The home waits for its next row. */
             return;
         }
         slot = open_grant(node, worker, message);

@@ -8,6 +8,7 @@
 #ifndef NODE_INSIDE_H
 #define NODE_INSIDE_H
 
+#include "model/sharing.h"
 #include "node/bounds.h"
 #include "node/inside_home.h"
 #include "node/node.h"
@@ -107,6 +108,7 @@ struct batch {
     uint32_t next; /* Of the same worker. */
     uint8_t state; /* enum batch_state */
     struct config config;
+    struct share share;
     uint32_t grant; /* The claim that it is for; POOL_NONE: of the worker's own queues. */
     uint64_t workspace_bytes;
     int64_t ends_at_ns; /* As estimated. */
@@ -171,12 +173,12 @@ struct worker {
     uint32_t active_count;
     uint32_t queued;
     uint32_t queued_items;
-    uint32_t gpu_free;
-    int64_t queue_ns;    /* Estimated run time of what is queued, */
-    int64_t reserved_ns; /* planned and not here yet, */
-    int64_t missing_ns;  /* and of loads that queued tasks will need. */
-    uint32_t running;    /* Tasks. */
-    uint32_t batches;    /* List. */
+    struct shares shares; /* Of the device: what is free. */
+    int64_t queue_ns;     /* Estimated run time of what is queued, */
+    int64_t reserved_ns;  /* planned and not here yet, */
+    int64_t missing_ns;   /* and of loads that queued tasks will need. */
+    uint32_t running;     /* Tasks. */
+    uint32_t batches;     /* List. */
     uint32_t notices;
     uint32_t grants;  /* List: of those that gather, and of those that run for a home. */
     uint32_t loading; /* The model on the bus, or MODEL_NONE. */
@@ -185,7 +187,7 @@ struct worker {
     uint64_t row_sequence;
     struct model_slot *models;
     uint64_t memory_used_bytes;
-    uint64_t shares_ready;
+    uint64_t shares_ready[GPU_UNITS_MAX / 64]; /* By units: a share of that size was made. */
     int64_t loading_until_ns;
     uint32_t unloading; /* How many. */
     int64_t ask_at_ns;  /* Not again before this: a peer had nothing. */
@@ -231,6 +233,7 @@ struct node {
     int64_t row_cache_ns;
     struct home home;
     uint32_t grant_count;
+    uint32_t unit_count; /* Of all its devices: so many batches at most. */
     uint32_t parked_first;
     uint32_t parked_last;
     uint32_t parked_count;

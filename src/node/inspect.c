@@ -56,7 +56,7 @@ struct worker_counts node_worker_counts(const struct node *node, uint32_t worker
         .queued = worker->queued,
         .running = worker->running,
         .memory_used_bytes = worker->memory_used_bytes,
-        .gpu_used = worker->spec->gpu_units - worker->gpu_free,
+        .gpu_used = worker->spec->gpu_units - worker->shares.free,
         .promised_ns = worker->reserved_ns + worker->queue_ns,
     };
     for (uint32_t model = 0; model < node->catalogue->model_count; model++) {

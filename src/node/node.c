@@ -32,7 +32,8 @@ static void init_worker(struct node *node, struct arena *arena, uint32_t index)
     worker->queues = arena_alloc(arena, node->catalogue->queue_count * sizeof(struct queue));
     worker->active = arena_alloc(arena, node->catalogue->queue_count * sizeof(uint32_t));
     worker->models = arena_alloc(arena, model_count * sizeof(struct model_slot));
-    worker->gpu_free = worker->spec->gpu_units;
+    worker->shares = sharing_idle(worker->spec);
+    node->unit_count += worker->spec->gpu_units;
     worker->batches = POOL_NONE;
     worker->grants = POOL_NONE;
     worker->loading = MODEL_NONE;
@@ -52,7 +53,8 @@ static void init_worker(struct node *node, struct arena *arena, uint32_t index)
     struct board_entry *entry = &node->board->entries[worker->id];
     entry->live = (struct row){.worker = worker->id};
     entry->live.load.accepting = 1;
-    entry->live.load.gpu_free = (uint8_t)worker->gpu_free;
+    entry->live.load.gpu_free = (uint8_t)worker->shares.free;
+    entry->live.load.layout = worker->shares.layout;
     entry->live.load.cpu_free =
         (uint16_t)(node->cpu_free < UINT16_MAX ? node->cpu_free : UINT16_MAX);
     entry->live.cache.free_bytes = worker->spec->memory_bytes;
@@ -337,7 +339,7 @@ static void apply(struct node *node, const struct event *event)
         cache_unloaded(node, own_worker(node, event->load.worker), event->load.model);
         return;
     case EVENT_SHARE_READY:
-        batches_share_ready(node, own_worker(node, event->share.worker), event->share.gpu);
+        batches_share_ready(node, own_worker(node, event->share.worker), event->share.name);
         return;
     case EVENT_BATCH_DONE:
         dispatch_done(node, &event->batch);

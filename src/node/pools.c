@@ -87,7 +87,7 @@ static void prepare_home(struct node *node, uint32_t tasks)
     struct home *home = &node->home;
     reserve(&node->pools->tickets, tasks);
     reserve(&node->pools->claims, HOME_TASKS_PER_STEP);
-    reserve(&node->pools->grants, GPU_UNITS_MAX * node->worker_count);
+    reserve(&node->pools->grants, node->unit_count);
     const uint32_t claimed = home->ticket_count - home->tickets.count; /* All may come back. */
     if (2 * (home->tickets.count + claimed + tasks) > home->tickets.mask) {
         (void)map_reserve(&home->tickets, claimed + tasks);
@@ -107,7 +107,7 @@ void node_prepare(struct node *node)
         prepare_steps(pools);
     }
     pools->steps_ready--;
-    reserve(&pools->batches, GPU_UNITS_MAX * node->worker_count);
+    reserve(&pools->batches, node->unit_count);
     if (node->blocked.count > 0) {
         reserve(&pools->parked, PARKED_MAX);
     }

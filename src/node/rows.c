@@ -32,7 +32,8 @@ void rows_load_changed(struct node *node, struct worker *worker)
     live->queued_ns = live->run_ns + worker->reserved_ns;
     live->queued_ns += at_least_zero(load_ns - run_ns); /* Loads hide behind what runs. */
     live->queued_items = worker->queued_items;
-    live->gpu_free = (uint8_t)worker->gpu_free;
+    live->gpu_free = (uint8_t)worker->shares.free;
+    live->layout = worker->shares.layout;
     live->cpu_free = node->cpu_free < UINT16_MAX ? (uint16_t)node->cpu_free : UINT16_MAX;
     live->accepting = node->draining || worker->lost ? 0 : 1;
     live->incarnation = node->incarnation;

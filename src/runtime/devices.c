@@ -232,7 +232,7 @@ static void step_shaped(struct runtime *runtime, uint32_t node, const struct eng
 {
     struct event event = {.kind = EVENT_SHARE_READY};
     event.share.worker = done->worker;
-    event.share.gpu = done->gpu;
+    event.share.name = done->gpu;
     runtime_step(runtime, node, &event);
 }
 

@@ -141,7 +141,7 @@ static void perform(struct runtime *runtime, uint32_t node, const struct effect 
         runtime_unload(runtime, effect->load.worker, effect->load.model);
         return;
     case EFFECT_RESHAPE:
-        runtime_reshape(runtime, effect->reshape.worker, effect->reshape.gpu);
+        runtime_reshape(runtime, effect->reshape.worker, effect->reshape.share);
         return;
     case EFFECT_LAUNCH:
         runtime_launch(runtime, node, &effect->launch);

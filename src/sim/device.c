@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "model/items.h"
+#include "model/sharing.h"
 #include "profile/draw.h"
 #include "sim/inside.h"
 
@@ -189,11 +190,18 @@ void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *l
         .task = launch->task,
         .task_count = launch->task_count,
         .gpu = launch->config.gpu,
+        .slice = launch->slice,
         .run_ns = draw_run_ns(sim, launch->worker, &estimate, error_factor(sim, model, shares)),
         .workspace_bytes = profile_workspace_bytes(sim->options.profile, model, launch->items),
     };
     device->gpu_used += launch->config.gpu;
     ASSERT(device->gpu_used <= spec->gpu_units);
+    if (spec->sharing == SHARES_MIG) { /* Where instances may be, and each for itself. */
+        const uint32_t slices = sharing_slices(launch->config.gpu, launch->slice);
+        ASSERT(slices != 0);
+        ASSERT((device->slices_used & slices) == 0);
+        device->slices_used |= slices;
+    }
     occupy(sim, launch->worker, run->workspace_bytes);
     remember_run(sim, launch->batch, slot);
     const int64_t bus_ns = inputs_ns(sim, run);
@@ -221,6 +229,7 @@ static struct run end_run(struct sim *sim, uint32_t slot)
     }
     pool_give(&sim->runs, slot);
     sim->workers[run.worker].gpu_used -= run.gpu;
+    sim->workers[run.worker].slices_used &= ~sharing_slices(run.gpu, run.slice);
     vacate(sim, run.worker, run.workspace_bytes);
     return run;
 }
@@ -283,6 +292,7 @@ static void stop_device(struct sim *sim, uint32_t worker)
         const uint32_t slot = device->running.first;
         device->running.first = ((const struct run *)pool_at(&sim->runs, slot))->next;
         device->running.count--;
+        device->running.units -= ((const struct run *)pool_at(&sim->runs, slot))->gpu;
         pool_give(&sim->runs, slot);
     }
 }
@@ -295,5 +305,6 @@ void device_lost(struct sim *sim, uint32_t node)
         stop_device(sim, worker);
         sim->workers[worker].memory_bytes = 0;
         sim->workers[worker].gpu_used = 0;
+        sim->workers[worker].slices_used = 0;
     }
 }

@@ -1,5 +1,6 @@
 #include "sim/device_runs.h"
 
+#include "model/sharing.h"
 #include "sim/inside.h"
 
 enum { STAMP_MASK = 0x3ffff }; /* What the payload of a happening has room for. */
@@ -19,15 +20,15 @@ void runs_init(struct sim *sim, uint32_t worker)
     sim->workers[worker].running = (struct running){.first = POOL_NONE};
 }
 
-/* How much longer than alone a batch takes on the device that starts with @worker. */
-static double stretch(const struct sim *sim, uint32_t worker)
+/* How much longer than alone @run takes on its device, which starts with @worker. */
+static double stretch(const struct sim *sim, uint32_t worker, const struct run *run)
 {
-    const uint32_t count = sim->workers[worker].running.count;
-    const double others = count > 0 ? (double)(count - 1) : 0;
-    return 1 + others * sim->options.fleet->workers[worker].interference;
+    const struct running *running = &sim->workers[worker].running;
+    return sharing_stretch(
+        &sim->options.fleet->workers[worker], running->count - 1, running->units - run->gpu);
 }
 
-/* From now on run @slot advances at the pace of a device that is stretched by @factor. */
+/* From now on run @slot takes @factor times as long. */
 static void schedule(struct sim *sim, uint32_t slot, double factor)
 {
     struct run *run = run_at(sim, slot);
@@ -41,10 +42,10 @@ static void schedule(struct sim *sim, uint32_t slot, double factor)
 /* Every run of the device has come as far as it could since it was last looked at. */
 static void settle(struct sim *sim, uint32_t device)
 {
-    const double factor = stretch(sim, device);
     uint32_t slot = sim->workers[device].running.first;
     while (slot != POOL_NONE) {
         struct run *run = run_at(sim, slot);
+        const double factor = stretch(sim, device, run);
         const double left_ns = run->left_ns - (double)(sim->now_ns - run->since_ns) / factor;
         run->left_ns = left_ns > 0 ? left_ns : 0;
         run->since_ns = sim->now_ns;
@@ -54,10 +55,9 @@ static void settle(struct sim *sim, uint32_t device)
 
 static void schedule_all(struct sim *sim, uint32_t device)
 {
-    const double factor = stretch(sim, device);
     uint32_t slot = sim->workers[device].running.first;
     while (slot != POOL_NONE) {
-        schedule(sim, slot, factor);
+        schedule(sim, slot, stretch(sim, device, run_at(sim, slot)));
         slot = run_at(sim, slot)->next;
     }
 }
@@ -84,6 +84,7 @@ void runs_begin(struct sim *sim, uint32_t slot)
     run->next = running->first;
     running->first = slot;
     running->count++;
+    running->units += run->gpu;
     if (shared) {
         schedule_all(sim, device);
     } else {
@@ -107,6 +108,7 @@ void runs_end(struct sim *sim, uint32_t slot)
     }
     *link = run->next;
     running->count--;
+    running->units -= run->gpu;
     if (shared) {
         schedule_all(sim, device);
     }

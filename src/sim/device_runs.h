@@ -1,9 +1,9 @@
 /*
  * device_runs.h - batches side by side on one device, and how they slow each other.
  *
- * A batch alone advances by a nanosecond of its run time in a nanosecond. With n others on
- * the device, in shares of one worker or in partitions, it takes 1 + n * interference
- * times as long; whenever one begins or ends, what is left of the others is seen anew.
+ * A batch alone advances by a nanosecond of its run time in a nanosecond. With others on the
+ * device, in shares of one worker or in partitions, it takes longer, as model/sharing.h says;
+ * whenever one begins or ends, what is left of the others is seen anew.
  * For the files of this layer.
  */
 #ifndef SIM_DEVICE_RUNS_H
@@ -23,6 +23,7 @@ struct run {
     uint32_t task;
     uint32_t task_count;
     uint32_t gpu;
+    uint32_t slice;
     uint64_t workspace_bytes;
     int64_t run_ns; /* Alone on its device. */
 
@@ -39,6 +40,7 @@ struct run {
 struct running {
     uint32_t first; /* POOL_NONE: nothing. */
     uint32_t count;
+    uint32_t units; /* That they hold. */
 };
 
 void runs_init(struct sim *sim, uint32_t worker);

@@ -86,6 +86,7 @@ struct sim_worker {
     struct running running; /* like this. */
     uint64_t memory_bytes;  /* In use, by this host's own count. */
     uint32_t gpu_used;
+    uint32_t slices_used; /* Of MIG devices, as bits. */
     struct rng rng;
 };
 

@@ -68,7 +68,7 @@ static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
         device_unload(sim, effect->load.worker, effect->load.model);
         return;
     case EFFECT_RESHAPE:
-        device_reshape(sim, effect->reshape.worker, effect->reshape.gpu);
+        device_reshape(sim, effect->reshape.worker, effect->reshape.share);
         return;
     case EFFECT_LAUNCH:
         device_launch(sim, node, &effect->launch);

@@ -261,7 +261,7 @@ static void on_shaped(struct sim *sim, uint32_t worker, uint32_t gpu)
 {
     struct event event = {.kind = EVENT_SHARE_READY};
     event.share.worker = worker;
-    event.share.gpu = gpu;
+    event.share.name = gpu;
     sim_step(sim, sim->options.fleet->workers[worker].node, &event);
 }
 

@@ -1,6 +1,7 @@
 #include "view/view.h"
 
 #include "base/assert.h"
+#include "model/sharing.h"
 
 /*
  * The oldest of the cuts that have kept the two apart without a pause until now: what was
@@ -85,8 +86,36 @@ uint32_t view_cpu_free(const struct view *view, uint32_t worker)
     return part_left(machine->cpu_units, free);
 }
 
+/*
+ * Instances as the row shows them, and where those that were claimed since will be. What has
+ * ended since is no help: nobody knows which instances have become idle.
+ */
+static bool fits_layout(const struct view *view, uint32_t worker, uint32_t gpu)
+{
+    const struct fleet_worker *device = &view->fleet->workers[worker];
+    const struct row_load *load = view_load(view, worker);
+    struct shares shares = {.free = load->gpu_free, .layout = load->layout};
+    const struct reservations *reservations = &view->reservations;
+    uint32_t slot = reservations->buckets[worker % RESERVATION_BUCKETS];
+    for (; slot != POOL_NONE && !view_is_own(view, worker);) {
+        const struct reservation *noted = pool_at(reservations->pool, slot);
+        slot = noted->next;
+        if (noted->worker != worker || noted->units.gpu == 0 ||
+            (noted->row_sequence != 0 && noted->row_sequence <= load->sequence)) {
+            continue;
+        }
+        if (!sharing_fits(device, &shares, noted->units.gpu)) {
+            return false;
+        }
+        (void)sharing_take(device, &shares, noted->units.gpu);
+    }
+    return sharing_fits(device, &shares, gpu);
+}
+
 bool view_fits(const struct view *view, uint32_t worker, uint32_t cpu, uint32_t gpu)
 {
-    const uint32_t wanted = gpu == 0 ? view->fleet->workers[worker].gpu_units : gpu;
-    return wanted <= view_gpu_free(view, worker) && cpu <= view_cpu_free(view, worker);
+    const struct fleet_worker *device = &view->fleet->workers[worker];
+    const uint32_t wanted = sharing_round(device, gpu);
+    return wanted <= view_gpu_free(view, worker) && cpu <= view_cpu_free(view, worker) &&
+           (device->sharing != SHARES_MIG || fits_layout(view, worker, wanted));
 }

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "model/sharing.h"
 
 enum { MODELS_DRAWN_MAX = 10, ROW_NS_MIN = 1000 };
 
@@ -210,6 +211,14 @@ static void draw_sharing(struct swarm *swarm, struct rng *rng)
         const uint32_t worker_count = swarm->fleet->nodes[worker->node].worker_count;
         worker->partitions = worker_count % 2 == 0 ? 2 : 1;
         worker->interference = interference;
+        if (worker->gpu_units == 3) { /* As many as others have, shared in another way. */
+            worker->sharing = SHARES_SM;
+        } else if (worker->gpu_units == 4) {
+            worker->gpu_units = MIG_UNITS;
+            worker->sharing = SHARES_MIG;
+            worker->interference = 0;
+            worker->partitions = 1;
+        }
         worker->bus_inputs = bus_inputs;
     }
     for (uint32_t i = 0; i < swarm->profile->model_count; i++) {

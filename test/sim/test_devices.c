@@ -323,6 +323,27 @@ static void shares_of_one_worker_slow_each_other_too(ATTR_UNUSED void **state)
     stage_close(&stage);
 }
 
+/* A third of the device each, which two others slow by two thirds of the coefficient. */
+static void units_of_processors_slow_others_by_their_number(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.gpu_units = 3, .interference = 0.3, .sharing = SHARES_SM};
+    open_machine(&stage, 1, &like);
+    const uint32_t model = stage_model(&stage, "a", 0, MS(10));
+    const struct profile_point third = {.items = 1, .gpu = 1, .run_ns = MS(30)};
+    assert_int_equal(profile_add_point(stage.profile, model, 0, &third), WEFT_OK);
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    begin(&stage);
+    for (uint32_t i = 0; i < 3; i++) {
+        stage_request(&stage, 0, 0, chain);
+    }
+    end(&stage);
+    for (uint32_t i = 0; i < 3; i++) {
+        expect_ended(chain, i, MS(36), MS(36));
+    }
+    stage_close(&stage);
+}
+
 static void who_is_cancelled_slows_nobody_any_more(ATTR_UNUSED void **state)
 {
     struct stage stage;
@@ -419,6 +440,7 @@ int main(void)
         cmocka_unit_test(only_partitions_share_a_bus),
         cmocka_unit_test(batches_on_one_device_slow_each_other),
         cmocka_unit_test(without_interference_they_do_not),
+        cmocka_unit_test(units_of_processors_slow_others_by_their_number),
         cmocka_unit_test(shares_of_one_worker_slow_each_other_too),
         cmocka_unit_test(who_is_cancelled_slows_nobody_any_more),
         cmocka_unit_test(only_what_runs_slows_others),

@@ -20,6 +20,7 @@
 /* What the policy of a script does. */
 static struct {
     uint32_t workers[4]; /* By task: where it goes; WORKER_NONE: where its inputs are. */
+    uint32_t gpu;        /* Units of each batch; 0: the whole device. */
     uint32_t batch;      /* Of second tasks: it waits until so many do, */
     int64_t patience_ns; /* but no longer than this. */
     uint32_t ended;      /* Batches of which it was told, */
@@ -41,7 +42,7 @@ static void dispatch_by_script(
         return;
     }
     answer_out->count = 1;
-    answer_out->configs[0] = (struct config){.batch = batch};
+    answer_out->configs[0] = (struct config){.batch = batch, .gpu = script.gpu};
     answer_out->workers[0] = worker;
 }
 
@@ -59,6 +60,7 @@ static void write_script(uint32_t first, uint32_t second, uint32_t batch, int64_
 {
     script.workers[0] = first;
     script.workers[1] = second;
+    script.gpu = 0;
     script.batch = batch;
     script.patience_ns = patience_ns;
     script.ended = 0;
@@ -170,6 +172,26 @@ static void a_cancel_while_it_gathers_gives_the_units_back(void **state)
     stage_close(&stage);
 }
 
+static void instances_are_made_where_they_may_be(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(200));
+    stage.fleet->workers[0].gpu_units = 7;
+    stage.fleet->workers[0].sharing = SHARES_MIG;
+    stage.fleet->workers[0].reshape_ns = MS(5);
+    (void)stage_model(&stage, "f", 0, MS(10));
+    const uint32_t one = stage_chain(&stage, "one", "f");
+    write_script(0, 0, /* batch */ 1, 0);
+    script.gpu = 3;
+    stage_start_with(&stage, &binding);
+    stage_request(&stage, MS(5), 0, one);
+    stage_request(&stage, MS(6), 0, one);
+    stage_request(&stage, MS(7), 0, one); /* A unit is left, but none of three. */
+    stage_expect(&stage, "home-mig");
+    stage_close(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +201,7 @@ int main(void)
         cmocka_unit_test(tickets_of_a_lost_home_are_offered_again),
         cmocka_unit_test(a_worker_lost_while_it_gathers_is_replaced),
         cmocka_unit_test(a_cancel_while_it_gathers_gives_the_units_back),
+        cmocka_unit_test(instances_are_made_where_they_may_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -507,7 +507,7 @@ void lone_fulfil(struct lone *lone, uint32_t index, enum weft_status status)
     }
     if (asked.kind == EFFECT_RESHAPE) {
         event.share.worker = asked.reshape.worker;
-        event.share.gpu = asked.reshape.gpu;
+        event.share.name = asked.reshape.share;
     } else {
         ASSERT(asked.kind == EFFECT_LOAD || asked.kind == EFFECT_UNLOAD);
         event.kind = asked.kind == EFFECT_LOAD ? EVENT_LOAD_DONE : EVENT_UNLOAD_DONE;
@@ -677,7 +677,7 @@ static uint64_t hash_effect(uint64_t hash, const struct effect *effect)
         hash = hash_mix(hash_mix(hash, effect->load.worker), effect->load.model);
         return hash_mix(hash, effect->load.bytes);
     case EFFECT_RESHAPE:
-        return hash_mix(hash_mix(hash, effect->reshape.worker), effect->reshape.gpu);
+        return hash_mix(hash_mix(hash, effect->reshape.worker), effect->reshape.share);
     case EFFECT_LAUNCH: /* No padding: numbers of 32 bits throughout. */
         memcpy(bytes, &effect->launch, sizeof(effect->launch));
         return hash_bytes(hash, bytes, sizeof(effect->launch));

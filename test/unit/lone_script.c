@@ -59,7 +59,7 @@ static void check_workers(const struct lone *lone)
     for (uint32_t i = 0; i < lone->node->worker_count; i++) {
         const struct worker *worker = &lone->node->workers[i];
         ASSERT(worker->memory_used_bytes <= worker->spec->memory_bytes);
-        ASSERT(worker->gpu_free <= worker->spec->gpu_units);
+        ASSERT(worker->shares.free <= worker->spec->gpu_units);
         ASSERT(worker->queue_ns >= 0 && worker->reserved_ns >= 0 && worker->missing_ns >= 0);
         ASSERT((worker->queued == 0) == (worker->active_count == 0));
         ASSERT(worker->running == 0 || worker->batches != POOL_NONE);
@@ -312,7 +312,7 @@ void lone_script_end(struct lone_script *script, struct lone *lone)
         const struct worker *worker = &lone->node->workers[i];
         ASSERT(worker->queue_ns == 0 && worker->reserved_ns == 0 && worker->missing_ns == 0);
         ASSERT(worker->queued_items == 0 && worker->missing == 0 && worker->dooming == 0);
-        ASSERT(worker->gpu_free == worker->spec->gpu_units);
+        ASSERT(worker->shares.free == worker->spec->gpu_units);
         ASSERT(worker->batches == POOL_NONE && worker->loading == MODEL_NONE);
     }
     script->hash = hash_mix(script->hash, lone_hash(lone));

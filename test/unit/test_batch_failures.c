@@ -341,7 +341,7 @@ static void batches_wait_for_their_share_and_end_in_any_order(void **state)
     const struct job_id second = lone_request(&lone, FLOW_F);
     assert_int_equal(node_worker_counts(lone.node, 0).gpu_used, 2);
     assert_false(lone_is_asked(&lone, EFFECT_LAUNCH));
-    event.share.gpu = 3; /* There is no such share. */
+    event.share.name = 3; /* There is no such share. */
     lone_step(&lone, &event);
     assert_false(lone_is_asked(&lone, EFFECT_LAUNCH));
     lone_cancel(&lone, second); /* Before it ran: nothing is there to be cancelled. */
