@@ -16,24 +16,28 @@
 
 __extension__ typedef __int128 fast_product;
 
-enum { OPTION_SLACK };
+enum { OPTION_SLACK = PODS_OPTIONS };
 
 #define ROUND_NS INT64_C(1000000000)
 
-/* Whether @choice meets the SLO of its function at @rate; fills in its rates. */
-static bool is_profile(
-    const struct configs_choice *choice, int64_t slo_ns, int64_t rate, struct pod *pod_out)
+/*
+ * Whether a choice of @known meets the SLO of its function at @rate; fills in its rates. While
+ * a batch runs the next one fills, so both have to be over within the SLO.
+ */
+static bool is_profile(const struct pods_queue *known, int64_t rate, struct pod *pod)
 {
+    const struct configs_choice *choice = &known->configs.choices[pod->choice];
     const uint32_t batch = choice->config.batch;
-    const int64_t left_ns = slo_ns - choice->run_ns;
-    if (left_ns < 0 || (batch > 1 && left_ns == 0)) {
+    const int64_t planned_ns = known->configs.weights[pod->choice].time_ns;
+    const int64_t left_ns = known->slo_ns - planned_ns;
+    if (left_ns < 0 || (batch > 1 && left_ns < planned_ns)) {
         return false;
     }
-    pod_out->rate_max = pods_rate(batch, choice->run_ns);
-    pod_out->rate_min = batch == 1 ? 0 : pods_rate(batch, left_ns);
-    pod_out->timeout_ns = batch == 1 ? 0 : left_ns;
-    pod_out->rate = pod_out->rate_max;
-    return rate >= pod_out->rate_min;
+    pod->rate_max = pods_rate(batch, choice->run_ns);
+    pod->rate_min = batch == 1 ? 0 : pods_rate(batch, left_ns);
+    pod->timeout_ns = batch == 1 ? 0 : left_ns;
+    pod->rate = pod->rate_max;
+    return rate >= pod->rate_min;
 }
 
 /* Whether pod @a runs more for each unit than @b. */
@@ -84,7 +88,7 @@ static bool choose_pod(
     for (uint32_t i = 0; i < known->configs.count; i++) {
         struct pod pod = {.queue = number, .choice = i};
         const struct configs_choice *choice = &known->configs.choices[i];
-        if (!is_profile(choice, known->slo_ns, wish->rate, &pod) || pod.rate_max <= wish->above) {
+        if (!is_profile(known, wish->rate, &pod) || pod.rate_max <= wish->above) {
             continue;
         }
         const bool better = !found || (wish->closest ? pod.rate_max < pod_out->rate_max
@@ -146,7 +150,7 @@ static void tick(const struct policy_input *input, struct tick_answer *answer_ou
     const struct pods_plan *plan = input->plan;
     pods_count_round(pods, ROUND_NS);
     for (uint32_t i = 0; i < plan->queue_count && i < PODS_QUEUES_MAX; i++) {
-        const int64_t rate = pods->paces[i].rate;
+        const int64_t rate = pods_wanted(input, pods->paces[i].rate);
         const int64_t capacity = pods_capacity(pods, i);
         const double slack = input->options[OPTION_SLACK] * (double)capacity;
         if (!pods->paces[i].seen) {
@@ -185,6 +189,8 @@ static void ended(const struct policy_input *input, const struct ended_facts *ba
 }
 
 static const struct policy_option options[] = {
+    [PODS_MARGIN] = {"margin", 0.1, "how much longer than measured runs are planned"},
+    [PODS_HEADROOM] = {"headroom", 0.2, "how much more than the rate is provided for"},
     [OPTION_SLACK] = {"slack", 0.2, "share of capacity that may be unused before pods go"},
     {NULL, 0, NULL},
 };

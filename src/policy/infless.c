@@ -1,15 +1,17 @@
 /*
- * infless.c - standing instances of the best throughput for what they leave unused.
+ * infless.c - standing instances with the most throughput for what they take and leave.
  *
  * Rule: every function has its part of the SLO. Instances are added while the rate of a
  * function exceeds what its instances can run: the largest batch first, and of its options the
- * one on the worker with the most throughput for the share of the device and CPU that would
- * be left over there. An option runs in half of the SLO, the other half being for the batch
+ * one with the most throughput for the units it takes, on the worker with the least left. An
+ * option runs in half of the SLO, the other half being for the batch
  * to fill, at the rate there is; single items may take all of it. Instances share the rate
  * between the least they need and the most they can; if it is too little for all, some get
  * nothing, and those idle for some rounds go.
  * Source: INFless (ASPLOS 2022), its published code: options, scale-up, dispatch, scaler. The
- * round is one second rather than ten, and an instance whose worker is full moves.
+ * round is one second rather than ten, an instance whose worker is full moves, and rates and
+ * run times are planned with a margin. `original=1` divides throughput by what is left over
+ * alone, as the code does: it takes whole devices while there are empty ones.
  * Ignores: prices, what comes before and after a function, where inputs are.
  * Not for: rates that change faster than its rounds.
  */
@@ -19,7 +21,7 @@
 
 __extension__ typedef __int128 infless_product;
 
-enum { OPTION_INACTIVE, OPTION_OVERFLOW };
+enum { OPTION_INACTIVE = PODS_OPTIONS, OPTION_OVERFLOW, OPTION_ORIGINAL };
 
 /* Weights of what is left over: of a unit of CPU, and of a per cent of a device. */
 enum { WEIGHT_CPU = 64, WEIGHT_GPU = 142 };
@@ -29,42 +31,56 @@ enum { WEIGHT_CPU = 64, WEIGHT_GPU = 142 };
 /* An option for one batch size on one worker, and how good it is. */
 struct candidate {
     struct pod pod;
-    int64_t leftover; /* Weighed, in millionths of the whole. */
+    int64_t price; /* Of its throughput. */
     bool found;
 };
 
-/* Whether @choice is an option for a function with @slo_ns at @rate; fills in its rates. */
-static bool is_option(
-    const struct configs_choice *choice, int64_t slo_ns, int64_t rate, struct pod *pod_out)
+/* Whether a choice of @known is an option at @rate; fills in its rates. */
+static bool is_option(const struct pods_queue *known, int64_t rate, struct pod *pod)
 {
+    const struct configs_choice *choice = &known->configs.choices[pod->choice];
     const uint32_t batch = choice->config.batch;
-    const int64_t limit_ns = batch == 1 ? slo_ns : slo_ns / 2;
-    if (choice->run_ns > limit_ns || choice->run_ns >= slo_ns) {
+    const int64_t planned_ns = known->configs.weights[pod->choice].time_ns;
+    const int64_t limit_ns = batch == 1 ? known->slo_ns : known->slo_ns / 2;
+    if (planned_ns > limit_ns) {
         return false;
     }
-    pod_out->rate_max = pods_rate(batch, choice->run_ns);
-    pod_out->rate_min = batch == 1 ? 1000 : pods_rate(batch, slo_ns - choice->run_ns);
-    pod_out->timeout_ns = batch == 1 ? 0 : slo_ns - choice->run_ns;
-    return rate >= pod_out->rate_min;
+    pod->rate_max = pods_rate(batch, choice->run_ns);
+    pod->rate_min = batch == 1 ? 1000 : pods_rate(batch, known->slo_ns - planned_ns);
+    pod->timeout_ns = batch == 1 ? 0 : known->slo_ns - planned_ns;
+    return rate >= pod->rate_min;
 }
 
-static int64_t leftover(const struct fleet *fleet, uint32_t worker, struct config left)
+static int64_t weigh(const struct fleet *fleet, uint32_t worker, struct config units)
 {
-    const struct fleet_worker *device = &fleet->workers[worker];
-    const int64_t cpu_units = fleet->nodes[device->node].cpu_units;
-    const int64_t all = WEIGHT_CPU * cpu_units + WEIGHT_GPU * 100;
-    const int64_t rest =
-        WEIGHT_CPU * (int64_t)left.cpu + WEIGHT_GPU * 100 * (int64_t)left.gpu / device->gpu_units;
-    return 1 + rest * 1000000 / all;
+    const int64_t gpu_units = fleet->workers[worker].gpu_units;
+    return WEIGHT_CPU * (int64_t)units.cpu + WEIGHT_GPU * 100 * (int64_t)units.gpu / gpu_units;
 }
 
-/* The most throughput for what is left over; the first worker, then the fastest, in a tie. */
-static void consider(struct candidate *best, const struct pod *pod, int64_t left)
+/*
+ * What the throughput of @config is divided by on a worker with @room. Published: the share
+ * that would be left over. Better, as that takes whole devices wherever one is empty: what it
+ * uses, times the share that is there to be used.
+ */
+static int64_t price_of(
+    const struct policy_input *input, uint32_t worker, struct config room,
+    const struct config *config)
 {
-    const infless_product ours = (infless_product)pod->rate_max * best->leftover;
-    const infless_product theirs = (infless_product)best->pod.rate_max * left;
+    const struct fleet *fleet = input->view->fleet;
+    if (input->options[OPTION_ORIGINAL] == 0) {
+        return (1 + weigh(fleet, worker, *config)) * (1 + weigh(fleet, worker, room));
+    }
+    const struct config left = {.cpu = room.cpu - config->cpu, .gpu = room.gpu - config->gpu};
+    return 1 + weigh(fleet, worker, left);
+}
+
+/* The most throughput for its price; the first worker, then the fastest, in a tie. */
+static void consider(struct candidate *best, const struct pod *pod, int64_t price)
+{
+    const infless_product ours = (infless_product)pod->rate_max * best->price;
+    const infless_product theirs = (infless_product)best->pod.rate_max * price;
     if (!best->found || ours > theirs) {
-        *best = (struct candidate){.pod = *pod, .leftover = left, .found = true};
+        *best = (struct candidate){.pod = *pod, .price = price, .found = true};
     }
 }
 
@@ -84,14 +100,12 @@ static struct candidate best_of_batch(
         }
         for (uint32_t i = 0; i < known->configs.count; i++) {
             const struct configs_choice *choice = &known->configs.choices[i];
-            struct pod pod = {.queue = number, .worker = worker, .choice = i};
             const struct config *config = &choice->config;
+            struct pod pod = {.queue = number, .worker = worker, .choice = i};
             if (config->batch == batch && choice->device == fleet->workers[worker].device &&
                 config->cpu <= room.cpu && config->gpu <= room.gpu &&
-                is_option(choice, known->slo_ns, rate, &pod)) {
-                const struct config left = {
-                    .cpu = room.cpu - config->cpu, .gpu = room.gpu - config->gpu};
-                consider(&best, &pod, leftover(fleet, worker, left));
+                is_option(known, rate, &pod)) {
+                consider(&best, &pod, price_of(input, worker, room, config));
             }
         }
     }
@@ -207,7 +221,7 @@ static void tick(const struct policy_input *input, struct tick_answer *answer_ou
     const struct pods_plan *plan = input->plan;
     pods_count_round(pods, ROUND_NS);
     for (uint32_t i = 0; i < plan->queue_count && i < PODS_QUEUES_MAX; i++) {
-        const int64_t rate = pods->paces[i].rate;
+        const int64_t rate = pods_wanted(input, pods->paces[i].rate);
         if (!pods->paces[i].seen) {
             continue;
         }
@@ -245,8 +259,11 @@ static void ended(const struct policy_input *input, const struct ended_facts *ba
 }
 
 static const struct policy_option options[] = {
+    [PODS_MARGIN] = {"margin", 0.1, "how much longer than measured runs are planned"},
+    [PODS_HEADROOM] = {"headroom", 0.2, "how much more than the rate is provided for"},
     [OPTION_INACTIVE] = {"inactive", 10, "rounds of a second after which an idle instance goes"},
     [OPTION_OVERFLOW] = {"overflow", 0.03, "share of the rate that may exceed all instances"},
+    [OPTION_ORIGINAL] = {"original", 0, "1: throughput for what is left over, as published"},
     {NULL, 0, NULL},
 };
 

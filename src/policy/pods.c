@@ -15,7 +15,7 @@ enum { RATE_WEIGHT = 2 };
 static void plan_workflow(
     struct arena *arena, const struct plan_input *input, uint32_t number, struct pods_queue *queues)
 {
-    static const struct configs_rules rules = {.whole = false};
+    const struct configs_rules rules = {.margin = input->options[PODS_MARGIN]};
     const struct workflow *workflow = input->catalogue->workflows[number];
     const uint32_t count = workflow->task_count;
     struct configs *tables = arena_alloc(arena, count * sizeof(*tables));

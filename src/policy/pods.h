@@ -16,6 +16,9 @@
 
 enum { PODS_MAX = 256, PODS_QUEUES_MAX = 256 };
 
+/* The first options of every policy with pods. */
+enum pods_option { PODS_MARGIN, PODS_HEADROOM, PODS_OPTIONS };
+
 struct pod {
     uint32_t queue; /* Number of its queue. */
     uint32_t worker;
@@ -55,6 +58,12 @@ struct pods_plan {
     uint32_t queue_count;
     struct pods_queue *queues;
 };
+
+/* What is to be provided for @rate: some more, as items do not come evenly. */
+static inline int64_t pods_wanted(const struct policy_input *input, int64_t rate)
+{
+    return rate + (int64_t)((double)rate * input->options[PODS_HEADROOM]);
+}
 
 /* How fast batches of @items that take @run_ns follow one another. */
 static inline int64_t pods_rate(uint32_t items, int64_t run_ns)

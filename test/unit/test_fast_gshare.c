@@ -15,7 +15,7 @@ static int setup(void **state)
     (void)cluster_task(&cluster, 0);
     cluster.graph->slo_ns = 90 * MS; /* One unit does not keep it. */
     cluster_seal(&cluster);
-    cluster_seat(&cluster, "fast-gshare");
+    cluster_seat(&cluster, "fast-gshare:margin=0:headroom=0");
     return 0;
 }
 
@@ -71,9 +71,11 @@ static void the_rest_gets_the_pod_that_exceeds_it_least(void **state)
     round_at(37); /* 32.3 and 4.7: of 16, 25 and 30 the 16. */
     (void)start_all(counts, workers);
     assert_int_equal(counts[2], 3);
-    cluster_seat(&cluster, "fast-gshare");
+    cluster_seat(&cluster, "fast-gshare:margin=0:headroom=0");
     cluster.graph->slo_ns = 50 * MS;
-    cluster_seat(&cluster, "fast-gshare"); /* Only four and seven units keep it: 25 and 30. */
+    cluster_seat(
+        &cluster,
+        "fast-gshare:margin=0:headroom=0"); /* Only four and seven units keep it: 25 and 30. */
     round_at(53);
     (void)start_all(counts, workers);
     assert_int_equal(counts[4], 3); /* 50, and 3 more. */
@@ -97,7 +99,7 @@ static void what_is_too_much_goes_the_least_dense_first(void **state)
     uint32_t counts[8];
     uint32_t workers[16];
     cluster.graph->slo_ns = 50 * MS;
-    cluster_seat(&cluster, "fast-gshare");
+    cluster_seat(&cluster, "fast-gshare:margin=0:headroom=0");
     round_at(28); /* A pod of 25, and one for 3. */
     for (uint32_t i = 0; i < 6; i++) {
         round_at(20);

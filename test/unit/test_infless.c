@@ -23,7 +23,7 @@ static int setup(void **state)
     (void)cluster_task(&cluster, 0);
     cluster.graph->slo_ns = 200 * MS;
     cluster_seal(&cluster);
-    cluster_seat(&cluster, "infless");
+    cluster_seat(&cluster, "infless:margin=0:headroom=0:original");
     return 0;
 }
 
