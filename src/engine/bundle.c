@@ -72,13 +72,13 @@ const struct weft_tensor *bundle_find(const struct bundle *bundle, const char *n
 }
 
 static const uint8_t dtype_widths[WEFT_DTYPES] = {
-#define X(name, bytes, text) [name] = bytes,
+#define X(name, bytes, text) [name] = (bytes),
     WEFT_DTYPE_MAP(X)
 #undef X
 };
 
 static const char *const dtype_names[WEFT_DTYPES] = {
-#define X(name, bytes, text) [name] = text,
+#define X(name, bytes, text) [name] = (text),
     WEFT_DTYPE_MAP(X)
 #undef X
 };

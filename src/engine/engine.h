@@ -27,11 +27,11 @@ enum engine_done_kind { ENGINE_LOADED, ENGINE_UNLOADED, ENGINE_SHAPED, ENGINE_RA
 
 /* What one task of a batch made. */
 struct engine_output {
+    void *contents; /* A bundle, passed to the host; NULL if the engine only pretends. */
+    uint64_t bytes;
+    uint32_t items;
     enum weft_status status; /* Of this task alone; unless it is WEFT_OK nothing was made. */
     const char *message;     /* If it failed: why, for a person. NULL: nothing to add. */
-    void *contents;          /* A bundle, passed to the host; NULL if the engine only pretends. */
-    uint32_t items;
-    uint64_t bytes;
 };
 
 /* Something that was asked for has ended. */

@@ -81,7 +81,7 @@ enum weft_status function_open(
     (void)pthread_mutex_lock(&lock);
     const enum weft_status status = load(full, &library, error);
     (void)pthread_mutex_unlock(&lock);
-    if (status != WEFT_OK) {
+    if (status != WEFT_OK || library == NULL) {
         return status;
     }
     for (uint32_t i = 0; i < library->table->count; i++) {

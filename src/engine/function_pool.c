@@ -158,7 +158,7 @@ static bool serve_model(
             host->run(host->context, wanted->text, inputs->tensors, inputs->count, &output, &error);
     }
     struct function_message message = {.kind = FUNCTION_RAN, .status = status};
-    if (status == WEFT_OK) {
+    if (output != NULL) {
         message.tensor_count = output->count;
         message.items = output->items;
     } else {

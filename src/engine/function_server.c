@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* _Fork(), close_range(), sigabbrev_np() */
 #include "engine/function_server.h"
 
 #include <errno.h>
@@ -199,6 +198,7 @@ static bool ask(
         .msg_control = room.bytes,
         .msg_controllen = sizeof(room.bytes)};
     *passed_out = -1;
+    memset(&room, 0, sizeof(room));
     (void)pthread_mutex_lock(&server->lock);
     ssize_t bytes = send(server->control, request, sizeof(*request), MSG_NOSIGNAL);
     if (bytes == (ssize_t)sizeof(*request)) {
@@ -222,7 +222,7 @@ enum weft_status function_server_fork(
     struct weft_error *error)
 {
     struct request request = {.process = 0};
-    struct reply reply;
+    struct reply reply = {.process = -1};
     int passed;
     (void)snprintf(request.path, sizeof(request.path), "%s", path);
     if (!ask(server, &request, &reply, &passed) || reply.process <= 0 || passed < 0) {
@@ -236,7 +236,7 @@ void function_server_end(
     struct function_server *server, struct function_runner *runner, char *how, size_t how_bytes)
 {
     const struct request request = {.process = runner->process};
-    struct reply reply;
+    struct reply reply = {.process = -1};
     int passed;
     const bool is_known = ask(server, &request, &reply, &passed) && reply.process > 0;
     if (!is_known) {

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* memfd_create() */
 #include "engine/function_wire.h"
 
 #include <errno.h>
@@ -73,14 +72,12 @@ static enum function_receipt receive_all(
         if (received > 0) {
             at += received;
             bytes -= (uint64_t)received;
-        } else if (received == 0) {
-            return FUNCTION_GONE;
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        } else if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             const enum function_receipt receipt = wait_for(socket, POLLIN, deadline_ns);
             if (receipt != FUNCTION_RECEIVED) {
                 return receipt;
             }
-        } else if (errno != EINTR) {
+        } else if (received == 0 || errno != EINTR) {
             return FUNCTION_GONE;
         }
     }
@@ -178,6 +175,7 @@ static enum function_receipt receive_head(
         .msg_control = room.bytes,
         .msg_controllen = sizeof(room.bytes)};
     *file_out = -1;
+    memset(&room, 0, sizeof(room));
     const enum function_receipt receipt = wait_for(socket, POLLIN, deadline_ns);
     if (receipt != FUNCTION_RECEIVED) {
         return receipt;
@@ -218,6 +216,7 @@ static enum function_receipt receive_tensors(
     struct weft_tensor tensors[BUNDLE_TENSORS_MAX];
     const uint32_t count = message->tensor_count;
     uint64_t at = 0;
+    memset(tensors, 0, count * sizeof(tensors[0]));
     enum function_receipt receipt =
         receive_all(socket, tensors, count * sizeof(tensors[0]), deadline_ns);
     for (uint32_t i = 0; i < count && receipt == FUNCTION_RECEIVED; i++) {

@@ -244,6 +244,7 @@ static void tell_ran(struct engine_local *engine, struct operation *operation)
         .outputs = outputs,
     };
     uint32_t failed = 0;
+    ASSERT(operation->task_count > 0);
     for (uint32_t i = 0; i < kind->model_count; i++) {
         note_usage(engine, kind->models[i], &operation->usages[i]);
     }

@@ -145,6 +145,7 @@ enum weft_status engine_local_create(
         function_pool_create(options->function_ns_max, &pool, error) != WEFT_OK) {
         return WEFT_IO;
     }
+    ort_silence();
     struct engine_local *engine = memory_zeroed(1, sizeof(*engine));
     engine->base.ops = &local_ops;
     engine->base.host = options->host;

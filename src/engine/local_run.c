@@ -183,8 +183,12 @@ static void run_models(struct stage *stage, uint32_t index)
     }
     onnx_run(model, stage->runner->options, stage->models, count, &operation->usages[index]);
     for (uint32_t i = 0; i < count; i++) {
-        operation->tasks[order[i]].output = stage->models[i].output;
-        operation->tasks[order[i]].error = stage->models[i].error;
+        struct local_task *task = &operation->tasks[order[i]];
+        task->output = stage->models[i].output;
+        task->error = stage->models[i].error;
+        if (task->output != NULL && !atomic_load(&model->has_rows)) {
+            task->output->items = task->items; /* Nothing in the tensors tells how many. */
+        }
     }
 }
 

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* memmem() */
 #include "engine/onnx_cache.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-#define _DEFAULT_SOURCE /* mallinfo2() */
 #include "engine/onnx_model.h"
 
 #include <errno.h>

@@ -22,25 +22,32 @@ static bool are_alike(const struct onnx_job *job, uint32_t a, uint32_t b)
     return true;
 }
 
-static enum weft_status fail(struct onnx_task *task, const struct weft_error *why)
+static void fail(struct onnx_task *task, const struct weft_error *why)
 {
     bundle_destroy(task->output);
     task->output = NULL;
     task->error = *why;
-    return why->status;
 }
 
-static enum weft_status add_output(
-    struct onnx_task *task, const struct weft_tensor *tensor, void **data_out)
+/* Room for @tensor in the output of @task; NULL, and its error says so, if there is none. */
+static void *add_output(struct onnx_task *task, const struct weft_tensor *tensor)
 {
+    void *room = bundle_add(task->output, tensor);
+    if (room == NULL) {
+        (void)error_set(&task->error, WEFT_NO_MEMORY, "no memory for output '%s'", tensor->name);
+    }
+    return room;
+}
+
+/* Let the output of @task be empty. False, and its error says so, if there is no memory. */
+static bool start_output(struct onnx_task *task)
+{
+    bundle_destroy(task->output);
+    task->output = bundle_create();
     if (task->output == NULL) {
-        task->output = bundle_create();
+        (void)error_set(&task->error, WEFT_NO_MEMORY, "no memory for outputs");
     }
-    *data_out = task->output == NULL ? NULL : bundle_add(task->output, tensor);
-    if (*data_out == NULL) {
-        return error_set(&task->error, WEFT_NO_MEMORY, "no memory for output '%s'", tensor->name);
-    }
-    return WEFT_OK;
+    return task->output != NULL;
 }
 
 /* Run @index alone, as it is. */
@@ -57,24 +64,22 @@ static void run_whole(struct onnx_job *job, uint32_t index)
     }
     for (uint32_t i = 0; i < job->model->outputs.count && status == WEFT_OK; i++) {
         struct onnx_made made;
-        void *data;
         status = onnx_call_look(job, &call, i, &made, &error);
-        if (status == WEFT_OK) {
-            status = add_output(task, &made.tensor, &data);
+        void *data = status == WEFT_OK ? add_output(task, &made.tensor) : NULL;
+        if (status == WEFT_OK && data == NULL) {
             error = task->error;
+            status = WEFT_NO_MEMORY;
         }
-        if (status == WEFT_OK) {
-            if (made.tensor.bytes > 0) { /* The library has no place for nothing. */
-                memcpy(data, made.tensor.data, made.tensor.bytes);
-            }
-            rows_match = rows_match && made.tensor.rank > 0 &&
-                         (uint64_t)made.tensor.shape[0] == job->rows[index];
+        if (data != NULL && made.tensor.bytes > 0) { /* The library has no place for nothing. */
+            memcpy(data, made.tensor.data, made.tensor.bytes);
         }
+        rows_match = rows_match && made.tensor.rank > 0 &&
+                     (uint64_t)made.tensor.shape[0] == job->rows[index];
     }
     onnx_call_end(job, &call);
     job->is_open[index] = false;
     if (status != WEFT_OK) {
-        (void)fail(task, &error);
+        fail(task, &error);
         return;
     }
     task->output->items = (uint32_t)job->rows[index];
@@ -103,10 +108,9 @@ static bool deal(
             struct weft_tensor mine = made->tensor;
             mine.shape[0] = (int64_t)job->rows[task];
             mine.bytes = job->rows[task] * made->row_bytes;
-            const struct weft_tensor *known =
-                taker->output == NULL ? NULL : bundle_find(taker->output, mine.name);
-            void *to = known == NULL ? NULL : known->data;
-            if (known == NULL && add_output(taker, &mine, &to) != WEFT_OK) {
+            const struct weft_tensor *known = bundle_find(taker->output, mine.name);
+            void *to = known == NULL ? add_output(taker, &mine) : known->data;
+            if (to == NULL) {
                 return false;
             }
             if (known != NULL && known->bytes != mine.bytes) {
@@ -144,7 +148,7 @@ static bool run_rows(struct onnx_job *job, const struct onnx_group *group, const
     }
     onnx_call_end(job, &call);
     if (status != WEFT_OK && group->count == 1) {
-        (void)fail(&job->tasks[group->members[0]], &error);
+        fail(&job->tasks[group->members[0]], &error);
         job->is_open[group->members[0]] = false;
         return true;
     }
@@ -158,8 +162,10 @@ static void run_alone(struct onnx_job *job, const struct onnx_group *group)
 {
     for (uint32_t i = 0; i < group->count; i++) {
         const uint32_t member = group->members[i];
-        bundle_destroy(job->tasks[member].output);
-        job->tasks[member].output = NULL;
+        if (!start_output(&job->tasks[member])) {
+            job->is_open[member] = false;
+            continue;
+        }
         if (group->count == 1) {
             run_whole(job, member);
             continue;
@@ -205,14 +211,13 @@ static void make_empty(struct onnx_job *job, uint32_t index)
     for (uint32_t i = 0; i < job->model->outputs.count; i++) {
         const struct onnx_port *port = &job->model->outputs.items[i];
         struct weft_tensor tensor = {.dtype = port->dtype, .rank = port->rank};
-        void *data;
         memcpy(tensor.name, port->name, sizeof(tensor.name));
         for (uint32_t k = 1; k < port->rank; k++) {
             tensor.shape[k] = port->shape[k] < 0 ? 0 : port->shape[k];
         }
-        if (add_output(task, &tensor, &data) != WEFT_OK) {
+        if (add_output(task, &tensor) == NULL) {
             const struct weft_error why = task->error;
-            (void)fail(task, &why);
+            fail(task, &why);
             return;
         }
     }
@@ -249,7 +254,7 @@ void onnx_run(
     for (uint32_t i = 0; i < task_count; i++) {
         tasks[i].output = NULL;
         tasks[i].error.status = WEFT_OK;
-        job.is_open[i] = onnx_bind(&job, i);
+        job.is_open[i] = onnx_bind(&job, i) && start_output(&tasks[i]);
     }
     for (uint32_t i = 0; i < task_count; i++) {
         if (!job.is_open[i]) {

@@ -152,10 +152,18 @@ static enum weft_status make_env(struct ort *ort, struct weft_error *error)
     return status;
 }
 
+void ort_silence(void)
+{
+    static const char name[] = "ORT_DISABLE_TELEMETRY";
+    if (getenv(name) == NULL) {
+        (void)setenv(name, "1", /* overwrite */ 1); /* Fails only without memory. */
+    }
+}
+
 static void open_once(void)
 {
     failure.status = WEFT_OK;
-    (void)setenv("ORT_DISABLE_TELEMETRY", "1", /* overwrite */ 1); /* Later versions have it. */
+    ort_silence();
     void *handle = find_library(&failure);
     if (handle == NULL || bind(&library, handle, &failure) != WEFT_OK) {
         return;

@@ -26,6 +26,12 @@ struct ort {
 };
 
 /*
+ * Tell the library, before it is loaded, to report nothing to its makers: versions after the
+ * one that is fetched would. Changes the environment: for a time when no thread reads it.
+ */
+void ort_silence(void);
+
+/*
  * Load the library if it is not loaded yet.
  *
  * Errors: WEFT_NOT_FOUND if there is none; WEFT_INVALID if it is too old or none at all;

@@ -137,12 +137,13 @@ struct ort_abi_base {
     X(176, struct OrtStatus *, RegisterAllocator, (struct OrtEnv *, struct OrtAllocator *))
 /* clang-format on */
 
-/* All of them, to be called as api->Run(...). */
+/* All of them, to be called as api->Run(...). NOLINTBEGIN(bugprone-macro-parentheses) */
 struct ort_abi {
 #define X(place, result, name, parameters) result(*name) parameters;
     ORT_ABI_MAP(X)
 #undef X
 };
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #define X(place, result, name, parameters)                                                         \
     _Static_assert((place) < ORT_ABI_PLACES, #name " lies outside of the version asked for");

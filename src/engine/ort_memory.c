@@ -1,6 +1,5 @@
 /* ort_memory.c - a list of free blocks for each size; four sizes from one power of two to the
  * next, so that at most a quarter of a block lies idle. */
-#define _DEFAULT_SOURCE /* malloc_trim() */
 #include "engine/ort_memory.h"
 
 #include <malloc.h>
