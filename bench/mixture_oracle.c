@@ -17,6 +17,14 @@
 
 #define NS_PER_MS 1e6
 
+/* Of callbacks whose parameters are not ours to choose. */
+#define JACOBIAN_PARAMETERS                                                                        \
+    Index n, Number *x, Bool is_new, Index m, Index count, Index *rows, Index *columns,            \
+        Number *values, UserDataPtr data
+#define HESSIAN_PARAMETERS                                                                         \
+    Index n, Number *x, Bool is_new, Number factor, Index m, Number *lambda, Bool new_lambda,      \
+        Index count, Index *rows, Index *columns, Number *values, UserDataPtr data
+
 /* What the callbacks see: the last point is evaluated once for value and slopes. */
 struct oracle {
     struct attempt *attempt;
@@ -74,9 +82,7 @@ static Bool eval_g(Index n, Number *x, Bool is_new, Index m, Number *g, UserData
     return TRUE;
 }
 
-static Bool eval_jac_g(
-    Index n, Number *x, Bool is_new, Index m, Index count, Index *rows, Index *columns,
-    Number *values, UserDataPtr data)
+static Bool eval_jac_g(JACOBIAN_PARAMETERS)
 {
     const struct oracle *oracle = data;
     (void)x;
@@ -94,9 +100,7 @@ static Bool eval_jac_g(
     return TRUE;
 }
 
-static Bool eval_h(
-    Index n, Number *x, Bool is_new, Number factor, Index m, Number *lambda, Bool new_lambda,
-    Index count, Index *rows, Index *columns, Number *values, UserDataPtr data)
+static Bool eval_h(HESSIAN_PARAMETERS)
 {
     (void)n;
     (void)x;

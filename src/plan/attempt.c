@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "model/workflow.h"
@@ -12,19 +11,21 @@
 #include "plan/sites.h"
 #include "plan/workload.h"
 
-#define SHARE_FRESH 0.02 /* What new patterns of a stream get together. */
-#define GAP_MIN     1e-6 /* Relative: a better pattern has to gain more than this. */
-#define LOAD_START  0.9  /* On the way to a feasible point, the first load of the fullest. */
-#define SHARE_USED  1e-6
-#define SLOPE_NEAR  0.02 /* Relative: a pattern that costs so little more may be of use yet. */
-#define GROWTH_MIN  1e-4 /* A stage on that way that gains less leads nowhere. */
+#define GAP_MIN       1e-6 /* Relative: a better pattern has to gain more than this. */
+#define LOAD_LEAST    0.02 /* Of a machine that others have nearly filled, where it is used. */
+#define SHARE_REVIVED 1e-3
+#define SHARE_LEAST   1e-9
+#define SHARE_USED    1e-6
+#define SLOPE_NEAR    0.02 /* Relative: a pattern that costs so little more may be of use yet. */
 
 enum {
     ROUNDS_MAX = 40,
     STAGES_MAX = 80,
-    STUCK_MAX = 4,
+    STUCK_MAX = 8,
     ALIKE_MAX = 64,
-    REFINE_ROUNDS = 2,
+    REFINE_ROUNDS = 5,
+    FIT_TURNS = 16,
+
     SHIFTS_MAX = 12
 };
 
@@ -66,17 +67,30 @@ static bool is_spent(const struct attempt *attempt)
     return attempt_evaluations(attempt) >= attempt->descent.evaluations_max;
 }
 
-static bool is_known(const struct attempt *attempt, uint32_t stream, const struct seat *seats)
+/* The pattern with these seats; UINT32_MAX if it is new. */
+static uint32_t find_pattern(
+    const struct attempt *attempt, uint32_t stream, const struct seat *seats)
 {
     const size_t bytes = attempt->workload->streams[stream].workflow->task_count * sizeof(*seats);
     for (uint32_t i = 0; i < attempt->patterns.count; i++) {
         const struct pattern *pattern = &attempt->patterns.items[i];
         if (pattern->stream == stream &&
             memcmp(attempt->patterns.seats + pattern->seat_first, seats, bytes) == 0) {
-            return true;
+            return i;
         }
     }
-    return false;
+    return UINT32_MAX;
+}
+
+/* A pattern that the descent has left is worth a second try if it is found again. */
+static uint32_t revive(struct attempt *attempt, uint32_t index)
+{
+    struct descent *descent = &attempt->descent;
+    if (index >= descent->count || descent->shares[index] >= SHARE_USED) {
+        return UINT32_MAX;
+    }
+    descent->shares[index] = SHARE_REVIVED;
+    return index;
 }
 
 /* Whether a placement needs a queue that others have filled. */
@@ -99,7 +113,11 @@ uint32_t attempt_add(struct attempt *attempt, uint32_t stream, const struct seat
         .number = stream,
         .requeue = attempt->workload->requeue,
     };
-    if (attempt->counts[stream] >= attempt->patterns_max || is_known(attempt, stream, seats)) {
+    const uint32_t known = find_pattern(attempt, stream, seats);
+    if (known != UINT32_MAX) {
+        return revive(attempt, known);
+    }
+    if (attempt->counts[stream] >= attempt->patterns_max) {
         return UINT32_MAX;
     }
     const uint32_t index = patterns_add(&attempt->patterns, &of, seats);
@@ -190,10 +208,32 @@ static double mean_slope(const struct attempt *attempt, uint32_t stream)
     return sum;
 }
 
-/* Ask every stream for a better pattern. Returns how many there were. */
-static uint32_t extend(struct attempt *attempt)
+/*
+ * Give new patterns a share, small enough not to fill the queues that they use. Without them
+ * the shares were @before, of the first @known patterns.
+ */
+static void admit_carefully(struct attempt *attempt, const double *before, uint32_t known)
+{
+    struct descent *descent = &attempt->descent;
+    descent_admit(descent, ATTEMPT_SHARE_FRESH);
+    descent_normalise(descent);
+    for (double part = 1; part > SHARE_LEAST; part /= 8) {
+        if (!isinf(congestion_evaluate(&attempt->congestion, descent->shares))) {
+            break;
+        }
+        for (uint32_t i = 0; i < descent->count; i++) {
+            const double old = i < known ? before[i] : 0;
+            descent->shares[i] = old + (descent->shares[i] - old) / 8;
+        }
+    }
+}
+
+uint32_t attempt_extend(struct attempt *attempt)
 {
     struct seat found[WORKFLOW_TASKS_MAX];
+    const uint32_t known = attempt->descent.count;
+    double *before = memory_zeroed(known + 1, sizeof(*before));
+    memcpy(before, attempt->descent.shares, known * sizeof(*before));
     uint32_t added = 0;
     for (uint32_t stream = 0; stream < attempt->workload->stream_count; stream++) {
         const double mean = mean_slope(attempt, stream);
@@ -206,7 +246,8 @@ static uint32_t extend(struct attempt *attempt)
             added += attempt_add_alike(attempt, stream, found, mean * (1 - GAP_MIN));
         }
     }
-    descent_admit(&attempt->descent, SHARE_FRESH);
+    admit_carefully(attempt, before, known);
+    free(before);
     return added;
 }
 
@@ -224,54 +265,6 @@ double attempt_gap(struct attempt *attempt)
         }
     }
     return gap;
-}
-
-/* By how much all rates could grow until the fullest queue has half of the room it has now. */
-static double growth(const struct attempt *attempt, double part)
-{
-    double least = (double)INFINITY;
-    for (uint32_t i = 0; i < attempt->sites->queue_count; i++) {
-        const double others = attempt->sites->queues[i].load;
-        const double load = attempt->congestion.loads[i];
-        if (load > others) {
-            const double limit = part > 0 ? others + part * (1 - others) : (1 + load) / 2;
-            const double factor = (limit - others) / (load - others);
-            least = factor < least ? factor : least;
-        }
-    }
-    return least;
-}
-
-bool attempt_find_feasible(struct attempt *attempt)
-{
-    /*
-     * From rates that are low enough to the true ones: at each stage the descent makes room
-     * where it is missing, because waits are longest there.
-     */
-    struct congestion *congestion = &attempt->congestion;
-    uint32_t stuck = 0;
-    if (!isinf(congestion_evaluate(congestion, attempt->descent.shares))) {
-        return true;
-    }
-    congestion->scale *= growth(attempt, LOAD_START);
-    for (uint32_t stage = 0; stage < STAGES_MAX && stuck < STUCK_MAX; stage++) {
-        (void)descent_run(&attempt->descent, 20, 1e-4);
-        const double factor = growth(attempt, 0);
-        if (congestion->scale * factor >= 1) {
-            congestion->scale = 1;
-            return !isinf(congestion_evaluate(congestion, attempt->descent.shares));
-        }
-        stuck = factor < 1 + GROWTH_MIN ? stuck + 1 : 0;
-        if (attempt->patterns_max > 0 && stage % 4 == 0) {
-            congestion_slopes(congestion);
-            (void)extend(attempt);
-        }
-        congestion->scale *= factor;
-        (void)congestion_evaluate(congestion, attempt->descent.shares);
-    }
-    congestion->scale = 1;
-    (void)congestion_evaluate(congestion, attempt->descent.shares);
-    return false;
 }
 
 /* Whether pattern @index is worth keeping: it is used, or could be if others were. */
@@ -334,7 +327,7 @@ bool attempt_solve(struct attempt *attempt)
         prune(attempt);
         (void)congestion_evaluate(&attempt->congestion, descent->shares);
         congestion_slopes(&attempt->congestion);
-        if (is_spent(attempt) || extend(attempt) == 0) {
+        if (is_spent(attempt) || attempt_extend(attempt) == 0) {
             break;
         }
     }
@@ -349,29 +342,45 @@ bool attempt_refresh(struct attempt *attempt)
         return false;
     }
     (void)attempt_settle(attempt);
-    (void)descent_run(&attempt->descent, 60, 1e-6);
+    (void)descent_run(&attempt->descent, 60, 1e-5);
     return true;
 }
 
-/* What others leave of the machines of a pattern. */
-static double room_of(const struct attempt *attempt, const struct pattern *pattern)
+/* The root of a positive number, or 1: factors of shares must not be 0 or endless. */
+static double damped(double ratio)
 {
-    double room = 1;
-    for (uint32_t i = 0; i < pattern->demand_count; i++) {
-        const uint32_t queue = attempt->patterns.demands[pattern->demand_first + i].queue;
-        const double left = 1 - attempt->sites->queues[queue].load;
-        room *= left > 0 ? left : 0;
-    }
-    return room;
+    return ratio > 1e-3 && ratio < 1e3 ? sqrt(ratio) : 1;
 }
 
-bool attempt_refine(struct attempt *attempt)
+/*
+ * Shares at which each queue has nearly its @target, by turns: all patterns that use a queue
+ * get more or less of their stream, in proportion (iterative proportional fitting).
+ */
+static void fit_loads(struct attempt *attempt, const double *targets)
 {
     struct descent *descent = &attempt->descent;
-    for (uint32_t i = 0; i < descent->count; i++) {
-        descent->shares[i] *= room_of(attempt, &attempt->patterns.items[i]);
+    for (uint32_t turn = 0; turn < FIT_TURNS; turn++) {
+        (void)congestion_evaluate(&attempt->congestion, descent->shares);
+        for (uint32_t i = 0; i < descent->count; i++) {
+            const struct pattern *pattern = &attempt->patterns.items[i];
+            for (uint32_t k = 0; k < pattern->demand_count; k++) {
+                const uint32_t queue = attempt->patterns.demands[pattern->demand_first + k].queue;
+                const double others = attempt->sites->queues[queue].load;
+                const double own = attempt->congestion.loads[queue] - others;
+                if (targets[queue] > 0 && own > 0) {
+                    const double wanted = targets[queue] - others;
+                    descent->shares[i] *= damped((wanted > LOAD_LEAST ? wanted : LOAD_LEAST) / own);
+                }
+            }
+        }
+        descent_normalise(descent);
     }
-    descent_normalise(descent);
+}
+
+bool attempt_refine(struct attempt *attempt, const double *targets)
+{
+    struct descent *descent = &attempt->descent;
+    fit_loads(attempt, targets);
     if (!attempt_find_feasible(attempt)) {
         return false;
     }
@@ -379,7 +388,7 @@ bool attempt_refine(struct attempt *attempt)
     (void)descent_run(descent, 100, 1e-5);
     for (uint32_t round = 0; round < REFINE_ROUNDS && !is_spent(attempt); round++) {
         congestion_slopes(&attempt->congestion);
-        if (extend(attempt) == 0) {
+        if (attempt_extend(attempt) == 0) {
             break;
         }
         (void)attempt_settle(attempt);

@@ -18,8 +18,8 @@
 #include "plan/pattern.h"
 #include "plan/response.h"
 
-struct mixture;
-struct program_input;
+/* What new patterns of a stream get of it together, at first. */
+#define ATTEMPT_SHARE_FRESH 0.02
 
 struct attempt {
     const struct workload *workload;
@@ -65,6 +65,9 @@ void attempt_seed_idle(struct attempt *attempt, double part);
 /* Away from where equal things have equal shares, which no descent would leave. */
 void attempt_perturb(struct attempt *attempt, uint64_t seed, uint32_t index);
 
+/* Ask every stream for a better pattern, at the slopes there. Returns how many there were. */
+uint32_t attempt_extend(struct attempt *attempt);
+
 /*
  * Change the shares, and add patterns, until every queue has less work than it can do. False
  * if that was not found; the loads are then those closest to it.
@@ -81,10 +84,10 @@ bool attempt_solve(struct attempt *attempt);
 bool attempt_refresh(struct attempt *attempt);
 
 /*
- * The same for a start on sites that have been taken apart: at first each machine gets as much
- * as others leave it room for.
+ * The same for a start on sites that have been taken apart: at first each machine gets what
+ * brings it near the utilisation @targets of its queue; 0 for none.
  */
-bool attempt_refine(struct attempt *attempt);
+bool attempt_refine(struct attempt *attempt, const double *targets);
 
 /* Make the size of every site a whole number of machines. False if that is not feasible. */
 bool attempt_round(struct attempt *attempt);

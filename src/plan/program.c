@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "model/catalogue.h"
 #include "plan/attempt.h"
 #include "plan/mixture.h"
@@ -189,10 +190,18 @@ static struct attempt *refine(
     struct mixture *mixture = spread_out(rough, input, /* turns */ 1);
     struct sites *sites = spread_sites(mixture, input, false);
     struct attempt *attempt = open_attempt(workload, options, sites);
-    attempt->patterns_max = UINT32_MAX;
+    double *targets = memory_zeroed(sites->queue_count, sizeof(*targets));
+    for (uint32_t i = 0; i < sites->site_count; i++) {
+        const uint32_t node = sites->classes[sites->sites[i].machines].nodes[0];
+        for (uint32_t slot = 0; slot < sites->sites[i].slot_count; slot++) {
+            targets[sites->sites[i].worker_first + slot] =
+                mixture->worker_load[sites_worker(sites, node, slot)];
+        }
+    }
     attempt->descent.evaluations_max = options->evaluations_max / options->restarts;
     const bool is_feasible = spread_in(attempt, mixture, error) == WEFT_OK &&
-                             attempt_refine(attempt) && !isinf(attempt_settle(attempt));
+                             attempt_refine(attempt, targets) && !isinf(attempt_settle(attempt));
+    free(targets);
     attempt->response.evaluations += attempt_evaluations(rough);
     mixture_destroy(mixture);
     attempt_destroy(rough);
