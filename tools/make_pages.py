@@ -66,7 +66,8 @@ def main():
     if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
         print(__doc__.strip())
         sys.exit(2 if len(sys.argv) > 2 else 0)
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "repositories/demo/inputs/ocr"
+    given = sys.argv[1] if len(sys.argv) > 1 else ROOT / "repositories/demo/inputs/ocr"
+    folder = pathlib.Path(given)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text, font, size, degrees, quality in PAGES:
         page = draw(text, font, size, degrees, dim=quality > 0)
