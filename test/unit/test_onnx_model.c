@@ -6,6 +6,8 @@
 #include "unit/onnx_fixture.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/attributes.h"
 #include "engine/ort_memory.h"
@@ -52,6 +54,22 @@ static void ports_are_those_of_the_file(ATTR_UNUSED void **state)
     onnx_model_unload(NULL);
 }
 
+static void extents_of_two_names_are_no_rows(ATTR_UNUSED void **state)
+{
+    struct onnx_writer writer;
+    const int64_t first[2] = {-1, 3};
+    const int64_t second[2] = {-2, 3};
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", ONNX_FLOAT, 2, first);
+    onnx_writer_input(&writer, "y", ONNX_FLOAT, 2, second);
+    onnx_writer_node(&writer, "Add", "x", "y", "z");
+    onnx_writer_output(&writer, "z", ONNX_FLOAT, 2, first);
+    onnx_writer_finish(&writer, fixture_path("two.onnx"));
+    struct onnx_model *model = fixture_load("two.onnx", 0);
+    assert_false(model->has_rows);
+    onnx_model_unload(model);
+}
+
 static void types_go_both_ways(ATTR_UNUSED void **state)
 {
     for (enum weft_dtype dtype = WEFT_BOOL; dtype < WEFT_DTYPES; dtype++) {
@@ -91,6 +109,20 @@ static void what_cannot_be_loaded_says_why(ATTR_UNUSED void **state)
     assert_null(model);
 }
 
+/* Change one byte of the weights in @path, long ago. */
+static void change_last_weight(const char *path)
+{
+    const struct timespec times[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -20000, SEEK_END), 0);
+    const int byte = fgetc(file);
+    assert_int_equal(fseek(file, -1, SEEK_CUR), 0);
+    assert_int_equal(fputc(byte ^ 1, file), byte ^ 1);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
 static void a_model_is_written_once_and_mapped(ATTR_UNUSED void **state)
 {
     struct onnx_model *model = NULL;
@@ -121,6 +153,11 @@ static void a_model_is_written_once_and_mapped(ATTR_UNUSED void **state)
     assert_int_equal(onnx_model_load(ort, &options, &model, &error), WEFT_OK);
     onnx_model_unload(model);
     assert_int_equal(count_files(options.folder, again), 2);
+
+    change_last_weight(options.path); /* As many bytes as before. */
+    assert_int_equal(onnx_model_load(ort, &options, &model, &error), WEFT_OK);
+    onnx_model_unload(model);
+    assert_int_equal(count_files(options.folder, again), 3);
 }
 
 static void a_damaged_copy_is_replaced(ATTR_UNUSED void **state)
@@ -235,6 +272,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ports_are_those_of_the_file),
+        cmocka_unit_test(extents_of_two_names_are_no_rows),
         cmocka_unit_test(types_go_both_ways),
         cmocka_unit_test(what_cannot_be_loaded_says_why),
         cmocka_unit_test(a_model_is_written_once_and_mapped),
