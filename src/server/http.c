@@ -197,6 +197,7 @@ void connection_answered(struct connection *connection)
     }
     if (!connection->is_processing) {
         connection_process(connection);
+        make_room(connection);
     }
     if (!connection->has_ended && connection->in_bytes < connection->in_max) {
         set_reading(connection, true);

@@ -107,6 +107,8 @@ static enum weft_status dial(struct line *line)
 static enum weft_status shake_hands(struct line *line)
 {
     const struct http_call *call = line->call;
+    char host[HTTP_HOST_BYTES]; /* OpenSSL's macro casts const away. */
+    (void)snprintf(host, sizeof(host), "%s", call->url->host);
     ERR_clear_error();
     line->context = SSL_CTX_new(TLS_client_method());
     line->ssl = line->context == NULL ? NULL : SSL_new(line->context);
@@ -118,7 +120,7 @@ static enum weft_status shake_hands(struct line *line)
                       : SSL_CTX_load_verify_locations(context, call->ca_file, NULL) == 1;
         SSL_set_verify(line->ssl, SSL_VERIFY_PEER, NULL);
         is_good = is_good && SSL_set1_host(line->ssl, call->url->host) == 1 &&
-                  SSL_set_tlsext_host_name(line->ssl, call->url->host) == 1 &&
+                  SSL_set_tlsext_host_name(line->ssl, host) == 1 &&
                   SSL_set_fd(line->ssl, line->descriptor) == 1 && SSL_connect(line->ssl) == 1;
     }
     const char *cause = ERR_reason_error_string(ERR_peek_last_error());

@@ -33,6 +33,7 @@ struct http_exchange {
     bool is_open;  /* Begun, and not answered. */
     bool is_head;  /* The body of the response is not sent. */
     bool keep_alive;
+    bool is_old; /* HTTP/1.0, which wants to hear that it is kept. */
     bool has_body;
     bool is_chunked;
     bool is_skipped;    /* The body is thrown away. */

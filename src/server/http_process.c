@@ -146,6 +146,7 @@ static void begin(struct connection *connection, const struct http_head *head)
         .is_open = true,
         .is_head = head->method == HTTP_HEAD,
         .keep_alive = head->keep_alive && !head->expects_continue,
+        .is_old = head->minor == 0,
         .has_body = head->is_chunked || head->length > 0,
         .is_chunked = head->is_chunked,
         .body_left = head->length,

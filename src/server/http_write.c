@@ -248,7 +248,9 @@ static void set_head(
 {
     struct outgoing *out = &connection->out;
     const char *type = response->type;
-    const char *ending = connection->exchange.keep_alive ? "" : "Connection: close\r\n";
+    const struct http_exchange *exchange = &connection->exchange;
+    const char *kept = exchange->is_old ? "Connection: keep-alive\r\n" : "";
+    const char *ending = exchange->keep_alive ? kept : "Connection: close\r\n";
     const int length = snprintf(
         out->head, sizeof(out->head), "HTTP/1.1 %u %s\r\n%s%s%sContent-Length: %llu\r\n%s%s\r\n",
         response->status, http_status_text(response->status),

@@ -34,6 +34,7 @@ static void free_infer(struct infer *infer)
     } else {
         server->infers = infer->next;
     }
+    server->held_bytes -= infer->held_bytes;
     free(infer->outputs);
     free(infer->bundles);
     free(infer->body);
@@ -425,6 +426,14 @@ static uint8_t *infer_room(struct receiver *receiver, size_t *room_out)
 static void infer_took(struct receiver *receiver, size_t count)
 {
     struct infer *infer = (struct infer *)receiver;
+    struct server *server = infer->server;
+    infer->held_bytes += count;
+    server->held_bytes += count;
+    if (server->held_bytes > server->options.held_bytes_max) {
+        refuse(infer, 503, "refused: too much is being received", "Retry-After: 1\r\n");
+        release(infer);
+        return;
+    }
     if (infer->is_lost) {
         return;
     }

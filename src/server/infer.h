@@ -22,6 +22,7 @@ struct infer {
     char *body;
     uint64_t body_bytes;
     uint64_t body_max;
+    uint64_t held_bytes; /* Of the server's. */
     uint64_t length;     /* As announced; UINT64_MAX for chunks. */
     uint64_t json_bytes; /* Of the body, before its binary part. */
     bool has_json_bytes;

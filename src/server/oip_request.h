@@ -29,7 +29,7 @@ struct oip_request {
     struct bundle *bundle;     /* Owned. NULL once it is passed on. */
     uint32_t output_count;
     struct oip_output outputs[OIP_OUTPUTS_MAX];
-    bool is_binary; /* What is not asked for by name. */
+    bool is_binary;     /* What is not asked for by name. */
     int64_t timeout_ns; /* 0: none. */
     uint32_t priority;
     uint32_t binary_count; /* Tensors whose bytes follow the JSON, in this order: */

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import select
 import socket
 import time
 import unittest
@@ -47,6 +48,20 @@ class Protocol(unittest.TestCase):
         reply = self.say(text)
         self.assertEqual(re.findall(r'"data":\[(\d+)\]', reply), [str(n) for n in range(100)])
         self.assertTrue(reply.endswith("]}"))
+
+    def test_a_long_head_may_be_sent_ahead(self):
+        body = json.dumps({"inputs": [fp32("x", [1])]})
+        slow = HEAD.replace("echo", "slow")
+        long = f"GET /v2 HTTP/1.1\r\nHost: h\r\nA: {'a' * 9000}\r\nConnection: close\r\n\r\n"
+        reply = self.say(f"{slow}Content-Length: {len(body)}\r\n\r\n{body}{long}")
+        self.assertEqual(re.findall(r"HTTP/1.1 (\d+)", reply), ["200", "200"])
+        self.assertIn('"name":"weft"', reply)
+
+    def test_old_clients_hear_that_they_are_kept(self):
+        with self.server.raw() as sock:
+            for _ in range(2):
+                sock.sendall(b"GET /v2/health/live HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+                self.assertIn(b"\r\nConnection: keep-alive\r\n", sock.recv(1000))
 
     def test_a_body_may_come_in_chunks(self):
         body = json.dumps({"inputs": [fp32("x", list(range(500)))]}).encode()
@@ -200,6 +215,20 @@ class Bounds(unittest.TestCase):
             else:
                 self.fail("still there")
             sock.close()
+
+    def test_all_bodies_together_have_a_bound(self):
+        with Server("held=3000000") as server:
+            held = [server.raw() for _ in range(2)]
+            for sock in held:
+                sock.sendall((HEAD + "Content-Length: 2000000\r\n\r\n").encode())
+            held[0].sendall(b" " * 1900000)
+            self.assertTrue(server.is_well())
+            held[1].sendall(b" " * 1900000)
+            [refused] = select.select(held, [], [], 30)[0]  # Whoever is read last.
+            self.assertTrue(receive(refused).startswith(b"HTTP/1.1 503 "))
+            self.assertTrue(server.is_well())
+            for sock in held:
+                sock.close()
 
     def test_idle_connections_are_closed(self):
         with Server("idle_ms=300") as server:

@@ -3,7 +3,7 @@
  *
  * usage: echo_server [name=value]...
  *
- * cert, key, token: files. connections, body, head_ms, idle_ms, grace_ms, rate: limits, as
+ * cert, key, token: files. connections, body, held, head_ms, idle_ms, grace_ms, rate: limits, as
  * in server/http.h. Says where it listens, and ends like `weft serve`.
  */
 #include <stdio.h>
@@ -91,6 +91,8 @@ static void set(struct server_options *options, const char *name, const char *va
         options->limits.connections_max = number;
     } else if (strcmp(name, "body") == 0) {
         options->limits.body_bytes_max = number;
+    } else if (strcmp(name, "held") == 0) {
+        options->held_bytes_max = number;
     } else if (strcmp(name, "head_ms") == 0) {
         options->limits.head_ms = number;
     } else if (strcmp(name, "idle_ms") == 0) {
