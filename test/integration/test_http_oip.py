@@ -282,6 +282,20 @@ class Ends(unittest.TestCase):
         self.assertEqual(answers[0][0], 200)
         self.assertIn("open 0 tensors 0", server.stop(is_told=True))
 
+    def test_who_is_one_too_many_is_refused(self):
+        with Server("jobs=1") as server:
+            request = json.dumps({"inputs": [fp32("x", [1])]})
+            first = server.connect()
+            first.request("POST", "/v2/models/slow/infer", request)
+            time.sleep(0.1)
+            status, headers, body = server.ask("POST", "/v2/models/slow/infer", request)
+            self.assertEqual((status, headers["Retry-After"]), (503, "1"))
+            self.assertEqual(json.loads(body)["error"], "refused: full")
+            self.assertEqual(first.getresponse().status, 200)
+            first.close()
+            text = server.metrics()
+            self.assertIn('weft_requests_refused_total{model="slow",version="1"} 1\n', text)
+
     def test_killed_and_started_again_on_the_same_port(self):
         port = fifo()
         for _ in range(2):
@@ -344,7 +358,7 @@ class Secrets(unittest.TestCase):
         with Server(f"token={self.token}") as server:
             for value, status in (
                 (None, 401), ("Bearer sesame", 200), ("bearer sesame", 200), ("Bearer sesam", 401),
-                ("Bearer sesame2", 401), ("Basic sesame", 401), ("", 401),
+                ("Bearer sesame2", 401), ("Bearer sesamE", 401), ("Basic sesame", 401), ("", 401),
             ):  # fmt: skip
                 headers = {} if value is None else {"Authorization": value}
                 self.assertEqual(server.ask("GET", "/v2", headers=headers)[0], status, value)

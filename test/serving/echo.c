@@ -259,6 +259,7 @@ void echo_start(struct echo_cluster *cluster)
         .clock = CLOCK_KIND_REAL,
         .row_load_ns = INT64_C(10000000),
         .row_cache_ns = INT64_C(50000000),
+        .jobs_max = cluster->jobs_max,
         .stays = true,
         .on_record = forward_record,
         .context = cluster,

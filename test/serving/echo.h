@@ -18,13 +18,14 @@ struct echo_cluster {
     struct profile *profile;
     struct policy_set policies;
     struct runtime *runtime;
+    uint32_t jobs_max; /* At once. 0: no limit. */
 
     /* Called with every record. NULL: nobody listens. */
     void (*on_record)(void *context, const struct record *record);
     void *context;
 };
 
-/* Start it, with @on_record and context set and everything else zero. */
+/* Start it, with jobs_max, on_record and context set and everything else zero. */
 void echo_start(struct echo_cluster *cluster);
 
 /* Destroy the runtime and everything behind it. */

@@ -4,7 +4,7 @@
  * usage: echo_server [name=value]...
  *
  * cert, key, token: files. connections, body, held, head_ms, idle_ms, grace_ms, rate: limits, as
- * in server/http.h. Says where it listens, and ends like `weft serve`.
+ * in server/http.h. jobs: at once. Says where it listens, and ends like `weft serve`.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +118,9 @@ int main(int argc, char **argv)
         char *equals = strchr(argv[i], '=');
         if (equals != NULL) {
             *equals = '\0';
+            if (strcmp(argv[i], "jobs") == 0) {
+                world.cluster.jobs_max = (uint32_t)strtoul(equals + 1, NULL, 10);
+            }
             set(&options, argv[i], equals + 1);
         }
     }
