@@ -1,0 +1,84 @@
+#!/bin/sh
+# The studies of Nona in docs/BENCHMARKS.md: study_nona.sh [STUDY...], or all of them.
+#
+# Prints the tables of `weft compare`, with the program in $WEFT, over $SEEDS seeds of $JOBS jobs. Rows are
+# told every millisecond, so that policies which look at queues see them as they are.
+set -eu
+
+weft=${WEFT:-build/weft}
+seeds=${SEEDS:-4}
+jobs=${JOBS:-10000}
+scenarios=scenarios/nona
+policies="nona;expert;expert:split=2;fair;fifo;opportunistic;po2;least-work;hash;heft;compass"
+
+# compare SCENARIO [options]
+compare() {
+    scenario=$1
+    shift
+    "$weft" compare "$scenarios/$scenario.yaml" --policies "$policies" --seeds "$seeds" \
+        --jobs "$jobs" --set rows.load=1ms "$@"
+    echo
+}
+
+# Inside the region in which all but the scattering ones are stable.
+rates() {
+    compare nona --rates 750,1500,2250
+    compare parallel --rates 250,500,1000
+    compare network-bound --rates 25,50,100,200
+}
+
+saturation() {
+    for scenario in nona parallel network-bound; do
+        compare "$scenario" --saturation
+    done
+}
+
+# predict SCENARIO TIMES RATE...: what was expected, and what came of it in TIMES as many jobs: short
+# runs start empty and end before a queue at 0.9 is as long as it becomes.
+predict() {
+    scenario=$1
+    times=$2
+    shift 2
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+    cp -r "$scenarios" "$folder/nona"
+    for rate in "$@"; do
+        "$weft" solve "$scenarios/$scenario.yaml" --rate "$rate" -o "$folder/nona/mixture.json" \
+            | head -n 1
+        grep -v '^policy:' "$scenarios/$scenario.yaml" >"$folder/nona/case.yaml"
+        printf 'policy: nona:drift=0\nmixture: mixture.json\n' >>"$folder/nona/case.yaml"
+        "$weft" compare "$folder/nona/case.yaml" --policies "nona:drift=0" --rates "$rate" \
+            --seeds "$seeds" --jobs "$((times * jobs))" | sed -n '3p'
+    done
+    rm -rf "$folder"
+    echo
+}
+
+prediction() {
+    predict sizes 40 2500 4167 5833 7500
+    predict one-link 10 364 600 1200 1818 2545 3272
+    predict nona 20 909 1515 2121 2727
+    predict parallel 2 500 1000 1500
+    predict network-bound 2 250 500 750
+}
+
+# How much state-aware policies owe to rows that are fresh.
+stale() {
+    for interval in 1ms 10ms 100ms; do
+        echo "rows.load=$interval"
+        compare nona --rates 1500 --set rows.load=$interval
+    done
+}
+
+all="rates saturation prediction stale"
+for study in ${*:-$all}; do
+    case " $all " in
+    *" $study "*) ;;
+    *)
+        echo "study_nona.sh: no study '$study'; there are: $all" >&2
+        exit 2
+        ;;
+    esac
+    echo "== $study =="
+    "$study"
+done
