@@ -14,10 +14,9 @@ WEFT = os.environ["WEFT"]
 ROOT = pathlib.Path.cwd()
 PAGES = sorted(ROOT.glob("docs/workflows/*.md"))
 BUILD = pathlib.Path(WEFT).parent.parent
-HAS_MODELS = (ROOT / "build/models/.fetched").exists() and (
-    "WEFT_ONNXRUNTIME" in os.environ
-    or (ROOT / "build/deps/onnxruntime/libonnxruntime.so").exists()
-)
+LIBRARY = ROOT / "build/deps/onnxruntime/libonnxruntime.so"
+HAS_MODELS = (ROOT / "build/models/.fetched").exists() and LIBRARY.exists()
+ENVIRONMENT = dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY))
 
 
 def commands(page):
@@ -51,7 +50,7 @@ class Workflows(unittest.TestCase):
             )
             process = subprocess.Popen(
                 [WEFT, "serve", demo, "--plain", "--http", "127.0.0.1:0", "--metrics", "none"],
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
             )  # fmt: skip
             try:
                 http = re.search(r"127\.0\.0\.1:\d+", process.stdout.readline())[0]
@@ -73,7 +72,7 @@ class Workflows(unittest.TestCase):
         for command, expected in commands(page):
             done = subprocess.run(
                 command.replace("127.0.0.1:8000", http), shell=True, cwd=work, text=True,
-                capture_output=True, timeout=60, env=dict(os.environ, DEMO=str(demo), PATH=path),
+                capture_output=True, timeout=60, env=dict(ENVIRONMENT, DEMO=str(demo), PATH=path),
             )  # fmt: skip
             pattern = re.escape(expected).replace(r"\.\.\.", ".*")
             said = (done.stdout + done.stderr).strip()
