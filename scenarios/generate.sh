@@ -1,7 +1,8 @@
 #!/bin/sh
 # Make what is generated here again: generate.sh FOLDER, with the program in $WEFT.
 #
-# FOLDER gets traces/, random/ and nona/operators/ as they lie beside this script; a test compares them.
+# FOLDER gets traces/, random/, nona/operators/ and esg/ as they lie beside this script; a test
+# compares them.
 set -eu
 
 weft=${WEFT:-build/weft}
@@ -25,3 +26,6 @@ mkdir -p "$folder/traces"
 mkdir -p "$folder/nona"
 "$weft" generate operators -o "$folder/nona/operators" --networks \
     alexnet,vgg16,resnet18,densenet121,gpt2,googlenet,inception-v3,hydra,mobilenet-v2
+
+# The applications of ESG, from a formula.
+python3 -B scenarios/esg/generate.py "$folder/esg"

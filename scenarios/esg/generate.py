@@ -8,25 +8,27 @@ composition, the time of each function alone on the smallest config and the size
 are assumed, and so is how that time changes with the config (b items, c units of CPU, g of 7
 units of the device):
 
-    t(b, c, g) = base * (f + (1 - f) * b / g^0.8) * (0.9 + 0.1 / c) * max(1, b / 4c)^2
+    t(b, c, g) = base * (f + (1 - f) * max(1 / g^0.5, b / (s * g^0.9)))
+                      * (0.9 + 0.1 / c) * max(1, b / 4c)^2
 
-f is the part that neither a larger share nor a smaller batch shortens; the device is used less
-than in proportion to its share; a batch takes time in proportion to its size beyond f; a unit of
-CPU feeds four items, and beyond that a batch is starved. Single runs deviate by 5 % of the mean.
+f is the part that nothing shortens. A single item is faster on more units, but far from in
+proportion. A unit runs s items as fast as one; beyond that a batch takes time in proportion to its
+size, and almost in inverse proportion to its units. A unit of CPU feeds four items, and beyond
+that a batch is starved. Single runs deviate by 5 % of the mean.
 """
 
 import json
 import pathlib
 import sys
 
-# base ms on (1, 1, 1), f, input bytes, weights in MB.
+# base ms on (1, 1, 1), f, s, input bytes, weights in MB.
 FUNCTIONS = {
-    "super-resolution": (86, 0.35, "2.7MB", 60),
-    "segmentation": (293, 0.30, "2.5MB", 170),
-    "deblur": (319, 0.30, "1.1MB", 90),
-    "classification": (147, 0.60, "147KB", 100),
-    "background-removal": (1047, 0.20, "2.5MB", 180),
-    "depth-recognition": (828, 0.25, "648KB", 420),
+    "super-resolution": (86, 0.25, 2.0, "2.7MB", 60),
+    "segmentation": (293, 0.25, 2.0, "2.5MB", 170),
+    "deblur": (319, 0.25, 2.0, "1.1MB", 90),
+    "classification": (147, 0.40, 4.0, "147KB", 100),
+    "background-removal": (1047, 0.20, 1.5, "2.5MB", 180),
+    "depth-recognition": (828, 0.20, 2.0, "648KB", 420),
 }
 
 APPLICATIONS = {
@@ -70,15 +72,15 @@ workflows:
 
 
 def run_ms(name, batch, cpu, gpu):
-    base, fixed, _, _ = FUNCTIONS[name]
-    shared = fixed + (1 - fixed) * batch / gpu**0.8
+    base, fixed, parallel, _, _ = FUNCTIONS[name]
+    shared = fixed + (1 - fixed) * max(gpu**-0.5, batch / (parallel * gpu**0.9))
     starved = max(1.0, batch / (4 * cpu)) ** 2
     return base * shared * (0.9 + 0.1 / cpu) * starved
 
 
 def write_profile(path):
     models = []
-    for name, (_, _, _, megabytes) in FUNCTIONS.items():
+    for name, (_, _, _, _, megabytes) in FUNCTIONS.items():
         points = []
         for gpu in GPUS:
             for cpu in CPUS:
@@ -104,11 +106,11 @@ def write_scenario(path, level):
     for name, functions in APPLICATIONS.items():
         slo_ms = factor * sum(FUNCTIONS[function][0] for function in functions)
         text += f"  - workflow: {name}\n    slo: {slo_ms:.1f}ms\n"
-        text += f"    input: {FUNCTIONS[functions[0]][2]}\n    tasks:\n"
+        text += f"    input: {FUNCTIONS[functions[0]][3]}\n    tasks:\n"
         before = "input"
         for function in functions:
             after = "" if before == "input" else f", after: [{before}]"
-            size = "" if before == "input" else f", bytes: {FUNCTIONS[function][2]} per item"
+            size = "" if before == "input" else f", bytes: {FUNCTIONS[function][3]} per item"
             text += f"      {function}: {{model: {function}{after}{size}}}\n"
             before = function
     path.write_text(text, encoding="utf-8")

@@ -216,10 +216,10 @@ static const struct policy_option options[] = {
     [ESG_ADAPT] = {"adapt", 1, "0: configs are planned once, before the first job"},
     [ESG_SPLIT] = {"split", 1, "0: each task has the same part of the deadline"},
     [ESG_LOCALITY] = {"locality", 1, "0: blind to where inputs are"},
-    [ESG_RECHECK] = {"recheck", 3, "rounds to wait for room before other configs are tried"},
+    [ESG_RECHECK] = {"recheck", 0, "rounds to wait for room before other configs are tried"},
     [ESG_WAIT] = {"wait", 1, "0: never wait for more items"},
     [ESG_PREWARM] = {"prewarm", 1, "0: models are loaded only when they are needed"},
-    [ESG_MARGIN] = {"margin", 0.1, "how much longer than measured runs are planned"},
+    [ESG_MARGIN] = {"margin", 0.13, "how much longer than measured runs are planned"},
     {NULL, 0, NULL},
 };
 

@@ -190,7 +190,7 @@ static void ended(const struct policy_input *input, const struct ended_facts *ba
 
 static const struct policy_option options[] = {
     [PODS_MARGIN] = {"margin", 0.1, "how much longer than measured runs are planned"},
-    [PODS_HEADROOM] = {"headroom", 0.2, "how much more than the rate is provided for"},
+    [PODS_HEADROOM] = {"headroom", 1, "how much more than the rate is provided for"},
     [OPTION_SLACK] = {"slack", 0.2, "share of capacity that may be unused before pods go"},
     {NULL, 0, NULL},
 };

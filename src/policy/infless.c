@@ -260,7 +260,7 @@ static void ended(const struct policy_input *input, const struct ended_facts *ba
 
 static const struct policy_option options[] = {
     [PODS_MARGIN] = {"margin", 0.1, "how much longer than measured runs are planned"},
-    [PODS_HEADROOM] = {"headroom", 0.2, "how much more than the rate is provided for"},
+    [PODS_HEADROOM] = {"headroom", 1, "how much more than the rate is provided for"},
     [OPTION_INACTIVE] = {"inactive", 10, "rounds of a second after which an idle instance goes"},
     [OPTION_OVERFLOW] = {"overflow", 0.03, "share of the rate that may exceed all instances"},
     [OPTION_ORIGINAL] = {"original", 0, "1: throughput for what is left over, as published"},

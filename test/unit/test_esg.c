@@ -137,7 +137,7 @@ static void what_a_transfer_makes_late_comes_after_what_it_does_not(void **state
 static void what_fits_nowhere_waits_and_then_runs_small(void **state)
 {
     (void)state;
-    cluster_seat(&cluster, "esg:wait=0:margin=0:k=1");
+    cluster_seat(&cluster, "esg:wait=0:margin=0:k=1:recheck=3");
     for (uint32_t worker = 0; worker < 4; worker++) {
         home_free(&cluster, worker, 1, 16);
     }
