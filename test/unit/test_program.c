@@ -440,6 +440,23 @@ static void little_work_still_gives_a_mixture(ATTR_UNUSED void **state)
     plan_case_close(&plan);
 }
 
+/* Looking at every unit of a hundred on every machine would take minutes. */
+static void large_workflows_take_bounded_work(ATTR_UNUSED void **state)
+{
+    struct plan_case plan;
+    struct program_report report;
+    struct rng rng = rng_stream(3, RNG_TEST, 0);
+    plan_case_open(&plan, /* node_count */ 12, /* worker_count */ 1);
+    plan.fleet->network.link_bytes_per_s = 1000000000;
+    plan_case_random(&plan, &rng, /* task_count */ 100, 1000, /* rate_per_s */ 10);
+    const struct program_options options = {.restarts = 1};
+    struct mixture *mixture = plan_case_solve(&plan, &options, &report);
+    assert_true(report.evaluations < 40000);
+    assert_true(report.mean_ns < 2 * report.idle_ns);
+    mixture_destroy(mixture);
+    plan_case_close(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -458,6 +475,7 @@ int main(void)
         cmocka_unit_test(overload_is_predicted_as_endless),
         cmocka_unit_test(mixtures_are_the_same_everywhere),
         cmocka_unit_test(little_work_still_gives_a_mixture),
+        cmocka_unit_test(large_workflows_take_bounded_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
