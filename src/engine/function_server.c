@@ -43,6 +43,7 @@ static void forget_parent(int keep)
         (void)dup2(keep, CONTROL);
     }
     (void)close_range(CONTROL + 1, ~0U, 0);
+    function_wire_forked();
 }
 
 /* Send @reply, and with it the descriptor @passed if it is none of -1. */

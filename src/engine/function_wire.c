@@ -10,7 +10,9 @@
 
 #include "base/assert.h"
 
-enum { NS_PER_MS = 1000000, SOCKET_BYTES_MAX = 65536 };
+enum { NS_PER_MS = 1000000, SOCKET_BYTES_MAX = 65536, FILE_BYTES_MAX = 64 << 20 };
+
+static _Thread_local int thread_file = -1; /* Of at most FILE_BYTES_MAX. */
 
 /* Milliseconds until @deadline_ns, rounded up; -1 for none. */
 static int left_ms(int64_t deadline_ns)
@@ -84,22 +86,52 @@ static enum function_receipt receive_all(
     return FUNCTION_RECEIVED;
 }
 
-/* A file in memory with the data of @tensors; -1 if there is none. */
-static int file_of(const struct weft_tensor *tensors, uint32_t count)
+void function_wire_end(void)
 {
-    const int file = memfd_create("weft", MFD_CLOEXEC);
-    for (uint32_t i = 0; i < count && file >= 0; i++) {
-        const uint8_t *at = tensors[i].data;
+    if (thread_file >= 0) {
+        (void)close(thread_file); /* Nobody reads it any more. */
+        thread_file = -1;
+    }
+}
+
+void function_wire_forked(void)
+{
+    thread_file = -1;
+}
+
+static bool write_file(int file, const struct weft_tensor *tensors, uint32_t count)
+{
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *from = tensors[i].data;
         uint64_t left = tensors[i].bytes;
         while (left > 0) {
-            const ssize_t written = write(file, at, left);
+            const ssize_t written = pwrite(file, from, left, (off_t)at);
             if (written <= 0) {
-                (void)close(file); /* Nobody has seen it. */
-                return -1;
+                return false;
             }
-            at += written;
+            from += written;
+            at += (uint64_t)written;
             left -= (uint64_t)written;
         }
+    }
+    return true;
+}
+
+/* A file in memory with the data of @tensors, @bytes in all; -1 if there is none. */
+static int file_of(const struct weft_tensor *tensors, uint32_t count, uint64_t bytes)
+{
+    int file = thread_file;
+    if (file < 0 || bytes > FILE_BYTES_MAX) {
+        file = memfd_create("weft", MFD_CLOEXEC);
+    }
+    if (file >= 0 && bytes <= FILE_BYTES_MAX) {
+        thread_file = file;
+    }
+    if (file >= 0 && !write_file(file, tensors, count)) {
+        (void)close(file); /* Nobody has seen what is in it. */
+        thread_file = file == thread_file ? -1 : thread_file;
+        file = -1;
     }
     return file;
 }
@@ -146,7 +178,7 @@ bool function_send(
         bytes += tensors[i].bytes;
     }
     if (bytes > SOCKET_BYTES_MAX) {
-        file = file_of(tensors, head.tensor_count);
+        file = file_of(tensors, head.tensor_count, bytes);
     }
     head.has_file = file >= 0;
     bool is_sent = send_head(socket, &head, file, deadline_ns) &&
@@ -154,7 +186,7 @@ bool function_send(
     for (uint32_t i = 0; i < head.tensor_count && is_sent && file < 0; i++) {
         is_sent = send_all(socket, tensors[i].data, tensors[i].bytes, deadline_ns);
     }
-    if (file >= 0) {
+    if (file >= 0 && file != thread_file) {
         (void)close(file); /* The other side has its own descriptor of it. */
     }
     return is_sent;

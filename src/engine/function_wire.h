@@ -3,8 +3,9 @@
  *
  * A message is a head, its tensors, and their data, over a stream socket. What is larger than
  * a socket holds goes as a file in memory beside it, so that the sides take turns once a
- * message. The other side may have lost its mind: whatever is read is checked before it is
- * used.
+ * message. Each thread writes into one such file again and again, since fresh pages cost more
+ * than the copy: a side sends only after the other has answered, or is gone. The other side
+ * may have lost its mind: whatever is read is checked before it is used.
  */
 #ifndef ENGINE_FUNCTION_WIRE_H
 #define ENGINE_FUNCTION_WIRE_H
@@ -46,5 +47,11 @@ enum function_receipt { FUNCTION_RECEIVED, FUNCTION_GONE, FUNCTION_LATE, FUNCTIO
 enum function_receipt function_receive(
     int socket, struct function_message *message_out, struct bundle **bundle_out,
     uint64_t bytes_max, int64_t deadline_ns);
+
+/* This thread sends no more: close its file. */
+void function_wire_end(void);
+
+/* This process was forked: the file of the thread that did so is not its own. */
+void function_wire_forked(void);
 
 #endif /* ENGINE_FUNCTION_WIRE_H */
