@@ -154,9 +154,12 @@ _Noreturn static void serve(void)
     _exit(EXIT_SUCCESS);
 }
 
-enum weft_status function_server_start(struct function_server *server, struct weft_error *error)
+/* Fork the process of @server. */
+static enum weft_status spawn(struct function_server *server, struct weft_error *error)
 {
     int ends[2];
+    server->control = -1;
+    server->process = -1;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         return error_set(error, WEFT_IO, "no sockets for functions: %s", strerror(errno));
     }
@@ -170,20 +173,37 @@ enum weft_status function_server_start(struct function_server *server, struct we
         (void)close(ends[0]);
         return error_set(error, WEFT_IO, "no process for functions: %s", strerror(errno));
     }
-    (void)pthread_mutex_init(&server->lock, NULL);
     server->control = ends[0];
     return WEFT_OK;
 }
 
+/* Close our end and wait until the process is gone: it ends of that, after its runners. */
+static void reap(struct function_server *server)
+{
+    if (server->control >= 0) {
+        (void)close(server->control);
+    }
+    while (server->process > 0 && waitpid(server->process, NULL, 0) < 0 && errno == EINTR) {
+    }
+}
+
+enum weft_status function_server_start(struct function_server *server, struct weft_error *error)
+{
+    const enum weft_status status = spawn(server, error);
+    if (status == WEFT_OK) {
+        (void)pthread_mutex_init(&server->lock, NULL);
+    }
+    return status;
+}
+
 void function_server_stop(struct function_server *server)
 {
-    (void)close(server->control); /* It ends of that, and ends its runners first. */
-    while (waitpid(server->process, NULL, 0) < 0 && errno == EINTR) {
-    }
+    reap(server);
     (void)pthread_mutex_destroy(&server->lock);
 }
 
-/* Ask, and wait for the answer. @passed_out: the descriptor that came with it, or -1. */
+/* Ask, and wait for the answer. @passed_out: the descriptor that came with it, or -1. Under the
+ * lock. False if the server is gone. */
 static bool ask(
     struct function_server *server, const struct request *request, struct reply *reply_out,
     int *passed_out)
@@ -200,14 +220,12 @@ static bool ask(
         .msg_controllen = sizeof(room.bytes)};
     *passed_out = -1;
     memset(&room, 0, sizeof(room));
-    (void)pthread_mutex_lock(&server->lock);
     ssize_t bytes = send(server->control, request, sizeof(*request), MSG_NOSIGNAL);
     if (bytes == (ssize_t)sizeof(*request)) {
         do {
             bytes = recvmsg(server->control, &message, MSG_CMSG_CLOEXEC);
         } while (bytes < 0 && errno == EINTR);
     }
-    (void)pthread_mutex_unlock(&server->lock);
     if (bytes != (ssize_t)sizeof(*reply_out)) {
         return false;
     }
@@ -226,7 +244,14 @@ enum weft_status function_server_fork(
     struct reply reply = {.process = -1};
     int passed;
     (void)snprintf(request.path, sizeof(request.path), "%s", path);
-    if (!ask(server, &request, &reply, &passed) || reply.process <= 0 || passed < 0) {
+    (void)pthread_mutex_lock(&server->lock);
+    bool is_answered = ask(server, &request, &reply, &passed);
+    if (!is_answered) { /* Somebody has killed it. Its runners went with it. */
+        reap(server);
+        is_answered = spawn(server, NULL) == WEFT_OK && ask(server, &request, &reply, &passed);
+    }
+    (void)pthread_mutex_unlock(&server->lock);
+    if (!is_answered || reply.process <= 0 || passed < 0) {
         return error_set(error, WEFT_IO, "no process for the functions of %s", path);
     }
     *runner_out = (struct function_runner){.process = reply.process, .socket = passed};
@@ -239,7 +264,9 @@ void function_server_end(
     const struct request request = {.process = runner->process};
     struct reply reply = {.process = -1};
     int passed;
+    (void)pthread_mutex_lock(&server->lock);
     const bool is_known = ask(server, &request, &reply, &passed) && reply.process > 0;
+    (void)pthread_mutex_unlock(&server->lock);
     if (!is_known) {
         (void)snprintf(how, how_bytes, "is gone");
     } else if (WIFSIGNALED(reply.wait_status)) {

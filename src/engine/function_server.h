@@ -35,7 +35,11 @@ enum weft_status function_server_start(struct function_server *server, struct we
 /* End the server and all runners. */
 void function_server_stop(struct function_server *server);
 
-/* Make a runner for the shared object @path. Errors: WEFT_IO if the server is gone. */
+/*
+ * Make a runner for the shared object @path. A server that was killed is started anew.
+ *
+ * Errors: WEFT_IO if the system gives no process.
+ */
 enum weft_status function_server_fork(
     struct function_server *server, const char *path, struct function_runner *runner_out,
     struct weft_error *error);

@@ -7,6 +7,7 @@
 #include "engine/function_pool.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,7 @@
 
 #include "base/attributes.h"
 #include "base/error.h"
+#include "engine/function_server.h"
 #include "engine/function_wire.h"
 
 #define SAMPLE WEFT_TEST_FUNCTIONS "/functions_sample.so"
@@ -232,6 +234,29 @@ static void a_crash_fails_its_task_alone(ATTR_UNUSED void **state)
     }
 }
 
+static void a_server_that_was_killed_is_started_anew(ATTR_UNUSED void **state)
+{
+    struct function_server server;
+    struct function_runner runner;
+    struct function_message message = {.kind = FUNCTION_CALL, .text = "nothing"};
+    struct bundle *bundle = NULL;
+    char how[64];
+    assert_int_equal(function_server_start(&server, NULL), WEFT_OK);
+    for (uint32_t round = 0; round < 3; round++) {
+        assert_int_equal(function_server_fork(&server, SAMPLE, &runner, NULL), WEFT_OK);
+        message = (struct function_message){.kind = FUNCTION_CALL, .text = "nothing"};
+        assert_true(function_send(runner.socket, &message, NULL, 0));
+        assert_int_equal(
+            function_receive(runner.socket, &message, &bundle, 0, 0), FUNCTION_RECEIVED);
+        assert_int_equal(message.status, WEFT_OK);
+        bundle_destroy(bundle);
+        assert_int_equal(kill(server.process, SIGKILL), 0);
+        function_server_end(&server, &runner, how, sizeof(how));
+        assert_string_equal(how, "is gone");
+    }
+    function_server_stop(&server);
+}
+
 static void a_loop_without_end_ends(ATTR_UNUSED void **state)
 {
     struct function_pool *pool;
@@ -352,6 +377,7 @@ int main(void)
         cmocka_unit_test(models_are_run_for_functions),
         cmocka_unit_test(what_is_no_library_of_functions_is_refused),
         cmocka_unit_test(a_crash_fails_its_task_alone),
+        cmocka_unit_test(a_server_that_was_killed_is_started_anew),
         cmocka_unit_test(a_loop_without_end_ends),
         cmocka_unit_test(a_call_can_be_cancelled_from_elsewhere),
         cmocka_unit_test(a_function_here_is_told_that_it_is_cancelled),
