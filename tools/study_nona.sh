@@ -1,8 +1,8 @@
 #!/bin/sh
 # The studies of Nona in docs/BENCHMARKS.md: study_nona.sh [STUDY...], or all of them.
 #
-# Prints the tables of `weft compare`, with the program in $WEFT, over $SEEDS seeds of $JOBS jobs. Rows are
-# told every millisecond, so that policies which look at queues see them as they are.
+# Prints the tables of `weft compare`, with the program in $WEFT, over $SEEDS seeds of $JOBS jobs.
+# Rows are told every millisecond, so that policies which look at queues see them as they are.
 set -eu
 
 weft=${WEFT:-build/weft}
@@ -33,8 +33,8 @@ saturation() {
     done
 }
 
-# predict SCENARIO TIMES RATE...: what was expected, and what came of it in TIMES as many jobs: short
-# runs start empty and end before a queue at 0.9 is as long as it becomes.
+# predict SCENARIO TIMES RATE...: what was expected, and what came of it in TIMES as many jobs:
+# short runs start empty and end before a queue at 0.9 is as long as it becomes.
 predict() {
     scenario=$1
     times=$2

@@ -35,9 +35,10 @@ static void tick(const struct policy_input *input, struct tick_answer *answer_ou
 }
 
 /* Nodes 0 and 2 ask the same, node 1 something else. */
-static void question(const struct policy_input *input, uint64_t problem, void *question_out)
+static void question(
+    const struct policy_input *input, ATTR_UNUSED uint64_t problem, void *question_out)
 {
-    const uint64_t asked = 10 * problem + input->view->node % 2;
+    const uint64_t asked = input->view->node % 2;
     memcpy(question_out, &asked, sizeof(asked));
 }
 
@@ -58,7 +59,7 @@ static void solved(const struct policy_input *input, uint64_t problem, const voi
 {
     const uint32_t node = input->view->node;
     if (problem == 2) { /* What was found before stays where it is until now. */
-        assert_int_equal(kept[node]->sum, 1010 + node % 2);
+        assert_int_equal(kept[node]->sum, 1000 + node % 2);
     }
     kept[node] = result;
     told_ns[node][problem - 1] = input->view->now_ns;
@@ -98,7 +99,7 @@ static void nodes_that_ask_the_same_are_told_the_same_later(ATTR_UNUSED void **s
     for (uint32_t node = 0; node < NODES; node++) {
         assert_int_equal(told_ns[node][0], MS(125));
         assert_int_equal(told_ns[node][1], MS(225));
-        assert_int_equal(kept[node]->sum, 2020 + node % 2);
+        assert_int_equal(kept[node]->sum, 2000 + node % 2);
         assert_true(kept[node]->rate == 40);
     }
     assert_ptr_equal(kept[0], kept[2]);
