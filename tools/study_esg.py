@@ -13,7 +13,9 @@ import math
 import sys
 
 # Student's t, two-sided 95 %, by degrees of freedom; the last is for more.
-STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)
+STUDENT = (
+    12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13,
+)  # fmt: skip
 
 COLUMNS = "{:<16} {:<50} {:>15} {:>17} {:>16} {:>14} {:>9}"
 
@@ -54,7 +56,8 @@ def main():
         print(__doc__.strip())
         return 0 if sys.argv[-1] in ("-h", "--help") else 2
     if sys.argv[1] == "--head":
-        print(COLUMNS.format("setting", "policy", "met %", "cost", "points", "times cost", "stable"))
+        names = ("setting", "policy", "met %", "cost", "points", "times cost", "stable")
+        print(COLUMNS.format(*names))
         return 0
     for row in rows(sys.argv[1], json.load(sys.stdin)["runs"]):
         print(row)
