@@ -96,6 +96,21 @@ static void options_take_half_of_the_slo_and_the_most_per_leftover(void **state)
     assert_false(four);
 }
 
+static void by_default_the_most_for_what_is_taken(void **state)
+{
+    (void)state;
+    bool six = false;
+    cluster_seat(&cluster, "infless:margin=0:headroom=0");
+    round_at(300);
+    round_at(300);
+    for (uint32_t i = 0; i < 6; i++) {
+        const struct dispatch_answer answer = ask(16, 0);
+        six |= answer.count == 1 && answer.configs[0].gpu == 6;
+        assert_true(answer.count == 0 || answer.configs[0].gpu != 7);
+    }
+    assert_false(six); /* Six units run hardly more than four. */
+}
+
 static void instances_run_one_batch_at_a_time(void **state)
 {
     (void)state;
@@ -144,6 +159,7 @@ int main(void)
         CASE(a_slow_queue_gets_single_items),
         CASE(a_fast_queue_gets_the_largest_batch_that_fills_in_time),
         CASE(options_take_half_of_the_slo_and_the_most_per_leftover),
+        CASE(by_default_the_most_for_what_is_taken),
         CASE(instances_run_one_batch_at_a_time),
         CASE(an_answer_that_fitted_nowhere_leaves_the_instance_idle),
         CASE(idle_instances_go),
