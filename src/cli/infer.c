@@ -145,10 +145,11 @@ static enum weft_status ask(
         .ca_file = target->ca_file,
         .timeout_s = TIMEOUT_S,
     };
-    enum weft_status status = http_call(&call, reply_out, error);
+    const enum weft_status status = http_call(&call, reply_out, error);
     if (status == WEFT_OK && reply_out->status != 200) {
-        status = infer_explain(reply_out, error);
+        (void)infer_explain(reply_out, error); /* It fails, whatever it says. */
         free(reply_out->body);
+        return WEFT_FAILED;
     }
     return status;
 }

@@ -208,11 +208,11 @@ static enum weft_status add_text(
     struct building *building, struct weft_tensor *tensor, const char *bytes, size_t count)
 {
     const uint32_t prefix = (uint32_t)count;
-    enum weft_status status = fit_shape(tensor, 1, building->error);
     char *text = malloc(sizeof(prefix) + count);
-    if (status == WEFT_OK && text == NULL) {
-        status = error_set(building->error, WEFT_NO_MEMORY, "out of memory");
+    if (text == NULL) {
+        return error_set(building->error, WEFT_NO_MEMORY, "out of memory");
     }
+    enum weft_status status = fit_shape(tensor, 1, building->error);
     if (status == WEFT_OK) {
         (void)memcpy(text, &prefix, sizeof(prefix));
         (void)memcpy(text + sizeof(prefix), bytes, count);

@@ -418,8 +418,8 @@ static void on_listener_closed(uv_handle_t *handle)
 enum weft_status http_server_start(
     const struct http_options *options, struct http_server **server_out, struct weft_error *error)
 {
-    char host[HTTP_ADDRESS_BYTES];
-    char port[8];
+    char host[HTTP_ADDRESS_BYTES] = "";
+    char port[8] = "";
     const enum weft_status status = parse_address(options->address, host, port, error);
     if (status != WEFT_OK) {
         return status;

@@ -19,7 +19,10 @@ static bool is_token(unsigned char c)
 
 static char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+    if (c >= 'A' && c <= 'Z') {
+        return (char)(c + ('a' - 'A'));
+    }
+    return c;
 }
 
 bool http_span_is(struct http_span span, const char *text)

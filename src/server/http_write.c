@@ -309,6 +309,7 @@ static void respond_copy(
     response->part_count = 1;
     response->parts = &copied;
     http_respond(exchange, response);
+    response->parts = NULL;
 }
 
 void http_respond_json(
@@ -327,7 +328,12 @@ static void quote(const char *cause, char *out, size_t room)
         if (c == '"' || c == '\\') {
             out[at++] = '\\';
         }
-        out[at++] = c < ' ' || c >= 0x7f ? '?' : (char)c;
+        const bool is_plain = c >= ' ' && c < 0x7f;
+        out[at] = '?';
+        if (is_plain) {
+            out[at] = (char)c;
+        }
+        at++;
     }
     out[at] = '\0';
 }

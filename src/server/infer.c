@@ -187,7 +187,7 @@ static void write_response(struct infer *infer)
 /* The job has ended well. */
 static void answer_well(struct infer *infer)
 {
-    infer->bundles = memory_zeroed(infer->output_count + 1, sizeof(*infer->bundles));
+    infer->bundles = memory_zeroed(infer->output_count + 1, sizeof(void *));
     for (uint32_t i = 0; i < infer->output_count; i++) {
         uint64_t bytes;
         infer->bundles[i] = runtime_contents(infer->runtime, infer->outputs[i], &bytes);

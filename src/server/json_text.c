@@ -153,6 +153,8 @@ const char *json_text_decode(const char *at, const char *end, uint8_t *out, uint
 size_t json_text_encode(const void *bytes, size_t length, char *out)
 {
     static const char hex[] = "0123456789abcdef";
+    static const char unknown[3] = {'\xef', '\xbf', '\xbd'}; /* U+FFFD */
+    static const char escape[4] = {'\\', 'u', '0', '0'};
     const uint8_t *in = bytes;
     char *at = out;
     size_t i = 0;
@@ -160,8 +162,8 @@ size_t json_text_encode(const void *bytes, size_t length, char *out)
     while (i < length) {
         const uint32_t count = utf8_bytes(in + i, length - i);
         if (count == 0) {
-            (void)memcpy(at, "\xef\xbf\xbd", 3);
-            at += 3;
+            (void)memcpy(at, unknown, sizeof(unknown));
+            at += sizeof(unknown);
             i++;
             continue;
         }
@@ -169,7 +171,7 @@ size_t json_text_encode(const void *bytes, size_t length, char *out)
             *at++ = '\\';
             *at++ = (char)in[i];
         } else if (in[i] < ' ') {
-            (void)memcpy(at, "\\u00", 4);
+            (void)memcpy(at, escape, sizeof(escape));
             at[4] = hex[in[i] >> 4];
             at[5] = hex[in[i] & 15];
             at += 6;

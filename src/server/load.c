@@ -461,7 +461,7 @@ enum weft_status load_run(
     if (status != WEFT_OK) {
         return status;
     }
-    load.wires = memory_zeroed(options->connections, sizeof(*load.wires));
+    load.wires = memory_zeroed(options->connections, sizeof(void *));
     status = find_address(&load, error);
     if (status == WEFT_OK) {
         status = write_request(&load, error);

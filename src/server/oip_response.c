@@ -68,9 +68,10 @@ static uint32_t write_whole(char *out, uint64_t value, bool is_negative)
 /* JSON has neither infinities nor NaN: null stands for them. */
 static uint32_t write_float(char *out, double value, int digits)
 {
+    static const char none[4] = {'n', 'u', 'l', 'l'};
     if (!isfinite(value)) {
-        (void)memcpy(out, "null", 4);
-        return 4;
+        (void)memcpy(out, none, sizeof(none));
+        return sizeof(none);
     }
     if (value == rint(value) && fabs(value) < 1e15 && !(value == 0 && signbit(value))) {
         return write_whole(out, (uint64_t)fabs(value), value < 0);

@@ -115,7 +115,7 @@ static enum weft_status listen_on(
 static void make_learned(struct server *server)
 {
     const struct catalogue *catalogue = server->catalogue;
-    server->learned = memory_zeroed(catalogue->workflow_count + 1, sizeof(*server->learned));
+    server->learned = memory_zeroed(catalogue->workflow_count + 1, sizeof(void *));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         server->learned[i] =
             memory_zeroed(catalogue->workflows[i]->result_count + 1, sizeof(**server->learned));
