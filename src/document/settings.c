@@ -10,7 +10,7 @@
 
 static const struct reader_range nodes_range = {1, 64, "between 1 and 64"};
 static const struct reader_range workers_range = {1, 64, "between 1 and 64"};
-static const struct reader_range threads_range = {1, 1024, "between 1 and 1024"};
+static const struct reader_range threads_range = {1, 1, "1: a batch runs on one thread"};
 static const struct reader_range jobs_range = {1, 1e9, "between 1 and 1000000000"};
 static const struct reader_range slo_range = {1e3, 8.64e14, "between 1us and 240h"};
 
@@ -85,10 +85,11 @@ static void read_amounts(
     const struct tree_node *memory = tree_find(node, "memory");
     const struct tree_node *slo = tree_find(node, "slo");
     const struct tree_node *isolate = tree_find(node, "isolate");
+    uint32_t threads = 1; /* Checked, for documents that say it; there is no choice. */
 
     read_count(reader, node, "nodes", &nodes_range, &settings->nodes);
     read_count(reader, node, "workers", &workers_range, &settings->workers);
-    read_count(reader, node, "threads", &threads_range, &settings->threads);
+    read_count(reader, node, "threads", &threads_range, &threads);
     read_count(reader, node, "jobs", &jobs_range, &settings->jobs_max);
     settings->memory_bytes =
         (uint64_t)reader_quantity(reader, memory, QUANTITY_BYTES, &reader_memory);

@@ -31,7 +31,6 @@ struct settings {
     uint32_t nodes;              /* In this process. */
     uint32_t workers;            /* Of each node. */
     uint64_t memory_bytes;       /* Of each worker, for models and workspaces. */
-    uint32_t threads;            /* Of each worker. */
     char device[NAME_BYTES_MAX]; /* As profiles call it; "": as this machine is called. */
     char policy[POLICY_TEXT_BYTES_MAX];
     int64_t slo_ns; /* Of workflows that say none. 0: best effort. */

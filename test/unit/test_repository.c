@@ -178,7 +178,7 @@ static void settings_apply(ATTR_UNUSED void **state)
         "workflow: fast\nslo: 1ms\ninputs: {x: {dtype: FP32, shape: [4]}}\n"
         "tasks: {a: {model: det, in: {x: inputs.x}}}\noutputs: {y: a.y}\n");
     put(&place, "weft.yaml",
-        "weft: here\nnodes: 2\nworkers: 3\nmemory: 2GB\nthreads: 4\nslo: 50ms\njobs: 9\n"
+        "weft: here\nnodes: 2\nworkers: 3\nmemory: 2GB\nthreads: 1\nslo: 50ms\njobs: 9\n"
         "policy: {place: heft, cache: lru}\nrows: {load: 1ms, cache: 2ms}\ndevice: cpu\n"
         "models: {det: {batch: 8, pinned: true}, img.resize: {batch: 1}}\n");
     struct repository *repository = load_good(&place);
@@ -188,7 +188,6 @@ static void settings_apply(ATTR_UNUSED void **state)
     assert_int_equal(settings->nodes, 2);
     assert_int_equal(settings->workers, 3);
     assert_int_equal(settings->memory_bytes, 2000000000);
-    assert_int_equal(settings->threads, 4);
     assert_int_equal(settings->jobs_max, 9);
     assert_int_equal(settings->row_load_ns, 1000000);
     assert_int_equal(settings->row_cache_ns, 2000000);
@@ -232,6 +231,9 @@ static void bad_files_are_named(ATTR_UNUSED void **state)
         "weft.yaml", "weft: a\nwrokers: 2\n",
         "/weft.yaml:2: unknown key 'wrokers'; did you mean 'workers'?");
     expect_problem("weft.yaml", "workers: 2\n", "/weft.yaml:1: 'weft' is missing");
+    expect_problem(
+        "weft.yaml", "weft: a\nthreads: 2\n",
+        "/weft.yaml:2: 'threads' must be 1: a batch runs on one thread, not '2'");
     expect_problem(
         "weft.yaml", "weft: a\nworkers: 65\n",
         "/weft.yaml:2: 'workers' must be between 1 and 64, not '65'");
