@@ -155,7 +155,8 @@ static void on_ran(void *context, const struct runtime_ran *ran)
 {
     struct local *local = context;
     const uint32_t device = local->measured.fleet->workers[ran->worker].device;
-    refine_run(local->refine, ran->model, device, ran->items, ran->run_ns);
+    /* What others wait for is the whole of it: the worker is busy until the end is known. */
+    refine_run(local->refine, ran->model, device, ran->items, ran->took_ns);
     model_set_add(&local->measured.document.listed, ran->model);
 }
 

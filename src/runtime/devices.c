@@ -77,6 +77,7 @@ static void take_off(struct runtime *runtime, uint64_t key, const struct effect_
         .items = launch->items,
         .task_count = launch->task_count,
         .config = launch->config,
+        .launched_ns = runtime->clock.now_ns,
     };
     map_put(&runtime->flying, key, slot);
 }
@@ -295,6 +296,7 @@ static void step_ran(struct runtime *runtime, uint32_t node, const struct engine
             .items = flight.items,
             .config = flight.config,
             .run_ns = done->run_ns,
+            .took_ns = runtime->clock.now_ns - flight.launched_ns,
         };
         runtime->options.on_ran(runtime->options.context, &ran);
     }

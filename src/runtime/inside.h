@@ -41,6 +41,7 @@ struct flight {
     uint32_t items; /* Of all its tasks. */
     uint32_t task_count;
     struct config config;
+    int64_t launched_ns;
 };
 
 struct runtime {

@@ -61,7 +61,8 @@ struct runtime_ran {
     uint32_t model; /* Or function. */
     uint32_t items;
     struct config config;
-    int64_t run_ns;
+    int64_t run_ns;  /* As the engine says; */
+    int64_t took_ns; /* and from the launch until it was heard of: threads wait for processors. */
 };
 
 /* A model that was loaded well. */

@@ -406,6 +406,7 @@ static void what_was_measured_is_told(ATTR_UNUSED void **state)
     assert_int_equal(world.ran.model, ADD);
     assert_int_equal(world.ran.items, 1);
     assert_int_equal(world.ran.run_ns, 5);
+    assert_true(world.ran.took_ns > 5); /* Over to a thread and back. */
     close_world(&world);
 }
 
