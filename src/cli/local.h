@@ -20,7 +20,7 @@ struct local {
     const struct engine *engine; /* While there is one; the runtime's. */
     struct runtime *runtime;
     struct samples *samples; /* What requests bring that are not made up. NULL: there are none. */
-    uint64_t saved; /* So much was learnt when the profile was last saved. */
+    uint64_t saved;          /* So much was learnt when the profile was last saved. */
 };
 
 /*
