@@ -143,7 +143,7 @@ static void the_optimum_lies_between_the_placements(ATTR_UNUSED void **state)
 {
     static const double parts[] = {0, 0.3, 0.45, 0.5, 0.556, 0.65, 0.75};
     struct scenario *scenario = load("one-link");
-    double best_ms = INFINITY;
+    double best_ms = (double)INFINITY;
     double best = 0;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         struct mixture *mixture = diamonds(parts[i], 600);
