@@ -41,6 +41,16 @@ static double loads(const struct report *report)
     return (double)report->loads;
 }
 
+static double price_per_job(const struct report *report)
+{
+    return report->price_per_job;
+}
+
+static double price_reserved(const struct report *report)
+{
+    return report->price_reserved;
+}
+
 static double busy_percent(const struct report *report)
 {
     return 100 * report->utilisation;
@@ -191,6 +201,14 @@ static void print_notes(const struct line *line, FILE *file)
 {
     uint64_t jobs = 0;
     uint64_t completed = 0;
+    const uint32_t priced = gather(line, price_reserved);
+    const double reserved = priced > 0 ? statistics_mean(line->values, priced) : 0;
+    if (gather(line, price_per_job) > 0 && reserved > 0) {
+        (void)fprintf(
+            file, "%s: a job costs %.3g while it runs, %.3g with what is held for it\n",
+            line->group->policies[line->policy].text, statistics_mean(line->values, priced),
+            reserved);
+    }
     for (uint32_t i = 0; i < line->group->seed_count; i++) {
         const struct compare_run *run = compare_plan_run(line->plan, line->group, line->policy, i);
         jobs += run->result.report.jobs;

@@ -45,6 +45,10 @@ static void add_report(json_t *object, const struct run_result *result)
     add(object, "slowdown", quantiles_json(&report->slowdown));
     add(object, "slo_hit_rate", result->has_slo ? json_real(report->slo_hit_rate) : NULL);
     add_real(object, "cost_per_job", report->cost_per_job);
+    add_real(object, "price_per_job", report->price_per_job);
+    add_real(object, "price_reserved", report->price_reserved);
+    add_count(object, "cold_starts", report->cold_starts);
+    add_count(object, "claims_declined", report->claims_declined);
     add_real(object, "cache_hit_rate", report->cache_hit_rate);
     add_count(object, "loads", report->loads);
     add_count(object, "evictions", report->evictions);

@@ -112,6 +112,11 @@ static void print_result(const struct run_result *result, FILE *file)
         (void)fprintf(file, "  SLO        %.2f %% met\n", 100 * report->slo_hit_rate);
     }
     (void)fprintf(file, "  cost       %.3f device seconds a job\n", report->cost_per_job);
+    if (report->price_per_job > 0) {
+        (void)fprintf(
+            file, "  price      %.3g a job while it ran, %.3g with what was held for it\n",
+            report->price_per_job, report->price_reserved);
+    }
     print_load(result, file);
 }
 

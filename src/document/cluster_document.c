@@ -10,6 +10,7 @@ static const struct reader_range count_range = {1, NODES_MAX, "between 1 and 163
 static const struct reader_range units_range = {1, 1024, "between 1 and 1024"};
 static const struct reader_range gpu_range = {1, 128, "between 1 and 128"};
 static const struct reader_range partitions_range = {1, 64, "between 1 and 64"};
+static const struct reader_range price_range = {0, 1e6, "between 0 and 1000000"};
 static const struct reader_range interference_range = {0, 100, "between 0 and 100"};
 
 _Static_assert(NODES_MAX == 16384, "as count_range says");
@@ -123,10 +124,29 @@ static void read_fleet(struct reader *reader, const struct tree_node *node, stru
     }
 }
 
+static void read_prices(
+    struct reader *reader, const struct tree_node *node, struct fleet_prices *prices_out)
+{
+    static const char *const keys[] = {"cpu", "gpu", NULL};
+
+    if (node == NULL) {
+        return;
+    }
+    reader_mapping(reader, node, keys);
+    const struct tree_node *cpu = tree_find(node, "cpu");
+    const struct tree_node *gpu = tree_find(node, "gpu");
+    if (cpu != NULL) {
+        prices_out->cpu = reader_quantity(reader, cpu, QUANTITY_NUMBER, &price_range);
+    }
+    if (gpu != NULL) {
+        prices_out->gpu = reader_quantity(reader, gpu, QUANTITY_NUMBER, &price_range);
+    }
+}
+
 enum weft_status cluster_read(
     const struct tree_node *node, struct fleet **fleet_out, struct weft_error *error)
 {
-    static const char *const keys[] = {"cluster", "machines", "network", NULL};
+    static const char *const keys[] = {"cluster", "machines", "network", "prices", NULL};
     struct reader reader = {.error = error};
     char name[NAME_BYTES_MAX];
 
@@ -135,6 +155,7 @@ enum weft_status cluster_read(
     reader_name(&reader, tree_find(node, "cluster"), name); /* For people; not kept. */
     read_fleet(&reader, reader_need(&reader, node, "machines"), fleet);
     network_read(&reader, tree_find(node, "network"), fleet);
+    read_prices(&reader, tree_find(node, "prices"), &fleet->prices);
     if (!reader_is_good(&reader)) {
         fleet_destroy(fleet);
         return reader.status;

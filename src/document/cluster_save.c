@@ -159,4 +159,11 @@ void cluster_write(const struct fleet *fleet, int indent, FILE *file)
     }
     (void)fprintf(file, "%*s", indent, "");
     write_network(fleet, file);
+    if (fleet->prices.cpu > 0 || fleet->prices.gpu > 0) {
+        (void)fprintf(file, "%*sprices: {cpu: ", indent, "");
+        scalar_write_number(fleet->prices.cpu, file);
+        (void)fputs(", gpu: ", file);
+        scalar_write_number(fleet->prices.gpu, file);
+        (void)fputs("}\n", file);
+    }
 }

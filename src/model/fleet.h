@@ -79,6 +79,12 @@ struct fleet_network {
     struct network_background background;
 };
 
+/* What a unit costs for an hour, in any currency. 0: nothing is charged. */
+struct fleet_prices {
+    double cpu;
+    double gpu;
+};
+
 struct fleet {
     uint32_t worker_count;
     uint32_t node_count;
@@ -87,6 +93,7 @@ struct fleet {
     struct fleet_node *nodes;
     char (*devices)[NAME_BYTES_MAX];
     struct fleet_network network;
+    struct fleet_prices prices;
 };
 
 /* An empty fleet with room for DEVICE_KINDS_MAX kinds; the caller owns it. */

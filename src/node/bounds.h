@@ -21,7 +21,8 @@ enum {
 #define AUDIT_NS            INT64_C(10000000000) /* Silence after which a visit asks its owner. */
 #define STEAL_PAUSE_NS      INT64_C(1000000)
 #define LOAD_RETRY_FIRST_NS INT64_C(10000000)
-#define RECHECK_FIRST_NS    INT64_C(2000000)  /* A home queue that nothing fits is looked at, */
+#define RECHECK_FIRST_NS    INT64_C(2000000)     /* A home queue that nothing fits is looked at, */
+#define STARVED_NS          INT64_C(10000000000) /* So long no policy may leave a task waiting. */
 #define RECHECK_LAST_NS     INT64_C(50000000) /* with pauses that double from one to the other. */
 
 #endif /* NODE_BOUNDS_H */

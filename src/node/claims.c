@@ -98,9 +98,10 @@ static void reserve(struct node *node, struct claim *claim)
     }
 }
 
-static void trace_claimed(struct node *node, const struct claim *claim, const struct ticket *ticket)
+static void trace_claimed(
+    struct node *node, const struct claim *claim, const struct ticket *ticket, enum reason reason)
 {
-    struct record *record = trace(node, RECORD_CLAIMED, REASON_NONE);
+    struct record *record = trace(node, RECORD_CLAIMED, reason);
     record->job = ticket->job;
     record->workflow = (uint16_t)claim->workflow;
     record->task = claim->task;
@@ -112,7 +113,8 @@ static void trace_claimed(struct node *node, const struct claim *claim, const st
 }
 
 uint32_t claims_make(
-    struct node *node, uint32_t number, uint32_t worker, struct config config, bool *declined_out)
+    struct node *node, uint32_t number, uint32_t worker, struct config config, enum reason reason,
+    bool *declined_out)
 {
     config.gpu = sharing_round(&node->fleet->workers[worker], config.gpu);
     const uint32_t slot = open_claim(node, number, worker, config);
@@ -122,7 +124,7 @@ uint32_t claims_make(
     uint32_t count = 0;
     for (uint32_t at = claim.tickets; at != POOL_NONE; at = tickets[count - 1].next) {
         tickets[count] = *ticket_at(node, at);
-        trace_claimed(node, &claim, &tickets[count]);
+        trace_claimed(node, &claim, &tickets[count], reason);
         count++;
     }
     for (uint32_t i = 0; i < count && !*declined_out; i++) {

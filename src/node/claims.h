@@ -12,10 +12,12 @@
 
 /*
  * Claim tasks from the head of home queue @number for @worker, as many as @config takes.
- * Returns how many; @declined_out if its node, this one, has declined at once.
+ * @reason is why, if the policy did not say so. Returns how many; @declined_out if its node, this
+ * one, has declined at once.
  */
 uint32_t claims_make(
-    struct node *node, uint32_t number, uint32_t worker, struct config config, bool *declined_out);
+    struct node *node, uint32_t number, uint32_t worker, struct config config, enum reason reason,
+    bool *declined_out);
 
 /* The claim that @message, from the node of its worker, is about; POOL_NONE if none is. */
 uint32_t claims_find(const struct node *node, const struct message *message);

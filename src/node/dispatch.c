@@ -2,6 +2,7 @@
 
 #include "node/access.h"
 #include "node/batches.h"
+#include "node/doom.h"
 #include "node/grants.h"
 #include "node/model_cache.h"
 #include "node/outbox.h"
@@ -279,7 +280,7 @@ static bool start_one(struct node *node, struct worker *worker)
 void dispatch_worker(struct node *node, struct worker *worker)
 {
     bool started = true;
-    if ((worker->dooming > 0 || worker->lost) && cache_fail_some(node, worker)) {
+    if ((worker->dooming > 0 || worker->lost) && doom_fail_some(node, worker)) {
         wake_at(node, now_ns(node), TIMER_DISPATCH, worker->id);
         return; /* The rest fails in steps of its own. */
     }
@@ -288,6 +289,9 @@ void dispatch_worker(struct node *node, struct worker *worker)
     }
     while (started && worker->queued > 0 && worker->shares.free > 0) {
         started = start_one(node, worker);
+    }
+    if (worker->warm != MODEL_NONE) {
+        cache_warm_up(node, worker);
     }
     if (worker->missing > 0) {
         const int64_t retry_at_ns = cache_advance(node, worker);

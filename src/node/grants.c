@@ -89,6 +89,8 @@ static uint32_t open_grant(struct node *node, struct worker *worker, const struc
     grant->count = message->count;
     grant->open = message->count;
     grant->epoch = node->view.members->epoch;
+    grant->config = config;
+    grant->granted_ns = now_ns(node);
     uint32_t *link = &worker->grants;
     while (*link != POOL_NONE) {
         link = &grant_at(node, *link)->next;
@@ -337,6 +339,18 @@ void grants_start(struct node *node, struct worker *worker)
     }
 }
 
+/* Units that a batch held while it did not run cost as much as while it did. */
+static void trace_released(struct node *node, const struct grant *grant, int64_t run_ns)
+{
+    struct record *record = trace(node, RECORD_RELEASED, REASON_NONE);
+    record->worker = grant->worker;
+    record->value = now_ns(node) - grant->granted_ns - run_ns;
+    record->value = record->value > 0 ? record->value : 0;
+    record->batch = (uint16_t)grant->count;
+    record->gpu = (uint16_t)grant->config.gpu;
+    record->cpu = (uint16_t)grant->config.cpu;
+}
+
 void grants_ended(struct node *node, uint32_t slot, int64_t run_ns, bool completed)
 {
     const struct grant grant = *grant_at(node, slot);
@@ -348,6 +362,7 @@ void grants_ended(struct node *node, uint32_t slot, int64_t run_ns, bool complet
     *link = grant.next;
     pool_give(&node->pools->grants, slot);
     node->grant_count--;
+    trace_released(node, &grant, completed ? run_ns : 0);
     const struct message about = {
         .worker = worker->id,
         .claim = grant.number,

@@ -159,7 +159,24 @@ static uint32_t claim_first(
 {
     for (uint32_t i = 0; i < answer->count; i++) {
         if (fits(node, answer->workers[i], &answer->configs[i])) {
-            return claims_make(node, number, answer->workers[i], answer->configs[i], declined_out);
+            return claims_make(
+                node, number, answer->workers[i], answer->configs[i], REASON_NONE, declined_out);
+        }
+    }
+    return 0;
+}
+
+/* A head that has waited for too long runs alone on the first device that is all free. */
+static uint32_t claim_starved(
+    struct node *node, uint32_t number, const struct queue_facts *facts, bool *declined_out)
+{
+    const struct config alone = {.batch = facts->head_items};
+    if (now_ns(node) - facts->head_ready_ns < STARVED_NS) {
+        return 0;
+    }
+    for (uint32_t worker = 0; worker < node->fleet->worker_count; worker++) {
+        if (fits(node, worker, &alone)) {
+            return claims_make(node, number, worker, alone, REASON_STARVED, declined_out);
         }
     }
     return 0;
@@ -216,7 +233,10 @@ static uint32_t serve(struct node *node, uint32_t number)
         } else if (answer.count == 0 && choose_first_usable(&node->view) == WORKER_NONE) {
             return left + turn_away(node, number);
         }
-        const uint32_t claimed = claim_first(node, number, &answer, &declined);
+        uint32_t claimed = claim_first(node, number, &answer, &declined);
+        if (claimed == 0) {
+            claimed = claim_starved(node, number, &facts, &declined);
+        }
         left += claimed;
         if (claimed > 0 && !declined) {
             queue->rechecks = 0;

@@ -5,6 +5,7 @@
 #include "node/grants.h"
 #include "node/home.h"
 #include "node/jobs.h"
+#include "node/model_cache.h"
 #include "node/offers.h"
 #include "node/outbox.h"
 #include "node/rows.h"
@@ -167,6 +168,12 @@ void inbox_own_message(struct node *node, const struct message *message)
     case MESSAGE_ASK:
         if (policy_binds(&node->seat)) {
             inbox_home(node, message);
+        }
+        return;
+    case MESSAGE_WARM:
+        if (view_is_own(&node->view, message->worker) &&
+            message->model < node->catalogue->model_count) {
+            cache_warm(node, own_worker(node, message->worker), message->model);
         }
         return;
     case MESSAGE_KINDS:

@@ -144,6 +144,7 @@ struct queue {
 struct model_slot {
     uint8_t state;     /* enum model_state */
     bool withdrawn;    /* From the repository: not to be loaded. */
+    bool warm;         /* Loading because the policy wants it. */
     bool doomed;       /* Loading, but the result is to be given back. */
     uint32_t users;    /* Batches that run with it. */
     uint32_t wanted;   /* Queued tasks, and batches that gather, that need it. */
@@ -182,6 +183,7 @@ struct worker {
     uint32_t notices;
     uint32_t grants;  /* List: of those that gather, and of those that run for a home. */
     uint32_t loading; /* The model on the bus, or MODEL_NONE. */
+    uint32_t warm;    /* What the policy wants loaded ahead, or MODEL_NONE. */
     int64_t load_published_ns;
     int64_t cache_published_ns;
     uint64_t row_sequence;

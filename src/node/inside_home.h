@@ -58,6 +58,8 @@ struct grant {
     uint32_t open; /* Entries that are unknown or awaited. */
     bool short_of; /* Some were given up though their tasks may still wait. */
     uint64_t epoch;
+    struct config config;
+    int64_t granted_ns;
     int64_t touched_ns;
     struct {
         struct job_id job;

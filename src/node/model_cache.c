@@ -2,6 +2,7 @@
 
 #include "node/access.h"
 #include "node/dispatch.h"
+#include "node/doom.h"
 #include "node/grants.h"
 #include "node/rows.h"
 #include "node/visits.h"
@@ -403,14 +404,86 @@ static void stop_loading(struct node *node, struct worker *worker, uint32_t mode
     worker->loading = MODEL_NONE;
     worker->memory_used_bytes -= slot->bytes;
     slot->doomed = false;
+    slot->warm = false;
     rows_cache_changed(node, worker);
     rows_load_changed(node, worker);
+}
+
+void cache_warm(struct node *node, struct worker *worker, uint32_t model)
+{
+    const struct model_slot *slot = &worker->models[model];
+    (void)node;
+    if (slot->state == MODEL_ABSENT && !slot->withdrawn && !worker->lost) {
+        worker->warm = model;
+        worker->touched = true;
+    }
+}
+
+void cache_cool(struct node *node, struct worker *worker, uint32_t model)
+{
+    const struct model_slot *slot = &worker->models[model];
+    if (slot->state == MODEL_RESIDENT && slot->users == 0 && slot->wanted == 0) {
+        evict(node, worker, model, REASON_COOL);
+    }
+}
+
+/* Make room for @bytes without anything that somebody waits for. False if that is not enough. */
+static bool make_way(struct node *node, struct worker *worker, uint64_t bytes)
+{
+    struct cache_entry entries[MODELS_MAX];
+    struct model_set wanted = {{0}};
+    uint64_t promised = free_bytes(worker);
+    uint32_t count = 0;
+    for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
+        if (worker->models[model].wanted > 0) {
+            model_set_add(&wanted, model);
+        }
+    }
+    const uint64_t idle =
+        list_idle(node, worker, &wanted, /* even_pinned */ false, entries, &count);
+    if (promised + idle < bytes) {
+        return false;
+    }
+    while (promised < bytes) {
+        const struct cache_facts facts = {
+            .worker = worker->id,
+            .free_bytes = free_bytes(worker),
+            .wanted_bytes = bytes - promised,
+            .count = count,
+            .entries = entries,
+        };
+        const uint32_t victim = policy_victim(&node->seat, &facts);
+        promised += entries[victim].bytes;
+        evict(node, worker, entries[victim].model, REASON_ROOM);
+        count--;
+        entries[victim] = entries[count];
+    }
+    return true;
+}
+
+void cache_warm_up(struct node *node, struct worker *worker)
+{
+    const uint32_t model = worker->warm;
+    if (worker->loading != MODEL_NONE || worker->unloading > 0 || worker->missing > 0) {
+        return; /* What somebody waits for comes first. */
+    }
+    struct model_slot *slot = &worker->models[model];
+    const bool possible = slot->state == MODEL_ABSENT && !slot->withdrawn && !worker->lost &&
+                          slot->retry_at_ns <= now_ns(node) && make_way(node, worker, slot->bytes);
+    if (possible && worker->unloading > 0) {
+        return; /* Until it is there. */
+    }
+    worker->warm = MODEL_NONE;
+    if (possible) {
+        slot->warm = true;
+        start_load(node, worker, model, REASON_WARM);
+    }
 }
 
 void cache_drop_unwanted(struct node *node, struct worker *worker)
 {
     const uint32_t model = worker->loading;
-    if (model == MODEL_NONE || worker->models[model].wanted > 0) {
+    if (model == MODEL_NONE || worker->models[model].wanted > 0 || worker->models[model].warm) {
         return;
     }
     stop_loading(node, worker, model);
@@ -421,95 +494,6 @@ void cache_drop_unwanted(struct node *node, struct worker *worker)
     effect->load.worker = worker->id;
     effect->load.model = model;
     effect->load.bytes = 0;
-}
-
-/* Every queued task of @worker that needs @model now shall fail, before anything starts. */
-static void doom_waiting(
-    struct node *node, struct worker *worker, uint32_t model, enum reason reason)
-{
-    struct model_slot *slot = &worker->models[model];
-    if (slot->wanted == 0) {
-        return;
-    }
-    worker->dooming += slot->doom_end == 0 ? 1 : 0;
-    slot->doom_end = node->arrival;
-    slot->doom = (uint8_t)reason;
-    worker->touched = true;
-}
-
-static void end_doom(struct worker *worker, uint32_t model)
-{
-    if (worker->models[model].doom_end != 0) {
-        worker->models[model].doom_end = 0;
-        worker->dooming--;
-    }
-}
-
-/* A task that waited for @model when it was doomed, or POOL_NONE. */
-static uint32_t find_doomed(const struct node *node, const struct worker *worker, uint32_t model)
-{
-    const struct model_slot *slot = &worker->models[model];
-    if (slot->doom != REASON_TOO_LARGE) { /* Batches look at their size when they start. */
-        const uint32_t claimed = grants_find(node, worker, model, slot->doom_end);
-        if (claimed != POOL_NONE) {
-            return claimed;
-        }
-    }
-    for (uint32_t i = 0; i < worker->active_count; i++) {
-        uint32_t workflow;
-        uint32_t number;
-        const struct workflow_task *kind =
-            dispatch_queue_task(node, worker->active[i], &workflow, &number);
-        uint32_t at =
-            cache_is_of_kind(kind, model) ? worker->queues[worker->active[i]].head : POOL_NONE;
-        for (; at != POOL_NONE; at = task_at(node, at)->next_in_queue) {
-            const struct task *task = task_at(node, at);
-            if (task->arrival <= slot->doom_end &&
-                (slot->doom != REASON_TOO_LARGE ||
-                 cache_obstacle(node, worker, kind, task->items) != REASON_NONE)) {
-                return at;
-            }
-        }
-    }
-    return POOL_NONE;
-}
-
-/* All that waits for a device that is gone. */
-static bool fail_lost(struct node *node, struct worker *worker)
-{
-    grants_abandon(node, worker);
-    for (uint32_t failed = 0; failed < BATCH_TASKS_MAX; failed++) {
-        uint32_t task = grants_find(node, worker, MODEL_NONE, UINT64_MAX);
-        if (task == POOL_NONE && worker->active_count == 0) {
-            return false;
-        }
-        task = task != POOL_NONE ? task : worker->queues[worker->active[0]].head;
-        visits_fail(node, task, REASON_DEVICE_LOST);
-    }
-    return true;
-}
-
-bool cache_fail_some(struct node *node, struct worker *worker)
-{
-    uint32_t failed = 0;
-    if (worker->lost) {
-        return fail_lost(node, worker);
-    }
-    for (uint32_t model = 0; worker->dooming > 0 && model < node->catalogue->model_count; model++) {
-        while (worker->models[model].doom_end != 0) {
-            const uint32_t task = find_doomed(node, worker, model);
-            if (task == POOL_NONE) {
-                end_doom(worker, model);
-                break;
-            }
-            if (failed == BATCH_TASKS_MAX) {
-                return true;
-            }
-            failed++;
-            visits_fail(node, task, (enum reason)worker->models[model].doom);
-        }
-    }
-    return false;
 }
 
 static void load_failed(struct node *node, struct worker *worker, uint32_t model)
@@ -549,6 +533,7 @@ void cache_loaded(
     }
     move_model(worker, model, MODEL_RESIDENT);
     worker->loading = MODEL_NONE;
+    slot->warm = false;
     if (bytes != 0) { /* Measured: it replaces what the profile promised. */
         worker->memory_used_bytes = worker->memory_used_bytes - slot->bytes + bytes;
         slot->bytes = bytes;
@@ -587,7 +572,7 @@ void cache_repository_changed(
     slot->failures = 0;
     slot->retry_at_ns = 0;
     worker->touched = true;
-    end_doom(worker, model);
+    doom_end(worker, model);
     if (available) {
         return;
     }

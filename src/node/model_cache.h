@@ -41,14 +41,20 @@ bool cache_make_room(
 uint32_t cache_items_max(
     const struct node *node, const struct worker *worker, const struct workflow_task *kind);
 
-/*
- * Fail tasks that waited for a model when it could not be had, a batch of them a call.
- * True if there are more. What comes back to the same queue meanwhile is spared.
- */
-bool cache_fail_some(struct node *node, struct worker *worker);
-
 /* Start the next load, or the evictions it needs. Returns when to try a failed one again. */
 int64_t cache_advance(struct node *node, struct worker *worker);
+
+/*
+ * The policy wants @model on @worker: load it when nothing that waits has to be loaded, into
+ * free memory or in place of what nobody waits for. The last wish counts.
+ */
+void cache_warm(struct node *node, struct worker *worker, uint32_t model);
+
+/* The policy does not want it there: unload it if nobody uses it or waits for it. */
+void cache_cool(struct node *node, struct worker *worker, uint32_t model);
+
+/* Bring in what the policy wants there. */
+void cache_warm_up(struct node *node, struct worker *worker);
 
 /* Stop loading a model that no queued task wants any more. */
 void cache_drop_unwanted(struct node *node, struct worker *worker);

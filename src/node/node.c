@@ -37,6 +37,7 @@ static void init_worker(struct node *node, struct arena *arena, uint32_t index)
     worker->batches = POOL_NONE;
     worker->grants = POOL_NONE;
     worker->loading = MODEL_NONE;
+    worker->warm = MODEL_NONE;
     worker->notices = POOL_NONE;
     worker->wake_ns = INT64_MAX;
     worker->load_published_ns = -node->row_load_ns; /* The first change is shown at once. */
@@ -210,6 +211,31 @@ static void ask_for_search(struct node *node, uint64_t problem)
     effect->solve.question = node->question;
 }
 
+/* What a tick wants loaded anywhere, and unloaded here. */
+static void warm_and_cool(struct node *node, const struct tick_answer *answer)
+{
+    ASSERT(answer->warm_count <= TICK_WARMS_MAX);
+    ASSERT(answer->cool_count <= TICK_WARMS_MAX);
+    for (uint32_t i = 0; i < answer->cool_count; i++) {
+        ASSERT(view_is_own(&node->view, answer->cools[i].worker));
+        cache_cool(node, own_worker(node, answer->cools[i].worker), answer->cools[i].model);
+    }
+    for (uint32_t i = 0; i < answer->warm_count; i++) {
+        const struct warm *warm = &answer->warms[i];
+        ASSERT(warm->worker < node->fleet->worker_count);
+        ASSERT(warm->model < node->catalogue->model_count);
+        const struct message message = {
+            .kind = MESSAGE_WARM,
+            .job = {.node = node->id},
+            .worker = warm->worker,
+            .model = warm->model,
+        };
+        if (members_is_up(node->view.members, node_of_worker(node, warm->worker))) {
+            outbox_send(node, node_of_worker(node, warm->worker), &message);
+        }
+    }
+}
+
 static void on_timer(struct node *node, const struct timer *timer)
 {
     struct worker *worker = own_worker(node, timer->worker);
@@ -227,6 +253,7 @@ static void on_timer(struct node *node, const struct timer *timer)
         if (answer.solve) {
             ask_for_search(node, answer.problem);
         }
+        warm_and_cool(node, &answer);
         wake_at(node, now_ns(node) + policy_tick_ns(&node->seat), TIMER_TICK, WORKER_NONE);
         return;
     }

@@ -32,6 +32,7 @@
     X(RECORD_SHAPED, "shaped")             /* worker; value: units */                              \
     X(RECORD_STARTED, "started")           /* task, worker, batch, gpu, cpu; value: items */       \
     X(RECORD_ENDED, "ended")               /* task, worker, batch, gpu, cpu; value: ns it ran */   \
+    X(RECORD_RELEASED, "released")         /* worker, batch, gpu, cpu; value: ns held idle */      \
     X(RECORD_STOPPED, "stopped")           /* task, worker: its batch was cancelled */             \
     X(RECORD_FAILED, "failed")             /* task, worker, reason */                              \
     X(RECORD_STOLEN, "stolen")             /* task, worker: the thief */                           \
@@ -62,10 +63,13 @@ enum record_kind {
     X(REASON_REPLACED, "re-placed")      /* after a loss or a failure */                           \
     X(REASON_DEMAND, "demand")           /* the next task needs it */                              \
     X(REASON_PREFETCH, "prefetch")       /* a later task will */                                   \
+    X(REASON_WARM, "warm")               /* the policy expects to need it */                       \
+    X(REASON_COOL, "cool")               /* the policy does not expect to need it */               \
     X(REASON_ROOM, "room")               /* for another model, or a workspace */                   \
     X(REASON_WITHDRAWN, "withdrawn")     /* from the repository */                                 \
     X(REASON_ADMISSION, "admission")     /* the policy refused it */                               \
     X(REASON_FULL, "full")               /* a bounded pool is used up */                           \
+    X(REASON_STARVED, "starved")         /* no policy gave it a place for long */                  \
     X(REASON_BUSY, "busy")               /* others hold the units of a claim */                    \
     X(REASON_DRAIN, "draining")          /* the node takes no more */                              \
     X(REASON_UNAVAILABLE, "unavailable") /* a model it needs is not there */                       \

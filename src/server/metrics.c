@@ -265,6 +265,7 @@ void metrics_add(struct metrics *metrics, const struct record *record)
     case RECORD_OFFERED:
     case RECORD_CLAIMED:
     case RECORD_DECLINED:
+    case RECORD_RELEASED:
     case RECORD_LOAD_DROPPED:
     case RECORD_SHAPED:
     case RECORD_NODE_BACK:

@@ -21,6 +21,8 @@
 
 enum { SERIES_FIRST = 256 };
 
+#define NS_PER_HOUR 3.6e12
+
 /* Numbers in the order in which they came. */
 struct series {
     int64_t *values;
@@ -54,7 +56,13 @@ struct summary {
     uint64_t moved;
     uint32_t workers_used;
     uint32_t worker_count;
-    double busy_ns;            /* Run time of ended tasks, weighted by the share they held. */
+    double busy_ns;    /* Run time of ended tasks, weighted by the share they held. */
+    double busy_price; /* The same at the prices of units for a nanosecond, */
+    double idle_price; /* and of units that were held and did not run. */
+    double cpu_price;  /* Of a unit for a nanosecond, */
+    double gpu_price;  /* like this. */
+    uint64_t cold_starts;
+    uint64_t declined;
     struct series requests_ns; /* When each came, and */
     struct series misses_ns;   /* those that count in slo_jobs without a latency: as above. */
     struct series backlogs;    /* Jobs in the system, as each arrival finds it. */
@@ -162,6 +170,8 @@ struct summary *summary_create(const struct summary_options *options)
     summary->first_ns = INT64_MAX;
     prepare_workflows(summary, options);
     prepare_workers(summary, options->fleet);
+    summary->cpu_price = options->fleet->prices.cpu / NS_PER_HOUR;
+    summary->gpu_price = options->fleet->prices.gpu / NS_PER_HOUR;
     return summary;
 }
 
@@ -273,6 +283,14 @@ static void on_started(struct summary *summary, const struct record *record)
     }
 }
 
+/* What the units of @record cost for its time. */
+static double price_of(const struct summary *summary, const struct record *record)
+{
+    const double rate =
+        summary->cpu_price * (double)record->cpu + summary->gpu_price * (double)record->gpu;
+    return (double)record->value * rate;
+}
+
 /* Tasks of a batch share its cost. A share of 0 units is the whole device. */
 static void on_ended(struct summary *summary, const struct record *record)
 {
@@ -281,6 +299,7 @@ static void on_ended(struct summary *summary, const struct record *record)
         record->gpu == 0 ? 1.0 : (double)record->gpu * summary->worker_share[record->worker];
     const double tasks = record->batch == 0 ? 1.0 : (double)record->batch;
     summary->busy_ns += (double)record->value * share / tasks;
+    summary->busy_price += price_of(summary, record) / tasks;
     summary->tasks++;
 }
 
@@ -321,8 +340,15 @@ void summary_add(struct summary *summary, const struct record *record)
     case RECORD_STOLEN:
         summary->moved++;
         break;
+    case RECORD_RELEASED:
+        summary->idle_price += price_of(summary, record);
+        break;
+    case RECORD_DECLINED:
+        summary->declined++;
+        break;
     case RECORD_LOADING:
         summary->loads++;
+        summary->cold_starts += record->reason == REASON_DEMAND ? 1 : 0;
         break;
     case RECORD_EVICTED:
         summary->evictions++;
@@ -492,6 +518,11 @@ static void report_latencies(const struct summary *summary, int64_t first_ns, st
     free(latencies_ms);
 }
 
+static double per_job(const struct summary *summary, double all)
+{
+    return summary->completed == 0 ? 0 : all / (double)summary->completed;
+}
+
 void summary_report(const struct summary *summary, struct report *report_out)
 {
     const bool began = summary->first_ns != INT64_MAX;
@@ -506,8 +537,11 @@ void summary_report(const struct summary *summary, struct report *report_out)
         .failed = summary->failed,
         .cancelled = summary->cancelled,
         .slo_hit_rate = part(summary->slo_hits, summary->slo_jobs),
-        .cost_per_job =
-            summary->completed == 0 ? 0 : summary->busy_ns / 1e9 / (double)summary->completed,
+        .cost_per_job = per_job(summary, summary->busy_ns / 1e9),
+        .price_per_job = per_job(summary, summary->busy_price),
+        .price_reserved = per_job(summary, summary->busy_price + summary->idle_price),
+        .cold_starts = summary->cold_starts,
+        .claims_declined = summary->declined,
         .cache_hit_rate = part(loads < needed ? needed - loads : 0, needed),
         .loads = loads,
         .evictions = summary->evictions,

@@ -46,6 +46,10 @@ struct report {
     struct quantiles slowdown; /* Latency over the critical path on the fastest device. */
     double slo_hit_rate;       /* Of counted, refused and failed jobs of workflows with an SLO. */
     double cost_per_job;       /* Device seconds: run time weighted by the share held. */
+    double price_per_job;      /* At the fleet's prices, while batches ran, */
+    double price_reserved;     /* and from grant to release, where homes claim units. */
+    uint64_t cold_starts;      /* Loads that a batch or a queue had to wait for. */
+    uint64_t claims_declined;  /* By rows that were out of date, mostly. */
     double cache_hit_rate;     /* 1 - loads / models needed by started tasks. */
     uint64_t loads;
     uint64_t evictions;

@@ -28,8 +28,9 @@ enum {
     HAS_NUMBER = 1 << 11, /* Of a claim. */
     HAS_CLAIM = 1 << 12,  /* What the worker must know: place in the batch, config, holder. */
     HAS_RUN = 1 << 13,
+    HAS_MODEL = 1 << 14,
 
-    ALWAYS = 1 << 14,
+    ALWAYS = 1 << 15,
     OF_TASK = HAS_JOB | HAS_TASK | HAS_WORKER | HAS_ATTEMPT,
 };
 
@@ -54,6 +55,7 @@ static const uint32_t kind_fields[MESSAGE_KINDS] = {
     [MESSAGE_UNFIT] = OF_TASK | HAS_REASON,
     [MESSAGE_ENDED] = HAS_WORKER | HAS_NUMBER | HAS_REASON | HAS_ROW_SEQUENCE | HAS_RUN,
     [MESSAGE_ASK] = HAS_WORKER | HAS_NUMBER,
+    [MESSAGE_WARM] = HAS_WORKER | HAS_MODEL,
 };
 
 /* One number of a message. @limit: it is below; 0: any. @specials: or among the last few. */
@@ -95,6 +97,7 @@ static const struct field fields[] = {
     {FIELD(HAS_CLAIM, gpu, 4)},
     {FIELD(HAS_CLAIM, holder, 4), .limit = WORKERS_MAX},
     {FIELD(HAS_RUN, run_ns, 8), .is_duration = true},
+    {FIELD(HAS_MODEL, model, 4), .limit = MODELS_MAX},
 };
 
 enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };

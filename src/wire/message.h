@@ -40,6 +40,7 @@ enum message_kind {
     MESSAGE_UNFIT,       /* No: it cannot run at all, and why. */
     MESSAGE_ENDED,       /* To the home: a batch that it claimed has ended. */
     MESSAGE_ASK,         /* From the home: is this claim being worked on? */
+    MESSAGE_WARM,        /* Load a model ahead of need, if there is room. */
     MESSAGE_KINDS
 };
 
@@ -68,6 +69,7 @@ struct message {
     uint32_t cpu;          /* units of the machine, */
     uint32_t gpu;          /* and of the device. */
     uint32_t holder;       /* CLAIM: the worker with the inputs. */
+    uint32_t model;        /* WARM. */
     int64_t run_ns;        /* ENDED: how long it ran. */
     uint32_t placement_count;
     const uint16_t *placement;

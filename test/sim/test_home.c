@@ -192,6 +192,40 @@ static void instances_are_made_where_they_may_be(void **state)
     stage_close(&stage);
 }
 
+/* Node 0 wants a on the other machine at its first tick; that one drops it at its third. */
+static void warm_and_cool(const struct policy_input *input, struct tick_answer *answer_out)
+{
+    const bool is_first = input->view->now_ns == MS(60);
+    const bool is_third = input->view->now_ns == MS(180);
+    if (input->view->node == 0 && is_first) {
+        answer_out->warms[0] = (struct warm){.worker = 1, .model = 0};
+        answer_out->warm_count = 1;
+    }
+    if (input->view->node == 1 && is_third) {
+        answer_out->cools[0] = (struct warm){.worker = 1, .model = 0};
+        answer_out->cool_count = 1;
+    }
+}
+
+static const struct policy warming = {
+    .name = "warming", .tick_ns = INT64_C(60000000), .tick = warm_and_cool};
+
+static void models_come_and_go_as_the_policy_expects_to_need_them(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(60));
+    (void)stage_model(&stage, "a", MB(30), MS(10));
+    (void)stage_model(&stage, "b", MB(40), MS(10));
+    const uint32_t chain = stage_chain(&stage, "chain", "b");
+    (void)stage_chain(&stage, "other", "a");
+    stage_start_with(&stage, &warming);
+    stage_request(&stage, MS(1), 1, chain);   /* Its model makes room for the other, */
+    stage_request(&stage, MS(200), 1, chain); /* and comes back. */
+    stage_expect(&stage, "warm");
+    stage_close(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +236,7 @@ int main(void)
         cmocka_unit_test(a_worker_lost_while_it_gathers_is_replaced),
         cmocka_unit_test(a_cancel_while_it_gathers_gives_the_units_back),
         cmocka_unit_test(instances_are_made_where_they_may_be),
+        cmocka_unit_test(models_come_and_go_as_the_policy_expects_to_need_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * Loads that fail, models that leave the repository, models and workspaces that do not fit.
  *
  * Covers: src/node/model_cache.c
+ * Covers: src/node/doom.c
  */
 #include <setjmp.h>
 #include <stdarg.h>

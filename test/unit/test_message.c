@@ -64,6 +64,7 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
     message_out->gpu = (uint32_t)rng_next(rng);
     message_out->holder = rng_below(rng, WORKERS_MAX);
     message_out->run_ns = draw_duration(rng);
+    message_out->model = rng_below(rng, MODELS_MAX);
     const uint32_t count_max = rng_below(rng, 20) == 0 ? WORKFLOW_TASKS_MAX : 12;
     message_out->placement_count = rng_below(rng, count_max + 1);
     for (uint32_t i = 0; i < message_out->placement_count; i++) {
@@ -120,6 +121,7 @@ static void expect_same(const struct message *message, const struct message *dec
     assert_int_equal(decoded->cpu, is_claim ? message->cpu : 0);
     assert_int_equal(decoded->gpu, is_claim ? message->gpu : 0);
     assert_int_equal(decoded->holder, is_claim ? message->holder : 0);
+    assert_int_equal(decoded->model, kind == MESSAGE_WARM ? message->model : 0);
     assert_int_equal(decoded->run_ns, kind == MESSAGE_ENDED ? message->run_ns : 0);
     assert_int_equal(decoded->placement_count, is_planned ? message->placement_count : 0);
     if (decoded->placement_count > 0) {

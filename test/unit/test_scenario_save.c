@@ -26,6 +26,7 @@ static const char text[] =
     "cpu: 16}\n"
     "  network: {kind: two-tier, per_rack: 2, core: 5GB/s, link: 1GB/s, up: 3KB/s, down: 7MB/s, "
     "latency: 1500ns, sharing: fair, background: {load: 0.3, bytes: 200KB, sizes: exponential}}\n"
+    "  prices: {cpu: 0.034, gpu: 0.67}\n"
     "workflows:\n"
     "  - workflow: w\n"
     "    slo: 300ms\n"

@@ -395,6 +395,33 @@ static void order_is_in_the_hash(ATTR_UNUSED void **state)
     end(&fixture);
 }
 
+static void units_cost_while_they_run_and_while_they_are_held(ATTR_UNUSED void **state)
+{
+    struct fixture fixture;
+    begin(&fixture, /* jobs_expected */ 0, /* warmup */ 0);
+    arrive(&fixture, 0, 1, OCR);
+    struct record record = job_record(RECORD_ENDED, 100, 1, OCR);
+    record.worker = 0;
+    record.task = DETECT;
+    record.value = INT64_C(1000000000);
+    record.batch = 2;
+    record.gpu = 2;
+    record.cpu = 5;
+    summary_add(fixture.summary, &record); /* Half of a second of 2 * 0.01 + 5 * 0.001. */
+    record.kind = RECORD_RELEASED;
+    record.value = INT64_C(2000000000);
+    summary_add(fixture.summary, &record);
+    add(&fixture, RECORD_DECLINED, REASON_BUSY);
+    add(&fixture, RECORD_LOADING, REASON_DEMAND);
+    add(&fixture, RECORD_LOADING, REASON_PREFETCH);
+    answer(&fixture, 200, OCR, 200, REASON_NONE);
+    near(report(&fixture)->price_per_job, 0.0125);
+    near(fixture.report.price_reserved, 0.0625);
+    assert_int_equal(fixture.report.claims_declined, 1);
+    assert_int_equal(fixture.report.cold_starts, 1);
+    end(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +441,7 @@ int main(void)
         cmocka_unit_test(jobs_in_the_system_obey_little),
         cmocka_unit_test(every_bit_of_every_field_is_in_the_hash),
         cmocka_unit_test(order_is_in_the_hash),
+        cmocka_unit_test(units_cost_while_they_run_and_while_they_are_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,6 +72,7 @@ static inline void trace_fixture_init(struct trace_fixture *fixture)
     device.device = fleet_device(fixture->fleet, "fast");
     assert_true(fleet_add_machine(fixture->fleet, &device, /* device_count */ 1, 8));
 
+    fixture->fleet->prices = (struct fleet_prices){.cpu = 3.6, .gpu = 36};
     fixture->profile = profile_create(fixture->catalogue->model_count);
     trace_fixture_time(fixture, /* model */ 0, 10 * MS);
     trace_fixture_time(fixture, /* model */ 1, 20 * MS);
