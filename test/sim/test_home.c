@@ -32,6 +32,7 @@ static void dispatch_by_script(
     struct dispatch_answer *answer_out)
 {
     const int64_t wake_at_ns = queue->head_ready_ns + script.patience_ns;
+    assert_int_equal(queue->items, queue->waiting); /* Each task of a script has one item. */
     const uint32_t batch = queue->task == 0 ? 1 : script.batch;
     uint32_t worker = script.workers[queue->task];
     if (worker == WORKER_NONE || !view_is_usable(input->view, worker)) {
