@@ -19,15 +19,16 @@ struct local {
     struct server_repository index;
     const struct engine *engine; /* While there is one; the runtime's. */
     struct runtime *runtime;
-    struct samples *samples; /* What requests bring that are not made up. NULL: there are none. */
+    struct samples *samples; /* Real requests of the repository. NULL: there are none. */
     uint64_t saved;          /* So much was learnt when the profile was last saved. */
 };
 
 /*
- * Look at the models of @repository, which is borrowed, and measure what has no profile. What
- * cannot be measured is said on stderr. On success local_close() releases it.
+ * Look at the models of @repository, which is borrowed, and measure what has no profile; of
+ * models that its samples run, only loads. What cannot be measured is said on stderr. On success
+ * local_close() releases it.
  *
- * Errors: those of measure_repository().
+ * Errors: those of samples_load() and measure_repository().
  */
 enum weft_status local_open(
     struct local *local, struct repository *repository, bool is_silent, struct weft_error *error);

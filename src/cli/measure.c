@@ -133,7 +133,7 @@ static enum weft_status measure_loads(
 {
     struct onnx_digest digest = {.bytes = 0};
     struct fit_times times = {.count = 0};
-    const uint32_t loads = measurement->options->is_brief ? 0 : LOADS;
+    const uint32_t loads = measurement->options->depth == MEASURE_LOOK ? 0 : LOADS;
     enum weft_status status = load(measurement->options, &digest, &measurement->model, error);
     for (uint32_t i = 0; i < loads && status == WEFT_OK; i++) {
         onnx_model_unload(measurement->model);
@@ -162,7 +162,7 @@ enum weft_status measure_model(
     }
     signature_out->input_count = copy_ports(&measurement.model->inputs, signature_out->inputs);
     signature_out->output_count = copy_ports(&measurement.model->outputs, signature_out->outputs);
-    if (!options->is_brief) {
+    if (options->depth == MEASURE_RUNS) {
         status = measure_runs(&measurement, error);
     }
     if (measurement.point_count > 0) {

@@ -2,7 +2,8 @@
  * measure.h - how long a model takes to load and to run here, and what memory it needs.
  *
  * Models run as workers run them: on one thread, alone, from the same cache of mapped files.
- * Inputs are made up. A model that fails on them is learnt while it is served instead.
+ * Inputs are made up. A model that fails on them is learnt while it is served instead, and one
+ * that samples will run (cli/rehearsal.h) is not run here at all.
  */
 #ifndef CLI_MEASURE_H
 #define CLI_MEASURE_H
@@ -22,12 +23,19 @@ struct measure_signature {
     struct workflow_input outputs[MEASURE_PORTS_MAX];
 };
 
+/* How much is found out. */
+enum measure_depth {
+    MEASURE_RUNS,  /* Everything. */
+    MEASURE_LOADS, /* All but how long it runs. */
+    MEASURE_LOOK,  /* Only what it takes and gives: it is loaded once. */
+};
+
 struct measure_options {
     const struct ort *ort;
     const char *name;
     const struct repository_file *file; /* Of an ONNX model. */
     const char *cache;                  /* Folder of mapped models; NULL: none. */
-    bool is_brief;                      /* Only look: load once, run nothing. */
+    enum measure_depth depth;
 };
 
 /*

@@ -52,11 +52,24 @@ static void say_failed(
     struct measured *measured, const struct measure_request *request, uint32_t model,
     const struct weft_error *error)
 {
+    const bool can_load = measured->looks[model].fault[0] == '\0';
     measured->failed_count++;
     if (request->on_failed != NULL) {
         request->on_failed(
-            request->context, measured->repository->catalogue->models[model], error->message);
+            request->context, measured->repository->catalogue->models[model], error->message,
+            can_load);
     }
+}
+
+static enum measure_depth depth_of(
+    const struct measured *measured, const struct measure_request *request, uint32_t model)
+{
+    const bool is_rehearsed =
+        request->rehearsed != NULL && model_set_has(request->rehearsed, model);
+    const bool is_known =
+        is_rehearsed ? model_set_has(&measured->document.listed, model)
+                     : profile_is_measured(measured->document.profile, model, /* device */ 0);
+    return is_known && !request->again ? MEASURE_LOOK : is_rehearsed ? MEASURE_LOADS : MEASURE_RUNS;
 }
 
 static enum weft_status measure_one(
@@ -75,7 +88,7 @@ static enum weft_status measure_one(
         say_failed(measured, request, model, &cause);
         return WEFT_OK;
     }
-    if (options->is_brief) {
+    if (options->depth == MEASURE_LOOK) {
         return WEFT_OK;
     }
     measured->measured_count++;
@@ -93,16 +106,15 @@ static enum weft_status measure_all(
     const bool has_cache = onnx_cache_default_folder(cache);
     for (uint32_t i = 0; i < count; i++) {
         const char *name = repository->catalogue->models[i];
-        const bool is_known = profile_is_measured(measured->document.profile, i, /* device */ 0);
         const struct measure_options options = {
             .ort = ort,
             .name = name,
             .file = &repository->files[i],
             .cache = has_cache ? cache : NULL,
-            .is_brief = is_known && !request->again,
+            .depth = depth_of(measured, request, i),
         };
         if (repository->files[i].kind != REPOSITORY_ONNX || !is_wanted(request, name) ||
-            (options.is_brief && request->only_measured)) {
+            (options.depth == MEASURE_LOOK && request->only_measured)) {
             continue;
         }
         if (request->is_interrupted != NULL && request->is_interrupted(request->context)) {

@@ -36,10 +36,11 @@ struct measure_request {
     bool again;                         /* Measure what has a profile, too. */
     bool only_measured;                 /* Do not even look at what has one. */
     const struct argument_list *models; /* Only these. NULL or none: all. */
+    const struct model_set *rehearsed;  /* Whose runs will be seen anyway. NULL: none. */
 
-    /* Called before model number @index of @count, and after it with what came of it. */
+    /* Called before model number @index of @count, and after it if it did not load or run. */
     void (*on_model)(void *context, const char *name, uint32_t index, uint32_t count);
-    void (*on_failed)(void *context, const char *name, const char *cause);
+    void (*on_failed)(void *context, const char *name, const char *cause, bool can_load);
     bool (*is_interrupted)(void *context); /* Between models. NULL: never. */
     void *context;
 };

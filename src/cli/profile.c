@@ -28,8 +28,9 @@ static void on_model(void *context, const char *name, uint32_t index, uint32_t c
     progress_show(progress, index, count);
 }
 
-static void on_failed(void *context, const char *name, const char *cause)
+static void on_failed(void *context, const char *name, const char *cause, bool can_load)
 {
+    (void)can_load;
     progress_clear(context);
     (void)fprintf(stderr, "weft profile: %s: not measured: %s\n", name, cause);
 }

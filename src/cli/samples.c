@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/distance.h"
@@ -185,14 +186,33 @@ void samples_mix(const struct samples *samples, struct arrivals *arrivals)
     }
 }
 
-struct bundle *samples_next(const struct samples *samples, uint32_t workflow, uint32_t *number_out)
+void samples_models(const struct samples *samples, struct model_set *models)
 {
-    struct workflow_samples *own = samples == NULL ? NULL : &samples->workflows[workflow];
-    struct bundle *bundle = own == NULL || own->count == 0 ? NULL : bundle_create();
+    for (uint32_t i = 0; samples != NULL && i < samples->catalogue->workflow_count; i++) {
+        const struct workflow *workflow = samples->catalogue->workflows[i];
+        for (uint32_t k = 0; samples->workflows[i].count > 0 && k < workflow->task_count; k++) {
+            const struct workflow_task *task = &workflow->tasks[k];
+            model_set_add(models, task->run);
+            for (uint32_t m = 0; m < task->model_count; m++) {
+                model_set_add(models, task->models[m]);
+            }
+        }
+    }
+}
+
+uint32_t samples_count(const struct samples *samples, uint32_t workflow)
+{
+    return samples == NULL ? 0 : samples->workflows[workflow].count;
+}
+
+struct bundle *samples_request(const struct samples *samples, uint32_t workflow, uint32_t number)
+{
+    ASSERT(number < samples->workflows[workflow].count);
+    struct bundle *bundle = bundle_create();
     if (bundle == NULL) {
         return NULL;
     }
-    const struct sample *sample = &own->items[own->next];
+    const struct sample *sample = &samples->workflows[workflow].items[number];
     const struct workflow_input *input = samples->catalogue->workflows[workflow]->inputs;
     struct weft_tensor tensor = {
         .dtype = WEFT_UINT8,
@@ -207,9 +227,18 @@ struct bundle *samples_next(const struct samples *samples, uint32_t workflow, ui
         return NULL;
     }
     memcpy(room, sample->bytes, sample->length);
+    return bundle;
+}
+
+struct bundle *samples_next(const struct samples *samples, uint32_t workflow, uint32_t *number_out)
+{
+    if (samples_count(samples, workflow) == 0) {
+        return NULL;
+    }
+    struct workflow_samples *own = &samples->workflows[workflow];
     *number_out = own->next;
     own->next = (own->next + 1) % own->count;
-    return bundle;
+    return samples_request(samples, workflow, *number_out);
 }
 
 /* The tensor of result @index of @workflow in @answer. NULL if it is not there. */

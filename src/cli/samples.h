@@ -48,6 +48,15 @@ void samples_destroy(struct samples *samples);
 /* Let requests come only for workflows that have samples, all alike. */
 void samples_mix(const struct samples *samples, struct arrivals *arrivals);
 
+/* Add the models and functions of all workflows that have samples. */
+void samples_models(const struct samples *samples, struct model_set *models);
+
+/* How many @workflow has. */
+uint32_t samples_count(const struct samples *samples, uint32_t workflow);
+
+/* Request @number of @workflow, which is below its count. NULL if there is no memory for it. */
+struct bundle *samples_request(const struct samples *samples, uint32_t workflow, uint32_t number);
+
 /* The next request for @workflow, and its number. NULL if there is none. */
 struct bundle *samples_next(const struct samples *samples, uint32_t workflow, uint32_t *number_out);
 

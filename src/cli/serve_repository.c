@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "cli/local.h"
 #include "cli/machine.h"
+#include "cli/rehearsal.h"
 #include "cli/samples_report.h"
 #include "cli/serve.h"
 #include "document/reader.h"
@@ -127,13 +128,21 @@ static enum weft_status open_served(
     if (status == WEFT_OK && values->rate != NULL) {
         status = read_rate(values->rate, &served->scenario->arrivals, error);
     }
-    if (status == WEFT_OK && values->rate != NULL && served->is_local) {
-        const struct repository *repository = served->repository;
-        status =
-            samples_load(repository->folder, repository->catalogue, &served->local.samples, error);
+    if (status == WEFT_OK && values->rate != NULL) {
         samples_mix(served->local.samples, &served->scenario->arrivals);
     }
     return status;
+}
+
+/* What only samples can tell of models, before anybody is served. */
+static enum weft_status rehearse(
+    const struct served *served, const struct service_options *options, struct weft_error *error)
+{
+    const struct scenario *scenario = served->scenario;
+    const struct samples *samples = served->local.samples;
+    return samples != NULL && rehearsal_is_needed(samples, scenario->catalogue, scenario->profile)
+               ? rehearsal_run(samples, options, error)
+               : WEFT_OK;
 }
 
 int serve_repository(
@@ -167,10 +176,14 @@ int serve_repository(
         title, sizeof(title), "%s: %s on %" PRIu32 " workers of %s%s", served.scenario->name,
         served.policies.text, served.scenario->fleet->worker_count,
         served.scenario->fleet->devices[0], values->emulated ? ", emulated" : "");
+    if (rehearse(&served, &options, &error) != WEFT_OK) {
+        close_served(&served);
+        return command_fail(command, &error, COMMAND_FAILED);
+    }
     int exit_code = options.plays && values->listen.http == NULL
                         ? serve_played(command, &options, served.scenario, values->json)
                         : serve_clients(command, &options);
-    if (served.local.samples != NULL && !values->json) {
+    if (served.local.samples != NULL && options.plays && !values->json) {
         samples_print(served.local.samples, served.scenario->catalogue, stdout);
     }
     if (exit_code == COMMAND_OK && !samples_are_right(served.local.samples)) {
