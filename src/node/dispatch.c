@@ -299,6 +299,18 @@ void dispatch_worker(struct node *node, struct worker *worker)
     }
 }
 
+static enum reason reason_of(enum weft_status failure)
+{
+    switch ((int)failure) {
+    case WEFT_LOST:
+        return REASON_DEVICE_LOST;
+    case WEFT_INVALID:
+        return REASON_INVALID;
+    default:
+        return REASON_BATCH_FAILED;
+    }
+}
+
 void dispatch_done(struct node *node, const struct event_batch_done *done)
 {
     const struct batch batch = *batch_at(node, done->batch);
@@ -315,10 +327,10 @@ void dispatch_done(struct node *node, const struct event_batch_done *done)
     }
     for (uint32_t i = 0; i < batch.task_count; i++) {
         const struct task *task = task_at(node, batch.tasks[i]);
-        if (done->status != WEFT_OK || done->outputs[i].status != WEFT_OK) {
-            visits_fail(
-                node, batch.tasks[i],
-                done->status == WEFT_LOST ? REASON_DEVICE_LOST : REASON_BATCH_FAILED);
+        const enum weft_status status =
+            done->status != WEFT_OK ? done->status : done->outputs[i].status;
+        if (status != WEFT_OK) {
+            visits_fail(node, batch.tasks[i], reason_of(status));
             continue;
         }
         struct record *record = trace_task(node, RECORD_ENDED, visit_at(node, task->visit), task);

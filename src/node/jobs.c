@@ -322,6 +322,10 @@ void jobs_failed(struct node *node, const struct message *message)
         message->reason >= REASON_COUNT) {
         return;
     }
+    if (message->reason == REASON_INVALID) {
+        jobs_end(node, slot, WEFT_INVALID, REASON_INVALID);
+        return;
+    }
     if (message->reason == REASON_UNAVAILABLE || job->losses + 1 >= JOB_ATTEMPTS_MAX) {
         jobs_end(node, slot, WEFT_FAILED, (enum reason)message->reason);
         return;

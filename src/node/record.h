@@ -78,6 +78,7 @@ enum record_kind {
     X(REASON_LOAD_FAILED, "load failed")                                                           \
     X(REASON_DEVICE_LOST, "device lost")                                                           \
     X(REASON_BATCH_FAILED, "batch failed")                                                         \
+    X(REASON_INVALID, "invalid input") /* it would fail again */                                   \
     X(REASON_CANCEL, "cancelled")                                                                  \
     X(REASON_OWNER_LOST, "owner lost")                                                             \
     X(REASON_DUPLICATE, "duplicate")                                                               \

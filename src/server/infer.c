@@ -228,6 +228,10 @@ static void answer_badly(struct infer *infer)
         refuse(infer, 503, cause, extra);
         return;
     }
+    if (infer->status == WEFT_INVALID) {
+        refuse(infer, 400, reason, /* extra */ NULL);
+        return;
+    }
     (void)snprintf(cause, sizeof(cause), "the job failed: %s", reason);
     refuse(infer, 500, cause, /* extra */ NULL);
 }

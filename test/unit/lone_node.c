@@ -483,7 +483,7 @@ static void fulfil_batch(
         for (uint32_t i = 0; i < launch->task_count; i++) {
             const struct batch_task task = node_batch_task(lone->node, launch->batch, i);
             if (i + 1 == lone->bad_task) {
-                outputs[i] = (struct output){.status = WEFT_INVALID};
+                outputs[i] = (struct output){.status = WEFT_FAILED};
                 continue;
             }
             outputs[i] = (struct output){give_handle(lone), task.items, MB(1), WEFT_OK};

@@ -159,6 +159,24 @@ static void a_task_of_a_batch_may_fail_alone(void **state)
     lone_close(&lone);
 }
 
+static void what_is_invalid_is_not_run_again(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    (void)lone_request(&lone, FLOW_F);
+    lone_batch_done(&lone, WEFT_INVALID);
+    assert_int_equal(lone.answers, 1);
+    const struct effect *answer = lone_find(&lone, EFFECT_ANSWER);
+    assert_int_equal(answer->answer.status, WEFT_INVALID);
+    assert_int_equal(answer->answer.reason, REASON_INVALID);
+    assert_null(lone_find(&lone, EFFECT_LAUNCH));
+    lone_settle(&lone);
+    assert_int_equal(lone.answers, 1);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
 static void the_owner_of_a_failed_task_is_told_why(void **state)
 {
     (void)state;
@@ -397,6 +415,7 @@ int main(void)
         cmocka_unit_test(two_sources_that_fail_together_are_both_run_again),
         cmocka_unit_test(every_task_of_a_failed_batch_is_run_again),
         cmocka_unit_test(a_task_of_a_batch_may_fail_alone),
+        cmocka_unit_test(what_is_invalid_is_not_run_again),
         cmocka_unit_test(the_owner_of_a_failed_task_is_told_why),
         cmocka_unit_test(nobody_is_told_of_a_failure_that_nobody_waits_for),
         cmocka_unit_test(a_batch_is_cancelled_with_the_last_task_that_is_wanted),

@@ -417,7 +417,7 @@ static void a_failed_batch_says_why(ATTR_UNUSED void **state)
     ask(&world, /* workflow */ 0, -3);
     runtime_run(world.runtime);
     assert_int_equal(world.answered, 1);
-    assert_int_equal(world.status, WEFT_FAILED);
+    assert_int_equal(world.status, WEFT_INVALID);
     assert_string_equal(world.message, "task 'a': a number below zero");
     ask(&world, /* workflow */ 0, 3); /* Nothing is left of it. */
     runtime_run(world.runtime);
@@ -432,7 +432,7 @@ static void a_task_that_fails_alone_says_why(ATTR_UNUSED void **state)
     assert_int_equal(open_world(&world, /* no_engine */ false, NULL), WEFT_OK);
     ask(&world, /* workflow */ 0, ODD_ONE);
     runtime_run(world.runtime);
-    assert_int_equal(world.status, WEFT_FAILED);
+    assert_int_equal(world.status, WEFT_INVALID);
     assert_int_equal(world.reason, REASON_BATCH_FAILED);
     assert_string_equal(world.message, "task 'a': an odd number");
     assert_int_equal(runtime_counts(world.runtime).tensors, 0);
