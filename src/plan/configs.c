@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/assert.h"
 #include "base/memory.h"
+#include "model/sharing.h"
 #include "model/workflow.h"
 #include "plan/budget.h"
 
@@ -15,7 +16,8 @@ __extension__ typedef __int128 configs_product;
 
 /* The most that a worker of one kind of device has. */
 struct room {
-    uint32_t gpu_units; /* 0: the fleet has no such device. */
+    const struct fleet_worker *device; /* One of the kind. */
+    uint32_t gpu_units;                /* 0: the fleet has no such device. */
     uint32_t cpu_units;
     uint64_t memory_bytes;
 };
@@ -52,6 +54,7 @@ static struct room room_of(const struct fleet *fleet, uint32_t device)
         if (worker->device != device) {
             continue;
         }
+        room.device = worker;
         room.gpu_units = worker->gpu_units > room.gpu_units ? worker->gpu_units : room.gpu_units;
         room.cpu_units = cpu_units > room.cpu_units ? cpu_units : room.cpu_units;
         room.memory_bytes =
@@ -109,8 +112,9 @@ static bool is_allowed(
     const struct configs_rules *rules, const struct room *room, const struct profile_point *point)
 {
     const uint32_t gpu = point->gpu == 0 ? room->gpu_units : point->gpu;
-    return gpu <= room->gpu_units && point->cpu <= room->cpu_units &&
-           (!rules->whole || gpu == room->gpu_units) && (!rules->single || point->items == 1);
+    return gpu <= room->gpu_units && sharing_round(room->device, gpu) == gpu &&
+           point->cpu <= room->cpu_units && (!rules->whole || gpu == room->gpu_units) &&
+           (!rules->single || point->items == 1);
 }
 
 static uint32_t collect_device(

@@ -59,7 +59,7 @@ static bool has_room(
     struct merits *merits_out)
 {
     const struct config room = fit_room(view, worker);
-    if (config->gpu > room.gpu || config->cpu > room.cpu) {
+    if (!view_fits(view, worker, config->cpu, config->gpu)) {
         return false;
     }
     merits_out->gpu_left = room.gpu - config->gpu;

@@ -90,6 +90,22 @@ static void what_no_worker_can_hold_is_left_out(void **state)
     assert_int_equal(configs.choices[0].config.batch, 4);
 }
 
+static void only_shares_that_the_device_can_be_divided_into_count(void **state)
+{
+    (void)state;
+    for (uint32_t worker = 0; worker < 2; worker++) {
+        cluster.fleet->workers[worker].gpu_units = 7;
+        cluster.fleet->workers[worker].sharing = SHARES_MIG;
+    }
+    for (uint32_t gpu = 1; gpu <= 7; gpu++) {
+        point(1, 1, gpu, 1000 - gpu);
+    }
+    const struct configs configs = collect((struct configs_rules){0});
+
+    assert_int_equal(configs.count, 5); /* 7, 4, 3, 2 and 1 of seven. */
+    assert_int_equal(configs.choices[1].config.gpu, 4);
+}
+
 static void rules_leave_whole_devices_or_single_items(void **state)
 {
     (void)state;
@@ -136,6 +152,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(cost_is_price_times_time_over_items, setup, teardown),
         cmocka_unit_test_setup_teardown(choices_come_by_time, setup, teardown),
         cmocka_unit_test_setup_teardown(what_no_worker_can_hold_is_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            only_shares_that_the_device_can_be_divided_into_count, setup, teardown),
         cmocka_unit_test_setup_teardown(rules_leave_whole_devices_or_single_items, setup, teardown),
         cmocka_unit_test_setup_teardown(
             lengths_count_the_configs_that_all_tasks_have, setup, teardown),
