@@ -4,7 +4,7 @@
 usage: study_esg.py --head
        study_esg.py SETTING < RUNS
 
-One row a policy: deadlines met, cost, and both beside the first policy's, from pairs of runs with
+One row a policy: deadlines met, what a thousand jobs cost, and both beside the first policy's, from pairs of runs with
 the same seed. After ± stands half of the 95 % confidence interval of the mean.
 """
 
@@ -41,9 +41,9 @@ def rows(setting, runs):
     for name in policies:
         own = by_policy[name]
         met = [run["slo_hit_rate"] for run in own]
-        cost = [run["cost_per_job"] for run in own]
+        cost = [1000 * run["price_per_job"] for run in own]
         less = [run["slo_hit_rate"] - base["slo_hit_rate"] for run, base in zip(own, first)]
-        times = [run["cost_per_job"] / base["cost_per_job"] for run, base in zip(own, first)]
+        times = [run["price_per_job"] / base["price_per_job"] for run, base in zip(own, first)]
         stable = sum(run["stable"] for run in own)
         yield COLUMNS.format(
             setting, name, figure(met, 100, 1), figure(cost, 1, 4), figure(less, 100, 1),
@@ -56,7 +56,7 @@ def main():
         print(__doc__.strip())
         return 0 if sys.argv[-1] in ("-h", "--help") else 2
     if sys.argv[1] == "--head":
-        names = ("setting", "policy", "met %", "cost", "points", "times cost", "stable")
+        names = ("setting", "policy", "met %", "per 1000", "points", "times cost", "stable")
         print(COLUMNS.format(*names))
         return 0
     for row in rows(sys.argv[1], json.load(sys.stdin)["runs"]):

@@ -60,6 +60,7 @@ cluster:
     device: {{kind: a100, memory: 40GB, h2d: 20GB/s, units: 7}}
     cpu: 16
   network: {{kind: star, link: 10Gb/s, latency: 50us, sharing: fifo}}
+  prices: {{cpu: 0.034, gpu: 0.67}}
 profile: esg.profile.json
 arrivals: {{kind: gamma, cv: 0.15, rate: {rate}/s}}
 rows: {{load: 10ms, cache: 100ms}}

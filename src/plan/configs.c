@@ -38,11 +38,15 @@ int64_t configs_cost(struct configs_prices prices, struct config config, int64_t
     return (int64_t)(held / NS_MICRODOLLARS_PER_PICODOLLAR / config.batch);
 }
 
-struct configs_prices configs_prices(const struct fleet *fleet, uint32_t device)
+struct configs_prices configs_prices(const struct fleet *fleet)
 {
-    (void)fleet;
-    (void)device;
-    return (struct configs_prices){.cpu = 34000, .gpu = 670000};
+    if (fleet->prices.cpu == 0 && fleet->prices.gpu == 0) {
+        return (struct configs_prices){.cpu = 34000, .gpu = 670000};
+    }
+    return (struct configs_prices){
+        .cpu = (int64_t)(fleet->prices.cpu * 1e6),
+        .gpu = (int64_t)(fleet->prices.gpu * 1e6),
+    };
 }
 
 static struct room room_of(const struct fleet *fleet, uint32_t device)
@@ -81,7 +85,7 @@ static int64_t planned_ns(int64_t run_ns, double margin)
 static struct row make_row(
     const struct fleet *fleet, const struct configs_choice *choice, double margin, uint32_t number)
 {
-    const struct configs_prices prices = configs_prices(fleet, choice->device);
+    const struct configs_prices prices = configs_prices(fleet);
     return (struct row){
         .choice = *choice,
         .weight =

@@ -47,8 +47,11 @@ struct configs_rules {
 /* What @run_ns of @config cost, in picodollars, for each of its @config.batch items. */
 int64_t configs_cost(struct configs_prices prices, struct config config, int64_t run_ns);
 
-/* What a unit costs on workers of the kind @device. */
-struct configs_prices configs_prices(const struct fleet *fleet, uint32_t device);
+/*
+ * What units cost in @fleet. Where nothing is charged, a unit of a device counts twenty times
+ * one of CPU, as large clouds charge: cheap configs still leave room for others.
+ */
+struct configs_prices configs_prices(const struct fleet *fleet);
 
 /*
  * All choices for @task. If the rules leave none of the measured points, there is one that

@@ -46,7 +46,7 @@ static void measure(int64_t *run_ns_out, int64_t *cost_out)
         const struct config config = home_ask(&cluster, &queue).configs[0];
         const int64_t run_ns = profile_run(cluster.profile, task, 0, config.batch, config).run_ns;
         *run_ns_out += run_ns;
-        *cost_out += configs_cost(configs_prices(cluster.fleet, 0), config, run_ns);
+        *cost_out += configs_cost(configs_prices(cluster.fleet), config, run_ns);
     }
 }
 
@@ -66,7 +66,7 @@ static void its_configs_are_in_time_and_cheap(void **state)
     /* One item after another on the smallest config: 3 units-times of the base. */
     const struct config alone = {.batch = 1, .cpu = 1, .gpu = 1};
     const int64_t plain =
-        configs_cost(configs_prices(cluster.fleet, 0), alone, (104 + 154 + 204) * MS);
+        configs_cost(configs_prices(cluster.fleet), alone, (104 + 154 + 204) * MS);
     assert_true(cost < plain * 9 / 10);
 }
 

@@ -54,6 +54,15 @@ static void cost_is_price_times_time_over_items(void **state)
     assert_true(configs_cost(prices, shared, DURATION_NS_MAX) > 0);
 }
 
+static void prices_are_those_of_the_fleet(void **state)
+{
+    (void)state;
+    assert_int_equal(configs_prices(cluster.fleet).gpu, 670000);
+    cluster.fleet->prices = (struct fleet_prices){.cpu = 0, .gpu = 0.5};
+    assert_int_equal(configs_prices(cluster.fleet).gpu, 500000);
+    assert_int_equal(configs_prices(cluster.fleet).cpu, 0);
+}
+
 static void choices_come_by_time(void **state)
 {
     (void)state;
@@ -71,8 +80,7 @@ static void choices_come_by_time(void **state)
     assert_int_equal(configs.weights[3].time_ns, 990); /* Planned with a margin, */
     assert_int_equal(                                  /* paid as measured. */
                      configs.weights[3].cost,
-                     configs_cost(
-                         configs_prices(cluster.fleet, 0), configs.choices[3].config, 900));
+                     configs_cost(configs_prices(cluster.fleet), configs.choices[3].config, 900));
 }
 
 static void what_no_worker_can_hold_is_left_out(void **state)
@@ -150,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(cost_is_price_times_time_over_items, setup, teardown),
+        cmocka_unit_test_setup_teardown(prices_are_those_of_the_fleet, setup, teardown),
         cmocka_unit_test_setup_teardown(choices_come_by_time, setup, teardown),
         cmocka_unit_test_setup_teardown(what_no_worker_can_hold_is_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(
