@@ -433,7 +433,7 @@ static void a_task_that_fails_alone_says_why(ATTR_UNUSED void **state)
     ask(&world, /* workflow */ 0, ODD_ONE);
     runtime_run(world.runtime);
     assert_int_equal(world.status, WEFT_INVALID);
-    assert_int_equal(world.reason, REASON_BATCH_FAILED);
+    assert_int_equal(world.reason, REASON_INVALID);
     assert_string_equal(world.message, "task 'a': an odd number");
     assert_int_equal(runtime_counts(world.runtime).tensors, 0);
     close_world(&world);
