@@ -1,9 +1,21 @@
-"""ONNX models for tests, written byte by byte: no library is needed."""
+"""ONNX models for tests, written byte by byte, and a repository of two of them."""
 
+import os
+import pathlib
 import random
 import struct
 
 FLOAT = 1
+LIBRARY = pathlib.Path(
+    os.environ.get("WEFT_ONNXRUNTIME", "build/deps/onnxruntime/libonnxruntime.so")
+)
+WORKFLOW = """workflow: sum
+inputs: {a: {dtype: FP32, shape: [-1, 4]}}
+tasks:
+  positive: {model: relu, in: {x: inputs.a}}
+  sum: {model: add, in: {x: positive.y, y: inputs.a}}
+outputs: {sum: sum.z, positive: positive.y}
+"""
 
 
 def varint(value):
@@ -77,3 +89,17 @@ def layers(width, count, seed=1):
         nodes.append(node("Relu", [f"m{i}"], "y" if i == count - 1 else f"r{i}"))
     shape = ["N", width]
     return model(nodes, [value_info("x", shape)], [value_info("y", shape)], weights)
+
+
+def write_repository(folder):
+    """relu, add, and a workflow of both, at @folder."""
+    files = {
+        "relu/1/model.onnx": relu(),
+        "add/1/model.onnx": add(),
+        "sum.workflow.yaml": WORKFLOW.encode(),
+        "weft.yaml": b"weft: here\nworkers: 2\nmemory: 1GB\ndevice: box\n",
+    }
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)

@@ -13,17 +13,7 @@ import urllib.request
 import onnx_models
 
 WEFT = os.environ["WEFT"]
-LIBRARY = pathlib.Path(
-    os.environ.get("WEFT_ONNXRUNTIME", "build/deps/onnxruntime/libonnxruntime.so")
-)
-
-WORKFLOW = """workflow: sum
-inputs: {a: {dtype: FP32, shape: [-1, 4]}}
-tasks:
-  positive: {model: relu, in: {x: inputs.a}}
-  sum: {model: add, in: {x: positive.y, y: inputs.a}}
-outputs: {sum: sum.z, positive: positive.y}
-"""
+LIBRARY = onnx_models.LIBRARY
 
 
 @unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
@@ -32,10 +22,7 @@ class Served(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name) / "repository"
-        self.put("relu/1/model.onnx", onnx_models.relu())
-        self.put("add/1/model.onnx", onnx_models.add())
-        self.put("sum.workflow.yaml", WORKFLOW.encode())
-        self.put("weft.yaml", b"weft: here\nworkers: 2\nmemory: 1GB\ndevice: box\n")
+        onnx_models.write_repository(self.folder)
         self.process = subprocess.Popen(
             [WEFT, "serve", str(self.folder), "--plain", "--http", "127.0.0.1:0",
              "--metrics", "none"],
@@ -50,11 +37,6 @@ class Served(unittest.TestCase):
                 self.url = found.group(1)
                 return
         self.fail(self.process.communicate(timeout=30))
-
-    def put(self, name, data):
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
 
     def ask(self, path, body=None):
         data = None if body is None else json.dumps(body).encode()

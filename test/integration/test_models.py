@@ -18,17 +18,7 @@ import urllib.request
 import onnx_models
 
 WEFT = os.environ["WEFT"]
-LIBRARY = pathlib.Path(
-    os.environ.get("WEFT_ONNXRUNTIME", "build/deps/onnxruntime/libonnxruntime.so")
-)
-
-WORKFLOW = """workflow: sum
-inputs: {a: {dtype: FP32, shape: [-1, 4]}}
-tasks:
-  positive: {model: relu, in: {x: inputs.a}}
-  sum: {model: add, in: {x: positive.y, y: inputs.a}}
-outputs: {sum: sum.z, positive: positive.y}
-"""
+LIBRARY = onnx_models.LIBRARY
 
 
 @unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
@@ -38,10 +28,7 @@ class Models(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name) / "repository"
         self.cache = pathlib.Path(folder.name) / "cache"
-        self.put("relu/1/model.onnx", onnx_models.relu())
-        self.put("add/1/model.onnx", onnx_models.add())
-        self.put("sum.workflow.yaml", WORKFLOW.encode())
-        self.put("weft.yaml", b"weft: here\nworkers: 2\nmemory: 1GB\ndevice: box\n")
+        onnx_models.write_repository(self.folder)
 
     def put(self, name, data):
         path = self.folder / name
