@@ -183,7 +183,7 @@ static bool add_bytes(struct buffer *buffer, const void *bytes, size_t count)
         (void)memcpy(room, bytes, count);
         buffer->length += count;
     }
-    return room != NULL;
+    return room != NULL || count == 0;
 }
 
 /* The tensor as JSON, its @bytes behind. */

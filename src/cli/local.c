@@ -29,9 +29,10 @@ static void on_failed(void *context, const char *name, const char *cause, bool c
     }
 }
 
-/* What engines are told of the files of @repository. */
-static void make_artifacts(const struct repository *repository, struct artifacts *artifacts)
+/* What engines are told of the files of the repository. */
+static void make_artifacts(const struct measured *measured, struct artifacts *artifacts)
 {
+    const struct repository *repository = measured->repository;
     static const enum artifact_kind kinds[] = {
         [REPOSITORY_BUILTIN] = ARTIFACT_NONE,
         [REPOSITORY_ONNX] = ARTIFACT_ONNX,
@@ -44,6 +45,7 @@ static void make_artifacts(const struct repository *repository, struct artifacts
         struct artifact *artifact = &artifacts->items[i];
         artifact->kind = kinds[file->kind];
         artifact->batch_max = file->batch_max;
+        artifact->bytes = measured->document.profile->models[i].resident_bytes;
         (void)snprintf(artifact->function, sizeof(artifact->function), "%s", file->function);
         if (file->path != NULL) {
             const size_t bytes = strlen(file->path) + 1;
@@ -88,7 +90,7 @@ enum weft_status local_open(
         samples_destroy(local->samples);
         return status;
     }
-    make_artifacts(repository, &local->artifacts);
+    make_artifacts(&local->measured, &local->artifacts);
     local->refine = refine_create(local->measured.document.profile);
     local->index = local_index(&local->measured);
     return WEFT_OK;

@@ -10,6 +10,7 @@
 #include "cli/distance.h"
 #include "document/bytes.h"
 #include "document/folder.h"
+#include "trace/text.h"
 
 enum { PATH_BYTES = 4096, WRONG_ONE_IN = 4, SAMPLE_BYTES_MAX = 64 << 20 };
 
@@ -286,6 +287,17 @@ static char *text_of(
     return text;
 }
 
+static void note_failed(struct samples_score *score, const struct runtime_answer *answer)
+{
+    const bool has_cause = answer->message != NULL && answer->message[0] != '\0';
+    if (score->failed == 0) {
+        (void)snprintf(
+            score->cause, sizeof(score->cause), "%s",
+            has_cause ? answer->message : reason_name(answer->reason));
+    }
+    score->failed++;
+}
+
 void samples_judge(
     const struct samples *samples, const struct runtime *runtime, uint32_t workflow,
     uint32_t number, const struct runtime_answer *answer)
@@ -297,7 +309,9 @@ void samples_judge(
     struct samples_score *score = &own->score;
     const char *expected = own->items[number].expected;
     if (answer->status != WEFT_OK) {
-        score->failed += answer->status == WEFT_REFUSED || answer->status == WEFT_CANCELLED ? 0 : 1;
+        if (answer->status != WEFT_REFUSED && answer->status != WEFT_CANCELLED) {
+            note_failed(score, answer);
+        }
         return;
     }
     if (expected == NULL) {

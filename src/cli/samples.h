@@ -18,14 +18,17 @@
 #include "model/catalogue.h"
 #include "runtime/runtime.h"
 
+enum { SAMPLES_CAUSE_BYTES = 240 };
+
 struct samples;
 
 /* How the answers of a workflow compare with what was expected. */
 struct samples_score {
     uint32_t files;
-    uint64_t answers; /* That there was something to compare with, */
-    uint64_t right;   /* and how many were right. */
-    uint64_t failed;  /* No answer at all. */
+    uint64_t answers;                /* That there was something to compare with, */
+    uint64_t right;                  /* and how many were right. */
+    uint64_t failed;                 /* No answer at all: */
+    char cause[SAMPLES_CAUSE_BYTES]; /* why, the first time. */
     uint64_t letter_edits;
     uint64_t letters;
     uint64_t word_edits;

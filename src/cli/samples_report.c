@@ -37,4 +37,10 @@ void samples_print(const struct samples *samples, const struct catalogue *catalo
     }
     table_print(&table, file);
     table_deinit(&table);
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        const struct samples_score *score = samples_score(samples, i);
+        if (score != NULL && score->failed > 0) {
+            (void)fprintf(file, "%s failed: %s\n", catalogue->workflows[i]->name, score->cause);
+        }
+    }
 }

@@ -8,7 +8,7 @@
 
 #include "cli/samples.h"
 
-/* One line a workflow: files, answers, how many were right, and error rates. */
+/* One line a workflow: files, answers, how many were right, and error rates; then causes. */
 void samples_print(const struct samples *samples, const struct catalogue *catalogue, FILE *file);
 
 #endif /* CLI_SAMPLES_REPORT_H */

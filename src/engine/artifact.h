@@ -22,6 +22,7 @@ struct artifact {
     char *path;                    /* Of the file; owned by the table. */
     char function[NAME_BYTES_MAX]; /* FUNCTION: its name in the shared object. */
     uint32_t batch_max; /* ONNX: items of one run at most. 0: no limit, 1: never batched. */
+    uint64_t bytes;     /* ONNX: what it occupied when it was loaded alone. 0: unknown. */
 };
 
 /* By model number of the catalogue. */

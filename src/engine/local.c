@@ -269,6 +269,17 @@ static void tell_ran(struct engine_local *engine, struct operation *operation)
     engine->base.host.done(engine->base.host.context, &done);
 }
 
+/*
+ * What is counted while others run has their share in it, and can make a model look larger than
+ * the device. What was seen of it alone is better, unless the file has grown since.
+ */
+static uint64_t bytes_of(
+    const struct engine_local *engine, uint32_t number, const struct onnx_model *model)
+{
+    const uint64_t known = engine->artifacts->items[number].bytes;
+    return known > onnx_model_bytes_least(model) ? known : onnx_model_bytes(model);
+}
+
 static void tell_loaded(struct engine_local *engine, struct operation *operation)
 {
     struct engine_done done = {
@@ -278,7 +289,7 @@ static void tell_loaded(struct engine_local *engine, struct operation *operation
         done.status = operation->error.status;
         done.message = operation->error.message;
     } else if (loaded->onnx != NULL) {
-        done.bytes = onnx_model_bytes(loaded->onnx);
+        done.bytes = bytes_of(engine, operation->model, loaded->onnx);
     }
     engine->workers[operation->worker].resident[operation->model] = loaded;
     engine->base.host.done(engine->base.host.context, &done);

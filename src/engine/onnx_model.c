@@ -343,5 +343,10 @@ void onnx_model_unload(struct onnx_model *model)
 
 uint64_t onnx_model_bytes(const struct onnx_model *model)
 {
-    return model->counted_bytes + model->heap_bytes + model->mapped_bytes;
+    return onnx_model_bytes_least(model) + model->heap_bytes;
+}
+
+uint64_t onnx_model_bytes_least(const struct onnx_model *model)
+{
+    return model->counted_bytes + model->mapped_bytes;
 }

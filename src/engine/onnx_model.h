@@ -78,6 +78,9 @@ void onnx_model_unload(struct onnx_model *model);
 /* What it occupies: counted memory, memory of the library's own, and the mapped file. */
 uint64_t onnx_model_bytes(const struct onnx_model *model);
 
+/* The part of them that is exact whatever else runs: it can be no less. */
+uint64_t onnx_model_bytes_least(const struct onnx_model *model);
+
 /* "FP32 [?,3,48,320]". Returns @out. */
 enum { ONNX_SHAPE_BYTES = 72 };
 char *onnx_shape_text(

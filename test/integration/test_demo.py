@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""The workflows that ship with Weft, on real models: every sample, wrong inputs, and ends.
+
+Skipped where the models or ONNX Runtime were not fetched. How right answers are is computed here
+once more, beside src/cli/distance.c.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import unittest
+import urllib.request
+import zlib
+
+WEFT = os.environ["WEFT"]
+ROOT = pathlib.Path.cwd()
+BUILD = pathlib.Path(WEFT).resolve().parent.parent
+LIBRARY = pathlib.Path(
+    os.environ.get("WEFT_ONNXRUNTIME", ROOT / "build/deps/onnxruntime/libonnxruntime.so")
+)
+HAS_MODELS = (ROOT / "build/models/.fetched").exists() and LIBRARY.exists()
+HAS_RECORDINGS = pathlib.Path("/usr/share/pocketsphinx/test/data").exists()
+TIMEOUT_S = 240
+OCR_TASKS = 8
+
+
+def setUpModule():
+    if not HAS_MODELS:
+        raise unittest.SkipTest("no models, or no ONNX Runtime; tools/setup.sh fetches them")
+    if not HAS_RECORDINGS:
+        raise unittest.SkipTest("no recordings; tools/setup.sh installs them")
+    global WORK, DEMO, ENVIRONMENT
+    WORK = pathlib.Path(tempfile.mkdtemp())
+    unittest.addModuleCleanup(shutil.rmtree, WORK)
+    DEMO = WORK / "demo"
+    ENVIRONMENT = dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY), WEFT_CACHE=str(WORK / "cache"))
+    subprocess.run(
+        ["python3", "-B", "tools/demo_repository.py", BUILD, DEMO], check=True, timeout=60
+    )
+
+
+def start(*options):
+    return subprocess.Popen(
+        [WEFT, "serve", DEMO, "--plain", "--metrics", "none", *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
+    )  # fmt: skip
+
+
+def serve(*options):
+    """A played run to its end: (exit code, stdout, stderr)."""
+    process = start(*options)
+    try:
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    finally:
+        process.kill()
+    return process.returncode, out, err
+
+
+def samples(workflow):
+    folder = DEMO / "inputs" / workflow
+    return sorted(path for path in folder.iterdir() if path.suffix != ".txt")
+
+
+def words(text):
+    return re.findall(r"[a-z0-9]+", text.lower())
+
+
+def edits(got, expected):
+    row = list(range(len(expected) + 1))
+    for i, left in enumerate(got, 1):
+        row, above = [i], row
+        for k, right in enumerate(expected, 1):
+            row.append(min(row[-1] + 1, above[k] + 1, above[k - 1] + (left != right)))
+    return row[-1]
+
+
+def error_rates(answers):
+    """(letters wrong, words wrong) as shares, of {path: text}."""
+    wrong, length = [0, 0], [0, 0]
+    for path, got in answers.items():
+        expected = path.with_suffix(".txt").read_text()
+        for i, split in enumerate((lambda text: "".join(words(text)), words)):
+            wrong[i] += edits(split(got), split(expected))
+            length[i] += len(split(expected))
+    return wrong[0] / length[0], wrong[1] / length[1]
+
+
+def one_pixel():
+    def chunk(name, data):
+        body = name + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(b"\0\xff\xff\xff"))
+        + chunk(b"IEND", b"")
+    )
+
+
+class Served(unittest.TestCase):
+    """One server, for clients."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.process = start("--http", "127.0.0.1:0")
+        cls.url = cls.process.stdout.readline().split()[-1]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.process.send_signal(signal.SIGTERM)
+        cls.out, cls.err = cls.process.communicate(timeout=TIMEOUT_S)
+        assert cls.process.returncode == 0, cls.out
+        assert cls.err == "", cls.err
+
+    def infer(self, workflow, path):
+        return subprocess.run(
+            [WEFT, "infer", workflow, f"file=@{path}", "--url", self.url, "--json"],
+            capture_output=True, text=True, timeout=TIMEOUT_S,
+        )  # fmt: skip
+
+    def outputs(self, workflow, path):
+        done = self.infer(workflow, path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), path)
+        return {one["name"]: one["data"] for one in json.loads(done.stdout)["outputs"]}
+
+    def executions(self):
+        with urllib.request.urlopen(f"{self.url}/v2/models/ocr/stats", timeout=30) as answer:
+            [stats] = json.load(answer)["model_stats"]
+        return stats["inference_stats"]["success"]["count"], stats["execution_count"]
+
+    def test_models_are_known_by_their_samples(self):
+        [path] = (DEMO / "profiles").iterdir()
+        models = json.loads(path.read_text(encoding="utf-8"))["models"]
+        points = {
+            name: [point["items"] for one in model["devices"].values() for point in one["points"]]
+            for name, model in models.items()
+        }
+        lines = {len(path.with_suffix(".txt").read_text().split("\n")) - 1 for path in samples("ocr")}
+        self.assertTrue(set(points["ppocr-rec"]) <= lines, points["ppocr-rec"])
+        for name in ("ppocr-det", "moonshine-encoder", "document.crop", "speech.transcribe"):
+            self.assertEqual(points[name], [1], name)
+        self.assertGreater(models["moonshine-decoder"]["resident"], 10 << 20)
+
+    def test_pages_are_read(self):
+        answers = {path: self.outputs("ocr", path) for path in samples("ocr")}
+        self.assertEqual(len(answers), 6)
+        letter = DEMO / "inputs/ocr/letter.png"
+        expected = letter.with_suffix(".txt").read_text().splitlines()
+        self.assertEqual(answers[letter]["lines"], expected)
+        self.assertEqual(answers[letter]["text"], ["\n".join(expected)])
+        for path, answer in answers.items():
+            count = len(path.with_suffix(".txt").read_text().splitlines())
+            self.assertEqual(len(answer["lines"]), count, path)
+            self.assertTrue(all(score > 0.8 for score in answer["scores"]), path)
+        letters, of_words = error_rates({path: one["text"][0] for path, one in answers.items()})
+        print(f"ocr: {100 * letters:.2f} % of letters, {100 * of_words:.2f} % of words wrong")
+        self.assertLess(letters, 0.03)
+        self.assertLess(of_words, 0.30)
+
+    def test_recordings_are_written_down(self):
+        answers = {path: self.outputs("speech", path)["text"][0] for path in samples("speech")}
+        self.assertEqual(len(answers), 10)
+        self.assertEqual(answers[DEMO / "inputs/speech/001.wav"], "Ten of clubs.")
+        letters, of_words = error_rates(answers)
+        print(f"speech: {100 * letters:.2f} % of letters, {100 * of_words:.2f} % of words wrong")
+        for path, text in answers.items():
+            print(f"  {path.stem[-4:]}: {text}")
+        self.assertLess(letters, 0.15)
+        self.assertLess(of_words, 0.20)
+
+    def test_pictures_are_described(self):
+        for path in samples("picture"):
+            answer = self.outputs("picture", path)
+            with self.subTest(path=path.name):
+                self.assertEqual(answer["degrees"], [0])
+                self.assertLess(answer["unsafe"][0], 0.5)
+                self.assertGreater(answer["words"][0], 0)
+
+    def test_pages_share_batches(self):
+        before = self.executions()
+        page = DEMO / "inputs/ocr/notice.jpg"
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            texts = list(pool.map(lambda path: self.outputs("ocr", path)["text"], [page] * 6))
+        after = self.executions()
+        self.assertEqual(texts, [texts[0]] * 6)
+        requests, executions = after[0] - before[0], after[1] - before[1]
+        print(f"ocr: {executions} runs for the {requests * OCR_TASKS} tasks of {requests} requests")
+        self.assertEqual(requests, 6)
+        self.assertLess(executions, requests * OCR_TASKS)
+
+    def test_what_is_wrong_is_said(self):
+        photo = (DEMO / "inputs/ocr/photo.jpg").read_bytes()
+        letter = (DEMO / "inputs/ocr/letter.png").read_bytes()
+        sound = (DEMO / "inputs/speech/001.wav").read_bytes()
+        cases = [
+            ("ocr", b"no picture\n", "the picture is neither JPEG nor PNG"),
+            ("ocr", b"", "the picture is neither JPEG nor PNG"),
+            ("picture", b"no picture\n", "the picture is neither JPEG nor PNG"),
+            ("picture", photo[: len(photo) // 3], "the JPEG file is broken, or not all there"),
+            ("ocr", photo[:200], "the JPEG file is broken"),
+            ("ocr", letter[: len(letter) // 2], "the PNG file is broken"),
+            ("speech", b"no sound\n", "the file is no sound that can be read"),
+            ("speech", b"", "the file is no sound that can be read"),
+            ("speech", sound[:44], "there is no sound in the file"),
+        ]
+        path = WORK / "wrong"
+        for workflow, data, cause in cases:
+            with self.subTest(workflow=workflow, cause=cause, bytes=len(data)):
+                path.write_bytes(data)
+                done = self.infer(workflow, path)
+                self.assertEqual(done.returncode, 1, done.stdout)
+                self.assertIn(cause, done.stderr)
+                self.assertIn("task 'decode'", done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_a_single_pixel_is_a_page_without_text(self):
+        path = WORK / "pixel.png"
+        path.write_bytes(one_pixel())
+        self.assertEqual(self.outputs("ocr", path)["text"], [""])
+        self.assertEqual(self.outputs("picture", path)["degrees"], [0])
+
+    def test_a_second_server_says_that_the_port_is_taken(self):
+        address = self.url.split("//")[1]
+        code, _, err = serve("--http", address)
+        self.assertEqual(code, 1)
+        self.assertEqual(
+            err, f"weft serve: cannot listen on {address}: address already in use\n"
+        )
+
+
+class Zplayed(unittest.TestCase):
+    """Samples as load. After Served: models have been measured by then."""
+
+    def only(self, *paths):
+        """Let these be the only samples, for one test."""
+        inputs, aside = DEMO / "inputs", WORK / "aside"
+        inputs.rename(aside)
+
+        def back():
+            shutil.rmtree(inputs)
+            aside.rename(inputs)
+
+        self.addCleanup(back)
+        for name in paths:
+            (inputs / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(aside / name, inputs / name)
+
+    def test_right_answers_end_well(self):
+        self.only("speech/001.wav", "speech/001.txt", "picture/letter.png")
+        code, out, err = serve("--http", "127.0.0.1:0", "--rate", "2/s", "--seconds", "5")
+        self.assertEqual((code, err), (0, ""), out)
+        self.assertRegex(out, r"served \d+ requests in .*, 0 refused, 0 failed; p50 ")
+        self.assertRegex(out, r"\nworkflow  +files  +compared  +right  +failed  +letters wrong, %")
+        self.assertRegex(out, r"\npicture +1 +0 +0 +0 +- +-\n")
+        [(compared, right)] = re.findall(r"\nspeech +1 +(\d+) +(\d+) +0 +0\.00 +0\.00\n", out)
+        self.assertEqual(compared, right)
+        self.assertGreater(int(right), 0)
+
+    def test_wrong_answers_do_not(self):
+        self.only("speech/001.wav")
+        (DEMO / "inputs/speech/001.txt").write_text("queen of hearts and of nothing else\n")
+        code, out, _ = serve("--http", "127.0.0.1:0", "--rate", "2/s", "--seconds", "3")
+        self.assertEqual(code, 1)
+        self.assertRegex(out, r"\nspeech +1 +[1-9]\d* +0 +0 ")
+
+    def test_samples_that_fail_are_failures(self):
+        self.only("speech/001.wav")
+        (DEMO / "inputs/speech/001.wav").write_bytes(b"no sound")
+        code, out, _ = serve("--http", "127.0.0.1:0", "--rate", "2/s", "--seconds", "3")
+        self.assertEqual(code, 1)
+        self.assertRegex(out, r"\nspeech +1 +0 +0 +[1-9]\d* +- +-\n")
+
+    def test_an_interruption_lets_requests_end(self):
+        self.only("speech/001.wav", "speech/001.txt")
+        process = start("--http", "127.0.0.1:0", "--rate", "4/s")
+        self.addCleanup(process.kill)
+        for line in process.stdout:
+            if re.search(r" [1-9]\d* running", line):
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual((process.returncode, err), (0, ""), out)
+        [(served, completed)] = re.findall(r"served (\d+) requests in .*: (\d+) completed", out)
+        self.assertEqual(served, completed)
+
+    def test_folders_of_samples_belong_to_workflows(self):
+        self.only("speech/001.wav")
+        (DEMO / "inputs/speech").rename(DEMO / "inputs/speach")
+        code, _, err = serve("--rate", "1/s", "--seconds", "1")
+        self.assertEqual(code, 2)
+        self.assertIn("inputs/speach: no workflow has this name", err)
+
+    def test_without_samples_models_are_measured_when_they_run(self):
+        self.only()
+        profiles = DEMO / "profiles"
+        profiles.rename(WORK / "profiles")
+        try:
+            for path in DEMO.glob("*/1/model.onnx"):
+                if path.parts[-3] != "moonshine-encoder":
+                    path.rename(path.with_suffix(".aside"))
+            for path in DEMO.glob("*.workflow.yaml"):
+                path.rename(path.with_suffix(".aside"))
+            code, out, err = serve("--http", "127.0.0.1:0", "--seconds", "1")
+        finally:
+            for path in DEMO.glob("*/1/model.aside"):
+                path.rename(path.with_suffix(".onnx"))
+            for path in DEMO.glob("*.workflow.aside"):
+                path.rename(path.with_suffix(".yaml"))
+            shutil.rmtree(profiles, ignore_errors=True)
+            (WORK / "profiles").rename(profiles)
+        self.assertEqual(code, 0, out)
+        self.assertEqual(err, "weft serve: moonshine-encoder: is measured when it first runs\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
