@@ -48,13 +48,26 @@ enum weft_status listening_open(
     return server_start(&options, server_out, error);
 }
 
+static const char *scheme_of(const struct listen_where *where)
+{
+    return where->tls_certificate == NULL ? "http" : "https";
+}
+
+void listening_url(
+    const struct server *server, const struct listen_where *where, char out[LISTENING_URL_BYTES])
+{
+    (void)snprintf(
+        out, LISTENING_URL_BYTES, "%s://%s", scheme_of(where), server_http_address(server));
+}
+
 void listening_print(const struct server *server, const struct listen_where *where)
 {
-    const char *scheme = where->tls_certificate == NULL ? "http" : "https";
+    char url[LISTENING_URL_BYTES];
     const char *metrics = server_metrics_address(server);
-    (void)printf("listening on %s://%s", scheme, server_http_address(server));
+    listening_url(server, where, url);
+    (void)printf("listening on %s", url);
     if (metrics != NULL) {
-        (void)printf(", metrics on %s://%s/metrics", scheme, metrics);
+        (void)printf(", metrics on %s://%s/metrics", scheme_of(where), metrics);
     }
     (void)printf("\n");
     (void)fflush(stdout); /* Whether it could be written is asked at the end. */

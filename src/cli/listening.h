@@ -6,6 +6,8 @@
 
 #include <weft/status.h>
 
+enum { LISTENING_URL_BYTES = 128 };
+
 struct runtime;
 struct scenario;
 struct server;
@@ -30,6 +32,10 @@ enum weft_status listening_open(
     const struct listen_where *where, struct runtime *runtime, const struct scenario *scenario,
     const struct server_repository *repository, struct server **server_out,
     struct weft_error *error);
+
+/* The address of clients, with its scheme. */
+void listening_url(
+    const struct server *server, const struct listen_where *where, char out[LISTENING_URL_BYTES]);
 
 /* One line that says where, for people and for whoever started this. */
 void listening_print(const struct server *server, const struct listen_where *where);

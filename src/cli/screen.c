@@ -8,7 +8,13 @@
 #include "base/assert.h"
 #include "base/text.h"
 
-enum { FRAME_BYTES = 64 * 1024, BAR_CELLS = 20, COLUMNS_DEFAULT = 100, ROWS_DEFAULT = 40 };
+enum {
+    FRAME_BYTES = 64 * 1024,
+    BAR_CELLS = 20,
+    MODELS_COLUMN = 7,
+    COLUMNS_DEFAULT = 100,
+    ROWS_DEFAULT = 40
+};
 
 #define PICTURE_NS INT64_C(150000000)
 #define LINE_NS    INT64_C(1000000000)
@@ -46,6 +52,13 @@ static void put(struct frame *frame, const char *piece)
     }
 }
 
+static void put_room(struct frame *frame)
+{
+    while (frame->column < MODELS_COLUMN && frame->column < frame->columns) {
+        put(frame, " ");
+    }
+}
+
 static void colour(struct frame *frame, const char *escape)
 {
     text_add(&frame->text, "%s", escape);
@@ -71,19 +84,26 @@ static void frame_size(struct frame *frame, FILE *file)
     }
 }
 
-static void draw_title(const struct screen *screen, struct frame *frame)
+/* Two lines: what is served, then when and where. */
+static bool draw_title(const struct screen *screen, struct frame *frame)
 {
     char piece[256];
     const struct runtime_counts counts = runtime_counts(screen->runtime);
     const int64_t seconds = runtime_now_ns(screen->runtime) / 1000000000;
     colour(frame, BOLD);
     put(frame, screen->title);
-    colour(frame, PLAIN);
+    (void)end_line(frame);
     (void)snprintf(
-        piece, sizeof(piece), "   %02" PRId64 ":%02" PRId64 "   %" PRIu64 " in the system%s",
-        seconds / 60, seconds % 60, counts.requested - counts.answered,
-        screen->is_draining ? "   draining: Ctrl-C again stops at once" : "");
+        piece, sizeof(piece), "%02" PRId64 ":%02" PRId64 "   %" PRIu64 " in the system",
+        seconds / 60, seconds % 60, counts.requested - counts.answered);
     put(frame, piece);
+    if (screen->is_draining) {
+        put(frame, "   draining: Ctrl-C again stops at once");
+    } else if (screen->url != NULL) {
+        put(frame, "   ask it: weft infer ... --url ");
+        put(frame, screen->url);
+    }
+    return end_line(frame);
 }
 
 static void draw_bar(struct frame *frame, uint64_t used, uint64_t all)
@@ -99,19 +119,38 @@ static void draw_bar(struct frame *frame, uint64_t used, uint64_t all)
     put(frame, piece);
 }
 
-static void draw_models(
+/* How wide the names of @models are together. */
+static size_t models_width(const struct screen *screen, const struct model_set *models)
+{
+    size_t width = 0;
+    for (uint32_t model = 0; model < screen->catalogue->model_count; model++) {
+        width += model_set_has(models, model) ? strlen(screen->catalogue->models[model]) + 1 : 0;
+    }
+    return width;
+}
+
+/* The names of @models, in as many lines as they take. */
+static bool draw_models(
     const struct screen *screen, struct frame *frame, const struct model_set *models,
     const char *escape)
 {
     const struct catalogue *catalogue = screen->catalogue;
-    for (uint32_t model = 0; model < catalogue->model_count; model++) {
-        if (model_set_has(models, model)) {
-            colour(frame, escape);
-            put(frame, catalogue->models[model]);
-            colour(frame, PLAIN);
-            put(frame, " ");
+    bool fits = true;
+    for (uint32_t model = 0; model < catalogue->model_count && fits; model++) {
+        const char *name = catalogue->models[model];
+        if (!model_set_has(models, model)) {
+            continue;
         }
+        if (frame->column + strlen(name) > frame->columns && frame->column > MODELS_COLUMN) {
+            fits = end_line(frame);
+            put_room(frame);
+        }
+        colour(frame, escape);
+        put(frame, name);
+        colour(frame, PLAIN);
+        put(frame, " ");
     }
+    return fits;
 }
 
 static bool draw_worker(const struct screen *screen, struct frame *frame, uint32_t worker)
@@ -131,9 +170,16 @@ static bool draw_worker(const struct screen *screen, struct frame *frame, uint32
         counts.running == 0 ? "-" : screen->catalogue->models[watched->model]);
     put(frame, piece);
     draw_bar(frame, counts.memory_used_bytes, spec->memory_bytes);
-    draw_models(screen, frame, &counts.resident, PLAIN);
-    draw_models(screen, frame, &counts.loading, YELLOW);
-    return end_line(frame);
+    const size_t width =
+        models_width(screen, &counts.resident) + models_width(screen, &counts.loading);
+    if (width > 0 && frame->column + width > frame->columns + 1) {
+        if (!end_line(frame)) {
+            return false;
+        }
+        put_room(frame);
+    }
+    return draw_models(screen, frame, &counts.resident, PLAIN) &&
+           draw_models(screen, frame, &counts.loading, YELLOW) && end_line(frame);
 }
 
 static bool draw_workers(const struct screen *screen, struct frame *frame)
@@ -155,7 +201,7 @@ static bool draw_workflow(
 {
     char piece[256];
     char met[32] = "-";
-    if (slo_ns > 0) {
+    if (slo_ns > 0 && counts->done > 0) {
         (void)snprintf(
             met, sizeof(met), "%.1f %%", percent(counts->done - counts->late, counts->done));
     }
@@ -176,26 +222,41 @@ static bool draw_workflows(const struct screen *screen, struct frame *frame)
     bool fits = end_line(frame);
     for (uint32_t i = 0; i < catalogue->workflow_count && fits; i++) {
         const struct workflow *workflow = catalogue->workflows[i];
-        fits = draw_workflow(
-            frame, workflow->name, watch_workflow(screen->watch, i), workflow->slo_ns);
+        const struct watch_workflow *counts = watch_workflow(screen->watch, i);
+        /* A model that nobody asks for by itself would only take room. */
+        if (workflow->task_count > 1 || counts->arrived > 0) {
+            fits = draw_workflow(frame, workflow->name, counts, workflow->slo_ns);
+        }
     }
     return fits && end_line(frame);
 }
 
-static void draw_events(const struct screen *screen, struct frame *frame)
+static bool draw_events(
+    const struct screen *screen, struct frame *frame, bool is_bad, uint32_t count)
 {
     bool fits = true;
-    for (uint32_t i = 0; i < WATCH_EVENTS && fits; i++) {
-        const struct watch_event *event = watch_event(screen->watch, i);
+    for (uint32_t i = 0; i < count && fits; i++) {
+        const struct watch_event *event = watch_event(screen->watch, is_bad, i);
         if (event == NULL) {
-            return;
+            break;
         }
         char at[32];
-        (void)snprintf(at, sizeof(at), "%8.3f s  ", (double)event->at_ns / 1e9);
+        (void)snprintf(at, sizeof(at), "%6.1f s  ", (double)event->at_ns / 1e9);
         put(frame, at);
-        colour(frame, event->is_bad ? RED : PLAIN);
+        colour(frame, is_bad ? RED : PLAIN);
         put(frame, event->text);
         fits = end_line(frame);
+    }
+    return fits;
+}
+
+/* Why jobs were late has half of the room that is left, if that many were. */
+static void draw_all_events(const struct screen *screen, struct frame *frame)
+{
+    const uint32_t room = frame->rows - 1 - frame->row;
+    const uint32_t half = room < 2 * WATCH_EVENTS ? (room + 1) / 2 : WATCH_EVENTS;
+    if (draw_events(screen, frame, /* is_bad */ true, half)) {
+        (void)draw_events(screen, frame, /* is_bad */ false, WATCH_EVENTS);
     }
 }
 
@@ -207,9 +268,9 @@ static void show_picture(struct screen *screen)
     frame_size(&frame, screen->file);
     text_add(&frame.text, "%s", screen->is_begun ? "\033[H" : "\033[?25l\033[2J\033[H");
     screen->is_begun = true;
-    draw_title(screen, &frame);
-    if (end_line(&frame) && draw_workers(screen, &frame) && draw_workflows(screen, &frame)) {
-        draw_events(screen, &frame);
+    if (draw_title(screen, &frame) && draw_workers(screen, &frame) &&
+        draw_workflows(screen, &frame)) {
+        draw_all_events(screen, &frame);
     }
     text_add(&frame.text, "\033[J");
     (void)fwrite(bytes, 1, frame.text.length, screen->file); /* The next one is soon there. */

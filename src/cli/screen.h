@@ -19,6 +19,7 @@ struct screen {
     const struct catalogue *catalogue;
     const struct watch *watch;
     const char *title;
+    const char *url;  /* Where clients are served. NULL: nowhere. */
     bool is_drawn;    /* Over and over, on a terminal. */
     bool is_draining; /* No more requests come. */
     bool is_begun;

@@ -19,6 +19,7 @@ struct service {
     struct watch *watch;
     struct screen screen;
     double rates[WORKFLOWS_MAX]; /* What the arrivals amount to. */
+    char url[LISTENING_URL_BYTES];
 };
 
 static void on_record(void *context, const struct record *record)
@@ -237,6 +238,8 @@ enum weft_status service_run(
     if (status == WEFT_OK) {
         if (service.server != NULL && !options->silent) {
             listening_print(service.server, options->listen);
+            service.screen.url = service.url;
+            listening_url(service.server, options->listen, service.url);
         }
         run(&service);
         const struct runtime_counts counts = runtime_counts(service.runtime);

@@ -28,6 +28,11 @@ struct watched_job {
     int64_t queued_ns[]; /* By task: when it joined a queue. */
 };
 
+struct events {
+    uint64_t count;
+    struct watch_event items[WATCH_EVENTS];
+};
+
 struct watch {
     const struct fleet *fleet;
     const struct catalogue *catalogue;
@@ -36,8 +41,7 @@ struct watch {
     int64_t *loaded_ns; /* By worker and model: when it became resident. */
     struct map jobs;
     struct pool job_pool;
-    uint64_t event_count;
-    struct watch_event events[WATCH_EVENTS];
+    struct events events[2]; /* Of models; of jobs, all of them bad. */
 };
 
 struct watch *watch_create(const struct fleet *fleet, const struct catalogue *catalogue)
@@ -101,9 +105,10 @@ static void close_job(struct watch *watch, struct job_id id)
 /* The next event, its text empty. */
 static struct watch_event *add_event(struct watch *watch, int64_t at_ns, bool is_bad)
 {
-    struct watch_event *event = &watch->events[watch->event_count % WATCH_EVENTS];
-    watch->event_count++;
-    *event = (struct watch_event){.at_ns = at_ns, .is_bad = is_bad};
+    struct events *events = &watch->events[is_bad ? 1 : 0];
+    struct watch_event *event = &events->items[events->count % WATCH_EVENTS];
+    events->count++;
+    *event = (struct watch_event){.at_ns = at_ns};
     return event;
 }
 
@@ -295,10 +300,11 @@ void watch_total(const struct watch *watch, struct watch_workflow *total_out)
     }
 }
 
-const struct watch_event *watch_event(const struct watch *watch, uint32_t index)
+const struct watch_event *watch_event(const struct watch *watch, bool is_bad, uint32_t index)
 {
-    if (index >= WATCH_EVENTS || index >= watch->event_count) {
+    const struct events *events = &watch->events[is_bad ? 1 : 0];
+    if (index >= WATCH_EVENTS || index >= events->count) {
         return NULL;
     }
-    return &watch->events[(watch->event_count - 1 - index) % WATCH_EVENTS];
+    return &events->items[(events->count - 1 - index) % WATCH_EVENTS];
 }

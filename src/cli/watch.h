@@ -1,8 +1,8 @@
 /*
  * watch.h - what somebody who watches a cluster wants to know, read from its records.
  *
- * Counts and latencies of each workflow, what each worker runs, and the last few events
- * worth seeing. Of a job that is late it says where most of the time went.
+ * Counts and latencies of each workflow, what each worker runs, and the last few events of
+ * jobs and of models. Of a job that is late it says where most of the time went.
  */
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H
@@ -31,7 +31,6 @@ struct watch_worker {
 
 struct watch_event {
     int64_t at_ns;
-    bool is_bad; /* A job was late, or failed. */
     char text[WATCH_EVENT_BYTES];
 };
 
@@ -51,7 +50,10 @@ const struct watch_worker *watch_worker(const struct watch *watch, uint32_t work
 /* Of all workflows together. */
 void watch_total(const struct watch *watch, struct watch_workflow *total_out);
 
-/* Event number @index, the newest first. NULL past the last that is kept. */
-const struct watch_event *watch_event(const struct watch *watch, uint32_t index);
+/*
+ * Event number @index, the newest first: of jobs that were late or failed, or of models. NULL
+ * past the last that is kept. Models come and go much more often than jobs are late.
+ */
+const struct watch_event *watch_event(const struct watch *watch, bool is_bad, uint32_t index);
 
 #endif /* CLI_WATCH_H */

@@ -1,12 +1,15 @@
 """`weft serve --emulated` on a real clock: lines, the picture, Ctrl-C, and the prediction."""
 
+import fcntl
 import json
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import subprocess
+import termios
 import time
 import unittest
 
@@ -89,10 +92,12 @@ class Serve(unittest.TestCase):
         self.assertIn("latency mean", out)
         self.assertLess(time.monotonic() - started, 20)
 
-    def test_on_a_terminal_a_picture_is_drawn_over_and_over(self):
+    def watch(self, *arguments, columns=100, rows=40):
+        """Everything that is written to a terminal of this size."""
         terminal, end = pty.openpty()
+        fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         process = subprocess.Popen(
-            [WEFT, "serve", "--emulated", DEMO, "--seconds", "2"],
+            [WEFT, "serve", "--emulated", DEMO, *arguments],
             stdout=end, stderr=end, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(end)
@@ -107,7 +112,27 @@ class Serve(unittest.TestCase):
             shown += piece
         os.close(terminal)
         self.assertEqual(process.wait(timeout=30), 0)
-        text = shown.decode()
+        return shown.decode()
+
+    def test_on_a_small_terminal_everything_can_be_read(self):
+        text = self.watch(
+            "--seconds", "2", "--rate", "60", "--http", "127.0.0.1:0", "--metrics", "none",
+            columns=80, rows=24,
+        )  # fmt: skip
+        [address] = re.findall(r"listening on (http://\S+)", text)
+        pictures = re.sub(r"\033\[(\d*m|K|\?25[lh])", "", text).split("\033[H")[1:]
+        for picture in pictures:
+            lines = picture.split("\033[J")[0].splitlines()
+            self.assertLessEqual(len(lines), 24)
+            self.assertLessEqual(max(len(line) for line in lines), 80)
+        last = pictures[-1].split("\033[J")[0]
+        self.assertIn(f"--url {address}", last)
+        for name in ("w0", "w1", "w2"):
+            self.assertRegex(last, rf"(?m)^{name} ")
+        self.assertRegex(last, r" s  late: \S+ \d+\.\d+ took .*(waited|ran) ")
+
+    def test_on_a_terminal_a_picture_is_drawn_over_and_over(self):
+        text = self.watch("--seconds", "2")
         self.assertGreaterEqual(text.count("\033[H"), 8)
         self.assertIn("\033[?25l", text)
         self.assertGreater(text.rindex("\033[?25h"), text.rindex("\033[?25l"))

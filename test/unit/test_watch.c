@@ -61,7 +61,7 @@ static void a_job_is_counted_where_it_belongs(ATTR_UNUSED void **state)
     struct watch_workflow total;
     watch_total(watch, &total);
     assert_int_equal(total.done, 1);
-    assert_null(watch_event(watch, 0)); /* On time is no news. */
+    assert_null(watch_event(watch, /* is_bad */ true, 0)); /* On time is no news. */
 }
 
 static void a_worker_shows_what_it_runs(ATTR_UNUSED void **state)
@@ -80,9 +80,8 @@ static void expect_cause(const char *cause)
 {
     happen(RECORD_ANSWERED, 300, TASK_NONE, 300 * MS);
     assert_int_equal(watch_workflow(watch, CHAIN)->late, 1);
-    const struct watch_event *event = watch_event(watch, 0);
+    const struct watch_event *event = watch_event(watch, /* is_bad */ true, 0);
     assert_non_null(event);
-    assert_true(event->is_bad);
     assert_non_null(strstr(event->text, "late: chain 1.5 took 300ms; "));
     assert_non_null(strstr(event->text, cause));
 }
@@ -116,16 +115,31 @@ static void a_late_job_may_just_have_run_long(ATTR_UNUSED void **state)
     expect_cause("c3 ran 270ms on w1");
 }
 
+static void models_do_not_hide_why_jobs_were_late(ATTR_UNUSED void **state)
+{
+    happen(RECORD_ARRIVED, 0, TASK_NONE, 1);
+    for (int64_t i = 0; i < WATCH_EVENTS; i++) {
+        happen(RECORD_LOADING, i, 4, 0);
+    }
+    expect_cause("took 300ms");
+    for (int64_t i = 0; i < WATCH_EVENTS; i++) {
+        happen(RECORD_EVICTED, 400 + i, 4, 0);
+    }
+    assert_int_equal(watch_event(watch, /* is_bad */ true, 0)->at_ns, 300 * MS);
+    assert_null(watch_event(watch, /* is_bad */ true, 1));
+}
+
 static void the_last_few_events_are_kept(ATTR_UNUSED void **state)
 {
     for (int64_t i = 0; i < 20; i++) {
         happen(i % 2 == 0 ? RECORD_LOADING : RECORD_EVICTED, i, 4, 0);
     }
-    assert_string_equal(watch_event(watch, 0)->text, "evicted m4 on w1");
-    assert_int_equal(watch_event(watch, 0)->at_ns, 19 * MS);
-    assert_string_equal(watch_event(watch, 1)->text, "loading m4 on w1");
-    assert_int_equal(watch_event(watch, WATCH_EVENTS - 1)->at_ns, (20 - WATCH_EVENTS) * MS);
-    assert_null(watch_event(watch, WATCH_EVENTS));
+    assert_string_equal(watch_event(watch, /* is_bad */ false, 0)->text, "evicted m4 on w1");
+    assert_int_equal(watch_event(watch, /* is_bad */ false, 0)->at_ns, 19 * MS);
+    assert_string_equal(watch_event(watch, /* is_bad */ false, 1)->text, "loading m4 on w1");
+    assert_int_equal(
+        watch_event(watch, /* is_bad */ false, WATCH_EVENTS - 1)->at_ns, (20 - WATCH_EVENTS) * MS);
+    assert_null(watch_event(watch, /* is_bad */ false, WATCH_EVENTS));
 }
 
 int main(void)
@@ -136,6 +150,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_late_job_may_have_waited_for_a_model, setup, teardown),
         cmocka_unit_test_setup_teardown(a_late_job_may_have_waited_in_a_queue, setup, teardown),
         cmocka_unit_test_setup_teardown(a_late_job_may_just_have_run_long, setup, teardown),
+        cmocka_unit_test_setup_teardown(models_do_not_hide_why_jobs_were_late, setup, teardown),
         cmocka_unit_test_setup_teardown(the_last_few_events_are_kept, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
