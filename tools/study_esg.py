@@ -4,8 +4,8 @@
 usage: study_esg.py --head
        study_esg.py SETTING < RUNS
 
-One row a policy: deadlines met, what a thousand jobs cost, and both beside the first policy's, from pairs of runs with
-the same seed. After ± stands half of the 95 % confidence interval of the mean.
+One row a policy: deadlines met, what a thousand jobs cost, and both beside the first policy's, from
+pairs of runs with the same seed. After ± stands half of the 95 % confidence interval of the mean.
 """
 
 import json
