@@ -14,14 +14,6 @@
 
 __extension__ typedef __int128 configs_product;
 
-/* The most that a worker of one kind of device has. */
-struct room {
-    const struct fleet_worker *device; /* One of the kind. */
-    uint32_t gpu_units;                /* 0: the fleet has no such device. */
-    uint32_t cpu_units;
-    uint64_t memory_bytes;
-};
-
 struct row {
     struct configs_choice choice;
     struct search_choice weight;
@@ -49,22 +41,17 @@ struct configs_prices configs_prices(const struct fleet *fleet)
     };
 }
 
-static struct room room_of(const struct fleet *fleet, uint32_t device)
+/* Units of the largest device of kind @device; 0: the fleet has none. */
+static uint32_t units_of(const struct fleet *fleet, uint32_t device)
 {
-    struct room room = {0};
+    uint32_t units = 0;
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
         const struct fleet_worker *worker = &fleet->workers[i];
-        const uint32_t cpu_units = fleet->nodes[worker->node].cpu_units;
-        if (worker->device != device) {
-            continue;
+        if (worker->device == device && worker->gpu_units > units) {
+            units = worker->gpu_units;
         }
-        room.device = worker;
-        room.gpu_units = worker->gpu_units > room.gpu_units ? worker->gpu_units : room.gpu_units;
-        room.cpu_units = cpu_units > room.cpu_units ? cpu_units : room.cpu_units;
-        room.memory_bytes =
-            worker->memory_bytes > room.memory_bytes ? worker->memory_bytes : room.memory_bytes;
     }
-    return room;
+    return units;
 }
 
 static uint64_t bytes_needed(
@@ -75,6 +62,30 @@ static uint64_t bytes_needed(
         bytes += profile->models[task->models[i]].resident_bytes;
     }
     return bytes;
+}
+
+bool configs_can_hold(
+    const struct fleet *fleet, const struct profile *profile, const struct workflow_task *task,
+    uint32_t worker, const struct config *config)
+{
+    const struct fleet_worker *device = &fleet->workers[worker];
+    return config->gpu <= device->gpu_units && sharing_round(device, config->gpu) == config->gpu &&
+           config->cpu <= fleet->nodes[device->node].cpu_units &&
+           bytes_needed(profile, task, config->batch) <= device->memory_bytes;
+}
+
+/* Whether some worker of the kind could hold @choice. */
+static bool is_held(
+    const struct fleet *fleet, const struct profile *profile, const struct workflow_task *task,
+    const struct configs_choice *choice)
+{
+    for (uint32_t i = 0; i < fleet->worker_count; i++) {
+        if (fleet->workers[i].device == choice->device &&
+            configs_can_hold(fleet, profile, task, i, &choice->config)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static int64_t planned_ns(int64_t run_ns, double margin)
@@ -111,38 +122,29 @@ static int by_time(const void *left, const void *right)
     return a->number < b->number ? -1 : 1; /* No two are equal. */
 }
 
-/* Whether the rules allow @point, and a worker with @room could hold it. */
-static bool is_allowed(
-    const struct configs_rules *rules, const struct room *room, const struct profile_point *point)
-{
-    const uint32_t gpu = point->gpu == 0 ? room->gpu_units : point->gpu;
-    return gpu <= room->gpu_units && sharing_round(room->device, gpu) == gpu &&
-           point->cpu <= room->cpu_units && (!rules->whole || gpu == room->gpu_units) &&
-           (!rules->single || point->items == 1);
-}
-
 static uint32_t collect_device(
     const struct fleet *fleet, const struct profile *profile, const struct workflow_task *task,
     const struct configs_rules *rules, uint32_t device, struct row *rows)
 {
     const struct profile_curve *curve = &profile->models[task->run].curves[device];
-    const struct room room = room_of(fleet, device);
+    const uint32_t units = units_of(fleet, device);
     uint32_t count = 0;
-    for (uint32_t i = 0; i < curve->point_count && room.gpu_units > 0; i++) {
+    for (uint32_t i = 0; i < curve->point_count && units > 0; i++) {
         const struct profile_point *point = &curve->points[i];
         const struct configs_choice choice = {
             .config =
                 {
                     .batch = point->items,
                     .cpu = point->cpu,
-                    .gpu = point->gpu == 0 ? room.gpu_units : point->gpu,
+                    .gpu = point->gpu == 0 ? units : point->gpu,
                 },
             .device = device,
             .run_ns = point->run_ns,
             .sd_ns = point->sd_ns,
         };
-        const bool fits = bytes_needed(profile, task, point->items) <= room.memory_bytes;
-        if (fits && is_allowed(rules, &room, point)) {
+        const bool is_allowed =
+            (!rules->whole || choice.config.gpu == units) && (!rules->single || point->items == 1);
+        if (is_allowed && is_held(fleet, profile, task, &choice)) {
             rows[count] = make_row(fleet, &choice, rules->margin, count);
             count++;
         }
@@ -157,9 +159,9 @@ static struct row guess(
 {
     struct configs_choice choice = {.config = {.batch = 1, .gpu = 1}};
     for (uint32_t device = fleet->device_count; device-- > 0;) {
-        const struct room room = room_of(fleet, device);
-        if (room.gpu_units > 0 && profile_is_measured(profile, task->run, device)) {
-            choice.config.gpu = room.gpu_units;
+        const uint32_t units = units_of(fleet, device);
+        if (units > 0 && profile_is_measured(profile, task->run, device)) {
+            choice.config.gpu = units;
             choice.device = device;
             choice.run_ns = profile_run_one_ns(profile, task->run, device);
         }

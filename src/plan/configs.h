@@ -2,9 +2,10 @@
  * configs.h - the ways in which a task can run on a fleet: measured, priced, by time.
  *
  * A choice is a point of the profile that some worker of the fleet could hold: its share of
- * a device, its units of CPU, its memory. Costs are of one item, in picodollars: run time
- * times the price of what is held, over the items that share it. Tables lie in an arena and
- * are only read.
+ * a device, its units of CPU, its memory. Devices of one kind may differ: a share of the whole
+ * device is one of the largest, and not every worker of the kind can hold every choice. Costs are
+ * of one item, in picodollars: run time times the price of what is held, over the items that share
+ * it. Tables lie in an arena and are only read.
  */
 #ifndef PLAN_CONFIGS_H
 #define PLAN_CONFIGS_H
@@ -52,6 +53,11 @@ int64_t configs_cost(struct configs_prices prices, struct config config, int64_t
  * one of CPU, as large clouds charge: cheap configs still leave room for others.
  */
 struct configs_prices configs_prices(const struct fleet *fleet);
+
+/* Whether @worker could ever hold a batch of @task with @config, if nothing else were there. */
+bool configs_can_hold(
+    const struct fleet *fleet, const struct profile *profile, const struct workflow_task *task,
+    uint32_t worker, const struct config *config);
 
 /*
  * All choices for @task. If the rules leave none of the measured points, there is one that

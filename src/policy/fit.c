@@ -3,6 +3,8 @@
  */
 #include "policy/fit.h"
 
+#include "model/sharing.h"
+#include "plan/configs.h"
 #include "policy/choose.h"
 
 /* What is compared, the most important first. */
@@ -53,24 +55,32 @@ struct config fit_room(const struct view *view, uint32_t worker)
     };
 }
 
-/* Whether @config could start on @worker now, and what would be left there. */
+/*
+ * Whether @config could start on @worker now, and what would be left there. Units that are free
+ * may still be no legal instance; a device smaller than others of its kind may never hold it.
+ */
 static bool has_room(
-    const struct view *view, uint32_t worker, const struct config *config,
+    const struct fit_ask *ask, uint32_t worker, const struct config *config,
     struct merits *merits_out)
 {
+    const struct view *view = ask->input->view;
+    const struct fleet_worker *device = &view->fleet->workers[worker];
     const struct config room = fit_room(view, worker);
-    if (!view_fits(view, worker, config->cpu, config->gpu)) {
+    const uint32_t gpu = sharing_round(device, config->gpu);
+    if (gpu > room.gpu || config->cpu > room.cpu ||
+        !configs_can_hold(view->fleet, ask->input->profile, ask->task, worker, config) ||
+        (device->sharing == SHARES_MIG && !view_fits(view, worker, config->cpu, gpu))) {
         return false;
     }
-    merits_out->gpu_left = room.gpu - config->gpu;
+    merits_out->gpu_left = room.gpu - gpu;
     merits_out->cpu_left = room.cpu - config->cpu;
     return true;
 }
 
-bool fit_has_room(const struct view *view, uint32_t worker, const struct config *config)
+bool fit_has_room(const struct fit_ask *ask, uint32_t worker, const struct config *config)
 {
     struct merits merits;
-    return has_room(view, worker, config, &merits);
+    return has_room(ask, worker, config, &merits);
 }
 
 struct fit_offer fit_find_but(
@@ -82,7 +92,7 @@ struct fit_offer fit_find_but(
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
         struct merits merits = {.far = view_is_own(view, worker) ? 0 : 1};
         if (view->fleet->workers[worker].device != device || worker == other ||
-            !has_room(view, worker, config, &merits) || !view_is_usable(view, worker)) {
+            !has_room(ask, worker, config, &merits) || !view_is_usable(view, worker)) {
             continue;
         }
         merits.delay_ns = fit_load_ns(ask->input, ask->task, worker);

@@ -32,7 +32,7 @@ struct fit_offer fit_find_but(
     const struct fit_ask *ask, const struct config *config, uint32_t device, uint32_t other);
 
 /* Whether @config could start on @worker now. */
-bool fit_has_room(const struct view *view, uint32_t worker, const struct config *config);
+bool fit_has_room(const struct fit_ask *ask, uint32_t worker, const struct config *config);
 
 /* What is free of @worker and its machine, as a config's cpu and gpu. */
 struct config fit_room(const struct view *view, uint32_t worker);

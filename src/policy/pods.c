@@ -176,7 +176,7 @@ static bool put(
     struct config config = choice->config;
     config.batch = config.batch < ask->queue->items ? config.batch : ask->queue->items;
     if (pod == NULL || ask->queue->rechecks > 0 || !view_is_usable(view, pod->worker) ||
-        !fit_has_room(view, pod->worker, &config)) {
+        !fit_has_room(ask, pod->worker, &config)) {
         const struct fit_offer offer = fit_find(ask, &config, choice->device);
         if (offer.worker == WORKER_NONE) {
             return false;

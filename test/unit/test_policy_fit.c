@@ -1,0 +1,165 @@
+/*
+ * Where a config of a home queue can start: legal instances, and devices large enough.
+ *
+ * Covers: src/policy/fit.c
+ */
+#include "home_fixture.h"
+#include "model/sharing.h"
+#include "plan/configs.h"
+#include "policy/fit.h"
+
+static struct cluster cluster;
+static struct policy_input input;
+
+static int setup(void **state)
+{
+    (void)state;
+    home_init(&cluster, /* node_count */ 2, /* model_count */ 1);
+    (void)cluster_task(&cluster, 0);
+    home_point(&cluster, 0, /* items */ 1, /* cpu */ 1, /* gpu */ 1, 20);
+    home_point(&cluster, 0, /* items */ 2, /* cpu */ 1, /* gpu */ 3, 10);
+    home_point(&cluster, 0, /* items */ 4, /* cpu */ 1, /* gpu */ 0, 5);
+    cluster_seal(&cluster);
+    input = (struct policy_input){
+        .view = &cluster.view,
+        .profile = cluster.profile,
+        .catalogue = &cluster.catalogue,
+    };
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    cluster_deinit(&cluster);
+    return 0;
+}
+
+static uint32_t find(uint32_t batch, uint32_t gpu)
+{
+    const struct queue_facts queue = home_queue(&cluster, 0, batch, 0, 0);
+    const struct fit_ask ask = {
+        .input = &input,
+        .queue = &queue,
+        .task = &cluster.graph->tasks[0],
+    };
+    const struct config config = {.batch = batch, .cpu = 1, .gpu = gpu};
+    return fit_find(&ask, &config, /* device */ 0).worker;
+}
+
+/* Worker 0 of MIG: instances of one unit at slices 6 and 2. Five units are free. */
+static void cut_up(void)
+{
+    struct fleet_worker *device = &cluster.fleet->workers[0];
+    device->sharing = SHARES_MIG;
+    struct shares shares = sharing_idle(device);
+    struct share taken[MIG_UNITS];
+    for (uint32_t i = 0; i < MIG_UNITS; i++) {
+        taken[i] = sharing_take(device, &shares, /* gpu */ 1);
+    }
+    for (uint32_t i = 0; i < MIG_UNITS; i++) {
+        if (taken[i].slice != 2 && taken[i].slice != 6) {
+            sharing_give(device, &shares, &taken[i], /* was_ready */ true);
+        }
+    }
+    struct row row = cluster.board.entries[0].live;
+    row.load.gpu_free = (uint8_t)shares.free;
+    row.load.layout = shares.layout;
+    cluster_write(&cluster, &row);
+    cluster_usable(&cluster, 1, false);
+}
+
+static void units_that_are_no_instance_do_not_fit(void **state)
+{
+    (void)state;
+    cut_up();
+    assert_int_equal(view_gpu_free(&cluster.view, 0), 5);
+    assert_int_equal(find(1, 1), 0);
+    assert_int_equal(find(1, 2), 0);
+    assert_int_equal(find(2, 3), WORKER_NONE); /* Four slices, from 0 or 4: both are cut. */
+    assert_int_equal(find(2, 4), WORKER_NONE);
+}
+
+static void a_share_is_as_large_as_its_instance(void **state)
+{
+    (void)state;
+    cluster.fleet->workers[0].sharing = SHARES_MIG;
+    cluster_usable(&cluster, 1, false);
+    struct row row = cluster.board.entries[0].live;
+    row.load.layout = sharing_idle(&cluster.fleet->workers[0]).layout;
+    cluster_write(&cluster, &row);
+    assert_int_equal(find(1, 5), 0); /* As seven. */
+    row.load.gpu_free = 6;
+    cluster_write(&cluster, &row);
+    assert_int_equal(find(1, 5), WORKER_NONE);
+}
+
+static void a_policy_offers_what_the_layout_allows(void **state)
+{
+    (void)state;
+    cluster.graph->slo_ns = 15 * MS; /* Only three units and more are fast enough. */
+    cut_up();
+    cluster_seat(&cluster, "esg:recheck=100");
+    const struct queue_facts queue = home_queue(&cluster, 0, /* items */ 2, 0, /* slo_ms */ 15);
+    const struct dispatch_answer answer = home_ask(&cluster, &queue);
+    for (uint32_t i = 0; i < answer.count; i++) {
+        assert_true(answer.configs[i].gpu <= 2);
+    }
+}
+
+/* Two machines of one kind: the first has fewer units. */
+static void a_smaller_device_of_the_kind_gets_what_it_can_hold(void **state)
+{
+    (void)state;
+    cluster.fleet->workers[0].gpu_units = 2;
+    home_free(&cluster, 0, 2, 16);
+    assert_int_equal(find(1, 1), 0);
+    assert_int_equal(find(2, 3), 1); /* It has two, all free: three would be cut to that. */
+    cluster_usable(&cluster, 1, false);
+    assert_int_equal(find(2, 3), WORKER_NONE);
+    assert_int_equal(find(4, 7), WORKER_NONE);
+}
+
+static void memory_is_that_of_the_worker(void **state)
+{
+    (void)state;
+    cluster.profile->models[0].workspace_bytes_per_item = 100;
+    cluster.fleet->workers[0].memory_bytes = 300;
+    assert_int_equal(find(3, 1), 0);
+    assert_int_equal(find(4, 1), 1);
+}
+
+static void a_choice_is_one_that_a_single_worker_can_hold(void **state)
+{
+    (void)state;
+    static const struct configs_rules rules = {.whole = false};
+    struct configs configs;
+    cluster.profile->models[0].workspace_bytes_per_item = 100;
+    cluster.fleet->workers[0].gpu_units = 2; /* One has the memory, the other the units. */
+    cluster.fleet->workers[0].memory_bytes = 1000;
+    cluster.fleet->workers[1].memory_bytes = 200;
+    configs_collect(
+        &cluster.arena, cluster.fleet, cluster.profile, &cluster.graph->tasks[0], &rules, &configs);
+    assert_int_equal(configs.count, 2); /* Not four items on seven units. */
+    assert_int_equal(configs.choices[0].config.gpu, 3);
+    assert_int_equal(configs.choices[1].config.gpu, 1);
+    assert_true(configs_can_hold(
+        cluster.fleet, cluster.profile, &cluster.graph->tasks[0], 1, &configs.choices[0].config));
+    assert_false(configs_can_hold(
+        cluster.fleet, cluster.profile, &cluster.graph->tasks[0], 0, &configs.choices[0].config));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(units_that_are_no_instance_do_not_fit, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_share_is_as_large_as_its_instance, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_policy_offers_what_the_layout_allows, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_smaller_device_of_the_kind_gets_what_it_can_hold, setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_is_that_of_the_worker, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_choice_is_one_that_a_single_worker_can_hold, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
