@@ -114,13 +114,23 @@ void runs_end(struct sim *sim, uint32_t slot)
     }
 }
 
+static bool is_taken(const struct sim *sim, uint32_t slot)
+{
+    return (pool_generation(&sim->runs, slot) & 1) != 0;
+}
+
+uint32_t runs_node(const struct sim *sim, uint32_t slot)
+{
+    return is_taken(sim, slot) ? run_at(sim, slot)->node : NODE_NONE;
+}
+
 /*
  * Stamps come round again, slots are used again: the time, too, has to be right. A node
  * that stood still hears of it later.
  */
 bool runs_is_over(const struct sim *sim, uint32_t slot, uint32_t stamp)
 {
-    const bool taken = (pool_generation(&sim->runs, slot) & 1) != 0;
     const struct run *run = run_at(sim, slot);
-    return taken && run->begun && run->stamp == stamp && run->ends_at_ns <= sim->now_ns;
+    return is_taken(sim, slot) && run->begun && run->stamp == stamp &&
+           run->ends_at_ns <= sim->now_ns;
 }

@@ -54,4 +54,7 @@ void runs_end(struct sim *sim, uint32_t slot);
 /* Whether the happening with @stamp ends run @slot now; a later one does, or it is gone. */
 bool runs_is_over(const struct sim *sim, uint32_t slot, uint32_t stamp);
 
+/* The node that hears of the end of run @slot; NODE_NONE if it is gone: cancelled, or lost. */
+uint32_t runs_node(const struct sim *sim, uint32_t slot);
+
 #endif /* SIM_DEVICE_RUNS_H */

@@ -288,7 +288,7 @@ static uint32_t receiver_of(
     case HAPPENS_SHAPED:
         return sim->options.fleet->workers[small].node;
     case HAPPENS_BATCH_DONE:
-        return ((const struct run *)pool_at(&sim->runs, large))->node;
+        return runs_node(sim, large);
     case HAPPENS_DELIVERED:
         return ((const struct parcel *)pool_at(&sim->parcels, large))->to;
     case HAPPENS_SCRIPT:

@@ -38,6 +38,12 @@ static const char *draw_policy(struct rng *rng)
         "first-fit",
         "first-fit:batch=3:gpu=2:cpu=3",
         "dispatch=first-fit:gpu=0:cpu=1,order=edf",
+        "esg",
+        "esg:recheck=3:wait=1",
+        "infless",
+        "fast-gshare",
+        "orion",
+        "aquatope:random=4:rounds=3",
     };
     return policies[draw(rng, 0, sizeof(policies) / sizeof(policies[0]) - 1)];
 }
@@ -103,6 +109,28 @@ static void number_models(struct swarm *swarm)
     }
     profile_destroy(swarm->drawn);
     swarm->drawn = NULL;
+}
+
+/* In half of the runs, points with shares and batches to choose from; a stream of its own. */
+static void draw_points(struct swarm *swarm, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 3);
+    if (draw(&rng, 0, 1) == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < swarm->profile->model_count * swarm->fleet->device_count; i++) {
+        const uint32_t model = i / swarm->fleet->device_count;
+        const uint32_t device = i % swarm->fleet->device_count;
+        const int64_t alone_ns = profile_run_one_ns(swarm->profile, model, device);
+        const uint32_t point_count = draw(&rng, 0, 6);
+        for (uint32_t k = 0; k < point_count; k++) {
+            struct profile_point point = {.items = UINT32_C(1) << draw(&rng, 0, 3)};
+            point.gpu = draw(&rng, 1, 4);
+            point.cpu = draw(&rng, 0, 2);
+            point.run_ns = alone_ns * (3 + point.items) / (2 + point.gpu);
+            (void)profile_add_point(swarm->profile, model, device, &point); /* Once each. */
+        }
+    }
 }
 
 static void draw_task(struct swarm *swarm, struct rng *rng, struct workflow *workflow)
@@ -276,6 +304,7 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
         swarm->arrivals.mix[i] = draw(&rng, 1, 3);
     }
     number_models(swarm);
+    draw_points(swarm, seed);
     swarm->arrivals.kind = ARRIVALS_POISSON;
     swarm->arrivals.rate_per_s = draw(&rng, 1, 60);
     struct weft_error error;
