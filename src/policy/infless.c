@@ -238,24 +238,7 @@ static void dispatch(
     const struct policy_input *input, const struct queue_facts *queue,
     struct dispatch_answer *answer_out)
 {
-    struct pods *pods = input->state;
-    const struct pods_plan *plan = input->plan;
-    const uint32_t number = input->catalogue->workflows[queue->workflow]->queue_first + queue->task;
-    if (number < PODS_QUEUES_MAX && !pods_has(pods, number)) { /* Deployed with one, at least. */
-        const int64_t rate = plan->queues[number].rate;
-        scale_up(input, pods, number, rate > 1000 ? rate : 1000);
-    }
-    pods_dispatch(input, pods, queue, answer_out);
-}
-
-static int64_t order(const struct policy_input *input, const struct ready_facts *task)
-{
-    return pods_order(input, input->state, task);
-}
-
-static void ended(const struct policy_input *input, const struct ended_facts *batch)
-{
-    pods_ended(input, input->state, batch);
+    pods_dispatch(input, queue, scale_up, answer_out);
 }
 
 static const struct policy_option options[] = {
@@ -276,9 +259,9 @@ const struct policy policy_infless = {
     .binds = true,
     .options = options,
     .plan = pods_plan,
-    .order = order,
+    .order = pods_order,
     .dispatch = dispatch,
-    .ended = ended,
+    .ended = pods_ended,
     .tick_ns = ROUND_NS,
     .tick = tick,
 };

@@ -7,7 +7,7 @@
 #include "plan/budget.h"
 
 /* A new rate counts one part in this many. */
-enum { RATE_WEIGHT = 2 };
+enum { RATE_WEIGHT = 2, RATE_LEAST = 1000 /* An item a second. */ };
 
 /* Without an SLO, a function may take this long. */
 #define SLO_DEFAULT_NS INT64_C(10000000000)
@@ -191,12 +191,17 @@ static bool put(
 }
 
 void pods_dispatch(
-    const struct policy_input *input, struct pods *pods, const struct queue_facts *queue,
+    const struct policy_input *input, const struct queue_facts *queue, pods_scale_up scale_up,
     struct dispatch_answer *answer_out)
 {
+    struct pods *pods = input->state;
     const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
     const uint32_t number = workflow->queue_first + queue->task;
     const struct pods_plan *plan = input->plan;
+    if (number < PODS_QUEUES_MAX && !pods_has(pods, number)) { /* Deployed with one, at least. */
+        const int64_t rate = plan->queues[number].rate;
+        scale_up(input, pods, number, rate > RATE_LEAST ? rate : RATE_LEAST);
+    }
     const struct pods_queue *known = &plan->queues[number];
     const struct fit_ask ask = {
         .input = input,
@@ -227,9 +232,9 @@ void pods_dispatch(
     }
 }
 
-void pods_ended(
-    const struct policy_input *input, struct pods *pods, const struct ended_facts *batch)
+void pods_ended(const struct policy_input *input, const struct ended_facts *batch)
 {
+    struct pods *pods = input->state;
     const struct workflow *workflow = input->catalogue->workflows[batch->workflow];
     const uint32_t number = workflow->queue_first + batch->task;
     const struct pods_plan *plan = input->plan;
@@ -248,9 +253,8 @@ void pods_ended(
     }
 }
 
-int64_t pods_order(
-    const struct policy_input *input, struct pods *pods, const struct ready_facts *task)
+int64_t pods_order(const struct policy_input *input, const struct ready_facts *task)
 {
-    pods_note(pods, task->job->graph->queue_first + task->task, task->items);
+    pods_note(input->state, task->job->graph->queue_first + task->task, task->items);
     return input->view->now_ns;
 }

@@ -91,16 +91,20 @@ bool pods_has(const struct pods *pods, uint32_t number);
 /* The units of @worker that are free and not stood on, in config's cpu and gpu. */
 struct config pods_room(const struct policy_input *input, const struct pods *pods, uint32_t worker);
 
-/* Answer for a home queue from its pods; without any, the fastest config runs anywhere. */
+/* Add pods to queue @number for @rate more. */
+typedef void (*pods_scale_up)(
+    const struct policy_input *input, struct pods *pods, uint32_t number, int64_t rate);
+
+/*
+ * Answer for a home queue from its pods. A queue without any gets some first; if there is no
+ * room for one, the fastest config runs anywhere.
+ */
 void pods_dispatch(
-    const struct policy_input *input, struct pods *pods, const struct queue_facts *queue,
+    const struct policy_input *input, const struct queue_facts *queue, pods_scale_up scale_up,
     struct dispatch_answer *answer_out);
 
-void pods_ended(
-    const struct policy_input *input, struct pods *pods, const struct ended_facts *batch);
-
-/* The key of tasks of such policies: first come, first served. */
-int64_t pods_order(
-    const struct policy_input *input, struct pods *pods, const struct ready_facts *task);
+/* The policy's own answers: what has ended, and first come, first served. */
+void pods_ended(const struct policy_input *input, const struct ended_facts *batch);
+int64_t pods_order(const struct policy_input *input, const struct ready_facts *task);
 
 #endif /* POLICY_PODS_H */
