@@ -181,7 +181,8 @@ const struct command command_serve = {
     .description =
         "A repository is a folder of models, functions and workflows. A cluster of workers in\n"
         "this process runs them: as many, and with as much memory, as its weft.yaml says. What\n"
-        "has no profile yet is measured first; profiles follow what is seen.\n"
+        "has no profile yet is measured first, by samples from its folder 'inputs' if it has\n"
+        "any; profiles follow what is seen.\n"
         "\n"
         "With --emulated, nodes, their messages and the clock are real, while devices and the\n"
         "network take the time that the profile says. The requests of a scenario come as its\n"

@@ -46,16 +46,16 @@ def setUpModule():
     )
 
 
-def start(*options):
+def start(*options, folder=None):
     return subprocess.Popen(
-        [WEFT, "serve", DEMO, "--plain", "--metrics", "none", *options],
+        [WEFT, "serve", folder or DEMO, "--plain", "--metrics", "none", *options],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
     )  # fmt: skip
 
 
-def serve(*options):
-    """A played run to its end: (exit code, stdout, stderr)."""
-    process = start(*options)
+def serve(*options, folder=None):
+    """A run to its end: (exit code, stdout, stderr)."""
+    process = start(*options, folder=folder)
     try:
         out, err = process.communicate(timeout=TIMEOUT_S)
     finally:
@@ -163,8 +163,8 @@ class Served(unittest.TestCase):
             self.assertTrue(all(score > 0.8 for score in answer["scores"]), path)
         letters, of_words = error_rates({path: one["text"][0] for path, one in answers.items()})
         print(f"ocr: {100 * letters:.2f} % of letters, {100 * of_words:.2f} % of words wrong")
-        self.assertLess(letters, 0.03)
-        self.assertLess(of_words, 0.30)
+        self.assertLess(letters, 0.01)
+        self.assertLess(of_words, 0.25)  # Spaces: docs/BENCHMARKS.md.
 
     def test_recordings_are_written_down(self):
         answers = {path: self.outputs("speech", path)["text"][0] for path in samples("speech")}
@@ -172,10 +172,8 @@ class Served(unittest.TestCase):
         self.assertEqual(answers[DEMO / "inputs/speech/001.wav"], "Ten of clubs.")
         letters, of_words = error_rates(answers)
         print(f"speech: {100 * letters:.2f} % of letters, {100 * of_words:.2f} % of words wrong")
-        for path, text in answers.items():
-            print(f"  {path.stem[-4:]}: {text}")
-        self.assertLess(letters, 0.15)
-        self.assertLess(of_words, 0.20)
+        self.assertLess(letters, 0.04)
+        self.assertLess(of_words, 0.07)
 
     def test_pictures_are_described(self):
         for path in samples("picture"):
@@ -230,20 +228,21 @@ class Served(unittest.TestCase):
 
     def test_a_second_server_says_that_the_port_is_taken(self):
         address = self.url.split("//")[1]
-        code, _, err = serve("--http", address)
+        code, _, err = serve("--http", address, "--seconds", "1")
         self.assertEqual(code, 1)
         self.assertEqual(
             err, f"weft serve: cannot listen on {address}: address already in use\n"
         )
 
 
-class Zplayed(unittest.TestCase):
-    """Samples as load. After Served: models have been measured by then."""
+class Played(unittest.TestCase):
+    """Samples as load. Whichever class comes first waits for models to be measured."""
 
     def only(self, *paths):
         """Let these be the only samples, for one test."""
         inputs, aside = DEMO / "inputs", WORK / "aside"
         inputs.rename(aside)
+        inputs.mkdir()
 
         def back():
             shutil.rmtree(inputs)
@@ -300,23 +299,12 @@ class Zplayed(unittest.TestCase):
         self.assertIn("inputs/speach: no workflow has this name", err)
 
     def test_without_samples_models_are_measured_when_they_run(self):
-        self.only()
-        profiles = DEMO / "profiles"
-        profiles.rename(WORK / "profiles")
-        try:
-            for path in DEMO.glob("*/1/model.onnx"):
-                if path.parts[-3] != "moonshine-encoder":
-                    path.rename(path.with_suffix(".aside"))
-            for path in DEMO.glob("*.workflow.yaml"):
-                path.rename(path.with_suffix(".aside"))
-            code, out, err = serve("--http", "127.0.0.1:0", "--seconds", "1")
-        finally:
-            for path in DEMO.glob("*/1/model.aside"):
-                path.rename(path.with_suffix(".onnx"))
-            for path in DEMO.glob("*.workflow.aside"):
-                path.rename(path.with_suffix(".yaml"))
-            shutil.rmtree(profiles, ignore_errors=True)
-            (WORK / "profiles").rename(profiles)
+        lone = WORK / "lone"
+        (lone / "moonshine-encoder/1").mkdir(parents=True)
+        (lone / "weft.yaml").write_text("weft: lone\n")
+        name = "moonshine-encoder/1/model.onnx"
+        shutil.copy(DEMO / name, lone / name)
+        code, out, err = serve("--http", "127.0.0.1:0", "--seconds", "1", folder=lone)
         self.assertEqual(code, 0, out)
         self.assertEqual(err, "weft serve: moonshine-encoder: is measured when it first runs\n")
 
