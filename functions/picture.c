@@ -20,7 +20,7 @@ enum {
     WORDS_SIDE = 320,
     DEGREES = 4,
     PART_FLOATS = 5,
-    NAME_BYTES = 16,
+    NAME_BYTES = 32,
     SUMMARY_BYTES = 256,
 };
 

@@ -91,7 +91,7 @@ static void heads_put(
 static void heads_input(const struct heads *heads)
 {
     for (int i = 0; i < 4; i++) {
-        char name[16];
+        char name[32];
         const int64_t scores[] = {1, heads->cells[i], 10};
         const int64_t boxes[] = {1, heads->cells[i], 32};
         (void)snprintf(name, sizeof(name), "scores%d", i);
