@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """The policy of the demo beside others, on its real models and the same requests.
 
-usage: demo.py REPOSITORY [POLICY...]   with WEFT, and if need be WEFT_ONNXRUNTIME, in the environment
+usage: demo.py REPOSITORY [POLICY...]
 
-REPOSITORY is what tools/demo_repository.py makes; `make demo` leaves it in build/demo. The policy of
-its weft.yaml is the first arm, each POLICY one more (one, if none is named: fifo placement and
+REPOSITORY is what tools/demo_repository.py makes; `make demo` leaves it in build/demo. The policy
+of its weft.yaml is the first arm, each POLICY one more (one, if none is named: fifo placement and
 order, least recently used models leave). Every round plays all arms one after the other with the
 same seed, so with the same arrivals and samples, and from the same profile; what else the machine
 does meets all of them. Prints the median over the rounds, the smallest and largest in brackets,
 and last the median of the ratios within rounds, arm / first.
 
-Settings, in the environment: ROUNDS (5), RATE (1.5/s), SECONDS (30).
+Settings, in the environment: WEFT (build/weft), ROUNDS (5), RATE (1.5/s), SECONDS (30).
 """
 
 import json

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The workflows that ship with Weft, on real models: every sample, wrong inputs, and ends.
 
+Covers: src/cli/rehearsal.c, src/cli/samples.c, src/cli/samples_report.c
+
 Skipped where the models or ONNX Runtime were not fetched. How right answers are is computed here
 once more, beside src/cli/distance.c.
 """
@@ -144,7 +146,8 @@ class Served(unittest.TestCase):
             name: [point["items"] for one in model["devices"].values() for point in one["points"]]
             for name, model in models.items()
         }
-        lines = {len(path.with_suffix(".txt").read_text().split("\n")) - 1 for path in samples("ocr")}
+        texts = [path.with_suffix(".txt").read_text() for path in samples("ocr")]
+        lines = {len(text.splitlines()) for text in texts}
         self.assertTrue(set(points["ppocr-rec"]) <= lines, points["ppocr-rec"])
         for name in ("ppocr-det", "moonshine-encoder", "document.crop", "speech.transcribe"):
             self.assertEqual(points[name], [1], name)

@@ -479,6 +479,26 @@ static void a_model_leaves_after_its_last_batch(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+/* What it occupied alone is what it occupies, as long as that can be true. */
+static void a_model_is_as_large_as_it_was_alone(ATTR_UNUSED void **state)
+{
+    enum { KNOWN = 64 << 20, WEIGHTS = 6 * 256 * 256 * 4 };
+    static const uint64_t told[] = {KNOWN, WEIGHTS / 2};
+    (void)fixture_ort();
+    world_init();
+    (void)add_mlp();
+    world_start(/* isolate */ false);
+    for (uint32_t i = 0; i < 2; i++) {
+        world.files[MLP].bytes = told[i];
+        load(MLP);
+        const uint64_t bytes = world.said[world.said_count - 1].done.bytes;
+        assert_true(i == 0 ? bytes == KNOWN : bytes >= WEIGHTS && bytes < KNOWN);
+        engine_unload(world.engine, 0, MLP);
+        assert_int_equal(settle()->done.kind, ENGINE_UNLOADED);
+    }
+    world_deinit();
+}
+
 static void a_load_can_be_given_up_at_any_time(ATTR_UNUSED void **state)
 {
     (void)fixture_ort();
@@ -564,6 +584,7 @@ int main(void)
         cmocka_unit_test(what_is_given_up_needs_its_inputs_no_more),
         cmocka_unit_test(an_engine_ends_while_functions_loop),
         cmocka_unit_test(a_model_leaves_after_its_last_batch),
+        cmocka_unit_test(a_model_is_as_large_as_it_was_alone),
         cmocka_unit_test(a_load_can_be_given_up_at_any_time),
         cmocka_unit_test(many_batches_on_two_threads),
         cmocka_unit_test(a_queue_keeps_order_and_lets_go),
