@@ -92,7 +92,8 @@ enum weft_status local_open(
     }
     make_artifacts(&local->measured, &local->artifacts);
     local->refine = refine_create(local->measured.document.profile);
-    local->index = local_index(&local->measured);
+    local_index_init(&local->index, &local->measured);
+    local->shown = local_index_parts(&local->index);
     return WEFT_OK;
 }
 
@@ -142,6 +143,7 @@ void local_close(struct local *local)
     refine_destroy(local->refine);
     samples_destroy(local->samples);
     free_artifacts(&local->artifacts);
+    local_index_deinit(&local->index);
     measured_close(&local->measured);
 }
 
@@ -217,6 +219,7 @@ static enum weft_status open_part(void *context, struct runtime *runtime, struct
     struct local *local = context;
     (void)error;
     local->runtime = runtime;
+    local_index_join(&local->index, runtime);
     runtime_call_at(
         runtime, runtime_now_ns(runtime) + SAVE_NS, /* background */ true, on_time, local);
     return WEFT_OK;
@@ -228,6 +231,7 @@ static void close_part(void *context)
     save(local);
     local->engine = NULL;
     local->runtime = NULL;
+    local_index_leave(&local->index);
 }
 
 struct service_parts local_parts(struct local *local)
@@ -239,7 +243,7 @@ struct service_parts local_parts(struct local *local)
         .on_loaded = on_loaded,
         .make_inputs = make_inputs,
         .on_answer = on_answer,
-        .repository = &local->index,
+        .repository = &local->shown,
         .open = open_part,
         .close = close_part,
     };

@@ -16,8 +16,9 @@ struct local {
     struct measured measured;
     struct artifacts artifacts;
     struct refine *refine;
-    struct server_repository index;
-    const struct engine *engine; /* While there is one; the runtime's. */
+    struct local_index index;
+    struct server_repository shown; /* The index, for clients. */
+    const struct engine *engine;    /* While there is one; the runtime's. */
     struct runtime *runtime;
     struct samples *samples; /* Real requests of the repository. NULL: there are none. */
     uint64_t saved;          /* So much was learnt when the profile was last saved. */

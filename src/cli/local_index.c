@@ -2,43 +2,92 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "model/builtin.h"
+#include "runtime/runtime.h"
 
-/* What is wrong with the models of @workflow: the first that is; NULL if nothing. */
-static const char *find_fault(const struct measured *measured, const struct workflow *workflow)
+enum { REASON_BYTES = sizeof(((struct server_entry *)NULL)->reason) };
+
+/* Why @model of a workflow cannot be used: false if it can. */
+static bool model_fault(
+    const struct local_index *index, uint32_t model, bool is_alone, char out[static REASON_BYTES])
 {
+    const struct measured *measured = index->measured;
+    const char *fault = measured->looks[model].fault;
+    if (fault[0] != '\0') {
+        (void)snprintf(out, REASON_BYTES, "%s", fault);
+        return true;
+    }
+    if (model_set_has(&index->unloaded, model)) {
+        (void)snprintf(
+            out, REASON_BYTES, is_alone ? "unloaded" : "'%s' is unloaded",
+            measured->repository->catalogue->models[model]);
+        return true;
+    }
+    return false;
+}
+
+/* Why workflow @number cannot be used, as the first of its models says: false if it can. */
+static bool find_fault(
+    const struct local_index *index, uint32_t number, char out[static REASON_BYTES])
+{
+    const struct repository *repository = index->measured->repository;
+    const struct workflow *workflow = repository->catalogue->workflows[number];
+    const bool is_alone = repository_is_alone(repository, number);
+    if (index->closed[number]) {
+        (void)snprintf(out, REASON_BYTES, "unloaded");
+        return true;
+    }
     for (uint32_t i = 0; i < workflow->task_count; i++) {
         for (uint32_t k = 0; k < workflow->tasks[i].model_count; k++) {
-            const char *fault = measured->looks[workflow->tasks[i].models[k]].fault;
-            if (fault[0] != '\0') {
-                return fault;
+            if (model_fault(index, workflow->tasks[i].models[k], is_alone, out)) {
+                return true;
             }
         }
     }
-    return NULL;
+    return false;
 }
 
-static bool entry(void *context, uint32_t index, struct server_entry *entry_out)
+static bool is_looking(const struct local_index *index, const struct workflow *workflow)
 {
-    const struct measured *measured = context;
-    const struct repository *repository = measured->repository;
-    if (index >= repository->catalogue->workflow_count) {
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        for (uint32_t k = 0; k < workflow->tasks[i].model_count; k++) {
+            if (model_set_has(&index->looking, workflow->tasks[i].models[k])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool entry(void *context, uint32_t number, struct server_entry *entry_out)
+{
+    const struct local_index *index = context;
+    const struct repository *repository = index->measured->repository;
+    if (number >= repository->catalogue->workflow_count) {
         return false;
     }
-    const struct workflow *workflow = repository->catalogue->workflows[index];
-    const uint32_t version = repository_is_alone(repository, index)
-                                 ? repository->files[workflow->tasks[0].run].version
-                                 : 1;
-    const char *fault = find_fault(measured, workflow);
-    *entry_out = (struct server_entry){.reason = ""};
+    const struct workflow *workflow = repository->catalogue->workflows[number];
+    const bool is_alone = repository_is_alone(repository, number);
+    const uint32_t version = is_alone ? repository->files[workflow->tasks[0].run].version : 1;
+    *entry_out = (struct server_entry){.platform = is_alone ? "onnxruntime_onnx" : "weft_workflow"};
+    const bool is_faulty = find_fault(index, number, entry_out->reason);
+    const char *state = !is_faulty                    ? "READY"
+                        : is_looking(index, workflow) ? "LOADING"
+                                                      : "UNAVAILABLE";
     (void)snprintf(entry_out->name, sizeof(entry_out->name), "%s", workflow->name);
     (void)snprintf(entry_out->version, sizeof(entry_out->version), "%" PRIu32, version);
-    (void)snprintf(
-        entry_out->state, sizeof(entry_out->state), "%s", fault == NULL ? "READY" : "UNAVAILABLE");
-    (void)snprintf(entry_out->reason, sizeof(entry_out->reason), "%s", fault == NULL ? "" : fault);
+    (void)snprintf(entry_out->state, sizeof(entry_out->state), "%s", state);
     return true;
+}
+
+static bool is_ready(void *context, uint32_t workflow)
+{
+    char reason[REASON_BYTES];
+    return !find_fault(context, workflow, reason);
 }
 
 /* The task that makes @result: behind what only hands it on. */
@@ -55,7 +104,8 @@ static const struct workflow_task *maker_of(
 
 static bool describe(void *context, uint32_t number, uint32_t index, struct weft_tensor *tensor_out)
 {
-    const struct measured *measured = context;
+    const struct local_index *local = context;
+    const struct measured *measured = local->measured;
     const struct repository *repository = measured->repository;
     const struct workflow *workflow = repository->catalogue->workflows[number];
     const struct workflow_result *result = &workflow->results[index];
@@ -73,7 +123,51 @@ static bool describe(void *context, uint32_t number, uint32_t index, struct weft
     return false;
 }
 
-struct server_repository local_index(struct measured *measured)
+void local_index_init(struct local_index *index, struct measured *measured)
 {
-    return (struct server_repository){.context = measured, .entry = entry, .describe = describe};
+    const struct repository *repository = measured->repository;
+    const struct catalogue *catalogue = repository->catalogue;
+    *index = (struct local_index){.measured = measured};
+    index->closed = memory_zeroed(catalogue->workflow_count + 1, sizeof(*index->closed));
+    index->marks = memory_zeroed(catalogue->model_count + 1, sizeof(*index->marks));
+    for (uint32_t i = 0; i < catalogue->model_count; i++) {
+        if (repository->files[i].path != NULL) {
+            index->marks[i] = local_change_mark(repository->files[i].path);
+        }
+    }
+}
+
+void local_index_deinit(struct local_index *index)
+{
+    free(index->closed);
+    free(index->marks);
+    *index = (struct local_index){.measured = NULL};
+}
+
+void local_index_join(struct local_index *index, struct runtime *runtime)
+{
+    const struct measured *measured = index->measured;
+    index->runtime = runtime;
+    for (uint32_t i = 0; i < measured->repository->catalogue->model_count; i++) {
+        if (measured->looks[i].fault[0] != '\0') {
+            runtime_offer(runtime, i, /* is_available */ false);
+        }
+    }
+}
+
+void local_index_leave(struct local_index *index)
+{
+    index->runtime = NULL;
+}
+
+struct server_repository local_index_parts(struct local_index *index)
+{
+    return (struct server_repository){
+        .context = index,
+        .entry = entry,
+        .load = local_change_load,
+        .unload = local_change_unload,
+        .is_ready = is_ready,
+        .describe = describe,
+    };
 }

@@ -1,15 +1,51 @@
-/* local_index.h - a served repository as the server tells clients of it. */
+/*
+ * local_index.h - a served repository as clients see and change it.
+ *
+ * A model is available, or it is not: because it could not be read, or because a client has
+ * unloaded it. The cluster is told of every change; requests for workflows that need what is
+ * not there are refused. All of it belongs to the thread of the runtime; files are read on
+ * another.
+ */
 #ifndef CLI_LOCAL_INDEX_H
 #define CLI_LOCAL_INDEX_H
 
 #include "cli/measure_repository.h"
 #include "server/server.h"
 
-/*
- * What clients are told of the models in @measured, which is borrowed: versions, what could
- * not be loaded and why, and types of outputs as far as models say them. What could not be
- * loaded is tried again when somebody asks for it.
- */
-struct server_repository local_index(struct measured *measured);
+struct runtime;
+
+/* Which file stood behind a model when it was last looked at. */
+struct file_mark {
+    uint64_t bytes;
+    uint64_t inode;
+    int64_t changed_ns;
+};
+
+struct local_index {
+    struct measured *measured; /* Borrowed. */
+    struct runtime *runtime;   /* While there is one. */
+    struct model_set unloaded; /* Models, by a client. */
+    struct model_set looking;  /* Their files are being read. */
+    bool *closed;              /* By workflow of a document: unloaded by a client. */
+    struct file_mark *marks;   /* By model. */
+};
+
+/* Over the models of @measured, as they have just been looked at. */
+void local_index_init(struct local_index *index, struct measured *measured);
+void local_index_deinit(struct local_index *index);
+
+/* What could not be read is kept from @runtime, which is borrowed until local_index_leave(). */
+void local_index_join(struct local_index *index, struct runtime *runtime);
+void local_index_leave(struct local_index *index);
+
+/* What clients are told, and may do; @index is borrowed. */
+struct server_repository local_index_parts(struct local_index *index);
+
+/* local_change.c: operations of struct server_repository. */
+void local_change_load(void *context, const char *name, server_changed changed, void *asker);
+enum weft_status local_change_unload(void *context, const char *name, struct weft_error *error);
+
+/* local_change.c: which file stands at @path now; all zero if none does. */
+struct file_mark local_change_mark(const char *path);
 
 #endif /* CLI_LOCAL_INDEX_H */

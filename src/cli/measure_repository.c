@@ -175,6 +175,41 @@ enum weft_status measure_repository(
     return WEFT_OK;
 }
 
+enum weft_status measured_look(
+    const struct measured *measured, uint32_t model, struct measure_signature *signature_out,
+    struct weft_error *error)
+{
+    const struct repository *repository = measured->repository;
+    const struct ort *ort = NULL;
+    char cache[ONNX_CACHE_PATH_BYTES];
+    const bool has_cache = onnx_cache_default_folder(cache);
+    const enum weft_status status = ort_open(&ort, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    const struct measure_options options = {
+        .ort = ort,
+        .name = repository->catalogue->models[model],
+        .file = &repository->files[model],
+        .cache = has_cache ? cache : NULL,
+        .depth = MEASURE_LOOK,
+    };
+    return measure_model(
+        &options, measured->document.profile, model, /* device */ 0, signature_out, error);
+}
+
+void measured_take(
+    struct measured *measured, uint32_t model, const struct measure_signature *signature)
+{
+    struct measure_look *look = &measured->looks[model];
+    const bool is_new = look->signature.output_count == 0;
+    look->signature = *signature;
+    look->fault[0] = '\0';
+    if (is_new) { /* Otherwise it is the same: others may be reading it. */
+        describe(measured->repository, model, signature);
+    }
+}
+
 enum weft_status measured_save(const struct measured *measured, struct weft_error *error)
 {
     return repository_profile_save(

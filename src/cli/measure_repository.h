@@ -57,6 +57,20 @@ enum weft_status measure_repository(
     struct repository *repository, const struct machine *machine,
     const struct measure_request *request, struct measured *measured_out, struct weft_error *error);
 
+/*
+ * Read the file of ONNX model @model again: what it takes and gives now. Changes nothing; from
+ * any thread.
+ *
+ * Errors: those of onnx_model_load().
+ */
+enum weft_status measured_look(
+    const struct measured *measured, uint32_t model, struct measure_signature *signature_out,
+    struct weft_error *error);
+
+/* From now on @model takes and gives what @signature says, and nothing is wrong with it. */
+void measured_take(
+    struct measured *measured, uint32_t model, const struct measure_signature *signature);
+
 /* Save the profile as it is now. */
 enum weft_status measured_save(const struct measured *measured, struct weft_error *error);
 

@@ -114,7 +114,8 @@ struct event {
         } solved;
         struct {
             uint32_t model;
-            bool available;
+            bool available; /* Again, or still: what was loaded before is out of date. */
+            bool warm;      /* It is wanted in memory, if there is room. */
         } repository;
     };
 };

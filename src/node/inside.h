@@ -146,6 +146,7 @@ struct model_slot {
     bool withdrawn;    /* From the repository: not to be loaded. */
     bool warm;         /* Loading because the policy wants it. */
     bool doomed;       /* Loading, but the result is to be given back. */
+    bool stale;        /* Out of date: leaves when the batches that use it have ended. */
     uint32_t users;    /* Batches that run with it. */
     uint32_t wanted;   /* Queued tasks, and batches that gather, that need it. */
     uint32_t failures; /* Loads that failed in a row. */

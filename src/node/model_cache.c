@@ -77,7 +77,8 @@ enum reason cache_obstacle(
 bool cache_is_ready(const struct worker *worker, const struct workflow_task *kind)
 {
     for (uint32_t i = 0; i < kind->model_count; i++) {
-        if (worker->models[kind->models[i]].state != MODEL_RESIDENT) {
+        const struct model_slot *slot = &worker->models[kind->models[i]];
+        if (slot->state != MODEL_RESIDENT || slot->stale) {
             return false;
         }
     }
@@ -98,6 +99,7 @@ static void evict(struct node *node, struct worker *worker, uint32_t model, enum
 {
     ASSERT(worker->models[model].users == 0);
     move_model(worker, model, MODEL_UNLOADING);
+    worker->models[model].stale = false;
     worker->unloading++;
     struct record *record = trace(node, RECORD_EVICTED, reason);
     record->worker = worker->id;
@@ -116,7 +118,7 @@ void cache_unuse(struct node *node, struct worker *worker, const struct workflow
         ASSERT(slot->users > 0);
         slot->users--;
         slot->used_ns = now_ns(node);
-        if (slot->users == 0 && slot->withdrawn) {
+        if (slot->users == 0 && slot->stale) {
             evict(node, worker, kind->models[i], REASON_WITHDRAWN);
         }
     }
@@ -568,16 +570,27 @@ void cache_repository_changed(
 {
     struct model_slot *slot = &worker->models[model];
     slot->withdrawn = !available;
-    slot->doomed = !available && slot->state == MODEL_LOADING;
+    slot->doomed = slot->state == MODEL_LOADING;
+    slot->stale = slot->state == MODEL_RESIDENT;
     slot->failures = 0;
     slot->retry_at_ns = 0;
     worker->touched = true;
     doom_end(worker, model);
-    if (available) {
-        return;
-    }
-    if (slot->state == MODEL_RESIDENT && slot->users == 0) {
+    if (slot->stale && slot->users == 0) {
         evict(node, worker, model, REASON_WITHDRAWN);
     }
-    doom_waiting(node, worker, model, REASON_UNAVAILABLE);
+    if (!available) {
+        doom_waiting(node, worker, model, REASON_UNAVAILABLE);
+    }
+}
+
+bool cache_welcome(struct worker *worker, uint32_t model)
+{
+    const struct model_slot *slot = &worker->models[model];
+    const uint64_t leaving = slot->state == MODEL_UNLOADING ? slot->bytes : 0;
+    if (worker->lost || slot->bytes > free_bytes(worker) + leaving) {
+        return false;
+    }
+    worker->warm = model;
+    return true;
 }

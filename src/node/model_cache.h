@@ -70,4 +70,7 @@ void cache_unloaded(struct node *node, struct worker *worker, uint32_t model);
 void cache_repository_changed(
     struct node *node, struct worker *worker, uint32_t model, bool available);
 
+/* Load @model, which has just come, if it fits into free memory. False if it does not. */
+bool cache_welcome(struct worker *worker, uint32_t model);
+
 #endif /* NODE_MODEL_CACHE_H */

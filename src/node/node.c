@@ -282,11 +282,16 @@ static void on_drain(struct node *node)
     }
 }
 
-static void on_repository_changed(struct node *node, uint32_t model, bool available)
+static void on_repository_changed(struct node *node, uint32_t model, bool available, bool warm)
 {
     ASSERT(model < node->catalogue->model_count);
     for (uint32_t i = 0; i < node->worker_count; i++) {
         cache_repository_changed(node, &node->workers[i], model, available);
+    }
+    for (uint32_t i = 0; warm && i < node->worker_count; i++) {
+        if (cache_welcome(&node->workers[i], model)) {
+            return; /* Once is enough before anybody asks for it. */
+        }
     }
 }
 
@@ -388,7 +393,8 @@ static void apply(struct node *node, const struct event *event)
         policy_solved(&node->seat, event->solved.problem, event->solved.result);
         return;
     case EVENT_REPOSITORY_CHANGED:
-        on_repository_changed(node, event->repository.model, event->repository.available);
+        on_repository_changed(
+            node, event->repository.model, event->repository.available, event->repository.warm);
         return;
     case EVENT_DRAIN:
         on_drain(node);

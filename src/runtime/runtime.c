@@ -241,6 +241,20 @@ void runtime_drain(struct runtime *runtime)
     }
 }
 
+void runtime_offer(struct runtime *runtime, uint32_t model, bool is_available)
+{
+    ASSERT(model < runtime->options.catalogue->model_count);
+    runtime_refresh(runtime);
+    for (uint32_t node = 0; node < runtime->options.fleet->node_count; node++) {
+        const struct due due = {
+            .kind = DUE_MODEL,
+            .node = node,
+            .token = (uint64_t)model << 1 | (is_available ? 1 : 0),
+        };
+        runtime_promise(runtime, runtime->clock.now_ns, &due);
+    }
+}
+
 /* The record that the owner itself can no longer make. */
 static void record_loss(struct runtime *runtime, const struct ticket *ticket)
 {
@@ -310,6 +324,13 @@ void runtime_call_at(
     const struct due due = {
         .kind = DUE_CALL, .background = background, .call = call, .context = context};
     runtime_promise(runtime, at_ns, &due);
+}
+
+void runtime_work(
+    struct runtime *runtime, void (*work)(void *argument), void (*done)(void *argument),
+    void *argument)
+{
+    loop_work(runtime->loop, work, done, argument);
 }
 
 void runtime_on_signal(

@@ -140,6 +140,13 @@ uint64_t runtime_request(
 /* The client of @ticket no longer waits: it will be answered at once, if it is still open. */
 void runtime_cancel(struct runtime *runtime, uint64_t ticket);
 
+/*
+ * @model has come, or come anew: it is loaded where there is room, and batches wait for it as
+ * it is now. Or it has gone: jobs that need it are refused or fail, and it leaves memory with
+ * the last batch that uses it.
+ */
+void runtime_offer(struct runtime *runtime, uint32_t model, bool is_available);
+
 /* Ask every node to finish what it has and to take no more. */
 void runtime_drain(struct runtime *runtime);
 
@@ -156,6 +163,14 @@ void runtime_lose_node(struct runtime *runtime, uint32_t node);
 void runtime_call_at(
     struct runtime *runtime, int64_t at_ns, bool background, void (*call)(void *context),
     void *context);
+
+/*
+ * Run @work(argument) on another thread, then @done(argument) on this one: at the latest from
+ * inside runtime_destroy().
+ */
+void runtime_work(
+    struct runtime *runtime, void (*work)(void *argument), void (*done)(void *argument),
+    void *argument);
 
 /* Call @signalled for SIGINT and SIGTERM. Once per runtime. */
 void runtime_on_signal(

@@ -22,6 +22,7 @@ enum due_kind {
     DUE_REQUEST, /* token: a ticket */
     DUE_CANCEL,  /* token: a ticket */
     DUE_DRAIN,   /* node */
+    DUE_MODEL,   /* node, token: a model, doubled, and whether it is there */
     DUE_HINT,    /* node: the one that was lost */
     DUE_VERDICT, /* node: the same */
     DUE_SOLVED,  /* node, token: the problem, context: the result, owned */

@@ -204,6 +204,16 @@ static void drain(struct runtime *runtime, uint32_t node)
     runtime_step(runtime, node, &event);
 }
 
+/* A model that has come is wanted in memory: somebody has just asked for it. */
+static void offer(struct runtime *runtime, uint32_t node, uint64_t token)
+{
+    struct event event = {.kind = EVENT_REPOSITORY_CHANGED};
+    event.repository.model = (uint32_t)(token >> 1);
+    event.repository.available = (token & 1) != 0;
+    event.repository.warm = event.repository.available;
+    runtime_step(runtime, node, &event);
+}
+
 void runtime_turn(struct runtime *runtime, const struct due *due)
 {
     switch (due->kind) {
@@ -227,6 +237,9 @@ void runtime_turn(struct runtime *runtime, const struct due *due)
         return;
     case DUE_DRAIN:
         drain(runtime, due->node);
+        return;
+    case DUE_MODEL:
+        offer(runtime, due->node, due->token);
         return;
     case DUE_HINT:
         hint(runtime, due->node);

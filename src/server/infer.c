@@ -264,7 +264,8 @@ static void on_answered(void *context, const struct runtime_answer *answer)
     struct infer *infer = context;
     infer->is_running = false;
     stop_timer(infer);
-    infer->status = answer->status;
+    /* A model that was unloaded meanwhile is no fault of the job. */
+    infer->status = answer->reason == REASON_UNAVAILABLE ? WEFT_REFUSED : answer->status;
     infer->latency_ns = answer->latency_ns;
     infer->retry_after_ns = answer->retry_after_ns;
     (void)snprintf(infer->error.message, sizeof(infer->error.message), "%s", cause_of(answer));

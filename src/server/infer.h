@@ -67,6 +67,7 @@ static inline struct oip_answer infer_answer(const struct infer *infer)
 {
     return (struct oip_answer){
         .workflow = infer_workflow(infer),
+        .version = infer->server->versions[infer->workflow],
         .request = &infer->request,
         .bundle_count = infer->output_count,
         .bundles = infer->bundles,

@@ -128,9 +128,13 @@ void models_metadata(struct server *server, struct http_exchange *exchange, uint
 {
     const struct workflow *described = server->catalogue->workflows[workflow];
     struct buffer json = {.length = 0};
+    struct server_entry entry;
+    repository_entry(server, workflow, &entry);
     const bool is_good =
         buffer_add(&json, "{\"name\":") && buffer_add_quoted(&json, described->name) &&
-        buffer_add(&json, ",\"versions\":[\"1\"],\"platform\":\"weft_workflow\",\"inputs\":[") &&
+        buffer_add(
+            &json, ",\"versions\":[\"%s\"],\"platform\":\"%s\",\"inputs\":[", entry.version,
+            entry.platform) &&
         write_inputs(&json, described, /* is_config */ false) &&
         buffer_add(&json, "],\"outputs\":[") &&
         write_results(&json, server, workflow, /* is_config */ false) && buffer_add(&json, "]}");
@@ -141,11 +145,15 @@ void models_config(struct server *server, struct http_exchange *exchange, uint32
 {
     const struct workflow *described = server->catalogue->workflows[workflow];
     struct buffer json = {.length = 0};
+    struct server_entry entry;
+    repository_entry(server, workflow, &entry);
     const bool is_good =
         buffer_add(&json, "{\"name\":") && buffer_add_quoted(&json, described->name) &&
         buffer_add(
-            &json, ",\"platform\":\"weft_workflow\",\"backend\":\"weft\",\"max_batch_size\":0,"
-                   "\"version_policy\":{\"latest\":{\"num_versions\":1}},\"input\":[") &&
+            &json,
+            ",\"platform\":\"%s\",\"backend\":\"weft\",\"max_batch_size\":0,"
+            "\"version_policy\":{\"latest\":{\"num_versions\":1}},\"input\":[",
+            entry.platform) &&
         write_inputs(&json, described, /* is_config */ true) &&
         buffer_add(&json, "],\"output\":[") &&
         write_results(&json, server, workflow, /* is_config */ true) && buffer_add(&json, "]}");
@@ -166,9 +174,10 @@ static bool write_stats(struct buffer *json, const struct server *server, uint32
     return buffer_add(json, "{\"name\":") && buffer_add_quoted(json, workflow->name) &&
            buffer_add(
                json,
-               ",\"version\":\"1\",\"last_inference\":%" PRId64 ",\"inference_count\":%" PRIu64
+               ",\"version\":\"%s\",\"last_inference\":%" PRId64 ",\"inference_count\":%" PRIu64
                ",\"execution_count\":%" PRIu64 ",\"inference_stats\":{",
-               counts->last_ns / 1000000, counts->items, (uint64_t)(counts->batches + 0.5)) &&
+               server->versions[number], counts->last_ns / 1000000, counts->items,
+               (uint64_t)(counts->batches + 0.5)) &&
            write_time(json, "success", good, counts->success_ns) && buffer_add(json, ",") &&
            write_time(json, "fail", failures, counts->fail_ns) && buffer_add(json, ",") &&
            write_time(json, "queue", good, counts->time.queue_ns) && buffer_add(json, ",") &&

@@ -253,9 +253,10 @@ enum weft_status oip_response_write(
     struct oip_response response = {.part_count = 0};
     const bool pretended = is_pretended(answer);
     enum weft_status status = WEFT_OK;
-    bool is_good = buffer_add(&json, "{\"model_name\":") &&
-                   buffer_add_quoted(&json, answer->workflow->name) &&
-                   buffer_add(&json, ",\"model_version\":\"1\"");
+    bool is_good =
+        buffer_add(&json, "{\"model_name\":") && buffer_add_quoted(&json, answer->workflow->name) &&
+        buffer_add(
+            &json, ",\"model_version\":\"%s\"", answer->version == NULL ? "1" : answer->version);
     if (is_good && answer->request->id[0] != '\0') {
         is_good = buffer_add(&json, ",\"id\":") && buffer_add_quoted(&json, answer->request->id);
     }

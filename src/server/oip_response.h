@@ -18,6 +18,7 @@ struct oip_response {
 /* What is answered with. */
 struct oip_answer {
     const struct workflow *workflow;
+    const char *version; /* NULL: "1". */
     const struct oip_request *request;
     uint32_t bundle_count; /* One a sink; NULL where an engine only pretended. */
     const struct bundle *const *bundles;

@@ -17,6 +17,7 @@ struct call {
     char name[NAME_BYTES_MAX];
     size_t length;
     bool is_too_long;
+    bool is_asked; /* The repository has been, and has not answered. */
     char body[SMALL_BODY_BYTES_MAX + 1];
 };
 
@@ -38,7 +39,11 @@ static void call_took(struct receiver *receiver, size_t count)
 
 static void call_gone(struct receiver *receiver)
 {
-    free(receiver);
+    struct call *call = (struct call *)receiver;
+    call->exchange = NULL;
+    if (!call->is_asked) {
+        free(call);
+    }
 }
 
 /* The entries when nobody keeps a repository: the workflows of the catalogue. */
@@ -48,7 +53,8 @@ static bool catalogue_entry(
     if (index >= server->catalogue->workflow_count) {
         return false;
     }
-    *entry_out = (struct server_entry){.version = "1", .state = "READY"};
+    *entry_out =
+        (struct server_entry){.version = "1", .state = "READY", .platform = "weft_workflow"};
     (void)snprintf(
         entry_out->name, sizeof(entry_out->name), "%s", server->catalogue->workflows[index]->name);
     return true;
@@ -59,6 +65,14 @@ static bool next_entry(const struct server *server, uint32_t index, struct serve
     const struct server_repository *repository = &server->options.repository;
     return repository->entry == NULL ? catalogue_entry(server, index, entry_out)
                                      : repository->entry(repository->context, index, entry_out);
+}
+
+void repository_entry(
+    const struct server *server, uint32_t workflow, struct server_entry *entry_out)
+{
+    if (!next_entry(server, workflow, entry_out)) {
+        ASSERT(catalogue_entry(server, workflow, entry_out));
+    }
 }
 
 static bool write_entry(struct buffer *json, const struct server_entry *entry)
@@ -87,29 +101,35 @@ static void answer_index(struct call *call, const json_t *body)
     models_respond(call->exchange, &json, is_good && buffer_add(&json, "]"));
 }
 
-static void answer_change(struct call *call)
+/* What became of a change; the call ends with it. */
+static void on_changed(void *asker, enum weft_status status, const char *message)
+{
+    struct call *call = asker;
+    if (call->exchange != NULL && status == WEFT_OK) {
+        const struct http_response response = {.status = 200};
+        http_respond(call->exchange, &response);
+    } else if (call->exchange != NULL) {
+        http_respond_error(
+            call->exchange, status == WEFT_NOT_FOUND ? 404 : 400, message, /* extra */ NULL);
+    }
+    free(call);
+}
+
+static void change(struct call *call)
 {
     const struct server_repository *repository = &call->server->options.repository;
     struct weft_error error = {.status = WEFT_OK};
-    enum weft_status status = WEFT_OK;
     if (call->verb == REPOSITORY_LOAD ? repository->load == NULL : repository->unload == NULL) {
-        http_respond_error(
-            call->exchange, 400, "this server has no repository to load from", /* extra */ NULL);
+        on_changed(call, WEFT_INVALID, "this server has no repository to load from");
         return;
     }
     if (call->verb == REPOSITORY_LOAD) {
-        status = repository->load(
-            repository->context, call->name, call->length == 0 ? NULL : call->body, &error);
-    } else {
-        status = repository->unload(repository->context, call->name, &error);
-    }
-    if (status != WEFT_OK) {
-        http_respond_error(
-            call->exchange, status == WEFT_NOT_FOUND ? 404 : 400, error.message, /* extra */ NULL);
+        call->is_asked = true;
+        repository->load(repository->context, call->name, on_changed, call);
         return;
     }
-    const struct http_response response = {.status = 200};
-    http_respond(call->exchange, &response);
+    const enum weft_status status = repository->unload(repository->context, call->name, &error);
+    on_changed(call, status, error.message);
 }
 
 static void call_end(struct receiver *receiver)
@@ -126,8 +146,16 @@ static void call_end(struct receiver *receiver)
         http_respond_error(call->exchange, 400, "the body is no JSON object", /* extra */ NULL);
     } else if (call->verb == REPOSITORY_INDEX) {
         answer_index(call, body);
+    } else if (
+        call->verb == REPOSITORY_LOAD &&
+        json_object_size(json_object_get(body, "parameters")) > 0) {
+        http_respond_error(
+            call->exchange, 400, "models are loaded as they are: without parameters",
+            /* extra */ NULL);
     } else {
-        answer_change(call);
+        json_decref(body);
+        change(call);
+        return; /* It is released when the change has been made. */
     }
     json_decref(body);
     free(call);
@@ -151,6 +179,7 @@ void repository_begin(
     call->verb = verb;
     call->length = 0;
     call->is_too_long = false;
+    call->is_asked = false;
     (void)snprintf(call->name, sizeof(call->name), "%s", name);
     http_exchange_set(exchange, call);
 }

@@ -116,8 +116,11 @@ static void models(const struct routed *routed)
         return;
     }
     if (path->count >= at + 2 && strcmp(path->segments[at], "versions") == 0) {
-        if (strcmp(path->segments[at + 1], "1") != 0) {
-            not_found(routed, "a workflow has version 1 alone");
+        const char *version = routed->server->versions[workflow];
+        if (strcmp(path->segments[at + 1], version) != 0) {
+            char cause[64];
+            (void)snprintf(cause, sizeof(cause), "there is version %s alone", version);
+            not_found(routed, cause);
             return;
         }
         at += 2;

@@ -118,7 +118,18 @@ static void make_learned(struct server *server)
     server->learned = memory_zeroed(catalogue->workflow_count + 1, sizeof(void *));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         server->learned[i] =
-            memory_zeroed(catalogue->workflows[i]->result_count + 1, sizeof(**server->learned));
+            memory_zeroed(WORKFLOW_PORTS_MAX, sizeof(**server->learned)); /* Results may come. */
+    }
+}
+
+static void make_versions(struct server *server)
+{
+    const uint32_t count = server->catalogue->workflow_count;
+    server->versions = memory_zeroed(count + 1, sizeof(*server->versions));
+    for (uint32_t i = 0; i < count; i++) {
+        struct server_entry entry;
+        repository_entry(server, i, &entry);
+        (void)memcpy(server->versions[i], entry.version, sizeof(entry.version));
     }
 }
 
@@ -131,6 +142,7 @@ void server_release(struct server *server)
         free(server->learned[i]);
     }
     free(server->learned);
+    free(server->versions);
     metrics_destroy(server->metrics);
     tls_context_destroy(server->tls);
     free(server);
@@ -160,6 +172,7 @@ enum weft_status server_start(
     }
     server->metrics = metrics_create(options->fleet, options->catalogue);
     make_learned(server);
+    make_versions(server);
     runtime_call_at(
         server->runtime, runtime_now_ns(server->runtime) + SWEEP_NS, /* background */ true,
         on_sweep, server);

@@ -26,13 +26,19 @@ struct record;
 struct runtime;
 struct server;
 
+enum { SERVER_VERSION_BYTES = 16 };
+
 /* One line of the index of a repository. */
 struct server_entry {
     char name[NAME_BYTES_MAX];
-    char version[16];
-    char state[16];   /* "READY", "UNAVAILABLE", "LOADING", "UNLOADING" */
-    char reason[240]; /* Why it is not ready. */
+    char version[SERVER_VERSION_BYTES];
+    char state[16];       /* "READY", "UNAVAILABLE", "LOADING", "UNLOADING" */
+    char reason[240];     /* Why it is not ready. */
+    const char *platform; /* What runs it. */
 };
+
+/* A change that @asker asked for has been made, or not: @message says why. */
+typedef void (*server_changed)(void *asker, enum weft_status status, const char *message);
 
 /*
  * The repository behind the server, if there is one. All are called on the loop's thread
@@ -42,12 +48,16 @@ struct server_entry {
 struct server_repository {
     void *context;
 
-    /* Entry number @index; false past the last. */
+    /* Entry number @index; false past the last. Those of workflows come first, in their order. */
     bool (*entry)(void *context, uint32_t index, struct server_entry *entry_out);
 
-    /* Make workflow or model @name available, or not. @json: the parameters, or NULL. */
-    enum weft_status (*load)(
-        void *context, const char *name, const char *json, struct weft_error *error);
+    /*
+     * Make workflow or model @name available, as it is now. @changed is called once: from
+     * inside, or later from the loop, also if that is ending.
+     */
+    void (*load)(void *context, const char *name, server_changed changed, void *asker);
+
+    /* Make it unavailable. */
     enum weft_status (*unload)(void *context, const char *name, struct weft_error *error);
 
     /* Whether requests for workflow number @workflow can be answered now. */

@@ -43,14 +43,15 @@ struct server {
     struct tls_context *tls;
     struct metrics *metrics;
     char token[TOKEN_BYTES_MAX];
-    size_t token_bytes;       /* 0: none is asked for. */
-    struct learned **learned; /* By workflow and result. */
-    struct infer *infers;     /* All that have not been released. */
-    uint32_t open;            /* Inference requests without an answer. */
-    uint32_t works;           /* On other threads. */
-    uint64_t held_bytes;      /* Received of bodies whose requests are not answered. */
-    uint32_t node_next;       /* Requests go to all nodes in turn. */
-    uint64_t answers[6];      /* Inference responses by the first digit of their status. */
+    size_t token_bytes;                     /* 0: none is asked for. */
+    struct learned **learned;               /* By workflow and result. */
+    char (*versions)[SERVER_VERSION_BYTES]; /* By workflow. */
+    struct infer *infers;                   /* All that have not been released. */
+    uint32_t open;                          /* Inference requests without an answer. */
+    uint32_t works;                         /* On other threads. */
+    uint64_t held_bytes; /* Received of bodies whose requests are not answered. */
+    uint32_t node_next;  /* Requests go to all nodes in turn. */
+    uint64_t answers[6]; /* Inference responses by the first digit of their status. */
     bool is_draining;
     bool is_drained;
     bool is_stopped;
@@ -80,6 +81,10 @@ bool models_is_ready(const struct server *server, uint32_t workflow);
 
 /* Answer with @buffer, which is released, or with an error if it could not be filled. */
 void models_respond(struct http_exchange *exchange, struct buffer *buffer, bool is_good);
+
+/* repository.c: what there is to say of workflow number @workflow. */
+void repository_entry(
+    const struct server *server, uint32_t workflow, struct server_entry *entry_out);
 
 /* repository.c: "index", "load" or "unload" of @name. */
 enum repository_verb { REPOSITORY_INDEX, REPOSITORY_LOAD, REPOSITORY_UNLOAD };

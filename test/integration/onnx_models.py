@@ -94,7 +94,7 @@ def layers(width, count, seed=1):
 def write_repository(folder):
     """relu, add, and a workflow of both, at @folder."""
     files = {
-        "relu/1/model.onnx": relu(),
+        "relu/3/model.onnx": relu(),
         "add/1/model.onnx": add(),
         "sum.workflow.yaml": WORKFLOW.encode(),
         "weft.yaml": b"weft: here\nworkers: 2\nmemory: 1GB\ndevice: box\n",

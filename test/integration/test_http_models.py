@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import unittest
+import urllib.error
 import urllib.request
 
 import onnx_models
@@ -30,7 +31,7 @@ class Served(unittest.TestCase):
             env=dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY),
                      WEFT_CACHE=str(pathlib.Path(folder.name) / "cache")),
         )  # fmt: skip
-        self.addCleanup(self.process.kill)
+        self.addCleanup(self.end)
         for line in self.process.stdout:
             found = re.match(r"listening on (http://\S+)$", line)
             if found:
@@ -38,13 +39,104 @@ class Served(unittest.TestCase):
                 return
         self.fail(self.process.communicate(timeout=30))
 
+    def end(self):
+        """End the server, which has nothing to complain about."""
+        if self.process.stdout.closed:
+            return
+        self.process.send_signal(signal.SIGTERM)
+        out, err = self.process.communicate(timeout=60)
+        self.assertEqual((self.process.returncode, err), (0, ""), out)
+
     def ask(self, path, body=None):
         data = None if body is None else json.dumps(body).encode()
         with urllib.request.urlopen(self.url + path, data, timeout=60) as reply:
             return json.load(reply)
 
+    def status(self, path, body=None):
+        """The status of an answer, and what it says."""
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            with urllib.request.urlopen(self.url + path, data, timeout=60) as reply:
+                return reply.status, reply.read().decode()
+        except urllib.error.HTTPError as refused:
+            return refused.code, refused.read().decode()
+
+    def change(self, name, verb):
+        return self.status(f"/v2/repository/models/{name}/{verb}", {})
+
+    def index(self):
+        entries = self.ask("/v2/repository/index", {})
+        return {entry["name"]: (entry["state"], entry["reason"]) for entry in entries}
+
+    def relu(self):
+        given = {"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [1, -2, 3, -4]}
+        status, text = self.status("/v2/models/relu/infer", {"inputs": [given]})
+        return status, json.loads(text)["outputs"][0]["data"] if status == 200 else text
+
+    def sum(self):
+        given = {"name": "a", "shape": [1, 4], "datatype": "FP32", "data": [1, -2, 3, -4]}
+        status, text = self.status("/v2/models/sum/infer", {"inputs": [given]})
+        return status, json.loads(text)["outputs"][0]["data"] if status == 200 else text
+
+    def replace(self, name, data):
+        path = self.folder / name / "3" / "model.onnx"
+        beside = path.with_suffix(".new")
+        beside.write_bytes(data)
+        beside.rename(path)
+
+    def test_models_are_unloaded_and_loaded(self):
+        self.assertEqual(self.sum(), (200, [2, -2, 6, -4]))
+        self.assertEqual(self.change("relu", "unload")[0], 200)
+        self.assertEqual(
+            self.index(),
+            {"relu": ("UNAVAILABLE", "unloaded"), "add": ("READY", ""),
+             "sum": ("UNAVAILABLE", "'relu' is unloaded")},
+        )  # fmt: skip
+        self.assertEqual([self.sum()[0], self.relu()[0]], [503, 503])
+        self.assertIn("not ready", self.relu()[1])
+        self.assertEqual(self.status("/v2/models/sum/ready")[0], 503)
+        self.assertEqual(self.status("/v2/models/add/ready")[0], 200)
+        self.assertEqual(
+            [self.change("none", verb)[0] for verb in ("load", "unload")], [404, 404]
+        )
+        self.assertEqual(self.change("relu", "load"), (200, ""))
+        self.assertEqual(self.sum(), (200, [2, -2, 6, -4]))
+        self.assertEqual(self.change("sum", "unload")[0], 200)
+        self.assertEqual(self.index()["sum"], ("UNAVAILABLE", "unloaded"))
+        self.assertEqual((self.sum()[0], self.relu()[0]), (503, 200))
+        self.assertEqual(self.change("relu", "unload")[0], 200)
+        self.assertEqual(self.change("sum", "load")[0], 200)  # With all that it needs.
+        self.assertEqual((self.sum()[0], self.relu()[0]), (200, 200))
+        given = {"parameters": {"config": "{}"}}
+        status, text = self.status("/v2/repository/models/relu/load", given)
+        self.assertEqual((status, "without parameters" in text), (400, True))
+
+    def test_a_file_that_was_replaced_is_read_again(self):
+        self.assertEqual(self.relu(), (200, [1, 0, 3, 0]))
+        negative = onnx_models.model(
+            [onnx_models.node("Neg", ["x"], "y")],
+            [onnx_models.value_info("x", ["N", 4])], [onnx_models.value_info("y", ["N", 4])],
+        )  # fmt: skip
+        self.replace("relu", negative)
+        self.assertEqual(self.relu(), (200, [1, 0, 3, 0]))  # Until somebody says so.
+        self.assertEqual(self.change("relu", "load")[0], 200)
+        self.assertEqual(self.relu(), (200, [-1, 2, -3, 4]))
+
+        self.replace("relu", onnx_models.relu(columns=5))
+        status, text = self.change("relu", "load")
+        self.assertEqual((status, "other tensors" in text), (400, True), text)
+        self.replace("relu", b"this is no model")
+        status, text = self.change("relu", "load")
+        self.assertEqual((status, "model.onnx" in text), (400, True), text)
+        self.assertEqual(self.relu(), (200, [-1, 2, -3, 4]))  # What is in memory stays.
+
     def test_a_workflow_and_a_model_alone(self):
         metadata = self.ask("/v2/models/sum")
+        self.assertEqual((metadata["platform"], metadata["versions"]), ("weft_workflow", ["1"]))
+        floats = {"datatype": "FP32", "shape": [-1, 4]}
+        self.assertEqual(
+            metadata["outputs"], [dict(floats, name="sum"), dict(floats, name="positive")]
+        )
         self.assertEqual(
             metadata["inputs"], [{"name": "a", "datatype": "FP32", "shape": [-1, 4]}]
         )
@@ -56,8 +148,14 @@ class Served(unittest.TestCase):
         self.assertEqual(outputs["positive"], [max(value, 0) for value in flat])
         self.assertEqual(outputs["sum"], [max(value, 0) + value for value in flat])
 
-        [declared] = self.ask("/v2/models/relu")["inputs"]
+        alone = self.ask("/v2/models/relu")
+        self.assertEqual((alone["platform"], alone["versions"]), ("onnxruntime_onnx", ["3"]))
+        self.assertEqual(alone["outputs"], [dict(floats, name="y")])
+        self.assertEqual(self.ask("/v2/models/relu/versions/3"), alone)
+        self.assertEqual(self.status("/v2/models/relu/versions/1")[0], 404)
+        [declared] = alone["inputs"]
         reply = self.ask("/v2/models/relu/infer", {"inputs": [dict(given, name=declared["name"])]})
+        self.assertEqual(reply["model_version"], "3")
         self.assertEqual(reply["outputs"][0]["data"], outputs["positive"])
 
         done = subprocess.run(
@@ -65,9 +163,6 @@ class Served(unittest.TestCase):
             capture_output=True, text=True, timeout=60, check=True,
         )  # fmt: skip
         self.assertIn("sum  FP32 [1,4]  2, -2, 6, -4\n", done.stdout)
-        self.process.send_signal(signal.SIGTERM)
-        out, err = self.process.communicate(timeout=60)
-        self.assertEqual((self.process.returncode, err), (0, ""), out)
 
 
 if __name__ == "__main__":

@@ -49,24 +49,25 @@ static bool entry(void *context, uint32_t index, struct server_entry *entry_out)
     if (index > 0) {
         return false;
     }
-    *entry_out = (struct server_entry){.name = "spare", .version = "1"};
+    *entry_out =
+        (struct server_entry){.name = "spare", .version = "1", .platform = "weft_workflow"};
     (void)snprintf(
         entry_out->state, sizeof(entry_out->state), "%s", is_loaded ? "READY" : "UNAVAILABLE");
     (void)snprintf(entry_out->reason, sizeof(entry_out->reason), "%s", is_loaded ? "" : "unloaded");
     return true;
 }
 
-static enum weft_status load(
-    void *context, const char *name, const char *json, struct weft_error *error)
+static void load(void *context, const char *name, server_changed changed, void *asker)
 {
     struct world *world = context;
-    (void)json;
     if (strcmp(name, "spare") != 0) {
-        (void)snprintf(error->message, sizeof(error->message), "no model '%s'", name);
-        return WEFT_NOT_FOUND;
+        char message[NAME_BYTES_MAX + 16];
+        (void)snprintf(message, sizeof(message), "no model '%s'", name);
+        changed(asker, WEFT_NOT_FOUND, message);
+        return;
     }
     (void)snprintf(world->loaded, sizeof(world->loaded), "%s", name);
-    return WEFT_OK;
+    changed(asker, WEFT_OK, "");
 }
 
 static enum weft_status unload(void *context, const char *name, struct weft_error *error)

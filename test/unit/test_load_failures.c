@@ -235,9 +235,12 @@ static void a_model_that_comes_back_in_time_spares_the_rest_of_its_tasks(void **
     const uint32_t failed = lone_sent_count(&lone, 1, MESSAGE_FAILED);
     lone_repository(&lone, MODEL_A, /* available */ true);
     uint32_t answered = 0;
-    while (lone_is_asked(&lone, EFFECT_LAUNCH) || lone_is_asked(&lone, EFFECT_LOAD)) {
+    while (lone_is_asked(&lone, EFFECT_LAUNCH) || lone_is_asked(&lone, EFFECT_LOAD) ||
+           lone_is_asked(&lone, EFFECT_UNLOAD)) {
         if (lone_is_asked(&lone, EFFECT_LOAD)) {
             lone_load_done(&lone, WEFT_OK);
+        } else if (lone_is_asked(&lone, EFFECT_UNLOAD)) {
+            lone_unload_done(&lone); /* What was on its way may be another. */
         } else {
             lone_batch_done(&lone, WEFT_OK);
             answered += lone_sent_count(&lone, 1, MESSAGE_INPUT);
@@ -302,6 +305,57 @@ static void a_withdrawn_model_that_nobody_uses_leaves_at_once(void **state)
     lone_repository(&lone, MODEL_A, /* available */ true); /* It leaves all the same. */
     lone_unload_done(&lone);
     assert_int_equal(memory_used(&lone), 0);
+    lone_close(&lone);
+}
+
+static void offer_again(struct lone *lone)
+{
+    struct event event = {.kind = EVENT_REPOSITORY_CHANGED};
+    event.repository.model = MODEL_A;
+    event.repository.available = true;
+    event.repository.warm = true;
+    lone_step(lone, &event);
+}
+
+static void a_model_that_is_replaced_is_loaded_anew_for_those_who_wait(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    (void)lone_request(&lone, FLOW_A);
+    lone_load_done(&lone, WEFT_OK);
+    offer_again(&lone);
+    assert_int_equal(lone_count(&lone, EFFECT_UNLOAD), 0); /* It is in use. */
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(lone_count(&lone, EFFECT_LAUNCH), 0);
+    lone_batch_done(&lone, WEFT_OK);
+    assert_int_equal(lone_find(&lone, EFFECT_ANSWER)->answer.status, WEFT_OK);
+    assert_int_equal(lone_find(&lone, EFFECT_UNLOAD)->load.model, MODEL_A);
+    assert_int_equal(lone_count(&lone, EFFECT_LAUNCH), 0);
+    lone_unload_done(&lone);
+    assert_int_equal(lone_find(&lone, EFFECT_LOAD)->load.model, MODEL_A);
+    lone_load_done(&lone, WEFT_OK);
+    lone_batch_done(&lone, WEFT_OK);
+    assert_int_equal(lone_find(&lone, EFFECT_ANSWER)->answer.status, WEFT_OK);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void a_model_that_comes_is_loaded_where_there_is_room(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_repository(&lone, MODEL_A, /* available */ false);
+    offer_again(&lone);
+    assert_int_equal(lone_find(&lone, EFFECT_LOAD)->load.model, MODEL_A);
+    offer_again(&lone); /* It may be another by now: what is being loaded does not count. */
+    lone_load_done(&lone, WEFT_OK);
+    assert_int_equal(lone_find(&lone, EFFECT_UNLOAD)->load.model, MODEL_A);
+    lone_unload_done(&lone);
+    assert_int_equal(lone_find(&lone, EFFECT_LOAD)->load.model, MODEL_A);
+    lone_load_done(&lone, WEFT_OK);
+    assert_int_equal(memory_used(&lone), MB(50));
     lone_close(&lone);
 }
 
@@ -495,6 +549,8 @@ int main(void)
         cmocka_unit_test(a_model_withdrawn_while_it_loads_is_not_loaded),
         cmocka_unit_test(a_withdrawn_model_stays_until_the_batch_that_uses_it_has_ended),
         cmocka_unit_test(a_withdrawn_model_that_nobody_uses_leaves_at_once),
+        cmocka_unit_test(a_model_that_is_replaced_is_loaded_anew_for_those_who_wait),
+        cmocka_unit_test(a_model_that_comes_is_loaded_where_there_is_room),
         cmocka_unit_test(an_input_for_a_withdrawn_model_is_sent_back_as_a_failure),
         cmocka_unit_test(a_model_larger_than_the_device_fails_its_job),
         cmocka_unit_test(a_job_that_fails_while_it_is_placed_is_answered_once),
