@@ -220,6 +220,7 @@ enum weft_status service_run(
         .fleet = scenario->fleet,
         .catalogue = scenario->catalogue,
         .profile = scenario->profile,
+        .bounded = !options->plays || options->seconds == 0, /* It may run for years. */
     };
     service.summary = summary_create(&summary);
     service.watch = watch_create(scenario->fleet, scenario->catalogue);

@@ -5,6 +5,8 @@
  * report is asked for. Times are whole nanoseconds until then. If the warm-up is to be
  * found, it is not known before that: everything is counted, with its time of arrival, and
  * what came before the steady state is taken out of the report.
+ *
+ * With bounded memory there are histograms instead, and every n-th backlog.
  */
 #include "trace/summary.h"
 
@@ -14,21 +16,19 @@
 #include "base/assert.h"
 #include "base/bitset.h"
 #include "base/hash.h"
+#include "base/histogram.h"
 #include "base/memory.h"
 #include "model/graph.h"
+#include "trace/series.h"
 #include "trace/stability.h"
 #include "trace/warmup.h"
 
-enum { SERIES_FIRST = 256 };
+enum {
+    BACKLOGS_MAX = 65536,  /* If memory is bounded; enough to see whether they come back. */
+    SLOWDOWN_STEPS = 1024, /* Of a histogram, in a slowdown of 1. */
+};
 
 #define NS_PER_HOUR 3.6e12
-
-/* Numbers in the order in which they came. */
-struct series {
-    int64_t *values;
-    uint64_t count;
-    uint64_t capacity;
-};
 
 struct workflow_sum {
     struct series latencies_ns; /* Of counted jobs. */
@@ -40,8 +40,10 @@ struct workflow_sum {
 struct summary {
     uint64_t hash;
     bool warmup_auto;
-    uint64_t warmup_jobs;     /* So many arrivals are not counted. */
-    int64_t counted_first_ns; /* When the first counted job arrived; INT64_MAX until then. */
+    struct histogram *latencies; /* If memory is bounded, in nanoseconds; NULL: all are kept. */
+    struct histogram *slowdowns; /* Beside them, in steps. */
+    uint64_t warmup_jobs;        /* So many arrivals are not counted. */
+    int64_t counted_first_ns;    /* When the first counted job arrived; INT64_MAX until then. */
     uint64_t arrived;
     uint64_t refused;
     uint64_t completed;
@@ -76,22 +78,6 @@ struct summary {
     double *worker_share;   /* By worker: one unit as a part of the device. */
     uint64_t *workers;      /* Bit set: those that started a task. */
 };
-
-static void series_push(struct series *series, int64_t value)
-{
-    if (series->count == series->capacity) {
-        const uint64_t capacity = series->capacity == 0 ? SERIES_FIRST : 2 * series->capacity;
-        int64_t *larger = memory_lines(capacity, sizeof(*larger));
-        if (series->count > 0) {
-            memcpy(larger, series->values, series->count * sizeof(*larger));
-        }
-        free(series->values);
-        series->values = larger;
-        series->capacity = capacity;
-    }
-    series->values[series->count] = value;
-    series->count++;
-}
 
 /* The shortest run of one item of @model over the kinds of device that the fleet has. */
 static int64_t fastest_ns(const struct summary_options *options, uint32_t model)
@@ -162,6 +148,12 @@ struct summary *summary_create(const struct summary_options *options)
     const double share = options->warmup_auto ? 0 : options->warmup;
     const double warmup = share * (double)options->jobs_expected;
     summary->warmup_auto = options->warmup_auto;
+    if (options->bounded) {
+        ASSERT(!options->warmup_auto);
+        summary->latencies = memory_zeroed(1, sizeof(*summary->latencies));
+        summary->slowdowns = memory_zeroed(1, sizeof(*summary->slowdowns));
+        summary->backlogs.count_max = BACKLOGS_MAX;
+    }
     summary->warmup_jobs = (uint64_t)warmup;
     if ((double)summary->warmup_jobs + 1e-6 < warmup) { /* 7% of 100 is not 7.000000000000001. */
         summary->warmup_jobs++;
@@ -181,17 +173,19 @@ void summary_destroy(struct summary *summary)
         return;
     }
     for (uint32_t i = 0; i < summary->workflow_count; i++) {
-        free(summary->workflows[i].latencies_ns.values);
-        free(summary->workflows[i].arrivals_ns.values);
+        series_deinit(&summary->workflows[i].latencies_ns);
+        series_deinit(&summary->workflows[i].arrivals_ns);
     }
     free(summary->workflows);
     free(summary->queue_models);
     free(summary->queue_first);
     free(summary->worker_share);
     free(summary->workers);
-    free(summary->requests_ns.values);
-    free(summary->misses_ns.values);
-    free(summary->backlogs.values);
+    series_deinit(&summary->requests_ns);
+    series_deinit(&summary->misses_ns);
+    series_deinit(&summary->backlogs);
+    free(summary->latencies);
+    free(summary->slowdowns);
     free(summary);
 }
 
@@ -240,6 +234,21 @@ static void miss_slo(struct summary *summary, const struct record *record, int64
     }
 }
 
+/* A counted job took so long. */
+static void count_latency(
+    struct summary *summary, struct workflow_sum *workflow, int64_t latency_ns)
+{
+    if (summary->latencies == NULL) {
+        series_push(&workflow->latencies_ns, latency_ns);
+        return;
+    }
+    histogram_add(summary->latencies, latency_ns);
+    if (workflow->critical_ns > 0) {
+        const double slowdown = (double)latency_ns / (double)workflow->critical_ns;
+        histogram_add(summary->slowdowns, (int64_t)(slowdown * SLOWDOWN_STEPS));
+    }
+}
+
 static void on_completed(struct summary *summary, const struct record *record)
 {
     ASSERT(record->workflow < summary->workflow_count);
@@ -248,7 +257,7 @@ static void on_completed(struct summary *summary, const struct record *record)
     if (record->at_ns - record->value < summary->counted_first_ns) {
         return;
     }
-    series_push(&workflow->latencies_ns, record->value);
+    count_latency(summary, workflow, record->value);
     if (summary->warmup_auto) {
         series_push(&workflow->arrivals_ns, record->at_ns - record->value);
     }
@@ -392,6 +401,17 @@ static struct quantiles quantiles_of(double *values, uint64_t count)
     };
 }
 
+static struct quantiles histogram_quantiles(const struct histogram *histogram, double unit)
+{
+    return (struct quantiles){
+        .mean = histogram_mean(histogram) / unit,
+        .p50 = (double)histogram_quantile(histogram, 0.50) / unit,
+        .p95 = (double)histogram_quantile(histogram, 0.95) / unit,
+        .p99 = (double)histogram_quantile(histogram, 0.99) / unit,
+        .max = (double)histogram_max(histogram) / unit,
+    };
+}
+
 /* 1 if there is nothing to be a part of. */
 static double part(uint64_t some, uint64_t all)
 {
@@ -493,6 +513,12 @@ static void report_warmup(const struct summary *summary, int64_t first_ns, struc
 /* Of the jobs that arrived at @first_ns or later, if the warm-up had to be found. */
 static void report_latencies(const struct summary *summary, int64_t first_ns, struct report *report)
 {
+    if (summary->latencies != NULL) {
+        report->counted = histogram_count(summary->latencies);
+        report->latency_ms = histogram_quantiles(summary->latencies, /* unit */ 1e6);
+        report->slowdown = histogram_quantiles(summary->slowdowns, SLOWDOWN_STEPS);
+        return;
+    }
     const uint64_t counted = latency_count(summary);
     double *latencies_ms = memory_zeroed(counted + 1, sizeof(double));
     double *slowdowns = memory_zeroed(counted + 1, sizeof(double));

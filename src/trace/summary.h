@@ -15,7 +15,7 @@
 #include "node/record.h"
 #include "profile/profile.h"
 
-struct summary; /* Opaque: it keeps a latency for every counted job. */
+struct summary; /* Opaque: it keeps a latency for every counted job, unless it is bounded. */
 
 struct summary_options {
     const struct fleet *fleet;
@@ -24,6 +24,7 @@ struct summary_options {
     uint64_t jobs_expected; /* 0: unknown; then nothing is left out as warm-up. */
     double warmup;          /* Fraction of them. */
     bool warmup_auto;       /* As found by trace/warmup.h instead, when a report is asked for. */
+    bool bounded;           /* Memory does not grow: quantiles to within 1/64. Not with the last. */
 };
 
 struct quantiles {

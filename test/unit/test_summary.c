@@ -1,5 +1,7 @@
+/* src/trace/summary.c and, in it, src/trace/series.c. */
 #include "trace/summary.h"
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -422,6 +424,57 @@ static void units_cost_while_they_run_and_while_they_are_held(ATTR_UNUSED void *
     end(&fixture);
 }
 
+/* Jobs that take 1 to 1000 ms, one of them in the system at a time. */
+static void add_jobs(struct fixture *fixture, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t at_ns = (int64_t)i * 1000000000;
+        const int64_t latency_ns = (int64_t)(1 + i % 1000) * 1000000;
+        arrive(fixture, at_ns, i + 1, OCR);
+        answer(fixture, at_ns + latency_ns, OCR, latency_ns, REASON_NONE);
+    }
+}
+
+static void within(double value, double expected)
+{
+    assert_true(value >= expected);
+    assert_true(value <= expected * 65 / 64);
+}
+
+static void bounded_memory_stays_as_it_is(ATTR_UNUSED void **state)
+{
+    struct fixture fixture;
+    struct fixture exact;
+    trace_fixture_init(&fixture.world);
+    const struct summary_options options = {
+        .fleet = fixture.world.fleet,
+        .catalogue = fixture.world.catalogue,
+        .profile = fixture.world.profile,
+        .bounded = true,
+    };
+    fixture.summary = summary_create(&options);
+    add_jobs(&fixture, /* count */ 100000);
+    const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    add_jobs(&fixture, /* count */ 1000000);
+    assert_int_equal(mallinfo2().uordblks + mallinfo2().hblkhd, before);
+
+    begin(&exact, 0, 0);
+    add_jobs(&exact, /* count */ 100000);
+    add_jobs(&exact, /* count */ 1000000);
+    (void)report(&fixture);
+    (void)report(&exact);
+    assert_int_equal(fixture.report.counted, 1100000);
+    assert_true(fixture.report.stable);
+    near(fixture.report.latency_ms.mean, exact.report.latency_ms.mean);
+    near(fixture.report.latency_ms.max, 1000);
+    within(fixture.report.latency_ms.p50, exact.report.latency_ms.p50);
+    within(fixture.report.latency_ms.p99, exact.report.latency_ms.p99);
+    assert_true(fixture.report.slowdown.p50 > exact.report.slowdown.p50 * 0.99);
+    assert_true(fixture.report.slowdown.p50 < exact.report.slowdown.p50 * 1.02);
+    end(&exact);
+    end(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +495,7 @@ int main(void)
         cmocka_unit_test(every_bit_of_every_field_is_in_the_hash),
         cmocka_unit_test(order_is_in_the_hash),
         cmocka_unit_test(units_cost_while_they_run_and_while_they_are_held),
+        cmocka_unit_test(bounded_memory_stays_as_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
