@@ -111,12 +111,13 @@ static bool plain_machine(struct scenario *scenario, uint32_t index)
         struct fleet_worker *worker = &scenario->fleet->workers[node->worker_first + i];
         is_changed |= worker->gpu_units != 1 || worker->reshape_ns != 0 ||
                       worker->interference > 0 || worker->bus_inputs ||
-                      worker->sharing != SHARES_COUNTED;
+                      worker->keep_alive_ns != 0 || worker->sharing != SHARES_COUNTED;
         worker->gpu_units = 1;
         worker->reshape_ns = 0;
         worker->interference = 0;
         worker->sharing = SHARES_COUNTED;
         worker->bus_inputs = false;
+        worker->keep_alive_ns = 0;
     }
     return is_changed;
 }

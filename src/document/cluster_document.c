@@ -13,6 +13,8 @@ static const struct reader_range partitions_range = {1, 64, "between 1 and 64"};
 static const struct reader_range price_range = {0, 1e6, "between 0 and 1000000"};
 static const struct reader_range interference_range = {0, 100, "between 0 and 100"};
 
+static const struct reader_range keep_range = {1e6, 8.64e14, "between 1ms and 240h"};
+
 _Static_assert(NODES_MAX == 16384, "as count_range says");
 
 /* A whole number of @mapping, or @fallback if it says nothing. */
@@ -54,7 +56,8 @@ static void read_device(
     struct fleet_worker *device_out)
 {
     static const char *const keys[] = {
-        "kind", "memory", "h2d", "units", "reshape", "interference", "sharing", "bus_inputs", NULL,
+        "kind",         "memory",  "h2d",        "units",      "reshape",
+        "interference", "sharing", "bus_inputs", "keep_alive", NULL,
     };
     char kind[NAME_BYTES_MAX] = "";
 
@@ -70,6 +73,11 @@ static void read_device(
     if (reshape != NULL) {
         device_out->reshape_ns =
             (int64_t)reader_quantity(reader, reshape, QUANTITY_DURATION, &reader_latency);
+    }
+    const struct tree_node *keep_alive = tree_find(node, "keep_alive");
+    if (keep_alive != NULL) {
+        device_out->keep_alive_ns =
+            (int64_t)reader_quantity(reader, keep_alive, QUANTITY_DURATION, &keep_range);
     }
     read_sharing(reader, node, device_out);
     if (!reader_is_good(reader)) {

@@ -53,6 +53,10 @@ static void write_device(const struct fleet *fleet, const struct fleet_worker *w
         (void)fputs(", interference: ", file);
         scalar_write_number(worker->interference, file);
     }
+    if (worker->keep_alive_ns > 0) {
+        (void)fputs(", keep_alive: ", file);
+        scalar_write_duration(worker->keep_alive_ns, file);
+    }
     (void)fputs(worker->bus_inputs ? ", bus_inputs: true}" : "}", file);
 }
 

@@ -171,5 +171,5 @@ bool fleet_is_alike(const struct fleet_worker *a, const struct fleet_worker *b)
                               a->bus_inputs == b->bus_inputs;
     return shares_alike && a->device == b->device && a->memory_bytes == b->memory_bytes &&
            a->bus_bytes_per_s == b->bus_bytes_per_s && a->gpu_units == b->gpu_units &&
-           a->reshape_ns == b->reshape_ns;
+           a->reshape_ns == b->reshape_ns && a->keep_alive_ns == b->keep_alive_ns;
 }

@@ -33,7 +33,8 @@ struct fleet_worker {
     double interference;      /* How much longer a batch takes for each other on the device; */
                               /* SM: for others that hold all of it. MIG: 0. */
     enum device_sharing sharing;
-    bool bus_inputs; /* Inputs of batches cross the bus too, before the batch runs. */
+    int64_t keep_alive_ns; /* A model that nothing has used for so long leaves. 0: it stays. */
+    bool bus_inputs;       /* Inputs of batches cross the bus too, before the batch runs. */
 };
 
 struct fleet_node {

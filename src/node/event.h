@@ -73,11 +73,18 @@ enum timer_kind {
     TIMER_REPAIR,   /* Jobs may have lost a worker: look at the next few. */
     TIMER_AUDIT,    /* Ask after jobs that have been silent for long. */
     TIMER_HOME,     /* A home queue that nothing fitted is to be looked at again. */
+    TIMER_IDLE,     /* A model may have been idle for as long as its device keeps it. */
 };
+
+/* Timers that come round for ever, and that nobody waits for. */
+static inline bool timer_is_background(enum timer_kind kind)
+{
+    return kind == TIMER_TICK || kind == TIMER_IDLE;
+}
 
 struct timer {
     enum timer_kind kind;
-    uint32_t worker; /* PUBLISH, DISPATCH. */
+    uint32_t worker; /* PUBLISH, DISPATCH, IDLE. */
 };
 
 struct event {

@@ -167,6 +167,7 @@ struct worker {
     bool load_changed;
     bool cache_changed;
     bool publish_timer;
+    bool idle_timer;  /* Set: some model may have to leave then. */
     uint32_t dooming; /* Models whose waiting tasks still have to be failed. */
     uint32_t missing; /* Models that queued tasks need and that are not resident. */
     const struct fleet_worker *spec;

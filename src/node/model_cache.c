@@ -4,6 +4,7 @@
 #include "node/dispatch.h"
 #include "node/doom.h"
 #include "node/grants.h"
+#include "node/keep_alive.h"
 #include "node/rows.h"
 #include "node/visits.h"
 
@@ -95,7 +96,7 @@ void cache_use(struct node *node, struct worker *worker, const struct workflow_t
     }
 }
 
-static void evict(struct node *node, struct worker *worker, uint32_t model, enum reason reason)
+void cache_evict(struct node *node, struct worker *worker, uint32_t model, enum reason reason)
 {
     ASSERT(worker->models[model].users == 0);
     move_model(worker, model, MODEL_UNLOADING);
@@ -119,9 +120,10 @@ void cache_unuse(struct node *node, struct worker *worker, const struct workflow
         slot->users--;
         slot->used_ns = now_ns(node);
         if (slot->users == 0 && slot->stale) {
-            evict(node, worker, kind->models[i], REASON_WITHDRAWN);
+            cache_evict(node, worker, kind->models[i], REASON_WITHDRAWN);
         }
     }
+    keep_alive_note(node, worker);
 }
 
 static void add_models(const struct workflow_task *kind, struct model_set *models)
@@ -276,7 +278,7 @@ bool cache_make_room(
         };
         const uint32_t victim = policy_victim(&node->seat, &facts);
         promised += entries[victim].bytes;
-        evict(node, worker, entries[victim].model, REASON_ROOM);
+        cache_evict(node, worker, entries[victim].model, REASON_ROOM);
         count--;
         entries[victim] = entries[count];
     }
@@ -421,14 +423,6 @@ void cache_warm(struct node *node, struct worker *worker, uint32_t model)
     }
 }
 
-void cache_cool(struct node *node, struct worker *worker, uint32_t model)
-{
-    const struct model_slot *slot = &worker->models[model];
-    if (slot->state == MODEL_RESIDENT && slot->users == 0 && slot->wanted == 0) {
-        evict(node, worker, model, REASON_COOL);
-    }
-}
-
 /* Make room for @bytes without anything that somebody waits for. False if that is not enough. */
 static bool make_way(struct node *node, struct worker *worker, uint64_t bytes)
 {
@@ -456,7 +450,7 @@ static bool make_way(struct node *node, struct worker *worker, uint64_t bytes)
         };
         const uint32_t victim = policy_victim(&node->seat, &facts);
         promised += entries[victim].bytes;
-        evict(node, worker, entries[victim].model, REASON_ROOM);
+        cache_evict(node, worker, entries[victim].model, REASON_ROOM);
         count--;
         entries[victim] = entries[count];
     }
@@ -543,12 +537,13 @@ void cache_loaded(
     }
     slot->failures = 0;
     slot->used_ns = now_ns(node);
+    keep_alive_note(node, worker);
     struct record *record = trace(node, RECORD_LOADED, REASON_NONE);
     record->worker = worker->id;
     record->model = (uint16_t)model;
     if (slot->doomed) {
         slot->doomed = false;
-        evict(node, worker, model, REASON_WITHDRAWN);
+        cache_evict(node, worker, model, REASON_WITHDRAWN);
     }
     rows_cache_changed(node, worker);
     rows_load_changed(node, worker);
@@ -577,7 +572,7 @@ void cache_repository_changed(
     worker->touched = true;
     doom_end(worker, model);
     if (slot->stale && slot->users == 0) {
-        evict(node, worker, model, REASON_WITHDRAWN);
+        cache_evict(node, worker, model, REASON_WITHDRAWN);
     }
     if (!available) {
         doom_waiting(node, worker, model, REASON_UNAVAILABLE);

@@ -50,8 +50,8 @@ int64_t cache_advance(struct node *node, struct worker *worker);
  */
 void cache_warm(struct node *node, struct worker *worker, uint32_t model);
 
-/* The policy does not want it there: unload it if nobody uses it or waits for it. */
-void cache_cool(struct node *node, struct worker *worker, uint32_t model);
+/* Unload a model that is resident and that no batch runs with. */
+void cache_evict(struct node *node, struct worker *worker, uint32_t model, enum reason reason);
 
 /* Bring in what the policy wants there. */
 void cache_warm_up(struct node *node, struct worker *worker);

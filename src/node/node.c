@@ -9,6 +9,7 @@
 #include "node/home.h"
 #include "node/inbox.h"
 #include "node/jobs.h"
+#include "node/keep_alive.h"
 #include "node/members.h"
 #include "node/model_cache.h"
 #include "node/outbox.h"
@@ -218,7 +219,7 @@ static void warm_and_cool(struct node *node, const struct tick_answer *answer)
     ASSERT(answer->cool_count <= TICK_WARMS_MAX);
     for (uint32_t i = 0; i < answer->cool_count; i++) {
         ASSERT(view_is_own(&node->view, answer->cools[i].worker));
-        cache_cool(node, own_worker(node, answer->cools[i].worker), answer->cools[i].model);
+        keep_alive_cool(node, own_worker(node, answer->cools[i].worker), answer->cools[i].model);
     }
     for (uint32_t i = 0; i < answer->warm_count; i++) {
         const struct warm *warm = &answer->warms[i];
@@ -265,6 +266,9 @@ static void on_timer(struct node *node, const struct timer *timer)
         return;
     case TIMER_HOME:
         home_timer(node);
+        return;
+    case TIMER_IDLE:
+        keep_alive_expire(node, worker);
         return;
     }
     ASSERT(false);

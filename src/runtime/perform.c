@@ -76,7 +76,7 @@ static void wake_at(
         .kind = DUE_TIMER,
         .node = node,
         .timer = *timer,
-        .background = timer->kind == TIMER_TICK,
+        .background = timer_is_background(timer->kind),
     };
     runtime_promise(runtime, at_ns, &due);
 }

@@ -71,7 +71,9 @@ void checkers_end(const struct sim *sim)
     ASSERT(sim->pools.parked.used == 0);
     for (uint32_t node = 0; node < sim->options.fleet->node_count; node++) {
         ASSERT(sim->nodes[node].handles == 0);
-        ASSERT(sim->nodes[node].timers == (is_ticking && sim->nodes[node].node != NULL ? 1 : 0));
+        const uint64_t ticking = is_ticking && sim->nodes[node].node != NULL ? 1 : 0;
+        ASSERT(sim->nodes[node].timers == ticking + sim->nodes[node].idle_timers);
+        ASSERT(sim->nodes[node].idle_timers <= sim->options.fleet->nodes[node].worker_count);
         check_promises(sim, node);
         ASSERT(
             sim->nodes[node].node == NULL || node_counts(sim->nodes[node].node).reservations == 0);

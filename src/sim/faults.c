@@ -138,6 +138,7 @@ static void crash(struct sim *sim, uint32_t node)
     sim->nodes[node].incarnation++;
     sim->nodes[node].handles = 0;
     sim->nodes[node].timers = 0;
+    sim->nodes[node].idle_timers = 0;
     device_lost(sim, node);
     fail_tickets(sim, node);
     for (uint32_t other = 0; other < sim->options.fleet->node_count; other++) {

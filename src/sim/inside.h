@@ -101,7 +101,8 @@ struct sim_node {
     int64_t stopped_until_ns; /* to here. */
     double loss;              /* Probability that a message from or to it is lost. */
     uint64_t handles;         /* Live tensors. */
-    uint64_t timers;          /* Set in this life, and not come yet. */
+    uint64_t timers;          /* Set in this life, and not come yet, */
+    uint64_t idle_timers;     /* and of these, for models that nothing uses. */
 };
 
 struct sim {
@@ -143,7 +144,7 @@ struct sim {
     struct map tensors; /* Live ones, by handle, and where they are; only if checked. */
     uint64_t requests;
     uint64_t streamed; /* Of the arrival stream. */
-    uint32_t ticks;    /* Timers of policies in the queue. */
+    uint32_t ticks;    /* Timers in the queue that nobody waits for. */
     uint64_t events;
     uint64_t arrived;
     uint64_t answered;

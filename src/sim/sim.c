@@ -227,12 +227,13 @@ static void on_cancel(struct sim *sim, uint64_t number)
 static void on_timer(struct sim *sim, uint32_t incarnation, uint32_t subject, uint32_t large)
 {
     const uint32_t node = large >> 8;
-    sim->ticks -= (large & 0xff) == TIMER_TICK ? 1 : 0;
+    sim->ticks -= timer_is_background((enum timer_kind)(large & 0xff)) ? 1 : 0;
     if (sim->nodes[node].node == NULL || (sim->nodes[node].incarnation & 0xff) != incarnation) {
         return;
     }
     ASSERT(sim->nodes[node].timers > 0); /* It was set by the node that it reaches. */
     sim->nodes[node].timers--;
+    sim->nodes[node].idle_timers -= (large & 0xff) == TIMER_IDLE ? 1 : 0;
     struct event event = {.kind = EVENT_TIMER};
     event.timer.kind = (enum timer_kind)(large & 0xff);
     event.timer.worker = subject == SMALL_NONE ? WORKER_NONE : subject;

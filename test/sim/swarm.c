@@ -234,6 +234,7 @@ static void draw_sharing(struct swarm *swarm, struct rng *rng)
     const double interference = draw(rng, 0, 3) * 0.2;
     const bool bus_inputs = draw(rng, 0, 1) == 1;
     const uint32_t spread = draw(rng, 0, 3);
+    const int64_t keep_alive_ns = draw(rng, 0, 3) * INT64_C(100000000);
     for (uint32_t i = 0; i < swarm->fleet->worker_count; i++) {
         struct fleet_worker *worker = &swarm->fleet->workers[i];
         const uint32_t worker_count = swarm->fleet->nodes[worker->node].worker_count;
@@ -248,6 +249,7 @@ static void draw_sharing(struct swarm *swarm, struct rng *rng)
             worker->partitions = 1;
         }
         worker->bus_inputs = bus_inputs;
+        worker->keep_alive_ns = keep_alive_ns;
     }
     for (uint32_t i = 0; i < swarm->profile->model_count; i++) {
         for (uint32_t k = 0; k < swarm->fleet->device_count; k++) {

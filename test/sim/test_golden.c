@@ -9,6 +9,7 @@
  * src/sim/faults.c src/sim/checkers.c src/node/jobs.c src/node/placing.c
  * src/node/visits.c src/node/routing.c src/node/dispatch.c src/node/model_cache.c
  * src/node/rows.c src/node/members.c src/node/steal.c src/node/end.c
+ * src/node/keep_alive.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -420,6 +421,27 @@ static void two_batches_share_a_device_once_it_is_shaped(void **state)
     stage_close(&stage);
 }
 
+static void a_model_that_nothing_uses_leaves_after_a_while(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(200));
+    (void)stage_model(&stage, "a", MB(50), MS(10));
+    (void)stage_model(&stage, "b", MB(30), MS(300));
+    const uint32_t kept = stage_model(&stage, "p", MB(10), MS(10));
+    stage.profile->models[kept].pinned = true;
+    stage.fleet->workers[0].keep_alive_ns = MS(100);
+    const uint32_t first = stage_chain(&stage, "first", "p a");
+    const uint32_t second = stage_chain(&stage, "second", "b");
+    stage_start(&stage, "least-work");
+    stage_request(&stage, 0, 0, first);
+    stage_request(&stage, MS(100), 0, second); /* It runs for longer than it would be kept. */
+    stage_request(&stage, MS(120), 0, first);  /* Used again in time. */
+    stage_request(&stage, MS(900), 0, first);  /* It has to be loaded again. */
+    stage_expect(&stage, "keep-alive");
+    stage_close(&stage);
+}
+
 static void an_idle_worker_takes_the_task_that_would_run_last(void **state)
 {
     (void)state;
@@ -617,6 +639,7 @@ int main(void)
         cmocka_unit_test(a_lost_device_gives_its_work_to_others),
         cmocka_unit_test(a_partition_heals_and_every_job_is_answered_once),
         cmocka_unit_test(a_row_does_not_cross_a_partition),
+        cmocka_unit_test(a_model_that_nothing_uses_leaves_after_a_while),
         cmocka_unit_test(a_stopped_node_goes_on_where_it_was),
         cmocka_unit_test(a_lost_message_is_noticed_by_the_audit),
     };

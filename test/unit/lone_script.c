@@ -74,7 +74,7 @@ static void count_step(struct lone_script *script, struct lone *lone)
     check_workers(lone);
     script->steps++;
     script->hash = hash_mix(script->hash, lone_hash(lone));
-    for (uint32_t kind = 0; kind <= TIMER_HOME && lone->asked_count > LONE_ASKED_MAX / 2;) {
+    for (uint32_t kind = 0; kind <= TIMER_IDLE && lone->asked_count > LONE_ASKED_MAX / 2;) {
         if (lone_timer(lone, (enum timer_kind)kind)) {
             script->hash = hash_mix(script->hash, lone_hash(lone));
         } else {

@@ -61,6 +61,8 @@ static const struct bad bad[] = {
     {"machines-empty.yaml", ":1: 'machines' is empty"},
     {"machines-none.yaml", ":1: 'count' must be between 1 and 16384, not '0'"},
     {"machines-too-many.yaml", ":1: 'count' must be between 1 and 16384, not '20000'"},
+    {"keep-alive.yaml", ":2: 'keep_alive' must be between 1ms and 240h, not '0'"},
+    {"keep-alive-text.yaml", ":2: 'keep_alive' wants a duration such as '300ms', not 'long'"},
     {"memory-missing.yaml", ":1: 'memory' is missing"},
     {"memory-tiny.yaml", ":1: 'memory' must be between 1MB and 1000TB, not '8'"},
     {"merge-key.yaml", ":4: the merge key '<<' is not supported"},

@@ -68,6 +68,7 @@ static void defaults_are_one_device_and_no_limit(ATTR_UNUSED void **state)
     assert_int_equal(fleet_partitions(&fleet->workers[0]), 1);
     assert_true(fleet->workers[0].interference == 0);
     assert_false(fleet->workers[0].bus_inputs);
+    assert_int_equal(fleet->workers[0].keep_alive_ns, 0);
     assert_int_equal(fleet->network.link_bytes_per_s, 0);
     assert_int_equal(fleet->network.latency_ns, 0);
     fleet_destroy(fleet);
@@ -79,7 +80,7 @@ static void partitions_divide_the_memory_of_a_device(ATTR_UNUSED void **state)
         read_good("machines:\n"
                   "  count: 2\n"
                   "  device: {kind: a30, memory: 24GB, h2d: 20GB/s, interference: 10%, "
-                  "bus_inputs: true}\n"
+                  "bus_inputs: true, keep_alive: 10m}\n"
                   "  devices: 2\n"
                   "  partitions: 3\n");
 
@@ -91,6 +92,7 @@ static void partitions_divide_the_memory_of_a_device(ATTR_UNUSED void **state)
     assert_int_equal(fleet_first_partition(fleet, 11), 9);
     assert_true(fleet->workers[11].interference == 0.1);
     assert_true(fleet->workers[11].bus_inputs);
+    assert_int_equal(fleet->workers[11].keep_alive_ns, INT64_C(600000000000));
     fleet_destroy(fleet);
 }
 
