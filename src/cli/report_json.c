@@ -49,6 +49,7 @@ static void add_report(json_t *object, const struct run_result *result)
     add_real(object, "price_reserved", report->price_reserved);
     add_count(object, "cold_starts", report->cold_starts);
     add_count(object, "claims_declined", report->claims_declined);
+    add_count(object, "plan_misses", report->plan_misses);
     add_real(object, "cache_hit_rate", report->cache_hit_rate);
     add_count(object, "loads", report->loads);
     add_count(object, "evictions", report->evictions);

@@ -157,10 +157,11 @@ static bool fits(const struct node *node, uint32_t worker, const struct config *
 static uint32_t claim_first(
     struct node *node, uint32_t number, const struct dispatch_answer *answer, bool *declined_out)
 {
+    const enum reason reason = answer->unplanned ? REASON_UNPLANNED : REASON_NONE;
     for (uint32_t i = 0; i < answer->count; i++) {
         if (fits(node, answer->workers[i], &answer->configs[i])) {
             return claims_make(
-                node, number, answer->workers[i], answer->configs[i], REASON_NONE, declined_out);
+                node, number, answer->workers[i], answer->configs[i], reason, declined_out);
         }
     }
     return 0;
@@ -233,11 +234,16 @@ static uint32_t serve(struct node *node, uint32_t number)
         } else if (answer.count == 0 && choose_first_usable(&node->view) == WORKER_NONE) {
             return left + turn_away(node, number);
         }
-        uint32_t claimed = claim_first(node, number, &answer, &declined);
-        if (claimed == 0) {
-            claimed = claim_starved(node, number, &facts, &declined);
-        }
+        const uint32_t claimed = claim_first(node, number, &answer, &declined);
         left += claimed;
+        if (claimed == 0) {
+            const uint32_t starved = claim_starved(node, number, &facts, &declined);
+            left += starved;
+            if (starved > 0 && !declined) {
+                queue->rechecks++; /* None of its candidates fitted: the policy shall know. */
+                continue;
+            }
+        }
         if (claimed > 0 && !declined) {
             queue->rechecks = 0;
         } else if (answer.count == 0 && answer.wake_at_ns > now_ns(node)) {

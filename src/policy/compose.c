@@ -299,6 +299,7 @@ void policy_dispatch(
     const bool is_home = queue->worker == WORKER_NONE;
     answer_out->count = 0;
     answer_out->wake_at_ns = 0;
+    answer_out->unplanned = false;
     ASSERT(!is_home || (policy != NULL && policy->binds));
     if (policy == NULL) {
         answer_out->count = 1;

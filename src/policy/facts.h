@@ -100,6 +100,7 @@ struct dispatch_answer {
     struct config configs[DISPATCH_CANDIDATES_MAX];
     uint32_t workers[DISPATCH_CANDIDATES_MAX]; /* Of a home queue: where each would run. */
     int64_t wake_at_ns;
+    bool unplanned; /* The policy had planned it otherwise: for reports. Only of a home queue. */
 };
 
 /* A batch of a home queue that has ended, at the home that sent it off. */

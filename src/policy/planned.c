@@ -104,7 +104,10 @@ void planned_dispatch(
         answer_out->wake_at_ns = full_ns;
         return;
     }
+    const struct config *planned = &known->configs.choices[known->choice].config;
     config.batch = config.batch < queue->items ? config.batch : queue->items;
+    answer_out->unplanned =
+        config.batch != planned->batch || config.cpu != planned->cpu || config.gpu != planned->gpu;
     if (queue->worker != WORKER_NONE) {
         answer_out->configs[answer_out->count++] = config;
         return;

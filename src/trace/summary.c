@@ -65,6 +65,7 @@ struct summary {
     double gpu_price;  /* like this. */
     uint64_t cold_starts;
     uint64_t declined;
+    uint64_t unplanned;
     struct series requests_ns; /* When each came, and */
     struct series misses_ns;   /* those that count in slo_jobs without a latency: as above. */
     struct series backlogs;    /* Jobs in the system, as each arrival finds it. */
@@ -352,6 +353,9 @@ void summary_add(struct summary *summary, const struct record *record)
     case RECORD_RELEASED:
         summary->idle_price += price_of(summary, record);
         break;
+    case RECORD_CLAIMED:
+        summary->unplanned += record->reason == REASON_UNPLANNED ? 1 : 0;
+        break;
     case RECORD_DECLINED:
         summary->declined++;
         break;
@@ -568,6 +572,7 @@ void summary_report(const struct summary *summary, struct report *report_out)
         .price_reserved = per_job(summary, summary->busy_price + summary->idle_price),
         .cold_starts = summary->cold_starts,
         .claims_declined = summary->declined,
+        .plan_misses = summary->unplanned,
         .cache_hit_rate = part(loads < needed ? needed - loads : 0, needed),
         .loads = loads,
         .evictions = summary->evictions,

@@ -51,6 +51,7 @@ struct report {
     double price_reserved;     /* and from grant to release, where homes claim units. */
     uint64_t cold_starts;      /* Loads that a batch or a queue had to wait for. */
     uint64_t claims_declined;  /* By rows that were out of date, mostly. */
+    uint64_t plan_misses;      /* Tasks claimed with other configs than their policy had planned. */
     double cache_hit_rate;     /* 1 - loads / models needed by started tasks. */
     uint64_t loads;
     uint64_t evictions;

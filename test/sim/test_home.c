@@ -25,6 +25,9 @@ static struct {
     int64_t patience_ns; /* but no longer than this. */
     uint32_t ended;      /* Batches of which it was told, */
     uint32_t completed;  /* and how many of them ended well. */
+    bool unplanned;      /* First tasks run otherwise than it had planned, */
+    bool silent;         /* and second ones it never places. */
+    uint32_t rechecks;   /* That it was told of last. */
 } script;
 
 static void dispatch_by_script(
@@ -42,7 +45,9 @@ static void dispatch_by_script(
         answer_out->wake_at_ns = wake_at_ns;
         return;
     }
-    answer_out->count = 1;
+    script.rechecks = queue->rechecks;
+    answer_out->count = script.silent && queue->task == 1 ? 0 : 1;
+    answer_out->unplanned = script.unplanned && queue->task == 0;
     answer_out->configs[0] = (struct config){.batch = batch, .gpu = script.gpu};
     answer_out->workers[0] = worker;
 }
@@ -66,6 +71,8 @@ static void write_script(uint32_t first, uint32_t second, uint32_t batch, int64_
     script.patience_ns = patience_ns;
     script.ended = 0;
     script.completed = 0;
+    script.unplanned = false;
+    script.silent = false;
 }
 
 static void a_chain_stays_where_its_data_is(void **state)
@@ -98,6 +105,30 @@ static void a_batch_is_gathered_from_two_holders(void **state)
     stage_expect(&stage, "home-batch");
     assert_int_equal(script.ended, 3);
     assert_int_equal(script.completed, 3);
+    stage_close(&stage);
+}
+
+/* Nobody starves: after ten seconds a task runs alone on the first device that is all free. */
+static void what_no_policy_places_runs_alone_after_a_while(void **state)
+{
+    (void)state;
+    struct stage stage;
+    struct report report;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    (void)stage_model(&stage, "f", 0, MS(2));
+    (void)stage_model(&stage, "a", 0, MS(10));
+    const uint32_t chain = stage_chain(&stage, "chain", "f a");
+    write_script(1, WORKER_NONE, /* batch */ 2, /* patience_ns */ 0);
+    script.silent = true;
+    script.unplanned = true;
+    stage_start_with(&stage, &binding);
+    stage_request(&stage, MS(5), 1, chain);
+    stage_request(&stage, MS(20), 1, chain);
+    stage_expect(&stage, "home-starved");
+    sim_report(stage.sim, &report);
+    assert_int_equal(report.completed, 2);
+    assert_int_equal(report.plan_misses, 2); /* Both first tasks, and no starved one. */
+    assert_true(script.rechecks > 1);        /* What starved was none of its answers. */
     stage_close(&stage);
 }
 
@@ -232,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chain_stays_where_its_data_is),
         cmocka_unit_test(a_batch_is_gathered_from_two_holders),
+        cmocka_unit_test(what_no_policy_places_runs_alone_after_a_while),
         cmocka_unit_test(a_claim_by_a_row_that_is_out_of_date_is_declined),
         cmocka_unit_test(tickets_of_a_lost_home_are_offered_again),
         cmocka_unit_test(a_worker_lost_while_it_gathers_is_replaced),

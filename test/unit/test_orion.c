@@ -133,12 +133,14 @@ static void what_a_plan_misses_runs_with_what_there_is(void **state)
     cluster.graph->slo_ns = 2000 * MS; /* Time for the largest batches. */
     cluster_seat(&cluster, "orion");
     struct queue_facts queue = home_queue(&cluster, 0, 4, 0, 2000);
-    const struct config planned = home_ask(&cluster, &queue).configs[0];
-    assert_int_equal(planned.batch, 4);
+    const struct dispatch_answer planned = home_ask(&cluster, &queue);
+    assert_int_equal(planned.configs[0].batch, 4);
+    assert_false(planned.unplanned);
     queue = home_queue(&cluster, 0, 1, 0, 2000);
-    const struct config missed = home_ask(&cluster, &queue).configs[0];
-    assert_int_equal(missed.batch, 1);
-    assert_int_equal(missed.gpu, planned.gpu);
+    const struct dispatch_answer missed = home_ask(&cluster, &queue);
+    assert_int_equal(missed.configs[0].batch, 1);
+    assert_int_equal(missed.configs[0].gpu, planned.configs[0].gpu);
+    assert_true(missed.unplanned);
     for (uint32_t worker = 0; worker < 4; worker++) {
         home_free(&cluster, worker, 0, 16);
     }

@@ -80,7 +80,7 @@ static void units_that_are_no_instance_do_not_fit(void **state)
     assert_int_equal(find(2, 4), WORKER_NONE);
 }
 
-static void a_share_is_as_large_as_its_instance(void **state)
+static void a_share_that_no_instance_has_is_not_offered(void **state)
 {
     (void)state;
     cluster.fleet->workers[0].sharing = SHARES_MIG;
@@ -88,10 +88,8 @@ static void a_share_is_as_large_as_its_instance(void **state)
     struct row row = cluster.board.entries[0].live;
     row.load.layout = sharing_idle(&cluster.fleet->workers[0]).layout;
     cluster_write(&cluster, &row);
-    assert_int_equal(find(1, 5), 0); /* As seven. */
-    row.load.gpu_free = 6;
-    cluster_write(&cluster, &row);
-    assert_int_equal(find(1, 5), WORKER_NONE);
+    assert_int_equal(find(1, 5), WORKER_NONE); /* It would hold seven. */
+    assert_int_equal(find(1, 7), 0);
 }
 
 static void a_policy_offers_what_the_layout_allows(void **state)
@@ -153,7 +151,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(units_that_are_no_instance_do_not_fit, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_share_is_as_large_as_its_instance, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_share_that_no_instance_has_is_not_offered, setup, teardown),
         cmocka_unit_test_setup_teardown(a_policy_offers_what_the_layout_allows, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_smaller_device_of_the_kind_gets_what_it_can_hold, setup, teardown),

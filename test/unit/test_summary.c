@@ -414,12 +414,15 @@ static void units_cost_while_they_run_and_while_they_are_held(ATTR_UNUSED void *
     record.value = INT64_C(2000000000);
     summary_add(fixture.summary, &record);
     add(&fixture, RECORD_DECLINED, REASON_BUSY);
+    add(&fixture, RECORD_CLAIMED, REASON_NONE);
+    add(&fixture, RECORD_CLAIMED, REASON_UNPLANNED);
     add(&fixture, RECORD_LOADING, REASON_DEMAND);
     add(&fixture, RECORD_LOADING, REASON_PREFETCH);
     answer(&fixture, 200, OCR, 200, REASON_NONE);
     near(report(&fixture)->price_per_job, 0.0125);
     near(fixture.report.price_reserved, 0.0625);
     assert_int_equal(fixture.report.claims_declined, 1);
+    assert_int_equal(fixture.report.plan_misses, 1);
     assert_int_equal(fixture.report.cold_starts, 1);
     end(&fixture);
 }
