@@ -14,6 +14,8 @@ C_FILES = { [ -z "$(C_FOLDERS)" ] || find $(C_FOLDERS) -name '*.[ch]' \
 
 DEMO_HTTP = 127.0.0.1:8000
 DEMO_RATE = 1.5/s
+# Tests and benchmarks are more than half of the build.
+DEMO_TARGETS = weft functions_document functions_picture functions_speech
 
 .PHONY: help setup build demo test bench soak fuzz format format-check check install clean
 .NOTPARALLEL:
@@ -34,7 +36,9 @@ build: setup build/release/build.ninja ## build the release; the program is buil
 	@ninja -C build/release --quiet
 	@if [ -e build/release/bin/weft ]; then ln -f build/release/bin/weft build/weft; fi
 
-demo: build ## serve real workflows on this machine (DEMO_SECONDS to end by itself)
+demo: setup build/release/build.ninja ## serve real workflows on this machine (DEMO_SECONDS to end by itself)
+	@ninja -C build/release --quiet $(DEMO_TARGETS)
+	@ln -f build/release/bin/weft build/weft
 	@tools/demo_repository.py build/release build/demo
 	build/weft serve build/demo --http $(DEMO_HTTP) --rate $(DEMO_RATE) \
 		$(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
