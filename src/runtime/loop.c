@@ -1,7 +1,9 @@
 #include "runtime/loop.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
@@ -19,11 +21,21 @@ struct loop {
     uv_poll_t alarm_poll;
     int64_t alarm_ns; /* Of CLOCK_MONOTONIC, as set; INT64_MAX if it is off. */
     uv_async_t interrupt;
-    uv_signal_t signals[2];
+    uv_async_t signal; /* Some have come; only if somebody is told of them. */
     void (*signalled)(void *context, int number);
     void *signal_context;
     uint32_t work_count;
 };
+
+/*
+ * Signals belong to the process, and outlive the loop that is told of them: whoever is ended
+ * twice must not die of the second signal halfway through releasing everything.
+ */
+enum { SIGNALS = 2 };
+static const int signal_numbers[SIGNALS] = {SIGINT, SIGTERM};
+static atomic_uint signals_come[SIGNALS];
+static _Atomic(struct loop *) signals_to; /* NULL: nobody is told. */
+static atomic_uint signals_inside;        /* Handlers that may be looking at it. */
 
 struct work {
     uv_work_t request;
@@ -49,10 +61,40 @@ static void on_interrupt(uv_async_t *interrupt)
     (void)interrupt; /* loop_wait() returns, which is all. */
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+/* In a signal handler, on any thread. */
+static void on_signal(int number)
+{
+    const int kept = errno;
+    (void)atomic_fetch_add(&signals_inside, 1);
+    struct loop *loop = atomic_load(&signals_to);
+    if (loop != NULL) {
+        (void)atomic_fetch_add(&signals_come[number == signal_numbers[0] ? 0 : 1], 1);
+        (void)uv_async_send(&loop->signal); /* Fails only for a handle that is closing. */
+    }
+    (void)atomic_fetch_sub(&signals_inside, 1);
+    errno = kept;
+}
+
+static void on_signals(uv_async_t *handle)
 {
     struct loop *loop = handle->data;
-    loop->signalled(loop->signal_context, number);
+    for (uint32_t i = 0; i < SIGNALS; i++) {
+        for (uint32_t left = atomic_exchange(&signals_come[i], 0); left > 0; left--) {
+            loop->signalled(loop->signal_context, signal_numbers[i]);
+        }
+    }
+}
+
+/* Tell @loop of no more signals: from here on they mean nothing. */
+static void leave_signals(struct loop *loop)
+{
+    if (loop->signalled == NULL) {
+        return;
+    }
+    atomic_store(&signals_to, NULL);
+    while (atomic_load(&signals_inside) > 0) {
+        (void)sched_yield(); /* A handler on another thread is about to end. */
+    }
 }
 
 static void start_handles(struct loop *loop)
@@ -110,6 +152,7 @@ void loop_destroy(struct loop *loop)
     if (loop == NULL) {
         return;
     }
+    leave_signals(loop);
     uv_walk(&loop->uv, close_handle, NULL);
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT); /* Until all are closed and all work is done. */
     const int failed = uv_loop_close(&loop->uv);
@@ -152,16 +195,21 @@ void loop_interrupt(struct loop *loop)
 
 void loop_on_signal(struct loop *loop, void (*signalled)(void *context, int number), void *context)
 {
-    static const int numbers[2] = {SIGINT, SIGTERM};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     ASSERT(loop->signalled == NULL);
+    ASSERT(atomic_load(&signals_to) == NULL); /* One loop at a time. */
     loop->signalled = signalled;
     loop->signal_context = context;
-    for (uint32_t i = 0; i < 2; i++) {
-        int failed = uv_signal_init(&loop->uv, &loop->signals[i]);
-        ASSERT(failed == 0);
-        loop->signals[i].data = loop;
-        failed = uv_signal_start(&loop->signals[i], on_signal, numbers[i]);
-        ASSERT(failed == 0);
+    const int failed = uv_async_init(&loop->uv, &loop->signal, on_signals);
+    ASSERT(failed == 0);
+    loop->signal.data = loop;
+    (void)sigemptyset(&action.sa_mask); /* Cannot fail, like the next. */
+    for (uint32_t i = 0; i < SIGNALS; i++) {
+        atomic_store(&signals_come[i], 0);
+    }
+    atomic_store(&signals_to, loop);
+    for (uint32_t i = 0; i < SIGNALS; i++) {
+        (void)sigaction(signal_numbers[i], &action, NULL);
     }
 }
 

@@ -32,7 +32,10 @@ void loop_wait(struct loop *loop, const struct clock *clock, int64_t until_ns);
 /* Make loop_wait() return. From any thread. */
 void loop_interrupt(struct loop *loop);
 
-/* Call @signalled with the number of every SIGINT and SIGTERM, instead of dying of it. */
+/*
+ * Call @signalled with the number of every SIGINT and SIGTERM, instead of dying of it. They are
+ * ignored once the loop is destroyed, until somebody says otherwise.
+ */
 void loop_on_signal(struct loop *loop, void (*signalled)(void *context, int number), void *context);
 
 /* Run @work(argument) on another thread, then @done(argument) on this one. */

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -129,6 +130,16 @@ class Served(unittest.TestCase):
         status, text = self.change("relu", "load")
         self.assertEqual((status, "model.onnx" in text), (400, True), text)
         self.assertEqual(self.relu(), (200, [-1, 2, -3, 4]))  # What is in memory stays.
+
+    def test_whoever_is_ended_again_and_again_ends_well(self):
+        self.assertEqual(self.sum()[0], 200)
+        while self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            time.sleep(0.0005)
+        out, err = self.process.communicate(timeout=60)
+        self.assertEqual((self.process.returncode, err), (0, ""), out)
+        [profile] = (self.folder / "profiles").glob("*.json")
+        self.assertIn("relu", profile.read_text())
 
     def test_a_workflow_and_a_model_alone(self):
         metadata = self.ask("/v2/models/sum")

@@ -142,6 +142,17 @@ static void signals_are_told_instead_of_died_of(ATTR_UNUSED void **state)
     }
     assert_int_equal(number, SIGINT);
     loop_destroy(loop);
+    assert_int_equal(kill(getpid(), SIGTERM), 0); /* Nobody is told, and nobody dies. */
+    assert_int_equal(number, SIGINT);
+
+    loop = created();
+    loop_on_signal(loop, note_signal, &number);
+    assert_int_equal(kill(getpid(), SIGTERM), 0);
+    while (number == SIGINT) {
+        loop_wait(loop, &clock, INT64_MAX);
+    }
+    assert_int_equal(number, SIGTERM);
+    loop_destroy(loop);
 }
 
 int main(void)
