@@ -119,10 +119,6 @@ static void take_chunks(struct connection *connection)
 static bool is_acceptable(
     const struct http_head *head, const struct http_limits *limits, struct http_fault *fault_out)
 {
-    if (head->method == HTTP_POST && !head->has_length && !head->is_chunked) {
-        *fault_out = (struct http_fault){411, "the body has no length"};
-        return false;
-    }
     if (head->has_length && head->length > limits->body_bytes_max) {
         *fault_out = (struct http_fault){413, "the body is too large"};
         return false;

@@ -510,6 +510,10 @@ static const char *find_obstacle(const struct http_head *head, uint32_t *status_
         http_span_is((struct http_span){type->bytes, 10}, "multipart/")) {
         return "a request is JSON, alone or with binary tensors behind it";
     }
+    if (!head->has_length && !head->is_chunked) {
+        *status_out = 411;
+        return "the body has no length";
+    }
     return NULL;
 }
 

@@ -183,7 +183,9 @@ static void resources_answer(ATTR_UNUSED void **state)
         {"HEAD /v2/models/echo/stats" END, "Content-Length: 3"},
         {"OPTIONS /v2" END, "204 No Content"},
         {"OPTIONS *" END, "Allow: GET, HEAD, POST, OPTIONS"},
-        {"POST /v2" END, "411 Length Required"},
+        {"POST /v2" END, "405 Method Not Allowed"},
+        {"POST /v2/models/echo/infer" END, "411 Length Required"},
+        {"POST /v2/repository/index" END, "200 OK"}, /* Nothing is a body, too. */
         {"DELETE /v2" END, "405 Method Not Allowed"},
         {"GET /v2/models/echo/infer" END, "405 Method Not Allowed"},
         {"GET /v2/models/nobody" END, "there is no model 'nobody'"},
