@@ -317,11 +317,22 @@ static void offer_again(struct lone *lone)
     lone_step(lone, &event);
 }
 
+/* Two may run at once. */
+static void take_half(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    (void)input;
+    (void)queue;
+    *answer_out = (struct dispatch_answer){.count = 1, .configs = {{.batch = 1, .gpu = 1}}};
+}
+
 static void a_model_that_is_replaced_is_loaded_anew_for_those_who_wait(void **state)
 {
     (void)state;
+    static const struct policy halving = {.name = "halving", .dispatch = take_half};
     struct lone lone;
-    lone_open(&lone, &(struct lone_options){0});
+    lone_open(&lone, &(struct lone_options){.gpu_units = 2, .policy = &halving});
     (void)lone_request(&lone, FLOW_A);
     lone_load_done(&lone, WEFT_OK);
     offer_again(&lone);

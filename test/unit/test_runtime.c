@@ -177,6 +177,32 @@ static void a_drained_runtime_refuses(ATTR_UNUSED void **state)
     finish(&world);
 }
 
+static void a_model_that_has_gone_is_refused_until_it_is_back(ATTR_UNUSED void **state)
+{
+    struct world world;
+    start(&world, "jit", manual);
+    const uint32_t model = world.workload.catalogue->workflows[0]->tasks[0].models[0];
+    (void)ask(&world, /* node */ 0, /* workflow */ 0);
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.last.status, WEFT_OK);
+    const uint32_t evicted = world.kinds[RECORD_EVICTED];
+    runtime_offer(world.runtime, model, /* is_available */ false);
+    runtime_run_manual(world.runtime);
+    assert_true(world.kinds[RECORD_EVICTED] > evicted);
+    (void)ask(&world, /* node */ 1, /* workflow */ 0);
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.last.reason, REASON_UNAVAILABLE);
+
+    const uint32_t loading = world.kinds[RECORD_LOADING];
+    runtime_offer(world.runtime, model, /* is_available */ true);
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.kinds[RECORD_LOADING], loading + NODES); /* Before anybody asks. */
+    (void)ask(&world, /* node */ 1, /* workflow */ 0);
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.last.status, WEFT_OK);
+    finish(&world);
+}
+
 static void lose_first(void *context)
 {
     runtime_lose_node(((struct world *)context)->runtime, /* node */ 0);
@@ -375,6 +401,7 @@ int main(void)
         cmocka_unit_test(a_cancelled_request_is_answered_at_once),
         cmocka_unit_test(a_request_can_be_cancelled_at_any_time),
         cmocka_unit_test(a_drained_runtime_refuses),
+        cmocka_unit_test(a_model_that_has_gone_is_refused_until_it_is_back),
         cmocka_unit_test(clients_of_a_lost_node_are_told_and_others_are_served),
         cmocka_unit_test(without_nodes_everything_is_refused),
         cmocka_unit_test(jobs_past_the_maximum_are_refused),
