@@ -165,7 +165,7 @@ static void choose_policy(struct lone *lone, const struct policy *policy)
     struct policy_set base;
     policy_set_single(&planned, &base);
     policy_set_single(policy == NULL ? &planned : policy, &lone->policies);
-    if (lone->policies.roles[ROLE_PLACE].policy == NULL) {
+    if (lone->policies.roles[ROLE_PLACE].policy == NULL && (policy == NULL || !policy->binds)) {
         lone->policies.roles[ROLE_PLACE] = base.roles[ROLE_PLACE];
     }
     const uint16_t own = (uint16_t)lone->worker;

@@ -1,0 +1,326 @@
+/*
+ * Both ends of a claim: the worker's node that grants it, and the home that made it.
+ *
+ * Covers: src/node/claims.c src/node/grants.c src/node/tickets.c
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "lone_node.h"
+#include "node/inside.h"
+
+enum { HOME = 1, HOLDER = 2 }; /* The other two nodes, and their workers. */
+
+static const struct job_id first = {.node = HOLDER, .number = 1};
+static const struct job_id second = {.node = HOLDER, .number = 2};
+
+static void open_binding(struct lone *lone)
+{
+    const struct lone_options options = {.policy = policy_find("first-fit")};
+    lone_open(lone, &options);
+}
+
+/* Task @index of @count of a claim with the whole device. */
+static struct message claim_of(
+    struct lone *lone, struct job_id job, enum lone_workflow workflow, uint32_t index,
+    uint32_t count)
+{
+    struct message message = lone_message(lone, MESSAGE_CLAIM, job, workflow, /* task */ 0);
+    message.from = HOME;
+    message.claim = 7;
+    message.index = index;
+    message.count = count;
+    message.items = count;
+    message.batch = count;
+    message.gpu = 1;
+    message.holder = HOLDER;
+    return message;
+}
+
+static void claim(
+    struct lone *lone, struct job_id job, enum lone_workflow workflow, uint32_t index,
+    uint32_t count)
+{
+    const struct message message = claim_of(lone, job, workflow, index, count);
+    lone_deliver(lone, &message);
+}
+
+/* What was pulled arrives. */
+static void arrive(struct lone *lone, struct job_id job, enum lone_workflow workflow)
+{
+    struct message input = lone_message(lone, MESSAGE_INPUT, job, workflow, /* task */ 0);
+    input.settled = true;
+    lone_deliver(lone, &input);
+}
+
+static void expect_ended(const struct lone *lone, enum reason reason)
+{
+    const struct message *ended = lone_sent(lone, HOME, MESSAGE_ENDED);
+    assert_non_null(ended);
+    assert_int_equal(ended->claim, 7);
+    assert_int_equal(ended->reason, reason);
+    assert_true(ended->row_sequence > 0);
+    assert_int_equal(lone->board.entries[lone->worker].live.load.gpu_free, 1);
+    assert_int_equal(lone->pools.grants.used, 0);
+}
+
+static void a_claim_is_refused_while_others_hold_the_units(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    claim(&lone, first, FLOW_A, 0, 1);
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_PULL), 1);
+    assert_int_equal(lone_sent_count(&lone, HOME, MESSAGE_DECLINE), 0);
+    struct message other = claim_of(&lone, second, FLOW_A, 0, 1);
+    other.claim = 8;
+    lone_deliver(&lone, &other);
+    const struct message *declined = lone_sent(&lone, HOME, MESSAGE_DECLINE);
+    assert_non_null(declined);
+    assert_int_equal(declined->claim, 8);
+    assert_int_equal(declined->reason, REASON_BUSY);
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_PULL), 0);
+    assert_int_equal(lone.pools.grants.used, 1);
+    lone_close(&lone);
+}
+
+static void a_claim_that_can_never_be_granted_says_why(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    claim(&lone, first, FLOW_HUGE, 0, 1);
+    assert_int_equal(lone_sent(&lone, HOME, MESSAGE_DECLINE)->reason, REASON_TOO_LARGE);
+    lone_repository(&lone, MODEL_A, false);
+    claim(&lone, first, FLOW_A, 0, 1);
+    assert_int_equal(lone_sent(&lone, HOME, MESSAGE_DECLINE)->reason, REASON_UNAVAILABLE);
+    struct event drain = {.kind = EVENT_DRAIN};
+    lone_step(&lone, &drain);
+    claim(&lone, first, FLOW_B, 0, 1);
+    assert_int_equal(lone_sent(&lone, HOME, MESSAGE_DECLINE)->reason, REASON_DRAIN);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void a_batch_runs_with_what_is_left_of_it(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    claim(&lone, first, FLOW_A, 0, 2);
+    claim(&lone, second, FLOW_A, 1, 2);
+    arrive(&lone, first, FLOW_A);
+    lone_load_done(&lone, WEFT_OK);
+    assert_false(lone_is_asked(&lone, EFFECT_LAUNCH)); /* The second is still awaited. */
+    struct message gone = lone_message(&lone, MESSAGE_GONE, second, FLOW_A, 0);
+    gone.worker = HOLDER;
+    lone_deliver(&lone, &gone);
+    assert_int_equal(lone_find(&lone, EFFECT_LAUNCH)->launch.task_count, 1);
+    lone_batch_done(&lone, WEFT_OK);
+    expect_ended(&lone, REASON_NONE);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void a_cancel_while_it_gathers_gives_the_units_back(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    claim(&lone, first, FLOW_A, 0, 1);
+    const struct message cancel = lone_message(&lone, MESSAGE_CANCEL, first, FLOW_A, 0);
+    lone_deliver(&lone, &cancel); /* Before its task has come, */
+    expect_ended(&lone, REASON_BATCH_FAILED);
+    claim(&lone, second, FLOW_A, 0, 1);
+    arrive(&lone, second, FLOW_A);
+    const struct message late = lone_message(&lone, MESSAGE_CANCEL, second, FLOW_A, 0);
+    lone_deliver(&lone, &late); /* and while it waits for its model. */
+    expect_ended(&lone, REASON_BATCH_FAILED);
+    assert_int_equal(lone_count(&lone, EFFECT_CANCEL_LOAD), 1);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void a_batch_that_failed_is_told_to_home_and_owner(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    claim(&lone, first, FLOW_F, 0, 1);
+    arrive(&lone, first, FLOW_F);
+    lone_batch_done(&lone, WEFT_FAILED);
+    expect_ended(&lone, REASON_BATCH_FAILED);
+    const struct message *failed = lone_sent(&lone, HOLDER, MESSAGE_FAILED);
+    assert_non_null(failed);
+    assert_int_equal(failed->reason, REASON_BATCH_FAILED);
+    lone_close(&lone);
+}
+
+static void what_never_comes_is_given_up(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    claim(&lone, first, FLOW_F, 0, 2); /* The second message of the claim is lost. */
+    arrive(&lone, first, FLOW_F);
+    assert_false(lone_is_asked(&lone, EFFECT_LAUNCH));
+    for (uint32_t i = 0; i < 4 && !lone_is_asked(&lone, EFFECT_LAUNCH); i++) {
+        assert_true(lone_timer(&lone, TIMER_AUDIT));
+    }
+    assert_true(lone_is_asked(&lone, EFFECT_LAUNCH));
+    lone_batch_done(&lone, WEFT_OK);
+    expect_ended(&lone, REASON_NONE);
+    lone_close(&lone);
+}
+
+static void show(struct lone *lone, uint32_t worker, uint64_t sequence, uint32_t gpu_free)
+{
+    const struct row row = {
+        .worker = worker,
+        .parts = ROW_BOTH,
+        .load = {.sequence = sequence, .gpu_free = (uint8_t)gpu_free, .accepting = 1},
+        .cache = {.sequence = sequence},
+    };
+    struct event event = {.kind = EVENT_ROW};
+    event.row = &row;
+    lone_step(lone, &event);
+}
+
+static void offer(struct lone *lone, struct job_id job)
+{
+    struct message message = lone_message(lone, MESSAGE_OFFER, job, FLOW_F, 0);
+    message.worker = HOLDER;
+    lone_deliver(lone, &message);
+}
+
+/* The home has claimed @job's task at the holder; what it said. */
+static struct message expect_claim(const struct lone *lone, struct job_id job)
+{
+    const struct message *claimed = lone_sent(lone, HOLDER, MESSAGE_CLAIM);
+    assert_non_null(claimed);
+    assert_true(job_equal(claimed->job, job));
+    assert_int_equal(claimed->worker, HOLDER);
+    return *claimed;
+}
+
+static void tell(
+    struct lone *lone, const struct message *claimed, enum message_kind kind, enum reason reason,
+    uint64_t row_sequence)
+{
+    struct message message = *claimed;
+    message.kind = kind;
+    message.from = HOLDER;
+    message.reason = reason;
+    message.row_sequence = row_sequence;
+    lone_deliver(lone, &message);
+}
+
+static void a_refused_claim_goes_back_and_its_worker_counts_as_full(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    show(&lone, HOLDER, 1, /* gpu_free */ 1);
+    claim(&lone, second, FLOW_A, 0, 1); /* Our own device is busy. */
+    offer(&lone, first);
+    const struct message claimed = expect_claim(&lone, first);
+    tell(&lone, &claimed, MESSAGE_DECLINE, REASON_BUSY, /* row_sequence */ 2);
+    assert_int_equal(lone_record(&lone, RECORD_DECLINED)->value, 1);
+    assert_int_equal(lone.pools.claims.used, 0);
+    assert_int_equal(lone.pools.tickets.used, 1);
+    assert_true(lone_timer(&lone, TIMER_HOME)); /* Its row still says that it is free. */
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM), 0);
+    show(&lone, HOLDER, 2, /* gpu_free */ 1);
+    assert_true(lone_timer(&lone, TIMER_HOME));
+    (void)expect_claim(&lone, first);
+    lone_close(&lone);
+}
+
+static void an_end_frees_units_before_the_row_says_so(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    show(&lone, HOLDER, 1, /* gpu_free */ 1);
+    claim(&lone, second, FLOW_A, 0, 1);
+    offer(&lone, first);
+    const struct message claimed = expect_claim(&lone, first);
+    show(&lone, HOLDER, 2, /* gpu_free */ 0);
+    const struct message shown = {
+        .kind = MESSAGE_ACKNOWLEDGE,
+        .from = HOLDER,
+        .worker = HOLDER,
+        .sequence = claimed.sequence,
+        .row_sequence = 2,
+    };
+    lone_deliver(&lone, &shown);
+    offer(&lone, (struct job_id){.node = HOLDER, .number = 3});
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM), 0);
+    tell(&lone, &claimed, MESSAGE_ENDED, REASON_NONE, /* row_sequence */ 3);
+    (void)expect_claim(&lone, (struct job_id){.node = HOLDER, .number = 3});
+    assert_int_equal(lone.pools.claims.used, 1); /* The first is over, and its ticket gone. */
+    assert_int_equal(lone.pools.tickets.used, 1);
+    lone_close(&lone);
+}
+
+static void what_a_batch_missed_is_queued_again(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    show(&lone, HOLDER, 1, /* gpu_free */ 1);
+    claim(&lone, second, FLOW_A, 0, 1);
+    offer(&lone, first);
+    const struct message claimed = expect_claim(&lone, first);
+    tell(&lone, &claimed, MESSAGE_ENDED, REASON_STALE, /* row_sequence */ 2);
+    assert_int_equal(lone.pools.tickets.used, 1); /* It may still wait where it was. */
+    struct message gone = lone_message(&lone, MESSAGE_GONE, first, FLOW_F, 0);
+    gone.worker = HOLDER;
+    lone_deliver(&lone, &gone);
+    assert_int_equal(lone.pools.tickets.used, 0);
+    lone_close(&lone);
+}
+
+static void what_a_lost_worker_was_to_run_is_claimed_elsewhere(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    show(&lone, HOLDER, 1, /* gpu_free */ 1);
+    claim(&lone, second, FLOW_A, 0, 1);
+    struct message message = lone_message(&lone, MESSAGE_OFFER, first, FLOW_F, 0);
+    message.worker = HOME; /* Its inputs are elsewhere: it outlives the worker. */
+    message.job.node = HOME;
+    message.from = HOME;
+    lone_deliver(&lone, &message);
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM), 1);
+    lone_members(&lone, /* epoch */ 2, /* up */ 3, /* fresh */ 0);
+    assert_int_equal(lone.pools.claims.used, 0);
+    assert_true(lone_timer(&lone, TIMER_HOME));
+    const struct record *again = lone_record(&lone, RECORD_CLAIMED);
+    assert_non_null(again); /* Our own device is free: what it waited for is lost, too. */
+    assert_int_equal(again->worker, lone.worker);
+    assert_int_equal(lone_sent_count(&lone, HOME, MESSAGE_PULL), 1);
+    assert_int_equal(lone.pools.claims.used, 1);
+    lone_close(&lone);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_claim_is_refused_while_others_hold_the_units),
+        cmocka_unit_test(a_claim_that_can_never_be_granted_says_why),
+        cmocka_unit_test(a_batch_runs_with_what_is_left_of_it),
+        cmocka_unit_test(a_cancel_while_it_gathers_gives_the_units_back),
+        cmocka_unit_test(a_batch_that_failed_is_told_to_home_and_owner),
+        cmocka_unit_test(what_never_comes_is_given_up),
+        cmocka_unit_test(a_refused_claim_goes_back_and_its_worker_counts_as_full),
+        cmocka_unit_test(an_end_frees_units_before_the_row_says_so),
+        cmocka_unit_test(what_a_batch_missed_is_queued_again),
+        cmocka_unit_test(what_a_lost_worker_was_to_run_is_claimed_elsewhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
