@@ -318,6 +318,7 @@ static bool is_deferred(struct sim *sim, uint64_t payload)
     }
     const uint32_t node = receiver_of(
         sim, (enum happening)(payload >> 58), payload >> 32 & 0x3ffff, (uint32_t)payload);
+    ASSERT(node == NODE_NONE || node < sim->options.fleet->node_count);
     if (node == NODE_NONE || sim->nodes[node].stopped_until_ns <= sim->now_ns) {
         return false;
     }

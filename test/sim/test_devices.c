@@ -302,6 +302,26 @@ static void without_interference_they_do_not(ATTR_UNUSED void **state)
     stage_close(&stage);
 }
 
+/* What a run was told before another one left comes after its end, and is for nobody. */
+static void a_run_that_ends_sooner_than_it_was_told_ends_once(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    const struct fleet_worker like = {.partitions = 2, .interference = 0.5};
+    open_machine(&stage, 2, &like);
+    (void)add_workflow(&stage, "left", 0, 0, MS(9));
+    (void)add_workflow(&stage, "right", 0, 0, MS(9));
+    stage.faults[0] =
+        (struct fault){.at_ns = MS(500), .for_ns = MS(1), .kind = FAULT_STOP, .victim = 0};
+    stage.options.fault_count = 1; /* So that the host asks who hears of what. */
+    begin(&stage);
+    stage_request(&stage, 0, 0, 0);
+    stage_request(&stage, 0, 0, 1);
+    sim_cancel(stage.sim, MS(6), /* nth */ 1);
+    end(&stage);
+    expect_ended(0, 0, MS(11), MS(11)); /* Two thirds of 6 ms, then 5 alone: not at 13.5. */
+    stage_close(&stage);
+}
+
 /* Three shares of one worker; the profile knows only the whole, so a third takes thrice. */
 static void shares_of_one_worker_slow_each_other_too(ATTR_UNUSED void **state)
 {
@@ -440,6 +460,7 @@ int main(void)
         cmocka_unit_test(only_partitions_share_a_bus),
         cmocka_unit_test(batches_on_one_device_slow_each_other),
         cmocka_unit_test(without_interference_they_do_not),
+        cmocka_unit_test(a_run_that_ends_sooner_than_it_was_told_ends_once),
         cmocka_unit_test(units_of_processors_slow_others_by_their_number),
         cmocka_unit_test(shares_of_one_worker_slow_each_other_too),
         cmocka_unit_test(who_is_cancelled_slows_nobody_any_more),
