@@ -23,20 +23,24 @@ void congestion_init(
     *congestion =
         (struct congestion){.workload = workload, .sites = sites, .patterns = patterns, .scale = 1};
     congestion->loads = memory_zeroed(count, sizeof(double));
+    congestion->aheads = memory_zeroed(count, sizeof(double));
     congestion->residuals_ns = memory_zeroed(count, sizeof(double));
     congestion->prices = memory_zeroed(2 * (size_t)count, sizeof(double));
     congestion->visits = memory_zeroed(2 * (size_t)count, sizeof(double));
     congestion->toll_work = memory_zeroed(count, sizeof(double));
+    congestion->toll_ahead = memory_zeroed(count, sizeof(double));
     congestion->toll_second = memory_zeroed(count, sizeof(double));
 }
 
 void congestion_deinit(struct congestion *congestion)
 {
     free(congestion->loads);
+    free(congestion->aheads);
     free(congestion->residuals_ns);
     free(congestion->prices);
     free(congestion->visits);
     free(congestion->toll_work);
+    free(congestion->toll_ahead);
     free(congestion->toll_second);
     free(congestion->lengths_ns);
     free(congestion->slopes);
@@ -88,6 +92,7 @@ static void sum_loads(struct congestion *congestion, const double *shares)
     const struct sites *sites = congestion->sites;
     for (uint32_t i = 0; i < sites->queue_count; i++) {
         congestion->loads[i] = 0;
+        congestion->aheads[i] = 0;
         congestion->residuals_ns[i] = 0;
     }
     for (uint32_t i = 0; i < patterns->count; i++) {
@@ -99,12 +104,14 @@ static void sum_loads(struct congestion *congestion, const double *shares)
         }
         for (uint32_t k = 0; k < pattern->demand_count; k++) {
             congestion->loads[demands[k].queue] += flow * demands[k].work_ns;
+            congestion->aheads[demands[k].queue] += flow * demands[k].ahead_ns;
             congestion->residuals_ns[demands[k].queue] += flow * demands[k].second;
         }
     }
     for (uint32_t i = 0; i < sites->queue_count; i++) {
         const struct queue_site *queue = &sites->queues[i];
         congestion->loads[i] = queue->load + congestion->loads[i] / queue->copies;
+        congestion->aheads[i] /= queue->copies;
         congestion->residuals_ns[i] =
             queue->residual_ns + congestion->residuals_ns[i] / queue->copies;
     }
@@ -118,11 +125,14 @@ static bool set_prices(struct congestion *congestion)
     for (uint32_t i = 0; i < sites->queue_count; i++) {
         const double load = congestion->loads[i];
         const double residual_ns = congestion->residuals_ns[i];
-        congestion->prices[sites->queue_count + i] = residual_ns / 2;
+        const double ahead = congestion->aheads[i];
         if (load < 1) {
-            congestion->prices[i] =
-                sites->queues[i].shared ? load / (1 - load) : waiting_mean(load, residual_ns);
+            congestion->prices[sites->queue_count + i] = waiting_ahead(ahead, residual_ns);
+            congestion->prices[i] = sites->queues[i].shared
+                                        ? load / (1 - load)
+                                        : waiting_behind(load, ahead, residual_ns);
         } else {
+            congestion->prices[sites->queue_count + i] = PRICE_FULL_NS;
             congestion->prices[i] = PRICE_FULL_NS;
             is_feasible = is_feasible && load <= sites->queues[i].load;
         }
@@ -192,20 +202,20 @@ double congestion_evaluate(struct congestion *congestion, const double *shares)
     return congestion->mean_ns;
 }
 
-/* What all visits to queue @index pay for a nanosecond more of work, and of its square. */
+/* What all visits to queue @index pay for a nanosecond more of work, ahead, and of its square. */
 static struct toll toll_per_copy(const struct congestion *congestion, uint32_t index)
 {
     const uint32_t queue_count = congestion->sites->queue_count;
     const double load = congestion->loads[index];
     const double room = 1 - load;
-    struct toll toll;
     if (congestion->sites->queues[index].shared) {
-        toll = (struct toll){.work = congestion->visits[index] / (room * room)};
-    } else {
-        toll = toll_at(load, congestion->residuals_ns[index], congestion->visits[index]);
+        return (struct toll){.work = congestion->visits[index] / (room * room)};
     }
-    toll.second += congestion->visits[queue_count + index] / 2;
-    return toll;
+    const struct toll_visits visits = {
+        .behind = congestion->visits[index],
+        .ahead = congestion->visits[queue_count + index],
+    };
+    return toll_at(load, congestion->aheads[index], congestion->residuals_ns[index], visits);
 }
 
 void congestion_slopes(struct congestion *congestion)
@@ -215,6 +225,7 @@ void congestion_slopes(struct congestion *congestion)
     for (uint32_t i = 0; i < sites->queue_count; i++) {
         const struct toll toll = toll_per_copy(congestion, i);
         congestion->toll_work[i] = toll.work / sites->queues[i].copies;
+        congestion->toll_ahead[i] = toll.ahead / sites->queues[i].copies;
         congestion->toll_second[i] = toll.second / sites->queues[i].copies;
     }
     for (uint32_t i = 0; i < patterns->count; i++) {
@@ -224,6 +235,7 @@ void congestion_slopes(struct congestion *congestion)
         for (uint32_t k = 0; k < pattern->demand_count; k++) {
             const uint32_t queue = demands[k].queue;
             slope += congestion->toll_work[queue] * demands[k].work_ns +
+                     congestion->toll_ahead[queue] * demands[k].ahead_ns +
                      congestion->toll_second[queue] * demands[k].second;
         }
         congestion->slopes[i] = slope;
@@ -243,7 +255,7 @@ double congestion_size_slope(const struct congestion *congestion, uint32_t numbe
         const struct toll toll = toll_per_copy(congestion, i);
         const double own_load = congestion->loads[i] - queue->load;
         const double own_residual_ns = congestion->residuals_ns[i] - queue->residual_ns;
-        sum -= toll_of(&toll, own_load, own_residual_ns);
+        sum -= toll_of(&toll, own_load, congestion->aheads[i], own_residual_ns);
     }
     if (site->up != QUEUE_NONE) { /* More machines, more requests that reach them. */
         sum += congestion->scale * congestion->prices[site->up] * site->size *

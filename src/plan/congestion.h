@@ -21,11 +21,13 @@ struct congestion {
     const struct patterns *patterns;
     double scale; /* Of all rates: 1, but on the way to a feasible point. */
 
-    double *loads; /* By queue: utilisation of each copy, */
+    double *loads;  /* By queue: utilisation of each copy, */
+    double *aheads; /* what of it goes ahead of those who wait, */
     double *residuals_ns;
     double *prices;       /* and by price: the wait there, */
     double *visits;       /* visits to all copies a nanosecond, on longest ways; */
     double *toll_work;    /* by queue: what a job pays for a nanosecond of work there, */
+    double *toll_ahead;   /* for one that goes ahead, more, */
     double *toll_second;  /* and for its square. */
     double mean_ns;       /* Of all jobs. INFINITY if a queue has no end. */
     uint64_t evaluations; /* Of single patterns. */

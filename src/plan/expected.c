@@ -64,6 +64,34 @@ static struct delay since(const struct reached *reached, const struct reached *s
         reached->variance - start->variance);
 }
 
+/*
+ * A step that goes on behind the one before it on its worker does so only if its inputs from
+ * elsewhere are in time. If they are late the worker has begun with another job.
+ */
+static void add_lateness(
+    const struct congestion *congestion, const struct patterns *patterns, const struct step *step,
+    const struct reached *steps, const struct reached *start, struct reached *result)
+{
+    const struct arc *arcs = patterns->arcs + step->arc_first;
+    const struct reached before =
+        after_arc(congestion, patterns, &arcs[step->arc_count - 1], steps);
+    const struct delay end = since(&before, start);
+    struct delay latest = {0};
+    for (uint32_t i = 0; i + 1 < step->arc_count; i++) {
+        if (!arcs[i].own) {
+            const struct reached other = after_arc(congestion, patterns, &arcs[i], steps);
+            const struct delay delay = since(&other, start);
+            latest = delay_max(&latest, &delay);
+        }
+    }
+    const uint32_t price = congestion->sites->queue_count + step->queue;
+    const double wait_ns = congestion->prices[price];
+    const double late = delay_exceeds(&latest, &end);
+    const double second = variance_at(congestion, price) + wait_ns * wait_ns;
+    result->wait_ns += late * wait_ns;
+    result->variance += late * second - late * late * wait_ns * wait_ns;
+}
+
 static struct reached reach(
     const struct congestion *congestion, const struct patterns *patterns, const struct step *step,
     const struct reached *steps)
@@ -88,6 +116,9 @@ static struct reached reach(
         result.fixed_ns = start.fixed_ns + latest.fixed;
         result.wait_ns = start.wait_ns + latest.wait;
         result.variance = start.variance + delay_variance(&latest);
+        if (step->goes_on) {
+            add_lateness(congestion, patterns, step, steps, &start, &result);
+        }
     }
     result.dominator = dominator;
     result.depth = dominator == STEP_NONE ? 1 : start.depth + 1;

@@ -130,21 +130,22 @@ static void add_step(struct taking_apart *work, uint32_t queue)
     work->pattern.step_count++;
 }
 
-/* Add to what the pattern asks of @queue. */
-static void ask(struct taking_apart *work, uint32_t queue, double work_ns, double second)
+/* Add to what the pattern asks of a queue. */
+static void ask(struct taking_apart *work, const struct demand *more)
 {
     struct patterns *patterns = work->patterns;
     for (uint32_t i = work->pattern.demand_first; i < patterns->demand_count; i++) {
-        if (patterns->demands[i].queue == queue) {
-            patterns->demands[i].work_ns += work_ns;
-            patterns->demands[i].second += second;
+        if (patterns->demands[i].queue == more->queue) {
+            patterns->demands[i].work_ns += more->work_ns;
+            patterns->demands[i].ahead_ns += more->ahead_ns;
+            patterns->demands[i].second += more->second;
             return;
         }
     }
     patterns->demands = room(
         patterns->demands, patterns->demand_count, &patterns->demand_capacity,
         sizeof(*patterns->demands));
-    patterns->demands[patterns->demand_count++] = (struct demand){queue, work_ns, second};
+    patterns->demands[patterns->demand_count++] = *more;
 }
 
 static double wire_ns(const struct queue_site *link, double bytes)
@@ -168,7 +169,12 @@ static void add_crossing(
         const double time_ns = wire_ns(link, bytes);
         longest_ns = time_ns > longest_ns ? time_ns : longest_ns;
         add_visit(patterns, crossing->queues[i], part * (link->shared ? time_ns : 1));
-        ask(work, crossing->queues[i], part * time_ns, part * time_ns * time_ns);
+        const struct demand more = {
+            .queue = crossing->queues[i],
+            .work_ns = part * time_ns,
+            .second = part * time_ns * time_ns,
+        };
+        ask(work, &more);
     }
     patterns->arcs[patterns->arc_count - 1].fixed_ns += part * (sites->latency_ns + longest_ns);
 }
@@ -204,6 +210,7 @@ static void add_input(struct taking_apart *work, const struct workflow_edge *edg
     const struct seat here = work->seats[edge->to];
     const struct seat there = work->seats[from];
     add_arc(work->patterns, work->step_of[from], work->offset_ns[from], work->spread[from]);
+    work->patterns->arcs[work->patterns->arc_count - 1].own = seat_equal(here, there);
     if (!seat_same_machine(here, there)) {
         const uint32_t number = (uint32_t)(edge - work->of->stream->workflow->edges);
         struct crossing crossing;
@@ -340,6 +347,9 @@ static void begin_step(struct taking_apart *work, uint32_t task, uint32_t worker
     add_step(work, work->of->sites->sites[seat.site].worker_first + seat.slot);
     work->last_step[worker] = number;
     work->previous[number] = last;
+    patterns->steps[patterns->step_count - 1].goes_ahead =
+        wait != PRICE_NONE && wait >= work->of->sites->queue_count;
+    patterns->steps[patterns->step_count - 1].goes_on = wait == PRICE_NONE;
     for (uint32_t i = 0; i < in_count && !is_gathered; i++) {
         add_input(work, workflow_in(workflow, task, i), wait);
     }
@@ -352,6 +362,7 @@ static void begin_step(struct taking_apart *work, uint32_t task, uint32_t worker
     if (last != STEP_NONE) {
         const struct step *before = &patterns->steps[work->pattern.step_first + last];
         add_arc(patterns, last, before->work_ns, before->variance);
+        patterns->arcs[patterns->arc_count - 1].own = true;
     }
     close_step(work);
 }
@@ -402,7 +413,8 @@ static void add_answer(struct taking_apart *work)
 static void ask_workers(struct taking_apart *work)
 {
     const struct step *steps = work->patterns->steps + work->pattern.step_first;
-    double visit_ns[PATTERN_STEPS_MAX]; /* By step: the visit up to its end. */
+    double visit_ns[PATTERN_STEPS_MAX]; /* By step: the visit up to its end, */
+    bool is_ahead[PATTERN_STEPS_MAX];   /* and whether that went ahead of others. */
     for (uint32_t i = 0; i + 1 < work->pattern.step_count; i++) {
         const uint32_t before = work->previous[i];
         if (steps[i].queue == QUEUE_NONE) {
@@ -413,8 +425,14 @@ static void ask_workers(struct taking_apart *work)
         const double earlier_ns = goes_on ? visit_ns[before] : 0;
         const double whole_ns = earlier_ns + steps[i].work_ns;
         visit_ns[i] = whole_ns;
-        ask(work, steps[i].queue, steps[i].work_ns,
-            whole_ns * whole_ns - earlier_ns * earlier_ns + steps[i].variance);
+        is_ahead[i] = steps[i].goes_ahead || (goes_on && is_ahead[before]);
+        const struct demand more = {
+            .queue = steps[i].queue,
+            .work_ns = steps[i].work_ns,
+            .ahead_ns = is_ahead[i] ? steps[i].work_ns : 0,
+            .second = whole_ns * whole_ns - earlier_ns * earlier_ns + steps[i].variance,
+        };
+        ask(work, &more);
     }
 }
 

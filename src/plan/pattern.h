@@ -7,7 +7,7 @@
  * and it is linear in the waits as long as the same way is the longest.
  *
  * Waits are looked up by price: price q is the wait of who joins the end of queue q, price
- * queue_count + q of who is next when the one being served leaves.
+ * queue_count + q of who goes ahead of it, as its job has been there.
  */
 #ifndef PLAN_PATTERN_H
 #define PLAN_PATTERN_H
@@ -41,6 +41,7 @@ struct arc {
     uint32_t from; /* A step of the same pattern, with a lower number. */
     uint32_t visit_first;
     uint32_t visit_count;
+    bool own;        /* From the worker of this step itself. */
     double fixed_ns; /* From the begin of @from, with no waits. */
     double variance; /* Of that. */
 };
@@ -53,14 +54,17 @@ struct step {
     uint32_t arc_first;
     uint32_t arc_count;
     uint32_t queue;
+    bool goes_ahead; /* Of those who wait there: an input was made on its worker. */
+    bool goes_on;    /* Right behind the step before it there, if its inputs are in time. */
     double work_ns;
     double variance;
 };
 
-/* What one job asks of a queue: time, and the sum of squares over its visits. */
+/* What one job asks of a queue: time, how much of it goes ahead, squares over its visits. */
 struct demand {
     uint32_t queue;
     double work_ns;
+    double ahead_ns;
     double second;
 };
 

@@ -91,6 +91,7 @@ double response_cost(struct response *response, uint32_t number, const struct se
     for (uint32_t i = 0; i < trial->demand_count; i++) {
         const struct demand *demand = &trial->demands[i];
         cost_ns += congestion->toll_work[demand->queue] * demand->work_ns +
+                   congestion->toll_ahead[demand->queue] * demand->ahead_ns +
                    congestion->toll_second[demand->queue] * demand->second;
     }
     return cost_ns;

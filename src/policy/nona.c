@@ -186,9 +186,10 @@ static void place_job(
     place_drawn(input, drawn, task_count, placement_out);
 }
 
+/* Jobs that have been here go ahead, the oldest first: if they took turns all would be late. */
 static int64_t order(const struct policy_input *input, const struct ready_facts *task)
 {
-    return task->continues ? INT64_MIN : input->view->now_ns;
+    return task->continues ? INT64_MIN + task->job->arrived_ns : input->view->now_ns;
 }
 
 /* How much the last second counts in the averages. */

@@ -19,6 +19,16 @@ double waiting_mean(double load, double residual)
     return load < 1 ? residual / (2 * (1 - load)) : (double)INFINITY;
 }
 
+double waiting_ahead(double ahead, double residual)
+{
+    return waiting_mean(ahead, residual);
+}
+
+double waiting_behind(double load, double ahead, double residual)
+{
+    return load < 1 ? waiting_mean(load, residual) / (1 - ahead) : (double)INFINITY;
+}
+
 double waiting_mg1(const struct service *service)
 {
     return waiting_mean(service->rate * service->mean, service->rate * service->second);

@@ -30,6 +30,14 @@ struct service service_exponential(double rate, double mean);
  */
 double waiting_mean(double load, double residual);
 
+/*
+ * Two classes at one server, the first of which goes ahead of the other but interrupts nobody
+ * (Cobham): the mean wait of who is ahead, and behind. @ahead is the utilisation by the first;
+ * @load and @residual are of both.
+ */
+double waiting_ahead(double ahead, double residual);
+double waiting_behind(double load, double ahead, double residual);
+
 /* The same of one stream, and the variance of the wait. */
 double waiting_mg1(const struct service *service);
 double waiting_mg1_variance(const struct service *service);

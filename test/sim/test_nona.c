@@ -14,6 +14,7 @@
 #include "base/attributes.h"
 #include "document/scenario.h"
 #include "plan/mixture.h"
+#include "plan/program.h"
 #include "sim/sim.h"
 
 enum { TASKS = 4, SERVERS = 80 };
@@ -236,6 +237,53 @@ static void networks_take_what_was_predicted(ATTR_UNUSED void **state)
     scenario_destroy(scenario);
 }
 
+/* Combs with their trunks on every server alike, and the branches on the next three. */
+static struct mixture *combs(double rate_per_s)
+{
+    enum { COMB_TASKS = 10, COMB_SERVERS = 8 };
+    struct mixture *mixture = mixture_create(1, COMB_SERVERS, 2 * COMB_SERVERS);
+    mixture_set_workflow(mixture, 0, COMB_TASKS, rate_per_s);
+    for (uint32_t i = 0; i < COMB_SERVERS; i++) {
+        uint16_t workers[COMB_TASKS];
+        for (uint32_t task = 0; task < COMB_TASKS; task++) {
+            const uint32_t away = task % 3 == 2 ? task / 3 + 1 : 0;
+            workers[task] = (uint16_t)((i + away) % COMB_SERVERS);
+        }
+        add(mixture, 0, workers, 1);
+    }
+    seal(mixture);
+    return mixture;
+}
+
+/* A job comes back to its server three times: late or not, ahead of those who wait. */
+static void who_comes_back_goes_ahead_as_predicted(ATTR_UNUSED void **state)
+{
+    static const struct {
+        double load;
+        double share;
+    } rows[] = {{0.3, 0.05}, {0.5, 0.1}, {0.7, 0.1}, {0.85, 0.2}};
+    struct scenario *scenario = load("comb");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const double rate_per_s = rows[i].load * 8 / 0.057;
+        const struct program_input input = {
+            .catalogue = scenario->catalogue,
+            .profile = scenario->profile,
+            .fleet = scenario->fleet,
+            .rates_per_s = &rate_per_s,
+        };
+        const struct program_options options = {0};
+        struct program_report report;
+        struct mixture *mixture = combs(rate_per_s);
+        assert_int_equal(program_predict(&input, &options, mixture, &report, NULL), WEFT_OK);
+        const double mean_ms = simulate(scenario, "nona:drift=0", mixture, rate_per_s, 20000);
+        print_message(
+            "[comb] %g: %g ms, predicted %g\n", rows[i].load, mean_ms, report.mean_ns / 1e6);
+        assert_near("comb", report.mean_ns / 1e6, mean_ms, rows[i].share);
+        mixture_destroy(mixture);
+    }
+    scenario_destroy(scenario);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +292,7 @@ int main(void)
         cmocka_unit_test(the_optimum_lies_between_the_placements),
         cmocka_unit_test(short_tasks_are_kept_from_long_ones),
         cmocka_unit_test(nobody_is_below_the_bound),
+        cmocka_unit_test(who_comes_back_goes_ahead_as_predicted),
         cmocka_unit_test(networks_take_what_was_predicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

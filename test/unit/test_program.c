@@ -408,7 +408,7 @@ static uint64_t hash_of(const struct mixture *mixture)
 static void mixtures_are_the_same_everywhere(ATTR_UNUSED void **state)
 {
     static const uint64_t expected[] = {
-        UINT64_C(0xcdd735e4cf564fd6), UINT64_C(0xede34044f22e3df9), UINT64_C(0x7cabfd0ed3bb1471),
+        UINT64_C(0xcdd735e4cf564fd6), UINT64_C(0x82ed497f4bf4ffe6), UINT64_C(0xf5197023cb58421d),
         UINT64_C(0x7bf50f385c484922)};
     uint32_t different = 0;
     for (uint32_t i = 0; i < 4; i++) {

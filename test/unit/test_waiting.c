@@ -70,20 +70,44 @@ static void other_times_scale_with_their_second_moment(ATTR_UNUSED void **state)
     expect_near(waiting_mgn(&nothing, 3), 0, 0);
 }
 
+/* Cobham's two classes: weighted by their work, waits sum up to what they are without classes. */
+static void who_goes_ahead_makes_the_others_wait(ATTR_UNUSED void **state)
+{
+    const double residual = 5;
+    expect_near(waiting_ahead(0.25, residual), 2.5 / 0.75, 1e-12);
+    expect_near(waiting_behind(0.5, 0.25, residual), 2.5 / (0.75 * 0.5), 1e-12);
+    expect_near(waiting_behind(0.5, 0, residual), waiting_mean(0.5, residual), 1e-12);
+    expect_near(
+        0.3 * waiting_ahead(0.3, residual) + 0.5 * waiting_behind(0.8, 0.3, residual),
+        0.8 * waiting_mean(0.8, residual), 1e-12);
+    assert_true(isinf(waiting_behind(1, 0.5, residual)));
+}
+
+/* All waits a unit of time. */
+static double sum_waits(double load, double ahead, double residual, struct toll_visits visits)
+{
+    return visits.behind * waiting_behind(load, ahead, residual) +
+           visits.ahead * waiting_ahead(ahead, residual);
+}
+
 /* A toll is what the others wait longer for one more job a unit of time. */
 static void a_toll_is_the_slope_of_all_waits(ATTR_UNUSED void **state)
 {
-    const double visits = 0.3;
+    const struct toll_visits visits = {.behind = 0.3, .ahead = 0.2};
     const double load = 0.7;
+    const double ahead = 0.4;
     const double residual = 5;
     const double work = 2;
+    const double work_ahead = 0.5;
     const double second = 9;
     const double step = 1e-6;
-    const struct toll toll = toll_at(load, residual, visits);
-    const double more = waiting_mean(load + step * work, residual + step * second);
-    const double less = waiting_mean(load - step * work, residual - step * second);
-    const double slope = visits * (more - less) / (2 * step);
-    expect_near(toll_of(&toll, work, second), slope, 1e-6 * slope);
+    const struct toll toll = toll_at(load, ahead, residual, visits);
+    const double more =
+        sum_waits(load + step * work, ahead + step * work_ahead, residual + step * second, visits);
+    const double less =
+        sum_waits(load - step * work, ahead - step * work_ahead, residual - step * second, visits);
+    const double slope = (more - less) / (2 * step);
+    expect_near(toll_of(&toll, work, work_ahead, second), slope, 1e-6 * slope);
 }
 
 int main(void)
@@ -94,6 +118,7 @@ int main(void)
         cmocka_unit_test(overload_waits_for_ever),
         cmocka_unit_test(several_exponential_servers_are_erlangs),
         cmocka_unit_test(other_times_scale_with_their_second_moment),
+        cmocka_unit_test(who_goes_ahead_makes_the_others_wait),
         cmocka_unit_test(a_toll_is_the_slope_of_all_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
