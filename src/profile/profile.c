@@ -27,6 +27,24 @@ struct profile *profile_create(uint32_t model_count)
     return profile;
 }
 
+struct profile *profile_copy(const struct profile *profile)
+{
+    struct profile *copy = profile_create(profile->model_count);
+    for (uint32_t i = 0; i < profile->model_count; i++) {
+        copy->models[i] = profile->models[i];
+        for (uint32_t j = 0; j < DEVICE_KINDS_MAX; j++) {
+            const struct profile_curve *curve = &profile->models[i].curves[j];
+            struct profile_point *points = NULL;
+            for (uint32_t k = 0; k < curve->point_count; k++) {
+                points = grow(points, k, sizeof(*points));
+                points[k] = curve->points[k];
+            }
+            copy->models[i].curves[j].points = points;
+        }
+    }
+    return copy;
+}
+
 void profile_destroy(struct profile *profile)
 {
     if (profile == NULL) {

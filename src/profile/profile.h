@@ -81,6 +81,9 @@ struct profile {
 /* A profile of @model_count models of which nothing is known; the caller owns it. */
 struct profile *profile_create(uint32_t model_count);
 
+/* What @profile says now, whatever is measured later; the caller owns it. */
+struct profile *profile_copy(const struct profile *profile);
+
 /* Release @profile. NULL is allowed. */
 void profile_destroy(struct profile *profile);
 

@@ -9,6 +9,7 @@ struct search {
     struct runtime *runtime;
     uint32_t node;
     uint64_t problem;
+    struct profile *profile; /* As it was when it was asked: the host may change its own. */
     void *result;
     unsigned char question[];
 };
@@ -85,8 +86,10 @@ static void search_run(void *argument)
 {
     struct search *search = argument;
     const struct runtime *runtime = search->runtime;
+    struct plan_input known = runtime->known;
+    known.profile = search->profile;
     search->result =
-        policy_set_solve(&runtime->policies, &runtime->known, search->problem, search->question);
+        policy_set_solve(&runtime->policies, &known, search->problem, search->question);
 }
 
 static void search_done(void *argument)
@@ -99,10 +102,11 @@ static void search_done(void *argument)
         .context = search->result,
     };
     runtime_promise(search->runtime, search->runtime->clock.now_ns, &due);
+    profile_destroy(search->profile);
     free(search);
 }
 
-/* The question is the node's until its next step: the search has a copy. */
+/* The question is the node's until its next step, the profile the host's: copies of both. */
 static void solve(struct runtime *runtime, uint32_t node, uint64_t problem, const void *question)
 {
     const size_t bytes = policy_set_question_bytes(&runtime->policies);
@@ -110,6 +114,7 @@ static void solve(struct runtime *runtime, uint32_t node, uint64_t problem, cons
     search->runtime = runtime;
     search->node = node;
     search->problem = problem;
+    search->profile = profile_copy(runtime->known.profile);
     memcpy(search->question, question, bytes);
     loop_work(runtime->loop, search_run, search_done, search);
 }

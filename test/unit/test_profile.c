@@ -312,6 +312,28 @@ static void loading_takes_a_fixed_time_and_the_bus(ATTR_UNUSED void **state)
     assert_int_equal(profile_workspace_bytes(profile, MODEL, 4), 22);
 }
 
+/* It has its own points, and grows on its own. */
+static void a_copy_keeps_what_was_known(ATTR_UNUSED void **state)
+{
+    struct profile *original = profile;
+    for (uint32_t items = 1; items <= 8; items++) {
+        add(/* gpu */ 0, /* cpu */ 0, items, 100 * items);
+    }
+    profile->models[MODEL].load_bytes = 1000;
+    struct profile *copy = profile_copy(profile);
+    profile_forget(profile, MODEL, DEVICE);
+    add(0, 0, 1, 7);
+    profile = copy;
+    expect(0, 0, 8, 800, ESTIMATE_MEASURED);
+    assert_int_equal(profile_run_one_ns(profile, MODEL, DEVICE), 100);
+    assert_int_equal(profile->models[MODEL].load_bytes, 1000);
+    add(0, 0, 9, 900);
+    expect(0, 0, 9, 900, ESTIMATE_MEASURED);
+    profile_destroy(copy);
+    profile = original;
+    expect(0, 0, 1, 7, ESTIMATE_MEASURED);
+}
+
 #define PROFILE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -319,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         PROFILE_TEST(an_empty_profile_knows_nothing),
         PROFILE_TEST(measured_points_are_given_back_as_they_are),
+        PROFILE_TEST(a_copy_keeps_what_was_known),
         PROFILE_TEST(between_two_points_the_line_is_rounded),
         PROFILE_TEST(fewer_items_than_measured_take_as_long_as_the_fewest),
         PROFILE_TEST(more_items_than_measured_take_several_batches),

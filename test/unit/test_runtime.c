@@ -2,6 +2,7 @@
 #include "runtime/runtime.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -355,6 +356,91 @@ static void searches_run_elsewhere_and_come_back(ATTR_UNUSED void **state)
     finish(&world);
 }
 
+/* Searches that read the profile, the first of them only after the host has changed it. */
+static atomic_bool is_changed;
+static bool is_asked;
+static int64_t run_found_ns;
+
+static void reader_tick(const struct policy_input *input, struct tick_answer *answer_out)
+{
+    struct seeker *asked = input->state;
+    answer_out->solve = asked->asked == 0 && input->view->node == 0;
+    is_asked = is_asked || answer_out->solve;
+    asked->asked++;
+}
+
+/* Relaxed: what the flag says must not be what orders the reads after the writes. */
+static void *reader_solve(
+    const struct plan_input *input, ATTR_UNUSED const void *plan, ATTR_UNUSED uint64_t problem,
+    ATTR_UNUSED const void *question)
+{
+    while (!atomic_load_explicit(&is_changed, memory_order_relaxed)) {
+        const struct timespec pause = {.tv_nsec = 100000};
+        (void)nanosleep(&pause, NULL);
+    }
+    int64_t *result = malloc(sizeof(*result));
+    assert_non_null(result);
+    *result = profile_run_one_ns(input->profile, 0, 0);
+    return result;
+}
+
+static void reader_solved(
+    ATTR_UNUSED const struct policy_input *input, ATTR_UNUSED uint64_t problem, const void *result)
+{
+    run_found_ns = *(const int64_t *)result;
+}
+
+static const struct policy reader = {
+    .name = "reader",
+    .summary = "asks for one search that reads the profile",
+    .state_bytes = sizeof(struct seeker),
+    .tick_ns = 10 * MS,
+    .tick = reader_tick,
+    .solve = reader_solve,
+    .solved = reader_solved,
+};
+
+/* As a host does that follows run times: on the thread of the loop, while others search. */
+static void change_profile(void *context)
+{
+    const struct world *world = context;
+    const struct profile_point point = {.items = 1, .run_ns = 777 * MS};
+    profile_forget(world->workload.profile, 0, 0);
+    profile_put_point(world->workload.profile, 0, 0, &point);
+    atomic_store_explicit(&is_changed, true, memory_order_relaxed);
+}
+
+/* Between steps: what was asked for in one has been handed over. */
+static void stop_when_found(void *context)
+{
+    struct world *world = context;
+    if (run_found_ns != 0) {
+        runtime_stop(world->runtime);
+        return;
+    }
+    if (is_asked && !is_changed) {
+        change_profile(world);
+    }
+    const int64_t next_ns = runtime_now_ns(world->runtime) + MS;
+    runtime_call_at(world->runtime, next_ns, /* background */ false, stop_when_found, world);
+}
+
+static void searches_see_the_profile_as_it_was(ATTR_UNUSED void **state)
+{
+    struct world world;
+    struct policy_set set;
+    struct runtime_options options = {.clock = CLOCK_KIND_REAL};
+    policy_set_single(&reader, &set);
+    options.policies = &set;
+    start(&world, NULL, options);
+    const int64_t before_ns = profile_run_one_ns(world.workload.profile, 0, 0);
+    runtime_call_at(world.runtime, MS, /* background */ false, stop_when_found, &world);
+    runtime_run(world.runtime);
+    assert_int_equal(profile_run_one_ns(world.workload.profile, 0, 0), 777 * MS);
+    assert_int_equal(run_found_ns, before_ns);
+    finish(&world);
+}
+
 static void *stop_soon(void *runtime)
 {
     const struct timespec pause = {.tv_nsec = 30000000};
@@ -406,6 +492,7 @@ int main(void)
         cmocka_unit_test(without_nodes_everything_is_refused),
         cmocka_unit_test(jobs_past_the_maximum_are_refused),
         cmocka_unit_test(searches_run_elsewhere_and_come_back),
+        cmocka_unit_test(searches_see_the_profile_as_it_was),
         cmocka_unit_test(another_thread_may_stop_it),
         cmocka_unit_test(it_can_be_destroyed_in_the_middle),
     };
