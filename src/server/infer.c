@@ -546,6 +546,7 @@ void infer_begin(
     const struct http_span *header = http_head_find(head, "inference-header-content-length");
     uint32_t status = 400;
     const char *obstacle = find_obstacle(head, &status);
+    char text[MODELS_OBSTACLE_BYTES];
     int64_t slo_ns = 0;
     uint64_t json_bytes = 0;
     if (obstacle == NULL && !read_slo(head, &slo_ns)) {
@@ -554,9 +555,9 @@ void infer_begin(
     } else if (obstacle == NULL && header != NULL && !http_span_number(*header, &json_bytes)) {
         status = 400;
         obstacle = "Inference-Header-Content-Length is no number";
-    } else if (obstacle == NULL && !models_is_ready(server, workflow)) {
+    } else if (obstacle == NULL) {
         status = 503;
-        obstacle = server->is_draining ? "refused: draining" : "refused: the model is not ready";
+        obstacle = models_obstacle(server, workflow, text);
     }
     struct infer *infer = obstacle == NULL ? create(server, exchange, workflow) : NULL;
     if (infer == NULL) {

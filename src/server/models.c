@@ -1,5 +1,6 @@
 /* models.c - what the server and its workflows say about themselves. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,11 +52,31 @@ bool models_is_ready(const struct server *server, uint32_t workflow)
     return repository->is_ready == NULL || repository->is_ready(repository->context, workflow);
 }
 
+const char *models_obstacle(
+    const struct server *server, uint32_t workflow, char text[static MODELS_OBSTACLE_BYTES])
+{
+    const struct server_repository *repository = &server->options.repository;
+    struct server_entry entry = {.reason = ""};
+    if (models_is_ready(server, workflow)) {
+        return NULL;
+    }
+    if (!server->is_draining && repository->entry != NULL) { /* Those of workflows come first. */
+        (void)repository->entry(repository->context, workflow, &entry);
+    }
+    (void)snprintf(
+        text, MODELS_OBSTACLE_BYTES, "refused: %s",
+        server->is_draining       ? "draining"
+        : entry.reason[0] == '\0' ? "the model is not ready"
+                                  : entry.reason);
+    return text;
+}
+
 void models_ready(struct server *server, struct http_exchange *exchange, uint32_t workflow)
 {
-    if (!models_is_ready(server, workflow)) {
-        http_respond_error(
-            exchange, 503, server->is_draining ? "draining" : "not ready", "Retry-After: 5\r\n");
+    char text[MODELS_OBSTACLE_BYTES];
+    const char *obstacle = models_obstacle(server, workflow, text);
+    if (obstacle != NULL) {
+        http_respond_error(exchange, 503, obstacle, "Retry-After: 5\r\n");
         return;
     }
     const struct http_response response = {.status = 200};

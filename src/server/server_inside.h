@@ -79,6 +79,11 @@ void models_stats(struct server *server, struct http_exchange *exchange, uint32_
 /* Whether workflow number @workflow can be used now. */
 bool models_is_ready(const struct server *server, uint32_t workflow);
 
+/* Why requests for @workflow are refused now, in @text. NULL: they are not. */
+enum { MODELS_OBSTACLE_BYTES = 256 };
+const char *models_obstacle(
+    const struct server *server, uint32_t workflow, char text[static MODELS_OBSTACLE_BYTES]);
+
 /* Answer with @buffer, which is released, or with an error if it could not be filled. */
 void models_respond(struct http_exchange *exchange, struct buffer *buffer, bool is_good);
 

@@ -94,7 +94,7 @@ class Served(unittest.TestCase):
              "sum": ("UNAVAILABLE", "'relu' is unloaded")},
         )  # fmt: skip
         self.assertEqual([self.sum()[0], self.relu()[0]], [503, 503])
-        self.assertIn("not ready", self.relu()[1])
+        self.assertIn("unloaded", self.relu()[1])
         self.assertEqual(self.status("/v2/models/sum/ready")[0], 503)
         self.assertEqual(self.status("/v2/models/add/ready")[0], 200)
         self.assertEqual(

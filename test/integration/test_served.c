@@ -219,8 +219,10 @@ static void failures_say_why(ATTR_UNUSED void **state)
         const char *workflow;
         const char *cause;
     } bad[] = {
-        {"broken", "model 'broken': "}, {"wrong", "task 'a': "}, {"sum", "task 'twice': "},
-        {"missing", "task 'a': "},      {"crash", "task 'a': "},
+        {"wrong", "task 'a': "},
+        {"sum", "task 'twice': "},
+        {"missing", "task 'a': "},
+        {"crash", "task 'a': "},
     };
     struct world world;
     open_world(&world);
