@@ -58,7 +58,7 @@ prediction() {
     predict sizes 40 2500 4167 5833 7500
     predict one-link 10 364 600 1200 1818 2545 3272
     predict nona 20 909 1515 2121 2727
-    predict parallel 2 500 1000 1500
+    predict parallel 2 500 1000 1680 2112
     predict network-bound 2 250 500 750
 }
 
