@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "model/catalogue.h"
-#include "model/fleet.h"
 #include "model/grow.h"
+#include "model/links_route.h"
 
 #define SUM_TOLERANCE 1e-9
 
@@ -135,6 +135,11 @@ enum weft_status mixture_check(
         return error_set(
             error, WEFT_INVALID, "the mixture is for %u workers, the fleet has %u",
             mixture->worker_count, fleet->worker_count);
+    }
+    if (mixture->link_count != links_count(fleet)) {
+        return error_set(
+            error, WEFT_INVALID, "the mixture is for %u links, the network has %u",
+            mixture->link_count, links_count(fleet));
     }
     if (mixture->workflow_count != catalogue->workflow_count) {
         return error_set(

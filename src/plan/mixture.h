@@ -84,7 +84,7 @@ enum weft_status mixture_add_pattern(
 enum weft_status mixture_seal(struct mixture *mixture, struct weft_error *error);
 
 /*
- * Whether the sealed @mixture belongs to this cluster: the same numbers of workflows and
+ * Whether the sealed @mixture belongs to this cluster: the same numbers of workflows, links and
  * workers, and as many tasks in every workflow that has patterns.
  *
  * Errors: WEFT_INVALID, with what differs in @error.

@@ -15,7 +15,7 @@
 
 static struct mixture *two_workflows(void)
 {
-    struct mixture *mixture = mixture_create(3, 4, 8);
+    struct mixture *mixture = mixture_create(3, 4, 4);
     mixture_set_workflow(mixture, 0, 2, 5);
     mixture_set_workflow(mixture, 2, 1, 1);
     const uint16_t pairs[][2] = {{0, 0}, {1, 2}, {3, 3}};
@@ -138,6 +138,10 @@ static void a_mixture_belongs_to_its_cluster(ATTR_UNUSED void **state)
     assert_non_null(strstr(error.message, "4 workers"));
     assert_true(fleet_add_machine(fleet, &device, 1, 1));
     assert_int_equal(mixture_check(mixture, catalogue, fleet, &error), WEFT_OK);
+    mixture->link_count = 3;
+    assert_int_equal(mixture_check(mixture, catalogue, fleet, &error), WEFT_INVALID);
+    assert_non_null(strstr(error.message, "3 links"));
+    mixture->link_count = 4;
     mixture->workflows[2].task_count = 2;
     assert_int_equal(mixture_check(mixture, catalogue, fleet, &error), WEFT_INVALID);
     assert_non_null(strstr(error.message, "workflow z have 2 tasks, it has 1"));
