@@ -50,8 +50,8 @@ struct event_request {
 /* What one task of a batch made. */
 struct output {
     struct handle tensor;
-    uint32_t items;
     uint64_t bytes;
+    uint32_t items;
     enum weft_status status; /* Of this task alone; unless it is WEFT_OK there is no tensor. */
 };
 

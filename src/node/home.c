@@ -136,6 +136,7 @@ static struct queue_facts facts_of(const struct node *node, uint32_t number)
         most = counts[i] > counts[most] ? i : most;
         slot = ticket->next;
     }
+    ASSERT(holder_count > 0);
     facts.holder = holders[most]; /* In a tie, the first to have so many. */
     return facts;
 }

@@ -131,13 +131,21 @@ size_t policy_set_state_bytes(const struct policy_set *set)
     return bytes;
 }
 
+static bool has_equal_options(const struct policy_choice *a, const struct policy_choice *b)
+{
+    bool is_equal = true;
+    for (uint32_t i = 0; i < POLICY_OPTIONS_MAX; i++) {
+        is_equal = is_equal && a->options[i] == b->options[i];
+    }
+    return is_equal;
+}
+
 /* The first role before @role with the same policy and options: it has the same plan. */
 static uint32_t first_alike(const struct policy_set *set, uint32_t role)
 {
     const struct policy_choice *own = &set->roles[role];
     uint32_t first = 0;
-    while (set->roles[first].policy != own->policy ||
-           memcmp(set->roles[first].options, own->options, sizeof(own->options)) != 0) {
+    while (set->roles[first].policy != own->policy || !has_equal_options(&set->roles[first], own)) {
         first++;
     }
     return first;

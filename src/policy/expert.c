@@ -45,6 +45,7 @@ static const struct workflow_edge *largest_out(const struct workflow *graph, uin
 static void split(const struct workflow *graph, uint32_t parts, uint16_t *part_out)
 {
     uint32_t next = 0;
+    ASSERT(parts > 0);
     for (uint32_t i = 0; i < graph->task_count; i++) {
         const uint32_t task = graph->order[i];
         if (graph->tasks[task].in_count > 0) {

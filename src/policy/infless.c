@@ -54,7 +54,7 @@ static bool is_option(const struct pods_queue *known, int64_t rate, struct pod *
 static int64_t weigh(const struct fleet *fleet, uint32_t worker, struct config units)
 {
     const int64_t gpu_units = fleet->workers[worker].gpu_units;
-    return WEIGHT_CPU * (int64_t)units.cpu + WEIGHT_GPU * 100 * (int64_t)units.gpu / gpu_units;
+    return WEIGHT_CPU * (int64_t)units.cpu + (int64_t)WEIGHT_GPU * 100 * units.gpu / gpu_units;
 }
 
 /*

@@ -141,8 +141,11 @@ struct player *player_create(const struct player_options *options)
 
 void player_destroy(struct player *player)
 {
-    while (player != NULL && player->waiting != NULL) {
-        forget(player->waiting);
+    struct played *played = player == NULL ? NULL : player->waiting;
+    while (played != NULL) {
+        struct played *next = played->next;
+        free(played);
+        played = next;
     }
     free(player);
 }
