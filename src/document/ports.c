@@ -8,7 +8,7 @@
 #include "model/builtin.h"
 
 static const char *const dtype_words[] = {
-#define X(name, bytes, text) [name] = text,
+#define X(name, bytes, text) [name] = (text),
     WEFT_DTYPE_MAP(X)
 #undef X
         [WEFT_DTYPES] = NULL,

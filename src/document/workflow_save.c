@@ -137,7 +137,7 @@ static void write_gives(const struct items_rule *gives, FILE *file)
 static void write_request(const struct workflow *workflow, FILE *file)
 {
     static const char *const dtypes[] = {
-#define X(name, bytes, text) [name] = text,
+#define X(name, bytes, text) [name] = (text),
         WEFT_DTYPE_MAP(X)
 #undef X
     };
