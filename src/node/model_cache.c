@@ -253,6 +253,27 @@ static uint64_t list_idle(
     return bytes;
 }
 
+/* Let the policy choose among @entries, which are enough, until @bytes will be free. */
+static void evict_victims(
+    struct node *node, struct worker *worker, int64_t bytes, struct cache_entry *entries,
+    uint32_t count)
+{
+    while (bytes > 0) {
+        const struct cache_facts facts = {
+            .worker = worker->id,
+            .free_bytes = free_bytes(worker),
+            .wanted_bytes = (uint64_t)bytes,
+            .count = count,
+            .entries = entries,
+        };
+        const uint32_t victim = policy_victim(&node->seat, &facts);
+        bytes -= (int64_t)entries[victim].bytes;
+        cache_evict(node, worker, entries[victim].model, REASON_ROOM);
+        count--;
+        entries[victim] = entries[count];
+    }
+}
+
 bool cache_make_room(
     struct node *node, struct worker *worker, uint64_t bytes, const struct workflow_task *kind)
 {
@@ -268,20 +289,7 @@ bool cache_make_room(
         promised + list_idle(node, worker, &needed, true, entries, &count) < bytes) {
         return false; /* Evicting would not help yet: running batches must end first. */
     }
-    while (promised < bytes) {
-        const struct cache_facts facts = {
-            .worker = worker->id,
-            .free_bytes = free_bytes(worker),
-            .wanted_bytes = bytes - promised,
-            .count = count,
-            .entries = entries,
-        };
-        const uint32_t victim = policy_victim(&node->seat, &facts);
-        promised += entries[victim].bytes;
-        cache_evict(node, worker, entries[victim].model, REASON_ROOM);
-        count--;
-        entries[victim] = entries[count];
-    }
+    evict_victims(node, worker, (int64_t)(bytes - promised), entries, count);
     return false; /* The room is there when the unloads have ended. */
 }
 
@@ -440,20 +448,7 @@ static bool make_way(struct node *node, struct worker *worker, uint64_t bytes)
     if (promised + idle < bytes) {
         return false;
     }
-    while (promised < bytes) {
-        const struct cache_facts facts = {
-            .worker = worker->id,
-            .free_bytes = free_bytes(worker),
-            .wanted_bytes = bytes - promised,
-            .count = count,
-            .entries = entries,
-        };
-        const uint32_t victim = policy_victim(&node->seat, &facts);
-        promised += entries[victim].bytes;
-        cache_evict(node, worker, entries[victim].model, REASON_ROOM);
-        count--;
-        entries[victim] = entries[count];
-    }
+    evict_victims(node, worker, (int64_t)(bytes - promised), entries, count);
     return true;
 }
 
