@@ -40,6 +40,7 @@ struct node_pools {
     struct pool notices;
     struct pool parked;
     uint32_t step_tasks_max; /* How many tasks one step may create. */
+    uint32_t units_max;      /* The most units that a node has: so many batches may start in one. */
     uint32_t steps_ready;    /* Steps for which there is room. */
 };
 
@@ -81,7 +82,7 @@ void node_start(struct node *node, int64_t now_ns, struct effects *effects);
 void node_prepare(struct node *node);
 
 /* Apply @event. @effects is cleared first; the clock never goes backwards. */
-void node_step(struct node *node, const struct event *event, struct effects *effects);
+ATTR_HOT void node_step(struct node *node, const struct event *event, struct effects *effects);
 
 /* One task of a batch that runs, for hosts that need its inputs. */
 struct batch_task {

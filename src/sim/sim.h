@@ -62,10 +62,10 @@ struct sim *sim_create(const struct sim_options *options);
 void sim_destroy(struct sim *sim);
 
 /* Run until nothing is left to happen. */
-void sim_run(struct sim *sim);
+ATTR_HOT void sim_run(struct sim *sim);
 
 /* Run at most @events steps. False when nothing is left to happen. */
-bool sim_run_some(struct sim *sim, uint64_t events);
+ATTR_HOT bool sim_run_some(struct sim *sim, uint64_t events);
 
 /* Beside those of the options: for scripts. */
 void sim_request(struct sim *sim, int64_t at_ns, uint32_t node, const struct arrival *arrival);
