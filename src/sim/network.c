@@ -43,6 +43,8 @@ void network_init(struct sim *sim)
         links_fair_init(&network->fair, count, network->rates, wake, sim);
     } else {
         network->fifo.free_ns = arena_alloc(&sim->arena, count * sizeof(int64_t));
+        network->awaited = arena_alloc(&sim->arena, count * sizeof(*network->awaited));
+        network->has_background = fleet->network.background.bytes > 0;
     }
 }
 
@@ -73,23 +75,49 @@ static uint32_t pack(struct sim *sim, uint32_t from, uint32_t to, const struct m
     return slot;
 }
 
-/* Over the next FIFO link of its route, as soon as that is free. */
-static void hop(struct sim *sim, uint32_t slot, const struct route *route)
+/* Give @parcel the next FIFO link of its route, from @at_ns on. Returns when its first byte leaves.
+ */
+static int64_t take_link(
+    struct sim *sim, struct parcel *parcel, const struct route *route, int64_t at_ns)
 {
     struct network *network = &sim->network;
-    struct parcel *parcel = pool_at(&sim->parcels, slot);
     const uint32_t link = route->links[parcel->hop];
     const int64_t latency_ns = parcel->hop == 0 ? sim->options.fleet->network.latency_ns : 0;
     const int64_t wire_ns = fleet_bytes_ns(parcel->message.bytes, network->rates[link]);
-    const int64_t start_ns = links_fifo_take(&network->fifo, link, sim->now_ns, wire_ns);
-    const int64_t end_ns = start_ns + wire_ns + latency_ns;
-    parcel->last_ns = end_ns > parcel->last_ns ? end_ns : parcel->last_ns;
+    const int64_t first_ns = links_fifo_take(&network->fifo, link, at_ns, wire_ns) + latency_ns;
+    const int64_t last_ns = first_ns + wire_ns;
+    parcel->last_ns = last_ns > parcel->last_ns ? last_ns : parcel->last_ns;
     parcel->hop++;
-    if (parcel->hop == route->count) {
-        happen(sim, parcel->last_ns, payload_of(HAPPENS_DELIVERED, 0, 0, slot));
-    } else {
-        happen(sim, start_ns + latency_ns, payload_of(HAPPENS_AT_SWITCH, 0, 0, slot));
+    return first_ns;
+}
+
+/*
+ * Whether nobody can come before a parcel that leaves now, at the link that it reaches at
+ * @next_ns: it did not wait, so that those who leave later arrive later, and none of those who
+ * left before is still to come.
+ */
+static bool is_next(const struct sim *sim, const struct route *route, int64_t next_ns)
+{
+    const struct network *network = &sim->network;
+    return route->count == 2 && !network->has_background &&
+           next_ns == sim->now_ns + sim->options.fleet->network.latency_ns &&
+           network->awaited[route->links[1]] == 0;
+}
+
+/* Over the next FIFO link of its route, as soon as that is free. */
+static void hop(struct sim *sim, uint32_t slot, const struct route *route)
+{
+    struct parcel *parcel = pool_at(&sim->parcels, slot);
+    const int64_t next_ns = take_link(sim, parcel, route, sim->now_ns);
+    if (parcel->hop < route->count) {
+        if (parcel->hop > 1 || !is_next(sim, route, next_ns)) {
+            sim->network.awaited[route->links[parcel->hop]]++;
+            happen(sim, next_ns, payload_of(HAPPENS_AT_SWITCH, 0, 0, slot));
+            return;
+        }
+        (void)take_link(sim, parcel, route, next_ns);
     }
+    happen(sim, parcel->last_ns, payload_of(HAPPENS_DELIVERED, 0, 0, slot));
 }
 
 void network_send(
@@ -117,6 +145,8 @@ void network_at_switch(struct sim *sim, uint32_t slot)
     const struct parcel *parcel = pool_at(&sim->parcels, slot);
     struct route route;
     links_route(sim->options.fleet, sim->network.rates, parcel->from, parcel->to, &route);
+    ASSERT(sim->network.awaited[route.links[parcel->hop]] > 0);
+    sim->network.awaited[route.links[parcel->hop]]--;
     hop(sim, slot, &route);
 }
 

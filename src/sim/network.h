@@ -29,6 +29,8 @@ struct network {
     uint32_t link_count;
     uint64_t *rates; /* Bytes a second, by link. 0: no limit. */
     struct links_fifo fifo;
+    uint32_t *awaited;   /* By FIFO link: parcels that will reach it in events of their own. */
+    bool has_background; /* Others may take links, too. */
     struct links_fair fair;
     struct network_link *links;
     uint64_t queued;           /* Events of links and of other traffic, stale ones included. */

@@ -34,7 +34,7 @@ static void wake(struct sim *sim, uint32_t node, int64_t at_ns, const struct tim
 
 static void send(struct sim *sim, uint32_t node, const struct effect *effect)
 {
-    if (faults_swallow(sim, node, effect->send.node)) {
+    if (sim->fault_count > 0 && faults_swallow(sim, node, effect->send.node)) {
         return;
     }
     network_send(sim, node, effect->send.node, &effect->send.message, effect->kind == EFFECT_MOVE);
