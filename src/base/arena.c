@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/attributes.h"
 #include "base/memory.h"
 
 enum {
@@ -65,6 +66,13 @@ void *arena_alloc(struct arena *arena, size_t bytes)
     arena->next += rounded;
     arena->left_bytes -= rounded;
     return memory;
+}
+
+void *arena_alloc_lines(struct arena *arena, size_t bytes)
+{
+    uint8_t *memory = arena_alloc(arena, bytes + CACHE_LINE_BYTES - ALIGNMENT);
+    const size_t past = (uintptr_t)memory % CACHE_LINE_BYTES;
+    return past == 0 ? memory : memory + CACHE_LINE_BYTES - past;
 }
 
 char *arena_text(struct arena *arena, const char *text)

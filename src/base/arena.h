@@ -30,6 +30,9 @@ void arena_init(struct arena *arena);
  */
 void *arena_alloc(struct arena *arena, size_t bytes);
 
+/* The same from the start of a cache line on. */
+void *arena_alloc_lines(struct arena *arena, size_t bytes);
+
 /* A copy of @text that lives as long as the arena. */
 char *arena_text(struct arena *arena, const char *text);
 

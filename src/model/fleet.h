@@ -124,8 +124,11 @@ static inline uint32_t fleet_partitions(const struct fleet_worker *worker)
 /* The first worker on the device of @worker: itself, unless the device has partitions. */
 static inline uint32_t fleet_first_partition(const struct fleet *fleet, uint32_t worker)
 {
-    const uint32_t first = fleet->nodes[fleet->workers[worker].node].worker_first;
     const uint32_t partitions = fleet_partitions(&fleet->workers[worker]);
+    if (partitions == 1) {
+        return worker;
+    }
+    const uint32_t first = fleet->nodes[fleet->workers[worker].node].worker_first;
     return worker - (worker - first) % partitions;
 }
 

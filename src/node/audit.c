@@ -65,7 +65,7 @@ static void probe(struct node *node, const struct job *job)
         .attempt = job->attempt,
     };
     jobs_tell(node, job, &message);
-    if (policy_binds(&node->seat)) { /* What waits to be claimed may wait here. */
+    if (node->seat.binds) { /* What waits to be claimed may wait here. */
         outbox_send(node, node->id, &message);
     }
 }
@@ -107,7 +107,7 @@ void audit_run(struct node *node)
     node->audit_timer = false;
     query_owners(node);
     probe_workers(node);
-    if (policy_binds(&node->seat)) {
+    if (node->seat.binds) {
         home_audit(node);
         grants_audit(node);
     }

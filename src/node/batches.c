@@ -1,5 +1,8 @@
 #include "node/batches.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "node/access.h"
 #include "node/model_cache.h"
 #include "node/rows.h"
@@ -29,9 +32,10 @@ uint32_t batches_open(
     struct node *node, struct worker *worker, uint32_t workflow, uint32_t task,
     struct config config)
 {
-    const uint32_t slot = pool_take(&node->pools->batches);
+    const uint32_t slot = pool_take_raw(&node->pools->batches);
     ASSERT(slot != POOL_NONE);
     struct batch *batch = batch_at(node, slot);
+    memset(batch, 0, offsetof(struct batch, tasks)); /* Those are many, and mostly not used. */
     batch->worker = worker->id;
     batch->workflow = workflow;
     batch->task = task;

@@ -29,12 +29,20 @@ const struct workflow_task *dispatch_queue_task(
     return &workflow_at(node, workflow)->tasks[*task_out];
 }
 
+static void set_head(const struct node *node, struct queue *queue, uint32_t slot)
+{
+    const struct task *task = task_at(node, slot);
+    queue->head = slot;
+    queue->key = task->key;
+    queue->arrival = task->arrival;
+}
+
 /* Sorted by key and arrival; new tasks mostly belong at the end. */
 static void insert(struct node *node, struct queue *queue, uint32_t slot)
 {
     struct task *task = task_at(node, slot);
     if (queue->count == 0) {
-        queue->head = slot;
+        set_head(node, queue, slot);
         queue->tail = slot;
         return;
     }
@@ -43,7 +51,12 @@ static void insert(struct node *node, struct queue *queue, uint32_t slot)
         queue->tail = slot;
         return;
     }
-    uint32_t *link = &queue->head;
+    if (comes_before(task, task_at(node, queue->head))) {
+        task->next_in_queue = queue->head;
+        set_head(node, queue, slot);
+        return;
+    }
+    uint32_t *link = &task_at(node, queue->head)->next_in_queue;
     while (!comes_before(task, task_at(node, *link))) {
         link = &task_at(node, *link)->next_in_queue;
     }
@@ -92,13 +105,19 @@ static void take_out(struct node *node, struct worker *worker, uint32_t number, 
 {
     struct queue *queue = &worker->queues[number];
     struct task *task = task_at(node, slot);
+    const uint32_t next = task->next_in_queue;
     uint32_t before = POOL_NONE;
-    uint32_t *link = &queue->head;
-    while (*link != slot) {
-        before = *link;
-        link = &task_at(node, *link)->next_in_queue;
+    if (queue->head != slot) {
+        before = queue->head;
+        while (task_at(node, before)->next_in_queue != slot) {
+            before = task_at(node, before)->next_in_queue;
+        }
+        task_at(node, before)->next_in_queue = next;
+    } else if (next != POOL_NONE) {
+        set_head(node, queue, next);
+    } else {
+        queue->head = POOL_NONE;
     }
-    *link = task->next_in_queue;
     if (queue->tail == slot) {
         queue->tail = before;
     }
@@ -131,23 +150,23 @@ void dispatch_unqueue(struct node *node, uint32_t slot)
     rows_load_changed(node, worker);
 }
 
-uint32_t dispatch_next_queue(
-    const struct node *node, const struct worker *worker, int64_t key, uint64_t arrival,
-    const struct task **head_out)
+/* Whether the head of @a runs before that of @b. No branches: nobody can predict them. */
+static bool queue_is_before(const struct queue *a, const struct queue *b)
 {
-    uint32_t best = UINT32_MAX;
-    const struct task *best_head = NULL;
+    return (a->key < b->key) | ((a->key == b->key) & (a->arrival < b->arrival));
+}
+
+uint32_t dispatch_next_queue(const struct worker *worker, uint32_t after)
+{
+    const struct queue *queues = worker->queues;
+    const struct queue none = {.key = INT64_MAX, .arrival = UINT64_MAX};
+    const struct queue *best = &none;
     for (uint32_t i = 0; i < worker->active_count; i++) {
-        const uint32_t number = worker->active[i];
-        const struct task *head = task_at(node, worker->queues[number].head);
-        const bool after = head->key != key ? head->key > key : head->arrival > arrival;
-        if (after && (best_head == NULL || comes_before(head, best_head))) {
-            best = number;
-            best_head = head;
-        }
+        const struct queue *queue = &queues[worker->active[i]];
+        const bool follows = after == QUEUE_NONE || queue_is_before(&queues[after], queue);
+        best = queue_is_before(queue, best) & follows ? queue : best;
     }
-    *head_out = best_head;
-    return best;
+    return best == &none ? QUEUE_NONE : (uint32_t)(best - queues);
 }
 
 /* Move tasks from the head of a queue into @batch, as many as its config takes. */
@@ -208,10 +227,11 @@ static void set_wake(struct node *node, struct worker *worker, int64_t at_ns)
 }
 
 static void ask(
-    struct node *node, const struct worker *worker, uint32_t number, const struct task *head,
+    struct node *node, const struct worker *worker, uint32_t number,
     struct dispatch_answer *answer_out)
 {
     const struct queue *queue = &worker->queues[number];
+    const struct task *head = task_at(node, queue->head);
     struct queue_facts facts = {
         .worker = worker->id,
         .waiting = queue->count,
@@ -229,8 +249,7 @@ static void ask(
 }
 
 /* Start a batch of queue @number if it can run now. */
-static bool start_queue(
-    struct node *node, struct worker *worker, uint32_t number, const struct task *head)
+static bool start_queue(struct node *node, struct worker *worker, uint32_t number)
 {
     uint32_t workflow;
     uint32_t task;
@@ -239,7 +258,7 @@ static bool start_queue(
         return false;
     }
     struct dispatch_answer answer;
-    ask(node, worker, number, head, &answer);
+    ask(node, worker, number, &answer);
     if (answer.count == 0) {
         set_wake(node, worker, answer.wake_at_ns);
         return false;
@@ -266,13 +285,12 @@ static bool start_queue(
 /* Start the first batch, in the order of queues, that can run now. */
 static bool start_one(struct node *node, struct worker *worker)
 {
-    const struct task *head;
-    uint32_t number = dispatch_next_queue(node, worker, INT64_MIN, 0, &head);
-    while (number != UINT32_MAX) {
-        if (start_queue(node, worker, number, head)) {
+    uint32_t number = dispatch_next_queue(worker, QUEUE_NONE);
+    while (number != QUEUE_NONE) {
+        if (start_queue(node, worker, number)) {
             return true;
         }
-        number = dispatch_next_queue(node, worker, head->key, head->arrival, &head);
+        number = dispatch_next_queue(worker, number);
     }
     return false;
 }
@@ -311,37 +329,44 @@ static enum reason reason_of(enum weft_status failure)
     }
 }
 
+/* Task @slot has run as part of @batch, and made @output. */
+static void complete(
+    struct node *node, const struct batch *batch, uint32_t slot, const struct output *output,
+    int64_t run_ns)
+{
+    const struct task *task = task_at(node, slot);
+    struct record *record = trace_task(node, RECORD_ENDED, visit_at(node, task->visit), task);
+    record->value = run_ns;
+    record->batch = (uint16_t)batch->task_count;
+    record->gpu = (uint16_t)batch->config.gpu;
+    record->cpu = (uint16_t)batch->config.cpu;
+    const uint32_t tensor = tensor_take(node, output->tensor, output->items, output->bytes);
+    visits_complete(node, slot, tensor);
+}
+
 void dispatch_done(struct node *node, const struct event_batch_done *done)
 {
-    const struct batch batch = *batch_at(node, done->batch);
-    struct worker *worker = own_worker(node, batch.worker);
-    ASSERT(batch.state == BATCH_RUNNING);
-    ASSERT(done->status != WEFT_OK || done->output_count == batch.task_count);
+    struct batch *batch = batch_at(node, done->batch); /* No pool moves within a step. */
+    struct worker *worker = own_worker(node, batch->worker);
+    ASSERT(batch->state == BATCH_RUNNING);
+    ASSERT(done->status != WEFT_OK || done->output_count == batch->task_count);
     batches_close(node, worker, done->batch);
-    if (batch.grant != POOL_NONE) {
-        grants_ended(node, batch.grant, done->run_ns, done->status == WEFT_OK);
+    if (batch->grant != POOL_NONE) {
+        grants_ended(node, batch->grant, done->run_ns, done->status == WEFT_OK);
     }
-    pool_give(&node->pools->batches, done->batch);
     if (done->status == WEFT_LOST) {
         cache_device_lost(node, worker);
     }
-    for (uint32_t i = 0; i < batch.task_count; i++) {
-        const struct task *task = task_at(node, batch.tasks[i]);
+    for (uint32_t i = 0; i < batch->task_count; i++) {
         const enum weft_status status =
             done->status != WEFT_OK ? done->status : done->outputs[i].status;
-        if (status != WEFT_OK) {
-            visits_fail(node, batch.tasks[i], reason_of(status));
-            continue;
+        if (status == WEFT_OK) {
+            complete(node, batch, batch->tasks[i], &done->outputs[i], done->run_ns);
+        } else {
+            visits_fail(node, batch->tasks[i], reason_of(status));
         }
-        struct record *record = trace_task(node, RECORD_ENDED, visit_at(node, task->visit), task);
-        record->value = done->run_ns;
-        record->batch = (uint16_t)batch.task_count;
-        record->gpu = (uint16_t)batch.config.gpu;
-        record->cpu = (uint16_t)batch.config.cpu;
-        const struct output *output = &done->outputs[i];
-        const uint32_t tensor = tensor_take(node, output->tensor, output->items, output->bytes);
-        visits_complete(node, batch.tasks[i], tensor);
     }
+    pool_give(&node->pools->batches, done->batch);
 }
 
 void dispatch_abandon(struct node *node, uint32_t slot)

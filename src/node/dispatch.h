@@ -26,13 +26,13 @@ void dispatch_worker(struct node *node, struct worker *worker);
 /* A batch has ended, well or not. */
 void dispatch_done(struct node *node, const struct event_batch_done *done);
 
+#define QUEUE_NONE UINT32_MAX
+
 /*
- * The queue of @worker whose head comes next after (@key, @arrival), and its head
- * through @head_out; UINT32_MAX if there is none. Start with INT64_MIN and 0.
+ * The queue of @worker whose head runs next after that of @after, or first of all if that is
+ * QUEUE_NONE. QUEUE_NONE if there is none.
  */
-uint32_t dispatch_next_queue(
-    const struct node *node, const struct worker *worker, int64_t key, uint64_t arrival,
-    const struct task **head_out);
+uint32_t dispatch_next_queue(const struct worker *worker, uint32_t after);
 
 /* The workflow and task that queue @queue is for. */
 const struct workflow_task *dispatch_queue_task(

@@ -166,7 +166,7 @@ void inbox_own_message(struct node *node, const struct message *message)
     case MESSAGE_UNFIT:
     case MESSAGE_ENDED:
     case MESSAGE_ASK:
-        if (policy_binds(&node->seat)) {
+        if (node->seat.binds) {
             inbox_home(node, message);
         }
         return;

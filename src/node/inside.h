@@ -1,9 +1,8 @@
 /*
  * inside.h - what a node is made of. For the files of this layer alone.
  *
- * A job exists at its owner. Wherever tasks of it are planned, wait or run, it has a
- * visit: one per node and job, which holds the placement and the tasks. Everything
- * lives in pools and is named by slot; nothing points across a step.
+ * A job exists at its owner. Where tasks of it are planned, wait or run, it has a visit: one a
+ * node, with placement and tasks. All lives in pools; nothing points across a step.
  */
 #ifndef NODE_INSIDE_H
 #define NODE_INSIDE_H
@@ -135,6 +134,8 @@ struct parked {
 };
 
 struct queue {
+    int64_t key;      /* Of the head, if there is one, */
+    uint64_t arrival; /* like this: who is next of all queues is seen without the tasks. */
     uint32_t head;
     uint32_t tail;
     uint32_t count;
@@ -200,50 +201,50 @@ struct worker {
 
 /* What every step looks at comes first, in as few cache lines as it can. */
 struct node {
-    uint32_t id;
-    uint32_t incarnation;
     struct node_pools *pools;
     struct effects *effects; /* Of the step under way. */
     struct worker *workers;
-    uint32_t worker_count;
-    uint32_t cpu_free;
     const struct catalogue *catalogue;
     const struct profile *profile;
     const struct fleet *fleet;
     struct board *board;
+    uint32_t worker_count;
+    uint32_t id;
     struct map jobs;   /* By job_key. */
     struct map visits; /* By job_key. */
     uint32_t job_count;
     uint32_t visit_count;
+    uint32_t cpu_free;
+    uint32_t incarnation;
     bool draining;
     bool drained;
     bool repair_timer;
     bool audit_timer;
     uint32_t output_count;
-    struct suspects blocked; /* Peers that take no messages now. */
-    struct view view;
-    struct policy_seat seat;
     uint32_t job_first;
     uint32_t job_last;
     uint32_t visit_first;
     uint32_t running;
     uint32_t job_number;
+    uint32_t unit_count; /* Of all its devices: so many batches at most. */
     uint64_t arrival;
     uint32_t repair_job; /* Next to look at after a loss, or POOL_NONE. */
     uint32_t repair_visit;
+    struct policy_seat seat;                     /* Its first words belong to this line. */
+    _Alignas(CACHE_LINE_BYTES) struct view view; /* Its first line; the rest is for decisions. */
     struct handle *outputs; /* Of the jobs that have been answered in this step. */
     uint32_t outputs_max;
     int64_t row_load_ns;
     int64_t row_cache_ns;
     struct home home;
     uint32_t grant_count;
-    uint32_t unit_count; /* Of all its devices: so many batches at most. */
     uint32_t parked_first;
     uint32_t parked_last;
     uint32_t parked_count;
     uint32_t buried_count;
     uint64_t buried[BURIED_MAX];
-    void *question; /* Of the search that was asked for in this step. */
+    struct suspects blocked; /* Peers that take no messages now. */
+    void *question;          /* Of the search that was asked for in this step. */
 };
 
 #endif /* NODE_INSIDE_H */

@@ -60,7 +60,7 @@ void members_changed(struct node *node, const struct members *members)
     }
     if (lost) {
         members_look_again(node);
-        if (policy_binds(&node->seat)) {
+        if (node->seat.binds) {
             grants_repair(node);
             home_repair(node);
         }

@@ -141,8 +141,7 @@ static void mark_needed(
     const struct node *node, const struct worker *worker, const struct workflow_task *kind,
     struct model_set *needed)
 {
-    const struct task *head;
-    uint32_t number = dispatch_next_queue(node, worker, INT64_MIN, 0, &head);
+    uint32_t number = dispatch_next_queue(worker, QUEUE_NONE);
     add_models(kind, needed);
     for (uint32_t slot = worker->grants; slot != POOL_NONE; slot = grant_at(node, slot)->next) {
         const struct workflow_task *other = grants_kind(node, slot);
@@ -153,7 +152,7 @@ static void mark_needed(
             add_models(other, needed);
         }
     }
-    while (number != UINT32_MAX) {
+    while (number != QUEUE_NONE) {
         uint32_t workflow;
         uint32_t task;
         const struct workflow_task *other = dispatch_queue_task(node, number, &workflow, &task);
@@ -161,7 +160,7 @@ static void mark_needed(
             return;
         }
         add_models(other, needed);
-        number = dispatch_next_queue(node, worker, head->key, head->arrival, &head);
+        number = dispatch_next_queue(worker, number);
     }
 }
 
@@ -179,16 +178,15 @@ static uint32_t next_use(const struct node *node, const struct worker *worker, u
         }
         before += kind != NULL ? grant_at(node, slot)->count : 0;
     }
-    const struct task *head;
-    uint32_t number = dispatch_next_queue(node, worker, INT64_MIN, 0, &head);
-    while (number != UINT32_MAX) {
+    uint32_t number = dispatch_next_queue(worker, QUEUE_NONE);
+    while (number != QUEUE_NONE) {
         uint32_t workflow;
         uint32_t task;
         if (cache_is_of_kind(dispatch_queue_task(node, number, &workflow, &task), model)) {
             return before;
         }
         before += worker->queues[number].count;
-        number = dispatch_next_queue(node, worker, head->key, head->arrival, &head);
+        number = dispatch_next_queue(worker, number);
     }
     return NEXT_USE_NEVER;
 }
@@ -377,13 +375,12 @@ int64_t cache_advance(struct node *node, struct worker *worker)
     struct model_set seen = {{0}};
     uint32_t count = 0;
     bool first = true;
-    const struct task *head;
     if (worker->loading != MODEL_NONE || worker->unloading > 0 ||
         load_for_grants(node, worker, &retry_at_ns)) {
         return retry_at_ns;
     }
-    uint32_t number = dispatch_next_queue(node, worker, INT64_MIN, 0, &head);
-    while (number != UINT32_MAX && count < sizeof(ahead) / sizeof(ahead[0])) {
+    uint32_t number = dispatch_next_queue(worker, QUEUE_NONE);
+    while (number != QUEUE_NONE && count < sizeof(ahead) / sizeof(ahead[0])) {
         uint32_t workflow;
         uint32_t task;
         const struct workflow_task *kind = dispatch_queue_task(node, number, &workflow, &task);
@@ -400,7 +397,7 @@ int64_t cache_advance(struct node *node, struct worker *worker)
             count++;
         }
         first = false;
-        number = dispatch_next_queue(node, worker, head->key, head->arrival, &head);
+        number = dispatch_next_queue(worker, number);
     }
     if (count > 0) {
         load_ahead(node, worker, ahead, count);

@@ -69,7 +69,7 @@ static void init_home(struct node *node, struct arena *arena)
     const uint32_t queue_count = node->catalogue->queue_count;
     home->claim_first = POOL_NONE;
     home->wake_ns = INT64_MAX;
-    if (!policy_binds(&node->seat)) {
+    if (!node->seat.binds) {
         return;
     }
     map_init(&home->tickets, 16);
@@ -102,7 +102,7 @@ struct node *node_create(struct arena *arena, const struct node_options *options
     ASSERT(options->node < options->fleet->node_count);
     ASSERT(spec->worker_count > 0);
 
-    struct node *node = arena_alloc(arena, sizeof(*node));
+    struct node *node = arena_alloc_lines(arena, sizeof(*node));
     node->id = options->node;
     node->incarnation = options->incarnation;
     node->fleet = options->fleet;
@@ -135,9 +135,13 @@ struct node *node_create(struct arena *arena, const struct node_options *options
     node->outputs_max = BATCH_TASKS_MAX * most_sinks(options->catalogue);
     node->outputs = arena_alloc(arena, node->outputs_max * sizeof(struct handle));
     node->worker_count = spec->worker_count;
-    node->workers = arena_alloc(arena, node->worker_count * sizeof(struct worker));
+    node->workers = arena_alloc_lines(arena, node->worker_count * sizeof(struct worker));
     for (uint32_t i = 0; i < node->worker_count; i++) {
         init_worker(node, arena, i);
+    }
+    if (node->unit_count > node->pools->units_max) {
+        node->pools->units_max = node->unit_count;
+        node->pools->steps_ready = 0; /* What is ready was for smaller nodes. */
     }
     const struct policy_input input = {
         .view = &node->view,
@@ -163,7 +167,7 @@ static bool is_idle(const struct node *node)
 static void finish_worker(struct node *node, struct worker *worker)
 {
     dispatch_worker(node, worker);
-    if (policy_steals(&node->seat)) {
+    if (node->seat.steals) {
         steal_try(node, worker);
     }
     worker->touched = false;
@@ -174,20 +178,21 @@ static void finish_worker(struct node *node, struct worker *worker)
 /* Before a step ends, look at every worker that something happened to. */
 static void finish_step(struct node *node)
 {
-    if (policy_binds(&node->seat)) {
+    if (node->seat.binds) {
         home_serve(node);
     }
     for (uint32_t i = 0; i < node->worker_count; i++) {
         struct worker *worker = &node->workers[i];
         if (!worker->touched) {
-            if (policy_steals(&node->seat)) {
+            if (node->seat.steals) {
                 steal_try(node, worker); /* Whatever happened here, it may know more now. */
             }
             continue;
         }
         finish_worker(node, worker);
     }
-    for (uint32_t i = 0; i < node->worker_count;) { /* One may have touched one before it. */
+    for (uint32_t i = 0; node->worker_count > 1 && i < node->worker_count;) {
+        /* One may have touched one before it. */
         if (node->workers[i].touched) {
             finish_worker(node, &node->workers[i]);
             i = 0;
@@ -195,7 +200,7 @@ static void finish_step(struct node *node)
             i++;
         }
     }
-    if (policy_binds(&node->seat)) {
+    if (node->seat.binds) {
         home_linger(node);
     }
     if (node->draining && !node->drained && is_idle(node)) {
@@ -414,7 +419,7 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     begin(node, event->at_ns, effects);
     apply(node, event);
     finish_step(node);
-    if (policy_binds(&node->seat)) {
+    if (node->seat.binds) {
         hoist_rows(effects);
     }
 }

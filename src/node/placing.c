@@ -78,7 +78,7 @@ static void reserve_all(struct node *node, const struct job *job)
 static bool place_source(
     struct node *node, struct job *job, const struct job_facts *facts, uint32_t task)
 {
-    if (policy_binds(&node->seat)) { /* Somebody will claim it, if there is anybody. */
+    if (node->seat.binds) { /* Somebody will claim it, if there is anybody. */
         return node->draining || choose_first_usable(&node->view) != WORKER_NONE;
     }
     const struct input_facts from = {
@@ -247,7 +247,7 @@ static void run_again(struct node *node, uint32_t slot, const uint64_t *lost)
     const struct workflow *workflow = facts.graph;
     job->attempt++;
     job->probed = false;
-    for (uint32_t i = 0; policy_binds(&node->seat) && i < workflow->task_count; i++) {
+    for (uint32_t i = 0; node->seat.binds && i < workflow->task_count; i++) {
         job->placement[i] = PLACEMENT_UNBOUND; /* What was claimed was claimed for once. */
     }
     replace_lost(node, job, &facts, lost);

@@ -29,6 +29,7 @@ void node_pools_init(struct node_pools *pools, const struct catalogue *catalogue
     /* A full batch that ends or fails; and repairs. */
     pools->step_tasks_max = BATCH_TASKS_MAX * (fan_max(catalogue) + 1) +
                             REPAIRS_PER_STEP * (catalogue->task_count_max + 1);
+    pools->units_max = 0;
     pools->steps_ready = 0;
     pool_init(&pools->jobs, sizeof(struct job) + placement_bytes, jobs_first, jobs_limit);
     pool_init(&pools->visits, sizeof(struct visit) + placement_bytes, POOL_FIRST, all);
@@ -78,6 +79,8 @@ static void prepare_steps(struct node_pools *pools)
     reserve(&pools->tensors, STEPS_AHEAD * (BATCH_TASKS_MAX + 1));
     reserve(&pools->reservations, tasks);
     reserve(&pools->notices, STEPS_AHEAD);
+    reserve(&pools->batches, STEPS_AHEAD * pools->units_max);
+    reserve(&pools->parked, STEPS_AHEAD * PARKED_MAX);
     pools->steps_ready = STEPS_AHEAD;
 }
 
@@ -100,17 +103,13 @@ static void prepare_home(struct node *node, uint32_t tasks)
 void node_prepare(struct node *node)
 {
     struct node_pools *pools = node->pools;
-    if (node->home.queues != NULL) {
+    if (node->seat.binds) {
         prepare_home(node, pools->step_tasks_max);
     }
     if (pools->steps_ready == 0) {
         prepare_steps(pools);
     }
     pools->steps_ready--;
-    reserve(&pools->batches, node->unit_count);
-    if (node->blocked.count > 0) {
-        reserve(&pools->parked, PARKED_MAX);
-    }
     if (2 * (node->jobs.count + 2) > node->jobs.mask) {
         (void)map_reserve(&node->jobs, 2);
     }

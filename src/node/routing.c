@@ -51,7 +51,7 @@ uint32_t routing_note(struct node *node, uint32_t worker, int64_t run_ns)
 uint32_t routing_place(struct node *node, const struct task_facts *facts)
 {
     const bool keeps = facts->planned != WORKER_NONE && view_is_usable(&node->view, facts->planned);
-    if (keeps && !policy_places_tasks(&node->seat)) {
+    if (keeps && !node->seat.places_tasks) {
         return facts->planned;
     }
     uint32_t worker = policy_place_task(&node->seat, facts);
@@ -135,7 +135,7 @@ static void route_edge(
         send_input(node, &input, tensor, edge);
         return;
     }
-    if (policy_binds(&node->seat)) { /* It stays until somebody claims its consumer. */
+    if (node->seat.binds) { /* It stays until somebody claims its consumer. */
         input.worker = task->worker;
         tensor_hold(node, tensor);
         outbox_move(node, node->id, &input, tensor, edge);
@@ -207,7 +207,7 @@ void routing_forward(
     visit->placement[task->number] = PLACEMENT_UNBOUND;
     announce(node, visit, task->number, worker);
     /* Who has claimed it has told its worker. */
-    uint32_t sequence = policy_binds(&node->seat) ? 0 : routing_note(node, worker, run_ns);
+    uint32_t sequence = node->seat.binds ? 0 : routing_note(node, worker, run_ns);
     for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
         const struct input *held = input_at(node, slot);
         struct message input = visit_message(node, visit, MESSAGE_INPUT, task->number);
@@ -259,14 +259,14 @@ void routing_gathered(struct node *node, uint32_t slot)
     struct visit *visit = visit_at(node, task->visit);
     const struct workflow *workflow = workflow_at(node, visit->workflow);
     const bool bound = visit->placement[task->number] != PLACEMENT_UNBOUND;
-    if (policy_binds(&node->seat)) {
+    if (node->seat.binds) {
         if (!grants_take(node, slot)) {
             offers_make(node, slot);
         }
         return;
     }
     if (!task->settled && workflow_is_join(workflow, task->number) &&
-        (!bound || policy_places_tasks(&node->seat))) {
+        (!bound || node->seat.places_tasks)) {
         task->settled = true;
         const uint32_t worker = place_join(node, visit, task);
         if (worker != WORKER_NONE && !view_is_own(&node->view, worker)) {

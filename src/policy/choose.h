@@ -21,13 +21,36 @@ static inline uint32_t choose_first_usable(const struct view *view)
     return WORKER_NONE;
 }
 
+/* The better of @best and those of the view's own workers that are usable. */
+static inline uint32_t choose_own_or(const struct view *view, uint32_t best, int64_t best_ns)
+{
+    for (uint32_t i = 0; i < view->worker_count; i++) {
+        const uint32_t worker = view->worker_first + i;
+        const int64_t free_at_ns = view_free_at_ns(view, worker);
+        const bool better = free_at_ns < best_ns || (free_at_ns == best_ns && worker < best);
+        if (better && view_is_usable(view, worker)) {
+            best = worker;
+            best_ns = free_at_ns;
+        }
+    }
+    return best;
+}
+
 /* The usable worker that is free first. An idle one ends the search: none is free before now. */
 static inline uint32_t choose_least_work(const struct view *view)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     uint32_t best = WORKER_NONE;
     int64_t best_ns = INT64_MAX;
-    uint32_t worker = 0;
+    uint32_t worker = view_earliest(view);
+    if (worker != WORKER_NONE && view_is_usable(view, worker)) {
+        const int64_t free_at_ns = view_free_at_ns(view, worker);
+        if (free_at_ns == view_row_free_at_ns(view, worker)) {
+            return choose_own_or(view, worker, free_at_ns); /* Nothing adds to what its row says. */
+        }
+        best_ns = free_at_ns + 1; /* So nobody who is free later has to be looked at. */
+    }
+    worker = 0;
     while (worker < worker_count && best_ns > view->now_ns) {
         const int64_t free_at_ns = view_free_at_ns(view, worker);
         if (free_at_ns < best_ns && view_is_usable(view, worker)) {

@@ -169,6 +169,24 @@ void policy_set_plan(struct policy_set *set, struct arena *arena, const struct p
     }
 }
 
+static bool binds(const struct policy_set *set)
+{
+    const struct policy *policy = set->roles[ROLE_DISPATCH].policy;
+    return policy != NULL && policy->binds && set->roles[ROLE_PLACE].policy == NULL;
+}
+
+static bool steals(const struct policy_set *set)
+{
+    const struct policy *policy = set->roles[ROLE_STEAL].policy;
+    return policy != NULL && policy->steal != NULL;
+}
+
+static bool places_tasks(const struct policy_set *set)
+{
+    const struct policy *policy = set->roles[ROLE_PLACE].policy;
+    return policy != NULL && policy->place_task != NULL;
+}
+
 void policy_seat_init(
     struct policy_seat *seat, const struct policy_set *set, const struct policy_input *input,
     void *state, struct rng rng, struct policy_meter *meter)
@@ -177,7 +195,14 @@ void policy_seat_init(
     ASSERT(meter->stopwatch_ns == NULL || meter->times != NULL);
     ASSERT(state != NULL || policy_set_state_bytes(set) == 0);
 
-    *seat = (struct policy_seat){.set = set, .meter = meter, .rng = rng};
+    *seat = (struct policy_seat){
+        .binds = binds(set),
+        .steals = steals(set),
+        .places_tasks = places_tasks(set),
+        .set = set,
+        .meter = meter,
+        .rng = rng,
+    };
     uint8_t *next = state;
     for (uint32_t role = 0; role < POLICY_ROLES; role++) {
         struct policy_input *own = &seat->inputs[role];

@@ -51,6 +51,9 @@ struct policy_meter {
 
 /* The state of a composition at one node. */
 struct policy_seat {
+    bool binds;        /* Tasks that nobody places wait in home queues. */
+    bool steals;       /* Idle workers of this node look for work elsewhere. */
+    bool places_tasks; /* place_task has something to say; the node saves the question otherwise. */
     const struct policy_set *set;
     struct policy_meter *meter;
     struct policy_input inputs[POLICY_ROLES];
@@ -120,26 +123,5 @@ void *policy_set_solve(
 
 /* Count a batch of a home queue that has ended. */
 void policy_ended(struct policy_seat *seat, const struct ended_facts *batch);
-
-/* Whether tasks that nobody places wait in home queues. */
-static inline bool policy_binds(const struct policy_seat *seat)
-{
-    const struct policy *policy = seat->set->roles[ROLE_DISPATCH].policy;
-    return policy != NULL && policy->binds && seat->set->roles[ROLE_PLACE].policy == NULL;
-}
-
-/* Whether idle workers of this node look for work elsewhere. */
-static inline bool policy_steals(const struct policy_seat *seat)
-{
-    const struct policy *policy = seat->set->roles[ROLE_STEAL].policy;
-    return policy != NULL && policy->steal != NULL;
-}
-
-/* Whether place_task has anything to say; the node saves the question otherwise. */
-static inline bool policy_places_tasks(const struct policy_seat *seat)
-{
-    const struct policy *policy = seat->set->roles[ROLE_PLACE].policy;
-    return policy != NULL && policy->place_task != NULL;
-}
 
 #endif /* POLICY_COMPOSE_H */

@@ -101,9 +101,11 @@ struct sim_node {
     int64_t stopped_until_ns; /* to here. */
     double loss;              /* Probability that a message from or to it is lost. */
     uint64_t handles;         /* Live tensors. */
-    uint64_t timers;          /* Set in this life, and not come yet, */
-    uint64_t idle_timers;     /* and of these, for models that nothing uses. */
+    uint32_t timers;          /* Set in this life, and not come yet, */
+    uint32_t idle_timers;     /* and of these, for models that nothing uses. */
 };
+
+_Static_assert(sizeof(struct sim_node) == CACHE_LINE_BYTES, "every event looks at one");
 
 struct sim {
     struct sim_options options; /* Its policies are the next: a copy, with their plans. */

@@ -71,7 +71,7 @@ struct sim *sim_create(const struct sim_options *options)
     };
     sim->summary = summary_create(&summary);
     plan(sim);
-    sim->nodes = arena_alloc(&sim->arena, fleet->node_count * sizeof(*sim->nodes));
+    sim->nodes = arena_alloc_lines(&sim->arena, fleet->node_count * sizeof(*sim->nodes));
     sim->workers = arena_alloc(&sim->arena, fleet->worker_count * sizeof(*sim->workers));
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
         device_init(sim, i);

@@ -10,12 +10,38 @@
 _Static_assert(
     sizeof(struct board_loads) % CACHE_LINE_BYTES == 0, "each newest load starts a cache line");
 
-/* From @arena, from the start of a cache line on. */
-static void *alloc_lines(struct arena *arena, size_t bytes)
+static void init_earliest(struct board *board, struct arena *arena)
 {
-    uint8_t *memory = arena_alloc(arena, bytes + CACHE_LINE_BYTES - 1);
-    const size_t past = (uintptr_t)memory % CACHE_LINE_BYTES;
-    return past == 0 ? memory : memory + CACHE_LINE_BYTES - past;
+    board->leaf_count = 1;
+    while (board->leaf_count < board->worker_count) {
+        board->leaf_count *= 2;
+    }
+    const size_t count = (size_t)2 * board->leaf_count;
+    board->earliest_ns = arena_alloc_lines(arena, count * sizeof(*board->earliest_ns));
+    board->until_ns = board->earliest_ns + board->leaf_count;
+    for (size_t i = count - 1; i > 0; i--) {
+        const bool is_leaf = i >= board->leaf_count;
+        const bool is_spare = i >= (size_t)board->leaf_count + board->worker_count;
+        const int64_t leaf_ns = is_spare ? INT64_MAX : LONG_AGO_NS;
+        board->earliest_ns[i] = is_leaf ? leaf_ns : board->earliest_ns[2 * i];
+    }
+}
+
+/* The newest load of @worker has work until @until_ns. */
+static void set_until(struct board *board, uint32_t worker, int64_t until_ns)
+{
+    int64_t *earliest_ns = board->earliest_ns;
+    uint32_t place = board->leaf_count + worker;
+    earliest_ns[place] = until_ns;
+    while (place > 1) {
+        const int64_t other_ns = earliest_ns[place ^ 1];
+        const int64_t lower_ns = earliest_ns[place] < other_ns ? earliest_ns[place] : other_ns;
+        place /= 2;
+        if (earliest_ns[place] == lower_ns) {
+            return;
+        }
+        earliest_ns[place] = lower_ns;
+    }
 }
 
 void board_init(struct board *board, struct arena *arena, uint32_t worker_count, int64_t delay_ns)
@@ -25,10 +51,15 @@ void board_init(struct board *board, struct arena *arena, uint32_t worker_count,
 
     ASSERT(worker_count <= WORKERS_MAX);
     ASSERT(delay_ns >= 0);
-    *board = (struct board){.worker_count = worker_count, .delay_ns = delay_ns};
+    *board = (struct board){
+        .worker_count = worker_count,
+        .delay_ns = delay_ns,
+        .newest_ns = LONG_AGO_NS,
+    };
+    init_earliest(board, arena);
     board->entries = arena_alloc(arena, worker_count * sizeof(*board->entries));
-    board->loads = alloc_lines(arena, worker_count * sizeof(*board->loads));
-    board->caches = alloc_lines(arena, worker_count * sizeof(*board->caches));
+    board->loads = arena_alloc_lines(arena, worker_count * sizeof(*board->loads));
+    board->caches = arena_alloc_lines(arena, worker_count * sizeof(*board->caches));
     for (uint32_t i = 0; i < worker_count; i++) {
         struct board_entry *entry = &board->entries[i];
         for (uint32_t j = 0; j < BOARD_VERSIONS; j++) {
@@ -97,6 +128,8 @@ bool board_publish(struct board *board, const struct row *row)
     if ((row->parts & ROW_LOAD) != 0 && row->load.sequence > loads[0].sequence) {
         memmove(&loads[1], &loads[0], (BOARD_VERSIONS - 1) * sizeof(loads[0]));
         loads[0] = row->load;
+        set_until(board, row->worker, row->load.at_ns + row->load.queued_ns);
+        board->newest_ns = row->load.at_ns > board->newest_ns ? row->load.at_ns : board->newest_ns;
         taken = true;
     }
     if ((row->parts & ROW_CACHE) != 0 && row->cache.sequence > caches[0].sequence) {

@@ -38,7 +38,11 @@ struct board_cut {
 
 struct board {
     uint32_t worker_count;
-    int64_t delay_ns;            /* From publication to the readers. */
+    int64_t delay_ns;     /* From publication to the readers. */
+    int64_t newest_ns;    /* When any load was published last. */
+    int64_t *until_ns;    /* By worker: until when its newest load has work; the leaves of */
+    int64_t *earliest_ns; /* a tree: at 1 the root, below place p the earlier of 2p, 2p + 1. */
+    uint32_t leaf_count;
     struct board_entry *entries; /* By worker, like the next two. */
     struct board_loads *loads;
     struct board_caches *caches;
@@ -55,6 +59,21 @@ void board_init(struct board *board, struct arena *arena, uint32_t worker_count,
  * does not grow is dropped: rows only move forward. Returns whether any part was taken.
  */
 bool board_publish(struct board *board, const struct row *row);
+
+/*
+ * The first worker whose newest load has no work after @now_ns; if all have, the first of
+ * those that have it for the shortest. Loads that are not visible yet count as well.
+ */
+static inline uint32_t board_earliest(const struct board *board, int64_t now_ns)
+{
+    const int64_t *earliest_ns = board->earliest_ns;
+    const int64_t bound_ns = earliest_ns[1] > now_ns ? earliest_ns[1] : now_ns;
+    uint32_t place = 1;
+    while (place < board->leaf_count) {
+        place = 2 * place + (earliest_ns[2 * place] > bound_ns ? 1 : 0);
+    }
+    return place - board->leaf_count;
+}
 
 /* There may be @cuts_max cuts that overlap in time. */
 void board_allow_cuts(struct board *board, struct arena *arena, uint32_t cuts_max);

@@ -75,19 +75,44 @@ static inline bool view_is_usable(const struct view *view, uint32_t worker)
     return !suspects_has(&view->suspects, node) && view_load(view, worker)->accepting != 0;
 }
 
-/* When @worker is believed to have nothing left to do; never before now. */
-static inline int64_t view_free_at_ns(const struct view *view, uint32_t worker)
+/* When @worker has nothing left to do, by its row; never before now. */
+static inline int64_t view_row_free_at_ns(const struct view *view, uint32_t worker)
 {
     const struct row_load *load = view_load(view, worker);
     const int64_t delay_ns = view_is_own(view, worker) ? 0 : view->board->delay_ns;
-    int64_t free_at_ns = load->at_ns + delay_ns + load->queued_ns;
-    if (free_at_ns < view->now_ns) {
-        free_at_ns = view->now_ns;
-    }
+    const int64_t free_at_ns = load->at_ns + delay_ns + load->queued_ns;
+    return free_at_ns < view->now_ns ? view->now_ns : free_at_ns;
+}
+
+/* When @worker is believed to have nothing left to do; never before now. */
+static inline int64_t view_free_at_ns(const struct view *view, uint32_t worker)
+{
+    const int64_t free_at_ns = view_row_free_at_ns(view, worker);
     if (view->reservations.count == 0) {
         return free_at_ns;
     }
-    return free_at_ns + reservations_run_ns(&view->reservations, worker, load->sequence);
+    const uint64_t sequence = view_load(view, worker)->sequence;
+    return free_at_ns + reservations_run_ns(&view->reservations, worker, sequence);
+}
+
+/* Whether all readers on this side see the newest load of every worker. */
+static inline bool view_sees_newest(const struct view *view)
+{
+    const struct board *board = view->board;
+    return board->cut_count == 0 && board->newest_ns <= view->now_ns - board->delay_ns;
+}
+
+/*
+ * The first worker, of those of other nodes, that is free first by its row. WORKER_NONE if
+ * that cannot be told at once.
+ */
+static inline uint32_t view_earliest(const struct view *view)
+{
+    if (!view_sees_newest(view)) {
+        return WORKER_NONE;
+    }
+    const uint32_t worker = board_earliest(view->board, view->now_ns - view->board->delay_ns);
+    return view_is_own(view, worker) ? WORKER_NONE : worker;
 }
 
 /*
@@ -98,24 +123,18 @@ static inline int64_t view_free_at_ns(const struct view *view, uint32_t worker)
 static inline uint32_t view_skip_busy(const struct view *view, uint32_t worker, int64_t until_ns)
 {
     const struct board *board = view->board;
-    if (board->cut_count > 0 || worker >= board->worker_count) {
-        return worker;
+    if (board->cut_count > 0 || worker >= board->worker_count || view_is_own(view, worker)) {
+        return worker; /* Of own workers the live rows count. */
     }
-    const bool is_before_own = worker < view->worker_first;
-    const uint32_t end = is_before_own ? view->worker_first : board->worker_count;
-    const int64_t seen_ns = view->now_ns - board->delay_ns;
+    const uint32_t end = worker < view->worker_first ? view->worker_first : board->worker_count;
     const int64_t queued_until_ns = until_ns - board->delay_ns;
-    const struct board_loads *next = &board->loads[worker];
-    const struct board_loads *last = &board->loads[end];
-    if (view_is_own(view, worker)) {
-        return worker; /* Of these the live rows count. */
+    const int64_t seen_ns = view->now_ns - board->delay_ns;
+    const bool all_seen = view_sees_newest(view);
+    while (worker < end && board->until_ns[worker] >= queued_until_ns &&
+           (all_seen || board->loads[worker].versions[0].at_ns <= seen_ns)) {
+        worker++;
     }
-    while (next < last &&
-           next->versions[0].at_ns + next->versions[0].queued_ns >= queued_until_ns &&
-           next->versions[0].at_ns <= seen_ns) {
-        next++;
-    }
-    return (uint32_t)(next - board->loads);
+    return worker;
 }
 
 /*

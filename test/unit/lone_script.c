@@ -292,7 +292,7 @@ static void end_home(struct lone_script *script, struct lone *lone)
 void lone_script_end(struct lone_script *script, struct lone *lone)
 {
     cancel_jobs(lone);
-    if (policy_binds(&lone->node->seat)) {
+    if (lone->node->seat.binds) {
         end_home(script, lone);
     }
     ASSERT(lone->answers == lone->tickets); /* Exactly once each. */

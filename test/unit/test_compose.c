@@ -173,7 +173,7 @@ static void without_policies_the_defaults_answer(void **state)
     cluster_place_job(&cluster, placement);
     assert_int_equal(placement[0], PLACEMENT_UNBOUND);
     assert_int_equal(placement[1], PLACEMENT_UNBOUND);
-    assert_false(policy_places_tasks(&cluster.seat));
+    assert_false(cluster.seat.places_tasks);
     assert_int_equal(cluster_order(&cluster, 5, 6), CLUSTER_NOW_NS);
     policy_dispatch(&cluster.seat, &queue, &answer);
     assert_int_equal(answer.count, 1);
@@ -290,7 +290,7 @@ static void half_a_role_leaves_the_other_half_to_the_default(void **state)
     const struct cache_entry entries[2] = {{.bytes = 9, .used_ns = 2}, {.bytes = 5, .used_ns = 1}};
     const struct cache_facts cache = {.free_bytes = 5, .count = 2, .entries = entries};
     init(&cluster, &half);
-    assert_false(policy_places_tasks(&cluster.seat));
+    assert_false(cluster.seat.places_tasks);
     assert_int_equal(cluster_place(&cluster, 0, 2, 1), 2);
     assert_int_equal(policy_prefetch(&cluster.seat, &cache), 1);
     assert_int_equal(cluster.meter.decisions, 0);
@@ -299,7 +299,7 @@ static void half_a_role_leaves_the_other_half_to_the_default(void **state)
     cluster_deinit(&cluster);
 
     init(&cluster, &other_half);
-    assert_true(policy_places_tasks(&cluster.seat));
+    assert_true(cluster.seat.places_tasks);
     cluster_place_job(&cluster, placement);
     assert_int_equal(placement[0], PLACEMENT_UNBOUND);
     assert_int_equal(policy_victim(&cluster.seat, &cache), 1);
@@ -559,7 +559,7 @@ static void home_queues_need_a_policy_that_binds_and_none_that_places(void **sta
     struct policy binding = {.name = "binding", .dispatch = probe.dispatch, .binds = true};
     struct cluster cluster;
     init(&cluster, &binding);
-    assert_true(policy_binds(&cluster.seat));
+    assert_true(cluster.seat.binds);
     const struct queue_facts home = {.worker = WORKER_NONE, .waiting = 1, .items = 1};
     struct dispatch_answer answer;
     next.dispatch = (struct dispatch_answer){.count = 1, .configs = {{1, 0, 4}}, .workers = {2}};
@@ -569,7 +569,7 @@ static void home_queues_need_a_policy_that_binds_and_none_that_places(void **sta
 
     binding.place_task = probe_place_task;
     init(&cluster, &binding);
-    assert_false(policy_binds(&cluster.seat));
+    assert_false(cluster.seat.binds);
     cluster_deinit(&cluster);
 }
 

@@ -76,7 +76,7 @@ static void the_oldest_job_comes_first_and_placed_tasks_run_where_they_are(void 
     struct cluster cluster;
     struct dispatch_answer answer;
     init(&cluster, "first-fit");
-    assert_true(policy_binds(&cluster.seat));
+    assert_true(cluster.seat.binds);
     assert_true(cluster_order(&cluster, 5, 100) < cluster_order(&cluster, 6, 50));
     const struct queue_facts queue = {.worker = 3, .waiting = 1, .items = 1, .head_items = 1};
     policy_dispatch(&cluster.seat, &queue, &answer);
