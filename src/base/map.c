@@ -21,7 +21,7 @@ static uint32_t home_of(const struct map *map, uint64_t key)
 static uint32_t place_of(const struct map *map, uint64_t key)
 {
     uint32_t place = home_of(map, key);
-    while (map->entries[place].value != MAP_NONE && map->entries[place].key != key) {
+    while (map->values[place] != MAP_NONE && map->keys[place] != key) {
         place = (place + 1) & map->mask;
     }
     return place;
@@ -43,9 +43,10 @@ void map_init(struct map *map, uint32_t capacity)
         shift--;
     }
     *map = (struct map){.mask = places - 1, .shift = shift};
-    map->entries = memory_lines(places, sizeof(*map->entries));
+    map->keys = memory_lines(places, sizeof(*map->keys) + sizeof(*map->values));
+    map->values = (uint32_t *)(map->keys + places);
     for (uint32_t i = 0; i < places; i++) {
-        map->entries[i] = (struct map_entry){.value = MAP_NONE};
+        map->values[i] = MAP_NONE;
     }
 }
 
@@ -54,21 +55,22 @@ void map_put(struct map *map, uint64_t key, uint32_t value)
     ASSERT(value != MAP_NONE);
     ASSERT(map->count < capacity_of(map));
 
-    struct map_entry *entry = &map->entries[place_of(map, key)];
-    ASSERT(entry->value == MAP_NONE); /* The key is absent. */
-    *entry = (struct map_entry){.key = key, .value = value};
+    const uint32_t place = place_of(map, key);
+    ASSERT(map->values[place] == MAP_NONE); /* The key is absent. */
+    map->keys[place] = key;
+    map->values[place] = value;
     map->count++;
 }
 
 uint32_t map_get(const struct map *map, uint64_t key)
 {
-    return map->entries[place_of(map, key)].value;
+    return map->values[place_of(map, key)];
 }
 
 bool map_remove(struct map *map, uint64_t key)
 {
     uint32_t hole = place_of(map, key);
-    if (map->entries[hole].value == MAP_NONE) {
+    if (map->values[hole] == MAP_NONE) {
         return false;
     }
 
@@ -76,16 +78,17 @@ bool map_remove(struct map *map, uint64_t key)
      * Close the hole: whatever follows without a gap, and would be searched for
      * from the hole or before it, moves there and leaves the next hole.
      */
-    for (uint32_t next = (hole + 1) & map->mask; map->entries[next].value != MAP_NONE;
+    for (uint32_t next = (hole + 1) & map->mask; map->values[next] != MAP_NONE;
          next = (next + 1) & map->mask) {
-        const uint32_t from_home = (next - home_of(map, map->entries[next].key)) & map->mask;
+        const uint32_t from_home = (next - home_of(map, map->keys[next])) & map->mask;
         const uint32_t from_hole = (next - hole) & map->mask;
         if (from_home >= from_hole) {
-            map->entries[hole] = map->entries[next];
+            map->keys[hole] = map->keys[next];
+            map->values[hole] = map->values[next];
             hole = next;
         }
     }
-    map->entries[hole].value = MAP_NONE;
+    map->values[hole] = MAP_NONE;
     map->count--;
     return true;
 }
@@ -103,8 +106,8 @@ bool map_reserve(struct map *map, uint32_t free_min)
     struct map larger;
     map_init(&larger, (uint32_t)needed);
     for (uint32_t i = 0; i <= map->mask; i++) {
-        if (map->entries[i].value != MAP_NONE) {
-            map_put(&larger, map->entries[i].key, map->entries[i].value);
+        if (map->values[i] != MAP_NONE) {
+            map_put(&larger, map->keys[i], map->values[i]);
         }
     }
     ASSERT(larger.count == map->count);
@@ -120,6 +123,6 @@ uint32_t map_count(const struct map *map)
 
 void map_deinit(struct map *map)
 {
-    free(map->entries);
+    free(map->keys);
     *map = (struct map){0};
 }

@@ -3,6 +3,8 @@
  *
  * Open addressing with linear probing in a table at most half full; removal
  * shifts entries back, so there are no tombstones and a table does not decay.
+ * Values lie apart from keys: to see that a place is free, and that a key is
+ * absent, takes a look at four bytes in a table that stays in the cache.
  * There is no way to walk a map: its order is no order to base a decision on.
  * The map never grows by itself; its host calls map_reserve() between steps.
  * One thread at a time.
@@ -15,17 +17,13 @@
 
 #define MAP_NONE UINT32_MAX /* No value. Not an enum constant: those are ints. */
 
-enum { MAP_CAPACITY_MAX = 1 << 28 }; /* Entries; their table has twice as many places: 8 GiB. */
-
-struct map_entry {
-    uint64_t key;
-    uint32_t value; /* MAP_NONE marks a free place, so that every key is legal. */
-};
+enum { MAP_CAPACITY_MAX = 1 << 28 }; /* Entries; their table has twice as many places: 6 GiB. */
 
 struct map {
-    struct map_entry *entries;
-    uint32_t mask;  /* Places minus one; places are a power of two. */
-    uint32_t shift; /* From a 64-bit hash to a place. */
+    uint32_t *values; /* MAP_NONE marks a free place, so that every key is legal. */
+    uint64_t *keys;   /* Of the same block of memory, before the values. */
+    uint32_t mask;    /* Places minus one; places are a power of two. */
+    uint32_t shift;   /* From a 64-bit hash to a place. */
     uint32_t count;
 };
 

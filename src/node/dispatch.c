@@ -64,11 +64,12 @@ static void insert(struct node *node, struct queue *queue, uint32_t slot)
     *link = slot;
 }
 
-void dispatch_queue(struct node *node, uint32_t slot)
+/* Where @task stands in its queue; without a policy, by the time. */
+static int64_t order_key(struct node *node, const struct visit *visit, const struct task *task)
 {
-    struct task *task = task_at(node, slot);
-    const struct visit *visit = visit_at(node, task->visit);
-    struct worker *worker = own_worker(node, task->worker);
+    if (!node->seat.orders) {
+        return now_ns(node);
+    }
     const struct job_facts job = visit_facts(node, visit);
     const struct ready_facts facts = {
         .job = &job,
@@ -77,8 +78,16 @@ void dispatch_queue(struct node *node, uint32_t slot)
         .worker = task->worker,
         .continues = task->continues,
     };
+    return policy_order(&node->seat, &facts);
+}
+
+void dispatch_queue(struct node *node, uint32_t slot)
+{
+    struct task *task = task_at(node, slot);
+    const struct visit *visit = visit_at(node, task->visit);
+    struct worker *worker = own_worker(node, task->worker);
     task_state_move(&task->state, TASK_QUEUED);
-    task->key = policy_order(&node->seat, &facts);
+    task->key = order_key(node, visit, task);
     task->arrival = ++node->arrival;
     task->ready_ns = now_ns(node);
     task->run_ns = task_run_ns(node, visit->workflow, task->number, task->worker, task->items);
@@ -232,6 +241,10 @@ static void ask(
 {
     const struct queue *queue = &worker->queues[number];
     const struct task *head = task_at(node, queue->head);
+    if (!node->seat.dispatches) {
+        policy_dispatch_head(head->items, answer_out);
+        return;
+    }
     struct queue_facts facts = {
         .worker = worker->id,
         .waiting = queue->count,

@@ -12,13 +12,9 @@
 #include "node/steal.h"
 #include "node/visits.h"
 
-/* Whether @message is of the workflow that its job has, if the job is known here. */
+/* Whether @message is of the workflow that its job has, if that is this node's. */
 static bool is_of_workflow(const struct node *node, const struct message *message)
 {
-    const uint32_t visit = map_get(&node->visits, job_key(message->job));
-    if (visit != MAP_NONE && visit_at(node, visit)->workflow != message->workflow) {
-        return false;
-    }
     const uint32_t job = jobs_find(node, message->job);
     return job == MAP_NONE || job_at(node, job)->workflow == message->workflow;
 }

@@ -91,11 +91,15 @@ int64_t duration_bounded(int64_t ns)
     return ns < -DURATION_NS_MAX ? -DURATION_NS_MAX : ns;
 }
 
+/* The visit of the job of @message. POOL_NONE if that is known, with another workflow. */
 static uint32_t open_visit(struct node *node, const struct message *message)
 {
     uint32_t slot = map_get(&node->visits, job_key(message->job));
     if (slot != MAP_NONE) {
         struct visit *known = visit_at(node, slot);
+        if (known->workflow != message->workflow) {
+            return POOL_NONE;
+        }
         known->touched_ns = now_ns(node);
         merge_placement(workflow_at(node, known->workflow), known, message);
         return slot;
@@ -279,6 +283,9 @@ void visits_reserve(struct node *node, const struct message *message)
     }
     const struct workflow *workflow = workflow_at(node, message->workflow);
     const uint32_t visit = open_visit(node, message);
+    if (visit == POOL_NONE) {
+        return;
+    }
     for (uint32_t i = 0; i < workflow->task_count; i++) {
         const bool meant = message->task == TASK_NONE ? message->placement[i] == message->worker &&
                                                             workflow->tasks[i].in_count > 0
@@ -367,6 +374,10 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
     const struct workflow *workflow = workflow_at(node, message->workflow);
     const uint32_t in_count = workflow->tasks[message->task].in_count;
     const uint32_t visit_slot = open_visit(node, message);
+    if (visit_slot == POOL_NONE) {
+        tensor_release(node, tensor);
+        return;
+    }
     const uint32_t slot = receive_task(node, visit_slot, message);
     struct task *task = task_at(node, slot);
     if (task->state != TASK_GATHERING || has_input(node, task, message->input)) {

@@ -199,6 +199,8 @@ void policy_seat_init(
         .binds = binds(set),
         .steals = steals(set),
         .places_tasks = places_tasks(set),
+        .orders = set->roles[ROLE_ORDER].policy != NULL,
+        .dispatches = set->roles[ROLE_DISPATCH].policy != NULL,
         .set = set,
         .meter = meter,
         .rng = rng,
@@ -330,15 +332,14 @@ void policy_dispatch(
 {
     const struct policy *policy = policy_at(seat, ROLE_DISPATCH);
     const bool is_home = queue->worker == WORKER_NONE;
+    ASSERT(!is_home || (policy != NULL && policy->binds));
+    if (policy == NULL) {
+        policy_dispatch_head(queue->head_items, answer_out);
+        return;
+    }
     answer_out->count = 0;
     answer_out->wake_at_ns = 0;
     answer_out->unplanned = false;
-    ASSERT(!is_home || (policy != NULL && policy->binds));
-    if (policy == NULL) {
-        answer_out->count = 1;
-        answer_out->configs[0] = (struct config){.batch = queue->head_items};
-        return;
-    }
     const struct policy_input *input = &seat->inputs[ROLE_DISPATCH];
     const uint64_t began_ns = meter_begin(seat->meter);
     policy->dispatch(input, queue, answer_out);

@@ -54,6 +54,8 @@ struct policy_seat {
     bool binds;        /* Tasks that nobody places wait in home queues. */
     bool steals;       /* Idle workers of this node look for work elsewhere. */
     bool places_tasks; /* place_task has something to say; the node saves the question otherwise. */
+    bool orders;       /* Likewise order, */
+    bool dispatches;   /* and dispatch. */
     const struct policy_set *set;
     struct policy_meter *meter;
     struct policy_input inputs[POLICY_ROLES];
@@ -99,6 +101,14 @@ void policy_place_job(
 /* WORKER_NONE if no worker is usable. */
 uint32_t policy_place_task(struct policy_seat *seat, const struct task_facts *task);
 int64_t policy_order(struct policy_seat *seat, const struct ready_facts *task);
+/* What it says without a policy: the head alone, on the whole device. */
+static inline void policy_dispatch_head(uint32_t head_items, struct dispatch_answer *answer_out)
+{
+    answer_out->count = 1;
+    answer_out->wake_at_ns = 0;
+    answer_out->unplanned = false;
+    answer_out->configs[0] = (struct config){.batch = head_items};
+}
 void policy_dispatch(
     struct policy_seat *seat, const struct queue_facts *queue, struct dispatch_answer *answer_out);
 uint32_t policy_steal(struct policy_seat *seat, uint32_t worker);

@@ -153,7 +153,7 @@ static uint32_t longest_run(const struct map *map)
     uint32_t longest = 0;
     uint32_t run = 0;
     for (uint32_t i = 0; i <= map->mask; i++) {
-        run = map->entries[i].value == MAP_NONE ? 0 : run + 1;
+        run = map->values[i] == MAP_NONE ? 0 : run + 1;
         longest = run > longest ? run : longest;
     }
     return longest;
