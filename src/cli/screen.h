@@ -20,9 +20,13 @@ struct screen {
     const struct watch *watch;
     const char *title;
     const char *url;  /* Where clients are served. NULL: nowhere. */
-    bool is_drawn;    /* Over and over, on a terminal. */
+    bool is_drawn;    /* Over and over, on a terminal, */
+    bool is_coloured; /* and with colours. */
     bool is_draining; /* No more requests come. */
     bool is_begun;
+    uint32_t columns; /* Of the last picture. */
+    uint32_t rows;
+    uint32_t model_lines; /* The most that the models of a worker ever took. */
 };
 
 /* How long to wait between two calls of screen_show(). */

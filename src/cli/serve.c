@@ -75,9 +75,14 @@ static void print_summary(const struct service_result *result)
     const struct report *report = &result->report;
     (void)printf(
         "served %" PRIu64 " requests in %.1f s: %" PRIu64 " completed, %" PRIu64
-        " refused, %" PRIu64 " failed; p50 %.0f ms, p95 %.0f ms, SLO met %.1f %%\n",
-        result->arrived, result->wall_s, report->completed, report->refused, report->failed,
-        report->latency_ms.p50, report->latency_ms.p95, 100 * report->slo_hit_rate);
+        " refused, %" PRIu64 " failed",
+        result->arrived, result->wall_s, report->completed, report->refused, report->failed);
+    if (report->cancelled > 0) {
+        (void)printf(", %" PRIu64 " cancelled", report->cancelled);
+    }
+    (void)printf(
+        "\nlatency p50 %.0f ms, p95 %.0f ms; SLO met %.1f %%\n", report->latency_ms.p50,
+        report->latency_ms.p95, 100 * report->slo_hit_rate);
 }
 
 int serve_clients(const struct command *command, const struct service_options *options)
@@ -89,6 +94,7 @@ int serve_clients(const struct command *command, const struct service_options *o
     }
     if (!options->silent && result.arrived > 0) {
         print_summary(&result);
+        late_report_print(options->scenario->catalogue, result.late, stdout);
     }
     if (result.answered < result.arrived) {
         (void)fprintf(

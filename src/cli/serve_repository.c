@@ -173,9 +173,9 @@ int serve_repository(
         .plain = values->plain,
     };
     (void)snprintf(
-        title, sizeof(title), "%s: %s on %" PRIu32 " workers of %s%s", served.scenario->name,
+        title, sizeof(title), "%s: %s on %" PRIu32 " workers%s", served.scenario->name,
         served.policies.text, served.scenario->fleet->worker_count,
-        served.scenario->fleet->devices[0], values->emulated ? ", emulated" : "");
+        values->emulated ? ", emulated" : "");
     if (rehearse(&served, &options, &error) != WEFT_OK) {
         close_served(&served);
         return command_fail(command, &error, COMMAND_FAILED);

@@ -1,5 +1,7 @@
 #include "cli/service.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/progress.h"
@@ -171,6 +173,19 @@ static void start_player(struct service *service)
     service->player = player_create(&player);
 }
 
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value != NULL && value[0] != '\0';
+}
+
+/* Whether standard output is a terminal that can be drawn on. */
+static bool can_draw(void)
+{
+    const char *terminal = getenv("TERM");
+    return isatty(STDOUT_FILENO) == 1 && is_set("TERM") && strcmp(terminal, "dumb") != 0;
+}
+
 static void start_screen(struct service *service)
 {
     const struct service_options *options = service->options;
@@ -181,7 +196,8 @@ static void start_screen(struct service *service)
         .catalogue = options->scenario->catalogue,
         .watch = service->watch,
         .title = options->title,
-        .is_drawn = !options->plain && isatty(STDOUT_FILENO) == 1,
+        .is_drawn = !options->plain && can_draw(),
+        .is_coloured = !is_set("NO_COLOR"),
     };
     if (!options->silent) {
         runtime_call_at(
@@ -195,7 +211,8 @@ static void run(struct service *service)
     const struct service_options *options = service->options;
     if (options->plays) {
         start_player(service);
-    } else if (options->seconds > 0) {
+    }
+    if (options->seconds > 0) {
         runtime_call_at(
             service->runtime, (int64_t)options->seconds * 1000000000, /* background */ true,
             on_time, service);
@@ -204,6 +221,17 @@ static void run(struct service *service)
     runtime_run(service->runtime);
     if (!options->silent) {
         screen_end(&service->screen);
+    }
+}
+
+static void note_late(
+    const struct watch *watch, const struct catalogue *catalogue, struct late_figures *late_out)
+{
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        const struct watch_workflow *counts = watch_workflow(watch, i);
+        late_out[i].done = counts->done;
+        late_out[i].late = counts->late;
+        memcpy(late_out[i].ns, counts->late_ns, sizeof(late_out[i].ns));
     }
 }
 
@@ -250,6 +278,7 @@ enum weft_status service_run(
             .wall_s = (double)(progress_clock_ns() - started_ns) / 1e9,
         };
         summary_report(service.summary, &result_out->report);
+        note_late(service.watch, scenario->catalogue, result_out->late);
     }
     server_stop(service.server);
     if (service.runtime != NULL && service.parts.close != NULL) {

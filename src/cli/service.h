@@ -8,6 +8,7 @@
 #ifndef CLI_SERVICE_H
 #define CLI_SERVICE_H
 
+#include "cli/late_report.h"
 #include "cli/listening.h"
 #include "document/scenario.h"
 #include "runtime/player.h"
@@ -62,6 +63,7 @@ struct service_options {
 
 struct service_result {
     struct report report;
+    struct late_figures late[WORKFLOWS_MAX];
     uint64_t arrived;
     uint64_t answered;
     double wall_s;

@@ -13,24 +13,10 @@
 
 enum { JOBS_FIRST = 64 };
 
-/* Where the time of a job may go. */
-enum share { SHARE_LOAD, SHARE_QUEUE, SHARE_RUN, SHARES };
-
-/* The longest single piece of each kind, and whose it was. */
-struct piece {
-    int64_t ns;
-    uint32_t task;
-    uint32_t worker;
-};
-
-struct watched_job {
-    struct piece pieces[SHARES];
-    int64_t queued_ns[]; /* By task: when it joined a queue. */
-};
-
-struct events {
-    uint64_t count;
-    struct watch_event items[WATCH_EVENTS];
+/* When a model was last loaded on a worker. */
+struct watched_load {
+    int64_t began_ns;
+    int64_t ended_ns;
 };
 
 struct watch {
@@ -38,10 +24,13 @@ struct watch {
     const struct catalogue *catalogue;
     struct watch_workflow *workflows;
     struct watch_worker *workers;
-    int64_t *loaded_ns; /* By worker and model: when it became resident. */
+    struct watched_load *loads; /* By worker and model. */
     struct map jobs;
-    struct pool job_pool;
-    struct events events[2]; /* Of models; of jobs, all of them bad. */
+    struct pool job_pool; /* Of each job that is open, its tasks. */
+    uint64_t event_count;
+    struct watch_event events[WATCH_EVENTS];
+    uint64_t bad_count;
+    struct watch_job bad[WATCH_EVENTS];
 };
 
 struct watch *watch_create(const struct fleet *fleet, const struct catalogue *catalogue)
@@ -51,12 +40,12 @@ struct watch *watch_create(const struct fleet *fleet, const struct catalogue *ca
     watch->catalogue = catalogue;
     watch->workflows = memory_zeroed(catalogue->workflow_count, sizeof(*watch->workflows));
     watch->workers = memory_zeroed(fleet->worker_count, sizeof(*watch->workers));
-    watch->loaded_ns = memory_zeroed(
-        (size_t)fleet->worker_count * (catalogue->model_count + 1), sizeof(*watch->loaded_ns));
+    watch->loads = memory_zeroed(
+        (size_t)fleet->worker_count * (catalogue->model_count + 1), sizeof(*watch->loads));
     map_init(&watch->jobs, JOBS_FIRST);
     pool_init(
-        &watch->job_pool, sizeof(struct watched_job) + catalogue->task_count_max * sizeof(int64_t),
-        JOBS_FIRST, UINT32_MAX - 1);
+        &watch->job_pool, catalogue->task_count_max * sizeof(struct spent_task), JOBS_FIRST,
+        UINT32_MAX - 1);
     return watch;
 }
 
@@ -69,18 +58,18 @@ void watch_destroy(struct watch *watch)
     pool_deinit(&watch->job_pool);
     free(watch->workflows);
     free(watch->workers);
-    free(watch->loaded_ns);
+    free(watch->loads);
     free(watch);
 }
 
-static int64_t *loaded_at(struct watch *watch, uint32_t worker, uint32_t model)
+static struct watched_load *load_of(struct watch *watch, uint32_t worker, uint32_t model)
 {
     ASSERT(worker < watch->fleet->worker_count && model < watch->catalogue->model_count);
-    return &watch->loaded_ns[(size_t)worker * watch->catalogue->model_count + model];
+    return &watch->loads[(size_t)worker * watch->catalogue->model_count + model];
 }
 
-/* NULL for a job that has been answered. */
-static struct watched_job *find_job(const struct watch *watch, struct job_id id)
+/* The tasks of a job. NULL for one that has been answered. */
+static struct spent_task *find_job(const struct watch *watch, struct job_id id)
 {
     const uint32_t slot = map_get(&watch->jobs, job_key(id));
     return slot == MAP_NONE ? NULL : pool_at(&watch->job_pool, slot);
@@ -102,54 +91,51 @@ static void close_job(struct watch *watch, struct job_id id)
     }
 }
 
-/* The next event, its text empty. */
-static struct watch_event *add_event(struct watch *watch, int64_t at_ns, bool is_bad)
+/* What is known of the task of @record. NULL if its job has been answered. */
+static struct spent_task *task_of(const struct watch *watch, const struct record *record)
 {
-    struct events *events = &watch->events[is_bad ? 1 : 0];
-    struct watch_event *event = &events->items[events->count % WATCH_EVENTS];
-    events->count++;
-    *event = (struct watch_event){.at_ns = at_ns};
-    return event;
+    struct spent_task *tasks = find_job(watch, record->job);
+    return tasks == NULL ? NULL : &tasks[record->task];
 }
 
-static const struct workflow_task *task_of(const struct watch *watch, const struct record *record)
+static const struct workflow_task *spec_of(const struct watch *watch, const struct record *record)
 {
     return &watch->catalogue->workflows[record->workflow]->tasks[record->task];
 }
 
-static void note_piece(
-    struct watched_job *job, enum share share, int64_t ns, const struct record *record)
+/* It may wait in several places before it runs; and once more, if it has to run again. */
+static void note_waits(struct watch *watch, const struct record *record)
 {
-    if (ns > job->pieces[share].ns) {
-        job->pieces[share] =
-            (struct piece){.ns = ns, .task = record->task, .worker = record->worker};
+    struct spent_task *task = task_of(watch, record);
+    if (task != NULL && (task->queued_ns == 0 || task->started_ns > 0)) {
+        *task = (struct spent_task){.queued_ns = record->at_ns, .worker = record->worker};
     }
 }
 
-/* A wait that began before the model came was a wait for the model. */
-static void note_wait(struct watch *watch, const struct record *record)
+/* How much of the time since @queued_ns the models of a task that starts now were loaded. */
+static int64_t loading_since(struct watch *watch, const struct record *record, int64_t queued_ns)
 {
-    struct watched_job *job = find_job(watch, record->job);
-    if (job == NULL) {
-        return;
+    int64_t loading_ns = 0;
+    const struct workflow_task *spec = spec_of(watch, record);
+    for (uint32_t i = 0; i < spec->model_count; i++) {
+        const struct watched_load *load = load_of(watch, record->worker, spec->models[i]);
+        const int64_t from_ns = load->began_ns > queued_ns ? load->began_ns : queued_ns;
+        loading_ns += load->ended_ns > from_ns ? load->ended_ns - from_ns : 0;
     }
-    const struct workflow_task *task = task_of(watch, record);
-    const int64_t queued_ns = job->queued_ns[record->task];
-    int64_t loaded_ns = queued_ns;
-    for (uint32_t i = 0; i < task->model_count; i++) {
-        const int64_t at_ns = *loaded_at(watch, record->worker, task->models[i]);
-        loaded_ns = at_ns > loaded_ns ? at_ns : loaded_ns;
-    }
-    note_piece(job, SHARE_LOAD, loaded_ns - queued_ns, record);
-    note_piece(job, SHARE_QUEUE, record->at_ns - loaded_ns, record);
+    return loading_ns;
 }
 
 static void note_started(struct watch *watch, const struct record *record)
 {
     struct watch_worker *worker = &watch->workers[record->worker];
+    struct spent_task *task = task_of(watch, record);
     worker->tasks++;
-    worker->model = task_of(watch, record)->run;
-    note_wait(watch, record);
+    worker->model = spec_of(watch, record)->run;
+    if (task != NULL) {
+        task->started_ns = record->at_ns;
+        task->worker = record->worker;
+        task->loading_ns = loading_since(watch, record, task->queued_ns);
+    }
 }
 
 static void note_stopped(struct watch *watch, const struct record *record)
@@ -160,59 +146,56 @@ static void note_stopped(struct watch *watch, const struct record *record)
 
 static void note_ended(struct watch *watch, const struct record *record)
 {
-    struct watched_job *job = find_job(watch, record->job);
+    struct spent_task *task = task_of(watch, record);
     note_stopped(watch, record);
-    if (job != NULL) {
-        note_piece(job, SHARE_RUN, record->value, record);
+    if (task != NULL) {
+        task->ended_ns = record->at_ns;
     }
 }
 
-static void say_late(
-    struct watch *watch, const struct record *record, const struct watched_job *job)
+/* A job that somebody wants to hear of. */
+static struct watch_job *add_bad(struct watch *watch, const struct record *record)
 {
-    const struct workflow *workflow = watch->catalogue->workflows[record->workflow];
-    struct watch_event *event = add_event(watch, record->at_ns, /* is_bad */ true);
-    uint32_t most = 0;
-    for (uint32_t i = 1; i < SHARES; i++) {
-        most = job->pieces[i].ns > job->pieces[most].ns ? i : most;
+    struct watch_job *bad = &watch->bad[watch->bad_count % WATCH_EVENTS];
+    watch->bad_count++;
+    *bad = (struct watch_job){
+        .at_ns = record->at_ns,
+        .id = record->job,
+        .workflow = record->workflow,
+        .reason = (enum reason)record->reason,
+        .latency_ns = record->value,
+    };
+    return bad;
+}
+
+static void note_late(
+    struct watch *watch, const struct record *record, const struct spent_task *tasks)
+{
+    struct watch_workflow *counts = &watch->workflows[record->workflow];
+    struct watch_job *bad = add_bad(watch, record);
+    spent_split(
+        watch->catalogue->workflows[record->workflow], tasks, record->at_ns - record->value,
+        record->at_ns, &bad->spent);
+    for (uint32_t i = 0; i < SPENT_PARTS; i++) {
+        counts->late_ns[i] += bad->spent.ns[i];
     }
-    const struct piece *piece = &job->pieces[most];
-    char latency[TEXT_SCALED_BYTES];
-    char longest[TEXT_SCALED_BYTES];
-    struct text text;
-    text_init(&text, event->text, sizeof(event->text));
-    (void)text_duration(latency, record->value / 1000000 * 1000000);
-    (void)text_duration(longest, piece->ns / 1000000 * 1000000);
-    text_add(
-        &text, "late: %s %" PRIu32 ".%" PRIu32 " took %s; %s ", workflow->name, record->job.node,
-        record->job.number, latency, workflow->tasks[piece->task].name);
-    text_add(
-        &text, "%s %s %s w%" PRIu32, most == SHARE_RUN ? "ran" : "waited", longest,
-        most == SHARE_LOAD    ? "for its model on"
-        : most == SHARE_QUEUE ? "in the queue of"
-                              : "on",
-        piece->worker);
 }
 
 static void note_answered(struct watch *watch, const struct record *record)
 {
     struct watch_workflow *counts = &watch->workflows[record->workflow];
     const int64_t slo_ns = watch->catalogue->workflows[record->workflow]->slo_ns;
-    const struct watched_job *job = find_job(watch, record->job);
+    const struct spent_task *tasks = find_job(watch, record->job);
     if (record->reason != REASON_NONE) {
         counts->failed++;
-        struct watch_event *event = add_event(watch, record->at_ns, /* is_bad */ true);
-        (void)snprintf(
-            event->text, sizeof(event->text), "failed: %s %" PRIu32 ".%" PRIu32 ": %s",
-            watch->catalogue->workflows[record->workflow]->name, record->job.node,
-            record->job.number, reason_name(record->reason));
+        (void)add_bad(watch, record);
     } else {
         counts->done++;
         histogram_add(&counts->latency_ns, record->value);
         if (slo_ns > 0 && record->value > slo_ns) {
             counts->late++;
-            if (job != NULL) {
-                say_late(watch, record, job);
+            if (tasks != NULL) {
+                note_late(watch, record, tasks);
             }
         }
     }
@@ -221,8 +204,10 @@ static void note_answered(struct watch *watch, const struct record *record)
 
 static void say_model(struct watch *watch, const struct record *record, const char *verb)
 {
-    struct watch_event *event = add_event(watch, record->at_ns, /* is_bad */ false);
+    struct watch_event *event = &watch->events[watch->event_count % WATCH_EVENTS];
     struct text text;
+    watch->event_count++;
+    event->at_ns = record->at_ns;
     text_init(&text, event->text, sizeof(event->text));
     text_add(
         &text, "%s %s on w%" PRIu32, verb, watch->catalogue->models[record->model], record->worker);
@@ -233,7 +218,6 @@ static void say_model(struct watch *watch, const struct record *record, const ch
 
 void watch_add(struct watch *watch, const struct record *record)
 {
-    struct watched_job *job;
     switch (record->kind) {
     case RECORD_ARRIVED:
         watch->workflows[record->workflow].arrived++;
@@ -243,11 +227,9 @@ void watch_add(struct watch *watch, const struct record *record)
         watch->workflows[record->workflow].arrived++;
         watch->workflows[record->workflow].failed++;
         return;
+    case RECORD_OFFERED: /* Where the policy binds, a task waits at its holder. */
     case RECORD_QUEUED:
-        job = find_job(watch, record->job);
-        if (job != NULL) {
-            job->queued_ns[record->task] = record->at_ns;
-        }
+        note_waits(watch, record);
         return;
     case RECORD_STARTED:
         note_started(watch, record);
@@ -259,10 +241,11 @@ void watch_add(struct watch *watch, const struct record *record)
         note_stopped(watch, record);
         return;
     case RECORD_LOADING:
+        load_of(watch, record->worker, record->model)->began_ns = record->at_ns;
         say_model(watch, record, "loading");
         return;
     case RECORD_LOADED:
-        *loaded_at(watch, record->worker, record->model) = record->at_ns;
+        load_of(watch, record->worker, record->model)->ended_ns = record->at_ns;
         return;
     case RECORD_EVICTED:
         say_model(watch, record, "evicted");
@@ -297,14 +280,27 @@ void watch_total(const struct watch *watch, struct watch_workflow *total_out)
         total_out->late += one->late;
         total_out->failed += one->failed;
         histogram_merge(&total_out->latency_ns, &one->latency_ns);
+        for (uint32_t k = 0; k < SPENT_PARTS; k++) {
+            total_out->late_ns[k] += one->late_ns[k];
+        }
     }
 }
 
-const struct watch_event *watch_event(const struct watch *watch, bool is_bad, uint32_t index)
+/* Where the newest but @index of @count is in a ring of WATCH_EVENTS; UINT32_MAX: nowhere. */
+static uint32_t place_in_ring(uint64_t count, uint32_t index)
 {
-    const struct events *events = &watch->events[is_bad ? 1 : 0];
-    if (index >= WATCH_EVENTS || index >= events->count) {
-        return NULL;
-    }
-    return &events->items[(events->count - 1 - index) % WATCH_EVENTS];
+    const bool is_kept = index < WATCH_EVENTS && index < count;
+    return is_kept ? (uint32_t)((count - 1 - index) % WATCH_EVENTS) : UINT32_MAX;
+}
+
+const struct watch_event *watch_event(const struct watch *watch, uint32_t index)
+{
+    const uint32_t place = place_in_ring(watch->event_count, index);
+    return place == UINT32_MAX ? NULL : &watch->events[place];
+}
+
+const struct watch_job *watch_job(const struct watch *watch, uint32_t index)
+{
+    const uint32_t place = place_in_ring(watch->bad_count, index);
+    return place == UINT32_MAX ? NULL : &watch->bad[place];
 }

@@ -1,13 +1,14 @@
 /*
  * watch.h - what somebody who watches a cluster wants to know, read from its records.
  *
- * Counts and latencies of each workflow, what each worker runs, and the last few events of
- * jobs and of models. Of a job that is late it says where most of the time went.
+ * Counts and latencies of each workflow, what each worker runs, the last few jobs that were late
+ * or failed, and the last few events of models. Of late jobs it says where their time went.
  */
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H
 
 #include "base/histogram.h"
+#include "cli/spent.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
 #include "node/record.h"
@@ -22,6 +23,7 @@ struct watch_workflow {
     uint64_t late;   /* of which after the SLO. */
     uint64_t failed; /* Refused, cancelled or failed. */
     struct histogram latency_ns;
+    int64_t late_ns[SPENT_PARTS]; /* Where the time of the late ones went, all together. */
 };
 
 struct watch_worker {
@@ -29,9 +31,20 @@ struct watch_worker {
     uint32_t model; /* What the last of them runs. */
 };
 
+/* A model that came or went. */
 struct watch_event {
     int64_t at_ns;
     char text[WATCH_EVENT_BYTES];
+};
+
+/* A job that was late, or that failed. */
+struct watch_job {
+    int64_t at_ns; /* Of its answer. */
+    struct job_id id;
+    uint32_t workflow;
+    enum reason reason; /* Why it failed; REASON_NONE: it was late. */
+    int64_t latency_ns;
+    struct spent spent; /* Of late ones. */
 };
 
 /* Both are borrowed. The caller owns it. */
@@ -50,10 +63,8 @@ const struct watch_worker *watch_worker(const struct watch *watch, uint32_t work
 /* Of all workflows together. */
 void watch_total(const struct watch *watch, struct watch_workflow *total_out);
 
-/*
- * Event number @index, the newest first: of jobs that were late or failed, or of models. NULL
- * past the last that is kept. Models come and go much more often than jobs are late.
- */
-const struct watch_event *watch_event(const struct watch *watch, bool is_bad, uint32_t index);
+/* The newest has index 0. NULL past the last that is kept, of WATCH_EVENTS at most. */
+const struct watch_event *watch_event(const struct watch *watch, uint32_t index);
+const struct watch_job *watch_job(const struct watch *watch, uint32_t index);
 
 #endif /* CLI_WATCH_H */

@@ -92,13 +92,14 @@ class Serve(unittest.TestCase):
         self.assertIn("latency mean", out)
         self.assertLess(time.monotonic() - started, 20)
 
-    def watch(self, *arguments, columns=100, rows=40):
+    def watch(self, *arguments, columns=100, rows=40, environment=None):
         """Everything that is written to a terminal of this size."""
         terminal, end = pty.openpty()
         fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         process = subprocess.Popen(
             [WEFT, "serve", "--emulated", DEMO, *arguments],
             stdout=end, stderr=end, stdin=subprocess.DEVNULL,
+            env={**os.environ, "TERM": "xterm", "NO_COLOR": "", **(environment or {})},
         )  # fmt: skip
         os.close(end)
         shown = b""
@@ -126,10 +127,29 @@ class Serve(unittest.TestCase):
             self.assertLessEqual(len(lines), 24)
             self.assertLessEqual(max(len(line) for line in lines), 80)
         last = pictures[-1].split("\033[J")[0]
-        self.assertIn(f"--url {address}", last)
+        self.assertIn(address, pictures[0])
         for name in ("w0", "w1", "w2"):
-            self.assertRegex(last, rf"(?m)^{name} ")
-        self.assertRegex(last, r" s  late: \S+ \d+\.\d+ took .*(waited|ran) ")
+            self.assertRegex(last, rf"(?m)^ +\d {name} ")
+        self.assertIn("no more come", last)
+        self.check_late(last)
+
+    def check_late(self, picture):
+        """What late jobs took is the sum of its parts, for each and in the mean."""
+        figures = r"((?: +\d+\.\d\d){5})"
+        [mean] = re.findall(rf"(?m)^ +mean of \d+ *{figures}\r?$", picture)
+        jobs = re.findall(rf"(?m)^ +\d+\.\d \S+ \d+\.\d+ *{figures}  \S+ on w", picture)
+        self.assertGreater(len(jobs), 0)
+        for row in [mean, *jobs]:
+            took, *parts = [float(figure) for figure in row.split()]
+            self.assertAlmostEqual(took, sum(parts), delta=0.03)  # Each is rounded.
+
+    def test_colours_can_be_left_out(self):
+        plain = self.watch("--seconds", "1", environment={"NO_COLOR": "1"})
+        self.assertIn("\033[H", plain)
+        self.assertNotRegex(plain, r"\033\[\d*m")
+        lines = self.watch("--seconds", "2", environment={"TERM": "dumb"})
+        self.assertNotIn("\033", lines)
+        self.assertRegex(lines, r"1\.0 s  \d+ arrived, ")
 
     def test_on_a_terminal_a_picture_is_drawn_over_and_over(self):
         text = self.watch("--seconds", "2")
@@ -137,7 +157,7 @@ class Serve(unittest.TestCase):
         self.assertIn("\033[?25l", text)
         self.assertGreater(text.rindex("\033[?25h"), text.rindex("\033[?25l"))
         self.assertRegex(text, r"w2 +\d+ ")
-        self.assertRegex(text, r"\[#*\.*\] +\d+ %")
+        self.assertRegex(text, r"\[#*\.*\] +[\d.]+/[\d.]+ [MG]B")
         self.assertIn("loading text-detector", re.sub(r"\033\[\d*m", "", text))
         self.assertIn("predicted", text.rsplit("\033[?25h", 1)[1])
 
