@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -296,6 +297,12 @@ static enum weft_status add_numbers(
     for (const char *at = value; *at != '\0'; at++) {
         elements += *at == ',' ? 1 : 0;
     }
+    const bool is_path = value[strspn(value, "0123456789,-+.eE ")] != '\0';
+    if (is_path && access(value, F_OK) == 0) {
+        return error_set(
+            building->error, WEFT_INVALID, "input '%s': say %s=@%s to send the file", tensor->name,
+            tensor->name, value);
+    }
     enum weft_status status = fit_shape(tensor, elements, building->error);
     if (status == WEFT_OK && !buffer_add(&array, "[%s]", value)) {
         status = error_set(building->error, WEFT_NO_MEMORY, "out of memory");
@@ -357,6 +364,23 @@ static enum weft_status add_given(struct building *building, struct given *given
                : add_numbers(building, tensor, given->value);
 }
 
+/* There is no input @name: say which there are. */
+static enum weft_status fail_unknown(
+    struct building *building, const json_t *metadata, const char *name)
+{
+    const json_t *inputs = json_object_get(metadata, "inputs");
+    struct buffer known = {.length = 0};
+    for (size_t i = 0; i < json_array_size(inputs); i++) {
+        const char *other = json_string_value(json_object_get(json_array_get(inputs, i), "name"));
+        (void)buffer_add(&known, "%s'%s'", i == 0 ? "" : ", ", other == NULL ? "?" : other);
+    }
+    (void)error_set(
+        building->error, WEFT_INVALID, "there is no input '%s', but %.*s", name, (int)known.length,
+        known.length == 0 ? "" : known.bytes);
+    free(known.bytes);
+    return WEFT_INVALID;
+}
+
 static enum weft_status add_values(
     struct building *building, const json_t *metadata, char *const *values, uint32_t count)
 {
@@ -374,7 +398,7 @@ static enum weft_status add_values(
         struct given given = {.name = name, .value = equals + 1};
         look_up(metadata, &given);
         if (!given.is_declared && json_array_size(json_object_get(metadata, "inputs")) > 0) {
-            return error_set(building->error, WEFT_INVALID, "there is no input '%s'", name);
+            return fail_unknown(building, metadata, name);
         }
         status = add_given(building, &given);
     }
@@ -404,12 +428,13 @@ static enum weft_status add_missing(
         if (name == NULL || has_value(values, count, name)) {
             continue;
         }
-        if (!fills) {
-            return error_set(
-                building->error, WEFT_INVALID, "input '%s' is missing: say %s=VALUE", name, name);
-        }
         struct given given = {.name = name};
         look_up(metadata, &given);
+        if (!fills) {
+            return error_set(
+                building->error, WEFT_INVALID, "input '%s' is missing: say %s=%s", name, name,
+                given.tensor.dtype == WEFT_UINT8 ? "@FILE" : "VALUE");
+        }
         status = add_given(building, &given);
     }
     return status;
