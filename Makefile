@@ -13,7 +13,7 @@ C_FILES = { [ -z "$(C_FOLDERS)" ] || find $(C_FOLDERS) -name '*.[ch]' \
 	-not -path 'test/fuzz/corpus/*' -print0; }
 
 DEMO_HTTP = 127.0.0.1:8000
-DEMO_RATE = 1.5/s
+DEMO_RATE ?= 1.5/s
 # Tests and benchmarks are more than half of the build.
 DEMO_TARGETS = weft functions_document functions_picture functions_speech
 

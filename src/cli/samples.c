@@ -7,20 +7,22 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/distance.h"
+#include "cli/expected.h"
 #include "document/bytes.h"
 #include "document/folder.h"
 #include "trace/text.h"
 
-enum { PATH_BYTES = 4096, WRONG_ONE_IN = 4, SAMPLE_BYTES_MAX = 64 << 20 };
+enum { PATH_BYTES = 4096, SAMPLE_BYTES_MAX = 64 << 20 };
 
-#define INPUTS   "inputs"
-#define EXPECTED ".txt"
+#define INPUTS  "inputs"
+#define TEXT    ".txt"
+#define OUTPUTS ".yaml"
 
 struct sample {
+    char name[NAME_BYTES_MAX];
     char *bytes;
     size_t length;
-    char *expected; /* NULL: whatever comes is good. */
+    struct expected *expected; /* NULL: whatever comes is good. */
 };
 
 struct workflow_samples {
@@ -35,46 +37,43 @@ struct samples {
     struct workflow_samples *workflows;
 };
 
-/* "inputs/ocr/page.png" has its text in "inputs/ocr/page.txt". NULL if there is none. */
-static const struct folder_entry *expected_of(
-    const struct folder *folder, const struct folder_entry *entry)
+/* The file beside @entry that has its name and this ending. NULL if there is none. */
+static const char *beside(
+    const struct folder *folder, const struct folder_entry *entry, const char *ending)
 {
     char name[NAME_BYTES_MAX * 4];
     const char *dot = strrchr(entry->name, '.');
     const size_t stem = dot == NULL ? strlen(entry->name) : (size_t)(dot - entry->name);
-    const int length = snprintf(name, sizeof(name), "%.*s" EXPECTED, (int)stem, entry->name);
-    return length < (int)sizeof(name) ? folder_find(folder, name) : NULL;
+    const int length = snprintf(name, sizeof(name), "%.*s%s", (int)stem, entry->name, ending);
+    const struct folder_entry *found =
+        length < (int)sizeof(name) ? folder_find(folder, name) : NULL;
+    return found == NULL ? NULL : found->path;
 }
 
-static bool is_expected(const struct folder_entry *entry)
+static bool ends_in(const struct folder_entry *entry, const char *ending)
 {
     const size_t length = strlen(entry->name);
-    return length > strlen(EXPECTED) &&
-           strcmp(entry->name + length - strlen(EXPECTED), EXPECTED) == 0;
+    return length > strlen(ending) && strcmp(entry->name + length - strlen(ending), ending) == 0;
 }
 
 static enum weft_status read_sample(
-    const struct folder *folder, const struct folder_entry *entry, struct sample *sample_out,
-    struct weft_error *error)
+    const struct folder *folder, const struct folder_entry *entry, const struct workflow *workflow,
+    struct sample *sample_out, struct weft_error *error)
 {
-    const struct folder_entry *expected = expected_of(folder, entry);
+    const char *text = beside(folder, entry, TEXT);
+    const char *outputs = beside(folder, entry, OUTPUTS);
+    (void)snprintf(sample_out->name, sizeof(sample_out->name), "%.60s", entry->name);
     enum weft_status status = bytes_load_large(
         entry->path, SAMPLE_BYTES_MAX, &sample_out->bytes, &sample_out->length, error);
-    if (status == WEFT_OK && expected != NULL) {
-        size_t length;
-        char *bytes = NULL;
-        status = bytes_load(expected->path, &bytes, &length, error);
-        if (status == WEFT_OK) {
-            sample_out->expected = memory_zeroed(length + 1, 1);
-            memcpy(sample_out->expected, bytes, length);
-        }
-        free(bytes);
+    if (status == WEFT_OK && (text != NULL || outputs != NULL)) {
+        status = expected_load(text, outputs, workflow, &sample_out->expected, error);
     }
     return status;
 }
 
 static enum weft_status read_workflow(
-    struct workflow_samples *own, const struct folder *folder, struct weft_error *error)
+    struct workflow_samples *own, const struct folder *folder, const struct workflow *workflow,
+    struct weft_error *error)
 {
     own->items = memory_zeroed(folder->count + 1, sizeof(*own->items));
     for (uint32_t i = 0; i < folder->count; i++) {
@@ -82,12 +81,12 @@ static enum weft_status read_workflow(
         if (entry->status != WEFT_OK) {
             return error_set(error, entry->status, "%s", entry->problem);
         }
-        if (entry->is_folder || is_expected(entry)) {
+        if (entry->is_folder || ends_in(entry, TEXT) || ends_in(entry, OUTPUTS)) {
             continue;
         }
         own->count++;
         const enum weft_status status =
-            read_sample(folder, entry, &own->items[own->count - 1], error);
+            read_sample(folder, entry, workflow, &own->items[own->count - 1], error);
         if (status != WEFT_OK) {
             return status;
         }
@@ -122,7 +121,9 @@ static enum weft_status read_all(
         } else {
             status = folder_list(arena, root, entry->path, &folder, error);
             if (status == WEFT_OK) {
-                status = read_workflow(&samples->workflows[workflow], &folder, error);
+                status = read_workflow(
+                    &samples->workflows[workflow], &folder, samples->catalogue->workflows[workflow],
+                    error);
             }
         }
     }
@@ -169,7 +170,7 @@ void samples_destroy(struct samples *samples)
         struct workflow_samples *own = &samples->workflows[i];
         for (uint32_t k = 0; k < own->count; k++) {
             free(own->items[k].bytes);
-            free(own->items[k].expected);
+            expected_destroy(own->items[k].expected);
         }
         free(own->items);
     }
@@ -242,49 +243,29 @@ struct bundle *samples_next(const struct samples *samples, uint32_t workflow, ui
     return samples_request(samples, workflow, *number_out);
 }
 
-/* The tensor of result @index of @workflow in @answer. NULL if it is not there. */
-static const struct weft_tensor *result_of(
-    const struct workflow *workflow, uint32_t index, const struct runtime *runtime,
-    const struct runtime_answer *answer)
-{
-    const struct workflow_result *result = &workflow->results[index];
-    const uint32_t sink = workflow->tasks[result->task].sink;
-    uint64_t bytes;
-    if (sink >= answer->output_count) {
-        return NULL;
-    }
-    const struct bundle *bundle = runtime_contents(runtime, answer->outputs[sink], &bytes);
-    return bundle == NULL ? NULL : bundle_find(bundle, result->output);
-}
+/* An answer, for expected_judge(). */
+struct answered {
+    const struct workflow *workflow;
+    const struct runtime *runtime;
+    const struct runtime_answer *answer;
+};
 
-/* The first text that @tensor holds, to be freed. NULL if it holds none. */
-static char *first_text(const struct weft_tensor *tensor)
+static const struct weft_tensor *find_output(const void *context, const char *name)
 {
-    uint32_t length = 0;
-    if (tensor == NULL || tensor->dtype != WEFT_BYTES || tensor->bytes < sizeof(length) ||
-        !tensor_texts_fit(tensor)) {
-        return NULL;
-    }
-    memcpy(&length, tensor->data, sizeof(length));
-    char *text = memory_zeroed((size_t)length + 1, 1);
-    memcpy(text, (const char *)tensor->data + sizeof(length), length);
-    return text;
-}
-
-static char *text_of(
-    const struct workflow *workflow, const struct runtime *runtime,
-    const struct runtime_answer *answer)
-{
-    char *text = NULL;
-    for (uint32_t i = 0; i < workflow->result_count && text == NULL; i++) {
-        if (strcmp(workflow->results[i].name, "text") == 0) {
-            text = first_text(result_of(workflow, i, runtime, answer));
+    const struct answered *answered = context;
+    const struct workflow *workflow = answered->workflow;
+    for (uint32_t i = 0; i < workflow->result_count; i++) {
+        const struct workflow_result *result = &workflow->results[i];
+        const uint32_t sink = workflow->tasks[result->task].sink;
+        uint64_t bytes;
+        if (strcmp(result->name, name) != 0 || sink >= answered->answer->output_count) {
+            continue;
         }
+        const struct bundle *bundle =
+            runtime_contents(answered->runtime, answered->answer->outputs[sink], &bytes);
+        return bundle == NULL ? NULL : bundle_find(bundle, result->output);
     }
-    for (uint32_t i = 0; i < workflow->result_count && text == NULL; i++) {
-        text = first_text(result_of(workflow, i, runtime, answer));
-    }
-    return text;
+    return NULL;
 }
 
 static void note_failed(struct samples_score *score, const struct runtime_answer *answer)
@@ -298,6 +279,20 @@ static void note_failed(struct samples_score *score, const struct runtime_answer
     score->failed++;
 }
 
+static void note_compared(
+    struct samples_score *score, const char *name, const struct judgement *judgement)
+{
+    if (!judgement->is_right && score->right == score->answers) {
+        (void)snprintf(score->wrong, sizeof(score->wrong), "%s: %s", name, judgement->cause);
+    }
+    score->answers++;
+    score->right += judgement->is_right ? 1 : 0;
+    score->letter_edits += judgement->letters.edits;
+    score->letters += judgement->letters.length;
+    score->word_edits += judgement->words.edits;
+    score->words += judgement->words.length;
+}
+
 void samples_judge(
     const struct samples *samples, const struct runtime *runtime, uint32_t workflow,
     uint32_t number, const struct runtime_answer *answer)
@@ -307,26 +302,22 @@ void samples_judge(
         return;
     }
     struct samples_score *score = &own->score;
-    const char *expected = own->items[number].expected;
+    const struct sample *sample = &own->items[number];
     if (answer->status != WEFT_OK) {
         if (answer->status != WEFT_REFUSED && answer->status != WEFT_CANCELLED) {
             note_failed(score, answer);
         }
         return;
     }
-    if (expected == NULL) {
+    if (sample->expected == NULL) {
         return;
     }
-    char *text = text_of(samples->catalogue->workflows[workflow], runtime, answer);
-    const struct distance letters = distance_letters(text == NULL ? "" : text, expected);
-    const struct distance words = distance_words(text == NULL ? "" : text, expected);
-    free(text);
-    score->answers++;
-    score->right += letters.edits * WRONG_ONE_IN <= letters.length ? 1 : 0;
-    score->letter_edits += letters.edits;
-    score->letters += letters.length;
-    score->word_edits += words.edits;
-    score->words += words.length;
+    struct judgement judgement;
+    const struct answered answered = {
+        .workflow = samples->catalogue->workflows[workflow], .runtime = runtime, .answer = answer};
+    const struct expected_answer found = {.find = find_output, .context = &answered};
+    expected_judge(sample->expected, answered.workflow, &found, &judgement);
+    note_compared(score, sample->name, &judgement);
 }
 
 const struct samples_score *samples_score(const struct samples *samples, uint32_t workflow)

@@ -3,10 +3,9 @@
  *
  *     inputs/WORKFLOW/NAME.EXTENSION     a file that the workflow takes: its only input, of bytes
  *     inputs/WORKFLOW/NAME.txt           the text that it should give; may be left out
+ *     inputs/WORKFLOW/NAME.yaml          what its outputs should be; may be left out
  *
- * The files of a workflow are sent in turn. An answer's text is its output called "text", or
- * else its first output of texts. It is right if at most a quarter of the letters and digits
- * differs from what was expected.
+ * The files of a workflow are sent in turn. What is right: cli/expected.h.
  */
 #ifndef CLI_SAMPLES_H
 #define CLI_SAMPLES_H
@@ -26,7 +25,8 @@ struct samples;
 struct samples_score {
     uint32_t files;
     uint64_t answers;                /* That there was something to compare with, */
-    uint64_t right;                  /* and how many were right. */
+    uint64_t right;                  /* and how many were right; */
+    char wrong[SAMPLES_CAUSE_BYTES]; /* what the first that was not says. */
     uint64_t failed;                 /* No answer at all: */
     char cause[SAMPLES_CAUSE_BYTES]; /* why, the first time. */
     uint64_t letter_edits;

@@ -13,6 +13,17 @@ static void add_share(struct table *table, uint64_t part, uint64_t whole)
     }
 }
 
+/* Whether anything was answered at all. */
+static bool have_run(const struct samples *samples, const struct catalogue *catalogue)
+{
+    bool have = false;
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        const struct samples_score *score = samples_score(samples, i);
+        have = have || (score != NULL && score->answers + score->failed > 0);
+    }
+    return have;
+}
+
 void samples_print(const struct samples *samples, const struct catalogue *catalogue, FILE *file)
 {
     static const struct table_column columns[] = {
@@ -21,6 +32,9 @@ void samples_print(const struct samples *samples, const struct catalogue *catalo
         {"words wrong, %", true},
     };
     struct table table;
+    if (!have_run(samples, catalogue)) {
+        return; /* It ended before that: somebody has said why. */
+    }
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct samples_score *score = samples_score(samples, i);
@@ -39,6 +53,9 @@ void samples_print(const struct samples *samples, const struct catalogue *catalo
     table_deinit(&table);
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct samples_score *score = samples_score(samples, i);
+        if (score != NULL && score->right < score->answers) {
+            (void)fprintf(file, "%s wrong: %s\n", catalogue->workflows[i]->name, score->wrong);
+        }
         if (score != NULL && score->failed > 0) {
             (void)fprintf(file, "%s failed: %s\n", catalogue->workflows[i]->name, score->cause);
         }

@@ -16,10 +16,14 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
 import urllib.request
 import zlib
+
+sys.path.insert(0, "tools")
+import batchable  # noqa: E402
 
 WEFT = os.environ["WEFT"]
 ROOT = pathlib.Path.cwd()
@@ -31,6 +35,17 @@ HAS_MODELS = (ROOT / "build/models/.fetched").exists() and LIBRARY.exists()
 HAS_RECORDINGS = pathlib.Path("/usr/share/pocketsphinx/test/data").exists()
 TIMEOUT_S = 240
 OCR_TASKS = 8
+TAKES = {"ocr": "image", "picture": "image", "speech": "audio"}
+WEIGHTS = (  # Where an ONNX file has them.
+    (batchable.MODEL_GRAPH, batchable.GRAPH_INITIALIZER),
+    (
+        batchable.MODEL_GRAPH,
+        batchable.GRAPH_NODE,
+        batchable.NODE_ATTRIBUTE,
+        batchable.ATTRIBUTE_TENSOR,
+    ),
+)
+WEIGHTS_MIN = 1000  # Bytes: what is smaller may be a shape.
 
 
 def setUpModule():
@@ -67,7 +82,7 @@ def serve(*options, folder=None):
 
 def samples(workflow):
     folder = DEMO / "inputs" / workflow
-    return sorted(path for path in folder.iterdir() if path.suffix != ".txt")
+    return sorted(path for path in folder.iterdir() if path.suffix not in (".txt", ".yaml"))
 
 
 def words(text):
@@ -127,7 +142,7 @@ class Answered(unittest.TestCase):
 
     def infer(self, workflow, path):
         return subprocess.run(
-            [WEFT, "infer", workflow, f"file=@{path}", "--url", self.url, "--json"],
+            [WEFT, "infer", workflow, f"{TAKES[workflow]}=@{path}", "--url", self.url, "--json"],
             capture_output=True, text=True, timeout=TIMEOUT_S,
         )  # fmt: skip
 
@@ -180,12 +195,27 @@ class Answered(unittest.TestCase):
         self.assertLess(of_words, 0.07)
 
     def test_pictures_are_described(self):
-        for path in samples("picture"):
-            answer = self.outputs("picture", path)
-            with self.subTest(path=path.name):
-                self.assertEqual(answer["degrees"], [0])
-                self.assertLess(answer["unsafe"][0], 0.5)
-                self.assertGreater(answer["words"][0], 0)
+        turned = {"letter-90.png": 90, "invoice-180.png": 180, "letter-270.png": 270}
+        answers = {path.name: self.outputs("picture", path) for path in samples("picture")}
+        self.assertEqual(len(answers), 11)
+        dusk = answers.pop("dusk.jpg")
+        self.assertEqual((dusk["words"], dusk["labels"]), ([0], []))
+        for name, answer in answers.items():
+            with self.subTest(name=name):
+                self.assertEqual(answer["degrees"], [turned.get(name, 0)])
+                self.assertLess(answer["unsafe"][0], 0.2)
+                self.assertTrue(0.03 < answer["words"][0] < 0.2)
+        self.check_report(answers["report.png"])
+
+    def check_report(self, answer):
+        """Each part is where tools/make_pages.py put it: left, top, right, bottom in pixels."""
+        drawn = {"title": (230, 65, 530, 95), "table": (120, 386, 640, 522),
+                 "figure": (180, 562, 580, 752)}  # fmt: skip
+        parts = answer["parts"]
+        found = {label: parts[5 * i : 5 * i + 4] for i, label in enumerate(answer["labels"])}
+        for label, box in drawn.items():
+            for got, expected in zip(found[label], box):
+                self.assertAlmostEqual(got, expected, delta=30, msg=label)
 
     def test_pages_share_batches(self):
         before = self.executions()
@@ -232,8 +262,8 @@ class Answered(unittest.TestCase):
 
     def test_a_second_server_says_that_the_port_is_taken(self):
         address = self.url.split("//")[1]
-        code, _, err = serve("--http", address, "--seconds", "1")
-        self.assertEqual(code, 1)
+        code, out, err = serve("--http", address, "--rate", "1/s", "--seconds", "1")
+        self.assertEqual((code, out), (1, ""))
         self.assertEqual(
             err, f"weft serve: cannot listen on {address}: address already in use\n"
         )
@@ -258,15 +288,16 @@ class Played(unittest.TestCase):
             shutil.copy(aside / name, inputs / name)
 
     def test_right_answers_end_well(self):
-        self.only("speech/001.wav", "speech/001.txt", "picture/letter.png")
+        self.only("speech/001.wav", "speech/001.txt", "picture/letter.png", "picture/letter.yaml")
         code, out, err = serve("--http", "127.0.0.1:0", "--rate", "2/s", "--seconds", "5")
         self.assertEqual((code, err), (0, ""), out)
-        self.assertRegex(out, r"served \d+ requests in .*, 0 refused, 0 failed; p50 ")
+        self.assertRegex(out, r"served \d+ requests in .*, 0 refused, 0 failed\nlatency p50 ")
         self.assertRegex(out, r"\nworkflow  +files  +compared  +right  +failed  +letters wrong, %")
-        self.assertRegex(out, r"\npicture +1 +0 +0 +0 +- +-\n")
-        [(compared, right)] = re.findall(r"\nspeech +1 +(\d+) +(\d+) +0 +0\.00 +0\.00\n", out)
-        self.assertEqual(compared, right)
-        self.assertGreater(int(right), 0)
+        pictures = re.findall(r"\npicture +1 +(\d+) +(\d+) +0 +- +-\n", out)
+        sounds = re.findall(r"\nspeech +1 +(\d+) +(\d+) +0 +0\.00 +0\.00\n", out)
+        for [(compared, right)] in (pictures, sounds):
+            self.assertEqual(compared, right)
+            self.assertGreater(int(right), 0)
 
     def test_wrong_answers_do_not(self):
         self.only("speech/001.wav")
@@ -274,6 +305,63 @@ class Played(unittest.TestCase):
         code, out, _ = serve("--http", "127.0.0.1:0", "--rate", "2/s", "--seconds", "3")
         self.assertEqual(code, 1)
         self.assertRegex(out, r"\nspeech +1 +[1-9]\d* +0 +0 ")
+
+    def expect_wrong(self, *workflows):
+        """Not one answer of these is right, and the first is told of."""
+        code, out, err = serve("--http", "127.0.0.1:0", "--rate", "4/s", "--seconds", "3")
+        self.assertEqual((code, err), (1, ""), out)
+        for workflow in workflows:
+            self.assertRegex(out, rf"\n{workflow} +1 +[1-9]\d* +0 +0 ")
+            self.assertRegex(out, rf"\n{workflow} wrong: \S+: ")
+
+    def replace(self, name, data):
+        """Other contents for a file of the repository, for one test."""
+        path = DEMO / name
+        before = path.read_bytes()
+        path.write_bytes(data)
+        self.addCleanup(path.write_bytes, before)
+
+    ONE_OF_EACH = ("ocr/table.jpg", "ocr/table.txt", "speech/001.wav", "speech/001.txt",
+                   "picture/letter-90.png", "picture/letter-90.yaml")  # fmt: skip
+
+    def test_broken_models_are_found(self):
+        def wear(tensor):
+            fields = batchable.parse(tensor)
+            for field in fields:
+                if field[0] == batchable.TENSOR_RAW and len(field[2]) > WEIGHTS_MIN:
+                    field[2] = bytes(len(field[2]))
+            return batchable.build(fields)
+
+        self.only(*self.ONE_OF_EACH)
+        for model in ("ppocr-rec", "moonshine-encoder", "page-orientation"):
+            name = f"{model}/1/model.onnx"
+            data = (DEMO / name).read_bytes()
+            for path in WEIGHTS:
+                data = batchable.edit(data, path, wear)
+            self.replace(name, data)
+        self.expect_wrong("ocr", "speech", "picture")
+
+    def test_broken_functions_are_found(self):
+        self.only(*self.ONE_OF_EACH)
+        for name in ("document.letters.txt", "speech.tokens.txt"):
+            lines = (DEMO / "functions" / name).read_text(encoding="utf-8").splitlines()
+            text = "".join(line + "\n" for line in reversed(lines))
+            self.replace(f"functions/{name}", text.encode())
+        source = WORK / "picture.c"
+        right = (ROOT / "functions/picture.c").read_text(encoding="utf-8")
+        wrong = right.replace("return best * 90;", "return (best + 1) % DEGREES * 90;")
+        self.assertNotEqual(right, wrong)
+        source.write_text(wrong, encoding="utf-8")
+        others = [ROOT / f"functions/{name}.c" for name in
+                  ("layout", "pixels", "pixels_decode", "texts")]  # fmt: skip
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-O1", "-D_POSIX_C_SOURCE=200809L", "-Iinclude",
+             "-Ifunctions", source, *others, "-o", WORK / "picture.so", "-lturbojpeg", "-lspng",
+             "-lm"],
+            check=True, timeout=TIMEOUT_S,
+        )  # fmt: skip
+        self.replace("functions/picture.so", (WORK / "picture.so").read_bytes())
+        self.expect_wrong("ocr", "speech", "picture")
 
     def test_samples_that_fail_are_failures(self):
         self.only("speech/001.wav")
