@@ -98,6 +98,19 @@ static void write_box(const struct region *region, uint32_t row, float *box)
     memcpy(box, corners, sizeof(corners));
 }
 
+/* One line of the page, and nothing in the columns that it does not reach. */
+static bool cut_line(
+    const struct pixels *pixels, const struct frame *frame, const struct planes *line)
+{
+    const struct normal normal = normal_signed(/* reversed */ true);
+    const size_t stride = (size_t)line->stride;
+    const size_t used = (size_t)line->width;
+    for (size_t row = 0; row < (size_t)3 * LINE_HEIGHT; row++) {
+        memset(line->data + row * stride + used, 0, (stride - used) * sizeof(float));
+    }
+    return pixels_cut(pixels, frame, &normal, line);
+}
+
 static enum weft_status cut_lines(
     const struct weft_call *call, const struct pixels *pixels, const struct region *regions,
     const uint32_t *rows, uint32_t count)
@@ -120,18 +133,21 @@ static enum weft_status cut_lines(
     if (lines == NULL || uprights == NULL || boxes == NULL) {
         return WEFT_NO_MEMORY;
     }
-    memset(lines, 0, items * line_floats * sizeof(float));
-    memset(uprights, 0, items * upright_floats * sizeof(float));
     memset(boxes, 0, (size_t)items * BOX_FLOATS * sizeof(float));
-    const struct normal normal = normal_signed(/* reversed */ true);
+    if (count == 0) {
+        memset(lines, 0, line_floats * sizeof(float));
+        memset(uprights, 0, upright_floats * sizeof(float));
+    }
     for (uint32_t i = 0; i < count; i++) {
         const int32_t own = line_width(&regions[i]);
         const struct planes line = {own, LINE_HEIGHT, width, lines + i * line_floats};
         const struct planes upright = {
             own < UPRIGHT_WIDTH ? own : UPRIGHT_WIDTH, LINE_HEIGHT, UPRIGHT_WIDTH,
             uprights + i * upright_floats};
-        pixels_cut(pixels, &regions[i].frame, &normal, &line);
-        pixels_cut(pixels, &regions[i].frame, &normal, &upright);
+        if (!cut_line(pixels, &regions[i].frame, &line) ||
+            !cut_line(pixels, &regions[i].frame, &upright)) {
+            return WEFT_NO_MEMORY;
+        }
         write_box(&regions[i], rows[i], boxes + (size_t)i * BOX_FLOATS);
     }
     weft_call_give_items(call, items);
@@ -167,18 +183,16 @@ static enum weft_status crop(const struct weft_call *call)
 }
 
 /* Turn one line of @width, of which only the first @used columns have something, by half. */
-static void turn_line(float *line, int32_t width, int32_t used)
+static void turn_line(const float *line, int32_t width, int32_t used, float *out)
 {
-    for (uint32_t plane = 0; plane < 3; plane++) {
-        float *pixels = line + (size_t)plane * LINE_HEIGHT * (size_t)width;
-        for (int32_t i = 0; i < LINE_HEIGHT * used / 2; i++) {
-            const int32_t j = LINE_HEIGHT * used - 1 - i;
-            float *a = pixels + (size_t)(i / used) * (size_t)width + i % used;
-            float *b = pixels + (size_t)(j / used) * (size_t)width + j % used;
-            const float swap = *a;
-            *a = *b;
-            *b = swap;
+    for (int32_t row = 0; row < 3 * LINE_HEIGHT; row++) {
+        const int32_t opposite = row / LINE_HEIGHT * 2 * LINE_HEIGHT + LINE_HEIGHT - 1 - row;
+        const float *restrict from = line + (size_t)opposite * (size_t)width;
+        float *restrict to = out + (size_t)row * (size_t)width;
+        for (int32_t i = 0; i < used; i++) {
+            to[i] = from[used - 1 - i];
         }
+        memcpy(to + used, from + used, (size_t)(width - used) * sizeof(*to));
     }
 }
 
@@ -216,15 +230,16 @@ static enum weft_status turn(const struct weft_call *call)
     const size_t line_floats = (size_t)3 * LINE_HEIGHT * (size_t)width;
     const float *chances = upside_down->data;
     const float *corners = boxes->data;
+    const float *from = lines->data;
     float *out = weft_call_output(call, "lines", WEFT_FP32, 4, lines->shape);
     if (out == NULL) {
         return WEFT_NO_MEMORY;
     }
-    memcpy(out, lines->data, (size_t)lines->bytes);
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++, from += line_floats, out += line_floats) {
         if (chances[i * UPRIGHT_OUTPUTS + 1] > SURE_UPSIDE_DOWN) {
-            turn_line(
-                out + (size_t)i * line_floats, width, used_width(corners + i * BOX_FLOATS, width));
+            turn_line(from, width, used_width(corners + i * BOX_FLOATS, width), out);
+        } else {
+            memcpy(out, from, line_floats * sizeof(*out));
         }
     }
     weft_call_give_items(call, (uint32_t)count);

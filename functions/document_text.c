@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "document.h"
+#include "largest.h"
 #include "regions.h"
 #include "texts.h"
 
@@ -40,10 +41,7 @@ static float read_line(
     uint32_t count = 0;
     for (int64_t column = 0; column < column_count; column++) {
         const float *chances = columns + column * class_count;
-        int64_t best = 0;
-        for (int64_t i = 1; i < class_count; i++) {
-            best = chances[i] > chances[best] ? i : best;
-        }
+        const int64_t best = largest_at(chances, class_count);
         if (best != 0 && best != before) {
             const bool is_letter = best - 1 < known->count;
             const char *letter = is_letter ? known->items[best - 1] : " ";

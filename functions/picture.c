@@ -57,11 +57,8 @@ static bool prepare_orientation(const struct weft_call *call, const struct pixel
     const float shorter = (float)(pixels->width < pixels->height ? pixels->width : pixels->height);
     const struct frame square = middle_of(pixels, shorter * MIDDLE, shorter * MIDDLE);
     float *out = add_planes(call, "orientation", SMALL, SMALL);
-    if (out != NULL) {
-        const struct planes planes = {SMALL, SMALL, SMALL, out};
-        pixels_cut(pixels, &square, &normal, &planes);
-    }
-    return out != NULL;
+    const struct planes planes = {SMALL, SMALL, SMALL, out};
+    return out != NULL && pixels_cut(pixels, &square, &normal, &planes);
 }
 
 /* For the classifier of what is safe: colours of one pixel side by side, blue first. */
@@ -75,8 +72,9 @@ static bool prepare_safety(const struct weft_call *call, const struct pixels *pi
     const size_t plane = (size_t)SMALL * SMALL;
     float *out = weft_call_output(call, "safety", WEFT_FP32, 4, shape);
     const struct planes planes = {SMALL, SMALL, SMALL, malloc(3 * plane * sizeof(float))};
-    if (out != NULL && planes.data != NULL) {
-        pixels_cut(pixels, &middle, &normal, &planes);
+    const bool is_done =
+        out != NULL && planes.data != NULL && pixels_cut(pixels, &middle, &normal, &planes);
+    if (is_done) {
         for (size_t i = 0; i < plane; i++) {
             out[3 * i] = planes.data[i];
             out[3 * i + 1] = planes.data[plane + i];
@@ -84,31 +82,37 @@ static bool prepare_safety(const struct weft_call *call, const struct pixels *pi
         }
     }
     free(planes.data);
-    return out != NULL && planes.data != NULL;
+    return is_done;
 }
 
-static bool prepare_detectors(const struct weft_call *call, const struct pixels *pixels)
+/* For a detector: all of the picture, which it may shrink as far as @width by @height. */
+static bool prepare_detector(
+    const struct weft_call *call, struct pixels *pixels, const char *name, int32_t width,
+    int32_t height, uint8_t **owned_out)
 {
     const struct normal normal = normal_imagenet(/* reversed */ true);
-    float *layout = add_planes(call, "layout", LAYOUT_WIDTH, LAYOUT_HEIGHT);
-    float *words = add_planes(call, "words", WORDS_SIDE, WORDS_SIDE);
-    return layout != NULL && words != NULL &&
-           pixels_resize(pixels, &normal, LAYOUT_WIDTH, LAYOUT_HEIGHT, layout) &&
-           pixels_resize(pixels, &normal, WORDS_SIDE, WORDS_SIDE, words);
+    float *out = add_planes(call, name, width, height);
+    *owned_out = NULL;
+    return out != NULL && pixels_shrink(pixels, width, height, owned_out) &&
+           pixels_resize(pixels, &normal, width, height, out);
 }
 
 static enum weft_status prepare(const struct weft_call *call)
 {
-    uint8_t *owned = NULL;
+    uint8_t *owned[3] = {NULL};
     struct pixels pixels;
     if (!pixels_of(call, weft_call_input(call, "pixels"), &pixels)) {
         return WEFT_INVALID;
     }
-    struct pixels small = pixels;
-    const bool is_done = prepare_detectors(call, &pixels) &&
-                         pixels_shrink(&small, SMALL_WHOLE, SMALL_WHOLE, &owned) &&
-                         prepare_orientation(call, &small) && prepare_safety(call, &small);
-    free(owned);
+    /* Largest first: each begins with what the one before it has shrunk. */
+    const bool is_done =
+        prepare_detector(call, &pixels, "layout", LAYOUT_WIDTH, LAYOUT_HEIGHT, &owned[0]) &&
+        prepare_detector(call, &pixels, "words", WORDS_SIDE, WORDS_SIDE, &owned[1]) &&
+        pixels_shrink(&pixels, SMALL_WHOLE, SMALL_WHOLE, &owned[2]) &&
+        prepare_orientation(call, &pixels) && prepare_safety(call, &pixels);
+    for (uint32_t i = 0; i < 3; i++) {
+        free(owned[i]);
+    }
     weft_call_give_items(call, 1);
     return is_done ? WEFT_OK : WEFT_NO_MEMORY;
 }

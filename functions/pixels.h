@@ -71,9 +71,9 @@ bool pixels_resize(
 
 /*
  * Fill @planes with the part of the picture inside @frame. Outside of the picture its border
- * goes on.
+ * goes on. False without memory.
  */
-void pixels_cut(
+bool pixels_cut(
     const struct pixels *pixels, const struct frame *frame, const struct normal *normal,
     const struct planes *planes);
 

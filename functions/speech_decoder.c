@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "largest.h"
+
 enum {
     TOKEN_BEGIN = 1,
     TOKEN_END = 2,
@@ -134,13 +136,8 @@ static enum weft_status remember(
 
 static int32_t most_likely(const struct weft_tensor *logits)
 {
-    const float *values = logits->data;
-    const int64_t count = (int64_t)(logits->bytes / sizeof(*values));
-    int64_t best = 0;
-    for (int64_t i = 1; i < count; i++) {
-        best = values[i] > values[best] ? i : best;
-    }
-    return (int32_t)best;
+    const int64_t count = (int64_t)(logits->bytes / sizeof(float));
+    return (int32_t)largest_at(logits->data, count);
 }
 
 static enum weft_status step(

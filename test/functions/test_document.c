@@ -291,6 +291,18 @@ static void what_stands_on_its_head_is_turned(ATTR_UNUSED void **state)
     free(lines);
 }
 
+/* Write @letters, one a line, to where the function looks for them. */
+static void write_letters(char *folder, char path[64], const char *letters)
+{
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, 64, "%s/document.letters.txt", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs(letters, file);
+    (void)fclose(file);
+    fake_set_folder(fake, folder);
+}
+
 static void letters_are_read_without_repetitions(ATTR_UNUSED void **state)
 {
     enum { COLUMNS = 8, CLASSES = 5 }; /* Blank, "a", "b", "\u00e9", space. */
@@ -303,12 +315,7 @@ static void letters_are_read_without_repetitions(ATTR_UNUSED void **state)
     char path[64];
     float chances[3 * COLUMNS * CLASSES] = {0};
     float boxes[30] = {0};
-    assert_non_null(mkdtemp(folder));
-    (void)snprintf(path, sizeof(path), "%s/document.letters.txt", folder);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    (void)fputs("a\nb\n\xc3\xa9\n", file);
-    (void)fclose(file);
+    write_letters(folder, path, "a\nb\n\xc3\xa9\n");
     for (uint32_t line = 0; line < 3; line++) {
         for (uint32_t column = 0; column < COLUMNS; column++) {
             chances[(line * COLUMNS + column) * CLASSES + best[line][column]] = 0.8F;
@@ -317,7 +324,6 @@ static void letters_are_read_without_repetitions(ATTR_UNUSED void **state)
     }
     const int64_t shape[] = {3, COLUMNS, CLASSES};
     const int64_t boxes_shape[] = {3, 10};
-    fake_set_folder(fake, folder);
     fake_input(fake, "probabilities", WEFT_FP32, 3, shape, chances);
     fake_input(fake, "boxes", WEFT_FP32, 2, boxes_shape, boxes);
     assert_int_equal(fake_call(fake, "text"), WEFT_OK);
@@ -331,6 +337,68 @@ static void letters_are_read_without_repetitions(ATTR_UNUSED void **state)
     assert_int_equal(fake_items(fake), 1);
     (void)remove(path);
     (void)rmdir(folder);
+}
+
+static void long_alphabets_are_searched_to_their_end(ATTR_UNUSED void **state)
+{
+    enum { COLUMNS = 9, CLASSES = 1000 }; /* The blank, 998 letters, the space. */
+    static const uint32_t best[COLUMNS] = {1, 0, 255, 256, 257, 0, 767, 768, 999};
+    static float chances[COLUMNS * CLASSES];
+    char folder[] = "/tmp/weft-letters-XXXXXX";
+    char path[64];
+    char letters[4 * CLASSES] = "";
+    const float boxes[10] = {0};
+    for (uint32_t i = 1; i < CLASSES - 1; i++) { /* Letter i is i, in base 90. */
+        const char letter[] = {(char)(33 + i / 90), (char)(33 + i % 90), '\n', '\0'};
+        memcpy(letters + 3 * (size_t)(i - 1), letter, sizeof(letter));
+    }
+    write_letters(folder, path, letters);
+    for (uint32_t column = 0; column < COLUMNS; column++) {
+        float *own = chances + (size_t)column * CLASSES;
+        for (uint32_t i = 0; i < CLASSES; i++) {
+            own[i] = i < best[column] ? -1.0F : 0.5F; /* Of equal ones the first counts. */
+        }
+    }
+    const int64_t shape[] = {1, COLUMNS, CLASSES};
+    const int64_t boxes_shape[] = {1, 10};
+    fake_input(fake, "probabilities", WEFT_FP32, 3, shape, chances);
+    fake_input(fake, "boxes", WEFT_FP32, 2, boxes_shape, boxes);
+    assert_int_equal(fake_call(fake, "text"), WEFT_OK);
+    char expected[32] = "";
+    for (uint32_t column = 0; column < COLUMNS; column++) {
+        if (best[column] == CLASSES - 1) {
+            (void)strcat(expected, " ");
+        } else if (best[column] > 0) {
+            (void)strncat(expected, letters + 3 * (size_t)(best[column] - 1), 2);
+        }
+    }
+    assert_string_equal(fake_text(fake, "lines", 0), expected);
+    (void)remove(path);
+    (void)rmdir(folder);
+}
+
+/* The border of a picture goes on: a line cut out of a single column, or row, has its colours. */
+static void the_thinnest_pictures_are_cut(ATTR_UNUSED void **state)
+{
+    static const int64_t sizes[][2] = {{1, 60}, {60, 1}, {1, 1}, {2, 2}}; /* width, height */
+    float map[32 * 32];
+    const int64_t shape[] = {1, 1, 32, 32};
+    for (uint32_t i = 0; i < 32 * 32; i++) {
+        map[i] = 0.9F;
+    }
+    for (size_t i = 0; i < 4; i++) {
+        uint8_t pixels[60 * 3];
+        for (size_t k = 0; k < 60; k++) {
+            memcpy(pixels + 3 * k, (const uint8_t[]){255, 0, 51}, 3);
+        }
+        input_pixels(pixels, sizes[i][0], sizes[i][1]);
+        fake_input(fake, "map", WEFT_FP32, 4, shape, map);
+        assert_int_equal(fake_call(fake, "crop"), WEFT_OK);
+        const float *line = fake_output(fake, "lines")->data;
+        const int64_t plane = 48 * fake_output(fake, "lines")->shape[3];
+        assert_true(fabsf(line[0] - (51.0F / 255 - 0.5F) / 0.5F) < 1e-5F); /* Blue first. */
+        assert_true(line[plane] == -1 && line[2 * plane] == 1);
+    }
 }
 
 static void inputs_of_other_shapes_are_refused(ATTR_UNUSED void **state)
@@ -364,6 +432,8 @@ int main(void)
         IN_DOCUMENT(lines_come_in_the_order_of_reading),
         IN_DOCUMENT(what_stands_on_its_head_is_turned),
         IN_DOCUMENT(letters_are_read_without_repetitions),
+        IN_DOCUMENT(long_alphabets_are_searched_to_their_end),
+        IN_DOCUMENT(the_thinnest_pictures_are_cut),
         IN_DOCUMENT(inputs_of_other_shapes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
