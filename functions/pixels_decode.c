@@ -1,8 +1,10 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include <spng.h>
 #include <turbojpeg.h>
 
+#include "exif.h"
 #include "pixels.h"
 
 enum { COLOURS = 3, PNG_SIGNATURE_BYTES = 8 };
@@ -26,10 +28,56 @@ static bool is_decoded(tjhandle decoder, int result)
                            strstr(tjGetErrorStr2(decoder), "Premature end") == NULL);
 }
 
+/* The picture in @from, of @width by @height, as @orientation says it is to be shown. */
+static void turn(const uint8_t *from, int width, int height, uint32_t orientation, uint8_t *out)
+{
+    const bool is_turned = orientation > 4; /* Rows become columns. */
+    const uint32_t kind = (orientation - 1) % 4;
+    const bool flips_columns = is_turned ? kind >= 2 : kind == 1 || kind == 2;
+    const bool flips_rows = is_turned ? kind == 1 || kind == 2 : kind >= 2;
+    const int out_width = is_turned ? height : width;
+    const int out_height = is_turned ? width : height;
+    for (int y = 0; y < out_height; y++) {
+        for (int x = 0; x < out_width; x++, out += COLOURS) {
+            int column = is_turned ? y : x;
+            int row = is_turned ? x : y;
+            column = flips_columns ? width - 1 - column : column;
+            row = flips_rows ? height - 1 - row : row;
+            memcpy(out, from + ((size_t)row * (size_t)width + (size_t)column) * COLOURS, COLOURS);
+        }
+    }
+}
+
+/* Decode into output @name, the right way up. */
+static enum weft_status decode_jpeg_into(
+    const struct weft_call *call, tjhandle decoder, const struct weft_tensor *file, int width,
+    int height, const char *name)
+{
+    const uint32_t orientation = exif_orientation(file->data, file->bytes);
+    const bool is_turned = orientation > 4;
+    uint8_t *data = add_picture(call, name, is_turned ? height : width, is_turned ? width : height);
+    uint8_t *as_it_is = orientation == 1 ? data : malloc((size_t)width * (size_t)height * COLOURS);
+    enum weft_status status = WEFT_OK;
+    if (data == NULL || as_it_is == NULL) {
+        status = WEFT_NO_MEMORY;
+    } else if (!is_decoded(
+                   decoder, tjDecompress2(
+                                decoder, file->data, (unsigned long)file->bytes, as_it_is, width,
+                                width * COLOURS, height, TJPF_RGB, 0))) {
+        status = weft_call_fail(call, "the JPEG file is broken, or not all there");
+    } else if (orientation != 1) {
+        turn(as_it_is, width, height, orientation, data);
+    }
+    if (as_it_is != data) {
+        free(as_it_is);
+    }
+    return status;
+}
+
 static enum weft_status decode_jpeg(
     const struct weft_call *call, const struct weft_tensor *file, const char *name)
 {
-    enum weft_status status = WEFT_OK;
+    enum weft_status status;
     int width = 0;
     int height = 0;
     int sampling = 0;
@@ -38,22 +86,16 @@ static enum weft_status decode_jpeg(
     if (decoder == NULL) {
         return WEFT_NO_MEMORY;
     }
-    const unsigned long bytes = (unsigned long)file->bytes;
-    if (tjDecompressHeader3(decoder, file->data, bytes, &width, &height, &sampling, &colours) !=
-        0) {
+    if (tjDecompressHeader3(
+            decoder, file->data, (unsigned long)file->bytes, &width, &height, &sampling,
+            &colours) != 0) {
         status = weft_call_fail(call, "the JPEG file is broken");
+    } else if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
+        status = weft_call_fail(call, "the JPEG file has colours for print (CMYK), not RGB");
     } else if (!pixels_fit(width, height)) {
         status = weft_call_fail(call, "the picture has more than 40 megapixels");
     } else {
-        uint8_t *data = add_picture(call, name, width, height);
-        if (data == NULL) {
-            status = WEFT_NO_MEMORY;
-        } else if (!is_decoded(
-                       decoder, tjDecompress2(
-                                    decoder, file->data, bytes, data, width, width * COLOURS,
-                                    height, TJPF_RGB, 0))) {
-            status = weft_call_fail(call, "the JPEG file is broken, or not all there");
-        }
+        status = decode_jpeg_into(call, decoder, file, width, height, name);
     }
     (void)tjDestroy(decoder);
     return status;

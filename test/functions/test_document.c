@@ -111,6 +111,110 @@ static void a_jpeg_is_decoded_closely(ATTR_UNUSED void **state)
     (void)tjDestroy(encoder);
 }
 
+/* A JPEG file of @pixels that says how it is to be shown, its numbers in one of two orders. */
+static unsigned char *photograph_of(
+    const uint8_t *pixels, uint8_t orientation, bool is_large_first, unsigned long *length_out)
+{
+    static const uint8_t small[] = {0xff, 0xe1, 0, 34, 'E', 'x', 'i', 'f', 0, 0, 'I', 'I',
+                                    42,   0,    8, 0,  0,   0,   1,   0,   0, 0, 0,   0,
+                                    0,    0,    0, 0,  0,   0,   0,   0,   0, 0, 0,   0};
+    static const uint8_t entry[] = {0x12, 0x01, 3, 0, 1, 0, 0, 0};
+    static const uint8_t large_head[] = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1};
+    static const uint8_t large_entry[] = {0x01, 0x12, 0, 3, 0, 0, 0, 1};
+    unsigned char *plain = NULL;
+    unsigned long length = 0;
+    tjhandle encoder = tjInitCompress();
+    assert_int_equal(
+        tjCompress2(
+            encoder, pixels, WIDTH, 0, HEIGHT, TJPF_RGB, &plain, &length, TJSAMP_444, 98, 0),
+        0);
+    (void)tjDestroy(encoder);
+    unsigned char *file = calloc(length + sizeof(small), 1);
+    assert_non_null(file);
+    memcpy(file, plain, 2);
+    memcpy(file + 2, small, sizeof(small));
+    memcpy(file + 2 + 20, entry, sizeof(entry));
+    file[2 + 28] = orientation;
+    if (is_large_first) {
+        memcpy(file + 2 + 10, large_head, sizeof(large_head));
+        memcpy(file + 2 + 20, large_entry, sizeof(large_entry));
+        file[2 + 28] = 0;
+        file[2 + 29] = orientation;
+    }
+    memcpy(file + 2 + sizeof(small), plain + 2, length - 2);
+    tjFree(plain);
+    *length_out = length + sizeof(small);
+    return file;
+}
+
+static void photographs_are_shown_the_right_way_up(ATTR_UNUSED void **state)
+{
+    /* Where the first pixel of the file, and the last of its first row, are to be seen. */
+    static const struct {
+        bool is_turned;
+        int first_x, first_y, last_x, last_y;
+    } shown[] = {
+        {false, 0, 0, WIDTH - 1, 0},
+        {false, WIDTH - 1, 0, 0, 0},
+        {false, WIDTH - 1, HEIGHT - 1, 0, HEIGHT - 1},
+        {false, 0, HEIGHT - 1, WIDTH - 1, HEIGHT - 1},
+        {true, 0, 0, 0, WIDTH - 1},
+        {true, HEIGHT - 1, 0, HEIGHT - 1, WIDTH - 1},
+        {true, HEIGHT - 1, WIDTH - 1, HEIGHT - 1, 0},
+        {true, 0, WIDTH - 1, 0, 0},
+    };
+    uint8_t pixels[WIDTH * HEIGHT * 3];
+    paint(pixels); /* Red grows to the right, green downwards. */
+    for (uint8_t i = 0; i < 16; i++) {
+        unsigned long length = 0;
+        unsigned char *file = photograph_of(pixels, i % 8 + 1, i >= 8, &length);
+        input_file(file, length);
+        free(file);
+        assert_int_equal(fake_call(fake, "decode"), WEFT_OK);
+        const struct weft_tensor *out = fake_output(fake, "pixels");
+        const int64_t width = shown[i % 8].is_turned ? HEIGHT : WIDTH;
+        assert_int_equal(out->shape[1], width);
+        assert_int_equal(out->shape[0], shown[i % 8].is_turned ? WIDTH : HEIGHT);
+        const uint8_t *colours = out->data;
+        const uint8_t *first = colours + (shown[i % 8].first_y * width + shown[i % 8].first_x) * 3;
+        const uint8_t *last = colours + (shown[i % 8].last_y * width + shown[i % 8].last_x) * 3;
+        assert_true(first[0] < 8 && first[1] < 8);
+        assert_true(last[0] > WIDTH - 8 && last[1] < 8);
+    }
+}
+
+static void strange_orientations_are_none(ATTR_UNUSED void **state)
+{
+    uint8_t pixels[WIDTH * HEIGHT * 3];
+    unsigned long length = 0;
+    paint(pixels);
+    for (uint8_t i = 0; i < 36; i++) { /* Broken in every byte of the segment, one by one. */
+        unsigned char *file = photograph_of(pixels, 9, /* is_large_first */ false, &length);
+        file[2 + i] ^= i < 4 ? 0 : 0xff;
+        input_file(file, length);
+        free(file);
+        assert_int_equal(fake_call(fake, "decode"), WEFT_OK);
+        assert_int_equal(fake_output(fake, "pixels")->shape[1], WIDTH);
+    }
+}
+
+static void colours_for_print_are_refused(ATTR_UNUSED void **state)
+{
+    uint8_t pixels[WIDTH * HEIGHT * 4] = {0};
+    unsigned char *file = NULL;
+    unsigned long length = 0;
+    tjhandle encoder = tjInitCompress();
+    assert_int_equal(
+        tjCompress2(
+            encoder, pixels, WIDTH, 0, HEIGHT, TJPF_CMYK, &file, &length, TJSAMP_444, 90, 0),
+        0);
+    input_file(file, length);
+    assert_int_equal(fake_call(fake, "decode"), WEFT_INVALID);
+    assert_string_equal(fake_message(fake), "the JPEG file has colours for print (CMYK), not RGB");
+    tjFree(file);
+    (void)tjDestroy(encoder);
+}
+
 static void other_files_are_refused(ATTR_UNUSED void **state)
 {
     input_file("GIF89a", 6);
@@ -365,11 +469,13 @@ static void long_alphabets_are_searched_to_their_end(ATTR_UNUSED void **state)
     fake_input(fake, "boxes", WEFT_FP32, 2, boxes_shape, boxes);
     assert_int_equal(fake_call(fake, "text"), WEFT_OK);
     char expected[32] = "";
+    size_t used = 0;
     for (uint32_t column = 0; column < COLUMNS; column++) {
-        if (best[column] == CLASSES - 1) {
-            (void)strcat(expected, " ");
-        } else if (best[column] > 0) {
-            (void)strncat(expected, letters + 3 * (size_t)(best[column] - 1), 2);
+        const bool is_space = best[column] == CLASSES - 1;
+        const char *letter = is_space ? " " : letters + 3 * (size_t)(best[column] - 1);
+        if (best[column] > 0) {
+            memcpy(expected + used, letter, is_space ? 1 : 2);
+            used += is_space ? 1 : 2;
         }
     }
     assert_string_equal(fake_text(fake, "lines", 0), expected);
@@ -423,6 +529,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_DOCUMENT(a_png_is_decoded_exactly),
         IN_DOCUMENT(a_jpeg_is_decoded_closely),
+        IN_DOCUMENT(photographs_are_shown_the_right_way_up),
+        IN_DOCUMENT(strange_orientations_are_none),
+        IN_DOCUMENT(colours_for_print_are_refused),
         IN_DOCUMENT(other_files_are_refused),
         IN_DOCUMENT(sides_become_multiples_of_32),
         IN_DOCUMENT(resizing_is_linear),

@@ -353,7 +353,7 @@ class Played(unittest.TestCase):
         self.assertNotEqual(right, wrong)
         source.write_text(wrong, encoding="utf-8")
         others = [ROOT / f"functions/{name}.c" for name in
-                  ("layout", "pixels", "pixels_decode", "texts")]  # fmt: skip
+                  ("exif", "layout", "pixels", "pixels_decode", "texts")]  # fmt: skip
         subprocess.run(
             ["cc", "-shared", "-fPIC", "-O1", "-D_POSIX_C_SOURCE=200809L", "-Iinclude",
              "-Ifunctions", source, *others, "-o", WORK / "picture.so", "-lturbojpeg", "-lspng",
