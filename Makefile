@@ -14,6 +14,7 @@ C_FILES = { [ -z "$(C_FOLDERS)" ] || find $(C_FOLDERS) -name '*.[ch]' \
 
 DEMO_HTTP = 127.0.0.1:8000
 DEMO_RATE ?= 1.5/s
+DEMO_OPTIONS = --http $(DEMO_HTTP) --rate $(DEMO_RATE) $(DEMO_SECONDS:%=--seconds %)
 # Tests and benchmarks are more than half of the build.
 DEMO_TARGETS = weft functions_document functions_picture functions_speech
 
@@ -40,8 +41,7 @@ demo: setup build/release/build.ninja ## serve real workflows on this machine (D
 	@ninja -C build/release --quiet $(DEMO_TARGETS)
 	@ln -f build/release/bin/weft build/weft
 	@tools/demo_repository.py build/release build/demo
-	build/weft serve build/demo --http $(DEMO_HTTP) --rate $(DEMO_RATE) \
-		$(if $(DEMO_SECONDS),--seconds $(DEMO_SECONDS))
+	build/weft serve build/demo $(DEMO_OPTIONS)
 
 test: setup $(TEST_PRESETS:%=build/%/build.ninja) ## build with all compilers and sanitizers, run every test
 	@set -e; for preset in $(TEST_PRESETS); do \

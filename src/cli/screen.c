@@ -15,6 +15,7 @@ enum {
     SPACIOUS_ROWS = 24, /* With fewer, no line is left empty. */
     LATE_ROWS_MIN = 4,  /* Of what is left for events, if that many jobs were late. */
     JOB_NAME_BYTES = 48,
+    DURATION_COLUMNS = 8, /* Half a number would be a wrong one. */
 };
 
 #define PICTURE_NS  INT64_C(150000000)
@@ -249,8 +250,11 @@ static void draw_job(const struct screen *screen, struct frame *frame, const str
     } else {
         draw_parts(frame, job->latency_ns, spent->ns, 1);
         frame_put(
-            frame, "  %s on w%" PRIu32 " %s %.2f", workflow->tasks[spent->task].name, spent->worker,
-            spent_names[spent->longest], seconds(spent->longest_ns));
+            frame, "  %s on w%" PRIu32 " %s", workflow->tasks[spent->task].name, spent->worker,
+            spent_names[spent->longest]);
+        if (frame->column + DURATION_COLUMNS <= frame->columns) {
+            frame_put(frame, " %.2f", seconds(spent->longest_ns));
+        }
     }
     frame_line(frame);
 }
