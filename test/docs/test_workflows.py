@@ -77,7 +77,7 @@ class Workflows(unittest.TestCase):
             pattern = re.escape(expected).replace(r"\.\.\.", ".*")
             said = (done.stdout + done.stderr).strip()
             self.assertIsNotNone(re.fullmatch(pattern, said, re.DOTALL), f"{command}\n{said}")
-        shutil.rmtree(work / "mine", ignore_errors=True)
+        shutil.rmtree(work)
 
 
 if __name__ == "__main__":
