@@ -1,12 +1,12 @@
 /*
  * How fast the program over placements is solved, and how near it comes to the best known.
  *
- *     bench_mixture [full]
+ *     bench_mixture [full [SECONDS]]
  *
  * The best known mean time of a case is the lowest that any solver of this run has found: the
  * program with many restarts, and long descents over all patterns of the case from several
- * starts. With `full`, also Ipopt where it is built in, and 40,000 variables. Times are of the
- * processor.
+ * starts. With `full`, also Ipopt where it is built in, for SECONDS from each start (30), and
+ * 40,000 variables. Times are of the processor.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,12 +21,16 @@
 #include "plan/sites.h"
 #include "plan/spread.h"
 
+#define LOAD         0.7
+#define SHARE_OTHERS 0.01 /* Of patterns that the solution does not use, for Ipopt to start. */
+
 enum { ROUNDS = 5, DRAWS = 20000000, ORACLE_SECONDS = 30 };
 
 /* One way to solve a case: value and seconds, the best time of several rounds. */
 struct outcome {
     double mean_ms;
     double seconds;
+    bool ended; /* Ipopt saw nothing more to gain. */
 };
 
 static struct outcome solve(
@@ -36,16 +40,15 @@ static struct outcome solve(
     struct outcome outcome = {.seconds = (double)INFINITY};
     for (uint32_t i = 0; i < rounds; i++) {
         struct mixture *mixture = NULL;
-        struct program_report report;
         struct weft_error error;
         const double start = mixture_case_seconds();
-        if (program_solve(&the->input, options, &mixture, &report, &error) != WEFT_OK) {
+        if (program_solve(&the->input, options, &mixture, NULL, &error) != WEFT_OK) {
             (void)fprintf(stderr, "%s\n", error.message);
             exit(EXIT_FAILURE);
         }
         const double taken = mixture_case_seconds() - start;
         outcome.seconds = taken < outcome.seconds ? taken : outcome.seconds;
-        outcome.mean_ms = report.mean_ns / 1e6;
+        outcome.mean_ms = mixture->mean_ns / 1e6;
         if (mixture_out != NULL && i + 1 == rounds) {
             *mixture_out = mixture;
         } else {
@@ -61,7 +64,16 @@ static struct outcome descend(struct mixture_case *the, uint32_t start, uint32_t
     mixture_case_restart(the, start);
     const double began = mixture_case_seconds();
     const double mean_ns = descent_run(&the->attempt->descent, steps, 1e-9);
-    return (struct outcome){mean_ns / 1e6, mixture_case_seconds() - began};
+    return (struct outcome){.mean_ms = mean_ns / 1e6, .seconds = mixture_case_seconds() - began};
+}
+
+static struct outcome ask_oracle(struct attempt *attempt, double seconds)
+{
+    struct outcome outcome;
+    const double began = mixture_case_seconds();
+    outcome.mean_ms = mixture_oracle_solve(attempt, seconds, &outcome.ended) / 1e6;
+    outcome.seconds = mixture_case_seconds() - began;
+    return outcome;
 }
 
 static void print(const char *what, struct outcome outcome, double best_ms)
@@ -76,18 +88,24 @@ static double lower(double a, double b)
     return a < b ? a : b;
 }
 
-/* Ipopt from the solution, over its own placements: how far it is from a stationary point. */
-static struct outcome polish(const struct mixture_case *the, const struct mixture *mixture)
+/*
+ * Ipopt from the solution, over its own placements, or over all patterns of the case as well: how
+ * far it is from a stationary point of either.
+ */
+static struct outcome polish(
+    const struct mixture_case *the, const struct mixture *mixture, bool all, double seconds)
 {
     struct sites *sites = spread_sites(mixture, &the->input, /* joined */ false);
     sites_add_ingress(sites, the->workload);
     struct attempt *attempt = attempt_create(the->workload, sites);
     attempt->plain_joins = true;
     struct outcome outcome = {.mean_ms = (double)INFINITY};
-    if (spread_in(attempt, mixture, NULL) == WEFT_OK) {
-        const double began = mixture_case_seconds();
-        outcome.mean_ms = mixture_oracle_solve(attempt, ORACLE_SECONDS) / 1e6;
-        outcome.seconds = mixture_case_seconds() - began;
+    if (spread_in(attempt, mixture, 0, NULL) == WEFT_OK) {
+        if (all) {
+            mixture_case_add_patterns(attempt);
+            descent_admit(&attempt->descent, SHARE_OTHERS);
+        }
+        outcome = ask_oracle(attempt, seconds);
     }
     attempt_destroy(attempt);
     return outcome;
@@ -123,16 +141,45 @@ static void print_bound(const struct mixture_case *the)
     }
 }
 
-static void run_case(uint32_t machines, bool unequal, bool full)
+/* Ipopt from two drawn starts and from the solution. The lowest mean of all. */
+static double print_oracle(
+    struct mixture_case *the, const struct mixture *mixture, double best_ms, double seconds)
+{
+    static const char *const names[] = {
+        "Ipopt over all patterns, first start",
+        "Ipopt over all patterns, second start",
+        "Ipopt over all patterns, from 4 starts' result",
+        "Ipopt over the placements of that result",
+    };
+    struct outcome outcomes[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        if (i < 2) {
+            mixture_case_restart(the, i + 1);
+            outcomes[i] = ask_oracle(the->attempt, seconds);
+        } else {
+            outcomes[i] = polish(the, mixture, /* all */ i == 2, seconds);
+        }
+        best_ms = lower(best_ms, outcomes[i].mean_ms);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        print(names[i], outcomes[i], best_ms);
+        (void)printf("    %s\n", outcomes[i].ended ? "ended by itself" : "stopped");
+    }
+    return best_ms;
+}
+
+static void run_case(uint32_t machines, bool unequal, double oracle_seconds)
 {
     static const uint32_t restarts[] = {1, 2, 4, 16};
+    static const char *const names[] = {
+        "program, 1 start", "program, 2 starts", "program, 4 starts", "program, 16 starts"};
     struct mixture_case the;
     struct outcome outcomes[4];
     struct outcome descents[2];
-    struct outcome oracle = {.mean_ms = (double)INFINITY};
-    struct outcome polished = {0};
     struct mixture *mixture = NULL;
-    mixture_case_open(&the, machines, /* load */ 0.7, unequal, /* with_patterns */ true);
+    const struct mixture_case_options how = {
+        .machines = machines, .load = LOAD, .unequal = unequal, .with_patterns = true};
+    mixture_case_open(&the, &how);
     double best_ms = (double)INFINITY;
     for (uint32_t i = 0; i < 4; i++) {
         const struct program_options options = {.plain_joins = true, .restarts = restarts[i]};
@@ -144,31 +191,17 @@ static void run_case(uint32_t machines, bool unequal, bool full)
         descents[i] = descend(&the, i + 1, machines > 100 ? 300 : 3000);
         best_ms = lower(best_ms, descents[i].mean_ms);
     }
-    if (full && machines <= 100 && mixture_oracle_is_there()) {
-        for (uint32_t start = 1; start <= 2; start++) {
-            mixture_case_restart(&the, start);
-            const double began = mixture_case_seconds();
-            const double mean_ms = mixture_oracle_solve(the.attempt, ORACLE_SECONDS) / 1e6;
-            if (mean_ms < oracle.mean_ms) {
-                oracle = (struct outcome){mean_ms, mixture_case_seconds() - began};
-            }
-        }
-        polished = polish(&the, mixture);
-        best_ms = lower(best_ms, lower(oracle.mean_ms, polished.mean_ms));
-    }
     (void)printf(
         "%u %s machines, %u workflows, %u patterns\n", machines, unequal ? "different" : "equal",
         (uint32_t)CASE_WORKFLOWS, the.attempt->patterns.count);
-    print("program, 1 start", outcomes[0], best_ms);
-    print("program, 2 starts", outcomes[1], best_ms);
-    print("program, 4 starts", outcomes[2], best_ms);
-    print("program, 16 starts", outcomes[3], best_ms);
+    if (oracle_seconds > 0 && machines <= 100 && mixture_oracle_is_there()) {
+        best_ms = print_oracle(&the, mixture, best_ms, oracle_seconds);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        print(names[i], outcomes[i], best_ms);
+    }
     print("descent over all patterns, first start", descents[0], best_ms);
     print("descent over all patterns, second start", descents[1], best_ms);
-    if (!isinf(oracle.mean_ms)) {
-        print("Ipopt over all patterns, better of two starts", oracle, best_ms);
-        print("Ipopt from the program's result, 4 starts", polished, best_ms);
-    }
     print_bound(&the);
     print_warm(&the, mixture);
     mixture_destroy(mixture);
@@ -180,7 +213,8 @@ static void run_draws(void)
 {
     struct mixture_case the;
     struct mixture *mixture = NULL;
-    mixture_case_open(&the, 80, 0.7, /* unequal */ false, /* with_patterns */ false);
+    const struct mixture_case_options how = {.machines = 80, .load = LOAD};
+    mixture_case_open(&the, &how);
     const struct program_options options = {0};
     (void)solve(&the, &options, 1, &mixture);
     struct rng rng = rng_stream(1, RNG_TEST, 0);
@@ -209,13 +243,15 @@ static void run_draws(void)
 int main(int argc, char **argv)
 {
     const bool full = argc > 1 && strcmp(argv[1], "full") == 0;
-    if (argc > 1 && !full) {
-        (void)fprintf(stderr, "usage: %s [full]\n", argv[0]);
+    const double seconds = argc > 2 ? strtod(argv[2], NULL) : ORACLE_SECONDS;
+    if (argc > 3 || (argc > 1 && !full) || !(seconds > 0)) {
+        (void)fprintf(stderr, "usage: %s [full [SECONDS]]\n", argv[0]);
         return EXIT_FAILURE;
     }
     run_draws();
     for (uint32_t i = 0; i < (full ? 4U : 2U); i++) {
-        run_case(/* machines */ i < 2 ? 80 : 800, /* unequal */ i % 2 == 1, full);
+        const uint32_t machines = i < 2 ? 80 : 800;
+        run_case(machines, /* unequal */ i % 2 == 1, full ? seconds : 0);
         (void)fflush(stdout);
     }
     return EXIT_SUCCESS;

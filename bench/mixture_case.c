@@ -13,6 +13,8 @@
 #include "plan/workload.h"
 #include "profile/profile.h"
 
+enum { SEED = 7 };
+
 double mixture_case_seconds(void)
 {
     struct timespec now;
@@ -60,6 +62,27 @@ static double add_workflow(struct mixture_case *the, struct rng *rng, uint32_t n
     return sum_ms;
 }
 
+void mixture_case_add_patterns(struct attempt *attempt)
+{
+    const uint32_t site_count = attempt->sites->site_count;
+    struct rng rng = rng_stream(9, RNG_TEST, 0);
+    for (uint32_t stream = 0; stream < CASE_WORKFLOWS; stream++) {
+        const uint32_t tasks = attempt->workload->streams[stream].workflow->task_count;
+        for (uint32_t shape = 0; shape < CASE_SHAPES; shape++) {
+            const uint32_t away = shape == 0 ? 0 : 1 + rng_below(&rng, (1U << tasks) - 2);
+            const uint32_t distance = 1 + rng_below(&rng, site_count - 1);
+            for (uint32_t i = 0; i < site_count; i++) {
+                struct seat seats[8];
+                for (uint32_t k = 0; k < tasks; k++) {
+                    const uint32_t site = (i + (away >> k & 1) * distance) % site_count;
+                    seats[k] = (struct seat){.site = (uint16_t)site};
+                }
+                (void)attempt_add(attempt, stream, seats); /* A shape may come twice. */
+            }
+        }
+    }
+}
+
 static void add_patterns(struct mixture_case *the)
 {
     struct sites *sites =
@@ -69,28 +92,12 @@ static void add_patterns(struct mixture_case *the)
     sites_add_ingress(sites, the->workload);
     the->attempt = attempt_create(the->workload, sites);
     the->attempt->plain_joins = true;
-    struct rng rng = rng_stream(9, RNG_TEST, 0);
-    for (uint32_t stream = 0; stream < CASE_WORKFLOWS; stream++) {
-        const uint32_t tasks = the->workload->streams[stream].workflow->task_count;
-        for (uint32_t shape = 0; shape < CASE_SHAPES; shape++) {
-            const uint32_t away = shape == 0 ? 0 : 1 + rng_below(&rng, (1U << tasks) - 2);
-            const uint32_t distance = 1 + rng_below(&rng, sites->site_count - 1);
-            for (uint32_t i = 0; i < sites->site_count; i++) {
-                struct seat seats[8];
-                for (uint32_t k = 0; k < tasks; k++) {
-                    const uint32_t site = (i + (away >> k & 1) * distance) % sites->site_count;
-                    seats[k] = (struct seat){.site = (uint16_t)site};
-                }
-                (void)attempt_add(the->attempt, stream, seats); /* A shape may come twice. */
-            }
-        }
-    }
+    mixture_case_add_patterns(the->attempt);
 }
 
-void mixture_case_open(
-    struct mixture_case *the, uint32_t machines, double load, bool unequal, bool with_patterns)
+void mixture_case_open(struct mixture_case *the, const struct mixture_case_options *options)
 {
-    struct rng rng = rng_stream(7, RNG_TEST, 0);
+    struct rng rng = rng_stream(options->seed == 0 ? SEED : options->seed, RNG_TEST, 0);
     *the = (struct mixture_case){
         .catalogue = catalogue_create(),
         .profile = profile_create(MODELS_MAX),
@@ -98,19 +105,19 @@ void mixture_case_open(
     };
     const struct fleet_worker device = {
         .device = fleet_device(the->fleet, "gpu"), .memory_bytes = 1, .gpu_units = 1};
-    the->others = memory_zeroed(machines, sizeof(*the->others));
+    the->others = memory_zeroed(options->machines, sizeof(*the->others));
     double room = 0;
-    for (uint32_t i = 0; i < machines; i++) {
+    for (uint32_t i = 0; i < options->machines; i++) {
         const double unit = rng_unit(&rng);
         demand(fleet_add_machine(the->fleet, &device, 1, 1));
-        the->others[i].load = unequal ? 0.4 * unit : 0;
+        the->others[i].load = options->unequal ? 0.4 * unit : 0;
         the->others[i].residual_ns = the->others[i].load * 10e6;
         room += 1 - the->others[i].load;
     }
     the->fleet->network.link_bytes_per_s = 1250000000;
     for (uint32_t i = 0; i < CASE_WORKFLOWS; i++) {
         const double sum_ms = add_workflow(the, &rng, i);
-        the->rates[i] = load * room / CASE_WORKFLOWS / (sum_ms / 1e3);
+        the->rates[i] = options->load * room / CASE_WORKFLOWS / (sum_ms / 1e3);
     }
     the->input = (struct program_input){
         .catalogue = the->catalogue,
@@ -119,7 +126,7 @@ void mixture_case_open(
         .rates_per_s = the->rates,
         .workers = the->others,
     };
-    if (with_patterns) {
+    if (options->with_patterns) {
         add_patterns(the);
         mixture_case_restart(the, 0);
     }

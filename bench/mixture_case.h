@@ -2,7 +2,7 @@
  * mixture_case.h - clusters and jobs of a given size for the benchmarks of the mixture.
  *
  * Ten workflows of two to five tasks, each in five shapes: whole on one machine, and four ways
- * over two. With @unequal, every machine carries a different load of others, so no two of them
+ * over two. With `unequal`, every machine carries a different load of others, so no two of them
  * can be taken together and every shape on every machine is a variable of its own.
  */
 #ifndef MIXTURE_CASE_H
@@ -27,10 +27,19 @@ struct mixture_case {
     struct attempt *attempt; /* All patterns of all machines, with equal shares; if asked for. */
 };
 
-/* @machines machines that jobs load to @load. */
-void mixture_case_open(
-    struct mixture_case *the, uint32_t machines, double load, bool unequal, bool with_patterns);
+struct mixture_case_options {
+    uint32_t machines;
+    double load;   /* That jobs put on them. */
+    uint64_t seed; /* Of the workflows and of the load of others. 0: 7. */
+    bool unequal;
+    bool with_patterns;
+};
+
+void mixture_case_open(struct mixture_case *the, const struct mixture_case_options *options);
 void mixture_case_close(struct mixture_case *the);
+
+/* All shapes of the case on each machine into @attempt, whose sites are single machines. */
+void mixture_case_add_patterns(struct attempt *attempt);
 
 /* Back to where every descent starts: number 0 even, the others drawn. */
 void mixture_case_restart(struct mixture_case *the, uint32_t number);

@@ -138,7 +138,7 @@ bool mixture_oracle_is_there(void)
     return true;
 }
 
-double mixture_oracle_solve(struct attempt *attempt, double seconds)
+double mixture_oracle_solve(struct attempt *attempt, double seconds, bool *ended_out)
 {
     const uint32_t n = attempt->patterns.count;
     const uint32_t m = attempt->workload->stream_count;
@@ -167,9 +167,11 @@ double mixture_oracle_solve(struct attempt *attempt, double seconds)
     set_number(problem, "tol", 1e-7);
     set_number(problem, "max_cpu_time", seconds);
     (void)AddIpoptIntOption(problem, (char[]){"print_level"}, 0);
-    (void)AddIpoptIntOption(problem, (char[]){"max_iter"}, 20000);
+    (void)AddIpoptIntOption(problem, (char[]){"max_iter"}, 1000000);
     double value;
-    (void)IpoptSolve(problem, x, NULL, &value, lambda, NULL, NULL, &oracle);
+    const enum ApplicationReturnStatus status =
+        IpoptSolve(problem, x, NULL, &value, lambda, NULL, NULL, &oracle);
+    *ended_out = status == Solve_Succeeded || status == Solved_To_Acceptable_Level;
     FreeIpoptProblem(problem);
     for (uint32_t i = 0; i < n; i++) { /* Sums are 1 within Ipopt's tolerance only. */
         attempt->descent.shares[i] = x[i] > 0 ? x[i] : 0;
@@ -188,10 +190,11 @@ bool mixture_oracle_is_there(void)
     return false;
 }
 
-double mixture_oracle_solve(struct attempt *attempt, double seconds)
+double mixture_oracle_solve(struct attempt *attempt, double seconds, bool *ended_out)
 {
     (void)attempt;
     (void)seconds;
+    *ended_out = false;
     return (double)INFINITY;
 }
 

@@ -14,7 +14,10 @@ struct attempt;
 
 bool mixture_oracle_is_there(void);
 
-/* Start from the shares of @attempt, which change, and stop after @seconds. The mean time. */
-double mixture_oracle_solve(struct attempt *attempt, double seconds);
+/*
+ * Start from the shares of @attempt, which change, and stop after @seconds. Returns the mean
+ * time; @ended_out says whether Ipopt itself saw nothing more to gain.
+ */
+double mixture_oracle_solve(struct attempt *attempt, double seconds, bool *ended_out);
 
 #endif /* MIXTURE_ORACLE_H */

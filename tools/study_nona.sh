@@ -1,15 +1,17 @@
 #!/bin/sh
 # The studies of Nona in docs/BENCHMARKS.md: study_nona.sh [STUDY...], or all of them.
 #
-# Prints the tables of `weft compare`, with the program in $WEFT, over $SEEDS seeds of $JOBS jobs.
+# Prints the tables of `weft compare`, with the program in $WEFT, over $SEEDS seeds of $JOBS jobs,
+# of all policies or those in $POLICIES.
 # Rows are told every millisecond, so that policies which look at queues see them as they are.
 set -eu
 
 weft=${WEFT:-build/weft}
-seeds=${SEEDS:-4}
+seeds=${SEEDS:-8}
 jobs=${JOBS:-10000}
 scenarios=scenarios/nona
 policies="nona;expert;expert:split=2;fair;fifo;opportunistic;po2;least-work;hash;heft;compass"
+policies=${POLICIES:-$policies}
 
 # compare SCENARIO [options]
 compare() {
@@ -20,17 +22,23 @@ compare() {
     echo
 }
 
-# Inside the region in which all but the scattering ones are stable.
+# The first rate of each is one at which all policies are stable; the tables say who is not.
 rates() {
     compare nona --rates 750,1500,2250
-    compare parallel --rates 250,500,1000
-    compare network-bound --rates 25,50,100,200
+    compare parallel --rates 150,500,1000,1500
+    compare network-bound --rates 25,50,100,200,400
 }
 
+# Half as many seeds: a search is ten runs of each. At rates near saturation, which are high, a run
+# is short: of much fewer jobs one cannot tell.
 saturation() {
+    seeds=$(((seeds + 1) / 2))
     for scenario in nona parallel network-bound; do
         compare "$scenario" --saturation
     done
+    # Who divides the servers among the jobs keeps a job on one of them once there are many jobs.
+    policies="fair;fifo"
+    compare network-bound --rates 400,600,850,1000,1300,1700,2100,2500
 }
 
 # predict SCENARIO TIMES RATE...: what was expected, and what came of it in TIMES as many jobs:

@@ -43,6 +43,15 @@ struct attempt *attempt_create(const struct workload *workload, struct sites *si
     return attempt;
 }
 
+struct attempt *attempt_open(const struct workload *workload, struct sites *sites, bool plain_joins)
+{
+    sites_add_ingress(sites, workload);
+    struct attempt *attempt = attempt_create(workload, sites);
+    attempt->plain_joins = plain_joins;
+    attempt->response.plain_joins = plain_joins;
+    return attempt;
+}
+
 void attempt_destroy(struct attempt *attempt)
 {
     if (attempt == NULL) {
@@ -51,6 +60,7 @@ void attempt_destroy(struct attempt *attempt)
     response_deinit(&attempt->response);
     descent_deinit(&attempt->descent);
     congestion_deinit(&attempt->congestion);
+    pattern_index_deinit(&attempt->index);
     patterns_deinit(&attempt->patterns);
     sites_destroy(attempt->sites);
     free(attempt->counts);
@@ -65,21 +75,6 @@ uint64_t attempt_evaluations(const struct attempt *attempt)
 static bool is_spent(const struct attempt *attempt)
 {
     return attempt_evaluations(attempt) >= attempt->descent.evaluations_max;
-}
-
-/* The pattern with these seats; UINT32_MAX if it is new. */
-static uint32_t find_pattern(
-    const struct attempt *attempt, uint32_t stream, const struct seat *seats)
-{
-    const size_t bytes = attempt->workload->streams[stream].workflow->task_count * sizeof(*seats);
-    for (uint32_t i = 0; i < attempt->patterns.count; i++) {
-        const struct pattern *pattern = &attempt->patterns.items[i];
-        if (pattern->stream == stream &&
-            memcmp(attempt->patterns.seats + pattern->seat_first, seats, bytes) == 0) {
-            return i;
-        }
-    }
-    return UINT32_MAX;
 }
 
 /* A pattern that the descent has left is worth a second try if it is found again. */
@@ -113,7 +108,8 @@ uint32_t attempt_add(struct attempt *attempt, uint32_t stream, const struct seat
         .number = stream,
         .requeue = attempt->workload->requeue,
     };
-    const uint32_t known = find_pattern(attempt, stream, seats);
+    const uint32_t known = pattern_index_find(
+        &attempt->index, &attempt->patterns, stream, seats, of.stream->workflow->task_count);
     if (known != UINT32_MAX) {
         return revive(attempt, known);
     }
@@ -310,6 +306,8 @@ static void prune(struct attempt *attempt)
     descent->count = kept.count;
     patterns_deinit(&attempt->patterns);
     attempt->patterns = kept;
+    pattern_index_clear(&attempt->index);
+    congestion_forget(&attempt->congestion);
     descent_normalise(descent);
     free(means);
 }

@@ -16,6 +16,7 @@
 #include "plan/congestion.h"
 #include "plan/descent.h"
 #include "plan/pattern.h"
+#include "plan/pattern_index.h"
 #include "plan/response.h"
 
 /* What new patterns of a stream get of it together, at first. */
@@ -25,6 +26,7 @@ struct attempt {
     const struct workload *workload;
     struct sites *sites;
     struct patterns patterns;
+    struct pattern_index index; /* Of them. */
     struct congestion congestion;
     struct descent descent;
     struct response response;
@@ -35,6 +37,10 @@ struct attempt {
 
 /* Borrow @workload; take over @sites. The caller releases it with attempt_destroy(). */
 struct attempt *attempt_create(const struct workload *workload, struct sites *sites);
+
+/* The same, with the inputs of requests on the links of the @sites. */
+struct attempt *attempt_open(
+    const struct workload *workload, struct sites *sites, bool plain_joins);
 
 /* Release @attempt. NULL is allowed. */
 void attempt_destroy(struct attempt *attempt);
@@ -80,7 +86,7 @@ bool attempt_find_feasible(struct attempt *attempt);
  */
 bool attempt_solve(struct attempt *attempt);
 
-/* The same for a start that was good for other rates: a few steps. */
+/* The same for a start that was good for other rates: a few steps, and no other patterns. */
 bool attempt_refresh(struct attempt *attempt);
 
 /*

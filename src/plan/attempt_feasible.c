@@ -73,9 +73,7 @@ static void find_ways_round(struct attempt *attempt, const double *prices)
     struct seat found[WORKFLOW_TASKS_MAX];
     struct congestion *congestion = &attempt->congestion;
     for (uint32_t i = 0; i < attempt->sites->queue_count; i++) {
-        congestion->toll_work[i] = 1e9 * prices[i];
-        congestion->toll_ahead[i] = 0;
-        congestion->toll_second[i] = 0;
+        congestion->tolls[i] = (struct toll){.work = 1e9 * prices[i]};
         congestion->prices[i] = 0;
         congestion->prices[attempt->sites->queue_count + i] = 0;
     }

@@ -12,6 +12,14 @@
 #include "queueing/toll.h"
 #include "queueing/waiting.h"
 
+/* What all jobs ask of a queue: side by side, because all of it is added to at once. */
+struct asked {
+    double work;
+    double ahead;
+    double second_ns;
+    double unused; /* Two to a cache line. */
+};
+
 /* The wait where others leave no room: longer than anything that can be planned. */
 #define PRICE_FULL_NS 1e30
 
@@ -27,9 +35,8 @@ void congestion_init(
     congestion->residuals_ns = memory_zeroed(count, sizeof(double));
     congestion->prices = memory_zeroed(2 * (size_t)count, sizeof(double));
     congestion->visits = memory_zeroed(2 * (size_t)count, sizeof(double));
-    congestion->toll_work = memory_zeroed(count, sizeof(double));
-    congestion->toll_ahead = memory_zeroed(count, sizeof(double));
-    congestion->toll_second = memory_zeroed(count, sizeof(double));
+    congestion->tolls = memory_zeroed(count, sizeof(*congestion->tolls));
+    congestion->asked = memory_zeroed(count, sizeof(*congestion->asked));
 }
 
 void congestion_deinit(struct congestion *congestion)
@@ -39,14 +46,20 @@ void congestion_deinit(struct congestion *congestion)
     free(congestion->residuals_ns);
     free(congestion->prices);
     free(congestion->visits);
-    free(congestion->toll_work);
-    free(congestion->toll_ahead);
-    free(congestion->toll_second);
+    free(congestion->tolls);
+    free(congestion->asked);
     free(congestion->lengths_ns);
     free(congestion->slopes);
     free(congestion->extras_ns);
+    free(congestion->flows);
     free(congestion->starts);
     free(congestion->via);
+    ways_deinit(&congestion->ways);
+}
+
+void congestion_forget(struct congestion *congestion)
+{
+    ways_clear(&congestion->ways);
 }
 
 static double *grown(double *array, uint32_t from, uint32_t to)
@@ -69,8 +82,10 @@ static void follow(struct congestion *congestion)
         congestion->lengths_ns = grown(congestion->lengths_ns, from, to);
         congestion->slopes = grown(congestion->slopes, from, to);
         congestion->extras_ns = grown(congestion->extras_ns, from, to);
+        congestion->flows = grown(congestion->flows, from, to);
         congestion->capacity = to;
     }
+    ways_follow(&congestion->ways, patterns);
     if (patterns->step_count_max > congestion->scratch_capacity) {
         free(congestion->starts);
         free(congestion->via);
@@ -80,40 +95,30 @@ static void follow(struct congestion *congestion)
     }
 }
 
-static double flow_of(const struct congestion *congestion, uint32_t index, double share)
-{
-    const uint32_t stream = congestion->patterns->items[index].stream;
-    return congestion->workload->streams[stream].rate * congestion->scale * share;
-}
-
 static void sum_loads(struct congestion *congestion, const double *shares)
 {
     const struct patterns *patterns = congestion->patterns;
     const struct sites *sites = congestion->sites;
-    for (uint32_t i = 0; i < sites->queue_count; i++) {
-        congestion->loads[i] = 0;
-        congestion->aheads[i] = 0;
-        congestion->residuals_ns[i] = 0;
-    }
+    struct asked *asked = congestion->asked;
+    memset(asked, 0, sites->queue_count * sizeof(*asked));
     for (uint32_t i = 0; i < patterns->count; i++) {
         const struct pattern *pattern = &patterns->items[i];
         const struct demand *demands = patterns->demands + pattern->demand_first;
-        const double flow = flow_of(congestion, i, shares[i]);
-        if (flow <= 0) {
-            continue;
-        }
-        for (uint32_t k = 0; k < pattern->demand_count; k++) {
-            congestion->loads[demands[k].queue] += flow * demands[k].work_ns;
-            congestion->aheads[demands[k].queue] += flow * demands[k].ahead_ns;
-            congestion->residuals_ns[demands[k].queue] += flow * demands[k].second;
+        const double flow =
+            congestion->workload->streams[pattern->stream].rate * congestion->scale * shares[i];
+        congestion->flows[i] = flow;
+        for (uint32_t k = 0; k < pattern->demand_count && flow > 0; k++) {
+            struct asked *sum = &asked[demands[k].queue];
+            sum->work += flow * demands[k].work_ns;
+            sum->ahead += flow * demands[k].ahead_ns;
+            sum->second_ns += flow * demands[k].second;
         }
     }
     for (uint32_t i = 0; i < sites->queue_count; i++) {
         const struct queue_site *queue = &sites->queues[i];
-        congestion->loads[i] = queue->load + congestion->loads[i] / queue->copies;
-        congestion->aheads[i] /= queue->copies;
-        congestion->residuals_ns[i] =
-            queue->residual_ns + congestion->residuals_ns[i] / queue->copies;
+        congestion->loads[i] = queue->load + asked[i].work / queue->copies;
+        congestion->aheads[i] = asked[i].ahead / queue->copies;
+        congestion->residuals_ns[i] = queue->residual_ns + asked[i].second_ns / queue->copies;
     }
 }
 
@@ -140,12 +145,47 @@ static bool set_prices(struct congestion *congestion)
     return is_feasible;
 }
 
-/* Back along the longest way: who is visited on it. */
-static void count_visits(struct congestion *congestion, uint32_t index, double flow)
+static void count_way(struct congestion *congestion, const struct written_way *way, double flow)
 {
+    const struct visit_price *visits = congestion->ways.visits + way->visit_first;
+    for (uint32_t i = 0; i < way->visit_count; i++) {
+        congestion->visits[visits[i].price] += flow * visits[i].weight;
+    }
+}
+
+/* The longest of the ways of pattern @index that are written out, and who is visited on it. */
+static double take_longest(struct congestion *congestion, uint32_t index, double flow)
+{
+    const struct ways *ways = &congestion->ways;
+    const struct written_way *items = ways->items + ways->ranges[index].first;
+    const uint32_t count = ways->ranges[index].count;
+    const struct written_way *longest = items;
+    double longest_ns = -1;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct visit_price *visits = ways->visits + items[i].visit_first;
+        double length_ns = items[i].fixed_ns;
+        for (uint32_t k = 0; k < items[i].visit_count; k++) {
+            length_ns += visits[k].weight * congestion->prices[visits[k].price];
+        }
+        if (length_ns > longest_ns) { /* Strict: the first way wins a tie. */
+            longest_ns = length_ns;
+            longest = &items[i];
+        }
+    }
+    if (flow > 0) {
+        count_way(congestion, longest, flow);
+    }
+    return longest_ns;
+}
+
+/* The same back along the graph of a pattern that has many ways. */
+static double take_graph(struct congestion *congestion, uint32_t index, double flow)
+{
+    const double longest_ns = pattern_length(
+        congestion->patterns, index, congestion->prices, congestion->starts, congestion->via);
     const struct patterns *patterns = congestion->patterns;
     const struct pattern *pattern = &patterns->items[index];
-    uint32_t step = pattern->step_count - 1;
+    uint32_t step = flow > 0 ? pattern->step_count - 1 : STEP_NONE;
     while (step != STEP_NONE) {
         const struct arc *arc = &patterns->arcs[congestion->via[step]];
         for (uint32_t v = 0; v < arc->visit_count; v++) {
@@ -154,6 +194,7 @@ static void count_visits(struct congestion *congestion, uint32_t index, double f
         }
         step = arc->from;
     }
+    return longest_ns;
 }
 
 /* What requests wait on their way up from the machines that they reached: see sites.h. */
@@ -187,15 +228,13 @@ double congestion_evaluate(struct congestion *congestion, const double *shares)
     memset(congestion->visits, 0, price_bytes);
     double sum_ns = add_ingress(congestion);
     for (uint32_t i = 0; i < patterns->count; i++) {
-        const double flow = flow_of(congestion, i, shares[i]);
+        const double flow = congestion->flows[i];
+        const bool is_written = congestion->ways.ranges[i].count > 0;
         const double length_ns =
             congestion->extras_ns[i] +
-            pattern_length(patterns, i, congestion->prices, congestion->starts, congestion->via);
+            (is_written ? take_longest(congestion, i, flow) : take_graph(congestion, i, flow));
         congestion->lengths_ns[i] = length_ns;
-        if (flow > 0) {
-            sum_ns += flow * length_ns;
-            count_visits(congestion, i, flow);
-        }
+        sum_ns += flow * length_ns;
     }
     congestion->evaluations += patterns->count;
     congestion->mean_ns = sum_ns / (congestion->workload->rate * congestion->scale);
@@ -224,19 +263,21 @@ void congestion_slopes(struct congestion *congestion)
     const struct sites *sites = congestion->sites;
     for (uint32_t i = 0; i < sites->queue_count; i++) {
         const struct toll toll = toll_per_copy(congestion, i);
-        congestion->toll_work[i] = toll.work / sites->queues[i].copies;
-        congestion->toll_ahead[i] = toll.ahead / sites->queues[i].copies;
-        congestion->toll_second[i] = toll.second / sites->queues[i].copies;
+        const double copies = sites->queues[i].copies;
+        congestion->tolls[i] = (struct toll){
+            .work = toll.work / copies,
+            .second = toll.second / copies,
+            .ahead = toll.ahead / copies,
+        };
     }
     for (uint32_t i = 0; i < patterns->count; i++) {
         const struct pattern *pattern = &patterns->items[i];
         const struct demand *demands = patterns->demands + pattern->demand_first;
         double slope = congestion->lengths_ns[i];
         for (uint32_t k = 0; k < pattern->demand_count; k++) {
-            const uint32_t queue = demands[k].queue;
-            slope += congestion->toll_work[queue] * demands[k].work_ns +
-                     congestion->toll_ahead[queue] * demands[k].ahead_ns +
-                     congestion->toll_second[queue] * demands[k].second;
+            slope += toll_of(
+                &congestion->tolls[demands[k].queue], demands[k].work_ns, demands[k].ahead_ns,
+                demands[k].second);
         }
         congestion->slopes[i] = slope;
     }

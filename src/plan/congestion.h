@@ -11,6 +11,10 @@
 
 #include <stdint.h>
 
+#include "plan/ways.h"
+#include "queueing/toll.h"
+
+struct asked;
 struct patterns;
 struct sites;
 struct workload;
@@ -26,26 +30,30 @@ struct congestion {
     double *residuals_ns;
     double *prices;       /* and by price: the wait there, */
     double *visits;       /* visits to all copies a nanosecond, on longest ways; */
-    double *toll_work;    /* by queue: what a job pays for a nanosecond of work there, */
-    double *toll_ahead;   /* for one that goes ahead, more, */
-    double *toll_second;  /* and for its square. */
+    struct toll *tolls;   /* by queue: what a job pays for what it asks of one of the copies. */
     double mean_ns;       /* Of all jobs. INFINITY if a queue has no end. */
     uint64_t evaluations; /* Of single patterns. */
 
-    uint32_t capacity;  /* Of the arrays by pattern: */
-    double *lengths_ns; /* the time of its jobs, */
-    double *slopes;     /* with tolls. */
-    double *extras_ns;  /* What is added to its time whatever the prices: 0 at first. */
+    uint32_t capacity;   /* Of the arrays by pattern: */
+    double *lengths_ns;  /* the time of its jobs, */
+    double *slopes;      /* with tolls. */
+    double *flows;       /* How many there are a nanosecond. */
+    double *extras_ns;   /* What is added to its time whatever the prices: 0 at first. */
+    struct ways ways;    /* Of the patterns. */
+    struct asked *asked; /* By queue: a sum, while loads are being counted. */
     uint32_t scratch_capacity;
     double *starts;
     uint32_t *via;
 };
 
-/* Borrow all three, which must stay. @patterns may grow. */
+/* Borrow all three, which must stay. @patterns may grow; see congestion_forget(). */
 void congestion_init(
     struct congestion *congestion, const struct workload *workload, const struct sites *sites,
     const struct patterns *patterns);
 void congestion_deinit(struct congestion *congestion);
+
+/* Patterns were taken away or replaced: nothing is known about any of them. */
+void congestion_forget(struct congestion *congestion);
 
 /*
  * Loads, prices and the mean time at @shares, by pattern. Returns the mean time. If that is

@@ -9,15 +9,18 @@
 #include "base/memory.h"
 #include "plan/congestion.h"
 #include "plan/pattern.h"
+#include "plan/quasi_newton.h"
 #include "plan/sites.h"
 #include "plan/workload.h"
 
 #define LOGIT_STEP_MAX 3.0   /* No share changes by more than this factor of e in one step. */
 #define LOGIT_MIN      -60.0 /* Below the largest of its block: a share that is as good as 0. */
 #define ARMIJO         1e-4
+#define MIRROR_STEP    0.5  /* As long as nothing is known about the curvature. */
+#define GAIN_LATE      3e-4 /* Relative: what a step has to gain once patience is over. */
 #define SIZE_MIN       0.05 /* Of a site, in machines: queues need copies. */
 
-enum { HALVINGS_MAX = 30, VECTORS = 5 };
+enum { HALVINGS_MAX = 30, IDLE_MAX = 3, VECTORS = 6 };
 
 /* Names for the parts of descent->memory. */
 struct vectors {
@@ -27,21 +30,35 @@ struct vectors {
     double *gradient; /* In the logits. */
     double *older;    /* The one before. */
     double *metric;   /* Of the mirror step. */
-    double *moves;    /* DESCENT_MEMORY of them, */
-    double *turns;    /* and how the gradient changed with each. */
     double *direction;
+    uint32_t *blocks; /* By variable: a stream, or behind these a class of machines. */
+    uint32_t block_count;
+    double *sums; /* By block, while something is being summed. */
+    double *largest;
 };
 
 void descent_init(struct descent *descent, struct congestion *congestion, struct sites *sites)
 {
-    *descent =
-        (struct descent){.congestion = congestion, .sites = sites, .evaluations_max = UINT64_MAX};
+    *descent = (struct descent){
+        .congestion = congestion,
+        .sites = sites,
+        .evaluations_max = UINT64_MAX,
+        .patience = UINT64_MAX,
+    };
 }
 
 void descent_deinit(struct descent *descent)
 {
     free(descent->shares);
     free(descent->memory);
+    free(descent->blocks);
+    free(descent->sums);
+}
+
+/* The blocks of the variables: streams, then classes of machines. */
+static uint32_t block_count(const struct descent *descent)
+{
+    return descent->congestion->workload->stream_count + descent->sites->class_count;
 }
 
 /* Room for @count variables. */
@@ -59,25 +76,13 @@ static void reserve(struct descent *descent, uint32_t count)
     free(descent->memory);
     descent->shares = shares;
     descent->memory =
-        memory_zeroed((size_t)capacity * (VECTORS + 1 + 2 * DESCENT_MEMORY), sizeof(double));
+        memory_zeroed((size_t)capacity * (VECTORS + 2 * QUASI_NEWTON_MEMORY), sizeof(double));
+    free(descent->blocks);
+    descent->blocks = memory_zeroed(capacity, sizeof(*descent->blocks));
+    if (descent->sums == NULL) { /* Streams and classes stay as many as they are. */
+        descent->sums = memory_zeroed(2 * (size_t)block_count(descent), sizeof(*descent->sums));
+    }
     descent->capacity = capacity;
-}
-
-static struct vectors name_vectors(const struct descent *descent)
-{
-    const size_t step = descent->capacity;
-    double *memory = descent->memory;
-    return (struct vectors){
-        .count = descent->count + (descent->sizes_are_free ? descent->sites->site_count : 0),
-        .logits = memory,
-        .tried = memory + step,
-        .gradient = memory + 2 * step,
-        .older = memory + 3 * step,
-        .metric = memory + 4 * step,
-        .direction = memory + 5 * step,
-        .moves = memory + 6 * step,
-        .turns = memory + (6 + DESCENT_MEMORY) * step,
-    };
 }
 
 static const struct pattern *pattern_at(const struct descent *descent, uint32_t index)
@@ -127,12 +132,6 @@ void descent_admit(struct descent *descent, double part)
     free(sums);
 }
 
-/* The blocks of the variables: streams, then classes of machines. */
-static uint32_t block_count(const struct descent *descent)
-{
-    return descent->congestion->workload->stream_count + descent->sites->class_count;
-}
-
 static uint32_t block_of(const struct descent *descent, uint32_t variable)
 {
     if (variable < descent->count) {
@@ -140,6 +139,30 @@ static uint32_t block_of(const struct descent *descent, uint32_t variable)
     }
     return descent->congestion->workload->stream_count +
            descent->sites->sites[variable - descent->count].machines;
+}
+
+/* Names for what descent->memory has room for, and the blocks of all variables. */
+static struct vectors open_vectors(struct descent *descent)
+{
+    const size_t step = descent->capacity;
+    double *memory = descent->memory;
+    const struct vectors vectors = {
+        .count = descent->count + (descent->sizes_are_free ? descent->sites->site_count : 0),
+        .logits = memory,
+        .tried = memory + step,
+        .gradient = memory + 2 * step,
+        .older = memory + 3 * step,
+        .metric = memory + 4 * step,
+        .direction = memory + 5 * step,
+        .blocks = descent->blocks,
+        .block_count = block_count(descent),
+        .sums = descent->sums,
+        .largest = descent->sums + block_count(descent),
+    };
+    for (uint32_t i = 0; i < vectors.count; i++) {
+        vectors.blocks[i] = block_of(descent, i);
+    }
+    return vectors;
 }
 
 /* Logits from shares and sizes. */
@@ -155,18 +178,18 @@ static void take_logarithms(const struct descent *descent, const struct vectors 
 /* Shares and sizes from logits, which are shifted to have 0 as the largest of a block. */
 static void apply(struct descent *descent, const struct vectors *vectors, double *logits)
 {
-    const uint32_t blocks = block_count(descent);
-    double *largest = memory_zeroed(2 * (size_t)blocks, sizeof(*largest));
-    double *sums = largest + blocks;
-    for (uint32_t i = 0; i < blocks; i++) {
+    double *largest = vectors->largest;
+    double *sums = vectors->sums;
+    for (uint32_t i = 0; i < vectors->block_count; i++) {
         largest[i] = (double)-INFINITY;
+        sums[i] = 0;
     }
     for (uint32_t i = 0; i < vectors->count; i++) {
-        const uint32_t block = block_of(descent, i);
+        const uint32_t block = vectors->blocks[i];
         largest[block] = logits[i] > largest[block] ? logits[i] : largest[block];
     }
     for (uint32_t i = 0; i < vectors->count; i++) {
-        const uint32_t block = block_of(descent, i);
+        const uint32_t block = vectors->blocks[i];
         if (isinf(logits[i])) { /* A share of 0 stays that. */
             vectors->direction[i] = 0;
             continue;
@@ -177,19 +200,19 @@ static void apply(struct descent *descent, const struct vectors *vectors, double
         sums[block] += value;
         vectors->direction[i] = value; /* Not needed while a point is being tried. */
     }
-    for (uint32_t i = 0; i < vectors->count; i++) {
-        const double share = vectors->direction[i] / sums[block_of(descent, i)];
-        if (i < descent->count) {
-            descent->shares[i] = share;
-            continue;
-        }
+    for (uint32_t i = 0; i < vectors->block_count; i++) {
+        sums[i] = 1 / sums[i]; /* Not used where a block has no variable. */
+    }
+    for (uint32_t i = 0; i < descent->count; i++) {
+        descent->shares[i] = vectors->direction[i] * sums[vectors->blocks[i]];
+    }
+    for (uint32_t i = descent->count; i < vectors->count; i++) {
         const uint32_t site = i - descent->count;
         const uint32_t nodes =
             descent->sites->classes[descent->sites->sites[site].machines].node_count;
-        const double size = share * nodes;
+        const double size = vectors->direction[i] * sums[vectors->blocks[i]] * nodes;
         sites_resize(descent->sites, site, size > SIZE_MIN ? size : SIZE_MIN);
     }
-    free(largest);
 }
 
 /* The derivative in the share of a pattern, or in the part of its class that a site has. */
@@ -213,8 +236,10 @@ static void find_gradient(const struct descent *descent, const struct vectors *v
 {
     const struct congestion *congestion = descent->congestion;
     const struct workload *workload = congestion->workload;
-    const uint32_t blocks = block_count(descent);
-    double *means = memory_zeroed(blocks, sizeof(*means));
+    double *means = vectors->sums;
+    for (uint32_t i = 0; i < vectors->block_count; i++) {
+        means[i] = 0;
+    }
     for (uint32_t i = 0; i < vectors->count; i++) {
         const bool is_pattern = i < descent->count;
         const struct site *site = is_pattern ? NULL : &descent->sites->sites[i - descent->count];
@@ -223,10 +248,10 @@ static void find_gradient(const struct descent *descent, const struct vectors *v
                                  : site->size / descent->sites->classes[site->machines].node_count;
         vectors->gradient[i] = slope_of(descent, i);
         vectors->metric[i] = share;
-        means[block_of(descent, i)] += share * vectors->gradient[i];
+        means[vectors->blocks[i]] += share * vectors->gradient[i];
     }
     for (uint32_t i = 0; i < vectors->count; i++) {
-        const uint32_t block = block_of(descent, i);
+        const uint32_t block = vectors->blocks[i];
         const bool is_pattern = i < descent->count;
         const double weight = is_pattern ? workload->streams[block].rate / workload->rate : 1;
         const double scale = is_pattern ? weight * means[block] : congestion->mean_ns;
@@ -234,83 +259,33 @@ static void find_gradient(const struct descent *descent, const struct vectors *v
         vectors->gradient[i] = weight * vectors->metric[i] * (vectors->gradient[i] - means[block]);
         vectors->metric[i] = vectors->metric[i] > 0 ? 1 / (share * scale) : 0;
     }
-    free(means);
 }
 
-static double dot(const double *a, const double *b, uint32_t count)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
-
-/* Limited-memory BFGS (Nocedal 1980) over the last @kept moves; the newest is at @newest. */
-static void find_direction(
-    const struct descent *descent, const struct vectors *vectors, uint32_t kept, uint32_t newest)
-{
-    const uint32_t count = vectors->count;
-    double alphas[DESCENT_MEMORY];
-    double *direction = vectors->direction;
-    double scale = 0.5;
-    for (uint32_t i = 0; i < count; i++) {
-        direction[i] = -vectors->gradient[i];
-    }
-    for (uint32_t back = 0; back < kept; back++) {
-        const uint32_t slot = (newest + DESCENT_MEMORY - back) % DESCENT_MEMORY;
-        const double *move = vectors->moves + (size_t)slot * descent->capacity;
-        const double *turn = vectors->turns + (size_t)slot * descent->capacity;
-        alphas[back] = dot(move, direction, count) / dot(move, turn, count);
-        for (uint32_t i = 0; i < count; i++) {
-            direction[i] -= alphas[back] * turn[i];
-        }
-    }
-    if (kept > 0) {
-        const double *move = vectors->moves + (size_t)newest * descent->capacity;
-        const double *turn = vectors->turns + (size_t)newest * descent->capacity;
-        double length = 0;
-        for (uint32_t i = 0; i < count; i++) {
-            length += turn[i] * turn[i] * vectors->metric[i];
-        }
-        scale = dot(move, turn, count) / length;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        direction[i] *= scale * vectors->metric[i];
-    }
-    for (uint32_t back = kept; back-- > 0;) {
-        const uint32_t slot = (newest + DESCENT_MEMORY - back) % DESCENT_MEMORY;
-        const double *move = vectors->moves + (size_t)slot * descent->capacity;
-        const double *turn = vectors->turns + (size_t)slot * descent->capacity;
-        const double beta = dot(turn, direction, count) / dot(move, turn, count);
-        for (uint32_t i = 0; i < count; i++) {
-            direction[i] += (alphas[back] - beta) * move[i];
-        }
-    }
-}
-
-/* Cut a direction whose largest entry would change a share by too much. */
-static void shorten(const struct vectors *vectors)
+/* Cut a direction whose largest entry would change a share by too much. Returns what is left. */
+static double shorten(const struct vectors *vectors)
 {
     double largest = 0;
     for (uint32_t i = 0; i < vectors->count; i++) {
         largest = fabs(vectors->direction[i]) > largest ? fabs(vectors->direction[i]) : largest;
     }
-    for (uint32_t i = 0; i < vectors->count && largest > LOGIT_STEP_MAX; i++) {
+    if (!(largest > LOGIT_STEP_MAX)) {
+        return 1;
+    }
+    for (uint32_t i = 0; i < vectors->count; i++) {
         vectors->direction[i] *= LOGIT_STEP_MAX / largest;
     }
+    return LOGIT_STEP_MAX / largest;
 }
 
 /*
- * Go along the direction until the mean time falls, by halves. The move is kept in @slot.
- * False if nothing of it helps: the point is then what it was.
+ * Go along the direction, whose slope is @slope_ns, until the mean time falls, by halves, and put
+ * the way that was gone into @move. False if nothing of it helps: the point is then what it was.
  */
-static bool try_direction(struct descent *descent, const struct vectors *vectors, uint32_t slot)
+static bool try_direction(
+    struct descent *descent, const struct vectors *vectors, double slope_ns, double *move)
 {
     const uint32_t count = vectors->count;
-    double *move = vectors->moves + (size_t)slot * descent->capacity;
     const double before_ns = descent->congestion->mean_ns;
-    const double gain_ns = dot(vectors->gradient, vectors->direction, count);
     double step = 1;
     memcpy(move, vectors->direction, count * sizeof(*move));
     for (uint32_t i = 0; i < HALVINGS_MAX; i++, step /= 2) {
@@ -319,7 +294,7 @@ static bool try_direction(struct descent *descent, const struct vectors *vectors
         }
         apply(descent, vectors, vectors->tried);
         const double mean_ns = congestion_evaluate(descent->congestion, descent->shares);
-        if (mean_ns <= before_ns + ARMIJO * step * gain_ns) {
+        if (mean_ns <= before_ns + ARMIJO * step * slope_ns) {
             for (uint32_t k = 0; k < count; k++) {
                 move[k] = isinf(vectors->tried[k]) ? 0 : vectors->tried[k] - vectors->logits[k];
             }
@@ -332,27 +307,19 @@ static bool try_direction(struct descent *descent, const struct vectors *vectors
     return false;
 }
 
-/* Keep how the gradient changed with the move in @slot, if the slope rises along it. */
-static bool learn(const struct descent *descent, const struct vectors *vectors, uint32_t slot)
-{
-    const double *move = vectors->moves + (size_t)slot * descent->capacity;
-    double *turn = vectors->turns + (size_t)slot * descent->capacity;
-    for (uint32_t i = 0; i < vectors->count; i++) {
-        turn[i] = vectors->gradient[i] - vectors->older[i];
-    }
-    const double curvature = dot(move, turn, vectors->count);
-    const double size = sqrt(dot(move, move, vectors->count) * dot(turn, turn, vectors->count));
-    return curvature > 1e-10 * size;
-}
-
 double descent_run(struct descent *descent, uint32_t steps, double tolerance)
 {
     struct congestion *congestion = descent->congestion;
     reserve(descent, descent->count + descent->sites->site_count);
-    const struct vectors vectors = name_vectors(descent);
+    const struct vectors vectors = open_vectors(descent);
     const size_t bytes = vectors.count * sizeof(double);
-    uint32_t kept = 0;
-    uint32_t newest = 0;
+    struct quasi_newton known = {
+        .count = vectors.count,
+        .step = descent->capacity,
+        .moves = descent->memory + (size_t)VECTORS * descent->capacity,
+        .turns = descent->memory + (size_t)(VECTORS + QUASI_NEWTON_MEMORY) * descent->capacity,
+    };
+    const uint64_t begun = congestion->evaluations;
     uint32_t idle = 0;
     take_logarithms(descent, &vectors);
     if (isinf(congestion_evaluate(congestion, descent->shares))) {
@@ -362,32 +329,30 @@ double descent_run(struct descent *descent, uint32_t steps, double tolerance)
     find_gradient(descent, &vectors);
     for (uint32_t i = 0; i < steps && congestion->evaluations < descent->evaluations_max; i++) {
         const double before_ns = congestion->mean_ns;
-        find_direction(descent, &vectors, kept, newest);
-        if (dot(vectors.gradient, vectors.direction, vectors.count) >= 0) {
-            kept = 0;
-            find_direction(descent, &vectors, kept, newest);
+        double slope_ns = quasi_newton_direction(
+            &known, vectors.gradient, vectors.metric, MIRROR_STEP, vectors.direction);
+        if (slope_ns >= 0) {
+            known.kept = 0;
+            slope_ns = quasi_newton_direction(
+                &known, vectors.gradient, vectors.metric, MIRROR_STEP, vectors.direction);
         }
-        shorten(&vectors);
+        slope_ns *= shorten(&vectors);
         memcpy(vectors.older, vectors.gradient, bytes);
-        const uint32_t slot = (newest + 1) % DESCENT_MEMORY;
-        const bool moved = try_direction(descent, &vectors, slot);
+        const bool moved = try_direction(descent, &vectors, slope_ns, quasi_newton_next(&known));
         congestion_slopes(congestion);
         find_gradient(descent, &vectors);
-        if (!moved && kept == 0) {
+        if (!moved && known.kept == 0) {
             break;
         }
         if (!moved) {
-            kept = 0; /* The curvature misleads: the mirror step alone. */
+            known.kept = 0; /* The curvature misleads: the mirror step alone. */
             continue;
         }
-        if (learn(descent, &vectors, slot)) {
-            newest = slot;
-            kept = kept < DESCENT_MEMORY ? kept + 1 : kept;
-        } else if (kept == DESCENT_MEMORY) {
-            kept--; /* Its slot was that of the oldest. */
-        }
-        idle = before_ns - congestion->mean_ns > tolerance * before_ns ? 0 : idle + 1;
-        if (idle >= 3) {
+        quasi_newton_learn(&known, vectors.older, vectors.gradient);
+        const double gain = (before_ns - congestion->mean_ns) / before_ns;
+        const bool is_late = congestion->evaluations - begun > descent->patience;
+        idle = gain > tolerance ? 0 : idle + 1;
+        if (idle >= IDLE_MAX || (is_late && gain < GAIN_LATE)) {
             break;
         }
     }

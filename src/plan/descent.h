@@ -5,8 +5,8 @@
  * The step is that of mirror descent (exponentiated gradient): shares are multiplied by the
  * exponential of minus their slope, so none becomes negative, and loads stay below 1 because
  * the time goes to infinity there. What earlier steps say about the curvature shortens the
- * way (limited-memory BFGS in the logarithms of the shares, with the mirror step as its first
- * guess). Every step lowers the mean time.
+ * way (quasi_newton.h in the logarithms of the shares, with the mirror step as its first guess).
+ * Every step lowers the mean time.
  */
 #ifndef PLAN_DESCENT_H
 #define PLAN_DESCENT_H
@@ -17,17 +17,18 @@
 struct congestion;
 struct sites;
 
-enum { DESCENT_MEMORY = 8 };
-
 struct descent {
     struct congestion *congestion;
     struct sites *sites; /* Resized if sizes are free. */
     bool sizes_are_free;
     uint64_t evaluations_max; /* Of the congestion. */
-    uint32_t count;           /* Patterns with a share. */
-    uint32_t capacity;        /* Of the arrays of variables: patterns, then sites. */
+    uint64_t patience; /* Evaluations of one run after which steps have to gain more to go on. */
+    uint32_t count;    /* Patterns with a share. */
+    uint32_t capacity; /* Of the arrays of variables: patterns, then sites. */
     double *shares;
-    double *memory; /* All vectors below, one after the other. */
+    double *memory;   /* All vectors of a descent, one after the other, */
+    uint32_t *blocks; /* and the block of each variable. */
+    double *sums;     /* By block. */
 };
 
 void descent_init(struct descent *descent, struct congestion *congestion, struct sites *sites);

@@ -35,40 +35,96 @@ static double *find_chances(const struct mixture *mixture, const struct catalogu
     return chances;
 }
 
-/* How differently two machines of a class are used: 0 if they are alike. */
+/* Machines that are used differently, one of each use, by the chances that they have in all. */
+struct uses {
+    const struct fleet *fleet;
+    uint32_t queue_count;
+    double *chances;
+    double *sums;     /* By machine: of its chances. */
+    uint32_t *firsts; /* By use: a machine of it. */
+    uint32_t *sorted; /* Uses by the sums of those machines. */
+    uint32_t count;
+};
+
+/* Whether two machines get every task with the same chance. */
+static bool is_alike(const struct uses *uses, uint32_t a, uint32_t b)
+{
+    const struct fleet_node *one = &uses->fleet->nodes[a];
+    const struct fleet_node *two = &uses->fleet->nodes[b];
+    const double *left = uses->chances + (size_t)one->worker_first * uses->queue_count;
+    const double *right = uses->chances + (size_t)two->worker_first * uses->queue_count;
+    bool alike = one->worker_count == two->worker_count;
+    for (size_t i = 0; i < (size_t)one->worker_count * uses->queue_count && alike; i++) {
+        alike = fabs(left[i] - right[i]) <= ALIKE;
+    }
+    return alike;
+}
+
+/* The first of the sorted uses whose sum is @least or more. */
+static uint32_t find_sum(const struct uses *uses, double least)
+{
+    uint32_t low = 0;
+    uint32_t high = uses->count;
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (uses->sums[uses->firsts[uses->sorted[middle]]] < least) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* The use of @node: the first that is alike, or a new one. */
+static uint32_t find_use(struct uses *uses, uint32_t node, bool joined)
+{
+    const double sum = uses->sums[node];
+    const size_t cells = (size_t)uses->fleet->nodes[node].worker_count * uses->queue_count;
+    const double margin = 2 * ALIKE * (double)cells; /* Whoever is alike is nearer than that. */
+    uint32_t use = uses->count;
+    for (uint32_t i = find_sum(uses, sum - margin); i < uses->count && joined; i++) {
+        const uint32_t other = uses->sorted[i];
+        if (uses->sums[uses->firsts[other]] > sum + margin) {
+            break;
+        }
+        use = other < use && is_alike(uses, uses->firsts[other], node) ? other : use;
+    }
+    if (use == uses->count) {
+        const uint32_t at = find_sum(uses, sum);
+        memmove(
+            uses->sorted + at + 1, uses->sorted + at, (uses->count - at) * sizeof(*uses->sorted));
+        uses->sorted[at] = use;
+        uses->firsts[use] = node;
+        uses->count++;
+    }
+    return use;
+}
+
+/* How differently machines are used: those with one number are alike. */
 static uint32_t *find_uses(
     const struct mixture *mixture, const struct program_input *input, bool joined)
 {
     const struct fleet *fleet = input->fleet;
-    const uint32_t queue_count = input->catalogue->queue_count;
-    double *chances = find_chances(mixture, input->catalogue);
-    uint32_t *uses = memory_zeroed(fleet->node_count, sizeof(*uses));
-    uint32_t *firsts = memory_zeroed(fleet->node_count, sizeof(*firsts));
-    uint32_t count = 0;
+    struct uses uses = {.fleet = fleet, .queue_count = input->catalogue->queue_count};
+    uint32_t *use_of = memory_zeroed(fleet->node_count, sizeof(*use_of));
+    uses.chances = find_chances(mixture, input->catalogue);
+    uses.sums = memory_zeroed(fleet->node_count, sizeof(*uses.sums));
+    uses.firsts = memory_zeroed(fleet->node_count, sizeof(*uses.firsts));
+    uses.sorted = memory_zeroed(fleet->node_count, sizeof(*uses.sorted));
     for (uint32_t node = 0; node < fleet->node_count; node++) {
-        uint32_t use = 0;
-        for (; use < count && joined; use++) {
-            const struct fleet_node *a = &fleet->nodes[firsts[use]];
-            const struct fleet_node *b = &fleet->nodes[node];
-            const double *one = chances + (size_t)a->worker_first * queue_count;
-            const double *two = chances + (size_t)b->worker_first * queue_count;
-            bool alike = a->worker_count == b->worker_count;
-            for (size_t i = 0; i < (size_t)a->worker_count * queue_count && alike; i++) {
-                alike = fabs(one[i] - two[i]) <= ALIKE;
-            }
-            if (alike) {
-                break;
-            }
+        const struct fleet_node *machine = &fleet->nodes[node];
+        const double *chances = uses.chances + (size_t)machine->worker_first * uses.queue_count;
+        for (size_t i = 0; i < (size_t)machine->worker_count * uses.queue_count; i++) {
+            uses.sums[node] += chances[i];
         }
-        use = joined ? use : count;
-        if (use == count) {
-            firsts[count++] = node;
-        }
-        uses[node] = use;
+        use_of[node] = find_use(&uses, node, joined);
     }
-    free(firsts);
-    free(chances);
-    return uses;
+    free(uses.sorted);
+    free(uses.firsts);
+    free(uses.sums);
+    free(uses.chances);
+    return use_of;
 }
 
 struct sites *spread_sites(
@@ -124,21 +180,9 @@ static void seat_tasks(
     }
 }
 
-static uint32_t find_pattern(
-    const struct attempt *attempt, uint32_t from, const struct seat *seats, uint32_t task_count)
-{
-    for (uint32_t i = attempt->patterns.count; i-- > from;) { /* The newest is the likeliest. */
-        const struct seat *known = attempt->patterns.seats + attempt->patterns.items[i].seat_first;
-        if (memcmp(known, seats, task_count * sizeof(*seats)) == 0) {
-            return i;
-        }
-    }
-    return UINT32_MAX;
-}
-
 static enum weft_status gather_stream(
     struct attempt *attempt, const struct mixture *mixture, uint32_t number,
-    const struct place *places, double **weights)
+    const struct place *places, double least, double *weights)
 {
     const struct stream *stream = &attempt->workload->streams[number];
     const struct mixture_workflow *mixed = &mixture->workflows[stream->number];
@@ -151,13 +195,14 @@ static enum weft_status gather_stream(
     };
     struct seat seats[WORKFLOW_TASKS_MAX];
     for (uint32_t i = 0; i < mixed->pattern_count; i++) {
-        if (mixed->weights[i] <= 0) {
+        if (mixed->weights[i] <= least / mixed->pattern_count) {
             continue;
         }
         seat_tasks(
             attempt->sites, places, mixture_placement(mixture, stream->number, i),
             mixed->task_count, seats);
-        uint32_t index = find_pattern(attempt, from, seats, mixed->task_count);
+        uint32_t index = pattern_index_find(
+            &attempt->index, &attempt->patterns, number, seats, mixed->task_count);
         if (index == UINT32_MAX) {
             index = patterns_add(&attempt->patterns, &of, seats);
             if (index == UINT32_MAX) {
@@ -165,13 +210,32 @@ static enum weft_status gather_stream(
             }
             attempt->counts[number]++;
         }
-        (*weights)[index] += mixed->weights[i];
+        weights[index] += mixed->weights[i];
     }
     return attempt->patterns.count > from ? WEFT_OK : WEFT_NOT_FOUND;
 }
 
+/* Machines that stand apart give as many patterns as there are placements. */
+static void reserve(struct attempt *attempt, const struct mixture *mixture)
+{
+    size_t count = 0;
+    size_t tasks = 0;
+    size_t edges = 0;
+    if (attempt->sites->site_count < attempt->sites->fleet->node_count) {
+        return;
+    }
+    for (uint32_t i = 0; i < attempt->workload->stream_count; i++) {
+        const struct stream *stream = &attempt->workload->streams[i];
+        const size_t placements = mixture->workflows[stream->number].pattern_count;
+        count += placements;
+        tasks += placements * stream->workflow->task_count;
+        edges += placements * stream->workflow->edge_count;
+    }
+    patterns_reserve(&attempt->patterns, count, tasks, edges);
+}
+
 enum weft_status spread_in(
-    struct attempt *attempt, const struct mixture *mixture, struct weft_error *error)
+    struct attempt *attempt, const struct mixture *mixture, double least, struct weft_error *error)
 {
     const struct workload *workload = attempt->workload;
     struct place *places = find_places(attempt->sites);
@@ -181,8 +245,9 @@ enum weft_status spread_in(
     }
     double *weights = memory_zeroed(total, sizeof(*weights));
     enum weft_status status = WEFT_OK;
+    reserve(attempt, mixture);
     for (uint32_t i = 0; i < workload->stream_count && status == WEFT_OK; i++) {
-        status = gather_stream(attempt, mixture, i, places, &weights);
+        status = gather_stream(attempt, mixture, i, places, least, weights);
         if (status != WEFT_OK) {
             (void)error_set(
                 error, status, "workflow %s has no placement in the mixture that can run",

@@ -12,6 +12,9 @@
 
 #define PRICE_NONE UINT32_MAX
 
+/* Of an arc and of a pattern, to reserve: whatever comes will have room. */
+enum { VISITS_GUESS = 2, DEMANDS_GUESS = 6 };
+
 /* A placement while it is being taken apart. Kept between calls: it is large. */
 struct taking_apart {
     struct patterns *patterns;
@@ -82,6 +85,17 @@ static double step_start(
     return start_ns;
 }
 
+/* An array of @capacity elements in place of one whose first @count are used. */
+static void *grown(void *array, uint32_t count, uint32_t capacity, size_t element_bytes)
+{
+    void *larger = memory_zeroed(capacity, element_bytes);
+    if (array != NULL) {
+        memcpy(larger, array, count * element_bytes);
+        free(array);
+    }
+    return larger;
+}
+
 /* Room for one more element after @count. */
 static void *room(void *array, uint32_t count, uint32_t *capacity, size_t element_bytes)
 {
@@ -89,12 +103,41 @@ static void *room(void *array, uint32_t count, uint32_t *capacity, size_t elemen
         return array;
     }
     *capacity = *capacity == 0 ? 64 : 2 * *capacity;
-    void *larger = memory_zeroed(*capacity, element_bytes);
-    if (array != NULL) {
-        memcpy(larger, array, count * element_bytes);
-        free(array);
+    return grown(array, count, *capacity, element_bytes);
+}
+
+/* Room for @more elements after @count, if there is any to be made. */
+static void *more_room(
+    void *array, uint32_t count, size_t more, uint32_t *capacity, size_t element_bytes)
+{
+    if (count + more <= *capacity || count + more > UINT32_MAX) {
+        return array;
     }
-    return larger;
+    *capacity = (uint32_t)(count + more);
+    return grown(array, count, *capacity, element_bytes);
+}
+
+void patterns_reserve(struct patterns *patterns, size_t count, size_t tasks, size_t edges)
+{
+    const size_t steps = tasks + count;
+    const size_t arcs = tasks + edges + count;
+    patterns->items = more_room(
+        patterns->items, patterns->count, count, &patterns->capacity, sizeof(*patterns->items));
+    patterns->steps = more_room(
+        patterns->steps, patterns->step_count, steps, &patterns->step_capacity,
+        sizeof(*patterns->steps));
+    patterns->arcs = more_room(
+        patterns->arcs, patterns->arc_count, arcs, &patterns->arc_capacity,
+        sizeof(*patterns->arcs));
+    patterns->visits = more_room(
+        patterns->visits, patterns->visit_count, VISITS_GUESS * arcs, &patterns->visit_capacity,
+        sizeof(*patterns->visits));
+    patterns->demands = more_room(
+        patterns->demands, patterns->demand_count, DEMANDS_GUESS * count,
+        &patterns->demand_capacity, sizeof(*patterns->demands));
+    patterns->seats = more_room(
+        patterns->seats, patterns->seat_count, tasks, &patterns->seat_capacity,
+        sizeof(*patterns->seats));
 }
 
 static void add_visit(struct patterns *patterns, uint32_t price, double weight)

@@ -13,6 +13,7 @@
 #define PLAN_PATTERN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/limits.h"
@@ -113,6 +114,12 @@ struct pattern_of {
     uint32_t number; /* Of the stream. */
     bool requeue;    /* See struct program_options. */
 };
+
+/*
+ * Make room for about @count patterns more, with so many tasks and edges in all, so that the
+ * arrays need not grow bit by bit.
+ */
+void patterns_reserve(struct patterns *patterns, size_t count, size_t tasks, size_t edges);
 
 /*
  * Take the placement @seats apart, one for each task, and add it. Returns its index, or

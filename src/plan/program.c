@@ -9,6 +9,7 @@
 #include "model/catalogue.h"
 #include "plan/attempt.h"
 #include "plan/mixture.h"
+#include "plan/restart.h"
 #include "plan/sites.h"
 #include "plan/spread.h"
 #include "plan/workload.h"
@@ -118,16 +119,6 @@ static void report(struct attempt *attempt, uint64_t evaluations, struct program
     }
 }
 
-static struct attempt *open_attempt(
-    const struct workload *workload, const struct program_options *options, struct sites *sites)
-{
-    sites_add_ingress(sites, workload);
-    struct attempt *attempt = attempt_create(workload, sites);
-    attempt->plain_joins = options->plain_joins;
-    attempt->response.plain_joins = options->plain_joins;
-    return attempt;
-}
-
 /* How many parts classes of equal machines have in start @index; 1 is an even use of all. */
 static uint32_t choose_parts(
     const struct program_input *input, const struct workload *workload, uint32_t index)
@@ -151,7 +142,7 @@ static struct attempt *start(
     const struct sites_options grouping = {
         .parts = choose_parts(input, workload, index), .average = average};
     struct sites *sites = sites_create(input, &grouping);
-    struct attempt *attempt = open_attempt(workload, options, sites);
+    struct attempt *attempt = attempt_open(workload, sites, options->plain_joins);
     attempt->descent.sizes_are_free = index > 0 && sites->site_count > sites->class_count &&
                                       sites->site_count < input->fleet->node_count;
     attempt->descent.evaluations_max = options->evaluations_max / options->restarts;
@@ -189,7 +180,7 @@ static struct attempt *refine(
 {
     struct mixture *mixture = spread_out(rough, input, /* turns */ 1);
     struct sites *sites = spread_sites(mixture, input, false);
-    struct attempt *attempt = open_attempt(workload, options, sites);
+    struct attempt *attempt = attempt_open(workload, sites, options->plain_joins);
     double *targets = memory_zeroed(sites->queue_count, sizeof(*targets));
     for (uint32_t i = 0; i < sites->site_count; i++) {
         const uint32_t node = sites->classes[sites->sites[i].machines].nodes[0];
@@ -199,7 +190,7 @@ static struct attempt *refine(
         }
     }
     attempt->descent.evaluations_max = options->evaluations_max / options->restarts;
-    const bool is_feasible = spread_in(attempt, mixture, error) == WEFT_OK &&
+    const bool is_feasible = spread_in(attempt, mixture, /* least */ 0, error) == WEFT_OK &&
                              attempt_refine(attempt, targets) && !isinf(attempt_settle(attempt));
     free(targets);
     attempt->response.evaluations += attempt_evaluations(rough);
@@ -250,23 +241,20 @@ static struct attempt *solve_anew(
     return best;
 }
 
-/* From a mixture that was good for other rates. NULL if it is not feasible for these. */
-static struct attempt *solve_again(
+/* From nothing, if the @warm start led nowhere or to less than is to be expected. */
+static struct attempt *solve_better(
     const struct program_input *input, const struct program_options *options,
-    const struct workload *workload, uint64_t *evaluations)
+    const struct workload *workload, struct attempt *warm, uint64_t *evaluations,
+    struct weft_error *error)
 {
-    struct sites *sites = spread_sites(options->start, input, true);
-    struct attempt *attempt = open_attempt(workload, options, sites);
-    attempt->patterns_max = options->patterns_max;
-    attempt->descent.evaluations_max = options->evaluations_max;
-    const bool is_feasible = spread_in(attempt, options->start, NULL) == WEFT_OK &&
-                             attempt_refresh(attempt) && !isinf(attempt_settle(attempt));
-    *evaluations += attempt_evaluations(attempt);
-    if (!is_feasible) {
-        attempt_destroy(attempt);
-        return NULL;
+    if (warm != NULL && !restart_is_poor(warm, options->start)) {
+        return warm;
     }
-    return attempt;
+    struct attempt *anew = solve_anew(input, options, workload, evaluations, error);
+    const bool is_better =
+        warm == NULL || (anew != NULL && anew->congestion.mean_ns < warm->congestion.mean_ns);
+    attempt_destroy(is_better ? warm : anew);
+    return is_better ? anew : warm;
 }
 
 enum weft_status program_solve(
@@ -289,11 +277,9 @@ enum weft_status program_solve(
     workload->requeue = full.requeue;
     struct attempt *attempt = NULL;
     if (full.start != NULL) {
-        attempt = solve_again(input, &full, workload, &evaluations);
+        attempt = restart_solve(input, &full, workload, &evaluations);
     }
-    if (attempt == NULL) {
-        attempt = solve_anew(input, &full, workload, &evaluations, error);
-    }
+    attempt = solve_better(input, &full, workload, attempt, &evaluations, error);
     if (attempt != NULL) {
         *mixture_out = spread_out(attempt, input, SPREAD_TURNS_MAX);
         report(attempt, evaluations, report_out);
@@ -323,8 +309,8 @@ enum weft_status program_predict(
     }
     workload->requeue = full.requeue;
     struct sites *sites = spread_sites(mixture, input, false);
-    struct attempt *attempt = open_attempt(workload, &full, sites);
-    status = spread_in(attempt, mixture, error);
+    struct attempt *attempt = attempt_open(workload, sites, full.plain_joins);
+    status = spread_in(attempt, mixture, /* least */ 0, error);
     if (status == WEFT_OK) {
         (void)attempt_settle(attempt);
         for (uint32_t i = 0; i < mixture->workflow_count; i++) {

@@ -15,6 +15,7 @@
 #include "plan/response_tree.h"
 #include "plan/sites.h"
 #include "plan/workload.h"
+#include "queueing/toll.h"
 
 #define SITE_MIN 0.5 /* Smaller sites are about to vanish. */
 
@@ -90,9 +91,8 @@ double response_cost(struct response *response, uint32_t number, const struct se
                          : expected_length(congestion, trial, 0);
     for (uint32_t i = 0; i < trial->demand_count; i++) {
         const struct demand *demand = &trial->demands[i];
-        cost_ns += congestion->toll_work[demand->queue] * demand->work_ns +
-                   congestion->toll_ahead[demand->queue] * demand->ahead_ns +
-                   congestion->toll_second[demand->queue] * demand->second;
+        cost_ns += toll_of(
+            &congestion->tolls[demand->queue], demand->work_ns, demand->ahead_ns, demand->second);
     }
     return cost_ns;
 }

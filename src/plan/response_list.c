@@ -90,8 +90,8 @@ static double cross_ns(
         const double wire_ns = bytes / sites->queues[link].bytes_per_ns;
         longest_ns = wire_ns > longest_ns ? wire_ns : longest_ns;
         waits_ns += congestion->prices[link] * (sites->queues[link].shared ? wire_ns : 1);
-        *toll += congestion->toll_work[link] * wire_ns +
-                 congestion->toll_second[link] * wire_ns * wire_ns;
+        *toll += congestion->tolls[link].work * wire_ns +
+                 congestion->tolls[link].second * wire_ns * wire_ns;
     }
     return sites->latency_ns + longest_ns + waits_ns;
 }
@@ -105,8 +105,8 @@ static double end_on(const struct list *list, uint32_t unit, struct seat seat, d
     double variance;
     const double time_ns =
         unit_time(list->stream, unit, sites_device(sites, seat.site, seat.slot), &variance);
-    double toll = congestion->toll_work[queue] * time_ns +
-                  congestion->toll_second[queue] * (time_ns * time_ns + variance);
+    double toll = congestion->tolls[queue].work * time_ns +
+                  congestion->tolls[queue].second * (time_ns * time_ns + variance);
     double ready_ns = 0;
     bool continues = false;
     for (uint32_t k = 0; k < list->graph->vertices[unit].in_count; k++) {

@@ -106,8 +106,8 @@ static void solve_unit(const struct tree *tree, uint32_t unit, struct table *tab
         const struct way way = {
             .time_ns = time_ns,
             .busy_ns = time_ns,
-            .toll_ns = congestion->toll_work[queue] * time_ns +
-                       congestion->toll_second[queue] * (time_ns * time_ns + second),
+            .toll_ns = congestion->tolls[queue].work * time_ns +
+                       congestion->tolls[queue].second * (time_ns * time_ns + second),
         };
         offer(table, s, s, &way);
     }
@@ -134,8 +134,8 @@ static struct way edge_way(const struct tree *tree, double bytes, uint32_t s, ui
         const double wire_ns = bytes / sites->queues[link].bytes_per_ns;
         longest_ns = wire_ns > longest_ns ? wire_ns : longest_ns;
         way.time_ns += congestion->prices[link] * (sites->queues[link].shared ? wire_ns : 1);
-        way.toll_ns += congestion->toll_work[link] * wire_ns +
-                       congestion->toll_second[link] * wire_ns * wire_ns;
+        way.toll_ns += congestion->tolls[link].work * wire_ns +
+                       congestion->tolls[link].second * wire_ns * wire_ns;
     }
     way.time_ns += longest_ns + sites->latency_ns;
     return way;

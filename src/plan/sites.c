@@ -5,112 +5,12 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "model/workflow.h"
+#include "plan/background.h"
 #include "plan/program.h"
+#include "plan/sites_group.h"
 #include "plan/workload.h"
 
 #define NS_PER_S 1e9
-
-/* What is put on @link by others: by the input, or by what the network says. */
-static struct program_background link_background(
-    const struct program_input *input, uint32_t link, uint64_t bytes_per_s)
-{
-    if (input->links != NULL) {
-        return input->links[link];
-    }
-    const struct network_background *others = &input->fleet->network.background;
-    if (bytes_per_s == 0 || others->bytes == 0) {
-        return (struct program_background){0};
-    }
-    const double time_ns = (double)others->bytes / (double)bytes_per_s * NS_PER_S;
-    const double load = others->load > 0 ? others->load : others->rate_per_s / NS_PER_S * time_ns;
-    return (struct program_background){
-        .load = load, .residual_ns = load * time_ns * (others->exponential ? 2 : 1)};
-}
-
-static struct program_background worker_background(
-    const struct program_input *input, uint32_t worker)
-{
-    return input->workers != NULL ? input->workers[worker] : (struct program_background){0};
-}
-
-static bool same_background(struct program_background a, struct program_background b)
-{
-    return a.load == b.load && a.residual_ns == b.residual_ns;
-}
-
-/* Whether two machines differ in nothing that the program sees, or but for backgrounds. */
-static bool is_same(
-    const struct program_input *input, const uint64_t *rates, uint32_t a, uint32_t b, bool average)
-{
-    const struct fleet *fleet = input->fleet;
-    const uint32_t links[][2] = {{a, b}, {fleet->node_count + a, fleet->node_count + b}};
-    const struct fleet_node *one = &fleet->nodes[a];
-    const struct fleet_node *two = &fleet->nodes[b];
-    if (one->worker_count != two->worker_count ||
-        (fleet->network.kind == NETWORK_TWO_TIER && fleet_rack(fleet, a) != fleet_rack(fleet, b))) {
-        return false;
-    }
-    for (uint32_t i = 0; i < 2; i++) {
-        const uint64_t rate = rates[links[i][0]];
-        if (rate != rates[links[i][1]] || !same_background(
-                                              link_background(input, links[i][0], rate),
-                                              link_background(input, links[i][1], rate))) {
-            return false;
-        }
-    }
-    for (uint32_t slot = 0; slot < one->worker_count; slot++) {
-        const uint32_t left = one->worker_first + slot;
-        const uint32_t right = two->worker_first + slot;
-        if (fleet->workers[left].device != fleet->workers[right].device) {
-            return false;
-        }
-        const struct program_background one_load = worker_background(input, left);
-        const struct program_background two_load = worker_background(input, right);
-        if (average ? (one_load.load < 1) != (two_load.load < 1)
-                    : !same_background(one_load, two_load)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void group_machines(
-    struct sites *sites, const struct program_input *input, const struct sites_options *options,
-    const uint64_t *rates)
-{
-    const uint32_t *uses = options->uses;
-    const uint32_t node_count = sites->fleet->node_count;
-    uint32_t *class_of = memory_zeroed(node_count, sizeof(*class_of));
-    uint32_t *first = memory_zeroed(node_count, sizeof(*first));
-    sites->classes = memory_zeroed(node_count, sizeof(*sites->classes));
-    sites->nodes = memory_zeroed(node_count, sizeof(*sites->nodes));
-    for (uint32_t node = 0; node < node_count; node++) {
-        uint32_t group = 0;
-        while (group < sites->class_count &&
-               ((uses != NULL && uses[first[group]] != uses[node]) ||
-                !is_same(input, rates, first[group], node, options->average))) {
-            group++;
-        }
-        if (group == sites->class_count) {
-            first[sites->class_count++] = node;
-        }
-        class_of[node] = group;
-        sites->classes[group].node_count++;
-    }
-    uint32_t *next = sites->nodes;
-    for (uint32_t group = 0; group < sites->class_count; group++) {
-        struct machine_class *machines = &sites->classes[group];
-        machines->nodes = next;
-        next += machines->node_count;
-        machines->node_count = 0;
-    }
-    for (uint32_t node = 0; node < node_count; node++) {
-        struct machine_class *machines = &sites->classes[class_of[node]];
-        machines->nodes[machines->node_count++] = node;
-    }
-    free(first);
-    free(class_of);
-}
 
 static uint32_t greatest_divisor(uint32_t a, uint32_t b)
 {
@@ -127,7 +27,7 @@ static double total_background(const struct program_input *input, uint32_t node)
     const struct fleet_node *machine = &input->fleet->nodes[node];
     double sum = 0;
     for (uint32_t i = 0; i < machine->worker_count; i++) {
-        sum += worker_background(input, machine->worker_first + i).load;
+        sum += background_of_worker(input, machine->worker_first + i).load;
     }
     return sum;
 }
@@ -171,8 +71,8 @@ static struct program_background mean_background(
         const uint32_t node = machines->nodes[i];
         const uint32_t link = index * sites->fleet->node_count + node;
         const struct program_background one =
-            is_link ? link_background(input, link, rates[link])
-                    : worker_background(input, sites_worker(sites, node, index));
+            is_link ? background_of_link(input, link, rates[link])
+                    : background_of_worker(input, sites_worker(sites, node, index));
         mean.load += one.load / count;
         mean.residual_ns += one.residual_ns / count;
     }
@@ -238,7 +138,7 @@ static void add_site(
 static uint32_t add_core_link(
     struct sites *sites, const struct program_input *input, const uint64_t *rates, uint32_t link)
 {
-    return add_link(sites, rates[link], link_background(input, link, rates[link]), QUEUE_NONE);
+    return add_link(sites, rates[link], background_of_link(input, link, rates[link]), QUEUE_NONE);
 }
 
 /* Racks and the one link for all come last: they belong to no site. */
@@ -278,7 +178,7 @@ struct sites *sites_create(const struct program_input *input, const struct sites
     sites->fleet = fleet;
     sites->latency_ns = (double)fleet->network.latency_ns;
     sites->average = options->average;
-    group_machines(sites, input, options, rates);
+    sites_group(sites, input, options, rates);
     for (uint32_t group = 0; group < sites->class_count && options->average; group++) {
         mix_machines(input, &sites->classes[group]);
     }

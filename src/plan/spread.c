@@ -112,13 +112,17 @@ static void spread_pattern(
 {
     uint16_t placement[WORKFLOW_TASKS_MAX];
     uint32_t machines = 0;
+    uint32_t apart = 1;
     find_used(spreading);
     for (uint32_t i = 0; i < spreading->site_count; i++) {
-        machines += size_of(spreading->sites, spreading->used[i]);
+        const uint32_t size = size_of(spreading->sites, spreading->used[i]);
+        machines += size;
+        apart = size / spreading->copies[i] > apart ? size / spreading->copies[i] : apart;
     }
     const bool pairs = spreading->site_count > 1 || spreading->copies[0] > 1;
     uint32_t turns = pairs ? PLACEMENTS_MAX / machines : 1;
     turns = turns > spreading->turns ? spreading->turns : turns;
+    turns = turns > apart ? apart : turns; /* More would pair the same machines again. */
     turns = turns == 0 ? 1 : turns;
     for (uint32_t turn = 0; turn < turns; turn++) {
         double unit = 0;

@@ -38,13 +38,14 @@ struct sites *spread_sites(
     const struct mixture *mixture, const struct program_input *input, bool joined);
 
 /*
- * Patterns and shares of @mixture into @attempt, whose sites are those of spread_sites().
+ * Patterns and shares of @mixture into @attempt, whose sites are those of spread_sites(). What
+ * has less than @least of an even share of its workflow is left out.
  *
  * Errors: WEFT_NOT_FOUND if a task is placed where it was never measured, or a stream has no
  * pattern.
  */
 enum weft_status spread_in(
-    struct attempt *attempt, const struct mixture *mixture, struct weft_error *error);
+    struct attempt *attempt, const struct mixture *mixture, double least, struct weft_error *error);
 
 /* Times and loads of an evaluated @attempt into @mixture; INFINITY where a queue has no end. */
 void spread_predictions(const struct attempt *attempt, struct mixture *mixture);

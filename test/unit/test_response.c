@@ -65,8 +65,8 @@ static void random_setting(struct setting *setting, uint64_t seed)
     for (uint32_t i = 0; i < setting->sites->queue_count; i++) {
         setting->congestion.prices[i] = 3e6 * rng_unit(&rng);
         setting->congestion.loads[i] = 0.1 + 0.6 * rng_unit(&rng);
-        setting->congestion.toll_work[i] = rng_unit(&rng);
-        setting->congestion.toll_second[i] = 1e-7 * rng_unit(&rng);
+        setting->congestion.tolls[i].work = rng_unit(&rng);
+        setting->congestion.tolls[i].second = 1e-7 * rng_unit(&rng);
     }
 }
 
@@ -154,14 +154,14 @@ static void open_ends_of_a_tree_are_free(ATTR_UNUSED void **state)
     setting.plan.rates[0] = 1;
     setting.plan.input.rates_per_s = setting.plan.rates;
     begin(&setting, /* parts */ 2);
-    setting.congestion.toll_work[0] = 3;
-    setting.congestion.toll_work[1] = 0.5;
+    setting.congestion.tolls[0].work = 3;
+    setting.congestion.tolls[1].work = 0.5;
     const struct seat seats[] = {{0, 0, 0}, {1, 0, 0}};
     assert_true(
         response_tree_solve(&setting.congestion, &setting.workload->streams[0], seats, 2, units));
     assert_int_equal(units[0].site, 1);
     assert_int_equal(units[1].site, 1);
-    setting.congestion.toll_work[0] = 1;
+    setting.congestion.tolls[0].work = 1;
     plan_case_near(response_find(&setting.response, 0, tasks) / 1e6, 10 + 10 + 5, 1e-9);
     assert_true(tasks[0].site != tasks[1].site);
     end(&setting);

@@ -91,7 +91,7 @@ static void the_way_back_finds_the_sites(ATTR_UNUSED void **state)
         sites = spread_sites(mixture, &plan.input, joined == 1);
         assert_int_equal(sites->site_count, joined == 1 ? 2 : 10);
         attempt = attempt_create(workload, sites);
-        assert_int_equal(spread_in(attempt, mixture, &error), WEFT_OK);
+        assert_int_equal(spread_in(attempt, mixture, 0, &error), WEFT_OK);
         plan_case_near(attempt_settle(attempt), mean_ns, 1e-9 * mean_ns);
         if (joined == 1) {
             assert_int_equal(attempt->patterns.count, 2);
@@ -105,11 +105,44 @@ static void the_way_back_finds_the_sites(ATTR_UNUSED void **state)
     plan_case_close(&plan);
 }
 
+/* Machines that stand alone have one placement for each pattern, and small shares can be left. */
+static void single_machines_are_paired_once(ATTR_UNUSED void **state)
+{
+    struct plan_case plan;
+    struct workload *workload;
+    struct weft_error error;
+    open_diamond(&plan, 3, &workload);
+    struct sites *sites = sites_create(&plan.input, &(struct sites_options){.parts = 3});
+    struct attempt *attempt = attempt_create(workload, sites);
+    const struct seat split[] = {{0, 0, 0}, {1, 0, 1}, {2, 0, 0}, {0, 0, 1}};
+    const struct seat local[] = {{1, 0, 0}, {1, 0, 0}, {1, 0, 0}, {1, 0, 0}};
+    assert_int_equal(attempt_add(attempt, 0, split), 0);
+    assert_int_equal(attempt_add(attempt, 0, local), 1);
+    descent_admit(&attempt->descent, 1);
+    attempt->descent.shares[0] = 0.96;
+    attempt->descent.shares[1] = 0.04;
+    (void)attempt_settle(attempt);
+    struct mixture *mixture = spread_out(attempt, &plan.input, SPREAD_TURNS_MAX);
+    attempt_destroy(attempt);
+    assert_int_equal(mixture->workflows[0].pattern_count, 2);
+    for (uint32_t i = 0; i < 2; i++) { /* An even share is a half. */
+        attempt = attempt_create(workload, spread_sites(mixture, &plan.input, true));
+        assert_int_equal(spread_in(attempt, mixture, i == 0 ? 0.07 : 0.09, &error), WEFT_OK);
+        assert_int_equal(attempt->patterns.count, i == 0 ? 2 : 1);
+        plan_case_near(attempt->descent.shares[0], i == 0 ? 0.96 : 1, 1e-9);
+        attempt_destroy(attempt);
+    }
+    mixture_destroy(mixture);
+    workload_destroy(workload);
+    plan_case_close(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(machines_of_a_site_share_evenly),
         cmocka_unit_test(the_way_back_finds_the_sites),
+        cmocka_unit_test(single_machines_are_paired_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,21 @@
+#include "plan/background.h"
+
+#include "model/fleet.h"
+
+#define NS_PER_S 1e9
+
+struct program_background background_of_link(
+    const struct program_input *input, uint32_t link, uint64_t bytes_per_s)
+{
+    if (input->links != NULL) {
+        return input->links[link];
+    }
+    const struct network_background *others = &input->fleet->network.background;
+    if (bytes_per_s == 0 || others->bytes == 0) {
+        return (struct program_background){0};
+    }
+    const double time_ns = (double)others->bytes / (double)bytes_per_s * NS_PER_S;
+    const double load = others->load > 0 ? others->load : others->rate_per_s / NS_PER_S * time_ns;
+    return (struct program_background){
+        .load = load, .residual_ns = load * time_ns * (others->exponential ? 2 : 1)};
+}

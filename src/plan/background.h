@@ -1,0 +1,20 @@
+/* background.h - what others put on a worker or a link, as the input of a program says. */
+#ifndef PLAN_BACKGROUND_H
+#define PLAN_BACKGROUND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plan/program.h"
+
+/* Of @link, which carries @bytes_per_s: by the input, or by what the network says. */
+struct program_background background_of_link(
+    const struct program_input *input, uint32_t link, uint64_t bytes_per_s);
+
+static inline struct program_background background_of_worker(
+    const struct program_input *input, uint32_t worker)
+{
+    return input->workers != NULL ? input->workers[worker] : (struct program_background){0};
+}
+
+#endif /* PLAN_BACKGROUND_H */

@@ -1,0 +1,190 @@
+/* The program again for other rates: little work for little changes, and more where it is due. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "plan/attempt.h"
+#include "plan/restart.h"
+#include "plan/workload.h"
+#include "plan_case.h"
+
+enum { MACHINES = 40 };
+
+/* Jobs of 2, 8 and 60 ms on machines that all differ in what others do there. */
+struct setting {
+    struct plan_case plan;
+    struct program_background others[MACHINES];
+};
+
+static void open(struct setting *setting, double load)
+{
+    static const double times_ms[] = {2, 8, 60};
+    static const double parts[] = {0.6, 0.3, 0.1};
+    static const char *const names[] = {"short", "middle", "long"};
+    struct rng rng = rng_stream(6, RNG_TEST, 0);
+    double room = 0;
+    plan_case_open(&setting->plan, MACHINES, /* worker_count */ 1);
+    for (uint32_t i = 0; i < MACHINES; i++) {
+        setting->others[i].load = 0.3 * rng_unit(&rng);
+        setting->others[i].residual_ns = 10e6 * setting->others[i].load;
+        room += 1 - setting->others[i].load;
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        (void)plan_case_model(&setting->plan, names[i], times_ms[i]);
+        plan_case_single(&setting->plan, names[i], parts[i] * load * room / 9.6e-3);
+    }
+    setting->plan.input.workers = setting->others;
+}
+
+static void change(struct setting *setting, double share)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        setting->plan.rates[i] *= i == 1 ? 1 - share : 1 + share;
+    }
+}
+
+/* Restart as the program does; the attempt is the caller's. */
+static struct attempt *restart(
+    struct setting *setting, const struct mixture *start, struct workload **workload_out,
+    uint64_t *evaluations)
+{
+    const struct program_options options = {
+        .start = start, .patterns_max = 64, .evaluations_max = 20000000};
+    struct weft_error error;
+    assert_int_equal(workload_create(&setting->plan.input, 1, workload_out, &error), WEFT_OK);
+    *evaluations = 0;
+    return restart_solve(&setting->plan.input, &options, *workload_out, evaluations);
+}
+
+static void a_small_change_takes_little_work(ATTR_UNUSED void **state)
+{
+    static const double loads[] = {0.4, 0.6, 0.7};
+    const struct program_options defaults = {0};
+    for (uint32_t i = 0; i < 3; i++) {
+        struct setting setting;
+        struct workload *workload;
+        struct program_report cold;
+        uint64_t evaluations;
+        open(&setting, loads[i]);
+        struct mixture *old = plan_case_solve(&setting.plan, &defaults, NULL);
+        change(&setting, 0.05);
+        struct attempt *attempt = restart(&setting, old, &workload, &evaluations);
+        struct mixture *anew = plan_case_solve(&setting.plan, &defaults, &cold);
+        assert_non_null(attempt);
+        assert_false(restart_is_poor(attempt, old));
+        assert_true(attempt->congestion.mean_ns < 1.02 * cold.mean_ns);
+        assert_true(evaluations < cold.evaluations / 10);
+        /* What has next to no share is not carried along. */
+        for (uint32_t k = 0; k < 3; k++) {
+            assert_true(attempt->counts[k] > 0);
+            assert_true(attempt->counts[k] <= old->workflows[k].pattern_count);
+        }
+        attempt_destroy(attempt);
+        workload_destroy(workload);
+        mixture_destroy(anew);
+        mixture_destroy(old);
+        plan_case_close(&setting.plan);
+    }
+}
+
+/* Long jobs come three times as often: the machines that they have are not enough for them. */
+static void a_poor_restart_is_noticed(ATTR_UNUSED void **state)
+{
+    const struct program_options defaults = {0};
+    struct setting setting;
+    struct workload *workload;
+    struct program_report cold;
+    struct program_report warm;
+    uint64_t evaluations;
+    open(&setting, 0.6);
+    struct mixture *old = plan_case_solve(&setting.plan, &defaults, NULL);
+    setting.plan.rates[0] *= 0.2;
+    setting.plan.rates[2] *= 1.5;
+    struct attempt *attempt = restart(&setting, old, &workload, &evaluations);
+    struct mixture *anew = plan_case_solve(&setting.plan, &defaults, &cold);
+    const struct program_options options = {.start = old};
+    struct mixture *again = plan_case_solve(&setting.plan, &options, &warm);
+    assert_true(attempt == NULL || restart_is_poor(attempt, old));
+    assert_true(warm.mean_ns <= cold.mean_ns * (1 + 1e-12));
+    if (attempt != NULL) { /* Whoever predicted nothing cannot be held to it. */
+        old->workflows[1].mean_ns = 0;
+        assert_false(restart_is_poor(attempt, old));
+    }
+    attempt_destroy(attempt);
+    workload_destroy(workload);
+    mixture_destroy(again);
+    mixture_destroy(anew);
+    mixture_destroy(old);
+    plan_case_close(&setting.plan);
+}
+
+/* With more load everywhere jobs are to take longer: that alone is not poor. */
+static void more_load_is_not_a_poor_restart(ATTR_UNUSED void **state)
+{
+    const struct program_options defaults = {0};
+    struct setting setting;
+    struct workload *workload;
+    uint64_t evaluations;
+    open(&setting, 0.6);
+    struct mixture *old = plan_case_solve(&setting.plan, &defaults, NULL);
+    for (uint32_t i = 0; i < 3; i++) {
+        setting.plan.rates[i] *= 1.2;
+    }
+    struct attempt *attempt = restart(&setting, old, &workload, &evaluations);
+    assert_non_null(attempt);
+    assert_true(attempt->congestion.mean_ns > 1.1 * old->mean_ns);
+    assert_false(restart_is_poor(attempt, old));
+    attempt_destroy(attempt);
+    workload_destroy(workload);
+    mixture_destroy(old);
+    plan_case_close(&setting.plan);
+}
+
+/* Patience ends a run whose steps gain little, and does not end one whose steps gain much. */
+static void patience_is_for_steps_that_gain_little(ATTR_UNUSED void **state)
+{
+    const struct program_options defaults = {0};
+    struct setting setting;
+    struct workload *workload;
+    uint64_t evaluations[2];
+    double means_ns[2];
+    open(&setting, 0.85);
+    struct mixture *old = plan_case_solve(&setting.plan, &defaults, NULL);
+    change(&setting, 0.05);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct attempt *attempt = restart(&setting, old, &workload, &evaluations[i]);
+        struct descent *descent = &attempt->descent;
+        const uint64_t before = attempt->congestion.evaluations;
+        for (uint32_t k = 0; k < descent->count; k++) { /* Far from where it was. */
+            descent->shares[k] =
+                descent->shares[k] + 0.2 / attempt->counts[attempt->patterns.items[k].stream];
+        }
+        descent_normalise(descent);
+        descent->patience = i == 0 ? 0 : UINT64_MAX;
+        means_ns[i] = descent_run(descent, 200, 1e-9);
+        evaluations[i] = attempt->congestion.evaluations - before;
+        assert_true(evaluations[i] > 3 * descent->count);
+        attempt_destroy(attempt);
+        workload_destroy(workload);
+    }
+    assert_true(2 * evaluations[0] < evaluations[1]);
+    assert_true(means_ns[0] < 1.02 * means_ns[1]);
+    mixture_destroy(old);
+    plan_case_close(&setting.plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_small_change_takes_little_work),
+        cmocka_unit_test(a_poor_restart_is_noticed),
+        cmocka_unit_test(more_load_is_not_a_poor_restart),
+        cmocka_unit_test(patience_is_for_steps_that_gain_little),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
