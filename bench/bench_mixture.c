@@ -67,11 +67,11 @@ static struct outcome descend(struct mixture_case *the, uint32_t start, uint32_t
     return (struct outcome){.mean_ms = mean_ns / 1e6, .seconds = mixture_case_seconds() - began};
 }
 
-static struct outcome ask_oracle(struct attempt *attempt, double seconds)
+static struct outcome ask_oracle(struct attempt *attempt, double seconds, bool near)
 {
     struct outcome outcome;
     const double began = mixture_case_seconds();
-    outcome.mean_ms = mixture_oracle_solve(attempt, seconds, &outcome.ended) / 1e6;
+    outcome.mean_ms = mixture_oracle_solve(attempt, seconds, near, &outcome.ended) / 1e6;
     outcome.seconds = mixture_case_seconds() - began;
     return outcome;
 }
@@ -105,7 +105,7 @@ static struct outcome polish(
             mixture_case_add_patterns(attempt);
             descent_admit(&attempt->descent, SHARE_OTHERS);
         }
-        outcome = ask_oracle(attempt, seconds);
+        outcome = ask_oracle(attempt, seconds, /* near */ true);
     }
     attempt_destroy(attempt);
     return outcome;
@@ -155,7 +155,7 @@ static double print_oracle(
     for (uint32_t i = 0; i < 4; i++) {
         if (i < 2) {
             mixture_case_restart(the, i + 1);
-            outcomes[i] = ask_oracle(the->attempt, seconds);
+            outcomes[i] = ask_oracle(the->attempt, seconds, /* near */ false);
         } else {
             outcomes[i] = polish(the, mixture, /* all */ i == 2, seconds);
         }

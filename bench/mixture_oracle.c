@@ -21,6 +21,9 @@
 #define JACOBIAN_PARAMETERS                                                                        \
     Index n, Number *x, Bool is_new, Index m, Index count, Index *rows, Index *columns,            \
         Number *values, UserDataPtr data
+#define PUSH         1e-8 /* Away from the bounds, at the start. */
+#define BARRIER_NEAR 1e-8
+
 #define HESSIAN_PARAMETERS                                                                         \
     Index n, Number *x, Bool is_new, Number factor, Index m, Number *lambda, Bool new_lambda,      \
         Index count, Index *rows, Index *columns, Number *values, UserDataPtr data
@@ -138,7 +141,7 @@ bool mixture_oracle_is_there(void)
     return true;
 }
 
-double mixture_oracle_solve(struct attempt *attempt, double seconds, bool *ended_out)
+double mixture_oracle_solve(struct attempt *attempt, double seconds, bool near, bool *ended_out)
 {
     const uint32_t n = attempt->patterns.count;
     const uint32_t m = attempt->workload->stream_count;
@@ -161,9 +164,14 @@ double mixture_oracle_solve(struct attempt *attempt, double seconds, bool *ended
         (Index)n, low, high, (Index)m, sums, sums, (Index)n, 0, 0, eval_f, eval_g, eval_grad_f,
         eval_jac_g, eval_h);
     set_text(problem, "hessian_approximation", "limited-memory");
-    set_text(problem, "mu_strategy", "adaptive");
+    set_text(problem, "mu_strategy", near ? "monotone" : "adaptive");
+    if (near) {
+        set_number(problem, "mu_init", BARRIER_NEAR);
+        set_number(problem, "slack_bound_push", PUSH);
+    }
     set_text(problem, "sb", "yes");
-    set_number(problem, "bound_push", 1e-8);
+    set_number(problem, "bound_push", PUSH);
+    set_number(problem, "bound_frac", PUSH);
     set_number(problem, "tol", 1e-7);
     set_number(problem, "max_cpu_time", seconds);
     (void)AddIpoptIntOption(problem, (char[]){"print_level"}, 0);
@@ -190,10 +198,11 @@ bool mixture_oracle_is_there(void)
     return false;
 }
 
-double mixture_oracle_solve(struct attempt *attempt, double seconds, bool *ended_out)
+double mixture_oracle_solve(struct attempt *attempt, double seconds, bool near, bool *ended_out)
 {
     (void)attempt;
     (void)seconds;
+    (void)near;
     *ended_out = false;
     return (double)INFINITY;
 }

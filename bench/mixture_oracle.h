@@ -15,9 +15,10 @@ struct attempt;
 bool mixture_oracle_is_there(void);
 
 /*
- * Start from the shares of @attempt, which change, and stop after @seconds. Returns the mean
- * time; @ended_out says whether Ipopt itself saw nothing more to gain.
+ * Start from the shares of @attempt, which change, and stop after @seconds. With @near the
+ * barrier is small from the start, so that it does not leave the shares for the middle first.
+ * Returns the mean time; @ended_out says whether Ipopt itself saw nothing more to gain.
  */
-double mixture_oracle_solve(struct attempt *attempt, double seconds, bool *ended_out);
+double mixture_oracle_solve(struct attempt *attempt, double seconds, bool near, bool *ended_out);
 
 #endif /* MIXTURE_ORACLE_H */

@@ -17,7 +17,7 @@
 #define LOGIT_MIN      -60.0 /* Below the largest of its block: a share that is as good as 0. */
 #define ARMIJO         1e-4
 #define MIRROR_STEP    0.5  /* As long as nothing is known about the curvature. */
-#define GAIN_LATE      3e-4 /* Relative: what a step has to gain once patience is over. */
+#define GAIN_LATE      1e-4 /* Relative: what a step has to gain once patience is over. */
 #define SIZE_MIN       0.05 /* Of a site, in machines: queues need copies. */
 
 enum { HALVINGS_MAX = 30, IDLE_MAX = 3, VECTORS = 6 };
