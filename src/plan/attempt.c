@@ -12,22 +12,12 @@
 #include "plan/workload.h"
 
 #define GAP_MIN       1e-6 /* Relative: a better pattern has to gain more than this. */
-#define LOAD_LEAST    0.02 /* Of a machine that others have nearly filled, where it is used. */
 #define SHARE_REVIVED 1e-3
 #define SHARE_LEAST   1e-9
 #define SHARE_USED    1e-6
 #define SLOPE_NEAR    0.02 /* Relative: a pattern that costs so little more may be of use yet. */
 
-enum {
-    ROUNDS_MAX = 40,
-    STAGES_MAX = 80,
-    STUCK_MAX = 8,
-    ALIKE_MAX = 64,
-    REFINE_ROUNDS = 5,
-    FIT_TURNS = 16,
-
-    SHIFTS_MAX = 12
-};
+enum { ROUNDS_MAX = 40 };
 
 struct attempt *attempt_create(const struct workload *workload, struct sites *sites)
 {
@@ -72,7 +62,7 @@ uint64_t attempt_evaluations(const struct attempt *attempt)
     return attempt->congestion.evaluations + attempt->response.evaluations;
 }
 
-static bool is_spent(const struct attempt *attempt)
+bool attempt_is_spent(const struct attempt *attempt)
 {
     return attempt_evaluations(attempt) >= attempt->descent.evaluations_max;
 }
@@ -325,72 +315,11 @@ bool attempt_solve(struct attempt *attempt)
         prune(attempt);
         (void)congestion_evaluate(&attempt->congestion, descent->shares);
         congestion_slopes(&attempt->congestion);
-        if (is_spent(attempt) || attempt_extend(attempt) == 0) {
+        if (attempt_is_spent(attempt) || attempt_extend(attempt) == 0) {
             break;
         }
     }
     (void)attempt_settle(attempt);
     (void)descent_run(descent, 400, 1e-8);
-    return true;
-}
-
-bool attempt_refresh(struct attempt *attempt)
-{
-    if (!attempt_find_feasible(attempt)) {
-        return false;
-    }
-    (void)attempt_settle(attempt);
-    (void)descent_run(&attempt->descent, 60, 1e-5);
-    return true;
-}
-
-/* The root of a positive number, or 1: factors of shares must not be 0 or endless. */
-static double damped(double ratio)
-{
-    return ratio > 1e-3 && ratio < 1e3 ? sqrt(ratio) : 1;
-}
-
-/*
- * Shares at which each queue has nearly its @target, by turns: all patterns that use a queue
- * get more or less of their stream, in proportion (iterative proportional fitting).
- */
-static void fit_loads(struct attempt *attempt, const double *targets)
-{
-    struct descent *descent = &attempt->descent;
-    for (uint32_t turn = 0; turn < FIT_TURNS; turn++) {
-        (void)congestion_evaluate(&attempt->congestion, descent->shares);
-        for (uint32_t i = 0; i < descent->count; i++) {
-            const struct pattern *pattern = &attempt->patterns.items[i];
-            for (uint32_t k = 0; k < pattern->demand_count; k++) {
-                const uint32_t queue = attempt->patterns.demands[pattern->demand_first + k].queue;
-                const double others = attempt->sites->queues[queue].load;
-                const double own = attempt->congestion.loads[queue] - others;
-                if (targets[queue] > 0 && own > 0) {
-                    const double wanted = targets[queue] - others;
-                    descent->shares[i] *= damped((wanted > LOAD_LEAST ? wanted : LOAD_LEAST) / own);
-                }
-            }
-        }
-        descent_normalise(descent);
-    }
-}
-
-bool attempt_refine(struct attempt *attempt, const double *targets)
-{
-    struct descent *descent = &attempt->descent;
-    fit_loads(attempt, targets);
-    if (!attempt_find_feasible(attempt)) {
-        return false;
-    }
-    (void)attempt_settle(attempt);
-    (void)descent_run(descent, 100, 1e-5);
-    for (uint32_t round = 0; round < REFINE_ROUNDS && !is_spent(attempt); round++) {
-        congestion_slopes(&attempt->congestion);
-        if (attempt_extend(attempt) == 0) {
-            break;
-        }
-        (void)attempt_settle(attempt);
-        (void)descent_run(descent, 100, 1e-5);
-    }
     return true;
 }

@@ -95,6 +95,9 @@ bool attempt_refresh(struct attempt *attempt);
  */
 bool attempt_refine(struct attempt *attempt, const double *targets);
 
+/* Improve the shares of a solved attempt for longer, if that gains anything. */
+void attempt_polish(struct attempt *attempt);
+
 /* Make the size of every site a whole number of machines. False if that is not feasible. */
 bool attempt_round(struct attempt *attempt);
 
@@ -104,7 +107,8 @@ double attempt_settle(struct attempt *attempt);
 /* What all streams would gain at most by better patterns, relative to the mean time. */
 double attempt_gap(struct attempt *attempt);
 
-/* Of single patterns. */
+/* Of single patterns; and whether they are as many as are allowed. */
 uint64_t attempt_evaluations(const struct attempt *attempt);
+bool attempt_is_spent(const struct attempt *attempt);
 
 #endif /* PLAN_ATTEMPT_H */

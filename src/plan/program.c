@@ -238,6 +238,11 @@ static struct attempt *solve_anew(
             attempt_destroy(attempt);
         }
     }
+    if (best != NULL && average) { /* Its many shares are not yet as good as they can be. */
+        const uint64_t before = attempt_evaluations(best);
+        attempt_polish(best);
+        *evaluations += attempt_evaluations(best) - before;
+    }
     return best;
 }
 

@@ -1,7 +1,7 @@
 /*
  * The program as a whole: what is known in closed form must come out.
  * Covers: src/plan/attempt.c src/plan/attempt_alike.c src/plan/attempt_feasible.c
- * src/plan/attempt_round.c
+ * src/plan/attempt_refine.c src/plan/attempt_round.c
  */
 #include <math.h>
 #include <setjmp.h>

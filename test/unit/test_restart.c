@@ -178,6 +178,38 @@ static void patience_is_for_steps_that_gain_little(ATTR_UNUSED void **state)
     plan_case_close(&setting.plan);
 }
 
+/* Shares that are off are mended, and what is evaluated belongs to them. */
+static void polish_gains_and_never_loses(ATTR_UNUSED void **state)
+{
+    const struct program_options defaults = {0};
+    struct setting setting;
+    struct workload *workload;
+    uint64_t evaluations;
+    open(&setting, 0.7);
+    struct mixture *old = plan_case_solve(&setting.plan, &defaults, NULL);
+    struct attempt *attempt = restart(&setting, old, &workload, &evaluations);
+    struct descent *descent = &attempt->descent;
+    const double best_ns = attempt->congestion.mean_ns;
+    for (uint32_t i = 0; i < descent->count; i++) {
+        descent->shares[i] *= i % 2 == 0 ? 1.2 : 0.8;
+    }
+    descent_normalise(descent);
+    assert_true(attempt_settle(attempt) > 1.01 * best_ns);
+    for (uint32_t i = 0; i < 2; i++) {
+        const double before_ns = attempt->congestion.mean_ns;
+        attempt_polish(attempt);
+        const double after_ns = attempt->congestion.mean_ns;
+        assert_true(after_ns <= before_ns);
+        assert_true(after_ns < 1.002 * best_ns);
+        plan_case_near(
+            congestion_evaluate(&attempt->congestion, descent->shares), after_ns, 1e-9 * after_ns);
+    }
+    attempt_destroy(attempt);
+    workload_destroy(workload);
+    mixture_destroy(old);
+    plan_case_close(&setting.plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +217,7 @@ int main(void)
         cmocka_unit_test(a_poor_restart_is_noticed),
         cmocka_unit_test(more_load_is_not_a_poor_restart),
         cmocka_unit_test(patience_is_for_steps_that_gain_little),
+        cmocka_unit_test(polish_gains_and_never_loses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
