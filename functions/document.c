@@ -19,6 +19,7 @@
 enum {
     SIDE_MAX = 960, /* Of the picture that the detector sees, */
     SIDE_STEP = 32, /* and what both of its sides are multiples of. */
+    MAP_SIDE_MAX = 2 * SIDE_MAX,
     LINE_HEIGHT = 48,
     LINE_WIDTH_STEP = 320, /* Lines are as wide as the widest of their page, in such steps: */
     LINE_WIDTH_MAX = 2560, /* few widths, so that pages are read together. */
@@ -164,8 +165,8 @@ static enum weft_status crop(const struct weft_call *call)
         return WEFT_INVALID;
     }
     if (map == NULL || map->dtype != WEFT_FP32 || map->rank != 4 || map->shape[0] != 1 ||
-        map->shape[1] != 1 || map->shape[2] < 1 || map->shape[2] > SIDE_MAX * 2 ||
-        map->shape[3] < 1 || map->shape[3] > SIDE_MAX * 2) {
+        map->shape[1] != 1 || map->shape[2] < 1 || map->shape[2] > MAP_SIDE_MAX ||
+        map->shape[3] < 1 || map->shape[3] > MAP_SIDE_MAX) {
         return weft_call_fail(call, "'map' must be FP32 of shape [1, 1, height, width]");
     }
     const int32_t width = (int32_t)map->shape[3];

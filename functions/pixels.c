@@ -118,7 +118,7 @@ static uint8_t *halve(struct pixels *pixels)
     const int32_t width = pixels->width / 2;
     const int32_t height = pixels->height / 2;
     uint8_t *smaller = malloc((size_t)width * (size_t)height * COLOURS);
-    uint16_t *sums = malloc(row_bytes * sizeof(*sums)); /* Of two rows. */
+    uint16_t *sums = calloc(row_bytes, sizeof(*sums)); /* Of two rows. */
     if (smaller == NULL || sums == NULL) {
         free(smaller);
         free(sums);
@@ -146,7 +146,8 @@ static uint8_t *halve(struct pixels *pixels)
 bool pixels_shrink(struct pixels *pixels, int32_t width, int32_t height, uint8_t **owned_out)
 {
     *owned_out = NULL;
-    while (pixels->width / 2 >= width && pixels->height / 2 >= height) {
+    while (pixels->width > 1 && pixels->height > 1 && pixels->width / 2 >= width &&
+           pixels->height / 2 >= height) {
         uint8_t *smaller = halve(pixels);
         free(*owned_out);
         *owned_out = smaller;

@@ -112,7 +112,7 @@ static int serve_scenario(
     struct weft_error error = {0};
     struct scenario *scenario = NULL;
     struct policy_set policies;
-    if (load(path, values, &policies, &scenario, &error) != WEFT_OK) {
+    if (load(path, values, &policies, &scenario, &error) != WEFT_OK || scenario == NULL) {
         scenario_destroy(scenario);
         return command_fail(command, &error, COMMAND_WRONG);
     }

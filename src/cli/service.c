@@ -183,7 +183,8 @@ static bool is_set(const char *variable)
 static bool can_draw(void)
 {
     const char *terminal = getenv("TERM");
-    return isatty(STDOUT_FILENO) == 1 && is_set("TERM") && strcmp(terminal, "dumb") != 0;
+    return isatty(STDOUT_FILENO) == 1 && terminal != NULL && terminal[0] != '\0' &&
+           strcmp(terminal, "dumb") != 0;
 }
 
 static void start_screen(struct service *service)
