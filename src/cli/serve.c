@@ -198,6 +198,10 @@ const struct command command_serve = {
         "With --http, clients bring requests by the Open Inference Protocol: docs/SERVING.md.\n"
         "Emulated workers make no tensors, so that outputs stay empty.\n"
         "\n"
+        "On a terminal a picture is drawn over and over; with NO_COLOR set, without colours.\n"
+        "Late jobs are split into the time that they were queued, loading their models,\n"
+        "running and moving, along the tasks that their answers waited for.\n"
+        "\n"
         "The first Ctrl-C or SIGTERM lets no more requests in and waits for those that are\n"
         "there; the second stops at once.\n",
     .arguments =
