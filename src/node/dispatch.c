@@ -173,7 +173,7 @@ uint32_t dispatch_next_queue(const struct worker *worker, uint32_t after)
     for (uint32_t i = 0; i < worker->active_count; i++) {
         const struct queue *queue = &queues[worker->active[i]];
         const bool follows = after == QUEUE_NONE || queue_is_before(&queues[after], queue);
-        best = queue_is_before(queue, best) & follows ? queue : best;
+        best = (queue_is_before(queue, best) & follows) != 0 ? queue : best;
     }
     return best == &none ? QUEUE_NONE : (uint32_t)(best - queues);
 }

@@ -70,7 +70,8 @@ static inline uint32_t board_earliest(const struct board *board, int64_t now_ns)
     const int64_t bound_ns = earliest_ns[1] > now_ns ? earliest_ns[1] : now_ns;
     uint32_t place = 1;
     while (place < board->leaf_count) {
-        place = 2 * place + (earliest_ns[2 * place] > bound_ns ? 1 : 0);
+        const size_t left = (size_t)2 * place;
+        place = (uint32_t)(earliest_ns[left] > bound_ns ? left + 1 : left);
     }
     return place - board->leaf_count;
 }
