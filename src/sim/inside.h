@@ -29,7 +29,7 @@ enum happening {
     HAPPENS_BATCH_DONE, /* stamp, slot of a run. */
     HAPPENS_AT_SWITCH,  /* slot of a parcel: it reaches its next link. */
     HAPPENS_DELIVERED,  /* slot of a parcel. */
-    HAPPENS_PASSED,     /* link: a transfer may have passed it. */
+    HAPPENS_PASSED,     /* A transfer may have passed its fair links. */
     HAPPENS_BACKGROUND, /* link: other traffic. */
     HAPPENS_FAULT,      /* number of the fault. */
     HAPPENS_HINT,       /* A connection broke, or is back: two nodes. */

@@ -10,10 +10,10 @@
  * transfer, links are never over their rate, and a transfer ends at the first nanosecond
  * at which all of it has passed.
  *
- * This module keeps no clock. It calls wake() when something may end at a link earlier
- * than it has asked for before; the owner then calls links_fair_finish() at that time. A
- * time that has become too early is not taken back: finish() finds nothing to do, and
- * asks again. One thread at a time.
+ * This module keeps no clock. It calls wake() when something may end earlier than it has
+ * asked for before; the owner then calls links_fair_finish() at that time. A time that has
+ * become too early is not taken back: finish() finds nothing to do, and asks again. One
+ * thread at a time.
  */
 #ifndef SIM_LINKS_FAIR_H
 #define SIM_LINKS_FAIR_H
@@ -23,10 +23,13 @@
 
 #include "base/pool.h"
 #include "model/links_route.h"
-#include "sim/links_levels.h"
+#include "sim/links_heap.h"
 
 /* A rate of one byte a second in the units of this module, which are 2^-10 of that. */
 #define FAIR_RATE_UNIT (UINT64_C(1) << 10)
+
+/* Bytes times FAIR_RATE_UNIT times ns a second: what one unit of rate moves in one ns is 1. */
+__extension__ typedef unsigned __int128 fair_work;
 
 struct fair_link;
 
@@ -34,22 +37,24 @@ struct links_fair {
     struct fair_link *links;
     uint32_t link_count;
     struct pool flows;
-    uint64_t started; /* Transfers, ever. */
-    uint64_t change;  /* Counts them: marks the links that this one may concern. */
-    uint64_t round;   /* Of filling, ever: marks the transfers that rise. */
-    uint32_t *reached;
-    uint32_t reached_count;
-    uint32_t *moved; /* Transfers that come out of a round with another rate. */
-    uint32_t moved_count;
-    struct levels levels;
-    void (*wake)(void *context, uint32_t link, int64_t at_ns);
+    uint64_t started;  /* Transfers, ever. */
+    fair_work coming;  /* All of the one that comes. */
+    uint32_t *changed; /* Links: who ends first there has to be found out. */
+    uint32_t changed_count;
+    uint32_t *watched; /* Links that were found over their rate. */
+    uint32_t watched_count;
+    uint32_t *touched;        /* Links, while it is gone through them. */
+    struct links_heap levels; /* Links that the present change may change, by level. */
+    struct links_heap ends;   /* Links that hold something back, by when the first will end. */
+    int64_t wake_ns;          /* The earliest time asked for and not come yet. */
+    void (*wake)(void *context, int64_t at_ns);
     void *context;
 };
 
 /* Links of @bytes_per_s each, all above 0 that are ever used. */
 void links_fair_init(
     struct links_fair *links, uint32_t link_count, const uint64_t *bytes_per_s,
-    void (*wake)(void *context, uint32_t link, int64_t at_ns), void *context);
+    void (*wake)(void *context, int64_t at_ns), void *context);
 void links_fair_deinit(struct links_fair *links);
 
 /* Start to move @bytes, above 0, along @route, which has a link. Returns its number. */
@@ -58,10 +63,10 @@ uint32_t links_fair_start(
     uint32_t tag);
 
 /*
- * Take off one transfer that has passed @link by now. False if there is none, or no
- * more: call until then whenever a time of wake() has come.
+ * Take off one transfer that has passed by now. False if there is none, or no more: call
+ * until then whenever a time of wake() has come.
  */
-bool links_fair_finish(struct links_fair *links, int64_t now_ns, uint32_t link, uint32_t *tag_out);
+bool links_fair_finish(struct links_fair *links, int64_t now_ns, uint32_t *tag_out);
 
 /* The rate at which transfer @flow moves now, in units of FAIR_RATE_UNIT. */
 uint64_t links_fair_rate(const struct links_fair *links, uint32_t flow);

@@ -23,11 +23,11 @@ static bool is_fair(const struct sim *sim)
     return sim->options.fleet->network.sharing == SHARING_FAIR;
 }
 
-static void wake(void *context, uint32_t link, int64_t at_ns)
+static void wake(void *context, int64_t at_ns)
 {
     struct sim *sim = context;
     sim->network.queued++;
-    happen(sim, at_ns, payload_of(HAPPENS_PASSED, 0, 0, link));
+    happen(sim, at_ns, payload_of(HAPPENS_PASSED, 0, 0, 0));
 }
 
 void network_init(struct sim *sim)
@@ -150,12 +150,12 @@ void network_at_switch(struct sim *sim, uint32_t slot)
     hop(sim, slot, &route);
 }
 
-void network_passed(struct sim *sim, uint32_t link)
+void network_passed(struct sim *sim)
 {
     const int64_t at_ns = sim->now_ns + sim->options.fleet->network.latency_ns;
     uint32_t tag;
     sim->network.queued--;
-    while (links_fair_finish(&sim->network.fair, sim->now_ns, link, &tag)) {
+    while (links_fair_finish(&sim->network.fair, sim->now_ns, &tag)) {
         if (tag != NETWORK_TAG_BACKGROUND) {
             happen(sim, at_ns, payload_of(HAPPENS_DELIVERED, 0, 0, tag));
         }

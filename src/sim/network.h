@@ -49,8 +49,8 @@ void network_send(
 void network_at_switch(struct sim *sim, uint32_t parcel);
 void network_deliver(struct sim *sim, uint32_t parcel);
 
-/* A transfer may have passed a fair link. */
-void network_passed(struct sim *sim, uint32_t link);
+/* A transfer may have passed its fair links. */
+void network_passed(struct sim *sim);
 
 /* network_background.c: the first transfers of others, and the next one on @link. */
 void network_background_start(struct sim *sim);

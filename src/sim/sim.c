@@ -363,7 +363,7 @@ static void handle(struct sim *sim, uint64_t payload)
         network_deliver(sim, large);
         return;
     case HAPPENS_PASSED:
-        network_passed(sim, large);
+        network_passed(sim);
         return;
     case HAPPENS_BACKGROUND:
         network_background_next(sim, large);

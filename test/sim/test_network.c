@@ -52,7 +52,7 @@ static void step(struct sim *sim, const struct timed_item *item, int64_t *came_n
     if (kind == HAPPENS_AT_SWITCH) {
         network_at_switch(sim, large);
     } else if (kind == HAPPENS_PASSED) {
-        network_passed(sim, large);
+        network_passed(sim);
     } else if (kind == HAPPENS_DELIVERED) {
         const struct parcel *parcel = pool_at(&sim->parcels, large);
         came_ns[parcel->message.task] = sim->now_ns;
@@ -273,7 +273,7 @@ static void a_fifo_link_is_an_m_d_1_queue(ATTR_UNUSED void **state)
 }
 
 /* The next time at which a lone fair link wants to be looked at. */
-static void note_wake(void *context, ATTR_UNUSED uint32_t link, int64_t at_ns)
+static void note_wake(void *context, int64_t at_ns)
 {
     event_queue_push(context, at_ns, 0);
 }
@@ -286,7 +286,7 @@ static void end_until(
     uint32_t tag;
     while (event_queue_peek(wakes, &item) && item.at_ns <= until_ns &&
            event_queue_pop(wakes, &item)) {
-        while (links_fair_finish(links, item.at_ns, 0, &tag)) {
+        while (links_fair_finish(links, item.at_ns, &tag)) {
             on_end(tag, item.at_ns);
         }
     }

@@ -1,6 +1,9 @@
 /*
  * Fair links against sums done by hand, and against a solver that fills all links from
  * zero every time and knows nothing of changes.
+ *
+ * Covers: src/sim/links_fill.c
+ * Covers: src/sim/links_held.c
  */
 #include "sim/links_fair.h"
 
@@ -19,7 +22,7 @@
 
 __extension__ typedef unsigned __int128 amount;
 
-enum { LINKS_MAX = 12, FLOWS_MAX = 64, WAKES_MAX = 4096 };
+enum { LINKS_MAX = 36, FLOWS_MAX = 300, WAKES_MAX = 4096, FEW_LINKS = 12, FEW_FLOWS = 64 };
 
 /* A transfer as the test knows it, by its tag. */
 struct known {
@@ -39,18 +42,16 @@ struct bed {
     int64_t now_ns;
     uint32_t wake_count;
     int64_t wake_at_ns[WAKES_MAX];
-    uint32_t wake_link[WAKES_MAX];
     uint32_t tag_count;
     struct known known[FLOWS_MAX];
 };
 
-static void on_wake(void *context, uint32_t link, int64_t at_ns)
+static void on_wake(void *context, int64_t at_ns)
 {
     struct bed *bed = context;
     assert_true(bed->wake_count < WAKES_MAX);
     assert_true(at_ns >= bed->now_ns);
     bed->wake_at_ns[bed->wake_count] = at_ns;
-    bed->wake_link[bed->wake_count] = link;
     bed->wake_count++;
 }
 
@@ -118,19 +119,17 @@ static bool take_wake(struct bed *bed, int64_t until_ns)
     if (bed->wake_count == 0 || bed->wake_at_ns[first] > until_ns) {
         return false;
     }
-    const uint32_t link = bed->wake_link[first];
     pass_until(bed, bed->wake_at_ns[first]);
     bed->wake_count--;
     for (uint32_t i = first; i < bed->wake_count; i++) {
         bed->wake_at_ns[i] = bed->wake_at_ns[i + 1];
-        bed->wake_link[i] = bed->wake_link[i + 1];
     }
     uint32_t tag;
     uint64_t rates[FLOWS_MAX];
     for (uint32_t i = 0; i < bed->tag_count; i++) {
         rates[i] = bed->known[i].is_live ? links_fair_rate(&bed->links, bed->known[i].slot) : 0;
     }
-    while (links_fair_finish(&bed->links, bed->now_ns, link, &tag)) {
+    while (links_fair_finish(&bed->links, bed->now_ns, &tag)) {
         const uint64_t last_rate = rates[tag];
         end(bed, tag, last_rate);
     }
@@ -252,9 +251,9 @@ static void nothing_ends_at_a_time_that_was_not_asked_for(ATTR_UNUSED void **sta
     struct bed bed;
     uint32_t tag = 77;
     open_bed(&bed, 1, (const uint64_t[]){GB_PER_S});
-    assert_false(links_fair_finish(&bed.links, 0, 0, &tag));
+    assert_false(links_fair_finish(&bed.links, 0, &tag));
     (void)start(&bed, &(struct route){.count = 1, .links = {0}}, 1000);
-    assert_false(links_fair_finish(&bed.links, 999, 0, &tag));
+    assert_false(links_fair_finish(&bed.links, 999, &tag));
     assert_int_equal(tag, 77);
     assert_int_equal(bed.wake_count, 1); /* Nor is anything asked for again. */
     run_until(&bed, INT64_MAX);
@@ -377,13 +376,13 @@ static void play(uint64_t seed)
     static struct bed bed;
     struct rng rng = rng_stream(seed, RNG_TEST, 0);
     uint64_t rates[LINKS_MAX];
-    const uint32_t link_count = 1 + rng_below(&rng, LINKS_MAX);
+    const uint32_t link_count = 1 + rng_below(&rng, FEW_LINKS);
     const uint64_t spread = rng_below(&rng, 3) == 0 ? 1 : 1000; /* Equal rates make ties. */
     for (uint32_t i = 0; i < link_count; i++) {
         rates[i] = GB_PER_S / 100 * rng_range(&rng, 1, spread);
     }
     open_bed(&bed, link_count, rates);
-    const uint32_t arrivals = 1 + rng_below(&rng, FLOWS_MAX);
+    const uint32_t arrivals = 1 + rng_below(&rng, FEW_FLOWS);
     for (uint32_t i = 0; i < arrivals; i++) {
         const struct route route = draw_route(&rng, link_count);
         const uint64_t bytes = rng_range(&rng, 1, 1000000);
@@ -409,6 +408,123 @@ static void random_sets_agree_with_the_solver(ATTR_UNUSED void **state)
     }
 }
 
+/* Between machines in racks, or in one; the core is slow enough to hold some back. */
+static struct route draw_racks(struct rng *rng, uint32_t machines, uint32_t racks)
+{
+    const uint32_t from = rng_below(rng, machines);
+    const uint32_t to = (from + 1 + rng_below(rng, machines - 1)) % machines;
+    if (from % racks == to % racks) {
+        return (struct route){.count = 2, .links = {from, machines + to}};
+    }
+    const uint32_t up = 2 * machines + from % racks;
+    const uint32_t down = 2 * machines + racks + to % racks;
+    return (struct route){.count = 4, .links = {from, up, down, machines + to}};
+}
+
+/* Many at once, so that a change goes a long way. All rates compared at every tenth. */
+static void crowd(uint64_t seed, uint32_t racks)
+{
+    static struct bed bed;
+    enum { MACHINES = 16 };
+    struct rng rng = rng_stream(seed, RNG_TEST, 1);
+    uint64_t rates[LINKS_MAX];
+    const uint32_t link_count = 2 * MACHINES + (racks > 1 ? 2 * racks : 0);
+    for (uint32_t i = 0; i < link_count; i++) {
+        rates[i] = i < 2 * MACHINES ? GB_PER_S : 3 * GB_PER_S;
+    }
+    open_bed(&bed, link_count, rates);
+    for (uint32_t i = 0; i < FLOWS_MAX; i++) {
+        const struct route route = draw_racks(&rng, MACHINES, racks);
+        const int64_t until_ns = bed.now_ns + rng_below(&rng, 100000);
+        run_until(&bed, until_ns);
+        (void)start(&bed, &route, rng_range(&rng, 1, 1000000));
+        if (i % 10 == 0) {
+            check_rates(&bed, seed);
+        }
+    }
+    for (uint32_t i = 0; take_wake(&bed, INT64_MAX); i++) {
+        if (i % 10 == 0) {
+            check_rates(&bed, seed);
+        }
+    }
+    close_bed(&bed);
+}
+
+static void crowds_agree_with_the_solver(ATTR_UNUSED void **state)
+{
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        crowd(seed, /* racks */ 1);
+        crowd(seed, /* racks */ 2);
+    }
+}
+
+/*
+ * Two that end at once on one link: who came first goes first, whoever they are shared with;
+ * on two links: that of the lower index.
+ */
+static void what_ends_at_once_ends_in_order(ATTR_UNUSED void **state)
+{
+    struct bed bed;
+    uint32_t tag;
+    open_bed(&bed, 2, (const uint64_t[]){GB_PER_S, GB_PER_S});
+    const uint32_t other = start(&bed, &(struct route){.count = 1, .links = {1}}, 1000);
+    const uint32_t first = start(&bed, &(struct route){.count = 1, .links = {0}}, 500);
+    const uint32_t second = start(&bed, &(struct route){.count = 1, .links = {0}}, 500);
+    pass_until(&bed, 500);
+    assert_false(links_fair_finish(&bed.links, 500, &tag)); /* The first is no longer alone. */
+    pass_until(&bed, 1000);
+    assert_true(links_fair_finish(&bed.links, 1000, &tag));
+    assert_int_equal(tag, first);
+    assert_true(links_fair_finish(&bed.links, 1000, &tag));
+    assert_int_equal(tag, second);
+    assert_true(links_fair_finish(&bed.links, 1000, &tag));
+    assert_int_equal(tag, other);
+    assert_false(links_fair_finish(&bed.links, 1000, &tag));
+    close_bed(&bed);
+}
+
+/*
+ * One link that holds back many has one time asked for, however often its level changes; and a
+ * level that falls asks for nothing.
+ */
+static void a_time_is_asked_for_once(ATTR_UNUSED void **state)
+{
+    struct bed bed;
+    const struct route route = {.count = 1, .links = {0}};
+    open_bed(&bed, 1, (const uint64_t[]){GB_PER_S});
+    for (uint32_t i = 0; i < 10; i++) {
+        (void)start(&bed, &route, 1000);
+    }
+    assert_int_equal(bed.wake_count, 1);
+    run_until(&bed, INT64_MAX);
+    assert_int_equal(bed.known[9].ended_ns, 10000);
+    close_bed(&bed);
+}
+
+/* More transfers than there are units of rate: each has one, and all end. */
+static void too_many_for_a_slow_link_end_all_the_same(ATTR_UNUSED void **state)
+{
+    struct bed bed;
+    uint32_t ended = 0;
+    uint32_t tag;
+    open_bed(&bed, 2, (const uint64_t[]){1, GB_PER_S});
+    for (uint32_t i = 0; i < 2 * FAIR_RATE_UNIT; i++) {
+        const struct route both = {.count = 2, .links = {i % 2, 1 - i % 2}};
+        const uint32_t slot = links_fair_start(&bed.links, 0, &both, 1, i);
+        assert_int_equal(
+            links_fair_rate(&bed.links, slot), FAIR_RATE_UNIT / (i + 1) + (i >= FAIR_RATE_UNIT));
+    }
+    while (bed.wake_count > 0) {
+        bed.wake_count--;
+        bed.now_ns = bed.wake_at_ns[bed.wake_count];
+        while (links_fair_finish(&bed.links, bed.now_ns, &tag)) {
+            ended++;
+        }
+    }
+    assert_int_equal(ended, 2 * FAIR_RATE_UNIT);
+    close_bed(&bed);
+}
+
 /* A terabyte over a link of one byte a second is cut to the longest duration there is. */
 static void the_longest_transfer_ends(ATTR_UNUSED void **state)
 {
@@ -432,6 +548,10 @@ int main(void)
         cmocka_unit_test(nothing_ends_at_a_time_that_was_not_asked_for),
         cmocka_unit_test(a_stale_time_does_nothing),
         cmocka_unit_test(random_sets_agree_with_the_solver),
+        cmocka_unit_test(crowds_agree_with_the_solver),
+        cmocka_unit_test(what_ends_at_once_ends_in_order),
+        cmocka_unit_test(a_time_is_asked_for_once),
+        cmocka_unit_test(too_many_for_a_slow_link_end_all_the_same),
         cmocka_unit_test(the_longest_transfer_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
