@@ -27,22 +27,17 @@ static uint32_t place_of(const struct map *map, uint64_t key)
     return place;
 }
 
-static uint32_t capacity_of(const struct map *map)
-{
-    return (map->mask + 1) / 2;
-}
-
 void map_init(struct map *map, uint32_t capacity)
 {
     ASSERT(capacity <= MAP_CAPACITY_MAX);
 
     uint32_t places = PLACES_MIN;
     uint32_t shift = 64 - 4;
-    while (places / 2 < capacity) {
+    while (places / 4 * 3 < capacity) {
         places *= 2;
         shift--;
     }
-    *map = (struct map){.mask = places - 1, .shift = shift};
+    *map = (struct map){.mask = places - 1, .shift = shift, .count_max = places / 4 * 3};
     map->keys = memory_lines(places, sizeof(*map->keys) + sizeof(*map->values));
     map->values = (uint32_t *)(map->keys + places);
     for (uint32_t i = 0; i < places; i++) {
@@ -53,7 +48,7 @@ void map_init(struct map *map, uint32_t capacity)
 void map_put(struct map *map, uint64_t key, uint32_t value)
 {
     ASSERT(value != MAP_NONE);
-    ASSERT(map->count < capacity_of(map));
+    ASSERT(map_has_room(map, 1));
 
     const uint32_t place = place_of(map, key);
     ASSERT(map->values[place] == MAP_NONE); /* The key is absent. */
@@ -96,7 +91,7 @@ bool map_remove(struct map *map, uint64_t key)
 bool map_reserve(struct map *map, uint32_t free_min)
 {
     const uint64_t needed = (uint64_t)map->count + free_min;
-    if (needed <= capacity_of(map)) {
+    if (map_has_room(map, free_min)) {
         return true;
     }
     if (needed > MAP_CAPACITY_MAX) {

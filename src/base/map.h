@@ -1,7 +1,7 @@
 /*
  * map.h - from a 64-bit key to a 32-bit value.
  *
- * Open addressing with linear probing in a table at most half full; removal
+ * Open addressing with linear probing in a table at most three quarters full; removal
  * shifts entries back, so there are no tombstones and a table does not decay.
  * Values lie apart from keys: to see that a place is free, and that a key is
  * absent, takes a look at four bytes in a table that stays in the cache.
@@ -25,6 +25,7 @@ struct map {
     uint32_t mask;    /* Places minus one; places are a power of two. */
     uint32_t shift;   /* From a 64-bit hash to a place. */
     uint32_t count;
+    uint32_t count_max;
 };
 
 /* An empty map with room for at least @capacity entries. */
@@ -41,6 +42,12 @@ bool map_remove(struct map *map, uint64_t key);
 
 /* Make room for @free_min entries more. False past MAP_CAPACITY_MAX; the map is then unchanged. */
 bool map_reserve(struct map *map, uint32_t free_min);
+
+/* Whether there is room for @free_min entries more as it is. */
+static inline bool map_has_room(const struct map *map, uint32_t free_min)
+{
+    return free_min <= map->count_max - map->count;
+}
 
 uint32_t map_count(const struct map *map);
 
