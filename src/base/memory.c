@@ -3,8 +3,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
+
+enum { LARGE_BYTES = 1 << 17 };
 
 ATTR_COLD _Noreturn static void fail(size_t count, size_t element_bytes)
 {
@@ -33,13 +36,37 @@ void *memory_zeroed(size_t count, size_t element_bytes)
     return memory;
 }
 
+static size_t whole_lines(size_t count, size_t element_bytes)
+{
+    const size_t bytes = count * element_bytes + CACHE_LINE_BYTES - 1;
+    return bytes - bytes % CACHE_LINE_BYTES;
+}
+
 void *memory_lines(size_t count, size_t element_bytes)
 {
     check(count, element_bytes);
-    const size_t bytes = count * element_bytes + CACHE_LINE_BYTES - 1;
-    void *memory = aligned_alloc(CACHE_LINE_BYTES, bytes - bytes % CACHE_LINE_BYTES);
+    void *memory = aligned_alloc(CACHE_LINE_BYTES, whole_lines(count, element_bytes));
     if (memory == NULL) {
         fail(count, element_bytes);
     }
     return memory;
+}
+
+void *memory_lines_more(void *memory, size_t before, size_t count, size_t element_bytes)
+{
+    ASSERT(before < count);
+    check(count, element_bytes);
+    if (before * element_bytes >= LARGE_BYTES) {
+        memory = realloc(memory, whole_lines(count, element_bytes));
+        if (memory == NULL) {
+            fail(count, element_bytes);
+        }
+        if ((uintptr_t)memory % CACHE_LINE_BYTES == 0) {
+            return memory; /* Pages that were mapped elsewhere keep their lines. */
+        }
+    }
+    void *more = memory_lines(count, element_bytes);
+    memcpy(more, memory, before * element_bytes);
+    free(memory);
+    return more;
 }

@@ -18,4 +18,11 @@ void *memory_zeroed(size_t count, size_t element_bytes);
 /* The same with unspecified contents, starting on a cache line. At least one element. */
 void *memory_lines(size_t count, size_t element_bytes);
 
+/*
+ * @memory, which has room for @before elements by memory_lines(), with room for @count, which
+ * are more. The first @before are what they were, the rest is unspecified. It may move. Large
+ * blocks are not copied where the system can do without: then none of both is there for nothing.
+ */
+void *memory_lines_more(void *memory, size_t before, size_t count, size_t element_bytes);
+
 #endif /* BASE_MEMORY_H */

@@ -1,7 +1,6 @@
 #include "base/pool.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 
@@ -10,21 +9,22 @@ enum {
     CAPACITY_FIRST = 16, /* What a pool that began empty grows to first. */
 };
 
+static void *more(const struct pool *pool, void *items, uint32_t capacity, size_t item_bytes)
+{
+    return pool->capacity == 0 ? memory_lines(capacity, item_bytes)
+                               : memory_lines_more(items, pool->capacity, capacity, item_bytes);
+}
+
 static void grow(struct pool *pool, uint32_t capacity)
 {
     ASSERT(capacity > pool->capacity);
     ASSERT(capacity <= pool->capacity_max);
 
-    uint8_t *slots = memory_lines(capacity, pool->slot_bytes);
-    uint32_t *generations = memory_zeroed(capacity, sizeof(*generations));
-    if (pool->fresh > 0) { /* What was never taken holds nothing. */
-        memcpy(slots, pool->slots, (size_t)pool->fresh * pool->slot_bytes);
-        memcpy(generations, pool->generations, (size_t)pool->fresh * sizeof(*generations));
+    pool->slots = more(pool, pool->slots, capacity, pool->slot_bytes);
+    pool->taken = more(pool, pool->taken, capacity, sizeof(*pool->taken));
+    if (!pool->is_plain) {
+        pool->generations = more(pool, pool->generations, capacity, sizeof(*pool->generations));
     }
-    free(pool->slots);
-    free(pool->generations);
-    pool->slots = slots;
-    pool->generations = generations;
     pool->capacity = capacity;
 }
 
@@ -41,6 +41,16 @@ void pool_init(struct pool *pool, size_t slot_bytes, uint32_t capacity, uint32_t
         .free_head = POOL_NONE,
         .capacity_max = capacity_max,
     };
+    if (capacity > 0) {
+        grow(pool, capacity);
+    }
+}
+
+void pool_init_plain(struct pool *pool, size_t slot_bytes, uint32_t capacity, uint32_t capacity_max)
+{
+    pool_init(pool, slot_bytes, /* capacity */ 0, capacity_max);
+    ASSERT(capacity <= capacity_max);
+    pool->is_plain = true;
     if (capacity > 0) {
         grow(pool, capacity);
     }
@@ -65,9 +75,28 @@ bool pool_reserve(struct pool *pool, uint32_t free_min)
     return pool->capacity >= needed;
 }
 
+uint32_t pool_take_fresh(struct pool *pool)
+{
+    const uint32_t slot = pool->fresh;
+    ASSERT(pool->free_head == POOL_NONE);
+    ASSERT(pool->used == slot);
+    if (slot == pool->capacity) {
+        return POOL_NONE;
+    }
+    pool->fresh++;
+    pool->taken[slot] = true;
+    if (!pool->is_plain) {
+        pool->generations[slot] = 1;
+    }
+    pool->used++;
+    pool->used_max = pool->used > pool->used_max ? pool->used : pool->used_max;
+    return slot;
+}
+
 void pool_deinit(struct pool *pool)
 {
     free(pool->slots);
+    free(pool->taken);
     free(pool->generations);
     *pool = (struct pool){.free_head = POOL_NONE};
 }

@@ -1,10 +1,11 @@
 /*
- * pool.h - fixed-size slots named by index, each with a generation.
+ * pool.h - fixed-size slots named by index, with or without generations.
  *
  * The generation of a slot is odd while the slot is taken and even while it is
  * free, and grows with every take and give: a pair (slot, generation) that was
  * good once names nothing after the slot is given back, even if it is taken
- * again. Slots are handed out last given first. The pool never grows by itself;
+ * again. A plain pool has none, for slots that only their owner names: four bytes
+ * less for each. Slots are handed out last given first. The pool never grows by itself;
  * its host calls pool_reserve() between steps, which may move every slot, so no
  * pointer into the pool outlives a step. One thread at a time.
  *
@@ -25,7 +26,8 @@
 
 struct pool {
     uint8_t *slots;
-    uint32_t *generations; /* By slot; odd while taken. */
+    bool *taken;           /* By slot, as far as ever taken. */
+    uint32_t *generations; /* By slot, as far as ever taken; or NULL. */
     uint32_t slot_bytes;   /* From one slot to the next: a multiple of 8. */
     uint32_t capacity;
     uint32_t free_head; /* The slot given back last, or POOL_NONE. */
@@ -33,10 +35,15 @@ struct pool {
     uint32_t used;
     uint32_t used_max; /* The most ever used at once, for reports. */
     uint32_t capacity_max;
+    bool is_plain;
 };
 
 /* Slots of @slot_bytes, @capacity of them now and at most @capacity_max later. */
 void pool_init(struct pool *pool, size_t slot_bytes, uint32_t capacity, uint32_t capacity_max);
+
+/* The same without generations. */
+void pool_init_plain(
+    struct pool *pool, size_t slot_bytes, uint32_t capacity, uint32_t capacity_max);
 
 /*
  * Grow, by doubling, until at least @free_min slots are free. Slots may move.
@@ -53,26 +60,37 @@ static inline void *pool_at(const struct pool *pool, uint32_t slot)
     return pool->slots + (size_t)slot * pool->slot_bytes;
 }
 
+static inline bool pool_is_taken(const struct pool *pool, uint32_t slot)
+{
+    ASSERT(slot < pool->capacity);
+    return slot < pool->fresh && pool->taken[slot];
+}
+
+/* Of a pool that has them. */
 static inline uint32_t pool_generation(const struct pool *pool, uint32_t slot)
 {
     ASSERT(slot < pool->capacity);
-    return pool->generations[slot];
+    ASSERT(!pool->is_plain);
+    return slot < pool->fresh ? pool->generations[slot] : 0;
 }
+
+/* For pool_take_raw(): none has been given back. */
+ATTR_COLD uint32_t pool_take_fresh(struct pool *pool);
 
 /* Take a slot, its contents unspecified. POOL_NONE when all are taken. */
 static inline uint32_t pool_take_raw(struct pool *pool)
 {
-    uint32_t slot = pool->free_head;
-    if (slot != POOL_NONE) { /* The list runs through the first word of each free slot. */
-        memcpy(&pool->free_head, pool_at(pool, slot), sizeof(pool->free_head));
-    } else if (pool->fresh < pool->capacity) {
-        slot = pool->fresh;
-        pool->fresh++;
-    } else {
-        return POOL_NONE;
+    const uint32_t slot = pool->free_head;
+    if (slot == POOL_NONE) {
+        return pool_take_fresh(pool);
     }
-    ASSERT((pool->generations[slot] & 1) == 0);
-    pool->generations[slot]++;
+    /* The list runs through the first word of each free slot. */
+    memcpy(&pool->free_head, pool_at(pool, slot), sizeof(pool->free_head));
+    ASSERT(!pool->taken[slot]);
+    pool->taken[slot] = true;
+    if (pool->generations != NULL) {
+        pool->generations[slot]++;
+    }
     pool->used++;
     pool->used_max = pool->used > pool->used_max ? pool->used : pool->used_max;
     return slot;
@@ -91,17 +109,23 @@ static inline uint32_t pool_take(struct pool *pool)
 /* Give back @slot, which must be taken. Its id is dead from here on. */
 static inline void pool_give(struct pool *pool, uint32_t slot)
 {
-    ASSERT((pool_generation(pool, slot) & 1) != 0);
-    memcpy(pool_at(pool, slot), &pool->free_head, sizeof(pool->free_head));
+    ASSERT(slot < pool->fresh);
+    ASSERT(pool->taken[slot]);
+    memcpy(
+        pool->slots + (size_t)slot * pool->slot_bytes, &pool->free_head, sizeof(pool->free_head));
     pool->free_head = slot;
-    pool->generations[slot]++;
+    pool->taken[slot] = false;
+    if (pool->generations != NULL) {
+        pool->generations[slot]++;
+    }
     pool->used--;
 }
 
-/* Whether (@slot, @generation) names a taken slot. Any pair may be asked about. */
+/* Whether (@slot, @generation) names a taken slot. Any pair may be asked about. Not if plain. */
 static inline bool pool_is_live(const struct pool *pool, uint32_t slot, uint32_t generation)
 {
-    return slot < pool->capacity && (generation & 1) != 0 && pool->generations[slot] == generation;
+    ASSERT(!pool->is_plain);
+    return slot < pool->fresh && (generation & 1) != 0 && pool->generations[slot] == generation;
 }
 
 #endif /* BASE_POOL_H */

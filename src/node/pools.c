@@ -32,17 +32,17 @@ void node_pools_init(struct node_pools *pools, const struct catalogue *catalogue
     pools->units_max = 0;
     pools->steps_ready = 0;
     pool_init(&pools->jobs, sizeof(struct job) + placement_bytes, jobs_first, jobs_limit);
-    pool_init(&pools->visits, sizeof(struct visit) + placement_bytes, POOL_FIRST, all);
-    pool_init(&pools->tasks, sizeof(struct task), POOL_FIRST, all);
-    pool_init(&pools->inputs, sizeof(struct input), POOL_FIRST, all);
-    pool_init(&pools->tensors, sizeof(struct tensor), POOL_FIRST, all);
-    pool_init(&pools->batches, sizeof(struct batch), POOL_FIRST, all);
+    pool_init_plain(&pools->visits, sizeof(struct visit) + placement_bytes, POOL_FIRST, all);
+    pool_init_plain(&pools->tasks, sizeof(struct task), POOL_FIRST, all);
+    pool_init_plain(&pools->inputs, sizeof(struct input), POOL_FIRST, all);
+    pool_init_plain(&pools->tensors, sizeof(struct tensor), POOL_FIRST, all);
+    pool_init_plain(&pools->batches, sizeof(struct batch), POOL_FIRST, all);
     pool_init(&pools->tickets, sizeof(struct ticket), POOL_FIRST, all);
     pool_init(&pools->claims, sizeof(struct claim), POOL_FIRST, all);
     pool_init(&pools->grants, sizeof(struct grant), GRANTS_FIRST, all);
-    pool_init(&pools->reservations, sizeof(struct reservation), POOL_FIRST, all);
-    pool_init(&pools->notices, sizeof(struct notice), POOL_FIRST, all);
-    pool_init(&pools->parked, sizeof(struct parked) + placement_bytes, POOL_FIRST, all);
+    pool_init_plain(&pools->reservations, sizeof(struct reservation), POOL_FIRST, all);
+    pool_init_plain(&pools->notices, sizeof(struct notice), POOL_FIRST, all);
+    pool_init_plain(&pools->parked, sizeof(struct parked) + placement_bytes, POOL_FIRST, all);
 }
 
 void node_pools_deinit(struct node_pools *pools)
@@ -92,10 +92,10 @@ static void prepare_home(struct node *node, uint32_t tasks)
     reserve(&node->pools->claims, HOME_TASKS_PER_STEP);
     reserve(&node->pools->grants, node->unit_count);
     const uint32_t claimed = home->ticket_count - home->tickets.count; /* All may come back. */
-    if (2 * (home->tickets.count + claimed + tasks) > home->tickets.mask) {
+    if (!map_has_room(&home->tickets, claimed + tasks)) {
         (void)map_reserve(&home->tickets, claimed + tasks);
     }
-    if (2 * (home->claims.count + HOME_TASKS_PER_STEP) > home->claims.mask) {
+    if (!map_has_room(&home->claims, HOME_TASKS_PER_STEP)) {
         (void)map_reserve(&home->claims, HOME_TASKS_PER_STEP);
     }
 }
@@ -110,10 +110,10 @@ void node_prepare(struct node *node)
         prepare_steps(pools);
     }
     pools->steps_ready--;
-    if (2 * (node->jobs.count + 2) > node->jobs.mask) {
+    if (!map_has_room(&node->jobs, 2)) {
         (void)map_reserve(&node->jobs, 2);
     }
-    if (2 * (node->visits.count + REPAIRS_PER_STEP + 2) > node->visits.mask) {
+    if (!map_has_room(&node->visits, REPAIRS_PER_STEP + 2)) {
         (void)map_reserve(&node->visits, REPAIRS_PER_STEP + 2);
     }
 }

@@ -31,7 +31,7 @@ void links_fair_init(
         .wake = wake,
         .context = context,
     };
-    pool_init(&links->flows, sizeof(struct flow), FLOWS_FIRST, UINT32_MAX - 1);
+    pool_init_plain(&links->flows, sizeof(struct flow), FLOWS_FIRST, UINT32_MAX - 1);
     ASSERT(links->flows.slot_bytes == sizeof(struct flow));
     links_heap_init(&links->levels, link_count);
     links_heap_init(&links->ends, link_count);
@@ -197,6 +197,6 @@ bool links_fair_finish(struct links_fair *links, int64_t now_ns, uint32_t *tag_o
 
 uint64_t links_fair_rate(const struct links_fair *links, uint32_t flow)
 {
-    ASSERT((pool_generation(&links->flows, flow) & 1) == 1);
+    ASSERT(pool_is_taken(&links->flows, flow));
     return flow_rate(links, flow_at(links, flow));
 }

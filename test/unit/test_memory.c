@@ -39,6 +39,38 @@ static void lines_start_on_a_cache_line_and_have_room_for_all(ATTR_UNUSED void *
     }
 }
 
+/* Small blocks and such as the system maps, which it moves without a copy. */
+static void more_lines_keep_what_there_was(ATTR_UNUSED void **state)
+{
+    enum { BYTES_MAX = 1 << 22 };
+    for (uint32_t first = 3; first < 300000; first = first * 3 + 1) {
+        size_t count = first;
+        uint32_t *words = memory_lines(count, sizeof(*words));
+        for (uint32_t i = 0; i < count; i++) {
+            words[i] = i ^ first;
+        }
+        while (count * sizeof(*words) < BYTES_MAX) {
+            const size_t before = count;
+            count += count / 2 + 1;
+            words = memory_lines_more(words, before, count, sizeof(*words));
+            assert_int_equal((uintptr_t)words % CACHE_LINE_BYTES, 0);
+            for (uint32_t i = 0; i < before; i++) {
+                assert_int_equal(words[i], i ^ first);
+            }
+            for (uint32_t i = (uint32_t)before; i < count; i++) {
+                words[i] = i ^ first;
+            }
+        }
+        free(words);
+    }
+}
+
+static void take_more(void *argument)
+{
+    void *memory = memory_lines(1, 1 << 20);
+    free(memory_lines_more(memory, 1, *(size_t *)argument, 1 << 20));
+}
+
 static void take_zeroed(void *argument)
 {
     free(memory_zeroed(*(size_t *)argument, 1 << 20));
@@ -56,8 +88,10 @@ static void asking_for_more_than_there_is_stops_the_program(ATTR_UNUSED void **s
 
     assert_true(dies(take_zeroed, &overflowing));
     assert_true(dies(take_lines, &overflowing));
+    assert_true(dies(take_more, &overflowing));
     assert_true(dies(take_zeroed, &nothing));
     assert_true(dies(take_lines, &nothing));
+    assert_true(dies(take_more, &nothing));
 }
 
 int main(void)
@@ -65,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zeroed_memory_is_zero_throughout),
         cmocka_unit_test(lines_start_on_a_cache_line_and_have_room_for_all),
+        cmocka_unit_test(more_lines_keep_what_there_was),
         cmocka_unit_test(asking_for_more_than_there_is_stops_the_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,6 +113,65 @@ static void reserve_that_fails_still_grows_as_far_as_it_may(ATTR_UNUSED void **s
     pool_deinit(&pool);
 }
 
+static void ask_for_a_generation(void *pool)
+{
+    (void)pool_generation(pool, 0);
+}
+
+static void ask_for_life(void *pool)
+{
+    (void)pool_is_live(pool, 0, 1);
+}
+
+static void give_first(void *pool)
+{
+    pool_give(pool, 0);
+}
+
+static void a_plain_pool_has_no_generations(ATTR_UNUSED void **state)
+{
+    struct pool pool;
+    pool_init_plain(&pool, SLOT_BYTES, /* capacity */ 0, /* capacity_max */ 40);
+    assert_true(pool_reserve(&pool, 1));
+    assert_true(pool.generations == NULL);
+    assert_false(pool_is_taken(&pool, 0));
+    assert_true(dies(give_first, &pool));
+    assert_int_equal(pool_take(&pool), 0);
+    assert_true(pool_is_taken(&pool, 0));
+    assert_false(pool_is_taken(&pool, 1));
+    assert_true(dies(ask_for_a_generation, &pool));
+    assert_true(dies(ask_for_life, &pool));
+    assert_true(pool_reserve(&pool, 30)); /* It stays one, and what is taken stays taken. */
+    assert_true(pool.generations == NULL);
+    assert_true(pool_is_taken(&pool, 0));
+    pool_give(&pool, 0);
+    assert_false(pool_is_taken(&pool, 0));
+    assert_true(dies(give_first, &pool));
+    assert_int_equal(pool_take_raw(&pool), 0);
+    pool_deinit(&pool);
+}
+
+/* Past where blocks are mapped by the system. */
+static void a_pool_that_grows_large_keeps_its_slots(ATTR_UNUSED void **state)
+{
+    enum { MANY = 20000 };
+    struct pool pool;
+    pool_init(&pool, SLOT_BYTES, /* capacity */ 1, /* capacity_max */ MANY);
+    for (uint32_t i = 0; i < MANY; i++) {
+        assert_true(pool_reserve(&pool, 1));
+        const uint32_t slot = pool_take(&pool);
+        assert_int_equal(slot, i);
+        memcpy(pool_at(&pool, slot), &i, sizeof(i));
+    }
+    for (uint32_t i = 0; i < MANY; i++) {
+        uint32_t kept;
+        memcpy(&kept, pool_at(&pool, i), sizeof(kept));
+        assert_int_equal(kept, i);
+        assert_int_equal(pool_generation(&pool, i), 1);
+    }
+    pool_deinit(&pool);
+}
+
 /* What the pool should be: each taken slot with its tag, and every id ever given out. */
 struct shadow {
     bool taken[SLOTS_MAX];
@@ -238,6 +297,8 @@ int main(void)
         cmocka_unit_test(slots_are_zeroed_aligned_and_apart),
         cmocka_unit_test(reserve_doubles_up_to_the_maximum),
         cmocka_unit_test(reserve_that_fails_still_grows_as_far_as_it_may),
+        cmocka_unit_test(a_plain_pool_has_no_generations),
+        cmocka_unit_test(a_pool_that_grows_large_keeps_its_slots),
         cmocka_unit_test(random_use_agrees_with_a_plain_table),
         cmocka_unit_test(giving_back_a_free_slot_stops_the_program),
     };
