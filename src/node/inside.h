@@ -61,18 +61,18 @@ _Static_assert(WORKFLOW_TASKS_MAX <= UINT16_MAX, "a task has fewer inputs than t
 /* A job at a node that works for it. */
 struct visit {
     struct job_id job;
-    uint32_t workflow;
     uint32_t attempt;
     uint32_t priority;
     uint32_t tasks; /* List. */
-    uint32_t held;  /* Its slot is in use further up the call stack. */
-    bool dropped;   /* Nothing of it is wanted any more. */
     uint32_t previous;
     uint32_t next;
-    uint64_t epoch; /* Of the member list when it opened. */
+    uint32_t epoch; /* Of the member list when it opened. */
     int64_t arrived_ns;
     int64_t deadline_ns;
     int64_t touched_ns; /* Last message, for the audit. */
+    uint16_t workflow;
+    uint8_t held; /* Its slot is in use further up the call stack. */
+    bool dropped; /* Nothing of it is wanted any more. */
     uint16_t placement[];
 };
 
@@ -84,18 +84,18 @@ struct job {
     uint32_t items;
     uint32_t priority;
     uint32_t attempt;
-    uint32_t losses;    /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
     uint32_t audits;    /* How often it was run again because nobody knew of it. */
-    bool probed;        /* Asked after, and not answered yet. */
-    int64_t touched_ns; /* Last sign of life, for the audit. */
     uint32_t inputs;    /* Tensor. */
-    uint32_t outputs;   /* List of struct input, by sink. */
+    int64_t touched_ns; /* Last sign of life, for the audit. */
+    uint64_t epoch;     /* Of the member list against which it was last checked. */
+    int64_t arrived_ns;
+    int64_t deadline_ns;
+    uint32_t outputs; /* List of struct input, by sink. */
     uint32_t output_count;
     uint32_t previous;
     uint32_t next;
-    uint64_t epoch; /* Of the member list against which it was last checked. */
-    int64_t arrived_ns;
-    int64_t deadline_ns;
+    uint8_t losses; /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
+    bool probed;    /* Asked after, and not answered yet. */
     uint16_t placement[];
 };
 

@@ -1,5 +1,11 @@
 /* pools.c - the memory of nodes: made by the host, grown only between steps. */
+#include <stddef.h>
+
 #include "node/access.h"
+
+_Static_assert(offsetof(struct visit, placement) == 60, "many wait: no gaps");
+_Static_assert(offsetof(struct job, placement) == 90, "many wait: no gaps");
+_Static_assert(JOB_ATTEMPTS_MAX <= UINT8_MAX, "losses of a job are counted that far");
 
 enum { POOL_FIRST = 64, GRANTS_FIRST = 4, POOL_JOBS_MAX = 1 << 28, STEPS_AHEAD = 16 };
 
@@ -22,6 +28,8 @@ static uint32_t fan_max(const struct catalogue *catalogue)
 void node_pools_init(struct node_pools *pools, const struct catalogue *catalogue, uint32_t jobs_max)
 {
     const size_t placement_bytes = catalogue->task_count_max * sizeof(uint16_t);
+    const size_t visit_bytes = offsetof(struct visit, placement) + placement_bytes;
+    const size_t job_bytes = offsetof(struct job, placement) + placement_bytes;
     const uint32_t jobs_limit = jobs_max == 0 ? (uint32_t)POOL_JOBS_MAX : jobs_max;
     const uint32_t jobs_first = jobs_limit < POOL_FIRST ? jobs_limit : (uint32_t)POOL_FIRST;
     const uint32_t all = UINT32_MAX - 1; /* Bounded through the jobs. */
@@ -31,8 +39,8 @@ void node_pools_init(struct node_pools *pools, const struct catalogue *catalogue
                             REPAIRS_PER_STEP * (catalogue->task_count_max + 1);
     pools->units_max = 0;
     pools->steps_ready = 0;
-    pool_init(&pools->jobs, sizeof(struct job) + placement_bytes, jobs_first, jobs_limit);
-    pool_init_plain(&pools->visits, sizeof(struct visit) + placement_bytes, POOL_FIRST, all);
+    pool_init(&pools->jobs, job_bytes, jobs_first, jobs_limit);
+    pool_init_plain(&pools->visits, visit_bytes, POOL_FIRST, all);
     pool_init_plain(&pools->tasks, sizeof(struct task), POOL_FIRST, all);
     pool_init_plain(&pools->inputs, sizeof(struct input), POOL_FIRST, all);
     pool_init_plain(&pools->tensors, sizeof(struct tensor), POOL_FIRST, all);

@@ -108,11 +108,12 @@ static uint32_t open_visit(struct node *node, const struct message *message)
     ASSERT(slot != POOL_NONE);
     struct visit *visit = visit_at(node, slot);
     visit->job = message->job;
-    visit->workflow = message->workflow;
+    visit->workflow = (uint16_t)message->workflow;
     visit->attempt = message->attempt;
     visit->priority = message->priority;
     visit->tasks = POOL_NONE;
-    visit->epoch = node->view.members->epoch;
+    ASSERT(node->view.members->epoch <= UINT32_MAX); /* It counts changes of the list. */
+    visit->epoch = (uint32_t)node->view.members->epoch;
     visit->arrived_ns = now_ns(node) - duration_bounded(message->age_ns);
     visit->deadline_ns = message->left_ns == INT64_MAX
                              ? INT64_MAX
