@@ -240,6 +240,7 @@ static struct attempt *solve_anew(
     }
     if (best != NULL && average) { /* Its many shares are not yet as good as they can be. */
         const uint64_t before = attempt_evaluations(best);
+        best->descent.evaluations_max = options->evaluations_max;
         attempt_polish(best);
         *evaluations += attempt_evaluations(best) - before;
     }

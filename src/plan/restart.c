@@ -15,7 +15,7 @@
 #define POOR 1.05 /* Times what is to be expected. */
 
 /* Evaluations of single patterns, after which only steps that gain much are worth their time. */
-enum { PATIENCE = 100000 };
+enum { PATIENCE = 60000 };
 
 struct attempt *restart_solve(
     const struct program_input *input, const struct program_options *options,
