@@ -230,9 +230,9 @@ struct node {
     uint64_t arrival;
     uint32_t repair_job; /* Next to look at after a loss, or POOL_NONE. */
     uint32_t repair_visit;
-    struct policy_seat seat;                     /* Its first words belong to this line. */
-    _Alignas(CACHE_LINE_BYTES) struct view view; /* Its first line; the rest is for decisions. */
-    struct handle *outputs; /* Of the jobs that have been answered in this step. */
+    struct policy_seat seat; /* Its first words belong to this line. */
+    struct view view;        /* Its first words; the rest is for decisions. */
+    struct handle *outputs;  /* Of the jobs that have been answered in this step. */
     uint32_t outputs_max;
     int64_t row_load_ns;
     int64_t row_cache_ns;
