@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "sim/links_inside.h"
 
-#define NS_PER_S    UINT64_C(1000000000)
 #define NEVER_NS    INT64_MAX
 #define WAIT_NS_MAX (INT64_C(1) << 62)
 
@@ -142,18 +141,6 @@ static void settle(struct links_fair *links, int64_t now_ns)
     wait_for_first(links, now_ns);
 }
 
-/* No more than the slowest link would carry in the longest duration there is. */
-static fair_work work_of(const struct links_fair *links, const struct route *route, uint64_t bytes)
-{
-    fair_work work = (fair_work)bytes * (NS_PER_S * FAIR_RATE_UNIT);
-    for (uint32_t i = 0; i < route->count; i++) {
-        const fair_work most =
-            (fair_work)links->links[route->links[i]].rate * (uint64_t)DURATION_NS_MAX;
-        work = work < most ? work : most;
-    }
-    return work;
-}
-
 uint32_t links_fair_start(
     struct links_fair *links, int64_t now_ns, const struct route *route, uint64_t bytes,
     uint32_t tag)
@@ -167,7 +154,7 @@ uint32_t links_fair_start(
         .tag = tag,
         .route = *route,
     };
-    links->coming = work_of(links, route, bytes);
+    links->coming_bytes = bytes;
     board(links, slot);
     settle(links, now_ns);
     links->started++;

@@ -28,22 +28,19 @@
 /* A rate of one byte a second in the units of this module, which are 2^-10 of that. */
 #define FAIR_RATE_UNIT (UINT64_C(1) << 10)
 
-/* Bytes times FAIR_RATE_UNIT times ns a second: what one unit of rate moves in one ns is 1. */
-__extension__ typedef unsigned __int128 fair_work;
-
 struct fair_link;
 
 struct links_fair {
     struct fair_link *links;
     uint32_t link_count;
-    struct pool flows;
-    uint64_t started;  /* Transfers, ever. */
-    fair_work coming;  /* All of the one that comes. */
-    uint32_t *changed; /* Links: who ends first there has to be found out. */
     uint32_t changed_count;
+    uint32_t *changed; /* Links: who ends first there has to be found out. */
     uint32_t *watched; /* Links that were found over their rate. */
+    uint32_t *touched; /* Links, while it is gone through them. */
     uint32_t watched_count;
-    uint32_t *touched;        /* Links, while it is gone through them. */
+    struct pool flows;
+    uint64_t started;         /* Transfers, ever. */
+    uint64_t coming_bytes;    /* Of the one that comes. */
     struct links_heap levels; /* Links that the present change may change, by level. */
     struct links_heap ends;   /* Links that hold something back, by when the first will end. */
     int64_t wake_ns;          /* The earliest time asked for and not come yet. */

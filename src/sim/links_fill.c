@@ -25,6 +25,8 @@
  */
 #include "sim/links_inside.h"
 
+#define NS_PER_S UINT64_C(1000000000)
+
 /* Those that it has held back so far and that do not rise. */
 static uint32_t resting(const struct fair_link *link)
 {
@@ -98,13 +100,27 @@ static void raise_guests_max(struct fair_link *link, uint64_t rate)
     link->guests_max = rate > link->guests_max ? rate : link->guests_max;
 }
 
+/* No more than the slowest link would carry in the longest duration there is. */
+static fair_work work_of(const struct links_fair *links, const struct route *route, uint64_t bytes)
+{
+    fair_work work = (fair_work)bytes * (NS_PER_S * FAIR_RATE_UNIT);
+    for (uint32_t i = 0; i < route->count; i++) {
+        const fair_work most =
+            (fair_work)links->links[route->links[i]].rate * (uint64_t)DURATION_NS_MAX;
+        work = work < most ? work : most;
+    }
+    return work;
+}
+
 /* From now on link @number holds back @slot, which has been a guest there. */
 static void hold(struct links_fair *links, uint32_t number, uint32_t slot, int64_t now_ns)
 {
     const struct flow *flow = flow_at(links, slot);
     const uint32_t before = flow->holder;
-    struct held held = {.end = links->coming, .number = links->started};
-    if (before != LINK_NONE) {
+    struct held held = {.number = links->started};
+    if (before == LINK_NONE) {
+        held.end = work_of(links, &flow->route, links->coming_bytes);
+    } else {
         struct fair_link *holder = &links->links[before];
         link_count_up(holder, now_ns);
         held = holder->held[flow->place];

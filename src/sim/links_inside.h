@@ -13,6 +13,9 @@
 
 #define LINK_NONE UINT32_MAX /* Not an enum constant: those are ints. */
 
+/* Bytes times FAIR_RATE_UNIT times ns a second: what one unit of rate moves in one ns is 1. */
+__extension__ typedef unsigned __int128 fair_work;
+
 /*
  * A transfer. It is held back by one link of its route and a guest on the others; one that
  * comes is a guest on all of them until it is held back for the first time.
