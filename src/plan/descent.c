@@ -13,8 +13,8 @@
 #include "plan/sites.h"
 #include "plan/workload.h"
 
-#define LOGIT_STEP_MAX 3.0   /* No share changes by more than this factor of e in one step. */
-#define LOGIT_MIN      -60.0 /* Below the largest of its block: a share that is as good as 0. */
+#define LOGIT_STEP_MAX 3.0     /* No share changes by more than this factor of e in one step. */
+#define LOGIT_MIN      (-60.0) /* Below the largest of its block: a share that is as good as 0. */
 #define ARMIJO         1e-4
 #define MIRROR_STEP    0.5  /* As long as nothing is known about the curvature. */
 #define GAIN_LATE      1e-4 /* Relative: what a step has to gain once patience is over. */

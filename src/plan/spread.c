@@ -86,6 +86,7 @@ static uint16_t worker_at(
     }
     uint32_t index = (uint32_t)(unit * size);
     index = index < size ? index : size - 1;
+    ASSERT(size > 0 && spreading->copies[order] > 0);
     const uint32_t apart = size / spreading->copies[order];
     const uint32_t turned = (order + 1) * turn * (apart / SPREAD_TURNS_MAX + 1);
     index += seat.copy == 0 && order == 0 ? 0 : turned % (apart > 0 ? apart : 1);
@@ -116,9 +117,12 @@ static void spread_pattern(
     find_used(spreading);
     for (uint32_t i = 0; i < spreading->site_count; i++) {
         const uint32_t size = size_of(spreading->sites, spreading->used[i]);
+        const uint32_t copies = spreading->copies[i];
+        ASSERT(copies > 0);
         machines += size;
-        apart = size / spreading->copies[i] > apart ? size / spreading->copies[i] : apart;
+        apart = size / copies > apart ? size / copies : apart;
     }
+    ASSERT(machines > 0);
     const bool pairs = spreading->site_count > 1 || spreading->copies[0] > 1;
     uint32_t turns = pairs ? PLACEMENTS_MAX / machines : 1;
     turns = turns > spreading->turns ? spreading->turns : turns;

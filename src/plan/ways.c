@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "plan/pattern.h"
 
@@ -43,6 +44,7 @@ static void *room(
 static uint32_t count_ways(const struct patterns *patterns, const struct pattern *pattern)
 {
     uint32_t counts[PATTERN_STEPS_MAX];
+    ASSERT(pattern->step_count > 0);
     for (uint32_t i = 0; i < pattern->step_count; i++) {
         const struct step *step = &patterns->steps[pattern->step_first + i];
         counts[i] = 0;
