@@ -48,8 +48,8 @@ static struct part part_at(const float *weights, int32_t column, int32_t row, in
     return (struct part){
         .left = clipped((x - by * distance_of(weights)) / LAYOUT_WIDTH),
         .top = clipped((y - by * distance_of(weights + DISTANCES)) / LAYOUT_HEIGHT),
-        .right = clipped((x + by * distance_of(weights + 2 * DISTANCES)) / LAYOUT_WIDTH),
-        .bottom = clipped((y + by * distance_of(weights + 3 * DISTANCES)) / LAYOUT_HEIGHT),
+        .right = clipped((x + by * distance_of(weights + (size_t)2 * DISTANCES)) / LAYOUT_WIDTH),
+        .bottom = clipped((y + by * distance_of(weights + (size_t)3 * DISTANCES)) / LAYOUT_HEIGHT),
     };
 }
 

@@ -23,7 +23,7 @@ static void on_ignored(void *context, const char *path)
 static const char *dtype_text(enum weft_dtype dtype)
 {
     static const char *const names[] = {
-#define X(name, bytes, text) [name] = text,
+#define X(name, bytes, text) [name] = (text),
         WEFT_DTYPE_MAP(X)
 #undef X
     };

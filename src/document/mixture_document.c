@@ -120,7 +120,7 @@ static void read_workflow(struct reading *reading, const struct tree_node *node)
 {
     static const char *const keys[] = {"rate_per_s", "mean_ms", "tasks", "patterns", NULL};
     struct reader *reader = reading->reader;
-    uint32_t tasks[WORKFLOW_TASKS_MAX];
+    uint32_t tasks[WORKFLOW_TASKS_MAX] = {0};
     char name[NAME_BYTES_MAX];
 
     reader_key_name(reader, node, name);

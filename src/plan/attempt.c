@@ -203,7 +203,9 @@ static void admit_carefully(struct attempt *attempt, const double *before, uint3
     struct descent *descent = &attempt->descent;
     descent_admit(descent, ATTEMPT_SHARE_FRESH);
     descent_normalise(descent);
-    for (double part = 1; part > SHARE_LEAST; part /= 8) {
+    double part = 1;
+    while (part > SHARE_LEAST) {
+        part /= 8;
         if (!isinf(congestion_evaluate(&attempt->congestion, descent->shares))) {
             break;
         }

@@ -1,6 +1,7 @@
 /* attempt_alike.c - a shape that was found, on other sites: see attempt.h. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "model/workflow.h"
 #include "plan/attempt.h"
 #include "plan/sites.h"
@@ -47,9 +48,10 @@ static bool move_machines(
     }
     for (uint32_t i = 0; i < task_count; i++) {
         uint32_t at = 0;
-        while (!seat_same_machine(machines[at], seats[i])) {
+        while (at < count && !seat_same_machine(machines[at], seats[i])) {
             at++;
         }
+        ASSERT(at < count);
         if (seats[i].slot >= sites->sites[moved[at].site].slot_count) {
             return false;
         }

@@ -52,6 +52,7 @@ static bool is_inside(const struct split *split, uint32_t task)
 /* @part of @of of @whole. */
 static int64_t scaled(int64_t whole, int64_t part, int64_t of)
 {
+    ASSERT(of != 0);
     return (int64_t)((budget_product)whole * part / of);
 }
 

@@ -1,5 +1,8 @@
 #include "plan/expected.h"
 
+#include <string.h>
+
+#include "base/assert.h"
 #include "plan/congestion.h"
 #include "plan/pattern.h"
 #include "plan/sites.h"
@@ -130,6 +133,8 @@ double expected_length(
 {
     const struct pattern *pattern = &patterns->items[index];
     struct reached steps[PATTERN_STEPS_MAX];
+    ASSERT(pattern->step_count > 0);
+    memset(steps, 0, pattern->step_count * sizeof(steps[0]));
     for (uint32_t i = 0; i < pattern->step_count; i++) {
         steps[i] = reach(congestion, patterns, &patterns->steps[pattern->step_first + i], steps);
     }

@@ -176,9 +176,9 @@ static void solve_series(const struct tree *tree, const struct table *parts[2], 
         const uint8_t s = (uint8_t)(i % tree->count);
         const uint8_t middle = (uint8_t)(i / tree->count % tree->count);
         const uint8_t t = (uint8_t)(i / tree->count / tree->count);
-        for (uint8_t which = 0; which < WAYS * WAYS; which++) {
-            const struct pick left = {s, middle, which % WAYS};
-            const struct pick right = {middle, t, which / WAYS};
+        for (uint32_t which = 0; which < WAYS * WAYS; which++) {
+            const struct pick left = {s, middle, (uint8_t)(which % WAYS)};
+            const struct pick right = {middle, t, (uint8_t)(which / WAYS)};
             offer_series(parts, left, right, table);
         }
     }
@@ -205,6 +205,7 @@ static struct pick choose_ends(
 static void solve_parallel(
     const struct tree *tree, const struct table *parts[2], struct table *table)
 {
+    ASSERT(tree->count > 0);
     table->opens = parts[0]->opens;
     table->closes = parts[0]->closes;
     for (uint32_t i = 0; i < tree->count * tree->count * WAYS * WAYS; i++) {
@@ -287,9 +288,9 @@ bool response_tree_solve(
     }
     const struct table *root = &tree.tables[shape->root];
     double best = (double)INFINITY;
-    for (uint8_t s = 0; s < count; s++) {
-        for (uint8_t t = 0; t < count; t++) {
-            const struct pick pick = {s, t, WAY_CHEAP};
+    for (uint32_t s = 0; s < count; s++) {
+        for (uint32_t t = 0; t < count; t++) {
+            const struct pick pick = {(uint8_t)s, (uint8_t)t, WAY_CHEAP};
             const double cost =
                 cost_of(way_at(root, pick)) + congestion->prices[queue_of(&tree, s)];
             if (cost < best) {

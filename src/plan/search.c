@@ -169,6 +169,7 @@ static struct search_front copy_front(
         .points = arena_alloc(arena, (count + 1) * sizeof(*points)),
     };
     if (count > 0) {
+        ASSERT(points != NULL);
         memcpy(front.points, points, count * sizeof(*points));
     }
     return front;

@@ -170,7 +170,7 @@ void spread_predictions(const struct attempt *attempt, struct mixture *mixture)
         }
     }
     if (sites->bottleneck != QUEUE_NONE) {
-        mixture->link_load[2 * node_count] = congestion->loads[sites->bottleneck];
+        mixture->link_load[(size_t)2 * node_count] = congestion->loads[sites->bottleneck];
     }
     for (uint32_t i = 0; i < workload->stream_count; i++) {
         mixture->workflows[workload->streams[i].number].mean_ns = 0;
