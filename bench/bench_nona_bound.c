@@ -15,7 +15,10 @@
 #include "document/scenario.h"
 #include "lower_bound.h"
 #include "plan/program.h"
+#include "read_count.h"
 #include "sim/sim.h"
+
+#define USAGE "bench_nona_bound [SEEDS [JOBS]]"
 
 enum { SEEDS_DEFAULT = 4, SEEDS_MAX = 64, JOBS_DEFAULT = 6000, CASES_RATES_MAX = 3 };
 
@@ -129,22 +132,11 @@ static bool run_case(
     return is_above;
 }
 
-static uint64_t read_count(const char *text, uint64_t most)
-{
-    char *end;
-    const unsigned long long value = strtoull(text, &end, 10);
-    if (*end != '\0' || value == 0 || value > most) {
-        (void)fprintf(stderr, "usage: bench_nona_bound [SEEDS [JOBS]]\n");
-        exit(EXIT_FAILURE);
-    }
-    return value;
-}
-
 int main(int argc, char **argv)
 {
     const uint32_t seeds =
-        argc > 1 ? (uint32_t)read_count(argv[1], SEEDS_MAX) : (uint32_t)SEEDS_DEFAULT;
-    const uint64_t jobs = argc > 2 ? read_count(argv[2], 1000000000) : JOBS_DEFAULT;
+        argc > 1 ? (uint32_t)read_count(argv[1], SEEDS_MAX, USAGE) : (uint32_t)SEEDS_DEFAULT;
+    const uint64_t jobs = argc > 2 ? read_count(argv[2], 1000000000, USAGE) : JOBS_DEFAULT;
     bool is_above = true;
     if (!lower_bound_is_there()) {
         (void)printf("skipped: needs Clp; apt-get install coinor-libclp-dev\n");

@@ -20,7 +20,10 @@
 #include "plan/mixture.h"
 #include "plan/program.h"
 #include "profile/profile.h"
+#include "read_count.h"
 #include "sim/sim.h"
+
+#define USAGE "bench_prediction [JOBS [SEEDS [SETS]]]"
 
 enum {
     JOBS_DEFAULT = 60000,
@@ -284,24 +287,13 @@ static void run_load(double load, const struct limits *limits)
     (void)fflush(stdout);
 }
 
-static uint64_t read_count(const char *text, uint64_t most)
-{
-    char *end;
-    const unsigned long long value = strtoull(text, &end, 10);
-    if (*end != '\0' || value == 0 || value > most) {
-        (void)fprintf(stderr, "usage: bench_prediction [JOBS [SEEDS [SETS]]]\n");
-        exit(EXIT_FAILURE);
-    }
-    return value;
-}
-
 int main(int argc, char **argv)
 {
     static const double loads[] = {0.1, 0.3, 0.5, 0.7, 0.8, 0.9};
     const struct limits limits = {
-        .jobs = argc > 1 ? read_count(argv[1], 1000000000) : JOBS_DEFAULT,
-        .seeds = argc > 2 ? read_count(argv[2], 1000) : SEEDS_DEFAULT,
-        .sets = argc > 3 ? read_count(argv[3], 1000) : SETS_DEFAULT,
+        .jobs = argc > 1 ? read_count(argv[1], 1000000000, USAGE) : JOBS_DEFAULT,
+        .seeds = argc > 2 ? read_count(argv[2], 1000, USAGE) : SEEDS_DEFAULT,
+        .sets = argc > 3 ? read_count(argv[3], 1000, USAGE) : SETS_DEFAULT,
     };
     (void)printf(
         "predicted over simulated mean time, percent; %llu seeds of %llu jobs\n"
