@@ -36,6 +36,17 @@ void *memory_zeroed(size_t count, size_t element_bytes)
     return memory;
 }
 
+void *memory_zeroed_more(void *memory, size_t used, size_t count, size_t element_bytes)
+{
+    ASSERT(used <= count);
+    void *more = memory_zeroed(count, element_bytes);
+    if (used > 0) {
+        memcpy(more, memory, used * element_bytes);
+    }
+    free(memory);
+    return more;
+}
+
 static size_t whole_lines(size_t count, size_t element_bytes)
 {
     const size_t bytes = count * element_bytes + CACHE_LINE_BYTES - 1;
@@ -66,7 +77,9 @@ void *memory_lines_more(void *memory, size_t before, size_t count, size_t elemen
         }
     }
     void *more = memory_lines(count, element_bytes);
-    memcpy(more, memory, before * element_bytes);
+    if (before > 0) {
+        memcpy(more, memory, before * element_bytes);
+    }
     free(memory);
     return more;
 }

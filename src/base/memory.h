@@ -15,13 +15,20 @@
 /* @count zeroed elements of @element_bytes. The caller owns them: free(). */
 void *memory_zeroed(size_t count, size_t element_bytes);
 
-/* The same with unspecified contents, starting on a cache line. At least one element. */
+/*
+ * @memory by memory_zeroed(), or NULL, with room for @count elements: the first @used, not more
+ * than @count, are what they were, the rest is zero. It moves.
+ */
+void *memory_zeroed_more(void *memory, size_t used, size_t count, size_t element_bytes);
+
+/* @count elements, unspecified, starting on a cache line. At least one. */
 void *memory_lines(size_t count, size_t element_bytes);
 
 /*
- * @memory, which has room for @before elements by memory_lines(), with room for @count, which
- * are more. The first @before are what they were, the rest is unspecified. It may move. Large
- * blocks are not copied where the system can do without: then none of both is there for nothing.
+ * @memory, which has room for @before elements by memory_lines() or is NULL for 0, with room
+ * for @count, which are more. The first @before are what they were, the rest is unspecified. It
+ * may move. The pages of large blocks are moved, not copied, where the system can: the old and
+ * the new block are then never there at once.
  */
 void *memory_lines_more(void *memory, size_t before, size_t count, size_t element_bytes);
 

@@ -9,21 +9,16 @@ enum {
     CAPACITY_FIRST = 16, /* What a pool that began empty grows to first. */
 };
 
-static void *more(const struct pool *pool, void *items, uint32_t capacity, size_t item_bytes)
-{
-    return pool->capacity == 0 ? memory_lines(capacity, item_bytes)
-                               : memory_lines_more(items, pool->capacity, capacity, item_bytes);
-}
-
 static void grow(struct pool *pool, uint32_t capacity)
 {
     ASSERT(capacity > pool->capacity);
     ASSERT(capacity <= pool->capacity_max);
 
-    pool->slots = more(pool, pool->slots, capacity, pool->slot_bytes);
-    pool->taken = more(pool, pool->taken, capacity, sizeof(*pool->taken));
+    pool->slots = memory_lines_more(pool->slots, pool->capacity, capacity, pool->slot_bytes);
+    pool->taken = memory_lines_more(pool->taken, pool->capacity, capacity, sizeof(*pool->taken));
     if (!pool->is_plain) {
-        pool->generations = more(pool, pool->generations, capacity, sizeof(*pool->generations));
+        pool->generations = memory_lines_more(
+            pool->generations, pool->capacity, capacity, sizeof(*pool->generations));
     }
     pool->capacity = capacity;
 }

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -78,12 +77,7 @@ static void reserve_runs(struct compare_saturation *study, uint32_t count)
     while (capacity < study->run_count + count) {
         capacity *= 2;
     }
-    struct compare_run *larger = memory_zeroed(capacity, sizeof(*larger));
-    if (study->run_count > 0) {
-        memcpy(larger, study->runs, study->run_count * sizeof(*larger));
-    }
-    free(study->runs);
-    study->runs = larger;
+    study->runs = memory_zeroed_more(study->runs, study->run_count, capacity, sizeof(*study->runs));
     study->run_capacity = capacity;
 }
 

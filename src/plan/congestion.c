@@ -62,16 +62,6 @@ void congestion_forget(struct congestion *congestion)
     ways_clear(&congestion->ways);
 }
 
-static double *grown(double *array, uint32_t from, uint32_t to)
-{
-    double *larger = memory_zeroed(to, sizeof(*larger));
-    if (array != NULL) {
-        memcpy(larger, array, from * sizeof(*larger));
-    }
-    free(array);
-    return larger;
-}
-
 /* Room for all patterns there are by now. */
 static void follow(struct congestion *congestion)
 {
@@ -79,10 +69,11 @@ static void follow(struct congestion *congestion)
     if (patterns->count > congestion->capacity) {
         const uint32_t from = congestion->capacity;
         const uint32_t to = 2 * patterns->count;
-        congestion->lengths_ns = grown(congestion->lengths_ns, from, to);
-        congestion->slopes = grown(congestion->slopes, from, to);
-        congestion->extras_ns = grown(congestion->extras_ns, from, to);
-        congestion->flows = grown(congestion->flows, from, to);
+        congestion->lengths_ns =
+            memory_zeroed_more(congestion->lengths_ns, from, to, sizeof(double));
+        congestion->slopes = memory_zeroed_more(congestion->slopes, from, to, sizeof(double));
+        congestion->extras_ns = memory_zeroed_more(congestion->extras_ns, from, to, sizeof(double));
+        congestion->flows = memory_zeroed_more(congestion->flows, from, to, sizeof(double));
         congestion->capacity = to;
     }
     ways_follow(&congestion->ways, patterns);

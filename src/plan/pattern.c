@@ -1,7 +1,6 @@
 #include "plan/pattern.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/assert.h"
 #include "base/limits.h"
@@ -85,17 +84,6 @@ static double step_start(
     return start_ns;
 }
 
-/* An array of @capacity elements in place of one whose first @count are used. */
-static void *grown(void *array, uint32_t count, uint32_t capacity, size_t element_bytes)
-{
-    void *larger = memory_zeroed(capacity, element_bytes);
-    if (array != NULL) {
-        memcpy(larger, array, count * element_bytes);
-        free(array);
-    }
-    return larger;
-}
-
 /* Room for one more element after @count. */
 static void *room(void *array, uint32_t count, uint32_t *capacity, size_t element_bytes)
 {
@@ -103,7 +91,7 @@ static void *room(void *array, uint32_t count, uint32_t *capacity, size_t elemen
         return array;
     }
     *capacity = *capacity == 0 ? 64 : 2 * *capacity;
-    return grown(array, count, *capacity, element_bytes);
+    return memory_zeroed_more(array, count, *capacity, element_bytes);
 }
 
 /* Room for @more elements after @count, if there is any to be made. */
@@ -114,7 +102,7 @@ static void *more_room(
         return array;
     }
     *capacity = (uint32_t)(count + more);
-    return grown(array, count, *capacity, element_bytes);
+    return memory_zeroed_more(array, count, *capacity, element_bytes);
 }
 
 void patterns_reserve(struct patterns *patterns, size_t count, size_t tasks, size_t edges)

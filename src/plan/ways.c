@@ -2,7 +2,6 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
@@ -32,12 +31,7 @@ static void *room(
         return array;
     }
     *capacity = 2 * (count + more);
-    void *larger = memory_zeroed(*capacity, element_bytes);
-    if (count > 0) {
-        memcpy(larger, array, count * element_bytes);
-    }
-    free(array);
-    return larger;
+    return memory_zeroed_more(array, count, *capacity, element_bytes);
 }
 
 /* How many ways lead to the last step; 0 if they are more than are written out. */

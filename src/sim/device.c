@@ -10,9 +10,6 @@
 #include "profile/draw.h"
 #include "sim/inside.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static uint32_t node_of(const struct sim *sim, uint32_t worker)
 {
     return sim->options.fleet->workers[worker].node;
@@ -139,12 +136,8 @@ static void remember_run(struct sim *sim, uint32_t batch, uint32_t run)
 {
     if (batch >= sim->run_of_batch_count) {
         const uint32_t count = 2 * (batch + 1);
-        uint32_t *larger = memory_zeroed(count, sizeof(*larger));
-        if (sim->run_of_batch != NULL) {
-            memcpy(larger, sim->run_of_batch, sim->run_of_batch_count * sizeof(*larger));
-            free(sim->run_of_batch);
-        }
-        sim->run_of_batch = larger;
+        sim->run_of_batch = memory_zeroed_more(
+            sim->run_of_batch, sim->run_of_batch_count, count, sizeof(*sim->run_of_batch));
         sim->run_of_batch_count = count;
     }
     sim->run_of_batch[batch] = run;

@@ -3,8 +3,6 @@
  *
  * Of those that it holds back it is known who ends first; of two at once, who came first.
  */
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "sim/links_inside.h"
@@ -58,12 +56,7 @@ static void sink(
 static void *more_room(void *items, uint32_t count, size_t item_bytes, uint32_t *capacity)
 {
     *capacity = count == 0 ? ROOM_FIRST : 2 * count;
-    void *more = memory_zeroed(*capacity, item_bytes);
-    if (count > 0) {
-        memcpy(more, items, count * item_bytes);
-    }
-    free(items);
-    return more;
+    return memory_zeroed_more(items, count, *capacity, item_bytes);
 }
 
 void links_held_add(struct links_fair *links, uint32_t number, const struct held *held)

@@ -1,7 +1,6 @@
 #include "trace/series.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 
@@ -10,12 +9,8 @@ enum { SERIES_FIRST = 256 };
 static void grow(struct series *series)
 {
     const uint64_t capacity = series->capacity == 0 ? SERIES_FIRST : 2 * series->capacity;
-    int64_t *larger = memory_lines(capacity, sizeof(*larger));
-    if (series->count > 0) {
-        memcpy(larger, series->values, series->count * sizeof(*larger));
-    }
-    free(series->values);
-    series->values = larger;
+    series->values =
+        memory_lines_more(series->values, series->capacity, capacity, sizeof(*series->values));
     series->capacity = capacity;
 }
 

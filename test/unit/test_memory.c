@@ -24,6 +24,21 @@ static void zeroed_memory_is_zero_throughout(ATTR_UNUSED void **state)
     }
 }
 
+static void more_zeroed_memory_keeps_what_was_used(ATTR_UNUSED void **state)
+{
+    uint32_t *words = memory_zeroed_more(NULL, 0, 5, sizeof(*words));
+    uint32_t used = 0;
+    for (uint32_t count = 5; count < 2000; count = 2 * count + 1) {
+        for (uint32_t i = 0; i < count; i++) {
+            assert_int_equal(words[i], i < used ? i : 0);
+            words[i] = i;
+        }
+        used = count - 2;
+        words = memory_zeroed_more(words, used, 2 * count + 1, sizeof(*words));
+    }
+    free(words);
+}
+
 static void lines_start_on_a_cache_line_and_have_room_for_all(ATTR_UNUSED void **state)
 {
     for (size_t count = 1; count < 300; count++) {
@@ -98,6 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zeroed_memory_is_zero_throughout),
+        cmocka_unit_test(more_zeroed_memory_keeps_what_was_used),
         cmocka_unit_test(lines_start_on_a_cache_line_and_have_room_for_all),
         cmocka_unit_test(more_lines_keep_what_there_was),
         cmocka_unit_test(asking_for_more_than_there_is_stops_the_program),
