@@ -88,12 +88,9 @@ bool map_remove(struct map *map, uint64_t key)
     return true;
 }
 
-bool map_reserve(struct map *map, uint32_t free_min)
+bool map_grow(struct map *map, uint32_t free_min)
 {
     const uint64_t needed = (uint64_t)map->count + free_min;
-    if (map_has_room(map, free_min)) {
-        return true;
-    }
     if (needed > MAP_CAPACITY_MAX) {
         return false;
     }

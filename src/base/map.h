@@ -40,13 +40,19 @@ uint32_t map_get(const struct map *map, uint64_t key);
 /* Forget @key. False if it is absent. */
 bool map_remove(struct map *map, uint64_t key);
 
-/* Make room for @free_min entries more. False past MAP_CAPACITY_MAX; the map is then unchanged. */
-bool map_reserve(struct map *map, uint32_t free_min);
-
 /* Whether there is room for @free_min entries more as it is. */
 static inline bool map_has_room(const struct map *map, uint32_t free_min)
 {
     return free_min <= map->count_max - map->count;
+}
+
+/* For map_reserve(): there is not. */
+bool map_grow(struct map *map, uint32_t free_min);
+
+/* Make room for @free_min entries more. False past MAP_CAPACITY_MAX; the map is then unchanged. */
+static inline bool map_reserve(struct map *map, uint32_t free_min)
+{
+    return map_has_room(map, free_min) || map_grow(map, free_min);
 }
 
 uint32_t map_count(const struct map *map);

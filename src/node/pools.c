@@ -100,12 +100,8 @@ static void prepare_home(struct node *node, uint32_t tasks)
     reserve(&node->pools->claims, HOME_TASKS_PER_STEP);
     reserve(&node->pools->grants, node->unit_count);
     const uint32_t claimed = home->ticket_count - home->tickets.count; /* All may come back. */
-    if (!map_has_room(&home->tickets, claimed + tasks)) {
-        (void)map_reserve(&home->tickets, claimed + tasks);
-    }
-    if (!map_has_room(&home->claims, HOME_TASKS_PER_STEP)) {
-        (void)map_reserve(&home->claims, HOME_TASKS_PER_STEP);
-    }
+    (void)map_reserve(&home->tickets, claimed + tasks);
+    (void)map_reserve(&home->claims, HOME_TASKS_PER_STEP);
 }
 
 void node_prepare(struct node *node)
@@ -118,12 +114,8 @@ void node_prepare(struct node *node)
         prepare_steps(pools);
     }
     pools->steps_ready--;
-    if (!map_has_room(&node->jobs, 2)) {
-        (void)map_reserve(&node->jobs, 2);
-    }
-    if (!map_has_room(&node->visits, REPAIRS_PER_STEP + 2)) {
-        (void)map_reserve(&node->visits, REPAIRS_PER_STEP + 2);
-    }
+    (void)map_reserve(&node->jobs, 2);
+    (void)map_reserve(&node->visits, REPAIRS_PER_STEP + 2);
 }
 
 void node_effects_init(
