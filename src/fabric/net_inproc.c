@@ -223,7 +223,7 @@ static void inproc_destroy(struct net *base)
 {
     struct net_inproc *net = inproc_from(base);
     for (uint32_t slot = 0; slot < net->packets.capacity; slot++) {
-        if (!pool_is_live(&net->packets, slot, pool_generation(&net->packets, slot))) {
+        if (!pool_is_taken(&net->packets, slot)) {
             continue;
         }
         const struct packet *packet = pool_at(&net->packets, slot);

@@ -280,7 +280,7 @@ static void fail_tickets(struct runtime *runtime, uint32_t node)
 {
     for (uint32_t slot = 0; slot < runtime->tickets.capacity; slot++) {
         const uint32_t generation = pool_generation(&runtime->tickets, slot);
-        if (!pool_is_live(&runtime->tickets, slot, generation)) {
+        if (!pool_is_taken(&runtime->tickets, slot)) {
             continue;
         }
         const struct ticket *ticket = pool_at(&runtime->tickets, slot);

@@ -101,7 +101,7 @@ void tensors_release(struct tensors *tensors, struct handle handle)
 void tensors_forget(struct tensors *tensors, uint32_t holder)
 {
     for (uint32_t slot = 0; slot < tensors->handles.capacity; slot++) {
-        if ((pool_generation(&tensors->handles, slot) & 1) == 0) {
+        if (!pool_is_taken(&tensors->handles, slot)) {
             continue;
         }
         const struct held *held = pool_at(&tensors->handles, slot);

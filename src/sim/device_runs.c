@@ -114,14 +114,9 @@ void runs_end(struct sim *sim, uint32_t slot)
     }
 }
 
-static bool is_taken(const struct sim *sim, uint32_t slot)
-{
-    return (pool_generation(&sim->runs, slot) & 1) != 0;
-}
-
 uint32_t runs_node(const struct sim *sim, uint32_t slot)
 {
-    return is_taken(sim, slot) ? run_at(sim, slot)->node : NODE_NONE;
+    return pool_is_taken(&sim->runs, slot) ? run_at(sim, slot)->node : NODE_NONE;
 }
 
 /*
@@ -131,6 +126,6 @@ uint32_t runs_node(const struct sim *sim, uint32_t slot)
 bool runs_is_over(const struct sim *sim, uint32_t slot, uint32_t stamp)
 {
     const struct run *run = run_at(sim, slot);
-    return is_taken(sim, slot) && run->begun && run->stamp == stamp &&
+    return pool_is_taken(&sim->runs, slot) && run->begun && run->stamp == stamp &&
            run->ends_at_ns <= sim->now_ns;
 }

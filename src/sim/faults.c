@@ -95,7 +95,7 @@ void faults_start(struct sim *sim)
 static void fail_tickets(struct sim *sim, uint32_t node)
 {
     for (uint32_t slot = 0; slot < sim->tickets.capacity; slot++) {
-        if ((pool_generation(&sim->tickets, slot) & 1) == 0) {
+        if (!pool_is_taken(&sim->tickets, slot)) {
             continue;
         }
         const struct ticket ticket = *(struct ticket *)pool_at(&sim->tickets, slot);

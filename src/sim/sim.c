@@ -211,7 +211,7 @@ static void on_arrival(struct sim *sim)
 static void on_cancel(struct sim *sim, uint64_t number)
 {
     for (uint32_t slot = 0; slot < sim->tickets.capacity; slot++) {
-        if ((pool_generation(&sim->tickets, slot) & 1) == 0) {
+        if (!pool_is_taken(&sim->tickets, slot)) {
             continue;
         }
         const struct ticket *ticket = pool_at(&sim->tickets, slot);
