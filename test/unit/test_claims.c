@@ -206,6 +206,16 @@ static struct message expect_claim(const struct lone *lone, struct job_id job)
     return *claimed;
 }
 
+/* A node whose own device is busy, and which has claimed the first job's task elsewhere. */
+static struct message open_claimed(struct lone *lone)
+{
+    open_binding(lone);
+    show(lone, HOLDER, 1, /* gpu_free */ 1);
+    claim(lone, second, FLOW_A, 0, 1);
+    offer(lone, first);
+    return expect_claim(lone, first);
+}
+
 static void tell(
     struct lone *lone, const struct message *claimed, enum message_kind kind, enum reason reason,
     uint64_t row_sequence)
@@ -222,11 +232,7 @@ static void a_refused_claim_goes_back_and_its_worker_counts_as_full(void **state
 {
     (void)state;
     struct lone lone;
-    open_binding(&lone);
-    show(&lone, HOLDER, 1, /* gpu_free */ 1);
-    claim(&lone, second, FLOW_A, 0, 1); /* Our own device is busy. */
-    offer(&lone, first);
-    const struct message claimed = expect_claim(&lone, first);
+    const struct message claimed = open_claimed(&lone);
     tell(&lone, &claimed, MESSAGE_DECLINE, REASON_BUSY, /* row_sequence */ 2);
     assert_int_equal(lone_record(&lone, RECORD_DECLINED)->value, 1);
     assert_int_equal(lone.pools.claims.used, 0);
@@ -243,11 +249,7 @@ static void an_end_frees_units_before_the_row_says_so(void **state)
 {
     (void)state;
     struct lone lone;
-    open_binding(&lone);
-    show(&lone, HOLDER, 1, /* gpu_free */ 1);
-    claim(&lone, second, FLOW_A, 0, 1);
-    offer(&lone, first);
-    const struct message claimed = expect_claim(&lone, first);
+    const struct message claimed = open_claimed(&lone);
     show(&lone, HOLDER, 2, /* gpu_free */ 0);
     const struct message shown = {
         .kind = MESSAGE_ACKNOWLEDGE,
@@ -270,11 +272,7 @@ static void what_a_batch_missed_is_queued_again(void **state)
 {
     (void)state;
     struct lone lone;
-    open_binding(&lone);
-    show(&lone, HOLDER, 1, /* gpu_free */ 1);
-    claim(&lone, second, FLOW_A, 0, 1);
-    offer(&lone, first);
-    const struct message claimed = expect_claim(&lone, first);
+    const struct message claimed = open_claimed(&lone);
     tell(&lone, &claimed, MESSAGE_ENDED, REASON_STALE, /* row_sequence */ 2);
     assert_int_equal(lone.pools.tickets.used, 1); /* It may still wait where it was. */
     struct message gone = lone_message(&lone, MESSAGE_GONE, first, FLOW_F, 0);
