@@ -9,9 +9,15 @@
 #include "node/rows.h"
 #include "node/visits.h"
 
+/* The order of a worker's tasks. No branches: nobody can predict them. */
+static bool is_before(int64_t key_a, uint64_t arrival_a, int64_t key_b, uint64_t arrival_b)
+{
+    return (key_a < key_b) | ((key_a == key_b) & (arrival_a < arrival_b));
+}
+
 static bool comes_before(const struct task *a, const struct task *b)
 {
-    return a->key != b->key ? a->key < b->key : a->arrival < b->arrival;
+    return is_before(a->key, a->arrival, b->key, b->arrival);
 }
 
 static uint32_t queue_number(const struct node *node, const struct task *task)
@@ -64,11 +70,11 @@ static void insert(struct node *node, struct queue *queue, uint32_t slot)
     *link = slot;
 }
 
-/* Where @task stands in its queue; without a policy, by the time. */
+/* Where @task stands in its queue. */
 static int64_t order_key(struct node *node, const struct visit *visit, const struct task *task)
 {
     if (!node->seat.orders) {
-        return now_ns(node);
+        return policy_order_by_time(&node->seat);
     }
     const struct job_facts job = visit_facts(node, visit);
     const struct ready_facts facts = {
@@ -159,10 +165,10 @@ void dispatch_unqueue(struct node *node, uint32_t slot)
     rows_load_changed(node, worker);
 }
 
-/* Whether the head of @a runs before that of @b. No branches: nobody can predict them. */
+/* Whether the head of @a runs before that of @b. */
 static bool queue_is_before(const struct queue *a, const struct queue *b)
 {
-    return (a->key < b->key) | ((a->key == b->key) & (a->arrival < b->arrival));
+    return is_before(a->key, a->arrival, b->key, b->arrival);
 }
 
 uint32_t dispatch_next_queue(const struct worker *worker, uint32_t after)

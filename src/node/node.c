@@ -191,8 +191,7 @@ static void finish_step(struct node *node)
         }
         finish_worker(node, worker);
     }
-    for (uint32_t i = 0; node->worker_count > 1 && i < node->worker_count;) {
-        /* One may have touched one before it. */
+    for (uint32_t i = 0; i < node->worker_count;) { /* One may have touched one before it. */
         if (node->workers[i].touched) {
             finish_worker(node, &node->workers[i]);
             i = 0;

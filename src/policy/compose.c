@@ -313,8 +313,8 @@ uint32_t policy_place_task(struct policy_seat *seat, const struct task_facts *ta
 int64_t policy_order(struct policy_seat *seat, const struct ready_facts *task)
 {
     const struct policy *policy = policy_at(seat, ROLE_ORDER);
-    const struct policy_input *input = &seat->inputs[ROLE_ORDER];
-    return policy == NULL ? input->view->now_ns : policy->order(input, task);
+    return policy == NULL ? policy_order_by_time(seat)
+                          : policy->order(&seat->inputs[ROLE_ORDER], task);
 }
 
 static bool config_is_sound(const struct fleet *fleet, uint32_t worker, const struct config *config)

@@ -100,8 +100,15 @@ void policy_place_job(
     struct policy_seat *seat, const struct job_facts *job, uint16_t *placement_out);
 /* WORKER_NONE if no worker is usable. */
 uint32_t policy_place_task(struct policy_seat *seat, const struct task_facts *task);
+
+/* The key of a task that is ready; and what it is without a policy. */
 int64_t policy_order(struct policy_seat *seat, const struct ready_facts *task);
-/* What it says without a policy: the head alone, on the whole device. */
+static inline int64_t policy_order_by_time(const struct policy_seat *seat)
+{
+    return seat->inputs[ROLE_ORDER].view->now_ns;
+}
+
+/* What dispatch says without a policy: the head alone, on the whole device. */
 static inline void policy_dispatch_head(uint32_t head_items, struct dispatch_answer *answer_out)
 {
     answer_out->count = 1;
