@@ -14,6 +14,9 @@
  *
  * A pop leaves the top vacant. Most events cause another one, and pushing it
  * then costs one walk down from the top instead of two walks through the heap.
+ *
+ * The line is a ring. Its first item is compared with the earliest of the heap, which
+ * with a vacant top is one of the children: the heap stays as it is while the line moves.
  */
 #include "base/event_queue.h"
 
@@ -29,7 +32,7 @@
 enum {
     TOP = 3,
     CHILDREN = 4,
-    CAPACITY_FIRST = 64,
+    CAPACITY_FIRST = 64, /* Of heap and line. */
     CAPACITY_MAX = 1 << 30,
     PLACES_SPARE = 16,       /* So that a line prefetched past the end is still ours. */
     PREFETCH_USED_MIN = 8192 /* Smaller heaps live in the first-level caches anyway. */
@@ -169,10 +172,23 @@ static void resize(struct event_queue *queue, uint32_t capacity)
     queue->capacity = capacity;
 }
 
+static void resize_line(struct event_queue *queue, uint32_t capacity)
+{
+    struct timed_item *line = memory_lines(capacity, sizeof(*line));
+    for (uint32_t i = 0; i < queue->line_count; i++) {
+        line[i] = queue->line[(queue->line_first + i) & (queue->line_capacity - 1)];
+    }
+    free(queue->line);
+    queue->line = line;
+    queue->line_first = 0;
+    queue->line_capacity = capacity;
+}
+
 void event_queue_init(struct event_queue *queue)
 {
     *queue = (struct event_queue){0};
     resize(queue, CAPACITY_FIRST);
+    resize_line(queue, CAPACITY_FIRST);
 }
 
 void event_queue_push(struct event_queue *queue, int64_t at_ns, uint64_t payload)
@@ -193,6 +209,27 @@ void event_queue_push(struct event_queue *queue, int64_t at_ns, uint64_t payload
     append(queue, key, payload);
 }
 
+void event_queue_line_up(struct event_queue *queue, int64_t at_ns, uint64_t payload)
+{
+    if (queue->line_count == queue->line_capacity) {
+        ASSERT(queue->line_capacity < CAPACITY_MAX);
+        resize_line(queue, queue->line_capacity * 2);
+    }
+    const uint32_t mask = queue->line_capacity - 1;
+    const uint32_t last = (queue->line_first + queue->line_count - 1) & mask;
+    if (at_ns < (queue->line_count > 0 ? queue->line[last].at_ns : 0)) {
+        event_queue_push(queue, at_ns, payload);
+        return;
+    }
+    queue->line[(last + 1) & mask] = (struct timed_item){
+        .at_ns = at_ns,
+        .sequence = queue->next_sequence,
+        .payload = payload,
+    };
+    queue->next_sequence++;
+    queue->line_count++;
+}
+
 static struct timed_item item_at(const struct event_queue *queue, size_t place)
 {
     const event_key key = queue->keys[place];
@@ -203,8 +240,30 @@ static struct timed_item item_at(const struct event_queue *queue, size_t place)
     };
 }
 
+/* Where the earliest item of the heap is. If there is none, its key is KEY_NONE. */
+static size_t earliest_place(const struct event_queue *queue)
+{
+    return queue->top_is_vacant ? smallest_of_four(queue->keys, first_child(TOP)) : TOP;
+}
+
+/* Whether somebody is in line, and before all others. */
+static bool line_is_next(const struct event_queue *queue)
+{
+    if (queue->line_count == 0) {
+        return false;
+    }
+    const struct timed_item *first = &queue->line[queue->line_first];
+    return make_key(first->at_ns, first->sequence) < queue->keys[earliest_place(queue)];
+}
+
 bool event_queue_pop(struct event_queue *queue, struct timed_item *item_out)
 {
+    if (line_is_next(queue)) {
+        *item_out = queue->line[queue->line_first];
+        queue->line_first = (queue->line_first + 1) & (queue->line_capacity - 1);
+        queue->line_count--;
+        return true;
+    }
     if (queue->top_is_vacant) {
         close_top(queue);
     }
@@ -221,21 +280,20 @@ bool event_queue_peek(const struct event_queue *queue, struct timed_item *item_o
     if (event_queue_count(queue) == 0) {
         return false;
     }
-    /* Below a vacant top, the earliest item is the first of its children. */
-    const size_t place =
-        queue->top_is_vacant ? smallest_of_four(queue->keys, first_child(TOP)) : TOP;
-    *item_out = item_at(queue, place);
+    *item_out = line_is_next(queue) ? queue->line[queue->line_first]
+                                    : item_at(queue, earliest_place(queue));
     return true;
 }
 
 uint32_t event_queue_count(const struct event_queue *queue)
 {
-    return queue->used - (queue->top_is_vacant ? 1 : 0);
+    return queue->line_count + queue->used - (queue->top_is_vacant ? 1 : 0);
 }
 
 void event_queue_deinit(struct event_queue *queue)
 {
     free(queue->keys);
     free(queue->payloads);
+    free(queue->line);
     *queue = (struct event_queue){0};
 }

@@ -120,6 +120,13 @@ static void hop(struct sim *sim, uint32_t slot, const struct route *route)
     happen(sim, parcel->last_ns, payload_of(HAPPENS_DELIVERED, 0, 0, slot));
 }
 
+/* What waits for nothing but the latency comes in the order in which it leaves. */
+static void deliver_after_latency(struct sim *sim, uint32_t slot)
+{
+    const int64_t at_ns = sim->now_ns + sim->options.fleet->network.latency_ns;
+    event_queue_line_up(&sim->queue, at_ns, payload_of(HAPPENS_DELIVERED, 0, 0, slot));
+}
+
 void network_send(
     struct sim *sim, uint32_t from, uint32_t to, const struct message *message, bool has_tensor)
 {
@@ -131,8 +138,7 @@ void network_send(
         links_route(fleet, sim->network.rates, from, to, &route);
     }
     if (route.count == 0 || message->bytes == 0) {
-        const int64_t at_ns = sim->now_ns + fleet->network.latency_ns;
-        happen(sim, at_ns, payload_of(HAPPENS_DELIVERED, 0, 0, slot));
+        deliver_after_latency(sim, slot);
     } else if (is_fair(sim)) {
         (void)links_fair_start(&sim->network.fair, sim->now_ns, &route, message->bytes, slot);
     } else {
@@ -152,12 +158,11 @@ void network_at_switch(struct sim *sim, uint32_t slot)
 
 void network_passed(struct sim *sim)
 {
-    const int64_t at_ns = sim->now_ns + sim->options.fleet->network.latency_ns;
     uint32_t tag;
     sim->network.queued--;
     while (links_fair_finish(&sim->network.fair, sim->now_ns, &tag)) {
         if (tag != NETWORK_TAG_BACKGROUND) {
-            happen(sim, at_ns, payload_of(HAPPENS_DELIVERED, 0, 0, tag));
+            deliver_after_latency(sim, tag);
         }
     }
 }

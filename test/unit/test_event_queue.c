@@ -179,8 +179,27 @@ static void pop_both(struct event_queue *queue, struct shadow *shadow)
     }
 }
 
+/* Items that line up: @lined_percent of those pushed, most of them after the one before. */
+static void push_both(
+    struct event_queue *queue, struct shadow *shadow, struct rng *rng, uint32_t times,
+    uint32_t lined_percent)
+{
+    const int64_t drawn_ns = rng_below(rng, times);
+    const uint64_t payload = rng_next(rng);
+    if (rng_below(rng, 100) >= lined_percent) {
+        event_queue_push(queue, drawn_ns, payload);
+        shadow_push(shadow, drawn_ns, payload);
+        return;
+    }
+    const int64_t base_ns = shadow->count > 0 ? shadow->items[shadow_first(shadow)].at_ns : 0;
+    const int64_t at_ns = rng_below(rng, 10) == 0 ? drawn_ns : base_ns + times / 2;
+    event_queue_line_up(queue, at_ns, payload);
+    shadow_push(shadow, at_ns, payload);
+}
+
 /* @push_percent of the steps push, at one of @times instants: few instants make ties. */
-static void compare_with_shadow(uint64_t seed, uint32_t push_percent, uint32_t times)
+static void compare_with_shadow(
+    uint64_t seed, uint32_t push_percent, uint32_t times, uint32_t lined_percent)
 {
     static struct shadow shadow;
     struct rng rng = rng_from_seed(seed);
@@ -191,10 +210,7 @@ static void compare_with_shadow(uint64_t seed, uint32_t push_percent, uint32_t t
     for (uint32_t step = 0; step < 6000; step++) {
         const uint32_t choice = rng_below(&rng, 100);
         if (choice < push_percent) {
-            const int64_t at_ns = rng_below(&rng, times);
-            const uint64_t payload = rng_next(&rng);
-            event_queue_push(&queue, at_ns, payload);
-            shadow_push(&shadow, at_ns, payload);
+            push_both(&queue, &shadow, &rng, times, lined_percent);
         } else {
             pop_both(&queue, &shadow);
         }
@@ -210,9 +226,11 @@ static void compare_with_shadow(uint64_t seed, uint32_t push_percent, uint32_t t
 static void random_use_agrees_with_a_search_through_a_list(ATTR_UNUSED void **state)
 {
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        compare_with_shadow(seed, /* push_percent */ 50, /* times */ 1000000);
-        compare_with_shadow(seed, /* push_percent */ 55, /* times */ 4);
-        compare_with_shadow(seed, /* push_percent */ 75, /* times */ 1000);
+        for (uint32_t lined_percent = 0; lined_percent <= 100; lined_percent += 50) {
+            compare_with_shadow(seed, /* push_percent */ 50, /* times */ 1000000, lined_percent);
+            compare_with_shadow(seed, /* push_percent */ 55, /* times */ 4, lined_percent);
+            compare_with_shadow(seed, /* push_percent */ 75, /* times */ 1000, lined_percent);
+        }
     }
 }
 
@@ -251,9 +269,37 @@ static void a_large_queue_drains_in_order(ATTR_UNUSED void **state)
     event_queue_deinit(&queue);
 }
 
+static void items_in_line_do_not_wait_for_a_later_one(ATTR_UNUSED void **state)
+{
+    static const uint64_t out[] = {4, 1, 3, 2};
+    struct event_queue queue;
+    struct timed_item item;
+
+    event_queue_init(&queue);
+    event_queue_line_up(&queue, 5, 1);
+    event_queue_line_up(&queue, 9, 2);
+    event_queue_push(&queue, 9, 5);
+    event_queue_line_up(&queue, 7, 3); /* Earlier than the last in line. */
+    event_queue_line_up(&queue, 0, 4);
+    assert_int_equal(event_queue_count(&queue), 5);
+    for (size_t i = 0; i < sizeof(out) / sizeof(out[0]); i++) {
+        assert_true(event_queue_pop(&queue, &item));
+        assert_int_equal(item.payload, out[i]);
+    }
+    assert_true(event_queue_pop(&queue, &item));
+    assert_int_equal(item.payload, 5); /* Of the same instant as 2, and pushed after it. */
+    assert_false(event_queue_pop(&queue, &item));
+    event_queue_deinit(&queue);
+}
+
 static void push_before_time_began(void *argument)
 {
     event_queue_push(argument, -1, 0);
+}
+
+static void line_up_before_time_began(void *argument)
+{
+    event_queue_line_up(argument, -1, 0);
 }
 
 static void a_negative_time_stops_the_program(ATTR_UNUSED void **state)
@@ -261,6 +307,7 @@ static void a_negative_time_stops_the_program(ATTR_UNUSED void **state)
     struct event_queue queue;
     event_queue_init(&queue);
     assert_true(dies(push_before_time_began, &queue));
+    assert_true(dies(line_up_before_time_began, &queue));
     event_queue_deinit(&queue);
 }
 
@@ -274,6 +321,7 @@ int main(void)
         cmocka_unit_test(an_empty_queue_has_nothing_to_show),
         cmocka_unit_test(random_use_agrees_with_a_search_through_a_list),
         cmocka_unit_test(a_large_queue_drains_in_order),
+        cmocka_unit_test(items_in_line_do_not_wait_for_a_later_one),
         cmocka_unit_test(a_negative_time_stops_the_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
