@@ -51,11 +51,8 @@ void pool_init_plain(struct pool *pool, size_t slot_bytes, uint32_t capacity, ui
     }
 }
 
-bool pool_reserve(struct pool *pool, uint32_t free_min)
+bool pool_grow(struct pool *pool, uint32_t free_min)
 {
-    if (pool->capacity - pool->used >= free_min) {
-        return true;
-    }
     const uint64_t needed = (uint64_t)pool->used + free_min;
     uint64_t capacity = pool->capacity > 0 ? pool->capacity : CAPACITY_FIRST;
     while (capacity < needed) {
@@ -84,7 +81,6 @@ uint32_t pool_take_fresh(struct pool *pool)
         pool->generations[slot] = 1;
     }
     pool->used++;
-    pool->used_max = pool->used > pool->used_max ? pool->used : pool->used_max;
     return slot;
 }
 

@@ -33,7 +33,6 @@ struct pool {
     uint32_t free_head; /* The slot given back last, or POOL_NONE. */
     uint32_t fresh;     /* Slots from here on were never taken: their memory is untouched. */
     uint32_t used;
-    uint32_t used_max; /* The most ever used at once, for reports. */
     uint32_t capacity_max;
     bool is_plain;
 };
@@ -45,11 +44,17 @@ void pool_init(struct pool *pool, size_t slot_bytes, uint32_t capacity, uint32_t
 void pool_init_plain(
     struct pool *pool, size_t slot_bytes, uint32_t capacity, uint32_t capacity_max);
 
+/* For pool_reserve(): too few are free. */
+bool pool_grow(struct pool *pool, uint32_t free_min);
+
 /*
  * Grow, by doubling, until at least @free_min slots are free. Slots may move.
  * False if capacity_max prevents it; the pool has then grown as far as it may.
  */
-bool pool_reserve(struct pool *pool, uint32_t free_min);
+static inline bool pool_reserve(struct pool *pool, uint32_t free_min)
+{
+    return free_min <= pool->capacity - pool->used || pool_grow(pool, free_min);
+}
 
 void pool_deinit(struct pool *pool);
 
@@ -92,7 +97,6 @@ static inline uint32_t pool_take_raw(struct pool *pool)
         pool->generations[slot]++;
     }
     pool->used++;
-    pool->used_max = pool->used > pool->used_max ? pool->used : pool->used_max;
     return slot;
 }
 

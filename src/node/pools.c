@@ -69,26 +69,19 @@ void node_pools_deinit(struct node_pools *pools)
     pool_deinit(&pools->parked);
 }
 
-static void reserve(struct pool *pool, uint32_t free_min)
-{
-    if (pool->capacity - pool->used < free_min) {
-        (void)pool_reserve(pool, free_min); /* A full pool of jobs refuses requests. */
-    }
-}
-
 /* Room for several steps at once: what is only held ready costs next to nothing. */
 static void prepare_steps(struct node_pools *pools)
 {
     const uint32_t tasks = STEPS_AHEAD * pools->step_tasks_max;
-    reserve(&pools->jobs, STEPS_AHEAD);
-    reserve(&pools->visits, STEPS_AHEAD * (REPAIRS_PER_STEP + 2));
-    reserve(&pools->tasks, tasks);
-    reserve(&pools->inputs, tasks);
-    reserve(&pools->tensors, STEPS_AHEAD * (BATCH_TASKS_MAX + 1));
-    reserve(&pools->reservations, tasks);
-    reserve(&pools->notices, STEPS_AHEAD);
-    reserve(&pools->batches, STEPS_AHEAD * pools->units_max);
-    reserve(&pools->parked, STEPS_AHEAD * PARKED_MAX);
+    (void)pool_reserve(&pools->jobs, STEPS_AHEAD); /* A full pool of jobs refuses requests. */
+    (void)pool_reserve(&pools->visits, STEPS_AHEAD * (REPAIRS_PER_STEP + 2));
+    (void)pool_reserve(&pools->tasks, tasks);
+    (void)pool_reserve(&pools->inputs, tasks);
+    (void)pool_reserve(&pools->tensors, STEPS_AHEAD * (BATCH_TASKS_MAX + 1));
+    (void)pool_reserve(&pools->reservations, tasks);
+    (void)pool_reserve(&pools->notices, STEPS_AHEAD);
+    (void)pool_reserve(&pools->batches, STEPS_AHEAD * pools->units_max);
+    (void)pool_reserve(&pools->parked, STEPS_AHEAD * PARKED_MAX);
     pools->steps_ready = STEPS_AHEAD;
 }
 
@@ -96,9 +89,9 @@ static void prepare_steps(struct node_pools *pools)
 static void prepare_home(struct node *node, uint32_t tasks)
 {
     struct home *home = &node->home;
-    reserve(&node->pools->tickets, tasks);
-    reserve(&node->pools->claims, HOME_TASKS_PER_STEP);
-    reserve(&node->pools->grants, node->unit_count);
+    (void)pool_reserve(&node->pools->tickets, tasks);
+    (void)pool_reserve(&node->pools->claims, HOME_TASKS_PER_STEP);
+    (void)pool_reserve(&node->pools->grants, node->unit_count);
     const uint32_t claimed = home->ticket_count - home->tickets.count; /* All may come back. */
     (void)map_reserve(&home->tickets, claimed + tasks);
     (void)map_reserve(&home->claims, HOME_TASKS_PER_STEP);

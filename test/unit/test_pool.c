@@ -28,7 +28,7 @@ static void a_full_pool_gives_none_and_a_returned_slot_comes_first(ATTR_UNUSED v
     pool_give(&pool, 0);
     pool_give(&pool, 2);
     assert_int_equal(pool.used, 1);
-    assert_int_equal(pool.used_max, 3);
+    assert_int_equal(pool.fresh, 3);
     assert_int_equal(pool_take(&pool), 2);
     assert_int_equal(pool_take(&pool), 0);
     assert_int_equal(pool_take(&pool), POOL_NONE);
