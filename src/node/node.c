@@ -175,8 +175,8 @@ static void finish_worker(struct node *node, struct worker *worker)
     worker->touched = false; /* Publishing refreshes the row: no news. */
 }
 
-/* Before a step ends, look at every worker that something happened to. */
-static void finish_step(struct node *node)
+/* Look at every worker that something happened to. */
+static void finish_workers(struct node *node)
 {
     if (node->seat.binds) {
         home_serve(node);
@@ -201,6 +201,24 @@ static void finish_step(struct node *node)
     }
     if (node->seat.binds) {
         home_linger(node);
+    }
+}
+
+/* Many a message changes what is known of a job and nothing that a worker could act on. */
+static bool has_news(const struct node *node)
+{
+    bool has_news = node->seat.binds || node->seat.steals;
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        has_news |= node->workers[i].touched;
+    }
+    return has_news;
+}
+
+/* Before a step ends, do what follows from it. */
+static inline void finish_step(struct node *node)
+{
+    if (has_news(node)) {
+        finish_workers(node);
     }
     if (node->draining && !node->drained && is_idle(node)) {
         node->drained = true;
