@@ -183,10 +183,11 @@ struct worker {
     int64_t missing_ns;   /* and of loads that queued tasks will need. */
     uint32_t running;     /* Tasks. */
     uint32_t batches;     /* List. */
-    uint32_t notices;
-    uint32_t grants;  /* List: of those that gather, and of those that run for a home. */
-    uint32_t loading; /* The model on the bus, or MODEL_NONE. */
-    uint32_t warm;    /* What the policy wants loaded ahead, or MODEL_NONE. */
+    uint32_t notices;     /* List: of nodes that wait for the next row, */
+    uint64_t noticed;     /* and a bit for each of them; nodes 64 apart share one. */
+    uint32_t grants;      /* List: of those that gather, and of those that run for a home. */
+    uint32_t loading;     /* The model on the bus, or MODEL_NONE. */
+    uint32_t warm;        /* What the policy wants loaded ahead, or MODEL_NONE. */
     int64_t load_published_ns;
     int64_t cache_published_ns;
     uint64_t row_sequence;

@@ -64,6 +64,7 @@ static void acknowledge(struct node *node, struct worker *worker)
 {
     uint32_t slot = worker->notices;
     worker->notices = POOL_NONE;
+    worker->noticed = 0;
     while (slot != POOL_NONE) {
         const struct notice notice = *(struct notice *)pool_at(&node->pools->notices, slot);
         const struct message message = {
@@ -127,6 +128,23 @@ void rows_publish(struct node *node, struct worker *worker)
     wake_at(node, due_ns, TIMER_PUBLISH, worker->id);
 }
 
+/* The notice of node @from for @worker, or NULL. */
+static struct notice *find_notice(
+    const struct node *node, const struct worker *worker, uint32_t from)
+{
+    if ((worker->noticed >> (from % 64) & 1) == 0) {
+        return NULL; /* Nearly always: most peers send one thing between two rows. */
+    }
+    for (uint32_t slot = worker->notices; slot != POOL_NONE;) {
+        struct notice *notice = pool_at(&node->pools->notices, slot);
+        if (notice->node == from) {
+            return notice;
+        }
+        slot = notice->next;
+    }
+    return NULL;
+}
+
 void rows_notice(struct node *node, uint32_t worker_id, uint32_t from, uint32_t sequence)
 {
     struct worker *worker = own_worker(node, worker_id);
@@ -135,17 +153,14 @@ void rows_notice(struct node *node, uint32_t worker_id, uint32_t from, uint32_t 
     }
     worker->load_changed = true; /* The sender waits for the next row. */
     worker->touched = true;
-    for (uint32_t slot = worker->notices; slot != POOL_NONE;) {
-        struct notice *known = pool_at(&node->pools->notices, slot);
-        if (known->node == from) {
-            /*
-             * One number covers all before it, also the few that a large tensor still holds up
-             * behind smaller messages: those are forgotten a little early.
-             */
-            known->sequence = sequence > known->sequence ? sequence : known->sequence;
-            return;
-        }
-        slot = known->next;
+    struct notice *known = find_notice(node, worker, from);
+    if (known != NULL) {
+        /*
+         * One number covers all before it, also the few that a large tensor still holds up
+         * behind smaller messages: those are forgotten a little early.
+         */
+        known->sequence = sequence > known->sequence ? sequence : known->sequence;
+        return;
     }
     const uint32_t slot = pool_take_raw(&node->pools->notices);
     ASSERT(slot != POOL_NONE);
@@ -156,6 +171,7 @@ void rows_notice(struct node *node, uint32_t worker_id, uint32_t from, uint32_t 
         .sequence = sequence,
     };
     worker->notices = slot;
+    worker->noticed |= UINT64_C(1) << (from % 64);
 }
 
 void rows_acknowledged(struct node *node, const struct message *message)
