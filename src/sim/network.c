@@ -55,7 +55,8 @@ void network_deinit(struct sim *sim)
     }
 }
 
-static uint32_t pack(struct sim *sim, uint32_t from, uint32_t to, const struct message *message)
+static uint32_t pack(
+    struct sim *sim, uint32_t from, uint32_t to, const struct message *message, bool has_tensor)
 {
     (void)pool_reserve(&sim->parcels, 1);
     const uint32_t slot = pool_take_raw(&sim->parcels);
@@ -63,7 +64,7 @@ static uint32_t pack(struct sim *sim, uint32_t from, uint32_t to, const struct m
     parcel->from = from;
     parcel->to = to;
     parcel->incarnation = sim->nodes[to].incarnation;
-    parcel->has_tensor = false;
+    parcel->has_tensor = has_tensor;
     parcel->hop = 0;
     parcel->last_ns = 0;
     parcel->message = *message;
@@ -131,10 +132,9 @@ void network_send(
     struct sim *sim, uint32_t from, uint32_t to, const struct message *message, bool has_tensor)
 {
     const struct fleet *fleet = sim->options.fleet;
-    const uint32_t slot = pack(sim, from, to, message);
+    const uint32_t slot = pack(sim, from, to, message, has_tensor);
     struct route route = {0};
     if (has_tensor) {
-        ((struct parcel *)pool_at(&sim->parcels, slot))->has_tensor = true;
         links_route(fleet, sim->network.rates, from, to, &route);
     }
     if (route.count == 0 || message->bytes == 0) {
