@@ -45,6 +45,17 @@ static uint32_t move_by_hand(const struct policy_input *input, const struct task
     return task->planned;
 }
 
+/* The fork on worker 4, or on 1 once that is gone; nobody says where the join meets. */
+static void place_loosely(
+    const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out)
+{
+    (void)job;
+    placement_out[0] = view_is_usable(input->view, 4) ? 4 : 1;
+    placement_out[1] = 2;
+    placement_out[2] = 3;
+    placement_out[3] = PLACEMENT_UNBOUND;
+}
+
 static uint32_t steal_by_hand(const struct policy_input *input, uint32_t worker)
 {
     (void)input;
@@ -83,6 +94,7 @@ static void half_a_device(
 static const struct policy by_hand = {.name = "by-hand", .place_job = place_by_hand};
 static const struct policy moving = {
     .name = "moving", .place_job = place_by_hand, .place_task = move_by_hand};
+static const struct policy loose = {.name = "loose", .place_job = place_loosely};
 static const struct policy refusing = {.name = "refusing", .admit = refuse_all};
 static const struct policy batching = {.name = "batching", .dispatch = batch_of_four};
 static const struct policy sharing = {.name = "sharing", .dispatch = half_a_device};
@@ -161,6 +173,31 @@ static void a_model_leaves_when_another_needs_its_room(void **state)
     stage_request(&stage, MS(1), 0, second);
     stage_request(&stage, MS(200), 0, first);
     stage_expect(&stage, "eviction");
+    stage_close(&stage);
+}
+
+/*
+ * The queue of a, which is resident, waits for company. Four tasks of b could start before it,
+ * but only in the room of a: they wait, because a is needed first.
+ */
+static void a_model_that_an_earlier_queue_needs_stays(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(100));
+    (void)stage_model(&stage, "a", MB(60), MS(10));
+    const uint32_t model = stage_model(&stage, "b", MB(20), MS(10));
+    stage.profile->models[model].workspace_bytes_per_item = MB(10);
+    const uint32_t first = stage_chain(&stage, "first", "a");
+    const uint32_t second = stage_chain(&stage, "second", "b");
+    stage_start_with(&stage, &batching);
+    stage_request(&stage, 0, 0, second); /* One has room beside a, */
+    stage_request(&stage, MS(100), 0, first);
+    stage_request(&stage, MS(200), 0, first);
+    for (uint32_t i = 0; i < 4; i++) {
+        stage_request(&stage, MS(201), 0, second); /* four have not. */
+    }
+    stage_expect(&stage, "eviction-earlier");
     stage_close(&stage);
 }
 
@@ -280,6 +317,32 @@ static void what_a_job_that_ran_again_left_behind_is_stopped_by_its_answer(void 
     stage_start_with(&stage, &moving);
     stage_request(&stage, 0, 0, 0);
     stage_expect(&stage, "loss-left-over");
+    stage_close(&stage);
+}
+
+/*
+ * What the fork has made takes two seconds to the left branch. Meanwhile its machine is cut off for
+ * so long that it runs again elsewhere, and that is where the join will meet. The older input still
+ * comes, while the left branch runs: it must not make that one send its output to the older fork.
+ */
+static void an_input_of_an_older_attempt_does_not_move_a_join(void **state)
+{
+    static const char *const models[4] = {"f", "a", "b", "g"};
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 5, MB(200));
+    (void)stage_model(&stage, "f", 0, MS(2));
+    (void)stage_model(&stage, "a", 0, MS(2000));
+    (void)stage_model(&stage, "b", 0, MS(100));
+    (void)stage_model(&stage, "g", 0, MS(2));
+    (void)stage_diamond(&stage, "diamond", models);
+    fleet_set_rates(stage.fleet, /* node */ 4, /* up */ MB(1) / 2, /* down */ 0);
+    stage.faults[0] =
+        (struct fault){.at_ns = MS(100), .for_ns = MS(1500), .kind = FAULT_PARTITION, .victim = 4};
+    stage.options.fault_count = 1;
+    stage_start_with(&stage, &loose);
+    stage_request(&stage, 0, 0, 0);
+    stage_expect(&stage, "loss-older-input");
     stage_close(&stage);
 }
 
@@ -614,6 +677,7 @@ int main(void)
         cmocka_unit_test(a_join_waits_for_both_branches_where_it_was_planned),
         cmocka_unit_test(an_unbound_join_meets_at_its_dominator_and_is_forwarded_once),
         cmocka_unit_test(a_model_leaves_when_another_needs_its_room),
+        cmocka_unit_test(a_model_that_an_earlier_queue_needs_stays),
         cmocka_unit_test(a_later_model_is_loaded_ahead_only_into_free_room),
         cmocka_unit_test(a_reservation_is_acknowledged_by_the_row_that_counts_it),
         cmocka_unit_test(a_hop_is_adjusted_when_its_worker_is_busy),
@@ -622,6 +686,7 @@ int main(void)
         cmocka_unit_test(a_running_task_is_run_again),
         cmocka_unit_test(a_join_that_gathers_is_gathered_again),
         cmocka_unit_test(what_a_job_that_ran_again_left_behind_is_stopped_by_its_answer),
+        cmocka_unit_test(an_input_of_an_older_attempt_does_not_move_a_join),
         cmocka_unit_test(a_loss_after_the_answer_changes_nothing),
         cmocka_unit_test(jobs_of_a_lost_owner_are_dropped_by_the_others),
         cmocka_unit_test(a_queued_task_of_a_lost_worker_is_run_elsewhere),

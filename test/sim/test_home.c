@@ -52,6 +52,13 @@ static void dispatch_by_script(
     answer_out->workers[0] = worker;
 }
 
+/* What comes later runs first. */
+static int64_t newest_first(const struct policy_input *input, const struct ready_facts *task)
+{
+    (void)input;
+    return -task->job->arrived_ns;
+}
+
 static void note_ended(const struct policy_input *input, const struct ended_facts *batch)
 {
     (void)input;
@@ -61,6 +68,9 @@ static void note_ended(const struct policy_input *input, const struct ended_fact
 
 static const struct policy binding = {
     .name = "binding", .binds = true, .dispatch = dispatch_by_script, .ended = note_ended};
+
+static const struct policy reversing = {
+    .name = "reversing", .binds = true, .order = newest_first, .dispatch = dispatch_by_script};
 
 static void write_script(uint32_t first, uint32_t second, uint32_t batch, int64_t patience_ns)
 {
@@ -105,6 +115,22 @@ static void a_batch_is_gathered_from_two_holders(void **state)
     stage_expect(&stage, "home-batch");
     assert_int_equal(script.ended, 3);
     assert_int_equal(script.completed, 3);
+    stage_close(&stage);
+}
+
+static void tickets_wait_in_the_order_of_the_policy(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(200));
+    (void)stage_model(&stage, "f", 0, MS(8));
+    const uint32_t one = stage_chain(&stage, "one", "f");
+    write_script(0, 0, /* batch */ 1, 0);
+    stage_start_with(&stage, &reversing);
+    for (uint32_t i = 0; i < 4; i++) {
+        stage_request(&stage, MS(5 + i), 0, one);
+    }
+    stage_expect(&stage, "home-order");
     stage_close(&stage);
 }
 
@@ -172,6 +198,22 @@ static void tickets_of_a_lost_home_are_offered_again(void **state)
     stage_start_with(&stage, &binding);
     stage_request(&stage, MS(5), 0, chain);
     stage_expect(&stage, "home-lost");
+    stage_close(&stage);
+}
+
+/* The ticket of a lost owner is no company for that of another job. */
+static void tickets_of_a_lost_holder_are_forgotten(void **state)
+{
+    (void)state;
+    struct stage stage;
+    const uint32_t chain = open_slow(&stage);
+    write_script(WORKER_NONE, 0, /* batch */ 2, MS(5000));
+    stage.faults[0] = (struct fault){.kind = FAULT_CRASH, .at_ns = MS(50), .victim = 2};
+    stage.options.fault_count = 1;
+    stage_start_with(&stage, &binding);
+    stage_request(&stage, MS(5), 2, chain);
+    stage_request(&stage, MS(2000), 0, chain);
+    stage_expect(&stage, "home-holder-lost");
     stage_close(&stage);
 }
 
@@ -263,9 +305,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chain_stays_where_its_data_is),
         cmocka_unit_test(a_batch_is_gathered_from_two_holders),
+        cmocka_unit_test(tickets_wait_in_the_order_of_the_policy),
         cmocka_unit_test(what_no_policy_places_runs_alone_after_a_while),
         cmocka_unit_test(a_claim_by_a_row_that_is_out_of_date_is_declined),
         cmocka_unit_test(tickets_of_a_lost_home_are_offered_again),
+        cmocka_unit_test(tickets_of_a_lost_holder_are_forgotten),
         cmocka_unit_test(a_worker_lost_while_it_gathers_is_replaced),
         cmocka_unit_test(a_cancel_while_it_gathers_gives_the_units_back),
         cmocka_unit_test(instances_are_made_where_they_may_be),
