@@ -50,6 +50,28 @@ void checkers_launch(const struct sim *sim, uint32_t node, const struct effect_l
     }
 }
 
+/* Rates are what they should be: after transfers have come or gone. */
+void checkers_links(const struct sim *sim)
+{
+    links_fair_check(&sim->network.fair);
+}
+
+/* Nothing arrives earlier than it could if it had all links of its route to itself. */
+void checkers_deliver(const struct sim *sim, const struct parcel *parcel)
+{
+    const struct network *network = &sim->network;
+    struct route route = {0};
+    int64_t wire_ns = 0;
+    if (parcel->has_tensor) {
+        links_route(sim->options.fleet, network->rates, parcel->from, parcel->to, &route);
+    }
+    for (uint32_t i = 0; i < route.count; i++) {
+        const int64_t ns = fleet_bytes_ns(parcel->message.bytes, network->rates[route.links[i]]);
+        wire_ns = ns > wire_ns ? ns : wire_ns;
+    }
+    ASSERT(sim->now_ns >= parcel->sent_ns + sim->options.fleet->network.latency_ns + wire_ns);
+}
+
 /* When nothing is left to happen, nothing is left. */
 void checkers_end(const struct sim *sim)
 {

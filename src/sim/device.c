@@ -74,10 +74,12 @@ static void loaded(struct sim *sim, uint32_t worker, uint32_t model)
 
 void device_crossed(struct sim *sim, uint32_t worker, uint32_t stamp)
 {
+    const int64_t until_ns = sim->workers[worker].bus.until_ns;
     struct crossing crossing;
     if (!bus_pop(sim, worker, stamp, &crossing)) {
         return; /* Not wanted any more. */
     }
+    ASSERT(sim->now_ns >= until_ns); /* It had all the time that it takes. */
     if (crossing.model == MODEL_NONE) {
         runs_begin(sim, crossing.run);
     } else {

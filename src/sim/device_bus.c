@@ -22,8 +22,9 @@ static void start(struct sim *sim, uint32_t worker)
         return;
     }
     const uint32_t node = sim->options.fleet->workers[worker].node;
+    bus->until_ns = sim->now_ns + crossing_at(sim, bus->first)->bus_ns;
     happen(
-        sim, sim->now_ns + crossing_at(sim, bus->first)->bus_ns,
+        sim, bus->until_ns,
         payload_of(HAPPENS_CROSSED, sim->nodes[node].incarnation, worker, bus->stamp));
 }
 

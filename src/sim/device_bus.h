@@ -25,7 +25,8 @@ struct crossing {
 struct bus {
     uint32_t first; /* On its way; the others wait. POOL_NONE: the bus is idle. */
     uint32_t last;
-    uint32_t stamp; /* Of the happening that ends the first: others are out of date. */
+    uint32_t stamp;   /* Of the happening that ends the first: others are out of date. */
+    int64_t until_ns; /* When that is. */
 };
 
 void bus_init(struct sim *sim, uint32_t worker);

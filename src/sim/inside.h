@@ -53,6 +53,7 @@ struct parcel {
     bool has_tensor;
     uint8_t hop;     /* Links of its route that it has been given, */
     int64_t last_ns; /* and when its last byte will have left them. */
+    int64_t sent_ns;
     struct message message;
     uint16_t placement[];
 };
@@ -211,5 +212,7 @@ enum weft_status faults_batch_status(struct sim *sim, uint32_t worker);
 void checkers_step(const struct sim *sim, uint32_t node);
 void checkers_end(const struct sim *sim);
 void checkers_launch(const struct sim *sim, uint32_t node, const struct effect_launch *launch);
+void checkers_links(const struct sim *sim);
+void checkers_deliver(const struct sim *sim, const struct parcel *parcel);
 
 #endif /* SIM_INSIDE_H */

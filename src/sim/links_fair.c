@@ -187,3 +187,23 @@ uint64_t links_fair_rate(const struct links_fair *links, uint32_t flow)
     ASSERT(pool_is_taken(&links->flows, flow));
     return flow_rate(links, flow_at(links, flow));
 }
+
+static void check_link(const struct links_fair *links, const struct fair_link *link)
+{
+    int64_t left = link->rate - (int64_t)(link->held_count * link->level);
+    for (uint32_t i = 0; i < link->guest_count; i++) {
+        const uint64_t rate = flow_rate(links, flow_at(links, link->guests[i].flow));
+        ASSERT(link->held_count == 0 || rate <= link->level);
+        left -= (int64_t)rate;
+    }
+    ASSERT(link->left == left);
+    ASSERT(left >= 0 || link->rate < (int64_t)(link->held_count + link->guest_count));
+    ASSERT(link->held_count == 0 || left < (int64_t)link->held_count);
+}
+
+void links_fair_check(const struct links_fair *links)
+{
+    for (uint32_t i = 0; i < links->link_count; i++) {
+        check_link(links, &links->links[i]);
+    }
+}

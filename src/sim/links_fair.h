@@ -68,4 +68,10 @@ bool links_fair_finish(struct links_fair *links, int64_t now_ns, uint32_t *tag_o
 /* The rate at which transfer @flow moves now, in units of FAIR_RATE_UNIT. */
 uint64_t links_fair_rate(const struct links_fair *links, uint32_t flow);
 
+/*
+ * Stop the program unless every link is what it says: within its rate, by the transfers on it;
+ * and if it holds back any, full but for what cannot be divided, with nobody faster.
+ */
+void links_fair_check(const struct links_fair *links);
+
 #endif /* SIM_LINKS_FAIR_H */

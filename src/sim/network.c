@@ -67,6 +67,7 @@ static uint32_t pack(
     parcel->has_tensor = has_tensor;
     parcel->hop = 0;
     parcel->last_ns = 0;
+    parcel->sent_ns = sim->now_ns;
     parcel->message = *message;
     if (message->placement_count > 0) {
         memcpy(
@@ -141,6 +142,9 @@ void network_send(
         deliver_after_latency(sim, slot);
     } else if (is_fair(sim)) {
         (void)links_fair_start(&sim->network.fair, sim->now_ns, &route, message->bytes, slot);
+        if (sim->options.check) {
+            checkers_links(sim);
+        }
     } else {
         hop(sim, slot, &route);
     }
@@ -165,6 +169,9 @@ void network_passed(struct sim *sim)
             deliver_after_latency(sim, tag);
         }
     }
+    if (sim->options.check) {
+        checkers_links(sim);
+    }
 }
 
 void network_deliver(struct sim *sim, uint32_t slot)
@@ -172,6 +179,9 @@ void network_deliver(struct sim *sim, uint32_t slot)
     struct parcel *parcel = pool_at(&sim->parcels, slot);
     struct sim_node *receiver = &sim->nodes[parcel->to];
     const uint32_t to = parcel->to;
+    if (sim->options.check) {
+        checkers_deliver(sim, parcel);
+    }
     if (receiver->node == NULL || receiver->incarnation != parcel->incarnation) {
         pool_give(&sim->parcels, slot);
         return; /* Nobody is there who could take it. */

@@ -95,6 +95,7 @@ static uint32_t start(struct bed *bed, const struct route *route, uint64_t bytes
         .work = (amount)bytes * FAIR_RATE_UNIT * GB_PER_S,
         .slot = links_fair_start(&bed->links, bed->now_ns, route, bytes, tag),
     };
+    links_fair_check(&bed->links);
     return tag;
 }
 
@@ -133,6 +134,7 @@ static bool take_wake(struct bed *bed, int64_t until_ns)
         const uint64_t last_rate = rates[tag];
         end(bed, tag, last_rate);
     }
+    links_fair_check(&bed->links);
     return true;
 }
 
@@ -514,6 +516,7 @@ static void too_many_for_a_slow_link_end_all_the_same(ATTR_UNUSED void **state)
         assert_int_equal(
             links_fair_rate(&bed.links, slot), FAIR_RATE_UNIT / (i + 1) + (i >= FAIR_RATE_UNIT));
     }
+    links_fair_check(&bed.links);
     while (bed.wake_count > 0) {
         bed.wake_count--;
         bed.now_ns = bed.wake_at_ns[bed.wake_count];
