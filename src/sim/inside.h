@@ -213,6 +213,7 @@ void checkers_step(const struct sim *sim, uint32_t node);
 void checkers_end(const struct sim *sim);
 void checkers_launch(const struct sim *sim, uint32_t node, const struct effect_launch *launch);
 void checkers_links(const struct sim *sim);
+void checkers_reach(struct sim *sim, uint32_t link, int64_t at_ns);
 void checkers_deliver(const struct sim *sim, const struct parcel *parcel);
 
 #endif /* SIM_INSIDE_H */

@@ -44,7 +44,11 @@ void network_init(struct sim *sim)
     } else {
         network->fifo.free_ns = arena_alloc(&sim->arena, count * sizeof(int64_t));
         network->awaited = arena_alloc(&sim->arena, count * sizeof(*network->awaited));
-        network->has_background = fleet->network.background.bytes > 0;
+        network->reached_ns = arena_alloc(&sim->arena, count * sizeof(*network->reached_ns));
+        network->goes_ahead = fleet->network.background.bytes == 0;
+        for (uint32_t node = 0; node < fleet->node_count; node++) {
+            network->goes_ahead = network->goes_ahead && network->rates[node] > 0;
+        }
     }
 }
 
@@ -86,6 +90,9 @@ static int64_t take_link(
     const uint32_t link = route->links[parcel->hop];
     const int64_t latency_ns = parcel->hop == 0 ? sim->options.fleet->network.latency_ns : 0;
     const int64_t wire_ns = fleet_bytes_ns(parcel->message.bytes, network->rates[link]);
+    if (sim->options.check) {
+        checkers_reach(sim, link, at_ns);
+    }
     const int64_t first_ns = links_fifo_take(&network->fifo, link, at_ns, wire_ns) + latency_ns;
     const int64_t last_ns = first_ns + wire_ns;
     parcel->last_ns = last_ns > parcel->last_ns ? last_ns : parcel->last_ns;
@@ -95,15 +102,23 @@ static int64_t take_link(
 
 /*
  * Whether nobody can come before a parcel that leaves now, at the link that it reaches at
- * @next_ns: it did not wait, so that those who leave later arrive later, and none of those who
- * left before is still to come.
+ * @next_ns: it did not wait, so that those who leave later arrive later (all have a link of their
+ * own to leave by, and then the latency), and none of those who left before is still to come.
  */
 static bool is_next(const struct sim *sim, const struct route *route, int64_t next_ns)
 {
     const struct network *network = &sim->network;
-    return route->count == 2 && !network->has_background &&
+    return route->count == 2 && network->goes_ahead &&
            next_ns == sim->now_ns + sim->options.fleet->network.latency_ns &&
            network->awaited[route->links[1]] == 0;
+}
+
+/* A parcel will reach each link of the rest of its route in an event of its own. */
+static void expect(struct sim *sim, const struct parcel *parcel, const struct route *route)
+{
+    for (uint32_t i = parcel->hop; i < route->count; i++) {
+        sim->network.awaited[route->links[i]]++;
+    }
 }
 
 /* Over the next FIFO link of its route, as soon as that is free. */
@@ -113,7 +128,9 @@ static void hop(struct sim *sim, uint32_t slot, const struct route *route)
     const int64_t next_ns = take_link(sim, parcel, route, sim->now_ns);
     if (parcel->hop < route->count) {
         if (parcel->hop > 1 || !is_next(sim, route, next_ns)) {
-            sim->network.awaited[route->links[parcel->hop]]++;
+            if (parcel->hop == 1) {
+                expect(sim, parcel, route);
+            }
             happen(sim, next_ns, payload_of(HAPPENS_AT_SWITCH, 0, 0, slot));
             return;
         }

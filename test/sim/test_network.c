@@ -34,6 +34,16 @@ static struct fleet_network plain(enum network_sharing sharing)
         .link_bytes_per_s = GB_PER_S, .latency_ns = LATENCY_NS, .sharing = sharing};
 }
 
+/* Machines 0 to 2 and 3 to 5, and between the racks no more than one machine can send. */
+static struct fleet_network two_tiers(enum network_sharing sharing)
+{
+    struct fleet_network network = plain(sharing);
+    network.kind = NETWORK_TWO_TIER;
+    network.rack_count = 2;
+    network.core_bytes_per_s = GB_PER_S;
+    return network;
+}
+
 static void open_network(struct stage *stage, const struct fleet_network *network)
 {
     stage_open(stage, NODES, MB(100));
@@ -105,6 +115,37 @@ static void a_fifo_star_sends_one_after_the_other(ATTR_UNUSED void **state)
     play(&stage, sent, 6);
 }
 
+/* Whoever reaches a link first has it, even if the other one was sent without having to wait. */
+static void nobody_overtakes_who_is_under_way(ATTR_UNUSED void **state)
+{
+    static const struct sent star[] = {
+        {0, 0, 3, 1000, 1005},
+        {0, 0, 1, 1000, 2005}, /* Leaves at 1000, and is at the link down at 1005; */
+        {1002, 2, 1, 1000, 3005},
+    };
+    static const struct sent racks[] = {
+        {0, 3, 0, 1000, 1005}, /* At the link down at 5, after two links between racks; */
+        {3, 1, 0, 1000, 2005},
+    };
+    static const struct sent mixed[] = {
+        {0, 1, 0, 1000, 2002}, /* Over a link up first; */
+        {2, 2, 0, 1000, 1007}, /* at the link down at once, and then the latency. */
+    };
+    const struct fleet_network plain_star = plain(SHARING_FIFO);
+    const struct fleet_network two_racks = two_tiers(SHARING_FIFO);
+    struct fleet_network no_up = plain(SHARING_FIFO);
+    struct stage stage;
+    open_network(&stage, &plain_star);
+    play(&stage, star, 3);
+    open_network(&stage, &two_racks);
+    play(&stage, racks, 2);
+    no_up.link_bytes_per_s = 0;
+    no_up.down_bytes_per_s = GB_PER_S;
+    open_network(&stage, &no_up);
+    fleet_set_rates(stage.fleet, /* node */ 1, /* up */ GB_PER_S, /* down */ 0);
+    play(&stage, mixed, 2);
+}
+
 static void a_fair_star_shares(ATTR_UNUSED void **state)
 {
     static const struct sent sent[] = {
@@ -169,16 +210,6 @@ static void a_machine_may_have_its_own_rates(ATTR_UNUSED void **state)
         fleet_set_rates(stage.fleet, 1, /* up */ 0, /* down */ GB_PER_S / 2);
         play(&stage, sent, 3);
     }
-}
-
-/* Machines 0 to 2 and 3 to 5, and between the racks no more than one machine can send. */
-static struct fleet_network two_tiers(enum network_sharing sharing)
-{
-    struct fleet_network network = plain(sharing);
-    network.kind = NETWORK_TWO_TIER;
-    network.rack_count = 2;
-    network.core_bytes_per_s = GB_PER_S;
-    return network;
 }
 
 static void racks_meet_at_the_core(ATTR_UNUSED void **state)
@@ -437,6 +468,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fifo_star_sends_one_after_the_other),
+        cmocka_unit_test(nobody_overtakes_who_is_under_way),
         cmocka_unit_test(a_fair_star_shares),
         cmocka_unit_test(slow_links_up_fill_a_fast_link_down),
         cmocka_unit_test(a_slow_link_down_makes_others_wait),
