@@ -40,6 +40,7 @@ struct node_counts node_counts(const struct node *node)
         .tickets = node->home.ticket_count,
         .grants = node->grant_count,
         .reservations = node->view.reservations.count,
+        .cpu_used = node->fleet->nodes[node->id].cpu_units - node->cpu_free,
         .draining = node->draining,
     };
     for (uint32_t i = 0; i < node->worker_count; i++) {

@@ -23,13 +23,23 @@ void checkers_step(const struct sim *sim, uint32_t node)
     ASSERT(sim->answered <= sim->arrived);
 }
 
-/* Once a node has nothing left to do, its rows promise nothing. */
-static void check_promises(const struct sim *sim, uint32_t node)
+/* A node that has nothing left to do promises nothing, and holds nothing but its models. */
+static void check_idle(const struct sim *sim, uint32_t number)
 {
-    const struct fleet_node *spec = &sim->options.fleet->nodes[node];
-    for (uint32_t i = 0; i < spec->worker_count && sim->nodes[node].node != NULL; i++) {
+    const struct fleet_node *spec = &sim->options.fleet->nodes[number];
+    const struct node *node = sim->nodes[number].node;
+    if (node == NULL) {
+        return;
+    }
+    const struct node_counts counts = node_counts(node);
+    ASSERT(counts.reservations == 0);
+    ASSERT(counts.cpu_used == 0);
+    for (uint32_t i = 0; i < spec->worker_count; i++) {
         const uint32_t worker = spec->worker_first + i;
-        ASSERT(node_worker_counts(sim->nodes[node].node, worker).promised_ns == 0);
+        const struct worker_counts held = node_worker_counts(node, worker);
+        ASSERT(held.promised_ns == 0);
+        ASSERT(held.gpu_used == 0);
+        ASSERT(held.memory_used_bytes == sim->workers[worker].memory_bytes);
     }
 }
 
@@ -103,8 +113,6 @@ void checkers_end(const struct sim *sim)
         const uint64_t ticking = is_ticking && sim->nodes[node].node != NULL ? 1 : 0;
         ASSERT(sim->nodes[node].timers == ticking + sim->nodes[node].idle_timers);
         ASSERT(sim->nodes[node].idle_timers <= sim->options.fleet->nodes[node].worker_count);
-        check_promises(sim, node);
-        ASSERT(
-            sim->nodes[node].node == NULL || node_counts(sim->nodes[node].node).reservations == 0);
+        check_idle(sim, node);
     }
 }
