@@ -221,6 +221,25 @@ static void what_is_cancelled_leaves_the_bus_to_the_next(ATTR_UNUSED void **stat
     stage_close(&stage);
 }
 
+static void what_comes_after_a_cancel_crosses_the_bus_in_its_turn(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_busy_bus(&stage);
+    sim_cancel(stage.sim, MS(10), /* nth */ 2); /* The last that waits, */
+    stage_request(&stage, MS(20), 0, 2);        /* and another in its place. */
+    end(&stage);
+    assert_int_equal(find(RECORD_LOADED, 0, 0)->at_ns, MS(50));
+    assert_int_equal(find(RECORD_LOADED, 2, 0)->at_ns, MS(75));
+    stage_close(&stage);
+
+    open_busy_bus(&stage);
+    sim_cancel(stage.sim, MS(10), /* nth */ 0); /* It would have been there at 50, */
+    stage_request(&stage, MS(40), 0, 0);        /* when this is on its way. */
+    end(&stage);
+    assert_int_equal(find(RECORD_LOADED, 0, 0)->at_ns, MS(90));
+    stage_close(&stage);
+}
+
 static void a_crash_empties_the_bus(ATTR_UNUSED void **state)
 {
     for (uint32_t at_ms = 5; at_ms < 90; at_ms += 17) {
@@ -456,6 +475,7 @@ int main(void)
         cmocka_unit_test(inputs_of_every_task_of_a_job_cross_the_bus),
         cmocka_unit_test(the_bus_of_a_device_serves_loads_and_inputs_in_turn),
         cmocka_unit_test(what_is_cancelled_leaves_the_bus_to_the_next),
+        cmocka_unit_test(what_comes_after_a_cancel_crosses_the_bus_in_its_turn),
         cmocka_unit_test(a_crash_empties_the_bus),
         cmocka_unit_test(only_partitions_share_a_bus),
         cmocka_unit_test(batches_on_one_device_slow_each_other),

@@ -134,6 +134,39 @@ static void tickets_wait_in_the_order_of_the_policy(void **state)
     stage_close(&stage);
 }
 
+/*
+ * Two machines, and configs of one or two units for one or four items. Half a device is cheaper; of
+ * a burst some wait for company, as long as they will be in time. On the machine that has to load
+ * first, the others would be late.
+ */
+static void esg_takes_the_cheapest_config_that_is_in_time(void **state)
+{
+    static const struct profile_point points[] = {
+        {.items = 1, .gpu = 1, .run_ns = MS(16)},
+        {.items = 4, .gpu = 1, .run_ns = MS(40)},
+        {.items = 4, .run_ns = MS(24)},
+    };
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    const uint32_t model = stage_model(&stage, "a", MB(95), MS(10));
+    for (uint32_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+        assert_int_equal(profile_add_point(stage.profile, model, 0, &points[i]), WEFT_OK);
+    }
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage.catalogue->workflows[chain]->slo_ns = MS(100);
+    for (uint32_t i = 0; i < 2; i++) {
+        stage.fleet->workers[i].gpu_units = 2;
+    }
+    stage_start(&stage, "esg:prewarm=0");
+    stage_request(&stage, 0, 0, chain);
+    for (uint32_t i = 0; i < 9; i++) {
+        stage_request(&stage, MS(200 + i), i % 2, chain);
+    }
+    stage_expect(&stage, "home-esg");
+    stage_close(&stage);
+}
+
 /* Nobody starves: after ten seconds a task runs alone on the first device that is all free. */
 static void what_no_policy_places_runs_alone_after_a_while(void **state)
 {
@@ -306,6 +339,7 @@ int main(void)
         cmocka_unit_test(a_chain_stays_where_its_data_is),
         cmocka_unit_test(a_batch_is_gathered_from_two_holders),
         cmocka_unit_test(tickets_wait_in_the_order_of_the_policy),
+        cmocka_unit_test(esg_takes_the_cheapest_config_that_is_in_time),
         cmocka_unit_test(what_no_policy_places_runs_alone_after_a_while),
         cmocka_unit_test(a_claim_by_a_row_that_is_out_of_date_is_declined),
         cmocka_unit_test(tickets_of_a_lost_home_are_offered_again),
