@@ -18,7 +18,7 @@ DEMO_OPTIONS = --http $(DEMO_HTTP) --rate $(DEMO_RATE) $(DEMO_SECONDS:%=--second
 # Tests and benchmarks are more than half of the build.
 DEMO_TARGETS = weft functions_document functions_picture functions_speech
 
-.PHONY: help setup build demo test bench soak fuzz format format-check check install clean
+.PHONY: help setup build demo test bench soak planted fuzz format format-check check install clean
 .NOTPARALLEL:
 
 help: ## print the targets
@@ -55,6 +55,9 @@ bench: build ## run every benchmark of the release build
 
 soak: build ## run the swarm over SOAK_SEEDS new seeds
 	build/release/bin/sim/test_swarm --seeds $(SOAK_SEEDS)
+
+planted: setup ## plant known bugs in a copy, one at a time, and show which tests find them
+	@tools/plant_bugs.py --jobs $(JOBS)
 
 # What is found goes to build/fuzz/corpus; inputs worth keeping are copied by hand.
 fuzz: setup build/fuzz/build.ninja ## fuzz each parser for FUZZ_SECONDS

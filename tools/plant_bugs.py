@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""Plant bugs, one at a time, and show which tests find them.
+
+usage: plant_bugs.py [--only NAME]... [--jobs N]
+       plant_bugs.py --list [--check]
+
+Works in a copy of the sources, build/planted/tree, and never in the tree itself; the copy and its
+build are kept, so that a bug costs one file and a few links, and are put right by the next run if
+one was interrupted. First everything must pass as it is. Then each bug of BUGS replaces one
+text by another, and the programs of COLUMNS are run. Prints a table in Markdown; progress goes to
+stderr.
+
+  --only NAME   plant this one; can be given again
+  --jobs N      of the build; as many as there are processors unless given
+  --list        print what would be planted, and do nothing
+  --check       with --list: say which bugs the tree has no place for (any more)
+
+Exits 0 if every column finds what BUGS says it does, 1 if not, or if an old text is not there
+exactly once; 2 if the tree fails without a bug, or nothing could be tried.
+"""
+
+import argparse
+import collections
+import fcntl
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from planted_bugs import BUGS
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+FOLDER = pathlib.Path("build", "planted")
+
+# Columns of the table, and the programs of each: tier/name, as test/CMakeLists.txt has them.
+COLUMNS = {
+    "goldens": ("sim/golden", "sim/home"),
+    "swarm": ("sim/swarm",),
+    "by hand": ("sim/devices", "sim/network"),
+    "unit tests": tuple(
+        f"unit/{name}"
+        for name in (
+            "batch_failures", "board", "claims", "esg", "inbox", "inspect", "links_fair",
+            "load_failures", "membership", "node", "outbox", "policy_fit", "pools", "reservations",
+            "states", "view",
+        )
+    ),
+}  # fmt: skip
+PROGRAMS = [program for programs in COLUMNS.values() for program in programs]
+
+PROGRAM_SECONDS_MAX = 120
+NOT_FOUND = "–"
+
+# A bug may leave something that nobody uses any more.
+C_FLAGS = "-Wno-unused-function -Wno-unused-parameter -Wno-unused-variable"
+C_FLAGS += " -Wno-unused-but-set-variable"
+
+
+class Failure(Exception):
+    """What a person has to know, in one line."""
+
+
+def progress(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def check(root, bugs):
+    """One line for each bug that cannot be planted in the tree at @root."""
+    for bug in bugs:
+        path = root / bug.file
+        count = path.read_text().count(bug.old) if path.is_file() else None
+        if count is None:
+            yield f"{bug.file}: no such file; tools/planted_bugs.py has a bug for it, {bug.name}"
+        elif count != 1:
+            yield (
+                f"{bug.file}: has {count} times what the bug {bug.name} replaces, not once; "
+                "adapt tools/planted_bugs.py"
+            )
+        for column in bug.found_by:
+            if column not in COLUMNS:
+                yield f"{bug.name}: {column} is no column"
+    for name, count in collections.Counter(bug.name for bug in bugs).items():
+        if count > 1:
+            yield f"{name}: {count} bugs have this name"
+
+
+def source_files():
+    """What git tracks, and what is new and not ignored."""
+    command = ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, capture_output=True)
+    if listed.returncode != 0:
+        raise Failure(f"{ROOT}: git cannot list its files: {listed.stderr.decode().strip()}")
+    return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+def copy_tree(tree):
+    """Make @tree equal to the source files, touching only what differs."""
+    names = set(source_files())
+    for name in sorted(names):
+        target = tree / name
+        if not target.is_file() or target.read_bytes() != (ROOT / name).read_bytes():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target)
+            os.utime(target)  # Newer than what was built from the text before.
+    for path in tree.rglob("*"):
+        if path.is_file() and str(path.relative_to(tree)) not in names:
+            path.unlink()
+
+
+def run_tool(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode == 0, done.stdout + done.stderr
+
+
+def build(tree, folder, jobs):
+    """Build PROGRAMS. What the compiler said, if it failed; None if not."""
+    if not (folder / "build.ninja").exists():
+        good, said = run_tool(
+            ["cmake", "-S", tree, "-B", folder, "-G", "Ninja", "-DCMAKE_C_COMPILER=gcc",
+             "-DCMAKE_BUILD_TYPE=Debug", f"-DCMAKE_C_FLAGS={C_FLAGS}"]
+        )  # fmt: skip
+        if not good:
+            return said
+    targets = ["test_" + program.replace("/", "_") for program in PROGRAMS]
+    good, said = run_tool(["ninja", "-C", folder, "-j", str(jobs), "--quiet", *targets])
+    return None if good else said
+
+
+def run_program(tree, folder, program):
+    """What @program found: None, or a few words."""
+    tier, name = program.split("/")
+    running = subprocess.Popen(
+        [folder / "bin" / tier / f"test_{name}"],
+        cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+    )  # fmt: skip
+    try:
+        said, _ = running.communicate(timeout=PROGRAM_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        running.send_signal(signal.SIGABRT)  # The swarm says then which seed it was.
+        said, _ = running.communicate()
+    if running.returncode == 0:
+        return None
+    seed = re.search(r"^seed (\d+)", said, re.MULTILINE)
+    return f"seed {seed.group(1)}" if seed else "yes"
+
+
+def run_column(tree, folder, programs):
+    found = (run_program(tree, folder, program) for program in programs)
+    return next((words for words in found if words is not None), NOT_FOUND)
+
+
+def try_bug(bug, tree, folder, jobs):
+    """What each column says of @bug, which is gone again then; None if it does not compile."""
+    path = tree / bug.file
+    text = path.read_text()
+    path.write_text(text.replace(bug.old, bug.new))
+    try:
+        said = build(tree, folder, jobs)
+        if said is not None:
+            errors = [line for line in said.splitlines() if " error: " in line]
+            progress((errors or said.splitlines())[0])
+            return None
+        return {name: run_column(tree, folder, programs) for name, programs in COLUMNS.items()}
+    finally:
+        path.write_text(text)
+
+
+def expect_clean(tree, folder, jobs):
+    said = build(tree, folder, jobs)
+    if said is not None:
+        sys.stderr.write(said)
+        raise Failure("the tree does not build")
+    failing = [program for program in PROGRAMS if run_program(tree, folder, program) is not None]
+    if failing:
+        raise Failure(f"without a bug, {', '.join(failing)} fails already")
+
+
+def title(bug):
+    return f"`{bug.file.removeprefix('src/')}`: {bug.says}"
+
+
+def row(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def missed(bug, results):
+    """The columns that should have found @bug and did not."""
+    return [column for column in bug.found_by if results[column] == NOT_FOUND]
+
+
+def campaign(bugs, jobs):
+    """Print the table. Returns how many bugs were not found by all that should have."""
+    folder = ROOT / FOLDER
+    tree, built = folder / "tree", folder / "build"
+    tree.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Failure(f"{FOLDER}: another campaign works there") from None
+        copy_tree(tree)
+        began = time.monotonic()
+        progress("no bug: building and running everything")
+        expect_clean(tree, built, jobs)
+        rows, bad = [], []
+        for number, bug in enumerate(bugs, start=1):
+            results = try_bug(bug, tree, built, jobs)
+            if results is None:
+                bad.append(f"{bug.name}: does not compile")
+                continue
+            said = ", ".join(f"{column} {words}" for column, words in results.items())
+            progress(f"{number}/{len(bugs)} {bug.name}: {said}")
+            rows.append(row([title(bug), bug.how, *results.values()]))
+            bad += [f"{bug.name}: not found by {column}" for column in missed(bug, results)]
+        print(row(["planted", "how", *COLUMNS]))
+        print("|---" * (2 + len(COLUMNS)) + "|")
+        print("\n".join(rows), flush=True)
+        for line in bad:
+            progress(line)
+        progress(f"{len(bugs)} planted, {len(bad)} not found, {time.monotonic() - began:.0f} s")
+    return len(bad)
+
+
+def choose(names):
+    known = {bug.name: bug for bug in BUGS}
+    for name in names:
+        if name not in known:
+            raise Failure(f"{name}: no such bug; --list prints them")
+    return [known[name] for name in names] or BUGS
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        description=__doc__, usage=argparse.SUPPRESS, add_help=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--help", "-h", action="store_true")
+    parser.add_argument("--only", metavar="NAME", action="append", default=[])
+    parser.add_argument("--jobs", metavar="N", type=int, default=os.cpu_count())
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    return parser.parse_args(arguments)
+
+
+def main(arguments):
+    options = parse(arguments)
+    if options.help:
+        print(__doc__.strip())
+        return 0
+    bugs = choose(options.only)
+    problems = list(check(ROOT, bugs)) if options.check or not options.list else []
+    if options.list:
+        for bug in bugs:
+            print(f"{bug.name:<24} {bug.file}: {bug.says}")
+    for problem in problems:
+        progress(problem)
+    if options.list or problems:
+        return 1 if problems else 0
+    return 1 if campaign(bugs, options.jobs) > 0 else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Failure as failure:
+        progress(f"plant_bugs.py: {failure}")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        progress("plant_bugs.py: interrupted; the next run starts from a clean copy")
+        sys.exit(130)
