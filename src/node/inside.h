@@ -115,10 +115,9 @@ struct batch {
     uint32_t tasks[BATCH_TASKS_MAX];
 };
 
-/* A reservation that the next row of @worker will acknowledge. */
+/* A reservation that the next row of a worker will acknowledge. */
 struct notice {
     uint32_t next;
-    uint32_t worker;
     uint32_t node;
     uint32_t sequence;
 };

@@ -166,7 +166,6 @@ void rows_notice(struct node *node, uint32_t worker_id, uint32_t from, uint32_t 
     ASSERT(slot != POOL_NONE);
     *(struct notice *)pool_at(&node->pools->notices, slot) = (struct notice){
         .next = worker->notices,
-        .worker = worker_id,
         .node = from,
         .sequence = sequence,
     };
