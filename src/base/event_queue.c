@@ -151,7 +151,7 @@ static void close_top(struct event_queue *queue)
     }
 }
 
-static void resize(struct event_queue *queue, uint32_t capacity)
+ATTR_COLD static void resize(struct event_queue *queue, uint32_t capacity)
 {
     const size_t places = (size_t)TOP + capacity + PLACES_SPARE;
     const size_t filled = (size_t)TOP + queue->used;
@@ -172,7 +172,7 @@ static void resize(struct event_queue *queue, uint32_t capacity)
     queue->capacity = capacity;
 }
 
-static void resize_line(struct event_queue *queue, uint32_t capacity)
+ATTR_COLD static void resize_line(struct event_queue *queue, uint32_t capacity)
 {
     struct timed_item *line = memory_lines(capacity, sizeof(*line));
     for (uint32_t i = 0; i < queue->line_count; i++) {

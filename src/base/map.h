@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 #define MAP_NONE UINT32_MAX /* No value. Not an enum constant: those are ints. */
 
 enum { MAP_CAPACITY_MAX = 1 << 28 }; /* Entries; their table has twice as many places: 6 GiB. */
@@ -47,7 +49,7 @@ static inline bool map_has_room(const struct map *map, uint32_t free_min)
 }
 
 /* For map_reserve(): there is not. */
-bool map_grow(struct map *map, uint32_t free_min);
+ATTR_COLD bool map_grow(struct map *map, uint32_t free_min);
 
 /* Make room for @free_min entries more. False past MAP_CAPACITY_MAX; the map is then unchanged. */
 static inline bool map_reserve(struct map *map, uint32_t free_min)

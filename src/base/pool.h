@@ -45,7 +45,7 @@ void pool_init_plain(
     struct pool *pool, size_t slot_bytes, uint32_t capacity, uint32_t capacity_max);
 
 /* For pool_reserve(): too few are free. */
-bool pool_grow(struct pool *pool, uint32_t free_min);
+ATTR_COLD bool pool_grow(struct pool *pool, uint32_t free_min);
 
 /*
  * Grow, by doubling, until at least @free_min slots are free. Slots may move.

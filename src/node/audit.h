@@ -16,7 +16,7 @@
 void audit_start(struct node *node);
 
 /* The time has come. */
-void audit_run(struct node *node);
+ATTR_COLD void audit_run(struct node *node);
 
 /* Whether this step has room for so many messages more: audits are in no hurry. */
 bool audit_has_room(const struct node *node, uint32_t messages);

@@ -11,15 +11,15 @@
 #include "node/inside.h"
 
 /* A new epoch. Older ones are ignored. */
-void members_changed(struct node *node, const struct members *members);
+ATTR_COLD void members_changed(struct node *node, const struct members *members);
 
 /* The transport noticed something about @peer. */
-void members_hint(struct node *node, uint32_t peer, enum peer_hint hint);
+ATTR_COLD void members_hint(struct node *node, uint32_t peer, enum peer_hint hint);
 
 /* Something may have been lost: look at all jobs and visits, in steps of their own. */
-void members_look_again(struct node *node);
+ATTR_COLD void members_look_again(struct node *node);
 
 /* Look at the next few jobs and visits that a loss may have hit. */
-void members_repair(struct node *node);
+ATTR_COLD void members_repair(struct node *node);
 
 #endif /* NODE_MEMBERS_H */

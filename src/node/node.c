@@ -235,7 +235,7 @@ static void ask_for_search(struct node *node, uint64_t problem)
 }
 
 /* What a tick wants loaded anywhere, and unloaded here. */
-static void warm_and_cool(struct node *node, const struct tick_answer *answer)
+ATTR_COLD static void warm_and_cool(struct node *node, const struct tick_answer *answer)
 {
     ASSERT(answer->warm_count <= TICK_WARMS_MAX);
     ASSERT(answer->cool_count <= TICK_WARMS_MAX);
@@ -296,7 +296,7 @@ static void on_timer(struct node *node, const struct timer *timer)
     ASSERT(false);
 }
 
-static void on_drain(struct node *node)
+ATTR_COLD static void on_drain(struct node *node)
 {
     if (node->draining) {
         return;
@@ -308,7 +308,8 @@ static void on_drain(struct node *node)
     }
 }
 
-static void on_repository_changed(struct node *node, uint32_t model, bool available, bool warm)
+ATTR_COLD static void on_repository_changed(
+    struct node *node, uint32_t model, bool available, bool warm)
 {
     ASSERT(model < node->catalogue->model_count);
     for (uint32_t i = 0; i < node->worker_count; i++) {

@@ -186,34 +186,35 @@ void device_cancel_load(struct sim *sim, uint32_t worker, uint32_t model);
 void device_unload(struct sim *sim, uint32_t worker, uint32_t model);
 void device_reshape(struct sim *sim, uint32_t worker, uint32_t gpu);
 void device_launch(struct sim *sim, uint32_t node, const struct effect_launch *launch);
-void device_cancel(struct sim *sim, uint32_t batch);
+ATTR_COLD void device_cancel(struct sim *sim, uint32_t batch);
 void device_crossed(struct sim *sim, uint32_t worker, uint32_t stamp);
 void device_unloaded(struct sim *sim, uint32_t worker, uint32_t model);
 void device_done(struct sim *sim, uint32_t run, uint32_t stamp);
 /* Forget what the devices of @node, which is gone, were doing. */
-void device_lost(struct sim *sim, uint32_t node);
+ATTR_COLD void device_lost(struct sim *sim, uint32_t node);
 
 /* faults.c: what breaks, and how the others come to know of it. */
 void faults_start(struct sim *sim);
-void faults_happen(struct sim *sim, uint32_t fault);
-void faults_over(struct sim *sim, uint32_t fault);
-void faults_hint(struct sim *sim, uint32_t at, uint32_t about, bool broken);
-void faults_verdict(struct sim *sim);
+ATTR_COLD void faults_happen(struct sim *sim, uint32_t fault);
+ATTR_COLD void faults_over(struct sim *sim, uint32_t fault);
+ATTR_COLD void faults_hint(struct sim *sim, uint32_t at, uint32_t about, bool broken);
+ATTR_COLD void faults_verdict(struct sim *sim);
 struct members *faults_members(struct sim *sim, const struct members *before);
-void faults_boot(struct sim *sim, uint32_t node);
+ATTR_COLD void faults_boot(struct sim *sim, uint32_t node);
 /* Whether a message from @from to @to is lost. */
-bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to);
+ATTR_COLD bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to);
 /* How much longer batches of @worker take. */
 double faults_slowness(const struct sim *sim, uint32_t worker);
 enum weft_status faults_load_status(struct sim *sim, uint32_t worker);
 enum weft_status faults_batch_status(struct sim *sim, uint32_t worker);
 
 /* checkers.c: stops the program at the first broken invariant. */
-void checkers_step(const struct sim *sim, uint32_t node);
-void checkers_end(const struct sim *sim);
-void checkers_launch(const struct sim *sim, uint32_t node, const struct effect_launch *launch);
-void checkers_links(const struct sim *sim);
-void checkers_reach(struct sim *sim, uint32_t link, int64_t at_ns);
-void checkers_deliver(const struct sim *sim, const struct parcel *parcel);
+ATTR_COLD void checkers_step(const struct sim *sim, uint32_t node);
+ATTR_COLD void checkers_end(const struct sim *sim);
+ATTR_COLD void checkers_launch(
+    const struct sim *sim, uint32_t node, const struct effect_launch *launch);
+ATTR_COLD void checkers_links(const struct sim *sim);
+ATTR_COLD void checkers_reach(struct sim *sim, uint32_t link, int64_t at_ns);
+ATTR_COLD void checkers_deliver(const struct sim *sim, const struct parcel *parcel);
 
 #endif /* SIM_INSIDE_H */

@@ -33,11 +33,11 @@ static inline bool view_is_own(const struct view *view, uint32_t worker)
 }
 
 /* The cut behind which @worker is for this view, or NULL. */
-const struct board_cut *view_cut(const struct view *view, uint32_t worker);
+ATTR_COLD const struct board_cut *view_cut(const struct view *view, uint32_t worker);
 
 /* What is seen of @worker, of another node, while there are cuts. */
-const struct row_load *view_load_cut(const struct view *view, uint32_t worker);
-const struct row_cache *view_cache_cut(const struct view *view, uint32_t worker);
+ATTR_COLD const struct row_load *view_load_cut(const struct view *view, uint32_t worker);
+ATTR_COLD const struct row_cache *view_cache_cut(const struct view *view, uint32_t worker);
 
 static inline const struct row_load *view_load(const struct view *view, uint32_t worker)
 {
