@@ -181,6 +181,9 @@ static void load_mixture(struct loading *loading, const struct tree_node *node)
         mixture_read(
             source, scenario->catalogue, scenario->fleet, &mixture, loading->reader.error));
     if (reader_is_good(&loading->reader)) {
+        scenario_check_mixture(&loading->reader, scenario, mixture, source);
+    }
+    if (reader_is_good(&loading->reader)) {
         scenario->mixture = mixture_copy_to(&scenario->arena, mixture);
     }
     mixture_destroy(mixture);

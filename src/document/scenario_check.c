@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/mixture.h"
+
 enum { SIZE_BYTES = 24 };
 
 static const struct tree_node *task_node(const struct tree_node *workflow, uint32_t task)
@@ -28,14 +30,16 @@ static void check_task(
 {
     const struct fleet *fleet = scenario->fleet;
     const char *what = task->model_count > 0 && task->models[0] == task->run ? "model" : "function";
+    bool can_run = false;
 
     for (uint32_t i = 0; i < fleet->device_count; i++) {
-        if (!profile_is_measured(scenario->profile, task->run, i)) {
-            reader_fail(
-                reader, node, "%s '%s' of task '%s' has no run time on device '%s' in profile '%s'",
-                what, scenario->catalogue->models[task->run], task->name, fleet->devices[i],
-                profile);
-        }
+        can_run = can_run || profile_is_measured(scenario->profile, task->run, i);
+    }
+    if (!can_run) {
+        reader_fail(
+            reader, node, "%s '%s' of task '%s' has no run time on device '%s'%s in profile '%s'",
+            what, scenario->catalogue->models[task->run], task->name, fleet->devices[0],
+            fleet->device_count > 1 ? " or another of the cluster" : "", profile);
     }
     for (uint32_t i = 0; i < task->model_count; i++) {
         if (!model_set_has(listed, task->models[i])) {
@@ -81,13 +85,17 @@ static uint64_t needed_bytes(const struct profile *profile, const struct workflo
     return bytes;
 }
 
-static uint64_t largest_memory(const struct fleet *fleet)
+/* Of the devices that can run @model. */
+static uint64_t largest_memory(const struct scenario *scenario, uint32_t model)
 {
+    const struct fleet *fleet = scenario->fleet;
+    const uint32_t kinds = profile_kinds(scenario->profile, model);
     uint64_t largest = 0;
 
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
-        const uint64_t bytes = fleet->workers[i].memory_bytes;
-        largest = bytes > largest ? bytes : largest;
+        const struct fleet_worker *worker = &fleet->workers[i];
+        const bool is_larger = worker->memory_bytes > largest;
+        largest = is_larger && (kinds >> worker->device & 1) != 0 ? worker->memory_bytes : largest;
     }
     return largest;
 }
@@ -96,7 +104,6 @@ void scenario_check_memory(
     struct reader *reader, const struct scenario *scenario,
     const struct tree_node *const *workflows, const struct tree_node *node)
 {
-    const uint64_t largest = largest_memory(scenario->fleet);
     char needed_text[SIZE_BYTES];
     char largest_text[SIZE_BYTES];
 
@@ -104,6 +111,7 @@ void scenario_check_memory(
         const struct workflow *workflow = scenario->catalogue->workflows[i];
         for (uint32_t task = 0; task < workflow->task_count; task++) {
             const uint64_t needed = needed_bytes(scenario->profile, &workflow->tasks[task]);
+            const uint64_t largest = largest_memory(scenario, workflow->tasks[task].run);
             if (needed > largest) {
                 reader_fail(
                     reader, workflows == NULL ? node : task_node(workflows[i], task),
@@ -113,6 +121,39 @@ void scenario_check_memory(
                     size_text(largest_text, largest));
                 return;
             }
+        }
+    }
+}
+
+static void check_placement(
+    struct reader *reader, const struct scenario *scenario, const struct workflow *workflow,
+    const uint16_t *placement, const struct tree_node *node)
+{
+    const struct fleet *fleet = scenario->fleet;
+
+    for (uint32_t task = 0; task < workflow->task_count && reader_is_good(reader); task++) {
+        const uint32_t kinds = profile_kinds(scenario->profile, workflow->tasks[task].run);
+        const uint32_t device = fleet->workers[placement[task]].device;
+        if ((kinds >> device & 1) == 0) {
+            reader_fail(
+                reader, node,
+                "the mixture puts task '%s' of '%s' on worker %u, whose device '%s' has no run "
+                "time for it",
+                workflow->tasks[task].name, workflow->name, placement[task],
+                fleet->devices[device]);
+        }
+    }
+}
+
+void scenario_check_mixture(
+    struct reader *reader, const struct scenario *scenario, const struct mixture *mixture,
+    const struct tree_node *node)
+{
+    for (uint32_t i = 0; i < mixture->workflow_count; i++) {
+        for (uint32_t k = 0; k < mixture->workflows[i].pattern_count; k++) {
+            check_placement(
+                reader, scenario, scenario->catalogue->workflows[i],
+                mixture_placement(mixture, i, k), node);
         }
     }
 }

@@ -6,20 +6,25 @@
 #include "document/scenario.h"
 
 /*
- * Fail, at the line of a task, if the profile does not say how long it runs on each kind
- * of device of the fleet, or does not know one of its models. @workflows has the node of
- * each workflow of the catalogue; @profile is the node of the profile.
+ * Fail, at the line of a task, if the profile does not say how long it runs on any kind of
+ * device of the fleet, or does not know one of its models. @workflows has the node of each
+ * workflow of the catalogue; @profile is the node of the profile.
  */
 void scenario_check_profile(
     struct reader *reader, const struct scenario *scenario, const struct model_set *listed,
     const struct tree_node *const *workflows, const struct tree_node *profile);
 
 /*
- * Fail if a task needs more memory than the largest device has: at its line, or without
- * @workflows at @node.
+ * Fail if a task needs more memory than the largest device that can run it has: at its line,
+ * or without @workflows at @node.
  */
 void scenario_check_memory(
     struct reader *reader, const struct scenario *scenario,
     const struct tree_node *const *workflows, const struct tree_node *node);
+
+/* Fail, at @node, if @mixture places a task on a device that cannot run it. */
+void scenario_check_mixture(
+    struct reader *reader, const struct scenario *scenario, const struct mixture *mixture,
+    const struct tree_node *node);
 
 #endif /* DOCUMENT_SCENARIO_CHECK_H */

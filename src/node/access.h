@@ -74,6 +74,15 @@ static inline uint32_t node_of_worker(const struct node *node, uint32_t worker)
     return node->fleet->workers[worker].node;
 }
 
+/* Whether @worker is of a kind that can run task @task of @workflow. */
+static inline bool can_run(
+    const struct node *node, uint32_t workflow, uint32_t task, uint32_t worker)
+{
+    const uint32_t model = workflow_at(node, workflow)->tasks[task].run;
+    const uint32_t kinds = profile_kinds(node->profile, model);
+    return (kinds >> node->fleet->workers[worker].device & 1) != 0;
+}
+
 /* Append an effect of @kind and give it to be filled in; its fields are not cleared. */
 static inline struct effect *effect_add(struct node *node, enum effect_kind kind)
 {

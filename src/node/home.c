@@ -177,7 +177,7 @@ static uint32_t claim_starved(
         return 0;
     }
     for (uint32_t worker = 0; worker < node->fleet->worker_count; worker++) {
-        if (fits(node, worker, &alone)) {
+        if (fits(node, worker, &alone) && can_run(node, facts->workflow, facts->task, worker)) {
             return claims_make(node, number, worker, alone, REASON_STARVED, declined_out);
         }
     }
@@ -225,14 +225,17 @@ static uint32_t serve(struct node *node, uint32_t number)
     uint32_t left = 0;
     while (queue->count > 0 && left < HOME_TASKS_PER_STEP) {
         const struct queue_facts facts = facts_of(node, number);
+        const uint32_t model = workflow_at(node, facts.workflow)->tasks[facts.task].run;
+        const uint32_t kinds = profile_kinds(node->profile, model);
         struct dispatch_answer answer;
         bool declined = false;
         policy_dispatch(&node->seat, &facts, &answer);
-        if (answer.count == 0 && is_last(node)) {
+        if (answer.count == 0 && is_last(node) &&
+            can_run(node, facts.workflow, facts.task, node->view.worker_first)) {
             answer.count = 1;
             answer.configs[0] = (struct config){.batch = facts.head_items};
             answer.workers[0] = node->view.worker_first;
-        } else if (answer.count == 0 && choose_first_usable(&node->view) == WORKER_NONE) {
+        } else if (answer.count == 0 && choose_first(&node->view, kinds) == WORKER_NONE) {
             return left + turn_away(node, number);
         }
         const uint32_t claimed = claim_first(node, number, &answer, &declined);

@@ -50,12 +50,15 @@ uint32_t routing_note(struct node *node, uint32_t worker, int64_t run_ns)
 
 uint32_t routing_place(struct node *node, const struct task_facts *facts)
 {
-    const bool keeps = facts->planned != WORKER_NONE && view_is_usable(&node->view, facts->planned);
+    const bool keeps = facts->planned != WORKER_NONE &&
+                       view_is_usable(&node->view, facts->planned) &&
+                       can_run(node, facts->job->workflow, facts->task, facts->planned);
     if (keeps && !node->seat.places_tasks) {
         return facts->planned;
     }
     uint32_t worker = policy_place_task(&node->seat, facts);
-    if (worker == WORKER_NONE && node->draining) {
+    if (worker == WORKER_NONE && node->draining &&
+        can_run(node, facts->job->workflow, facts->task, facts->here)) {
         worker = facts->here; /* Nobody else is left to finish it. */
     }
     if (worker == WORKER_NONE || worker == facts->planned) {
@@ -278,8 +281,11 @@ void routing_gathered(struct node *node, uint32_t slot)
             announce(node, visit, task->number, worker);
         }
     }
-    const enum reason obstacle = cache_obstacle(
+    enum reason obstacle = cache_obstacle(
         node, own_worker(node, task->worker), &workflow->tasks[task->number], task->items);
+    if (!can_run(node, visit->workflow, task->number, task->worker)) {
+        obstacle = REASON_NO_WORKER; /* It was gathered here, and nobody could be found for it. */
+    }
     if (obstacle != REASON_NONE) {
         visits_fail(node, slot, obstacle);
         return;

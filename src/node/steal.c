@@ -24,14 +24,17 @@ void steal_try(struct node *node, struct worker *worker)
     outbox_send(node, node_of_worker(node, peer), &message);
 }
 
-/* The queued task of @worker that would run last; POOL_NONE if none waits. */
-static uint32_t last_queued(const struct node *node, const struct worker *worker)
+/* The queued task of @worker that would run last, of what @asker can run; POOL_NONE: none. */
+static uint32_t last_queued(const struct node *node, const struct worker *worker, uint32_t asker)
 {
     uint32_t last = POOL_NONE;
     for (uint32_t i = 0; i < worker->active_count; i++) {
         const uint32_t slot = worker->queues[worker->active[i]].tail;
         const struct task *task = task_at(node, slot);
         const struct task *best = last == POOL_NONE ? NULL : task_at(node, last);
+        if (!can_run(node, visit_at(node, task->visit)->workflow, task->number, asker)) {
+            continue;
+        }
         if (best == NULL || task->key > best->key ||
             (task->key == best->key && task->arrival > best->arrival)) {
             last = slot;
@@ -43,7 +46,7 @@ static uint32_t last_queued(const struct node *node, const struct worker *worker
 void steal_asked(struct node *node, const struct message *message)
 {
     const struct worker *worker = own_worker(node, message->input);
-    const uint32_t slot = last_queued(node, worker);
+    const uint32_t slot = last_queued(node, worker, message->worker);
     if (slot == POOL_NONE || !members_is_up(node->view.members, message->from)) {
         const struct message nothing = {
             .kind = MESSAGE_NOTHING,

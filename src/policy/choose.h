@@ -1,8 +1,9 @@
 /*
- * choose.h - what several policies look for: a usable worker by some measure.
+ * choose.h - what several policies look for: a worker that can be used, by some measure.
  *
- * Each function scans workers in ascending order and compares strictly, so that the
- * lowest index wins a tie. WORKER_NONE if no worker is usable.
+ * A worker can be used for a task if it is usable and of a kind that can run it; @kinds are
+ * those of the task. Each function scans workers in ascending order and compares strictly,
+ * so that the lowest index wins a tie. WORKER_NONE if no worker can be used.
  */
 #ifndef POLICY_CHOOSE_H
 #define POLICY_CHOOSE_H
@@ -10,25 +11,51 @@
 #include "base/hash.h"
 #include "policy/policy.h"
 
-static inline uint32_t choose_first_usable(const struct view *view)
+/* For what runs anywhere. */
+#define CHOOSE_ANY_KIND UINT32_MAX
+
+/* The kinds of devices on which @task of a job can run. */
+static inline uint32_t choose_kinds(
+    const struct policy_input *input, const struct job_facts *job, uint32_t task)
+{
+    return profile_kinds(input->profile, job->graph->tasks[task].run);
+}
+
+static inline bool choose_can_run(const struct view *view, uint32_t worker, uint32_t kinds)
+{
+    return (kinds >> view->fleet->workers[worker].device & 1) != 0;
+}
+
+static inline bool choose_can_use(const struct view *view, uint32_t worker, uint32_t kinds)
+{
+    return choose_can_run(view, worker, kinds) && view_is_usable(view, worker);
+}
+
+static inline uint32_t choose_first(const struct view *view, uint32_t kinds)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     for (uint32_t worker = 0; worker < worker_count; worker++) {
-        if (view_is_usable(view, worker)) {
+        if (choose_can_use(view, worker, kinds)) {
             return worker;
         }
     }
     return WORKER_NONE;
 }
 
-/* The better of @best and those of the view's own workers that are usable. */
-static inline uint32_t choose_own_or(const struct view *view, uint32_t best, int64_t best_ns)
+static inline uint32_t choose_first_usable(const struct view *view)
+{
+    return choose_first(view, CHOOSE_ANY_KIND);
+}
+
+/* The better of @best and those of the view's own workers that can be used. */
+static inline uint32_t choose_own_or(
+    const struct view *view, uint32_t kinds, uint32_t best, int64_t best_ns)
 {
     for (uint32_t i = 0; i < view->worker_count; i++) {
         const uint32_t worker = view->worker_first + i;
         const int64_t free_at_ns = view_free_at_ns(view, worker);
         const bool better = free_at_ns < best_ns || (free_at_ns == best_ns && worker < best);
-        if (better && view_is_usable(view, worker)) {
+        if (better && choose_can_use(view, worker, kinds)) {
             best = worker;
             best_ns = free_at_ns;
         }
@@ -36,24 +63,25 @@ static inline uint32_t choose_own_or(const struct view *view, uint32_t best, int
     return best;
 }
 
-/* The usable worker that is free first. An idle one ends the search: none is free before now. */
-static inline uint32_t choose_least_work(const struct view *view)
+/* The one that is free first. An idle one ends the search: none is free before now. */
+static inline uint32_t choose_least_work(const struct view *view, uint32_t kinds)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     uint32_t best = WORKER_NONE;
     int64_t best_ns = INT64_MAX;
     uint32_t worker = view_earliest(view);
-    if (worker != WORKER_NONE && view_is_usable(view, worker)) {
+    if (worker != WORKER_NONE && choose_can_use(view, worker, kinds)) {
         const int64_t free_at_ns = view_free_at_ns(view, worker);
         if (free_at_ns == view_row_free_at_ns(view, worker)) {
-            return choose_own_or(view, worker, free_at_ns); /* Nothing adds to what its row says. */
+            /* Nothing adds to what its row says. */
+            return choose_own_or(view, kinds, worker, free_at_ns);
         }
         best_ns = free_at_ns + 1; /* So nobody who is free later has to be looked at. */
     }
     worker = 0;
     while (worker < worker_count && best_ns > view->now_ns) {
         const int64_t free_at_ns = view_free_at_ns(view, worker);
-        if (free_at_ns < best_ns && view_is_usable(view, worker)) {
+        if (free_at_ns < best_ns && choose_can_use(view, worker, kinds)) {
             best = worker;
             best_ns = free_at_ns;
         }
@@ -68,80 +96,81 @@ static inline bool choose_is_idle(const struct view *view, uint32_t worker)
 }
 
 /*
- * Any idle usable worker, drawn evenly: many nodes with the same rows would all take the
- * lowest. One draw, and none if nobody is idle: WORKER_NONE then.
+ * Any idle one, drawn evenly: many nodes with the same rows would all take the lowest. One
+ * draw, and none if nobody is idle: WORKER_NONE then.
  */
-static inline uint32_t choose_any_idle(const struct view *view, struct rng *rng)
+static inline uint32_t choose_any_idle(const struct view *view, uint32_t kinds, struct rng *rng)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     uint32_t idle = 0;
     for (uint32_t worker = 0; worker < worker_count; worker++) {
-        idle += choose_is_idle(view, worker) && view_is_usable(view, worker) ? 1 : 0;
+        idle += choose_is_idle(view, worker) && choose_can_use(view, worker, kinds) ? 1 : 0;
     }
     if (idle == 0) {
         return WORKER_NONE;
     }
     uint32_t left = rng_below(rng, idle);
     uint32_t worker = 0;
-    while (!choose_is_idle(view, worker) || !view_is_usable(view, worker) || left-- > 0) {
+    while (!choose_is_idle(view, worker) || !choose_can_use(view, worker, kinds) || left-- > 0) {
         worker++;
     }
     return worker;
 }
 
-/* Usable worker number @index, counted from 0 over usable workers only. */
-static inline uint32_t choose_usable_at(const struct view *view, uint32_t index)
+/* Number @index of those that can be used, counted from 0. */
+static inline uint32_t choose_usable_at(const struct view *view, uint32_t kinds, uint32_t index)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     for (uint32_t worker = 0; worker < worker_count; worker++) {
-        if (view_is_usable(view, worker) && index-- == 0) {
+        if (choose_can_use(view, worker, kinds) && index-- == 0) {
             return worker;
         }
     }
     return WORKER_NONE;
 }
 
-static inline uint32_t choose_usable_count(const struct view *view)
+static inline uint32_t choose_usable_count(const struct view *view, uint32_t kinds)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     uint32_t count = 0;
     for (uint32_t worker = 0; worker < worker_count; worker++) {
-        count += view_is_usable(view, worker) ? 1 : 0;
+        count += choose_can_use(view, worker, kinds) ? 1 : 0;
     }
     return count;
 }
 
 /*
- * A usable worker by the hash of task name and job: the hash modulo the number of
- * workers. If that one is not usable, the same among those that are, so that losing a
- * worker moves only what was on it, and nobody counts while all are well.
+ * A worker by the hash of task name and job: the hash modulo the number of workers. If that
+ * one cannot be used, the same among those that can, so that losing a worker moves only what
+ * was on it, and nobody counts while all are well and alike.
  */
 static inline uint32_t choose_by_hash(
-    const struct view *view, const struct job_facts *job, uint32_t task)
+    const struct policy_input *input, const struct job_facts *job, uint32_t task)
 {
+    const struct view *view = input->view;
+    const uint32_t kinds = choose_kinds(input, job, task);
     const uint64_t hash = hash_mix(hash_text(job->graph->tasks[task].name), job_key(job->id));
     const uint32_t worker = (uint32_t)(hash % view->fleet->worker_count);
-    if (view_is_usable(view, worker)) {
+    if (choose_can_use(view, worker, kinds)) {
         return worker;
     }
-    const uint32_t usable_count = choose_usable_count(view);
+    const uint32_t usable_count = choose_usable_count(view, kinds);
     if (usable_count == 0) {
         return WORKER_NONE;
     }
     /* Mixed again: where the two counts have a divisor in common, so do the remainders. */
-    return choose_usable_at(view, (uint32_t)(hash_mix(hash, 0) % usable_count));
+    return choose_usable_at(view, kinds, (uint32_t)(hash_mix(hash, 0) % usable_count));
 }
 
-/* choose_by_hash() for every task: a whole placement. */
+/* choose_by_hash() for every task: a whole placement. What nobody can run stays unbound. */
 static inline void choose_placement_by_hash(
-    const struct view *view, const struct job_facts *job, uint16_t *placement_out)
+    const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out)
 {
     for (uint32_t task = 0; task < job->graph->task_count; task++) {
-        const uint32_t worker = choose_by_hash(view, job, task);
-        if (worker == WORKER_NONE) {
-            return; /* None is usable: the rest stays unbound as well. */
+        const uint32_t worker = choose_by_hash(input, job, task);
+        if (worker != WORKER_NONE) {
+            placement_out[task] = (uint16_t)worker;
         }
-        placement_out[task] = (uint16_t)worker;
     }
 }
 

@@ -17,6 +17,7 @@
  * Not for: jobs under an SLO that needs batching; networks that are the bottleneck.
  */
 #include "base/assert.h"
+#include "policy/choose.h"
 #include "policy/compass_plan.h"
 #include "policy/registry.h"
 
@@ -62,6 +63,9 @@ static void open_hop(
     }
     hop->least_run_ns = INT64_MAX;
     for (uint32_t device = 0; device < fleet->device_count; device++) {
+        if ((hop->task.kinds >> device & 1) == 0) {
+            continue;
+        }
         const int64_t run_ns = profile_run_one_ns(input->profile, hop->task.kind->run, device);
         hop->least_run_ns = run_ns < hop->least_run_ns ? run_ns : hop->least_run_ns;
     }
@@ -155,7 +159,7 @@ static uint32_t place_anew(const struct policy_input *input, const struct task_f
     if (best != WORKER_NONE) {
         return best;
     }
-    hop.task.anywhere = true; /* No worker can run it. */
+    hop.task.anywhere = true; /* No worker can hold it. */
     hop.task.known = 0;
     return search(&hop, rows, count, WORKER_NONE, NOT_USABLE_NS);
 }
@@ -211,8 +215,10 @@ static uint32_t adjust_original(const struct policy_input *input, const struct t
 
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *facts)
 {
-    const uint32_t in_count = facts->job->graph->tasks[facts->task].in_count;
-    if (facts->planned == WORKER_NONE || !view_is_usable(input->view, facts->planned)) {
+    const struct workflow_task *task = &facts->job->graph->tasks[facts->task];
+    const uint32_t in_count = task->in_count;
+    const uint32_t kinds = profile_kinds(input->profile, task->run);
+    if (facts->planned == WORKER_NONE || !choose_can_use(input->view, facts->planned, kinds)) {
         return place_anew(input, facts);
     }
     if (input->options[COMPASS_ADJUST] == 0 || in_count == 0) {

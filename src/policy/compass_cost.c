@@ -45,7 +45,11 @@ int64_t compass_mean_run_ns(
     int64_t sum_ns = 0;
     ASSERT(graph->task_count > 0);
     for (uint32_t task = 0; task < graph->task_count; task++) {
-        sum_ns += profile_run_one_ns(input->profile, graph->tasks[task].run, device);
+        const uint32_t model = graph->tasks[task].run;
+        const uint32_t kinds = profile_kinds(input->profile, model);
+        const bool can_run = (kinds >> device & 1) != 0;
+        const uint32_t kind = can_run ? device : (uint32_t)__builtin_ctz(kinds);
+        sum_ns += profile_run_one_ns(input->profile, model, kind);
     }
     return sum_ns / graph->task_count;
 }
@@ -66,21 +70,21 @@ void compass_task_init(
     task->kind = kind;
     task->items = items;
     task->anywhere = has(input, COMPASS_ORIGINAL);
+    task->kinds = profile_kinds(input->profile, kind->run);
     task->known = 0;
     for (uint32_t i = 0; i < kind->model_count; i++) {
         task->bytes[i] = input->profile->models[kind->models[i]].resident_bytes;
     }
 }
 
-static bool can_run(const struct compass_task *task, const struct fleet_worker *spec)
+static bool can_hold(const struct compass_task *task, const struct fleet_worker *spec)
 {
     const struct profile *profile = task->input->profile;
     uint64_t bytes = profile_workspace_bytes(profile, task->kind->run, task->items);
     for (uint32_t i = 0; i < task->kind->model_count; i++) {
         bytes += task->bytes[i];
     }
-    return bytes <= spec->memory_bytes &&
-           profile_is_measured(profile, task->kind->run, spec->device);
+    return bytes <= spec->memory_bytes;
 }
 
 static int64_t run_ns(const struct compass_task *task, uint32_t device)
@@ -100,9 +104,10 @@ void compass_offer_make(struct compass_task *task, const struct fleet_worker *sp
     task->known |= UINT32_C(1) << spec->device;
     offer->bus_bytes_per_s = spec->bus_bytes_per_s;
     offer->memory_bytes = spec->memory_bytes;
-    /* As published, one kind of device is all there is. */
-    offer->run_ns = run_ns(task, has(task->input, COMPASS_ORIGINAL) ? 0 : spec->device);
-    if (!task->anywhere && !can_run(task, spec)) {
+    /* As published, one kind of device is all there is, and runs everything. */
+    const bool is_first = has(task->input, COMPASS_ORIGINAL) && (task->kinds & 1) != 0;
+    offer->run_ns = run_ns(task, is_first ? 0 : spec->device);
+    if ((task->kinds >> spec->device & 1) == 0 || (!task->anywhere && !can_hold(task, spec))) {
         offer->run_ns = COMPASS_NEVER;
     }
     for (uint32_t i = 0; i < task->kind->model_count; i++) {

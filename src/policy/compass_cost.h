@@ -30,7 +30,7 @@ enum compass_option {
 struct compass_offer {
     uint64_t bus_bytes_per_s; /* For which workers it holds. */
     uint64_t memory_bytes;
-    int64_t run_ns; /* COMPASS_NEVER: not measured there, or too large. */
+    int64_t run_ns; /* COMPASS_NEVER: it cannot run there, or is too large. */
     int64_t load_ns[TASK_MODELS_MAX];
 };
 
@@ -39,8 +39,9 @@ struct compass_task {
     const struct policy_input *input;
     const struct workflow_task *kind;
     uint32_t items;
-    bool anywhere;  /* No worker can run it: one that cannot has to do. */
-    uint32_t known; /* A bit for each kind of device whose offer stands. */
+    bool anywhere;  /* It is too large for every worker: one that cannot hold it has to do. */
+    uint32_t kinds; /* A bit for each kind of device that can run it, */
+    uint32_t known; /* and for each whose offer stands. */
     uint64_t bytes[TASK_MODELS_MAX];
     struct compass_offer offers[DEVICE_KINDS_MAX];
 };
@@ -97,7 +98,10 @@ static inline int64_t compass_noise_ns(const struct compass_prices *prices, uint
 struct compass_prices compass_prices(
     const struct policy_input *input, int64_t backlog_ns, int64_t run_ns);
 
-/* The mean run time of the tasks of @graph on the kind of device that @worker has. */
+/*
+ * The mean run time of the tasks of @graph on the kind of device that @worker has; of those that
+ * it cannot run, on the first kind that can.
+ */
 int64_t compass_mean_run_ns(
     const struct policy_input *input, const struct workflow *graph, uint32_t worker);
 

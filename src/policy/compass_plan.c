@@ -9,7 +9,8 @@ struct table {
     const struct job_facts *job;
     const struct workflow *graph;
     struct compass_prices prices;
-    uint32_t count;                              /* Usable workers. */
+    uint32_t count;                              /* Usable workers, */
+    uint32_t kinds;                              /* and a bit for each kind among them. */
     uint16_t workers[WORKERS_MAX];               /* Ascending. */
     struct compass_worker believed[WORKERS_MAX]; /* By position. */
     uint32_t items[WORKFLOW_TASKS_MAX];
@@ -33,6 +34,7 @@ static void open_table(struct table *table)
     const struct compass_prices kind = {.original = input->options[COMPASS_ORIGINAL] != 0};
     int64_t backlog_ns = 0;
     uint32_t count = 0;
+    table->kinds = 0;
     for (uint32_t worker = 0; worker < worker_count; worker++) {
         struct compass_row row;
         if (!compass_read(input, worker, &row)) {
@@ -40,6 +42,7 @@ static void open_table(struct table *table)
         }
         struct compass_worker *believed = &table->believed[count];
         table->workers[count] = (uint16_t)worker;
+        table->kinds |= UINT32_C(1) << input->view->fleet->workers[worker].device;
         believed->free_ns = row.free_ns + row.promised_ns;
         const struct row_cache *cache = view_cache(input->view, worker);
         believed->room_bytes = cache->free_bytes;
@@ -214,7 +217,7 @@ static void place(struct table *table, uint32_t number, uint16_t *placement_out)
     struct compass_task task;
     compass_task_init(&task, table->input, &table->graph->tasks[number], table->items[number]);
     struct choice choice = choose(table, &task, number);
-    if (choice.position == UINT32_MAX) { /* No worker can run it. */
+    if (choice.position == UINT32_MAX) { /* No worker can hold it. */
         task.anywhere = true;
         task.known = 0;
         choice = choose(table, &task, number);
@@ -222,6 +225,18 @@ static void place(struct table *table, uint32_t number, uint16_t *placement_out)
     ASSERT(choice.position < table->count);
     take(table, number, &choice);
     placement_out[number] = table->workers[choice.position];
+}
+
+/* Whether each task has a worker that can run it. */
+static bool can_run_all(const struct table *table)
+{
+    for (uint32_t task = 0; task < table->graph->task_count; task++) {
+        const uint32_t model = table->graph->tasks[task].run;
+        if ((profile_kinds(table->input->profile, model) & table->kinds) == 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void compass_plan(
@@ -233,7 +248,7 @@ void compass_plan(
     table.job = job;
     table.graph = job->graph;
     open_table(&table);
-    if (table.count == 0) {
+    if (table.count == 0 || !can_run_all(&table)) {
         return;
     }
     rank_tasks(&table, order);

@@ -4,6 +4,7 @@
 #include "policy/esg_warm.h"
 
 #include "base/assert.h"
+#include "policy/choose.h"
 #include "policy/fit.h"
 
 /* A new gap counts one part in this many. */
@@ -85,9 +86,10 @@ static uint32_t count_ready(
     const struct view *view = input->view;
     uint32_t ready = 0;
     uint64_t most_bytes = 0;
+    const uint32_t kinds = profile_kinds(input->profile, task->run);
     *roomiest_out = WORKER_NONE;
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
-        if (!view_is_usable(view, worker)) {
+        if (!choose_can_use(view, worker, kinds)) {
             continue;
         }
         if (fit_load_ns(input, task, worker) == 0) {

@@ -5,11 +5,12 @@
  * workers in a row: a task runs with the producer of its largest input, if it is the
  * consumer of that one's largest output; every other task opens the next of the N workers,
  * and from the last the first again. So what is costly to move stays, and light branches
- * leave. It is the same for every job of a workflow.
+ * leave. It is the same for every job of a workflow. What a worker of the job cannot run goes
+ * to another of its rack that can, and these take turns.
  * Source: the baseline "Expert" of Nona, which is not published: a fixed placement for
  * each model, on one server or split (papers: Nona, section 3.1).
  * Ignores: queues, run times, how busy links are, models in memory, deadlines.
- * Not for: loads that change, or workers that are not alike.
+ * Not for: loads that change, or workers that are not equally fast.
  */
 #include "policy/choose.h"
 #include "policy/registry.h"
@@ -70,12 +71,57 @@ static uint32_t parts_of(const struct policy_input *input, uint32_t usable_count
     return parts >= usable_count ? usable_count : (uint32_t)parts;
 }
 
+static uint32_t rack_of(const struct view *view, uint32_t worker)
+{
+    return fleet_rack(view->fleet, view->fleet->workers[worker].node);
+}
+
+/* Of the usable workers in the rack of one that cannot run a task. */
+struct rack {
+    uint32_t able;   /* Such as can, */
+    uint32_t before; /* and such as cannot either and stand before it. */
+};
+
+static struct rack count_rack(const struct view *view, uint32_t worker, uint32_t kinds)
+{
+    struct rack rack = {0};
+    for (uint32_t i = 0; i < view->fleet->worker_count; i++) {
+        if (view_is_usable(view, i) && rack_of(view, i) == rack_of(view, worker)) {
+            const bool can_run = choose_can_run(view, i, kinds);
+            rack.able += can_run ? 1 : 0;
+            rack.before += !can_run && i < worker ? 1 : 0;
+        }
+    }
+    return rack;
+}
+
+/*
+ * Who runs what @worker cannot, in round @round over all workers: those who can take turns,
+ * so that in as many rounds each of them has stood in for it once.
+ */
+static uint32_t stand_in(const struct view *view, uint32_t worker, uint32_t kinds, uint32_t round)
+{
+    const struct rack rack = count_rack(view, worker, kinds);
+    if (rack.able == 0) { /* None of the rack: any. */
+        const uint32_t count = choose_usable_count(view, kinds);
+        return count == 0 ? WORKER_NONE : choose_usable_at(view, kinds, (worker + round) % count);
+    }
+    uint32_t left = (rack.before + round) % rack.able;
+    for (uint32_t i = 0; i < view->fleet->worker_count; i++) {
+        if (choose_can_use(view, i, kinds) && rack_of(view, i) == rack_of(view, worker) &&
+            left-- == 0) {
+            return i;
+        }
+    }
+    return WORKER_NONE;
+}
+
 static void place_job(
     const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out)
 {
     struct expert_state *state = input->state;
     const struct view *view = input->view;
-    const uint32_t usable_count = choose_usable_count(view);
+    const uint32_t usable_count = choose_usable_count(view, CHOOSE_ANY_KIND);
     uint16_t workers[WORKFLOW_TASKS_MAX];
     if (usable_count == 0) {
         return;
@@ -86,11 +132,17 @@ static void place_job(
     const uint32_t first = view->worker_first + state->turn * parts;
     state->turn++;
     for (uint32_t i = 0; i < parts; i++) {
-        workers[i] = (uint16_t)choose_usable_at(view, (first + i) % usable_count);
+        workers[i] = (uint16_t)choose_usable_at(view, CHOOSE_ANY_KIND, (first + i) % usable_count);
     }
     split(job->graph, parts, placement_out);
     for (uint32_t task = 0; task < job->graph->task_count; task++) {
-        placement_out[task] = workers[placement_out[task]];
+        const uint32_t part = placement_out[task];
+        const uint32_t kinds = choose_kinds(input, job, task);
+        const uint32_t worker = workers[part];
+        const uint32_t round = (first + part) / usable_count;
+        const uint32_t able =
+            choose_can_run(view, worker, kinds) ? worker : stand_in(view, worker, kinds, round);
+        placement_out[task] = able == WORKER_NONE ? PLACEMENT_UNBOUND : (uint16_t)able;
     }
 }
 

@@ -3,7 +3,8 @@
  *
  * Rule: as fifo, but a job that holds as many workers as its part takes no more of them:
  * what becomes ready then waits for the one of its own that is free first. The part is the
- * number of workers divided by that of unfinished jobs, rounded up.
+ * number of workers divided by that of unfinished jobs, rounded up. Workers that cannot run
+ * the task, and what they do, do not count: each kind is divided by itself.
  * Source: dynamic_partition of Decima's simulator, "Spark fair" among the baselines of
  * Nona (papers: Nona, section 4.1). There jobs are counted by one scheduler. Rows tell of
  * tasks, so any other job counts once for each of its tasks that runs or waits, and not
@@ -15,22 +16,34 @@
 #include "policy/registry.h"
 
 /* This job, and what runs or waits on workers that it does not hold. */
-static uint32_t jobs_seen(const struct view *view, const struct task_facts *task)
+static uint32_t jobs_seen(const struct view *view, const struct task_facts *task, uint32_t kinds)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     uint32_t count = 1;
     for (uint32_t worker = 0; worker < worker_count; worker++) {
-        if (!choose_is_idle(view, worker) && !executors_holds(task, worker)) {
+        if (choose_can_run(view, worker, kinds) && !choose_is_idle(view, worker) &&
+            !executors_holds(task, worker)) {
             count += 1 + view_load(view, worker)->queued_items;
         }
     }
     return count;
 }
 
+static uint32_t count_of(const struct view *view, uint32_t kinds)
+{
+    const uint32_t worker_count = view->fleet->worker_count;
+    uint32_t count = 0;
+    for (uint32_t worker = 0; worker < worker_count; worker++) {
+        count += choose_can_run(view, worker, kinds) ? 1 : 0;
+    }
+    return count;
+}
+
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)
 {
-    const uint32_t jobs = jobs_seen(input->view, task);
-    const uint32_t cap = (input->view->fleet->worker_count + jobs - 1) / jobs;
+    const uint32_t kinds = choose_kinds(input, task->job, task->task);
+    const uint32_t jobs = jobs_seen(input->view, task, kinds);
+    const uint32_t cap = (count_of(input->view, kinds) + jobs - 1) / jobs;
     return executors_place(input, task, cap);
 }
 

@@ -36,10 +36,11 @@ static struct config config_of(const struct policy_input *input, uint32_t worker
 }
 
 static bool add_if_free(
-    const struct policy_input *input, uint32_t worker, struct dispatch_answer *answer)
+    const struct policy_input *input, uint32_t kinds, uint32_t worker,
+    struct dispatch_answer *answer)
 {
     const struct config config = config_of(input, worker);
-    if (!view_is_usable(input->view, worker) ||
+    if (!choose_can_use(input->view, worker, kinds) ||
         !view_fits(input->view, worker, config.cpu, config.gpu)) {
         return false;
     }
@@ -58,9 +59,11 @@ static void dispatch(
         answer_out->count = 1;
         return;
     }
-    bool found = add_if_free(input, queue->holder, answer_out);
+    const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
+    const uint32_t kinds = profile_kinds(input->profile, workflow->tasks[queue->task].run);
+    bool found = add_if_free(input, kinds, queue->holder, answer_out);
     for (uint32_t worker = 0; !found && worker < input->view->fleet->worker_count; worker++) {
-        found = add_if_free(input, worker, answer_out);
+        found = add_if_free(input, kinds, worker, answer_out);
     }
 }
 

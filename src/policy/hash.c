@@ -14,7 +14,7 @@
 static void place_job(
     const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out)
 {
-    choose_placement_by_hash(input->view, job, placement_out);
+    choose_placement_by_hash(input, job, placement_out);
 }
 
 const struct policy policy_hash = {

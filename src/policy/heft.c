@@ -82,27 +82,35 @@ static void expect_items(struct plan *plan, uint32_t items)
     }
 }
 
-/*
- * The run time of @task on each kind of device. A kind on which it was never measured is
- * RUN_UNKNOWN, unless that is so for all: then they are taken to be alike.
- */
+/* The run time of @task on each kind of usable device that can run it; else RUN_UNKNOWN. */
 static void run_by_kind(const struct plan *plan, uint32_t task, int64_t run_out[])
 {
     const struct profile *profile = plan->input->profile;
     const uint32_t model = plan->graph->tasks[task].run;
     const uint32_t items = plan->items_in[task];
-    bool measured = false;
+    const uint32_t kinds = profile_kinds(profile, model);
     for (uint32_t kind = 0; kind < DEVICE_KINDS_MAX; kind++) {
         run_out[kind] = RUN_UNKNOWN;
-        if (plan->kind_counts[kind] > 0 && profile_is_measured(profile, model, kind)) {
+        if (plan->kind_counts[kind] > 0 && (kinds >> kind & 1) != 0) {
             const struct config config = {.batch = items};
             run_out[kind] = profile_run(profile, model, kind, items, config).run_ns;
-            measured = true;
         }
     }
-    for (uint32_t kind = 0; kind < DEVICE_KINDS_MAX && !measured; kind++) {
-        run_out[kind] = 0;
+}
+
+/* Whether each task has a usable worker that can run it. */
+static bool can_run_all(const struct plan *plan)
+{
+    uint32_t usable = 0;
+    for (uint32_t kind = 0; kind < DEVICE_KINDS_MAX; kind++) {
+        usable |= plan->kind_counts[kind] > 0 ? UINT32_C(1) << kind : 0;
     }
+    for (uint32_t task = 0; task < plan->graph->task_count; task++) {
+        if ((profile_kinds(plan->input->profile, plan->graph->tasks[task].run) & usable) == 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static int64_t mean_run_ns(const struct plan *plan, uint32_t task)
@@ -222,7 +230,7 @@ static void place_job(
     plan.input = input;
     plan.graph = job->graph;
     find_usable(&plan, input->view);
-    if (plan.usable_count == 0) {
+    if (plan.usable_count == 0 || !can_run_all(&plan)) {
         return;
     }
     expect_items(&plan, job->items);

@@ -1,8 +1,8 @@
 /*
  * least_work.c - every task goes to the worker with the least work left.
  *
- * Rule: when a task is ready, the usable worker that is free first; the lowest index
- * wins a tie.
+ * Rule: when a task is ready, of the workers that can run it the one that is free first; the
+ * lowest index wins a tie.
  * Source: join the shortest workload; the state-aware reference of queueing theory
  * (least work left: Harchol-Balter, Performance Modeling and Design, chapter 24).
  * Ignores: models in memory, transfers, how fast a device is, deadlines.
@@ -12,10 +12,9 @@
 #include "policy/choose.h"
 #include "policy/registry.h"
 
-static uint32_t place_task(
-    const struct policy_input *input, ATTR_UNUSED const struct task_facts *task)
+static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)
 {
-    return choose_least_work(input->view);
+    return choose_least_work(input->view, choose_kinds(input, task->job, task->task));
 }
 
 const struct policy policy_least_work = {

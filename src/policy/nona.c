@@ -121,50 +121,55 @@ static bool is_usable(const struct view *view, const uint16_t *placement, uint32
     return true;
 }
 
-static uint32_t draw_usable(const struct policy_input *input)
+static uint32_t draw_usable(const struct policy_input *input, uint32_t kinds)
 {
-    const uint32_t usable_count = choose_usable_count(input->view);
+    const uint32_t usable_count = choose_usable_count(input->view, kinds);
     if (usable_count == 0) {
         return WORKER_NONE;
     }
-    return choose_usable_at(input->view, rng_below(input->rng, usable_count));
+    return choose_usable_at(input->view, kinds, rng_below(input->rng, usable_count));
 }
 
-/* Let one other worker do all that the unusable @lost should have done. */
-static bool substitute(
-    const struct policy_input *input, uint32_t lost, uint32_t task_count, uint16_t *placement)
+/*
+ * Let another worker do @first, and what else of its worker's tasks, or of those that have
+ * none, it can run. What nobody can run stays unbound.
+ */
+static void substitute(
+    const struct policy_input *input, const struct job_facts *job, uint32_t first,
+    uint16_t *placement)
 {
-    const uint32_t other = draw_usable(input);
-    for (uint32_t task = 0; other != WORKER_NONE && task < task_count; task++) {
-        placement[task] = placement[task] == lost ? (uint16_t)other : placement[task];
-    }
-    return other != WORKER_NONE;
-}
-
-/* Copy @drawn, with others in place of workers that are not usable. */
-static void place_drawn(
-    const struct policy_input *input, const uint16_t *drawn, uint32_t task_count,
-    uint16_t *placement_out)
-{
-    const struct view *view = input->view;
-    if (choose_first_usable(view) == WORKER_NONE) {
-        return;
-    }
-    memcpy(placement_out, drawn, task_count * sizeof(*placement_out));
-    for (uint32_t task = 0; task < task_count; task++) {
-        if (!view_is_usable(view, placement_out[task])) {
-            const bool is_found = substitute(input, placement_out[task], task_count, placement_out);
-            ASSERT(is_found);
+    const uint16_t lost = placement[first];
+    const uint32_t other = draw_usable(input, choose_kinds(input, job, first));
+    placement[first] = other == WORKER_NONE ? PLACEMENT_UNBOUND : (uint16_t)other;
+    for (uint32_t task = 0; other != WORKER_NONE && task < job->graph->task_count; task++) {
+        if (placement[task] == lost &&
+            choose_can_run(input->view, other, choose_kinds(input, job, task))) {
+            placement[task] = (uint16_t)other;
         }
     }
 }
 
-/* All of it on one worker, whichever. */
-static void place_whole(const struct policy_input *input, uint32_t task_count, uint16_t *placement)
+/* Copy @drawn, with others in place of workers that are not usable. */
+static void place_drawn(
+    const struct policy_input *input, const struct job_facts *job, const uint16_t *drawn,
+    uint16_t *placement_out)
 {
-    const uint32_t worker = draw_usable(input);
-    for (uint32_t task = 0; worker != WORKER_NONE && task < task_count; task++) {
-        placement[task] = (uint16_t)worker;
+    memcpy(placement_out, drawn, job->graph->task_count * sizeof(*placement_out));
+    for (uint32_t task = 0; task < job->graph->task_count; task++) {
+        if (!view_is_usable(input->view, placement_out[task])) {
+            substitute(input, job, task, placement_out);
+        }
+    }
+}
+
+/* All of it on one worker, whichever, or on as few as can run all of it. */
+static void place_whole(
+    const struct policy_input *input, const struct job_facts *job, uint16_t *placement)
+{
+    for (uint32_t task = 0; task < job->graph->task_count; task++) {
+        if (placement[task] == PLACEMENT_UNBOUND) {
+            substitute(input, job, task, placement);
+        }
     }
 }
 
@@ -176,14 +181,14 @@ static void place_job(
     const uint32_t task_count = job->graph->task_count;
     state->arrived[job->workflow]++;
     if (mixture == NULL || !mixture_has(mixture, job->workflow)) {
-        place_whole(input, task_count, placement_out);
+        place_whole(input, job, placement_out);
         return;
     }
     const uint16_t *drawn = mixture_draw(mixture, job->workflow, input->rng);
     for (uint32_t i = 1; i < DRAWS_MAX && !is_usable(input->view, drawn, task_count); i++) {
         drawn = mixture_draw(mixture, job->workflow, input->rng);
     }
-    place_drawn(input, drawn, task_count, placement_out);
+    place_drawn(input, job, drawn, placement_out);
 }
 
 /* Jobs that have been here go ahead, the oldest first: if they took turns all would be late. */

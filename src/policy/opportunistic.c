@@ -1,7 +1,8 @@
 /*
  * opportunistic.c - a ready task goes to any idle worker at once.
  *
- * Rule: one of the idle workers, drawn evenly; if none is idle, the one that is free first.
+ * Rule: one of the idle workers that can run it, drawn evenly; if none of them is idle, the one
+ * that is free first.
  * Source: the baseline "Opportunistic" of Nona, whose definition is not published: this
  * is the usual meaning of the word (papers: Nona, section 3.1).
  * Ignores: where the inputs are, models in memory, run times, deadlines.
@@ -10,11 +11,11 @@
 #include "policy/choose.h"
 #include "policy/registry.h"
 
-static uint32_t place_task(
-    const struct policy_input *input, ATTR_UNUSED const struct task_facts *task)
+static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)
 {
-    const uint32_t idle = choose_any_idle(input->view, input->rng);
-    return idle != WORKER_NONE ? idle : choose_least_work(input->view);
+    const uint32_t kinds = choose_kinds(input, task->job, task->task);
+    const uint32_t idle = choose_any_idle(input->view, kinds, input->rng);
+    return idle != WORKER_NONE ? idle : choose_least_work(input->view, kinds);
 }
 
 const struct policy policy_opportunistic = {

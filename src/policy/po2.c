@@ -1,8 +1,8 @@
 /*
  * po2.c - of a few workers drawn at random, the one that is free first.
  *
- * Rule: when a task is ready, draw `choices` different usable workers and take the one
- * with the least work; the lowest index wins a tie.
+ * Rule: when a task is ready, draw `choices` different workers that can run it and take the
+ * one with the least work; the lowest index wins a tie.
  * Source: the power of two choices (Mitzenmacher, 2001; Vvedenskaya et al., 1996).
  * Ignores: models in memory, transfers, device speeds, deadlines, all other workers.
  * Not for: fleets of a few workers, where looking at all of them is as cheap. With many
@@ -19,6 +19,7 @@ enum {
 };
 
 struct draw {
+    uint32_t kinds; /* Of devices that can run the task. */
     uint32_t count;
     uint32_t workers[CHOICES_MAX];
 };
@@ -30,7 +31,7 @@ static bool is_candidate(const struct view *view, const struct draw *draw, uint3
             return false;
         }
     }
-    return view_is_usable(view, worker);
+    return choose_can_use(view, worker, draw->kinds);
 }
 
 /* Uniform over the candidates, when guessing has met none: there are few, if any. */
@@ -74,17 +75,16 @@ static uint32_t choices_of(const struct policy_input *input)
     return choices >= CHOICES_MAX ? CHOICES_MAX : (uint32_t)choices;
 }
 
-static uint32_t place_task(
-    const struct policy_input *input, ATTR_UNUSED const struct task_facts *task)
+static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)
 {
     const uint32_t choices = choices_of(input);
-    struct draw draw = {.count = 0};
+    struct draw draw = {.kinds = choose_kinds(input, task->job, task->task)};
     uint32_t best = WORKER_NONE;
     int64_t best_ns = INT64_MAX;
     while (draw.count < choices) {
         const uint32_t worker = draw_one(input->view, input->rng, &draw);
         if (worker == WORKER_NONE) {
-            break; /* Fewer usable workers than choices. */
+            break; /* Fewer than choices can run it. */
         }
         draw.workers[draw.count++] = worker;
         const int64_t free_at_ns = view_free_at_ns(input->view, worker);

@@ -110,6 +110,7 @@ enum weft_status profile_add_point(
         (curve->point_count - at) * sizeof(*curve->points));
     curve->points[at] = *point;
     curve->point_count++;
+    profile->models[model].kinds |= UINT32_C(1) << device;
 
     const uint32_t one = find_point(curve, /* gpu */ 0, /* cpu */ 0, /* items */ 1);
     const bool is_there = one < curve->point_count && curve->points[one].gpu == 0 &&
@@ -140,6 +141,7 @@ void profile_forget(struct profile *profile, uint32_t model, uint32_t device)
 
     free(curve->points);
     *curve = (struct profile_curve){.distribution = curve->distribution};
+    profile->models[model].kinds &= ~(UINT32_C(1) << device);
 }
 
 /* The share nearest to @wanted of the two around it; the smaller one, hence slower, on ties. */

@@ -69,9 +69,12 @@ struct profile_model {
     uint64_t workspace_bytes;          /* Of a batch, */
     uint64_t workspace_bytes_per_item; /* and for each of its items. */
     int64_t load_fixed_ns;             /* Beside the copy itself. */
-    bool pinned; /* Stays where it is resident as long as anything else can leave. */
+    bool pinned;    /* Stays where it is resident as long as anything else can leave. */
+    uint32_t kinds; /* A bit for each kind of device that has a point. */
     struct profile_curve curves[DEVICE_KINDS_MAX];
 };
+
+_Static_assert(DEVICE_KINDS_MAX <= 32, "a bit for each kind of device");
 
 struct profile {
     uint32_t model_count;
@@ -119,6 +122,16 @@ static inline bool profile_is_measured(
     const struct profile *profile, uint32_t model, uint32_t device)
 {
     return profile->models[model].curves[device].point_count > 0;
+}
+
+/*
+ * The kinds of devices that can run @model, a bit each: those on which it was measured. If it
+ * was on none, nobody knows, and all count.
+ */
+static inline uint32_t profile_kinds(const struct profile *profile, uint32_t model)
+{
+    const uint32_t kinds = profile->models[model].kinds;
+    return kinds == 0 ? UINT32_MAX : kinds;
 }
 
 /* How long @model takes to become resident on @worker over an idle bus. */

@@ -133,6 +133,21 @@ static void draw_points(struct swarm *swarm, uint64_t seed)
     }
 }
 
+/* In some runs with two kinds of devices, models that only one of them can run. */
+static void draw_kinds(struct swarm *swarm, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 4);
+    if (swarm->fleet->device_count < 2 || draw(&rng, 0, 1) == 0) {
+        return;
+    }
+    for (uint32_t model = 0; model < swarm->profile->model_count; model++) {
+        const uint32_t device = draw(&rng, 0, 2);
+        if (device < swarm->fleet->device_count) {
+            profile_forget(swarm->profile, model, device);
+        }
+    }
+}
+
 static void draw_task(struct swarm *swarm, struct rng *rng, struct workflow *workflow)
 {
     struct workflow_task task = {0};
@@ -307,6 +322,7 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     }
     number_models(swarm);
     draw_points(swarm, seed);
+    draw_kinds(swarm, seed);
     swarm->arrivals.kind = ARRIVALS_POISSON;
     swarm->arrivals.rate_per_s = draw(&rng, 1, 60);
     struct weft_error error;

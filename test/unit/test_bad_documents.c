@@ -146,6 +146,12 @@ static const struct bad bad[] = {
                                     "'t4' in profile 'scenario-missing-model.yaml'"},
     {"scenario-missing-weights.yaml",
      ":9: model 'llm' of task 'answer' is not in profile 'scenario-missing-weights.yaml'"},
+    {"scenario-missing-kinds.yaml",
+     ":10: function 'chat.prompt' of task 'prompt' has no run time on device 't4' or another of "
+     "the cluster in profile 'scenario-missing-kinds.yaml'"},
+    {"scenario-mixture-kind.yaml",
+     ":18: the mixture puts task 'answer' of 'chat' on worker 0, whose device 't4' has no run time "
+     "for it"},
     {"scenario-mix-zero.yaml", ":16: 'mix' gives no workflow a weight"},
     {"scenario-mix.yaml", ":16: 'chta' is not one of the workflows; did you mean 'chat'?"},
     {"scenario-model-too-large.yaml",

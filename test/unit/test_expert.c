@@ -80,6 +80,42 @@ static void a_split_moves_what_is_light(ATTR_UNUSED void **state)
     cluster_deinit(&cluster);
 }
 
+/* Two racks of three, the last of each of the other kind, which alone can run the branch c. */
+static void what_a_worker_cannot_run_stays_in_its_rack(ATTR_UNUSED void **state)
+{
+    struct cluster cluster;
+    cluster_init(&cluster, 6, 1);
+    cluster.fleet->network.kind = NETWORK_TWO_TIER;
+    cluster.fleet->network.nodes_per_rack = 3;
+    cluster.fleet->workers[2].device = 1;
+    cluster.fleet->workers[5].device = 1;
+    cluster_run(&cluster, 0, /* device */ 0, 1, 100);
+    cluster_run(&cluster, 1, /* device */ 1, 1, 100);
+    for (uint32_t i = 0; i < TASKS; i++) {
+        (void)cluster_task(&cluster, i == C ? 1 : 0);
+    }
+    cluster_edge(&cluster, A, B, 1);
+    cluster_edge(&cluster, A, C, 9);
+    cluster_edge(&cluster, B, D, 1);
+    cluster_edge(&cluster, C, D, 9);
+    cluster_seal(&cluster);
+    cluster_seat(&cluster, "expert");
+    check(&cluster, (uint16_t[]){0, 0, 2, 0});
+    check(&cluster, (uint16_t[]){1, 1, 2, 1});
+    check(&cluster, (uint16_t[]){0, 0, 2, 0}); /* For 2, which takes turns with itself: */
+    check(&cluster, (uint16_t[]){3, 3, 5, 3});
+    check(&cluster, (uint16_t[]){4, 4, 5, 4});
+    check(&cluster, (uint16_t[]){3, 3, 5, 3});
+    check(&cluster, (uint16_t[]){0, 0, 2, 0});
+    check(&cluster, (uint16_t[]){1, 1, 2, 1});
+    check(&cluster, (uint16_t[]){1, 1, 2, 1}); /* in the second round it is the other. */
+    cluster_usable(&cluster, 5, false);        /* None is left there: one of another rack. */
+    check(&cluster, (uint16_t[]){4, 4, 2, 4});
+    cluster_usable(&cluster, 2, false);
+    check(&cluster, (uint16_t[]){3, 3, PLACEMENT_UNBOUND, 3});
+    cluster_deinit(&cluster);
+}
+
 static void nothing_is_placed_where_nothing_is_usable(ATTR_UNUSED void **state)
 {
     struct cluster cluster;
@@ -118,6 +154,7 @@ int main(void)
         cmocka_unit_test(whole_jobs_go_round),
         cmocka_unit_test(nodes_begin_with_their_own_workers),
         cmocka_unit_test(a_split_moves_what_is_light),
+        cmocka_unit_test(what_a_worker_cannot_run_stays_in_its_rack),
         cmocka_unit_test(nothing_is_placed_where_nothing_is_usable),
         cmocka_unit_test(opportunism_takes_any_idle_worker),
     };

@@ -167,6 +167,45 @@ static void parts_are_rounded_up(ATTR_UNUSED void **state)
     cluster_deinit(&cluster);
 }
 
+/* Workers 2 and 3 are of the other kind, which alone can run the branches. */
+static void each_kind_is_divided_by_itself(ATTR_UNUSED void **state)
+{
+    const char *const policies[] = {"fifo", "fair"};
+    const uint16_t entered[TASKS] = {0, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND};
+    const uint16_t held[TASKS] = {0, 3, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND};
+    struct cluster cluster;
+    for (size_t i = 0; i < 2; i++) {
+        init(&cluster, policies[i]);
+        cluster.graph->tasks[LEFT].run = 1;
+        cluster.graph->tasks[RIGHT].run = 1;
+        cluster_run(&cluster, 0, /* device */ 0, 1, 100);
+        cluster_run(&cluster, 1, /* device */ 1, 1, 100);
+        cluster.fleet->workers[2].device = 1;
+        cluster.fleet->workers[3].device = 1;
+        queues(&cluster, (int64_t[]){0, 0, 20, 10}); /* It cannot stay, though it is idle there. */
+        assert_int_equal(place(&cluster, entered, LEFT, 0), 3);
+        queues(&cluster, (int64_t[]){30, 20, 0, 0});
+        assert_int_equal(place(&cluster, nowhere, ENTRY, 2), 1);
+        /* Of the 2 of that kind, a job has its part with the one that it holds. */
+        assert_int_equal(place(&cluster, held, JOIN, 3), i == 0 ? 1 : 0);
+        cluster_deinit(&cluster);
+    }
+    init(&cluster, "fair");
+    cluster.graph->tasks[LEFT].run = 1;
+    cluster.graph->tasks[RIGHT].run = 1;
+    cluster_run(&cluster, 1, /* device */ 1, 1, 100);
+    cluster.fleet->workers[2].device = 1;
+    cluster.fleet->workers[3].device = 1;
+    queues(&cluster, (int64_t[]){9, 9, 0, 700});
+    crowd(&cluster, 0, 5); /* What waits for the first kind is nothing to the second: */
+    crowd(&cluster, 1, 5); /* 1 job on 2 workers, of which it holds 1. */
+    assert_int_equal(place(&cluster, held, RIGHT, 0), 2);
+    queues(&cluster, (int64_t[]){0, 0, 9, 700});
+    crowd(&cluster, 2, 0); /* 2 jobs on 2 workers: it has its part. */
+    assert_int_equal(place(&cluster, held, RIGHT, 0), 3);
+    cluster_deinit(&cluster);
+}
+
 static void a_worker_that_drains_keeps_nothing(ATTR_UNUSED void **state)
 {
     struct cluster cluster;
@@ -216,6 +255,7 @@ int main(void)
         cmocka_unit_test(idle_workers_are_all_drawn),
         cmocka_unit_test(a_job_holds_no_more_than_its_part),
         cmocka_unit_test(parts_are_rounded_up),
+        cmocka_unit_test(each_kind_is_divided_by_itself),
         cmocka_unit_test(a_worker_that_drains_keeps_nothing),
         cmocka_unit_test(what_continues_comes_first_then_the_oldest_job),
     };

@@ -57,6 +57,20 @@ static void the_holder_comes_first_then_the_first_with_room(void **state)
     cluster_deinit(&cluster);
 }
 
+static void who_cannot_run_it_is_passed_over(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    struct config config;
+    init(&cluster, "first-fit");
+    cluster_run(&cluster, 0, /* device */ 1, 1, 100);
+    cluster.fleet->workers[3].device = 1;
+    assert_int_equal(ask(&cluster, 2, &config), 3);
+    fill(&cluster, 3, 0, 0);
+    assert_int_equal(ask(&cluster, 2, &config), WORKER_NONE);
+    cluster_deinit(&cluster);
+}
+
 static void shares_are_cut_to_what_a_machine_has(void **state)
 {
     (void)state;
@@ -89,6 +103,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_holder_comes_first_then_the_first_with_room),
+        cmocka_unit_test(who_cannot_run_it_is_passed_over),
         cmocka_unit_test(shares_are_cut_to_what_a_machine_has),
         cmocka_unit_test(the_oldest_job_comes_first_and_placed_tasks_run_where_they_are),
     };

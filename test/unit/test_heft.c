@@ -208,6 +208,11 @@ static void a_device_that_was_never_measured_is_not_the_fastest(void **state)
     init_diamond(&cluster, 5000);
     static const uint32_t known[] = {1, 1, 1, 1};
     expect(&cluster, known);
+    static const uint32_t nowhere[] = {
+        PLACEMENT_UNBOUND, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND};
+    cluster_usable(&cluster, 1, false); /* Who could run it is gone: nobody has it. */
+    cluster_usable(&cluster, 2, false);
+    expect(&cluster, nowhere);
     cluster_deinit(&cluster);
 
     cluster_init(&cluster, 2, 1); /* Nothing is known of anything: all are alike. */

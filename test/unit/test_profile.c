@@ -67,6 +67,8 @@ static void measured_points_are_given_back_as_they_are(ATTR_UNUSED void **state)
     expect(0, 0, 4, 300, ESTIMATE_MEASURED);
     expect(0, 0, 8, 500, ESTIMATE_MEASURED);
     assert_true(profile_is_measured(profile, MODEL, DEVICE));
+    assert_int_equal(profile_kinds(profile, MODEL), UINT32_C(1) << DEVICE);
+    assert_int_equal(profile_kinds(profile, MODEL + 1), UINT32_MAX);
     assert_false(profile_is_measured(profile, MODEL, DEVICE + 1));
     assert_false(profile_is_measured(profile, MODEL + 1, DEVICE));
 }
