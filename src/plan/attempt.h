@@ -101,6 +101,12 @@ void attempt_polish(struct attempt *attempt);
 /* Make the size of every site a whole number of machines. False if that is not feasible. */
 bool attempt_round(struct attempt *attempt);
 
+/*
+ * Where sites have lost machines, move what was placed there to other machines of the class,
+ * with its share, if it was most of a stream. What does not fit stays as well.
+ */
+void attempt_refit(struct attempt *attempt);
+
 /* Count what joins cost at the loads reached, and evaluate with that. The mean time. */
 double attempt_settle(struct attempt *attempt);
 

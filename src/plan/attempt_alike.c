@@ -41,7 +41,8 @@ static bool move_machines(
         for (uint32_t k = 0; k < i; k++) {
             copy = (uint16_t)(copy + (moved[k].site == site ? 1 : 0));
         }
-        if (copy > 0 && copy + 1.0 > sites->sites[site].size) {
+        if (sites->sites[site].size <= SITE_EMPTY ||
+            (copy > 0 && copy + 1.0 > sites->sites[site].size)) {
             return false;
         }
         moved[i] = (struct seat){.site = (uint16_t)site, .copy = copy};

@@ -9,7 +9,7 @@
 #include "plan/sites.h"
 #include "plan/workload.h"
 
-enum { SHIFTS_MAX = 12 };
+enum { SHIFTS_MAX = 12, EXTENSIONS_MAX = 10 };
 
 /* What is on a site, in machines: the load of its fullest worker or link. */
 static double used_machines(const struct attempt *attempt, uint32_t site)
@@ -143,6 +143,31 @@ static bool shift_machine(struct attempt *attempt)
     return helps;
 }
 
+/* Other patterns may be the better ones on whole machines. They are kept if they are. */
+static void extend_whole(struct attempt *attempt)
+{
+    struct descent *descent = &attempt->descent;
+    const double before_ns = attempt_settle(attempt);
+    const uint32_t known = descent->count;
+    double *kept = memory_zeroed(known, sizeof(*kept));
+    memcpy(kept, descent->shares, known * sizeof(*kept));
+    for (uint32_t i = 0; i < EXTENSIONS_MAX && !attempt_is_spent(attempt); i++) {
+        congestion_slopes(&attempt->congestion);
+        if (attempt_extend(attempt) == 0) {
+            break;
+        }
+        (void)descent_run(descent, 60, 1e-5);
+        (void)attempt_settle(attempt);
+    }
+    (void)descent_run(descent, 200, 1e-8);
+    if (attempt_settle(attempt) > before_ns) { /* Joins are not seen on the way. */
+        memcpy(descent->shares, kept, known * sizeof(*kept));
+        memset(descent->shares + known, 0, (descent->count - known) * sizeof(*kept));
+        (void)attempt_settle(attempt);
+    }
+    free(kept);
+}
+
 bool attempt_round(struct attempt *attempt)
 {
     if (!attempt->descent.sizes_are_free) {
@@ -152,12 +177,17 @@ bool attempt_round(struct attempt *attempt)
     for (uint32_t group = 0; group < attempt->sites->class_count; group++) {
         round_class(attempt, group);
     }
-    attempt->patterns_max = 0; /* Their copies would have to fit, too. */
+    const uint32_t patterns_max = attempt->patterns_max;
+    attempt->patterns_max = UINT32_MAX;
+    attempt_refit(attempt);
+    attempt->patterns_max = 0; /* Until machines stay where they are. */
     if (!drop_misfits(attempt) || !attempt_find_feasible(attempt)) {
         return false;
     }
     (void)descent_run(&attempt->descent, 200, 1e-8);
     for (uint32_t i = 0; i < SHIFTS_MAX && shift_machine(attempt); i++) {
     }
+    attempt->patterns_max = patterns_max;
+    extend_whole(attempt);
     return true;
 }
