@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/exact.h"
 #include "plan/congestion.h"
 #include "plan/pattern.h"
 #include "plan/sites.h"
@@ -17,14 +18,33 @@ struct reached {
     uint32_t depth;
 };
 
-/* What the wait at @price scatters by: it is 0 where the queue is idle. */
-static double variance_at(const struct congestion *congestion, uint32_t price)
+/* What the wait at @price scatters by, if this @part of it is met: it is 0 where the queue is idle.
+ */
+static double variance_at(const struct congestion *congestion, uint32_t price, double part)
 {
     const uint32_t queue_count = congestion->sites->queue_count;
     const uint32_t queue = price < queue_count ? price : price - queue_count;
-    const double load = congestion->loads[queue];
-    const struct delay delay = delay_at(0, congestion->prices[price], load);
+    const double load = part * congestion->loads[queue];
+    const struct delay delay = delay_at(0, part * congestion->prices[price], load);
     return load > 0 ? delay_variance(&delay) : 0;
+}
+
+/*
+ * How much of its wait is met at the link up that @arc crosses. What the worker sent before has
+ * had the time of the task itself to leave: of an exponential wait, e^(-theta t) is left. That
+ * holds for what this worker sent, not for others on its machine, nor for what is not of jobs.
+ */
+static double part_met(const struct congestion *congestion, const struct arc *arc, uint32_t price)
+{
+    const struct queue_site *link = &congestion->sites->queues[price];
+    const double load = congestion->loads[price];
+    const double wait_ns = congestion->prices[price];
+    if (price != arc->up || link->shared || !(wait_ns > 0)) {
+        return 1;
+    }
+    const uint32_t slots = congestion->sites->sites[link->site].slot_count;
+    const double own = (1 - link->load / load) / slots;
+    return 1 - own * (1 - exact_exp(-load / wait_ns * arc->quiet_ns));
 }
 
 static struct reached after_arc(
@@ -39,8 +59,10 @@ static struct reached after_arc(
     reached.variance += arc->variance;
     for (uint32_t i = 0; i < arc->visit_count; i++) {
         const struct visit_price *visit = &patterns->visits[arc->visit_first + i];
-        reached.wait_ns += visit->weight * congestion->prices[visit->price];
-        reached.variance += visit->weight * visit->weight * variance_at(congestion, visit->price);
+        const double part = part_met(congestion, arc, visit->price);
+        reached.wait_ns += visit->weight * part * congestion->prices[visit->price];
+        reached.variance +=
+            visit->weight * visit->weight * variance_at(congestion, visit->price, part);
     }
     return reached;
 }
@@ -90,7 +112,7 @@ static void add_lateness(
     const uint32_t price = congestion->sites->queue_count + step->queue;
     const double wait_ns = congestion->prices[price];
     const double late = delay_exceeds(&latest, &end);
-    const double second = variance_at(congestion, price) + wait_ns * wait_ns;
+    const double second = variance_at(congestion, price, 1) + wait_ns * wait_ns;
     result->wait_ns += late * wait_ns;
     result->variance += late * second - late * late * wait_ns * wait_ns;
 }

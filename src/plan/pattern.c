@@ -145,6 +145,7 @@ static void add_arc(struct patterns *patterns, uint32_t from, double fixed_ns, d
     patterns->arcs[patterns->arc_count++] = (struct arc){
         .from = from,
         .visit_first = patterns->visit_count,
+        .up = QUEUE_NONE,
         .fixed_ns = fixed_ns,
         .variance = variance,
     };
@@ -247,6 +248,9 @@ static void add_input(struct taking_apart *work, const struct workflow_edge *edg
         struct crossing crossing;
         sites_cross(work->of->sites, there.site, here.site, &crossing);
         add_crossing(work, &crossing, work->of->stream->edge_bytes[number], 1);
+        struct arc *arc = &work->patterns->arcs[work->patterns->arc_count - 1];
+        arc->up = work->of->sites->sites[there.site].up;
+        arc->quiet_ns = work->offset_ns[from];
     }
     if (wait != PRICE_NONE && (work->of->requeue || !seat_equal(here, there))) {
         add_visit(work->patterns, wait, 1);
@@ -364,6 +368,18 @@ static bool gather(struct taking_apart *work, uint32_t task, uint32_t wait)
     return true;
 }
 
+/* Whether @task has an input from step @last. */
+static bool is_input(const struct taking_apart *work, uint32_t task, uint32_t last)
+{
+    const struct workflow *workflow = work->of->stream->workflow;
+    for (uint32_t i = 0; i < workflow->tasks[task].in_count; i++) {
+        if (work->step_of[workflow_in(workflow, task, i)->from] == last) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A step of its own for @task. */
 static void begin_step(struct taking_apart *work, uint32_t task, uint32_t worker)
 {
@@ -390,7 +406,7 @@ static void begin_step(struct taking_apart *work, uint32_t task, uint32_t worker
     } else if (in_count == 0) {
         add_arrival(work, seat, wait);
     }
-    if (last != STEP_NONE) {
+    if (last != STEP_NONE && !(is_gathered && is_input(work, task, last))) {
         const struct step *before = &patterns->steps[work->pattern.step_first + last];
         add_arc(patterns, last, before->work_ns, before->variance);
         patterns->arcs[patterns->arc_count - 1].own = true;

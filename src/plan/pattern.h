@@ -43,6 +43,8 @@ struct arc {
     uint32_t visit_first;
     uint32_t visit_count;
     bool own;        /* From the worker of this step itself. */
+    uint32_t up;     /* The link up from the machine of @from, if it is crossed, or QUEUE_NONE: */
+    double quiet_ns; /* when this gets there, nothing has come from that worker for so long. */
     double fixed_ns; /* From the begin of @from, with no waits. */
     double variance; /* Of that. */
 };

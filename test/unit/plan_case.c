@@ -103,6 +103,17 @@ void plan_case_single(struct plan_case *plan, const char *model, double rate_per
     add_workflow(plan, workflow, rate_per_s);
 }
 
+void plan_case_pair(struct plan_case *plan, double ms, uint64_t bytes, double rate_per_s)
+{
+    struct workflow *workflow = workflow_create("pair");
+    (void)plan_case_model(plan, "first", ms);
+    (void)plan_case_model(plan, "second", ms);
+    add_task(plan, workflow, "first");
+    add_task(plan, workflow, "second");
+    add_edge(workflow, 0, 1, bytes);
+    add_workflow(plan, workflow, rate_per_s);
+}
+
 void plan_case_diamond(struct plan_case *plan, double scale, double rate_per_s)
 {
     const uint64_t light = (uint64_t)(1e6 * scale);

@@ -35,6 +35,9 @@ struct profile_curve *plan_case_model(struct plan_case *plan, const char *name, 
 /* A workflow of one task. */
 void plan_case_single(struct plan_case *plan, const char *model, double rate_per_s);
 
+/* Two tasks of @ms each, the first with @bytes for the second. */
+void plan_case_pair(struct plan_case *plan, double ms, uint64_t bytes, double rate_per_s);
+
 /* The diamond of 2, 8, 10 and 2 ms with transfers of 1, 9, 1 and 9 MB times @scale. */
 void plan_case_diamond(struct plan_case *plan, double scale, double rate_per_s);
 

@@ -336,6 +336,59 @@ static void joins_cost_what_the_unlucky_branch_does(ATTR_UNUSED void **state)
     end(&setting);
 }
 
+/* Where each task queues anew, what joins two branches waits for both, and then once more. */
+static void what_queues_anew_waits_once_it_is_gathered(ATTR_UNUSED void **state)
+{
+    struct setting setting;
+    open_diamond(&setting, /* rate_per_s */ 40, /* requeue */ true);
+    const struct seat split[] = {here, beside, here, here};
+    assert_int_equal(add(&setting, 0, split), 0);
+    descent_admit(&setting.descent, 1);
+    (void)congestion_evaluate(&setting.congestion, setting.descent.shares);
+    const double wait_a = 0.04 * (4 + 100 + 4) / (2 * (1 - 0.04 * 14));
+    const double wait_b = 0.04 * 64 / (2 * (1 - 0.04 * 8));
+    const double rate_a = 0.04 * 14 / wait_a;
+    const double rate_b = 0.04 * 8 / wait_b;
+    const double met = 1 - 0.04 * 14 + 0.04 * 14 * rate_a / (rate_a + rate_b);
+    const double later = 10 + wait_a + wait_b * exp(-rate_b * 2) * met;
+    const double expected_ms = expected_length(&setting.congestion, &setting.patterns, 0) / 1e6;
+    plan_case_near(expected_ms, wait_a + 2 + later + wait_a + 2, 1e-6);
+    end(&setting);
+}
+
+/* How long a pair takes whose tasks of 2 ms are on two machines, 4 ms apart, at 50 a second. */
+static double expect_pair(uint32_t worker_count, double background)
+{
+    struct setting setting;
+    plan_case_open(&setting.plan, /* node_count */ 2, worker_count);
+    setting.plan.fleet->network.link_bytes_per_s = 1000000000;
+    setting.plan.fleet->network.background =
+        (struct network_background){.load = background, .bytes = 4000000};
+    plan_case_pair(&setting.plan, /* ms */ 2, /* bytes */ 4000000, /* rate_per_s */ 50);
+    begin(&setting, /* parts */ 2, false);
+    assert_int_equal(add(&setting, 0, (struct seat[]){here, there}), 0);
+    descent_admit(&setting.descent, 1);
+    (void)congestion_evaluate(&setting.congestion, setting.descent.shares);
+    const double expected_ms = expected_length(&setting.congestion, &setting.patterns, 0) / 1e6;
+    end(&setting);
+    return expected_ms;
+}
+
+/* What a worker sends has had the link to itself since the worker sent something before. */
+static void a_link_has_worked_while_its_worker_did(ATTR_UNUSED void **state)
+{
+    const double worker = 0.05 * 4 / (2 * (1 - 0.05 * 2));
+    const double link = 0.05 * 16 / (2 * (1 - 0.05 * 4));
+    const double left = exp(-0.05 * 4 / link * 2);
+    const double idle = 2 + 4 + 2;
+    plan_case_near(expect_pair(1, 0), idle + 2 * worker + link + link * left, 1e-6);
+    /* Of two workers one has been silent; and half of the traffic is of others. */
+    plan_case_near(expect_pair(2, 0), idle + 2 * worker + link + link * (1 + left) / 2, 1e-6);
+    const double busy = 0.4 * 4 / (2 * (1 - 0.4));
+    const double less = exp(-0.4 / busy * 2);
+    plan_case_near(expect_pair(1, 0.2), idle + 2 * worker + busy + busy * (1 + less) / 2, 1e-6);
+}
+
 static void machines_that_are_alike_are_one_site(ATTR_UNUSED void **state)
 {
     struct setting setting;
@@ -401,6 +454,8 @@ int main(void)
         cmocka_unit_test(even_use_is_stationary),
         cmocka_unit_test(every_descent_goes_down),
         cmocka_unit_test(joins_cost_what_the_unlucky_branch_does),
+        cmocka_unit_test(what_queues_anew_waits_once_it_is_gathered),
+        cmocka_unit_test(a_link_has_worked_while_its_worker_did),
         cmocka_unit_test(machines_that_are_alike_are_one_site),
         cmocka_unit_test(racks_are_crossed_by_their_core),
     };
