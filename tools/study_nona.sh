@@ -27,18 +27,24 @@ rates() {
     compare nona --rates 750,1500,2250
     compare parallel --rates 150,500,1000,1500
     compare network-bound --rates 25,50,100,200,400
+    compare racks --rates 50,75,100,125,150,200,300,350
 }
 
 # Half as many seeds: a search is ten runs of each. At rates near saturation, which are high, a run
 # is short: of much fewer jobs one cannot tell.
 saturation() {
     seeds=$(((seeds + 1) / 2))
-    for scenario in nona parallel network-bound; do
+    for scenario in nona parallel network-bound racks; do
         compare "$scenario" --saturation
     done
     # Who divides the servers among the jobs keeps a job on one of them once there are many jobs.
     policies="fair;fifo"
     compare network-bound --rates 400,600,850,1000,1300,1700,2100,2500
+    # What was promised to a worker and is still on its way counts as work there. So once a machine
+    # waits for every other rack it stays in its own: in runs that last, some come to a halt late.
+    policies="nona;fair;fifo;opportunistic;po2;least-work;hash"
+    jobs=$((6 * jobs))
+    compare racks --rates 150,250,350
 }
 
 # predict SCENARIO TIMES RATE...: what was expected, and what came of it in TIMES as many jobs:
@@ -68,6 +74,7 @@ prediction() {
     predict nona 20 909 1515 2121 2727
     predict parallel 2 500 1000 1680 2112
     predict network-bound 2 250 500 750
+    predict racks 4 50 125 200 290 350 380
 }
 
 # How much state-aware policies owe to rows that are fresh.
