@@ -1,29 +1,39 @@
 /* inspect.c - what hosts, screens and checkers may see of a node, and its end. */
 #include "node/access.h"
 
-struct batch_task node_batch_task(const struct node *node, uint32_t batch, uint32_t index)
+static const struct task *batched_task(const struct node *node, uint32_t batch, uint32_t index)
 {
     const struct batch *running = batch_at(node, batch);
     ASSERT(index < running->task_count);
-    const struct task *task = task_at(node, running->tasks[index]);
-    struct batch_task shown = {
+    return task_at(node, running->tasks[index]);
+}
+
+struct batch_task node_batch_task(const struct node *node, uint32_t batch, uint32_t index)
+{
+    const struct task *task = batched_task(node, batch, index);
+    return (struct batch_task){
         .job = visit_at(node, task->visit)->job,
         .task = task->number,
         .items = task->items,
         .input_count = task->input_count,
     };
-    for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
-        shown.input_bytes += input_at(node, slot)->bytes;
+}
+
+uint64_t node_batch_input_bytes(const struct node *node, uint32_t batch, uint32_t index)
+{
+    uint64_t bytes = 0;
+    uint32_t slot = batched_task(node, batch, index)->inputs;
+    while (slot != POOL_NONE) {
+        bytes += input_at(node, slot)->bytes;
+        slot = input_at(node, slot)->next;
     }
-    return shown;
+    return bytes;
 }
 
 struct handle node_batch_input(
     const struct node *node, uint32_t batch, uint32_t index, uint32_t input)
 {
-    const struct batch *running = batch_at(node, batch);
-    ASSERT(index < running->task_count);
-    uint32_t slot = task_at(node, running->tasks[index])->inputs;
+    uint32_t slot = batched_task(node, batch, index)->inputs;
     while (slot != POOL_NONE && input_at(node, slot)->number != input) {
         slot = input_at(node, slot)->next;
     }

@@ -90,10 +90,12 @@ struct batch_task {
     uint32_t task;
     uint32_t items;
     uint32_t input_count;
-    uint64_t input_bytes; /* Of all its inputs together. */
 };
 
 struct batch_task node_batch_task(const struct node *node, uint32_t batch, uint32_t index);
+
+/* Of all inputs of that task together. */
+uint64_t node_batch_input_bytes(const struct node *node, uint32_t batch, uint32_t index);
 
 /* The tensor of input number @input of that task. Borrowed until the batch is done. */
 struct handle node_batch_input(

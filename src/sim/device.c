@@ -154,7 +154,7 @@ static int64_t inputs_ns(const struct sim *sim, const struct run *run)
         return 0;
     }
     for (uint32_t i = 0; i < run->task_count; i++) {
-        bytes += node_batch_task(sim->nodes[run->node].node, run->batch, i).input_bytes;
+        bytes += node_batch_input_bytes(sim->nodes[run->node].node, run->batch, i);
     }
     return fleet_bytes_ns(bytes, spec->bus_bytes_per_s);
 }

@@ -88,9 +88,11 @@ static void a_batch_tells_its_tasks_and_their_inputs(void **state)
         lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, 5}, FLOW_DIAMOND, 3);
     input.input = 1;
     input.items = 2;
+    input.bytes = 30;
     lone_deliver(&lone, &input); /* Tensor 1 is input 1. */
     input.input = 0;
     input.items = 1;
+    input.bytes = 12;
     lone_deliver(&lone, &input); /* Tensor 2 is input 0. */
     const uint32_t batch = lone_find(&lone, EFFECT_LAUNCH)->launch.batch;
     const struct batch_task task = node_batch_task(lone.node, batch, 0);
@@ -99,6 +101,7 @@ static void a_batch_tells_its_tasks_and_their_inputs(void **state)
     assert_int_equal(task.task, 3);
     assert_int_equal(task.items, 2); /* The most that any input has. */
     assert_int_equal(task.input_count, 2);
+    assert_int_equal(node_batch_input_bytes(lone.node, batch, 0), 42);
     assert_int_equal(node_batch_input(lone.node, batch, 0, 0).id, 2);
     assert_int_equal(node_batch_input(lone.node, batch, 0, 1).id, 1);
     lone_close(&lone);
