@@ -132,4 +132,21 @@ static inline bool pool_is_live(const struct pool *pool, uint32_t slot, uint32_t
     return slot < pool->fresh && (generation & 1) != 0 && pool->generations[slot] == generation;
 }
 
+/* One number for @slot and its generation: never 0 while it is taken, and never given twice. */
+static inline uint64_t pool_name(const struct pool *pool, uint32_t slot)
+{
+    return (uint64_t)pool_generation(pool, slot) << 32 | slot;
+}
+
+static inline uint32_t pool_slot(uint64_t name)
+{
+    return (uint32_t)name;
+}
+
+/* Whether @name, which may be anything, names a taken slot. */
+static inline bool pool_has(const struct pool *pool, uint64_t name)
+{
+    return pool_is_live(pool, pool_slot(name), (uint32_t)(name >> 32));
+}
+
 #endif /* BASE_POOL_H */

@@ -35,14 +35,14 @@ void runtime_finish(struct runtime *runtime, uint32_t slot, struct runtime_answe
 
 static void accept(struct runtime *runtime, uint64_t ticket, struct job_id job)
 {
-    ASSERT(pool_is_live(&runtime->tickets, (uint32_t)ticket, (uint32_t)(ticket >> 32)));
-    ((struct ticket *)pool_at(&runtime->tickets, (uint32_t)ticket))->job = job;
+    ASSERT(pool_has(&runtime->tickets, ticket));
+    ((struct ticket *)pool_at(&runtime->tickets, pool_slot(ticket)))->job = job;
 }
 
 static void answer(struct runtime *runtime, const struct effect_answer *effect)
 {
-    const uint32_t slot = (uint32_t)effect->ticket;
-    ASSERT(pool_is_live(&runtime->tickets, slot, (uint32_t)(effect->ticket >> 32)));
+    const uint32_t slot = pool_slot(effect->ticket);
+    ASSERT(pool_has(&runtime->tickets, effect->ticket));
     struct runtime_answer given = {
         .ticket = effect->ticket,
         .job = effect->job,

@@ -215,7 +215,7 @@ uint64_t runtime_request(
     ASSERT(slot != POOL_NONE);
     *(struct ticket *)pool_at(&runtime->tickets, slot) =
         (struct ticket){.node = node, .arrived_ns = runtime->clock.now_ns, .request = *request};
-    const uint64_t ticket = (uint64_t)pool_generation(&runtime->tickets, slot) << 32 | slot;
+    const uint64_t ticket = pool_name(&runtime->tickets, slot);
     runtime->requested++;
     if (runtime->stepping) {
         const struct due due = {.kind = DUE_REQUEST, .token = ticket};
@@ -279,7 +279,6 @@ static void record_loss(struct runtime *runtime, const struct ticket *ticket)
 static void fail_tickets(struct runtime *runtime, uint32_t node)
 {
     for (uint32_t slot = 0; slot < runtime->tickets.capacity; slot++) {
-        const uint32_t generation = pool_generation(&runtime->tickets, slot);
         if (!pool_is_taken(&runtime->tickets, slot)) {
             continue;
         }
@@ -289,7 +288,7 @@ static void fail_tickets(struct runtime *runtime, uint32_t node)
         }
         record_loss(runtime, ticket);
         struct runtime_answer answer = {
-            .ticket = (uint64_t)generation << 32 | slot,
+            .ticket = pool_name(&runtime->tickets, slot),
             .job = ticket->job,
             .status = WEFT_FAILED,
             .reason = REASON_OWNER_LOST,

@@ -31,17 +31,10 @@ void tensors_deinit(struct tensors *tensors)
     pool_deinit(&tensors->handles);
 }
 
-/* A slot and its generation, which is odd: never 0. */
-static struct handle handle_of(const struct tensors *tensors, uint32_t slot)
-{
-    return (struct handle){(uint64_t)pool_generation(&tensors->handles, slot) << 32 | slot};
-}
-
 static struct held *held_at(const struct tensors *tensors, struct handle handle)
 {
-    const uint32_t slot = (uint32_t)handle.id;
-    ASSERT(pool_is_live(&tensors->handles, slot, (uint32_t)(handle.id >> 32)));
-    return pool_at(&tensors->handles, slot);
+    ASSERT(pool_has(&tensors->handles, handle.id));
+    return pool_at(&tensors->handles, pool_slot(handle.id));
 }
 
 static struct handle add_handle(struct tensors *tensors, uint32_t holder, struct contents *contents)
@@ -52,7 +45,7 @@ static struct handle add_handle(struct tensors *tensors, uint32_t holder, struct
     contents->references++;
     *(struct held *)pool_at(&tensors->handles, slot) =
         (struct held){.holder = holder, .contents = contents};
-    return handle_of(tensors, slot);
+    return (struct handle){pool_name(&tensors->handles, slot)};
 }
 
 struct handle tensors_add(
@@ -87,7 +80,7 @@ const void *tensors_contents(
 void tensors_release(struct tensors *tensors, struct handle handle)
 {
     struct contents *contents = held_at(tensors, handle)->contents;
-    pool_give(&tensors->handles, (uint32_t)handle.id);
+    pool_give(&tensors->handles, pool_slot(handle.id));
     contents->references--;
     if (contents->references > 0) {
         return;
@@ -106,7 +99,7 @@ void tensors_forget(struct tensors *tensors, uint32_t holder)
         }
         const struct held *held = pool_at(&tensors->handles, slot);
         if (held->holder == holder) {
-            tensors_release(tensors, handle_of(tensors, slot));
+            tensors_release(tensors, (struct handle){pool_name(&tensors->handles, slot)});
         }
     }
 }

@@ -118,11 +118,6 @@ static uint32_t living_node(const struct runtime *runtime, uint32_t node)
     return NODE_NONE;
 }
 
-static uint64_t ticket_of(const struct runtime *runtime, uint32_t slot)
-{
-    return (uint64_t)pool_generation(&runtime->tickets, slot) << 32 | slot;
-}
-
 void runtime_submit(struct runtime *runtime, uint32_t slot)
 {
     struct ticket *ticket = pool_at(&runtime->tickets, slot);
@@ -131,7 +126,9 @@ void runtime_submit(struct runtime *runtime, uint32_t slot)
     ticket->node = living_node(runtime, ticket->node);
     if (ticket->node == NODE_NONE) {
         struct runtime_answer none = {
-            .ticket = ticket_of(runtime, slot), .status = WEFT_REFUSED, .reason = REASON_NO_WORKER};
+            .ticket = pool_name(&runtime->tickets, slot),
+            .status = WEFT_REFUSED,
+            .reason = REASON_NO_WORKER};
         if (request->inputs.id != 0) {
             tensors_release(&runtime->tensors, request->inputs);
         }
@@ -141,7 +138,7 @@ void runtime_submit(struct runtime *runtime, uint32_t slot)
     const uint32_t node = ticket->node;
     struct event event = {.kind = EVENT_REQUEST};
     event.request = (struct event_request){
-        .ticket = ticket_of(runtime, slot),
+        .ticket = pool_name(&runtime->tickets, slot),
         .workflow = request->workflow,
         .items = request->items,
         .priority = request->priority,
@@ -158,11 +155,10 @@ void runtime_submit(struct runtime *runtime, uint32_t slot)
 
 static void cancel(struct runtime *runtime, uint64_t number)
 {
-    const uint32_t slot = (uint32_t)number;
-    if (!pool_is_live(&runtime->tickets, slot, (uint32_t)(number >> 32))) {
+    if (!pool_has(&runtime->tickets, number)) {
         return; /* It crossed the answer. */
     }
-    const struct ticket *ticket = pool_at(&runtime->tickets, slot);
+    const struct ticket *ticket = pool_at(&runtime->tickets, pool_slot(number));
     struct event event = {.kind = EVENT_CANCEL};
     event.cancel = ticket->job;
     runtime_step(runtime, ticket->node, &event);
@@ -230,7 +226,7 @@ void runtime_turn(struct runtime *runtime, const struct due *due)
         due->call(due->context);
         return;
     case DUE_REQUEST:
-        runtime_submit(runtime, (uint32_t)due->token);
+        runtime_submit(runtime, pool_slot(due->token));
         return;
     case DUE_CANCEL:
         cancel(runtime, due->token);

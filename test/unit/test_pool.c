@@ -44,12 +44,19 @@ static void an_old_id_stays_dead_when_its_slot_is_taken_again(ATTR_UNUSED void *
     const uint32_t slot = pool_take(&pool);
     const uint32_t first = pool_generation(&pool, slot);
     assert_true(pool_is_live(&pool, slot, first));
+    const uint64_t name = pool_name(&pool, slot);
+    assert_int_equal(pool_slot(name), slot);
+    assert_true(pool_has(&pool, name));
+    assert_false(pool_has(&pool, 0));
     pool_give(&pool, slot);
+    assert_false(pool_has(&pool, name));
     assert_false(pool_is_live(&pool, slot, first));
     assert_false(pool_is_live(&pool, slot, pool_generation(&pool, slot)));
 
     assert_int_equal(pool_take(&pool), slot);
     assert_false(pool_is_live(&pool, slot, first));
+    assert_false(pool_has(&pool, name));
+    assert_true(pool_has(&pool, pool_name(&pool, slot)));
     assert_true(pool_is_live(&pool, slot, pool_generation(&pool, slot)));
     assert_false(pool_is_live(&pool, 1, 1));
     assert_false(pool_is_live(&pool, POOL_NONE, 1));
