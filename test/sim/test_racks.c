@@ -121,7 +121,7 @@ static void solved_placements_spare_the_core(ATTR_UNUSED void **state)
 {
     struct scenario *scenario = load();
     const struct fleet *fleet = scenario->fleet;
-    const double rates[] = {100, 100, 100};
+    const double rates[] = {67, 67, 67}; /* At which sites become small. */
     const struct program_input input = {
         .catalogue = scenario->catalogue,
         .profile = scenario->profile,
@@ -136,7 +136,7 @@ static void solved_placements_spare_the_core(ATTR_UNUSED void **state)
     const double even_ns = mixture->mean_ns;
     mixture_destroy(mixture);
     assert_int_equal(program_solve(&input, &all, &mixture, &report, NULL), WEFT_OK);
-    assert_true(mixture->mean_ns < 0.98 * even_ns); /* Not all machines for all jobs. */
+    assert_true(mixture->mean_ns < 0.97 * even_ns); /* Not all machines for all jobs. */
     assert_true(report.gap < 0.05);
     double parts[4] = {0};
     double core_load = 0;
@@ -157,12 +157,43 @@ static void solved_placements_spare_the_core(ATTR_UNUSED void **state)
     scenario_destroy(scenario);
 }
 
+/* The first rack alone, where each placement passes a site that is small when it is rounded. */
+static void placements_outlive_the_sites_they_were_found_on(ATTR_UNUSED void **state)
+{
+    struct scenario *scenario = load();
+    struct fleet *fleet = scenario->fleet;
+    fleet->node_count = fleet->network.nodes_per_rack;
+    fleet->worker_count = fleet->node_count;
+    fleet->network.kind = NETWORK_STAR;
+    const double rates[] = {50.0 / 3, 50.0 / 3, 50.0 / 3};
+    const struct program_input input = {
+        .catalogue = scenario->catalogue,
+        .profile = scenario->profile,
+        .fleet = fleet,
+        .rates_per_s = rates,
+    };
+    double means_ns[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct program_options options = {.restarts = i + 1};
+        struct mixture *mixture = NULL;
+        assert_int_equal(program_solve(&input, &options, &mixture, NULL, NULL), WEFT_OK);
+        means_ns[i] = mixture->mean_ns;
+        mixture_destroy(mixture);
+    }
+    print_message(
+        "[racks] %.2f ms from 1 start, %.2f from 2, %.2f from 3\n", means_ns[0] / 1e6,
+        means_ns[1] / 1e6, means_ns[2] / 1e6);
+    assert_true(means_ns[1] < 0.98 * means_ns[0]);
+    scenario_destroy(scenario);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blind_placement_asks_for_more_than_the_core_has),
         cmocka_unit_test(nona_and_the_expert_leave_the_core_to_others),
         cmocka_unit_test(solved_placements_spare_the_core),
+        cmocka_unit_test(placements_outlive_the_sites_they_were_found_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,11 +105,15 @@ void plan_case_single(struct plan_case *plan, const char *model, double rate_per
 
 void plan_case_pair(struct plan_case *plan, double ms, uint64_t bytes, double rate_per_s)
 {
-    struct workflow *workflow = workflow_create("pair");
-    (void)plan_case_model(plan, "first", ms);
-    (void)plan_case_model(plan, "second", ms);
-    add_task(plan, workflow, "first");
-    add_task(plan, workflow, "second");
+    char names[2][NAME_BYTES_MAX];
+    char name[NAME_BYTES_MAX];
+    (void)snprintf(name, sizeof(name), "pair%u", plan->catalogue->workflow_count);
+    struct workflow *workflow = workflow_create(name);
+    for (uint32_t i = 0; i < 2; i++) {
+        (void)snprintf(names[i], sizeof(names[i]), "p%u-%u", plan->catalogue->workflow_count, i);
+        (void)plan_case_model(plan, names[i], ms);
+        add_task(plan, workflow, names[i]);
+    }
     add_edge(workflow, 0, 1, bytes);
     add_workflow(plan, workflow, rate_per_s);
 }

@@ -575,6 +575,26 @@ static void a_thief_gets_the_last_task_and_its_inputs(void **state)
     lone_close(&lone);
 }
 
+static void a_thief_gets_nothing_that_it_cannot_run(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone.fleet->workers[2].device = 1; /* Nothing was measured there. */
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct message input =
+            lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, i + 1}, FLOW_F, 0);
+        lone_deliver(&lone, &input);
+    }
+    const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .input = 0};
+    lone_deliver(&lone, &steal);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 0);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_NOTHING), 1);
+    lone_settle(&lone);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
 static void a_thief_that_names_a_worker_of_another_node_gets_nothing(void **state)
 {
     (void)state;
@@ -654,6 +674,7 @@ int main(void)
         cmocka_unit_test(an_acknowledgement_after_its_row_settles_at_once),
         cmocka_unit_test(the_next_row_acknowledges_the_newest_reservation_of_each_node),
         cmocka_unit_test(a_thief_gets_the_last_task_and_its_inputs),
+        cmocka_unit_test(a_thief_gets_nothing_that_it_cannot_run),
         cmocka_unit_test(a_thief_that_names_a_worker_of_another_node_gets_nothing),
         cmocka_unit_test(an_idle_worker_asks_again_after_any_answer),
     };

@@ -324,6 +324,7 @@ static void a_copy_keeps_what_was_known(ATTR_UNUSED void **state)
     profile->models[MODEL].load_bytes = 1000;
     struct profile *copy = profile_copy(profile);
     profile_forget(profile, MODEL, DEVICE);
+    assert_int_equal(profile->models[MODEL].kinds, 0);
     add(0, 0, 1, 7);
     profile = copy;
     expect(0, 0, 8, 800, ESTIMATE_MEASURED);

@@ -424,6 +424,39 @@ static void mixtures_are_the_same_everywhere(ATTR_UNUSED void **state)
     assert_int_equal(different, 0);
 }
 
+/*
+ * Short and long pairs whose first half runs on machines of one kind and the second on those of
+ * another. Each kind is worth dividing; and when the parts are rounded, every placement of a
+ * workflow may pass one that vanishes.
+ */
+static void jobs_of_two_kinds_keep_what_was_found_for_them(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < 4; i++) {
+        struct plan_case plan;
+        plan_case_open(&plan, /* node_count */ 8, /* worker_count */ 1);
+        for (uint32_t k = 0; k < 6; k++) {
+            plan_case_add_kind(&plan, "other", 1);
+        }
+        const double load = 0.4 + 0.1 * i;
+        plan_case_pair(&plan, /* ms */ 4, /* bytes */ 100000, load * 3 / 4e-3);
+        plan_case_pair(&plan, /* ms */ 40, /* bytes */ 100000, load * 3 / 40e-3);
+        for (uint32_t model = 0; model < 4; model++) {
+            profile_forget(plan.profile, model, model % 2 == 0 ? 1 : 0);
+        }
+        const struct program_options even = {.restarts = 1};
+        struct mixture *one = plan_case_solve(&plan, &even, NULL);
+        const struct program_options options = {.restarts = 2};
+        struct mixture *two = plan_case_solve(&plan, &options, NULL);
+        print_message(
+            "[two kinds] load %.1f: %.3f ms even, %.3f ms divided\n", load, one->mean_ns / 1e6,
+            two->mean_ns / 1e6);
+        assert_true(two->mean_ns < 0.9 * one->mean_ns);
+        mixture_destroy(one);
+        mixture_destroy(two);
+        plan_case_close(&plan);
+    }
+}
+
 static void little_work_still_gives_a_mixture(ATTR_UNUSED void **state)
 {
     struct plan_case plan;
@@ -474,6 +507,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_refused),
         cmocka_unit_test(overload_is_predicted_as_endless),
         cmocka_unit_test(mixtures_are_the_same_everywhere),
+        cmocka_unit_test(jobs_of_two_kinds_keep_what_was_found_for_them),
         cmocka_unit_test(little_work_still_gives_a_mixture),
         cmocka_unit_test(large_workflows_take_bounded_work),
     };
