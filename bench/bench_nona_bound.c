@@ -37,7 +37,7 @@ static const struct {
 } cases[] = {
     {"diamond", 1, {0.1, 20, 60}},        {"one-link", 1, {10, 100, 600}},
     {"sizes", 10, {4167, 6667, 7500}},    {"nona", 4, {750, 1500, 2250}},
-    {"network-bound", 1, {25, 100, 500}},
+    {"network-bound", 1, {25, 100, 500}}, {"racks", 1, {50, 125, 350}},
 };
 
 /* Student's t for a 95 % interval with n - 1 degrees of freedom, nearly. */

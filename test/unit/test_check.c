@@ -20,6 +20,7 @@ static const struct example shipped[] = {
     {"scenarios/nona/nona.yaml", DOCUMENT_SCENARIO},
     {"scenarios/nona/one-link.yaml", DOCUMENT_SCENARIO},
     {"scenarios/nona/parallel.yaml", DOCUMENT_SCENARIO},
+    {"scenarios/nona/racks.yaml", DOCUMENT_SCENARIO},
     {"scenarios/nona/sizes.yaml", DOCUMENT_SCENARIO},
     {"scenarios/demo/document.yaml", DOCUMENT_WORKFLOW},
     {"scenarios/demo/speech.yaml", DOCUMENT_WORKFLOW},
