@@ -36,10 +36,13 @@ static double variance_at(const struct congestion *congestion, uint32_t price, d
  */
 static double part_met(const struct congestion *congestion, const struct arc *arc, uint32_t price)
 {
+    if (price != arc->up) { /* It may be no price of a link at all. */
+        return 1;
+    }
     const struct queue_site *link = &congestion->sites->queues[price];
     const double load = congestion->loads[price];
     const double wait_ns = congestion->prices[price];
-    if (price != arc->up || link->shared || !(wait_ns > 0)) {
+    if (link->shared || !(wait_ns > 0)) {
         return 1;
     }
     const uint32_t slots = congestion->sites->sites[link->site].slot_count;
