@@ -26,8 +26,8 @@ enum { SEEDS_DEFAULT = 4, SEEDS_MAX = 64, JOBS_DEFAULT = 6000, CASES_RATES_MAX =
 #define ROW_CACHE_NS INT64_C(100000000)
 
 static const char *const policies[] = {
-    "nona", "expert", "expert:split=2", "fair",       "fifo",
-    "po2",  "hash",   "opportunistic",  "least-work", "compass",
+    "nona", "expert",        "expert:split=2", "fair",    "fifo", "po2",
+    "hash", "opportunistic", "least-work",     "compass", "heft",
 };
 
 static const struct {
