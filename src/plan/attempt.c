@@ -54,7 +54,22 @@ void attempt_destroy(struct attempt *attempt)
     patterns_deinit(&attempt->patterns);
     sites_destroy(attempt->sites);
     free(attempt->counts);
+    free(attempt->kinds);
     free(attempt);
+}
+
+void attempt_forget(struct attempt *attempt)
+{
+    patterns_clear(&attempt->patterns);
+    pattern_index_clear(&attempt->index);
+    congestion_forget(&attempt->congestion);
+    for (uint32_t i = 0; i < attempt->congestion.capacity; i++) {
+        attempt->congestion.extras_ns[i] = 0; /* Others will have these numbers. */
+    }
+    for (uint32_t i = 0; i < attempt->workload->stream_count; i++) {
+        attempt->counts[i] = 0;
+    }
+    attempt->descent.count = 0;
 }
 
 uint64_t attempt_evaluations(const struct attempt *attempt)
@@ -90,8 +105,23 @@ static bool is_blocked(const struct attempt *attempt, const struct pattern *patt
     return false;
 }
 
+/* Whether whole sites have the machines for @seats. Others may still grow. */
+static bool has_room(const struct attempt *attempt, uint32_t stream, const struct seat *seats)
+{
+    const uint32_t tasks = attempt->workload->streams[stream].workflow->task_count;
+    for (uint32_t i = 0; i < tasks && !attempt->descent.sizes_are_free; i++) {
+        if (seats[i].copy + 1.0 > attempt->sites->sites[seats[i].site].size) {
+            return false;
+        }
+    }
+    return true;
+}
+
 uint32_t attempt_add(struct attempt *attempt, uint32_t stream, const struct seat *seats)
 {
+    if (!has_room(attempt, stream, seats)) {
+        return UINT32_MAX;
+    }
     const struct pattern_of of = {
         .sites = attempt->sites,
         .stream = &attempt->workload->streams[stream],
@@ -175,6 +205,7 @@ static void count_joins(struct attempt *attempt)
 
 double attempt_settle(struct attempt *attempt)
 {
+    attempt->congestion.blur_ns = 0;
     if (isinf(congestion_evaluate(&attempt->congestion, attempt->descent.shares))) {
         return (double)INFINITY;
     }
@@ -182,8 +213,7 @@ double attempt_settle(struct attempt *attempt)
     return congestion_evaluate(&attempt->congestion, attempt->descent.shares);
 }
 
-/* The mean slope of a stream: what all of its shares would have at a stationary point. */
-static double mean_slope(const struct attempt *attempt, uint32_t stream)
+double attempt_mean_slope(const struct attempt *attempt, uint32_t stream)
 {
     double sum = 0;
     for (uint32_t i = 0; i < attempt->descent.count; i++) {
@@ -224,7 +254,7 @@ uint32_t attempt_extend(struct attempt *attempt)
     memcpy(before, attempt->descent.shares, known * sizeof(*before));
     uint32_t added = 0;
     for (uint32_t stream = 0; stream < attempt->workload->stream_count; stream++) {
-        const double mean = mean_slope(attempt, stream);
+        const double mean = attempt_mean_slope(attempt, stream);
         const double best = response_find(&attempt->response, stream, found);
         if (!(best < mean * (1 - GAP_MIN))) {
             continue;
@@ -245,7 +275,7 @@ double attempt_gap(struct attempt *attempt)
     double gap = 0;
     congestion_slopes(&attempt->congestion);
     for (uint32_t stream = 0; stream < attempt->workload->stream_count; stream++) {
-        const double mean = mean_slope(attempt, stream);
+        const double mean = attempt_mean_slope(attempt, stream);
         const double best = response_find(&attempt->response, stream, found);
         if (best < mean) {
             gap += attempt->workload->streams[stream].rate / attempt->workload->rate *
@@ -253,55 +283,6 @@ double attempt_gap(struct attempt *attempt)
         }
     }
     return gap;
-}
-
-/* Whether pattern @index is worth keeping: it is used, or could be if others were. */
-static bool is_useful(const struct attempt *attempt, uint32_t index, const double *means)
-{
-    const uint32_t stream = attempt->patterns.items[index].stream;
-    return attempt->descent.shares[index] > SHARE_USED ||
-           attempt->congestion.slopes[index] < means[stream] * (1 + SLOPE_NEAR);
-}
-
-/* Forget patterns that the descent has left: every step costs time for each. */
-static void prune(struct attempt *attempt)
-{
-    struct patterns kept;
-    struct descent *descent = &attempt->descent;
-    const uint32_t stream_count = attempt->workload->stream_count;
-    double *means = memory_zeroed(stream_count, sizeof(*means));
-    patterns_init(&kept);
-    for (uint32_t i = 0; i < stream_count; i++) {
-        means[i] = mean_slope(attempt, i);
-        attempt->counts[i] = 0;
-    }
-    for (uint32_t i = 0; i < descent->count; i++) {
-        const struct pattern *pattern = &attempt->patterns.items[i];
-        if (!is_useful(attempt, i, means)) {
-            continue;
-        }
-        const struct pattern_of of = {
-            .sites = attempt->sites,
-            .stream = &attempt->workload->streams[pattern->stream],
-            .number = pattern->stream,
-            .requeue = attempt->workload->requeue,
-        };
-        const uint32_t index =
-            patterns_add(&kept, &of, attempt->patterns.seats + pattern->seat_first);
-        descent->shares[index] = descent->shares[i];
-        attempt->congestion.extras_ns[index] = attempt->congestion.extras_ns[i];
-        attempt->counts[pattern->stream]++;
-    }
-    for (uint32_t i = kept.count; i < descent->count; i++) {
-        attempt->congestion.extras_ns[i] = 0; /* Others will have these numbers. */
-    }
-    descent->count = kept.count;
-    patterns_deinit(&attempt->patterns);
-    attempt->patterns = kept;
-    pattern_index_clear(&attempt->index);
-    congestion_forget(&attempt->congestion);
-    descent_normalise(descent);
-    free(means);
 }
 
 bool attempt_solve(struct attempt *attempt)
@@ -314,7 +295,7 @@ bool attempt_solve(struct attempt *attempt)
         (void)attempt_settle(attempt);
         (void)descent_run(descent, 60, 1e-5);
         congestion_slopes(&attempt->congestion);
-        prune(attempt);
+        attempt_prune(attempt, SLOPE_NEAR, SHARE_USED);
         (void)congestion_evaluate(&attempt->congestion, descent->shares);
         congestion_slopes(&attempt->congestion);
         if (attempt_is_spent(attempt) || attempt_extend(attempt) == 0) {
@@ -323,5 +304,6 @@ bool attempt_solve(struct attempt *attempt)
     }
     (void)attempt_settle(attempt);
     (void)descent_run(descent, 400, 1e-8);
+    attempt_sharpen(attempt, ATTEMPT_BLUR_FIRST, /* least */ 0);
     return true;
 }

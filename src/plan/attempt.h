@@ -22,6 +22,9 @@
 /* What new patterns of a stream get of it together, at first. */
 #define ATTEMPT_SHARE_FRESH 0.02
 
+/* How wide longest ways are blurred where shares are far from good, of the mean time. */
+#define ATTEMPT_BLUR_FIRST 0.03
+
 struct attempt {
     const struct workload *workload;
     struct sites *sites;
@@ -33,6 +36,8 @@ struct attempt {
     bool plain_joins;
     uint32_t patterns_max; /* Of a stream. */
     uint32_t *counts;      /* Patterns by stream. */
+    uint32_t *kinds;       /* By site, each a machine: those of one kind differ in nothing but the
+                              load of others. NULL if that is not known. */
 };
 
 /* Borrow @workload; take over @sites. The caller releases it with attempt_destroy(). */
@@ -74,6 +79,32 @@ void attempt_perturb(struct attempt *attempt, uint64_t seed, uint32_t index);
 /* Ask every stream for a better pattern, at the slopes there. Returns how many there were. */
 uint32_t attempt_extend(struct attempt *attempt);
 
+/* The mean slope of a stream: what all of its shares would have at a stationary point. */
+double attempt_mean_slope(const struct attempt *attempt, uint32_t stream);
+
+/* Forget all patterns. */
+void attempt_forget(struct attempt *attempt);
+
+/*
+ * Forget patterns that have no more than @least of their stream and whose slope is more than
+ * the mean by @near of it, or more: every step costs time for each. Slopes are those there.
+ */
+void attempt_prune(struct attempt *attempt, double near, double least);
+
+/*
+ * Improve the shares with longest ways blurred, by @first of the mean time to begin with and
+ * less and less (blur.h). Patterns that come to no more than @least of their stream, and cost
+ * more than others, are forgotten on the way; none if that is 0. The attempt is settled then, and
+ * not worse than if it had been before.
+ */
+void attempt_sharpen(struct attempt *attempt, double first, double least);
+
+/*
+ * Let machines of one kind change their places, two by two, as long as that helps: one that
+ * others leave alone is best where most wait. Returns how many pairs did.
+ */
+uint32_t attempt_exchange(struct attempt *attempt);
+
 /*
  * Change the shares, and add patterns, until every queue has less work than it can do. False
  * if that was not found; the loads are then those closest to it.
@@ -95,8 +126,11 @@ bool attempt_refresh(struct attempt *attempt);
  */
 bool attempt_refine(struct attempt *attempt, const double *targets);
 
-/* Improve the shares of a solved attempt for longer, if that gains anything. */
-void attempt_polish(struct attempt *attempt);
+/*
+ * Improve a solved and settled attempt for longer, in at most @turns turns: machines change their
+ * places, patterns come, shares follow. It is never worse than it was.
+ */
+void attempt_polish(struct attempt *attempt, uint32_t turns);
 
 /* Make the size of every site a whole number of machines. False if that is not feasible. */
 bool attempt_round(struct attempt *attempt);
@@ -107,7 +141,7 @@ bool attempt_round(struct attempt *attempt);
  */
 void attempt_refit(struct attempt *attempt);
 
-/* Count what joins cost at the loads reached, and evaluate with that. The mean time. */
+/* Count what joins cost at the loads reached, and evaluate with that, unblurred. The mean time. */
 double attempt_settle(struct attempt *attempt);
 
 /* What all streams would gain at most by better patterns, relative to the mean time. */

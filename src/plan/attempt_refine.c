@@ -1,16 +1,20 @@
 /* attempt_refine.c - from a start that is already good: see attempt.h. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "plan/attempt.h"
+#include "plan/kept.h"
 #include "plan/sites.h"
 #include "plan/workload.h"
 
-#define LOAD_LEAST 0.02 /* Of a machine that others have nearly filled, where it is used. */
+#define LOAD_LEAST    0.02 /* Of a machine that others have nearly filled, where it is used. */
+#define BLUR_TURN     0.01 /* Of the mean time, where shares are good already. */
+#define TURN_GAIN_MIN 1e-5 /* Relative: a turn that gains less is idle. */
+#define SLOPE_NEAR    0.02 /* Relative: a pattern that costs so little more may be of use yet. */
+#define SHARE_LEAST   1e-4 /* What has less, and costs more, is found again where it is of use. */
 
-enum { REFINE_ROUNDS = 5, FIT_TURNS = 16, POLISH_STEPS = 400 };
+enum { REFINE_ROUNDS = 5, REFINE_STEPS = 50, FIT_TURNS = 16, IDLE_MAX = 2 };
 
 bool attempt_refresh(struct attempt *attempt)
 {
@@ -53,6 +57,24 @@ static void fit_loads(struct attempt *attempt, const double *targets)
     }
 }
 
+/*
+ * Patterns that help where longest ways are blurred: tolls are then of all ways that count, and
+ * not of one that is the longest by chance. What is of no use goes. Returns how many came.
+ */
+static uint32_t extend(struct attempt *attempt)
+{
+    struct congestion *congestion = &attempt->congestion;
+    congestion->blur_ns = BLUR_TURN * congestion->mean_ns;
+    (void)congestion_evaluate(congestion, attempt->descent.shares);
+    congestion_slopes(congestion);
+    attempt_prune(attempt, SLOPE_NEAR, SHARE_LEAST);
+    (void)congestion_evaluate(congestion, attempt->descent.shares);
+    congestion_slopes(congestion);
+    const uint32_t added = attempt_extend(attempt);
+    (void)attempt_settle(attempt);
+    return added;
+}
+
 bool attempt_refine(struct attempt *attempt, const double *targets)
 {
     struct descent *descent = &attempt->descent;
@@ -60,32 +82,38 @@ bool attempt_refine(struct attempt *attempt, const double *targets)
     if (!attempt_find_feasible(attempt)) {
         return false;
     }
-    (void)attempt_settle(attempt);
-    (void)descent_run(descent, 100, 1e-5);
+    attempt->congestion.blur_ns = BLUR_TURN * attempt_settle(attempt);
+    (void)descent_run(descent, REFINE_STEPS, 1e-5);
     for (uint32_t round = 0; round < REFINE_ROUNDS && !attempt_is_spent(attempt); round++) {
-        congestion_slopes(&attempt->congestion);
-        if (attempt_extend(attempt) == 0) {
+        if (extend(attempt) == 0) {
             break;
         }
-        (void)attempt_settle(attempt);
-        (void)descent_run(descent, 100, 1e-5);
+        (void)descent_run(descent, REFINE_STEPS, 1e-5);
     }
+    attempt_sharpen(attempt, ATTEMPT_BLUR_FIRST, SHARE_LEAST);
     return true;
 }
 
-void attempt_polish(struct attempt *attempt)
+void attempt_polish(struct attempt *attempt, uint32_t turns)
 {
-    struct descent *descent = &attempt->descent;
-    const size_t bytes = descent->count * sizeof(double);
-    const double before_ns = attempt->congestion.mean_ns;
-    double *kept = memory_zeroed(2 * (size_t)descent->count, sizeof(*kept));
-    memcpy(kept, descent->shares, bytes);
-    memcpy(kept + descent->count, attempt->congestion.extras_ns, bytes);
-    (void)descent_run(descent, POLISH_STEPS, 1e-7);
-    if (!(attempt_settle(attempt) < before_ns)) { /* By what joins cost there. */
-        memcpy(descent->shares, kept, bytes);
-        memcpy(attempt->congestion.extras_ns, kept + descent->count, bytes);
-        (void)congestion_evaluate(&attempt->congestion, descent->shares);
+    struct kept kept = {0};
+    uint32_t idle = 0;
+    const bool can_extend = attempt->patterns_max > 0;
+    const double least = can_extend ? SHARE_LEAST : 0; /* What goes must be able to come back. */
+    kept_take(&kept, attempt);
+    for (uint32_t i = 0; i < turns && idle < IDLE_MAX && !attempt_is_spent(attempt); i++) {
+        const double before_ns = kept.mean_ns;
+        (void)attempt_exchange(attempt);
+        if (can_extend) {
+            (void)extend(attempt);
+        }
+        attempt_sharpen(attempt, i % 2 == 0 ? BLUR_TURN : ATTEMPT_BLUR_FIRST, least);
+        if (attempt->congestion.mean_ns < kept.mean_ns) {
+            kept_take(&kept, attempt);
+        } else {
+            kept_restore(&kept, attempt);
+        }
+        idle = kept.mean_ns < before_ns * (1 - TURN_GAIN_MIN) ? 0 : idle + 1;
     }
-    free(kept);
+    kept_deinit(&kept);
 }

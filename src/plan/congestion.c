@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "model/workflow.h"
+#include "plan/blur.h"
 #include "plan/pattern.h"
 #include "plan/sites.h"
 #include "plan/workload.h"
@@ -144,29 +145,56 @@ static void count_way(struct congestion *congestion, const struct written_way *w
     }
 }
 
+static double way_length(const struct congestion *congestion, const struct written_way *way)
+{
+    const struct visit_price *visits = congestion->ways.visits + way->visit_first;
+    double length_ns = way->fixed_ns;
+    for (uint32_t i = 0; i < way->visit_count; i++) {
+        length_ns += visits[i].weight * congestion->prices[visits[i].price];
+    }
+    return length_ns;
+}
+
+/* All of the @count ways at @ways that are nearly the longest, each with its part of the flow. */
+static double take_blurred(
+    struct congestion *congestion, const struct written_way *ways, const double *lengths_ns,
+    uint32_t count, double flow)
+{
+    double parts[BLUR_WAYS_MAX];
+    const double length_ns = blur_longest(lengths_ns, count, congestion->blur_ns, parts);
+    for (uint32_t i = 0; i < count; i++) {
+        if (flow * parts[i] > 0) {
+            count_way(congestion, &ways[i], flow * parts[i]);
+        }
+    }
+    return length_ns;
+}
+
 /* The longest of the ways of pattern @index that are written out, and who is visited on it. */
 static double take_longest(struct congestion *congestion, uint32_t index, double flow)
 {
-    const struct ways *ways = &congestion->ways;
-    const struct written_way *items = ways->items + ways->ranges[index].first;
-    const uint32_t count = ways->ranges[index].count;
-    const struct written_way *longest = items;
-    double longest_ns = -1;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct visit_price *visits = ways->visits + items[i].visit_first;
-        double length_ns = items[i].fixed_ns;
-        for (uint32_t k = 0; k < items[i].visit_count; k++) {
-            length_ns += visits[k].weight * congestion->prices[visits[k].price];
+    const struct written_way *ways = congestion->ways.items + congestion->ways.ranges[index].first;
+    const uint32_t count = congestion->ways.ranges[index].count;
+    double lengths_ns[BLUR_WAYS_MAX];
+    double second_ns = -1;
+    uint32_t longest = 0;
+    lengths_ns[0] = way_length(congestion, &ways[0]);
+    for (uint32_t i = 1; i < count; i++) {
+        lengths_ns[i] = way_length(congestion, &ways[i]);
+        if (lengths_ns[i] > lengths_ns[longest]) { /* Strict: the first way wins a tie. */
+            second_ns = lengths_ns[longest];
+            longest = i;
+        } else if (lengths_ns[i] > second_ns) {
+            second_ns = lengths_ns[i];
         }
-        if (length_ns > longest_ns) { /* Strict: the first way wins a tie. */
-            longest_ns = length_ns;
-            longest = &items[i];
-        }
+    }
+    if (second_ns > lengths_ns[longest] - congestion->blur_ns) {
+        return take_blurred(congestion, ways, lengths_ns, count, flow);
     }
     if (flow > 0) {
-        count_way(congestion, longest, flow);
+        count_way(congestion, &ways[longest], flow);
     }
-    return longest_ns;
+    return lengths_ns[longest];
 }
 
 /* The same back along the graph of a pattern that has many ways. */

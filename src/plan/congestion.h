@@ -23,7 +23,9 @@ struct congestion {
     const struct workload *workload;
     const struct sites *sites;
     const struct patterns *patterns;
-    double scale; /* Of all rates: 1, but on the way to a feasible point. */
+    double scale;   /* Of all rates: 1, but on the way to a feasible point. */
+    double blur_ns; /* The width by which longest ways are blurred (blur.h), where they are written
+                       out. 0: not at all. Times, slopes and visits are then of all that count. */
 
     double *loads;  /* By queue: utilisation of each copy, */
     double *aheads; /* what of it goes ahead of those who wait, */

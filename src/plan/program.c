@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "model/catalogue.h"
 #include "plan/attempt.h"
+#include "plan/levels.h"
 #include "plan/mixture.h"
 #include "plan/restart.h"
 #include "plan/sites.h"
@@ -25,6 +26,9 @@ enum {
 
     /* A class of no more machines than this is not divided into parts, but into machines. */
     SINGLES_MAX = 6,
+
+    /* Starts on levels are quick: so many instead of one. */
+    STARTS_VARIED = 2,
 
     /* So many kinds of machines more than without the load of others are too many. */
     VARIED_MIN = 8,
@@ -134,14 +138,27 @@ static uint32_t choose_parts(
     return parts > PARTS_MAX ? PARTS_MAX : parts;
 }
 
+/* The sites of start number @index: if machines are @varied, those of one level together. */
+static struct sites *group(
+    const struct program_input *input, const struct workload *workload, uint32_t index, bool varied)
+{
+    uint32_t *levels = varied ? levels_find(input) : NULL;
+    const struct sites_options options = {
+        .parts = varied ? 1 : choose_parts(input, workload, index),
+        .uses = levels,
+        .average = varied,
+    };
+    struct sites *sites = sites_create(input, &options);
+    free(levels);
+    return sites;
+}
+
 /* Start number @index of the program. NULL if it found nothing feasible; see @error. */
 static struct attempt *start(
     const struct program_input *input, const struct program_options *options,
-    const struct workload *workload, uint32_t index, bool average, struct weft_error *error)
+    const struct workload *workload, uint32_t index, bool varied, struct weft_error *error)
 {
-    const struct sites_options grouping = {
-        .parts = choose_parts(input, workload, index), .average = average};
-    struct sites *sites = sites_create(input, &grouping);
+    struct sites *sites = group(input, workload, index, varied);
     struct attempt *attempt = attempt_open(workload, sites, options->plain_joins);
     attempt->descent.sizes_are_free = index > 0 && sites->site_count > sites->class_count &&
                                       sites->site_count < input->fleet->node_count;
@@ -173,6 +190,18 @@ static struct attempt *start(
     return attempt;
 }
 
+/* By site of single machines: its kind (levels.h). */
+static uint32_t *find_kinds(const struct program_input *input, const struct sites *sites)
+{
+    uint32_t *levels = levels_find(input);
+    uint32_t *kinds = memory_zeroed(sites->site_count, sizeof(*kinds));
+    for (uint32_t i = 0; i < sites->site_count; i++) {
+        kinds[i] = levels[sites->classes[sites->sites[i].machines].nodes[0]] / LEVELS_COUNT;
+    }
+    free(levels);
+    return kinds;
+}
+
 /* Machines that differ in the load of others were taken together: take them apart. */
 static struct attempt *refine(
     const struct program_input *input, const struct program_options *options,
@@ -189,7 +218,8 @@ static struct attempt *refine(
                 mixture->worker_load[sites_worker(sites, node, slot)];
         }
     }
-    attempt->descent.evaluations_max = options->evaluations_max / options->restarts;
+    attempt->kinds = find_kinds(input, sites);
+    attempt->descent.evaluations_max = options->evaluations_max;
     const bool is_feasible = spread_in(attempt, mixture, /* least */ 0, error) == WEFT_OK &&
                              attempt_refine(attempt, targets) && !isinf(attempt_settle(attempt));
     free(targets);
@@ -217,18 +247,16 @@ static bool is_varied(const struct program_input *input)
     return varied;
 }
 
-/* The best of several starts. */
+/* The best of several starts, and it alone taken further. */
 static struct attempt *solve_anew(
     const struct program_input *input, const struct program_options *options,
     const struct workload *workload, uint64_t *evaluations, struct weft_error *error)
 {
     struct attempt *best = NULL;
-    const bool average = is_varied(input);
-    for (uint32_t i = 0; i < options->restarts; i++) {
-        struct attempt *attempt = start(input, options, workload, i, average, error);
-        if (attempt != NULL && average) {
-            attempt = refine(input, options, workload, attempt, error);
-        }
+    const bool varied = is_varied(input);
+    const uint32_t starts = options->restarts * (varied ? STARTS_VARIED : 1);
+    for (uint32_t i = 0; i < starts; i++) {
+        struct attempt *attempt = start(input, options, workload, i, varied, error);
         *evaluations += attempt != NULL ? attempt_evaluations(attempt) : 0;
         if (attempt != NULL &&
             (best == NULL || attempt->congestion.mean_ns < best->congestion.mean_ns)) {
@@ -238,10 +266,13 @@ static struct attempt *solve_anew(
             attempt_destroy(attempt);
         }
     }
-    if (best != NULL && average) { /* Its many shares are not yet as good as they can be. */
-        const uint64_t before = attempt_evaluations(best);
+    const uint64_t before = best != NULL ? attempt_evaluations(best) : 0;
+    if (best != NULL && varied) {
+        best = refine(input, options, workload, best, error);
+    }
+    if (best != NULL) {
         best->descent.evaluations_max = options->evaluations_max;
-        attempt_polish(best);
+        attempt_polish(best, /* turns */ options->restarts - 1);
         *evaluations += attempt_evaluations(best) - before;
     }
     return best;

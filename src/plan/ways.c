@@ -5,9 +5,10 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "plan/blur.h"
 #include "plan/pattern.h"
 
-enum { WAYS_MAX = 6 };
+enum { WAYS_MAX = BLUR_WAYS_MAX };
 
 void ways_deinit(struct ways *ways)
 {

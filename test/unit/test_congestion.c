@@ -233,6 +233,9 @@ static void slopes_are_those_of_the_mean_time(ATTR_UNUSED void **state)
         double *shares = setting.descent.shares;
         const double step = 1e-6;
         assert_true(congestion_evaluate(congestion, shares) < 1e18);
+        congestion->blur_ns = (double)(seed % 3) * 0.05 * congestion->mean_ns;
+        const double plain_ns = congestion->mean_ns;
+        assert_true(congestion_evaluate(congestion, shares) >= plain_ns);
         congestion_slopes(congestion);
         for (uint32_t i = 0; i < setting.patterns.count; i++) {
             const uint32_t stream = setting.patterns.items[i].stream;

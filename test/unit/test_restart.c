@@ -197,7 +197,7 @@ static void polish_gains_and_never_loses(ATTR_UNUSED void **state)
     assert_true(attempt_settle(attempt) > 1.01 * best_ns);
     for (uint32_t i = 0; i < 2; i++) {
         const double before_ns = attempt->congestion.mean_ns;
-        attempt_polish(attempt);
+        attempt_polish(attempt, /* turns */ 3);
         const double after_ns = attempt->congestion.mean_ns;
         assert_true(after_ns <= before_ns);
         assert_true(after_ns < 1.002 * best_ns);
