@@ -283,7 +283,8 @@ static void end_home(struct lone_script *script, struct lone *lone)
     while (lone_timer(lone, TIMER_REPAIR)) {
     }
     lone_settle(lone);
-    for (uint32_t i = 0; i < 64 && lone_used(lone) > 0; i++) {
+    const uint32_t turns = 64 + 2 * lone_used(lone); /* A turn may get rid of one alone. */
+    for (uint32_t i = 0; i < turns && lone_used(lone) > 0; i++) {
         (void)lone_timer(lone, i % 8 == 7 ? TIMER_AUDIT : TIMER_HOME);
         lone_settle(lone);
     }
