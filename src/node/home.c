@@ -147,10 +147,28 @@ static bool is_last(const struct node *node)
     return node->draining && choose_first_usable(&node->view) == WORKER_NONE;
 }
 
+/* Whether @worker, if this is the last node, is one of its own that still works. */
+static bool is_resort(const struct node *node, uint32_t worker)
+{
+    return view_is_own(&node->view, worker) &&
+           !node->workers[worker - node->view.worker_first].lost && is_last(node);
+}
+
+/* The worker of the last node that can run @task. WORKER_NONE: none, or this is not the last. */
+static uint32_t find_resort(const struct node *node, uint32_t workflow, uint32_t task)
+{
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        const uint32_t worker = node->view.worker_first + i;
+        if (is_resort(node, worker) && can_run(node, workflow, task, worker)) {
+            return worker;
+        }
+    }
+    return WORKER_NONE;
+}
+
 static bool fits(const struct node *node, uint32_t worker, const struct config *config)
 {
-    const bool usable =
-        view_is_usable(&node->view, worker) || (is_last(node) && view_is_own(&node->view, worker));
+    const bool usable = view_is_usable(&node->view, worker) || is_resort(node, worker);
     return usable && view_fits(&node->view, worker, config->cpu, config->gpu);
 }
 
@@ -230,13 +248,16 @@ static uint32_t serve(struct node *node, uint32_t number)
         struct dispatch_answer answer;
         bool declined = false;
         policy_dispatch(&node->seat, &facts, &answer);
-        if (answer.count == 0 && is_last(node) &&
-            can_run(node, facts.workflow, facts.task, node->view.worker_first)) {
-            answer.count = 1;
-            answer.configs[0] = (struct config){.batch = facts.head_items};
-            answer.workers[0] = node->view.worker_first;
-        } else if (answer.count == 0 && choose_first(&node->view, kinds) == WORKER_NONE) {
-            return left + turn_away(node, number);
+        if (choose_first(&node->view, kinds) == WORKER_NONE) {
+            const uint32_t resort = find_resort(node, facts.workflow, facts.task);
+            if (resort == WORKER_NONE) {
+                return left + turn_away(node, number);
+            }
+            if (answer.count == 0) {
+                answer.configs[0] = (struct config){.batch = facts.head_items};
+                answer.workers[0] = resort;
+                answer.count = 1;
+            }
         }
         const uint32_t claimed = claim_first(node, number, &answer, &declined);
         left += claimed;

@@ -250,6 +250,26 @@ static void tickets_of_a_lost_holder_are_forgotten(void **state)
     stage_close(&stage);
 }
 
+/* The last node drains, and has lost its device: nobody is left who could run what waits. */
+static void what_nobody_can_run_any_more_is_turned_away(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 1, MB(200));
+    (void)stage_model(&stage, "f", 0, MS(2));
+    (void)stage_model(&stage, "g", 0, MS(10));
+    const uint32_t chain = stage_chain(&stage, "chain", "f g");
+    write_script(0, 0, /* batch */ 3, MS(500)); /* Two tickets wait for a third. */
+    stage.faults[0] = (struct fault){.kind = FAULT_DRAIN, .at_ns = MS(50), .victim = 0};
+    stage.faults[1] = (struct fault){.kind = FAULT_LOSE_DEVICE, .at_ns = MS(100), .victim = 0};
+    stage.options.fault_count = 2;
+    stage_start_with(&stage, &binding);
+    stage_request(&stage, MS(5), 0, chain);
+    stage_request(&stage, MS(6), 0, chain);
+    stage_expect(&stage, "home-turned-away");
+    stage_close(&stage);
+}
+
 static void a_worker_lost_while_it_gathers_is_replaced(void **state)
 {
     (void)state;
@@ -344,6 +364,7 @@ int main(void)
         cmocka_unit_test(a_claim_by_a_row_that_is_out_of_date_is_declined),
         cmocka_unit_test(tickets_of_a_lost_home_are_offered_again),
         cmocka_unit_test(tickets_of_a_lost_holder_are_forgotten),
+        cmocka_unit_test(what_nobody_can_run_any_more_is_turned_away),
         cmocka_unit_test(a_worker_lost_while_it_gathers_is_replaced),
         cmocka_unit_test(a_cancel_while_it_gathers_gives_the_units_back),
         cmocka_unit_test(instances_are_made_where_they_may_be),
