@@ -32,6 +32,9 @@ enum {
 
     /* So many kinds of machines more than without the load of others are too many. */
     VARIED_MIN = 8,
+
+    /* With more starts than usual, the best is disturbed and goes on, so often. */
+    DISTURBED = 2,
 };
 
 /* Of a stream, on the placements that are best on an idle fleet: mostly those, or few. */
@@ -202,10 +205,14 @@ static uint32_t *find_kinds(const struct program_input *input, const struct site
     return kinds;
 }
 
-/* Machines that differ in the load of others were taken together: take them apart. */
+/*
+ * Machines were taken together: take them apart, each a site of its own, if @draw is not 0 from
+ * shares that are disturbed by that draw. NULL if that is not feasible: see @error.
+ */
 static struct attempt *refine(
     const struct program_input *input, const struct program_options *options,
-    const struct workload *workload, struct attempt *rough, struct weft_error *error)
+    const struct workload *workload, const struct attempt *rough, uint32_t draw,
+    struct weft_error *error)
 {
     struct mixture *mixture = spread_out(rough, input, /* turns */ 1);
     struct sites *sites = spread_sites(mixture, input, false);
@@ -220,12 +227,15 @@ static struct attempt *refine(
     }
     attempt->kinds = find_kinds(input, sites);
     attempt->descent.evaluations_max = options->evaluations_max;
-    const bool is_feasible = spread_in(attempt, mixture, /* least */ 0, error) == WEFT_OK &&
-                             attempt_refine(attempt, targets) && !isinf(attempt_settle(attempt));
+    const bool is_known = spread_in(attempt, mixture, /* least */ 0, error) == WEFT_OK;
+    if (is_known && draw > 0) {
+        attempt_perturb(attempt, options->seed, draw);
+    }
+    const bool is_feasible =
+        is_known && attempt_refine(attempt, targets) && !isinf(attempt_settle(attempt));
     free(targets);
     attempt->response.evaluations += attempt_evaluations(rough);
     mixture_destroy(mixture);
-    attempt_destroy(rough);
     if (!is_feasible) {
         (void)refuse(attempt, congestion_busiest(&attempt->congestion), error);
         attempt_destroy(attempt);
@@ -245,6 +255,29 @@ static bool is_varied(const struct program_input *input)
     sites_destroy(few);
     sites_destroy(many);
     return varied;
+}
+
+static void polish(const struct program_options *options, struct attempt *attempt)
+{
+    attempt->descent.evaluations_max = options->evaluations_max;
+    attempt_polish(attempt, /* turns */ options->restarts - 1);
+}
+
+/*
+ * Equal machines need not be used alike, but no slope tells them apart: disturb their shares.
+ * Returns the better of @best and what comes of that; the other is gone.
+ */
+static struct attempt *disturb(
+    const struct program_input *input, const struct program_options *options,
+    const struct workload *workload, struct attempt *best, uint32_t draw)
+{
+    struct attempt *other = refine(input, options, workload, best, draw, /* error */ NULL);
+    if (other != NULL) {
+        polish(options, other);
+    }
+    const bool is_better = other != NULL && other->congestion.mean_ns < best->congestion.mean_ns;
+    attempt_destroy(is_better ? best : other);
+    return is_better ? other : best;
 }
 
 /* The best of several starts, and it alone taken further. */
@@ -268,11 +301,15 @@ static struct attempt *solve_anew(
     }
     const uint64_t before = best != NULL ? attempt_evaluations(best) : 0;
     if (best != NULL && varied) {
-        best = refine(input, options, workload, best, error);
+        struct attempt *apart = refine(input, options, workload, best, /* draw */ 0, error);
+        attempt_destroy(best);
+        best = apart;
     }
     if (best != NULL) {
-        best->descent.evaluations_max = options->evaluations_max;
-        attempt_polish(best, /* turns */ options->restarts - 1);
+        polish(options, best);
+        for (uint32_t i = 1; i <= DISTURBED && options->restarts > RESTARTS; i++) {
+            best = disturb(input, options, workload, best, i);
+        }
         *evaluations += attempt_evaluations(best) - before;
     }
     return best;
