@@ -80,12 +80,25 @@ static void acknowledge(struct node *node, struct worker *worker)
     }
 }
 
+/* Whether @row is to be shown in this step already: a worker may be looked at twice. */
+static bool is_shown(const struct node *node, const struct row *row)
+{
+    for (uint32_t i = 0; i < node->effects->count; i++) {
+        const struct effect *effect = &node->effects->items[i];
+        if (effect->kind == EFFECT_PUBLISH && effect->row == row) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void show(struct node *node, struct worker *worker, uint32_t parts)
 {
     struct row *live = &node->board->entries[worker->id].live;
+    const bool shown = is_shown(node, live);
     worker->row_sequence++;
     live->worker = worker->id;
-    live->parts = parts;
+    live->parts = shown ? live->parts | parts : parts;
     if ((parts & ROW_LOAD) != 0) {
         rows_load_changed(node, worker); /* As of now, not of the change that asked for it. */
         live->load.sequence = worker->row_sequence;
@@ -97,7 +110,9 @@ static void show(struct node *node, struct worker *worker, uint32_t parts)
         worker->cache_changed = false;
         worker->cache_published_ns = now_ns(node);
     }
-    effect_add(node, EFFECT_PUBLISH)->row = live;
+    if (!shown) {
+        effect_add(node, EFFECT_PUBLISH)->row = live;
+    }
     if ((parts & ROW_LOAD) != 0) {
         acknowledge(node, worker);
     }
