@@ -9,8 +9,8 @@
 void doom_waiting(struct node *node, struct worker *worker, uint32_t model, enum reason reason)
 {
     struct model_slot *slot = &worker->models[model];
-    if (slot->wanted == 0) {
-        return;
+    if (slot->wanted == 0 || node->arrival == 0) {
+        return; /* A batch that gathers may want it before the first of its tasks is here. */
     }
     worker->dooming += slot->doom_end == 0 ? 1 : 0;
     slot->doom_end = node->arrival;
