@@ -106,6 +106,7 @@ static void show(struct node *node, struct worker *worker, uint32_t parts)
         worker->load_published_ns = now_ns(node);
     }
     if ((parts & ROW_CACHE) != 0) {
+        live->cache.at_ns = now_ns(node);
         live->cache.sequence = worker->row_sequence;
         worker->cache_changed = false;
         worker->cache_published_ns = now_ns(node);
