@@ -53,8 +53,9 @@ bench: build ## run every benchmark of the release build
 	@set -e; for bench in build/release/bin/bench/bench_*; do \
 		if [ -x "$$bench" ]; then echo "bench: $$bench"; "$$bench"; fi; done
 
-soak: build ## run the swarm over SOAK_SEEDS new seeds
-	build/release/bin/sim/test_swarm --seeds $(SOAK_SEEDS)
+soak: build ## run the swarm over SOAK_SEEDS new seeds, a thousand at a time on each core
+	@seq 1000 1000 $(SOAK_SEEDS) | \
+		xargs -P $(JOBS) -I FIRST build/release/bin/sim/test_swarm --seeds 1000 FIRST
 
 planted: setup ## plant known bugs in a copy, one at a time, and show which tests find them
 	@tools/plant_bugs.py --jobs $(JOBS)
