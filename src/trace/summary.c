@@ -381,51 +381,6 @@ void summary_add(struct summary *summary, const struct record *record)
     }
 }
 
-static int compare(const void *left, const void *right)
-{
-    const double a = *(const double *)left;
-    const double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* The smallest of @count sorted values that @percent of all do not exceed. */
-static double at_percent(const double *sorted, uint64_t count, uint64_t percent)
-{
-    const uint64_t rank = (count * percent + 99) / 100;
-    return sorted[rank == 0 ? 0 : rank - 1];
-}
-
-/* Sorts @values. */
-static struct quantiles quantiles_of(double *values, uint64_t count)
-{
-    if (count == 0) {
-        return (struct quantiles){0};
-    }
-    qsort(values, count, sizeof(*values), compare);
-    double sum = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        sum += values[i];
-    }
-    return (struct quantiles){
-        .mean = sum / (double)count,
-        .p50 = at_percent(values, count, 50),
-        .p95 = at_percent(values, count, 95),
-        .p99 = at_percent(values, count, 99),
-        .max = values[count - 1],
-    };
-}
-
-static struct quantiles histogram_quantiles(const struct histogram *histogram, double unit)
-{
-    return (struct quantiles){
-        .mean = histogram_mean(histogram) / unit,
-        .p50 = (double)histogram_quantile(histogram, 0.50) / unit,
-        .p95 = (double)histogram_quantile(histogram, 0.95) / unit,
-        .p99 = (double)histogram_quantile(histogram, 0.99) / unit,
-        .max = (double)histogram_max(histogram) / unit,
-    };
-}
-
 /* 1 if there is nothing to be a part of. */
 static double part(uint64_t some, uint64_t all)
 {
@@ -529,8 +484,8 @@ static void report_latencies(const struct summary *summary, int64_t first_ns, st
 {
     if (summary->latencies != NULL) {
         report->counted = histogram_count(summary->latencies);
-        report->latency_ms = histogram_quantiles(summary->latencies, /* unit */ 1e6);
-        report->slowdown = histogram_quantiles(summary->slowdowns, SLOWDOWN_STEPS);
+        report->latency_ms = quantiles_of_histogram(summary->latencies, /* unit */ 1e6);
+        report->slowdown = quantiles_of_histogram(summary->slowdowns, SLOWDOWN_STEPS);
         return;
     }
     const uint64_t counted = latency_count(summary);

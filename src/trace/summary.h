@@ -14,6 +14,7 @@
 #include "model/catalogue.h"
 #include "node/record.h"
 #include "profile/profile.h"
+#include "trace/quantiles.h"
 
 struct summary; /* Opaque: it keeps a latency for every counted job, unless it is bounded. */
 
@@ -25,14 +26,6 @@ struct summary_options {
     double warmup;          /* Fraction of them. */
     bool warmup_auto;       /* As found by trace/warmup.h instead, when a report is asked for. */
     bool bounded;           /* Memory does not grow: quantiles to within 1/64. Not with the last. */
-};
-
-struct quantiles {
-    double mean;
-    double p50;
-    double p95;
-    double p99;
-    double max;
 };
 
 struct report {

@@ -1,4 +1,6 @@
-/* src/trace/summary.c and, in it, src/trace/series.c. */
+/* src/trace/summary.c and, in it, src/trace/series.c.
+ * Covers: src/trace/quantiles.c
+ */
 #include "trace/summary.h"
 
 #include <malloc.h>

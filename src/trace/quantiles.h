@@ -1,0 +1,25 @@
+/*
+ * quantiles.h - how numbers are spread: what a report says of latencies and slow-downs.
+ */
+#ifndef TRACE_QUANTILES_H
+#define TRACE_QUANTILES_H
+
+#include <stdint.h>
+
+struct histogram;
+
+struct quantiles {
+    double mean;
+    double p50;
+    double p95;
+    double p99;
+    double max;
+};
+
+/* Of @count values, which are sorted in this. All zero if there are none. */
+struct quantiles quantiles_of(double *values, uint64_t count);
+
+/* Of what a histogram has seen, in units of @unit: to within its steps. */
+struct quantiles quantiles_of_histogram(const struct histogram *histogram, double unit);
+
+#endif /* TRACE_QUANTILES_H */
