@@ -305,9 +305,11 @@ void home_serve(struct node *node)
     uint32_t left = 0;
     uint32_t number = next_due(node);
     while (number != UINT32_MAX && left < HOME_TASKS_PER_STEP) {
-        node->home.queues[number].due = false;
+        struct home_queue *queue = &node->home.queues[number];
+        queue->due = false;
         left += serve(node, number);
-        number = next_due(node);
+        queue->due = queue->due || (queue->count > 0 && left >= HOME_TASKS_PER_STEP);
+        number = next_due(node); /* What is left of a full step is for the next. */
     }
 }
 
