@@ -35,6 +35,7 @@ static bool find_other(
     struct seat *other_out)
 {
     double most = 0;
+    *other_out = lost;
     for (uint32_t i = 0; i < sites->site_count; i++) {
         const struct seat seat = {(uint16_t)i, free_copy(seats, task_count, i), 0};
         const double spare = sites->sites[i].size - seat.copy;

@@ -31,8 +31,10 @@ void attempt_sharpen(struct attempt *attempt, double first, double least)
     struct kept kept = {0};
     (void)attempt_settle(attempt);
     kept_take(&kept, attempt);
-    for (double width = first; width > BLUR_LEAST; width *= BLUR_FACTOR) {
+    double width = first;
+    while (width > BLUR_LEAST) {
         descend(attempt, width, least);
+        width *= BLUR_FACTOR;
     }
     (void)attempt_settle(attempt);
     (void)descent_run(&attempt->descent, RUN_STEPS, 1e-7);
