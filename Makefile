@@ -54,8 +54,9 @@ bench: build ## run every benchmark of the release build
 		if [ -x "$$bench" ]; then echo "bench: $$bench"; "$$bench"; fi; done
 
 soak: build ## run the swarm over SOAK_SEEDS new seeds, a thousand at a time on each core
-	@seq 1000 1000 $(SOAK_SEEDS) | \
-		xargs -P $(JOBS) -I FIRST build/release/bin/sim/test_swarm --seeds 1000 FIRST
+	@seq 0 1000 $$(($(SOAK_SEEDS) - 1)) | xargs -P $(JOBS) -I DONE sh -c \
+		'left=$$(($(SOAK_SEEDS) - DONE)); exec build/release/bin/sim/test_swarm \
+			--seeds $$((left < 1000 ? left : 1000)) $$((1000 + DONE))'
 
 planted: setup ## plant known bugs in a copy, one at a time, and show which tests find them
 	@tools/plant_bugs.py --jobs $(JOBS)
