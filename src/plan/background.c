@@ -19,3 +19,13 @@ struct program_background background_of_link(
     return (struct program_background){
         .load = load, .residual_ns = load * time_ns * (others->exponential ? 2 : 1)};
 }
+
+double background_of_machine(const struct program_input *input, uint32_t node)
+{
+    const struct fleet_node *machine = &input->fleet->nodes[node];
+    double sum = 0;
+    for (uint32_t i = 0; i < machine->worker_count; i++) {
+        sum += background_of_worker(input, machine->worker_first + i).load;
+    }
+    return sum;
+}

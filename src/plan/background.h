@@ -17,4 +17,7 @@ static inline struct program_background background_of_worker(
     return input->workers != NULL ? input->workers[worker] : (struct program_background){0};
 }
 
+/* The load of others on all workers of machine @node together. */
+double background_of_machine(const struct program_input *input, uint32_t node);
+
 #endif /* PLAN_BACKGROUND_H */

@@ -23,16 +23,6 @@ static int compare(const void *a, const void *b)
     return one->node < two->node ? -1 : 1;
 }
 
-static double load_of(const struct program_input *input, uint32_t node)
-{
-    const struct fleet_node *machine = &input->fleet->nodes[node];
-    double sum = 0;
-    for (uint32_t i = 0; i < machine->worker_count; i++) {
-        sum += background_of_worker(input, machine->worker_first + i).load;
-    }
-    return sum;
-}
-
 uint32_t *levels_find(const struct program_input *input)
 {
     const struct sites_options average = {.average = true};
@@ -45,7 +35,7 @@ uint32_t *levels_find(const struct program_input *input)
         const uint32_t used = count < LEVELS_COUNT ? count : (uint32_t)LEVELS_COUNT;
         for (uint32_t i = 0; i < count; i++) {
             const uint32_t node = machines->nodes[i];
-            ranked[i] = (struct ranked){.load = load_of(input, node), .node = node};
+            ranked[i] = (struct ranked){.load = background_of_machine(input, node), .node = node};
         }
         qsort(ranked, count, sizeof(*ranked), compare);
         for (uint32_t i = 0; i < count; i++) {

@@ -22,16 +22,6 @@ static uint32_t greatest_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-static double total_background(const struct program_input *input, uint32_t node)
-{
-    const struct fleet_node *machine = &input->fleet->nodes[node];
-    double sum = 0;
-    for (uint32_t i = 0; i < machine->worker_count; i++) {
-        sum += background_of_worker(input, machine->worker_first + i).load;
-    }
-    return sum;
-}
-
 /*
  * Order the machines of a class by the load of others, and deal them out again by steps of
  * about 0.618 of all: any few neighbours then have nearly the mean.
@@ -43,7 +33,8 @@ static void mix_machines(const struct program_input *input, struct machine_class
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t node = machines->nodes[i];
         uint32_t at = i;
-        while (at > 0 && total_background(input, sorted[at - 1]) > total_background(input, node)) {
+        while (at > 0 &&
+               background_of_machine(input, sorted[at - 1]) > background_of_machine(input, node)) {
             sorted[at] = sorted[at - 1];
             at--;
         }
