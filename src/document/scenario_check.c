@@ -89,13 +89,14 @@ static uint64_t needed_bytes(const struct profile *profile, const struct workflo
 static uint64_t largest_memory(const struct scenario *scenario, uint32_t model)
 {
     const struct fleet *fleet = scenario->fleet;
-    const uint32_t kinds = profile_kinds(scenario->profile, model);
     uint64_t largest = 0;
 
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
         const struct fleet_worker *worker = &fleet->workers[i];
-        const bool is_larger = worker->memory_bytes > largest;
-        largest = is_larger && (kinds >> worker->device & 1) != 0 ? worker->memory_bytes : largest;
+        if (worker->memory_bytes > largest &&
+            profile_can_run(scenario->profile, model, worker->device)) {
+            largest = worker->memory_bytes;
+        }
     }
     return largest;
 }
@@ -132,9 +133,8 @@ static void check_placement(
     const struct fleet *fleet = scenario->fleet;
 
     for (uint32_t task = 0; task < workflow->task_count && reader_is_good(reader); task++) {
-        const uint32_t kinds = profile_kinds(scenario->profile, workflow->tasks[task].run);
         const uint32_t device = fleet->workers[placement[task]].device;
-        if ((kinds >> device & 1) == 0) {
+        if (!profile_can_run(scenario->profile, workflow->tasks[task].run, device)) {
             reader_fail(
                 reader, node,
                 "the mixture puts task '%s' of '%s' on worker %u, whose device '%s' has no run "

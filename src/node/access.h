@@ -79,8 +79,7 @@ static inline bool can_run(
     const struct node *node, uint32_t workflow, uint32_t task, uint32_t worker)
 {
     const uint32_t model = workflow_at(node, workflow)->tasks[task].run;
-    const uint32_t kinds = profile_kinds(node->profile, model);
-    return (kinds >> node->fleet->workers[worker].device & 1) != 0;
+    return profile_can_run(node->profile, model, node->fleet->workers[worker].device);
 }
 
 /* Append an effect of @kind and give it to be filled in; its fields are not cleared. */

@@ -23,7 +23,7 @@ static inline uint32_t choose_kinds(
 
 static inline bool choose_can_run(const struct view *view, uint32_t worker, uint32_t kinds)
 {
-    return (kinds >> view->fleet->workers[worker].device & 1) != 0;
+    return profile_kinds_have(kinds, view->fleet->workers[worker].device);
 }
 
 static inline bool choose_can_use(const struct view *view, uint32_t worker, uint32_t kinds)

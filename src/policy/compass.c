@@ -63,7 +63,7 @@ static void open_hop(
     }
     hop->least_run_ns = INT64_MAX;
     for (uint32_t device = 0; device < fleet->device_count; device++) {
-        if ((hop->task.kinds >> device & 1) == 0) {
+        if (!profile_kinds_have(hop->task.kinds, device)) {
             continue;
         }
         const int64_t run_ns = profile_run_one_ns(input->profile, hop->task.kind->run, device);

@@ -47,7 +47,7 @@ int64_t compass_mean_run_ns(
     for (uint32_t task = 0; task < graph->task_count; task++) {
         const uint32_t model = graph->tasks[task].run;
         const uint32_t kinds = profile_kinds(input->profile, model);
-        const bool can_run = (kinds >> device & 1) != 0;
+        const bool can_run = profile_kinds_have(kinds, device);
         const uint32_t kind = can_run ? device : (uint32_t)__builtin_ctz(kinds);
         sum_ns += profile_run_one_ns(input->profile, model, kind);
     }
@@ -107,7 +107,8 @@ void compass_offer_make(struct compass_task *task, const struct fleet_worker *sp
     /* As published, one kind of device is all there is, and runs everything. */
     const bool is_first = has(task->input, COMPASS_ORIGINAL) && (task->kinds & 1) != 0;
     offer->run_ns = run_ns(task, is_first ? 0 : spec->device);
-    if ((task->kinds >> spec->device & 1) == 0 || (!task->anywhere && !can_hold(task, spec))) {
+    if (!profile_kinds_have(task->kinds, spec->device) ||
+        (!task->anywhere && !can_hold(task, spec))) {
         offer->run_ns = COMPASS_NEVER;
     }
     for (uint32_t i = 0; i < task->kind->model_count; i++) {

@@ -88,10 +88,9 @@ static void run_by_kind(const struct plan *plan, uint32_t task, int64_t run_out[
     const struct profile *profile = plan->input->profile;
     const uint32_t model = plan->graph->tasks[task].run;
     const uint32_t items = plan->items_in[task];
-    const uint32_t kinds = profile_kinds(profile, model);
     for (uint32_t kind = 0; kind < DEVICE_KINDS_MAX; kind++) {
         run_out[kind] = RUN_UNKNOWN;
-        if (plan->kind_counts[kind] > 0 && (kinds >> kind & 1) != 0) {
+        if (plan->kind_counts[kind] > 0 && profile_can_run(profile, model, kind)) {
             const struct config config = {.batch = items};
             run_out[kind] = profile_run(profile, model, kind, items, config).run_ns;
         }

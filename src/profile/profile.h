@@ -134,6 +134,16 @@ static inline uint32_t profile_kinds(const struct profile *profile, uint32_t mod
     return kinds == 0 ? UINT32_MAX : kinds;
 }
 
+static inline bool profile_kinds_have(uint32_t kinds, uint32_t device)
+{
+    return (kinds >> device & 1) != 0;
+}
+
+static inline bool profile_can_run(const struct profile *profile, uint32_t model, uint32_t device)
+{
+    return profile_kinds_have(profile_kinds(profile, model), device);
+}
+
 /* How long @model takes to become resident on @worker over an idle bus. */
 int64_t profile_load_ns(
     const struct profile *profile, uint32_t model, const struct fleet_worker *worker);

@@ -49,8 +49,8 @@ void checkers_launch(const struct sim *sim, uint32_t node, const struct effect_l
     const struct workflow *workflow = sim->options.catalogue->workflows[launch->workflow];
     const uint32_t in_count = workflow->tasks[launch->task].in_count;
     const uint32_t device = sim->options.fleet->workers[launch->worker].device;
-    const uint32_t kinds = profile_kinds(sim->options.profile, workflow->tasks[launch->task].run);
-    ASSERT((kinds >> device & 1) != 0); /* It can run there at all. */
+    const uint32_t model = workflow->tasks[launch->task].run;
+    ASSERT(profile_can_run(sim->options.profile, model, device)); /* There at all. */
     ASSERT(launch->task_count == 1 || launch->items <= launch->config.batch);
     for (uint32_t i = 0; i < launch->task_count; i++) {
         const struct node *host = sim->nodes[node].node;
