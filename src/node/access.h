@@ -96,8 +96,11 @@ static inline struct effect *effect_add(struct node *node, enum effect_kind kind
 /* Append a trace record with time, node, kind and reason filled in and the rest NONE. */
 static inline struct record *trace(struct node *node, enum record_kind kind, enum reason reason)
 {
-    struct effect *effect = effect_add(node, EFFECT_TRACE);
-    effect->record = (struct record){
+    struct effects *effects = node->effects;
+    ASSERT(effects->record_count < effects->record_capacity);
+    struct record *record = &effects->records[effects->record_count];
+    effects->record_count++;
+    *record = (struct record){
         .at_ns = node->view.now_ns,
         .node = node->id,
         .task = TASK_NONE,
@@ -107,7 +110,7 @@ static inline struct record *trace(struct node *node, enum record_kind kind, enu
         .kind = (uint8_t)kind,
         .reason = (uint8_t)reason,
     };
-    return &effect->record;
+    return record;
 }
 
 /* The same about one task of a job. */

@@ -1,9 +1,9 @@
 /*
- * effect.h - everything a node can ask of its host.
+ * effect.h - everything a node can ask of its host, and the records of what it did.
  *
- * Effects are carried out in their order. Load, unload, reshape, launch, move and
- * solve are asynchronous, end in an event and may fail; the rest is done at once and
- * cannot. Pointers in an effect are valid until the node's next step.
+ * Effects are carried out in their order, after the records of the step were noted in theirs. Load,
+ * unload, reshape, launch, move and solve are asynchronous, end in an event and may fail; the rest
+ * is done at once and cannot. Pointers in an effect are valid until the node's next step.
  */
 #ifndef NODE_EFFECT_H
 #define NODE_EFFECT_H
@@ -28,7 +28,6 @@ enum effect_kind {
     EFFECT_PUBLISH,      /* Show a row to the others. */
     EFFECT_WAKE_AT,      /* Send a timer event. */
     EFFECT_SOLVE,        /* Run a longer search off the loop. */
-    EFFECT_TRACE,        /* What was done, and why. */
     EFFECT_KINDS
 };
 
@@ -89,15 +88,17 @@ struct effect {
             uint64_t problem;
             const void *question; /* What the policy wrote for its search. */
         } solve;
-        struct record record;
     };
 };
 
-/* A step's worth of effects; the host's memory, cleared by each step. */
+/* A step's worth of effects and records; the host's memory, cleared by each step. */
 struct effects {
     uint32_t count;
     uint32_t capacity;
     struct effect *items;
+    uint32_t record_count;
+    uint32_t record_capacity;
+    struct record *records;   /* What was done, and why. */
     uint32_t placement_count; /* Entries used by the placements of messages. */
     uint32_t placement_capacity;
     uint16_t *placements;

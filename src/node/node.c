@@ -207,11 +207,15 @@ static void finish_workers(struct node *node)
 /* Many a message changes what is known of a job and nothing that a worker could act on. */
 static bool has_news(const struct node *node)
 {
-    bool has_news = node->seat.binds || node->seat.steals;
-    for (uint32_t i = 0; i < node->worker_count; i++) {
-        has_news |= node->workers[i].touched;
+    if (node->seat.binds || node->seat.steals) {
+        return true;
     }
-    return has_news;
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        if (node->workers[i].touched) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Before a step ends, do what follows from it. */
@@ -355,6 +359,7 @@ static void begin(struct node *node, int64_t at_ns, struct effects *effects)
     node->effects = effects;
     node->output_count = 0;
     effects->count = 0;
+    effects->record_count = 0;
     effects->placement_count = 0;
 }
 

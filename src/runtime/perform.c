@@ -163,11 +163,6 @@ static void perform(struct runtime *runtime, uint32_t node, const struct effect 
     case EFFECT_SOLVE:
         solve(runtime, node, effect->solve.problem, effect->solve.question);
         return;
-    case EFFECT_TRACE:
-        if (runtime->options.on_record != NULL) {
-            runtime->options.on_record(runtime->options.context, &effect->record);
-        }
-        return;
     case EFFECT_KINDS:
         break;
     }
@@ -176,6 +171,11 @@ static void perform(struct runtime *runtime, uint32_t node, const struct effect 
 
 void runtime_perform(struct runtime *runtime, uint32_t node)
 {
+    if (runtime->options.on_record != NULL) {
+        for (uint32_t i = 0; i < runtime->effects.record_count; i++) {
+            runtime->options.on_record(runtime->options.context, &runtime->effects.records[i]);
+        }
+    }
     for (uint32_t i = 0; i < runtime->effects.count; i++) {
         perform(runtime, node, &runtime->effects.items[i]);
     }

@@ -83,9 +83,6 @@ static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
     case EFFECT_SOLVE:
         searches_start(sim, node, effect->solve.problem, effect->solve.question);
         return;
-    case EFFECT_TRACE:
-        sim_record(sim, &effect->record);
-        return;
     case EFFECT_KINDS:
         break;
     }
@@ -94,6 +91,9 @@ static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
 
 void sim_perform(struct sim *sim, uint32_t node)
 {
+    for (uint32_t i = 0; i < sim->effects.record_count; i++) {
+        sim_record(sim, &sim->effects.records[i]);
+    }
     for (uint32_t i = 0; i < sim->effects.count; i++) {
         perform(sim, node, &sim->effects.items[i]);
     }

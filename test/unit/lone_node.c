@@ -279,7 +279,6 @@ static void keep_books(struct lone *lone, const struct effect *effect)
         return;
     case EFFECT_ACCEPT:
     case EFFECT_SOLVE:
-    case EFFECT_TRACE:
         return;
     case EFFECT_KINDS:
         break;
@@ -598,19 +597,17 @@ const struct effect *lone_find(const struct lone *lone, enum effect_kind kind)
 uint32_t lone_records(const struct lone *lone, enum record_kind kind)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < lone->effects.count; i++) {
-        const struct effect *effect = &lone->effects.items[i];
-        count += effect->kind == EFFECT_TRACE && effect->record.kind == kind ? 1 : 0;
+    for (uint32_t i = 0; i < lone->effects.record_count; i++) {
+        count += lone->effects.records[i].kind == kind ? 1 : 0;
     }
     return count;
 }
 
 const struct record *lone_record(const struct lone *lone, enum record_kind kind)
 {
-    for (uint32_t i = lone->effects.count; i > 0; i--) {
-        const struct effect *effect = &lone->effects.items[i - 1];
-        if (effect->kind == EFFECT_TRACE && effect->record.kind == kind) {
-            return &effect->record;
+    for (uint32_t i = lone->effects.record_count; i > 0; i--) {
+        if (lone->effects.records[i - 1].kind == kind) {
+            return &lone->effects.records[i - 1];
         }
     }
     return NULL;
@@ -691,9 +688,6 @@ static uint64_t hash_effect(uint64_t hash, const struct effect *effect)
         return hash_mix(hash, effect->wake.timer.worker);
     case EFFECT_SOLVE:
         return hash_mix(hash, effect->solve.problem);
-    case EFFECT_TRACE:
-        memcpy(bytes, &effect->record, sizeof(effect->record));
-        return hash_bytes(hash, bytes, sizeof(effect->record));
     case EFFECT_KINDS:
         break;
     }
@@ -707,6 +701,11 @@ uint64_t lone_hash(const struct lone *lone)
     for (uint32_t i = 0; i < lone->effects.count; i++) {
         const struct effect *effect = &lone->effects.items[i];
         hash = hash_effect(hash_mix(hash, effect->kind), effect);
+    }
+    for (uint32_t i = 0; i < lone->effects.record_count; i++) {
+        uint8_t bytes[sizeof(struct record)];
+        memcpy(bytes, &lone->effects.records[i], sizeof(bytes));
+        hash = hash_bytes(hash, bytes, sizeof(bytes));
     }
     return hash;
 }
