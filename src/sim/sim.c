@@ -311,11 +311,8 @@ static uint32_t receiver_of(
 }
 
 /* A node that stands still hears of everything later, in the same order. */
-static bool is_deferred(struct sim *sim, uint64_t payload)
+ATTR_COLD static bool is_deferred(struct sim *sim, uint64_t payload)
 {
-    if (!sim->has_stops) {
-        return false;
-    }
     const uint32_t node = receiver_of(
         sim, (enum happening)(payload >> 58), payload >> 32 & 0x3ffff, (uint32_t)payload);
     ASSERT(node == NODE_NONE || node < sim->options.fleet->node_count);
@@ -390,7 +387,8 @@ bool sim_run_some(struct sim *sim, uint64_t events)
     struct timed_item item;
     while (sim->events < until) {
         /* Ticks come round for ever: with nothing else to wait for, they are the end. */
-        if (event_queue_count(&sim->queue) == sim->ticks || !event_queue_pop(&sim->queue, &item)) {
+        const bool is_over = sim->ticks > 0 && sim->ticks == event_queue_count(&sim->queue);
+        if (is_over || !event_queue_pop(&sim->queue, &item)) {
             if (sim->options.check) {
                 checkers_end(sim);
             }
@@ -398,7 +396,7 @@ bool sim_run_some(struct sim *sim, uint64_t events)
         }
         ASSERT(item.at_ns >= sim->now_ns);
         sim->now_ns = item.at_ns;
-        if (!is_deferred(sim, item.payload)) {
+        if (!sim->has_stops || !is_deferred(sim, item.payload)) {
             handle(sim, item.payload);
         }
     }
