@@ -24,6 +24,7 @@ enum rng_purpose {
     RNG_WORKFLOW,
     RNG_ITEMS,
     RNG_TEST,
+    RNG_PATIENCE,
 };
 
 struct rng {

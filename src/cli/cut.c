@@ -137,6 +137,8 @@ struct scenario *cut_to_list(const struct scenario *scenario)
         .kind = ARRIVALS_LIST,
         .list_count = count,
         .list = list,
+        .patience_ns = scenario->arrivals.patience_ns,
+        .patience_is_mean = scenario->arrivals.patience_is_mean,
     };
     copy->jobs = count;
     return copy;

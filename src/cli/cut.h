@@ -21,7 +21,7 @@ enum cut_part {
     CUT_TASKS_BETWEEN, /* or take those of the task. */
     CUT_EDGES,
     CUT_WORKERS,         /* But one stays at each node. */
-    CUT_SETTINGS,        /* Noise, rows, network, policy: to what is meant if nothing is said. */
+    CUT_SETTINGS,        /* Noise, rows, network, patience, policy: as if nothing were said. */
     CUT_POLICY,          /* Roles of a composition. */
     CUT_MACHINES,        /* Shares, interference and links of a node. */
     CUT_SPREAD,          /* Of the run times of a model. */

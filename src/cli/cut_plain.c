@@ -236,6 +236,12 @@ static bool plain_setting(struct scenario *scenario, uint32_t index)
     case 8:
         network->latency_ns = 0;
         return joined.latency_ns != 0;
+    case 9:
+        scenario->arrivals.patience_ns = 0;
+        return before.arrivals.patience_ns != 0;
+    case 10:
+        scenario->arrivals.patience_is_mean = false;
+        return before.arrivals.patience_is_mean;
     default:
         return set_policy(scenario, POLICY_PLAIN);
     }
@@ -243,7 +249,7 @@ static bool plain_setting(struct scenario *scenario, uint32_t index)
 
 uint32_t cut_setting_count(void)
 {
-    return 10;
+    return 12;
 }
 
 bool cut_make_plain(struct scenario *scenario, enum cut_part part, uint32_t index)

@@ -94,8 +94,12 @@ static void print_result(const struct run_result *result, FILE *file)
     (void)fprintf(
         file,
         "  jobs       %" PRIu64 ": %" PRIu64 " completed, %" PRIu64 " refused, %" PRIu64
-        " failed, %" PRIu64 " counted after the warm-up\n",
-        report->jobs, report->completed, report->refused, report->failed, report->counted);
+        " failed, ",
+        report->jobs, report->completed, report->refused, report->failed);
+    if (report->cancelled > 0) {
+        (void)fprintf(file, "%" PRIu64 " cancelled, ", report->cancelled);
+    }
+    (void)fprintf(file, "%" PRIu64 " counted after the warm-up\n", report->counted);
     if (result->warmup_found) {
         (void)fprintf(
             file, "  warm-up    %" PRIu64 " jobs, found by MSER-5\n", report->warmup_jobs);
@@ -320,8 +324,8 @@ const struct command command_sim = {
     .usage = "SCENARIO [options]",
     .description =
         "The same scenario, policy and seed give the same trace, whose hash is printed.\n"
-        "Keys of --set: rate, jobs, noise, profile_error, warmup, workers, link, latency,\n"
-        "rows.load, rows.cache, memory, policy.\n\n"
+        "Keys of --set: rate, patience, jobs, noise, profile_error, warmup, workers, link,\n"
+        "latency, rows.load, rows.cache, memory, policy.\n\n"
         "--shrink exits with 1 if the scenario fails, and with 0, having written nothing, if it\n"
         "does not. See docs/SIMULATION.md.\n",
     .arguments = {.operand = "SCENARIO", .operand_min = 1, .operand_max = 1, .rows = rows},

@@ -12,6 +12,7 @@ static const struct reader_range length_range = {1e3, 864e12, "between 1us and 2
 static const struct reader_range period_range = {1e9, 864e12, "between 1s and 240h"};
 static const struct reader_range swing_range = {0, 1, "between 0% and 100%"};
 static const struct reader_range speed_range = {1e-3, 1e6, "between 0.001 and 1000000"};
+static const struct reader_range patience_range = {1e3, 864e12, "between 1us and 240h"};
 static const struct reader_range items_per_range = {1, 1e9, "between 1 and 1000000000"};
 
 #define KIND_BIT(kind) (1U << (kind))
@@ -365,13 +366,31 @@ static void read_by_kind(struct parts *parts, const struct tree_node *node)
     }
 }
 
+void arrivals_read_patience(
+    struct reader *reader, const struct tree_node *node, struct arrivals *arrivals)
+{
+    static const char *const keys[] = {"mean", NULL};
+    const bool is_mean = node->kind == TREE_MAPPING;
+
+    if (is_mean) {
+        reader_mapping(reader, node, keys);
+    }
+    const double patience_ns = reader_quantity(
+        reader, is_mean ? reader_need(reader, node, "mean") : node, QUANTITY_DURATION,
+        &patience_range);
+    if (reader_is_good(reader)) {
+        arrivals->patience_ns = (int64_t)patience_ns;
+        arrivals->patience_is_mean = is_mean;
+    }
+}
+
 void arrivals_read(
     struct reader *reader, const struct tree_node *node, const struct catalogue *catalogue,
     struct arena *arena, struct arrivals *arrivals_out)
 {
     static const char *const keys[] = {
-        "kind",    "rate",  "mix",   "list",   "cv",        "burst",
-        "diurnal", "trace", "speed", "repeat", "items_per", NULL,
+        "kind",  "rate",  "mix",    "list",      "cv",       "burst", "diurnal",
+        "trace", "speed", "repeat", "items_per", "patience", NULL,
     };
     struct arrivals arrivals = {0};
     struct parts parts = {
@@ -386,6 +405,9 @@ void arrivals_read(
     if (reader_is_good(reader)) {
         read_by_kind(&parts, node);
         read_mix(&parts, tree_find(node, "mix"));
+        if (tree_find(node, "patience") != NULL) {
+            arrivals_read_patience(reader, tree_find(node, "patience"), &arrivals);
+        }
     }
     if (reader_is_good(reader)) {
         *arrivals_out = arrivals;

@@ -27,4 +27,8 @@ void arrivals_read(
 void arrivals_read_rate(
     struct reader *reader, const struct tree_node *node, struct arrivals *arrivals);
 
+/* How long clients wait: a time, or a mapping with the mean of one. */
+void arrivals_read_patience(
+    struct reader *reader, const struct tree_node *node, struct arrivals *arrivals);
+
 #endif /* DOCUMENT_ARRIVALS_DOCUMENT_H */

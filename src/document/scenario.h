@@ -66,8 +66,9 @@ enum weft_status scenario_read(
     const struct tree_node *node, struct scenario **scenario_out, struct weft_error *error);
 
 /*
- * Change one setting as `--set key=value` does, before anything is run: rate, jobs,
- * noise, profile_error, warmup, workers, link, latency, rows.load, rows.cache, memory, policy.
+ * Change one setting as `--set key=value` does, before anything is run: rate, patience,
+ * jobs, noise, profile_error, warmup, workers, link, latency, rows.load, rows.cache, memory,
+ * policy.
  *
  * Errors: WEFT_NOT_FOUND for an unknown key; WEFT_INVALID for its value.
  */

@@ -254,6 +254,15 @@ static bool is_list(const struct arrivals *arrivals)
     return arrivals->kind == ARRIVALS_LIST || arrivals->kind == ARRIVALS_TRACE;
 }
 
+static void write_patience(const struct arrivals *arrivals, FILE *file)
+{
+    if (arrivals->patience_ns > 0) {
+        (void)fputs(arrivals->patience_is_mean ? "  patience: {mean: " : "  patience: ", file);
+        scalar_write_duration(arrivals->patience_ns, file);
+        (void)fputs(arrivals->patience_is_mean ? "}\n" : "\n", file);
+    }
+}
+
 static void write_arrivals(const struct scenario *scenario, FILE *file)
 {
     /* In the order of enum arrivals_kind. */
@@ -262,10 +271,12 @@ static void write_arrivals(const struct scenario *scenario, FILE *file)
     };
     if (is_list(&scenario->arrivals)) {
         (void)fputs("arrivals:\n  kind: list\n", file);
+        write_patience(&scenario->arrivals, file);
         write_list(scenario, file);
         return;
     }
     (void)fprintf(file, "arrivals:\n  kind: %s\n", kinds[scenario->arrivals.kind]);
+    write_patience(&scenario->arrivals, file);
     write_stream(scenario, file);
     (void)fprintf(file, "jobs: %" PRIu64 "\n", scenario->jobs);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "document/arrivals_document.h"
 #include "document/reader.h"
 #include "document/scenario_check.h"
 #include "document/scenario_parts.h"
@@ -21,6 +22,12 @@ static void set_rate(
     if (!reader_is_good(reader)) {
         scenario->arrivals = before;
     }
+}
+
+static void set_patience(
+    struct reader *reader, const struct tree_node *value, struct scenario *scenario)
+{
+    arrivals_read_patience(reader, value, &scenario->arrivals);
 }
 
 static void set_jobs(
@@ -171,6 +178,7 @@ struct setting {
 
 static const struct setting settings[] = {
     {"rate", set_rate},
+    {"patience", set_patience},
     {"jobs", set_jobs},
     {"noise", scenario_read_noise},
     {"profile_error", scenario_read_profile_error},

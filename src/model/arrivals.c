@@ -289,3 +289,11 @@ bool arrivals_rates(
     }
     return true;
 }
+
+int64_t arrivals_draw_patience_ns(const struct arrivals *arrivals, struct rng *rng)
+{
+    if (!arrivals->patience_is_mean) {
+        return arrivals->patience_ns;
+    }
+    return 1 + (int64_t)((double)arrivals->patience_ns * exact_exponential(rng));
+}

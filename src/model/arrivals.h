@@ -74,6 +74,9 @@ struct arrivals {
     const struct arrival *list; /* By time, ascending. */
     double speed;               /* Of ARRIVALS_TRACE: 2 halves all times. */
     bool repeat;                /* Start again at the end, which is one mean gap after the last. */
+
+    int64_t patience_ns;   /* A client without an answer hangs up after this. 0: never. */
+    bool patience_is_mean; /* Of an exponential time; else each has the same. */
 };
 
 /* Where a run stands in its arrivals. Plain data: a copy goes on by itself. */
@@ -140,5 +143,8 @@ static inline uint32_t arrival_ingress(struct rng *rng, uint32_t node_count)
 {
     return rng_below(rng, node_count);
 }
+
+/* How long the next client waits for its answer, if not for ever. */
+int64_t arrivals_draw_patience_ns(const struct arrivals *arrivals, struct rng *rng);
 
 #endif /* MODEL_ARRIVALS_H */

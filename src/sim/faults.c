@@ -128,6 +128,18 @@ static void connection(struct sim *sim, uint32_t a, uint32_t b, bool broken, int
     happen(sim, sim->now_ns + after_ns, payload_of(HAPPENS_HINT, kind, b, a));
 }
 
+/* A tensor has to be there to the end; a message without one has left at once. */
+static bool is_half_sent(const struct parcel *parcel, uint32_t node)
+{
+    return parcel->from == node && parcel->has_tensor;
+}
+
+/* Between nodes from @first on and those before it. */
+static bool is_across(const struct parcel *parcel, uint32_t first)
+{
+    return (parcel->from < first) != (parcel->to < first);
+}
+
 static void crash(struct sim *sim, uint32_t node)
 {
     if (sim->nodes[node].node == NULL) {
@@ -140,6 +152,7 @@ static void crash(struct sim *sim, uint32_t node)
     sim->nodes[node].timers = 0;
     sim->nodes[node].idle_timers = 0;
     device_lost(sim, node);
+    network_lose(sim, is_half_sent, node);
     fail_tickets(sim, node);
     for (uint32_t other = 0; other < sim->options.fleet->node_count; other++) {
         if (other != node) {
@@ -164,6 +177,7 @@ static void partition(struct sim *sim, uint32_t first, bool broken)
 {
     const uint32_t node_count = sim->options.fleet->node_count;
     if (broken) {
+        network_lose(sim, is_across, first);
         board_cut(&sim->board, &sim->arena, first, sim->now_ns);
     } else {
         board_heal(&sim->board, first, sim->now_ns);

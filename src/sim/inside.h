@@ -35,6 +35,7 @@ enum happening {
     HAPPENS_HINT,       /* A connection broke, or is back: two nodes. */
     HAPPENS_VERDICT,    /* The member list changes now. */
     HAPPENS_FAULT_OVER, /* number of the fault. */
+    HAPPENS_HANG_UP,    /* slot of a ticket: its client has waited for long enough. */
 };
 
 /* kind : 6, incarnation : 8, small : 18, large : 32 */
@@ -51,6 +52,7 @@ struct parcel {
     uint32_t to;
     uint32_t incarnation; /* Of the receiver when it was sent. */
     bool has_tensor;
+    bool is_lost;    /* Its connection broke: it takes its time, but nobody gets it. */
     uint8_t hop;     /* Links of its route that it has been given, */
     int64_t last_ns; /* and when its last byte will have left them. */
     int64_t sent_ns;
@@ -64,6 +66,7 @@ struct ticket {
     uint32_t workflow;
     struct job_id job; /* Number 0 until accepted. */
     int64_t arrived_ns;
+    int64_t hangs_up_ns; /* 0: never. */
     uint64_t number;
 };
 
@@ -138,6 +141,7 @@ struct sim {
     struct arrival next_arrival;
     bool has_next_arrival;
     struct rng ingress;
+    struct rng patience;
     struct rng faults;
     struct fault *fault_list; /* Those of the options, and those that were drawn. */
     uint32_t fault_count;

@@ -69,6 +69,7 @@ static uint32_t pack(
     parcel->to = to;
     parcel->incarnation = sim->nodes[to].incarnation;
     parcel->has_tensor = has_tensor;
+    parcel->is_lost = false;
     parcel->hop = 0;
     parcel->last_ns = 0;
     parcel->sent_ns = sim->now_ns;
@@ -167,6 +168,16 @@ void network_send(
     }
 }
 
+void network_lose(struct sim *sim, network_loses *loses, uint32_t node)
+{
+    for (uint32_t slot = 0; slot < sim->parcels.capacity; slot++) {
+        if (pool_is_taken(&sim->parcels, slot)) {
+            struct parcel *parcel = pool_at(&sim->parcels, slot);
+            parcel->is_lost = parcel->is_lost || loses(parcel, node);
+        }
+    }
+}
+
 void network_at_switch(struct sim *sim, uint32_t slot)
 {
     const struct parcel *parcel = pool_at(&sim->parcels, slot);
@@ -199,7 +210,7 @@ void network_deliver(struct sim *sim, uint32_t slot)
     if (sim->options.check) {
         checkers_deliver(sim, parcel);
     }
-    if (receiver->node == NULL || receiver->incarnation != parcel->incarnation) {
+    if (receiver->node == NULL || receiver->incarnation != parcel->incarnation || parcel->is_lost) {
         pool_give(&sim->parcels, slot);
         return; /* Nobody is there who could take it. */
     }

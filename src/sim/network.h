@@ -12,6 +12,7 @@
 #include "sim/links_fifo.h"
 #include "wire/message.h"
 
+struct parcel;
 struct sim;
 
 /* The streams of RNG_NETWORK: what is drawn for a link has its own. */
@@ -49,6 +50,12 @@ void network_send(
 /* A parcel reaches the next FIFO link of its route, or its receiver. */
 void network_at_switch(struct sim *sim, uint32_t parcel);
 void network_deliver(struct sim *sim, uint32_t parcel);
+
+/* Whether a parcel under way is lost because of what happens to @node. */
+typedef bool network_loses(const struct parcel *parcel, uint32_t node);
+
+/* Connections break: what of the parcels under way @loses says never arrives. */
+ATTR_COLD void network_lose(struct sim *sim, network_loses *loses, uint32_t node);
 
 /* A transfer may have passed its fair links. */
 void network_passed(struct sim *sim);

@@ -78,6 +78,7 @@ struct sim *sim_create(const struct sim_options *options)
     }
     network_init(sim);
     sim->ingress = arrival_ingress_stream(options->seed);
+    sim->patience = rng_stream(options->seed, RNG_PATIENCE, 0);
     sim->faults = rng_stream(options->seed, RNG_FAULTS, 0);
     sim->members = faults_members(sim, /* before */ NULL);
     for (uint32_t i = 0; i < fleet->node_count; i++) {
@@ -165,6 +166,13 @@ void sim_step(struct sim *sim, uint32_t node, struct event *event)
     sim_end_step(sim, node);
 }
 
+/* The client of ticket @slot will have waited for long enough at @at_ns. */
+static void hang_up_at(struct sim *sim, uint32_t slot, int64_t at_ns)
+{
+    ((struct ticket *)pool_at(&sim->tickets, slot))->hangs_up_ns = at_ns;
+    happen(sim, at_ns, payload_of(HAPPENS_HANG_UP, 0, 0, slot));
+}
+
 /* A client goes to @node, or if that is down to the next one that is up. */
 static void submit(struct sim *sim, uint32_t node, const struct arrival *arrival)
 {
@@ -185,6 +193,11 @@ static void submit(struct sim *sim, uint32_t node, const struct arrival *arrival
         .arrived_ns = sim->now_ns,
         .number = sim->requests,
     };
+    if (sim->options.arrivals->patience_ns > 0) {
+        const int64_t patience_ns =
+            arrivals_draw_patience_ns(sim->options.arrivals, &sim->patience);
+        hang_up_at(sim, slot, sim->now_ns + patience_ns);
+    }
     sim->requests++;
     sim->arrived++;
     struct event event = {.kind = EVENT_REQUEST};
@@ -207,6 +220,20 @@ static void on_arrival(struct sim *sim)
     schedule_arrival(sim);
 }
 
+/* A node that stands still hears of it later, if the client is still there then. */
+static void hang_up(struct sim *sim, uint32_t slot)
+{
+    const struct ticket *ticket = pool_at(&sim->tickets, slot);
+    const int64_t stopped_until_ns = sim->nodes[ticket->node].stopped_until_ns;
+    if (stopped_until_ns > sim->now_ns) {
+        hang_up_at(sim, slot, stopped_until_ns);
+        return;
+    }
+    struct event event = {.kind = EVENT_CANCEL};
+    event.cancel = ticket->job;
+    sim_step(sim, ticket->node, &event);
+}
+
 /* Scripts are short: the request is looked for among those that are running. */
 static void on_cancel(struct sim *sim, uint64_t number)
 {
@@ -216,11 +243,18 @@ static void on_cancel(struct sim *sim, uint64_t number)
         }
         const struct ticket *ticket = pool_at(&sim->tickets, slot);
         if (ticket->number == number) {
-            struct event event = {.kind = EVENT_CANCEL};
-            event.cancel = ticket->job;
-            sim_step(sim, ticket->node, &event);
+            hang_up(sim, slot);
             return;
         }
+    }
+}
+
+/* The slot may be another client's by now, who waits until another time. */
+static void on_hang_up(struct sim *sim, uint32_t slot)
+{
+    const struct ticket *ticket = pool_at(&sim->tickets, slot);
+    if (pool_is_taken(&sim->tickets, slot) && ticket->hangs_up_ns == sim->now_ns) {
+        hang_up(sim, slot);
     }
 }
 
@@ -299,6 +333,7 @@ static uint32_t receiver_of(
     case HAPPENS_ARRIVAL:
     case HAPPENS_REQUEST:
     case HAPPENS_CANCEL:
+    case HAPPENS_HANG_UP:
     case HAPPENS_AT_SWITCH:
     case HAPPENS_PASSED:
     case HAPPENS_BACKGROUND:
@@ -339,6 +374,9 @@ static void handle(struct sim *sim, uint64_t payload)
         return;
     case HAPPENS_CANCEL:
         on_cancel(sim, large);
+        return;
+    case HAPPENS_HANG_UP:
+        on_hang_up(sim, large);
         return;
     case HAPPENS_TIMER:
         on_timer(sim, incarnation, small, large);

@@ -273,10 +273,13 @@ static void on_answered(struct summary *summary, const struct record *record)
     advance(summary, record->at_ns);
     if (record->reason == REASON_NONE) {
         on_completed(summary, record);
-    } else if (record->reason == REASON_CANCEL) {
-        summary->cancelled++;
-    } else {
-        summary->failed++;
+        return;
+    }
+    const bool is_cancelled = record->reason == REASON_CANCEL;
+    summary->cancelled += is_cancelled ? 1 : 0;
+    summary->failed += is_cancelled ? 0 : 1;
+    /* A client that hangs up in time may have got its answer in time: nobody knows. */
+    if (!is_cancelled || record->value > summary->workflows[record->workflow].slo_ns) {
         miss_slo(summary, record, record->at_ns - record->value);
     }
 }

@@ -199,6 +199,14 @@ class SimTest(Cli):
         self.assertEqual(run["trace_hash"], plain["trace_hash"])
         self.assertEqual(run["counted"], 100)
 
+    def test_clients_that_hang_up_are_counted(self):
+        text = self.good("sim", DEMO, "--jobs", "200", "--set", "patience=300ms")
+        done = re.search(r"200: (\d+) completed, 0 refused, 0 failed, (\d+) cancelled, ", text)
+        self.assertGreater(int(done[2]), 0)
+        self.assertEqual(int(done[1]) + int(done[2]), 200)
+        run = self.run_json("--set", "patience=300ms")
+        self.assertEqual(run["cancelled"], int(done[2]))
+
     def test_wrong_settings(self):
         for arguments in (
             ["--policy", "nope"],

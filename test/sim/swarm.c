@@ -243,6 +243,17 @@ static void draw_random_faults(struct swarm *swarm, uint64_t seed)
     }
 }
 
+/* In some runs, clients that hang up; from a stream of its own. */
+static void draw_patience(struct swarm *swarm, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 5);
+    if (draw(&rng, 0, 2) > 0) {
+        return;
+    }
+    swarm->arrivals.patience_is_mean = draw(&rng, 0, 1) == 1;
+    swarm->arrivals.patience_ns = draw(&rng, 1, 100) * INT64_C(10000000);
+}
+
 /* What shares a device, what crosses its bus, and how its run times scatter. */
 static void draw_sharing(struct swarm *swarm, struct rng *rng)
 {
@@ -345,6 +356,7 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     swarm->options.noise = draw(&rng, 0, 5) * 0.1;
     draw_faults(swarm, &rng);
     draw_random_faults(swarm, seed);
+    draw_patience(swarm, seed);
     draw_sharing(swarm, &rng);
 }
 

@@ -321,9 +321,10 @@ static void what_a_job_that_ran_again_left_behind_is_stopped_by_its_answer(void 
 }
 
 /*
- * What the fork has made takes two seconds to the left branch. Meanwhile its machine is cut off for
- * so long that it runs again elsewhere, and that is where the join will meet. The older input still
- * comes, while the left branch runs: it must not make that one send its output to the older fork.
+ * What the fork has made takes two seconds to the left branch. Meanwhile its machine stands still
+ * for so long that it runs again elsewhere, and that is where the join will meet. The older input
+ * still comes, while the left branch runs: it must not make that one send its output to the older
+ * fork.
  */
 static void an_input_of_an_older_attempt_does_not_move_a_join(void **state)
 {
@@ -338,7 +339,7 @@ static void an_input_of_an_older_attempt_does_not_move_a_join(void **state)
     (void)stage_diamond(&stage, "diamond", models);
     fleet_set_rates(stage.fleet, /* node */ 4, /* up */ MB(1) / 2, /* down */ 0);
     stage.faults[0] =
-        (struct fault){.at_ns = MS(100), .for_ns = MS(1500), .kind = FAULT_PARTITION, .victim = 4};
+        (struct fault){.at_ns = MS(100), .for_ns = MS(1500), .kind = FAULT_STOP, .victim = 4};
     stage.options.fault_count = 1;
     stage_start_with(&stage, &loose);
     stage_request(&stage, 0, 0, 0);
@@ -670,6 +671,61 @@ static void a_lost_message_is_noticed_by_the_audit(void **state)
     stage_close(&stage);
 }
 
+/* The connection breaks while 1 MB is under way for 100 ms. */
+static void break_connection(const struct fault *fault, const char *name)
+{
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 3, MB(200));
+    stage.fleet->network.link_bytes_per_s = MB(10);
+    (void)stage_model(&stage, "a", 0, MS(20));
+    (void)stage_model(&stage, "b", 0, MS(20));
+    const uint32_t chain = stage_chain(&stage, "chain", "a b");
+    stage.faults[0] = *fault;
+    stage.options.fault_count = 1;
+    plan(1, 2, 0, 0);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, 0, 0, chain);
+    stage_expect(&stage, name);
+    stage_close(&stage);
+}
+
+static void a_tensor_half_sent_at_a_crash_is_lost(void **state)
+{
+    (void)state;
+    const struct fault crash = {.at_ns = MS(60), .kind = FAULT_CRASH, .victim = 1};
+    break_connection(&crash, "half-sent-crash");
+}
+
+static void a_tensor_half_sent_at_a_partition_is_lost(void **state)
+{
+    (void)state;
+    const struct fault cut = {
+        .at_ns = MS(60), .for_ns = MS(30), .kind = FAULT_PARTITION, .victim = 2};
+    break_connection(&cut, "half-sent-partition");
+}
+
+/* Clients wait for 50 ms. One is answered, one has waited, one hangs up on a node that stands. */
+static void clients_hang_up_when_they_have_waited(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(40));
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage.arrivals.patience_ns = MS(50);
+    stage.faults[0] =
+        (struct fault){.at_ns = MS(110), .for_ns = MS(100), .kind = FAULT_STOP, .victim = 1};
+    stage.options.fault_count = 1;
+    plan(0, 0, 0, 0);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, 0, 0, chain);
+    stage_request(&stage, MS(5), 0, chain);
+    stage_request(&stage, MS(100), 0, chain);
+    stage_request(&stage, MS(102), 1, chain);
+    stage_expect(&stage, "hang-up");
+    stage_close(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -707,6 +763,9 @@ int main(void)
         cmocka_unit_test(a_model_that_nothing_uses_leaves_after_a_while),
         cmocka_unit_test(a_stopped_node_goes_on_where_it_was),
         cmocka_unit_test(a_lost_message_is_noticed_by_the_audit),
+        cmocka_unit_test(a_tensor_half_sent_at_a_crash_is_lost),
+        cmocka_unit_test(a_tensor_half_sent_at_a_partition_is_lost),
+        cmocka_unit_test(clients_hang_up_when_they_have_waited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

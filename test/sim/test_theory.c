@@ -32,7 +32,7 @@ static void compare(const char *what, double load, double theory, struct interva
 {
     const double off = fabs(interval.mean - theory);
     print_message(
-        "[theory] %-26s load %.2f: %9.4f ms, simulated %9.4f +- %.4f\n", what, load, theory,
+        "[theory] %-26s load %.2f: %9.4f, simulated %9.4f +- %.4f\n", what, load, theory,
         interval.mean, interval.half_95);
     comparisons++;
     misses += off > interval.half_95 ? 1 : 0;
@@ -156,6 +156,82 @@ static void one_worker_waits_as_pollaczek_and_khinchine_say(ATTR_UNUSED void **s
     check_single("M/D/1", DISTRIBUTION_DETERMINISTIC, 0, /* seed */ 200);
     check_single("M/G/1, gamma of 0.5", DISTRIBUTION_GAMMA, 0.5, /* seed */ 300);
     check_single("M/G/1, gamma of 2", DISTRIBUTION_GAMMA, 2, /* seed */ 400);
+}
+
+#define PATIENCE_NS MS(30)
+
+/*
+ * The share of clients that hang up in M/M/1, where each one waits or is served for an
+ * exponential time at most: with n of them there, one leaves by itself at n times the rate.
+ */
+static double share_of_leavers(double load)
+{
+    const double rate = load / SERVICE_MS;
+    const double leaving = 1e6 / (double)PATIENCE_NS;
+    double weight = 1;
+    double weights = 1;
+    double present = 0;
+    for (uint32_t n = 1; n < 10000; n++) {
+        weight *= rate / (1 / SERVICE_MS + n * leaving);
+        weights += weight;
+        present += n * weight;
+    }
+    return leaving * present / weights / rate;
+}
+
+/*
+ * Lindley with clients that leave: who would be served too late is not there any more, who is
+ * served for too long leaves in between. Returns 1 for each that left; the caller frees them.
+ */
+static double *expect_leavers(const struct theory *theory)
+{
+    struct rng services = rng_stream(theory->options.seed, RNG_SERVICE, 0);
+    struct rng patience = rng_stream(theory->options.seed, RNG_PATIENCE, 0);
+    const struct config whole = {.batch = 1};
+    const struct estimate estimate = profile_run(theory->profile, 0, 0, 1, whole);
+    double *leavers = calloc(theory->arrived, sizeof(double));
+    int64_t free_at_ns = 0;
+    for (uint64_t i = 0; i < theory->arrived; i++) {
+        const int64_t at_ns = theory->arrived_ns[i];
+        const int64_t leaves_at_ns =
+            at_ns + arrivals_draw_patience_ns(&theory->arrivals, &patience);
+        const int64_t start_ns = free_at_ns > at_ns ? free_at_ns : at_ns;
+        int64_t end_ns = leaves_at_ns;
+        if (start_ns < leaves_at_ns) {
+            end_ns = start_ns + (int64_t)profile_draw_ns(&estimate, /* noise */ 0, &services);
+            end_ns = end_ns < leaves_at_ns ? end_ns : leaves_at_ns;
+            free_at_ns = end_ns;
+        }
+        leavers[i] = end_ns == leaves_at_ns ? 1 : 0;
+        assert_int_equal(theory->latencies_ns[i], end_ns - at_ns);
+    }
+    return leavers;
+}
+
+static void clients_hang_up_as_often_as_theory_says(ATTR_UNUSED void **state)
+{
+    static const double busy[] = {0.5, 0.9, 1.5}; /* Too many come, and nothing grows. */
+    for (uint32_t i = 0; i < 2 * sizeof(busy) / sizeof(busy[0]); i++) {
+        const double load = busy[i / 2];
+        const uint64_t jobs = 20000;
+        struct theory theory;
+        struct weft_error error;
+        theory_open(&theory, /* node_count */ 1, /* worker_count */ 1);
+        theory_model(&theory, "a", SERVICE_NS)->distribution = DISTRIBUTION_EXPONENTIAL;
+        theory_single(&theory, "a");
+        theory.arrivals.patience_ns = PATIENCE_NS;
+        theory.arrivals.patience_is_mean = i % 2 == 0;
+        assert_int_equal(policy_set_parse("least-work", &theory.policies, &error), WEFT_OK);
+        theory_run(&theory, load * 1e3 / SERVICE_MS, jobs, /* seed */ 900 + i);
+        double *leavers = expect_leavers(&theory);
+        const struct interval share = theory_mean(leavers, jobs);
+        assert_true(fabs(share.mean * (double)jobs - (double)theory.report.cancelled) < 0.5);
+        if (theory.arrivals.patience_is_mean) {
+            compare("share that hangs up", load, share_of_leavers(load), share);
+        }
+        free(leavers);
+        theory_close(&theory);
+    }
 }
 
 /*
@@ -408,6 +484,7 @@ int main(void)
         cmocka_unit_test(loaded_diamonds_take_what_another_simulator_measured),
         cmocka_unit_test(one_worker_waits_as_pollaczek_and_khinchine_say),
         cmocka_unit_test(several_workers_of_one_node_are_one_queue),
+        cmocka_unit_test(clients_hang_up_as_often_as_theory_says),
         cmocka_unit_test(no_more_intervals_miss_than_chance_explains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

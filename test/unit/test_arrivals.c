@@ -336,6 +336,26 @@ static void rows_without_a_workflow_follow_the_mix(ATTR_UNUSED void **state)
     assert_true(fabs(counts[0] / (double)DRAWS - 0.75) < 0.02);
 }
 
+static void patience_is_the_same_or_has_a_mean(ATTR_UNUSED void **state)
+{
+    struct arrivals arrivals = {.patience_ns = 5000000};
+    struct rng rng = rng_stream(/* seed */ 1, RNG_PATIENCE, 0);
+    double sum_ns = 0;
+    double squares = 0;
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        assert_int_equal(arrivals_draw_patience_ns(&arrivals, &rng), 5000000);
+    }
+    arrivals.patience_is_mean = true;
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        const int64_t patience_ns = arrivals_draw_patience_ns(&arrivals, &rng);
+        assert_true(patience_ns > 0);
+        sum_ns += (double)patience_ns;
+        squares += (double)patience_ns * (double)patience_ns;
+    }
+    assert_true(fabs(sum_ns / DRAWS / 5e6 - 1) < 0.02);
+    assert_true(fabs(squares / DRAWS / 2 / 25e12 - 1) < 0.05); /* As an exponential has. */
+}
+
 static void a_rate_can_be_set_for_all_but_lists(ATTR_UNUSED void **state)
 {
     static const struct arrival list[] = {{0, 0, 1}, {1000000000, 0, 1}};
@@ -440,6 +460,7 @@ int main(void)
         cmocka_unit_test(a_trace_is_played_at_its_speed),
         cmocka_unit_test(a_trace_may_be_repeated),
         cmocka_unit_test(rows_without_a_workflow_follow_the_mix),
+        cmocka_unit_test(patience_is_the_same_or_has_a_mean),
         cmocka_unit_test(a_rate_can_be_set_for_all_but_lists),
         cmocka_unit_test(a_trace_ends_with_time_itself),
         cmocka_unit_test(rates_are_those_of_the_long_run),

@@ -68,6 +68,26 @@ static void gamma_has_a_coefficient_of_variation(ATTR_UNUSED void **state)
     scenario_destroy(scenario);
 }
 
+static void clients_are_patient_unless_it_is_said(ATTR_UNUSED void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t patience_ns;
+        bool is_mean;
+    } cases[] = {
+        {"arrivals: {rate: 5/s}\n", 0, false},
+        {"arrivals: {rate: 5/s, patience: 250ms}\n", 250000000, false},
+        {"arrivals: {rate: 5/s, patience: {mean: 2s}}\n", 2000000000, true},
+        {"arrivals: {patience: 1s, list: [{at: 0, workflow: chat}]}\n", 1000000000, false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct scenario *scenario = read_good(cases[i].text);
+        assert_int_equal(scenario->arrivals.patience_ns, cases[i].patience_ns);
+        assert_int_equal(scenario->arrivals.patience_is_mean, cases[i].is_mean);
+        scenario_destroy(scenario);
+    }
+}
+
 static void bursts_have_rate_time_and_length(ATTR_UNUSED void **state)
 {
     static const struct {
@@ -164,6 +184,12 @@ static const struct bad bad[] = {
     {"{kind: poisson, rate: 5/s, cv: 2}", "t.yaml:8: 'cv' goes with 'kind: gamma'"},
     {"{kind: gamma, rate: 5/s, cv: 2, list: []}", "t.yaml:8: 'list' goes with 'kind: list'"},
     {"{kind: gamma, cv: 4}", "t.yaml:8: 'rate' is missing"},
+    {"{rate: 5/s, patience: 0}", "t.yaml:8: 'patience' must be between 1us and 240h, not '0'"},
+    {"{rate: 5/s, patience: {}}", "t.yaml:8: 'mean' is missing"},
+    {"{rate: 5/s, patience: {mean: soon}}",
+     "t.yaml:8: 'mean' wants a duration such as '300ms', not 'soon'"},
+    {"{rate: 5/s, patience: [1s]}",
+     "t.yaml:8: 'patience' wants a duration such as '300ms', not a list"},
     {"{kind: burst, rate: 5/s}", "t.yaml:8: 'burst' is missing"},
     {"{kind: gamma, cv: 1, rate: 5/s, " BURST "}",
      "t.yaml:8: 'burst' goes with 'kind: burst' or 'kind: mmpp'"},
@@ -300,6 +326,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gamma_has_a_coefficient_of_variation),
+        cmocka_unit_test(clients_are_patient_unless_it_is_said),
         cmocka_unit_test(bursts_have_rate_time_and_length),
         cmocka_unit_test(a_day_has_a_swing_or_a_shape),
         cmocka_unit_test(a_trace_counts_the_jobs),

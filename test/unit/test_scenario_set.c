@@ -26,6 +26,10 @@ static void every_setting_can_be_changed(ATTR_UNUSED void **state)
 
     set(scenario, "rate", "3.5/s");
     assert_true(scenario->arrivals.rate_per_s == 3.5);
+    scenario->arrivals.patience_is_mean = true;
+    set(scenario, "patience", "300ms");
+    assert_int_equal(scenario->arrivals.patience_ns, 300000000);
+    assert_false(scenario->arrivals.patience_is_mean);
     set(scenario, "jobs", "12");
     assert_int_equal(scenario->jobs, 12);
     set(scenario, "noise", "20%");

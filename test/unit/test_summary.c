@@ -110,9 +110,28 @@ static void answers_are_sorted_by_their_reason(ATTR_UNUSED void **state)
     assert_int_equal(fixture.report.counted, 2);
     near(fixture.report.latency_ms.mean, 45);
     near(fixture.report.latency_ms.max, 60);
-    /* One within 50 ms; one late, one failed, one refused. Who cancels is not owed anything. */
+    /* One within 50 ms; one late, one failed, one refused. Who hangs up before is not owed
+     * anything. */
     near(fixture.report.slo_hit_rate, 0.25);
     near(fixture.report.duration_s, 0.060);
+    end(&fixture);
+}
+
+static void who_hangs_up_too_late_has_missed_the_slo(ATTR_UNUSED void **state)
+{
+    struct fixture fixture;
+    begin(&fixture, 0, 0);
+    for (uint32_t i = 1; i <= 4; i++) {
+        arrive(&fixture, 0, i, i < 4 ? OCR : TAG);
+    }
+    answer(&fixture, 30 * MS, OCR, 30 * MS, REASON_NONE);
+    answer(&fixture, 50 * MS, OCR, 50 * MS, REASON_CANCEL);
+    near(report(&fixture)->slo_hit_rate, 1);
+    answer(&fixture, 50 * MS + 1, OCR, 50 * MS + 1, REASON_CANCEL);
+    near(report(&fixture)->slo_hit_rate, 0.5);
+    answer(&fixture, 60 * MS, TAG, 60 * MS, REASON_CANCEL); /* It has none. */
+    near(report(&fixture)->slo_hit_rate, 0.5);
+    assert_int_equal(fixture.report.cancelled, 3);
     end(&fixture);
 }
 
@@ -483,6 +502,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_happened_is_a_report_too),
         cmocka_unit_test(answers_are_sorted_by_their_reason),
+        cmocka_unit_test(who_hangs_up_too_late_has_missed_the_slo),
         cmocka_unit_test(slowdown_is_against_the_fastest_device_of_the_fleet),
         cmocka_unit_test(an_slo_is_met_to_the_last_nanosecond),
         cmocka_unit_test(quantiles_are_exact),
