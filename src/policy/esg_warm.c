@@ -28,10 +28,19 @@ void esg_warm_note(const struct policy_input *input, uint32_t number, uint32_t i
     pace->last_ns = now_ns;
 }
 
+/*
+ * The time to the next item, if it is known. A silence stretches it: two items that came at once
+ * are no reason to look for a third one every few nanoseconds, for as long as none comes.
+ */
 static int64_t gap_of(const struct policy_input *input, uint32_t number)
 {
     const struct esg_state *state = input->state;
-    return number < ESG_QUEUES_MAX ? state->paces[number].gap_ns : 0;
+    if (number >= ESG_QUEUES_MAX || state->paces[number].gap_ns == 0) {
+        return 0;
+    }
+    const struct esg_pace *pace = &state->paces[number];
+    const int64_t silence_ns = (input->view->now_ns - pace->last_ns) / GAP_WEIGHT;
+    return silence_ns > pace->gap_ns ? silence_ns : pace->gap_ns;
 }
 
 /* The cost of the cheapest path in time for at most @items; INT64_MAX if there is none. */

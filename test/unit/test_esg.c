@@ -201,6 +201,28 @@ static void a_queue_waits_for_more_while_that_is_in_time(void **state)
     assert_true(home_ask(&cluster, &queue).count > 0);
 }
 
+/* Two came within 100 ns; nobody else comes, and nobody looks for them all the time. */
+static void a_silence_makes_a_queue_wait_for_longer(void **state)
+{
+    (void)state;
+    uint32_t looks = 0;
+    cluster_seat(&cluster, "esg:margin=0");
+    (void)home_join(&cluster, 2, 600);
+    cluster.view.now_ns += 100;
+    (void)home_join(&cluster, 2, 600);
+    const int64_t since_ns = cluster.view.now_ns;
+    for (int64_t wake_ns = 1; wake_ns > 0 && looks < 1000; looks++) {
+        const int64_t silence_ns = cluster.view.now_ns - since_ns;
+        const struct queue_facts queue =
+            home_queue(&cluster, 2, 2, (uint32_t)(silence_ns / MS), 600);
+        wake_ns = home_ask(&cluster, &queue).wake_at_ns;
+        assert_true(wake_ns == 0 || wake_ns - cluster.view.now_ns >= silence_ns / 8);
+        cluster.view.now_ns = wake_ns > 0 ? wake_ns : cluster.view.now_ns;
+    }
+    assert_true(cluster.view.now_ns - since_ns > 10 * MS);
+    assert_true(looks > 2 && looks < 200);
+}
+
 static void the_earliest_due_comes_first_and_the_lost_last(void **state)
 {
     (void)state;
@@ -271,6 +293,7 @@ int main(void)
         CASE(a_lost_batch_does_not_take_longer_than_its_share),
         CASE(jobs_without_a_deadline_run_as_cheap_as_can_be),
         CASE(a_queue_waits_for_more_while_that_is_in_time),
+        CASE(a_silence_makes_a_queue_wait_for_longer),
         CASE(the_earliest_due_comes_first_and_the_lost_last),
         CASE(models_are_loaded_where_arrivals_will_need_them),
         CASE(on_its_own_queue_a_worker_gets_configs_alone),
