@@ -44,6 +44,11 @@ static const char *draw_policy(struct rng *rng)
         "fast-gshare",
         "orion",
         "aquatope:random=4:rounds=3",
+        "compass",
+        "compass:original",
+        "place=compass:adjust=0,cache=lru",
+        "place=po2,cache=compass",
+        "place=least-work,dispatch=first-fit,cache=compass",
     };
     return policies[draw(rng, 0, sizeof(policies) / sizeof(policies[0]) - 1)];
 }
@@ -243,6 +248,23 @@ static void draw_random_faults(struct swarm *swarm, uint64_t seed)
     }
 }
 
+/* In half of the runs, not by Poisson; from a stream of its own. */
+static void draw_arrivals(struct swarm *swarm, uint64_t seed)
+{
+    static const enum arrivals_kind kinds[] = {
+        ARRIVALS_CONSTANT, ARRIVALS_GAMMA, ARRIVALS_BURST, ARRIVALS_MMPP};
+    struct rng rng = rng_stream(seed, RNG_TEST, 6);
+    struct arrivals *arrivals = &swarm->arrivals;
+    if (draw(&rng, 0, 1) == 0) {
+        return;
+    }
+    arrivals->kind = kinds[draw(&rng, 0, sizeof(kinds) / sizeof(kinds[0]) - 1)];
+    arrivals->cv = draw(&rng, 1, 8) * 0.5;
+    arrivals->burst.rate_per_s = arrivals->rate_per_s * draw(&rng, 2, 30);
+    arrivals->burst.every_ns = draw(&rng, 100, 2000) * INT64_C(1000000);
+    arrivals->burst.length_ns = arrivals->burst.every_ns / draw(&rng, 2, 10);
+}
+
 /* In some runs, clients that hang up; from a stream of its own. */
 static void draw_patience(struct swarm *swarm, uint64_t seed)
 {
@@ -356,6 +378,7 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     swarm->options.noise = draw(&rng, 0, 5) * 0.1;
     draw_faults(swarm, &rng);
     draw_random_faults(swarm, seed);
+    draw_arrivals(swarm, seed);
     draw_patience(swarm, seed);
     draw_sharing(swarm, &rng);
 }
