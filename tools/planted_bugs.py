@@ -172,7 +172,7 @@ BUGS = [
         "no `reserve()` in `claims_make()`",
         "    reserve(node, claim_at(node, slot));\n",
         "",
-        (GOLDENS, SWARM),
+        (GOLDENS,),
     ),
     Bug(
         "lost-claim",
@@ -354,5 +354,23 @@ BUGS = [
         "gpu > room.gpu || config->cpu > room.cpu ||",
         "",
         (GOLDENS, UNIT_TESTS),
+    ),
+    Bug(
+        "half-sent",
+        "src/sim/network.c",
+        "a tensor that is half sent at a crash arrives",
+        "`network_deliver()` does not look whether it is lost",
+        " || parcel->is_lost) {",
+        ") {",
+        (GOLDENS,),
+    ),
+    Bug(
+        "kept-outputs",
+        "src/node/jobs.c",
+        "outputs that a job has when it is cancelled or fails are kept",
+        "no `tensor_release()` in `pass_outputs()`",
+        "            tensor_release(node, output.tensor);\n",
+        "",
+        (SWARM, UNIT_TESTS),
     ),
 ]
