@@ -99,7 +99,7 @@ static void fail_tickets(struct sim *sim, uint32_t node)
             continue;
         }
         const struct ticket ticket = *(struct ticket *)pool_at(&sim->tickets, slot);
-        if (ticket.node != node) {
+        if (ticket.job.node != node) {
             continue;
         }
         const struct record record = {

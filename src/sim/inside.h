@@ -62,12 +62,11 @@ struct parcel {
 
 /* A client that waits. */
 struct ticket {
-    uint32_t node;
-    uint32_t workflow;
-    struct job_id job; /* Number 0 until accepted. */
+    struct job_id job; /* Its node is where the client went; its number is 0 until accepted. */
     int64_t arrived_ns;
     int64_t hangs_up_ns; /* 0: never. */
-    uint64_t number;
+    uint32_t workflow;
+    uint32_t number; /* For scripts: which request it is. */
 };
 
 struct scripted {

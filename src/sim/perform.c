@@ -4,7 +4,8 @@
 static void finish_ticket(struct sim *sim, uint32_t node, const struct effect_answer *answer)
 {
     const struct ticket *ticket = pool_at(&sim->tickets, (uint32_t)answer->ticket);
-    ASSERT(ticket->node == node); /* Answered by its owner, once: the slot is free after this. */
+    ASSERT(
+        ticket->job.node == node); /* Answered by its owner, once: the slot is free after this. */
     pool_give(&sim->tickets, (uint32_t)answer->ticket);
     sim->answered++;
     for (uint32_t i = 0; i < answer->output_count; i++) {
@@ -42,6 +43,7 @@ static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
     switch (effect->kind) {
     case EFFECT_ACCEPT: {
         struct ticket *ticket = pool_at(&sim->tickets, (uint32_t)effect->accept.ticket);
+        ASSERT(ticket->job.node == effect->accept.job.node);
         ticket->job = effect->accept.job;
         return;
     }

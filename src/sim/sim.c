@@ -188,10 +188,10 @@ static void submit(struct sim *sim, uint32_t node, const struct arrival *arrival
     (void)pool_reserve(&sim->tickets, 1);
     const uint32_t slot = pool_take_raw(&sim->tickets);
     *(struct ticket *)pool_at(&sim->tickets, slot) = (struct ticket){
-        .node = node,
+        .job = {.node = node},
         .workflow = arrival->workflow,
         .arrived_ns = sim->now_ns,
-        .number = sim->requests,
+        .number = (uint32_t)sim->requests,
     };
     if (sim->options.arrivals->patience_ns > 0) {
         const int64_t patience_ns =
@@ -224,18 +224,18 @@ static void on_arrival(struct sim *sim)
 static void hang_up(struct sim *sim, uint32_t slot)
 {
     const struct ticket *ticket = pool_at(&sim->tickets, slot);
-    const int64_t stopped_until_ns = sim->nodes[ticket->node].stopped_until_ns;
+    const int64_t stopped_until_ns = sim->nodes[ticket->job.node].stopped_until_ns;
     if (stopped_until_ns > sim->now_ns) {
         hang_up_at(sim, slot, stopped_until_ns);
         return;
     }
     struct event event = {.kind = EVENT_CANCEL};
     event.cancel = ticket->job;
-    sim_step(sim, ticket->node, &event);
+    sim_step(sim, ticket->job.node, &event);
 }
 
 /* Scripts are short: the request is looked for among those that are running. */
-static void on_cancel(struct sim *sim, uint64_t number)
+static void on_cancel(struct sim *sim, uint32_t number)
 {
     for (uint32_t slot = 0; slot < sim->tickets.capacity; slot++) {
         if (!pool_is_taken(&sim->tickets, slot)) {
