@@ -20,22 +20,31 @@ void audit_start(struct node *node)
 
 bool audit_has_room(const struct node *node, uint32_t messages)
 {
-    return node->effects->count + 2 * messages + AUDIT_EFFECTS_SPARE <= node->effects->capacity;
+    const struct effects *effects = node->effects;
+    const uint32_t wanted = 2 * messages + AUDIT_EFFECTS_SPARE;
+    return effects->count + wanted <= effects->capacity &&
+           effects->record_count + wanted <= effects->record_capacity;
 }
 
-static void query_owners(struct node *node)
+/* False if that is too much for one step: those that were asked about are not silent any more. */
+static bool query_owners(struct node *node)
 {
+    uint32_t offered = 0;
     uint32_t next = node->visit_first;
     while (next != POOL_NONE) {
         const uint32_t slot = next;
         struct visit *visit = visit_at(node, slot);
         const uint32_t task_count = workflow_at(node, visit->workflow)->task_count;
         next = visit->next;
-        if (now_ns(node) - visit->touched_ns < AUDIT_NS || !audit_has_room(node, 4 * task_count)) {
+        if (now_ns(node) - visit->touched_ns < AUDIT_NS) {
             continue;
         }
-        (void)visits_offer_again(node, slot, /* all */ true); /* Tickets are messages, too. */
-        if (visit->job.node == node->id) {                    /* No need to ask. */
+        if (offered >= OFFERS_PER_REPAIR || !audit_has_room(node, 4 * task_count)) {
+            return false;
+        }
+        visit->touched_ns = now_ns(node);
+        offered += visits_offer_again(node, slot, /* all */ true); /* Tickets are messages, too. */
+        if (visit->job.node == node->id) {                         /* No need to ask. */
             if (jobs_find(node, visit->job) == MAP_NONE) {
                 visits_cancel(node, visit->job, REASON_STALE);
             }
@@ -45,7 +54,6 @@ static void query_owners(struct node *node)
             visits_cancel(node, visit->job, REASON_OWNER_LOST); /* It came after the verdict. */
             continue;
         }
-        visit->touched_ns = now_ns(node);
         const struct message query = {
             .kind = MESSAGE_QUERY,
             .job = visit->job,
@@ -53,6 +61,7 @@ static void query_owners(struct node *node)
         };
         outbox_send(node, visit->job.node, &query);
     }
+    return true;
 }
 
 /* Ask every worker of the placement, each node once. */
@@ -104,8 +113,11 @@ static void probe_workers(struct node *node)
 
 void audit_run(struct node *node)
 {
+    if (!query_owners(node)) {
+        wake_at(node, now_ns(node), TIMER_AUDIT, WORKER_NONE);
+        return; /* The rest in steps of its own. */
+    }
     node->audit_timer = false;
-    query_owners(node);
     probe_workers(node);
     if (node->seat.binds) {
         home_audit(node);

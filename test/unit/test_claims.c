@@ -1,7 +1,7 @@
 /*
  * Both ends of a claim: the worker's node that grants it, and the home that made it.
  *
- * Covers: src/node/claims.c src/node/grants.c src/node/tickets.c
+ * Covers: src/node/claims.c src/node/grants.c src/node/tickets.c src/node/audit.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -306,6 +306,45 @@ static void what_a_lost_worker_was_to_run_is_claimed_elsewhere(void **state)
     lone_close(&lone);
 }
 
+/* A workflow of one task that waits at another node's queue. */
+static enum lone_workflow flow_with_a_home_elsewhere(struct lone *lone)
+{
+    for (enum lone_workflow flow = FLOW_F; flow <= FLOW_C; flow++) {
+        (void)lone_request(lone, flow);
+        if (lone_sent_count(lone, HOME, MESSAGE_OFFER) == 1 ||
+            lone_sent_count(lone, HOLDER, MESSAGE_OFFER) == 1) {
+            return flow;
+        }
+    }
+    fail();
+    return FLOW_F;
+}
+
+/* All peers are lost, and nothing was repaired yet when the audit finds the silence. */
+static void many_tasks_without_a_home_are_offered_in_many_steps(void **state)
+{
+    enum { JOBS = 3000, AT_ONCE_MAX = 64 };
+    (void)state;
+    struct lone lone;
+    uint32_t offered = 0;
+    open_binding(&lone);
+    const enum lone_workflow flow = flow_with_a_home_elsewhere(&lone);
+    for (uint32_t i = 0; i < JOBS; i++) {
+        (void)lone_request(&lone, flow);
+    }
+    lone_members(&lone, /* epoch */ 2, /* up */ 1, /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_AUDIT)); /* Too early: nobody has been silent for long. */
+    for (uint32_t i = 0; i < JOBS && offered < JOBS; i++) {
+        assert_true(lone_timer(&lone, TIMER_AUDIT));
+        const uint32_t count = lone_records(&lone, RECORD_OFFERED);
+        assert_in_range(count, 1, AT_ONCE_MAX);
+        offered += count;
+    }
+    assert_true(offered >= JOBS);
+    assert_true(lone.pools.tickets.used + lone.pools.grants.used > JOBS / 2);
+    lone_close(&lone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +358,7 @@ int main(void)
         cmocka_unit_test(an_end_frees_units_before_the_row_says_so),
         cmocka_unit_test(what_a_batch_missed_is_queued_again),
         cmocka_unit_test(what_a_lost_worker_was_to_run_is_claimed_elsewhere),
+        cmocka_unit_test(many_tasks_without_a_home_are_offered_in_many_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
