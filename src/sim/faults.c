@@ -129,15 +129,22 @@ static void connection(struct sim *sim, uint32_t a, uint32_t b, bool broken, int
 }
 
 /* A tensor has to be there to the end; a message without one has left at once. */
-static bool is_half_sent(const struct parcel *parcel, uint32_t node)
+static bool is_half_sent(const struct parcel *parcel, uint32_t node, uint32_t none)
 {
+    (void)none;
     return parcel->from == node && parcel->has_tensor;
 }
 
 /* Between nodes from @first on and those before it. */
-static bool is_across(const struct parcel *parcel, uint32_t first)
+static bool is_across(const struct parcel *parcel, uint32_t first, uint32_t none)
 {
+    (void)none;
     return (parcel->from < first) != (parcel->to < first);
+}
+
+static bool is_between(const struct parcel *parcel, uint32_t a, uint32_t b)
+{
+    return (parcel->from == a && parcel->to == b) || (parcel->from == b && parcel->to == a);
 }
 
 static void crash(struct sim *sim, uint32_t node)
@@ -152,7 +159,7 @@ static void crash(struct sim *sim, uint32_t node)
     sim->nodes[node].timers = 0;
     sim->nodes[node].idle_timers = 0;
     device_lost(sim, node);
-    network_lose(sim, is_half_sent, node);
+    network_lose(sim, is_half_sent, node, NODE_NONE);
     fail_tickets(sim, node);
     for (uint32_t other = 0; other < sim->options.fleet->node_count; other++) {
         if (other != node) {
@@ -177,7 +184,7 @@ static void partition(struct sim *sim, uint32_t first, bool broken)
 {
     const uint32_t node_count = sim->options.fleet->node_count;
     if (broken) {
-        network_lose(sim, is_across, first);
+        network_lose(sim, is_across, first, NODE_NONE);
         board_cut(&sim->board, &sim->arena, first, sim->now_ns);
     } else {
         board_heal(&sim->board, first, sim->now_ns);
@@ -344,7 +351,8 @@ bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to)
     if (loss == 0 || rng_unit(&sim->faults) >= loss) {
         return false;
     }
-    /* A reliable transport loses messages only with their connection. */
+    /* A reliable transport loses messages only with their connection, and all others on it. */
+    network_lose(sim, is_between, from, to);
     connection(sim, from, to, /* broken */ true, FAULT_HINT_NS);
     return true;
 }

@@ -168,12 +168,12 @@ void network_send(
     }
 }
 
-void network_lose(struct sim *sim, network_loses *loses, uint32_t node)
+void network_lose(struct sim *sim, network_loses *loses, uint32_t a, uint32_t b)
 {
     for (uint32_t slot = 0; slot < sim->parcels.capacity; slot++) {
         if (pool_is_taken(&sim->parcels, slot)) {
             struct parcel *parcel = pool_at(&sim->parcels, slot);
-            parcel->is_lost = parcel->is_lost || loses(parcel, node);
+            parcel->is_lost = parcel->is_lost || loses(parcel, a, b);
         }
     }
 }

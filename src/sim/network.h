@@ -51,11 +51,11 @@ void network_send(
 void network_at_switch(struct sim *sim, uint32_t parcel);
 void network_deliver(struct sim *sim, uint32_t parcel);
 
-/* Whether a parcel under way is lost because of what happens to @node. */
-typedef bool network_loses(const struct parcel *parcel, uint32_t node);
+/* Whether a parcel under way is lost because of what happens to node @a, or between @a and @b. */
+typedef bool network_loses(const struct parcel *parcel, uint32_t a, uint32_t b);
 
 /* Connections break: what of the parcels under way @loses says never arrives. */
-ATTR_COLD void network_lose(struct sim *sim, network_loses *loses, uint32_t node);
+ATTR_COLD void network_lose(struct sim *sim, network_loses *loses, uint32_t a, uint32_t b);
 
 /* A transfer may have passed its fair links. */
 void network_passed(struct sim *sim);

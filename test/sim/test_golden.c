@@ -685,8 +685,19 @@ static void break_connection(const struct fault *fault, const char *name)
     plan(1, 2, 0, 0);
     stage_start_with(&stage, &by_hand);
     stage_request(&stage, 0, 0, chain);
+    if (fault->kind == FAULT_LOSS) {
+        stage_request(&stage, MS(65), 1, chain); /* Its reservation is the message that is lost. */
+    }
     stage_expect(&stage, name);
     stage_close(&stage);
+}
+
+static void a_tensor_half_sent_when_a_message_is_lost_is_lost_with_it(void **state)
+{
+    (void)state;
+    const struct fault loss = {
+        .at_ns = MS(60), .for_ns = MS(30), .kind = FAULT_LOSS, .victim = 2, .factor = 1};
+    break_connection(&loss, "half-sent-loss");
 }
 
 static void a_tensor_half_sent_at_a_crash_is_lost(void **state)
@@ -764,6 +775,7 @@ int main(void)
         cmocka_unit_test(a_stopped_node_goes_on_where_it_was),
         cmocka_unit_test(a_lost_message_is_noticed_by_the_audit),
         cmocka_unit_test(a_tensor_half_sent_at_a_crash_is_lost),
+        cmocka_unit_test(a_tensor_half_sent_when_a_message_is_lost_is_lost_with_it),
         cmocka_unit_test(a_tensor_half_sent_at_a_partition_is_lost),
         cmocka_unit_test(clients_hang_up_when_they_have_waited),
     };
