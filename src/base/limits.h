@@ -44,6 +44,9 @@ enum {
     /* Tasks run together. Past this, devices gain no throughput and lose latency. */
     BATCH_TASKS_MAX = 64,
 
+    /* Items of one task: their bytes still fit 64 bits. */
+    ITEMS_MAX = 1000000,
+
     /* Batches that a policy may weigh against each other at one dispatch. */
     DISPATCH_CANDIDATES_MAX = 8,
 };
@@ -53,6 +56,9 @@ _Static_assert(WORKFLOW_PORTS_MAX >= WORKFLOW_EDGES_MAX, "every edge may have a 
 _Static_assert(GRAPH_VERTICES_MAX >= WORKFLOW_TASKS_MAX, "unfolding never shrinks a workflow");
 _Static_assert(GRAPH_VERTICES_MAX <= UINT16_MAX, "a vertex index fits 16 bits");
 _Static_assert(WORKFLOW_EDGES_MAX <= UINT16_MAX, "an edge index fits 16 bits");
+_Static_assert(
+    (uint64_t)BATCH_TASKS_MAX *BATCH_TASKS_MAX *ITEMS_MAX <= UINT32_MAX,
+    "items of a batch fit 32 bits, even of tasks that each have those of a batch");
 _Static_assert(MODELS_MAX % 64 == 0, "a set of models fills whole words");
 _Static_assert(MODELS_MAX - 1 <= UINT8_MAX, "a model index fits 8 bits");
 _Static_assert(WORKFLOWS_MAX <= UINT16_MAX, "a workflow index fits 16 bits");

@@ -19,7 +19,7 @@ const struct reader_range reader_edge_bytes = {0, 1e12, "between 0 and 1TB"};
 const struct reader_range reader_bandwidth = {0, 1e15, "between 0 and 1000TB/s"};
 const struct reader_range reader_memory = {1e6, 1e15, "between 1MB and 1000TB"};
 const struct reader_range reader_latency = {0, 60e9, "between 0 and 1m"};
-const struct reader_range reader_items = {1, READER_ITEMS_MAX, "between 1 and 1000000"};
+const struct reader_range reader_items = {1, ITEMS_MAX, "between 1 and 1000000"};
 
 void reader_fail(struct reader *reader, const struct tree_node *node, const char *format, ...)
 {

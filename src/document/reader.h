@@ -21,8 +21,7 @@
 #include "document/tree.h"
 
 enum {
-    READER_QUOTE_BYTES = 64,    /* A value in a message: what is longer is cut. */
-    READER_ITEMS_MAX = 1000000, /* Items of one task: their bytes still fit 64 bits. */
+    READER_QUOTE_BYTES = 64, /* A value in a message: what is longer is cut. */
 };
 
 struct reader {
@@ -44,7 +43,7 @@ extern const struct reader_range reader_any_bytes;    /* 0 to 1000TB. */
 extern const struct reader_range reader_edge_bytes;   /* 0 to 1TB: items multiply it. */
 extern const struct reader_range reader_memory;       /* 1MB to 1000TB. */
 extern const struct reader_range reader_bandwidth;    /* 0, which is no limit, to 1000TB/s. */
-extern const struct reader_range reader_items;        /* 1 to READER_ITEMS_MAX. */
+extern const struct reader_range reader_items;        /* 1 to ITEMS_MAX. */
 
 static inline bool reader_is_good(const struct reader *reader)
 {

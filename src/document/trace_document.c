@@ -103,14 +103,14 @@ static enum weft_status read_own(
     }
     uint64_t items = 1;
     if (scan->form->field_count > 2 &&
-        (!trace_field_count(&fields[2], &items) || items == 0 || items > READER_ITEMS_MAX)) {
+        (!trace_field_count(&fields[2], &items) || items == 0 || items > ITEMS_MAX)) {
         return fail_field(scan, "'items' must be between 1 and 1000000, not ", &fields[2], "");
     }
     row->items = (uint32_t)items;
     return WEFT_OK;
 }
 
-_Static_assert(READER_ITEMS_MAX == 1000000, "as read_own() says");
+_Static_assert(ITEMS_MAX == 1000000, "as read_own() says");
 
 /* Rounded up: what is begun is an item. */
 static uint32_t items_of(const struct scan *scan, uint64_t tokens)
@@ -120,7 +120,7 @@ static uint32_t items_of(const struct scan *scan, uint64_t tokens)
         return 1;
     }
     const uint64_t items = (tokens - 1) / per + 1;
-    return items < READER_ITEMS_MAX ? (uint32_t)items : READER_ITEMS_MAX;
+    return items < ITEMS_MAX ? (uint32_t)items : ITEMS_MAX;
 }
 
 static enum weft_status read_tokens(

@@ -62,6 +62,12 @@ static inline int64_t now_ns(const struct node *node)
     return node->view.now_ns;
 }
 
+/* Whoever counts, a client or an engine: so many that those of a batch can be added. */
+static inline uint32_t items_bounded(uint32_t items)
+{
+    return items < ITEMS_MAX ? items : ITEMS_MAX;
+}
+
 /* NULL if @worker is not one of this node's. */
 static inline struct worker *own_worker(struct node *node, uint32_t worker)
 {

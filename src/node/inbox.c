@@ -25,6 +25,9 @@ static bool is_sound(const struct node *node, const struct message *message)
     if (message->job.node >= node->fleet->node_count || message->from >= node->fleet->node_count) {
         return false;
     }
+    if (message->items > BATCH_TASKS_MAX * ITEMS_MAX) {
+        return false; /* A claim has those of its whole batch, the others of one task. */
+    }
     if (message->placement_count > 0) {
         if (message->workflow >= node->catalogue->workflow_count) {
             return false;

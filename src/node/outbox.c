@@ -9,8 +9,12 @@ uint32_t tensor_take(struct node *node, struct handle handle, uint32_t items, ui
 {
     const uint32_t slot = pool_take_raw(&node->pools->tensors);
     ASSERT(slot != POOL_NONE);
-    *tensor_at(node, slot) =
-        (struct tensor){.handle = handle, .references = 1, .items = items, .bytes = bytes};
+    *tensor_at(node, slot) = (struct tensor){
+        .handle = handle,
+        .references = 1,
+        .items = items_bounded(items),
+        .bytes = bytes,
+    };
     return slot;
 }
 

@@ -16,7 +16,7 @@ static void check(const struct trace *trace)
     for (uint32_t i = 0; i < trace->count; i++) {
         const struct arrival *row = &trace->rows[i];
         ASSERT(row->at_ns >= before_ns && row->at_ns <= TRACE_SPAN_NS);
-        ASSERT(row->items >= 1 && row->items <= READER_ITEMS_MAX);
+        ASSERT(row->items >= 1 && row->items <= ITEMS_MAX);
         ASSERT(row->workflow == (trace->has_workflows ? 0 : ARRIVAL_WORKFLOW_ANY));
         before_ns = row->at_ns;
     }

@@ -58,6 +58,9 @@ static void expect_malformed_ignored(struct lone *lone, enum message_kind kind)
     bad.task = 4;
     expect_ignored(lone, &bad);
     bad = good;
+    bad.items = BATCH_TASKS_MAX * ITEMS_MAX + 1; /* More than a whole batch may have. */
+    expect_ignored(lone, &bad);
+    bad = good;
     bad.job.node = LONE_NODES;
     expect_ignored(lone, &bad);
     bad = good;

@@ -140,6 +140,21 @@ static uint64_t count_allocations(struct lone *lone, struct event *event)
     return allocations - before;
 }
 
+/* Those of a batch are added, and a client may claim what it likes. */
+static void items_are_bounded_where_they_come_in(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    struct event event = {.kind = EVENT_REQUEST};
+    event.request.workflow = FLOW_F;
+    event.request.items = UINT32_MAX;
+    lone_step(&lone, &event);
+    assert_int_equal(lone_record(&lone, RECORD_ARRIVED)->value, ITEMS_MAX);
+    assert_int_equal(lone_record(&lone, RECORD_QUEUED)->value, ITEMS_MAX);
+    lone_close(&lone);
+}
+
 static void a_step_allocates_nothing(void **state)
 {
     (void)state;
@@ -435,6 +450,7 @@ int main(void)
         cmocka_unit_test(any_script_leaves_nothing_behind),
         cmocka_unit_test(the_same_events_give_the_same_effects),
         cmocka_unit_test(a_node_may_be_destroyed_at_any_point),
+        cmocka_unit_test(items_are_bounded_where_they_come_in),
         cmocka_unit_test(a_step_allocates_nothing),
         cmocka_unit_test(a_policy_that_ticks_is_asked_and_gets_what_it_asked_for),
         cmocka_unit_test(nobody_is_woken_for_a_policy_that_does_not_tick),
