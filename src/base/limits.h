@@ -57,7 +57,7 @@ _Static_assert(GRAPH_VERTICES_MAX >= WORKFLOW_TASKS_MAX, "unfolding never shrink
 _Static_assert(GRAPH_VERTICES_MAX <= UINT16_MAX, "a vertex index fits 16 bits");
 _Static_assert(WORKFLOW_EDGES_MAX <= UINT16_MAX, "an edge index fits 16 bits");
 _Static_assert(
-    (uint64_t)BATCH_TASKS_MAX *BATCH_TASKS_MAX *ITEMS_MAX <= UINT32_MAX,
+    ITEMS_MAX <= UINT32_MAX / BATCH_TASKS_MAX / BATCH_TASKS_MAX,
     "items of a batch fit 32 bits, even of tasks that each have those of a batch");
 _Static_assert(MODELS_MAX % 64 == 0, "a set of models fills whole words");
 _Static_assert(MODELS_MAX - 1 <= UINT8_MAX, "a model index fits 8 bits");

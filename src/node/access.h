@@ -103,7 +103,7 @@ static inline struct effect *effect_add(struct node *node, enum effect_kind kind
 static inline struct record *trace(struct node *node, enum record_kind kind, enum reason reason)
 {
     struct effects *effects = node->effects;
-    ASSERT(effects->record_count < effects->record_capacity);
+    ASSERT(effects->record_count < effects->capacity);
     struct record *record = &effects->records[effects->record_count];
     effects->record_count++;
     *record = (struct record){

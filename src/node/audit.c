@@ -23,7 +23,7 @@ bool audit_has_room(const struct node *node, uint32_t messages)
     const struct effects *effects = node->effects;
     const uint32_t wanted = 2 * messages + AUDIT_EFFECTS_SPARE;
     return effects->count + wanted <= effects->capacity &&
-           effects->record_count + wanted <= effects->record_capacity;
+           effects->record_count + wanted <= effects->capacity;
 }
 
 /* False if that is too much for one step: those that were asked about are not silent any more. */

@@ -93,11 +93,10 @@ struct effect {
 
 /* A step's worth of effects and records; the host's memory, cleared by each step. */
 struct effects {
+    uint32_t capacity; /* Of effects, and of records as many. */
     uint32_t count;
-    uint32_t capacity;
     struct effect *items;
     uint32_t record_count;
-    uint32_t record_capacity;
     struct record *records;   /* What was done, and why. */
     uint32_t placement_count; /* Entries used by the placements of messages. */
     uint32_t placement_capacity;

@@ -118,14 +118,11 @@ void node_effects_init(
     /* A full batch that ends or fails, each of its tasks with all that follows; or repairs. */
     const uint32_t messages =
         BATCH_TASKS_MAX * (fan_max(catalogue) + 1) + REPAIRS_PER_STEP * 4 * tasks;
-    const uint32_t capacity =
-        4096 + 6 * messages; /* As many of what is done as of what is noted. */
     *effects = (struct effects){
-        .capacity = capacity,
-        .record_capacity = capacity,
+        .capacity = 4096 + 6 * messages,
         .placement_capacity = (2 * messages + PARKED_MAX) * tasks,
     };
-    effects->items = arena_alloc(arena, capacity * sizeof(*effects->items));
-    effects->records = arena_alloc(arena, capacity * sizeof(*effects->records));
+    effects->items = arena_alloc(arena, effects->capacity * sizeof(*effects->items));
+    effects->records = arena_alloc(arena, effects->capacity * sizeof(*effects->records));
     effects->placements = arena_alloc(arena, effects->placement_capacity * sizeof(uint16_t));
 }
