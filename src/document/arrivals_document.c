@@ -8,11 +8,10 @@ static const struct reader_range rate_range = {1e-6, 1e9, "more than 0 and at mo
 static const struct reader_range weight_range = {0, 1e6, "between 0 and 1000000"};
 static const struct reader_range cv_range = {0.01, 100, "between 0.01 and 100"};
 static const struct reader_range every_range = {1e6, 864e12, "between 1ms and 240h"};
-static const struct reader_range length_range = {1e3, 864e12, "between 1us and 240h"};
+static const struct reader_range span_range = {1e3, 864e12, "between 1us and 240h"};
 static const struct reader_range period_range = {1e9, 864e12, "between 1s and 240h"};
 static const struct reader_range swing_range = {0, 1, "between 0% and 100%"};
 static const struct reader_range speed_range = {1e-3, 1e6, "between 0.001 and 1000000"};
-static const struct reader_range patience_range = {1e3, 864e12, "between 1us and 240h"};
 static const struct reader_range items_per_range = {1, 1e9, "between 1 and 1000000000"};
 
 #define KIND_BIT(kind) (1U << (kind))
@@ -204,7 +203,7 @@ static void read_burst(struct parts *parts, const struct tree_node *node)
         reader_quantity(reader, reader_need(reader, node, "rate"), QUANTITY_RATE, &rate_range);
     burst->every_ns = (int64_t)reader_quantity(
         reader, reader_need(reader, node, "every"), QUANTITY_DURATION, &every_range);
-    burst->length_ns = (int64_t)reader_quantity(reader, length, QUANTITY_DURATION, &length_range);
+    burst->length_ns = (int64_t)reader_quantity(reader, length, QUANTITY_DURATION, &span_range);
     if (burst->length_ns >= burst->every_ns) {
         reader_fail(reader, length, "'length' must be less than 'every'");
     }
@@ -376,8 +375,7 @@ void arrivals_read_patience(
         reader_mapping(reader, node, keys);
     }
     const double patience_ns = reader_quantity(
-        reader, is_mean ? reader_need(reader, node, "mean") : node, QUANTITY_DURATION,
-        &patience_range);
+        reader, is_mean ? reader_need(reader, node, "mean") : node, QUANTITY_DURATION, &span_range);
     if (reader_is_good(reader)) {
         arrivals->patience_ns = (int64_t)patience_ns;
         arrivals->patience_is_mean = is_mean;
@@ -405,8 +403,9 @@ void arrivals_read(
     if (reader_is_good(reader)) {
         read_by_kind(&parts, node);
         read_mix(&parts, tree_find(node, "mix"));
-        if (tree_find(node, "patience") != NULL) {
-            arrivals_read_patience(reader, tree_find(node, "patience"), &arrivals);
+        const struct tree_node *patience = tree_find(node, "patience");
+        if (patience != NULL) {
+            arrivals_read_patience(reader, patience, &arrivals);
         }
     }
     if (reader_is_good(reader)) {
