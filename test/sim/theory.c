@@ -175,6 +175,7 @@ void theory_run(struct theory *theory, double rate_per_s, uint64_t jobs, uint64_
     sim_destroy(sim);
     assert_int_equal(theory->answered, jobs);
     assert_int_equal(theory->report.completed + theory->report.cancelled, jobs);
+    assert_true(theory->report.cancelled == 0 || theory->arrivals.patience_ns > 0);
     check_little(theory);
 }
 
