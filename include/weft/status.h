@@ -42,7 +42,8 @@
     X(WEFT_CANCELLED, -8, "cancelled")                                                             \
     X(WEFT_BUSY, -9, "busy, try again later")                                                      \
     X(WEFT_FAILED, -10, "the work could not be done")                                              \
-    X(WEFT_LOST, -11, "the device is lost")
+    X(WEFT_LOST, -11, "the device is lost")                                                        \
+    X(WEFT_CRASHED, -12, "the process that did the work crashed")
 
 enum WEFT_CHECKED weft_status {
 #define X(name, value, text) name = (value),

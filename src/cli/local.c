@@ -7,7 +7,6 @@
 #include "cli/progress.h"
 #include "cli/synthetic.h"
 #include "engine/local.h"
-#include "profile/fit.h"
 
 #define SAVE_NS INT64_C(60000000000) /* Between two times that the profile is saved. */
 
@@ -97,31 +96,6 @@ enum weft_status local_open(
     return WEFT_OK;
 }
 
-/* Workspaces are measured by the engine, at their largest: take over what it has seen. */
-static void learn_workspaces(const struct local *local)
-{
-    struct profile *profile = local->measured.document.profile;
-    for (uint32_t model = 0; local->engine != NULL && model < profile->model_count; model++) {
-        struct engine_workspace seen[ENGINE_WORKSPACES_MAX];
-        struct fit_bytes samples[ENGINE_WORKSPACES_MAX];
-        struct profile_model *known = &profile->models[model];
-        uint64_t fixed;
-        uint64_t per_item;
-        const uint32_t count = engine_local_workspaces(local->engine, model, seen);
-        for (uint32_t i = 0; i < count; i++) {
-            samples[i] = (struct fit_bytes){.items = seen[i].items, .bytes = seen[i].bytes};
-        }
-        fit_workspace(samples, count, &fixed, &per_item);
-        if (fixed > known->workspace_bytes || per_item > known->workspace_bytes_per_item) {
-            known->workspace_bytes =
-                fixed > known->workspace_bytes ? fixed : known->workspace_bytes;
-            known->workspace_bytes_per_item = per_item > known->workspace_bytes_per_item
-                                                  ? per_item
-                                                  : known->workspace_bytes_per_item;
-        }
-    }
-}
-
 static void save(struct local *local)
 {
     struct weft_error error = {.status = WEFT_OK};
@@ -129,7 +103,7 @@ static void save(struct local *local)
         return;
     }
     local->saved = refine_count(local->refine);
-    learn_workspaces(local);
+    refine_learn_workspaces(local->refine);
     if (measured_save(&local->measured, &error) != WEFT_OK) {
         (void)fprintf(stderr, "weft serve: %s\n", error.message); /* It serves all the same. */
     }
@@ -164,7 +138,6 @@ static struct engine *make_engine(
     if (engine_local_create(&options, &engine, error) != WEFT_OK) {
         return NULL;
     }
-    local->engine = engine;
     return engine;
 }
 
@@ -174,6 +147,10 @@ static void on_ran(void *context, const struct runtime_ran *ran)
     const uint32_t device = local->measured.fleet->workers[ran->worker].device;
     /* What others wait for is the whole of it: the worker is busy until the end is known. */
     refine_run(local->refine, ran->model, device, ran->items, ran->took_ns);
+    for (uint32_t i = 0; i < ran->usage_count; i++) {
+        const struct engine_usage *usage = &ran->usages[i];
+        refine_workspace(local->refine, usage->model, usage->items, usage->bytes);
+    }
     model_set_add(&local->measured.document.listed, ran->model);
 }
 
@@ -229,7 +206,6 @@ static void close_part(void *context)
 {
     struct local *local = context;
     save(local);
-    local->engine = NULL;
     local->runtime = NULL;
     local_index_leave(&local->index);
 }

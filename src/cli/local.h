@@ -18,7 +18,6 @@ struct local {
     struct refine *refine;
     struct local_index index;
     struct server_repository shown; /* The index, for clients. */
-    const struct engine *engine;    /* While there is one; the runtime's. */
     struct runtime *runtime;
     struct samples *samples; /* Real requests of the repository. NULL: there are none. */
     uint64_t saved;          /* So much was learnt when the profile was last saved. */

@@ -2,10 +2,20 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/assert.h"
+#include "engine/lender.h"
+#include "engine/segment.h"
 
 enum { ALIGNMENT = 64 };
+
+static atomic_uint_fast64_t segments_from; /* 0: never. */
+
+void bundle_set_segments_from(uint64_t bytes)
+{
+    atomic_store(&segments_from, bytes);
+}
 
 struct bundle *bundle_create(void)
 {
@@ -20,6 +30,21 @@ struct bundle *bundle_create(void)
     return bundle;
 }
 
+static void release(const struct weft_tensor *tensor, const struct bundle_memory *memory)
+{
+    if (memory->segment != NULL) {
+        segment_give(memory->segment);
+    } else if (memory->lender != NULL) {
+        lender_unmap(memory->lender, memory->mapping);
+        lender_free(memory->lender, memory->slot);
+        lender_release(memory->lender);
+    } else if (memory->mapped > 0) {
+        (void)munmap(tensor->data, memory->mapped); /* It is our mapping. */
+    } else {
+        free(tensor->data);
+    }
+}
+
 void bundle_destroy(void *bundle_or_null)
 {
     struct bundle *bundle = bundle_or_null;
@@ -27,7 +52,7 @@ void bundle_destroy(void *bundle_or_null)
         return;
     }
     for (uint32_t i = 0; i < bundle->count; i++) {
-        free(bundle->tensors[i].data);
+        release(&bundle->tensors[i], &bundle->memory[i]);
     }
     free(bundle);
 }
@@ -40,25 +65,102 @@ struct bundle *bundle_share(const struct bundle *bundle)
     return shared;
 }
 
-void *bundle_add(struct bundle *bundle, const struct weft_tensor *tensor)
+/* Whether @bundle can take one more tensor, like @tensor. */
+static bool has_room(const struct bundle *bundle, const struct weft_tensor *tensor)
 {
     ASSERT(tensor->rank <= WEFT_RANK_MAX);
     ASSERT(tensor->dtype < WEFT_DTYPES);
-    if (bundle->count == BUNDLE_TENSORS_MAX || bundle_find(bundle, tensor->name) != NULL ||
-        tensor->bytes > SIZE_MAX - ALIGNMENT) {
-        return NULL;
-    }
-    const size_t blocks = ((size_t)tensor->bytes + ALIGNMENT - 1) / ALIGNMENT;
-    void *data = aligned_alloc(ALIGNMENT, (blocks == 0 ? 1 : blocks) * ALIGNMENT);
-    if (data == NULL) {
-        return NULL;
-    }
-    struct weft_tensor *copy = &bundle->tensors[bundle->count];
-    *copy = *tensor;
-    copy->data = data;
+    return bundle->count < BUNDLE_TENSORS_MAX && bundle_find(bundle, tensor->name) == NULL &&
+           tensor->bytes <= SIZE_MAX / 2;
+}
+
+static void append(
+    struct bundle *bundle, const struct weft_tensor *tensor, void *data,
+    const struct bundle_memory *memory)
+{
+    bundle->tensors[bundle->count] = *tensor;
+    bundle->tensors[bundle->count].data = data;
+    bundle->memory[bundle->count] = *memory;
     bundle->count++;
     bundle->bytes += tensor->bytes;
+}
+
+void *bundle_add(struct bundle *bundle, const struct weft_tensor *tensor)
+{
+    struct bundle_memory memory = {.segment = NULL};
+    void *data = NULL;
+    if (!has_room(bundle, tensor)) {
+        return NULL;
+    }
+    const uint64_t from = atomic_load_explicit(&segments_from, memory_order_relaxed);
+    if (from > 0 && tensor->bytes >= from) {
+        memory.segment = segment_take((size_t)tensor->bytes);
+        data = memory.segment == NULL ? NULL : memory.segment->data;
+    }
+    if (data == NULL) {
+        const size_t blocks = ((size_t)tensor->bytes + ALIGNMENT - 1) / ALIGNMENT;
+        data = aligned_alloc(ALIGNMENT, (blocks == 0 ? 1 : blocks) * ALIGNMENT);
+    }
+    if (data != NULL) {
+        append(bundle, tensor, data, &memory);
+    }
     return data;
+}
+
+bool bundle_borrow(
+    struct bundle *bundle, const struct weft_tensor *tensor, struct lender *lender,
+    struct mapping *mapping, uint32_t slot)
+{
+    ASSERT(tensor->bytes <= mapping->bytes);
+    if (!has_room(bundle, tensor)) {
+        return false;
+    }
+    const struct bundle_memory memory = {
+        .lender = lender_share(lender), .mapping = mapping, .slot = slot};
+    append(bundle, tensor, mapping->data, &memory);
+    return true;
+}
+
+bool bundle_map(struct bundle *bundle, const struct weft_tensor *tensor, int file)
+{
+    const struct bundle_memory memory = {.mapped = (size_t)tensor->bytes};
+    if (!has_room(bundle, tensor) || tensor->bytes == 0) {
+        return false;
+    }
+    void *data =
+        mmap(NULL, memory.mapped, PROT_READ, MAP_SHARED | MAP_POPULATE, file, /* offset */ 0);
+    if (data == MAP_FAILED) {
+        return false;
+    }
+    append(bundle, tensor, data, &memory);
+    return true;
+}
+
+int bundle_file(const struct bundle *bundle, uint32_t index, uint64_t *key_out)
+{
+    ASSERT(index < bundle->count);
+    const struct bundle_memory *memory = &bundle->memory[index];
+    if (memory->segment != NULL) {
+        *key_out = memory->segment->key;
+        return memory->segment->file;
+    }
+    if (memory->mapping != NULL) {
+        *key_out = memory->mapping->key;
+        return memory->mapping->file;
+    }
+    return -1;
+}
+
+uint32_t bundle_lend(struct bundle *bundle, uint32_t index)
+{
+    ASSERT(index < bundle->count);
+    struct bundle_memory *memory = &bundle->memory[index];
+    ASSERT(memory->segment != NULL);
+    const uint32_t slot = memory->segment->slot;
+    segment_lend(memory->segment);
+    *memory = (struct bundle_memory){.segment = NULL};
+    bundle->tensors[index].data = NULL;
+    return slot;
 }
 
 const struct weft_tensor *bundle_find(const struct bundle *bundle, const char *name)

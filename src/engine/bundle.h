@@ -4,16 +4,33 @@
  * A request, and every output of a task, is one bundle. Engines make them; whoever holds
  * the last handle gives them back with bundle_destroy(). Once handed on a bundle is only
  * read, from any thread, and anyone who needs it for longer than it is lent shares it.
+ *
+ * Where engines run in processes of their own, large tensors lie in segments, which other
+ * processes can read: they are passed on and never copied.
  */
 #ifndef ENGINE_BUNDLE_H
 #define ENGINE_BUNDLE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <weft/tensor.h>
 
 enum { BUNDLE_TENSORS_MAX = 64 };
+
+struct lender;
+struct mapping;
+struct segment;
+
+/* Where the data of a tensor lies: on the heap, unless one of these says otherwise. */
+struct bundle_memory {
+    struct segment *segment; /* Of this process. */
+    struct lender *lender;   /* Of another one, as the next two say. */
+    struct mapping *mapping;
+    uint32_t slot;
+    size_t mapped; /* Bytes of a mapping of its own; 0: there is none. */
+};
 
 struct bundle {
     atomic_uint references;
@@ -21,7 +38,14 @@ struct bundle {
     uint32_t count;
     uint64_t bytes; /* Of all tensors. */
     struct weft_tensor tensors[BUNDLE_TENSORS_MAX];
+    struct bundle_memory memory[BUNDLE_TENSORS_MAX];
 };
+
+/*
+ * From now on tensors of at least @bytes lie in segments, in all bundles of this process; 0: none
+ * do, as at first. Where the system gives no segment they lie on the heap all the same.
+ */
+void bundle_set_segments_from(uint64_t bytes);
 
 /* An empty bundle; the caller owns it. NULL if there is no memory. */
 struct bundle *bundle_create(void);
@@ -39,6 +63,26 @@ struct bundle *bundle_share(const struct bundle *bundle);
  * bundle is full, or a name is used twice.
  */
 void *bundle_add(struct bundle *bundle, const struct weft_tensor *tensor);
+
+/*
+ * Add a tensor like @tensor whose data lies in @mapping, of @lender: both are given back with the
+ * last reference to the bundle, and @slot is freed. False as bundle_add(): nothing is taken over.
+ */
+bool bundle_borrow(
+    struct bundle *bundle, const struct weft_tensor *tensor, struct lender *lender,
+    struct mapping *mapping, uint32_t slot);
+
+/* The same with data at the beginning of @file, which cannot shrink and stays the caller's. */
+bool bundle_map(struct bundle *bundle, const struct weft_tensor *tensor, int file);
+
+/* The file of the segment that holds tensor @index, and its key. -1 if it is in none. */
+int bundle_file(const struct bundle *bundle, uint32_t index, uint64_t *key_out);
+
+/*
+ * Lend tensor @index, which lies in a segment of this process, to whoever gets its file: the bundle
+ * no longer has it. Returns the slot.
+ */
+uint32_t bundle_lend(struct bundle *bundle, uint32_t index);
 
 /* NULL if there is no such tensor. */
 const struct weft_tensor *bundle_find(const struct bundle *bundle, const char *name);

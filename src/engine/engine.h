@@ -34,6 +34,15 @@ struct engine_output {
     const char *message;     /* If it failed: why, for a person. NULL: nothing to add. */
 };
 
+enum { ENGINE_USAGES_MAX = 8 };
+
+/* What a batch was measured to need of a model: the most that one run took beside the model. */
+struct engine_usage {
+    uint32_t model;
+    uint32_t items; /* Of that run. */
+    uint64_t bytes;
+};
+
 /* Something that was asked for has ended. */
 struct engine_done {
     enum engine_done_kind kind;
@@ -47,6 +56,8 @@ struct engine_done {
     int64_t run_ns;
     uint32_t output_count;               /* RAN: one a task, in the order of the launch. */
     const struct engine_output *outputs; /* Valid during the call. */
+    uint32_t usage_count;                /* RAN: of the models that the engine can measure. */
+    const struct engine_usage *usages;   /* The same. */
 };
 
 /* An input of a task. */
@@ -80,6 +91,12 @@ struct engine_host {
 
     /* Required. */
     void (*done)(void *context, const struct engine_done *done);
+
+    /*
+     * Batch number @batch, which was cancelled, is really over: nothing of it runs any more.
+     * Optional: for hosts that replace an engine which does not stop.
+     */
+    void (*stopped)(void *context, uint64_t batch);
 
     /* The host's clock. Required by engines that take their time from it. */
     int64_t (*now_ns)(void *context);

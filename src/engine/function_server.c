@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "engine/fork_server.h"
 #include "engine/function_runner.h"
 
 enum { CONTROL = 3, RUNNERS_MAX = 1024 };
@@ -163,7 +164,7 @@ static enum weft_status spawn(struct function_server *server, struct weft_error 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         return error_set(error, WEFT_IO, "no sockets for functions: %s", strerror(errno));
     }
-    server->process = fork();
+    server->process = fork_server_fork_self();
     if (server->process == 0) {
         forget_parent(ends[1]);
         serve();

@@ -22,7 +22,7 @@ static struct operation *begin(
     operation->kind = kind;
     operation->worker = worker;
     atomic_init(&operation->is_cancelled, false);
-    if (engine->pending++ == 0) {
+    if (engine->pending++ == 0 && engine->signal != NULL) {
         uv_ref((uv_handle_t *)engine->signal); /* The loop has something to wait for. */
     }
     return operation;
@@ -42,13 +42,22 @@ void local_end(struct engine_local *engine, struct operation *operation)
     free(operation->inputs);
     free(operation->tasks);
     free(operation);
-    if (--engine->pending == 0) {
+    if (--engine->pending == 0 && engine->signal != NULL) {
         uv_unref((uv_handle_t *)engine->signal);
     }
 }
 
+static void tell(struct engine_local *engine, struct operation *operation);
+
 void local_finish(struct engine_local *engine, struct operation *operation)
 {
+    if (engine->signal == NULL) {
+        (void)pthread_mutex_lock(engine->lock);
+        tell(engine, operation);
+        local_end(engine, operation);
+        (void)pthread_mutex_unlock(engine->lock);
+        return;
+    }
     queue_push(&engine->done, &operation->queued);
     (void)uv_async_send(engine->signal); /* Fails only for a handle that is closing. */
 }
@@ -184,6 +193,7 @@ void local_give_up(struct engine_local *engine, struct operation *operation)
     unlink_operation(&engine->runs, operation);
     atomic_store(&operation->is_cancelled, true);
     if (queue_remove(&worker->runs, &operation->queued)) {
+        tell(engine, operation);
         local_end(engine, operation);
         return;
     }
@@ -203,36 +213,10 @@ static void local_cancel(struct engine *base, uint64_t batch)
     local_give_up(engine, operation);
 }
 
-/* Keep what runs of @model were measured to need. */
-static void note_usage(
-    struct engine_local *engine, uint32_t model, const struct onnx_usage *measured)
-{
-    struct local_usage *usage = &engine->usages[model];
-    uint32_t at = 0;
-    if (measured->run_count == 0) {
-        return;
-    }
-    while (at < usage->count && usage->points[at].items < measured->rows_most) {
-        at++;
-    }
-    if (at == usage->count || usage->points[at].items != measured->rows_most) {
-        if (usage->count == ENGINE_WORKSPACES_MAX) {
-            return;
-        }
-        memmove(
-            &usage->points[at + 1], &usage->points[at],
-            (usage->count - at) * sizeof(usage->points[0]));
-        usage->points[at] = (struct engine_workspace){.items = measured->rows_most};
-        usage->count++;
-    }
-    if (measured->workspace_bytes > usage->points[at].bytes) {
-        usage->points[at].bytes = measured->workspace_bytes;
-    }
-}
-
 static void tell_ran(struct engine_local *engine, struct operation *operation)
 {
     struct engine_output outputs[BATCH_TASKS_MAX];
+    struct engine_usage usages[TASK_MODELS_MAX];
     const struct workflow_task *kind =
         &engine->catalogue->workflows[operation->workflow]->tasks[operation->task];
     struct engine_done done = {
@@ -242,11 +226,19 @@ static void tell_ran(struct engine_local *engine, struct operation *operation)
         .run_ns = operation->run_ns,
         .output_count = operation->task_count,
         .outputs = outputs,
+        .usages = usages,
     };
     uint32_t failed = 0;
     ASSERT(operation->task_count > 0);
     for (uint32_t i = 0; i < kind->model_count; i++) {
-        note_usage(engine, kind->models[i], &operation->usages[i]);
+        const struct onnx_usage *measured = &operation->usages[i];
+        if (measured->run_count > 0) {
+            usages[done.usage_count++] = (struct engine_usage){
+                .model = kind->models[i],
+                .items = measured->rows_most,
+                .bytes = measured->workspace_bytes,
+            };
+        }
     }
     for (uint32_t i = 0; i < operation->task_count; i++) {
         struct local_task *task = &operation->tasks[i];
@@ -320,6 +312,8 @@ static void tell(struct engine_local *engine, struct operation *operation)
         if (!is_cancelled) {
             unlink_operation(&engine->runs, operation);
             tell_ran(engine, operation);
+        } else if (engine->base.host.stopped != NULL) {
+            engine->base.host.stopped(engine->base.host.context, operation->batch);
         }
         return;
     case ENGINE_UNLOADED:
@@ -360,15 +354,3 @@ const struct engine_ops local_ops = {
     .cancel = local_cancel,
     .destroy = local_destroy,
 };
-
-uint32_t engine_local_workspaces(
-    const struct engine *base, uint32_t model,
-    struct engine_workspace workspaces_out[static ENGINE_WORKSPACES_MAX])
-{
-    const struct engine_local *engine = (const struct engine_local *)base;
-    ASSERT(base->ops == &local_ops);
-    ASSERT(model < engine->artifacts->count);
-    const struct local_usage *usage = &engine->usages[model];
-    memcpy(workspaces_out, usage->points, usage->count * sizeof(*workspaces_out));
-    return usage->count;
-}

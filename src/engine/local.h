@@ -2,13 +2,15 @@
  * local.h - the engine that runs models and functions on the processors of this machine.
  *
  * Each worker has a thread that loads and unloads, and threads that run batches: as many as
- * may run at once. Results come from inside the host's loop. A batch that is given up goes on
- * until it notices, on its own references to its inputs: cancelling waits for nothing. What a
- * load occupies and what a run needs are measured.
+ * may run at once. Results come from inside the host's loop or, where the host has a lock instead
+ * of a loop, straight from those threads. A batch that is given up goes on until it notices, on
+ * its own references to its inputs: cancelling waits for nothing. What a load occupies and what a
+ * run needs are measured.
  */
 #ifndef ENGINE_LOCAL_H
 #define ENGINE_LOCAL_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "engine/artifact.h"
@@ -20,7 +22,21 @@ struct engine_local_options {
     const struct fleet *fleet; /* Borrowed, like the next two. */
     const struct catalogue *catalogue;
     const struct artifacts *artifacts;
-    struct uv_loop_s *loop;    /* The host's. The engine is destroyed before it. */
+    struct uv_loop_s *loop; /* The host's. The engine is destroyed before it. NULL: see lock. */
+
+    /*
+     * Without a loop: a recursive lock, held by whoever calls an operation, and by the engine's
+     * threads while they call the host. Then there is no thread between a run and its report.
+     */
+    pthread_mutex_t *lock;
+    uint32_t worker; /* Without a loop: the one that is served here. */
+
+    /*
+     * Without a loop: where batches come from. Called, without the lock, on a thread that has
+     * nothing to run; waits, and launches one. False if there will be no more. NULL: they are
+     * launched by themselves.
+     */
+    bool (*fetch)(void *context);
     const char *cache;         /* Folder for mapped models. Copied. NULL: the user's; "": none. */
     uint32_t threads;          /* That run batches, of each worker. 0: as many as it has units. */
     bool prepack;              /* See struct onnx_options. */
@@ -30,7 +46,7 @@ struct engine_local_options {
     struct engine_host host;
 };
 
-enum { ENGINE_LOCAL_THREADS_MAX = 64, ENGINE_WORKSPACES_MAX = 32 };
+enum { ENGINE_LOCAL_THREADS_MAX = 64 };
 
 /*
  * Start the threads of every worker of the fleet. On success the caller owns *engine_out.
@@ -41,19 +57,5 @@ enum { ENGINE_LOCAL_THREADS_MAX = 64, ENGINE_WORKSPACES_MAX = 32 };
 enum weft_status engine_local_create(
     const struct engine_local_options *options, struct engine **engine_out,
     struct weft_error *error);
-
-/* The most that runs of so many items have needed so far. */
-struct engine_workspace {
-    uint32_t items;
-    uint64_t bytes;
-};
-
-/*
- * What was measured of @model, by items, ascending; at most ENGINE_WORKSPACES_MAX numbers of
- * items are told apart. Returns how many.
- */
-uint32_t engine_local_workspaces(
-    const struct engine *engine, uint32_t model,
-    struct engine_workspace workspaces_out[static ENGINE_WORKSPACES_MAX]);
 
 #endif /* ENGINE_LOCAL_H */

@@ -84,12 +84,6 @@ struct local_worker {
     struct local_model **resident; /* By model; on the host's thread. */
 };
 
-/* What runs of a model have needed. */
-struct local_usage {
-    uint32_t count;
-    struct engine_workspace points[ENGINE_WORKSPACES_MAX];
-};
-
 struct engine_local {
     struct engine base;
     const struct fleet *fleet;
@@ -104,12 +98,13 @@ struct engine_local {
     pthread_mutex_t digest_lock;
     struct onnx_digest *digests; /* By model. */
 
-    struct queue done;          /* What threads have ended. */
-    uv_async_t *signal;         /* That they have. On the heap: it outlives the engine. */
-    uint32_t pending;           /* Operations under way; on the host's thread, like the rest. */
-    struct operation *runs;     /* Batches not yet told of. */
-    struct operation *loads;    /* The same. */
-    struct local_usage *usages; /* By model. */
+    struct queue done;     /* What threads have ended. */
+    uv_async_t *signal;    /* That they have. On the heap: it outlives the engine. NULL: lock. */
+    pthread_mutex_t *lock; /* The host's; see engine_local_options, as for the next. */
+    bool (*fetch)(void *context);
+    uint32_t pending;        /* Operations under way; on the host's thread, like the rest. */
+    struct operation *runs;  /* Batches not yet told of. */
+    struct operation *loads; /* The same. */
 };
 
 /* local.c */

@@ -76,13 +76,14 @@ void local_destroy(struct engine *base)
     join_threads(engine);
     release_workers(engine);
     drain(engine, &engine->done);
-    uv_close((uv_handle_t *)engine->signal, on_closed);
+    if (engine->signal != NULL) {
+        uv_close((uv_handle_t *)engine->signal, on_closed);
+    }
     function_pool_destroy(engine->pool);
     queue_deinit(&engine->done);
     (void)pthread_mutex_destroy(&engine->digest_lock);
     free(engine->workers);
     free(engine->digests);
-    free(engine->usages);
     free(engine);
 }
 
@@ -133,12 +134,23 @@ static void choose_cache(struct engine_local *engine, const char *given)
     }
 }
 
+/* Let the threads have something to wake @loop with. */
+static void make_signal(struct engine_local *engine, struct uv_loop_s *loop)
+{
+    engine->signal = memory_zeroed(1, sizeof(*engine->signal));
+    const int code = uv_async_init(loop, engine->signal, local_on_signal);
+    ASSERT(code == 0); /* The loop has its descriptor for signals already. */
+    engine->signal->data = engine;
+    uv_unref((uv_handle_t *)engine->signal);
+}
+
 enum weft_status engine_local_create(
     const struct engine_local_options *options, struct engine **engine_out,
     struct weft_error *error)
 {
     struct function_pool *pool = NULL;
     ASSERT(options->host.done != NULL);
+    ASSERT((options->loop == NULL) != (options->lock == NULL));
     ASSERT(options->artifacts->count >= options->catalogue->model_count);
     /* First: what is forked should be small. */
     if (options->isolate &&
@@ -160,13 +172,15 @@ enum weft_status engine_local_create(
     queue_init(&engine->done);
     engine->workers = memory_zeroed(options->fleet->worker_count, sizeof(*engine->workers));
     engine->digests = memory_zeroed(options->artifacts->count + 1, sizeof(*engine->digests));
-    engine->usages = memory_zeroed(options->artifacts->count + 1, sizeof(*engine->usages));
-    engine->signal = memory_zeroed(1, sizeof(*engine->signal));
-    const int code = uv_async_init(options->loop, engine->signal, local_on_signal);
-    ASSERT(code == 0); /* The loop has its descriptor for signals already. */
-    engine->signal->data = engine;
-    uv_unref((uv_handle_t *)engine->signal);
+    engine->lock = options->lock;
+    engine->fetch = options->fetch;
+    if (options->loop != NULL) {
+        make_signal(engine, options->loop);
+    }
     for (uint32_t i = 0; i < options->fleet->worker_count; i++) {
+        if (options->loop == NULL && i != options->worker) {
+            continue;
+        }
         if (!start_worker(engine, i, options->threads)) {
             local_destroy(&engine->base);
             return error_set(error, WEFT_IO, "no threads for worker %u", i);

@@ -44,6 +44,17 @@ struct queued *queue_pop(struct queue *queue)
     return item;
 }
 
+struct queued *queue_try(struct queue *queue)
+{
+    (void)pthread_mutex_lock(&queue->lock);
+    struct queued *item = queue->is_closed ? NULL : queue->first;
+    if (item != NULL) {
+        queue->first = item->next;
+    }
+    (void)pthread_mutex_unlock(&queue->lock);
+    return item;
+}
+
 struct queued *queue_take_all(struct queue *queue)
 {
     (void)pthread_mutex_lock(&queue->lock);

@@ -26,6 +26,9 @@ void queue_push(struct queue *queue, struct queued *item);
 /* The next item; waits for one. NULL once the queue is closed, whatever is still in it. */
 struct queued *queue_pop(struct queue *queue);
 
+/* The next item; NULL if there is none, or the queue is closed. */
+struct queued *queue_try(struct queue *queue);
+
 /* All items, first to last; does not wait. */
 struct queued *queue_take_all(struct queue *queue);
 

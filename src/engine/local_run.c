@@ -323,13 +323,29 @@ void local_runner_cancel(struct local_runner *runner, const struct operation *op
     (void)pthread_mutex_unlock(&runner->lock);
 }
 
+/* The next batch for @runner; waits for one. NULL if there will be none. */
+static struct operation *next_operation(struct local_runner *runner)
+{
+    const struct engine_local *engine = runner->engine;
+    if (engine->fetch == NULL) {
+        return (struct operation *)queue_pop(runner->queue); /* queued is the first member. */
+    }
+    struct queued *item;
+    while ((item = queue_try(runner->queue)) == NULL) {
+        if (!engine->fetch(engine->base.host.context)) {
+            return NULL;
+        }
+    }
+    return (struct operation *)item;
+}
+
 void *local_runner_main(void *argument)
 {
     struct local_runner *runner = argument;
     struct engine_local *engine = runner->engine;
     struct stage *stage = memory_zeroed(1, sizeof(*stage)); /* Too large for a stack. */
     for (;;) {
-        struct operation *operation = (struct operation *)queue_pop(runner->queue);
+        struct operation *operation = next_operation(runner);
         if (operation == NULL) {
             break;
         }

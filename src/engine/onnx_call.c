@@ -120,6 +120,13 @@ enum weft_status onnx_call_run(
     usage->rows_most = rows > usage->rows_most ? (uint32_t)rows : usage->rows_most;
     usage->workspace_bytes = needed > usage->workspace_bytes ? needed : usage->workspace_bytes;
     usage->left_bytes += meter.now_bytes; /* The outputs are taken off when they are released. */
+    if (outcome != NULL && meter.denied > 0) {
+        (void)say_failed(model, outcome, NULL); /* It only says that there was no memory. */
+        return error_set(
+            error, WEFT_INVALID,
+            "model '%s' asked for %llu bytes more; its worker may use %llu in all", model->name,
+            (unsigned long long)meter.denied, (unsigned long long)ort_memory_limit());
+    }
     return outcome == NULL ? WEFT_OK : say_failed(model, outcome, error);
 }
 

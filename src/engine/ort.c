@@ -116,6 +116,10 @@ static enum weft_status bind(struct ort *ort, void *handle, struct weft_error *e
     memcpy(&ort->api.name, places + (place) * sizeof(void *), sizeof(void *));
     ORT_ABI_MAP(X)
 #undef X
+    void (*throw_bad_alloc)(void) = NULL;
+    symbol = dlsym(handle, "_ZSt17__throw_bad_allocv"); /* Of the C++ library that it loaded. */
+    memcpy(&throw_bad_alloc, &symbol, sizeof(symbol));
+    ort_memory_set_throw(throw_bad_alloc);
     return WEFT_OK;
 }
 

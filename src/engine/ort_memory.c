@@ -4,6 +4,7 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -34,6 +35,9 @@ struct ort_memory {
 };
 
 static struct ort_memory memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static atomic_uint_fast64_t limit_bytes; /* 0: none. */
+static atomic_uint_fast64_t used_bytes;  /* In blocks that are in use, while there is a limit. */
+static void (*throw_bad_alloc)(void);    /* Set before the library is used. */
 static _Thread_local struct ort_meter *thread_meter;
 
 /* The smallest size that holds @bytes, which becomes what it holds. */
@@ -89,6 +93,46 @@ static void count(int64_t bytes)
     }
 }
 
+void ort_memory_set_limit(uint64_t bytes)
+{
+    atomic_store(&limit_bytes, bytes);
+}
+
+uint64_t ort_memory_limit(void)
+{
+    return atomic_load(&limit_bytes);
+}
+
+void ort_memory_set_throw(void (*given)(void))
+{
+    throw_bad_alloc = given;
+}
+
+/* There is no block of @bytes. Kernels of the library do not look for NULL: they expect what
+ * their own allocator does, which is to throw. Nothing here holds a lock or memory by now. */
+static void *deny(uint64_t bytes)
+{
+    if (thread_meter != NULL) {
+        thread_meter->denied = bytes;
+    }
+    if (throw_bad_alloc != NULL) {
+        throw_bad_alloc();
+    }
+    return NULL;
+}
+
+/* Whether so much more may be in use: it is counted then. */
+static bool may_use(uint64_t bytes)
+{
+    const uint64_t limit = atomic_load_explicit(&limit_bytes, memory_order_relaxed);
+    const uint64_t before = atomic_fetch_add_explicit(&used_bytes, bytes, memory_order_relaxed);
+    if (limit == 0 || (bytes <= limit && before <= limit - bytes)) {
+        return true;
+    }
+    (void)atomic_fetch_sub_explicit(&used_bytes, bytes, memory_order_relaxed);
+    return false;
+}
+
 static void *take(struct OrtAllocator *allocator, size_t wanted)
 {
     (void)allocator;
@@ -96,18 +140,28 @@ static void *take(struct OrtAllocator *allocator, size_t wanted)
     uint32_t size = SIZES;
     struct block *block = NULL;
     const bool is_load = thread_meter != NULL && thread_meter->is_load;
-    if (wanted == 0 || wanted > SIZE_MAX / 4) {
-        return NULL; /* The library takes NULL for "nothing" in the one case, fails in the other. */
+    if (wanted == 0) {
+        return NULL; /* The library takes it for "nothing". */
+    }
+    if (wanted > SIZE_MAX / 4) {
+        return deny(wanted);
     }
     if (wanted >= KEPT_BYTES_MIN && !is_load) {
         size = size_of(&bytes);
         block = take_kept(size);
     }
+    if (!may_use(block == NULL ? bytes : block->bytes)) {
+        if (block != NULL && !keep(block)) {
+            free(block);
+        }
+        return deny(bytes);
+    }
     if (block == NULL) {
         const uint64_t lines = (bytes + HEADER_BYTES - 1) / HEADER_BYTES + 1;
         block = aligned_alloc(HEADER_BYTES, lines * HEADER_BYTES);
         if (block == NULL) {
-            return NULL;
+            (void)atomic_fetch_sub_explicit(&used_bytes, bytes, memory_order_relaxed);
+            return deny(bytes);
         }
         block->bytes = bytes;
         block->size = size;
@@ -125,6 +179,7 @@ static void give(struct OrtAllocator *allocator, void *data)
     void *start = (uint8_t *)data - HEADER_BYTES;
     struct block *block = start;
     count(-(int64_t)block->bytes);
+    (void)atomic_fetch_sub_explicit(&used_bytes, block->bytes, memory_order_relaxed);
     if (block->size == SIZES || !keep(block)) {
         free(block);
     }

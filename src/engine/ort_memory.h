@@ -5,7 +5,9 @@
  * a meter on itself: since runs and loads stay on the thread that asked for them, what is
  * taken meanwhile on that thread is exactly what they took. Blocks of runs are kept when they
  * come back, up to ORT_MEMORY_KEPT_MAX in all: fresh pages would cost a third of the time of
- * a run. Blocks of loads are never kept. Safe from any thread.
+ * a run. Blocks of loads are never kept. What all blocks in use may come to can be bounded: the
+ * library is then told as its own allocator tells it, by an exception, and the run fails. Safe
+ * from any thread.
  */
 #ifndef ENGINE_ORT_MEMORY_H
 #define ENGINE_ORT_MEMORY_H
@@ -20,11 +22,24 @@
 struct ort_meter {
     int64_t now_bytes;  /* Taken and not given back since the start. */
     int64_t peak_bytes; /* The most that this ever was. */
+    uint64_t denied;    /* Bytes that were asked for and not given; 0: everything was. */
     bool is_load;       /* What is taken stays: none of it is worth keeping. */
 };
 
 /* The one allocator, for memory that @info describes. */
 struct OrtAllocator *ort_memory_allocator(const struct OrtMemoryInfo *info);
+
+/*
+ * From now on blocks in use come to at most @bytes; 0: as many as the system gives. Where
+ * ort_memory_set_throw() was not called the library may not survive it.
+ */
+void ort_memory_set_limit(uint64_t bytes);
+
+/* The limit; 0: none. */
+uint64_t ort_memory_limit(void);
+
+/* What throws std::bad_alloc in the C++ library that the library uses. */
+void ort_memory_set_throw(void (*throw_bad_alloc)(void));
 
 /* Count what this thread takes from here on; until the stop, which must come. */
 void ort_meter_start(struct ort_meter *meter, bool is_load);

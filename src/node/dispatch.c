@@ -343,6 +343,8 @@ static enum reason reason_of(enum weft_status failure)
         return REASON_DEVICE_LOST;
     case WEFT_INVALID:
         return REASON_INVALID;
+    case WEFT_CRASHED:
+        return REASON_CRASHED;
     default:
         return REASON_BATCH_FAILED;
     }

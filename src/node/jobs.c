@@ -326,7 +326,8 @@ void jobs_failed(struct node *node, const struct message *message)
         jobs_end(node, slot, WEFT_INVALID, REASON_INVALID);
         return;
     }
-    if (message->reason == REASON_UNAVAILABLE || job->losses + 1 >= JOB_ATTEMPTS_MAX) {
+    if (message->reason == REASON_UNAVAILABLE || message->reason == REASON_CRASHED ||
+        job->losses + 1 >= JOB_ATTEMPTS_MAX) {
         jobs_end(node, slot, WEFT_FAILED, (enum reason)message->reason);
         return;
     }

@@ -85,7 +85,8 @@ enum record_kind {
     X(REASON_STALE, "stale") /* of a job or placement that is no more */                           \
     X(REASON_ATTEMPTS, "too many attempts")                                                        \
     X(REASON_UNPLANNED, "unplanned") /* the policy had planned it otherwise */                     \
-    X(REASON_IDLE, "idle")           /* nothing used it for as long as its device keeps models */
+    X(REASON_IDLE, "idle")           /* nothing used it for as long as its device keeps models */  \
+    X(REASON_CRASHED, "crashed")     /* it ended the process that ran it: it would again */
 
 enum reason {
 #define X(reason, name) reason,

@@ -2,9 +2,11 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "profile/fit.h"
 
 /* What is known of one point, beside the mean and the spread that the profile has. */
 struct weight {
@@ -14,8 +16,15 @@ struct weight {
     uint32_t runs;
 };
 
+/* The most that runs of a model have needed, by items, ascending. */
+struct needed {
+    uint32_t count;
+    struct fit_bytes points[REFINE_WORKSPACES_MAX];
+};
+
 struct refine {
     struct profile *profile;
+    struct needed *needed; /* By model. */
     struct weight *weights;
     uint32_t weight_count;
     uint32_t weight_max;
@@ -26,6 +35,7 @@ struct refine *refine_create(struct profile *profile)
 {
     struct refine *refine = memory_zeroed(1, sizeof(*refine));
     refine->profile = profile;
+    refine->needed = memory_zeroed(profile->model_count + 1, sizeof(*refine->needed));
     return refine;
 }
 
@@ -35,6 +45,7 @@ void refine_destroy(struct refine *refine)
         return;
     }
     free(refine->weights);
+    free(refine->needed);
     free(refine);
 }
 
@@ -124,6 +135,44 @@ void refine_load(struct refine *refine, uint32_t model, int64_t load_ns, uint64_
     if (bytes != 0) {
         known->resident_bytes = bytes;
         known->load_bytes = bytes;
+    }
+}
+
+void refine_workspace(struct refine *refine, uint32_t model, uint32_t items, uint64_t bytes)
+{
+    struct needed *needed = &refine->needed[model];
+    uint32_t at = 0;
+    ASSERT(model < refine->profile->model_count);
+    while (at < needed->count && needed->points[at].items < items) {
+        at++;
+    }
+    if (at == needed->count || needed->points[at].items != items) {
+        if (needed->count == REFINE_WORKSPACES_MAX) {
+            return;
+        }
+        memmove(
+            &needed->points[at + 1], &needed->points[at],
+            (needed->count - at) * sizeof(needed->points[0]));
+        needed->points[at] = (struct fit_bytes){.items = items};
+        needed->count++;
+    }
+    if (bytes > needed->points[at].bytes) {
+        needed->points[at].bytes = bytes;
+    }
+}
+
+void refine_learn_workspaces(struct refine *refine)
+{
+    for (uint32_t model = 0; model < refine->profile->model_count; model++) {
+        const struct needed *needed = &refine->needed[model];
+        struct profile_model *known = &refine->profile->models[model];
+        uint64_t fixed = 0;
+        uint64_t per_item = 0;
+        fit_workspace(needed->points, needed->count, &fixed, &per_item);
+        known->workspace_bytes = fixed > known->workspace_bytes ? fixed : known->workspace_bytes;
+        if (per_item > known->workspace_bytes_per_item) {
+            known->workspace_bytes_per_item = per_item;
+        }
     }
 }
 

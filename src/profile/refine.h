@@ -15,8 +15,9 @@
 enum {
     REFINE_POINTS_MAX = 64, /* Of one model on one device, beside what was measured before. */
     REFINE_WEIGHT_MAX = 64,
-    REFINE_PRIOR = 8, /* What a measured point counts, in runs; */
-    REFINE_GUESS = 2, /* and what an estimate does. */
+    REFINE_PRIOR = 8,           /* What a measured point counts, in runs; */
+    REFINE_GUESS = 2,           /* and what an estimate does. */
+    REFINE_WORKSPACES_MAX = 32, /* Numbers of items that are told apart, of one model. */
 };
 
 struct refine;
@@ -36,6 +37,12 @@ void refine_run(
  * known. The time counts as fixed: what a bus would add is part of what was seen.
  */
 void refine_load(struct refine *refine, uint32_t model, int64_t load_ns, uint64_t bytes);
+
+/* A run of @items of @model needed @bytes beside it. Counts when workspaces are learnt. */
+void refine_workspace(struct refine *refine, uint32_t model, uint32_t items, uint64_t bytes);
+
+/* Let the profile's workspaces grow to the most that runs have needed. */
+void refine_learn_workspaces(struct refine *refine);
 
 /* How many runs and loads were taken since the profile was created. */
 uint64_t refine_count(const struct refine *refine);

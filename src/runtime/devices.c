@@ -297,6 +297,8 @@ static void step_ran(struct runtime *runtime, uint32_t node, const struct engine
             .config = flight.config,
             .run_ns = done->run_ns,
             .took_ns = runtime->clock.now_ns - flight.launched_ns,
+            .usage_count = done->usage_count,
+            .usages = done->usages,
         };
         runtime->options.on_ran(runtime->options.context, &ran);
     }

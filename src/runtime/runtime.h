@@ -23,6 +23,7 @@
 
 struct engine;
 struct engine_host;
+struct engine_usage;
 struct runtime;
 struct uv_loop_s;
 
@@ -63,6 +64,8 @@ struct runtime_ran {
     struct config config;
     int64_t run_ns;  /* As the engine says; */
     int64_t took_ns; /* and from the launch until it was heard of: threads wait for processors. */
+    uint32_t usage_count; /* What it needed of models, as far as that was measured. */
+    const struct engine_usage *usages;
 };
 
 /* A model that was loaded well. */

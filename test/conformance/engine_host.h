@@ -27,6 +27,7 @@
 #include "engine/artifact.h"
 #include "engine/bundle.h"
 #include "engine/engine.h"
+#include "engine/fork_server.h"
 #include "model/catalogue.h"
 
 enum { HOST_MODELS = 3, HOST_DONE_MAX = 256, HOST_WORKERS = 2 };
@@ -53,6 +54,7 @@ struct host {
     uint32_t gpu; /* Units of the next batches; all four at first. */
     uint32_t done_count;
     struct host_done done[HOST_DONE_MAX];
+    struct fork_server *stop; /* To be stopped in the end. NULL: the engine needs none. */
 };
 
 static inline void host_on_done(void *context, const struct engine_done *done)
@@ -160,6 +162,9 @@ static inline void host_init(struct host *host, host_engine create)
 static inline void host_deinit(struct host *host)
 {
     engine_destroy(host->engine);
+    if (host->stop != NULL) {
+        fork_server_stop(host->stop);
+    }
     assert_int_equal(uv_run(&host->loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&host->loop), 0);
     for (uint32_t i = 0; i < host->done_count; i++) {

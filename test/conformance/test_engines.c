@@ -5,7 +5,8 @@
  */
 #include "base/attributes.h"
 #include "conformance/engine_host.h"
-#include "engine/local.h"
+#include "engine/process.h"
+#include "engine/process_child.h"
 #include "model/items.h"
 #include "unit/onnx_fixture.h"
 
@@ -68,8 +69,64 @@ static struct engine *create_models(struct host *host, const struct engine_host 
     return create_local(host, port, &file, /* isolate */ false);
 }
 
+static struct fork_server fork_server;
+static struct process_child_options child_options;
+
+static void be_engine(const void *context, int socket, const void *argument)
+{
+    const struct process_argument *worker = argument;
+    process_child_main(context, socket, worker->worker);
+}
+
+/* The workers of @host as processes that run @file. */
+static struct engine *create_process(
+    struct host *host, const struct engine_host *port, const struct artifact *file, bool isolate)
+{
+    struct engine *engine = NULL;
+    struct weft_error error;
+    for (uint32_t i = 0; i < HOST_MODELS; i++) {
+        host->files[i] = *file;
+    }
+    host->input = host_input();
+    child_options = (struct process_child_options){
+        .fleet = host->fleet,
+        .catalogue = host->catalogue,
+        .artifacts = &host->artifacts,
+        .local = {.cache = fixture_folder, .isolate = isolate},
+    };
+    const struct engine_process_options options = {
+        .fleet = host->fleet,
+        .catalogue = host->catalogue,
+        .artifacts = &host->artifacts,
+        .server = &fork_server,
+        .loop = &host->loop,
+        .host = *port,
+    };
+    if (fork_server_start(&fork_server, be_engine, &child_options, "weft-engine", &error) !=
+            WEFT_OK ||
+        engine_process_create(&options, &engine, &error) != WEFT_OK) {
+        fail_msg("%s", error.message);
+    }
+    host->stop = &fork_server;
+    return engine;
+}
+
+static struct engine *create_process_models(struct host *host, const struct engine_host *port)
+{
+    const struct artifact file = {.kind = ARTIFACT_ONNX, .path = model_path};
+    return create_process(host, port, &file, /* isolate */ false);
+}
+
+static struct engine *create_process_functions(struct host *host, const struct engine_host *port)
+{
+    return create_process(host, port, &function_file, /* isolate */ true);
+}
+
+/* Those that need ONNX Runtime come last. */
 static const host_engine engines[] = {
-    create_emulated, create_functions, create_isolated, create_models};
+    create_emulated,          create_functions, create_isolated,
+    create_process_functions, create_models,    create_process_models,
+};
 
 static uint32_t engine_count = sizeof(engines) / sizeof(engines[0]);
 
@@ -223,7 +280,7 @@ static int setup(void **state)
     onnx_write_relu(model_path, -1);
     if (ort_open(&ort, NULL) != WEFT_OK) {
         print_message("skipped: models, for want of a library\n");
-        engine_count--;
+        engine_count -= 2;
     }
     return 0;
 }

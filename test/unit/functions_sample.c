@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <weft/function.h>
 
@@ -167,8 +168,18 @@ static enum weft_status loop(const struct weft_call *call)
     return WEFT_CANCELLED;
 }
 
+/* Does not even look whether anybody waits. */
+static enum weft_status hang(const struct weft_call *call)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    while (call != NULL) {
+        (void)nanosleep(&moment, NULL);
+    }
+    return WEFT_OK;
+}
+
 WEFT_FUNCTIONS(
     {"invert", invert}, {"where", where}, {"twice", twice}, {"forgive", forgive},
     {"nothing", nothing}, {"refuse", refuse}, {"strange", strange}, {"same_name", same_name},
     {"too_many", too_many}, {"too_large", too_large}, {"bad_shape", bad_shape},
-    {"bad_texts", bad_texts}, {"crash", crash}, {"leave", leave}, {"loop", loop});
+    {"bad_texts", bad_texts}, {"crash", crash}, {"leave", leave}, {"loop", loop}, {"hang", hang});

@@ -25,6 +25,7 @@ struct said {
     char message[240];
     struct engine_output outputs[4];
     char messages[4][240];
+    struct engine_usage usages[ENGINE_USAGES_MAX];
 };
 
 struct world {
@@ -53,6 +54,10 @@ static void on_done(ATTR_UNUSED void *context, const struct engine_done *done)
         (void)snprintf(
             said->messages[i], sizeof(said->messages[i]), "%s",
             done->outputs[i].message ? done->outputs[i].message : "");
+    }
+    assert_true(done->usage_count <= ENGINE_USAGES_MAX);
+    for (uint32_t i = 0; i < done->usage_count; i++) {
+        said->usages[i] = done->usages[i];
     }
 }
 
@@ -358,15 +363,16 @@ static void functions_run_models_of_their_task(ATTR_UNUSED void **state)
         assert_string_equal(said->message, "");
         const float *y = bundle_find(said->outputs[0].contents, "y")->data;
         assert_true(y[0] == 0 && y[3] == 1);
+        assert_int_equal(said->done.usage_count, 1);
+        assert_int_equal(said->usages[0].model, RELU);
+        assert_int_equal(said->usages[0].items, 1);
+        assert_true(said->usages[0].bytes >= 16);
         launch(2, forgive, 0, 1, &input, 1);
         said = settle();
         assert_int_equal(
             *(const int32_t *)bundle_find(said->outputs[0].contents, "status")->data,
             WEFT_NOT_FOUND);
-        struct engine_workspace points[ENGINE_WORKSPACES_MAX];
-        assert_int_equal(engine_local_workspaces(world.engine, RELU, points), 1);
-        assert_int_equal(points[0].items, 1);
-        assert_true(points[0].bytes >= 16);
+        assert_int_equal(said->done.usage_count, 0); /* Nothing ran: it has no such model. */
         bundle_destroy(input);
         world_deinit();
     }
@@ -470,11 +476,12 @@ static void a_model_leaves_after_its_last_batch(ATTR_UNUSED void **state)
     }
     load(MLP);
     launch(1, large, 0, 1, &input, 1);
-    assert_int_equal(settle()->done.status, WEFT_OK);
-    struct engine_workspace points[ENGINE_WORKSPACES_MAX];
-    assert_int_equal(engine_local_workspaces(world.engine, MLP, points), 1);
-    assert_int_equal(points[0].items, ROWS);
-    assert_true(points[0].bytes >= ROWS * COLUMNS * sizeof(float));
+    const struct said *said = settle();
+    assert_int_equal(said->done.status, WEFT_OK);
+    assert_int_equal(said->done.usage_count, 1);
+    assert_int_equal(said->usages[0].model, MLP);
+    assert_int_equal(said->usages[0].items, ROWS);
+    assert_true(said->usages[0].bytes >= ROWS * COLUMNS * sizeof(float));
     bundle_destroy(input);
     world_deinit();
 }

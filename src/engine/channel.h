@@ -1,0 +1,62 @@
+/*
+ * channel.h - packets over a stream socket, in both directions.
+ *
+ * The process with an event loop never waits: what the socket does not take at once is kept and
+ * sent when it can be. Of one thread at a time in each direction.
+ */
+#ifndef ENGINE_CHANNEL_H
+#define ENGINE_CHANNEL_H
+
+#include "engine/packet.h"
+
+struct unsent;
+
+struct channel {
+    int socket;
+    uint8_t *in; /* What has come of the next packets. */
+    size_t in_used;
+    size_t in_room;
+    size_t in_taken; /* Of the packet that was received last. */
+    int files[2 * PACKET_FILES_MAX];
+    uint32_t file_count;
+    struct received received;
+    struct unsent *first; /* What the socket did not take yet. */
+    struct unsent *last;
+};
+
+/* @socket becomes the channel's. */
+void channel_init(struct channel *channel, int socket);
+
+/* Close it, and forget what was not sent. */
+void channel_deinit(struct channel *channel);
+
+/*
+ * Send @packet, or as much as the socket takes now and the rest with channel_flush(). False if
+ * the other side is gone or there is no memory. The packet is cleared.
+ */
+bool channel_send(struct channel *channel, struct packet *packet);
+
+/* The same, waiting until the socket has taken all. */
+bool channel_send_wait(struct channel *channel, struct packet *packet);
+
+/* Go on sending. False if the other side is gone. */
+bool channel_flush(struct channel *channel);
+
+/* Whether the socket is to be waited for until it takes more. */
+bool channel_is_blocked(const struct channel *channel);
+
+enum channel_receipt {
+    CHANNEL_RECEIVED,
+    CHANNEL_EMPTY, /* No whole packet has come yet. */
+    CHANNEL_GONE,
+    CHANNEL_NONSENSE,
+};
+
+/*
+ * The next packet; *received_out is good until the next call. @waits: for it; otherwise looks
+ * whether it is there.
+ */
+enum channel_receipt channel_receive(
+    struct channel *channel, bool waits, struct received **received_out);
+
+#endif /* ENGINE_CHANNEL_H */

@@ -1,0 +1,541 @@
+/* process.c - the engine of processes: operations of the host, and reports of the processes. */
+#include "engine/process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "engine/process_inside.h"
+#include "model/catalogue.h"
+
+enum { WATCH_MS = 100 };
+
+static struct engine_process *process_from(struct engine *engine)
+{
+    return (struct engine_process *)engine; /* base is the first member. */
+}
+
+int64_t process_now_ns(const struct engine_process *engine)
+{
+    (void)engine;
+    return (int64_t)uv_hrtime();
+}
+
+/* The host waits for one thing more. */
+static void begin(struct engine_process *engine)
+{
+    if (engine->pending++ == 0) {
+        uv_ref((uv_handle_t *)engine->keep);
+    }
+}
+
+/* And for one less. */
+static void end(struct engine_process *engine)
+{
+    ASSERT(engine->pending > 0);
+    if (--engine->pending == 0) {
+        uv_unref((uv_handle_t *)engine->keep);
+    }
+}
+
+struct process_told *process_tell(
+    struct engine_process *engine, const struct engine_done *done, const char *message)
+{
+    struct process_told *told = memory_zeroed(1, sizeof(*told));
+    told->done = *done;
+    if (message != NULL) {
+        (void)snprintf(told->message, sizeof(told->message), "%s", message);
+    }
+    *engine->told_end = told;
+    engine->told_end = &told->next;
+    (void)uv_async_send(engine->keep); /* Fails only for a handle that is closing. */
+    return told;
+}
+
+/* Tell the host of a batch. */
+static void tell_ran(struct engine_process *engine, struct process_told *told)
+{
+    struct process_batch *batch = told->batch;
+    struct engine_output outputs[BATCH_TASKS_MAX];
+    told->done.usage_count = batch->usage_count;
+    told->done.usages = batch->usages;
+    if (told->done.status == WEFT_OK) {
+        told->done.output_count = batch->batch.task_count;
+        told->done.outputs = outputs;
+        for (uint32_t i = 0; i < batch->batch.task_count; i++) {
+            outputs[i] = batch->outputs[i];
+            outputs[i].message = batch->messages[i];
+            batch->outputs[i].contents = NULL; /* The host's from here on. */
+        }
+    }
+    engine->base.host.done(engine->base.host.context, &told->done);
+    process_batch_destroy(batch);
+}
+
+/* Tell the host what it is to be told, in order. It may give orders meanwhile. */
+static void tell_all(struct engine_process *engine)
+{
+    while (engine->told != NULL) {
+        struct process_told *told = engine->told;
+        engine->told = told->next;
+        if (engine->told == NULL) {
+            engine->told_end = &engine->told;
+        }
+        told->done.message = told->message[0] == '\0' ? NULL : told->message;
+        end(engine);
+        if (told->done.kind == ENGINE_RAN) {
+            tell_ran(engine, told);
+        } else {
+            engine->base.host.done(engine->base.host.context, &told->done);
+        }
+        free(told);
+    }
+}
+
+static void on_keep(uv_async_t *keep)
+{
+    tell_all(keep->data);
+}
+
+static struct process_batch *find_batch(struct process_worker *worker, uint64_t number)
+{
+    struct process_batch *batch = worker->batches;
+    while (batch != NULL && (batch->number != number || batch->state == BATCH_WAITING)) {
+        batch = batch->next;
+    }
+    return batch;
+}
+
+/* Send an order about @model. */
+static void order(
+    struct process_worker *worker, enum process_order_kind kind, uint32_t model, uint64_t number)
+{
+    struct engine_process *engine = worker->engine;
+    const struct process_order order = {
+        .number = number,
+        .worker = worker->number,
+        .model = model,
+        .bytes = kind == ORDER_LOAD ? engine->artifacts->items[model].bytes : 0,
+    };
+    packet_start(&engine->packet, kind);
+    packet_put(&engine->packet, &order, sizeof(order));
+    process_worker_send(worker);
+}
+
+static bool on_loaded(struct process_worker *worker, const struct process_report *report)
+{
+    if (report->model >= worker->engine->artifacts->count) {
+        return false;
+    }
+    struct process_model *model = &worker->models[report->model];
+    if (model->load != report->number) {
+        return true; /* It was cancelled, and has left again. */
+    }
+    struct engine_done done = {
+        .kind = ENGINE_LOADED,
+        .worker = worker->number,
+        .model = report->model,
+        .status = (enum weft_status)report->status,
+        .bytes = report->bytes,
+    };
+    if (model->state == MODEL_LOADING) {
+        model->state = report->status == WEFT_OK ? MODEL_RESIDENT : MODEL_ABSENT;
+        (void)process_tell(worker->engine, &done, report->message);
+    } else if (model->state == MODEL_RESTORING) {
+        worker->restoring--;
+        model->tries = 0;
+        model->state = report->status == WEFT_OK ? MODEL_RESIDENT : MODEL_BROKEN;
+        (void)snprintf(model->cause, sizeof(model->cause), "%s", report->message);
+        if (model->is_unwanted) {
+            model->is_unwanted = false;
+            model->state = MODEL_UNLOADING;
+            order(worker, ORDER_UNLOAD, report->model, /* number */ 0);
+        }
+    }
+    return true;
+}
+
+static bool on_unloaded(struct process_worker *worker, const struct process_report *report)
+{
+    if (report->model >= worker->engine->artifacts->count ||
+        worker->models[report->model].state != MODEL_UNLOADING) {
+        return false;
+    }
+    const struct engine_done done = {
+        .kind = ENGINE_UNLOADED, .worker = worker->number, .model = report->model};
+    worker->models[report->model].state = MODEL_ABSENT;
+    (void)process_tell(worker->engine, &done, NULL);
+    return true;
+}
+
+static void drop_outputs(struct process_ran *ran)
+{
+    for (uint32_t i = 0; i < ran->report.output_count; i++) {
+        bundle_destroy(ran->outputs[i].contents);
+        ran->outputs[i].contents = NULL;
+    }
+}
+
+static bool on_ran(struct process_worker *worker, struct process_ran *ran)
+{
+    struct process_batch *batch = find_batch(worker, ran->report.number);
+    if (batch == NULL) {
+        drop_outputs(ran);
+        return false;
+    }
+    if (batch->state == BATCH_CANCELLED) {
+        process_batch_unlink(worker, batch);
+        process_batch_destroy(batch);
+    } else {
+        process_batch_report(worker, batch, ran);
+    }
+    drop_outputs(ran);
+    return true;
+}
+
+static bool on_stopped(struct process_worker *worker, const struct process_report *report)
+{
+    struct process_batch *batch = find_batch(worker, report->number);
+    if (batch == NULL || batch->state != BATCH_CANCELLED) {
+        return false;
+    }
+    process_batch_unlink(worker, batch);
+    process_batch_destroy(batch);
+    return true;
+}
+
+static bool on_hello(struct process_worker *worker, const struct received *received)
+{
+    if (worker->lender == NULL && received->file_count == 1) {
+        worker->lender = lender_create(received->files[0]);
+    }
+    return worker->lender != NULL;
+}
+
+static bool on_report(struct process_worker *worker, struct received *received)
+{
+    struct engine_process *engine = worker->engine;
+    struct process_ran *ran = engine->ran;
+    if (!process_take_report(received, worker->lender, ran)) {
+        return false;
+    }
+    const struct engine_done shaped = {
+        .kind = ENGINE_SHAPED, .worker = worker->number, .gpu = ran->report.gpu};
+    if (received->kind != REPORT_RAN && ran->report.output_count > 0) {
+        drop_outputs(ran);
+        return false;
+    }
+    switch ((enum process_report_kind)received->kind) {
+    case REPORT_LOADED:
+        return on_loaded(worker, &ran->report);
+    case REPORT_UNLOADED:
+        return on_unloaded(worker, &ran->report);
+    case REPORT_SHAPED:
+        (void)process_tell(engine, &shaped, NULL);
+        return true;
+    case REPORT_RAN:
+        return on_ran(worker, ran);
+    case REPORT_STOPPED:
+        return on_stopped(worker, &ran->report);
+    case REPORT_HELLO:
+        return on_hello(worker, received);
+    }
+    return false;
+}
+
+bool process_read(struct process_worker *worker)
+{
+    struct received *received;
+    enum channel_receipt receipt;
+    while ((receipt = channel_receive(&worker->channel, /* waits */ false, &received)) ==
+           CHANNEL_RECEIVED) {
+        if (!on_report(worker, received)) {
+            process_worker_ended(worker, "sent nonsense, and was ended");
+            return true;
+        }
+    }
+    if (receipt != CHANNEL_EMPTY) {
+        return false;
+    }
+    process_batches_pump(worker);
+    tell_all(worker->engine);
+    return true;
+}
+
+static void process_load(struct engine *base, uint32_t number, uint32_t model)
+{
+    struct engine_process *engine = process_from(base);
+    struct process_worker *worker = &engine->workers[number];
+    struct process_model *state = &worker->models[model];
+    ASSERT(model < engine->artifacts->count);
+    ASSERT(state->state == MODEL_ABSENT);
+    begin(engine);
+    *state = (struct process_model){.state = MODEL_LOADING, .load = ++engine->last_number};
+    if (worker->is_up) {
+        order(worker, ORDER_LOAD, model, state->load);
+    }
+}
+
+static void process_cancel_load(struct engine *base, uint32_t number, uint32_t model)
+{
+    struct engine_process *engine = process_from(base);
+    struct process_worker *worker = &engine->workers[number];
+    struct process_model *state = &worker->models[model];
+    if (state->state == MODEL_LOADING) {
+        state->state = MODEL_ABSENT;
+        if (worker->is_up) {
+            order(worker, ORDER_CANCEL_LOAD, model, state->load);
+        }
+    } else { /* Its end is still to be told. */
+        struct process_told **link = &engine->told;
+        while ((*link)->done.kind != ENGINE_LOADED || (*link)->done.worker != number ||
+               (*link)->done.model != model) {
+            link = &(*link)->next;
+        }
+        struct process_told *told = *link;
+        *link = told->next;
+        engine->told_end = &engine->told;
+        while (*engine->told_end != NULL) {
+            engine->told_end = &(*engine->told_end)->next;
+        }
+        free(told);
+        if (state->state == MODEL_RESIDENT) {
+            state->state = MODEL_ABSENT;
+            if (worker->is_up) {
+                order(worker, ORDER_CANCEL_LOAD, model, state->load);
+            }
+        }
+    }
+    end(engine);
+}
+
+static void process_unload(struct engine *base, uint32_t number, uint32_t model)
+{
+    struct engine_process *engine = process_from(base);
+    struct process_worker *worker = &engine->workers[number];
+    struct process_model *state = &worker->models[model];
+    begin(engine);
+    if (state->state == MODEL_RESTORING && worker->is_up) {
+        state->is_unwanted = true;
+        return;
+    }
+    if (state->state == MODEL_RESIDENT && worker->is_up) {
+        state->state = MODEL_UNLOADING;
+        order(worker, ORDER_UNLOAD, model, /* number */ 0);
+        return;
+    }
+    const struct engine_done done = {.kind = ENGINE_UNLOADED, .worker = number, .model = model};
+    ASSERT(state->state != MODEL_ABSENT && state->state != MODEL_LOADING);
+    state->state = MODEL_ABSENT; /* There is no process that holds it. */
+    (void)process_tell(engine, &done, NULL);
+}
+
+static void process_reshape(struct engine *base, uint32_t number, uint32_t gpu)
+{
+    struct engine_process *engine = process_from(base);
+    const struct engine_done done = {.kind = ENGINE_SHAPED, .worker = number, .gpu = gpu};
+    begin(engine);
+    (void)process_tell(engine, &done, NULL); /* Processors are shared as they are. */
+}
+
+static void process_launch(struct engine *base, const struct engine_batch *given)
+{
+    struct engine_process *engine = process_from(base);
+    struct process_worker *worker = &engine->workers[given->worker];
+    struct process_batch *batch = process_batch_create(given);
+    struct process_batch **link = &worker->batches;
+    begin(engine);
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = batch;
+    process_batches_pump(worker);
+}
+
+/* The end of @number is still to be told: it will not be. */
+static void forget_told(struct engine_process *engine, uint64_t number)
+{
+    struct process_told **link = &engine->told;
+    while (*link != NULL && ((*link)->done.kind != ENGINE_RAN || (*link)->done.batch != number)) {
+        link = &(*link)->next;
+    }
+    struct process_told *told = *link;
+    ASSERT(told != NULL);
+    *link = told->next;
+    engine->told_end = &engine->told;
+    while (*engine->told_end != NULL) {
+        engine->told_end = &(*engine->told_end)->next;
+    }
+    process_batch_destroy(told->batch);
+    free(told);
+}
+
+static void process_cancel(struct engine *base, uint64_t number)
+{
+    struct engine_process *engine = process_from(base);
+    for (uint32_t i = 0; i < engine->fleet->worker_count; i++) {
+        struct process_worker *worker = &engine->workers[i];
+        for (struct process_batch *batch = worker->batches; batch != NULL; batch = batch->next) {
+            if (batch->batch.batch != number || batch->state == BATCH_CANCELLED) {
+                continue;
+            }
+            end(engine);
+            if (batch->state == BATCH_WAITING) {
+                process_batch_unlink(worker, batch);
+                process_batch_destroy(batch);
+                return;
+            }
+            batch->state = BATCH_CANCELLED;
+            batch->since_ns = process_now_ns(engine);
+            order(worker, ORDER_CANCEL, /* model */ 0, batch->number);
+            return;
+        }
+    }
+    forget_told(engine, number);
+    end(engine);
+}
+
+/* End the process of @worker if a batch there takes too long, or does not stop. */
+static void watch_worker(struct process_worker *worker, int64_t now_ns)
+{
+    const struct engine_process *engine = worker->engine;
+    char why[64];
+    for (struct process_batch *batch = worker->batches; batch != NULL; batch = batch->next) {
+        const bool is_sent = batch->state == BATCH_SENT;
+        const int64_t most_ns = is_sent ? engine->run_ns_max : engine->stop_ns_max;
+        if (batch->state == BATCH_WAITING || now_ns - batch->since_ns <= most_ns) {
+            continue;
+        }
+        batch->is_late = is_sent;
+        (void)snprintf(
+            why, sizeof(why),
+            is_sent ? "ran a batch for more than %.3g s" : "did not stop in %.3g s",
+            (double)most_ns / 1e9);
+        process_worker_ended(worker, why);
+        return;
+    }
+}
+
+static void on_watch(uv_timer_t *timer)
+{
+    struct engine_process *engine = timer->data;
+    const int64_t now_ns = process_now_ns(engine);
+    for (uint32_t i = 0; i < engine->fleet->worker_count; i++) {
+        if (engine->workers[i].is_up) {
+            watch_worker(&engine->workers[i], now_ns);
+        }
+    }
+    tell_all(engine);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void process_destroy(struct engine *base)
+{
+    struct engine_process *engine = process_from(base);
+    for (uint32_t i = 0; i < engine->fleet->worker_count; i++) {
+        process_worker_close(&engine->workers[i]);
+    }
+    while (engine->told != NULL) {
+        struct process_told *told = engine->told;
+        engine->told = told->next;
+        if (told->batch != NULL) {
+            process_batch_destroy(told->batch);
+        }
+        free(told);
+    }
+    uv_close((uv_handle_t *)engine->keep, on_closed);
+    uv_close((uv_handle_t *)engine->watch, on_closed);
+    packet_deinit(&engine->packet);
+    free(engine->workers);
+    free(engine->ran);
+    free(engine);
+}
+
+static const struct engine_ops process_ops = {
+    .name = "process",
+    .load = process_load,
+    .cancel_load = process_cancel_load,
+    .unload = process_unload,
+    .reshape = process_reshape,
+    .launch = process_launch,
+    .cancel = process_cancel,
+    .destroy = process_destroy,
+};
+
+static void init_handles(struct engine_process *engine)
+{
+    engine->keep = memory_zeroed(1, sizeof(*engine->keep));
+    engine->watch = memory_zeroed(1, sizeof(*engine->watch));
+    int code = uv_async_init(engine->loop, engine->keep, on_keep);
+    ASSERT(code == 0); /* The loop has its descriptor for signals already. */
+    code = uv_timer_init(engine->loop, engine->watch);
+    ASSERT(code == 0); /* It cannot fail. */
+    engine->keep->data = engine;
+    engine->watch->data = engine;
+    uv_unref((uv_handle_t *)engine->keep);
+    (void)uv_timer_start(engine->watch, on_watch, WATCH_MS, WATCH_MS);
+    uv_unref((uv_handle_t *)engine->watch);
+}
+
+static void init_worker(struct engine_process *engine, uint32_t number)
+{
+    struct process_worker *worker = &engine->workers[number];
+    worker->engine = engine;
+    worker->number = number;
+    worker->channel.socket = -1;
+    worker->launches.socket = -1;
+    worker->models = memory_zeroed(engine->artifacts->count + 1, sizeof(*worker->models));
+    worker->retry = memory_zeroed(1, sizeof(*worker->retry));
+    (void)uv_timer_init(engine->loop, worker->retry); /* It cannot fail. */
+    worker->retry->data = worker;
+    uv_unref((uv_handle_t *)worker->retry);
+}
+
+enum weft_status engine_process_create(
+    const struct engine_process_options *options, struct engine **engine_out,
+    struct weft_error *error)
+{
+    ASSERT(options->host.done != NULL);
+    ASSERT(options->artifacts->count >= options->catalogue->model_count);
+    struct engine_process *engine = memory_zeroed(1, sizeof(*engine));
+    engine->base.ops = &process_ops;
+    engine->base.host = options->host;
+    engine->fleet = options->fleet;
+    engine->catalogue = options->catalogue;
+    engine->artifacts = options->artifacts;
+    engine->server = options->server;
+    engine->loop = options->loop;
+    engine->run_ns_max = options->run_ns_max == 0 ? PROCESS_RUN_NS_MAX : options->run_ns_max;
+    engine->stop_ns_max = options->stop_ns_max == 0 ? PROCESS_STOP_NS_MAX : options->stop_ns_max;
+    engine->on_ended = options->on_ended;
+    engine->context = options->context;
+    engine->told_end = &engine->told;
+    engine->ran = memory_zeroed(1, sizeof(*engine->ran));
+    engine->workers = memory_zeroed(options->fleet->worker_count, sizeof(*engine->workers));
+    init_handles(engine);
+    for (uint32_t i = 0; i < options->fleet->worker_count; i++) {
+        init_worker(engine, i);
+    }
+    bundle_set_segments_from(PROCESS_SEGMENT_BYTES_MIN);
+    for (uint32_t i = 0; i < options->fleet->worker_count; i++) {
+        const enum weft_status status = process_worker_start(&engine->workers[i], error);
+        if (status != WEFT_OK) {
+            process_destroy(&engine->base);
+            return status;
+        }
+    }
+    *engine_out = &engine->base;
+    return WEFT_OK;
+}
+
+struct engine_process_counts engine_process_counts(const struct engine *base)
+{
+    ASSERT(base->ops == &process_ops);
+    return ((const struct engine_process *)base)->counts;
+}

@@ -1,0 +1,63 @@
+/*
+ * process.h - the engine whose workers are processes: what a model does there hits nobody else.
+ *
+ * Each worker has an engine process (process_child.h), forked from a small one. What ends that
+ * process, a crash, a signal, a run without end, costs the task that did it: the process is
+ * replaced, its models are loaded again, and everything else that ran there is run again. The
+ * host hears of nothing but that task.
+ *
+ * After a crash nobody knows which of the tasks under way was to blame. So those run again one by
+ * one, each alone, before anything else; a task that ends the process alone fails with
+ * WEFT_CRASHED, and is not tried once more.
+ */
+#ifndef ENGINE_PROCESS_H
+#define ENGINE_PROCESS_H
+
+#include "engine/artifact.h"
+#include "engine/engine.h"
+#include "engine/fork_server.h"
+
+struct uv_loop_s;
+
+/* What the fork server passes to an engine process: which one it is to be. */
+struct process_argument {
+    uint32_t worker;
+};
+
+#define PROCESS_RUN_NS_MAX  INT64_C(60000000000) /* If nobody says otherwise. */
+#define PROCESS_STOP_NS_MAX INT64_C(5000000000)
+
+struct engine_process_options {
+    const struct fleet *fleet; /* Borrowed, like the next three. */
+    const struct catalogue *catalogue;
+    const struct artifacts *artifacts;
+    struct fork_server *server; /* Its children run process_child_main(). */
+    struct uv_loop_s *loop;     /* The host's. The engine is destroyed before it. */
+    int64_t run_ns_max;         /* A batch may take so long. 0: PROCESS_RUN_NS_MAX. */
+    int64_t stop_ns_max;        /* And so long to stop, once cancelled. 0: PROCESS_STOP_NS_MAX. */
+    struct engine_host host;
+
+    /* Called for each process that ended unasked, with one line that says so. May be NULL. */
+    void (*on_ended)(void *context, uint32_t worker, const char *message);
+    void *context;
+};
+
+/*
+ * Start a process for every worker of the fleet. On success the caller owns *engine_out.
+ *
+ * Errors: WEFT_IO if the system gives no processes.
+ */
+enum weft_status engine_process_create(
+    const struct engine_process_options *options, struct engine **engine_out,
+    struct weft_error *error);
+
+/* What became of the processes so far. */
+struct engine_process_counts {
+    uint64_t crashes;  /* Ended by themselves. */
+    uint64_t kills;    /* Ended from here: a batch took too long, or they sent nonsense. */
+    uint64_t restarts; /* Made in place of another. */
+};
+
+struct engine_process_counts engine_process_counts(const struct engine *engine);
+
+#endif /* ENGINE_PROCESS_H */

@@ -1,0 +1,229 @@
+/* process_batch.c - batches of an engine process: sent whole, or task by task under suspicion. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "engine/process_inside.h"
+#include "model/catalogue.h"
+
+struct process_batch *process_batch_create(const struct engine_batch *batch)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        count += batch->tasks[i].input_count;
+    }
+    struct process_batch *copy = memory_zeroed(1, sizeof(*copy));
+    struct engine_task *tasks = memory_zeroed(batch->task_count, sizeof(*tasks));
+    struct engine_input *inputs = memory_zeroed(count + 1, sizeof(*inputs));
+    copy->messages = memory_zeroed(batch->task_count, sizeof(*copy->messages));
+    copy->batch = *batch;
+    copy->batch.tasks = tasks;
+    count = 0;
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        tasks[i] = batch->tasks[i];
+        tasks[i].inputs = inputs + count;
+        for (uint32_t k = 0; k < tasks[i].input_count; k++) {
+            inputs[count++] = batch->tasks[i].inputs[k];
+        }
+    }
+    return copy;
+}
+
+void process_batch_destroy(struct process_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.task_count; i++) {
+        bundle_destroy(batch->outputs[i].contents);
+    }
+    /* The inputs of all tasks are one piece, and begin with those of the first. */
+    free((void *)(uintptr_t)batch->batch.tasks[0].inputs);
+    free((void *)(uintptr_t)batch->batch.tasks);
+    free(batch->messages);
+    free(batch);
+}
+
+void process_batch_unlink(struct process_worker *worker, const struct process_batch *batch)
+{
+    struct process_batch **link = &worker->batches;
+    while (*link != batch) {
+        link = &(*link)->next;
+    }
+    *link = batch->next;
+}
+
+/* @batch is over, and the host is told of it. */
+static void finish(
+    struct process_worker *worker, struct process_batch *batch, enum weft_status status,
+    const char *message)
+{
+    struct engine_done done = {
+        .kind = ENGINE_RAN,
+        .worker = worker->number,
+        .batch = batch->batch.batch,
+        .status = status,
+        .run_ns = batch->run_ns,
+    };
+    process_batch_unlink(worker, batch);
+    process_tell(worker->engine, &done, message)->batch = batch;
+}
+
+/* Task `at` of @batch has failed by itself. */
+static void fail_task(struct process_batch *batch, enum weft_status status, const char *message)
+{
+    (void)snprintf(batch->messages[batch->at], sizeof(batch->messages[0]), "%s", message);
+    batch->outputs[batch->at] = (struct engine_output){.status = status};
+    batch->at++;
+}
+
+/* All tasks of @batch, which ran one by one, have ended: the same rule as for whole batches. */
+static void finish_suspect(struct process_worker *worker, struct process_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.task_count; i++) {
+        if (batch->outputs[i].status == WEFT_OK) {
+            finish(worker, batch, WEFT_OK, NULL);
+            return;
+        }
+    }
+    finish(worker, batch, batch->outputs[0].status, batch->messages[0]);
+}
+
+/* The model of @batch that the process could not load again; NULL if all are there. */
+static const struct process_model *broken_of(
+    const struct process_worker *worker, const struct process_batch *batch)
+{
+    const struct workflow_task *kind =
+        &worker->engine->catalogue->workflows[batch->batch.workflow]->tasks[batch->batch.task];
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        const struct process_model *model = &worker->models[kind->models[i]];
+        if (model->state == MODEL_BROKEN) {
+            return model;
+        }
+    }
+    return NULL;
+}
+
+/* Send @batch, or its next task. */
+static void send_batch(struct process_worker *worker, struct process_batch *batch)
+{
+    struct engine_process *engine = worker->engine;
+    const uint32_t first = batch->is_suspect ? batch->at : 0;
+    const uint32_t end = batch->is_suspect ? first + 1 : batch->batch.task_count;
+    batch->number = ++engine->last_number;
+    batch->state = BATCH_SENT;
+    batch->since_ns = process_now_ns(engine);
+    const struct process_order order = {.number = batch->number, .worker = worker->number};
+    process_put_batch(&engine->packet, &order, &batch->batch, first, end);
+    process_worker_send_launch(worker);
+}
+
+static bool is_any(const struct process_worker *worker, bool is_suspect, enum batch_state state)
+{
+    for (const struct process_batch *at = worker->batches; at != NULL; at = at->next) {
+        if ((at->is_suspect || !is_suspect) && at->state == state) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void process_batches_pump(struct process_worker *worker)
+{
+    if (!worker->is_up || worker->restoring > 0) {
+        return;
+    }
+    const bool is_careful = is_any(worker, /* is_suspect */ true, BATCH_WAITING) ||
+                            is_any(worker, /* is_suspect */ true, BATCH_SENT);
+    if (is_careful &&
+        (is_any(worker, false, BATCH_SENT) || is_any(worker, false, BATCH_CANCELLED))) {
+        return; /* Suspects run alone. */
+    }
+    struct process_batch *next;
+    for (struct process_batch *batch = worker->batches; batch != NULL; batch = next) {
+        next = batch->next;
+        if (batch->state != BATCH_WAITING || (is_careful && !batch->is_suspect)) {
+            continue;
+        }
+        const struct process_model *broken = broken_of(worker, batch);
+        if (broken != NULL) {
+            finish(worker, batch, WEFT_FAILED, broken->cause);
+            continue;
+        }
+        send_batch(worker, batch);
+        if (is_careful) {
+            return;
+        }
+    }
+}
+
+/* Take over what @ran says of the tasks of @batch from @first on. False if it does not fit. */
+static bool take_outputs(struct process_batch *batch, struct process_ran *ran, uint32_t first)
+{
+    const uint32_t count = batch->is_suspect ? 1 : batch->batch.task_count;
+    if (ran->report.status == WEFT_OK && ran->report.output_count != count) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct engine_output *output = &batch->outputs[first + i];
+        const char *message = ran->report.message;
+        if (ran->report.status == WEFT_OK) {
+            *output = ran->outputs[i];
+            ran->outputs[i].contents = NULL;
+            message = ran->messages[i];
+        } else {
+            *output = (struct engine_output){.status = (enum weft_status)ran->report.status};
+        }
+        (void)snprintf(batch->messages[first + i], sizeof(batch->messages[0]), "%s", message);
+    }
+    return true;
+}
+
+void process_batch_report(
+    struct process_worker *worker, struct process_batch *batch, struct process_ran *ran)
+{
+    if (!take_outputs(batch, ran, batch->is_suspect ? batch->at : 0)) {
+        (void)snprintf(
+            ran->report.message, sizeof(ran->report.message), "an engine process sent nonsense");
+        ran->report.status = WEFT_FAILED;
+        (void)take_outputs(batch, ran, batch->is_suspect ? batch->at : 0);
+    }
+    batch->run_ns += ran->report.run_ns;
+    batch->usage_count = ran->report.usage_count;
+    memcpy(batch->usages, ran->usages, sizeof(batch->usages));
+    if (!batch->is_suspect) {
+        finish(worker, batch, (enum weft_status)ran->report.status, batch->messages[0]);
+        return;
+    }
+    batch->at++;
+    if (batch->at < batch->batch.task_count) {
+        batch->state = BATCH_WAITING;
+    } else {
+        finish_suspect(worker, batch);
+    }
+}
+
+void process_batches_orphaned(struct process_worker *worker, const char *how)
+{
+    struct process_batch *next;
+    for (struct process_batch *batch = worker->batches; batch != NULL; batch = next) {
+        next = batch->next;
+        if (batch->state == BATCH_WAITING) {
+            continue;
+        }
+        if (batch->state == BATCH_CANCELLED) {
+            process_batch_unlink(worker, batch);
+            process_batch_destroy(batch);
+        } else if (batch->is_late) {
+            finish(worker, batch, WEFT_CRASHED, how);
+        } else if (!batch->is_suspect) {
+            batch->is_suspect = true;
+            batch->state = BATCH_WAITING;
+        } else {
+            batch->state = BATCH_WAITING;
+            fail_task(batch, WEFT_CRASHED, how);
+            if (batch->at == batch->batch.task_count) {
+                finish_suspect(worker, batch);
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+/*
+ * process_inside.h - what the engine of processes is made of. For its files alone.
+ *
+ *     process.c          operations of the host, reports of the processes
+ *     process_worker.c   a process comes, ends and is replaced
+ *     process_batch.c    a batch is sent whole or, under suspicion, task by task
+ */
+#ifndef ENGINE_PROCESS_INSIDE_H
+#define ENGINE_PROCESS_INSIDE_H
+
+#include <uv.h>
+
+#include "engine/channel.h"
+#include "engine/lender.h"
+#include "engine/process.h"
+#include "engine/process_wire.h"
+
+enum model_state {
+    MODEL_ABSENT,
+    MODEL_LOADING,   /* The host waits for it. */
+    MODEL_RESIDENT,  /* As the host knows it. */
+    MODEL_RESTORING, /* The same, but a new process is still loading it. */
+    MODEL_BROKEN,    /* The same, but a new process could not load it. */
+    MODEL_UNLOADING, /* The host waits for it. */
+};
+
+struct process_model {
+    enum model_state state;
+    uint64_t load;    /* Number of the load under way. */
+    uint32_t tries;   /* Processes that ended while they loaded it, one after another. */
+    bool is_unwanted; /* RESTORING: unload it as soon as it is there. */
+    char cause[240];  /* BROKEN: why. */
+};
+
+enum batch_state {
+    BATCH_WAITING,   /* Not sent. */
+    BATCH_SENT,      /* Whole, or under suspicion task `at` of it. */
+    BATCH_CANCELLED, /* Sent, and no longer wanted. */
+};
+
+/* A batch under way. */
+struct process_batch {
+    struct process_batch *next;
+    struct engine_batch batch; /* With copies of tasks and inputs behind it. */
+    uint64_t number;           /* Of the sending: another one each time. */
+    enum batch_state state;
+    bool is_suspect;  /* A process ended while it ran. */
+    bool is_late;     /* It took too long: that is why its process was ended. */
+    uint32_t at;      /* Suspects: tasks before this one have ended. */
+    int64_t since_ns; /* When it was sent or cancelled. */
+    int64_t run_ns;   /* So far. */
+    uint32_t usage_count;
+    struct engine_usage usages[ENGINE_USAGES_MAX];
+    struct engine_output outputs[BATCH_TASKS_MAX];
+    char (*messages)[240]; /* One a task. */
+};
+
+struct process_worker {
+    struct engine_process *engine;
+    uint32_t number;
+    bool is_up;
+    struct fork_child child;
+    struct channel channel;   /* Orders and reports. */
+    struct channel launches;  /* Batches. */
+    struct lender *lender;    /* The process; NULL until its ledger has come. */
+    uv_poll_t *poll_launches; /* Like the next, for the other channel. */
+    uv_poll_t *poll;   /* On the heap: it outlives the engine. NULL while the process is down. */
+    uv_timer_t *retry; /* The same; runs while another process is to be made later. */
+    bool is_retrying;
+    int64_t started_ns;
+    uint32_t failures;  /* Processes that ended soon after they began, in a row. */
+    uint32_t restoring; /* Models that are. */
+    struct process_model *models;
+    struct process_batch *batches; /* In the order they were launched. */
+};
+
+/* Something the host is to be told outside of its own operations. */
+struct process_told {
+    struct process_told *next;
+    struct engine_done done;
+    struct process_batch *batch; /* RAN. */
+    char message[240];
+};
+
+struct engine_process {
+    struct engine base;
+    const struct fleet *fleet;
+    const struct catalogue *catalogue;
+    const struct artifacts *artifacts;
+    struct fork_server *server;
+    uv_loop_t *loop;
+    int64_t run_ns_max;
+    int64_t stop_ns_max;
+    void (*on_ended)(void *context, uint32_t worker, const char *message);
+    void *context;
+    struct process_worker *workers;
+    struct process_ran *ran; /* Scratch: too large for a stack. */
+    struct packet packet;    /* The same. */
+    uint64_t last_number;
+    uint32_t pending;  /* What the host waits for. */
+    uv_async_t *keep;  /* Keeps the loop alive for that, and tells what is to be told. */
+    uv_timer_t *watch; /* Looks for batches that take too long. */
+    struct process_told *told;
+    struct process_told **told_end;
+    struct engine_process_counts counts;
+};
+
+/* process.c */
+
+int64_t process_now_ns(const struct engine_process *engine);
+
+/* The host will be told @done, with @message, soon. */
+struct process_told *process_tell(
+    struct engine_process *engine, const struct engine_done *done, const char *message);
+
+/* Read what the process of @worker reports, and act on it. False if it is gone or mad. */
+bool process_read(struct process_worker *worker);
+
+/* process_worker.c */
+
+/* Make a process for @worker. Errors: those of fork_server_fork(). */
+enum weft_status process_worker_start(struct process_worker *worker, struct weft_error *error);
+
+/* The process of @worker has ended, or is to: find out how, and make another. */
+void process_worker_ended(struct process_worker *worker, const char *killed_because);
+
+/* Send what engine->packet holds to @worker; if it is gone that is noticed later. */
+void process_worker_send(struct process_worker *worker);
+void process_worker_send_launch(struct process_worker *worker);
+
+/* Close its handles and end its process. */
+void process_worker_close(struct process_worker *worker);
+
+/* process_batch.c */
+
+struct process_batch *process_batch_create(const struct engine_batch *batch);
+void process_batch_destroy(struct process_batch *batch);
+
+/* Take @batch off the list of @worker, in which it is. */
+void process_batch_unlink(struct process_worker *worker, const struct process_batch *batch);
+
+/* Send what can be sent to @worker now. */
+void process_batches_pump(struct process_worker *worker);
+
+/* The process reports of @batch: take it over, and tell the host if that was all. */
+void process_batch_report(
+    struct process_worker *worker, struct process_batch *batch, struct process_ran *ran);
+
+/* The process of @worker has ended, @how: what ran there runs again alone, or has failed. */
+void process_batches_orphaned(struct process_worker *worker, const char *how);
+
+#endif /* ENGINE_PROCESS_INSIDE_H */

@@ -1,0 +1,113 @@
+/*
+ * process_wire.h - what a process says to its engine processes, and what they answer.
+ *
+ * One protocol for every engine, on processors or on GPUs: the orders are the operations of
+ * engine.h, the reports are what engine_host is told. Everything under way has a number of its
+ * own, so that what crosses a cancellation on the way is not mistaken for something newer.
+ *
+ *     to there:     HELLO, LOAD, CANCEL_LOAD, UNLOAD, RESHAPE, CANCEL; LAUNCH with inputs
+ *     from there:   HELLO, LOADED, UNLOADED, SHAPED, RAN with outputs, STOPPED
+ *
+ * Launches have a socket to themselves, from which the threads that run batches read: no other
+ * thread stands between an order to run and the run.
+ *
+ * Small tensors are copied into the packet. Large ones lie in segments, whose files are passed with
+ * it: nothing is copied. An engine process lends its segments, and the first packet that it sends
+ * brings the ledger in which they are given back.
+ */
+#ifndef ENGINE_PROCESS_WIRE_H
+#define ENGINE_PROCESS_WIRE_H
+
+#include "base/limits.h"
+#include "engine/bundle.h"
+#include "engine/engine.h"
+#include "engine/packet.h"
+
+/* Tensors from here on lie in segments: below, the copy is cheaper than the mapping. */
+enum { PROCESS_SEGMENT_BYTES_MIN = 65536 };
+
+enum process_order_kind {
+    ORDER_LOAD,
+    ORDER_CANCEL_LOAD,
+    ORDER_UNLOAD,
+    ORDER_RESHAPE,
+    ORDER_LAUNCH,
+    ORDER_CANCEL,
+    ORDER_HELLO, /* The first of all; brings the socket that launches come over. */
+};
+
+/* Every packet to an engine process begins with it. */
+struct process_order {
+    uint64_t number; /* Of a load or a batch. */
+    uint64_t bytes;  /* LOAD: what the model is known to occupy. 0: unknown. */
+    uint32_t worker;
+    uint32_t model; /* LOAD, CANCEL_LOAD, UNLOAD. */
+    uint32_t gpu;   /* RESHAPE. */
+};
+
+enum process_report_kind {
+    REPORT_LOADED,
+    REPORT_UNLOADED,
+    REPORT_SHAPED,
+    REPORT_RAN,
+    REPORT_STOPPED, /* A batch that was cancelled is really over. */
+    REPORT_HELLO,   /* The first of all; brings the ledger. */
+};
+
+/* Every packet from an engine process begins with it. */
+struct process_report {
+    uint64_t number;
+    uint64_t bytes; /* LOADED. */
+    int64_t run_ns; /* RAN. */
+    int32_t status;
+    uint32_t worker;
+    uint32_t model;
+    uint32_t gpu;
+    uint32_t usage_count;  /* RAN. */
+    uint32_t output_count; /* RAN. */
+    char message[240];
+};
+
+/* An order to launch tasks @first to @end of @batch. */
+void process_put_batch(
+    struct packet *packet, const struct process_order *order, const struct engine_batch *batch,
+    uint32_t first, uint32_t end);
+
+/* A batch that came, with all that it points to. */
+struct process_batch_in {
+    struct engine_batch batch;
+    uint32_t bundle_count;
+    struct bundle **bundles; /* Its inputs; owned. */
+    struct engine_task tasks[BATCH_TASKS_MAX];
+    struct engine_input *inputs;
+};
+
+/*
+ * Read a launch of the process that is @lender; false if it makes no sense. On success
+ * process_batch_free() releases it.
+ */
+bool process_take_batch(
+    struct received *received, struct lender *lender, struct process_batch_in *batch_out);
+void process_batch_free(struct process_batch_in *batch);
+
+/* A report of @done, whose outputs are given away with it. */
+void process_put_done(
+    struct packet *packet, const struct process_report *report, const struct engine_done *done);
+
+/* What the process that ran a batch says of it. */
+struct process_ran {
+    struct process_report report;
+    struct engine_usage usages[ENGINE_USAGES_MAX];
+    struct engine_output outputs[BATCH_TASKS_MAX]; /* Contents are the receiver's. */
+    char messages[BATCH_TASKS_MAX][240];
+};
+
+/*
+ * Read the report of @received, of the process that is @lender, which is NULL until its ledger
+ * came. False if it makes no sense: the process is to be replaced then. Nothing in it is trusted.
+ * Texts, whose lengths are part of the data, are copied before they are checked.
+ */
+bool process_take_report(
+    struct received *received, struct lender *lender, struct process_ran *ran_out);
+
+#endif /* ENGINE_PROCESS_WIRE_H */

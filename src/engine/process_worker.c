@@ -1,0 +1,284 @@
+/* process_worker.c - an engine process comes, ends, and is replaced with what it held. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/process_inside.h"
+#include "model/catalogue.h"
+
+enum {
+    RETRY_MS_FIRST = 50, /* Before another process is made, if they end soon; doubles, */
+    RETRY_MS_MAX = 5000, /* up to this. */
+    RESTORES_MAX = 2,    /* Processes that may end over the same model. */
+};
+
+#define SOON_NS INT64_C(1000000000) /* A process that lives longer has begun well. */
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void watch_socket(struct process_worker *worker);
+
+static void on_ready(uv_poll_t *poll, int status, int events)
+{
+    struct process_worker *worker = poll->data;
+    bool is_good = status == 0;
+    if (is_good && (events & UV_WRITABLE) != 0) {
+        is_good = channel_flush(&worker->channel);
+    }
+    if (is_good && (events & UV_READABLE) != 0) {
+        is_good = process_read(worker);
+    }
+    if (!is_good) {
+        process_worker_ended(worker, /* killed_because */ NULL);
+    } else if (worker->is_up) {
+        watch_socket(worker);
+    }
+}
+
+static void watch_socket(struct process_worker *worker)
+{
+    const int events = UV_READABLE | (channel_is_blocked(&worker->channel) ? UV_WRITABLE : 0);
+    const int code = uv_poll_start(worker->poll, events, on_ready);
+    ASSERT(code == 0); /* The descriptor is a socket, and open. */
+}
+
+void process_worker_send(struct process_worker *worker)
+{
+    /* If it is gone, its end of the socket is closed: the loop will say so. */
+    (void)channel_send(&worker->channel, &worker->engine->packet);
+    if (channel_is_blocked(&worker->channel)) {
+        watch_socket(worker);
+    }
+}
+
+static void on_launches_ready(uv_poll_t *poll, int status, int events)
+{
+    struct process_worker *worker = poll->data;
+    (void)events;
+    /* If the process is gone the other channel says so. */
+    if (status != 0 || !channel_flush(&worker->launches) ||
+        !channel_is_blocked(&worker->launches)) {
+        (void)uv_poll_stop(poll);
+    }
+}
+
+void process_worker_send_launch(struct process_worker *worker)
+{
+    (void)channel_send(&worker->launches, &worker->engine->packet);
+    if (channel_is_blocked(&worker->launches)) {
+        (void)uv_poll_start(worker->poll_launches, UV_WRITABLE, on_launches_ready);
+    }
+}
+
+static void send_load(struct process_worker *worker, uint32_t model)
+{
+    struct engine_process *engine = worker->engine;
+    worker->models[model].load = ++engine->last_number;
+    const struct process_order order = {
+        .number = worker->models[model].load,
+        .worker = worker->number,
+        .model = model,
+        .bytes = engine->artifacts->items[model].bytes,
+    };
+    packet_start(&engine->packet, ORDER_LOAD);
+    packet_put(&engine->packet, &order, sizeof(order));
+    process_worker_send(worker);
+}
+
+/* Let the new process of @worker load what the old one held. */
+static void restore(struct process_worker *worker)
+{
+    worker->restoring = 0;
+    for (uint32_t i = 0; i < worker->engine->artifacts->count; i++) {
+        struct process_model *model = &worker->models[i];
+        if (model->state == MODEL_LOADING) {
+            send_load(worker, i);
+        } else if (model->state == MODEL_RESIDENT || model->state == MODEL_RESTORING) {
+            model->state = MODEL_RESTORING;
+            worker->restoring++;
+            send_load(worker, i);
+        }
+    }
+}
+
+/* A handle that watches @socket for @worker. */
+static uv_poll_t *make_poll(struct process_worker *worker, int socket)
+{
+    uv_poll_t *poll = memory_zeroed(1, sizeof(*poll));
+    const int code = uv_poll_init(worker->engine->loop, poll, socket);
+    ASSERT(code == 0); /* It is a socket of our own. */
+    poll->data = worker;
+    uv_unref((uv_handle_t *)poll);
+    return poll;
+}
+
+/* Give the new process its end of @ends, which launches go over. */
+static void greet(struct process_worker *worker, const int ends[2])
+{
+    struct packet *packet = &worker->engine->packet;
+    const struct process_order order = {.worker = worker->number};
+    uint32_t place;
+    packet_start(packet, ORDER_HELLO);
+    packet_put(packet, &order, sizeof(order));
+    (void)packet_put_file(packet, ends[1], /* is_owned */ true, &place); /* It is the first. */
+    process_worker_send(worker);
+}
+
+enum weft_status process_worker_start(struct process_worker *worker, struct weft_error *error)
+{
+    struct engine_process *engine = worker->engine;
+    const struct process_argument argument = {.worker = worker->number};
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return error_set(error, WEFT_IO, "no sockets for an engine: %s", strerror(errno));
+    }
+    const enum weft_status status =
+        fork_server_fork(engine->server, &argument, sizeof(argument), &worker->child, error);
+    if (status != WEFT_OK) {
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        return status;
+    }
+    channel_init(&worker->channel, worker->child.socket);
+    channel_init(&worker->launches, ends[0]);
+    worker->poll = make_poll(worker, worker->child.socket);
+    worker->poll_launches = make_poll(worker, ends[0]);
+    worker->is_up = true;
+    worker->started_ns = process_now_ns(engine);
+    watch_socket(worker);
+    greet(worker, ends);
+    restore(worker);
+    process_batches_pump(worker);
+    return WEFT_OK;
+}
+
+static void start_again(struct process_worker *worker);
+
+static void on_retry(uv_timer_t *timer)
+{
+    struct process_worker *worker = timer->data;
+    worker->is_retrying = false;
+    start_again(worker);
+}
+
+static void retry_later(struct process_worker *worker)
+{
+    const uint32_t shift = worker->failures > 8 ? 8 : worker->failures;
+    const uint64_t ms = (uint64_t)RETRY_MS_FIRST << shift;
+    worker->is_retrying = true;
+    (void)uv_timer_start(worker->retry, on_retry, ms < RETRY_MS_MAX ? ms : RETRY_MS_MAX, 0);
+}
+
+static void start_again(struct process_worker *worker)
+{
+    struct weft_error error;
+    if (process_worker_start(worker, &error) == WEFT_OK) {
+        worker->engine->counts.restarts++;
+        return;
+    }
+    worker->failures++;
+    if (worker->engine->on_ended != NULL) {
+        worker->engine->on_ended(worker->engine->context, worker->number, error.message);
+    }
+    retry_later(worker);
+}
+
+/* Close our side of the process of @worker, and say in @how how it ended. */
+static void leave(struct process_worker *worker, char *how, size_t how_bytes)
+{
+    worker->is_up = false;
+    (void)uv_poll_stop(worker->poll);
+    (void)uv_poll_stop(worker->poll_launches);
+    uv_close((uv_handle_t *)worker->poll, on_closed);
+    uv_close((uv_handle_t *)worker->poll_launches, on_closed);
+    worker->poll = NULL;
+    worker->poll_launches = NULL;
+    channel_deinit(&worker->launches);
+    lender_release(worker->lender);
+    worker->lender = NULL;
+    worker->channel.socket = -1; /* Closed with the child. */
+    channel_deinit(&worker->channel);
+    fork_server_end(worker->engine->server, &worker->child, how, how_bytes);
+}
+
+/* What the process of @worker was doing with its models ends here. */
+static void end_models(struct process_worker *worker, const char *how)
+{
+    for (uint32_t i = 0; i < worker->engine->artifacts->count; i++) {
+        struct process_model *model = &worker->models[i];
+        struct engine_done done = {.worker = worker->number, .model = i};
+        if (model->state == MODEL_LOADING && ++model->tries < RESTORES_MAX) {
+            continue; /* Something else may have ended the process: once more. */
+        }
+        if (model->state == MODEL_LOADING) {
+            done.kind = ENGINE_LOADED;
+            done.status = WEFT_FAILED;
+            (void)process_tell(worker->engine, &done, how);
+            model->state = MODEL_ABSENT;
+        } else if (
+            model->state == MODEL_UNLOADING ||
+            (model->state == MODEL_RESTORING && model->is_unwanted)) {
+            done.kind = ENGINE_UNLOADED;
+            (void)process_tell(worker->engine, &done, NULL);
+            model->state = MODEL_ABSENT;
+            model->is_unwanted = false;
+        } else if (model->state == MODEL_RESTORING && ++model->tries >= RESTORES_MAX) {
+            model->state = MODEL_BROKEN;
+            (void)snprintf(model->cause, sizeof(model->cause), "loading it again, %.200s", how);
+        }
+    }
+}
+
+void process_worker_ended(struct process_worker *worker, const char *killed_because)
+{
+    struct engine_process *engine = worker->engine;
+    char ended[64];
+    char how[240];
+    const bool was_soon = process_now_ns(engine) - worker->started_ns < SOON_NS;
+    leave(worker, ended, sizeof(ended));
+    (void)snprintf(
+        how, sizeof(how), "the engine process of worker %u %s", worker->number,
+        killed_because == NULL ? ended : killed_because);
+    if (killed_because == NULL) {
+        engine->counts.crashes++;
+    } else {
+        engine->counts.kills++;
+    }
+    if (engine->on_ended != NULL) {
+        engine->on_ended(engine->context, worker->number, how);
+    }
+    end_models(worker, how);
+    process_batches_orphaned(worker, how);
+    worker->failures = was_soon ? worker->failures + 1 : 0;
+    if (worker->failures > 1) {
+        retry_later(worker);
+    } else {
+        start_again(worker);
+    }
+}
+
+void process_worker_close(struct process_worker *worker)
+{
+    char how[64];
+    if (worker->is_up) {
+        leave(worker, how, sizeof(how));
+    }
+    if (worker->retry != NULL) {
+        uv_close((uv_handle_t *)worker->retry, on_closed);
+    }
+    while (worker->batches != NULL) {
+        struct process_batch *batch = worker->batches;
+        worker->batches = batch->next;
+        process_batch_destroy(batch);
+    }
+    free(worker->models);
+}

@@ -1,0 +1,596 @@
+/*
+ * The engine of processes: what a model or a function does to its process costs its task alone.
+ *
+ * Functions run inside of the engine processes here, so that what they do hits those. What every
+ * engine keeps is in test/conformance/test_engines.c.
+ *
+ * Covers: src/engine/process.c, src/engine/process_batch.c, src/engine/process_child.c,
+ * src/engine/process_worker.c, src/engine/fork_server.c
+ */
+#include "engine/process.h"
+
+#include <signal.h>
+
+#include <uv.h>
+
+#include "base/attributes.h"
+#include "engine/lender.h"
+#include "engine/process_child.h"
+#include "engine/segment.h"
+#include "model/catalogue.h"
+#include "unit/onnx_fixture.h"
+
+#define SAMPLE WEFT_TEST_FUNCTIONS "/functions_sample.so"
+
+enum { DONE_MAX = 256, TASKS_MAX = 4, MODELS_HERE = 8 };
+
+struct said {
+    struct engine_done done;
+    char message[240];
+    struct engine_output outputs[TASKS_MAX];
+    char messages[TASKS_MAX][240];
+};
+
+struct world {
+    struct fleet *fleet;
+    struct catalogue *catalogue;
+    struct artifacts artifacts;
+    struct artifact files[MODELS_HERE];
+    char paths[MODELS_HERE][128];
+    struct process_child_options child;
+    struct fork_server server;
+    uv_loop_t loop;
+    struct engine *engine;
+    uint32_t ended;
+    char last_end[240];
+    uint32_t said_count;
+    struct said said[DONE_MAX];
+};
+
+static struct world world; /* Large: not on the stack. */
+
+static void on_done(ATTR_UNUSED void *context, const struct engine_done *done)
+{
+    assert_true(world.said_count < DONE_MAX);
+    struct said *said = &world.said[world.said_count++];
+    said->done = *done;
+    (void)snprintf(said->message, sizeof(said->message), "%s", done->message ? done->message : "");
+    assert_true(done->output_count <= TASKS_MAX);
+    for (uint32_t i = 0; i < done->output_count; i++) {
+        said->outputs[i] = done->outputs[i];
+        (void)snprintf(
+            said->messages[i], sizeof(said->messages[i]), "%s",
+            done->outputs[i].message ? done->outputs[i].message : "");
+    }
+}
+
+static void on_ended(ATTR_UNUSED void *context, ATTR_UNUSED uint32_t worker, const char *message)
+{
+    world.ended++;
+    (void)snprintf(world.last_end, sizeof(world.last_end), "%s", message);
+}
+
+/* Run the loop until nothing is under way. */
+static struct said *settle(void)
+{
+    (void)uv_run(&world.loop, UV_RUN_DEFAULT);
+    assert_true(world.said_count > 0);
+    return &world.said[world.said_count - 1];
+}
+
+/* What was said of batch @number. */
+static const struct said *said_of(uint64_t number)
+{
+    const struct said *found = NULL;
+    for (uint32_t i = 0; i < world.said_count; i++) {
+        if (world.said[i].done.kind == ENGINE_RAN && world.said[i].done.batch == number) {
+            assert_null(found); /* Once. */
+            found = &world.said[i];
+        }
+    }
+    assert_non_null(found);
+    return found;
+}
+
+/* A model, and a workflow of one task that runs it. Both have the same number. */
+static void add(const char *name, enum artifact_kind kind, const char *path)
+{
+    struct workflow *workflow = workflow_create(name);
+    const uint32_t model = catalogue_model(world.catalogue, name);
+    struct workflow_task task = {.run = model, .models = {model}, .model_count = 1};
+    uint32_t index;
+    (void)snprintf(task.name, sizeof(task.name), "%s", name);
+    assert_int_equal(workflow_add_task(workflow, &task, &index), WEFT_OK);
+    assert_int_equal(workflow_seal(workflow, NULL), WEFT_OK);
+    assert_int_equal(catalogue_add_workflow(world.catalogue, workflow), WEFT_OK);
+    (void)snprintf(world.paths[model], sizeof(world.paths[model]), "%s", path);
+    world.files[model].kind = kind;
+    world.files[model].path = world.paths[model];
+    (void)snprintf(world.files[model].function, NAME_BYTES_MAX, "%s", name);
+    world.artifacts.count = world.catalogue->model_count;
+}
+
+enum { NOTHING, CRASH, LEAVE, HANG, RELU, DIVIDE, TILE }; /* Models and workflows. */
+
+static void write_divide(const char *path)
+{
+    struct onnx_writer writer;
+    const int64_t shape[2] = {-1, 1};
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", ONNX_INT64, 2, shape);
+    onnx_writer_input(&writer, "y", ONNX_INT64, 2, shape);
+    onnx_writer_node(&writer, "Div", "x", "y", "z");
+    onnx_writer_output(&writer, "z", ONNX_INT64, 2, shape);
+    onnx_writer_finish(&writer, path);
+}
+
+/* y: x, tiled as often as the request says. */
+static void write_tile(const char *path)
+{
+    struct onnx_writer writer;
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", ONNX_FLOAT, 1, (const int64_t[]){1});
+    onnx_writer_input(&writer, "times", ONNX_INT64, 1, (const int64_t[]){1});
+    onnx_writer_node(&writer, "Tile", "x", "times", "y");
+    onnx_writer_output(&writer, "y", ONNX_FLOAT, 1, (const int64_t[]){-2});
+    onnx_writer_finish(&writer, path);
+}
+
+static void be_engine(const void *context, int socket, const void *argument)
+{
+    const struct process_argument *worker = argument;
+    process_child_main(context, socket, worker->worker);
+}
+
+static void world_init(int64_t run_ns_max, int64_t stop_ns_max)
+{
+    struct weft_error error;
+    memset(&world, 0, sizeof(world));
+    world.fleet = fleet_create();
+    struct fleet_worker device = {.memory_bytes = 64 << 20, .gpu_units = 2};
+    device.device = fleet_device(world.fleet, "cpu");
+    assert_true(fleet_add_machine(world.fleet, &device, 1, /* cpu_units */ 2));
+    world.catalogue = catalogue_create();
+    world.artifacts.items = world.files;
+    add("nothing", ARTIFACT_FUNCTION, SAMPLE);
+    add("crash", ARTIFACT_FUNCTION, SAMPLE);
+    add("leave", ARTIFACT_FUNCTION, SAMPLE);
+    add("hang", ARTIFACT_FUNCTION, SAMPLE);
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    write_divide(fixture_path("divide.onnx"));
+    write_tile(fixture_path("tile.onnx"));
+    add("relu", ARTIFACT_ONNX, fixture_path("relu.onnx"));
+    add("divide", ARTIFACT_ONNX, fixture_path("divide.onnx"));
+    add("tile", ARTIFACT_ONNX, fixture_path("tile.onnx"));
+    world.child = (struct process_child_options){
+        .fleet = world.fleet,
+        .catalogue = world.catalogue,
+        .artifacts = &world.artifacts,
+        .local = {.cache = fixture_folder},
+        .bounds_memory = true,
+    };
+    const struct engine_process_options options = {
+        .fleet = world.fleet,
+        .catalogue = world.catalogue,
+        .artifacts = &world.artifacts,
+        .server = &world.server,
+        .loop = &world.loop,
+        .run_ns_max = run_ns_max,
+        .stop_ns_max = stop_ns_max,
+        .host = {.done = on_done},
+        .on_ended = on_ended,
+    };
+    if (fork_server_start(&world.server, be_engine, &world.child, "weft-engine", &error) !=
+        WEFT_OK) {
+        fail_msg("%s", error.message);
+    }
+    assert_int_equal(uv_loop_init(&world.loop), 0);
+    if (engine_process_create(&options, &world.engine, &error) != WEFT_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
+static void world_deinit(void)
+{
+    engine_destroy(world.engine);
+    fork_server_stop(&world.server);
+    assert_int_equal(uv_run(&world.loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&world.loop), 0);
+    for (uint32_t i = 0; i < world.said_count; i++) {
+        for (uint32_t k = 0; k < world.said[i].done.output_count; k++) {
+            bundle_destroy(world.said[i].outputs[k].contents);
+        }
+    }
+    catalogue_destroy(world.catalogue);
+    fleet_destroy(world.fleet);
+}
+
+static void load(uint32_t model)
+{
+    engine_load(world.engine, 0, model);
+    const struct said *said = settle();
+    assert_int_equal(said->done.kind, ENGINE_LOADED);
+    assert_string_equal(said->message, "");
+    assert_int_equal(said->done.status, WEFT_OK);
+}
+
+static void add_tensor(
+    struct bundle *bundle, const char *name, enum weft_dtype dtype, uint32_t rank,
+    const int64_t *shape, const void *values)
+{
+    struct weft_tensor tensor = {.dtype = dtype, .rank = rank};
+    (void)snprintf(tensor.name, sizeof(tensor.name), "%s", name);
+    memcpy(tensor.shape, shape, rank * sizeof(*shape));
+    tensor.bytes = tensor_bytes(dtype, rank, shape);
+    memcpy(bundle_add(bundle, &tensor), values, tensor.bytes);
+}
+
+static struct bundle *row(float first)
+{
+    const float values[4] = {first, 1, -1, 2};
+    struct bundle *bundle = bundle_create();
+    add_tensor(bundle, "x", WEFT_FP32, 2, (const int64_t[]){1, 4}, values);
+    return bundle;
+}
+
+static struct bundle *division(int64_t x, int64_t y)
+{
+    struct bundle *bundle = bundle_create();
+    add_tensor(bundle, "x", WEFT_INT64, 2, (const int64_t[]){1, 1}, &x);
+    add_tensor(bundle, "y", WEFT_INT64, 2, (const int64_t[]){1, 1}, &y);
+    return bundle;
+}
+
+/* Launch a batch of @count tasks of workflow @workflow, one input each. */
+static void launch(uint64_t batch, uint32_t workflow, uint32_t count, struct bundle *const *bundles)
+{
+    struct engine_task tasks[TASKS_MAX];
+    struct engine_input inputs[TASKS_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        inputs[i] = (struct engine_input){.contents = bundles[i], .bytes = bundles[i]->bytes};
+        tasks[i] = (struct engine_task){.items = 1, .input_count = 1, .inputs = &inputs[i]};
+    }
+    const struct engine_batch launched = {
+        .batch = batch,
+        .workflow = workflow,
+        .items = count,
+        .task_count = count,
+        .tasks = tasks,
+        .config = {.batch = count, .gpu = 1},
+    };
+    engine_launch(world.engine, &launched);
+}
+
+/* Launch one task, and expect that it does well. */
+static const struct said *run(uint64_t batch, uint32_t workflow, struct bundle *input)
+{
+    launch(batch, workflow, 1, &input);
+    (void)settle();
+    const struct said *said = said_of(batch);
+    assert_string_equal(said->message, "");
+    assert_int_equal(said->done.status, WEFT_OK);
+    bundle_destroy(input);
+    return said;
+}
+
+static const void *output_of(const struct said *said, uint32_t task, const char *name)
+{
+    assert_int_equal(said->outputs[task].status, WEFT_OK);
+    const struct weft_tensor *found = bundle_find(said->outputs[task].contents, name);
+    assert_non_null(found);
+    return found->data;
+}
+
+static void expect_counts(uint64_t crashes, uint64_t kills, uint64_t restarts)
+{
+    const struct engine_process_counts counts = engine_process_counts(world.engine);
+    assert_int_equal(counts.crashes, crashes);
+    assert_int_equal(counts.kills, kills);
+    assert_int_equal(counts.restarts, restarts);
+    assert_int_equal(world.ended, crashes + kills);
+}
+
+static void a_crash_costs_the_task_that_did_it(ATTR_UNUSED void **state)
+{
+    (void)fixture_ort();
+    world_init(0, 0);
+    load(DIVIDE);
+    struct bundle *inputs[3] = {division(12, 4), division(INT64_MIN, -1), division(-7, 7)};
+    launch(1, DIVIDE, 3, inputs);
+    (void)settle();
+    const struct said *said = said_of(1);
+    assert_int_equal(said->done.status, WEFT_OK);
+    assert_int_equal(*(const int64_t *)output_of(said, 0, "z"), 3);
+    assert_int_equal(*(const int64_t *)output_of(said, 2, "z"), -1);
+    assert_int_equal(said->outputs[1].status, WEFT_CRASHED);
+    assert_string_equal(said->messages[1], "the engine process of worker 0 crashed (SIGFPE)");
+    /* Once for the batch, once for the task alone. The model came back both times. */
+    expect_counts(2, 0, 2);
+    assert_string_equal(world.last_end, said->messages[1]);
+    for (uint32_t i = 0; i < 3; i++) {
+        bundle_destroy(inputs[i]);
+    }
+    said = run(2, DIVIDE, division(9, 3));
+    assert_int_equal(*(const int64_t *)output_of(said, 0, "z"), 3);
+    expect_counts(2, 0, 2);
+    world_deinit();
+}
+
+static void a_batch_of_nothing_but_crashes_fails(ATTR_UNUSED void **state)
+{
+    world_init(0, 0);
+    load(CRASH);
+    struct bundle *inputs[2] = {row(1), row(2)};
+    launch(1, CRASH, 2, inputs);
+    (void)settle();
+    assert_int_equal(said_of(1)->done.status, WEFT_CRASHED);
+    assert_int_equal(said_of(1)->done.output_count, 0);
+    assert_non_null(strstr(said_of(1)->message, "crashed (SIG"));
+    /* The third process in a row is made after a pause. */
+    expect_counts(3, 0, 2);
+    bundle_destroy(inputs[0]);
+    bundle_destroy(inputs[1]);
+    world_deinit();
+}
+
+static void others_in_the_process_run_again(ATTR_UNUSED void **state)
+{
+    (void)fixture_ort();
+    world_init(0, 0);
+    load(CRASH);
+    load(RELU);
+    struct bundle *good[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        good[i] = row((float)i + 1);
+        launch(10 + i, RELU, 1, &good[i]);
+    }
+    struct bundle *bad = row(0);
+    launch(1, CRASH, 1, &bad);
+    launch(2, RELU, 4, good);
+    (void)settle();
+    assert_int_equal(said_of(1)->done.status, WEFT_CRASHED);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_true(*(const float *)output_of(said_of(10 + i), 0, "y") == (float)i + 1);
+        assert_true(*(const float *)output_of(said_of(2), i, "y") == (float)i + 1);
+        bundle_destroy(good[i]);
+    }
+    bundle_destroy(bad);
+    world_deinit();
+}
+
+static void a_run_without_end_costs_its_batch(ATTR_UNUSED void **state)
+{
+    world_init(/* run_ns_max */ 300000000, 0);
+    load(HANG);
+    load(NOTHING);
+    struct bundle *input = row(1);
+    launch(1, HANG, 1, &input);
+    (void)settle();
+    assert_int_equal(said_of(1)->done.status, WEFT_CRASHED);
+    assert_string_equal(
+        said_of(1)->message, "the engine process of worker 0 ran a batch for more than 0.3 s");
+    expect_counts(0, 1, 1);
+    bundle_destroy(input);
+    (void)run(2, NOTHING, row(1));
+    world_deinit();
+}
+
+static void what_does_not_stop_is_ended(ATTR_UNUSED void **state)
+{
+    world_init(0, /* stop_ns_max */ 200000000);
+    load(HANG);
+    load(NOTHING);
+    struct bundle *inputs[2] = {row(1), row(2)};
+    launch(1, HANG, 1, &inputs[0]);
+    launch(2, HANG, 1, &inputs[1]); /* Both of its threads. */
+    for (uint32_t i = 0; i < 20; i++) {
+        (void)uv_run(&world.loop, UV_RUN_NOWAIT);
+        uv_sleep(2);
+    }
+    engine_cancel(world.engine, 1);
+    engine_cancel(world.engine, 2);
+    launch(3, NOTHING, 1, &inputs[0]); /* Waits for a thread, in vain. */
+    (void)settle();
+    assert_int_equal(said_of(3)->done.status, WEFT_OK);
+    expect_counts(0, 1, 1);
+    assert_non_null(strstr(world.last_end, "did not stop in 0.2 s"));
+    bundle_destroy(inputs[0]);
+    bundle_destroy(inputs[1]);
+    world_deinit();
+}
+
+/* The newest process whose parent is @parent; 0: none. */
+static pid_t child_of(pid_t parent)
+{
+    char command[96];
+    int found = 0;
+    (void)snprintf(command, sizeof(command), "pgrep -P %d | tail -n 1", (int)parent);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    if (fscanf(pipe, "%d", &found) != 1) {
+        found = 0;
+    }
+    (void)pclose(pipe);
+    return (pid_t)found;
+}
+
+static void on_tick(ATTR_UNUSED uv_timer_t *timer)
+{
+}
+
+/* Let the loop go round until a process has ended, for five seconds at most. */
+static void wait_for_end(void)
+{
+    uv_timer_t tick; /* Without anything under way the loop would not even look. */
+    assert_int_equal(uv_timer_init(&world.loop, &tick), 0);
+    assert_int_equal(uv_timer_start(&tick, on_tick, 1, 1), 0);
+    for (uint32_t i = 0; i < 5000 && world.ended == 0; i++) {
+        (void)uv_run(&world.loop, UV_RUN_ONCE);
+    }
+    uv_close((uv_handle_t *)&tick, NULL);
+    (void)uv_run(&world.loop, UV_RUN_DEFAULT);
+}
+
+static void somebody_kills_the_process(ATTR_UNUSED void **state)
+{
+    (void)fixture_ort();
+    world_init(0, 0);
+    load(RELU);
+    const pid_t engine = child_of(world.server.process);
+    assert_true(engine > 1);
+    assert_int_equal(kill(engine, SIGKILL), 0);
+    const struct said *said = run(1, RELU, row(5));
+    assert_true(*(const float *)output_of(said, 0, "y") == 5);
+    expect_counts(1, 0, 1);
+    world_deinit();
+}
+
+static void somebody_kills_the_process_that_makes_processes(ATTR_UNUSED void **state)
+{
+    (void)fixture_ort();
+    world_init(0, 0);
+    load(RELU);
+    assert_int_equal(kill(world.server.process, SIGKILL), 0);
+    wait_for_end(); /* Its children go with it. */
+    expect_counts(1, 0, 1);
+    const struct said *said = run(1, RELU, row(5));
+    assert_true(*(const float *)output_of(said, 0, "y") == 5);
+    assert_int_equal(world.server.process, 0); /* The twin has taken over, */
+    assert_true(world.server.twin >= 0);       /* and has one itself. */
+    world_deinit();
+}
+
+static void a_model_is_unloaded_whatever_its_process_does(ATTR_UNUSED void **state)
+{
+    (void)fixture_ort();
+    world_init(0, 0);
+    load(RELU);
+    load(DIVIDE);
+    const pid_t engine = child_of(world.server.process);
+    assert_int_equal(kill(engine, SIGKILL), 0);
+    engine_unload(world.engine, 0, RELU); /* Before the end of the process is known. */
+    assert_int_equal(settle()->done.kind, ENGINE_UNLOADED);
+    const struct said *said = run(1, DIVIDE, division(8, 2));
+    assert_int_equal(*(const int64_t *)output_of(said, 0, "z"), 4);
+    load(RELU);
+    world_deinit();
+}
+
+static void a_load_is_cancelled_whatever_its_process_does(ATTR_UNUSED void **state)
+{
+    (void)fixture_ort();
+    world_init(0, 0);
+    for (uint32_t i = 0; i < 20; i++) {
+        engine_load(world.engine, 0, RELU);
+        if (i % 3 == 1) { /* Let it end there, so that its report and the order cross. */
+            uv_sleep(3);
+        }
+        if (i % 7 == 3) {
+            assert_int_equal(kill(child_of(world.server.process), SIGKILL), 0);
+        }
+        engine_cancel_load(world.engine, 0, RELU);
+    }
+    load(RELU);
+    assert_int_equal(world.said_count, 1);
+    (void)run(1, RELU, row(1));
+    world_deinit();
+}
+
+static void memory_beyond_the_bound_costs_the_task(ATTR_UNUSED void **state)
+{
+    (void)fixture_ort();
+    world_init(0, 0);
+    load(TILE);
+    for (uint32_t i = 0; i < 3; i++) {
+        const float one = 1;
+        const int64_t times = i == 1 ? 4 : INT64_C(40000000) * (i + 1);
+        struct bundle *input = bundle_create();
+        add_tensor(input, "x", WEFT_FP32, 1, (const int64_t[]){1}, &one);
+        add_tensor(input, "times", WEFT_INT64, 1, (const int64_t[]){1}, &times);
+        launch(i, TILE, 1, &input);
+        (void)settle();
+        const struct said *said = said_of(i);
+        if (i == 1) {
+            assert_int_equal(said->done.status, WEFT_OK);
+        } else {
+            assert_int_equal(said->done.status, WEFT_INVALID);
+            assert_non_null(strstr(said->message, "; its worker may use 67108864 in all"));
+        }
+        bundle_destroy(input);
+    }
+    expect_counts(0, 0, 0); /* The process itself is unharmed. */
+    world_deinit();
+}
+
+static void large_tensors_are_lent_and_come_back(ATTR_UNUSED void **state)
+{
+    enum { COLUMNS = 1 << 20, ROUNDS = 40 };
+    (void)fixture_ort();
+    world_init(0, 0);
+    load(RELU);
+    const int64_t shape[2] = {COLUMNS / 4, 4};
+    float *values = calloc(COLUMNS, sizeof(*values));
+    assert_non_null(values);
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        struct bundle *input = bundle_create();
+        values[0] = (float)i;
+        values[COLUMNS - 1] = -(float)i;
+        values[COLUMNS - 2] = (float)i + 1;
+        add_tensor(input, "x", WEFT_FP32, 2, shape, values);
+        assert_non_null(input->memory[0].segment);
+        const struct said *said = run(i, RELU, input);
+        const float *y = output_of(said, 0, "y");
+        assert_true(y[0] == (float)i && y[COLUMNS - 1] == 0 && y[COLUMNS - 2] == (float)i + 1);
+        struct bundle *output = said->outputs[0].contents;
+        assert_non_null(output->memory[0].lender);
+        assert_true(output->memory[0].slot < 2); /* Used again and again. */
+        bundle_destroy(output);
+        world.said_count--;
+    }
+    free(values);
+    world_deinit();
+}
+
+/* An output of one process is an input of the next, in the same memory, also when its maker died.
+ */
+static void what_was_lent_outlives_its_lender(ATTR_UNUSED void **state)
+{
+    enum { ROWS = 65536 };
+    (void)fixture_ort();
+    world_init(0, 0);
+    load(RELU);
+    const int64_t shape[2] = {ROWS, 4};
+    float *values = calloc(ROWS * 4, sizeof(*values));
+    assert_non_null(values);
+    values[1] = 7;
+    struct bundle *input = bundle_create();
+    add_tensor(input, "x", WEFT_FP32, 2, shape, values);
+    const struct said *said = run(1, RELU, input);
+    struct bundle *middle = said->outputs[0].contents;
+    world.said_count--;
+    (void)snprintf(middle->tensors[0].name, sizeof(middle->tensors[0].name), "x");
+    assert_int_equal(kill(child_of(world.server.process), SIGKILL), 0);
+    said = run(2, RELU, middle);
+    assert_true(((const float *)output_of(said, 0, "y"))[1] == 7);
+    free(values);
+    world_deinit();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_crash_costs_the_task_that_did_it),
+        cmocka_unit_test(a_batch_of_nothing_but_crashes_fails),
+        cmocka_unit_test(others_in_the_process_run_again),
+        cmocka_unit_test(a_run_without_end_costs_its_batch),
+        cmocka_unit_test(what_does_not_stop_is_ended),
+        cmocka_unit_test(somebody_kills_the_process),
+        cmocka_unit_test(somebody_kills_the_process_that_makes_processes),
+        cmocka_unit_test(a_model_is_unloaded_whatever_its_process_does),
+        cmocka_unit_test(a_load_is_cancelled_whatever_its_process_does),
+        cmocka_unit_test(memory_beyond_the_bound_costs_the_task),
+        cmocka_unit_test(large_tensors_are_lent_and_come_back),
+        cmocka_unit_test(what_was_lent_outlives_its_lender),
+    };
+    return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
