@@ -1,12 +1,12 @@
 #include "cli/local.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "cli/progress.h"
 #include "cli/synthetic.h"
 #include "engine/local.h"
+#include "engine/process.h"
 
 #define SAVE_NS INT64_C(60000000000) /* Between two times that the profile is saved. */
 
@@ -28,50 +28,27 @@ static void on_failed(void *context, const char *name, const char *cause, bool c
     }
 }
 
-/* What engines are told of the files of the repository. */
-static void make_artifacts(const struct measured *measured, struct artifacts *artifacts)
+/* A model whose rows are not independent of each other is slower than others; nothing is wrong. */
+static void on_mixed_rows(void *context, const char *name)
 {
-    const struct repository *repository = measured->repository;
-    static const enum artifact_kind kinds[] = {
-        [REPOSITORY_BUILTIN] = ARTIFACT_NONE,
-        [REPOSITORY_ONNX] = ARTIFACT_ONNX,
-        [REPOSITORY_FUNCTION] = ARTIFACT_FUNCTION,
-    };
-    artifacts->count = repository->catalogue->model_count;
-    artifacts->items = memory_zeroed(artifacts->count + 1, sizeof(*artifacts->items));
-    for (uint32_t i = 0; i < artifacts->count; i++) {
-        const struct repository_file *file = &repository->files[i];
-        struct artifact *artifact = &artifacts->items[i];
-        artifact->kind = kinds[file->kind];
-        artifact->batch_max = file->batch_max;
-        artifact->bytes = measured->document.profile->models[i].resident_bytes;
-        (void)snprintf(artifact->function, sizeof(artifact->function), "%s", file->function);
-        if (file->path != NULL) {
-            const size_t bytes = strlen(file->path) + 1;
-            artifact->path = memory_zeroed(bytes, 1);
-            memcpy(artifact->path, file->path, bytes);
-        }
-    }
-}
-
-static void free_artifacts(struct artifacts *artifacts)
-{
-    for (uint32_t i = 0; i < artifacts->count; i++) {
-        free(artifacts->items[i].path);
-    }
-    free(artifacts->items);
+    progress_clear(context);
+    (void)fprintf(
+        stderr, "weft serve: %s: rows of one run change one another; it is never batched\n", name);
 }
 
 enum weft_status local_open(
-    struct local *local, struct repository *repository, bool is_silent, struct weft_error *error)
+    struct local *local, struct repository *repository, struct nursery *nursery, bool is_silent,
+    struct weft_error *error)
 {
     struct machine machine;
     struct progress progress;
     struct model_set rehearsed = {0};
     const struct measure_request request = {
+        .nursery = nursery,
         .rehearsed = &rehearsed,
         .on_model = is_silent ? NULL : on_model,
         .on_failed = on_failed,
+        .on_mixed_rows = on_mixed_rows,
         .context = &progress,
     };
     *local = (struct local){.saved = 0};
@@ -89,7 +66,12 @@ enum weft_status local_open(
         samples_destroy(local->samples);
         return status;
     }
-    make_artifacts(&local->measured, &local->artifacts);
+    local->nursery = nursery;
+    local->artifacts = artifacts_of(repository);
+    for (uint32_t i = 0; i < local->artifacts.count; i++) {
+        local->artifacts.items[i].bytes =
+            local->measured.document.profile->models[i].resident_bytes;
+    }
     local->refine = refine_create(local->measured.document.profile);
     local_index_init(&local->index, &local->measured);
     local->shown = local_index_parts(&local->index);
@@ -116,9 +98,17 @@ void local_close(struct local *local)
     }
     refine_destroy(local->refine);
     samples_destroy(local->samples);
-    free_artifacts(&local->artifacts);
+    artifacts_free(&local->artifacts);
     local_index_deinit(&local->index);
     measured_close(&local->measured);
+}
+
+/* A process ended that was not told to: whoever waited for it hears of it, the operator too. */
+static void on_ended(void *context, uint32_t worker, const char *message)
+{
+    (void)context;
+    (void)worker;
+    (void)fprintf(stderr, "weft serve: %s\n", message);
 }
 
 static struct engine *make_engine(
@@ -126,19 +116,32 @@ static struct engine *make_engine(
 {
     struct local *local = context;
     const struct settings *settings = &local->measured.repository->settings;
-    const struct engine_local_options options = {
-        .fleet = local->measured.fleet,
-        .catalogue = local->measured.repository->catalogue,
-        .artifacts = &local->artifacts,
-        .loop = loop,
-        .isolate = settings->isolate,
-        .host = *host,
-    };
     struct engine *engine = NULL;
-    if (engine_local_create(&options, &engine, error) != WEFT_OK) {
-        return NULL;
+    enum weft_status status;
+    if (local->nursery != NULL && settings->isolate == ISOLATE_ALL) {
+        const struct engine_process_options options = {
+            .fleet = local->measured.fleet,
+            .catalogue = local->measured.repository->catalogue,
+            .artifacts = &local->artifacts,
+            .server = &local->nursery->server,
+            .loop = loop,
+            .run_ns_max = settings->run_ns_max,
+            .host = *host,
+            .on_ended = on_ended,
+        };
+        status = engine_process_create(&options, &engine, error);
+    } else {
+        const struct engine_local_options options = {
+            .fleet = local->measured.fleet,
+            .catalogue = local->measured.repository->catalogue,
+            .artifacts = &local->artifacts,
+            .loop = loop,
+            .isolate = settings->isolate != ISOLATE_NOTHING,
+            .host = *host,
+        };
+        status = engine_local_create(&options, &engine, error);
     }
-    return engine;
+    return status == WEFT_OK ? engine : NULL;
 }
 
 static void on_ran(void *context, const struct runtime_ran *ran)

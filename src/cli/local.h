@@ -7,12 +7,14 @@
 
 #include "cli/local_index.h"
 #include "cli/measure_repository.h"
+#include "cli/nursery.h"
 #include "cli/samples.h"
 #include "cli/service.h"
 #include "engine/artifact.h"
 #include "profile/refine.h"
 
 struct local {
+    struct nursery *nursery; /* Borrowed. NULL: everything is done in this process. */
     struct measured measured;
     struct artifacts artifacts;
     struct refine *refine;
@@ -24,14 +26,15 @@ struct local {
 };
 
 /*
- * Look at the models of @repository, which is borrowed, and measure what has no profile; of
- * models that its samples run, only loads. What cannot be measured is said on stderr. On success
- * local_close() releases it.
+ * Look at the models of @repository, which is borrowed like @nursery, and measure what has no
+ * profile; of models that its samples run, only loads. What cannot be measured is said on stderr.
+ * On success local_close() releases it.
  *
  * Errors: those of samples_load() and measure_repository().
  */
 enum weft_status local_open(
-    struct local *local, struct repository *repository, bool is_silent, struct weft_error *error);
+    struct local *local, struct repository *repository, struct nursery *nursery, bool is_silent,
+    struct weft_error *error);
 
 /* Save what was learnt, and release everything. */
 void local_close(struct local *local);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
+#include "cli/nursery.h"
 #include "cli/progress.h"
 #include "cli/synthetic.h"
 #include "engine/onnx_run.h"
@@ -13,8 +13,7 @@
 enum {
     LOADS = 3,       /* That are timed, after one that fills the cache. */
     RUNS_MIN = 5,    /* Of each point, after one that is not counted; */
-    RUNS_MAX = 1000, /* and at most, */
-    POINTS_MAX = 6,  /* of 1, 2, 4 ... 32 items. */
+    RUNS_MAX = 1000, /* and at most. */
 };
 
 #define POINT_NS_MAX INT64_C(50000000)   /* Enough for a point, once it has RUNS_MIN. */
@@ -22,17 +21,16 @@ enum {
 
 struct measurement {
     const struct measure_options *options;
+    const struct ort *ort;
     struct onnx_model *model;
-    struct measure_signature *signature;
-    uint32_t point_count;
-    struct profile_point points[POINTS_MAX];
-    struct fit_bytes bytes[POINTS_MAX];
+    struct measure_figures *figures;
+    struct fit_bytes bytes[MEASURE_POINTS_MAX];
 };
 
 static enum weft_status load(
-    const struct measure_options *options, struct onnx_digest *digest, struct onnx_model **out,
-    struct weft_error *error)
+    struct measurement *measurement, struct onnx_digest *digest, struct weft_error *error)
 {
+    const struct measure_options *options = measurement->options;
     const struct onnx_options onnx = {
         .path = options->file->path,
         .name = options->name,
@@ -40,7 +38,7 @@ static enum weft_status load(
         .rows_max = options->file->batch_max,
         .digest = digest,
     };
-    return onnx_model_load(options->ort, &onnx, out, error);
+    return onnx_model_load(measurement->ort, &onnx, &measurement->model, error);
 }
 
 static uint32_t copy_ports(const struct onnx_ports *ports, struct workflow_input *out)
@@ -81,8 +79,9 @@ static enum weft_status measure_point(
     uint64_t most = 0;
     int64_t spent_ns = 0;
     enum weft_status status = WEFT_OK;
-    struct bundle *inputs = synthetic_bundle(
-        measurement->signature->inputs, measurement->signature->input_count, items);
+    struct measure_figures *figures = measurement->figures;
+    struct bundle *inputs =
+        synthetic_bundle(figures->signature.inputs, figures->signature.input_count, items);
     if (inputs == NULL) {
         return error_set(error, WEFT_NO_MEMORY, "no memory for made-up inputs");
     }
@@ -101,10 +100,9 @@ static enum weft_status measure_point(
     }
     bundle_destroy(inputs);
     if (status == WEFT_OK) {
-        measurement->points[measurement->point_count] = fit_point(&times, items);
-        measurement->bytes[measurement->point_count] =
+        measurement->bytes[figures->point_count] =
             (struct fit_bytes){.items = items, .bytes = most};
-        measurement->point_count++;
+        figures->points[figures->point_count++] = fit_point(&times, items);
     }
     return status;
 }
@@ -113,10 +111,10 @@ static enum weft_status measure_point(
 static enum weft_status measure_runs(struct measurement *measurement, struct weft_error *error)
 {
     const uint32_t most = measurement->options->file->batch_max;
-    for (uint32_t i = 0; i < POINTS_MAX; i++) {
+    for (uint32_t i = 0; i < MEASURE_POINTS_MAX; i++) {
         const uint32_t items = 1U << i;
         if (i > 0 && (!measurement->model->has_rows || (most > 0 && items > most) ||
-                      measurement->points[i - 1].run_ns > RUN_NS_MAX / 2)) {
+                      measurement->figures->points[i - 1].run_ns > RUN_NS_MAX / 2)) {
             break;
         }
         const enum weft_status status = measure_point(measurement, items, error);
@@ -128,52 +126,101 @@ static enum weft_status measure_runs(struct measurement *measurement, struct wef
 }
 
 /* Load it a few times; the last one stays. */
-static enum weft_status measure_loads(
-    struct measurement *measurement, struct profile_model *known, struct weft_error *error)
+static enum weft_status measure_loads(struct measurement *measurement, struct weft_error *error)
 {
     struct onnx_digest digest = {.bytes = 0};
     struct fit_times times = {.count = 0};
     const uint32_t loads = measurement->options->depth == MEASURE_LOOK ? 0 : LOADS;
-    enum weft_status status = load(measurement->options, &digest, &measurement->model, error);
+    enum weft_status status = load(measurement, &digest, error);
     for (uint32_t i = 0; i < loads && status == WEFT_OK; i++) {
         onnx_model_unload(measurement->model);
         measurement->model = NULL;
         const int64_t started_ns = progress_clock_ns();
-        status = load(measurement->options, &digest, &measurement->model, error);
+        status = load(measurement, &digest, error);
         fit_add(&times, progress_clock_ns() - started_ns);
     }
     if (status == WEFT_OK && loads > 0) {
-        known->resident_bytes = onnx_model_bytes(measurement->model);
-        known->load_bytes = known->resident_bytes;
-        known->load_fixed_ns = fit_point(&times, /* items */ 1).run_ns;
+        measurement->figures->has_loads = true;
+        measurement->figures->resident_bytes = onnx_model_bytes(measurement->model);
+        measurement->figures->load_ns = fit_point(&times, /* items */ 1).run_ns;
     }
     return status;
 }
 
-enum weft_status measure_model(
-    const struct measure_options *options, struct profile *profile, uint32_t model, uint32_t device,
-    struct measure_signature *signature_out, struct weft_error *error)
+/* Two tasks that differ share a run: that is when the engine looks whether they may. */
+static void look_at_rows(struct measurement *measurement)
 {
-    struct profile_model *known = &profile->models[model];
-    struct measurement measurement = {.options = options, .signature = signature_out};
-    enum weft_status status = measure_loads(&measurement, known, error);
+    const struct measure_signature *signature = &measurement->figures->signature;
+    struct bundle *one = synthetic_bundle(signature->inputs, signature->input_count, 1);
+    struct bundle *other = synthetic_bundle(signature->inputs, signature->input_count, 1);
+    if (one != NULL && other != NULL && atomic_load(&measurement->model->has_rows)) {
+        struct onnx_usage usage;
+        synthetic_vary(other);
+        struct onnx_task tasks[2] = {
+            {.inputs = one->tensors, .input_count = one->count},
+            {.inputs = other->tensors, .input_count = other->count},
+        };
+        onnx_run(measurement->model, NULL, tasks, 2, &usage);
+        bundle_destroy(tasks[0].output);
+        bundle_destroy(tasks[1].output);
+        measurement->figures->has_mixed_rows = !atomic_load(&measurement->model->has_rows);
+    }
+    bundle_destroy(one);
+    bundle_destroy(other);
+}
+
+enum weft_status measure_here(
+    const struct measure_options *options, struct measure_figures *figures_out,
+    struct weft_error *error)
+{
+    struct measurement measurement = {.options = options, .figures = figures_out};
+    *figures_out = (struct measure_figures){.point_count = 0};
+    enum weft_status status = ort_open(&measurement.ort, error);
+    if (status == WEFT_OK) {
+        status = measure_loads(&measurement, error);
+    }
     if (status != WEFT_OK) {
         return status;
     }
-    signature_out->input_count = copy_ports(&measurement.model->inputs, signature_out->inputs);
-    signature_out->output_count = copy_ports(&measurement.model->outputs, signature_out->outputs);
+    struct measure_signature *signature = &figures_out->signature;
+    signature->input_count = copy_ports(&measurement.model->inputs, signature->inputs);
+    signature->output_count = copy_ports(&measurement.model->outputs, signature->outputs);
+    if (options->depth != MEASURE_LOOK) {
+        look_at_rows(&measurement);
+    }
     if (options->depth == MEASURE_RUNS) {
         status = measure_runs(&measurement, error);
     }
-    if (measurement.point_count > 0) {
-        profile_forget(profile, model, device);
-        fit_workspace(
-            measurement.bytes, measurement.point_count, &known->workspace_bytes,
-            &known->workspace_bytes_per_item);
-    }
-    for (uint32_t i = 0; i < measurement.point_count; i++) {
-        profile_put_point(profile, model, device, &measurement.points[i]);
-    }
+    fit_workspace(
+        measurement.bytes, figures_out->point_count, &figures_out->workspace_bytes,
+        &figures_out->workspace_bytes_per_item);
     onnx_model_unload(measurement.model);
     return status;
+}
+
+enum weft_status measure_model(
+    const struct measure_options *options, struct measure_figures *figures_out,
+    struct weft_error *error)
+{
+    return options->nursery == NULL ? measure_here(options, figures_out, error)
+                                    : nursery_measure(options, figures_out, error);
+}
+
+void measure_apply(
+    const struct measure_figures *figures, struct profile *profile, uint32_t model, uint32_t device)
+{
+    struct profile_model *known = &profile->models[model];
+    if (figures->has_loads) {
+        known->resident_bytes = figures->resident_bytes;
+        known->load_bytes = figures->resident_bytes;
+        known->load_fixed_ns = figures->load_ns;
+    }
+    if (figures->point_count > 0) {
+        profile_forget(profile, model, device);
+        known->workspace_bytes = figures->workspace_bytes;
+        known->workspace_bytes_per_item = figures->workspace_bytes_per_item;
+    }
+    for (uint32_t i = 0; i < figures->point_count; i++) {
+        profile_put_point(profile, model, device, &figures->points[i]);
+    }
 }

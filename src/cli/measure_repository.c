@@ -78,8 +78,13 @@ static enum weft_status measure_one(
 {
     struct measure_look *look = &measured->looks[model];
     struct weft_error cause = {.status = WEFT_OK};
-    const enum weft_status status = measure_model(
-        options, measured->document.profile, model, /* device */ 0, &look->signature, &cause);
+    struct measure_figures figures;
+    const enum weft_status status = measure_model(options, &figures, &cause);
+    measure_apply(&figures, measured->document.profile, model, /* device */ 0);
+    look->signature = figures.signature;
+    if (figures.has_mixed_rows && request->on_mixed_rows != NULL) {
+        request->on_mixed_rows(request->context, options->name);
+    }
     describe(measured->repository, model, &look->signature);
     if (status != WEFT_OK && look->signature.output_count == 0) {
         (void)snprintf(look->fault, sizeof(look->fault), "%s", cause.message);
@@ -97,8 +102,7 @@ static enum weft_status measure_one(
 }
 
 static enum weft_status measure_all(
-    struct measured *measured, const struct measure_request *request, const struct ort *ort,
-    struct weft_error *error)
+    struct measured *measured, const struct measure_request *request, struct weft_error *error)
 {
     struct repository *repository = measured->repository;
     const uint32_t count = repository->catalogue->model_count;
@@ -107,7 +111,8 @@ static enum weft_status measure_all(
     for (uint32_t i = 0; i < count; i++) {
         const char *name = repository->catalogue->models[i];
         const struct measure_options options = {
-            .ort = ort,
+            .nursery = measured->nursery,
+            .model = i,
             .name = name,
             .file = &repository->files[i],
             .cache = has_cache ? cache : NULL,
@@ -146,7 +151,7 @@ enum weft_status measure_repository(
     const struct measure_request *request, struct measured *measured_out, struct weft_error *error)
 {
     const struct settings *settings = &repository->settings;
-    struct measured measured = {.repository = repository};
+    struct measured measured = {.repository = repository, .nursery = request->nursery};
     const struct ort *ort = NULL;
     enum weft_status status = ort_open(&ort, error);
     if (status == WEFT_OK) {
@@ -165,7 +170,7 @@ enum weft_status measure_repository(
         repository, measured.fleet, measured.device, measured.library, &measured.document, error);
     if (status == WEFT_OK) {
         set_origin(&measured, machine, ort);
-        status = measure_all(&measured, request, ort, error);
+        status = measure_all(&measured, request, error);
     }
     if (status != WEFT_OK) {
         measured_close(&measured);
@@ -180,22 +185,20 @@ enum weft_status measured_look(
     struct weft_error *error)
 {
     const struct repository *repository = measured->repository;
-    const struct ort *ort = NULL;
+    struct measure_figures figures;
     char cache[ONNX_CACHE_PATH_BYTES];
     const bool has_cache = onnx_cache_default_folder(cache);
-    const enum weft_status status = ort_open(&ort, error);
-    if (status != WEFT_OK) {
-        return status;
-    }
     const struct measure_options options = {
-        .ort = ort,
+        .nursery = measured->nursery,
+        .model = model,
         .name = repository->catalogue->models[model],
         .file = &repository->files[model],
         .cache = has_cache ? cache : NULL,
         .depth = MEASURE_LOOK,
     };
-    return measure_model(
-        &options, measured->document.profile, model, /* device */ 0, signature_out, error);
+    const enum weft_status status = measure_model(&options, &figures, error);
+    *signature_out = figures.signature;
+    return status;
 }
 
 void measured_take(

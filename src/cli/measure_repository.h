@@ -23,6 +23,7 @@ struct measure_look {
 /* What is known about the models of a repository, here. */
 struct measured {
     struct repository *repository; /* Borrowed; models alone are described by what is found. */
+    struct nursery *nursery;       /* Borrowed; see struct measure_options. */
     struct fleet *fleet;           /* Owned, like the profile. */
     struct profile_document document;
     struct measure_look *looks; /* By model; owned. */
@@ -33,6 +34,7 @@ struct measured {
 };
 
 struct measure_request {
+    struct nursery *nursery;            /* As in struct measure_options; outlives the result. */
     bool again;                         /* Measure what has a profile, too. */
     bool only_measured;                 /* Do not even look at what has one. */
     const struct argument_list *models; /* Only these. NULL or none: all. */
@@ -41,6 +43,8 @@ struct measure_request {
     /* Called before model number @index of @count, and after it if it did not load or run. */
     void (*on_model)(void *context, const char *name, uint32_t index, uint32_t count);
     void (*on_failed)(void *context, const char *name, const char *cause, bool can_load);
+    void (*on_mixed_rows)(
+        void *context, const char *name);  /* It is never batched. NULL: so what. */
     bool (*is_interrupted)(void *context); /* Between models. NULL: never. */
     void *context;
 };
@@ -61,7 +65,7 @@ enum weft_status measure_repository(
  * Read the file of ONNX model @model again: what it takes and gives now. Changes nothing; from
  * any thread.
  *
- * Errors: those of onnx_model_load().
+ * Errors: those of measure_model().
  */
 enum weft_status measured_look(
     const struct measured *measured, uint32_t model, struct measure_signature *signature_out,

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/measure_repository.h"
+#include "cli/nursery.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 
@@ -90,8 +91,10 @@ static int measure(
     struct machine machine;
     struct measured measured;
     struct progress progress;
+    struct nursery nursery;
     struct weft_error error = {0};
     const struct measure_request request = {
+        .nursery = &nursery,
         .again = values->again || values->models.count > 0,
         .only_measured = true,
         .models = &values->models,
@@ -101,11 +104,15 @@ static int measure(
         .context = &progress,
     };
     machine_read(&machine);
+    if (nursery_start(&nursery, repository, &machine, &error) != WEFT_OK) {
+        return command_fail(command, &error, COMMAND_FAILED);
+    }
     progress_start(&progress, "");
     interrupt_catch();
     const enum weft_status status =
         measure_repository(repository, &machine, &request, &measured, &error);
     progress_clear(&progress);
+    nursery_stop(&nursery);
     if (status == WEFT_CANCELLED) {
         interrupt_obey();
     }

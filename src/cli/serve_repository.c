@@ -22,6 +22,8 @@ struct served {
     bool is_local;           /* Models really run. Otherwise: */
     struct profile *profile; /* what is pretended, */
     struct fleet *fleet;     /* and on what. */
+    struct nursery nursery;
+    bool has_nursery;
     struct local local;
     struct service_parts parts; /* Of local. */
     struct scenario *scenario;  /* Its parts are those above. */
@@ -87,10 +89,26 @@ static enum weft_status open_emulated(struct served *served, struct weft_error *
     return WEFT_OK;
 }
 
+/* Before there are threads: what is forked has one. */
+static enum weft_status start_nursery(
+    struct served *served, const struct serve_values *values, struct weft_error *error)
+{
+    struct machine machine;
+    if (values->emulated || served->repository->settings.isolate != ISOLATE_ALL) {
+        return WEFT_OK;
+    }
+    machine_read(&machine);
+    const enum weft_status status =
+        nursery_start(&served->nursery, served->repository, &machine, error);
+    served->has_nursery = status == WEFT_OK;
+    return status;
+}
+
 static enum weft_status open_local(struct served *served, bool is_silent, struct weft_error *error)
 {
+    struct nursery *nursery = served->has_nursery ? &served->nursery : NULL;
     const enum weft_status status =
-        local_open(&served->local, served->repository, is_silent, error);
+        local_open(&served->local, served->repository, nursery, is_silent, error);
     if (status == WEFT_OK) {
         served->is_local = true;
         served->parts = local_parts(&served->local);
@@ -105,6 +123,9 @@ static void close_served(struct served *served)
     free(served->scenario);
     if (served->is_local) {
         local_close(&served->local);
+    }
+    if (served->has_nursery) {
+        nursery_stop(&served->nursery);
     }
     profile_destroy(served->profile);
     fleet_destroy(served->fleet);
@@ -154,6 +175,10 @@ int serve_repository(
     struct served served = {.scenario = NULL};
     if (repository_load(folder, &listener, &served.repository, &error) != WEFT_OK) {
         return COMMAND_WRONG; /* Each problem has been said. */
+    }
+    if (start_nursery(&served, values, &error) != WEFT_OK) {
+        close_served(&served);
+        return command_fail(command, &error, COMMAND_FAILED);
     }
     if (open_served(&served, values, &error) != WEFT_OK) {
         close_served(&served);

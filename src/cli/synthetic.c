@@ -67,3 +67,47 @@ struct bundle *synthetic_bundle(
     }
     return bundle;
 }
+
+/* The number at @index, between zero and one. */
+static double varied(uint64_t index)
+{
+    return (double)(index * UINT64_C(2654435761) % 1009) / 1009;
+}
+
+static void vary(const struct weft_tensor *tensor)
+{
+    uint8_t *data = tensor->data;
+    switch ((int)tensor->dtype) {
+    case WEFT_FP32:
+        for (uint64_t i = 0; i < tensor->bytes / sizeof(float); i++) {
+            const float value = (float)varied(i);
+            memcpy(data + i * sizeof(value), &value, sizeof(value));
+        }
+        return;
+    case WEFT_FP64:
+        for (uint64_t i = 0; i < tensor->bytes / sizeof(double); i++) {
+            const double value = varied(i);
+            memcpy(data + i * sizeof(value), &value, sizeof(value));
+        }
+        return;
+    case WEFT_FP16: /* Between one half and one: the bits of the fraction, counted up. */
+        for (uint64_t i = 0; i < tensor->bytes / 2; i++) {
+            const uint16_t value = (uint16_t)(0x3800 + (uint16_t)(varied(i) * 0x3ff));
+            memcpy(data + i * sizeof(value), &value, sizeof(value));
+        }
+        return;
+    case WEFT_BYTES: /* They are empty. */
+        return;
+    default: /* Whole numbers may be places in a table: the second is there if the first is. */
+        for (uint64_t at = 0; at < tensor->bytes; at += dtype_bytes(tensor->dtype)) {
+            data[at] = 1;
+        }
+    }
+}
+
+void synthetic_vary(struct bundle *bundle)
+{
+    for (uint32_t i = 0; i < bundle->count; i++) {
+        vary(&bundle->tensors[i]);
+    }
+}

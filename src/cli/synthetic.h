@@ -16,4 +16,7 @@ enum { SYNTHETIC_EXTENT = 64 };
 struct bundle *synthetic_bundle(
     const struct workflow_input *inputs, uint32_t input_count, uint32_t items);
 
+/* Change the numbers in @bundle, to others that models take: no two rows are alike then. */
+void synthetic_vary(struct bundle *bundle);
+
 #endif /* CLI_SYNTHETIC_H */

@@ -12,13 +12,14 @@ static const struct reader_range nodes_range = {1, 64, "between 1 and 64"};
 static const struct reader_range workers_range = {1, 64, "between 1 and 64"};
 static const struct reader_range threads_range = {1, 1, "1: a batch runs on one thread"};
 static const struct reader_range jobs_range = {1, 1e9, "between 1 and 1000000000"};
+static const struct reader_range time_range = {1e6, 8.64e14, "between 1ms and 240h"};
 static const struct reader_range slo_range = {1e3, 8.64e14, "between 1us and 240h"};
 
 void settings_default(struct settings *settings_out)
 {
     *settings_out = (struct settings){
         .nodes = 1,
-        .isolate = true,
+        .isolate = ISOLATE_ALL,
         .row_load_ns = ROW_LOAD_NS_DEFAULT,
         .row_cache_ns = ROW_CACHE_NS_DEFAULT,
     };
@@ -81,9 +82,15 @@ static void read_models(
 static void read_amounts(
     struct reader *reader, const struct tree_node *node, struct settings *settings)
 {
-    static const char *const answers[] = {"false", "true", NULL};
+    static const char *const isolated[] = {
+        [ISOLATE_NOTHING] = "false",
+        [ISOLATE_ALL] = "true",
+        [ISOLATE_FUNCTIONS] = "functions",
+        NULL,
+    };
     const struct tree_node *memory = tree_find(node, "memory");
     const struct tree_node *slo = tree_find(node, "slo");
+    const struct tree_node *time = tree_find(node, "time");
     const struct tree_node *isolate = tree_find(node, "isolate");
     uint32_t threads = 1; /* Checked, for documents that say it; there is no choice. */
 
@@ -94,7 +101,12 @@ static void read_amounts(
     settings->memory_bytes =
         (uint64_t)reader_quantity(reader, memory, QUANTITY_BYTES, &reader_memory);
     if (isolate != NULL) {
-        settings->isolate = reader_word(reader, isolate, answers) == 1;
+        settings->isolate =
+            (enum settings_isolate)reader_word(reader, isolate, isolated); /* In that order. */
+    }
+    if (time != NULL) {
+        settings->run_ns_max =
+            (int64_t)reader_quantity(reader, time, QUANTITY_DURATION, &time_range);
     }
     if (slo != NULL) {
         settings->slo_ns = (int64_t)reader_quantity(reader, slo, QUANTITY_DURATION, &slo_range);
@@ -106,7 +118,7 @@ enum weft_status settings_read(
 {
     static const char *const keys[] = {
         "weft", "nodes", "workers", "memory",  "threads", "device", "policy",
-        "slo",  "rows",  "jobs",    "isolate", "models",  NULL,
+        "slo",  "rows",  "jobs",    "isolate", "time",    "models", NULL,
     };
     struct reader reader = {.error = error};
     struct settings settings;

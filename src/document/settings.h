@@ -26,6 +26,9 @@ struct settings_model {
     uint32_t line; /* Where it is said. */
 };
 
+/* What runs in processes of its own, and hurts nobody else if it crashes. */
+enum settings_isolate { ISOLATE_NOTHING, ISOLATE_ALL, ISOLATE_FUNCTIONS };
+
 struct settings {
     char name[NAME_BYTES_MAX];
     uint32_t nodes;              /* In this process. */
@@ -37,7 +40,8 @@ struct settings {
     int64_t row_load_ns;
     int64_t row_cache_ns;
     uint32_t jobs_max; /* Of each node at once. 0: no limit. */
-    bool isolate;      /* Functions run in processes of their own. */
+    enum settings_isolate isolate;
+    int64_t run_ns_max; /* Of a batch in a process of its own. 0: the default of the engine. */
     uint32_t model_count;
     struct settings_model models[MODELS_MAX];
 };

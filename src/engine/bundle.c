@@ -17,6 +17,12 @@ void bundle_set_segments_from(uint64_t bytes)
     atomic_store(&segments_from, bytes);
 }
 
+void bundle_forked(void)
+{
+    bundle_set_segments_from(0);
+    segments_forked();
+}
+
 struct bundle *bundle_create(void)
 {
     struct bundle *bundle = malloc(sizeof(*bundle));
@@ -201,6 +207,12 @@ uint64_t tensor_bytes(enum weft_dtype dtype, uint32_t rank, const int64_t *shape
         return UINT64_MAX;
     }
     return is_empty ? 0 : bytes;
+}
+
+uint32_t dtype_bytes(enum weft_dtype dtype)
+{
+    ASSERT(dtype < WEFT_DTYPES);
+    return dtype_widths[dtype];
 }
 
 const char *dtype_name(enum weft_dtype dtype)

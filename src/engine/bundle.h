@@ -47,6 +47,9 @@ struct bundle {
  */
 void bundle_set_segments_from(uint64_t bytes);
 
+/* This process was forked: segments are the parent's affair, and tensors lie on the heap. */
+void bundle_forked(void);
+
 /* An empty bundle; the caller owns it. NULL if there is no memory. */
 struct bundle *bundle_create(void);
 
@@ -89,6 +92,9 @@ const struct weft_tensor *bundle_find(const struct bundle *bundle, const char *n
 
 /* The bytes of a tensor of @dtype and @shape. UINT64_MAX for texts, and if they overflow. */
 uint64_t tensor_bytes(enum weft_dtype dtype, uint32_t rank, const int64_t *shape);
+
+/* The bytes of one element; 0 for texts, which have lengths of their own. */
+uint32_t dtype_bytes(enum weft_dtype dtype);
 
 /* As the Open Inference Protocol writes it, and back; WEFT_DTYPES if it is no type. */
 const char *dtype_name(enum weft_dtype dtype);

@@ -15,6 +15,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "engine/bundle.h"
 
 enum { CONTROL = 3 };
 
@@ -64,6 +65,7 @@ static void forget_parent(int keep)
         (void)dup2(keep, CONTROL);
     }
     (void)close_range(CONTROL + 1, ~0U, 0);
+    bundle_forked();
 }
 
 /* Send @reply, and with it the descriptor @passed unless that is -1. */

@@ -45,6 +45,7 @@ static void forget_parent(int keep)
     }
     (void)close_range(CONTROL + 1, ~0U, 0);
     function_wire_forked();
+    bundle_forked();
 }
 
 /* Send @reply, and with it the descriptor @passed if it is none of -1. */

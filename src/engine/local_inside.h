@@ -97,6 +97,7 @@ struct engine_local {
 
     pthread_mutex_t digest_lock;
     struct onnx_digest *digests; /* By model. */
+    struct onnx_shown *rows;     /* By model. */
 
     struct queue done;     /* What threads have ended. */
     uv_async_t *signal;    /* That they have. On the heap: it outlives the engine. NULL: lock. */

@@ -84,6 +84,7 @@ void local_destroy(struct engine *base)
     (void)pthread_mutex_destroy(&engine->digest_lock);
     free(engine->workers);
     free(engine->digests);
+    free(engine->rows);
     free(engine);
 }
 
@@ -172,6 +173,7 @@ enum weft_status engine_local_create(
     queue_init(&engine->done);
     engine->workers = memory_zeroed(options->fleet->worker_count, sizeof(*engine->workers));
     engine->digests = memory_zeroed(options->artifacts->count + 1, sizeof(*engine->digests));
+    engine->rows = memory_zeroed(options->artifacts->count + 1, sizeof(*engine->rows));
     engine->lock = options->lock;
     engine->fetch = options->fetch;
     if (options->loop != NULL) {

@@ -25,6 +25,7 @@ static enum weft_status load_onnx(
         .folder = engine->cache[0] == '\0' ? NULL : engine->cache,
         .prepack = engine->prepack,
         .rows_max = artifact->batch_max,
+        .rows = &engine->rows[number],
         .digest = &digest,
     };
     const enum weft_status loaded = onnx_model_load(ort, &options, &model->onnx, error);

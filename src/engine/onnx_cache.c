@@ -1,78 +1,17 @@
 #include "engine/onnx_cache.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/hash.h"
 
-enum { FORMAT = 1 }; /* Of what is kept: grows when files of an earlier Weft are no good. */
-
-/* Two chains over the words of @bytes, each with a start of its own. */
-static void hash_bytes(const uint8_t *bytes, uint64_t count, uint64_t hash_out[2])
-{
-    enum { STRIDE = 6 * sizeof(uint64_t) };
-    uint64_t first = hash_mix(1, count);
-    uint64_t second = hash_mix(2, count);
-    uint64_t words[6];
-    for (uint64_t at = 0; at < count; at += STRIDE) {
-        const uint64_t left = count - at;
-        memset(words, 0, sizeof(words));
-        memcpy(words, bytes + at, left < STRIDE ? left : STRIDE);
-        first = hash_mix_six(first, words);
-        words[0] ^= words[3];
-        words[5] += words[2];
-        second = hash_mix_six(second, words);
-    }
-    hash_out[0] = first;
-    hash_out[1] = second;
-}
-
-enum weft_status onnx_digest_file(
-    const char *path, struct onnx_digest *digest, struct weft_error *error)
-{
-    /* How a model says that a weight is in another file: a key, then the name of the file. */
-    static const char location[] = "\x0a\x08location\x12";
-    struct stat stat;
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-        return error_set(error, WEFT_IO, "%s: %s", path, strerror(errno));
-    }
-    enum weft_status status = WEFT_IO;
-    if (fstat(file, &stat) != 0 || !S_ISREG(stat.st_mode) || stat.st_size == 0) {
-        (void)error_set(error, status, "%s: not a file with contents", path);
-        goto out_close;
-    }
-    const size_t bytes = (size_t)stat.st_size;
-    const int64_t changed_ns =
-        stat.st_mtim.tv_sec * INT64_C(1000000000) + (int64_t)stat.st_mtim.tv_nsec;
-    if (digest->bytes == bytes && digest->changed_ns == changed_ns &&
-        digest->inode == stat.st_ino) {
-        status = WEFT_OK;
-        goto out_close;
-    }
-    void *contents = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0);
-    if (contents == MAP_FAILED) {
-        (void)error_set(error, status, "%s: %s", path, strerror(errno));
-        goto out_close;
-    }
-    *digest = (struct onnx_digest){.bytes = bytes, .changed_ns = changed_ns, .inode = stat.st_ino};
-    digest->has_external = memmem(contents, bytes, location, sizeof(location) - 1) != NULL;
-    hash_bytes(contents, bytes, digest->hash);
-    (void)munmap(contents, bytes); /* Fails only for a wrong argument. */
-    status = WEFT_OK;
-
-out_close:
-    (void)close(file); /* Nothing was written to it. */
-    return status;
-}
+enum { FORMAT = 2 }; /* Of what is kept: grows when files of an earlier Weft are no good. */
 
 bool onnx_cache_default_folder(char out[static ONNX_CACHE_PATH_BYTES])
 {
@@ -108,7 +47,7 @@ static uint64_t hash_processor(void)
     return hash;
 }
 
-/* Make @folder and those above it. False if it is not there in the end. */
+/* Make @folder and those above it. False if in the end it is not there, or not ours alone. */
 static bool make_folder(const char *folder)
 {
     char path[ONNX_CACHE_PATH_BYTES];
@@ -122,7 +61,9 @@ static bool make_folder(const char *folder)
         *slash = '/';
     }
     (void)mkdir(path, 0700); /* Looked at below. */
-    return stat(path, &stat_of) == 0 && S_ISDIR(stat_of.st_mode) && access(path, W_OK) == 0;
+    /* What lies there is run: nobody else may have put it there. */
+    return stat(path, &stat_of) == 0 && S_ISDIR(stat_of.st_mode) && stat_of.st_uid == geteuid() &&
+           (stat_of.st_mode & (S_IWGRP | S_IWOTH)) == 0 && access(path, W_OK) == 0;
 }
 
 static enum weft_status write_model(
@@ -166,7 +107,7 @@ enum weft_status onnx_cache_path(
 {
     static atomic_uint attempts; /* Two threads may make the same file at once. */
     char made[ONNX_CACHE_PATH_BYTES];
-    if (digest->has_external || !make_folder(folder)) {
+    if (!make_folder(folder)) {
         return error_set(error, WEFT_REFUSED, "%s cannot be kept in %s", path, folder);
     }
     const uint64_t processor = hash_mix(hash_processor(), FORMAT);

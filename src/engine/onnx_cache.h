@@ -17,11 +17,12 @@
 
 enum { ONNX_CACHE_PATH_BYTES = 4096 };
 
-/* What the contents of a file hash to, and whether they are all: weights may lie elsewhere. */
+/* What the contents of a file hash to, with the files beside it if it names any for its weights. */
 struct onnx_digest {
     uint64_t hash[2];
     uint64_t bytes;     /* 0: nothing is known. */
-    bool has_external;  /* It names files beside it. */
+    bool has_external;  /* It names files beside it: */
+    uint64_t external;  /* what they were, but for their contents. */
     int64_t changed_ns; /* When the file was, */
     uint64_t inode;     /* and which it was. */
 };
@@ -44,8 +45,10 @@ bool onnx_cache_default_folder(char out[static ONNX_CACHE_PATH_BYTES]);
  * The path of model @path, whose contents are @digest, in the mapped format, in @folder. It
  * is made now if it is not there, which takes longer than loading the model as it is.
  *
- * Errors: WEFT_REFUSED if there is no place for it, or its weights lie in other files;
- * WEFT_FAILED if the library cannot write it. After either, load it as it is.
+ * Weights in other files come along: what is mapped later is ours, and cannot be cut short.
+ *
+ * Errors: WEFT_REFUSED if there is no place for it; WEFT_FAILED if the library cannot write it,
+ * more than 2 GB of weights for one. After either, load it as it is.
  */
 enum weft_status onnx_cache_path(
     const struct ort *ort, const char *folder, const char *path, const struct onnx_digest *digest,

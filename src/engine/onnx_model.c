@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "engine/bundle.h"
+#include "engine/onnx_rows.h"
 #include "engine/ort_memory.h"
 
 uint32_t onnx_type_of(enum weft_dtype dtype)
@@ -298,8 +299,23 @@ static void find_rows(struct onnx_model *model, uint32_t rows_max)
     const struct onnx_port *like = &model->inputs.items[0];
     const bool has_rows = model->inputs.count > 0 && model->outputs.count > 0 && like->rank > 0 &&
                           counts_rows(&model->inputs, like) && counts_rows(&model->outputs, like);
-    atomic_init(&model->has_rows, has_rows);
+    atomic_init(&model->has_rows, has_rows && atomic_load(&model->rows->rows) != ROWS_MIXED);
     model->rows_max = has_rows && like->shape[0] == 1 ? 1 : rows_max;
+}
+
+/* What another file has shown counts for nothing. */
+static void choose_rows(struct onnx_model *model, const struct onnx_options *options)
+{
+    const uint64_t digest = options->digest == NULL ? 0 : options->digest->hash[0];
+    atomic_init(&model->own_rows.rows, ROWS_UNKNOWN);
+    model->rows = &model->own_rows;
+    if (options->rows != NULL && digest != 0) {
+        model->rows = options->rows;
+        if (model->rows->digest != digest) {
+            model->rows->digest = digest;
+            atomic_store(&model->rows->rows, ROWS_UNKNOWN);
+        }
+    }
 }
 
 enum weft_status onnx_model_load(
@@ -320,6 +336,7 @@ enum weft_status onnx_model_load(
         onnx_model_unload(model);
         return status;
     }
+    choose_rows(model, options);
     find_rows(model, options->rows_max);
     *model_out = model;
     return WEFT_OK;

@@ -14,6 +14,7 @@
 
 #include "base/limits.h"
 #include "engine/onnx_cache.h"
+#include "engine/onnx_rows.h"
 
 enum { ONNX_SYMBOL_BYTES = 64 };
 
@@ -39,6 +40,7 @@ struct onnx_options {
     bool prepack;       /* Rearrange weights at every load: runs are faster, loads slower. */
     uint32_t rows_max;  /* Of one run. 0: no limit. */
 
+    struct onnx_shown *rows;    /* What earlier loads have shown of it. NULL: nothing is kept. */
     struct onnx_digest *digest; /* Of the file, as the last load left it. NULL: not kept. */
 };
 
@@ -57,6 +59,8 @@ struct onnx_model {
      * another, so that tasks may share a run. What outputs show may prove it wrong.
      */
     atomic_bool has_rows;
+    struct onnx_shown *rows; /* Of this load, or of all loads. */
+    struct onnx_shown own_rows;
     uint32_t rows_max; /* Of one run; 0: no limit. */
     char name[NAME_BYTES_MAX];
 };

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "engine/onnx_inside.h"
+#include "engine/onnx_rows.h"
 
 /* Whether the rows of @a and @b can lie in one tensor, for every input. */
 static bool are_alike(const struct onnx_job *job, uint32_t a, uint32_t b)
@@ -176,6 +177,61 @@ static void run_alone(struct onnx_job *job, const struct onnx_group *group)
     }
 }
 
+/* Whether the inputs of tasks @a and @b are not the same: only then can their rows show anything.
+ */
+static bool are_different(const struct onnx_job *job, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < job->model->inputs.count; i++) {
+        const struct weft_tensor *one = job->bound[a][i];
+        const struct weft_tensor *other = job->bound[b][i];
+        if (one->bytes != other->bytes ||
+            (one->bytes > 0 && memcmp(one->data, other->data, one->bytes) != 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Run @member once more, alone: does it make the same as in company? Unknown if that fails. */
+static enum onnx_rows look_alone(struct onnx_job *job, uint32_t member)
+{
+    struct onnx_task *task = &job->tasks[member];
+    struct bundle *together = task->output;
+    enum onnx_rows rows = ROWS_UNKNOWN;
+    task->output = bundle_create();
+    if (task->output != NULL) {
+        run_whole(job, member);
+    }
+    if (task->output != NULL) {
+        rows = onnx_rows_agree(together, task->output) ? ROWS_APART : ROWS_MIXED;
+    }
+    bundle_destroy(task->output);
+    task->output = together;
+    task->error.status = WEFT_OK;
+    return rows;
+}
+
+/* The tasks of @group have shared a run, for the first time with this model: may they? */
+static bool are_apart(struct onnx_job *job, const struct onnx_group *group)
+{
+    const uint32_t first = group->members[0];
+    const uint32_t last = group->members[group->count - 1];
+    atomic_uchar *known = &job->model->rows->rows;
+    if (group->count == 1 || job->model->rows_max == 1 || atomic_load(known) == ROWS_APART ||
+        !are_different(job, first, last)) {
+        return true;
+    }
+    enum onnx_rows rows = look_alone(job, first);
+    if (rows == ROWS_APART) {
+        rows = look_alone(job, last);
+    }
+    atomic_store(known, (unsigned char)rows);
+    if (rows == ROWS_MIXED) {
+        atomic_store(&job->model->has_rows, false);
+    }
+    return rows != ROWS_MIXED;
+}
+
 static void run_group(struct onnx_job *job, const struct onnx_group *group)
 {
     const uint64_t rows_max = job->model->rows_max == 0 ? UINT64_MAX : job->model->rows_max;
@@ -195,6 +251,10 @@ static void run_group(struct onnx_job *job, const struct onnx_group *group)
         if (range[1] == group->rows) {
             break; /* rows_max may be too large to add. */
         }
+    }
+    if (!are_apart(job, group)) {
+        run_alone(job, group);
+        return;
     }
     for (uint32_t i = 0; i < group->count; i++) {
         const uint32_t task = group->members[i];

@@ -21,8 +21,11 @@ struct uv_loop_s;
 
 /* What the fork server passes to an engine process: which one it is to be. */
 struct process_argument {
+    uint32_t kind; /* PROCESS_ENGINE; what else is made there is not the engine's concern. */
     uint32_t worker;
 };
+
+enum { PROCESS_ENGINE };
 
 #define PROCESS_RUN_NS_MAX  INT64_C(60000000000) /* If nobody says otherwise. */
 #define PROCESS_STOP_NS_MAX INT64_C(5000000000)

@@ -25,7 +25,11 @@ struct process_batch *process_batch_create(const struct engine_batch *batch)
         tasks[i] = batch->tasks[i];
         tasks[i].inputs = inputs + count;
         for (uint32_t k = 0; k < tasks[i].input_count; k++) {
-            inputs[count++] = batch->tasks[i].inputs[k];
+            inputs[count] = batch->tasks[i].inputs[k];
+            if (inputs[count].contents != NULL) {
+                inputs[count].contents = bundle_share(inputs[count].contents);
+            }
+            count++;
         }
     }
     return copy;
@@ -34,6 +38,11 @@ struct process_batch *process_batch_create(const struct engine_batch *batch)
 void process_batch_destroy(struct process_batch *batch)
 {
     for (uint32_t i = 0; i < batch->batch.task_count; i++) {
+        const struct engine_task *task = &batch->batch.tasks[i];
+        for (uint32_t k = 0; k < task->input_count; k++) {
+            const struct bundle *input = task->inputs[k].contents;
+            bundle_destroy((void *)(uintptr_t)input);
+        }
         bundle_destroy(batch->outputs[i].contents);
     }
     /* The inputs of all tasks are one piece, and begin with those of the first. */

@@ -303,7 +303,6 @@ void process_child_main(const struct process_child_options *options, int socket,
     (void)pthread_mutex_init(&child->lock, &recursive);
     (void)pthread_mutex_init(&child->reading, NULL);
     channel_init(&child->channel, socket);
-    segments_forked();
     child->lender = lender_create(/* ledger_file */ -1); /* It learns of ends by reports. */
     bundle_set_segments_from(PROCESS_SEGMENT_BYTES_MIN);
     if (child->lender == NULL || !greet(child) || !make_engine(child)) {

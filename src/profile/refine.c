@@ -161,18 +161,36 @@ void refine_workspace(struct refine *refine, uint32_t model, uint32_t items, uin
     }
 }
 
+/* Whether what @model is said to need is enough for all that its runs have needed. */
+static bool covers(const struct profile *profile, uint32_t model, const struct needed *needed)
+{
+    for (uint32_t i = 0; i < needed->count; i++) {
+        const struct fit_bytes *point = &needed->points[i];
+        if (profile_workspace_bytes(profile, model, point->items) < point->bytes) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void refine_learn_workspaces(struct refine *refine)
 {
     for (uint32_t model = 0; model < refine->profile->model_count; model++) {
         const struct needed *needed = &refine->needed[model];
         struct profile_model *known = &refine->profile->models[model];
-        uint64_t fixed = 0;
-        uint64_t per_item = 0;
-        fit_workspace(needed->points, needed->count, &fixed, &per_item);
-        known->workspace_bytes = fixed > known->workspace_bytes ? fixed : known->workspace_bytes;
-        if (per_item > known->workspace_bytes_per_item) {
-            known->workspace_bytes_per_item = per_item;
+        struct fit_bytes samples[REFINE_WORKSPACES_MAX + 1];
+        uint32_t count = 0;
+        if (covers(refine->profile, model, needed)) {
+            continue;
         }
+        const uint64_t one = profile_workspace_bytes(refine->profile, model, 1);
+        if (needed->points[0].items > 1 && one > 0) { /* Not seen, but known. */
+            samples[count++] = (struct fit_bytes){.items = 1, .bytes = one};
+        }
+        for (uint32_t i = 0; i < needed->count; i++) {
+            samples[count++] = needed->points[i];
+        }
+        fit_workspace(samples, count, &known->workspace_bytes, &known->workspace_bytes_per_item);
     }
 }
 

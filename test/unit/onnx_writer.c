@@ -33,6 +33,10 @@ enum {
     WEIGHT_TYPE = 2,
     WEIGHT_NAME = 8,
     WEIGHT_BYTES = 9,
+    WEIGHT_EXTERNAL = 13,
+    WEIGHT_LOCATION = 14,
+    ENTRY_KEY = 1,
+    ENTRY_VALUE = 2,
 };
 
 enum { BYTES_FOLLOW = 2 }; /* The wire type of texts and messages. */
@@ -164,6 +168,24 @@ void onnx_writer_floats(
     field_number(&weight, WEIGHT_TYPE, ONNX_FLOAT);
     field_text(&weight, WEIGHT_NAME, name);
     field_bytes(&weight, WEIGHT_BYTES, values, count * sizeof(*values));
+    field_message(&writer->graph, GRAPH_WEIGHT, &weight);
+}
+
+void onnx_writer_external(
+    struct onnx_writer *writer, const char *name, uint32_t rank, const int64_t *shape,
+    const char *file)
+{
+    struct onnx_bytes weight = {.data = NULL};
+    struct onnx_bytes entry = {.data = NULL};
+    for (uint32_t i = 0; i < rank; i++) {
+        field_number(&weight, WEIGHT_EXTENT, (uint64_t)shape[i]);
+    }
+    field_number(&weight, WEIGHT_TYPE, ONNX_FLOAT);
+    field_text(&weight, WEIGHT_NAME, name);
+    field_text(&entry, ENTRY_KEY, "location");
+    field_text(&entry, ENTRY_VALUE, file);
+    field_message(&weight, WEIGHT_EXTERNAL, &entry);
+    field_number(&weight, WEIGHT_LOCATION, 1);
     field_message(&writer->graph, GRAPH_WEIGHT, &weight);
 }
 

@@ -45,6 +45,11 @@ void onnx_writer_floats(
     struct onnx_writer *writer, const char *name, uint32_t rank, const int64_t *shape,
     const float *values);
 
+/* A weight that lies in @file, beside the model. */
+void onnx_writer_external(
+    struct onnx_writer *writer, const char *name, uint32_t rank, const int64_t *shape,
+    const char *file);
+
 /* Write the file @path, and release @writer. */
 void onnx_writer_finish(struct onnx_writer *writer, const char *path);
 

@@ -1,7 +1,8 @@
 /*
  * Models are loaded as they are or mapped from the cache, say what they take, and leave nothing.
  *
- * Covers: src/engine/onnx_model.c, src/engine/onnx_cache.c, src/engine/ort.c
+ * Covers: src/engine/onnx_model.c, src/engine/onnx_cache.c, src/engine/onnx_digest.c,
+ * src/engine/ort.c
  */
 #include "unit/onnx_fixture.h"
 
@@ -198,17 +199,109 @@ static void without_a_place_it_is_loaded_as_it_is(ATTR_UNUSED void **state)
     onnx_model_unload(model);
 }
 
-static void weights_elsewhere_are_noticed(ATTR_UNUSED void **state)
+/* y = x + w, of one row of 4; w lies in the file "weights". */
+static void write_external(const char *path)
+{
+    struct onnx_writer writer;
+    const int64_t shape[2] = {1, 4};
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", ONNX_FLOAT, 2, shape);
+    onnx_writer_external(&writer, "w", 2, shape, "weights");
+    onnx_writer_node(&writer, "Add", "x", "w", "y");
+    onnx_writer_output(&writer, "y", ONNX_FLOAT, 2, shape);
+    onnx_writer_finish(&writer, path);
+}
+
+static void write_weights(const char *path, float value)
+{
+    const float values[4] = {value, value, value, value};
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(values, sizeof(values), 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+static float run_on_zeros(struct onnx_model *model)
+{
+    static const float zeros[4];
+    const int64_t shape[2] = {1, 4};
+    const struct weft_tensor x = fixture_floats("x", 2, shape, zeros);
+    struct onnx_task task = {.inputs = &x, .input_count = 1};
+    struct onnx_usage usage;
+    onnx_run(model, NULL, &task, 1, &usage);
+    assert_non_null(task.output);
+    const float y = *(const float *)bundle_find(task.output, "y")->data;
+    bundle_destroy(task.output);
+    return y;
+}
+
+/* What runs is a copy of our own: the operator may do with the files as they please. */
+static void weights_elsewhere_come_along(ATTR_UNUSED void **state)
+{
+    struct onnx_digest digest = {.bytes = 0};
+    struct weft_error error;
+    char weights[128];
+    struct onnx_model *first = NULL;
+    struct onnx_model *second = NULL;
+    (void)snprintf(weights, sizeof(weights), "%s/external/weights", fixture_folder);
+    assert_int_equal(mkdir(fixture_path("external"), 0700), 0);
+    const struct onnx_options options = {
+        .path = fixture_path("external/model.onnx"),
+        .name = "external",
+        .folder = fixture_path("external-cache"),
+        .digest = &digest,
+    };
+    write_external(options.path);
+    write_weights(weights, 3);
+    assert_int_equal(onnx_model_load(fixture_ort(), &options, &first, &error), WEFT_OK);
+    assert_true(digest.has_external);
+    assert_non_null(first->mapped);
+    assert_true(run_on_zeros(first) == 3);
+    write_weights(weights, 50); /* In place, as cp does. */
+    assert_true(run_on_zeros(first) == 3);
+    assert_int_equal(onnx_model_load(fixture_ort(), &options, &second, &error), WEFT_OK);
+    assert_true(run_on_zeros(second) == 50);
+    assert_int_equal(truncate(weights, 0), 0);
+    assert_true(run_on_zeros(first) == 3);
+    assert_true(run_on_zeros(second) == 50);
+    onnx_model_unload(first);
+    onnx_model_unload(second);
+}
+
+/* Wherever in a file it says so. */
+static void names_of_other_files_are_noticed(ATTR_UNUSED void **state)
+{
+    enum { BYTES = 3 << 20 };
+    static const char mark[] = "\x0a\x08location\x12";
+    uint8_t *bytes = calloc(BYTES, 1);
+    assert_non_null(bytes);
+    for (size_t at = 786400; at < 786450; at++) { /* Over the end of a block. */
+        struct onnx_digest digest = {.bytes = 0};
+        memset(bytes, 0, BYTES);
+        memcpy(bytes + at, mark, sizeof(mark) - 1);
+        FILE *file = fopen(fixture_path("marked.onnx"), "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(bytes, BYTES, 1, file), 1);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(onnx_digest_file(fixture_path("marked.onnx"), &digest, NULL), WEFT_OK);
+        assert_true(digest.has_external);
+    }
+    free(bytes);
+}
+
+static void a_cache_of_others_is_not_used(ATTR_UNUSED void **state)
 {
     struct onnx_digest digest = {.bytes = 0};
     struct weft_error error;
     char kept[ONNX_CACHE_PATH_BYTES];
-    write_file(fixture_path("external.onnx"), "....\x0a\x08location\x12\x03w.b....");
-    assert_int_equal(onnx_digest_file(fixture_path("external.onnx"), &digest, &error), WEFT_OK);
-    assert_true(digest.has_external);
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    assert_int_equal(onnx_digest_file(fixture_path("relu.onnx"), &digest, &error), WEFT_OK);
+    assert_int_equal(mkdir(fixture_path("open-cache"), 0700), 0);
+    assert_int_equal(chmod(fixture_path("open-cache"), 0777), 0);
     assert_int_equal(
         onnx_cache_path(
-            fixture_ort(), fixture_folder, fixture_path("external.onnx"), &digest, kept, &error),
+            fixture_ort(), fixture_path("open-cache"), fixture_path("relu.onnx"), &digest, kept,
+            &error),
         WEFT_REFUSED);
 }
 
@@ -278,7 +371,9 @@ int main(void)
         cmocka_unit_test(a_model_is_written_once_and_mapped),
         cmocka_unit_test(a_damaged_copy_is_replaced),
         cmocka_unit_test(without_a_place_it_is_loaded_as_it_is),
-        cmocka_unit_test(weights_elsewhere_are_noticed),
+        cmocka_unit_test(weights_elsewhere_come_along),
+        cmocka_unit_test(names_of_other_files_are_noticed),
+        cmocka_unit_test(a_cache_of_others_is_not_used),
         cmocka_unit_test(the_cache_is_where_the_environment_says),
         cmocka_unit_test(loading_over_and_over_leaves_nothing),
     };

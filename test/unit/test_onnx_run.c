@@ -2,10 +2,11 @@
  * Tasks share runs where they can, fail alone where they cannot, and memory is counted.
  *
  * Covers: src/engine/onnx_run.c, src/engine/onnx_bind.c, src/engine/onnx_call.c,
- * src/engine/ort_memory.c
+ * src/engine/onnx_rows.c, src/engine/ort_memory.c
  */
 #include "unit/onnx_fixture.h"
 
+#include <math.h>
 #include <pthread.h>
 
 #include "base/attributes.h"
@@ -346,6 +347,145 @@ static void threads_share_a_model(ATTR_UNUSED void **state)
     onnx_model_unload(model);
 }
 
+/* y = x less the mean of all rows. */
+static void write_centred(const char *path)
+{
+    struct onnx_writer writer;
+    const int64_t shape[2] = {-1, 4};
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", ONNX_FLOAT, 2, shape);
+    onnx_writer_node(&writer, "ReduceMean", "x", NULL, "mean");
+    onnx_writer_node(&writer, "Sub", "x", "mean", "y");
+    onnx_writer_output(&writer, "y", ONNX_FLOAT, 2, shape);
+    onnx_writer_finish(&writer, path);
+}
+
+/* Run @model for two tasks of one row each, @a and @b in all places. */
+static void run_two(
+    struct onnx_model *model, float a, float b, float *first_out, float *second_out,
+    struct onnx_usage *usage_out)
+{
+    const float values[2][4] = {{a, a, a, 0}, {b, b, b, 0}};
+    const int64_t shape[2] = {1, 4};
+    struct weft_tensor inputs[2];
+    struct onnx_task tasks[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        inputs[i] = fixture_floats("x", 2, shape, values[i]);
+        tasks[i] = (struct onnx_task){.inputs = &inputs[i], .input_count = 1};
+    }
+    onnx_run(model, NULL, tasks, 2, usage_out);
+    assert_non_null(tasks[0].output);
+    assert_non_null(tasks[1].output);
+    *first_out = *(const float *)bundle_find(tasks[0].output, "y")->data;
+    *second_out = *(const float *)bundle_find(tasks[1].output, "y")->data;
+    bundle_destroy(tasks[0].output);
+    bundle_destroy(tasks[1].output);
+}
+
+/* What one client sent never shows in the answer of another. */
+static void rows_that_change_one_another_are_found_out(ATTR_UNUSED void **state)
+{
+    float first;
+    float second;
+    struct onnx_usage usage;
+    write_centred(fixture_path("centred.onnx"));
+    struct onnx_model *model = fixture_load("centred.onnx", 0);
+    atomic_store(&model->rows->rows, ROWS_UNKNOWN);
+    assert_true(atomic_load(&model->has_rows));
+    run_two(model, 8, 8, &first, &second, &usage); /* The same in company: that shows nothing. */
+    assert_int_equal(usage.run_count, 1);
+    assert_int_equal(atomic_load(&model->rows->rows), ROWS_UNKNOWN);
+    run_two(model, 4, 400, &first, &second, &usage);
+    assert_true(first == 1 && second == 100); /* As they are alone. */
+    assert_false(atomic_load(&model->has_rows));
+    assert_int_equal(atomic_load(&model->rows->rows), ROWS_MIXED);
+    run_two(model, 8, -8, &first, &second, &usage);
+    assert_true(first == 2 && second == -2);
+    assert_int_equal(usage.run_count, 2);
+    onnx_model_unload(model);
+}
+
+static void rows_that_do_not_are_looked_at_once(ATTR_UNUSED void **state)
+{
+    float first;
+    float second;
+    struct onnx_usage usage;
+    onnx_write_relu(fixture_path("relu.onnx"), -1);
+    struct onnx_model *model = fixture_load("relu.onnx", 0);
+    atomic_store(&model->rows->rows, ROWS_UNKNOWN);
+    run_two(model, 3, -3, &first, &second, &usage);
+    assert_true(first == 3 && second == 0);
+    assert_int_equal(usage.run_count, 3); /* Together, and each alone. */
+    assert_int_equal(atomic_load(&model->rows->rows), ROWS_APART);
+    run_two(model, 5, -5, &first, &second, &usage);
+    assert_true(first == 5 && second == 0);
+    assert_int_equal(usage.run_count, 1);
+    onnx_model_unload(model);
+}
+
+/* What was shown stays known from load to load, as long as the file is the same. */
+static void what_rows_showed_is_kept_for_the_next_load(ATTR_UNUSED void **state)
+{
+    float first;
+    float second;
+    struct onnx_usage usage;
+    struct onnx_shown shown = {.digest = 0};
+    struct onnx_digest digest = {.bytes = 0};
+    const struct onnx_options options = {
+        .path = fixture_path("kept.onnx"),
+        .name = "kept",
+        .folder = fixture_folder,
+        .rows = &shown,
+        .digest = &digest,
+    };
+    for (uint32_t i = 0; i < 3; i++) {
+        struct onnx_model *model = NULL;
+        if (i == 0) {
+            write_centred(options.path);
+        } else if (i == 2) {
+            onnx_write_relu(options.path, -1);
+        }
+        assert_int_equal(onnx_model_load(fixture_ort(), &options, &model, NULL), WEFT_OK);
+        assert_true(atomic_load(&model->has_rows) == (i != 1));
+        run_two(model, 4, 400, &first, &second, &usage);
+        assert_true(i == 2 ? first == 4 && second == 400 : first == 1 && second == 100);
+        assert_int_equal(usage.run_count, i == 1 ? 2 : i == 0 ? 4 : 3);
+        onnx_model_unload(model);
+    }
+}
+
+static void numbers_agree_but_for_the_order_of_summation(ATTR_UNUSED void **state)
+{
+    static const struct {
+        float a[2];
+        float b[2];
+        bool agrees;
+    } cases[] = {
+        {{1, 2}, {1, 2}, true},
+        {{1, 100}, {1.005F, 100}, true},
+        {{1, 100}, {1.05F, 100}, true}, /* Little beside the other. */
+        {{1, 1}, {1.05F, 1}, false},
+        {{0, 1000}, {0.5F, 1000}, true},
+        {{NAN, INFINITY}, {NAN, INFINITY}, true},
+        {{NAN, 1}, {1, 1}, false},
+        {{1, 0}, {-1, 0}, false},
+    };
+    const int64_t shape[1] = {2};
+    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct bundle *bundles[2];
+        for (uint32_t k = 0; k < 2; k++) {
+            const struct weft_tensor tensor = fixture_floats("y", 1, shape, NULL);
+            bundles[k] = bundle_create();
+            memcpy(
+                bundle_add(bundles[k], &tensor), k == 0 ? cases[i].a : cases[i].b,
+                sizeof(cases[i].a));
+        }
+        assert_true(onnx_rows_agree(bundles[0], bundles[1]) == cases[i].agrees);
+        bundle_destroy(bundles[0]);
+        bundle_destroy(bundles[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +501,10 @@ int main(void)
         cmocka_unit_test(a_cancelled_run_fails),
         cmocka_unit_test(workspace_is_measured),
         cmocka_unit_test(threads_share_a_model),
+        cmocka_unit_test(rows_that_change_one_another_are_found_out),
+        cmocka_unit_test(rows_that_do_not_are_looked_at_once),
+        cmocka_unit_test(what_rows_showed_is_kept_for_the_next_load),
+        cmocka_unit_test(numbers_agree_but_for_the_order_of_summation),
     };
     return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

@@ -110,7 +110,7 @@ static void add(const char *name, enum artifact_kind kind, const char *path)
     world.artifacts.count = world.catalogue->model_count;
 }
 
-enum { NOTHING, CRASH, LEAVE, HANG, RELU, DIVIDE, TILE }; /* Models and workflows. */
+enum { NOTHING, CRASH, INVERT, HANG, RELU, DIVIDE, TILE }; /* Models and workflows. */
 
 static void write_divide(const char *path)
 {
@@ -142,7 +142,7 @@ static void be_engine(const void *context, int socket, const void *argument)
     process_child_main(context, socket, worker->worker);
 }
 
-static void world_init(int64_t run_ns_max, int64_t stop_ns_max)
+static void world_init_with(int64_t run_ns_max, int64_t stop_ns_max, bool isolate)
 {
     struct weft_error error;
     memset(&world, 0, sizeof(world));
@@ -154,7 +154,7 @@ static void world_init(int64_t run_ns_max, int64_t stop_ns_max)
     world.artifacts.items = world.files;
     add("nothing", ARTIFACT_FUNCTION, SAMPLE);
     add("crash", ARTIFACT_FUNCTION, SAMPLE);
-    add("leave", ARTIFACT_FUNCTION, SAMPLE);
+    add("invert", ARTIFACT_FUNCTION, SAMPLE);
     add("hang", ARTIFACT_FUNCTION, SAMPLE);
     onnx_write_relu(fixture_path("relu.onnx"), -1);
     write_divide(fixture_path("divide.onnx"));
@@ -166,7 +166,7 @@ static void world_init(int64_t run_ns_max, int64_t stop_ns_max)
         .fleet = world.fleet,
         .catalogue = world.catalogue,
         .artifacts = &world.artifacts,
-        .local = {.cache = fixture_folder},
+        .local = {.cache = fixture_folder, .isolate = isolate},
         .bounds_memory = true,
     };
     const struct engine_process_options options = {
@@ -188,6 +188,11 @@ static void world_init(int64_t run_ns_max, int64_t stop_ns_max)
     if (engine_process_create(&options, &world.engine, &error) != WEFT_OK) {
         fail_msg("%s", error.message);
     }
+}
+
+static void world_init(int64_t run_ns_max, int64_t stop_ns_max)
+{
+    world_init_with(run_ns_max, stop_ns_max, /* isolate */ false);
 }
 
 static void world_deinit(void)
@@ -551,6 +556,42 @@ static void large_tensors_are_lent_and_come_back(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+/* Functions in processes of their own must not take the segments of the engine process for theirs:
+ * both were forked. */
+static void functions_apart_have_memory_of_their_own(ATTR_UNUSED void **state)
+{
+    enum { PIXELS = 200000, ROUNDS = 20 };
+    (void)fixture_ort();
+    world_init_with(0, 0, /* isolate */ true);
+    load(INVERT);
+    load(RELU);
+    uint8_t *pixels = calloc(PIXELS, 1);
+    float *values = calloc(PIXELS, sizeof(*values));
+    assert_true(pixels != NULL && values != NULL);
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        memset(pixels, (int)i, PIXELS);
+        values[PIXELS - 1] = (float)i;
+        struct bundle *picture = bundle_create();
+        struct bundle *rows = bundle_create();
+        add_tensor(picture, "image", WEFT_UINT8, 1, (const int64_t[]){PIXELS}, pixels);
+        add_tensor(rows, "x", WEFT_FP32, 2, (const int64_t[]){PIXELS / 4, 4}, values);
+        launch(2 * i + 1, RELU, 1, &rows); /* Side by side, on two threads. */
+        launch(2 * i, INVERT, 1, &picture);
+        (void)settle();
+        const uint8_t *inverted = output_of(said_of(2 * i), 0, "out");
+        const float *y = output_of(said_of(2 * i + 1), 0, "y");
+        for (uint32_t k = 0; k < PIXELS; k++) {
+            assert_int_equal(inverted[k], 255 - i);
+            assert_true(y[k] == (k == PIXELS - 1 ? (float)i : 0));
+        }
+        bundle_destroy(picture);
+        bundle_destroy(rows);
+    }
+    free(pixels);
+    free(values);
+    world_deinit();
+}
+
 /* An output of one process is an input of the next, in the same memory, also when its maker died.
  */
 static void what_was_lent_outlives_its_lender(ATTR_UNUSED void **state)
@@ -591,6 +632,7 @@ int main(void)
         cmocka_unit_test(memory_beyond_the_bound_costs_the_task),
         cmocka_unit_test(large_tensors_are_lent_and_come_back),
         cmocka_unit_test(what_was_lent_outlives_its_lender),
+        cmocka_unit_test(functions_apart_have_memory_of_their_own),
     };
     return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

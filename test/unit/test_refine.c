@@ -123,6 +123,38 @@ static void loads_are_learnt_too(ATTR_UNUSED void **state)
     profile_destroy(profile);
 }
 
+/* In whatever order runs come, what is learnt covers all of them and is no more than that. */
+static void workspaces_grow_to_what_runs_need(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(2);
+    struct refine *refine = refine_create(profile);
+
+    refine_learn_workspaces(refine);
+    assert_int_equal(profile_workspace_bytes(profile, 0, 1), 0);
+    refine_workspace(refine, 0, /* items */ 2, 120);
+    refine_workspace(refine, 0, /* items */ 2, 100);
+    refine_learn_workspaces(refine);
+    assert_int_equal(profile_workspace_bytes(profile, 0, 1), 120);
+    assert_int_equal(profile_workspace_bytes(profile, 0, 2), 120);
+    refine_workspace(refine, 0, /* items */ 1, 60);
+    refine_workspace(refine, 0, /* items */ 4, 240);
+    refine_learn_workspaces(refine);
+    assert_int_equal(profile_workspace_bytes(profile, 0, 1), 60);
+    assert_int_equal(profile_workspace_bytes(profile, 0, 2), 120);
+    assert_int_equal(profile_workspace_bytes(profile, 0, 4), 240);
+    refine_workspace(refine, 0, /* items */ 1, 10); /* Less is no news. */
+    refine_learn_workspaces(refine);
+    assert_int_equal(profile_workspace_bytes(profile, 0, 1), 60);
+    assert_int_equal(profile_workspace_bytes(profile, 1, 1), 0);
+    for (uint32_t items = 10; items < 100; items++) {
+        refine_workspace(refine, 1, items, items);
+    }
+    refine_learn_workspaces(refine);
+    assert_int_equal(profile_workspace_bytes(profile, 1, 10), 10);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +164,7 @@ int main(void)
         cmocka_unit_test(new_numbers_of_items_begin_with_the_estimate),
         cmocka_unit_test(points_are_bounded),
         cmocka_unit_test(loads_are_learnt_too),
+        cmocka_unit_test(workspaces_grow_to_what_runs_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

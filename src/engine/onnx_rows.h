@@ -1,0 +1,34 @@
+/*
+ * onnx_rows.h - whether what a model makes of a row depends on the rows beside it.
+ *
+ * Most models treat rows alone, and tasks may share their runs. Some do not (a softmax or a mean
+ * over the first axis, say): in company they would answer with a mixture of several clients' data.
+ * Nothing in their file says so. So the first time that tasks which differ share a run, the first
+ * and the last of them are run again alone, and the results compared.
+ */
+#ifndef ENGINE_ONNX_ROWS_H
+#define ENGINE_ONNX_ROWS_H
+
+#include <stdatomic.h>
+
+#include "engine/bundle.h"
+
+enum onnx_rows {
+    ROWS_UNKNOWN,
+    ROWS_APART, /* A row alone and in company gave the same. */
+    ROWS_MIXED, /* They did not: never together. */
+};
+
+/* What runs of a model have shown; all zero at first. */
+struct onnx_shown {
+    atomic_uchar rows; /* enum onnx_rows */
+    uint64_t digest;   /* Of the file that showed it. */
+};
+
+/*
+ * Whether @a and @b, which have the same tensors, hold the same numbers but for what other orders
+ * of summation make of them: a hundredth of a number, or a thousandth of the largest in its tensor.
+ */
+bool onnx_rows_agree(const struct bundle *a, const struct bundle *b);
+
+#endif /* ENGINE_ONNX_ROWS_H */
