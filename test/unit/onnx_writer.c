@@ -171,6 +171,16 @@ void onnx_writer_floats(
     field_message(&writer->graph, GRAPH_WEIGHT, &weight);
 }
 
+void onnx_writer_long(struct onnx_writer *writer, const char *name, int64_t value)
+{
+    struct onnx_bytes weight = {.data = NULL};
+    field_number(&weight, WEIGHT_EXTENT, 1);
+    field_number(&weight, WEIGHT_TYPE, ONNX_INT64);
+    field_text(&weight, WEIGHT_NAME, name);
+    field_bytes(&weight, WEIGHT_BYTES, &value, sizeof(value));
+    field_message(&writer->graph, GRAPH_WEIGHT, &weight);
+}
+
 void onnx_writer_external(
     struct onnx_writer *writer, const char *name, uint32_t rank, const int64_t *shape,
     const char *file)
@@ -258,4 +268,18 @@ void onnx_write_mlp(const char *path, uint32_t width, uint32_t layers)
     onnx_writer_output(&writer, "y", ONNX_FLOAT, 2, shape);
     onnx_writer_finish(&writer, path);
     free(weights);
+}
+
+void onnx_write_deadly(const char *path)
+{
+    struct onnx_writer writer;
+    const int64_t shape[1] = {-1};
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", ONNX_INT64, 1, shape);
+    onnx_writer_long(&writer, "least", INT64_MIN);
+    onnx_writer_long(&writer, "minus", -1);
+    onnx_writer_node(&writer, "Div", "least", "minus", "none");
+    onnx_writer_node(&writer, "Add", "x", "none", "y");
+    onnx_writer_output(&writer, "y", ONNX_INT64, 1, shape);
+    onnx_writer_finish(&writer, path);
 }

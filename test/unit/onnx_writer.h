@@ -45,6 +45,9 @@ void onnx_writer_floats(
     struct onnx_writer *writer, const char *name, uint32_t rank, const int64_t *shape,
     const float *values);
 
+/* A weight of one whole number. */
+void onnx_writer_long(struct onnx_writer *writer, const char *name, int64_t value);
+
 /* A weight that lies in @file, beside the model. */
 void onnx_writer_external(
     struct onnx_writer *writer, const char *name, uint32_t rank, const int64_t *shape,
@@ -52,6 +55,9 @@ void onnx_writer_external(
 
 /* Write the file @path, and release @writer. */
 void onnx_writer_finish(struct onnx_writer *writer, const char *path);
+
+/* Ends the process that loads it: it divides what has no quotient, before it is ever run. */
+void onnx_write_deadly(const char *path);
 
 /* y = relu(x), of @rows rows (-1: any) and 4 columns. */
 void onnx_write_relu(const char *path, int64_t rows);
