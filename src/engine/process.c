@@ -124,6 +124,21 @@ static void order(
     process_worker_send(worker);
 }
 
+/* Let @model leave: the process if it is there, or without one. The host is told in either case. */
+static void unload(struct process_worker *worker, uint32_t model)
+{
+    struct process_model *state = &worker->models[model];
+    const struct engine_done done = {
+        .kind = ENGINE_UNLOADED, .worker = worker->number, .model = model};
+    if (state->state == MODEL_RESIDENT && worker->is_up) {
+        state->state = MODEL_UNLOADING;
+        order(worker, ORDER_UNLOAD, model, /* number */ 0);
+        return;
+    }
+    state->state = MODEL_ABSENT;
+    (void)process_tell(worker->engine, &done, NULL);
+}
+
 static bool on_loaded(struct process_worker *worker, const struct process_report *report)
 {
     if (report->model >= worker->engine->artifacts->count) {
@@ -150,8 +165,7 @@ static bool on_loaded(struct process_worker *worker, const struct process_report
         (void)snprintf(model->cause, sizeof(model->cause), "%s", report->message);
         if (model->is_unwanted) {
             model->is_unwanted = false;
-            model->state = MODEL_UNLOADING;
-            order(worker, ORDER_UNLOAD, report->model, /* number */ 0);
+            unload(worker, report->model);
         }
     }
     return true;
@@ -278,36 +292,45 @@ static void process_load(struct engine *base, uint32_t number, uint32_t model)
     }
 }
 
+/* What was to be told of a load or a batch will not be: take it off the list. */
+static void forget_told(
+    struct engine_process *engine, enum engine_done_kind kind, uint32_t worker, uint64_t number)
+{
+    struct process_told **link = &engine->told;
+    while (*link != NULL && ((*link)->done.kind != kind ||
+                             (kind == ENGINE_RAN ? (*link)->done.batch != number
+                                                 : (*link)->done.worker != worker ||
+                                                       (*link)->done.model != number))) {
+        link = &(*link)->next;
+    }
+    struct process_told *told = *link;
+    ASSERT(told != NULL);
+    *link = told->next;
+    if (told->next == NULL) {
+        engine->told_end = link;
+    }
+    if (told->batch != NULL) {
+        process_batch_destroy(told->batch);
+    }
+    free(told);
+}
+
 static void process_cancel_load(struct engine *base, uint32_t number, uint32_t model)
 {
     struct engine_process *engine = process_from(base);
     struct process_worker *worker = &engine->workers[number];
     struct process_model *state = &worker->models[model];
-    if (state->state == MODEL_LOADING) {
-        state->state = MODEL_ABSENT;
-        if (worker->is_up) {
-            order(worker, ORDER_CANCEL_LOAD, model, state->load);
-        }
-    } else { /* Its end is still to be told. */
-        struct process_told **link = &engine->told;
-        while ((*link)->done.kind != ENGINE_LOADED || (*link)->done.worker != number ||
-               (*link)->done.model != model) {
-            link = &(*link)->next;
-        }
-        struct process_told *told = *link;
-        *link = told->next;
-        engine->told_end = &engine->told;
-        while (*engine->told_end != NULL) {
-            engine->told_end = &(*engine->told_end)->next;
-        }
-        free(told);
-        if (state->state == MODEL_RESIDENT) {
-            state->state = MODEL_ABSENT;
-            if (worker->is_up) {
-                order(worker, ORDER_CANCEL_LOAD, model, state->load);
-            }
-        }
+    if (state->state != MODEL_LOADING) { /* It has ended, and the host has not been told. */
+        forget_told(engine, ENGINE_LOADED, number, model);
     }
+    if (state->state != MODEL_ABSENT && worker->is_up) {
+        order(worker, ORDER_CANCEL_LOAD, model, state->load);
+    }
+    if (state->state == MODEL_RESTORING) {
+        worker->restoring -= worker->is_up ? 1 : 0;
+        process_batches_pump(worker);
+    }
+    state->state = MODEL_ABSENT;
     end(engine);
 }
 
@@ -317,19 +340,12 @@ static void process_unload(struct engine *base, uint32_t number, uint32_t model)
     struct process_worker *worker = &engine->workers[number];
     struct process_model *state = &worker->models[model];
     begin(engine);
-    if (state->state == MODEL_RESTORING && worker->is_up) {
-        state->is_unwanted = true;
-        return;
-    }
-    if (state->state == MODEL_RESIDENT && worker->is_up) {
-        state->state = MODEL_UNLOADING;
-        order(worker, ORDER_UNLOAD, model, /* number */ 0);
-        return;
-    }
-    const struct engine_done done = {.kind = ENGINE_UNLOADED, .worker = number, .model = model};
     ASSERT(state->state != MODEL_ABSENT && state->state != MODEL_LOADING);
-    state->state = MODEL_ABSENT; /* There is no process that holds it. */
-    (void)process_tell(engine, &done, NULL);
+    if (state->state == MODEL_RESTORING && worker->is_up) {
+        state->is_unwanted = true; /* It cannot leave before it has come. */
+        return;
+    }
+    unload(worker, model);
 }
 
 static void process_reshape(struct engine *base, uint32_t number, uint32_t gpu)
@@ -354,24 +370,6 @@ static void process_launch(struct engine *base, const struct engine_batch *given
     process_batches_pump(worker);
 }
 
-/* The end of @number is still to be told: it will not be. */
-static void forget_told(struct engine_process *engine, uint64_t number)
-{
-    struct process_told **link = &engine->told;
-    while (*link != NULL && ((*link)->done.kind != ENGINE_RAN || (*link)->done.batch != number)) {
-        link = &(*link)->next;
-    }
-    struct process_told *told = *link;
-    ASSERT(told != NULL);
-    *link = told->next;
-    engine->told_end = &engine->told;
-    while (*engine->told_end != NULL) {
-        engine->told_end = &(*engine->told_end)->next;
-    }
-    process_batch_destroy(told->batch);
-    free(told);
-}
-
 static void process_cancel(struct engine *base, uint64_t number)
 {
     struct engine_process *engine = process_from(base);
@@ -393,7 +391,7 @@ static void process_cancel(struct engine *base, uint64_t number)
             return;
         }
     }
-    forget_told(engine, number);
+    forget_told(engine, ENGINE_RAN, /* worker */ 0, number);
     end(engine);
 }
 
