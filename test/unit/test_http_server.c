@@ -6,8 +6,6 @@
  * src/server/infer.c src/server/infer_work.c src/server/models.c src/server/repository.c
  * src/server/routes.c src/server/server.c src/server/tls.c
  */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,126 +20,21 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "server/server.h"
-#include "serving/echo.h"
+#include "serving/world.h"
 
-enum { REPLY_BYTES = 1 << 20, CLIENTS = 4, ROUNDS = 50 };
+enum { CLIENTS = 4, ROUNDS = 50 };
 
-struct world {
-    struct echo_cluster cluster;
-    struct server *server;
-    uint16_t port;
-    bool has_drained;
-};
-
-/* A client: what it says, and what it hears until the server hangs up. */
+/* A client that comes again and again. */
 struct client {
     pthread_t thread;
     struct world *world;
     const char *text;
     size_t length;
-    bool leaves; /* Without waiting for an answer. */
-    char *reply;
-    size_t reply_bytes;
 };
-
-static void on_record(void *context, const struct record *record)
-{
-    server_record(((struct world *)context)->server, record);
-}
-
-static void on_drained(void *context)
-{
-    struct world *world = context;
-    world->has_drained = true;
-    runtime_stop(world->cluster.runtime);
-}
-
-static void start(struct world *world)
-{
-    *world = (struct world){.cluster = {.on_record = on_record}};
-    world->cluster.context = world;
-    echo_start(&world->cluster);
-    const struct server_options options = {
-        .runtime = world->cluster.runtime,
-        .fleet = world->cluster.fleet,
-        .catalogue = world->cluster.catalogue,
-        .http = "127.0.0.1:0",
-        .drained = on_drained,
-        .context = world,
-    };
-    assert_int_equal(server_start(&options, &world->server, NULL), WEFT_OK);
-    const char *address = server_http_address(world->server);
-    world->port = (uint16_t)strtoul(strrchr(address, ':') + 1, NULL, 10);
-}
-
-static void stop(struct world *world)
-{
-    server_stop(world->server);
-    echo_stop(&world->cluster);
-}
-
-static int dial(const struct world *world)
-{
-    const struct sockaddr_in address = {
-        .sin_family = AF_INET,
-        .sin_port = htons(world->port),
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-    };
-    const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
-    if (connect(descriptor, (const struct sockaddr *)&address, sizeof(address)) != 0) {
-        abort();
-    }
-    return descriptor;
-}
-
-static void talk(struct client *client)
-{
-    const int descriptor = dial(client->world);
-    size_t sent = 0;
-    while (sent < client->length) {
-        const ssize_t count =
-            send(descriptor, client->text + sent, client->length - sent, MSG_NOSIGNAL);
-        if (count <= 0) {
-            break;
-        }
-        sent += (size_t)count;
-    }
-    ssize_t got = client->leaves ? 0 : 1;
-    while (got > 0) {
-        got = recv(
-            descriptor, client->reply + client->reply_bytes, REPLY_BYTES - 1 - client->reply_bytes,
-            0);
-        client->reply_bytes += got > 0 ? (size_t)got : 0;
-    }
-    client->reply[client->reply_bytes] = '\0';
-    (void)close(descriptor);
-}
-
-static void *talk_once(void *argument)
-{
-    struct client *client = argument;
-    talk(client);
-    if (!client->leaves) {
-        runtime_stop(client->world->cluster.runtime);
-    }
-    return NULL;
-}
-
-/* What the server says to @text, which asks it to hang up at the end. */
-static char *ask(struct world *world, const char *text, size_t length)
-{
-    struct client client = {
-        .world = world, .text = text, .length = length, .reply = malloc(REPLY_BYTES)};
-    assert_int_equal(pthread_create(&client.thread, NULL, talk_once, &client), 0);
-    runtime_run(world->cluster.runtime);
-    (void)pthread_join(client.thread, NULL);
-    return client.reply;
-}
 
 static void expect(struct world *world, const char *text, const char *part)
 {
-    char *reply = ask(world, text, strlen(text));
+    char *reply = world_ask(world, text, strlen(text));
     if (strstr(reply, part) == NULL) {
         fail_msg("%s\n---\n%s", text, reply);
     }
@@ -196,7 +89,7 @@ static void resources_answer(ATTR_UNUSED void **state)
         {"nonsense\r\n\r\n", "400 Bad Request"},
     };
     struct world world;
-    start(&world);
+    world_start(&world, /* options */ NULL);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         expect(&world, cases[i].text, cases[i].part);
     }
@@ -205,13 +98,13 @@ static void resources_answer(ATTR_UNUSED void **state)
         "\"name\":\"types\",\"version\":\"1\",\"state\":\"READY\"");
     post(&world, "/v2/repository/models/x/load", "", "no repository to load from");
     post(&world, "/v2/repository/index", "[]", "no JSON object");
-    stop(&world);
+    world_stop(&world);
 }
 
 static void inference_gives_back_what_it_got(ATTR_UNUSED void **state)
 {
     struct world world;
-    start(&world);
+    world_start(&world, /* options */ NULL);
     post(
         &world, "/v2/models/echo/infer",
         "{\"inputs\":[{\"name\":\"x\",\"shape\":[3],\"datatype\":\"FP32\",\"data\":[1,2.5,-3]}]}",
@@ -236,7 +129,7 @@ static void inference_gives_back_what_it_got(ATTR_UNUSED void **state)
     post(&world, "/v2/models/echo/infer", "{", "400 Bad Request");
     /* Type and shape of results are known now. */
     expect(&world, "GET /v2/models/echo" END, "\"outputs\":[{\"name\":\"x\",\"datatype\":\"FP32\"");
-    stop(&world);
+    world_stop(&world);
 }
 
 static void bytes_come_back_as_bytes(ATTR_UNUSED void **state)
@@ -246,18 +139,18 @@ static void bytes_come_back_as_bytes(ATTR_UNUSED void **state)
         "\"datatype\":\"FP32\",\"parameters\":{\"binary_data_size\":8}}]}";
     char text[1024];
     struct world world;
-    start(&world);
+    world_start(&world, /* options */ NULL);
     const int length = snprintf(
         text, sizeof(text),
         "POST /v2/models/echo/infer HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
         "Inference-Header-Content-Length: %zu\r\nContent-Length: %zu\r\n\r\n%sABCDEFGH",
         sizeof(json) - 1, sizeof(json) - 1 + 8, json);
-    char *reply = ask(&world, text, (size_t)length);
+    char *reply = world_ask(&world, text, (size_t)length);
     assert_non_null(strstr(reply, "200 OK"));
     assert_non_null(strstr(reply, "Inference-Header-Content-Length: "));
     assert_string_equal(reply + strlen(reply) - 8, "ABCDEFGH");
     free(reply);
-    stop(&world);
+    world_stop(&world);
 }
 
 /* A megabyte of numbers is read, and written, on another thread. */
@@ -273,9 +166,9 @@ static void long_json_is_read_elsewhere(ATTR_UNUSED void **state)
         length += (size_t)snprintf(body + length, 16, "%s%u", i == 0 ? "" : ",", i);
     }
     (void)snprintf(body + length, 8, "]}]}");
-    start(&world);
+    world_start(&world, /* options */ NULL);
     post(&world, "/v2/models/echo/infer", body, ",99998,99999]}]}");
-    stop(&world);
+    world_stop(&world);
     free(body);
 }
 
@@ -288,8 +181,8 @@ static void requests_sent_ahead_are_answered_in_order(ATTR_UNUSED void **state)
         "18\r\n\"FP32\",\"data\":[12345]}]}\r\n0\r\n\r\n"
         "GET /v2/models/none2" GO "GET /v2/models/none3" END;
     struct world world;
-    start(&world);
-    char *reply = ask(&world, text, sizeof(text) - 1);
+    world_start(&world, /* options */ NULL);
+    char *reply = world_ask(&world, text, sizeof(text) - 1);
     const char *first = strstr(reply, "none1");
     const char *second = strstr(reply, "12345");
     const char *third = strstr(reply, "none2");
@@ -301,19 +194,24 @@ static void requests_sent_ahead_are_answered_in_order(ATTR_UNUSED void **state)
     assert_true(second < third);
     assert_true(third < last);
     free(reply);
-    stop(&world);
+    world_stop(&world);
 }
 
 static void *talk_often(void *argument)
 {
-    struct client *client = argument;
+    const struct client *client = argument;
     for (uint32_t i = 0; i < ROUNDS; i++) {
-        client->reply_bytes = 0;
-        client->leaves = i % 5 == 4;
-        talk(client);
-        if (!client->leaves && strstr(client->reply, "\"data\":[5]") == NULL) {
+        const bool leaves = i % 5 == 4; /* Without waiting for an answer. */
+        const int descriptor = world_dial(client->world);
+        if (!world_say(descriptor, client->text, client->length)) {
             abort();
         }
+        char *reply = leaves ? NULL : world_hear(descriptor, /* count_out */ NULL);
+        if (!leaves && strstr(reply, "\"data\":[5]") == NULL) {
+            abort();
+        }
+        free(reply);
+        (void)close(descriptor);
     }
     return NULL;
 }
@@ -341,18 +239,14 @@ static void many_clients_come_and_go(ATTR_UNUSED void **state)
         "POST /v2/models/echo/infer HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
         "Content-Length: %zu\r\n\r\n%s",
         sizeof(body) - 1, body);
-    start(&world);
+    world_start(&world, /* options */ NULL);
     for (uint32_t i = 0; i < CLIENTS; i++) {
-        clients[i] = (struct client){
-            .world = &world, .text = text, .length = (size_t)length, .reply = malloc(REPLY_BYTES)};
+        clients[i] = (struct client){.world = &world, .text = text, .length = (size_t)length};
         assert_int_equal(pthread_create(&clients[i].thread, NULL, talk_often, &clients[i]), 0);
     }
     assert_int_equal(pthread_create(&waiter, NULL, drain_after, clients), 0);
     runtime_run(world.cluster.runtime);
     (void)pthread_join(waiter, NULL);
-    for (uint32_t i = 0; i < CLIENTS; i++) {
-        free(clients[i].reply);
-    }
     server_drain(world.server); /* What was left behind ends, and nothing is held. */
     if (!world.has_drained) {
         runtime_run(world.cluster.runtime);
@@ -360,7 +254,12 @@ static void many_clients_come_and_go(ATTR_UNUSED void **state)
     assert_true(world.has_drained);
     assert_int_equal(server_open_count(world.server), 0);
     assert_int_equal(runtime_counts(world.cluster.runtime).tensors, 0);
-    stop(&world);
+    world_stop(&world);
+}
+
+static void stop_loop(void *context)
+{
+    runtime_stop(((struct world *)context)->cluster.runtime);
 }
 
 /* A server that is stopped in the middle of things leaves nothing behind. */
@@ -371,15 +270,15 @@ static void stopping_forgets_what_is_open(ATTR_UNUSED void **state)
         "Content-Length: 75\r\n\r\n"
         "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"FP32\",\"data\":[5555]}]}    ";
     struct world world;
-    start(&world);
-    const int descriptor = dial(&world);
+    world_start(&world, /* options */ NULL);
+    const int descriptor = world_dial(&world);
     assert_int_equal(send(descriptor, text, sizeof(text) - 1, 0), sizeof(text) - 1);
     runtime_call_at(
         world.cluster.runtime, runtime_now_ns(world.cluster.runtime) + INT64_C(50000000),
-        /* background */ false, on_drained, &world);
+        /* background */ false, stop_loop, &world);
     runtime_run(world.cluster.runtime);
     assert_int_equal(server_open_count(world.server), 1);
-    stop(&world);
+    world_stop(&world);
     (void)close(descriptor);
 }
 
@@ -387,7 +286,7 @@ static void what_cannot_be_had_is_said(ATTR_UNUSED void **state)
 {
     struct world world;
     struct weft_error error;
-    start(&world);
+    world_start(&world, /* options */ NULL);
     struct server *other = NULL;
     struct server_options options = {
         .runtime = world.cluster.runtime,
@@ -412,7 +311,7 @@ static void what_cannot_be_had_is_said(ATTR_UNUSED void **state)
     options.token_file = "no/such.token";
     assert_int_equal(server_start(&options, &other, &error), WEFT_IO);
     assert_non_null(strstr(error.message, "no/such.token"));
-    stop(&world);
+    world_stop(&world);
 }
 
 int main(void)
