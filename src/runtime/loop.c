@@ -106,9 +106,23 @@ static void start_handles(struct loop *loop)
     ASSERT(failed == 0);
 }
 
+/*
+ * libuv writes to sockets without MSG_NOSIGNAL: whoever hangs up while we write to it would end
+ * the process. Writes fail with EPIPE instead. A handler that somebody else has set stays.
+ */
+static void ignore_hangups(void)
+{
+    const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    struct sigaction before;
+    if (sigaction(SIGPIPE, NULL, &before) == 0 && before.sa_handler == SIG_DFL) {
+        (void)sigaction(SIGPIPE, &ignored, NULL); /* Cannot fail. */
+    }
+}
+
 enum weft_status loop_create(struct loop **loop_out, struct weft_error *error)
 {
     enum weft_status status = WEFT_IO;
+    ignore_hangups();
     struct loop *loop = memory_zeroed(1, sizeof(*loop));
     int code = uv_loop_init(&loop->uv);
     if (code != 0) {

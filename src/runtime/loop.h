@@ -17,7 +17,11 @@
 struct loop;
 struct uv_loop_s;
 
-/* Errors: WEFT_IO if the system gives no descriptors; @error says which. */
+/*
+ * From now on the process ignores SIGPIPE: whoever hangs up on it is an error of a write.
+ *
+ * Errors: WEFT_IO if the system gives no descriptors; @error says which.
+ */
 enum weft_status loop_create(struct loop **loop_out, struct weft_error *error);
 
 /* NULL is allowed. Waits for searches that still run. */

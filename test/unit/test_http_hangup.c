@@ -1,0 +1,160 @@
+/*
+ * Clients that leave: while they are answered, while they wait, with more sent ahead than
+ * anybody has read. The server goes on, and nothing of theirs is held.
+ *
+ * Covers: src/runtime/loop.c src/server/http.c src/server/http_write.c src/server/infer.c
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "base/memory.h"
+#include "serving/world.h"
+
+enum { ROUNDS = 40, LARGE_FLOATS = 2000000, JSON_BYTES_MAX = 512 };
+
+#define GO   " HTTP/1.1\r\nHost: h\r\n\r\n"
+#define LAST " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+
+static bool is_quiet(const struct world *world)
+{
+    return server_is_drained(world->server);
+}
+
+/* Everything that clients left behind is gone, and others are answered. */
+static void check_well(struct world *world)
+{
+    char *reply = world_ask(world, "GET /v2" LAST, strlen("GET /v2" LAST));
+    assert_non_null(strstr(reply, "\"name\":\"weft\""));
+    free(reply);
+    server_drain(world->server);
+    if (!world->has_drained) {
+        runtime_run(world->cluster.runtime);
+    }
+    assert_true(is_quiet(world));
+    assert_int_equal(runtime_counts(world->cluster.runtime).tensors, 0);
+    world_stop(world);
+}
+
+/* Leave at once, with what the server has said unread: it hears of it by a reset. */
+static void drop(int descriptor)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    (void)setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    (void)close(descriptor);
+}
+
+/* A request that is answered with megabytes. */
+static char *large_request(size_t *count_out)
+{
+    char json[JSON_BYTES_MAX];
+    char head[JSON_BYTES_MAX];
+    const size_t data_bytes = LARGE_FLOATS * sizeof(float);
+    const int json_bytes = snprintf(
+        json, sizeof(json),
+        "{\"parameters\":{\"binary_data_output\":true},\"inputs\":[{\"name\":\"x\",\"shape\":[%d],"
+        "\"datatype\":\"FP32\",\"parameters\":{\"binary_data_size\":%zu}}]}",
+        LARGE_FLOATS, data_bytes);
+    const int head_bytes = snprintf(
+        head, sizeof(head),
+        "POST /v2/models/echo/infer HTTP/1.1\r\nHost: h\r\n"
+        "Inference-Header-Content-Length: %d\r\nContent-Length: %zu\r\n\r\n",
+        json_bytes, (size_t)json_bytes + data_bytes);
+    *count_out = (size_t)head_bytes + (size_t)json_bytes + data_bytes;
+    char *text = memory_zeroed(1, *count_out);
+    (void)memcpy(text, head, (size_t)head_bytes);
+    (void)memcpy(text + head_bytes, json, (size_t)json_bytes);
+    return text;
+}
+
+static void leave_large_answers(struct world *world, void *context)
+{
+    size_t count = 0;
+    char *text = large_request(&count);
+    (void)context;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        char some[100];
+        const int descriptor = world_dial(world);
+        if (!world_say(descriptor, text, count) || recv(descriptor, some, sizeof(some), 0) <= 0) {
+            abort();
+        }
+        if (i % 2 == 0) {
+            drop(descriptor);
+        } else {
+            (void)close(descriptor);
+        }
+    }
+    free(text);
+}
+
+static void who_leaves_during_a_large_answer_harms_nobody(ATTR_UNUSED void **state)
+{
+    struct world world;
+    world_start(&world, /* options */ NULL);
+    world_run(&world, leave_large_answers, /* context */ NULL);
+    check_well(&world);
+}
+
+static void leave_after(struct world *world, void *context)
+{
+    const char *text = context;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        const int descriptor = world_dial(world);
+        (void)world_say(descriptor, text, strlen(text)); /* It may have been dropped. */
+        if (i % 2 == 0) {
+            drop(descriptor);
+        } else {
+            (void)close(descriptor);
+        }
+    }
+}
+
+static void who_leaves_before_it_is_answered_harms_nobody(ATTR_UNUSED void **state)
+{
+    char ahead[200 * sizeof("GET /v2" GO)] = "";
+    struct world world;
+    for (uint32_t i = 0; i < 200; i++) {
+        (void)memcpy(ahead + i * strlen("GET /v2" GO), "GET /v2" GO, sizeof("GET /v2" GO));
+    }
+    world_start(&world, /* options */ NULL);
+    world_run(&world, leave_after, (void *)(uintptr_t) "GET /v2" GO "GET /v2" GO);
+    world_run(&world, leave_after, ahead);
+    check_well(&world);
+}
+
+static void who_leaves_without_a_token_harms_nobody(ATTR_UNUSED void **state)
+{
+    char path[] = "/tmp/weft-token-XXXXXX";
+    const int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    assert_int_equal(write(descriptor, "secret\n", 7), 7);
+    (void)close(descriptor);
+    const struct server_options options = {.token_file = path};
+    struct world world;
+    world_start(&world, &options);
+    (void)unlink(path);
+    world_run(&world, leave_after, (void *)(uintptr_t) "GET /v2" GO "GET /v2" GO "GET /v2" GO);
+    char *reply = world_ask(&world, "GET /v2/health/live" LAST, strlen("GET /v2/health/live" LAST));
+    assert_non_null(strstr(reply, "200 OK"));
+    free(reply);
+    world_stop(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_leaves_during_a_large_answer_harms_nobody),
+        cmocka_unit_test(who_leaves_before_it_is_answered_harms_nobody),
+        cmocka_unit_test(who_leaves_without_a_token_harms_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
