@@ -21,7 +21,6 @@ void connection_refuse(struct connection *connection, const struct http_fault *f
         server->handler.gone(exchange->request);
     }
     *exchange = (struct http_exchange){.connection = connection, .is_open = true};
-    connection->in_bytes = 0;
     http_respond_error(exchange, fault->status, fault->cause, /* extra */ NULL);
 }
 
@@ -51,20 +50,25 @@ void connection_took(struct connection *connection, size_t count)
     }
 }
 
-/* Hand @data over, piece by piece; as far as the handler wants it. */
-static void copy_body(struct connection *connection, struct http_span data)
+/*
+ * Hand @data over, piece by piece, until the handler answers. Returns how many bytes it took:
+ * what is left of the body is still to be skipped.
+ */
+static size_t copy_body(struct connection *connection, struct http_span data)
 {
     struct http_exchange *exchange = &connection->exchange;
-    while (data.length > 0 && exchange->is_open) {
+    size_t taken = 0;
+    while (taken < data.length && exchange->is_open) {
         size_t room = 0;
         uint8_t *bytes = connection->server->handler.room(exchange->request, &room);
-        const size_t count = room < data.length ? room : data.length;
+        const size_t left = data.length - taken;
+        const size_t count = room < left ? room : left;
         ASSERT(count > 0);
-        (void)memcpy(bytes, data.bytes, count);
-        data.bytes += count;
-        data.length -= count;
+        (void)memcpy(bytes, data.bytes + taken, count);
+        taken += count;
         connection_took(connection, count);
     }
+    return taken;
 }
 
 static void take_length(struct connection *connection)
@@ -81,10 +85,7 @@ static void take_length(struct connection *connection)
         }
         return;
     }
-    copy_body(connection, (struct http_span){connection->in, count});
-    if (connection->in_bytes >= count) { /* Else it was refused, and all is forgotten. */
-        consume(connection, count);
-    }
+    consume(connection, copy_body(connection, (struct http_span){connection->in, count}));
 }
 
 static void take_chunks(struct connection *connection)
@@ -106,10 +107,8 @@ static void take_chunks(struct connection *connection)
         connection_refuse(connection, &fault);
         return;
     }
-    copy_body(connection, data);
-    if (connection->in_bytes >= used) {
-        consume(connection, used);
-    }
+    (void)copy_body(connection, data); /* Who answers before the end closes the connection. */
+    consume(connection, used);
     if (got == HTTP_DONE && exchange->is_open) {
         end_body(connection);
     }
@@ -152,9 +151,7 @@ static void begin(struct connection *connection, const struct http_head *head)
     connection->state = exchange->has_body ? CONNECTION_BODY : CONNECTION_WAIT;
     connection->since_ms = uv_now(server->loop);
     server->handler.begin(server->handler.context, exchange, head);
-    if (connection->in_bytes >= head_bytes) {
-        consume(connection, head_bytes);
-    }
+    consume(connection, head_bytes);
     connection->scanned = 0;
     if (!exchange->is_open || connection->state == CONNECTION_CLOSED) {
         return;
@@ -191,7 +188,7 @@ void connection_process(struct connection *connection)
     bool is_moving = true;
     ASSERT(!connection->is_processing);
     connection->is_processing = true;
-    while (is_moving && connection->in_bytes > 0) {
+    while (is_moving && connection->in_bytes > 0) { /* Nobody else takes from the buffer. */
         switch (connection->state) {
         case CONNECTION_HEAD:
             is_moving = take_head(connection);

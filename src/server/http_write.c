@@ -118,8 +118,7 @@ static void sent(struct connection *connection)
         connection_answered(connection);
         return;
     }
-    connection->state = CONNECTION_LINGER;
-    connection->in_bytes = 0;
+    connection->state = CONNECTION_LINGER; /* What has come is thrown away where it is read. */
     connection->shutdown.data = connection;
     if (uv_shutdown(&connection->shutdown, (uv_stream_t *)&connection->tcp, on_shut) != 0) {
         connection_close(connection);
