@@ -123,7 +123,7 @@ void jobs_request(struct node *node, const struct event_request *request)
         .workflow = request->workflow,
         .graph = workflow,
         .arrived_ns = now_ns(node),
-        .deadline_ns = slo_ns == 0 ? INT64_MAX : now_ns(node) + slo_ns,
+        .deadline_ns = slo_ns == 0 ? INT64_MAX : now_ns(node) + duration_bounded(slo_ns),
         .items = request->items == 0 ? 1 : items_bounded(request->items),
         .priority = request->priority,
         .ingress = node->view.worker_first,

@@ -50,7 +50,7 @@ struct runtime_request {
     uint32_t workflow;
     uint32_t items; /* 0: one. */
     uint32_t priority;
-    int64_t slo_ns;            /* 0: the workflow's own. */
+    int64_t slo_ns;            /* 0: the workflow's own. Counts as DURATION_NS_MAX at most. */
     struct handle inputs;      /* Of runtime_tensor(); the runtime owns this reference. 0: none. */
     runtime_answered answered; /* NULL: nobody waits; outputs are released. */
     void *context;

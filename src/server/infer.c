@@ -482,41 +482,6 @@ static void infer_gone(struct receiver *receiver)
     }
 }
 
-/* The deadline that the client names in a header, in ms. */
-static bool read_slo(const struct http_head *head, int64_t *slo_ns_out)
-{
-    const struct http_span *value = http_head_find(head, "x-slo-ms");
-    uint64_t ms = 0;
-    if (value == NULL) {
-        return true;
-    }
-    if (!http_span_number(*value, &ms) || ms == 0 || ms > UINT32_MAX) {
-        return false;
-    }
-    *slo_ns_out = (int64_t)ms * 1000000;
-    return true;
-}
-
-/* What cannot be served, whatever the body says. NULL: nothing. */
-static const char *find_obstacle(const struct http_head *head, uint32_t *status_out)
-{
-    const struct http_span *coding = http_head_find(head, "content-encoding");
-    const struct http_span *type = http_head_find(head, "content-type");
-    *status_out = 415;
-    if (coding != NULL && !http_span_is(*coding, "identity")) {
-        return "compressed requests are not understood";
-    }
-    if (type != NULL && type->length >= 10 &&
-        http_span_is((struct http_span){type->bytes, 10}, "multipart/")) {
-        return "a request is JSON, alone or with binary tensors behind it";
-    }
-    if (!head->has_length && !head->is_chunked) {
-        *status_out = 411;
-        return "the body has no length";
-    }
-    return NULL;
-}
-
 static struct infer *create(
     struct server *server, struct http_exchange *exchange, uint32_t workflow)
 {
@@ -543,36 +508,29 @@ void infer_begin(
     struct server *server, struct http_exchange *exchange, const struct http_head *head,
     uint32_t workflow)
 {
-    const struct http_span *header = http_head_find(head, "inference-header-content-length");
-    uint32_t status = 400;
-    const char *obstacle = find_obstacle(head, &status);
+    uint32_t status = 0;
     char text[MODELS_OBSTACLE_BYTES];
-    int64_t slo_ns = 0;
-    uint64_t json_bytes = 0;
-    if (obstacle == NULL && !read_slo(head, &slo_ns)) {
-        status = 400;
-        obstacle = "x-slo-ms is no number of milliseconds";
-    } else if (obstacle == NULL && header != NULL && !http_span_number(*header, &json_bytes)) {
-        status = 400;
-        obstacle = "Inference-Header-Content-Length is no number";
-    } else if (obstacle == NULL) {
+    struct infer_head read;
+    const char *obstacle = infer_head_read(head, &read, &status);
+    if (obstacle == NULL) {
         status = 503;
         obstacle = models_obstacle(server, workflow, text);
     }
     struct infer *infer = obstacle == NULL ? create(server, exchange, workflow) : NULL;
     if (infer == NULL) {
-        server->answers[obstacle == NULL ? 5 : status / 100]++;
+        server->answers[status / 100]++;
         http_respond_error(
-            exchange, obstacle == NULL ? 503 : status, obstacle == NULL ? "no memory" : obstacle,
-            obstacle == NULL || status == 503 ? "Retry-After: 1\r\n" : NULL);
+            exchange, status, obstacle == NULL ? "no memory" : obstacle,
+            status == 503 ? "Retry-After: 1\r\n" : NULL);
         return;
     }
-    infer->deadline_ns = slo_ns;
+    infer->deadline_ns = read.slo_ns;
     infer->length = http_exchange_body_bytes(exchange);
-    infer->has_json_bytes = header != NULL;
-    infer->json_bytes = json_bytes;
-    infer->is_streamed = header != NULL && json_bytes > 0 && json_bytes <= LOOP_BYTES_MAX &&
-                         infer->length != UINT64_MAX && json_bytes < infer->length;
+    infer->has_json_bytes = read.has_json_bytes;
+    infer->json_bytes = read.json_bytes;
+    infer->is_streamed = read.has_json_bytes && read.json_bytes > 0 &&
+                         read.json_bytes <= LOOP_BYTES_MAX && infer->length != UINT64_MAX &&
+                         read.json_bytes < infer->length;
 }
 
 /*

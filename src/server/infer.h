@@ -80,6 +80,17 @@ static inline const struct weft_tensor *infer_filled(const struct infer *infer)
     return &infer->request.bundle->tensors[infer->request.binary[infer->binary_next]];
 }
 
+/* What the head of a request says about the rest. */
+struct infer_head {
+    int64_t slo_ns; /* The deadline that the client names. 0: none. */
+    uint64_t json_bytes;
+    bool has_json_bytes;
+};
+
+/* What cannot be served, whatever the body says, and its status. NULL: @infer_out is filled. */
+const char *infer_head_read(
+    const struct http_head *head, struct infer_head *infer_out, uint32_t *status_out);
+
 /* Let @run do its work on another thread, and go on with @done on the loop. */
 void infer_work(
     struct infer *infer, void (*run)(struct infer *infer), void (*done)(struct infer *infer));

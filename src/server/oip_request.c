@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/fleet.h"
 #include "server/json_cut.h"
 #include "server/json_data.h"
 
@@ -345,8 +346,8 @@ static enum weft_status read_parameters(struct reading *reading, const json_t *p
     uint64_t timeout_us = 0;
     uint64_t priority = 0;
     uint64_t items = 1;
-    enum weft_status status =
-        read_count(parameters, "timeout", (uint64_t)INT64_MAX / 1000, &timeout_us, reading->error);
+    enum weft_status status = read_count(
+        parameters, "timeout", (uint64_t)DURATION_NS_MAX / 1000, &timeout_us, reading->error);
     if (status == WEFT_OK) {
         status = read_count(parameters, "priority", UINT32_MAX, &priority, reading->error);
     }

@@ -363,6 +363,7 @@ struct job_id lone_request(struct lone *lone, enum lone_workflow workflow)
     event.request.ticket = ++lone->tickets;
     event.request.workflow = workflow;
     event.request.items = 1;
+    event.request.slo_ns = lone->slo_ns;
     event.request.inputs = give_handle(lone);
     event.request.bytes = MB(1);
     lone_step(lone, &event);

@@ -3,8 +3,8 @@
  * scripts can show is in test/integration/test_http.py; this one runs under sanitizers.
  *
  * Covers: src/server/http.c src/server/http_process.c src/server/http_write.c
- * src/server/infer.c src/server/infer_work.c src/server/models.c src/server/repository.c
- * src/server/routes.c src/server/server.c src/server/tls.c
+ * src/server/infer.c src/server/infer_head.c src/server/infer_work.c src/server/models.c
+ * src/server/repository.c src/server/routes.c src/server/server.c src/server/tls.c
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -150,6 +150,54 @@ static void bytes_come_back_as_bytes(ATTR_UNUSED void **state)
     assert_non_null(strstr(reply, "Inference-Header-Content-Length: "));
     assert_string_equal(reply + strlen(reply) - 8, "ABCDEFGH");
     free(reply);
+    world_stop(&world);
+}
+
+static void deadlines_have_a_bound(ATTR_UNUSED void **state)
+{
+    static const struct {
+        const char *ms;
+        const char *part;
+    } cases[] = {
+        {"500", "200 OK"},
+        {"500.0", "200 OK"},
+        {"60000.1234567", "200 OK"},
+        {"1125899906", "200 OK"},
+        {"1125899906.9", "400 Bad Request"},
+        {"1125899907", "400 Bad Request"},
+        {"4294967295", "400 Bad Request"},
+        {"18446744073709551615", "400 Bad Request"},
+        {"99999999999999999999999", "400 Bad Request"},
+        {"0", "400 Bad Request"},
+        {"0.0000001", "400 Bad Request"},
+        {"5.", "400 Bad Request"},
+        {".5", "400 Bad Request"},
+        {"5.5.5", "400 Bad Request"},
+        {"1e3", "400 Bad Request"},
+        {"-1", "400 Bad Request"},
+        {"soon", "x-slo-ms is not a number of milliseconds"},
+    };
+    static const char body[] =
+        "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"FP32\",\"data\":[7]}]}";
+    struct world world;
+    world_start(&world, /* options */ NULL);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[512];
+        (void)snprintf(
+            text, sizeof(text),
+            "POST /v2/models/echo/infer HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+            "x-slo-ms: %s\r\nContent-Length: %zu\r\n\r\n%s",
+            cases[i].ms, sizeof(body) - 1, body);
+        expect(&world, text, cases[i].part);
+    }
+    post(
+        &world, "/v2/models/echo/infer",
+        "{\"parameters\":{\"timeout\":1125899906842},\"inputs\":[{\"name\":\"x\",\"shape\":[1],"
+        "\"datatype\":\"FP32\",\"data\":[7]}]}",
+        "200 OK");
+    post(
+        &world, "/v2/models/echo/infer", "{\"parameters\":{\"timeout\":4700000000000000}}",
+        "400 Bad Request");
     world_stop(&world);
 }
 
@@ -320,6 +368,7 @@ int main(void)
         cmocka_unit_test(resources_answer),
         cmocka_unit_test(inference_gives_back_what_it_got),
         cmocka_unit_test(bytes_come_back_as_bytes),
+        cmocka_unit_test(deadlines_have_a_bound),
         cmocka_unit_test(long_json_is_read_elsewhere),
         cmocka_unit_test(requests_sent_ahead_are_answered_in_order),
         cmocka_unit_test(many_clients_come_and_go),

@@ -139,6 +139,10 @@ static const struct {
     {"{\"outputs\":{}}", "'outputs' is no array"},
     {"{\"outputs\":[{\"name\":\"text\",\"parameters\":{\"classification\":3}}]}",
      "neither classification"},
+    {"{\"parameters\":{\"timeout\":1125899906843}}",
+     "'timeout' is no number from 0 to 1125899906842"},
+    {"{\"parameters\":{\"timeout\":4700000000000000}}", "'timeout' is no number"},
+    {"{\"parameters\":{\"timeout\":9223372036854775}}", "'timeout' is no number"},
     {"{\"parameters\":{\"timeout\":-1}}", "'timeout' is no number"},
     {"{\"parameters\":{\"priority\":\"high\"}}", "'priority' is no number"},
 };

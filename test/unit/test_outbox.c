@@ -207,6 +207,30 @@ static void a_tensor_for_two_receivers_is_released_after_both(void **state)
     lone_close(&lone);
 }
 
+/* A client may name any deadline: what is sent of it can be written and added to a time. */
+static void a_deadline_of_centuries_can_be_sent(void **state)
+{
+    (void)state;
+    static const int64_t deadlines_ns[] = {
+        1, DURATION_NS_MAX, DURATION_NS_MAX + 1, INT64_MAX / 2, INT64_MAX - 1, INT64_MAX};
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    lone.now_ns = MS(1000);
+    for (size_t i = 0; i < sizeof(deadlines_ns) / sizeof(deadlines_ns[0]); i++) {
+        uint8_t bytes[MESSAGE_BYTES_MAX];
+        lone.slo_ns = deadlines_ns[i];
+        (void)lone_request(&lone, FLOW_CHAIN);
+        const struct message *message = lone_sent(&lone, 1, MESSAGE_INPUT);
+        assert_non_null(message);
+        const int64_t expected_ns =
+            deadlines_ns[i] < DURATION_NS_MAX ? deadlines_ns[i] : DURATION_NS_MAX;
+        assert_int_equal(message->left_ns, expected_ns);
+        assert_true(message_encode(message, bytes, sizeof(bytes)) > 0);
+    }
+    lone_close(&lone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +243,7 @@ int main(void)
         cmocka_unit_test(past_the_limit_the_host_gets_the_rest),
         cmocka_unit_test(a_list_full_of_the_longest_messages_fits_one_step),
         cmocka_unit_test(a_tensor_for_two_receivers_is_released_after_both),
+        cmocka_unit_test(a_deadline_of_centuries_can_be_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
