@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "server/http_inside.h"
 
-enum { LISTEN_BACKLOG = 1024, LINGER_MS = 2000 };
+enum { LISTEN_BACKLOG = 1024 };
 
 static void handle_closed(struct http_server *server)
 {
@@ -191,15 +191,17 @@ void connection_answered(struct connection *connection)
     if (connection->state == CONNECTION_CLOSED) {
         return;
     }
-    if (connection->has_ended && connection->in_bytes == 0) {
-        connection_close(connection);
-        return;
-    }
     if (!connection->is_processing) {
         connection_process(connection);
         make_room(connection);
     }
-    if (!connection->has_ended && connection->in_bytes < connection->in_max) {
+    if (connection->has_ended) {
+        if (!connection->is_processing && connection->state != CONNECTION_WRITE) {
+            connection_close(connection); /* All that it had sent ahead is answered. */
+        }
+        return;
+    }
+    if (connection->in_bytes < connection->in_max) {
         set_reading(connection, true);
         if (connection->tls != NULL && !connection->is_processing &&
             connection->state != CONNECTION_CLOSED) {
@@ -230,18 +232,14 @@ static void turn_away(struct connection *connection)
     connection_close(connection);
 }
 
-static void on_connection(uv_stream_t *listener, int status)
+static struct connection *connection_create(struct http_server *server)
 {
-    struct http_server *server = listener->data;
-    if (status < 0 || server->is_stopped) {
-        return;
-    }
     struct connection *connection = calloc(1, sizeof(*connection));
     char *in = malloc(IN_BYTES_FIRST);
     if (connection == NULL || in == NULL) {
         free(connection);
         free(in);
-        return;
+        return NULL;
     }
     *connection = (struct connection){.server = server, .in = in, .in_max = IN_BYTES_FIRST};
     connection->exchange.connection = connection;
@@ -251,7 +249,21 @@ static void on_connection(uv_stream_t *listener, int status)
     connection->since_ms = uv_now(server->loop);
     server->handles++;
     link_connection(server, connection);
-    if (uv_accept(listener, (uv_stream_t *)&connection->tcp) != 0) {
+    return connection;
+}
+
+/*
+ * Take the connection that the listener offers. libuv listens on only when it has been taken:
+ * if there is no memory for it now, http_server_sweep() tries again.
+ */
+static void accept_one(struct http_server *server)
+{
+    struct connection *connection = connection_create(server);
+    server->is_offered = connection == NULL;
+    if (connection == NULL) {
+        return;
+    }
+    if (uv_accept((uv_stream_t *)&server->tcp, (uv_stream_t *)&connection->tcp) != 0) {
         connection_close(connection);
         return;
     }
@@ -271,51 +283,18 @@ static void on_connection(uv_stream_t *listener, int status)
     set_reading(connection, true);
 }
 
-/* Whether @connection may not go on: what it does has taken too long. */
-static bool is_too_slow(const struct connection *connection, uint64_t now_ms)
+void http_accept_again(struct http_server *server)
 {
-    const struct http_limits *limits = &connection->server->limits;
-    const uint64_t taken_ms = now_ms - connection->since_ms;
-    switch (connection->state) {
-    case CONNECTION_HEAD:
-        if (connection->is_idle) {
-            return connection->server->is_draining || taken_ms > limits->idle_ms;
-        }
-        return taken_ms > limits->head_ms;
-    case CONNECTION_BODY:
-        return taken_ms >
-               limits->grace_ms + connection->exchange.body_took * 1000 / limits->bytes_per_s_min;
-    case CONNECTION_WRITE: {
-        const uint64_t left = uv_stream_get_write_queue_size((const uv_stream_t *)&connection->tcp);
-        const uint64_t sent = connection->out.sent > left ? connection->out.sent - left : 0;
-        return taken_ms > limits->grace_ms + sent * 1000 / limits->bytes_per_s_min;
+    if (server->is_offered && !server->is_stopped) {
+        accept_one(server);
     }
-    case CONNECTION_LINGER:
-        return taken_ms > LINGER_MS;
-    case CONNECTION_WAIT:
-    case CONNECTION_CLOSED:
-        return false;
-    }
-    return false;
 }
 
-void http_server_sweep(struct http_server *server)
+static void on_connection(uv_stream_t *listener, int status)
 {
-    const uint64_t now_ms = uv_now(server->loop);
-    struct connection *next;
-    for (struct connection *at = server->connections; at != NULL; at = next) {
-        next = at->next;
-        if (!is_too_slow(at, now_ms)) {
-            continue;
-        }
-        const bool is_late = at->state == CONNECTION_HEAD && at->in_bytes > 0;
-        server->counts.slow += at->state == CONNECTION_LINGER ? 0 : 1;
-        if (is_late) {
-            const struct http_fault fault = {408, "the head took too long"};
-            connection_refuse(at, &fault);
-        } else {
-            connection_close(at);
-        }
+    struct http_server *server = listener->data;
+    if (status == 0 && !server->is_stopped) {
+        accept_one(server);
     }
 }
 
@@ -389,6 +368,7 @@ static void set_limits(struct http_limits *limits)
         .idle_ms = 75000,
         .grace_ms = 30000,
         .bytes_per_s_min = 1024,
+        .answer_ms = 900000,
     };
 #define USE_DEFAULT(field) limits->field = limits->field == 0 ? defaults.field : limits->field
     USE_DEFAULT(connections_max);
@@ -397,6 +377,7 @@ static void set_limits(struct http_limits *limits)
     USE_DEFAULT(idle_ms);
     USE_DEFAULT(grace_ms);
     USE_DEFAULT(bytes_per_s_min);
+    USE_DEFAULT(answer_ms);
 #undef USE_DEFAULT
 }
 

@@ -70,6 +70,7 @@ struct http_limits {
     uint32_t idle_ms;         /* Between requests: 75 s. */
     uint32_t grace_ms;        /* Bodies and responses may rest this long in all: 30 s, */
     uint32_t bytes_per_s_min; /* beside the time that they would take at this rate: 1024. */
+    uint32_t answer_ms;       /* A response that is not read by then is given up: 15 min. */
 };
 
 struct http_options {
@@ -113,7 +114,7 @@ struct http_counts http_server_counts(const struct http_server *server);
 /* From now on every response closes its connection, and idle ones are closed. */
 void http_server_drain(struct http_server *server);
 
-/* Close whoever is too slow. To be called a few times a second. */
+/* Close whoever is too slow, or has left. To be called a few times a second. */
 void http_server_sweep(struct http_server *server);
 
 /* What the handler's later calls get. */

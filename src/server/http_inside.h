@@ -12,6 +12,7 @@
 enum {
     IN_BYTES_FIRST = 4096,
     HEAD_OUT_BYTES = 1024,
+    HTTP_LINGER_MS = 2000,
     CIPHER_BYTES = 65536, /* Taken from the socket, or encrypted, at once. */
 };
 
@@ -90,6 +91,7 @@ struct http_server {
     char address[HTTP_ADDRESS_BYTES];
     bool is_draining;
     bool is_stopped;
+    bool is_offered;  /* A connection waits to be accepted: there was no memory for it. */
     uint32_t handles; /* Not yet closed; the last one releases the server. */
     uint8_t *cipher;  /* TLS: what was read from a socket. */
 };
@@ -100,6 +102,9 @@ void connection_close(struct connection *connection);
 
 /* A response has left: go on with what has come meanwhile. */
 void connection_answered(struct connection *connection);
+
+/* Accept what could not be accepted when it came. */
+void http_accept_again(struct http_server *server);
 
 /* http_process.c */
 

@@ -18,6 +18,8 @@
 
 #include "base/attributes.h"
 #include "base/memory.h"
+#include "model/catalogue.h"
+#include "server/server_inside.h"
 #include "serving/world.h"
 
 enum { ROUNDS = 40, LARGE_FLOATS = 2000000, JSON_BYTES_MAX = 512 };
@@ -149,12 +151,85 @@ static void who_leaves_without_a_token_harms_nobody(ATTR_UNUSED void **state)
     world_stop(&world);
 }
 
+/* A job of 0.3 s, with so much sent behind it that the server stops reading, and then nobody. */
+static void leave_jobs(struct world *world, void *context)
+{
+    static const char body[] =
+        "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"FP32\",\"data\":[7]}]}";
+    static char text[JSON_BYTES_MAX + 20000];
+    const bool *is_half = context;
+    size_t length = (size_t)snprintf(
+        text, sizeof(text),
+        "POST /v2/models/slow/infer HTTP/1.1\r\nHost: h\r\nContent-Length: %zu\r\n\r\n%s",
+        sizeof(body) - 1, body);
+    while (length < sizeof(text) - sizeof("GET /v2" GO)) {
+        (void)memcpy(text + length, "GET /v2" GO, sizeof("GET /v2" GO));
+        length += strlen("GET /v2" GO);
+    }
+    int descriptors[ROUNDS];
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        descriptors[i] = world_dial(world);
+        if (!world_say(descriptors[i], text, length)) {
+            abort();
+        }
+        if (*is_half && shutdown(descriptors[i], SHUT_WR) != 0) {
+            abort();
+        }
+    }
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        if (*is_half) {
+            free(world_hear(descriptors[i], /* count_out */ NULL)); /* Until it hangs up too. */
+        }
+        (void)close(descriptors[i]);
+    }
+}
+
+static uint32_t find_workflow(const struct world *world, const char *name)
+{
+    uint32_t index = 0;
+    while (strcmp(world->cluster.catalogue->workflows[index]->name, name) != 0) {
+        index++;
+    }
+    return index;
+}
+
+static void check_cancelled(bool is_half)
+{
+    struct world world;
+    world_start(&world, /* options */ NULL);
+    world_run(&world, leave_jobs, &is_half);
+    server_drain(world.server);
+    if (!world.has_drained) {
+        runtime_run(world.cluster.runtime);
+    }
+    const struct metrics_workflow *counts =
+        metrics_workflow(world.server->metrics, find_workflow(&world, "slow"));
+    /* Some may have run meanwhile; had they to run on, it would be all. */
+    assert_true(counts->cancelled >= ROUNDS / 2);
+    assert_int_equal(counts->cancelled + counts->succeeded, ROUNDS);
+    assert_int_equal(server_open_count(world.server), 0);
+    assert_int_equal(runtime_counts(world.cluster.runtime).tensors, 0);
+    world_stop(&world);
+}
+
+static void jobs_of_those_who_left_are_cancelled_whatever_they_sent_ahead(ATTR_UNUSED void **state)
+{
+    check_cancelled(/* is_half */ false);
+}
+
+static void and_so_are_those_of_clients_that_close_their_half(ATTR_UNUSED void **state)
+{
+    check_cancelled(/* is_half */ true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_leaves_during_a_large_answer_harms_nobody),
         cmocka_unit_test(who_leaves_before_it_is_answered_harms_nobody),
         cmocka_unit_test(who_leaves_without_a_token_harms_nobody),
+        cmocka_unit_test(jobs_of_those_who_left_are_cancelled_whatever_they_sent_ahead),
+        cmocka_unit_test(and_so_are_those_of_clients_that_close_their_half),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
