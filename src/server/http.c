@@ -18,6 +18,7 @@ static void handle_closed(struct http_server *server)
 {
     server->handles--;
     if (server->handles == 0) {
+        http_peers_destroy(server->peers);
         free(server->cipher);
         free(server);
     }
@@ -50,6 +51,8 @@ void connection_close(struct connection *connection)
         server->connections = connection->next;
     }
     server->counts.open--;
+    http_peer_leave(connection->peer, connection->admission);
+    connection->peer = NULL;
     uv_close((uv_handle_t *)&connection->tcp, on_closed);
     if (connection->exchange.is_open) {
         connection->exchange.is_open = false;
@@ -224,12 +227,22 @@ static void turn_away(struct connection *connection)
 {
     static const char full[] = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
                                "Content-Length: 0\r\nConnection: close\r\n\r\n";
-    connection->server->counts.refused++;
     uv_buf_t buffer = uv_buf_init((char *)(uintptr_t)full, sizeof(full) - 1);
     if (connection->tls == NULL) {
         (void)uv_try_write((uv_stream_t *)&connection->tcp, &buffer, 1); /* A courtesy. */
     }
     connection_close(connection);
+}
+
+/* Whose connection it is, and what it may do. */
+static void enter(struct connection *connection)
+{
+    struct sockaddr_storage name = {.ss_family = AF_UNSPEC};
+    int bytes = sizeof(name);
+    /* Whoever has left already has no name, and counts with others like it. */
+    (void)uv_tcp_getpeername(&connection->tcp, (struct sockaddr *)&name, &bytes);
+    connection->admission = http_peers_enter(
+        connection->server->peers, (const struct sockaddr *)&name, &connection->peer);
 }
 
 static struct connection *connection_create(struct http_server *server)
@@ -241,7 +254,8 @@ static struct connection *connection_create(struct http_server *server)
         free(in);
         return NULL;
     }
-    *connection = (struct connection){.server = server, .in = in, .in_max = IN_BYTES_FIRST};
+    *connection = (struct connection){
+        .server = server, .admission = HTTP_FULL, .in = in, .in_max = IN_BYTES_FIRST};
     connection->exchange.connection = connection;
     const int failed = uv_tcp_init(server->loop, &connection->tcp);
     ASSERT(failed == 0);
@@ -269,7 +283,9 @@ static void accept_one(struct http_server *server)
     }
     server->counts.accepted++;
     (void)uv_tcp_nodelay(&connection->tcp, 1); /* Only speed. */
-    if (server->counts.open > server->limits.connections_max) {
+    enter(connection);
+    server->counts.refused += connection->admission == HTTP_ADMITTED ? 0 : 1;
+    if (connection->admission == HTTP_FULL) {
         turn_away(connection);
         return;
     }
@@ -364,6 +380,7 @@ static void set_limits(struct http_limits *limits)
     static const struct http_limits defaults = {
         .connections_max = 8192,
         .body_bytes_max = UINT64_C(1) << 30,
+        .held_bytes_max = UINT64_C(1) << 32,
         .head_ms = 10000,
         .idle_ms = 75000,
         .grace_ms = 30000,
@@ -378,7 +395,14 @@ static void set_limits(struct http_limits *limits)
     USE_DEFAULT(grace_ms);
     USE_DEFAULT(bytes_per_s_min);
     USE_DEFAULT(answer_ms);
+    USE_DEFAULT(held_bytes_max);
 #undef USE_DEFAULT
+    if (limits->address_connections_max == 0) {
+        limits->address_connections_max = (limits->connections_max + 3) / 4;
+    }
+    if (limits->address_held_bytes_max == 0) {
+        limits->address_held_bytes_max = limits->held_bytes_max / 2;
+    }
 }
 
 /* A descriptor a connection: as many as the system lets us have. */
@@ -412,6 +436,7 @@ enum weft_status http_server_start(
     server->limits = options->limits;
     server->handles = 1;
     set_limits(&server->limits);
+    server->peers = http_peers_create(&server->limits);
     if (server->tls != NULL) {
         server->cipher = memory_zeroed(1, CIPHER_BYTES);
     }

@@ -64,13 +64,16 @@ struct http_handler {
 
 /* Bounds. All zero means the defaults. */
 struct http_limits {
-    uint32_t connections_max; /* 8192 */
-    uint64_t body_bytes_max;  /* 1 GiB */
-    uint32_t head_ms;         /* From the first byte of a head to its last: 10 s. */
-    uint32_t idle_ms;         /* Between requests: 75 s. */
-    uint32_t grace_ms;        /* Bodies and responses may rest this long in all: 30 s, */
-    uint32_t bytes_per_s_min; /* beside the time that they would take at this rate: 1024. */
-    uint32_t answer_ms;       /* A response that is not read by then is given up: 15 min. */
+    uint32_t connections_max;         /* 8192 */
+    uint32_t address_connections_max; /* Of one client's address: a quarter of all. */
+    uint64_t body_bytes_max;          /* 1 GiB */
+    uint64_t held_bytes_max;          /* Of requests and answers in flight: 4 GiB. */
+    uint64_t address_held_bytes_max;  /* Of one client's address: half of all. */
+    uint32_t head_ms;                 /* From the first byte of a head to its last: 10 s. */
+    uint32_t idle_ms;                 /* Between requests: 75 s. */
+    uint32_t grace_ms;                /* Bodies and responses may rest this long in all: 30 s, */
+    uint32_t bytes_per_s_min;         /* beside the time that they would take at this rate: 1024. */
+    uint32_t answer_ms;               /* A response that is not read by then is given up: 15 min. */
 };
 
 struct http_options {
@@ -83,7 +86,7 @@ struct http_options {
 
 struct http_counts {
     uint64_t accepted;
-    uint64_t refused; /* Above the limit of connections. */
+    uint64_t refused; /* Above a limit of connections. */
     uint64_t requests;
     uint64_t faults; /* Heads or bodies that were not understood. */
     uint64_t slow;   /* Connections that were closed for being too slow. */
@@ -119,6 +122,12 @@ void http_server_sweep(struct http_server *server);
 
 /* What the handler's later calls get. */
 void http_exchange_set(struct http_exchange *exchange, void *request);
+
+/*
+ * Whether its connection is one above the limits: it is kept for questions whether the server
+ * is well, everything else should be refused.
+ */
+bool http_exchange_is_spare(const struct http_exchange *exchange);
 
 /* Whether a body follows, and how long it is; UINT64_MAX if it comes in chunks. */
 uint64_t http_exchange_body_bytes(const struct http_exchange *exchange);

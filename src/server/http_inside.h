@@ -7,13 +7,15 @@
 #include <uv.h>
 
 #include "server/http.h"
+#include "server/http_peers.h"
 #include "server/tls.h"
 
 enum {
     IN_BYTES_FIRST = 4096,
     HEAD_OUT_BYTES = 1024,
     HTTP_LINGER_MS = 2000,
-    CIPHER_BYTES = 65536, /* Taken from the socket, or encrypted, at once. */
+    HTTP_ADDRESS_SPARES_MAX = 8, /* Connections above the limits that one address may have. */
+    CIPHER_BYTES = 65536,        /* Taken from the socket, or encrypted, at once. */
 };
 
 _Static_assert(HEAD_OUT_BYTES >= HTTP_EXTRA_BYTES + 256, "a head of a response fits");
@@ -69,6 +71,8 @@ struct connection {
     bool is_processing; /* Further up in the stack. */
     bool has_ended;     /* The client says no more. */
     bool is_idle;       /* Something was answered, and nothing has come since. */
+    enum http_admission admission;
+    struct http_peer *peer; /* NULL only while it is turned away. */
     struct tls_session *tls;
     char *in; /* What has come and is not taken. */
     size_t in_bytes;
@@ -88,6 +92,7 @@ struct http_server {
     struct http_limits limits;
     struct http_counts counts;
     struct connection *connections;
+    struct http_peers *peers;
     char address[HTTP_ADDRESS_BYTES];
     bool is_draining;
     bool is_stopped;

@@ -235,7 +235,8 @@ void outgoing_push(struct connection *connection)
 static bool can_keep(const struct connection *connection)
 {
     const struct http_exchange *exchange = &connection->exchange;
-    if (!exchange->keep_alive || connection->server->is_draining) {
+    if (!exchange->keep_alive || connection->server->is_draining ||
+        connection->admission != HTTP_ADMITTED) {
         return false;
     }
     const bool is_complete = !exchange->has_body || connection->state == CONNECTION_WAIT;
@@ -350,6 +351,11 @@ void http_respond_error(
 void http_exchange_set(struct http_exchange *exchange, void *request)
 {
     exchange->request = request;
+}
+
+bool http_exchange_is_spare(const struct http_exchange *exchange)
+{
+    return exchange->connection->admission == HTTP_SPARE;
 }
 
 uint64_t http_exchange_body_bytes(const struct http_exchange *exchange)

@@ -4,7 +4,7 @@
  *     receiving ─► reading ─► in the runtime ─► writing ─► released
  *
  * Reading and writing long JSON happens on another thread. The bytes of binary tensors go
- * from the socket into the tensor and from the tensor to the socket.
+ * from the socket into the tensor (infer_receive.c) and from the tensor to the socket.
  */
 #include "server/infer.h"
 
@@ -17,8 +17,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "trace/text.h"
-
-enum { BODY_BYTES_FIRST = 16384 };
 
 static void free_infer(struct infer *infer)
 {
@@ -34,7 +32,7 @@ static void free_infer(struct infer *infer)
     } else {
         server->infers = infer->next;
     }
-    server->held_bytes -= infer->held_bytes;
+    http_hold_end(&infer->hold);
     free(infer->outputs);
     free(infer->bundles);
     free(infer->body);
@@ -66,7 +64,7 @@ static void stop_timer(struct infer *infer)
 }
 
 /* Nobody needs it any more. */
-static void release(struct infer *infer)
+void infer_release(struct infer *infer)
 {
     infer->is_over = true;
     stop_timer(infer);
@@ -77,7 +75,7 @@ static void release(struct infer *infer)
 
 static void on_response_released(void *context)
 {
-    release(context);
+    infer_release(context);
 }
 
 /* No client waits for it any more. */
@@ -97,10 +95,26 @@ static void refuse(struct infer *infer, uint32_t status, const char *cause, cons
     http_respond_error(exchange, status, cause, extra);
 }
 
-static void refuse_error(struct infer *infer, enum weft_status status, const struct weft_error *why)
+void infer_refuse_error(struct infer *infer, enum weft_status status, const struct weft_error *why)
 {
-    const uint32_t code = status == WEFT_INVALID ? 400 : status == WEFT_NO_MEMORY ? 503 : 500;
+    uint32_t code = 500;
+    if (status == WEFT_INVALID) {
+        code = 400;
+    } else if (status == WEFT_LIMIT) {
+        code = 413;
+    } else if (status == WEFT_NO_MEMORY || status == WEFT_BUSY) {
+        code = 503;
+    }
     refuse(infer, code, why->message, code == 503 ? "Retry-After: 1\r\n" : NULL);
+}
+
+/* What is in flight leaves no room for more of it: for now, or ever. */
+void infer_refuse_held(struct infer *infer, enum http_held held)
+{
+    char cause[160];
+    const bool is_temporary = held != HTTP_HELD_NEVER;
+    (void)snprintf(cause, sizeof(cause), "refused: %s", http_held_text(held));
+    refuse(infer, is_temporary ? 503 : 413, cause, is_temporary ? "Retry-After: 1\r\n" : NULL);
 }
 
 static void set_headers(const struct infer *infer, char *extra, size_t room)
@@ -166,13 +180,24 @@ static void respond(struct infer *infer)
     http_respond(exchange, &response);
 }
 
+/* What is held now is what was made, and its JSON as long as it has become. */
+static void hold_written(struct infer *infer)
+{
+    uint64_t bytes = infer->response.length;
+    for (uint32_t i = 0; i < infer->output_count; i++) {
+        bytes += infer->bundles[i] == NULL ? 0 : infer->bundles[i]->bytes;
+    }
+    (void)http_hold_set(&infer->hold, bytes); /* Not more than what was estimated. */
+}
+
 static void written(struct infer *infer)
 {
+    hold_written(infer);
     if (infer->exchange == NULL) {
-        release(infer);
+        infer_release(infer);
     } else if (infer->status != WEFT_OK) {
-        refuse_error(infer, infer->status, &infer->error);
-        release(infer);
+        infer_refuse_error(infer, infer->status, &infer->error);
+        infer_release(infer);
     } else {
         respond(infer);
     }
@@ -184,21 +209,39 @@ static void write_response(struct infer *infer)
     infer->status = oip_response_write(&answer, &infer->response, &infer->error);
 }
 
+/* The answer is there, and may not be held until its client has read it. */
+static void refuse_answer(struct infer *infer, enum http_held held, uint64_t bytes)
+{
+    char cause[224];
+    const bool is_temporary = held != HTTP_HELD_NEVER;
+    (void)snprintf(
+        cause, sizeof(cause), "%sthe answer takes up to %" PRIu64 " bytes: %s",
+        is_temporary ? "refused: " : "", bytes, http_held_text(held));
+    refuse(infer, is_temporary ? 503 : 500, cause, is_temporary ? "Retry-After: 1\r\n" : NULL);
+}
+
 /* The job has ended well. */
 static void answer_well(struct infer *infer)
 {
+    uint64_t made_bytes = 0;
     infer->bundles = memory_zeroed(infer->output_count + 1, sizeof(void *));
     for (uint32_t i = 0; i < infer->output_count; i++) {
         uint64_t bytes;
         infer->bundles[i] = runtime_contents(infer->runtime, infer->outputs[i], &bytes);
+        made_bytes += infer->bundles[i] == NULL ? 0 : infer->bundles[i]->bytes;
     }
     const struct oip_answer answer = infer_answer(infer);
-    if (oip_response_estimate(&answer) > LOOP_BYTES_MAX) {
+    const uint64_t json_bytes = oip_response_estimate(&answer);
+    const enum http_held held = http_hold_set(&infer->hold, made_bytes + json_bytes);
+    if (held != HTTP_HELD) {
+        refuse_answer(infer, held, made_bytes + json_bytes);
+        infer_release(infer);
+    } else if (json_bytes > LOOP_BYTES_MAX) {
         infer_work(infer, write_response, written);
-        return;
+    } else {
+        write_response(infer);
+        written(infer);
     }
-    write_response(infer);
-    written(infer);
 }
 
 static void say_late(struct infer *infer)
@@ -240,12 +283,12 @@ static void finish(struct infer *infer)
 {
     const bool is_late = infer->deadline_ns > 0 && infer->latency_ns > infer->deadline_ns;
     if (infer->exchange == NULL) {
-        release(infer);
+        infer_release(infer);
     } else if (infer->status == WEFT_OK && !is_late) {
         answer_well(infer);
     } else {
         answer_badly(infer);
-        release(infer);
+        infer_release(infer);
     }
 }
 
@@ -333,140 +376,26 @@ static void submit(struct infer *infer)
 }
 
 /* The request has been read, and is good or not. */
-static void was_read(struct infer *infer)
+void infer_was_read(struct infer *infer)
 {
     free(infer->body);
     infer->body = NULL;
     if (infer->exchange == NULL) {
-        release(infer);
+        infer_release(infer);
         return;
     }
     if (infer->status != WEFT_OK) {
-        refuse_error(infer, infer->status, &infer->error);
-        release(infer);
+        infer_refuse_error(infer, infer->status, &infer->error);
+        infer_release(infer);
         return;
     }
+    /* The body is gone. It can be more than before only by the numbers of a short JSON. */
+    (void)http_hold_set(&infer->hold, infer->request.bundle->bytes);
     const int64_t timeout_ns = infer->request.timeout_ns;
     if (timeout_ns > 0 && (infer->deadline_ns == 0 || timeout_ns < infer->deadline_ns)) {
         infer->deadline_ns = timeout_ns;
     }
     submit(infer);
-}
-
-static void read_body(struct infer *infer)
-{
-    const struct workflow *workflow = infer_workflow(infer);
-    const uint64_t json = infer->has_json_bytes ? infer->json_bytes : infer->body_bytes;
-    if (json > infer->body_bytes) {
-        infer->status = error_set(
-            &infer->error, WEFT_INVALID, "Inference-Header-Content-Length is more than the body");
-        return;
-    }
-    const uint64_t rest = infer->body_bytes - json;
-    infer->status =
-        oip_request_read(infer->body, (size_t)json, workflow, rest, &infer->request, &infer->error);
-    if (infer->status == WEFT_OK) {
-        infer->status = oip_request_fill(
-            &infer->request, (const uint8_t *)infer->body + json, rest, &infer->error);
-    }
-}
-
-/* The JSON of a streamed request is there: make room for the tensors behind it. */
-static void read_streamed(struct infer *infer)
-{
-    const uint64_t rest = infer->length - infer->json_bytes;
-    infer->status = oip_request_read(
-        infer->body, (size_t)infer->json_bytes, infer_workflow(infer), rest, &infer->request,
-        &infer->error);
-    if (infer->status == WEFT_OK && infer->request.binary_bytes != rest) {
-        infer->status = error_set(
-            &infer->error, WEFT_INVALID,
-            "%" PRIu64 " bytes follow the JSON, its inputs name %" PRIu64, rest,
-            infer->request.binary_bytes);
-    }
-    infer->is_filling = infer->status == WEFT_OK;
-    if (!infer->is_filling) {
-        refuse_error(infer, infer->status, &infer->error);
-        release(infer);
-    }
-}
-
-/* Step over tensors that are full. */
-static void skip_full(struct infer *infer)
-{
-    while (infer->binary_next < infer->request.binary_count &&
-           infer->binary_at == infer_filled(infer)->bytes) {
-        infer->binary_next++;
-        infer->binary_at = 0;
-    }
-}
-
-static uint8_t *infer_room(struct receiver *receiver, size_t *room_out)
-{
-    static uint8_t nowhere[BODY_BYTES_FIRST];
-    struct infer *infer = (struct infer *)receiver;
-    if (infer->is_filling) {
-        skip_full(infer);
-        const struct weft_tensor *tensor = infer_filled(infer);
-        *room_out = (size_t)(tensor->bytes - infer->binary_at);
-        return (uint8_t *)tensor->data + infer->binary_at;
-    }
-    const uint64_t most = infer->is_streamed ? infer->json_bytes : infer->length;
-    if (infer->body_bytes == infer->body_max && !infer->is_lost) {
-        uint64_t larger = infer->body_max == 0 ? BODY_BYTES_FIRST : 2 * infer->body_max;
-        larger = larger > most ? most : larger;
-        char *body = realloc(infer->body, (size_t)larger);
-        infer->is_lost = body == NULL;
-        infer->body = body == NULL ? infer->body : body;
-        infer->body_max = body == NULL ? infer->body_max : larger;
-    }
-    if (infer->is_lost) {
-        *room_out = sizeof(nowhere);
-        return nowhere;
-    }
-    *room_out = (size_t)(infer->body_max - infer->body_bytes);
-    return (uint8_t *)infer->body + infer->body_bytes;
-}
-
-static void infer_took(struct receiver *receiver, size_t count)
-{
-    struct infer *infer = (struct infer *)receiver;
-    struct server *server = infer->server;
-    infer->held_bytes += count;
-    server->held_bytes += count;
-    if (server->held_bytes > server->options.held_bytes_max) {
-        refuse(infer, 503, "refused: too much is being received", "Retry-After: 1\r\n");
-        release(infer);
-        return;
-    }
-    if (infer->is_lost) {
-        return;
-    }
-    if (infer->is_filling) {
-        infer->binary_at += count;
-        return;
-    }
-    infer->body_bytes += count;
-    if (infer->is_streamed && infer->body_bytes == infer->json_bytes) {
-        read_streamed(infer);
-    }
-}
-
-static void infer_end(struct receiver *receiver)
-{
-    struct infer *infer = (struct infer *)receiver;
-    if (infer->is_lost) {
-        infer->status = error_set(&infer->error, WEFT_NO_MEMORY, "no memory for the request");
-        was_read(infer);
-    } else if (infer->is_filling) {
-        infer->status = oip_request_check(&infer->request, &infer->error);
-        was_read(infer);
-    } else if (infer->body_bytes > LOOP_BYTES_MAX) {
-        infer_work(infer, read_body, was_read);
-    } else {
-        read_body(infer);
-        was_read(infer);
-    }
 }
 
 static void infer_gone(struct receiver *receiver)
@@ -478,7 +407,7 @@ static void infer_gone(struct receiver *receiver)
         runtime_cancel(infer->runtime, infer->ticket);
     }
     if (!is_held) {
-        release(infer);
+        infer_release(infer);
     }
 }
 
@@ -500,6 +429,7 @@ static struct infer *create(
     }
     server->infers = infer;
     server->open++;
+    http_hold_begin(&infer->hold, exchange);
     http_exchange_set(exchange, infer);
     return infer;
 }
@@ -544,7 +474,7 @@ void infer_forget(struct server *server)
         next = infer->next;
         if (infer->is_running) {
             infer->is_running = false;
-            release(infer);
+            infer_release(infer);
         }
     }
 }

@@ -6,6 +6,7 @@
 
 #include <uv.h>
 
+#include "server/http_peers.h"
 #include "server/oip_response.h"
 #include "server/server_inside.h"
 
@@ -22,9 +23,9 @@ struct infer {
     char *body;
     uint64_t body_bytes;
     uint64_t body_max;
-    uint64_t held_bytes; /* Of the server's. */
-    uint64_t length;     /* As announced; UINT64_MAX for chunks. */
-    uint64_t json_bytes; /* Of the body, before its binary part. */
+    struct http_hold hold; /* The body; then its tensors; then the answer. */
+    uint64_t length;       /* As announced; UINT64_MAX for chunks. */
+    uint64_t json_bytes;   /* Of the body, before its binary part. */
     bool has_json_bytes;
     bool is_streamed; /* The JSON is read as soon as it is there, */
     bool is_filling;  /* and then tensors are received in place. */
@@ -79,6 +80,21 @@ static inline const struct weft_tensor *infer_filled(const struct infer *infer)
 {
     return &infer->request.bundle->tensors[infer->request.binary[infer->binary_next]];
 }
+
+/* infer_receive.c: where the next bytes of the body go, that they have come, and that all have. */
+uint8_t *infer_room(struct receiver *receiver, size_t *room_out);
+void infer_took(struct receiver *receiver, size_t count);
+void infer_end(struct receiver *receiver);
+
+/* The request has been read, and is good or not, as its status says. */
+void infer_was_read(struct infer *infer);
+
+/* The client hears why it is not answered, now. Release it afterwards. */
+void infer_refuse_error(struct infer *infer, enum weft_status status, const struct weft_error *why);
+void infer_refuse_held(struct infer *infer, enum http_held held);
+
+/* Nobody needs it any more. */
+void infer_release(struct infer *infer);
 
 /* What the head of a request says about the rest. */
 struct infer_head {

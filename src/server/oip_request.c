@@ -16,7 +16,7 @@
 struct reading {
     const struct workflow *workflow;
     const struct json_rest *rest;
-    uint64_t bytes_max;
+    const struct oip_bounds *bounds;
     struct oip_request *request;
     struct weft_error *error;
 };
@@ -124,6 +124,14 @@ static enum weft_status add_tensor(
     if (bundle_find(bundle, tensor->name) != NULL) {
         return error_set(reading->error, WEFT_INVALID, "input '%s' is given twice", tensor->name);
     }
+    const struct oip_bounds *bounds = reading->bounds;
+    if (bounds->hold != NULL) {
+        const enum weft_status status =
+            bounds->hold(bounds->context, tensor->bytes, reading->error);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
     if (bundle_add(bundle, tensor) == NULL) {
         return error_set(reading->error, WEFT_NO_MEMORY, "no room for input '%s'", tensor->name);
     }
@@ -170,7 +178,7 @@ static enum weft_status read_binary(
     const uint64_t bytes = json_is_integer(size) && json_integer_value(size) >= 0
                                ? (uint64_t)json_integer_value(size)
                                : UINT64_MAX;
-    if (bytes > reading->bytes_max - request->binary_bytes) {
+    if (bytes > reading->bounds->binary_bytes_max - request->binary_bytes) {
         return error_set(
             reading->error, WEFT_INVALID,
             "input '%s': binary_data_size is more than the body has behind its JSON", tensor->name);
@@ -318,6 +326,14 @@ static enum weft_status read_outputs(struct reading *reading, const json_t *outp
         if (status != WEFT_OK) {
             return status;
         }
+        const uint32_t result = request->outputs[i].result;
+        for (uint32_t k = 0; k < i; k++) { /* An answer is as long as what was made. */
+            if (request->outputs[k].result == result) {
+                return error_set(
+                    reading->error, WEFT_INVALID, "output '%s' is asked for twice",
+                    reading->workflow->results[result].name);
+            }
+        }
     }
     request->output_count = (uint32_t)asked;
     return WEFT_OK;
@@ -386,8 +402,8 @@ static enum weft_status read_object(struct reading *reading, const json_t *objec
 }
 
 enum weft_status oip_request_read(
-    const char *json, size_t length, const struct workflow *workflow, uint64_t bytes_max,
-    struct oip_request *request_out, struct weft_error *error)
+    const char *json, size_t length, const struct workflow *workflow,
+    const struct oip_bounds *bounds, struct oip_request *request_out, struct weft_error *error)
 {
     struct json_rest rest;
     const char *cause = NULL;
@@ -404,7 +420,7 @@ enum weft_status oip_request_read(
     struct reading reading = {
         .workflow = workflow,
         .rest = &rest,
-        .bytes_max = bytes_max,
+        .bounds = bounds,
         .request = &request,
         .error = error,
     };
@@ -433,6 +449,17 @@ static uint64_t find_no_bool(const struct weft_tensor *tensor)
         at++;
     }
     return at;
+}
+
+bool oip_request_needs_check(const struct oip_request *request)
+{
+    for (uint32_t i = 0; i < request->binary_count; i++) {
+        const enum weft_dtype dtype = request->bundle->tensors[request->binary[i]].dtype;
+        if (dtype == WEFT_BYTES || dtype == WEFT_BOOL) {
+            return true;
+        }
+    }
+    return false;
 }
 
 enum weft_status oip_request_check(const struct oip_request *request, struct weft_error *error)

@@ -37,17 +37,28 @@ struct oip_request {
     uint64_t binary_bytes; /* In all. */
 };
 
+/* What a request may take. */
+struct oip_bounds {
+    uint64_t binary_bytes_max; /* That may follow the JSON. */
+
+    /* Asked for leave before room for a tensor is made. NULL: all is granted. */
+    enum weft_status (*hold)(void *context, uint64_t bytes, struct weft_error *error);
+    void *context;
+};
+
 /*
- * Read the JSON part. Room for tensors whose bytes follow is in the bundle, not filled;
- * @bytes_max is how many may follow. On success the caller owns the request and gives it
- * back with oip_request_deinit().
+ * Read the JSON part. Room for tensors whose bytes follow is in the bundle, not filled. On
+ * success the caller owns the request and gives it back with oip_request_deinit().
  *
  * Errors: WEFT_INVALID, and @error names the input, the element and the cause;
- * WEFT_NO_MEMORY.
+ * WEFT_NO_MEMORY; those of the bounds' hold.
  */
 enum weft_status oip_request_read(
-    const char *json, size_t length, const struct workflow *workflow, uint64_t bytes_max,
-    struct oip_request *request_out, struct weft_error *error);
+    const char *json, size_t length, const struct workflow *workflow,
+    const struct oip_bounds *bounds, struct oip_request *request_out, struct weft_error *error);
+
+/* Whether oip_request_check() has anything to look at. */
+bool oip_request_needs_check(const struct oip_request *request);
 
 /* All bytes are in place: check what can be wrong with them. Errors: WEFT_INVALID. */
 enum weft_status oip_request_check(const struct oip_request *request, struct weft_error *error);

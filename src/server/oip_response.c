@@ -34,14 +34,40 @@ static bool is_pretended(const struct oip_answer *answer)
     return true;
 }
 
+/* The most characters that an element takes, and its comma. */
+static const uint8_t element_chars[WEFT_DTYPES] = {
+    [WEFT_BOOL] = 6,    [WEFT_UINT8] = 4, [WEFT_UINT16] = 6, [WEFT_UINT32] = 11,
+    [WEFT_UINT64] = 21, [WEFT_INT8] = 5,  [WEFT_INT16] = 7,  [WEFT_INT32] = 12,
+    [WEFT_INT64] = 21,  [WEFT_FP16] = 12, [WEFT_FP32] = 17, /* A whole number of 15 digits, and its
+                                                               sign. */
+    [WEFT_FP64] = 25,
+};
+
+static uint64_t estimate(const struct weft_tensor *tensor, bool is_binary)
+{
+    const uint64_t beside = NAME_BYTES_MAX * 6 + OIP_SHAPE_BYTES + 128;
+    if (tensor == NULL || is_binary) {
+        return beside;
+    }
+    if (tensor->dtype == WEFT_BYTES) { /* Quotes and a comma for a length, and escapes. */
+        return beside + 6 * tensor->bytes;
+    }
+    const uint64_t elements = tensor->bytes / tensor_bytes(tensor->dtype, 0, NULL);
+    return beside + elements * element_chars[tensor->dtype];
+}
+
 uint64_t oip_response_estimate(const struct oip_answer *answer)
 {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < answer->request->output_count; i++) {
-        const struct oip_output *output = &answer->request->outputs[i];
-        const struct weft_tensor *tensor = oip_answer_tensor(answer, output->result);
-        if (tensor != NULL && !output->is_binary) {
-            bytes += 4 * tensor->bytes;
+    const struct oip_request *request = answer->request;
+    uint64_t bytes = 6 * (NAME_BYTES_MAX + OIP_ID_BYTES_MAX) + 256;
+    for (uint32_t i = 0; i < request->output_count; i++) {
+        const struct oip_output *output = &request->outputs[i];
+        bytes += estimate(oip_answer_tensor(answer, output->result), output->is_binary);
+    }
+    for (uint32_t i = 0; request->output_count == 0 && i < answer->bundle_count; i++) {
+        const struct bundle *bundle = answer->bundles[i];
+        for (uint32_t k = 0; bundle != NULL && k < bundle->count; k++) {
+            bytes += estimate(&bundle->tensors[k], request->is_binary);
         }
     }
     return bytes;

@@ -24,7 +24,7 @@ struct oip_answer {
     const struct bundle *const *bundles;
 };
 
-/* How many bytes of JSON the numbers of the answer may take: to choose a thread for it. */
+/* How many bytes the JSON of the answer takes at most. */
 uint64_t oip_response_estimate(const struct oip_answer *answer);
 
 /*

@@ -209,6 +209,12 @@ static bool prepare(
             exchange, 401, "the bearer token is missing or wrong", "WWW-Authenticate: Bearer\r\n");
         return false;
     }
+    if (!is_health && http_exchange_is_spare(exchange)) {
+        http_respond_error(
+            exchange, 503, "refused: too many connections, of all clients or of this address",
+            "Retry-After: 1\r\n");
+        return false;
+    }
     return true;
 }
 

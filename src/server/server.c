@@ -155,9 +155,6 @@ enum weft_status server_start(
     server->options = *options;
     server->runtime = options->runtime;
     server->catalogue = options->catalogue;
-    if (server->options.held_bytes_max == 0) {
-        server->options.held_bytes_max = UINT64_C(1) << 32;
-    }
     enum weft_status status = read_files(server, error);
     if (status == WEFT_OK) {
         status = listen_on(server, options->http, route_begin, &server->http, error);

@@ -79,7 +79,6 @@ struct server_options {
     const char *token_file; /* What clients must bring as bearer token. NULL: nothing. */
     struct server_repository repository;
     struct http_limits limits;
-    uint64_t held_bytes_max; /* Of all bodies that are being received or worked on. 0: 4 GiB. */
 
     /* Called once, when everything that was in flight at server_drain() is answered. NULL: no. */
     void (*drained)(void *context);

@@ -21,8 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const size_t json = announced < size - 2 ? announced : size - 2;
     const uint8_t *rest = data + 2 + json;
     const size_t rest_bytes = size - 2 - json;
+    const struct oip_bounds bounds = {.binary_bytes_max = rest_bytes};
     const enum weft_status status =
-        oip_request_read((const char *)data + 2, json, workflow, rest_bytes, &request, &error);
+        oip_request_read((const char *)data + 2, json, workflow, &bounds, &request, &error);
     if (status != WEFT_OK) {
         return 0;
     }

@@ -36,6 +36,7 @@ static inline void oip_echo(const struct workflow *workflow, const struct oip_re
     const enum weft_status status = oip_response_write(&answer, &response, &error);
     ASSERT(status == WEFT_OK || status == WEFT_FAILED);
     if (status == WEFT_OK) {
+        ASSERT(response.length <= oip_response_estimate(&answer));
         oip_response_deinit(&response);
     }
 }

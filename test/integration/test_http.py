@@ -217,7 +217,7 @@ class Bounds(unittest.TestCase):
             sock.close()
 
     def test_all_bodies_together_have_a_bound(self):
-        with Server("held=3000000") as server:
+        with Server("held=3000000", "address_held=3000000") as server:
             held = [server.raw() for _ in range(2)]
             for sock in held:
                 sock.sendall((HEAD + "Content-Length: 2000000\r\n\r\n").encode())
@@ -238,17 +238,19 @@ class Bounds(unittest.TestCase):
             connection.close()
 
     def test_connections_have_a_limit(self):
-        with Server("connections=5") as server:
+        with Server("connections=5", "address_connections=5") as server:
             held = [server.raw() for _ in range(5)]
             for sock in held:
                 sock.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: h\r\n\r\n")
                 self.assertIn(b" 200 ", sock.recv(1000))
-            with server.raw() as sock:
-                self.assertTrue(receive(sock).startswith(b"HTTP/1.1 503 "))
+            for path, status in (("/v2", b" 503 "), ("/v2/health/ready", b" 200 ")):
+                with server.raw() as sock:
+                    sock.sendall(f"GET {path} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+                    self.assertIn(status, receive(sock))
             held.pop().close()
             for _ in range(100):
                 with server.raw() as sock:
-                    sock.sendall(b"GET /v2/health/live HTTP/1.0\r\n\r\n")
+                    sock.sendall(b"GET /v2 HTTP/1.0\r\n\r\n")
                     if b" 200 " in receive(sock):
                         break
                 time.sleep(0.05)

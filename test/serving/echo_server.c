@@ -3,8 +3,9 @@
  *
  * usage: echo_server [name=value]...
  *
- * cert, key, token: files. connections, body, held, head_ms, idle_ms, grace_ms, rate: limits, as
- * in server/http.h. jobs: at once. Says where it listens, and ends like `weft serve`.
+ * cert, key, token: files. connections, address_connections, body, held, address_held, head_ms,
+ * idle_ms, grace_ms, answer_ms, rate: limits, as in server/http.h. jobs: at once. Says where it
+ * listens, and ends like `weft serve`.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,10 +91,16 @@ static void set(struct server_options *options, const char *name, const char *va
         options->token_file = value;
     } else if (strcmp(name, "connections") == 0) {
         options->limits.connections_max = number;
+    } else if (strcmp(name, "address_connections") == 0) {
+        options->limits.address_connections_max = number;
+    } else if (strcmp(name, "address_held") == 0) {
+        options->limits.address_held_bytes_max = number;
+    } else if (strcmp(name, "answer_ms") == 0) {
+        options->limits.answer_ms = number;
     } else if (strcmp(name, "body") == 0) {
         options->limits.body_bytes_max = number;
     } else if (strcmp(name, "held") == 0) {
-        options->held_bytes_max = number;
+        options->limits.held_bytes_max = number;
     } else if (strcmp(name, "head_ms") == 0) {
         options->limits.head_ms = number;
     } else if (strcmp(name, "idle_ms") == 0) {

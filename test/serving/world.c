@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -72,20 +71,34 @@ void world_run(
     (void)pthread_join(thread, NULL);
 }
 
-int world_dial(const struct world *world)
+int world_dial_from(const struct world *world, uint8_t last)
 {
+    const struct sockaddr_in own = {
+        .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl((INADDR_LOOPBACK & 0xffffff00) | last),
+    };
     const struct sockaddr_in address = {
         .sin_family = AF_INET,
         .sin_port = htons(world->port),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
     const struct timeval limit = {.tv_sec = WORLD_LIMIT_S};
+    const int small = 4096;
     const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
     ASSERT(descriptor >= 0);
     ASSERT(setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0);
     ASSERT(setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0);
+    if (last != 0) {
+        ASSERT(setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)) == 0);
+        ASSERT(bind(descriptor, (const struct sockaddr *)&own, sizeof(own)) == 0);
+    }
     ASSERT(connect(descriptor, (const struct sockaddr *)&address, sizeof(address)) == 0);
     return descriptor;
+}
+
+int world_dial(const struct world *world)
+{
+    return world_dial_from(world, /* last: any */ 0);
 }
 
 bool world_say(int descriptor, const void *bytes, size_t count)
@@ -117,16 +130,21 @@ char *world_hear(int descriptor, size_t *count_out)
     return reply;
 }
 
-bool world_wait(struct world *world, bool (*is_so)(const struct world *world))
+static void stop_loop(void *context)
 {
-    const struct timespec pause = {.tv_nsec = 5000000};
-    for (uint32_t i = 0; i < WORLD_LIMIT_S * 200; i++) {
-        if (is_so(world)) {
-            return true;
-        }
-        (void)nanosleep(&pause, NULL); /* Too short is as good. */
+    runtime_stop(((struct world *)context)->cluster.runtime);
+}
+
+bool world_run_until(struct world *world, bool (*is_so)(const struct world *world))
+{
+    struct runtime *runtime = world->cluster.runtime;
+    for (uint32_t i = 0; i < WORLD_LIMIT_S * 50 && !is_so(world); i++) {
+        runtime_call_at(
+            runtime, runtime_now_ns(runtime) + INT64_C(20000000), /* background */ false, stop_loop,
+            world);
+        runtime_run(runtime);
     }
-    return false;
+    return is_so(world);
 }
 
 struct question {

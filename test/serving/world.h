@@ -40,8 +40,11 @@ bool world_say(int descriptor, const void *bytes, size_t count);
 /* All that comes until the server hangs up, as a text. The caller frees it. */
 char *world_hear(int descriptor, size_t *count_out);
 
-/* Wait until @is_so, for at most WORLD_LIMIT_S; false if it never was. For scripts. */
-bool world_wait(struct world *world, bool (*is_so)(const struct world *world));
+/* The same from an address of loopback, 127.0.0.@last, that takes few bytes which nobody reads. */
+int world_dial_from(const struct world *world, uint8_t last);
+
+/* Run the loop until @is_so, for at most WORLD_LIMIT_S; false if it never was. */
+bool world_run_until(struct world *world, bool (*is_so)(const struct world *world));
 
 /* What the server says to @text, which asks it to hang up at the end. The caller frees it. */
 char *world_ask(struct world *world, const char *text, size_t length);

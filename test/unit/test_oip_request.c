@@ -13,9 +13,10 @@ static enum weft_status read_request(
     const struct workflow *workflow, const char *json, const char *rest, uint64_t rest_bytes,
     struct oip_request *request_out)
 {
+    const struct oip_bounds bounds = {.binary_bytes_max = rest_bytes};
     error.message[0] = '\0';
     enum weft_status status =
-        oip_request_read(json, strlen(json), workflow, rest_bytes, request_out, &error);
+        oip_request_read(json, strlen(json), workflow, &bounds, request_out, &error);
     if (status == WEFT_OK) {
         status = oip_request_fill(request_out, (const uint8_t *)rest, rest_bytes, &error);
         if (status != WEFT_OK) {
@@ -135,6 +136,8 @@ static const struct {
      "\"parameters\":{\"shared_memory_region\":\"r\"}}]}",
      "shared memory is not supported"},
     {"{\"outputs\":[{\"name\":\"sound\"}]}", "'ocr' has no output 'sound'"},
+    {"{\"outputs\":[{\"name\":\"text\"},{\"name\":\"mask\"},{\"name\":\"text\"}]}",
+     "output 'text' is asked for twice"},
     {"{\"outputs\":[{}]}", "has no name"},
     {"{\"outputs\":{}}", "'outputs' is no array"},
     {"{\"outputs\":[{\"name\":\"text\",\"parameters\":{\"classification\":3}}]}",
