@@ -41,6 +41,7 @@ enum weft_status listening_open(
         .tls_certificate = where->tls_certificate,
         .tls_key = where->tls_key,
         .token_file = where->token_file,
+        .limits = where->limits,
     };
     if (repository != NULL) {
         options.repository = *repository;

@@ -6,6 +6,9 @@
 
 #include <weft/status.h>
 
+#include "cli/arguments.h"
+#include "server/http.h"
+
 enum { LISTENING_URL_BYTES = 128 };
 
 struct runtime;
@@ -20,6 +23,8 @@ struct listen_where {
     const char *tls_certificate;
     const char *tls_key;
     const char *token_file;
+    struct argument_list limits_given; /* "NAME=VALUE" each, */
+    struct http_limits limits;         /* and what they mean; all zero: the defaults. */
 };
 
 /*

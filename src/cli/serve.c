@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/listen_limits.h"
 #include "cli/serve_report.h"
 #include "cli/service.h"
 #include "document/repository.h"
@@ -145,6 +146,10 @@ static int run(const struct command *command, char **argv)
     if (!command_parse(command, argv, &values, &files, &exit_code)) {
         return exit_code;
     }
+    struct weft_error error;
+    if (listen_limits_read(&values.listen.limits_given, &values.listen.limits, &error) != WEFT_OK) {
+        return command_fail(command, &error, COMMAND_WRONG);
+    }
     return repository_is_folder(files.items[0]) ? serve_repository(command, files.items[0], &values)
                                                 : serve_scenario(command, files.items[0], &values);
 }
@@ -177,6 +182,10 @@ static const struct argument rows[] = {
     {"--tls-key", "FILE", "its key", ARGUMENT_TEXT, offsetof(struct serve_values, listen.tls_key)},
     {"--token-file", "FILE", "clients must bring this token", ARGUMENT_TEXT,
      offsetof(struct serve_values, listen.token_file)},
+    {"--limit", "NAME=VALUE",
+     "change a limit of the server, such as connections=100; may be repeated;\n"
+     "docs/SERVING.md lists them",
+     ARGUMENT_LIST, offsetof(struct serve_values, listen.limits_given)},
     {.name = NULL},
 };
 
