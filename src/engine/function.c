@@ -265,7 +265,7 @@ static void judge(const struct inside *inside, int status)
         const struct weft_tensor *tensor = &task->output->tensors[i];
         if (tensor->dtype == WEFT_BYTES && !tensor_texts_fit(tensor)) {
             (void)error_set(
-                &task->error, WEFT_INVALID, "the lengths of the texts of '%s' do not add up",
+                &task->error, WEFT_FAILED, "the lengths of the texts of '%s' do not add up",
                 tensor->name);
         }
     }

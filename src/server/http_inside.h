@@ -94,6 +94,8 @@ struct http_server {
     struct connection *connections;
     struct http_peers *peers;
     char address[HTTP_ADDRESS_BYTES];
+    int64_t date_s; /* Of the date that responses carry: */
+    char date[64];
     bool is_draining;
     bool is_stopped;
     bool is_offered;  /* A connection waits to be accepted: there was no memory for it. */

@@ -2,14 +2,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/assert.h"
+#include "server/cause.h"
 #include "server/http_inside.h"
+#include "server/json_text.h"
 
 enum {
     SKIP_BYTES_MAX = 65536,   /* A body that nobody wants is read to its end up to here. */
     QUEUE_BYTES_MAX = 262144, /* Beside responses: a client that makes us talk must listen. */
-    JSON_ERROR_BYTES = 1024,
 };
 
 struct loose_write {
@@ -243,6 +245,30 @@ static bool can_keep(const struct connection *connection)
     return is_complete || (!exchange->is_chunked && exchange->body_left <= SKIP_BYTES_MAX);
 }
 
+/* The time as HTTP writes it (RFC 9110, 5.6.7), made once a second. */
+static const char *date_now(struct http_server *server)
+{
+    static const char days[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    uv_timeval64_t now = {.tv_sec = 0};
+    struct tm parts;
+    (void)uv_gettimeofday(&now); /* Cannot fail. */
+    const time_t seconds = (time_t)now.tv_sec;
+    if (server->date[0] != '\0' && server->date_s == now.tv_sec) {
+        return server->date;
+    }
+    if (gmtime_r(&seconds, &parts) == NULL) {
+        return "Thu, 01 Jan 1970 00:00:00 GMT"; /* A clock beyond all years. */
+    }
+    server->date_s = now.tv_sec;
+    (void)snprintf(
+        server->date, sizeof(server->date), "%s, %02d %s %04d %02d:%02d:%02d GMT",
+        days[parts.tm_wday], parts.tm_mday, months[parts.tm_mon], parts.tm_year + 1900,
+        parts.tm_hour, parts.tm_min, parts.tm_sec);
+    return server->date;
+}
+
 static void set_head(
     struct connection *connection, const struct http_response *response, uint64_t body_bytes)
 {
@@ -251,11 +277,16 @@ static void set_head(
     const struct http_exchange *exchange = &connection->exchange;
     const char *kept = exchange->is_old ? "Connection: keep-alive\r\n" : "";
     const char *ending = exchange->keep_alive ? kept : "Connection: close\r\n";
+    char size[48] = ""; /* 204 means that there is no body: it must not have a length (RFC 9110). */
+    if (response->status != 204) {
+        (void)snprintf(
+            size, sizeof(size), "Content-Length: %llu\r\n", (unsigned long long)body_bytes);
+    }
     const int length = snprintf(
-        out->head, sizeof(out->head), "HTTP/1.1 %u %s\r\n%s%s%sContent-Length: %llu\r\n%s%s\r\n",
-        response->status, http_status_text(response->status),
+        out->head, sizeof(out->head), "HTTP/1.1 %u %s\r\nDate: %s\r\n%s%s%s%s%s%s\r\n",
+        response->status, http_status_text(response->status), date_now(connection->server),
         type == NULL ? "" : "Content-Type: ", type == NULL ? "" : type, type == NULL ? "" : "\r\n",
-        (unsigned long long)body_bytes, response->extra == NULL ? "" : response->extra, ending);
+        size, response->extra == NULL ? "" : response->extra, ending);
     ASSERT(length > 0 && (size_t)length < sizeof(out->head));
     out->buffers[0] = uv_buf_init(out->head, (unsigned int)length);
     out->buffer_count = 1;
@@ -319,32 +350,18 @@ void http_respond_json(
     respond_copy(exchange, &response, json);
 }
 
-/* @cause in JSON: printable, its quotes escaped. */
-static void quote(const char *cause, char *out, size_t room)
-{
-    size_t at = 0;
-    for (; *cause != '\0' && at + 3 < room; cause++) {
-        const unsigned char c = (unsigned char)*cause;
-        if (c == '"' || c == '\\') {
-            out[at++] = '\\';
-        }
-        const bool is_plain = c >= ' ' && c < 0x7f;
-        out[at] = '?';
-        if (is_plain) {
-            out[at] = (char)c;
-        }
-        at++;
-    }
-    out[at] = '\0';
-}
-
 void http_respond_error(
     struct http_exchange *exchange, uint32_t status, const char *cause, const char *extra)
 {
-    char quoted[JSON_ERROR_BYTES - 16];
-    char json[JSON_ERROR_BYTES];
-    quote(cause, quoted, sizeof(quoted));
-    (void)snprintf(json, sizeof(json), "{\"error\":\"%s\"}", quoted);
+    static const char before[] = "{\"error\":";
+    char clean[CAUSE_BYTES_MAX];
+    char json[sizeof(before) + JSON_TEXT_ROOM(CAUSE_BYTES_MAX) + 1];
+    cause_write(cause, clean);
+    (void)memcpy(json, before, sizeof(before) - 1);
+    size_t length = sizeof(before) - 1;
+    length += json_text_encode(clean, strlen(clean), json + length);
+    json[length++] = '}';
+    json[length] = '\0';
     http_respond_json(exchange, status, json, extra);
 }
 

@@ -121,7 +121,7 @@ static void what_goes_wrong_fails_the_task_and_says_why(ATTR_UNUSED void **state
         {"too_large", WEFT_LIMIT,
          "function 'too_large': 'big' is larger than what is left of the limit, 1000000 bytes"},
         {"bad_shape", WEFT_INVALID, "function 'bad_shape': 'out' has a negative extent"},
-        {"bad_texts", WEFT_INVALID,
+        {"bad_texts", WEFT_FAILED,
          "function 'bad_texts': the lengths of the texts of 'texts' do not add up"},
         {"twice", WEFT_INVALID, "function 'twice': no 'x'"},
     };

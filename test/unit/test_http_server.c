@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -101,6 +102,39 @@ static void resources_answer(ATTR_UNUSED void **state)
     world_stop(&world);
 }
 
+static void responses_have_a_date_and_those_without_a_body_no_length(ATTR_UNUSED void **state)
+{
+    struct world world;
+    world_start(&world, /* options */ NULL);
+    char *reply = world_ask(&world, "OPTIONS /v2" END, strlen("OPTIONS /v2" END));
+    const char *date = strstr(reply, "\r\nDate: ");
+    assert_null(strstr(reply, "Content-Length"));
+    assert_non_null(date);
+    assert_string_equal(reply + strlen(reply) - 4, "\r\n\r\n");
+    date += strlen("\r\nDate: ");
+    bool is_now = false;
+    for (time_t at = time(NULL) - WORLD_LIMIT_S; at <= time(NULL); at++) {
+        char text[64];
+        struct tm parts;
+        assert_non_null(gmtime_r(&at, &parts));
+        assert_true(strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT\r\n", &parts) > 0);
+        is_now = is_now || strncmp(date, text, strlen(text)) == 0;
+    }
+    assert_true(is_now);
+    free(reply);
+    expect(&world, "GET /v2/health/live" END, "\r\nContent-Length: ");
+    world_stop(&world);
+}
+
+static void errors_keep_the_letters_of_their_language(ATTR_UNUSED void **state)
+{
+    struct world world;
+    world_start(&world, /* options */ NULL);
+    expect(&world, "GET /v2/models/Gr%C3%BC%C3%9Fe" END, "there is no model 'Grüße'");
+    expect(&world, "GET /v2/models/a%22b%FF" END, "there is no model 'a\\\"b?'");
+    world_stop(&world);
+}
+
 static void inference_gives_back_what_it_got(ATTR_UNUSED void **state)
 {
     struct world world;
@@ -159,8 +193,8 @@ static void deadlines_have_a_bound(ATTR_UNUSED void **state)
         const char *ms;
         const char *part;
     } cases[] = {
-        {"500", "200 OK"},
-        {"500.0", "200 OK"},
+        {"60000", "200 OK"},
+        {"60000.0", "200 OK"},
         {"60000.1234567", "200 OK"},
         {"1125899906", "200 OK"},
         {"1125899906.9", "400 Bad Request"},
@@ -366,6 +400,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resources_answer),
+        cmocka_unit_test(responses_have_a_date_and_those_without_a_body_no_length),
+        cmocka_unit_test(errors_keep_the_letters_of_their_language),
         cmocka_unit_test(inference_gives_back_what_it_got),
         cmocka_unit_test(bytes_come_back_as_bytes),
         cmocka_unit_test(deadlines_have_a_bound),
