@@ -84,7 +84,7 @@ static void run_whole(struct onnx_job *job, uint32_t index)
         return;
     }
     task->output->items = (uint32_t)job->rows[index];
-    if (has_rows && !rows_match) {
+    if (has_rows && !rows_match && job->rows[index] > 0) { /* No rows teach nothing. */
         atomic_store(&job->model->has_rows, false);
     }
 }
@@ -263,6 +263,20 @@ static void run_group(struct onnx_job *job, const struct onnx_group *group)
     }
 }
 
+/* Whether the model says of what size the rows of all its outputs are. */
+static bool are_rows_known(const struct onnx_model *model)
+{
+    for (uint32_t i = 0; i < model->outputs.count; i++) {
+        const struct onnx_port *port = &model->outputs.items[i];
+        for (uint32_t k = 1; k < port->rank; k++) {
+            if (port->shape[k] < 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 /* Without rows there is nothing to run: give the shapes that are known. */
 static void make_empty(struct onnx_job *job, uint32_t index)
 {
@@ -282,6 +296,26 @@ static void make_empty(struct onnx_job *job, uint32_t index)
         }
     }
     task->output->items = 0;
+}
+
+/*
+ * A task without rows. What its rows would be like, if they were there, only a run can tell
+ * where the model does not; one that cannot run without rows gives none of any size.
+ */
+static void run_empty(struct onnx_job *job, uint32_t index)
+{
+    struct onnx_task *task = &job->tasks[index];
+    if (!are_rows_known(job->model)) {
+        run_whole(job, index);
+        if (task->error.status == WEFT_OK) {
+            return;
+        }
+        task->error.status = WEFT_OK;
+        if (!start_output(task)) {
+            return;
+        }
+    }
+    make_empty(job, index);
 }
 
 /* The open tasks that can share runs with @first. */
@@ -321,7 +355,7 @@ void onnx_run(
             continue;
         }
         if (job.rows[i] == 0 && atomic_load(&model->has_rows)) {
-            make_empty(&job, i);
+            run_empty(&job, i);
             continue;
         }
         const struct onnx_group group = group_of(&job, i);

@@ -16,15 +16,70 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct ort library;
 static struct weft_error failure; /* WEFT_OK if the library is there. */
 
+/* Behind the last @mark in @text, if anything is there; else @text. */
+static const char *behind(const char *text, const char *mark)
+{
+    const char *found = text;
+    for (const char *at = strstr(text, mark); at != NULL; at = strstr(at + 1, mark)) {
+        found = at + strlen(mark);
+    }
+    return found[strspn(found, " \r\n")] == '\0' ? text : found;
+}
+
+/* Behind "/folder/file.cc:123 ", which says where in the library it was noticed. */
+static const char *behind_place(const char *text)
+{
+    const size_t length = strcspn(text, " ");
+    const char *colon = memchr(text, ':', length);
+    return text[0] == '/' && colon != NULL && text[length] == ' ' ? text + length + 1 : text;
+}
+
+/* "Expand 'name': " for "... while running Expand node. Name:'name' ..." Returns its length. */
+static size_t put_node(const char *said, char *out, size_t room)
+{
+    static const char before[] = "while running ";
+    static const char middle[] = " node. Name:'";
+    const char *kind = strstr(said, before);
+    const char *kind_end = kind == NULL ? NULL : strstr(kind, middle);
+    if (kind_end == NULL) {
+        return 0;
+    }
+    kind += strlen(before);
+    const char *name = kind_end + strlen(middle);
+    const int length = snprintf(
+        out, room, "%.*s '%.*s': ", (int)(kind_end - kind), kind, (int)strcspn(name, "'"), name);
+    return length < 0 || (size_t)length >= room ? 0 : (size_t)length;
+}
+
+void ort_shorten(const char *said, char out[static ORT_SAID_BYTES])
+{
+    const size_t node = put_node(said, out, ORT_SAID_BYTES / 2);
+    const size_t room = ORT_SAID_BYTES - node;
+    const char *point = behind(behind_place(behind(said, "Status Message: ")), " was false. ");
+    const char *trace = strstr(point, "\nStacktrace:");
+    size_t length = trace != NULL && trace > point ? (size_t)(trace - point) : strlen(point);
+    while (length > 0 && (point[length - 1] == '\n' || point[length - 1] == ' ')) {
+        length--;
+    }
+    if (length < room) {
+        (void)snprintf(out + node, room, "%.*s", (int)length, point);
+    } else { /* What matters stands at the end. */
+        const size_t kept = room - sizeof("...");
+        (void)snprintf(out + node, room, "...%.*s", (int)kept, point + length - kept);
+    }
+    for (char *at = out; *at != '\0'; at++) {
+        *at = *at == '\n' ? ' ' : *at;
+    }
+}
+
 enum weft_status ort_check(
     const struct ort *ort, struct OrtStatus *outcome, const char *what, struct weft_error *error)
 {
     if (outcome == NULL) {
         return WEFT_OK;
     }
-    char said[200];
-    (void)snprintf(said, sizeof(said), "%s", ort->api.GetErrorMessage(outcome));
-    said[strcspn(said, "\n")] = '\0';
+    char said[ORT_SAID_BYTES];
+    ort_shorten(ort->api.GetErrorMessage(outcome), said);
     ort->api.ReleaseStatus(outcome);
     return error_set(error, WEFT_FAILED, "%s: %s", what, said);
 }

@@ -40,6 +40,13 @@ void ort_silence(void);
 enum weft_status ort_open(const struct ort **ort_out, struct weft_error *error);
 
 /*
+ * What the library @said, as short as it can be: which node it was, and the point of it, which
+ * stands behind the name of a file, a function and a condition. One line.
+ */
+enum { ORT_SAID_BYTES = 176 };
+void ort_shorten(const char *said, char out[static ORT_SAID_BYTES]);
+
+/*
  * WEFT_OK if @outcome is NULL. Otherwise release it, and say in @error what the library
  * says, after "@what: ".
  */

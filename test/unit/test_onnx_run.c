@@ -203,6 +203,29 @@ static void no_rows_give_no_rows(ATTR_UNUSED void **state)
     onnx_model_unload(model);
 }
 
+/* Rows that are not there have a size all the same. */
+static void no_rows_keep_their_size(ATTR_UNUSED void **state)
+{
+    struct fed fed[2];
+    struct onnx_usage usage;
+    struct onnx_writer writer;
+    const int64_t open[2] = {-1, -2};
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", ONNX_FLOAT, 2, open);
+    onnx_writer_node(&writer, "Relu", "x", NULL, "y");
+    onnx_writer_output(&writer, "y", ONNX_FLOAT, 2, open);
+    onnx_writer_finish(&writer, fixture_path("open.onnx"));
+    struct onnx_model *model = fixture_load("open.onnx", 0);
+    struct onnx_task tasks[2] = {feed(&fed[0], 0, 3, 1), feed(&fed[1], 2, 3, 10)};
+    onnx_run(model, NULL, tasks, 2, &usage);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_relu(&tasks[i], &fed[i]);
+        bundle_destroy(tasks[i].output);
+    }
+    assert_true(model->has_rows);
+    onnx_model_unload(model);
+}
+
 /* What comes out shows that these are no rows of the input: one for each value but zero. */
 static void a_model_without_rows_is_found_out(ATTR_UNUSED void **state)
 {
@@ -496,6 +519,7 @@ int main(void)
         cmocka_unit_test(a_wrong_task_fails_alone_and_says_why),
         cmocka_unit_test(two_inputs_go_together),
         cmocka_unit_test(no_rows_give_no_rows),
+        cmocka_unit_test(no_rows_keep_their_size),
         cmocka_unit_test(a_model_without_rows_is_found_out),
         cmocka_unit_test(a_run_that_fails_is_taken_apart),
         cmocka_unit_test(a_cancelled_run_fails),
