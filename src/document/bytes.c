@@ -119,8 +119,12 @@ enum weft_status bytes_check_json(
         return error_set(
             error, WEFT_LIMIT, "%s:1: more than %d values in one document", file, TREE_NODES_MAX);
     }
+    errno = 0; /* jansson does not always tell that it had no memory; malloc() does. */
     json_t *value = json_loadb(bytes, size, 0, &problem);
     if (value == NULL) {
+        if (errno == ENOMEM) {
+            return error_set(error, WEFT_NO_MEMORY, "%s: no memory to read it", file);
+        }
         /* What jansson quotes may hold a line break; the first line says enough. */
         problem.text[strcspn(problem.text, "\n\r")] = '\0';
         return error_set(

@@ -16,7 +16,7 @@
 enum weft_status bytes_check_utf8(
     const char *file, const char *bytes, size_t size, struct weft_error *error);
 
-/* Errors: WEFT_INVALID if it is not JSON; WEFT_LIMIT past TREE_NODES_MAX. */
+/* Errors: WEFT_INVALID if it is not JSON; WEFT_LIMIT past TREE_NODES_MAX; WEFT_NO_MEMORY. */
 enum weft_status bytes_check_json(
     const char *file, const char *bytes, size_t size, struct weft_error *error);
 

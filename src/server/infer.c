@@ -153,6 +153,19 @@ static void learn(struct infer *infer)
     }
 }
 
+/*
+ * A model alone that was given a batch has made as many inferences as that has rows. Whether
+ * the first extent is one of rows shows in what the engine made of it.
+ */
+static void count_rows(const struct infer *infer)
+{
+    if (infer_workflow(infer)->task_count == 1 && infer->output_count == 1 &&
+        infer->bundles[0] != NULL && infer->bundles[0]->items == infer->rows &&
+        infer->rows > infer->items) {
+        metrics_count_items(infer->server->metrics, infer->workflow, infer->rows - infer->items);
+    }
+}
+
 static void respond(struct infer *infer)
 {
     struct http_exchange *exchange = infer->exchange;
@@ -166,6 +179,7 @@ static void respond(struct infer *infer)
     }
     set_headers(infer, extra, sizeof(extra));
     learn(infer);
+    count_rows(infer);
     const struct http_response response = {
         .status = 200,
         .type = infer->response.part_count > 0 ? "application/octet-stream" : "application/json",
@@ -348,6 +362,21 @@ static void start_timer(struct infer *infer)
     (void)uv_timer_start(&infer->timer, on_deadline, ms, 0); /* The handle is open. */
 }
 
+/* The first extent of all inputs: how many rows they have, if they have rows. */
+static uint64_t common_rows(const struct bundle *bundle)
+{
+    int64_t rows = 0;
+    for (uint32_t i = 0; i < bundle->count; i++) {
+        const struct weft_tensor *tensor = &bundle->tensors[i];
+        const int64_t mine = tensor->rank == 0 ? 0 : tensor->shape[0];
+        if (i > 0 && mine != rows) {
+            return 0;
+        }
+        rows = mine;
+    }
+    return (uint64_t)rows;
+}
+
 static void submit(struct infer *infer)
 {
     struct server *server = infer->server;
@@ -363,6 +392,8 @@ static void submit(struct infer *infer)
         .answered = on_answered,
         .context = infer,
     };
+    infer->rows = common_rows(bundle);
+    infer->items = bundle->items;
     infer->request.bundle = NULL;
     infer->is_running = true;
     infer->is_submitting = true;

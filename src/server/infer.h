@@ -36,6 +36,8 @@ struct infer {
     /* Running. */
     struct oip_request request;
     int64_t deadline_ns; /* After it came; 0: none. */
+    uint64_t rows;       /* That all its inputs have; 0: they differ, or have none. */
+    uint32_t items;      /* As it says. */
     uint64_t ticket;
     bool is_submitting; /* Further up in the stack. */
     bool is_running;    /* The runtime has it. */

@@ -16,6 +16,7 @@ struct cutter {
     const char *at;
     const char *end;
     const char *cause;
+    bool is_lost;       /* There was no memory. */
     const char *copied; /* Up to here the text is in the rest, or was cut. */
     uint32_t depth;
     struct level levels[JSON_DEPTH_MAX];
@@ -80,12 +81,15 @@ static bool copy(struct cutter *cutter, const char *until, const char *more)
         const size_t larger = 2 * needed;
         char *text = realloc(rest->text, larger);
         if (text == NULL) {
-            return fail(cutter, "out of memory");
+            cutter->is_lost = true;
+            return fail(cutter, "no memory for the request");
         }
         rest->text = text;
         cutter->rest_max = larger;
     }
-    (void)memcpy(rest->text + rest->length, cutter->copied, count);
+    if (count > 0) { /* There may be no text at all. */
+        (void)memcpy(rest->text + rest->length, cutter->copied, count);
+    }
     (void)memcpy(rest->text + rest->length + count, more, strlen(more) + 1);
     rest->length += count + strlen(more);
     return true;
@@ -194,7 +198,8 @@ static bool step(struct cutter *cutter)
     }
 }
 
-bool json_cut(const char *text, size_t length, struct json_rest *rest_out, const char **cause_out)
+enum weft_status json_cut(
+    const char *text, size_t length, struct json_rest *rest_out, const char **cause_out)
 {
     struct cutter cutter = {.at = text, .end = text + length, .copied = text, .rest = rest_out};
     *rest_out = (struct json_rest){.length = 0};
@@ -210,6 +215,7 @@ bool json_cut(const char *text, size_t length, struct json_rest *rest_out, const
         free(rest_out->text);
         rest_out->text = NULL;
         *cause_out = cutter.cause;
+        return cutter.is_lost ? WEFT_NO_MEMORY : WEFT_INVALID;
     }
-    return is_good;
+    return WEFT_OK;
 }

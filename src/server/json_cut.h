@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weft/status.h>
+
 enum {
     JSON_CUTS_MAX = 64,  /* As many inputs as a bundle holds. */
     JSON_DEPTH_MAX = 16, /* Of what is not cut. */
@@ -35,9 +37,12 @@ struct json_rest {
 
 /*
  * Cut @text. Only brackets and quotes are looked at: whoever reads the rest and the cuts
- * finds what is no JSON. False, with *cause_out, if brackets do not match or a bound is
- * reached; nothing is owned then.
+ * finds what is no JSON.
+ *
+ * Errors, with *cause_out: WEFT_INVALID if brackets do not match or a bound is reached;
+ * WEFT_NO_MEMORY. Nothing is owned then.
  */
-bool json_cut(const char *text, size_t length, struct json_rest *rest_out, const char **cause_out);
+enum weft_status json_cut(
+    const char *text, size_t length, struct json_rest *rest_out, const char **cause_out);
 
 #endif /* SERVER_JSON_CUT_H */

@@ -10,6 +10,8 @@
 
 enum { NUMBER_BYTES_MAX = 512 }; /* Longer than any number that somebody means. */
 
+#define HALF_END 65520.0 /* From here on a half rounds to infinity. */
+
 /* A reader of one array. */
 struct reader {
     const char *at;
@@ -159,7 +161,7 @@ uint16_t half_from_double(double value)
     if (isnan(value)) {
         return 0x7e00;
     }
-    if (size >= 65520.0) {
+    if (size >= HALF_END) {
         return sign | 0x7c00;
     }
     int exponent;
@@ -182,11 +184,23 @@ double half_to_double(uint16_t half)
     return (half & 0x8000) != 0 ? -size : size;
 }
 
+/* What is larger than the type can hold would become infinite. */
+static bool is_too_large(enum weft_dtype dtype, double value)
+{
+    if (dtype == WEFT_FP16) {
+        return fabs(value) >= HALF_END;
+    }
+    return dtype == WEFT_FP32 ? isinf((float)value) : isinf(value);
+}
+
 static bool store_float(struct reader *reader, const struct number *number)
 {
     const double value = number_value(number);
     if (number->length >= NUMBER_BYTES_MAX) {
         return fail(reader, "is too long");
+    }
+    if (is_too_large(reader->tensor->dtype, value)) {
+        return fail(reader, "is out of range");
     }
     if (reader->tensor->dtype == WEFT_FP64) {
         (void)memcpy(reader->out, &value, sizeof(value));

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uv.h>
+
 #include "engine/bundle.h"
 #include "server/oip_request.h"
 #include "server/server_inside.h"
@@ -186,6 +188,15 @@ static bool write_time(struct buffer *json, const char *name, uint64_t count, in
     return buffer_add(json, "\"%s\":{\"count\":%" PRIu64 ",\"ns\":%" PRId64 "}", name, count, ns);
 }
 
+/* When @at_ns of the runtime's clock was, in ms since 1970. 0 stays: it never was. */
+static int64_t since_1970_ms(const struct server *server, int64_t at_ns)
+{
+    uv_timeval64_t now = {.tv_sec = 0};
+    (void)uv_gettimeofday(&now); /* Cannot fail. */
+    const int64_t now_ms = now.tv_sec * 1000 + now.tv_usec / 1000;
+    return at_ns == 0 ? 0 : now_ms - (runtime_now_ns(server->runtime) - at_ns) / 1000000;
+}
+
 static bool write_stats(struct buffer *json, const struct server *server, uint32_t number)
 {
     const struct workflow *workflow = server->catalogue->workflows[number];
@@ -197,7 +208,7 @@ static bool write_stats(struct buffer *json, const struct server *server, uint32
                json,
                ",\"version\":\"%s\",\"last_inference\":%" PRId64 ",\"inference_count\":%" PRIu64
                ",\"execution_count\":%" PRIu64 ",\"inference_stats\":{",
-               server->versions[number], counts->last_ns / 1000000, counts->items,
+               server->versions[number], since_1970_ms(server, counts->last_ns), counts->items,
                (uint64_t)(counts->batches + 0.5)) &&
            write_time(json, "success", good, counts->success_ns) && buffer_add(json, ",") &&
            write_time(json, "fail", failures, counts->fail_ns) && buffer_add(json, ",") &&

@@ -1,6 +1,8 @@
 #include "server/oip_request.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +35,20 @@ char *oip_shape_text(char out[static OIP_SHAPE_BYTES], uint32_t rank, const int6
     return out;
 }
 
+/*
+ * A whole number >= 0. All numbers are read as doubles: a parameter that nobody uses may be
+ * larger than an integer can be. What is larger than any size counts as the largest.
+ */
+static bool read_whole(const json_t *value, int64_t *number_out)
+{
+    const double number = json_is_real(value) ? json_real_value(value) : -1;
+    if (!(number >= 0) || number != floor(number)) {
+        return false;
+    }
+    *number_out = number < 9223372036854775808.0 ? (int64_t)number : INT64_MAX;
+    return true;
+}
+
 static enum weft_status read_shape(
     const json_t *shape, struct weft_tensor *tensor, struct weft_error *error)
 {
@@ -47,12 +63,11 @@ static enum weft_status read_shape(
     tensor->rank = (uint32_t)json_array_size(shape);
     for (uint32_t i = 0; i < tensor->rank; i++) {
         const json_t *extent = json_array_get(shape, i);
-        if (!json_is_integer(extent) || json_integer_value(extent) < 0) {
+        if (!read_whole(extent, &tensor->shape[i])) {
             return error_set(
                 error, WEFT_INVALID,
                 "input '%s': extent %" PRIu32 " of its shape is no number >= 0", tensor->name, i);
         }
-        tensor->shape[i] = json_integer_value(extent);
     }
     return WEFT_OK;
 }
@@ -175,9 +190,8 @@ static enum weft_status read_binary(
 {
     struct oip_request *request = reading->request;
     struct weft_tensor *added = NULL;
-    const uint64_t bytes = json_is_integer(size) && json_integer_value(size) >= 0
-                               ? (uint64_t)json_integer_value(size)
-                               : UINT64_MAX;
+    int64_t number = 0;
+    const uint64_t bytes = read_whole(size, &number) ? (uint64_t)number : UINT64_MAX;
     if (bytes > reading->bounds->binary_bytes_max - request->binary_bytes) {
         return error_set(
             reading->error, WEFT_INVALID,
@@ -347,12 +361,12 @@ static enum weft_status read_count(
     if (value == NULL) {
         return WEFT_OK;
     }
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        (uint64_t)json_integer_value(value) > most) {
+    int64_t number = 0;
+    if (!read_whole(value, &number) || (uint64_t)number > most) {
         return error_set(
             error, WEFT_INVALID, "parameter '%s' is no number from 0 to %" PRIu64, name, most);
     }
-    *value_out = (uint64_t)json_integer_value(value);
+    *value_out = (uint64_t)number;
     return WEFT_OK;
 }
 
@@ -401,20 +415,38 @@ static enum weft_status read_object(struct reading *reading, const json_t *objec
     return status == WEFT_OK ? read_inputs(reading, json_object_get(object, "inputs")) : status;
 }
 
+static enum weft_status load_object(
+    const struct json_rest *rest, json_t **object_out, struct weft_error *error)
+{
+    json_error_t wrong;
+    errno = 0; /* jansson does not always tell that it had no memory; malloc() does. */
+    *object_out = json_loadb(
+        rest->text, rest->length, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &wrong);
+    if (*object_out != NULL) {
+        return WEFT_OK;
+    }
+    if (errno == ENOMEM) {
+        return error_set(error, WEFT_NO_MEMORY, "no memory for the request");
+    }
+    return error_set(error, WEFT_INVALID, "the request is no JSON: %s", wrong.text);
+}
+
 enum weft_status oip_request_read(
     const char *json, size_t length, const struct workflow *workflow,
     const struct oip_bounds *bounds, struct oip_request *request_out, struct weft_error *error)
 {
     struct json_rest rest;
     const char *cause = NULL;
-    if (!json_cut(json, length, &rest, &cause)) {
-        return error_set(error, WEFT_INVALID, "the request is no JSON: %s", cause);
+    const enum weft_status cut = json_cut(json, length, &rest, &cause);
+    if (cut != WEFT_OK) {
+        return error_set(
+            error, cut, "%s%s", cut == WEFT_INVALID ? "the request is no JSON: " : "", cause);
     }
-    json_error_t wrong;
-    json_t *object = json_loadb(rest.text, rest.length, JSON_REJECT_DUPLICATES, &wrong);
-    if (object == NULL) {
+    json_t *object = NULL;
+    const enum weft_status loaded = load_object(&rest, &object, error);
+    if (loaded != WEFT_OK) {
         free(rest.text);
-        return error_set(error, WEFT_INVALID, "the request is no JSON: %s", wrong.text);
+        return loaded;
     }
     struct oip_request request = {.bundle = bundle_create()};
     struct reading reading = {

@@ -1,4 +1,5 @@
 /* repository.c - Triton's repository extension: index, load and unload. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,11 +138,14 @@ static void call_end(struct receiver *receiver)
     struct call *call = (struct call *)receiver;
     call->body[call->length] = '\0';
     json_error_t wrong;
+    errno = 0; /* jansson does not always tell that it had no memory; malloc() does. */
     json_t *body = call->length == 0 || call->is_too_long
                        ? NULL
                        : json_loadb(call->body, call->length, JSON_REJECT_DUPLICATES, &wrong);
     if (call->is_too_long) {
         http_respond_error(call->exchange, 413, "the body is too large", /* extra */ NULL);
+    } else if (call->length > 0 && body == NULL && errno == ENOMEM) {
+        http_respond_error(call->exchange, 503, "no memory", "Retry-After: 1\r\n");
     } else if (call->length > 0 && !json_is_object(body)) {
         http_respond_error(call->exchange, 400, "the body is no JSON object", /* extra */ NULL);
     } else if (call->verb == REPOSITORY_INDEX) {

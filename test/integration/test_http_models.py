@@ -65,6 +65,11 @@ class Served(unittest.TestCase):
     def change(self, name, verb):
         return self.status(f"/v2/repository/models/{name}/{verb}", {})
 
+    def statistics(self, name):
+        """How many inferences there were, and when the last one was, in seconds since 1970."""
+        [found] = self.ask(f"/v2/models/{name}/stats")["model_stats"]
+        return found["inference_count"], found["last_inference"] / 1000
+
     def index(self):
         entries = self.ask("/v2/repository/index", {})
         return {entry["name"]: (entry["state"], entry["reason"]) for entry in entries}
@@ -130,6 +135,28 @@ class Served(unittest.TestCase):
         status, text = self.change("relu", "load")
         self.assertEqual((status, "model.onnx" in text), (400, True), text)
         self.assertEqual(self.relu(), (200, [-1, 2, -3, 4]))  # What is in memory stays.
+
+    def test_statistics_count_rows_and_tell_the_time(self):
+        self.assertEqual(self.statistics("relu"), (0, 0))
+        begun = time.time()
+        self.assertEqual(self.relu()[0], 200)
+        for shape in ([7, 4], [0, 4], [2, 4]):
+            given = {"name": "x", "shape": shape, "datatype": "FP32", "data": [1] * 4 * shape[0]}
+            output = self.ask("/v2/models/relu/infer", {"inputs": [given]})["outputs"][0]
+            self.assertEqual(output["shape"], shape)
+        count, last = self.statistics("relu")
+        self.assertEqual(count, 1 + 7 + 1 + 2)  # A request without rows is one all the same.
+        self.assertTrue(begun - 1 <= last <= time.time() + 1, (begun, last))
+        given = {"name": "a", "shape": [2, 4], "datatype": "FP32", "data": [1] * 8}
+        self.ask("/v2/models/sum/infer", {"inputs": [given]})
+        self.assertEqual(self.statistics("sum")[0], 1)  # A job of several tasks is one.
+
+    def test_errors_do_not_tell_where_files_lie(self):
+        self.replace("relu", b"this is no model")
+        status, text = self.change("relu", "load")
+        self.assertEqual(status, 400)
+        self.assertIn("model.onnx", text)
+        self.assertNotIn(str(self.folder), text)
 
     def test_whoever_is_ended_again_and_again_ends_well(self):
         self.assertEqual(self.sum()[0], 200)

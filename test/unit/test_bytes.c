@@ -11,6 +11,7 @@
 
 #include "base/attributes.h"
 #include "document/tree.h"
+#include "unit/json_memory.h"
 
 struct example {
     const char *bytes;
@@ -148,6 +149,22 @@ static void what_is_no_file_is_not_opened(ATTR_UNUSED void **state)
     assert_int_equal(size, 7);
 }
 
+static void json_without_memory_is_not_called_wrong(ATTR_UNUSED void **state)
+{
+    static const char text[] = "{\"a\": [1, 2.5, \"long enough for a block\", {\"b\": null}]}";
+    enum weft_status status = WEFT_NO_MEMORY;
+    uint32_t blocks = 0;
+    while (status != WEFT_OK) {
+        struct weft_error error = {0};
+        json_memory_limit(blocks++);
+        status = bytes_check_json("f", text, sizeof(text) - 1, &error);
+        json_memory_unlimit();
+        assert_true(status == WEFT_OK || status == WEFT_NO_MEMORY);
+        assert_string_equal(error.message, status == WEFT_OK ? "" : "f: no memory to read it");
+    }
+    assert_true(blocks > 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +175,7 @@ int main(void)
         cmocka_unit_test(commas_in_texts_are_no_values),
         cmocka_unit_test(names_end_in_json),
         cmocka_unit_test(what_is_no_file_is_not_opened),
+        cmocka_unit_test(json_without_memory_is_not_called_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

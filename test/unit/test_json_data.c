@@ -100,10 +100,10 @@ static void floats_are_read_as_exactly_as_by_strtod(ATTR_UNUSED void **state)
             }
         }
         double value;
-        assert_true(read_as(WEFT_FP64, text, 1, -1));
-        memcpy(&value, room, sizeof(value));
         const double expected = strtod(text + 1, NULL);
-        if (memcmp(&value, &expected, sizeof(value)) != 0) {
+        assert_int_equal(read_as(WEFT_FP64, text, 1, -1), isfinite(expected));
+        memcpy(&value, room, sizeof(value));
+        if (isfinite(expected) && memcmp(&value, &expected, sizeof(value)) != 0) {
             fail_msg("%s: %.17g", text, value);
         }
     }
@@ -126,6 +126,29 @@ static void halves_round_to_the_nearest_even(ATTR_UNUSED void **state)
     assert_int_equal(half_from_double(0x1.8p-25), 1);
     assert_true(read_as(WEFT_FP16, "[1.5]", 1, -1));
     assert_int_equal(room[1], 0x3e);
+}
+
+static void what_a_type_cannot_hold_is_refused(ATTR_UNUSED void **state)
+{
+    static const struct {
+        enum weft_dtype dtype;
+        const char *good;
+        const char *bad;
+    } cases[] = {
+        {WEFT_FP16, "[1,65519.9]", "[1,65520]"},
+        {WEFT_FP16, "[1,-65504]", "[1,-70000]"},
+        {WEFT_FP32, "[1,3.4028235e38]", "[1,1e39]"},
+        {WEFT_FP32, "[1,3.40282356779733e38]", "[1,3.4028235677973366e38]"},
+        {WEFT_FP32, "[1,-1e38]", "[1,-1e39]"},
+        {WEFT_FP64, "[1,1.7976931348623157e308]", "[1,1e309]"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (!read_as(cases[i].dtype, cases[i].good, 2, -1)) {
+            fail_msg("case %zu: %s", i, error.message);
+        }
+        assert_false(read_as(cases[i].dtype, cases[i].bad, 2, -1));
+        assert_non_null(strstr(error.message, "element 1 of its data is out of range"));
+    }
 }
 
 static void data_may_be_nested_or_flat_but_not_both(ATTR_UNUSED void **state)
@@ -208,7 +231,7 @@ static const char *cut(const char *text)
     static char out[512];
     struct json_rest rest;
     const char *cause = NULL;
-    if (!json_cut(text, strlen(text), &rest, &cause)) {
+    if (json_cut(text, strlen(text), &rest, &cause) != WEFT_OK) {
         return cause;
     }
     (void)snprintf(out, sizeof(out), "%s", rest.text);
@@ -247,6 +270,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_keep_to_their_range),
         cmocka_unit_test(floats_are_read_as_exactly_as_by_strtod),
         cmocka_unit_test(halves_round_to_the_nearest_even),
+        cmocka_unit_test(what_a_type_cannot_hold_is_refused),
         cmocka_unit_test(data_may_be_nested_or_flat_but_not_both),
         cmocka_unit_test(texts_are_decoded),
         cmocka_unit_test(texts_are_quoted),

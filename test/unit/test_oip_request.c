@@ -1,7 +1,9 @@
 /* Covers: src/server/oip_request.c */
 #include "server/oip_request.h"
 
+#include "base/error.h"
 #include "oip_fixture.h"
+#include "unit/json_memory.h"
 
 static struct weft_error error;
 
@@ -147,6 +149,14 @@ static const struct {
     {"{\"parameters\":{\"timeout\":4700000000000000}}", "'timeout' is no number"},
     {"{\"parameters\":{\"timeout\":9223372036854775}}", "'timeout' is no number"},
     {"{\"parameters\":{\"timeout\":-1}}", "'timeout' is no number"},
+    {"{\"parameters\":{\"timeout\":1.5}}", "'timeout' is no number"},
+    {"{\"parameters\":{\"timeout\":123456789012345678901234567890}}", "'timeout' is no number"},
+    {"{\"parameters\":{\"priority\":4294967296}}", "'priority' is no number"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1e30,2],"
+     "\"data\":[1]}]}",
+     "fewer elements than its shape"},
+    {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1.5,2]}]}",
+     "extent 0 of its shape is no number >= 0"},
     {"{\"parameters\":{\"priority\":\"high\"}}", "'priority' is no number"},
 };
 
@@ -207,6 +217,72 @@ static void a_workflow_without_inputs_takes_any(ATTR_UNUSED void **state)
     workflow_destroy(workflow);
 }
 
+static void a_request_without_memory_is_not_called_wrong(ATTR_UNUSED void **state)
+{
+    struct workflow *workflow = oip_workflow();
+    struct oip_request request;
+    enum weft_status status = WEFT_NO_MEMORY;
+    uint32_t blocks = 0;
+    while (status != WEFT_OK) {
+        json_memory_limit(blocks++);
+        status = read_request(workflow, "{\"inputs\":[" IMAGE "," WORDS "]}", "", 0, &request);
+        json_memory_unlimit();
+        if (status != WEFT_OK && status != WEFT_NO_MEMORY) {
+            fail_msg("%u blocks: %s", blocks, error.message);
+        }
+    }
+    assert_true(blocks > 5);
+    oip_request_deinit(&request);
+    workflow_destroy(workflow);
+}
+
+/* What nobody asks for may be larger than any integer; what somebody does, not. */
+static void large_numbers_matter_only_where_they_are_used(ATTR_UNUSED void **state)
+{
+    struct workflow *workflow = oip_workflow();
+    struct oip_request request;
+    assert_int_equal(
+        read_request(
+            workflow,
+            "{\"parameters\":{\"huge\":123456789012345678901234567890,\"low\":-9e99,"
+            "\"timeout\":7.0,\"priority\":4294967295},\"inputs\":[" IMAGE "," WORDS "]}",
+            "", 0, &request),
+        WEFT_OK);
+    assert_int_equal(request.timeout_ns, 7000);
+    assert_int_equal(request.priority, UINT32_MAX);
+    oip_request_deinit(&request);
+    workflow_destroy(workflow);
+}
+
+static enum weft_status hold_some(void *context, uint64_t bytes, struct weft_error *why)
+{
+    uint64_t *left = context;
+    if (bytes > *left) {
+        return error_set(why, WEFT_BUSY, "no more than %u", (unsigned)*left);
+    }
+    *left -= bytes;
+    return WEFT_OK;
+}
+
+static void leave_is_asked_before_tensors_are_made(ATTR_UNUSED void **state)
+{
+    static const char json[] = "{\"inputs\":[" IMAGE "," WORDS "]}";
+    struct workflow *workflow = oip_workflow();
+    for (uint64_t room = 0; room <= 8; room++) {
+        uint64_t left = room;
+        struct oip_request request;
+        const struct oip_bounds bounds = {.hold = hold_some, .context = &left};
+        const enum weft_status status =
+            oip_request_read(json, sizeof(json) - 1, workflow, &bounds, &request, &error);
+        assert_int_equal(status, room < 8 ? WEFT_BUSY : WEFT_OK); /* Two bytes, and six. */
+        if (status == WEFT_OK) {
+            assert_int_equal(left, 0);
+            oip_request_deinit(&request);
+        }
+    }
+    workflow_destroy(workflow);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +291,9 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_said_exactly),
         cmocka_unit_test(sizes_of_binary_tensors_are_checked),
         cmocka_unit_test(a_workflow_without_inputs_takes_any),
+        cmocka_unit_test(a_request_without_memory_is_not_called_wrong),
+        cmocka_unit_test(large_numbers_matter_only_where_they_are_used),
+        cmocka_unit_test(leave_is_asked_before_tensors_are_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
