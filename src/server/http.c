@@ -12,7 +12,10 @@
 #include "base/memory.h"
 #include "server/http_inside.h"
 
-enum { LISTEN_BACKLOG = 1024 };
+enum {
+    LISTEN_BACKLOG = 1024,
+    DESCRIPTORS_KEPT = 32, /* For files, engines and connections above the limits. */
+};
 
 static void handle_closed(struct http_server *server)
 {
@@ -375,6 +378,30 @@ static void note_address(struct http_server *server)
         is_six ? "]" : "", port);
 }
 
+/*
+ * A descriptor a connection: as many as the system lets us have. If that is less than the
+ * limit of connections, so is this: who meets it is told, and the rest of the process, and
+ * connections above it, still get theirs.
+ */
+static void fit_descriptors(struct http_limits *limits)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return;
+    }
+    if (limit.rlim_cur < limit.rlim_max) {
+        const struct rlimit raised = {.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+        limit.rlim_cur = setrlimit(RLIMIT_NOFILE, &raised) == 0 ? limit.rlim_max : limit.rlim_cur;
+    }
+    if (limit.rlim_cur == RLIM_INFINITY) {
+        return;
+    }
+    const rlim_t kept = DESCRIPTORS_KEPT + limit.rlim_cur / 8;
+    const rlim_t most = limit.rlim_cur > kept ? limit.rlim_cur - kept : 1;
+    limits->connections_max =
+        limits->connections_max > most ? (uint32_t)most : limits->connections_max;
+}
+
 static void set_limits(struct http_limits *limits)
 {
     static const struct http_limits defaults = {
@@ -397,21 +424,12 @@ static void set_limits(struct http_limits *limits)
     USE_DEFAULT(answer_ms);
     USE_DEFAULT(held_bytes_max);
 #undef USE_DEFAULT
+    fit_descriptors(limits);
     if (limits->address_connections_max == 0) {
         limits->address_connections_max = (limits->connections_max + 3) / 4;
     }
     if (limits->address_held_bytes_max == 0) {
         limits->address_held_bytes_max = limits->held_bytes_max / 2;
-    }
-}
-
-/* A descriptor a connection: as many as the system lets us have. */
-static void raise_descriptors(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit); /* Fewer connections then. */
     }
 }
 
@@ -440,7 +458,6 @@ enum weft_status http_server_start(
     if (server->tls != NULL) {
         server->cipher = memory_zeroed(1, CIPHER_BYTES);
     }
-    raise_descriptors();
     int code = uv_tcp_init(server->loop, &server->tcp);
     ASSERT(code == 0);
     server->tcp.data = server;

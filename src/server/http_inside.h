@@ -14,6 +14,7 @@ enum {
     IN_BYTES_FIRST = 4096,
     HEAD_OUT_BYTES = 1024,
     HTTP_LINGER_MS = 2000,
+    HTTP_SPARE_MS = 2000,        /* For the head of a request on a connection above the limits. */
     HTTP_ADDRESS_SPARES_MAX = 8, /* Connections above the limits that one address may have. */
     CIPHER_BYTES = 65536,        /* Taken from the socket, or encrypted, at once. */
 };

@@ -32,7 +32,8 @@ static bool is_too_slow(const struct connection *connection, uint64_t now_ms)
         if (connection->is_idle) {
             return connection->server->is_draining || taken_ms > limits->idle_ms;
         }
-        return taken_ms > limits->head_ms;
+        return taken_ms > limits->head_ms ||
+               (connection->admission == HTTP_SPARE && taken_ms > HTTP_SPARE_MS);
     case CONNECTION_BODY:
         return taken_ms >
                limits->grace_ms + connection->exchange.body_took * 1000 / limits->bytes_per_s_min;

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "base/memory.h"
+#include "server/cause.h"
 #include "server/server_inside.h"
 
 /* A request whose body is small and waited for. */
@@ -78,10 +79,12 @@ void repository_entry(
 
 static bool write_entry(struct buffer *json, const struct server_entry *entry)
 {
+    char reason[CAUSE_BYTES_MAX];
+    cause_write(entry->reason, reason);
     return buffer_add(json, "{\"name\":") && buffer_add_quoted(json, entry->name) &&
            buffer_add(json, ",\"version\":") && buffer_add_quoted(json, entry->version) &&
            buffer_add(json, ",\"state\":") && buffer_add_quoted(json, entry->state) &&
-           buffer_add(json, ",\"reason\":") && buffer_add_quoted(json, entry->reason) &&
+           buffer_add(json, ",\"reason\":") && buffer_add_quoted(json, reason) &&
            buffer_add(json, "}");
 }
 

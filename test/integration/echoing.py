@@ -17,9 +17,10 @@ LIMIT = 30  # Seconds that anything may take.
 class Server:
     """An echo_server process on ports of its own."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, descriptors=None):
+        limited = ["prlimit", f"--nofile={descriptors}:{descriptors}"] if descriptors else []
         self.process = subprocess.Popen(
-            [ECHO, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*limited, ECHO, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         line = self.process.stdout.readline().split()
         if len(line) != 2:

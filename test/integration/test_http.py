@@ -230,6 +230,22 @@ class Bounds(unittest.TestCase):
             for sock in held:
                 sock.close()
 
+    def test_health_is_told_when_descriptors_are_few(self):
+        with Server(descriptors=100) as server:
+            held = []
+            for _ in range(200):
+                sock = socket.socket()
+                sock.settimeout(30)
+                sock.bind(("127.0.0.2", 0))
+                sock.connect(server.address)
+                held.append(sock)
+            for path in ("/v2/health/live", "/v2"):  # Neither is hindered by the other client.
+                with server.raw() as sock:
+                    sock.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+                    self.assertIn(b" 200 ", receive(sock))
+            for sock in held:
+                sock.close()
+
     def test_idle_connections_are_closed(self):
         with Server("idle_ms=300") as server:
             connection = server.connect()

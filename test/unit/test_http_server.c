@@ -79,6 +79,9 @@ static void resources_answer(ATTR_UNUSED void **state)
         {"OPTIONS *" END, "Allow: GET, HEAD, POST, OPTIONS"},
         {"POST /v2" END, "405 Method Not Allowed"},
         {"POST /v2/models/echo/infer" END, "411 Length Required"},
+        {"POST /v2/models/echo/infer HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n"
+         "Connection: close\r\n\r\n",
+         "400 Bad Request"},
         {"POST /v2/repository/index" END, "200 OK"}, /* Nothing is a body, too. */
         {"DELETE /v2" END, "405 Method Not Allowed"},
         {"GET /v2/models/echo/infer" END, "405 Method Not Allowed"},
