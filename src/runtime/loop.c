@@ -107,8 +107,8 @@ static void start_handles(struct loop *loop)
 }
 
 /*
- * libuv writes to sockets without MSG_NOSIGNAL: whoever hangs up while we write to it would end
- * the process. Writes fail with EPIPE instead. A handler that somebody else has set stays.
+ * libuv writes to sockets without MSG_NOSIGNAL: a peer that hangs up while it is written to would
+ * end the process. Writes fail with EPIPE instead. A handler that somebody else has set stays.
  */
 static void ignore_hangups(void)
 {

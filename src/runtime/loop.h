@@ -18,7 +18,7 @@ struct loop;
 struct uv_loop_s;
 
 /*
- * From now on the process ignores SIGPIPE: whoever hangs up on it is an error of a write.
+ * From now on the process ignores SIGPIPE: a peer that hangs up is an error of a write.
  *
  * Errors: WEFT_IO if the system gives no descriptors; @error says which.
  */

@@ -242,7 +242,7 @@ static void enter(struct connection *connection)
 {
     struct sockaddr_storage name = {.ss_family = AF_UNSPEC};
     int bytes = sizeof(name);
-    /* Whoever has left already has no name, and counts with others like it. */
+    /* A client that has left already has no name, and counts with others like it. */
     (void)uv_tcp_getpeername(&connection->tcp, (struct sockaddr *)&name, &bytes);
     connection->admission = http_peers_enter(
         connection->server->peers, (const struct sockaddr *)&name, &connection->peer);
@@ -333,7 +333,7 @@ static enum weft_status parse_address(
         colon != NULL && strlen(colon + 1) < 6 &&
         http_span_number((struct http_span){colon + 1, strlen(colon + 1)}, &number);
     if (!is_port || number > UINT16_MAX || length + 1 > HTTP_ADDRESS_BYTES) {
-        return error_set(error, WEFT_INVALID, "'%s' is no address: say HOST:PORT", address);
+        return error_set(error, WEFT_INVALID, "'%s' is not an address: say HOST:PORT", address);
     }
     (void)snprintf(host, HTTP_ADDRESS_BYTES, "%.*s", (int)length, first);
     (void)snprintf(port, 8, "%s", colon + 1);

@@ -117,7 +117,8 @@ struct http_counts http_server_counts(const struct http_server *server);
 /* From now on every response closes its connection, and idle ones are closed. */
 void http_server_drain(struct http_server *server);
 
-/* Close whoever is too slow, or has left. To be called a few times a second. */
+/* Close connections that are too slow, or whose clients have left. To be called a few times a
+ * second. */
 void http_server_sweep(struct http_server *server);
 
 /* What the handler's later calls get. */

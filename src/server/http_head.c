@@ -238,7 +238,7 @@ static enum http_got note_length(
         return bad(fault_out, 400, "Content-Length is given twice");
     }
     if (!http_span_number(value, &head->length)) {
-        return bad(fault_out, 400, "Content-Length is no number");
+        return bad(fault_out, 400, "Content-Length is not a number");
     }
     head->has_length = true;
     return HTTP_DONE;

@@ -65,7 +65,7 @@ enum http_got http_path_read(
     char *out = path_out->storage;
     path_out->count = 0;
     if (path.length == 0 || path.bytes[0] != '/') {
-        return bad(fault_out, "the target is no path");
+        return bad(fault_out, "the target is not a path");
     }
     if (path.length > HTTP_TARGET_BYTES_MAX) {
         return bad(fault_out, "the target is too long");

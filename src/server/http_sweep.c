@@ -7,7 +7,7 @@
 
 /*
  * Bytes of the response that the client's machine has: neither in our queue nor in that of the
- * kernel, which takes megabytes from whoever sends to a client that reads nothing.
+ * kernel, which buffers megabytes for a client that reads nothing.
  */
 static uint64_t bytes_received(const struct connection *connection)
 {

@@ -259,7 +259,7 @@ static const char *date_now(struct http_server *server)
         return server->date;
     }
     if (gmtime_r(&seconds, &parts) == NULL) {
-        return "Thu, 01 Jan 1970 00:00:00 GMT"; /* A clock beyond all years. */
+        return "Thu, 01 Jan 1970 00:00:00 GMT"; /* The clock is far out of range. */
     }
     server->date_s = now.tv_sec;
     (void)snprintf(

@@ -37,7 +37,7 @@ struct json_rest {
 
 /*
  * Cut @text. Only brackets and quotes are looked at: whoever reads the rest and the cuts
- * finds what is no JSON.
+ * finds what is not JSON.
  *
  * Errors, with *cause_out: WEFT_INVALID if brackets do not match or a bound is reached;
  * WEFT_NO_MEMORY. Nothing is owned then.

@@ -107,7 +107,7 @@ static bool read_number(struct reader *reader, struct number *number)
         at++;
     }
     if (!is_digit(at, end)) {
-        return fail(reader, "is no number");
+        return fail(reader, "is not a number");
     }
     if (*at == '0' && is_digit(at + 1, end)) {
         return fail(reader, "begins with 0");
@@ -237,7 +237,7 @@ static bool store_whole(struct reader *reader, const struct number *number)
 {
     const enum weft_dtype dtype = reader->tensor->dtype;
     if (!number->is_whole) {
-        return fail(reader, "is no whole number");
+        return fail(reader, "is not a whole number");
     }
     const uint64_t most = number->is_negative ? ranges[dtype].low : ranges[dtype].high;
     if (!number->is_exact || number->mantissa > most) {
@@ -279,7 +279,7 @@ static bool store_text(struct reader *reader)
     const char *behind =
         json_text_decode(reader->at, reader->end, reader->out + sizeof(uint32_t), &length);
     if (behind == NULL) {
-        return fail(reader, "is no string of UTF-8");
+        return fail(reader, "is not a string of UTF-8");
     }
     const uint32_t prefix = (uint32_t)length;
     (void)memcpy(reader->out, &prefix, sizeof(prefix));
@@ -396,7 +396,7 @@ enum weft_status json_data_read(
         .out = tensor->data,
     };
     if (length == 0 || text[0] != '[') {
-        return error_set(error, WEFT_INVALID, "input '%s': data is no array", tensor->name);
+        return error_set(error, WEFT_INVALID, "input '%s': data is not an array", tensor->name);
     }
     if (!read_array(&reader, 0) || reader.at != reader.end) {
         return error_set(
@@ -426,7 +426,7 @@ enum weft_status json_texts_bytes(
         uint64_t decoded = 0;
         at = json_text_decode(at, end, NULL, &decoded);
         if (at == NULL || decoded > UINT32_MAX) {
-            return error_set(error, WEFT_INVALID, "a text of the data is no string of UTF-8");
+            return error_set(error, WEFT_INVALID, "a text of the data is not a string of UTF-8");
         }
         bytes += sizeof(uint32_t) + decoded;
     }

@@ -66,7 +66,8 @@ static enum weft_status read_shape(
         if (!read_whole(extent, &tensor->shape[i])) {
             return error_set(
                 error, WEFT_INVALID,
-                "input '%s': extent %" PRIu32 " of its shape is no number >= 0", tensor->name, i);
+                "input '%s': extent %" PRIu32 " of its shape is not a whole number >= 0",
+                tensor->name, i);
         }
     }
     return WEFT_OK;
@@ -229,7 +230,7 @@ static enum weft_status read_input(struct reading *reading, const json_t *input,
     tensor.dtype = type == NULL ? WEFT_DTYPES : dtype_parse(type);
     if (tensor.dtype == WEFT_DTYPES) {
         return error_set(
-            error, WEFT_INVALID, "input '%s': '%.32s' is no type of tensors", name,
+            error, WEFT_INVALID, "input '%s': '%.32s' is not a datatype", name,
             type == NULL ? "" : type);
     }
     enum weft_status status = read_shape(json_object_get(input, "shape"), &tensor, error);
@@ -264,7 +265,7 @@ static enum weft_status read_inputs(struct reading *reading, const json_t *input
 {
     const struct workflow *workflow = reading->workflow;
     if (inputs != NULL && !json_is_array(inputs)) {
-        return error_set(reading->error, WEFT_INVALID, "'inputs' is no array");
+        return error_set(reading->error, WEFT_INVALID, "'inputs' is not an array");
     }
     const size_t count = json_array_size(inputs);
     if (count > BUNDLE_TENSORS_MAX) {
@@ -321,7 +322,7 @@ static enum weft_status read_outputs(struct reading *reading, const json_t *outp
     const size_t asked = json_array_size(outputs);
     request->is_binary = is_binary;
     if (outputs != NULL && !json_is_array(outputs)) {
-        return error_set(reading->error, WEFT_INVALID, "'outputs' is no array");
+        return error_set(reading->error, WEFT_INVALID, "'outputs' is not an array");
     }
     if (asked == 0) {
         const uint32_t all = reading->workflow->result_count;
@@ -364,7 +365,8 @@ static enum weft_status read_count(
     int64_t number = 0;
     if (!read_whole(value, &number) || (uint64_t)number > most) {
         return error_set(
-            error, WEFT_INVALID, "parameter '%s' is no number from 0 to %" PRIu64, name, most);
+            error, WEFT_INVALID, "parameter '%s' is not a whole number from 0 to %" PRIu64, name,
+            most);
     }
     *value_out = (uint64_t)number;
     return WEFT_OK;
@@ -396,11 +398,11 @@ static enum weft_status read_object(struct reading *reading, const json_t *objec
     const json_t *parameters = json_object_get(object, "parameters");
     const json_t *id = json_object_get(object, "id");
     if (!json_is_object(object)) {
-        return error_set(reading->error, WEFT_INVALID, "the request is no JSON object");
+        return error_set(reading->error, WEFT_INVALID, "the request is not a JSON object");
     }
     if (id != NULL && (!json_is_string(id) || json_string_length(id) >= sizeof(request->id))) {
         return error_set(
-            reading->error, WEFT_INVALID, "'id' is no string of less than %d bytes",
+            reading->error, WEFT_INVALID, "'id' is not a string of less than %d bytes",
             OIP_ID_BYTES_MAX);
     }
     if (id != NULL) {
@@ -428,7 +430,7 @@ static enum weft_status load_object(
     if (errno == ENOMEM) {
         return error_set(error, WEFT_NO_MEMORY, "no memory for the request");
     }
-    return error_set(error, WEFT_INVALID, "the request is no JSON: %s", wrong.text);
+    return error_set(error, WEFT_INVALID, "the request is not JSON: %s", wrong.text);
 }
 
 enum weft_status oip_request_read(
@@ -440,7 +442,7 @@ enum weft_status oip_request_read(
     const enum weft_status cut = json_cut(json, length, &rest, &cause);
     if (cut != WEFT_OK) {
         return error_set(
-            error, cut, "%s%s", cut == WEFT_INVALID ? "the request is no JSON: " : "", cause);
+            error, cut, "%s%s", cut == WEFT_INVALID ? "the request is not JSON: " : "", cause);
     }
     json_t *object = NULL;
     const enum weft_status loaded = load_object(&rest, &object, error);

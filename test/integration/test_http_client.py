@@ -86,7 +86,7 @@ class Infer(Client):
             (("echo",), 2, "input 'x' is missing: say x=VALUE"),
             (("echo", "y=1"), 2, "there is no input 'y', but 'x'"),
             (("echo", "x"), 2, "'x' is no input: say NAME=VALUE or NAME=@FILE"),
-            (("echo", "x=one"), 2, "element 0 of its data is no number (FP32)"),
+            (("echo", "x=one"), 2, "element 0 of its data is not a number (FP32)"),
             (("echo", "x=README.md"), 2, "say x=@README.md to send the file"),
             (("echo", "x=@no/such"), 1, "no/such"),
             (("echo", f"x=@{self.file('odd', b'12345')}"), 2, "no whole number of FP32"),

@@ -11,7 +11,8 @@ void tls_client_certify(char *certificate_path, char *key_path);
 
 /*
  * Say @count bytes on @descriptor, which is connected, and hear what comes until the server
- * hangs up, as a text. The caller frees it. Whoever the server is, it is trusted.
+ * hangs up, as a text. The caller frees it. The server is trusted, without a look at its
+ * certificate.
  */
 char *tls_client_ask(int descriptor, const char *bytes, size_t count);
 

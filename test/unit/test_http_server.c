@@ -383,7 +383,7 @@ static void what_cannot_be_had_is_said(ATTR_UNUSED void **state)
     assert_non_null(strstr(error.message, "address already in use"));
     options.http = "here";
     assert_int_equal(server_start(&options, &other, &error), WEFT_INVALID);
-    assert_string_equal(error.message, "'here' is no address: say HOST:PORT");
+    assert_string_equal(error.message, "'here' is not an address: say HOST:PORT");
     options.http = "127.0.0.1:0";
     options.tls_certificate = "no/such.pem";
     assert_int_equal(server_start(&options, &other, &error), WEFT_INVALID);

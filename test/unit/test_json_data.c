@@ -58,7 +58,7 @@ static void whole_numbers_keep_to_their_range(ATTR_UNUSED void **state)
     memcpy(&value, room, sizeof(value));
     assert_true(value == INT64_MIN);
     assert_false(read_as(WEFT_INT32, "[1.0]", 1, -1));
-    assert_non_null(strstr(error.message, "element 0 of its data is no whole number (INT32)"));
+    assert_non_null(strstr(error.message, "element 0 of its data is not a whole number (INT32)"));
 }
 
 /* The library agrees with us about every number. */
@@ -158,7 +158,7 @@ static void data_may_be_nested_or_flat_but_not_both(ATTR_UNUSED void **state)
         const char *cause; /* NULL: good. */
     } cases[] = {
         {"[1,2,3,4,5,6]", NULL},
-        {" [ [1,2,3] , [4,5,6] ] ", "no array"}, /* The cutter leaves no blanks. */
+        {" [ [1,2,3] , [4,5,6] ] ", "not an array"}, /* The cutter leaves no blanks. */
         {"[ [1,2,3] ,\n[4,5,6]\t]", NULL},
         {"[[1,2],[3,4],[5,6]]", "another length"},
         {"[[1,2,3],[4,5]]", "another length"},
@@ -167,18 +167,18 @@ static void data_may_be_nested_or_flat_but_not_both(ATTR_UNUSED void **state)
         {"[[[1,2,3],[4,5,6]]]", "deeper"},
         {"[1,2,3,4,5]", "5 elements, its shape 6"},
         {"[1,2,3,4,5,6,7]", "one too many"},
-        {"[1,2,3,,5,6]", "is no number"},
+        {"[1,2,3,,5,6]", "is not a number"},
         {"[1,2,3,4,5,6,]", "one too many"},
         {"[1,2,3 4,5,6]", "followed by neither"},
         {"[01,2,3,4,5,6]", "begins with 0"},
         {"[1.,2,3,4,5,6]", "no digit behind"},
         {"[1e,2,3,4,5,6]", "no digit in its exponent"},
-        {"[NaN,2,3,4,5,6]", "is no number"},
-        {"[\"1\",2,3,4,5,6]", "is no number"},
+        {"[NaN,2,3,4,5,6]", "is not a number"},
+        {"[\"1\",2,3,4,5,6]", "is not a number"},
         {"[1,2,3,4,5,6]]", "is wrong"},
         {"[1,2", "followed by neither"},
-        {"[", "is no number"},
-        {"", "no array"},
+        {"[", "is not a number"},
+        {"", "not an array"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const bool is_good = read_as(WEFT_FP32, cases[i].text, 2, 3);
