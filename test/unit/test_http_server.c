@@ -238,6 +238,40 @@ static void deadlines_have_a_bound(ATTR_UNUSED void **state)
     world_stop(&world);
 }
 
+/* Long texts that come as bytes are checked on another thread. */
+static void long_texts_are_checked_elsewhere(ATTR_UNUSED void **state)
+{
+    enum { TEXT_BYTES = 100000, HEAD_BYTES = 512 };
+    static const struct {
+        uint32_t length; /* As the text says itself. */
+        const char *part;
+    } cases[] = {
+        {TEXT_BYTES - 4, "200 OK"},
+        {TEXT_BYTES - 3, "the lengths of its texts do not add up"},
+        {7, "the lengths of its texts do not add up"},
+    };
+    static const char json[] =
+        "{\"inputs\":[{\"name\":\"text\",\"shape\":[1],\"datatype\":\"BYTES\","
+        "\"parameters\":{\"binary_data_size\":100000}}]}";
+    char *text = malloc(HEAD_BYTES + TEXT_BYTES);
+    struct world world;
+    world_start(&world, /* options */ NULL);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const int head = snprintf(
+            text, HEAD_BYTES,
+            "POST /v2/models/text/infer HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+            "Inference-Header-Content-Length: %zu\r\nContent-Length: %zu\r\n\r\n%s",
+            sizeof(json) - 1, sizeof(json) - 1 + TEXT_BYTES, json);
+        (void)memset(text + head, 'a', TEXT_BYTES);
+        (void)memcpy(text + head, &cases[i].length, sizeof(cases[i].length));
+        char *reply = world_ask(&world, text, (size_t)head + TEXT_BYTES);
+        assert_non_null(strstr(reply, cases[i].part));
+        free(reply);
+    }
+    free(text);
+    world_stop(&world);
+}
+
 /* A megabyte of numbers is read, and written, on another thread. */
 static void long_json_is_read_elsewhere(ATTR_UNUSED void **state)
 {
@@ -408,6 +442,7 @@ int main(void)
         cmocka_unit_test(inference_gives_back_what_it_got),
         cmocka_unit_test(bytes_come_back_as_bytes),
         cmocka_unit_test(deadlines_have_a_bound),
+        cmocka_unit_test(long_texts_are_checked_elsewhere),
         cmocka_unit_test(long_json_is_read_elsewhere),
         cmocka_unit_test(requests_sent_ahead_are_answered_in_order),
         cmocka_unit_test(many_clients_come_and_go),
