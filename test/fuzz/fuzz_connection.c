@@ -35,9 +35,10 @@ enum {
     DO_RESET,        /* The client is gone at once. */
     DO_SWEEP,
     SENT_BYTES_MAX = 1 << 18,
-    RECEIVED_BYTES_MAX = 1 << 22,
+    RECEIVED_BYTES_MAX = 20000000,
     BODY_BYTES_MAX = 70000,
-    MUCH_BYTES = 400000,
+    MUCH_BYTES = 8000000, /* More than the kernel takes at once. */
+    MUCH_MAX = 2,         /* So often in one input. */
     REPEATS = 20,
     WATCHDOG_MS = 20000,
 };
@@ -74,7 +75,8 @@ struct world {
     struct request request;
     uint32_t begun;    /* Requests that the handler was given, */
     uint32_t answered; /* and those that it has answered. */
-    uint32_t releases; /* Of much, that are still to come. */
+    uint32_t releases; /* Of responses, that are still to come. */
+    uint32_t much_count;
     uint64_t progress;
     size_t sent;
     char sent_bytes[SENT_BYTES_MAX];
@@ -111,7 +113,8 @@ static void answer(void)
         http_respond_error(exchange, 404, "there is nothing here", extra);
         return;
     }
-    const struct http_part part = {much, request->kind == KIND_MUCH ? sizeof(much) : 10};
+    const bool is_much = request->kind == KIND_MUCH && world->much_count < MUCH_MAX;
+    const struct http_part part = {much, is_much ? sizeof(much) : 10};
     const struct http_response response = {
         .status = 200,
         .type = "text/plain",
@@ -120,6 +123,7 @@ static void answer(void)
         .parts = &part,
         .release = on_released,
     };
+    world->much_count += is_much ? 1 : 0;
     world->releases++;
     http_respond(exchange, &response);
 }
@@ -301,8 +305,10 @@ static void dial(void)
         .sin_family = AF_INET,
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK + dialled++ / 1000 % 65536 * 4),
     };
+    const int small = 16384; /* So that the server has to wait in the middle of an answer. */
     world->descriptor = socket(AF_INET, SOCK_STREAM, 0);
     ASSERT(world->descriptor >= 0);
+    ASSERT(setsockopt(world->descriptor, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)) == 0);
     ASSERT(bind(world->descriptor, (const struct sockaddr *)&own, sizeof(own)) == 0);
     const int failed = connect(
         world->descriptor, (const struct sockaddr *)&world->address, sizeof(world->address));
@@ -324,7 +330,8 @@ static void leave(void)
 static void receive(void)
 {
     ssize_t got = world->has_left ? 0 : 1;
-    while (got > 0 && world->received < RECEIVED_BYTES_MAX) {
+    while (got > 0) {
+        ASSERT(world->received < RECEIVED_BYTES_MAX); /* MUCH_MAX times much, and little else. */
         got = recv(
             world->descriptor, world->received_bytes + world->received,
             RECEIVED_BYTES_MAX - world->received, 0);
@@ -471,7 +478,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     world->room_max = (size_t)1 << (data[0] % 13);
     world->has_left = false;
     world->has_gone = false;
-    world->begun = world->answered = 0;
+    world->begun = world->answered = world->much_count = 0;
     world->sent = world->received = world->reference_at = 0;
     world->body_bytes = 0;
     world->is_chunked = false;
