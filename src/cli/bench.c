@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/infer_inputs.h"
 #include "cli/interrupt.h"
@@ -16,6 +17,8 @@
 #include "server/load.h"
 
 #define SECOND_NS INT64_C(1000000000)
+
+enum { CONNECTIONS_MAX = 10000, SECONDS_MAX = 1000000 };
 
 struct values {
     struct infer_where where;
@@ -276,6 +279,22 @@ static int report(const struct command *command, const struct bench *bench)
     return bench->report.good > 0 ? exit_code : COMMAND_FAILED;
 }
 
+static enum weft_status check_values(const struct values *values, struct weft_error *error)
+{
+    if (values->connections.value == 0 || values->connections.value > CONNECTIONS_MAX) {
+        return error_set(
+            error, WEFT_INVALID, "--connections takes a number from 1 to %d", CONNECTIONS_MAX);
+    }
+    if (values->seconds.value > SECONDS_MAX || values->warmup.value > SECONDS_MAX) {
+        return error_set(
+            error, WEFT_INVALID, "--seconds and --warmup take at most %d", SECONDS_MAX);
+    }
+    if (values->slo.value > (uint64_t)SECONDS_MAX * 1000) {
+        return error_set(error, WEFT_INVALID, "--slo takes at most %d000", SECONDS_MAX);
+    }
+    return WEFT_OK;
+}
+
 static int run(const struct command *command, char **argv)
 {
     struct values values = {
@@ -290,12 +309,10 @@ static int run(const struct command *command, char **argv)
         return exit_code;
     }
     struct weft_error error = {.status = WEFT_OK};
-    struct bench *bench = calloc(1, sizeof(*bench)); /* Histograms are large. */
-    if (bench == NULL || values.connections.value == 0 || values.connections.value > 10000) {
-        free(bench);
-        (void)error_set(&error, WEFT_INVALID, "--connections takes a number from 1 to 10000");
+    if (check_values(&values, &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_WRONG);
     }
+    struct bench *bench = memory_zeroed(1, sizeof(*bench)); /* Histograms are large. */
     bench->values = &values;
     arena_init(&bench->arena);
     enum weft_status status = prepare(bench, &operands, &error);

@@ -55,9 +55,19 @@ static void print_help(const struct command *command)
     (void)fputs("\nexit codes: 0 ok; 1 the run failed; 2 bad usage or document\n", stdout);
 }
 
+void command_print_text(FILE *stream, const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        (void)fputc((unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at, stream);
+    }
+}
+
 int command_fail(const struct command *command, const struct weft_error *error, int exit_code)
 {
-    (void)fprintf(stderr, "weft %s: %s\n", command->name, error->message);
+    /* Names in it may be a server's, or a file's: what they hold must not reach a terminal. */
+    (void)fprintf(stderr, "weft %s: ", command->name);
+    command_print_text(stderr, error->message);
+    (void)fputc('\n', stderr);
     return exit_code;
 }
 

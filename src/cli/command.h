@@ -48,6 +48,9 @@ bool command_parse(
     const struct command *command, char **argv, void *values, struct operands *operands_out,
     int *exit_out);
 
+/* Print @text, which comes from elsewhere, without control characters: as one line. */
+void command_print_text(FILE *stream, const char *text);
+
 /* Say what is wrong on stderr, "weft sim: cause". Returns @exit_code. */
 int command_fail(const struct command *command, const struct weft_error *error, int exit_code);
 

@@ -9,13 +9,19 @@
 #include "cli/command.h"
 #include "cli/infer_inputs.h"
 #include "cli/whole_file.h"
+#include "document/quantity.h"
 
-enum { SHOWN_MAX = 16, TIMEOUT_S = 600 };
+#define ANSWER_BYTES_MAX 1e12
+
+enum { SHOWN_MAX = 16, TIMEOUT_S_MAX = 1000000 };
 
 struct values {
     struct infer_where where;
     struct argument_list outs;
     struct argument_count slo;
+    struct argument_count timeout;
+    const char *answer_max;
+    uint64_t answer_bytes_max; /* What that says. */
     bool json;
 };
 
@@ -39,14 +45,20 @@ static void print_element(const json_t *element)
     }
 }
 
+static void print_name(const json_t *name)
+{
+    command_print_text(stdout, json_is_string(name) ? json_string_value(name) : "?");
+}
+
 static void print_output(const json_t *output)
 {
     const json_t *shape = json_object_get(output, "shape");
     const json_t *data = json_object_get(output, "data");
     const size_t count = json_array_size(data);
-    (void)printf(
-        "%s  %s [", json_string_value(json_object_get(output, "name")),
-        json_string_value(json_object_get(output, "datatype")));
+    print_name(json_object_get(output, "name"));
+    (void)printf("  ");
+    print_name(json_object_get(output, "datatype"));
+    (void)printf(" [");
     for (size_t i = 0; i < json_array_size(shape); i++) {
         (void)printf(
             "%s%" JSON_INTEGER_FORMAT, i == 0 ? "" : ",",
@@ -117,19 +129,22 @@ static enum weft_status out_names(
                 error, WEFT_INVALID, "--out takes NAME=FILE, not '%s'", outs->items[i]);
         }
         names[i] = strndup(outs->items[i], (size_t)(equals - outs->items[i]));
+        if (names[i] == NULL) {
+            return error_set(error, WEFT_NO_MEMORY, "out of memory");
+        }
     }
     return WEFT_OK;
 }
 
 static enum weft_status ask(
-    const struct infer_target *target, const struct infer_body *body, uint64_t slo_ms,
+    const struct infer_target *target, const struct infer_body *body, const struct values *values,
     struct http_reply *reply_out, struct weft_error *error)
 {
     char path[256];
     char headers[sizeof(target->headers) + 128];
     char slo[48] = "";
-    if (slo_ms > 0) {
-        (void)snprintf(slo, sizeof(slo), "x-slo-ms: %" PRIu64 "\r\n", slo_ms);
+    if (values->slo.value > 0) {
+        (void)snprintf(slo, sizeof(slo), "x-slo-ms: %" PRIu64 "\r\n", values->slo.value);
     }
     (void)snprintf(path, sizeof(path), "/v2/models/%.100s/infer", target->workflow);
     (void)snprintf(
@@ -143,9 +158,16 @@ static enum weft_status ask(
         .body = body->bytes,
         .body_bytes = body->length,
         .ca_file = target->ca_file,
-        .timeout_s = TIMEOUT_S,
+        .timeout_s = (uint32_t)values->timeout.value,
+        .answer_bytes_max = values->answer_bytes_max,
     };
     const enum weft_status status = http_call(&call, reply_out, error);
+    if (status == WEFT_LIMIT) {
+        const size_t length = strlen(error->message);
+        (void)snprintf(
+            error->message + length, sizeof(error->message) - length,
+            "; --answer-max takes another limit");
+    }
     if (status == WEFT_OK && reply_out->status != 200) {
         (void)infer_explain(reply_out, error); /* It fails, whatever it says. */
         free(reply_out->body);
@@ -161,18 +183,38 @@ static enum weft_status show(
     enum weft_status status = WEFT_OK;
     json_t *object = json_loadb(reply->body, reply->json_bytes, 0, &wrong);
     if (object == NULL) {
-        return error_set(error, WEFT_FAILED, "the answer is no JSON: %s", wrong.text);
+        return error_set(error, WEFT_FAILED, "the answer is not JSON: %s", wrong.text);
     }
     if (values->outs.count > 0) {
         status = write_files(reply, object, &values->outs, error);
     }
     if (status == WEFT_OK && values->json) {
-        (void)printf("%.*s\n", (int)reply->json_bytes, reply->body);
+        (void)fwrite(reply->body, 1, reply->json_bytes, stdout); /* Flushing checks it. */
+        (void)fputc('\n', stdout);
     } else if (status == WEFT_OK && values->outs.count == 0) {
         print_reply(object);
     }
     json_decref(object);
     return status;
+}
+
+/* "2GB", of memory that there can be. */
+static enum weft_status read_limits(struct values *values, struct weft_error *error)
+{
+    double bytes = HTTP_ANSWER_BYTES;
+    if (values->answer_max != NULL &&
+        (!quantity_parse(QUANTITY_BYTES, values->answer_max, &bytes) || bytes < 1 ||
+         bytes > ANSWER_BYTES_MAX)) {
+        return error_set(
+            error, WEFT_INVALID, "--answer-max takes a size from 1 byte to 1TB, not '%s'",
+            values->answer_max);
+    }
+    if (values->timeout.value < 1 || values->timeout.value > TIMEOUT_S_MAX) {
+        return error_set(
+            error, WEFT_INVALID, "--timeout takes seconds, from 1 to %d", TIMEOUT_S_MAX);
+    }
+    values->answer_bytes_max = (uint64_t)bytes;
+    return WEFT_OK;
 }
 
 static enum weft_status infer(
@@ -196,7 +238,7 @@ static enum weft_status infer(
         status = infer_body_build(&target, &given, &outputs, &body, error);
     }
     if (status == WEFT_OK) {
-        status = ask(&target, &body, values->slo.value, &reply, error);
+        status = ask(&target, &body, values, &reply, error);
         if (status == WEFT_OK) {
             status = show(&reply, values, error);
             free(reply.body);
@@ -208,7 +250,7 @@ static enum weft_status infer(
 
 static int run(const struct command *command, char **argv)
 {
-    struct values values = {.json = false};
+    struct values values = {.timeout = {.value = HTTP_CALL_SECONDS}};
     struct operands operands = {0};
     int exit_code = COMMAND_OK;
     if (!command_parse(command, argv, &values, &operands, &exit_code)) {
@@ -216,7 +258,10 @@ static int run(const struct command *command, char **argv)
     }
     struct weft_error error = {.status = WEFT_OK};
     char *names[ARGUMENT_LIST_MAX] = {NULL};
-    const enum weft_status status = infer(&values, &operands, names, &error);
+    enum weft_status status = read_limits(&values, &error);
+    if (status == WEFT_OK) {
+        status = infer(&values, &operands, names, &error);
+    }
     for (uint32_t i = 0; i < ARGUMENT_LIST_MAX; i++) {
         free(names[i]);
     }
@@ -233,6 +278,10 @@ static const struct argument rows[] = {
     {"--out", "NAME=FILE", "write the bytes of an output to a file; may be repeated", ARGUMENT_LIST,
      offsetof(struct values, outs)},
     {"--slo", "MS", "deadline in milliseconds", ARGUMENT_COUNT, offsetof(struct values, slo)},
+    {"--timeout", "S", "give up after so many seconds; 600", ARGUMENT_COUNT,
+     offsetof(struct values, timeout)},
+    {"--answer-max", "SIZE", "refuse longer answers; 64MiB", ARGUMENT_TEXT,
+     offsetof(struct values, answer_max)},
     {"--token-file", "FILE", "what the server wants to see", ARGUMENT_TEXT,
      offsetof(struct values, where.token_file)},
     {"--ca", "FILE", "certificates to trust, in PEM; the system's if left out", ARGUMENT_TEXT,

@@ -15,7 +15,13 @@
 #include "server/json_data.h"
 #include "server/oip_request.h"
 
-enum { FILE_BYTES_MAX = 1 << 30, ANSWER_S = 30 };
+enum {
+    FILE_BYTES_MAX = 1 << 30,
+    ANSWER_S = 30,
+    METADATA_BYTES_MAX = 16 << 20,
+    ZEROS_BYTES_MAX = 1 << 30, /* Of all inputs that are made up. */
+    NAMES_SHOWN_BYTES = 240,   /* As long as an error can be. */
+};
 
 /* One input while the request is built. */
 struct given {
@@ -29,6 +35,7 @@ struct given {
 struct building {
     struct buffer inputs; /* JSON of the inputs, separated by commas. */
     struct buffer data;   /* What follows the JSON. */
+    uint64_t zeros_left;  /* Bytes that may still be made up. */
     struct weft_error *error;
 };
 
@@ -80,11 +87,9 @@ enum weft_status infer_explain(const struct http_reply *reply, struct weft_error
 }
 
 static enum weft_status ask_metadata(
-    const struct infer_target *target, json_t **metadata_out, struct weft_error *error)
+    const struct infer_target *target, struct http_reply *reply_out, struct weft_error *error)
 {
     char path[NAME_BYTES_MAX + 128];
-    struct http_reply reply;
-    json_error_t wrong;
     (void)snprintf(path, sizeof(path), "/v2/models/%.100s", target->workflow);
     const struct http_call call = {
         .url = &target->url,
@@ -93,43 +98,61 @@ static enum weft_status ask_metadata(
         .headers = target->headers,
         .ca_file = target->ca_file,
         .timeout_s = ANSWER_S,
+        .answer_bytes_max = METADATA_BYTES_MAX,
     };
-    enum weft_status status = http_call(&call, &reply, error);
-    if (status != WEFT_OK) {
-        return status;
+    enum weft_status status = http_call(&call, reply_out, error);
+    if (status == WEFT_OK && reply_out->status != 200) {
+        status = infer_explain(reply_out, error);
+        free(reply_out->body);
     }
-    if (reply.status != 200) {
-        status = infer_explain(&reply, error);
-    } else {
-        *metadata_out = json_loadb(reply.body, reply.body_bytes, 0, &wrong);
-        if (*metadata_out == NULL) {
-            status = error_set(error, WEFT_IO, "the server describes nothing: %s", wrong.text);
-        }
-    }
-    free(reply.body);
     return status;
 }
 
-/* What the server declares about the input called @given->name. */
-static void look_up(const json_t *metadata, struct given *given)
+static enum weft_status fail_declared(struct building *building, const char *name)
+{
+    return error_set(
+        building->error, WEFT_INVALID,
+        "input '%.80s': the server declares a type or a shape that does not exist", name);
+}
+
+/* The extents that the server declares; -1 is open. False if they cannot be. */
+static bool read_shape(const json_t *shape, struct weft_tensor *tensor)
+{
+    if (!json_is_array(shape) || json_array_size(shape) > WEFT_RANK_MAX) {
+        return false;
+    }
+    tensor->rank = (uint32_t)json_array_size(shape);
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        const json_t *extent = json_array_get(shape, i);
+        tensor->shape[i] = json_integer_value(extent);
+        if (!json_is_integer(extent) || tensor->shape[i] < -1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What the server declares about the input called @given->name, if it does. */
+static enum weft_status look_up(
+    struct building *building, const json_t *metadata, struct given *given)
 {
     const json_t *inputs = json_object_get(metadata, "inputs");
     for (size_t i = 0; i < json_array_size(inputs); i++) {
         const json_t *input = json_array_get(inputs, i);
         const char *name = json_string_value(json_object_get(input, "name"));
         const char *type = json_string_value(json_object_get(input, "datatype"));
-        const json_t *shape = json_object_get(input, "shape");
-        if (name == NULL || type == NULL || strcmp(name, given->name) != 0 ||
-            json_array_size(shape) > WEFT_RANK_MAX || dtype_parse(type) == WEFT_DTYPES) {
+        if (name == NULL || strcmp(name, given->name) != 0) {
             continue;
         }
         given->is_declared = true;
-        given->tensor.dtype = dtype_parse(type);
-        given->tensor.rank = (uint32_t)json_array_size(shape);
-        for (uint32_t k = 0; k < given->tensor.rank; k++) {
-            given->tensor.shape[k] = json_integer_value(json_array_get(shape, k));
+        given->tensor.dtype = type == NULL ? WEFT_DTYPES : dtype_parse(type);
+        if (given->tensor.dtype == WEFT_DTYPES ||
+            !read_shape(json_object_get(input, "shape"), &given->tensor)) {
+            return fail_declared(building, given->name);
         }
+        return WEFT_OK;
     }
+    return WEFT_OK;
 }
 
 /* Undeclared: a type that fits how the value looks. */
@@ -155,6 +178,7 @@ static enum weft_status fit_shape(
     struct weft_tensor *tensor, uint64_t elements, struct weft_error *error)
 {
     uint64_t known = 1;
+    bool is_possible = true;
     uint32_t last = UINT32_MAX;
     char shape[OIP_SHAPE_BYTES];
     (void)oip_shape_text(shape, tensor->rank, tensor->shape);
@@ -163,10 +187,13 @@ static enum weft_status fit_shape(
             tensor->shape[i] = 1;
             last = i;
         } else {
-            known *= (uint64_t)tensor->shape[i];
+            is_possible =
+                is_possible && !__builtin_mul_overflow(known, (uint64_t)tensor->shape[i], &known);
         }
     }
-    if (last == UINT32_MAX ? known != elements : known == 0 || elements % known != 0) {
+    is_possible = is_possible &&
+                  (last == UINT32_MAX ? known == elements : known > 0 && elements % known == 0);
+    if (!is_possible) {
         return error_set(
             error, WEFT_INVALID, "input '%s': %" PRIu64 " elements do not fit its shape %.80s",
             tensor->name, elements, shape);
@@ -309,7 +336,7 @@ static enum weft_status add_numbers(
     }
     if (status == WEFT_OK) {
         const uint64_t bytes = tensor_bytes(tensor->dtype, tensor->rank, tensor->shape);
-        void *data = malloc(bytes + 1);
+        void *data = bytes > FILE_BYTES_MAX ? NULL : malloc(bytes + 1);
         struct weft_tensor filled = *tensor;
         filled.data = data;
         status = data == NULL ? error_set(building->error, WEFT_NO_MEMORY, "out of memory")
@@ -333,10 +360,14 @@ static enum weft_status add_zeros(struct building *building, struct weft_tensor 
         tensor->shape[i] = tensor->shape[i] < 0 ? 1 : tensor->shape[i];
     }
     const uint64_t bytes = tensor_bytes(tensor->dtype, tensor->rank, tensor->shape);
-    void *zeros = bytes > FILE_BYTES_MAX ? NULL : calloc(1, bytes + 1);
-    if (zeros == NULL) {
+    if (bytes > building->zeros_left) {
         return error_set(
-            building->error, WEFT_NO_MEMORY, "input '%s' is too large to be made up", tensor->name);
+            building->error, WEFT_LIMIT, "input '%s' is too large to be made up", tensor->name);
+    }
+    building->zeros_left -= bytes;
+    void *zeros = calloc(1, bytes + 1);
+    if (zeros == NULL) {
+        return error_set(building->error, WEFT_NO_MEMORY, "out of memory");
     }
     const enum weft_status status = add_tensor(building, tensor, zeros, bytes);
     free(zeros);
@@ -370,9 +401,9 @@ static enum weft_status fail_unknown(
 {
     const json_t *inputs = json_object_get(metadata, "inputs");
     struct buffer known = {.length = 0};
-    for (size_t i = 0; i < json_array_size(inputs); i++) {
+    for (size_t i = 0; i < json_array_size(inputs) && known.length < NAMES_SHOWN_BYTES; i++) {
         const char *other = json_string_value(json_object_get(json_array_get(inputs, i), "name"));
-        (void)buffer_add(&known, "%s'%s'", i == 0 ? "" : ", ", other == NULL ? "?" : other);
+        (void)buffer_add(&known, "%s'%.80s'", i == 0 ? "" : ", ", other == NULL ? "?" : other);
     }
     (void)error_set(
         building->error, WEFT_INVALID, "there is no input '%s', but %.*s", name, (int)known.length,
@@ -396,7 +427,10 @@ static enum weft_status add_values(
         }
         (void)snprintf(name, sizeof(name), "%.*s", (int)length, values[i]);
         struct given given = {.name = name, .value = equals + 1};
-        look_up(metadata, &given);
+        status = look_up(building, metadata, &given);
+        if (status != WEFT_OK) {
+            return status;
+        }
         if (!given.is_declared && json_array_size(json_object_get(metadata, "inputs")) > 0) {
             return fail_unknown(building, metadata, name);
         }
@@ -417,25 +451,26 @@ static bool has_value(char *const *values, uint32_t count, const char *name)
 
 /* Declared inputs that @values leave out. */
 static enum weft_status add_missing(
-    struct building *building, const json_t *metadata, char *const *values, uint32_t count,
-    bool fills)
+    struct building *building, const json_t *metadata, const struct infer_values *values)
 {
     const json_t *inputs = json_object_get(metadata, "inputs");
     enum weft_status status = WEFT_OK;
     for (size_t i = 0; i < json_array_size(inputs) && status == WEFT_OK; i++) {
         const json_t *input = json_array_get(inputs, i);
         const char *name = json_string_value(json_object_get(input, "name"));
-        if (name == NULL || has_value(values, count, name)) {
+        if (name == NULL || has_value(values->items, values->count, name)) {
             continue;
         }
         struct given given = {.name = name};
-        look_up(metadata, &given);
-        if (!fills) {
+        status = look_up(building, metadata, &given);
+        if (status == WEFT_OK && !values->fills) {
             return error_set(
-                building->error, WEFT_INVALID, "input '%s' is missing: say %s=%s", name, name,
+                building->error, WEFT_INVALID, "input '%.80s' is missing: say %.80s=%s", name, name,
                 given.tensor.dtype == WEFT_UINT8 ? "@FILE" : "VALUE");
         }
-        status = add_given(building, &given);
+        if (status == WEFT_OK) {
+            status = add_given(building, &given);
+        }
     }
     return status;
 }
@@ -470,24 +505,50 @@ static enum weft_status finish(
     return WEFT_OK;
 }
 
-enum weft_status infer_body_build(
-    const struct infer_target *target, const struct infer_values *values,
+static enum weft_status build(
+    struct building *building, const json_t *metadata, const struct infer_values *values)
+{
+    if (json_array_size(json_object_get(metadata, "inputs")) > BUNDLE_TENSORS_MAX) {
+        return error_set(
+            building->error, WEFT_INVALID, "the server declares more than %d inputs",
+            BUNDLE_TENSORS_MAX);
+    }
+    const enum weft_status status = add_values(building, metadata, values->items, values->count);
+    return status == WEFT_OK ? add_missing(building, metadata, values) : status;
+}
+
+enum weft_status infer_body_make(
+    const struct http_reply *described, const struct infer_values *values,
     const struct infer_outputs *outputs, struct infer_body *body_out, struct weft_error *error)
 {
-    struct building building = {.error = error};
-    json_t *metadata = NULL;
-    enum weft_status status = ask_metadata(target, &metadata, error);
-    if (status == WEFT_OK) {
-        status = add_values(&building, metadata, values->items, values->count);
+    struct building building = {
+        .error = error,
+        .zeros_left = values->zeros_max == 0 ? ZEROS_BYTES_MAX : values->zeros_max,
+    };
+    json_error_t wrong;
+    json_t *metadata = json_loadb(described->body, described->body_bytes, 0, &wrong);
+    if (metadata == NULL) {
+        return error_set(error, WEFT_IO, "the server describes nothing: %s", wrong.text);
     }
-    if (status == WEFT_OK) {
-        status = add_missing(&building, metadata, values->items, values->count, values->fills);
-    }
+    enum weft_status status = build(&building, metadata, values);
     if (status == WEFT_OK) {
         status = finish(&building, outputs, body_out);
     }
     json_decref(metadata);
     free(building.inputs.bytes);
     free(building.data.bytes);
+    return status;
+}
+
+enum weft_status infer_body_build(
+    const struct infer_target *target, const struct infer_values *values,
+    const struct infer_outputs *outputs, struct infer_body *body_out, struct weft_error *error)
+{
+    struct http_reply described;
+    enum weft_status status = ask_metadata(target, &described, error);
+    if (status == WEFT_OK) {
+        status = infer_body_make(&described, values, outputs, body_out, error);
+        free(described.body);
+    }
     return status;
 }

@@ -47,13 +47,24 @@ struct infer_values {
     char *const *items;
     uint32_t count;
     bool fills; /* Declared inputs that are left out become zeros; otherwise it is an error. */
+    uint64_t zeros_max; /* Bytes of all of those. 0: a gigabyte. */
 };
+
+/*
+ * Build the request for what a server has @described as its workflow's inputs. Nothing that it
+ * says is trusted.
+ *
+ * Errors: WEFT_IO if it is no description; WEFT_INVALID for what it, or @values, have wrong;
+ * WEFT_LIMIT if too much would have to be made up; WEFT_NO_MEMORY.
+ */
+enum weft_status infer_body_make(
+    const struct http_reply *described, const struct infer_values *values,
+    const struct infer_outputs *outputs, struct infer_body *body_out, struct weft_error *error);
 
 /*
  * Ask the server what it takes, and build the request.
  *
- * Errors: WEFT_IO if the server does not answer; WEFT_INVALID for what it, or @values,
- * have wrong; @error names the input and the cause.
+ * Errors: those of infer_body_make(), and of http_call(); @error names the input and the cause.
  */
 enum weft_status infer_body_build(
     const struct infer_target *target, const struct infer_values *values,

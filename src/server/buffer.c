@@ -1,6 +1,7 @@
 #include "server/buffer.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,14 @@
 
 char *buffer_room(struct buffer *buffer, size_t count)
 {
-    if (buffer->capacity - buffer->length < count) {
-        size_t larger = buffer->capacity < 256 ? 512 : 2 * buffer->capacity;
-        while (larger - buffer->length < count) {
-            larger *= 2;
+    if (buffer->bytes == NULL || buffer->capacity - buffer->length < count) {
+        if (count > SIZE_MAX / 2 - buffer->length) {
+            return NULL; /* No block is that large, and twice its size would not be a number. */
+        }
+        const size_t least = buffer->length + count;
+        size_t larger = buffer->capacity < 256 ? 512 : buffer->capacity;
+        while (larger < least) {
+            larger = larger > SIZE_MAX / 4 ? least : 2 * larger;
         }
         char *bytes = realloc(buffer->bytes, larger);
         if (bytes == NULL) {

@@ -1,7 +1,8 @@
 /*
  * http_call.h - one request to a server, waited for: what commands need of HTTP.
  *
- * Blocks. TLS is verified against the system's certificates, or those of a file.
+ * Blocks, but not for longer than it is told, and takes no more memory than it is told: the
+ * server may be anything. TLS is verified against the system's certificates, or those of a file.
  */
 #ifndef SERVER_HTTP_CALL_H
 #define SERVER_HTTP_CALL_H
@@ -12,7 +13,12 @@
 
 #include <weft/status.h>
 
-enum { HTTP_HOST_BYTES = 128, HTTP_TOKEN_BYTES = 512 };
+enum {
+    HTTP_HOST_BYTES = 128,
+    HTTP_TOKEN_BYTES = 512,
+    HTTP_CALL_SECONDS = 600,
+    HTTP_ANSWER_BYTES = 64 << 20, /* JSON that is understood takes 20 times its text. */
+};
 
 /* "http://host:port", or "https://..."; the port may be left out. */
 struct http_url {
@@ -28,8 +34,9 @@ struct http_call {
     const char *headers; /* Each with its CR LF. */
     const void *body;
     size_t body_bytes;
-    const char *ca_file; /* NULL: the system's. */
-    uint32_t timeout_s;  /* Of every single wait. */
+    const char *ca_file;       /* NULL: the system's. */
+    uint32_t timeout_s;        /* For all but finding the address. 0: HTTP_CALL_SECONDS. */
+    uint64_t answer_bytes_max; /* Of its body. 0: HTTP_ANSWER_BYTES. */
 };
 
 struct http_reply {
@@ -44,9 +51,10 @@ enum weft_status http_url_parse(
     const char *text, struct http_url *url_out, struct weft_error *error);
 
 /*
- * Make @call. Whatever the server answers is a success here.
+ * Make @call. Any answer that is complete is a success here.
  *
- * Errors: WEFT_IO, with the cause in @error, if there is no answer.
+ * Errors: WEFT_IO, with the cause in @error, if there is no answer; WEFT_LIMIT if it is too
+ * large; WEFT_NO_MEMORY.
  */
 enum weft_status http_call(
     const struct http_call *call, struct http_reply *reply_out, struct weft_error *error);

@@ -12,7 +12,7 @@
 #include "runtime/clock.h"
 #include "runtime/loop.h"
 #include "server/buffer.h"
-#include "server/http_head.h"
+#include "server/http_answer.h"
 
 #define ASK_NS    INT64_C(100000000) /* How often is_over() is asked. */
 #define BEHIND_NS INT64_C(1000000)
@@ -31,19 +31,15 @@ struct wire {
     struct load *load;
     struct wire *next_free;
     enum wire_state state;
-    int64_t due_ns; /* Of its request. */
-    size_t in_bytes;
-    size_t scanned;
-    bool has_head;
-    struct http_head head;
-    uint64_t body_left;
+    int64_t due_ns;  /* Of its request. */
+    bool is_written; /* All of the request has left: libuv is done with write. */
+    struct http_answer answer;
     struct metrics_times {
         int64_t total_ns;
         int64_t queue_ns;
         int64_t run_ns;
         int64_t other_ns;
     } times;
-    char in[IN_BYTES];
 };
 
 struct load {
@@ -66,6 +62,7 @@ struct load {
     uint64_t answers;
     int64_t asked_ns;
     int last_failure;
+    char in[IN_BYTES]; /* What has just come, on whichever connection. */
 };
 
 static bool is_counted(const struct load *load, int64_t due_ns)
@@ -133,19 +130,20 @@ static void broke(struct wire *wire, int code)
 
 static void on_written(uv_write_t *write, int status)
 {
+    struct wire *wire = write->data;
+    wire->is_written = true;
     if (status < 0 && status != UV_ECANCELED) {
-        broke(write->data, status);
+        broke(wire, status);
     }
 }
 
 static void send_on(struct wire *wire)
 {
     struct load *load = wire->load;
-    uv_buf_t buffer = uv_buf_init(load->request.bytes, (unsigned int)load->request.length);
+    const uv_buf_t buffer = {.base = load->request.bytes, .len = load->request.length};
     wire->state = WIRE_BUSY;
-    wire->has_head = false;
-    wire->scanned = 0;
-    wire->in_bytes = 0;
+    wire->is_written = false;
+    http_answer_init(&wire->answer, /* keeps_body */ false, UINT64_MAX);
     wire->times = (struct metrics_times){.total_ns = 0};
     if (clock_read(&load->clock) - wire->due_ns > BEHIND_NS) {
         load->report->behind += is_counted(load, wire->due_ns) ? 1 : 0;
@@ -180,7 +178,7 @@ static int64_t read_part(struct http_span value, const char *name)
 
 static void note_times(struct wire *wire)
 {
-    const struct http_span *timing = http_head_find(&wire->head, "weft-timing");
+    const struct http_span *timing = http_head_find(&wire->answer.head, "weft-timing");
     if (timing != NULL) {
         wire->times = (struct metrics_times){
             .total_ns = read_part(*timing, "total_us="),
@@ -214,27 +212,33 @@ static void count(struct load *load, const struct wire *wire)
         return;
     }
     report->span_ns = now_ns - load->options->warmup_ns;
-    if (wire->head.status == 200) {
+    const uint32_t status = wire->answer.head.status;
+    if (status == 200) {
         count_good(load, wire, latency_ns);
-    } else if (wire->head.status == 503) {
+    } else if (status == 503) {
         report->refused++;
-    } else if (wire->head.status == 504) {
+    } else if (status == 504) {
         report->late++;
     } else {
         report->failed++;
     }
 }
 
-/* The answer is complete: the connection takes the next request. */
-static void answered(struct wire *wire)
+/*
+ * The answer is complete: the connection takes the next request, unless one of the two sides is
+ * not done with it. A server may answer before it has read all of the request.
+ */
+static void answered(struct wire *wire, bool is_at_end)
 {
     struct load *load = wire->load;
+    const bool is_kept = !is_at_end && wire->is_written && wire->answer.head.keep_alive;
+    note_times(wire);
     count(load, wire);
     load->open--;
     wire->state = WIRE_FREE;
     wire->next_free = load->free;
     load->free = wire;
-    if (!wire->head.keep_alive) {
+    if (!is_kept) {
         drop(wire);
     } else if (load->waiting_count > 0) {
         load->free = wire->next_free;
@@ -243,53 +247,41 @@ static void answered(struct wire *wire)
     }
 }
 
-/* Take what has come. False if it is no answer. */
-static bool take(struct wire *wire)
+/* Take what has come, 0 bytes at the end of the connection. False if it is no answer. */
+static bool take(struct wire *wire, size_t count)
 {
-    if (!wire->has_head) {
-        struct http_fault fault;
-        const enum http_got got =
-            http_reply_read(wire->in, wire->in_bytes, &wire->scanned, &wire->head, &fault);
-        if (got != HTTP_DONE) {
-            return got == HTTP_MORE;
-        }
-        if (wire->head.is_chunked) {
-            return false;
-        }
-        note_times(wire);
-        wire->has_head = true;
-        wire->body_left = wire->head.length;
-        wire->in_bytes -= wire->head.bytes; /* What is left of the buffer is body. */
-    }
-    if (wire->in_bytes > wire->body_left) {
+    const struct http_span come = {wire->load->in, count};
+    struct http_fault fault;
+    size_t used = 0;
+    const enum http_got got = count == 0 ? http_answer_end(&wire->answer, &fault)
+                                         : http_answer_take(&wire->answer, come, &used, &fault);
+    if (got == HTTP_BAD || (got == HTTP_DONE && used < count)) {
         return false;
     }
-    wire->body_left -= wire->in_bytes;
-    wire->in_bytes = 0;
-    if (wire->body_left == 0) {
-        answered(wire);
+    if (got == HTTP_DONE) {
+        answered(wire, count == 0);
     }
     return true;
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
-    struct wire *wire = handle->data;
+    const struct wire *wire = handle->data;
     (void)suggested;
-    *buffer = uv_buf_init(wire->in + wire->in_bytes, (unsigned int)(IN_BYTES - wire->in_bytes));
+    *buffer = uv_buf_init(wire->load->in, IN_BYTES); /* It is read before anything else comes. */
 }
 
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
 {
     struct wire *wire = stream->data;
     (void)buffer;
-    if (got < 0) {
-        broke(wire, (int)got);
-        return;
+    if (got == 0) {
+        return; /* Nothing has come after all. */
     }
-    wire->in_bytes += (size_t)got;
-    if (got > 0 && (wire->state != WIRE_BUSY || !take(wire))) {
-        broke(wire, UV_EPROTO);
+    if (got < 0 && got != UV_EOF) {
+        broke(wire, (int)got);
+    } else if (wire->state != WIRE_BUSY || !take(wire, got < 0 ? 0 : (size_t)got)) {
+        broke(wire, got < 0 ? (int)got : UV_EPROTO);
     }
 }
 
@@ -302,8 +294,11 @@ static void on_connected(uv_connect_t *connect, int status)
         }
         return;
     }
-    const int failed = uv_read_start((uv_stream_t *)&wire->tcp, on_alloc, on_read);
-    ASSERT(failed == 0);
+    const int code = uv_read_start((uv_stream_t *)&wire->tcp, on_alloc, on_read);
+    if (code != 0) {
+        broke(wire, code);
+        return;
+    }
     (void)uv_tcp_nodelay(&wire->tcp, 1); /* Only speed. */
     send_on(wire);
 }

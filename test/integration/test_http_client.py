@@ -105,6 +105,21 @@ class Infer(Client):
                                           "Connection refused\n"))  # fmt: skip
         self.assertEqual(self.weft("infer", "echo", "--url", "ftp://x/y/z")[0], 2)
 
+    def test_answers_are_bounded(self):
+        large = self.file("large", bytes(4 * 30000))
+        code, out, err = self.infer("echo", f"x=@{large}", "--answer-max", "20KB")
+        self.assertEqual((code, out, err.count("\n")), (1, "", 1), err)
+        self.assertIn("the answer is longer than 20000 bytes; --answer-max takes another", err)
+        self.assertEqual(self.infer("echo", f"x=@{large}", "--answer-max", "2MB")[0], 0)
+        for wrong in (("--answer-max", "0"), ("--answer-max", "2TB"), ("--answer-max", "x"),
+                      ("--timeout", "0"), ("--timeout", "1000001")):  # fmt: skip
+            code, _, err = self.infer("echo", "x=1", *wrong)
+            self.assertEqual((code, err.count("\n")), (2, 1), err)
+
+    def test_what_a_server_says_does_not_reach_the_terminal(self):
+        code, _, err = self.infer("echo", "x\x1b[2J=1")
+        self.assertEqual((code, err.count("\n"), "\x1b" in err), (2, 1, False), err)
+
     @unittest.skipUnless(shutil.which("openssl"), "openssl, which makes certificates, is missing")
     def test_tls_and_token(self):
         key, certificate = (os.path.join(self.folder.name, name) for name in ("key", "cert"))

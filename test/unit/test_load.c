@@ -1,0 +1,180 @@
+#include "server/load.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "base/memory.h"
+#include "model/catalogue.h"
+#include "serving/scripted.h"
+
+#define MS INT64_C(1000000)
+
+enum { DUE = 20 };
+
+/* What a run came to; too large for a stack. */
+static struct load_report report;
+static struct weft_error error;
+
+/* DUE requests, 5 ms apart. */
+static enum weft_status run(const struct http_url *url, size_t body_bytes, uint32_t connections)
+{
+    const struct catalogue catalogue = {.workflow_count = 1}; /* Only that is read. */
+    const struct arrivals arrivals = {.kind = ARRIVALS_CONSTANT, .rate_per_s = 200, .mix = {1}};
+    struct arrival_stream stream;
+    char *body = memory_zeroed(1, body_bytes + 1);
+    arrival_stream_init(&stream, &arrivals, &catalogue, /* seed */ 1);
+    const struct load_options options = {
+        .url = url,
+        .path = "/",
+        .headers = "",
+        .body = body,
+        .body_bytes = body_bytes,
+        .arrivals = &stream,
+        .until_ns = (DUE * 5 + 2) * MS,
+        .patience_ns = 500 * MS,
+        .connections = connections,
+    };
+    error.message[0] = '\0';
+    const enum weft_status status = load_run(&options, &report, &error);
+    free(body);
+    return status;
+}
+
+static enum weft_status run_script(struct script script, size_t body_bytes, uint32_t connections)
+{
+    struct scripted scripted;
+    scripted_start(&scripted, script);
+    const enum weft_status status = run(&scripted.url, body_bytes, connections);
+    scripted_stop(&scripted);
+    return status;
+}
+
+/* All that was due has come to some end. */
+static void is_accounted_for(void)
+{
+    assert_true(report.due >= DUE - 1);
+    assert_int_equal(
+        report.due,
+        report.good + report.refused + report.late + report.failed + report.broken + report.open);
+}
+
+static void answers_are_counted_by_what_they_say(ATTR_UNUSED void **state)
+{
+    static const struct {
+        const char *answer;
+        size_t offset;
+    } rows[] = {
+        {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", offsetof(struct load_report, good)},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+         offsetof(struct load_report, good)},
+        {"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", offsetof(struct load_report, refused)},
+        {"HTTP/1.1 504 No\r\nContent-Length: 0\r\n\r\n", offsetof(struct load_report, late)},
+        {"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n", offsetof(struct load_report, failed)},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct script script = {.first = rows[i].answer, .end = SCRIPT_AGAIN};
+        assert_int_equal(run_script(script, 10, 4), WEFT_OK);
+        is_accounted_for();
+        const uint64_t *count = (const void *)((const char *)&report + rows[i].offset);
+        assert_int_equal(*count, report.due);
+    }
+}
+
+static void an_answer_may_end_with_its_connection(ATTR_UNUSED void **state)
+{
+    assert_int_equal(run_script((struct script){.first = "HTTP/1.0 200 OK\r\n\r\nok"}, 10, 4), 0);
+    is_accounted_for();
+    assert_int_equal(report.good, report.due);
+}
+
+static void connections_that_break_are_counted_and_replaced(ATTR_UNUSED void **state)
+{
+    const struct script script = {
+        .first = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        .end = SCRIPT_AGAIN,
+        .answers_max = 3,
+    };
+    assert_int_equal(run_script(script, 10, 2), WEFT_OK);
+    is_accounted_for();
+    assert_true(report.good >= 3);
+    assert_int_equal(report.open, 0);
+}
+
+static void servers_that_only_break_are_an_error(ATTR_UNUSED void **state)
+{
+    static const struct {
+        struct script script;
+        const char *cause;
+    } rows[] = {
+        {{.first = ""}, "end of file"},
+        {{.end = SCRIPT_RESET}, "connection reset"},
+        {{.first = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"}, "end of file"},
+        {{.first = "nonsense\r\n\r\n", .end = SCRIPT_AGAIN}, "protocol error"},
+        {{.first = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nok", .end = SCRIPT_AGAIN},
+         "protocol error"},
+        {{.first = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx", .end = SCRIPT_AGAIN},
+         "protocol error"},
+        {{.reads_nothing = true, .first = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP"},
+         "protocol error"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(run_script(rows[i].script, 10, 4), WEFT_IO);
+        is_accounted_for();
+        assert_int_equal(report.good, 0);
+        if (strstr(error.message, rows[i].cause) == NULL) {
+            fail_msg("'%s' is not in '%s'", rows[i].cause, error.message);
+        }
+    }
+    struct scripted scripted;
+    scripted_start(&scripted, (struct script){.first = ""});
+    scripted_stop(&scripted);
+    assert_int_equal(run(&scripted.url, 10, 4), WEFT_IO);
+    assert_int_equal(report.broken, report.due);
+}
+
+static void endless_answers_do_not_outlast_the_patience(ATTR_UNUSED void **state)
+{
+    static char piece[8192];
+    (void)memset(piece, 'a', sizeof(piece) - 1);
+    const struct script body = {.first = "HTTP/1.1 200 OK\r\n\r\n", .then = piece, .pause_ms = 1};
+    assert_int_equal(run_script(body, 10, 4), WEFT_OK);
+    is_accounted_for();
+    assert_int_equal(report.open, report.due);
+    const struct script head = {.first = "HTTP/1.1 200 OK\r\nA: ", .then = piece};
+    assert_int_equal(run_script(head, 10, 4), WEFT_IO);
+    is_accounted_for();
+    assert_int_equal(report.good, 0);
+}
+
+/* The request is still being written when its answer is there. */
+static void an_answer_may_come_before_the_request_has_left(ATTR_UNUSED void **state)
+{
+    const struct script script = {
+        .reads_nothing = true,
+        .first = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        .end = SCRIPT_STAY,
+    };
+    assert_int_equal(run_script(script, (size_t)16 << 20, 1), WEFT_OK);
+    is_accounted_for();
+    assert_int_equal(report.good, report.due);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_are_counted_by_what_they_say),
+        cmocka_unit_test(an_answer_may_end_with_its_connection),
+        cmocka_unit_test(connections_that_break_are_counted_and_replaced),
+        cmocka_unit_test(servers_that_only_break_are_an_error),
+        cmocka_unit_test(endless_answers_do_not_outlast_the_patience),
+        cmocka_unit_test(an_answer_may_come_before_the_request_has_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
