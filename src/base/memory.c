@@ -1,5 +1,6 @@
 #include "base/memory.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,103 @@
 #include "base/assert.h"
 
 enum { LARGE_BYTES = 1 << 17 };
+
+/* Small pieces: they go back to the heap, from where they are taken again without the system. */
+static _Atomic(void *) reserve[MEMORY_RESERVE_PIECES];
+static atomic_bool is_wanted;
+static atomic_bool is_given_up;
+
+/* True if there was something, and another attempt is worth while. */
+ATTR_COLD static bool give_up_reserve(void)
+{
+    bool is_more = false;
+    if (!atomic_load(&is_wanted)) {
+        return false;
+    }
+    atomic_store(&is_given_up, true);
+    for (size_t i = 0; i < MEMORY_RESERVE_PIECES; i++) {
+        void *piece = atomic_exchange(&reserve[i], NULL);
+        is_more = is_more || piece != NULL;
+        free(piece);
+    }
+    return is_more;
+}
+
+static bool fill_reserve(void)
+{
+    for (size_t i = 0; i < MEMORY_RESERVE_PIECES; i++) {
+        void *nothing = NULL;
+        if (atomic_load(&reserve[i]) != NULL) {
+            continue;
+        }
+        void *piece = malloc(MEMORY_RESERVE_PIECE_BYTES);
+        if (piece == NULL) {
+            return false;
+        }
+        (void)memset(piece, 1, MEMORY_RESERVE_PIECE_BYTES); /* Promised is not enough. */
+        if (!atomic_compare_exchange_strong(&reserve[i], &nothing, piece)) {
+            free(piece);
+        }
+    }
+    return true;
+}
+
+void memory_keep_reserve(void)
+{
+    atomic_store(&is_wanted, true);
+    atomic_store(&is_given_up, !fill_reserve());
+}
+
+void memory_drop_reserve(void)
+{
+    (void)give_up_reserve();
+    atomic_store(&is_wanted, false);
+    atomic_store(&is_given_up, false);
+}
+
+bool memory_has_reserve(void)
+{
+    if (atomic_load_explicit(&is_given_up, memory_order_relaxed)) {
+        atomic_store(&is_given_up, false); /* Before: who gives it up meanwhile says so again. */
+        if (!fill_reserve()) {
+            atomic_store(&is_given_up, true);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool memory_is_free(size_t bytes)
+{
+    void *volatile block = bytes > SIZE_MAX / 2 ? NULL : malloc(bytes > 0 ? bytes : 1);
+    const bool is_free = block != NULL;
+    free(block);
+    return is_free;
+}
+
+void *memory_reserved_zeroed(size_t count, size_t element_bytes)
+{
+    void *zeroed = calloc(count, element_bytes);
+    if (zeroed == NULL && give_up_reserve()) {
+        zeroed = calloc(count, element_bytes);
+    }
+    return zeroed;
+}
+
+void *memory_reserved_more(void *memory, size_t bytes)
+{
+    const size_t count = bytes > 0 ? bytes : 1; /* NULL means one thing here. */
+    void *more = realloc(memory, count);
+    if (more == NULL && give_up_reserve()) {
+        more = realloc(memory, count);
+    }
+    return more;
+}
+
+void *memory_reserved(size_t bytes)
+{
+    return memory_reserved_more(NULL, bytes);
+}
 
 ATTR_COLD _Noreturn static void fail(size_t count, size_t element_bytes)
 {
@@ -29,9 +127,18 @@ static void check(size_t count, size_t element_bytes)
 void *memory_zeroed(size_t count, size_t element_bytes)
 {
     check(count, element_bytes);
-    void *memory = calloc(count, element_bytes);
+    void *memory = memory_reserved_zeroed(count, element_bytes);
     if (memory == NULL) {
         fail(count, element_bytes);
+    }
+    return memory;
+}
+
+void *memory_block(size_t bytes)
+{
+    void *memory = memory_reserved(bytes);
+    if (memory == NULL) {
+        fail(1, bytes);
     }
     return memory;
 }
@@ -56,7 +163,11 @@ static size_t whole_lines(size_t count, size_t element_bytes)
 void *memory_lines(size_t count, size_t element_bytes)
 {
     check(count, element_bytes);
-    void *memory = aligned_alloc(CACHE_LINE_BYTES, whole_lines(count, element_bytes));
+    const size_t bytes = whole_lines(count, element_bytes);
+    void *memory = aligned_alloc(CACHE_LINE_BYTES, bytes);
+    if (memory == NULL && give_up_reserve()) {
+        memory = aligned_alloc(CACHE_LINE_BYTES, bytes);
+    }
     if (memory == NULL) {
         fail(count, element_bytes);
     }
@@ -68,7 +179,7 @@ void *memory_lines_more(void *memory, size_t before, size_t count, size_t elemen
     ASSERT(before < count);
     check(count, element_bytes);
     if (before * element_bytes >= LARGE_BYTES) {
-        memory = realloc(memory, whole_lines(count, element_bytes));
+        memory = memory_reserved_more(memory, whole_lines(count, element_bytes));
         if (memory == NULL) {
             fail(count, element_bytes);
         }

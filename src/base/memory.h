@@ -6,11 +6,18 @@
  * no placement the node could still decide would be worth a null check in every
  * caller, and on systems that overcommit the check would never run. So the
  * program says how much it asked for, in one line, and stops.
+ *
+ * A program that serves others asks for a reserve first. When memory runs out, the reserve is
+ * given up and the call goes on with that; memory_has_reserve() then says that nothing new should
+ * be begun until there is enough for another. All functions may be called by any thread.
  */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+enum { MEMORY_RESERVE_PIECES = 64, MEMORY_RESERVE_PIECE_BYTES = 65536 };
 
 /* @count zeroed elements of @element_bytes. The caller owns them: free(). */
 void *memory_zeroed(size_t count, size_t element_bytes);
@@ -31,5 +38,29 @@ void *memory_lines(size_t count, size_t element_bytes);
  * the new block are then never there at once.
  */
 void *memory_lines_more(void *memory, size_t before, size_t count, size_t element_bytes);
+
+/* @bytes, or one if they are 0, unspecified. The caller owns them: free(). */
+void *memory_block(size_t bytes);
+
+/*
+ * Whether a block of @bytes could be had just now, without the reserve: to be asked before work
+ * that can be refused, and that takes its memory in pieces which cannot.
+ */
+bool memory_is_free(size_t bytes);
+
+/* Like malloc(), calloc() and realloc(), NULL included, but with the reserve. */
+void *memory_reserved(size_t bytes);
+void *memory_reserved_zeroed(size_t count, size_t element_bytes);
+void *memory_reserved_more(void *memory, size_t bytes);
+
+/* Set 4 MiB aside, from now until memory_drop_reserve(). */
+void memory_keep_reserve(void);
+void memory_drop_reserve(void);
+
+/*
+ * Whether the reserve is complete, or nobody wants one. What was given up is asked for again
+ * here: call it before something is begun that can be refused.
+ */
+bool memory_has_reserve(void);
 
 #endif /* BASE_MEMORY_H */

@@ -21,7 +21,7 @@ static int run(const struct command *command, char **argv)
             (void)printf("%s: %s ok\n", files.items[i], document_kind_text(kind));
         } else {
             (void)fprintf(stderr, "%s\n", error.message);
-            exit_code = COMMAND_WRONG;
+            exit_code = error.status == WEFT_NO_MEMORY ? COMMAND_FAILED : COMMAND_WRONG;
         }
     }
     const int flushed = command_flush(command);

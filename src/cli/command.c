@@ -1,9 +1,13 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "base/error.h"
+#include "base/memory.h"
 #include "cli/suggest.h"
 
 static const struct command *const commands[] = {
@@ -68,7 +72,7 @@ int command_fail(const struct command *command, const struct weft_error *error, 
     (void)fprintf(stderr, "weft %s: ", command->name);
     command_print_text(stderr, error->message);
     (void)fputc('\n', stderr);
-    return exit_code;
+    return error->status == WEFT_NO_MEMORY ? COMMAND_FAILED : exit_code;
 }
 
 int command_flush(const struct command *command)
@@ -130,6 +134,7 @@ static int help(const char *name)
 int command_main(char **argv)
 {
     const char *name = argv[0] == NULL ? NULL : argv[1];
+    json_set_alloc_funcs(memory_block, free); /* Without memory it writes anywhere. */
     if (name == NULL) {
         print_overview(stderr);
         return COMMAND_WRONG;

@@ -51,7 +51,10 @@ bool command_parse(
 /* Print @text, which comes from elsewhere, without control characters: as one line. */
 void command_print_text(FILE *stream, const char *text);
 
-/* Say what is wrong on stderr, "weft sim: cause". Returns @exit_code. */
+/*
+ * Say what is wrong on stderr, "weft sim: cause". Returns @exit_code, or COMMAND_FAILED if memory
+ * has run out: then nothing is known to be wrong with what was given.
+ */
 int command_fail(const struct command *command, const struct weft_error *error, int exit_code);
 
 /* Whether all that was printed has left. Otherwise says so; the exit code is COMMAND_FAILED. */

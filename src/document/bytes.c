@@ -92,6 +92,8 @@ enum weft_status bytes_check_utf8(
     return WEFT_OK;
 }
 
+enum { JSON_BYTES_A_LETTER = 96 }; /* What jansson takes for "{},{},{}" is the most. */
+
 /* More separators than nodes are allowed? Asked first, because jansson has no such limit. */
 static bool has_too_many_nodes(const char *bytes, size_t size)
 {
@@ -119,11 +121,14 @@ enum weft_status bytes_check_json(
         return error_set(
             error, WEFT_LIMIT, "%s:1: more than %d values in one document", file, TREE_NODES_MAX);
     }
+    if (!memory_is_free(JSON_BYTES_A_LETTER * size)) {
+        return error_set(error, WEFT_NO_MEMORY, "%s: out of memory", file);
+    }
     errno = 0; /* jansson does not always tell that it had no memory; malloc() does. */
     json_t *value = json_loadb(bytes, size, 0, &problem);
     if (value == NULL) {
         if (errno == ENOMEM) {
-            return error_set(error, WEFT_NO_MEMORY, "%s: no memory to read it", file);
+            return error_set(error, WEFT_NO_MEMORY, "%s: out of memory", file);
         }
         /* What jansson quotes may hold a line break; the first line says enough. */
         problem.text[strcspn(problem.text, "\n\r")] = '\0';
@@ -156,7 +161,10 @@ static enum weft_status read_all(
     struct weft_error *error)
 {
     const size_t room = source->bytes_max + 1;
-    char *bytes = memory_zeroed(room, 1);
+    char *bytes = calloc(room, 1);
+    if (bytes == NULL) {
+        return error_set(error, WEFT_NO_MEMORY, "%s: out of memory", source->path);
+    }
     const size_t size = fread(bytes, 1, room, file);
 
     if (ferror(file) != 0) {
@@ -196,6 +204,9 @@ enum weft_status bytes_load_large(
             S_ISDIR(facts.st_mode) ? "a directory" : "not a regular file");
     }
     FILE *file = fopen(path, "rb");
+    if (file == NULL && errno == ENOMEM) {
+        return error_set(error, WEFT_NO_MEMORY, "%s: out of memory", path);
+    }
     if (file == NULL) {
         return error_set(error, WEFT_IO, "%s: cannot be opened: %s", path, strerror(errno));
     }

@@ -26,7 +26,8 @@ bool bytes_is_json_name(const char *file);
 /*
  * Read the file at @path, at most TREE_BYTES_MAX. On success the caller owns *bytes_out.
  *
- * Errors: WEFT_IO, also for what is no regular file; WEFT_LIMIT. Both "file: cause".
+ * Errors: WEFT_IO, also for what is no regular file; WEFT_LIMIT; WEFT_NO_MEMORY. All are
+ * "file: cause".
  */
 enum weft_status bytes_load(
     const char *path, char **bytes_out, size_t *size_out, struct weft_error *error);

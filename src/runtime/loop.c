@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
@@ -119,12 +120,25 @@ static void ignore_hangups(void)
     }
 }
 
+/* libuv's list of what it watches cannot do without: it would end the program without a word. */
+static void *grow(void *memory, size_t bytes)
+{
+    void *more = memory_reserved_more(memory, bytes);
+    if (more == NULL) {
+        (void)fprintf(stderr, "out of memory: %zu bytes for the event loop\n", bytes);
+        abort();
+    }
+    return more;
+}
+
 enum weft_status loop_create(struct loop **loop_out, struct weft_error *error)
 {
     enum weft_status status = WEFT_IO;
     ignore_hangups();
     struct loop *loop = memory_zeroed(1, sizeof(*loop));
-    int code = uv_loop_init(&loop->uv);
+    int code = uv_replace_allocator(memory_reserved, grow, memory_reserved_zeroed, free);
+    ASSERT(code == 0);
+    code = uv_loop_init(&loop->uv);
     if (code != 0) {
         (void)error_set(error, status, "cannot make an event loop: %s", uv_strerror(code));
         goto out_free;

@@ -238,7 +238,12 @@ static void refuse_answer(struct infer *infer, enum http_held held, uint64_t byt
 static void answer_well(struct infer *infer)
 {
     uint64_t made_bytes = 0;
-    infer->bundles = memory_zeroed(infer->output_count + 1, sizeof(void *));
+    infer->bundles = calloc(infer->output_count + 1, sizeof(void *));
+    if (infer->bundles == NULL) {
+        refuse(infer, 503, "no memory for the answer", "Retry-After: 1\r\n");
+        infer_release(infer);
+        return;
+    }
     for (uint32_t i = 0; i < infer->output_count; i++) {
         uint64_t bytes;
         infer->bundles[i] = runtime_contents(infer->runtime, infer->outputs[i], &bytes);
@@ -316,6 +321,25 @@ static const char *cause_of(const struct runtime_answer *answer)
     return reason[0] == '\0' ? weft_status_text(answer->status) : reason;
 }
 
+/* The answer's handles become ours, or without memory for them nobody's. */
+static void keep_outputs(struct infer *infer, const struct runtime_answer *answer)
+{
+    const size_t count = answer->output_count;
+    if (count == 0) {
+        return;
+    }
+    infer->outputs = calloc(count, sizeof(*infer->outputs));
+    if (infer->outputs == NULL) {
+        infer->status = error_set(&infer->error, WEFT_BUSY, "no memory for the answer");
+        for (size_t i = 0; i < count; i++) {
+            runtime_release(infer->runtime, answer->outputs[i]);
+        }
+        return;
+    }
+    infer->output_count = answer->output_count;
+    (void)memcpy(infer->outputs, answer->outputs, count * sizeof(*infer->outputs));
+}
+
 static void on_answered(void *context, const struct runtime_answer *answer)
 {
     struct infer *infer = context;
@@ -326,12 +350,7 @@ static void on_answered(void *context, const struct runtime_answer *answer)
     infer->latency_ns = answer->latency_ns;
     infer->retry_after_ns = answer->retry_after_ns;
     (void)snprintf(infer->error.message, sizeof(infer->error.message), "%s", cause_of(answer));
-    infer->output_count = answer->output_count;
-    if (answer->output_count > 0) {
-        infer->outputs = memory_zeroed(answer->output_count, sizeof(*infer->outputs));
-        (void)memcpy(
-            infer->outputs, answer->outputs, answer->output_count * sizeof(*infer->outputs));
-    }
+    keep_outputs(infer, answer);
     if (infer->exchange != NULL && answer->job.number != 0) {
         (void)metrics_timing(infer->server->metrics, answer->job, &infer->timing);
     }
@@ -475,7 +494,8 @@ void infer_begin(
     const char *obstacle = infer_head_read(head, &read, &status);
     if (obstacle == NULL) {
         status = 503;
-        obstacle = models_obstacle(server, workflow, text);
+        obstacle = memory_has_reserve() ? models_obstacle(server, workflow, text)
+                                        : "refused: memory is short";
     }
     struct infer *infer = obstacle == NULL ? create(server, exchange, workflow) : NULL;
     if (infer == NULL) {

@@ -109,6 +109,12 @@ struct infer_head {
 const char *infer_head_read(
     const struct http_head *head, struct infer_head *infer_out, uint32_t *status_out);
 
+/*
+ * Start libuv's threads now: with the first work they would be, and the program would end if
+ * there were no memory for them then.
+ */
+void infer_work_start(struct server *server);
+
 /* Let @run do its work on another thread, and go on with @done on the loop. */
 void infer_work(
     struct infer *infer, void (*run)(struct infer *infer), void (*done)(struct infer *infer));

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "model/fleet.h"
 #include "server/json_cut.h"
@@ -417,10 +418,19 @@ static enum weft_status read_object(struct reading *reading, const json_t *objec
     return status == WEFT_OK ? read_inputs(reading, json_object_get(object, "inputs")) : status;
 }
 
+enum { JSON_BYTES_A_LETTER = 96 }; /* What jansson takes for "{},{},{}" is the most. */
+
+/*
+ * jansson gets all the memory that it asks for, or the program ends: it writes past a text where
+ * there is none. So it is not begun where there may be too little.
+ */
 static enum weft_status load_object(
     const struct json_rest *rest, json_t **object_out, struct weft_error *error)
 {
     json_error_t wrong;
+    if (!memory_is_free(JSON_BYTES_A_LETTER * rest->length)) {
+        return error_set(error, WEFT_NO_MEMORY, "no memory for the request");
+    }
     errno = 0; /* jansson does not always tell that it had no memory; malloc() does. */
     *object_out = json_loadb(
         rest->text, rest->length, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &wrong);

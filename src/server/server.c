@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "base/error.h"
 #include "base/memory.h"
+#include "server/infer.h"
 #include "server/server_inside.h"
 
 #define SWEEP_NS 250000000
@@ -146,12 +149,15 @@ void server_release(struct server *server)
     metrics_destroy(server->metrics);
     tls_context_destroy(server->tls);
     free(server);
+    memory_drop_reserve();
 }
 
 enum weft_status server_start(
     const struct server_options *options, struct server **server_out, struct weft_error *error)
 {
     struct server *server = memory_zeroed(1, sizeof(*server));
+    memory_keep_reserve();
+    json_set_alloc_funcs(memory_block, free); /* Without memory it writes anywhere. */
     server->options = *options;
     server->runtime = options->runtime;
     server->catalogue = options->catalogue;
@@ -170,6 +176,7 @@ enum weft_status server_start(
     server->metrics = metrics_create(options->fleet, options->catalogue);
     make_learned(server);
     make_versions(server);
+    infer_work_start(server);
     runtime_call_at(
         server->runtime, runtime_now_ns(server->runtime) + SWEEP_NS, /* background */ true,
         on_sweep, server);

@@ -21,6 +21,35 @@ struct tls_session {
     BIO *out;
 };
 
+/*
+ * OpenSSL takes the reserve: where it has no memory for what goes with a private key, it signs
+ * wrongly with it from then on.
+ */
+static void *take(size_t bytes, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    return memory_reserved(bytes);
+}
+
+static void *take_more(void *memory, size_t bytes, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    if (bytes == 0) {
+        free(memory);
+        return NULL;
+    }
+    return memory_reserved_more(memory, bytes);
+}
+
+static void give(void *memory, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    free(memory);
+}
+
 static const char *cause(void)
 {
     const char *text = ERR_reason_error_string(ERR_peek_last_error());
@@ -31,6 +60,7 @@ enum weft_status tls_context_create(
     const char *certificate, const char *key, struct tls_context **context_out,
     struct weft_error *error)
 {
+    (void)CRYPTO_set_mem_functions(take, take_more, give); /* Fails where it has begun already. */
     ERR_clear_error();
     SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
     if (ssl == NULL) {
@@ -66,6 +96,9 @@ void tls_context_destroy(struct tls_context *context)
 
 struct tls_session *tls_session_create(struct tls_context *context)
 {
+    if (!memory_has_reserve()) {
+        return NULL;
+    }
     struct tls_session *session = calloc(1, sizeof(*session));
     SSL *ssl = SSL_new(context->ssl);
     BIO *in = BIO_new(BIO_s_mem());

@@ -160,7 +160,7 @@ static void json_without_memory_is_not_called_wrong(ATTR_UNUSED void **state)
         status = bytes_check_json("f", text, sizeof(text) - 1, &error);
         json_memory_unlimit();
         assert_true(status == WEFT_OK || status == WEFT_NO_MEMORY);
-        assert_string_equal(error.message, status == WEFT_OK ? "" : "f: no memory to read it");
+        assert_string_equal(error.message, status == WEFT_OK ? "" : "f: out of memory");
     }
     assert_true(blocks > 5);
 }

@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,6 +12,40 @@
 
 #include "base/attributes.h"
 #include "dies.h"
+
+/* Under the names that the linker gives to what it has replaced: see test/CMakeLists.txt. */
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+
+static uint32_t failures; /* That are still to come. */
+
+static bool fails(void)
+{
+    if (failures == 0) {
+        return false;
+    }
+    failures--;
+    return true;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return fails() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
 
 static void zeroed_memory_is_zero_throughout(ATTR_UNUSED void **state)
 {
@@ -109,6 +144,47 @@ static void asking_for_more_than_there_is_stops_the_program(ATTR_UNUSED void **s
     assert_true(dies(take_more, &nothing));
 }
 
+static void take_and_return(void *(*take)(size_t count, size_t bytes))
+{
+    failures = 1;
+    void *memory = take(3, 5);
+    assert_non_null(memory);
+    assert_int_equal(failures, 0);
+    free(memory);
+}
+
+static void a_reserve_is_used_once_and_filled_again(ATTR_UNUSED void **state)
+{
+    memory_keep_reserve();
+    assert_true(memory_has_reserve());
+    take_and_return(memory_zeroed);
+    failures = 1; /* It cannot be filled yet. */
+    assert_false(memory_has_reserve());
+    assert_true(memory_has_reserve());
+    take_and_return(memory_lines);
+    assert_true(memory_has_reserve());
+    take_and_return(memory_reserved_zeroed);
+    failures = 1;
+    assert_null(memory_reserved_zeroed(3, 5)); /* Nothing is left to give up. */
+    assert_true(memory_has_reserve());
+    memory_drop_reserve();
+    failures = 1;
+    assert_null(memory_reserved_zeroed(3, 5));
+    assert_true(memory_has_reserve()); /* Nobody wants one. */
+}
+
+static void what_can_be_refused_leaves_the_reserve(ATTR_UNUSED void **state)
+{
+    memory_keep_reserve();
+    assert_true(memory_is_free(0));
+    assert_true(memory_is_free(1 << 20));
+    assert_false(memory_is_free(SIZE_MAX));
+    failures = 1;
+    assert_false(memory_is_free(1));
+    take_and_return(memory_zeroed); /* It was there. */
+    memory_drop_reserve();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +192,8 @@ int main(void)
         cmocka_unit_test(more_zeroed_memory_keeps_what_was_used),
         cmocka_unit_test(lines_start_on_a_cache_line_and_have_room_for_all),
         cmocka_unit_test(more_lines_keep_what_there_was),
+        cmocka_unit_test(a_reserve_is_used_once_and_filled_again),
+        cmocka_unit_test(what_can_be_refused_leaves_the_reserve),
         cmocka_unit_test(asking_for_more_than_there_is_stops_the_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
