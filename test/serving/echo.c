@@ -30,13 +30,16 @@ struct echo {
     struct run runs[RUNS_MAX];
 };
 
+/* NULL if there is no memory. */
 static struct bundle *copy_bundle(const struct bundle *from)
 {
     struct bundle *to = bundle_create();
-    ASSERT(to != NULL);
-    for (uint32_t i = 0; from != NULL && i < from->count; i++) {
+    for (uint32_t i = 0; to != NULL && from != NULL && i < from->count; i++) {
         void *room = bundle_add(to, &from->tensors[i]);
-        ASSERT(room != NULL);
+        if (room == NULL) {
+            bundle_destroy(to);
+            return NULL;
+        }
         memcpy(room, from->tensors[i].data, from->tensors[i].bytes);
     }
     return to;
@@ -127,11 +130,19 @@ static void echo_wake(struct engine *base, uint64_t token)
         return; /* Cancelled. */
     }
     const uint32_t count = done.kind == ENGINE_RAN && done.status == WEFT_OK ? run->task_count : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        struct bundle *bundle = copy_bundle(run->inputs[i]);
-        outputs[i] = (struct engine_output){.contents = bundle, .items = 1, .bytes = bundle->bytes};
+    while (done.output_count < count) {
+        struct bundle *bundle = copy_bundle(run->inputs[done.output_count]);
+        if (bundle == NULL) {
+            while (done.output_count > 0) {
+                bundle_destroy(outputs[--done.output_count].contents);
+            }
+            done.status = WEFT_NO_MEMORY;
+            done.message = "no memory for outputs";
+            break;
+        }
+        outputs[done.output_count++] =
+            (struct engine_output){.contents = bundle, .items = 1, .bytes = bundle->bytes};
     }
-    done.output_count = count;
     done.outputs = outputs;
     base->host.done(base->host.context, &done);
 }
