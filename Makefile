@@ -5,6 +5,9 @@ PREFIX ?= /usr/local
 DEMO_SECONDS ?=
 FUZZ_SECONDS ?= 60
 SOAK_SEEDS ?= 100000
+HOSTILE_SECONDS ?= 3600
+HOSTILE_BUILD ?= release
+HOSTILE_OPTIONS ?= --program echo
 
 TEST_PRESETS = dev clang asan tsan release
 C_FOLDERS = $(wildcard src include functions test bench examples)
@@ -18,7 +21,7 @@ DEMO_OPTIONS = --http $(DEMO_HTTP) --rate $(DEMO_RATE) $(DEMO_SECONDS:%=--second
 # Tests and benchmarks are more than half of the build.
 DEMO_TARGETS = weft functions_document functions_picture functions_speech
 
-.PHONY: help setup build demo test bench soak planted fuzz format format-check check install clean
+.PHONY: help setup build demo test bench soak hostile planted fuzz format format-check check install clean
 .NOTPARALLEL:
 
 help: ## print the targets
@@ -53,10 +56,15 @@ bench: build ## run every benchmark of the release build
 	@set -e; for bench in build/release/bin/bench/bench_*; do \
 		if [ -x "$$bench" ]; then echo "bench: $$bench"; "$$bench"; fi; done
 
-soak: build ## run the swarm over SOAK_SEEDS new seeds, a thousand at a time on each core
+soak: build ## let every allocation fail, then run the swarm over SOAK_SEEDS new seeds
+	@WEFT=build/release/bin/weft MEMORY_ALL=1 python3 -B test/integration/test_memory.py
 	@seq 0 1000 $$(($(SOAK_SEEDS) - 1)) | xargs -P $(JOBS) -I DONE sh -c \
 		'left=$$(($(SOAK_SEEDS) - DONE)); exec build/release/bin/sim/test_swarm \
 			--seeds $$((left < 1000 ? left : 1000)) $$((1000 + DONE))'
+
+hostile: build build/$(HOSTILE_BUILD)/build.ninja ## attack a server for HOSTILE_SECONDS, beside good clients
+	@ninja -C build/$(HOSTILE_BUILD) --quiet weft echo_server
+	@test/serving/hostile.py build/$(HOSTILE_BUILD) --seconds $(HOSTILE_SECONDS) $(HOSTILE_OPTIONS)
 
 planted: setup ## plant known bugs in a copy, one at a time, and show which tests find them
 	@tools/plant_bugs.py --jobs $(JOBS)
