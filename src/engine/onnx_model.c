@@ -177,6 +177,27 @@ static enum weft_status open_session(
     return make_session(model, given, error);
 }
 
+/* A type that cannot be passed, as ONNX calls it. Number 0: no tensor at all. */
+static const char *foreign_type_name(uint32_t number)
+{
+    static const char *const names[] = {
+        [0] = "a sequence, map or optional", /* The library counts tensors alone. */
+        [8] = "STRING",
+        [14] = "COMPLEX64",
+        [15] = "COMPLEX128",
+        [16] = "BFLOAT16",
+        [17] = "FLOAT8E4M3FN",
+        [18] = "FLOAT8E4M3FNUZ",
+        [19] = "FLOAT8E5M2",
+        [20] = "FLOAT8E5M2FNUZ",
+        [21] = "UINT4",
+        [22] = "INT4",
+        [23] = "FLOAT4E2M1",
+    };
+    const bool is_named = number < sizeof(names) / sizeof(names[0]) && names[number] != NULL;
+    return is_named ? names[number] : "a type that is not known here";
+}
+
 /* Fill @port in from what the library says of it. */
 static struct OrtStatus *read_type(
     const struct ort_abi *api, struct OrtTypeInfo *type, struct onnx_port *port,
@@ -238,8 +259,8 @@ static enum weft_status read_port(
             model->name, name, (int)strlen(name), WEFT_RANK_MAX);
     } else if (port->dtype == WEFT_DTYPES) {
         status = error_set(
-            error, WEFT_INVALID, "model '%s': '%s' is of a type that cannot be passed (number %u)",
-            model->name, name, number);
+            error, WEFT_INVALID, "model '%s': '%s' is %s, which cannot be passed", model->name,
+            name, foreign_type_name(number));
     }
 out:
     if (type != NULL) {
