@@ -35,7 +35,8 @@ const struct command command_check = {
     .description =
         "Says what each file is and that it is good, or in one line which file and line is not,\n"
         "and why. All files are checked, with the files they name. A folder is a repository: says\n"
-        "what it holds, or what is wrong with each bad file.\n",
+        "what it holds and what in it is ignored, or what is wrong with each bad file. Of models,\n"
+        "only those are found that are empty, cut short or no models at all.\n",
     .arguments = {.operand = "FILE", .operand_min = 1, .operand_max = UINT32_MAX},
     .run = run,
 };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "document/onnx_file.h"
 #include "document/repository.h"
 #include "model/builtin.h"
 
@@ -80,6 +81,21 @@ static void print_file(const char *name, const struct repository_file *file)
     }
 }
 
+/* Whether every model can be one; each that cannot is said. */
+static bool check_models(const struct repository *repository)
+{
+    bool is_good = true;
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        struct weft_error error = {.status = WEFT_OK};
+        if (repository->files[i].kind == REPOSITORY_ONNX &&
+            onnx_file_check(repository->files[i].path, &error) != WEFT_OK) {
+            (void)fprintf(stderr, "%s\n", error.message);
+            is_good = false;
+        }
+    }
+    return is_good;
+}
+
 static void copy_out(FILE *from)
 {
     char line[512];
@@ -98,7 +114,8 @@ bool check_repository(const char *folder)
         .on_ignored = ignored == NULL ? NULL : on_ignored,
         .context = ignored,
     };
-    const bool is_good = repository_load(folder, &listener, &repository, NULL) == WEFT_OK;
+    const bool is_good = repository_load(folder, &listener, &repository, NULL) == WEFT_OK &&
+                         check_models(repository);
     if (is_good) {
         (void)printf("%s: repository ok\n", folder);
         for (uint32_t i = 0; i < repository->written; i++) {

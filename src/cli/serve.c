@@ -1,7 +1,10 @@
 /* serve.c - `weft serve`: a cluster that runs, and how well that had been predicted. */
 #include "cli/serve.h"
 
+#include <errno.h>
 #include <inttypes.h>
+
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "cli/command.h"
@@ -13,11 +16,21 @@
 
 enum { TITLE_BYTES = 512 };
 
+static bool file_is_there(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 || errno != ENOENT;
+}
+
 static enum weft_status load(
     const char *path, const struct serve_values *values, struct policy_set *policies,
     struct scenario **scenario_out, struct weft_error *error)
 {
     const struct run_settings settings = {.rate = values->rate, .sets = &values->sets};
+    if (!file_is_there(path)) {
+        return error_set(
+            error, WEFT_NOT_FOUND, "%s: no such %s", path, values->emulated ? "file" : "folder");
+    }
     if (!values->emulated) {
         return error_set(
             error, WEFT_INVALID,

@@ -9,6 +9,7 @@
 #include "document/check.h"
 #include "model/builtin.h"
 
+#define CONFIG_FILE     "config.pbtxt" /* Triton's; not read. */
 #define FUNCTION_FOLDER "functions"
 #define PROFILE_FOLDER  "profiles"
 
@@ -139,6 +140,17 @@ static void note_model(
     found->bytes = file->bytes;
 }
 
+/* Whoever names the folder of one model means the repository around it. */
+static void say_one_model(struct stock *stock, const struct folder_entry *version)
+{
+    const char *slash = strrchr(stock->root, '/');
+    const int length = slash == NULL ? 1 : slash == stock->root ? 1 : (int)(slash - stock->root);
+
+    stock_fault(
+        stock, "%s: this is a single model, with version %s; serve the folder around it: %.*s",
+        stock->root, version->name, length, slash == NULL ? "." : stock->root);
+}
+
 /* A folder at the top: a model, workflows, both, or something else. */
 static void scan_folder(struct stock *stock, const struct folder_entry *entry)
 {
@@ -147,6 +159,10 @@ static void scan_folder(struct stock *stock, const struct folder_entry *entry)
     bool is_known = false;
 
     if (!list(stock, entry->path, &inside)) {
+        return;
+    }
+    if (version_of(entry) != 0 && folder_find(&inside, STOCK_MODEL_FILE) != NULL) {
+        say_one_model(stock, entry);
         return;
     }
     for (uint32_t i = 0; i < inside.count; i++) {
@@ -161,6 +177,8 @@ static void scan_folder(struct stock *stock, const struct folder_entry *entry)
                 stock, "%s: a model lies in the folder of its version; move it to %s/1/%s",
                 child->path, entry->path, STOCK_MODEL_FILE);
             is_known = true;
+        } else if (strcmp(child->name, CONFIG_FILE) == 0) {
+            ignore(stock, child);
         }
     }
     if (newest != NULL) {

@@ -15,6 +15,8 @@ import unittest
 
 WEFT = os.environ["WEFT"]
 
+GRAPH = ":\x01x"  # The least that can be a model: a field 7, the graph.
+
 WORKFLOW = """workflow: ocr
 slo: 300ms
 inputs: {image: {dtype: UINT8, shape: [-1, -1, 3]}}
@@ -42,9 +44,9 @@ class Repository(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.put("det/1/model.onnx", "")
-        self.put("det/2/model.onnx", "new")
-        self.put("rec/1/model.onnx", "")
+        self.put("det/1/model.onnx", GRAPH)
+        self.put("det/2/model.onnx", GRAPH)
+        self.put("rec/1/model.onnx", GRAPH)
         self.put("functions/img.so", "")
         self.put("ocr.workflow.yaml", WORKFLOW)
         self.put("weft.yaml", "weft: here\nworkers: 2\nmemory: 1GB\n")
@@ -72,6 +74,33 @@ class Repository(unittest.TestCase):
         self.assertEqual(lines[2], "  model     det: version 2, 3B")
         self.assertIn(f"  function  img.crop: {self.folder}/functions/img.so", lines)
         self.assertEqual(lines[-1], f"  ignored   {self.folder}/notes.txt")
+
+    def test_a_file_that_cannot_be_a_model_is_broken(self):
+        for text, cause in (("", "the file is empty"), ("\x08\x08:\x05x", "cut short"),
+                            ("This is no model.", "not an ONNX model")):  # fmt: skip
+            self.put("rec/1/model.onnx", text)
+            done = self.weft("check", str(self.folder))
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"{self.folder}/rec/1/model.onnx: {cause}", done.stderr)
+
+    def test_the_configuration_of_triton_is_said_to_be_ignored(self):
+        self.put("det/config.pbtxt", 'name: "det"\nmax_batch_size: 8\n')
+        done = self.weft("check", str(self.folder))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"  ignored   {self.folder}/det/config.pbtxt", done.stdout.splitlines())
+
+    def test_what_is_not_a_repository_is_told_apart(self):
+        done = self.weft("serve", str(self.folder / "nothere"))
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, f"weft serve: {self.folder}/nothere: no such folder\n")
+        for command in ("check", "serve"):
+            done = self.weft(command, str(self.folder / "rec"))
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(
+                done.stderr,
+                f"{self.folder}/rec: this is a single model, with version 1; "
+                f"serve the folder around it: {self.folder}\n",
+            )
 
     def test_every_bad_file_is_named(self):
         self.put("a.workflow.yaml", WORKFLOW.replace(": det,", ": dett,").replace(": ocr", ": a"))
