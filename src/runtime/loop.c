@@ -32,8 +32,8 @@ struct loop {
  * Signals belong to the process, and outlive the loop that is told of them: whoever is ended
  * twice must not die of the second signal halfway through releasing everything.
  */
-enum { SIGNALS = 2 };
-static const int signal_numbers[SIGNALS] = {SIGINT, SIGTERM};
+enum { SIGNALS = 3 };
+static const int signal_numbers[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 static atomic_uint signals_come[SIGNALS];
 static _Atomic(struct loop *) signals_to; /* NULL: nobody is told. */
 static atomic_uint signals_inside;        /* Handlers that may be looking at it. */
@@ -69,7 +69,9 @@ static void on_signal(int number)
     (void)atomic_fetch_add(&signals_inside, 1);
     struct loop *loop = atomic_load(&signals_to);
     if (loop != NULL) {
-        (void)atomic_fetch_add(&signals_come[number == signal_numbers[0] ? 0 : 1], 1);
+        for (uint32_t i = 0; i < SIGNALS; i++) {
+            (void)atomic_fetch_add(&signals_come[i], number == signal_numbers[i] ? 1 : 0);
+        }
         (void)uv_async_send(&loop->signal); /* Fails only for a handle that is closing. */
     }
     (void)atomic_fetch_sub(&signals_inside, 1);
@@ -237,7 +239,11 @@ void loop_on_signal(struct loop *loop, void (*signalled)(void *context, int numb
     }
     atomic_store(&signals_to, loop);
     for (uint32_t i = 0; i < SIGNALS; i++) {
-        (void)sigaction(signal_numbers[i], &action, NULL);
+        struct sigaction before;
+        (void)sigaction(signal_numbers[i], &action, &before);
+        if (signal_numbers[i] == SIGHUP && before.sa_handler == SIG_IGN) {
+            (void)sigaction(SIGHUP, &before, NULL); /* nohup is there to outlive a terminal. */
+        }
     }
 }
 

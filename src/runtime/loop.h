@@ -37,8 +37,8 @@ void loop_wait(struct loop *loop, const struct clock *clock, int64_t until_ns);
 void loop_interrupt(struct loop *loop);
 
 /*
- * Call @signalled with the number of every SIGINT and SIGTERM, instead of dying of it. They are
- * ignored once the loop is destroyed, until somebody says otherwise.
+ * Call @signalled with the number of every SIGINT, SIGTERM and SIGHUP, instead of dying of it. They
+ * are ignored once the loop is destroyed, until somebody says otherwise.
  */
 void loop_on_signal(struct loop *loop, void (*signalled)(void *context, int number), void *context);
 

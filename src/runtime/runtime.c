@@ -233,6 +233,12 @@ void runtime_cancel(struct runtime *runtime, uint64_t ticket)
     runtime_promise(runtime, runtime->clock.now_ns, &due);
 }
 
+const char *runtime_cause(
+    const struct runtime *runtime, struct job_id job, uint32_t workflow, enum reason reason)
+{
+    return causes_find(&runtime->causes, job, workflow, reason);
+}
+
 void runtime_drain(struct runtime *runtime)
 {
     for (uint32_t node = 0; node < runtime->options.fleet->node_count; node++) {

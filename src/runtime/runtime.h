@@ -150,6 +150,13 @@ void runtime_cancel(struct runtime *runtime, uint64_t ticket);
  */
 void runtime_offer(struct runtime *runtime, uint32_t model, bool is_available);
 
+/*
+ * What an engine said about @job of @workflow, which failed for @reason: "" if none said anything.
+ * Valid until the next failure; older jobs are forgotten.
+ */
+const char *runtime_cause(
+    const struct runtime *runtime, struct job_id job, uint32_t workflow, enum reason reason);
+
 /* Ask every node to finish what it has and to take no more. */
 void runtime_drain(struct runtime *runtime);
 
@@ -175,7 +182,7 @@ void runtime_work(
     struct runtime *runtime, void (*work)(void *argument), void (*done)(void *argument),
     void *argument);
 
-/* Call @signalled for SIGINT and SIGTERM. Once per runtime. */
+/* Call @signalled for SIGINT, SIGTERM and SIGHUP. Once per runtime. */
 void runtime_on_signal(
     struct runtime *runtime, void (*signalled)(void *context, int number), void *context);
 

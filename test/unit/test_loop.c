@@ -152,7 +152,13 @@ static void signals_are_told_instead_of_died_of(ATTR_UNUSED void **state)
         loop_wait(loop, &clock, INT64_MAX);
     }
     assert_int_equal(number, SIGTERM);
+    assert_int_equal(kill(getpid(), SIGHUP), 0);
+    while (number == SIGTERM) {
+        loop_wait(loop, &clock, INT64_MAX);
+    }
+    assert_int_equal(number, SIGHUP);
     loop_destroy(loop);
+    assert_int_equal(kill(getpid(), SIGHUP), 0);
 }
 
 int main(void)
