@@ -10,6 +10,13 @@
 /* From now on SIGINT and SIGTERM are only remembered. */
 void interrupt_catch(void);
 
+/* From now on SIGHUP is only remembered, unless it is ignored anyway: until a loop is told of it.
+ */
+void interrupt_catch_hang_up(void);
+
+/* Whether one has come until then. */
+bool interrupt_hang_up_came(void);
+
 /* Whether one has come. */
 bool interrupt_came(void);
 
@@ -18,5 +25,11 @@ _Noreturn void interrupt_obey(void);
 
 /* As before interrupt_catch(): for children. */
 void interrupt_release(void);
+
+/*
+ * End the process with exit code 1 after @seconds, whatever it is waiting for then; 0: do not,
+ * after all. For work that cannot be stopped, such as a function that never returns.
+ */
+void interrupt_limit(unsigned int seconds);
 
 #endif /* CLI_INTERRUPT_H */

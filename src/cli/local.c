@@ -3,55 +3,22 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "cli/progress.h"
+#include "cli/local_notes.h"
 #include "cli/synthetic.h"
 #include "engine/local.h"
 #include "engine/process.h"
 
 #define SAVE_NS INT64_C(60000000000) /* Between two times that the profile is saved. */
 
-static void on_model(void *context, const char *name, uint32_t index, uint32_t count)
-{
-    struct progress *progress = context;
-    progress->label = name;
-    progress_show(progress, index, count);
-}
-
-/* What only fails on made-up inputs is nothing to worry about. */
-static void on_failed(void *context, const char *name, const char *cause, bool can_load)
-{
-    progress_clear(context);
-    if (can_load) {
-        (void)fprintf(stderr, "weft serve: %s: is measured when it first runs\n", name);
-    } else {
-        (void)fprintf(stderr, "weft serve: %s: not measured: %s\n", name, cause);
-    }
-}
-
-/* A model whose rows are not independent of each other is slower than others; nothing is wrong. */
-static void on_mixed_rows(void *context, const char *name)
-{
-    progress_clear(context);
-    (void)fprintf(
-        stderr, "weft serve: %s: rows of one run change one another; it is never batched\n", name);
-}
-
 enum weft_status local_open(
     struct local *local, struct repository *repository, struct nursery *nursery, bool is_silent,
-    struct weft_error *error)
+    struct log *log, struct weft_error *error)
 {
     struct machine machine;
-    struct progress progress;
+    struct local_notes notes = {.log = log, .is_silent = is_silent};
     struct model_set rehearsed = {0};
-    const struct measure_request request = {
-        .nursery = nursery,
-        .rehearsed = &rehearsed,
-        .on_model = is_silent ? NULL : on_model,
-        .on_failed = on_failed,
-        .on_mixed_rows = on_mixed_rows,
-        .context = &progress,
-    };
-    *local = (struct local){.saved = 0};
+    struct measure_request request = {.nursery = nursery, .rehearsed = &rehearsed};
+    *local = (struct local){.log = log};
     enum weft_status status =
         samples_load(repository->folder, repository->catalogue, &local->samples, error);
     if (status != WEFT_OK) {
@@ -59,9 +26,10 @@ enum weft_status local_open(
     }
     samples_models(local->samples, &rehearsed);
     machine_read(&machine);
-    progress_start(&progress, "");
+    local_notes_cache(log);
+    local_notes_start(&notes, &request);
     status = measure_repository(repository, &machine, &request, &local->measured, error);
-    progress_clear(&progress);
+    local_notes_end(&notes);
     if (status != WEFT_OK) {
         samples_destroy(local->samples);
         return status;
@@ -74,6 +42,7 @@ enum weft_status local_open(
     }
     local->refine = refine_create(local->measured.document.profile);
     local_index_init(&local->index, &local->measured);
+    local->index.log = log;
     local->shown = local_index_parts(&local->index);
     return WEFT_OK;
 }
@@ -86,9 +55,11 @@ static void save(struct local *local)
     }
     local->saved = refine_count(local->refine);
     refine_learn_workspaces(local->refine);
-    if (measured_save(&local->measured, &error) != WEFT_OK) {
-        (void)fprintf(stderr, "weft serve: %s\n", error.message); /* It serves all the same. */
+    const bool is_saved = measured_save(&local->measured, &error) == WEFT_OK;
+    if (!is_saved && !local->measured.is_unsaved) { /* Once; it serves all the same. */
+        local_notes_unsaved(local->log, error.message);
     }
+    local->measured.is_unsaved = !is_saved;
 }
 
 void local_close(struct local *local)
@@ -213,6 +184,12 @@ static void close_part(void *context)
     local_index_leave(&local->index);
 }
 
+static void reload(void *context)
+{
+    struct local *local = context;
+    local_change_reload(&local->index);
+}
+
 struct service_parts local_parts(struct local *local)
 {
     return (struct service_parts){
@@ -224,6 +201,7 @@ struct service_parts local_parts(struct local *local)
         .on_answer = on_answer,
         .repository = &local->shown,
         .open = open_part,
+        .reload = reload,
         .close = close_part,
     };
 }

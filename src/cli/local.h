@@ -21,20 +21,22 @@ struct local {
     struct local_index index;
     struct server_repository shown; /* The index, for clients. */
     struct runtime *runtime;
+    struct log *log;         /* Borrowed. NULL: nobody reads it. */
     struct samples *samples; /* Real requests of the repository. NULL: there are none. */
     uint64_t saved;          /* So much was learnt when the profile was last saved. */
 };
 
 /*
  * Look at the models of @repository, which is borrowed like @nursery, and measure what has no
- * profile; of models that its samples run, only loads. What cannot be measured is said on stderr.
- * On success local_close() releases it.
+ * profile; of models that its samples run, only loads. What cannot be measured, or kept for the
+ * next time, is said in @log, which is borrowed and may be NULL. On success local_close() releases
+ * it.
  *
  * Errors: those of samples_load() and measure_repository().
  */
 enum weft_status local_open(
     struct local *local, struct repository *repository, struct nursery *nursery, bool is_silent,
-    struct weft_error *error);
+    struct log *log, struct weft_error *error);
 
 /* Save what was learnt, and release everything. */
 void local_close(struct local *local);

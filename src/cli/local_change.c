@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "cli/local_index.h"
 #include "runtime/runtime.h"
@@ -220,4 +221,45 @@ enum weft_status local_change_unload(void *context, const char *name, struct wef
         }
     }
     return WEFT_OK;
+}
+
+/* A model that is being read again because the operator says so. */
+struct reload {
+    struct log *log;
+    const char *name; /* The catalogue's. */
+};
+
+static void on_reloaded(void *asker, enum weft_status status, const char *message)
+{
+    struct reload *reload = asker;
+    const struct log_field fields[] = {log_text("model", reload->name), log_text("cause", message)};
+    if (status == WEFT_OK) {
+        log_say(reload->log, LOG_INFO, "model reloaded", 1, fields);
+    } else {
+        log_say(reload->log, LOG_ERROR, "model not reloaded", 2, fields);
+    }
+    free(reload);
+}
+
+void local_change_reload(struct local_index *index)
+{
+    const struct repository *repository = index->measured->repository;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        const char *path = repository->files[i].path;
+        if (path == NULL || model_set_has(&index->unloaded, i) ||
+            model_set_has(&index->looking, i)) {
+            continue;
+        }
+        const struct file_mark mark = local_change_mark(path);
+        if (is_same_mark(&index->marks[i], &mark) && index->measured->looks[i].fault[0] == '\0') {
+            continue;
+        }
+        struct reload *reload = memory_zeroed(1, sizeof(*reload));
+        *reload = (struct reload){.log = index->log, .name = repository->catalogue->models[i]};
+        local_change_load(index, reload->name, on_reloaded, reload);
+        count++;
+    }
+    const struct log_field changed = log_number("changed", count);
+    log_say(index->log, LOG_INFO, "reload", 1, &changed);
 }

@@ -12,6 +12,7 @@
 #include "cli/measure_repository.h"
 #include "server/server.h"
 
+struct log;
 struct runtime;
 
 /* Which file stood behind a model when it was last looked at. */
@@ -24,6 +25,7 @@ struct file_mark {
 struct local_index {
     struct measured *measured; /* Borrowed. */
     struct runtime *runtime;   /* While there is one. */
+    struct log *log;           /* Borrowed. NULL: nobody reads it. */
     struct model_set unloaded; /* Models, by a client. */
     struct model_set looking;  /* Their files are being read. */
     bool *closed;              /* By workflow of a document: unloaded by a client. */
@@ -44,6 +46,13 @@ struct server_repository local_index_parts(struct local_index *index);
 /* local_change.c: operations of struct server_repository. */
 void local_change_load(void *context, const char *name, server_changed changed, void *asker);
 enum weft_status local_change_unload(void *context, const char *name, struct weft_error *error);
+
+/*
+ * local_change.c: load every model whose file is another than when it was last looked at, or could
+ * not be used then, as a client would. What a client has unloaded stays so. The log says what came
+ * of each.
+ */
+void local_change_reload(struct local_index *index);
 
 /* local_change.c: which file stands at @path now; all zero if none does. */
 struct file_mark local_change_mark(const char *path);

@@ -98,7 +98,23 @@ static enum weft_status measure_one(
     }
     measured->measured_count++;
     model_set_add(&measured->document.listed, model);
-    return measured_save(measured, error);
+    if (request->on_unsaved == NULL) {
+        return measured_save(measured, error);
+    }
+    if (measured_save(measured, &cause) != WEFT_OK && !measured->is_unsaved) {
+        measured->is_unsaved = true; /* It serves all the same. */
+        request->on_unsaved(request->context, cause.message);
+    }
+    return WEFT_OK;
+}
+
+static uint32_t count_models(const struct repository *repository)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        count += repository->files[i].kind == REPOSITORY_ONNX ? 1 : 0;
+    }
+    return count;
 }
 
 static enum weft_status measure_all(
@@ -108,6 +124,8 @@ static enum weft_status measure_all(
     const uint32_t count = repository->catalogue->model_count;
     char cache[ONNX_CACHE_PATH_BYTES];
     const bool has_cache = onnx_cache_default_folder(cache);
+    const uint32_t model_count = count_models(repository);
+    uint32_t done = 0;
     for (uint32_t i = 0; i < count; i++) {
         const char *name = repository->catalogue->models[i];
         const struct measure_options options = {
@@ -126,7 +144,9 @@ static enum weft_status measure_all(
             return error_set(error, WEFT_CANCELLED, "interrupted");
         }
         if (request->on_model != NULL) {
-            request->on_model(request->context, name, i, count);
+            request->on_model(
+                request->context, name, done, model_count, options.depth != MEASURE_LOOK);
+            done++;
         }
         const enum weft_status status = measure_one(measured, request, &options, i, error);
         if (status != WEFT_OK) {

@@ -31,6 +31,7 @@ struct measured {
     char library[MEASURE_LIBRARY_BYTES];
     uint32_t measured_count; /* Models that were measured now. */
     uint32_t failed_count;   /* Models that could not be; each has been said. */
+    bool is_unsaved;         /* The last time that it was tried, and this has been said. */
 };
 
 struct measure_request {
@@ -40,11 +41,18 @@ struct measure_request {
     const struct argument_list *models; /* Only these. NULL or none: all. */
     const struct model_set *rehearsed;  /* Whose runs will be seen anyway. NULL: none. */
 
-    /* Called before model number @index of @count, and after it if it did not load or run. */
-    void (*on_model)(void *context, const char *name, uint32_t index, uint32_t count);
+    /*
+     * Called before model number @index of @count, which is measured or only looked at, and
+     * after it if it did not load or run.
+     */
+    void (*on_model)(
+        void *context, const char *name, uint32_t index, uint32_t count, bool is_measured);
     void (*on_failed)(void *context, const char *name, const char *cause, bool can_load);
     void (*on_mixed_rows)(
-        void *context, const char *name);  /* It is never batched. NULL: so what. */
+        void *context, const char *name); /* It is never batched. NULL: so what. */
+    /* Called if measurements cannot be saved, once. NULL: that is an error of the whole. */
+    void (*on_unsaved)(void *context, const char *cause);
+
     bool (*is_interrupted)(void *context); /* Between models. NULL: never. */
     void *context;
 };

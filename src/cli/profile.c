@@ -22,8 +22,10 @@ static void on_problem(void *context, const char *message)
     (void)fprintf(stderr, "%s\n", message);
 }
 
-static void on_model(void *context, const char *name, uint32_t index, uint32_t count)
+static void on_model(
+    void *context, const char *name, uint32_t index, uint32_t count, bool is_measured)
 {
+    (void)is_measured;
     struct progress *progress = context;
     progress->label = name;
     progress_show(progress, index, count);

@@ -336,7 +336,7 @@ static void show_picture(struct screen *screen)
     frame_end(&frame, screen->file);
 }
 
-static void show_line(const struct screen *screen)
+static void show_line(struct screen *screen)
 {
     struct watch_workflow total;
     uint32_t queued = 0;
@@ -350,6 +350,13 @@ static void show_line(const struct screen *screen)
             running += counts.running;
         }
     }
+    const uint64_t counts[] = {total.arrived, total.done, total.late,
+                               total.failed,  queued,     running};
+    if (screen->is_begun && memcmp(counts, screen->shown, sizeof(counts)) == 0) {
+        return; /* Nobody wants to read the same for hours. */
+    }
+    screen->is_begun = true;
+    memcpy(screen->shown, counts, sizeof(counts));
     (void)fprintf(
         screen->file,
         "%7.1f s  %" PRIu64 " arrived, %" PRIu64 " done, %" PRIu64 " late, %" PRIu64

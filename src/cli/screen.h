@@ -2,7 +2,7 @@
  * screen.h - a served cluster on a terminal, or as a line a second.
  *
  * On a terminal one picture is drawn over and over; anywhere else, and if asked for, it
- * is one line of counts that programs and logs can live with.
+ * is one line of counts that programs and logs can live with, while they change.
  */
 #ifndef CLI_SCREEN_H
 #define CLI_SCREEN_H
@@ -26,6 +26,7 @@ struct screen {
     bool is_begun;
     uint32_t columns; /* Of the last picture. */
     uint32_t rows;
+    uint64_t shown[6];    /* The counts of the last line. */
     uint32_t model_lines; /* The most that the models of a worker ever took. */
 };
 

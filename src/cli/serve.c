@@ -5,16 +5,18 @@
 #include <inttypes.h>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/listen_limits.h"
+#include "cli/serve_log.h"
 #include "cli/serve_report.h"
 #include "cli/service.h"
 #include "document/repository.h"
 
-enum { TITLE_BYTES = 512 };
+enum { TITLE_BYTES = 512, DRAIN_SECONDS_MAX = 86400 };
 
 static bool file_is_there(const char *path)
 {
@@ -43,6 +45,22 @@ static enum weft_status load(
     (*scenario_out)->fault_count = 0; /* Nothing breaks on purpose here. */
     return policy_set_parse(
         values->policy == NULL ? (*scenario_out)->policy : values->policy, policies, error);
+}
+
+static int say_abandoned(const struct command *command, const struct service_result *result)
+{
+    if (result->abandoned > 0) {
+        (void)fprintf(
+            stderr, "weft %s: the end did not wait for %" PRIu32 " requests\n", command->name,
+            result->abandoned);
+    } else if (result->answered < result->arrived) {
+        (void)fprintf(
+            stderr, "weft %s: stopped with %" PRIu64 " of %" PRIu64 " requests unanswered\n",
+            command->name, result->arrived - result->answered, result->arrived);
+    } else {
+        return COMMAND_OK;
+    }
+    return COMMAND_FAILED;
 }
 
 int serve_played(
@@ -75,13 +93,9 @@ int serve_played(
             serve_report_print(&both, &predicted);
         }
     }
-    if (served.answered < served.arrived) {
-        (void)fprintf(
-            stderr, "weft %s: stopped with %" PRIu64 " of %" PRIu64 " requests unanswered\n",
-            command->name, served.arrived - served.answered, served.arrived);
-        return COMMAND_FAILED;
-    }
-    return command_flush(command);
+    const int ended = say_abandoned(command, &served);
+    const int flushed = command_flush(command);
+    return ended == COMMAND_OK ? flushed : ended;
 }
 
 static void print_summary(const struct service_result *result)
@@ -99,28 +113,53 @@ static void print_summary(const struct service_result *result)
         report->latency_ms.p95, 100 * report->slo_hit_rate);
 }
 
-int serve_clients(const struct command *command, const struct service_options *options)
+/* The same for programs, also if nobody came. */
+static void print_json(const struct service_options *options, const struct service_result *served)
+{
+    const struct scenario *scenario = options->scenario;
+    struct run_result result = {
+        .seed = options->seed,
+        .worker_count = scenario->fleet->worker_count,
+        .has_slo = run_has_slo(scenario),
+        .report = served->report,
+        .wall_s = served->wall_s,
+    };
+    (void)snprintf(result.scenario, sizeof(result.scenario), "%s", scenario->name);
+    (void)snprintf(result.policy, sizeof(result.policy), "%s", options->policies->text);
+    serve_report_json(&result, /* predicted */ NULL);
+}
+
+int serve_clients(const struct command *command, const struct service_options *options, bool json)
 {
     struct service_result result;
     struct weft_error error = {0};
     if (service_run(options, &result, &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_FAILED);
     }
-    if (!options->silent && result.arrived > 0) {
+    if (json) {
+        print_json(options, &result);
+    } else if (!options->silent && result.arrived > 0) {
         print_summary(&result);
         late_report_print(options->scenario->catalogue, result.late, stdout);
     }
-    if (result.answered < result.arrived) {
-        (void)fprintf(
-            stderr, "weft %s: stopped with %" PRIu64 " of %" PRIu64 " requests unanswered\n",
-            command->name, result.arrived - result.answered, result.arrived);
-        return COMMAND_FAILED;
+    const int ended = say_abandoned(command, &result);
+    const int flushed = command_flush(command);
+    return ended == COMMAND_OK ? flushed : ended;
+}
+
+int64_t serve_drain_ns(const struct serve_values *values)
+{
+    const uint64_t seconds =
+        values->drain.value < DRAIN_SECONDS_MAX ? values->drain.value : DRAIN_SECONDS_MAX;
+    if (!values->drain.given) {
+        return 0;
     }
-    return command_flush(command);
+    return seconds == 0 ? 1 : (int64_t)seconds * 1000000000;
 }
 
 static int serve_scenario(
-    const struct command *command, const char *path, const struct serve_values *values)
+    const struct command *command, const char *path, const struct serve_values *values,
+    struct log *log)
 {
     char title[TITLE_BYTES];
     struct weft_error error = {0};
@@ -134,6 +173,8 @@ static int serve_scenario(
         .scenario = scenario,
         .policies = &policies,
         .title = title,
+        .log = log,
+        .drain_ns = serve_drain_ns(values),
         .seed = values->seed.given ? values->seed.value : scenario->seeds[0],
         .seconds = values->seconds.value,
         .plays = values->listen.http == NULL || values->rate != NULL,
@@ -146,7 +187,7 @@ static int serve_scenario(
         scenario->arrivals.rate_per_s, options.seed);
     const int exit_code = values->listen.http == NULL
                               ? serve_played(command, &options, scenario, values->json)
-                              : serve_clients(command, &options);
+                              : serve_clients(command, &options, values->json);
     scenario_destroy(scenario);
     return exit_code;
 }
@@ -155,16 +196,22 @@ static int run(const struct command *command, char **argv)
 {
     struct serve_values values = {0};
     struct operands files = {0};
+    static struct log log;
+    struct weft_error error = {0};
     int exit_code = COMMAND_OK;
     if (!command_parse(command, argv, &values, &files, &exit_code)) {
         return exit_code;
     }
-    struct weft_error error;
-    if (listen_limits_read(&values.listen.limits_given, &values.listen.limits, &error) != WEFT_OK) {
+    if (serve_log_open(&values, &log, &error) != WEFT_OK ||
+        listen_limits_read(&values.listen.limits_given, &values.listen.limits, &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_WRONG);
     }
-    return repository_is_folder(files.items[0]) ? serve_repository(command, files.items[0], &values)
-                                                : serve_scenario(command, files.items[0], &values);
+    if (values.listen.http != NULL && isatty(STDERR_FILENO) != 1) {
+        interrupt_catch_hang_up(); /* A reload that comes while models are measured. */
+    }
+    return repository_is_folder(files.items[0])
+               ? serve_repository(command, files.items[0], &values, &log)
+               : serve_scenario(command, files.items[0], &values, &log);
 }
 
 static const struct argument rows[] = {
@@ -182,10 +229,17 @@ static const struct argument rows[] = {
      offsetof(struct serve_values, seconds)},
     {"--set", "KEY=VALUE", "change a setting of the scenario; may be repeated", ARGUMENT_LIST,
      offsetof(struct serve_values, sets)},
-    {"--plain", NULL, "a line a second, also on a terminal", ARGUMENT_FLAG,
+    {"--drain", "SECONDS", "how long the end waits for answers; 30 if left out", ARGUMENT_COUNT,
+     offsetof(struct serve_values, drain)},
+    {"--plain", NULL, "a line a second while something happens, also on a terminal", ARGUMENT_FLAG,
      offsetof(struct serve_values, plain)},
     {"--json", NULL, "show nothing on the way, and print one JSON object at the end", ARGUMENT_FLAG,
      offsetof(struct serve_values, json)},
+    {"--log-format", "FORMAT", "of the log on stderr: 'text', which is logfmt, or 'json'",
+     ARGUMENT_TEXT, offsetof(struct serve_values, log_format)},
+    {"--log-level", "LEVEL",
+     "'error', 'warn' or 'info': 'info' beside --http, but not on a terminal", ARGUMENT_TEXT,
+     offsetof(struct serve_values, log_level)},
     {"--http", "HOST:PORT", "serve clients there; a scenario's arrivals come only with --rate",
      ARGUMENT_TEXT, offsetof(struct serve_values, listen.http)},
     {"--metrics", "HOST:PORT", "of /metrics; port 8002 beside --http, or 'none'", ARGUMENT_TEXT,
@@ -225,7 +279,8 @@ const struct command command_serve = {
         "running and moving, along the tasks that their answers waited for.\n"
         "\n"
         "The first Ctrl-C or SIGTERM lets no more requests in and waits for those that are\n"
-        "there; the second stops at once.\n",
+        "there, as long as --drain says; the second stops at once. SIGHUP reads models again\n"
+        "whose files have changed.\n",
     .arguments =
         {.operand = "REPOSITORY or SCENARIO", .operand_min = 1, .operand_max = 1, .rows = rows},
     .run = run,

@@ -12,6 +12,9 @@ struct serve_values {
     const char *rate;
     struct argument_count seed;
     struct argument_count seconds;
+    struct argument_count drain;
+    const char *log_format;
+    const char *log_level;
     struct argument_list sets;
     bool plain;
     bool json;
@@ -24,10 +27,14 @@ int serve_played(
     bool json);
 
 /* Serve what comes, from wherever. The exit code. */
-int serve_clients(const struct command *command, const struct service_options *options);
+int serve_clients(const struct command *command, const struct service_options *options, bool json);
 
 /* Serve the repository at @folder. The exit code. */
 int serve_repository(
-    const struct command *command, const char *folder, const struct serve_values *values);
+    const struct command *command, const char *folder, const struct serve_values *values,
+    struct log *log);
+
+/* How long the end may wait for answers, as struct service_options wants it. */
+int64_t serve_drain_ns(const struct serve_values *values);
 
 #endif /* CLI_SERVE_H */

@@ -61,6 +61,10 @@ void serve_report_print(const struct run_result *served, const struct run_result
 
 void serve_report_json(const struct run_result *served, const struct run_result *predicted)
 {
+    if (predicted == NULL) {
+        report_json_print(json_pack("{s:o}", "served", report_json(served)), stdout);
+        return;
+    }
     const double mean_ms = predicted->report.latency_ms.mean;
     const double ratio = mean_ms > 0 ? served->report.latency_ms.mean / mean_ms : 0;
     json_t *both = json_pack(

@@ -5,6 +5,8 @@
 #include "cli/run.h"
 
 void serve_report_print(const struct run_result *served, const struct run_result *predicted);
+
+/* @predicted may be NULL: there is no prediction. */
 void serve_report_json(const struct run_result *served, const struct run_result *predicted);
 
 #endif /* CLI_SERVE_REPORT_H */

@@ -104,11 +104,12 @@ static enum weft_status start_nursery(
     return status;
 }
 
-static enum weft_status open_local(struct served *served, bool is_silent, struct weft_error *error)
+static enum weft_status open_local(
+    struct served *served, bool is_silent, struct log *log, struct weft_error *error)
 {
     struct nursery *nursery = served->has_nursery ? &served->nursery : NULL;
     const enum weft_status status =
-        local_open(&served->local, served->repository, nursery, is_silent, error);
+        local_open(&served->local, served->repository, nursery, is_silent, log, error);
     if (status == WEFT_OK) {
         served->is_local = true;
         served->parts = local_parts(&served->local);
@@ -133,7 +134,8 @@ static void close_served(struct served *served)
 }
 
 static enum weft_status open_served(
-    struct served *served, const struct serve_values *values, struct weft_error *error)
+    struct served *served, const struct serve_values *values, struct log *log,
+    struct weft_error *error)
 {
     const char *policy =
         values->policy == NULL ? served->repository->settings.policy : values->policy;
@@ -144,7 +146,7 @@ static enum weft_status open_served(
     enum weft_status status = policy_set_parse(policy, &served->policies, error);
     if (status == WEFT_OK) {
         status = values->emulated ? open_emulated(served, error)
-                                  : open_local(served, values->json, error);
+                                  : open_local(served, values->json, log, error);
     }
     if (status == WEFT_OK && values->rate != NULL) {
         status = read_rate(values->rate, &served->scenario->arrivals, error);
@@ -167,7 +169,8 @@ static enum weft_status rehearse(
 }
 
 int serve_repository(
-    const struct command *command, const char *folder, const struct serve_values *values)
+    const struct command *command, const char *folder, const struct serve_values *values,
+    struct log *log)
 {
     const struct repository_listener listener = {.on_problem = on_problem};
     char title[TITLE_BYTES];
@@ -180,7 +183,7 @@ int serve_repository(
         close_served(&served);
         return command_fail(command, &error, COMMAND_FAILED);
     }
-    if (open_served(&served, values, &error) != WEFT_OK) {
+    if (open_served(&served, values, log, &error) != WEFT_OK) {
         close_served(&served);
         return command_fail(command, &error, COMMAND_WRONG);
     }
@@ -189,6 +192,8 @@ int serve_repository(
         .policies = &served.policies,
         .parts = served.is_local ? &served.parts : NULL,
         .title = title,
+        .log = log,
+        .drain_ns = serve_drain_ns(values),
         .seed = values->seed.given ? values->seed.value : 1,
         .seconds = values->seconds.value,
         .jobs_max = served.repository->settings.jobs_max,
@@ -207,7 +212,7 @@ int serve_repository(
     }
     int exit_code = options.plays && values->listen.http == NULL
                         ? serve_played(command, &options, served.scenario, values->json)
-                        : serve_clients(command, &options);
+                        : serve_clients(command, &options, values->json);
     if (served.local.samples != NULL && options.plays && !values->json) {
         samples_print(served.local.samples, served.scenario->catalogue, stdout);
     }

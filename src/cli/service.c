@@ -1,15 +1,22 @@
 #include "cli/service.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/interrupt.h"
+#include "cli/journal.h"
 #include "cli/progress.h"
 #include "cli/screen.h"
 #include "engine/engine.h"
 #include "server/server.h"
 
 #define DRAIN_LOOK_NS INT64_C(10000000)
+#define TICK_NS       INT64_C(1000000000)
+#define LAST_WORDS_NS INT64_C(1000000000) /* For the last answers to reach their clients. */
+
+enum { STOP_SECONDS = 10 }; /* For what still runs to stop, once nobody waits for it. */
 
 struct service {
     const struct service_options *options;
@@ -20,6 +27,9 @@ struct service {
     struct summary *summary;
     struct watch *watch;
     struct screen screen;
+    struct journal journal;
+    int64_t last_words_ns; /* Until when answers are waited for, after the drain was cut. 0: not. */
+    uint32_t abandoned;
     double rates[WORKFLOWS_MAX]; /* What the arrivals amount to. */
     char url[LISTENING_URL_BYTES];
 };
@@ -30,6 +40,7 @@ static void on_record(void *context, const struct record *record)
     summary_add(service->summary, record);
     watch_add(service->watch, record);
     server_record(service->server, record);
+    journal_add(&service->journal, record);
     if (service->parts.on_record != NULL) {
         service->parts.on_record(service->parts.context, record);
     }
@@ -54,18 +65,47 @@ static struct engine *make_engine(
     return service->parts.make_engine(service->parts.context, host, loop, error);
 }
 
-/* Stop as soon as everybody has been answered. */
+static void say(const struct service *service, enum log_level level, const char *event)
+{
+    log_say(service->journal.log, level, event, 0, NULL);
+}
+
+static bool is_at_end(const struct service *service)
+{
+    const struct runtime_counts counts = runtime_counts(service->runtime);
+    if (counts.answered == counts.requested && server_is_drained(service->server)) {
+        return true;
+    }
+    return service->last_words_ns > 0 &&
+           (server_is_alone(service->server) ||
+            runtime_now_ns(service->runtime) > service->last_words_ns);
+}
+
+/* Stop as soon as everybody has been answered, or nobody is waited for any more. */
 static void look_for_end(void *context)
 {
     struct service *service = context;
-    const struct runtime_counts counts = runtime_counts(service->runtime);
-    if (counts.answered == counts.requested && server_is_drained(service->server)) {
+    if (is_at_end(service)) {
         runtime_stop(service->runtime);
         return;
     }
     runtime_call_at(
         service->runtime, runtime_now_ns(service->runtime) + DRAIN_LOOK_NS, /* background */ false,
         look_for_end, service);
+}
+
+/* The end has waited long enough. */
+static void on_drain_limit(void *context)
+{
+    struct service *service = context;
+    const struct runtime_counts counts = runtime_counts(service->runtime);
+    const uint32_t open = (uint32_t)(counts.requested - counts.answered);
+    const uint32_t told = server_abandon(service->server);
+    service->abandoned = told > open ? told : open;
+    const struct log_field fields[] = {log_number("abandoned", service->abandoned)};
+    log_say(service->journal.log, LOG_ERROR, "drain took too long", 1, fields);
+    service->last_words_ns = runtime_now_ns(service->runtime) + LAST_WORDS_NS;
+    look_for_end(service);
 }
 
 static void on_ended(void *context)
@@ -79,6 +119,12 @@ static void drain(struct service *service)
         return;
     }
     service->screen.is_draining = true;
+    say(service, LOG_INFO, "draining");
+    const int64_t drain_ns =
+        service->options->drain_ns == 0 ? SERVICE_DRAIN_NS : service->options->drain_ns;
+    runtime_call_at(
+        service->runtime, runtime_now_ns(service->runtime) + drain_ns, /* background */ true,
+        on_drain_limit, service);
     if (service->server != NULL) {
         server_drain(service->server);
     }
@@ -94,15 +140,38 @@ static void drain(struct service *service)
     }
 }
 
+/* A server whose operator has changed its files; or a terminal that is gone. */
+static void on_hang_up(struct service *service)
+{
+    if (service->server == NULL || service->screen.is_drawn) {
+        drain(service);
+    } else if (service->parts.reload != NULL && !service->screen.is_draining) {
+        service->parts.reload(service->parts.context);
+    } else {
+        say(service, LOG_INFO, "nothing to reload");
+    }
+}
+
 static void on_signal(void *context, int number)
 {
     struct service *service = context;
-    (void)number;
-    if (service->screen.is_draining) {
+    if (number == SIGHUP) {
+        on_hang_up(service);
+    } else if (service->screen.is_draining) {
+        say(service, LOG_WARN, "stopped at once");
         runtime_stop(service->runtime);
-        return;
+    } else {
+        drain(service);
     }
-    drain(service);
+}
+
+static void on_tick(void *context)
+{
+    struct service *service = context;
+    journal_tick(&service->journal, runtime_now_ns(service->runtime), /* is_end */ false);
+    runtime_call_at(
+        service->runtime, runtime_now_ns(service->runtime) + TICK_NS, /* background */ true,
+        on_tick, service);
 }
 
 static void on_time(void *context)
@@ -200,6 +269,13 @@ static void start_screen(struct service *service)
         .is_drawn = !options->plain && can_draw(),
         .is_coloured = !is_set("NO_COLOR"),
     };
+    /* On the same terminal, lines would spoil the picture, which shows what they say. */
+    const bool is_hidden = service->screen.is_drawn && isatty(STDERR_FILENO) == 1;
+    service->journal = (struct journal){
+        .log = is_hidden ? NULL : options->log,
+        .catalogue = options->scenario->catalogue,
+        .runtime = service->runtime,
+    };
     if (!options->silent) {
         runtime_call_at(
             service->runtime, screen_interval_ns(&service->screen), /* background */ true, on_show,
@@ -218,8 +294,16 @@ static void run(struct service *service)
             service->runtime, (int64_t)options->seconds * 1000000000, /* background */ true,
             on_time, service);
     }
-    runtime_on_signal(service->runtime, on_signal, service);
+    runtime_call_at(
+        service->runtime, runtime_now_ns(service->runtime) + TICK_NS, /* background */ true,
+        on_tick, service);
+    say(service, LOG_INFO, "ready");
+    if (interrupt_hang_up_came()) {
+        on_hang_up(service); /* While it started. */
+    }
     runtime_run(service->runtime);
+    interrupt_limit(STOP_SECONDS); /* Until the runtime is destroyed, which waits for its engine. */
+    journal_tick(&service->journal, runtime_now_ns(service->runtime), /* is_end */ true);
     if (!options->silent) {
         screen_end(&service->screen);
     }
@@ -256,6 +340,7 @@ enum weft_status service_run(
     enum weft_status status = start_runtime(&service, error);
     if (status == WEFT_OK) {
         start_screen(&service);
+        runtime_on_signal(service.runtime, on_signal, &service);
         if (service.parts.open != NULL) {
             status = service.parts.open(service.parts.context, service.runtime, error);
         }
@@ -276,6 +361,7 @@ enum weft_status service_run(
         *result_out = (struct service_result){
             .arrived = counts.requested,
             .answered = counts.answered,
+            .abandoned = service.abandoned,
             .wall_s = (double)(progress_clock_ns() - started_ns) / 1e9,
         };
         summary_report(service.summary, &result_out->report);
@@ -286,6 +372,10 @@ enum weft_status service_run(
         service.parts.close(service.parts.context);
     }
     runtime_destroy(service.runtime);
+    interrupt_limit(0);
+    if (status == WEFT_OK) {
+        log_say(options->log, LOG_INFO, "ended", 0, NULL);
+    }
     player_destroy(service.player);
     watch_destroy(service.watch);
     summary_destroy(service.summary);

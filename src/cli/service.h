@@ -2,8 +2,9 @@
  * service.h - a cluster in this process that serves until somebody ends it.
  *
  * Makes the runtime, shows it, plays requests into it if there are arrivals, and ends it:
- * the first SIGINT or SIGTERM lets no more requests in and waits for those that are there,
- * the second stops at once.
+ * the first SIGINT or SIGTERM lets no more requests in and waits for those that are there, but not
+ * for ever; the second stops at once. SIGHUP lets a server look at its files again; whoever watches
+ * on a terminal has closed it, which ends the service like SIGTERM.
  */
 #ifndef CLI_SERVICE_H
 #define CLI_SERVICE_H
@@ -40,6 +41,9 @@ struct service_parts {
     /* The runtime is there and will run: listen. Errors end the service; @error says why. */
     enum weft_status (*open)(void *context, struct runtime *runtime, struct weft_error *error);
 
+    /* Look again at what is served. */
+    void (*reload)(void *context);
+
     /* No more requests: what has arrived is answered, and the runtime then stops. */
     void (*drain)(void *context);
 
@@ -47,12 +51,16 @@ struct service_parts {
     void (*close)(void *context);
 };
 
+#define SERVICE_DRAIN_NS INT64_C(30000000000)
+
 struct service_options {
     const struct scenario *scenario; /* Borrowed, like all below. Its faults are left out. */
     const struct policy_set *policies;
     const struct service_parts *parts; /* NULL: emulated workers, and nobody else. */
     const struct listen_where *listen; /* For clients. NULL: nowhere. */
     const char *title;                 /* Of the screen. */
+    struct log *log;                   /* NULL: nobody reads it. */
+    int64_t drain_ns;                  /* How long the end may wait for answers. 0: the default. */
     uint64_t seed;
     uint64_t seconds;  /* How long requests come; 0: until somebody ends it. */
     uint32_t jobs_max; /* Of each node at once; 0: no limit. */
@@ -66,6 +74,7 @@ struct service_result {
     struct late_figures late[WORKFLOWS_MAX];
     uint64_t arrived;
     uint64_t answered;
+    uint32_t abandoned; /* Requests that the end did not wait for. */
     double wall_s;
 };
 

@@ -70,7 +70,7 @@ enum weft_status repository_profile_load(
     if (status != WEFT_OK) {
         return status;
     }
-    if (stat(path, &status_of) != 0 && errno == ENOENT) {
+    if (stat(path, &status_of) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         document.profile = profile_create(repository->catalogue->model_count);
     } else {
         status = read_file(repository, fleet, path, &document, error);

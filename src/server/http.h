@@ -117,6 +117,12 @@ struct http_counts http_server_counts(const struct http_server *server);
 /* From now on every response closes its connection, and idle ones are closed. */
 void http_server_drain(struct http_server *server);
 
+/*
+ * Answer every open request with 503 and @cause, whatever became of it; `gone` is called for each.
+ * Returns how many there were.
+ */
+uint32_t http_server_abandon(struct http_server *server, const char *cause);
+
 /* Close connections that are too slow, or whose clients have left. To be called a few times a
  * second. */
 void http_server_sweep(struct http_server *server);

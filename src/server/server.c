@@ -241,3 +241,18 @@ void server_drain(struct server *server)
         server_check_drained(server);
     }
 }
+
+uint32_t server_abandon(struct server *server)
+{
+    const uint32_t count =
+        server == NULL ? 0 : http_server_abandon(server->http, "refused: the server ended first");
+    if (server != NULL) {
+        server->answers[5] += count;
+    }
+    return count;
+}
+
+bool server_is_alone(const struct server *server)
+{
+    return server == NULL || http_server_counts(server->http).open == 0;
+}

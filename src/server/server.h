@@ -109,6 +109,15 @@ void server_drain(struct server *server);
 /* Whether nothing is in flight, answers on their way included. NULL is allowed. */
 bool server_is_drained(const struct server *server);
 
+/*
+ * Wait no longer: answer what is in flight with 503, and cancel it. After server_drain(). Returns
+ * how many requests that were.
+ */
+uint32_t server_abandon(struct server *server);
+
+/* Whether no client is connected. NULL is allowed. */
+bool server_is_alone(const struct server *server);
+
 /* Inference requests that are not answered yet. */
 uint32_t server_open_count(const struct server *server);
 

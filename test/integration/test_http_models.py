@@ -27,7 +27,7 @@ class Served(unittest.TestCase):
         onnx_models.write_repository(self.folder)
         self.process = subprocess.Popen(
             [WEFT, "serve", str(self.folder), "--plain", "--http", "127.0.0.1:0",
-             "--metrics", "none"],
+             "--metrics", "none", "--log-level", "warn"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY),
                      WEFT_CACHE=str(pathlib.Path(folder.name) / "cache")),

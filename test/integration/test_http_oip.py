@@ -327,7 +327,9 @@ class Ends(unittest.TestCase):
         self.assertEqual(reply["parameters"], {"emulated": True})
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=30)
-        self.assertEqual((process.returncode, err), (0, ""))
+        self.assertEqual(process.returncode, 0)
+        events = re.findall(r"^time=\S+ level=info event=(.*)$", err, re.MULTILINE)
+        self.assertEqual(events, ["ready", "draining", "ended"], err)
         self.assertNotIn("predicted", out)  # The simulator does not know the clients.
 
     def test_a_busy_port_is_one_line(self):

@@ -135,7 +135,8 @@ class Models(unittest.TestCase):
         self.put("broken/1/model.onnx", b"no model")
         environment = dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY), WEFT_CACHE=str(self.cache))
         process = subprocess.Popen(
-            [WEFT, "serve", str(self.folder), "--http", "127.0.0.1:0", "--metrics", "none"],
+            [WEFT, "serve", str(self.folder), "--http", "127.0.0.1:0", "--metrics", "none",
+             "--log-level", "warn"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
         self.addCleanup(process.kill)

@@ -1,0 +1,56 @@
+#include "cli/serve_log.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/serve.h"
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* This clock is always there. */
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The place of @word in @words, which ends with NULL; -1 if it is not there. */
+static int find_word(const char *const *words, const char *word)
+{
+    for (int i = 0; words[i] != NULL; i++) {
+        if (strcmp(words[i], word) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+enum weft_status serve_log_open(
+    const struct serve_values *values, struct log *log, struct weft_error *error)
+{
+    static const char *const formats[] = {[LOG_TEXT] = "text", [LOG_JSON] = "json", NULL};
+    static const char *const levels[] = {
+        [LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", NULL};
+    const bool is_server = values->listen.http != NULL && isatty(STDERR_FILENO) != 1;
+    const char *usual = levels[is_server ? LOG_INFO : LOG_WARN];
+    const int format = find_word(formats, values->log_format == NULL ? "text" : values->log_format);
+    const int level = find_word(levels, values->log_level == NULL ? usual : values->log_level);
+    if (format < 0) {
+        return error_set(
+            error, WEFT_INVALID, "'--log-format' is 'text' or 'json', not '%s'",
+            values->log_format);
+    }
+    if (level < 0) {
+        return error_set(
+            error, WEFT_INVALID, "'--log-level' is 'error', 'warn' or 'info', not '%s'",
+            values->log_level);
+    }
+    const struct log_options options = {
+        .file = stderr,
+        .format = (enum log_format)format,
+        .level = (enum log_level)level,
+        .now_ns = now_ns,
+    };
+    log_init(log, &options);
+    return WEFT_OK;
+}

@@ -1,0 +1,23 @@
+/* http_end.c - a server that is about to end: answers for those who would wait in vain. */
+#include "server/http_inside.h"
+
+uint32_t http_server_abandon(struct http_server *server, const char *cause)
+{
+    uint32_t count = 0;
+    struct connection *next;
+    for (struct connection *at = server->connections; at != NULL; at = next) {
+        struct http_exchange *exchange = &at->exchange;
+        next = at->next;
+        if (!exchange->is_open) {
+            continue;
+        }
+        if (exchange->request != NULL) {
+            server->handler.gone(exchange->request);
+        }
+        *exchange = (struct http_exchange){.connection = at, .is_open = true};
+        at->in_bytes = 0; /* Nothing that comes is read any more. */
+        http_respond_error(exchange, 503, cause, "Retry-After: 1\r\n");
+        count++;
+    }
+    return count;
+}

@@ -1,0 +1,202 @@
+"""What somebody who operates a server meets: starts, ends, signals, logs, repositories that
+cannot be written. Skipped without ONNX Runtime.
+
+Covers: src/cli/journal.c src/cli/local_notes.c src/cli/serve_log.c src/cli/interrupt.c
+Covers: src/server/http_end.c
+"""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+import unittest
+
+import onnx_models
+from operated import LIBRARY, LIMIT, WEFT, Server, temporary, write_repository
+
+
+@unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
+class Operating(unittest.TestCase):
+    def setUp(self):
+        self.folder = temporary(self)
+
+    def serve(self, *arguments, **options):
+        server = Server(self.folder, *arguments, **options)
+        self.addCleanup(server.kill)
+        return server
+
+    def test_a_repository_that_cannot_be_written_is_served(self):
+        write_repository(self.folder, "invert")
+        (self.folder / "profiles").write_text("a file where a folder should be")
+        (self.folder.parent / "cache").write_text("the same")
+        server = self.serve()
+        server.logged(r"level=warn event=\"models are not cached\" .*cause=\"Not a directory\"")
+        server.logged(r"level=warn event=\"measurements are not kept\" cause=\".*profiles")
+        self.assertEqual(server.infer("invert")[0], 200)
+        code, _, log = server.end()
+        self.assertEqual(code, 0)
+        self.assertEqual(sum("not kept" in line for line in log), 1, log)
+
+    @unittest.skipIf(os.getuid() == 0, "root may write everywhere")
+    def test_a_folder_of_somebody_else_is_served(self):
+        write_repository(self.folder, "invert")
+        self.folder.chmod(0o555)
+        server = self.serve()
+        server.logged(r"\"measurements are not kept\" cause=\".*Permission denied\"")
+        self.assertEqual(server.end()[0], 0)
+        self.folder.chmod(0o755)
+
+    def test_profiling_what_cannot_be_written_is_a_failure(self):
+        write_repository(self.folder)
+        (self.folder / "profiles").write_text("a file where a folder should be")
+        done = subprocess.run(
+            [WEFT, "profile", str(self.folder)], capture_output=True, text=True, timeout=LIMIT,
+            env=dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY)), check=False,
+        )  # fmt: skip
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("profiles", done.stderr)
+
+    def ask_in_vain(self, server, name):
+        """A request of a client that waits; what it was answered comes in the list."""
+        answers = []
+
+        def ask():
+            try:
+                answers.append(server.infer(name))
+            except (http.client.HTTPException, OSError) as error:
+                answers.append(error)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        pending = f'nv_inference_pending_request_count{{model="{name}",version="1"}} 1'
+        end = time.monotonic() + LIMIT
+        while pending not in server.metrics() and time.monotonic() < end:
+            time.sleep(0.01)
+        return thread, answers
+
+    def test_an_endless_job_does_not_hold_the_end(self):
+        write_repository(self.folder, "loop")
+        server = self.serve("--drain", "1")
+        thread, answers = self.ask_in_vain(server, "loop")
+        code, _, log = server.end()
+        thread.join(timeout=LIMIT)
+        status, headers, body = answers[0]
+        self.assertEqual((status, headers["Retry-After"]), (503, "1"), body)
+        self.assertIn("the server ended first", body)
+        self.assertEqual(code, 1)
+        self.assertTrue(any("drain took too long" in line for line in log), log)
+        self.assertTrue(any("did not wait for 1 request" in line for line in log), log)
+
+    def test_a_second_signal_ends_at_once(self):
+        write_repository(self.folder, "loop")
+        server = self.serve("--drain", "3600")
+        thread, _ = self.ask_in_vain(server, "loop")
+        server.signal(signal.SIGTERM)
+        server.logged("event=draining")
+        server.signal(signal.SIGTERM)
+        self.assertEqual(server.ended()[0], 1)
+        thread.join(timeout=LIMIT)
+
+    def test_half_a_body_does_not_hold_the_end(self):
+        write_repository(self.folder, "invert")
+        server = self.serve("--drain", "1")
+        with socket.create_connection(server.address, timeout=LIMIT) as half:
+            half.sendall(
+                b"POST /v2/models/invert/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
+            )
+            end = time.monotonic() + LIMIT
+            while "\nweft_infer_open 1\n" not in server.metrics() and time.monotonic() < end:
+                time.sleep(0.01)
+            server.signal(signal.SIGTERM)
+            self.assertTrue(half.recv(4096).startswith(b"HTTP/1.1 503 "))
+            self.assertEqual(server.ended()[0], 1)
+
+    def test_a_hang_up_reads_changed_models_again(self):
+        write_repository(self.folder)
+        server = self.serve()
+        path = self.folder / "relu/3/model.onnx"
+        beside = path.with_suffix(".new")
+        beside.write_bytes(
+            onnx_models.model(
+                [onnx_models.node("Neg", ["x"], "y")],
+                [onnx_models.value_info("x", ["N", 4])], [onnx_models.value_info("y", ["N", 4])],
+            )  # fmt: skip
+        )
+        beside.rename(path)
+        (self.folder / "add/1/model.onnx").write_bytes(b"no model any more")
+        server.signal(signal.SIGHUP)
+        server.logged("level=info event=reload changed=2")
+        server.logged('level=info event="model reloaded" model=relu')
+        server.logged('level=error event="model not reloaded" model=add cause=')
+        given = {"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [1, -2, 3, -4]}
+        status, _, body = server.ask("POST", "/v2/models/relu/infer", {"inputs": [given]})
+        self.assertEqual((status, json.loads(body)["outputs"][0]["data"]), (200, [-1, 2, -3, 4]))
+        self.assertEqual(server.ask("GET", "/v2/models/add/ready")[0], 200)  # As it was.
+        server.signal(signal.SIGHUP)
+        server.wait_for(server.log, "event=reload changed=1")  # The good one has not changed.
+        self.assertEqual(server.end()[0], 0)
+
+    def test_what_fails_is_logged_and_what_is_wrong_is_counted(self):
+        write_repository(self.folder, "crash", "refuse", "invert")
+        server = self.serve("--log-format", "json")
+        self.assertEqual(server.infer("crash")[0], 500)
+        code, _, log = server.end()
+        self.assertEqual(code, 0)
+        lines = [json.loads(line) for line in log]
+        events = [line["event"] for line in lines]
+        for event in ("measuring", "ready", "draining", "ended"):
+            self.assertIn(event, events)
+        [failed] = [line for line in lines if line["event"] == "job failed"]
+        self.assertEqual(failed["level"], "warn")
+        self.assertEqual((failed["workflow"], failed["task"]), ("crash", "work"))
+        self.assertIn("crashed (SIGSEGV)", failed["cause"])
+
+    def test_failures_do_not_flood_the_log(self):
+        write_repository(self.folder, "crash")
+        server = self.serve()
+        for _ in range(30):
+            self.assertEqual(server.infer("crash")[0], 500)
+        _, _, log = server.end()
+        lines = [line for line in log if 'event="job failed"' in line]
+        said = sum("cause=" in line for line in lines)
+        more = [int(line.split("more=")[1]) for line in lines if "more=" in line]
+        self.assertEqual(said + sum(more), 30, log)
+        self.assertLess(said, 30)
+
+    def test_json_at_the_end_whoever_came(self):
+        write_repository(self.folder, "invert")
+        server = self.serve("--json", wait=False)
+        server.logged("event=ready")
+        code, out, _ = server.end()
+        self.assertEqual(code, 0)
+        served = json.loads("\n".join(out))["served"]
+        self.assertEqual((served["jobs"], served["scenario"]), (0, "here"))
+
+    def test_nothing_is_printed_while_nothing_happens(self):
+        write_repository(self.folder, "invert")
+        server = self.serve()
+        server.wait_for(server.out, " arrived, ")
+        time.sleep(2.5)  # Two more lines, were they printed.
+        self.assertEqual(sum(" arrived, " in line for line in server.out), 1)
+        self.assertEqual(server.infer("invert")[0], 200)
+        server.wait_for(server.out, " 1 arrived, 1 done")
+        self.assertEqual(server.end()[0], 0)
+
+    def test_levels_and_formats_must_be_known(self):
+        for arguments, cause in (
+            (("--log-format", "xml"), "'--log-format' is 'text' or 'json', not 'xml'"),
+            (("--log-level", "all"), "'--log-level' is 'error', 'warn' or 'info', not 'all'"),
+        ):
+            done = subprocess.run(
+                [WEFT, "serve", "nowhere", *arguments], capture_output=True, text=True,
+                timeout=LIMIT, check=False,
+            )  # fmt: skip
+            self.assertEqual((done.returncode, done.stderr), (2, f"weft serve: {cause}\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
