@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "document/scenario.h"
 #include "server/server.h"
 
@@ -14,6 +15,23 @@ static void choose_metrics(const char *http, char *address, size_t room)
     const char *colon = strrchr(http, ':');
     const size_t host = colon == NULL ? 0 : (size_t)(colon - http);
     (void)snprintf(address, room, "%.*s%s", (int)host, http, METRICS_PORT);
+}
+
+static enum weft_status read_management(
+    const char *text, enum access_management *out, struct weft_error *error)
+{
+    static const struct {
+        const char *text;
+        enum access_management management;
+    } modes[] = {{"local", ACCESS_LOCAL}, {"off", ACCESS_NOBODY}, {"on", ACCESS_EVERYBODY}};
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (strcmp(text == NULL ? "local" : text, modes[i].text) == 0) {
+            *out = modes[i].management;
+            return WEFT_OK;
+        }
+    }
+    return error_set(
+        error, WEFT_INVALID, "'--management' is 'local', 'off' or 'on', not '%s'", text);
 }
 
 enum weft_status listening_open(
@@ -40,9 +58,14 @@ enum weft_status listening_open(
         .metrics = metrics,
         .tls_certificate = where->tls_certificate,
         .tls_key = where->tls_key,
-        .token_file = where->token_file,
+        .access = {.token_file = where->token_file, .admin_token_file = where->admin_token_file},
         .limits = where->limits,
     };
+    const enum weft_status status =
+        read_management(where->management, &options.access.management, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
     if (repository != NULL) {
         options.repository = *repository;
     }

@@ -25,6 +25,8 @@ struct listen_where {
     const char *token_file;
     struct argument_list limits_given; /* "NAME=VALUE" each, */
     struct http_limits limits;         /* and what they mean; all zero: the defaults. */
+    const char *admin_token_file;
+    const char *management; /* "local", "off" or "on". NULL: local. */
 };
 
 /*

@@ -253,6 +253,12 @@ static const struct argument rows[] = {
      "change a limit of the server, such as connections=100; may be repeated;\n"
      "docs/SERVING.md lists them",
      ARGUMENT_LIST, offsetof(struct serve_values, listen.limits_given)},
+    {"--admin-token-file", "FILE", "who loads or unloads models must bring this one instead",
+     ARGUMENT_TEXT, offsetof(struct serve_values, listen.admin_token_file)},
+    {"--management", "WHO",
+     "loads and unloads models without such a token: 'local', clients on this machine,\n"
+     "if left out; 'off', nobody, not even with one; 'on', everybody",
+     ARGUMENT_TEXT, offsetof(struct serve_values, listen.management)},
     {.name = NULL},
 };
 

@@ -139,6 +139,9 @@ bool http_exchange_is_spare(const struct http_exchange *exchange);
 /* Whether a body follows, and how long it is; UINT64_MAX if it comes in chunks. */
 uint64_t http_exchange_body_bytes(const struct http_exchange *exchange);
 
+/* Whether it comes from this machine, over its loopback interface. */
+bool http_exchange_is_local(const struct http_exchange *exchange);
+
 /* Answer. @exchange is no more then. */
 void http_respond(struct http_exchange *exchange, const struct http_response *response);
 

@@ -382,6 +382,7 @@ const char *http_status_text(uint32_t status)
         {204, "No Content"},
         {400, "Bad Request"},
         {401, "Unauthorized"},
+        {403, "Forbidden"},
         {404, "Not Found"},
         {405, "Method Not Allowed"},
         {408, "Request Timeout"},

@@ -77,12 +77,21 @@ void models_ready(struct server *server, struct http_exchange *exchange, uint32_
 {
     char text[MODELS_OBSTACLE_BYTES];
     const char *obstacle = models_obstacle(server, workflow, text);
-    if (obstacle != NULL) {
-        http_respond_error(exchange, 503, obstacle, "Retry-After: 5\r\n");
-        return;
+    struct buffer json = {.length = 0};
+    const bool is_good = buffer_add(&json, "{\"name\":") &&
+                         buffer_add_quoted(&json, server->catalogue->workflows[workflow]->name) &&
+                         buffer_add(&json, ",\"ready\":%s", obstacle == NULL ? "true" : "false") &&
+                         (obstacle == NULL || (buffer_add(&json, ",\"error\":") &&
+                                               buffer_add_quoted(&json, obstacle))) &&
+                         buffer_add(&json, "}");
+    if (is_good) {
+        http_respond_json(
+            exchange, obstacle == NULL ? 200 : 503, json.bytes,
+            obstacle == NULL ? NULL : "Retry-After: 5\r\n");
+    } else {
+        http_respond_error(exchange, 503, "no memory", /* extra */ NULL);
     }
-    const struct http_response response = {.status = 200};
-    http_respond(exchange, &response);
+    free(json.bytes);
 }
 
 /* What is known of a result before it is made: from the repository, or from the last answer. */

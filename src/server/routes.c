@@ -13,20 +13,6 @@ struct routed {
     struct http_path path;
 };
 
-static bool is_allowed(const struct server *server, const struct http_head *head)
-{
-    static const char scheme[] = "Bearer ";
-    const struct http_span *given = http_head_find(head, "authorization");
-    if (server->token_bytes == 0) {
-        return true;
-    }
-    if (given == NULL || given->length != sizeof(scheme) - 1 + server->token_bytes ||
-        !http_span_is((struct http_span){given->bytes, sizeof(scheme) - 1}, scheme)) {
-        return false;
-    }
-    return tls_equal(given->bytes + sizeof(scheme) - 1, server->token, server->token_bytes);
-}
-
 /* Whether the method is one of "GET", which includes HEAD, or "POST"; answers if not. */
 static bool wants(const struct routed *routed, enum http_method method)
 {
@@ -60,12 +46,15 @@ static void health(const struct routed *routed)
     if (!wants(routed, HTTP_GET)) {
         return;
     }
-    if (!is_live && routed->server->is_draining) {
-        http_respond_error(routed->exchange, 503, "draining", "Retry-After: 5\r\n");
-        return;
+    if (is_live) {
+        http_respond_json(routed->exchange, 200, "{\"live\":true}", /* extra */ NULL);
+    } else if (routed->server->is_draining) {
+        http_respond_json(
+            routed->exchange, 503, "{\"ready\":false,\"error\":\"draining\"}",
+            "Retry-After: 5\r\n");
+    } else {
+        http_respond_json(routed->exchange, 200, "{\"ready\":true}", /* extra */ NULL);
     }
-    const struct http_response response = {.status = 200};
-    http_respond(routed->exchange, &response);
 }
 
 /* What is asked of workflow @workflow: @verb, or nothing for its metadata. */
@@ -132,6 +121,19 @@ static void models(const struct routed *routed)
     workflow_verb(routed, workflow, path->count == at ? "" : path->segments[at]);
 }
 
+/* Whether the client may load and unload models; answers if not. */
+static bool may_change(const struct routed *routed)
+{
+    const char *cause = "";
+    const uint32_t status = access_to_models(
+        &routed->server->access, routed->head, http_exchange_is_local(routed->exchange), &cause);
+    if (status != 200) {
+        http_respond_error(
+            routed->exchange, status, cause, status == 401 ? "WWW-Authenticate: Bearer\r\n" : NULL);
+    }
+    return status == 200;
+}
+
 /* "/v2/repository/index" and "/v2/repository/models/NAME/load" or "unload" */
 static void repository(const struct routed *routed)
 {
@@ -148,7 +150,7 @@ static void repository(const struct routed *routed)
         not_found(routed, "a repository has 'index' and 'models/NAME/load' or 'unload'");
         return;
     }
-    if (wants(routed, HTTP_POST)) {
+    if (wants(routed, HTTP_POST) && may_change(routed)) {
         repository_begin(
             routed->server, routed->exchange, is_load ? REPOSITORY_LOAD : REPOSITORY_UNLOAD,
             path->segments[3]);
@@ -160,7 +162,7 @@ static void route(const struct routed *routed)
     const struct http_path *path = &routed->path;
     if (strcmp(path->segments[0], "v2") != 0) {
         not_found(routed, "there is nothing here; the protocol is under /v2");
-    } else if (path->count == 1) {
+    } else if (path->count == 1 || (path->count == 2 && path->segments[1][0] == '\0')) {
         if (wants(routed, HTTP_GET)) {
             models_server(routed->server, routed->exchange);
         }
@@ -204,7 +206,7 @@ static bool prepare(
     }
     const bool is_health =
         routed->path.count == 3 && strcmp(routed->path.segments[1], "health") == 0;
-    if (!is_health && !is_allowed(server, head)) {
+    if (!is_health && !access_is_client(&server->access, head)) {
         http_respond_error(
             exchange, 401, "the bearer token is missing or wrong", "WWW-Authenticate: Bearer\r\n");
         return false;

@@ -1,7 +1,5 @@
 #include "server/server.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,31 +48,6 @@ static void on_sweep(void *context)
         on_sweep, server);
 }
 
-static enum weft_status read_token(
-    struct server *server, const char *path, struct weft_error *error)
-{
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        return error_set(error, WEFT_IO, "%s: %s", path, strerror(errno));
-    }
-    const size_t count = fread(server->token, 1, sizeof(server->token), file);
-    const bool has_failed = ferror(file) != 0;
-    (void)fclose(file); /* It was only read. */
-    if (has_failed) {
-        return error_set(error, WEFT_IO, "%s: cannot be read", path);
-    }
-    server->token_bytes = count;
-    while (server->token_bytes > 0 && (server->token[server->token_bytes - 1] == '\n' ||
-                                       server->token[server->token_bytes - 1] == '\r')) {
-        server->token_bytes--;
-    }
-    if (server->token_bytes == 0 || count == sizeof(server->token)) {
-        return error_set(
-            error, WEFT_INVALID, "%s: a token has 1 to %d bytes", path, TOKEN_BYTES_MAX - 1);
-    }
-    return WEFT_OK;
-}
-
 static enum weft_status read_files(struct server *server, struct weft_error *error)
 {
     const struct server_options *options = &server->options;
@@ -86,10 +59,7 @@ static enum weft_status read_files(struct server *server, struct weft_error *err
         status =
             tls_context_create(options->tls_certificate, options->tls_key, &server->tls, error);
     }
-    if (status == WEFT_OK && options->token_file != NULL) {
-        status = read_token(server, options->token_file, error);
-    }
-    return status;
+    return status == WEFT_OK ? access_open(&options->access, &server->access, error) : status;
 }
 
 static enum weft_status listen_on(

@@ -18,6 +18,7 @@
 #include <weft/tensor.h>
 
 #include "base/limits.h"
+#include "server/access.h"
 #include "server/http.h"
 
 struct catalogue;
@@ -76,7 +77,7 @@ struct server_options {
     const char *metrics;         /* The same for /metrics. NULL: none. */
     const char *tls_certificate; /* Files in PEM. NULL: no TLS. */
     const char *tls_key;
-    const char *token_file; /* What clients must bring as bearer token. NULL: nothing. */
+    struct access_options access;
     struct server_repository repository;
     struct http_limits limits;
 

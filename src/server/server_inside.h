@@ -13,7 +13,6 @@
 struct infer;
 
 enum {
-    TOKEN_BYTES_MAX = 512,
     LOOP_BYTES_MAX = 65536, /* Of JSON that is read or written on the loop: some 0.5 ms. */
     SMALL_BODY_BYTES_MAX = 65536,
 };
@@ -42,8 +41,7 @@ struct server {
     struct http_server *metrics_http;
     struct tls_context *tls;
     struct metrics *metrics;
-    char token[TOKEN_BYTES_MAX];
-    size_t token_bytes;                     /* 0: none is asked for. */
+    struct access access;
     struct learned **learned;               /* By workflow and result. */
     char (*versions)[SERVER_VERSION_BYTES]; /* By workflow. */
     struct infer *infers;                   /* All that have not been released. */

@@ -1,4 +1,7 @@
-"""The Open Inference Protocol as clients meet it: contents, deadlines, ends, TLS, tokens."""
+"""The Open Inference Protocol as clients meet it: contents, deadlines, ends, TLS, tokens.
+
+Covers: src/server/http_peer.c
+"""
 
 import json
 import os
@@ -275,9 +278,12 @@ class Ends(unittest.TestCase):
         time.sleep(0.05)
         status, headers, body = ask(keeping, "GET", "/v2/health/ready")
         self.assertEqual((status, headers["Connection"]), (503, "close"), body)
+        self.assertEqual(json.loads(body), {"ready": False, "error": "draining"})
         status, headers, _ = server.infer("echo", {"inputs": [fp32("x", [1])]})
         self.assertEqual((status, headers["Retry-After"]), (503, "1"))
-        self.assertEqual(server.ask("GET", "/v2/health/live")[0], 200)
+        self.assertEqual(json.loads(server.ask("GET", "/v2/health/live")[2]), {"live": True})
+        status, _, body = server.ask("GET", "/v2/models/echo/ready")
+        self.assertEqual((status, json.loads(body)["ready"]), (503, False))
         waiting.join()
         self.assertEqual(answers[0][0], 200)
         self.assertIn("open 0 tensors 0", server.stop(is_told=True))
@@ -365,6 +371,35 @@ class Secrets(unittest.TestCase):
                 headers = {} if value is None else {"Authorization": value}
                 self.assertEqual(server.ask("GET", "/v2", headers=headers)[0], status, value)
             self.assertEqual(server.ask("GET", "/v2/health/ready")[0], 200)
+
+    def test_models_are_changed_with_a_token_of_their_own(self):
+        admin = os.path.join(self.folder.name, "admin")
+        with open(admin, "w", encoding="utf-8") as file:
+            file.write("rosebud\n")
+        path = "/v2/repository/models/spare/load"
+        with Server(f"token={self.token}", f"admin={admin}") as server:
+            for token, status in ((None, 401), ("sesame", 401), ("rosebud", 200)):
+                headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+                self.assertEqual(server.ask("POST", path, "", headers)[0], status, token)
+                known = 401 if token is None else 200
+                self.assertEqual(server.ask("GET", "/v2", headers=headers)[0], known)
+
+    def test_models_are_changed_from_this_machine_alone(self):
+        path = "/v2/repository/models/spare/"
+        with Server() as server:
+            self.assertEqual(server.ask("POST", path + "load", "")[0], 200)
+            forwarded = {"X-Forwarded-For": "10.0.0.1"}
+            for verb in ("load", "unload"):
+                status, _, body = server.ask("POST", path + verb, "", forwarded)
+                self.assertEqual(status, 403)
+                self.assertIn("own machine alone", json.loads(body)["error"])
+            self.assertEqual(
+                server.ask("POST", "/v2/repository/index", "", forwarded)[0], 200
+            )
+        with Server("management=1") as server:
+            self.assertEqual(server.ask("POST", path + "load", "")[0], 403)
+        with Server("management=2") as server:
+            self.assertEqual(server.ask("POST", path + "load", "", forwarded)[0], 200)
 
     @unittest.skipUnless(shutil.which("openssl"), "openssl, which makes certificates, is missing")
     def test_tls(self):

@@ -3,9 +3,9 @@
  *
  * usage: echo_server [name=value]...
  *
- * cert, key, token: files. connections, address_connections, body, held, address_held, head_ms,
- * idle_ms, grace_ms, answer_ms, rate: limits, as in server/http.h. jobs: at once. Says where it
- * listens, and ends like `weft serve`.
+ * cert, key, token, admin: files. connections, address_connections, body, held, address_held,
+ * head_ms, idle_ms, grace_ms, answer_ms, rate: limits, as in server/http.h. jobs: at once.
+ * management: a number, as in server/access.h. Says where it listens, and ends like `weft serve`.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +88,11 @@ static void set(struct server_options *options, const char *name, const char *va
     } else if (strcmp(name, "key") == 0) {
         options->tls_key = value;
     } else if (strcmp(name, "token") == 0) {
-        options->token_file = value;
+        options->access.token_file = value;
+    } else if (strcmp(name, "admin") == 0) {
+        options->access.admin_token_file = value;
+    } else if (strcmp(name, "management") == 0) {
+        options->access.management = (enum access_management)number;
     } else if (strcmp(name, "connections") == 0) {
         options->limits.connections_max = number;
     } else if (strcmp(name, "address_connections") == 0) {

@@ -65,14 +65,15 @@ static void resources_answer(ATTR_UNUSED void **state)
         const char *part;
     } cases[] = {
         {"GET /v2" END, "\"name\":\"weft\""},
-        {"GET /v2/health/live" END, "200 OK"},
-        {"GET /v2/health/ready" END, "200 OK"},
+        {"GET /v2/" END, "\"name\":\"weft\""},
+        {"GET /v2/health/live" END, "{\"live\":true}"},
+        {"GET /v2/health/ready" END, "{\"ready\":true}"},
         {"GET /v2/models/image" END,
          "\"inputs\":[{\"name\":\"pixels\",\"datatype\":\"UINT8\",\"shape\":[-1,-1,3]}],"
          "\"outputs\":[{\"name\":\"pixels\",\"datatype\":\"UNKNOWN\",\"shape\":[-1]}]"},
         {"GET /v2/models/text/versions/1/config" END,
          "\"data_type\":\"TYPE_STRING\",\"dims\":[-1]"},
-        {"GET /v2/models/echo/ready" END, "200 OK"},
+        {"GET /v2/models/echo/ready" END, "{\"name\":\"echo\",\"ready\":true}"},
         {"GET /v2/models/stats" END, "\"name\":\"hops\""},
         {"HEAD /v2/models/echo/stats" END, "Content-Length: 3"},
         {"OPTIONS /v2" END, "204 No Content"},
@@ -427,7 +428,7 @@ static void what_cannot_be_had_is_said(ATTR_UNUSED void **state)
     assert_non_null(strstr(error.message, "no/such.pem: no certificate"));
     options.tls_certificate = NULL;
     options.tls_key = NULL;
-    options.token_file = "no/such.token";
+    options.access.token_file = "no/such.token";
     assert_int_equal(server_start(&options, &other, &error), WEFT_IO);
     assert_non_null(strstr(error.message, "no/such.token"));
     world_stop(&world);
