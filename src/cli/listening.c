@@ -34,40 +34,71 @@ static enum weft_status read_management(
         error, WEFT_INVALID, "'--management' is 'local', 'off' or 'on', not '%s'", text);
 }
 
-enum weft_status listening_open(
-    const struct listen_where *where, struct runtime *runtime, const struct scenario *scenario,
-    const struct server_repository *repository, struct server **server_out,
-    struct weft_error *error)
+/* Everything of @where that a lobby and a server have in common. @room must live as long. */
+static enum weft_status read_where(
+    const struct listen_where *where, char room[static HTTP_ADDRESS_BYTES],
+    struct lobby_options *options_out, struct weft_error *error)
 {
-    char beside[HTTP_ADDRESS_BYTES];
-    if (where == NULL || where->http == NULL) {
-        return WEFT_OK;
-    }
-    const char *metrics = where->metrics;
-    if (metrics == NULL) {
-        choose_metrics(where->http, beside, sizeof(beside));
-        metrics = beside;
-    } else if (strcmp(metrics, "none") == 0) {
-        metrics = NULL;
-    }
-    struct server_options options = {
-        .runtime = runtime,
-        .fleet = scenario->fleet,
-        .catalogue = scenario->catalogue,
+    *options_out = (struct lobby_options){
         .http = where->http,
-        .metrics = metrics,
+        .metrics = where->metrics,
         .tls_certificate = where->tls_certificate,
         .tls_key = where->tls_key,
         .access = {.token_file = where->token_file, .admin_token_file = where->admin_token_file},
         .limits = where->limits,
     };
-    const enum weft_status status =
-        read_management(where->management, &options.access.management, error);
+    if (where->metrics == NULL) {
+        choose_metrics(where->http, room, HTTP_ADDRESS_BYTES);
+        options_out->metrics = room;
+    } else if (strcmp(where->metrics, "none") == 0) {
+        options_out->metrics = NULL;
+    }
+    if ((where->tls_certificate == NULL) != (where->tls_key == NULL)) {
+        return error_set(error, WEFT_INVALID, "TLS needs both a certificate and a key");
+    }
+    return read_management(where->management, &options_out->access.management, error);
+}
+
+enum weft_status listening_begin(
+    const struct listen_where *where, struct lobby **lobby_out, struct weft_error *error)
+{
+    char room[HTTP_ADDRESS_BYTES];
+    struct lobby_options options;
+    if (where == NULL || where->http == NULL) {
+        return WEFT_OK;
+    }
+    const enum weft_status status = read_where(where, room, &options, error);
+    return status == WEFT_OK ? lobby_open(&options, lobby_out, error) : status;
+}
+
+enum weft_status listening_open(
+    const struct listen_where *where, const struct listening_parts *parts,
+    struct server **server_out, struct weft_error *error)
+{
+    char room[HTTP_ADDRESS_BYTES];
+    struct lobby_options common;
+    if (where == NULL || where->http == NULL) {
+        return WEFT_OK;
+    }
+    const enum weft_status status = read_where(where, room, &common, error);
     if (status != WEFT_OK) {
         return status;
     }
-    if (repository != NULL) {
-        options.repository = *repository;
+    struct server_options options = {
+        .runtime = parts->runtime,
+        .fleet = parts->scenario->fleet,
+        .catalogue = parts->scenario->catalogue,
+        .http = common.http,
+        .metrics = common.metrics,
+        .tls_certificate = common.tls_certificate,
+        .tls_key = common.tls_key,
+        .access = common.access,
+    };
+    if (parts->repository != NULL) {
+        options.repository = *parts->repository;
+    }
+    if (parts->lobby != NULL) {
+        lobby_leave(parts->lobby, &options.sockets);
     }
     return server_start(&options, server_out, error);
 }

@@ -11,10 +11,19 @@
 
 enum { LISTENING_URL_BYTES = 128 };
 
+struct lobby;
 struct runtime;
 struct scenario;
 struct server;
 struct server_repository;
+
+/* What stands behind the server. All are borrowed. */
+struct listening_parts {
+    struct runtime *runtime;
+    const struct scenario *scenario;
+    const struct server_repository *repository; /* NULL: clients are told of workflows alone. */
+    struct lobby *lobby;                        /* Which it takes over from. NULL: from none. */
+};
 
 /* Where clients reach a cluster. */
 struct listen_where {
@@ -30,15 +39,23 @@ struct listen_where {
 };
 
 /*
- * Listen as @where says, which may be NULL; *server_out stays NULL if it says nowhere. The
- * caller owns it. @repository is what clients are told of; NULL: of workflows alone.
+ * Take the ports that @where names before there is anything to serve; *lobby_out stays NULL if it
+ * names none. The caller owns it.
  *
- * Errors: those of server_start().
+ * Errors: those of lobby_open(); WEFT_INVALID for what cannot be understood.
+ */
+enum weft_status listening_begin(
+    const struct listen_where *where, struct lobby **lobby_out, struct weft_error *error);
+
+/*
+ * Listen as @where says, which may be NULL; *server_out stays NULL if it says nowhere. The
+ * caller owns it.
+ *
+ * Errors: those of server_start(), and the same.
  */
 enum weft_status listening_open(
-    const struct listen_where *where, struct runtime *runtime, const struct scenario *scenario,
-    const struct server_repository *repository, struct server **server_out,
-    struct weft_error *error);
+    const struct listen_where *where, const struct listening_parts *parts,
+    struct server **server_out, struct weft_error *error);
 
 /* The address of clients, with its scheme. */
 void listening_url(

@@ -1,5 +1,6 @@
 #include "cli/rehearsal.h"
 
+#include "base/log.h"
 #include "cli/progress.h"
 #include "engine/engine.h"
 #include "model/builtin.h"
@@ -11,6 +12,7 @@ struct rehearsal {
     const struct service_parts *parts;
     struct runtime *runtime;
     struct progress progress;
+    struct log *log;
     bool is_silent;
     uint32_t workflow; /* Whose sample is next, */
     uint32_t index;    /* and which of those that are run. */
@@ -70,10 +72,12 @@ static void on_answered(void *context, const struct runtime_answer *answer)
     if (answer->status != WEFT_OK) {
         const bool has_cause = answer->message != NULL && answer->message[0] != '\0';
         progress_clear(&rehearsal->progress);
-        (void)fprintf(
-            stderr, "weft serve: a sample of '%s' failed: %s\n",
-            rehearsal->scenario->catalogue->workflows[rehearsal->workflow]->name,
-            has_cause ? answer->message : reason_name(answer->reason));
+        const struct log_field fields[] = {
+            log_text(
+                "workflow", rehearsal->scenario->catalogue->workflows[rehearsal->workflow]->name),
+            log_text("cause", has_cause ? answer->message : reason_name(answer->reason)),
+        };
+        log_say(rehearsal->log, LOG_WARN, "sample failed", 2, fields);
     }
     rehearsal->done++;
     rehearsal->index++;
@@ -108,6 +112,10 @@ static void send_next(struct rehearsal *rehearsal)
         rehearsal->progress.label = catalogue->workflows[workflow]->name;
         progress_show(&rehearsal->progress, rehearsal->done, rehearsal->total);
     }
+    if (rehearsal->index == 0 && !rehearsal->progress.is_watched) {
+        const struct log_field name = log_text("workflow", catalogue->workflows[workflow]->name);
+        log_say(rehearsal->log, LOG_INFO, "rehearsing", 1, &name);
+    }
     (void)runtime_request(
         rehearsal->runtime, rehearsal->done % rehearsal->scenario->fleet->node_count, &request);
 }
@@ -120,6 +128,7 @@ enum weft_status rehearsal_run(
         .samples = samples,
         .scenario = scenario,
         .parts = options->parts,
+        .log = options->log,
         .is_silent = options->silent,
     };
     const struct runtime_options runtime = {

@@ -21,7 +21,7 @@ bool rehearsal_is_needed(
 
 /*
  * Run samples on the cluster that @options describe, with its parts. A sample that fails is said
- * on stderr.
+ * in the log.
  *
  * Errors: those of runtime_create().
  */

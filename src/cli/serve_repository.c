@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "cli/local.h"
 #include "cli/machine.h"
@@ -11,6 +12,7 @@
 #include "cli/serve.h"
 #include "document/reader.h"
 #include "document/repository_profile.h"
+#include "server/lobby.h"
 
 enum { TITLE_BYTES = 512 };
 
@@ -28,6 +30,7 @@ struct served {
     struct service_parts parts; /* Of local. */
     struct scenario *scenario;  /* Its parts are those above. */
     struct policy_set policies;
+    struct lobby *lobby; /* Where clients wait until it is served. NULL: nowhere. */
 };
 
 static void on_problem(void *context, const char *message)
@@ -121,6 +124,7 @@ static enum weft_status open_local(
 
 static void close_served(struct served *served)
 {
+    lobby_destroy(served->lobby);
     free(served->scenario);
     if (served->is_local) {
         local_close(&served->local);
@@ -168,6 +172,22 @@ static enum weft_status rehearse(
                : WEFT_OK;
 }
 
+/* Take the ports, and let clients wait. */
+static enum weft_status begin(
+    struct served *served, const struct serve_values *values, struct log *log,
+    struct weft_error *error)
+{
+    const enum weft_status status = listening_begin(&values->listen, &served->lobby, error);
+    if (status == WEFT_OK && served->lobby != NULL) {
+        const struct log_field addresses[] = {
+            log_text("http", lobby_http_address(served->lobby)),
+            log_text("metrics", lobby_metrics_address(served->lobby)),
+        };
+        log_say(log, LOG_INFO, "starting", 2, addresses);
+    }
+    return status;
+}
+
 int serve_repository(
     const struct command *command, const char *folder, const struct serve_values *values,
     struct log *log)
@@ -179,7 +199,9 @@ int serve_repository(
     if (repository_load(folder, &listener, &served.repository, &error) != WEFT_OK) {
         return COMMAND_WRONG; /* Each problem has been said. */
     }
-    if (start_nursery(&served, values, &error) != WEFT_OK) {
+    /* The nursery first: it is forked from one thread, and without the sockets of clients. */
+    if (start_nursery(&served, values, &error) != WEFT_OK ||
+        begin(&served, values, log, &error) != WEFT_OK) {
         close_served(&served);
         return command_fail(command, &error, COMMAND_FAILED);
     }
@@ -193,6 +215,7 @@ int serve_repository(
         .parts = served.is_local ? &served.parts : NULL,
         .title = title,
         .log = log,
+        .lobby = served.lobby,
         .drain_ns = serve_drain_ns(values),
         .seed = values->seed.given ? values->seed.value : 1,
         .seconds = values->seconds.value,

@@ -346,9 +346,13 @@ enum weft_status service_run(
         }
     }
     if (status == WEFT_OK) {
-        status = listening_open(
-            options->listen, service.runtime, scenario, service.parts.repository, &service.server,
-            error);
+        const struct listening_parts listening = {
+            .runtime = service.runtime,
+            .scenario = scenario,
+            .repository = service.parts.repository,
+            .lobby = options->lobby,
+        };
+        status = listening_open(options->listen, &listening, &service.server, error);
     }
     if (status == WEFT_OK) {
         if (service.server != NULL && !options->silent) {

@@ -58,6 +58,7 @@ struct service_options {
     const struct policy_set *policies;
     const struct service_parts *parts; /* NULL: emulated workers, and nobody else. */
     const struct listen_where *listen; /* For clients. NULL: nowhere. */
+    struct lobby *lobby;               /* Where clients wait by now. NULL: nowhere. */
     const char *title;                 /* Of the screen. */
     struct log *log;                   /* NULL: nobody reads it. */
     int64_t drain_ns;                  /* How long the end may wait for answers. 0: the default. */

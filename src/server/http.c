@@ -1,6 +1,7 @@
 #include "server/http.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -461,7 +462,8 @@ enum weft_status http_server_start(
     int code = uv_tcp_init(server->loop, &server->tcp);
     ASSERT(code == 0);
     server->tcp.data = server;
-    code = bind_first(server, host, port);
+    code = options->socket > 0 ? uv_tcp_open(&server->tcp, options->socket)
+                               : bind_first(server, host, port);
     if (code == 0) {
         code = uv_listen((uv_stream_t *)&server->tcp, LISTEN_BACKLOG, on_connection);
     }
@@ -484,7 +486,22 @@ void http_server_stop(struct http_server *server)
     while (server->connections != NULL) {
         connection_close(server->connections);
     }
+    if (uv_is_closing((uv_handle_t *)&server->tcp)) {
+        handle_closed(server); /* It had left. */
+    } else {
+        uv_close((uv_handle_t *)&server->tcp, on_listener_closed);
+    }
+}
+
+int http_server_leave(struct http_server *server)
+{
+    enum { SOCKET_MIN = 3 }; /* 0 stands for none, and the standard streams may be closed. */
+    uv_os_fd_t socket = -1;
+    (void)uv_fileno((const uv_handle_t *)&server->tcp, &socket); /* It is open. */
+    const int copy = fcntl(socket, F_DUPFD_CLOEXEC, SOCKET_MIN);
+    server->handles++; /* Until it is stopped. */
     uv_close((uv_handle_t *)&server->tcp, on_listener_closed);
+    return copy > 0 ? copy : 0;
 }
 
 const char *http_server_address(const struct http_server *server)

@@ -78,7 +78,8 @@ struct http_limits {
 
 struct http_options {
     struct uv_loop_s *loop;
-    const char *address;     /* "host:port", "[::1]:port" or ":port"; port 0: any. Copied. */
+    const char *address; /* "host:port", "[::1]:port" or ":port"; port 0: any. Copied. */
+    int socket; /* One that listens there already, which the server then owns. 0: there is none. */
     struct tls_context *tls; /* NULL: plain. Borrowed. */
     struct http_handler handler;
     struct http_limits limits;
@@ -108,6 +109,12 @@ enum weft_status http_server_start(
  * which must run once more, or end. NULL is allowed.
  */
 void http_server_stop(struct http_server *server);
+
+/*
+ * Listen no more, and give the socket away: who connects waits for its next owner. Connections stay
+ * until http_server_stop(). 0 if there is no descriptor for it.
+ */
+int http_server_leave(struct http_server *server);
 
 /* What it listens on, with the port that was chosen. Borrowed. */
 const char *http_server_address(const struct http_server *server);

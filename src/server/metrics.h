@@ -82,6 +82,12 @@ double metrics_bound_s(uint32_t index);
 /* Append everything in the text format of Prometheus. False if there is no memory. */
 bool metrics_write(const struct metrics *metrics, struct buffer *buffer);
 
+/* The process, as the system sees it, and its build. */
+bool metrics_write_process(struct buffer *buffer);
+
+/* Whether requests are answered. */
+bool metrics_write_ready(struct buffer *buffer, bool is_ready);
+
 /* One family of samples without labels: @kind is "counter" or "gauge". */
 bool metrics_write_one(
     struct buffer *buffer, const char *name, const char *kind, const char *help, double value);

@@ -276,6 +276,25 @@ static void metrics_released(void *context)
     free(context);
 }
 
+void metrics_respond(struct http_exchange *exchange, struct buffer *buffer, bool is_good)
+{
+    if (!is_good) {
+        free(buffer->bytes);
+        http_respond_error(exchange, 503, "no memory", /* extra */ NULL);
+        return;
+    }
+    const struct http_part part = {buffer->bytes, buffer->length};
+    const struct http_response response = {
+        .status = 200,
+        .type = "text/plain; version=0.0.4; charset=utf-8",
+        .part_count = 1,
+        .parts = &part,
+        .release = metrics_released,
+        .context = buffer->bytes,
+    };
+    http_respond(exchange, &response);
+}
+
 void route_metrics(void *context, struct http_exchange *exchange, const struct http_head *head)
 {
     struct routed routed;
@@ -290,19 +309,9 @@ void route_metrics(void *context, struct http_exchange *exchange, const struct h
         return;
     }
     struct buffer buffer = {.length = 0};
-    if (!metrics_write(routed.server->metrics, &buffer) || !write_own(routed.server, &buffer)) {
-        free(buffer.bytes);
-        http_respond_error(exchange, 503, "no memory", /* extra */ NULL);
-        return;
-    }
-    const struct http_part part = {buffer.bytes, buffer.length};
-    const struct http_response response = {
-        .status = 200,
-        .type = "text/plain; version=0.0.4; charset=utf-8",
-        .part_count = 1,
-        .parts = &part,
-        .release = metrics_released,
-        .context = buffer.bytes,
-    };
-    http_respond(exchange, &response);
+    metrics_respond(
+        exchange, &buffer,
+        metrics_write(routed.server->metrics, &buffer) && write_own(routed.server, &buffer) &&
+            metrics_write_ready(&buffer, !routed.server->is_draining) &&
+            metrics_write_process(&buffer));
 }

@@ -63,13 +63,14 @@ static enum weft_status read_files(struct server *server, struct weft_error *err
 }
 
 static enum weft_status listen_on(
-    struct server *server, const char *address,
+    struct server *server, const char *address, int socket,
     void (*begin)(void *, struct http_exchange *, const struct http_head *),
     struct http_server **http_out, struct weft_error *error)
 {
     const struct http_options options = {
         .loop = runtime_loop(server->runtime),
         .address = address,
+        .socket = socket,
         .tls = server->tls,
         .handler =
             {
@@ -133,10 +134,13 @@ enum weft_status server_start(
     server->catalogue = options->catalogue;
     enum weft_status status = read_files(server, error);
     if (status == WEFT_OK) {
-        status = listen_on(server, options->http, route_begin, &server->http, error);
+        status = listen_on(
+            server, options->http, options->sockets.http, route_begin, &server->http, error);
     }
     if (status == WEFT_OK && options->metrics != NULL) {
-        status = listen_on(server, options->metrics, route_metrics, &server->metrics_http, error);
+        status = listen_on(
+            server, options->metrics, options->sockets.metrics, route_metrics,
+            &server->metrics_http, error);
     }
     if (status != WEFT_OK) {
         http_server_stop(server->http);

@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "server/access.h"
 #include "server/http.h"
+#include "server/lobby.h"
 
 struct catalogue;
 struct fleet;
@@ -73,9 +74,10 @@ struct server_options {
     struct runtime *runtime; /* Borrowed, like the next two. It stays when idle. */
     const struct fleet *fleet;
     const struct catalogue *catalogue;
-    const char *http;            /* "host:port" of the protocol. */
-    const char *metrics;         /* The same for /metrics. NULL: none. */
-    const char *tls_certificate; /* Files in PEM. NULL: no TLS. */
+    const char *http;             /* "host:port" of the protocol. */
+    const char *metrics;          /* The same for /metrics. NULL: none. */
+    struct lobby_sockets sockets; /* That listen there already; the server then owns them. */
+    const char *tls_certificate;  /* Files in PEM. NULL: no TLS. */
     const char *tls_key;
     struct access_options access;
     struct server_repository repository;

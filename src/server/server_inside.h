@@ -62,6 +62,9 @@ void server_check_drained(struct server *server);
 
 /* routes.c */
 void route_begin(void *context, struct http_exchange *exchange, const struct http_head *head);
+
+/* routes.c: answer with @buffer as text of metrics; it is released. */
+void metrics_respond(struct http_exchange *exchange, struct buffer *buffer, bool is_good);
 void route_metrics(void *context, struct http_exchange *exchange, const struct http_head *head);
 
 /* models.c: what there is, and how it does. */

@@ -140,6 +140,59 @@ class Operating(unittest.TestCase):
         server.wait_for(server.log, "event=reload changed=1")  # The good one has not changed.
         self.assertEqual(server.end()[0], 0)
 
+    def poll(self, server, address, seen):
+        """Ask again and again whether it is ready, until it is; everybody is answered."""
+        end = time.monotonic() + LIMIT
+        while 200 not in seen and time.monotonic() < end:
+            try:
+                seen.append(server.ask("GET", "/v2/health/ready", address=address)[0])
+            except (http.client.HTTPException, OSError) as error:
+                seen.append(error)
+
+    def test_it_listens_while_models_are_measured(self):
+        write_repository(self.folder, "invert")
+        for i in range(6):
+            path = self.folder / f"m{i}/1/model.onnx"
+            path.parent.mkdir(parents=True)
+            path.write_bytes(onnx_models.layers(64, 2, seed=i))
+        server = self.serve(wait=False)
+        started = server.logged(r"event=starting http=(\S+):(\d+) metrics=(\S+):(\d+)")
+        address = (started[1], int(started[2]))
+        seen = []
+        polling = threading.Thread(target=self.poll, args=(server, address, seen))
+        polling.start()
+        status, _, body = server.ask("GET", "/v2/health/live", address=address)
+        self.assertEqual((status, json.loads(body)), (200, {"live": True}))
+        status, headers, body = server.ask(
+            "POST", "/v2/models/m0/infer", {"inputs": []}, address=address
+        )
+        self.assertEqual((status, headers["Retry-After"]), (503, "1"), body)
+        self.assertIn("starting", json.loads(body)["error"])
+        metrics = server.ask("GET", "/metrics", address=(started[3], int(started[4])))[2]
+        self.assertIn("\nweft_ready 0\n", metrics)
+        server.wait_until_ready()
+        polling.join(timeout=LIMIT)
+        self.assertEqual(server.address, address)
+        self.assertEqual(set(seen), {503, 200})
+        self.assertIn("\nweft_ready 1\n", server.metrics())
+        self.assertEqual(server.infer("invert")[0], 200)
+        self.assertEqual(server.end()[0], 0)
+
+    def test_a_port_that_is_taken_is_found_before_anything_is_measured(self):
+        write_repository(self.folder)
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            address = "127.0.0.1:{}".format(taken.getsockname()[1])
+            done = subprocess.run(
+                [WEFT, "serve", str(self.folder), "--http", address, "--metrics", "none"],
+                capture_output=True, text=True, timeout=LIMIT, check=False,
+                env=dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY)),
+            )  # fmt: skip
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(
+            done.stderr, f"weft serve: cannot listen on {address}: address already in use\n"
+        )
+        self.assertFalse((self.folder / "profiles").exists())
+
     def test_what_fails_is_logged_and_what_is_wrong_is_counted(self):
         write_repository(self.folder, "crash", "refuse", "invert")
         server = self.serve("--log-format", "json")
