@@ -80,11 +80,29 @@ void journal_add(struct journal *journal, const struct record *record)
     }
 }
 
+static void say_crashes(struct journal *journal, const char *kind, uint64_t count)
+{
+    const struct log_field fields[] = {log_text("kind", kind), log_number("count", (int64_t)count)};
+    if (count > 0) {
+        log_say(journal->log, LOG_ERROR, "process crashed", 2, fields);
+    }
+}
+
+static void look_at_engine(struct journal *journal)
+{
+    struct engine_counts now;
+    runtime_engine_counts(journal->runtime, &now);
+    say_crashes(journal, "function", now.function_crashes - journal->engine.function_crashes);
+    say_crashes(journal, "engine", now.engine_crashes - journal->engine.engine_crashes);
+    journal->engine = now;
+}
+
 void journal_tick(struct journal *journal, int64_t now_ns, bool is_end)
 {
     if (journal->log == NULL) {
         return;
     }
+    look_at_engine(journal);
     if (is_end || now_ns - journal->told_ns >= TELL_NS) {
         for (uint32_t i = 0; i < REASON_COUNT; i++) {
             const struct log_field fields[] = {

@@ -8,6 +8,7 @@
 #define CLI_JOURNAL_H
 
 #include "base/log.h"
+#include "engine/engine.h"
 #include "model/catalogue.h"
 #include "node/record.h"
 
@@ -28,6 +29,7 @@ struct journal {
     uint64_t failed_count;
     struct journal_task failed[JOURNAL_TASKS]; /* A ring. */
     uint64_t refused[REASON_COUNT];            /* Since they were last told, by reason. */
+    struct engine_counts engine;               /* As they were last told. */
     int64_t told_ns;
 };
 

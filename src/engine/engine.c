@@ -42,6 +42,14 @@ void engine_wake(struct engine *engine, uint64_t token)
     engine->ops->wake(engine, token);
 }
 
+void engine_count(const struct engine *engine, struct engine_counts *counts_out)
+{
+    *counts_out = (struct engine_counts){.function_starts = 0};
+    if (engine->ops->count != NULL) {
+        engine->ops->count(engine, counts_out);
+    }
+}
+
 void engine_destroy(struct engine *engine)
 {
     if (engine != NULL) {

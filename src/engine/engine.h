@@ -108,6 +108,15 @@ struct engine_host {
     void (*wake_at)(void *context, int64_t at_ns, uint64_t token);
 };
 
+/* Processes that an engine has started for its work, ever, and those that ended before it was done.
+ */
+struct engine_counts {
+    uint64_t function_starts;
+    uint64_t function_crashes; /* Those that were too slow, or made no sense, included. */
+    uint64_t engine_starts;    /* Processes that run models. */
+    uint64_t engine_crashes;
+};
+
 struct engine_ops {
     const char *name;
 
@@ -140,6 +149,9 @@ struct engine_ops {
     /* A time asked for with wake_at() has come. Optional: engines that never ask have none. */
     void (*wake)(struct engine *engine, uint64_t token);
 
+    /* Fill in what it has counted. Optional: engines without processes have none. */
+    void (*count)(const struct engine *engine, struct engine_counts *counts_out);
+
     /*
      * Stop the devices and release the engine. No done follows. Handles in the host's loop
      * are closed here; the loop runs once more for what that calls. Required.
@@ -160,6 +172,9 @@ void engine_reshape(struct engine *engine, uint32_t worker, uint32_t gpu);
 void engine_launch(struct engine *engine, const struct engine_batch *batch);
 void engine_cancel(struct engine *engine, uint64_t batch);
 void engine_wake(struct engine *engine, uint64_t token);
+
+/* All zero if it counts nothing. */
+void engine_count(const struct engine *engine, struct engine_counts *counts_out);
 
 /* NULL is allowed. */
 void engine_destroy(struct engine *engine);

@@ -1,5 +1,6 @@
 #include "engine/function_pool.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,8 @@ struct function_pool {
     int64_t run_ns_max;
     pthread_mutex_t lock; /* Of the list. */
     struct idle *idle;
+    atomic_ullong starts;
+    atomic_ullong crashes;
 };
 
 /* A call under way. */
@@ -107,6 +110,13 @@ void function_pool_destroy(struct function_pool *pool)
     free(pool);
 }
 
+void function_pool_count(
+    const struct function_pool *pool, uint64_t *starts_out, uint64_t *crashes_out)
+{
+    *starts_out = atomic_load(&pool->starts);
+    *crashes_out = atomic_load(&pool->crashes);
+}
+
 /* A waiting process for @path, or a new one. */
 static enum weft_status take_runner(
     struct function_pool *pool, const char *path, struct function_runner *runner_out,
@@ -123,6 +133,7 @@ static enum weft_status take_runner(
     }
     (void)pthread_mutex_unlock(&pool->lock);
     if (found == NULL) {
+        (void)atomic_fetch_add(&pool->starts, 1);
         return function_server_fork(&pool->server, path, runner_out, error);
     }
     *runner_out = found->runner;
@@ -229,6 +240,7 @@ static void abandon(struct exchange *exchange, enum function_receipt receipt, bo
     struct weft_error *error = &exchange->task->error;
     char how[64];
     function_server_end(&exchange->pool->server, &exchange->runner, how, sizeof(how));
+    (void)atomic_fetch_add(&exchange->pool->crashes, was_cancelled ? 0 : 1);
     if (was_cancelled) {
         (void)error_set(error, WEFT_CANCELLED, "function '%s' was cancelled", exchange->name);
     } else if (receipt == FUNCTION_LATE) {

@@ -43,6 +43,10 @@ enum weft_status function_pool_create(
 /* End all processes. NULL is allowed. */
 void function_pool_destroy(struct function_pool *pool);
 
+/* Processes started so far, and those that ended, or were ended, during a call. */
+void function_pool_count(
+    const struct function_pool *pool, uint64_t *starts_out, uint64_t *crashes_out);
+
 /* Like function_run(), of function @name in the shared object @path. */
 void function_pool_run(
     struct function_pool *pool, const char *path, const char *name,

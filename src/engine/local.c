@@ -344,6 +344,15 @@ void local_on_signal(uv_async_t *signal)
     }
 }
 
+static void local_count(const struct engine *base, struct engine_counts *counts_out)
+{
+    const struct engine_local *engine = (const struct engine_local *)base;
+    if (engine->pool != NULL) {
+        function_pool_count(
+            engine->pool, &counts_out->function_starts, &counts_out->function_crashes);
+    }
+}
+
 const struct engine_ops local_ops = {
     .name = "local",
     .load = local_load,
@@ -352,5 +361,6 @@ const struct engine_ops local_ops = {
     .reshape = local_reshape,
     .launch = local_launch,
     .cancel = local_cancel,
+    .count = local_count,
     .destroy = local_destroy,
 };

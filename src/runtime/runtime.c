@@ -424,3 +424,8 @@ struct runtime_counts runtime_counts(const struct runtime *runtime)
         .decisions = runtime->meter.decisions,
     };
 }
+
+void runtime_engine_counts(const struct runtime *runtime, struct engine_counts *counts_out)
+{
+    engine_count(runtime->engine, counts_out);
+}

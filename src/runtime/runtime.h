@@ -22,6 +22,7 @@
 #include "runtime/clock.h"
 
 struct engine;
+struct engine_counts;
 struct engine_host;
 struct engine_usage;
 struct runtime;
@@ -220,5 +221,8 @@ struct runtime_counts {
 };
 
 struct runtime_counts runtime_counts(const struct runtime *runtime);
+
+/* What its engine has counted. */
+void runtime_engine_counts(const struct runtime *runtime, struct engine_counts *counts_out);
 
 #endif /* RUNTIME_RUNTIME_H */

@@ -345,6 +345,9 @@ static void on_answered(void *context, const struct runtime_answer *answer)
     struct infer *infer = context;
     infer->is_running = false;
     stop_timer(infer);
+    if (infer->is_late && answer->reason == REASON_CANCEL) {
+        metrics_add_late(infer->server->metrics, infer->workflow);
+    }
     /* A model that was unloaded meanwhile is no fault of the job. */
     infer->status = answer->reason == REASON_UNAVAILABLE ? WEFT_REFUSED : answer->status;
     infer->latency_ns = answer->latency_ns;
@@ -365,6 +368,7 @@ static void on_deadline(uv_timer_t *timer)
     if (infer->exchange == NULL || !infer->is_running) {
         return; /* Its answer is being written. */
     }
+    infer->is_late = true;
     runtime_cancel(infer->runtime, infer->ticket);
     say_late(infer);
 }

@@ -42,6 +42,7 @@ struct infer {
     bool is_submitting; /* Further up in the stack. */
     bool is_running;    /* The runtime has it. */
     bool is_working;    /* Another thread has it. */
+    bool is_late;       /* Cancelled by its deadline. */
     bool is_over;       /* To be freed with its timer. */
     bool has_timer;
     uv_timer_t timer;

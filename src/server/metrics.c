@@ -22,7 +22,9 @@ struct metrics {
     struct metrics_workflow *workflows;
     struct metrics_model *models;
     struct metrics_totals totals;
-    int64_t *loaded_ns; /* By worker and model. */
+    int64_t *loaded_ns; /* By worker and model, like the next. */
+    uint64_t *loading_bytes;
+    double *busy_ns; /* By worker. */
     struct map jobs;
     struct pool pool;
     struct job_id last; /* The job that ended last. */
@@ -44,6 +46,9 @@ struct metrics *metrics_create(const struct fleet *fleet, const struct catalogue
     metrics->models = memory_zeroed(catalogue->model_count + 1, sizeof(*metrics->models));
     metrics->loaded_ns = memory_zeroed(
         (size_t)fleet->worker_count * catalogue->model_count + 1, sizeof(*metrics->loaded_ns));
+    metrics->loading_bytes = memory_zeroed(
+        (size_t)fleet->worker_count * catalogue->model_count + 1, sizeof(*metrics->loading_bytes));
+    metrics->busy_ns = memory_zeroed(fleet->worker_count + 1, sizeof(*metrics->busy_ns));
     map_init(&metrics->jobs, JOBS_FIRST);
     pool_init(&metrics->pool, sizeof(struct open_job), JOBS_FIRST, UINT32_MAX - 1);
     return metrics;
@@ -59,6 +64,8 @@ void metrics_destroy(struct metrics *metrics)
     free(metrics->workflows);
     free(metrics->models);
     free(metrics->loaded_ns);
+    free(metrics->loading_bytes);
+    free(metrics->busy_ns);
     free(metrics);
 }
 
@@ -128,6 +135,7 @@ static void note_end(struct metrics *metrics, const struct record *record)
     counts->slo_asked += slo_ns > 0 ? 1 : 0;
     if (record->reason != REASON_NONE) {
         counts->failed++;
+        counts->reasons[record->reason]++;
         counts->fail_ns += record->value;
         return;
     }
@@ -173,20 +181,35 @@ static void note_model(struct metrics *metrics, const struct record *record)
         return;
     }
     struct metrics_model *model = &metrics->models[record->model];
-    int64_t *loaded_ns =
-        &metrics
-             ->loaded_ns[(size_t)record->worker * metrics->catalogue->model_count + record->model];
+    const size_t place = (size_t)record->worker * metrics->catalogue->model_count + record->model;
+    uint64_t *bytes = &metrics->loading_bytes[place];
     if (record->kind == RECORD_LOADING) {
         model->loads++;
         model->prefetches += record->reason == REASON_PREFETCH ? 1 : 0;
+        *bytes = (uint64_t)record->value;
     } else if (record->kind == RECORD_LOADED) {
-        *loaded_ns = record->at_ns;
+        metrics->loaded_ns[place] = record->at_ns;
+        model->resident_bytes += *bytes;
     } else if (record->kind == RECORD_LOAD_FAILED) {
         model->load_failures++;
     } else {
         model->evictions++;
-        model->evicted_age_ns += record->at_ns - *loaded_ns;
+        model->evicted_age_ns += record->at_ns - metrics->loaded_ns[place];
+        model->resident_bytes -= *bytes < model->resident_bytes ? *bytes : model->resident_bytes;
     }
+}
+
+/* Tasks of a batch share its time. A share of 0 units is the whole worker. */
+static void note_ran(struct metrics *metrics, const struct record *record)
+{
+    if (record->worker < metrics->fleet->worker_count) {
+        const uint32_t units = metrics->fleet->workers[record->worker].gpu_units;
+        const double share =
+            record->gpu == 0 || units == 0 ? 1.0 : (double)record->gpu / (double)units;
+        metrics->busy_ns[record->worker] +=
+            (double)record->value * share / (record->batch == 0 ? 1.0 : (double)record->batch);
+    }
+    note_task(metrics, record, /* queued */ 0, /* running */ -1);
 }
 
 static void note_placed(struct metrics *metrics, const struct record *record)
@@ -212,6 +235,7 @@ static void note_refused(struct metrics *metrics, const struct record *record)
 {
     struct metrics_workflow *counts = &metrics->workflows[record->workflow];
     counts->refused++;
+    counts->reasons[record->reason]++;
     counts->slo_asked += metrics->catalogue->workflows[record->workflow]->slo_ns > 0 ? 1 : 0;
 }
 
@@ -234,6 +258,8 @@ void metrics_add(struct metrics *metrics, const struct record *record)
         note_started(metrics, record);
         return;
     case RECORD_ENDED:
+        note_ran(metrics, record);
+        return;
     case RECORD_STOPPED:
     case RECORD_FAILED:
         note_task(metrics, record, /* queued */ 0, /* running */ -1);
@@ -277,6 +303,23 @@ void metrics_add(struct metrics *metrics, const struct record *record)
     default:
         return; /* Nothing here counts them. */
     }
+}
+
+void metrics_add_late(struct metrics *metrics, uint32_t workflow)
+{
+    ASSERT(workflow < metrics->catalogue->workflow_count);
+    metrics->workflows[workflow].late++;
+}
+
+double metrics_busy_ns(const struct metrics *metrics, uint32_t worker)
+{
+    ASSERT(worker < metrics->fleet->worker_count);
+    return metrics->busy_ns[worker];
+}
+
+const struct fleet *metrics_fleet(const struct metrics *metrics)
+{
+    return metrics->fleet;
 }
 
 bool metrics_timing(

@@ -16,6 +16,7 @@
 enum { METRICS_BOUNDS = 24 }; /* Of the latency histogram; one more bucket lies above. */
 
 struct metrics;
+struct runtime;
 
 /* Where the time of a job went. */
 struct metrics_timing {
@@ -30,8 +31,10 @@ struct metrics_workflow {
     uint64_t failed;
     uint64_t refused;
     uint64_t cancelled;
-    uint64_t slo_met;   /* Succeeded within the SLO. */
-    uint64_t slo_asked; /* Ended, with an SLO: cancelled ones aside. */
+    uint64_t late; /* Of these, because their deadline came first; the others' clients left. */
+    uint64_t reasons[REASON_COUNT]; /* Of those that were refused or failed. */
+    uint64_t slo_met;               /* Succeeded within the SLO. */
+    uint64_t slo_asked;             /* Ended, with an SLO: cancelled ones aside. */
     uint64_t items;
     double batches; /* A task in a batch of n is 1/n of it. */
     uint64_t open;
@@ -48,7 +51,8 @@ struct metrics_model {
     uint64_t prefetches; /* Of the loads. */
     uint64_t load_failures;
     uint64_t evictions;
-    int64_t evicted_age_ns; /* Sum of how long they had been resident. */
+    uint64_t resident_bytes; /* In the memory of all workers, as they were planned. */
+    int64_t evicted_age_ns;  /* Sum of how long they had been resident. */
 };
 
 struct metrics_totals {
@@ -64,6 +68,9 @@ void metrics_destroy(struct metrics *metrics);
 
 void metrics_add(struct metrics *metrics, const struct record *record);
 
+/* A job of @workflow, whose end has been recorded, was cancelled because it was late. */
+void metrics_add_late(struct metrics *metrics, uint32_t workflow);
+
 /* Of a job that is open, or of the one that was answered last. False if it is neither. */
 bool metrics_timing(
     const struct metrics *metrics, struct job_id job, struct metrics_timing *timing_out);
@@ -75,12 +82,20 @@ const struct metrics_workflow *metrics_workflow(const struct metrics *metrics, u
 const struct metrics_model *metrics_model(const struct metrics *metrics, uint32_t model);
 const struct metrics_totals *metrics_totals(const struct metrics *metrics);
 const struct catalogue *metrics_catalogue(const struct metrics *metrics);
+const struct fleet *metrics_fleet(const struct metrics *metrics);
+
+/* How long @worker has run batches that ended, each by its share of the worker. */
+double metrics_busy_ns(const struct metrics *metrics, uint32_t worker);
 
 /* The upper end of bucket @index, in seconds. */
 double metrics_bound_s(uint32_t index);
 
 /* Append everything in the text format of Prometheus. False if there is no memory. */
 bool metrics_write(const struct metrics *metrics, struct buffer *buffer);
+
+/* Workers and processes of @runtime. */
+bool metrics_write_devices(
+    const struct metrics *metrics, const struct runtime *runtime, struct buffer *buffer);
 
 /* The process, as the system sees it, and its build. */
 bool metrics_write_process(struct buffer *buffer);

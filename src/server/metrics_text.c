@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "server/metrics.h"
+#include "trace/text.h"
 
 /* One number of a workflow, and the family it belongs to. */
 struct family {
@@ -67,9 +68,14 @@ static double refused(const struct metrics_workflow *counts)
     return (double)counts->refused;
 }
 
-static double cancelled(const struct metrics_workflow *counts)
+static double left(const struct metrics_workflow *counts)
 {
-    return (double)counts->cancelled;
+    return counts->cancelled > counts->late ? (double)(counts->cancelled - counts->late) : 0;
+}
+
+static double late(const struct metrics_workflow *counts)
+{
+    return (double)counts->late;
 }
 
 static double goodput(const struct metrics_workflow *counts)
@@ -101,7 +107,8 @@ static const struct family families[] = {
     {"nv_inference_compute_output_duration_us", "counter",
      "always 0: part of compute_input_duration", nothing},
     {"weft_requests_refused_total", "counter", "requests refused at once", refused},
-    {"weft_requests_cancelled_total", "counter", "requests whose client left", cancelled},
+    {"weft_requests_cancelled_total", "counter", "requests whose client left", left},
+    {"weft_requests_late_total", "counter", "requests whose deadline came first", late},
     {"weft_goodput_total", "counter", "requests answered well within the SLO", goodput},
     {"weft_slo_requests_total", "counter", "requests that ended and had an SLO", slo_asked},
     {"weft_slo_attainment_ratio", "gauge", "goodput over requests with an SLO; 1 if none",
@@ -113,6 +120,7 @@ struct model_family {
     const char *name;
     const char *help;
     double (*value)(const struct metrics_model *model);
+    bool is_gauge;
 };
 
 static double needed(const struct metrics_model *model)
@@ -146,20 +154,27 @@ static double evictions(const struct metrics_model *model)
     return (double)model->evictions;
 }
 
+static double resident_bytes(const struct metrics_model *model)
+{
+    return (double)model->resident_bytes;
+}
+
 static double evicted_age_s(const struct metrics_model *model)
 {
     return (double)model->evicted_age_ns / 1e9;
 }
 
 static const struct model_family model_families[] = {
-    {"weft_model_needed_total", "times that a task needed the model", needed},
-    {"weft_model_cache_hits_total", "times that it needed no load on demand", hits},
-    {"weft_model_loads_total", "loads begun", loads},
-    {"weft_model_prefetches_total", "of these, ahead of need", prefetches},
-    {"weft_model_load_failures_total", "loads that failed", load_failures},
-    {"weft_model_evictions_total", "evictions", evictions},
-    {"weft_model_evicted_age_seconds_sum", "how long they had been resident, summed",
-     evicted_age_s},
+    {"weft_model_needed_total", "times that a task needed the model", needed, false},
+    {"weft_model_cache_hits_total", "times that it needed no load on demand", hits, false},
+    {"weft_model_loads_total", "loads begun", loads, false},
+    {"weft_model_prefetches_total", "of these, ahead of need", prefetches, false},
+    {"weft_model_load_failures_total", "loads that failed", load_failures, false},
+    {"weft_model_evictions_total", "evictions", evictions, false},
+    {"weft_model_evicted_age_seconds_total", "how long they had been resident, summed",
+     evicted_age_s, false},
+    {"weft_model_resident_bytes", "what it takes in the memory of all workers", resident_bytes,
+     true},
 };
 
 static bool write_head(struct buffer *buffer, const char *name, const char *kind, const char *help)
@@ -202,7 +217,8 @@ static bool write_models(
     bool is_good = true;
     for (size_t k = 0; k < sizeof(model_families) / sizeof(model_families[0]) && is_good; k++) {
         const struct model_family *family = &model_families[k];
-        is_good = write_head(buffer, family->name, "counter", family->help);
+        is_good =
+            write_head(buffer, family->name, family->is_gauge ? "gauge" : "counter", family->help);
         for (uint32_t i = 0; i < catalogue->model_count && is_good; i++) {
             is_good = write_label(buffer, family->name, catalogue->models[i]) &&
                       buffer_add(buffer, "} %.15g\n", family->value(metrics_model(metrics, i)));
@@ -232,12 +248,32 @@ static bool write_latencies(
            buffer_add(buffer, "} %" PRIu64 "\n", counts->succeeded);
 }
 
+/* Only what has happened: there are many reasons. */
+static bool write_failures(const struct metrics *metrics, struct buffer *buffer)
+{
+    static const char family[] = "weft_request_failures_total";
+    const struct catalogue *catalogue = metrics_catalogue(metrics);
+    bool is_good = write_head(
+        buffer, family, "counter", "requests refused or failed, by reason; see the log for causes");
+    for (uint32_t i = 0; i < catalogue->workflow_count && is_good; i++) {
+        const struct metrics_workflow *counts = metrics_workflow(metrics, i);
+        for (uint32_t k = 0; k < REASON_COUNT && is_good; k++) {
+            is_good =
+                counts->reasons[k] == 0 ||
+                (write_label(buffer, family, catalogue->workflows[i]->name) &&
+                 buffer_add(
+                     buffer, ",reason=\"%s\"} %" PRIu64 "\n", reason_name(k), counts->reasons[k]));
+        }
+    }
+    return is_good;
+}
+
 bool metrics_write(const struct metrics *metrics, struct buffer *buffer)
 {
     const struct catalogue *catalogue = metrics_catalogue(metrics);
     const struct metrics_totals *totals = metrics_totals(metrics);
     bool is_good = write_workflows(metrics, catalogue, buffer) &&
-                   write_models(metrics, catalogue, buffer) &&
+                   write_models(metrics, catalogue, buffer) && write_failures(metrics, buffer) &&
                    write_head(
                        buffer, "weft_request_latency_seconds", "histogram",
                        "time of requests answered well, as the scheduler saw it");

@@ -312,6 +312,7 @@ void route_metrics(void *context, struct http_exchange *exchange, const struct h
     metrics_respond(
         exchange, &buffer,
         metrics_write(routed.server->metrics, &buffer) && write_own(routed.server, &buffer) &&
+            metrics_write_devices(routed.server->metrics, routed.server->runtime, &buffer) &&
             metrics_write_ready(&buffer, !routed.server->is_draining) &&
             metrics_write_process(&buffer));
 }

@@ -226,6 +226,30 @@ class Contents(unittest.TestCase):
         self.assertRegex(text, r'\nweft_request_latency_seconds_count{model="echo"} [1-9]')
         self.assertRegex(text, r"\nweft_scheduler_decisions_total [1-9]")
 
+    def test_deadlines_are_told_from_clients_that_leave(self):
+        with Server() as server:
+            request = json.dumps({"inputs": [fp32("x", [1])]})
+            path = "/v2/models/slow/infer"
+            self.assertEqual(server.ask("POST", path, request, {"x-slo-ms": "20"})[0], 504)
+            leaving = server.connect()
+            leaving.request("POST", path, request)
+            self.until(server, "weft_infer_open 1")
+            leaving.close()
+            self.until(server, 'weft_requests_cancelled_total{model="slow",version="1"} 1')
+            text = server.metrics()
+            self.assertIn('\nweft_requests_late_total{model="slow",version="1"} 1\n', text)
+            self.assertIn('\nnv_inference_request_failure{model="slow",version="1"} 2\n', text)
+            server.infer("fail", {"inputs": [fp32("x", [1])]})
+            failed = 'weft_request_failures_total{model="fail",reason="batch failed"} 1'
+            self.until(server, failed)
+
+    def until(self, server, line):
+        """Wait until the metrics have @line."""
+        end = time.monotonic() + 30
+        while line not in server.metrics().splitlines() and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertIn(line, server.metrics().splitlines())
+
     def test_tritonclient(self):
         try:
             import numpy

@@ -8,6 +8,7 @@ Covers: src/server/http_end.c
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -197,6 +198,10 @@ class Operating(unittest.TestCase):
         write_repository(self.folder, "crash", "refuse", "invert")
         server = self.serve("--log-format", "json")
         self.assertEqual(server.infer("crash")[0], 500)
+        metrics = server.metrics()
+        self.assertRegex(metrics, r'\nweft_process_crashes_total{kind="function"} [1-9]')
+        self.assertRegex(metrics, r'\nweft_process_starts_total{kind="function"} [1-9]')
+        self.assertRegex(metrics, r'\nweft_request_failures_total{model="crash",reason=".*"} 1\n')
         code, _, log = server.end()
         self.assertEqual(code, 0)
         lines = [json.loads(line) for line in log]
@@ -207,6 +212,28 @@ class Operating(unittest.TestCase):
         self.assertEqual(failed["level"], "warn")
         self.assertEqual((failed["workflow"], failed["task"]), ("crash", "work"))
         self.assertIn("crashed (SIGSEGV)", failed["cause"])
+        crashed = [line for line in lines if line["event"] == "process crashed"]
+        self.assertEqual({line["kind"] for line in crashed}, {"function"})
+
+    def test_metrics_tell_of_workers_and_models(self):
+        write_repository(self.folder)
+        server = self.serve()
+        given = {"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [1, -2, 3, -4]}
+        self.assertEqual(
+            server.ask("POST", "/v2/models/relu/infer", {"inputs": [given]})[0], 200
+        )
+        metrics = server.metrics()
+        self.assertRegex(metrics, r'\nweft_model_resident_bytes{model="relu"} [1-9]')
+        self.assertRegex(metrics, r'\nweft_worker_memory_used_bytes{worker="\d"} [1-9]')
+        self.assertIn('\nweft_worker_memory_limit_bytes{worker="0"} ', metrics)
+        busy = re.findall(r'\nweft_worker_busy_seconds_total{worker="\d"} (\S+)', metrics)
+        self.assertGreater(sum(map(float, busy)), 0)
+        families = re.findall(r"^# TYPE (\S+) (\S+)$", metrics, re.MULTILINE)
+        self.assertEqual(len(dict(families)), len(families))
+        for name, kind in families:
+            if not name.startswith("nv_"):  # Triton's own.
+                self.assertEqual(name.endswith("_total"), kind == "counter", name)
+        self.assertEqual(server.end()[0], 0)
 
     def test_failures_do_not_flood_the_log(self):
         write_repository(self.folder, "crash")

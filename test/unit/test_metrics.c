@@ -1,4 +1,4 @@
-/* Covers: src/server/metrics.c src/server/metrics_text.c */
+/* Covers: src/server/metrics.c src/server/metrics_text.c src/server/metrics_device.c */
 #include "server/metrics.h"
 
 #include <setjmp.h>
@@ -97,6 +97,12 @@ static void ends_are_told_apart(ATTR_UNUSED void **state)
     assert_int_equal(counts->succeeded, 2);
     assert_int_equal(counts->failed, 1);
     assert_int_equal(counts->cancelled, 1);
+    assert_int_equal(counts->late, 0);
+    metrics_add_late(metrics, 0);
+    assert_int_equal(counts->late, 1);
+    assert_int_equal(counts->reasons[REASON_FULL], 1);
+    assert_int_equal(counts->reasons[REASON_BATCH_FAILED], 1);
+    assert_int_equal(counts->reasons[REASON_CANCEL], 0);
     assert_int_equal(counts->refused, 1);
     assert_int_equal(counts->slo_met, 1);
     assert_int_equal(counts->slo_asked, 4);
@@ -107,8 +113,14 @@ static void ends_are_told_apart(ATTR_UNUSED void **state)
 static void models_are_counted(ATTR_UNUSED void **state)
 {
     const struct metrics_model *model = metrics_model(metrics, 0);
-    note(RECORD_LOADING, 0, 0, REASON_DEMAND, 1);
+    note(RECORD_LOADING, 0, 0, REASON_DEMAND, 700);
+    assert_int_equal(model->resident_bytes, 0);
     note(RECORD_LOADED, 100, 0, REASON_NONE, 0);
+    assert_int_equal(model->resident_bytes, 700);
+    note(RECORD_EVICTED, 200, 0, REASON_ROOM, 0);
+    assert_int_equal(model->resident_bytes, 0);
+    note(RECORD_LOADING, 300, 0, REASON_DEMAND, 1);
+    note(RECORD_LOADED, 400, 0, REASON_NONE, 0);
     note(RECORD_LOADING, 0, 0, REASON_PREFETCH, 1);
     note(RECORD_LOAD_FAILED, 0, 0, REASON_NONE, 1);
     note(RECORD_EVICTED, 600, 0, REASON_ROOM, 0);
@@ -116,11 +128,21 @@ static void models_are_counted(ATTR_UNUSED void **state)
         note(RECORD_STARTED, 0, 9, REASON_NONE, 1);
     }
     assert_int_equal(model->needed, 5);
-    assert_int_equal(model->loads, 2);
+    assert_int_equal(model->loads, 3);
     assert_int_equal(model->prefetches, 1);
     assert_int_equal(model->load_failures, 1);
-    assert_int_equal(model->evictions, 1);
-    assert_int_equal(model->evicted_age_ns, 500000);
+    assert_int_equal(model->evictions, 2);
+    assert_int_equal(model->evicted_age_ns, 300000);
+}
+
+static void workers_are_busy_while_they_run(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < 2; i++) { /* Both tasks of a batch that took 300 ns. */
+        note(RECORD_STARTED, 0, 1, REASON_NONE, 1);
+        note(RECORD_ENDED, 1, 1, REASON_NONE, 300);
+    }
+    assert_true(metrics_busy_ns(metrics, 0) == 300.0);
+    assert_true(metrics_busy_ns(metrics, 1) == 0.0);
 }
 
 static void the_text_is_what_prometheus_reads(ATTR_UNUSED void **state)
@@ -137,6 +159,9 @@ static void the_text_is_what_prometheus_reads(ATTR_UNUSED void **state)
         "\nweft_request_latency_seconds_sum{model=\"w\\\"1\"} 0.000700000\n",
         "\nweft_slo_attainment_ratio{model=\"w\\\"1\",version=\"1\"} 0.5\n",
         "\nweft_model_loads_total{model=\"m\"} 0\n",
+        "\n# TYPE weft_model_resident_bytes gauge\nweft_model_resident_bytes{model=\"m\"} 0\n",
+        "\nweft_request_failures_total{model=\"w\\\"1\",reason=\"full\"} 1\n",
+        "\nweft_requests_late_total{model=\"w\\\"1\",version=\"1\"} 0\n",
         "\nweft_tasks_placed_total 0\n",
     };
     struct buffer buffer = {.length = 0};
@@ -159,6 +184,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_time_of_a_job_is_split_without_gaps, setup, teardown),
         cmocka_unit_test_setup_teardown(ends_are_told_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(models_are_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(workers_are_busy_while_they_run, setup, teardown),
         cmocka_unit_test_setup_teardown(the_text_is_what_prometheus_reads, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
