@@ -31,6 +31,16 @@ static const char *dtype_text(enum weft_dtype dtype)
     return names[dtype];
 }
 
+/* "FP32[-1,4]" */
+static void print_type(enum weft_dtype dtype, uint32_t rank, const int64_t *shape)
+{
+    (void)printf("%s[", dtype_text(dtype));
+    for (uint32_t i = 0; i < rank; i++) {
+        (void)printf("%s%" PRId64, i == 0 ? "" : ",", shape[i]);
+    }
+    (void)putchar(']');
+}
+
 /* As its document has them. */
 static uint32_t count_tasks(const struct workflow *workflow, const struct catalogue *catalogue)
 {
@@ -52,14 +62,16 @@ static void print_workflow(const struct workflow *workflow, const struct catalog
     }
     for (uint32_t i = 0; i < workflow->input_count; i++) {
         const struct workflow_input *input = &workflow->inputs[i];
-        (void)printf("%s %s %s[", i == 0 ? "; takes" : ",", input->name, dtype_text(input->dtype));
-        for (uint32_t k = 0; k < input->rank; k++) {
-            (void)printf("%s%" PRId64, k == 0 ? "" : ",", input->shape[k]);
-        }
-        (void)putchar(']');
+        (void)printf("%s %s ", i == 0 ? "; takes" : ",", input->name);
+        print_type(input->dtype, input->rank, input->shape);
     }
     for (uint32_t i = 0; i < workflow->result_count; i++) {
-        (void)printf("%s %s", i == 0 ? "; gives" : ",", workflow->results[i].name);
+        const struct workflow_result *result = &workflow->results[i];
+        (void)printf("%s %s", i == 0 ? "; gives" : ",", result->name);
+        if (result->is_declared) {
+            (void)putchar(' ');
+            print_type(result->dtype, result->rank, result->shape);
+        }
     }
     (void)putchar('\n');
 }

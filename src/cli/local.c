@@ -184,6 +184,14 @@ static void close_part(void *context)
     local_index_leave(&local->index);
 }
 
+static void on_rehearsed(
+    void *context, const struct runtime *runtime, uint32_t workflow,
+    const struct runtime_answer *answer)
+{
+    struct local *local = context;
+    local_index_learn(&local->index, runtime, workflow, answer);
+}
+
 static void reload(void *context)
 {
     struct local *local = context;
@@ -199,6 +207,7 @@ struct service_parts local_parts(struct local *local)
         .on_loaded = on_loaded,
         .make_inputs = make_inputs,
         .on_answer = on_answer,
+        .on_rehearsed = on_rehearsed,
         .repository = &local->shown,
         .open = open_part,
         .reload = reload,

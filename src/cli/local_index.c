@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "engine/bundle.h"
 #include "model/builtin.h"
 #include "runtime/runtime.h"
 
@@ -120,6 +121,48 @@ static bool describe(void *context, uint32_t number, uint32_t index, struct weft
             return true;
         }
     }
+    if (local->seen[number][index].rank > WEFT_RANK_MAX) {
+        return false;
+    }
+    *tensor_out = local->seen[number][index];
+    return true;
+}
+
+void local_index_learn(
+    struct local_index *index, const struct runtime *runtime, uint32_t number,
+    const struct runtime_answer *answer)
+{
+    const struct workflow *workflow = index->measured->repository->catalogue->workflows[number];
+    for (uint32_t i = 0; i < workflow->result_count; i++) {
+        const uint32_t sink = workflow->tasks[workflow->results[i].task].sink;
+        uint64_t bytes = 0;
+        const struct bundle *bundle = sink < answer->output_count
+                                          ? runtime_contents(runtime, answer->outputs[sink], &bytes)
+                                          : NULL;
+        const struct weft_tensor *tensor =
+            bundle == NULL ? NULL : bundle_find(bundle, workflow->results[i].output);
+        if (tensor == NULL) {
+            continue;
+        }
+        struct weft_tensor *seen = &index->seen[number][i];
+        const bool varies = seen->rank <= WEFT_RANK_MAX && seen->rank != tensor->rank;
+        *seen = (struct weft_tensor){.dtype = tensor->dtype, .rank = varies ? 1 : tensor->rank};
+        for (uint32_t k = 0; k < WEFT_RANK_MAX; k++) {
+            seen->shape[k] = -1; /* The next answer may be longer. */
+        }
+    }
+}
+
+bool local_index_is_unknown(const struct local_index *index, uint32_t number)
+{
+    const struct workflow *workflow = index->measured->repository->catalogue->workflows[number];
+    for (uint32_t i = 0; i < workflow->result_count; i++) {
+        struct weft_tensor tensor;
+        if (!workflow->results[i].is_declared &&
+            !describe((void *)(uintptr_t)index, number, i, &tensor)) {
+            return true;
+        }
+    }
     return false;
 }
 
@@ -129,6 +172,13 @@ void local_index_init(struct local_index *index, struct measured *measured)
     const struct catalogue *catalogue = repository->catalogue;
     *index = (struct local_index){.measured = measured};
     index->closed = memory_zeroed(catalogue->workflow_count + 1, sizeof(*index->closed));
+    index->seen = memory_zeroed(catalogue->workflow_count + 1, sizeof(*index->seen));
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        index->seen[i] = memory_zeroed(WORKFLOW_PORTS_MAX, sizeof(**index->seen));
+        for (uint32_t k = 0; k < WORKFLOW_PORTS_MAX; k++) {
+            index->seen[i][k].rank = WEFT_RANK_MAX + 1; /* Not yet. */
+        }
+    }
     index->marks = memory_zeroed(catalogue->model_count + 1, sizeof(*index->marks));
     for (uint32_t i = 0; i < catalogue->model_count; i++) {
         if (repository->files[i].path != NULL) {
@@ -139,6 +189,11 @@ void local_index_init(struct local_index *index, struct measured *measured)
 
 void local_index_deinit(struct local_index *index)
 {
+    for (uint32_t i = 0;
+         index->seen != NULL && i < index->measured->repository->catalogue->workflow_count; i++) {
+        free(index->seen[i]);
+    }
+    free(index->seen);
     free(index->closed);
     free(index->marks);
     *index = (struct local_index){.measured = NULL};

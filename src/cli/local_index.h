@@ -14,6 +14,7 @@
 
 struct log;
 struct runtime;
+struct runtime_answer;
 
 /* Which file stood behind a model when it was last looked at. */
 struct file_mark {
@@ -30,6 +31,7 @@ struct local_index {
     struct model_set looking;  /* Their files are being read. */
     bool *closed;              /* By workflow of a document: unloaded by a client. */
     struct file_mark *marks;   /* By model. */
+    struct weft_tensor **seen; /* By workflow and result, as samples gave it; no contents. */
 };
 
 /* Over the models of @measured, as they have just been looked at. */
@@ -39,6 +41,14 @@ void local_index_deinit(struct local_index *index);
 /* What could not be read is kept from @runtime, which is borrowed until local_index_leave(). */
 void local_index_join(struct local_index *index, struct runtime *runtime);
 void local_index_leave(struct local_index *index);
+
+/* Take note of what the results of workflow @number look like in @answer, which is good. */
+void local_index_learn(
+    struct local_index *index, const struct runtime *runtime, uint32_t number,
+    const struct runtime_answer *answer);
+
+/* Whether nothing but an answer can say what some result of workflow @number looks like. */
+bool local_index_is_unknown(const struct local_index *index, uint32_t number);
 
 /* What clients are told, and may do; @index is borrowed. */
 struct server_repository local_index_parts(struct local_index *index);

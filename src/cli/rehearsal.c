@@ -13,6 +13,7 @@ struct rehearsal {
     struct runtime *runtime;
     struct progress progress;
     struct log *log;
+    uint32_t count_max; /* Of each workflow. */
     bool is_silent;
     uint32_t workflow; /* Whose sample is next, */
     uint32_t index;    /* and which of those that are run. */
@@ -20,10 +21,10 @@ struct rehearsal {
     uint32_t total;
 };
 
-static uint32_t count_of(const struct samples *samples, uint32_t workflow)
+static uint32_t count_of(const struct rehearsal *rehearsal, uint32_t workflow)
 {
-    const uint32_t count = samples_count(samples, workflow);
-    return count < REHEARSAL_SAMPLES_MAX ? count : REHEARSAL_SAMPLES_MAX;
+    const uint32_t count = samples_count(rehearsal->samples, workflow);
+    return count < rehearsal->count_max ? count : rehearsal->count_max;
 }
 
 bool rehearsal_is_needed(
@@ -31,7 +32,7 @@ bool rehearsal_is_needed(
 {
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct workflow *workflow = catalogue->workflows[i];
-        for (uint32_t k = 0; count_of(samples, i) > 0 && k < workflow->task_count; k++) {
+        for (uint32_t k = 0; samples_count(samples, i) > 0 && k < workflow->task_count; k++) {
             const uint32_t model = workflow->tasks[k].run;
             if (!builtin_is_reserved(catalogue->models[model]) &&
                 !profile_is_measured(profile, model, /* device */ 0)) {
@@ -66,6 +67,10 @@ static void send_next(struct rehearsal *rehearsal);
 static void on_answered(void *context, const struct runtime_answer *answer)
 {
     struct rehearsal *rehearsal = context;
+    if (answer->status == WEFT_OK && rehearsal->parts->on_rehearsed != NULL) {
+        rehearsal->parts->on_rehearsed(
+            rehearsal->parts->context, rehearsal->runtime, rehearsal->workflow, answer);
+    }
     for (uint32_t i = 0; i < answer->output_count; i++) {
         runtime_release(rehearsal->runtime, answer->outputs[i]);
     }
@@ -89,7 +94,7 @@ static void send_next(struct rehearsal *rehearsal)
 {
     const struct catalogue *catalogue = rehearsal->scenario->catalogue;
     while (rehearsal->workflow < catalogue->workflow_count &&
-           rehearsal->index == count_of(rehearsal->samples, rehearsal->workflow)) {
+           rehearsal->index == count_of(rehearsal, rehearsal->workflow)) {
         rehearsal->workflow++;
         rehearsal->index = 0;
     }
@@ -97,9 +102,9 @@ static void send_next(struct rehearsal *rehearsal)
         return;
     }
     const uint32_t workflow = rehearsal->workflow;
-    const uint32_t number = (uint32_t)((uint64_t)rehearsal->index *
-                                       samples_count(rehearsal->samples, workflow) /
-                                       count_of(rehearsal->samples, workflow));
+    const uint64_t spread =
+        (uint64_t)rehearsal->index * samples_count(rehearsal->samples, workflow);
+    const uint32_t number = (uint32_t)(spread / count_of(rehearsal, workflow));
     struct bundle *bundle = samples_request(rehearsal->samples, workflow, number);
     const struct runtime_request request = {
         .workflow = workflow,
@@ -121,7 +126,8 @@ static void send_next(struct rehearsal *rehearsal)
 }
 
 enum weft_status rehearsal_run(
-    const struct samples *samples, const struct service_options *options, struct weft_error *error)
+    const struct samples *samples, const struct service_options *options, uint32_t count_max,
+    struct weft_error *error)
 {
     const struct scenario *scenario = options->scenario;
     struct rehearsal rehearsal = {
@@ -129,6 +135,7 @@ enum weft_status rehearsal_run(
         .scenario = scenario,
         .parts = options->parts,
         .log = options->log,
+        .count_max = count_max,
         .is_silent = options->silent,
     };
     const struct runtime_options runtime = {
@@ -150,7 +157,7 @@ enum weft_status rehearsal_run(
         return status;
     }
     for (uint32_t i = 0; i < scenario->catalogue->workflow_count; i++) {
-        rehearsal.total += count_of(samples, i);
+        rehearsal.total += count_of(&rehearsal, i);
     }
     progress_start(&rehearsal.progress, "");
     send_next(&rehearsal);

@@ -20,12 +20,13 @@ bool rehearsal_is_needed(
     const struct profile *profile);
 
 /*
- * Run samples on the cluster that @options describe, with its parts. A sample that fails is said
- * in the log.
+ * Run @count_max samples of each workflow, at most REHEARSAL_SAMPLES_MAX, on the cluster that
+ * @options describe, with its parts. A sample that fails is said in the log.
  *
  * Errors: those of runtime_create().
  */
 enum weft_status rehearsal_run(
-    const struct samples *samples, const struct service_options *options, struct weft_error *error);
+    const struct samples *samples, const struct service_options *options, uint32_t count_max,
+    struct weft_error *error);
 
 #endif /* CLI_REHEARSAL_H */

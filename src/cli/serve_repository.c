@@ -161,14 +161,30 @@ static enum weft_status open_served(
     return status;
 }
 
-/* What only samples can tell of models, before anybody is served. */
+/* Whether only a sample can say what some workflow gives. */
+static bool has_unknown(const struct served *served)
+{
+    const struct catalogue *catalogue = served->scenario->catalogue;
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        if (samples_count(served->local.samples, i) > 0 &&
+            local_index_is_unknown(&served->local.index, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What only samples can tell of models and workflows, before anybody is served. */
 static enum weft_status rehearse(
     const struct served *served, const struct service_options *options, struct weft_error *error)
 {
     const struct scenario *scenario = served->scenario;
     const struct samples *samples = served->local.samples;
-    return samples != NULL && rehearsal_is_needed(samples, scenario->catalogue, scenario->profile)
-               ? rehearsal_run(samples, options, error)
+    if (samples != NULL && rehearsal_is_needed(samples, scenario->catalogue, scenario->profile)) {
+        return rehearsal_run(samples, options, REHEARSAL_SAMPLES_MAX, error);
+    }
+    return samples != NULL && has_unknown(served)
+               ? rehearsal_run(samples, options, /* count_max */ 1, error)
                : WEFT_OK;
 }
 

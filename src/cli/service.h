@@ -35,6 +35,11 @@ struct service_parts {
         void *context, const struct runtime *runtime, uint32_t workflow, uint32_t number,
         const struct runtime_answer *answer);
 
+    /* A sample has been answered well, before anybody is served. */
+    void (*on_rehearsed)(
+        void *context, const struct runtime *runtime, uint32_t workflow,
+        const struct runtime_answer *answer);
+
     /* What clients are told of: see listening_open(). Borrowed. */
     const struct server_repository *repository;
 

@@ -36,7 +36,7 @@ static int64_t read_extent(struct reader *reader, const struct tree_node *node)
 }
 
 static void read_shape(
-    struct reader *reader, const struct tree_node *shape, struct workflow_input *input)
+    struct reader *reader, const struct tree_node *shape, uint32_t *rank_out, int64_t *extents_out)
 {
     reader_list(reader, shape);
     if (!reader_is_good(reader)) {
@@ -48,8 +48,8 @@ static void read_shape(
     }
     for (const struct tree_node *extent = shape->first; extent != NULL && reader_is_good(reader);
          extent = extent->next) {
-        input->shape[input->rank] = read_extent(reader, extent);
-        input->rank++;
+        extents_out[*rank_out] = read_extent(reader, extent);
+        (*rank_out)++;
     }
 }
 
@@ -69,7 +69,7 @@ void ports_read_inputs(
         reference_port_name(reader, child, child->key, input.name);
         input.dtype =
             (enum weft_dtype)reader_word(reader, reader_need(reader, child, "dtype"), dtype_words);
-        read_shape(reader, reader_need(reader, child, "shape"), &input);
+        read_shape(reader, reader_need(reader, child, "shape"), &input.rank, input.shape);
         if (reader_is_good(reader) && workflow_add_input(workflow, &input) != WEFT_OK) {
             reader_fail(reader, child, "more than %d inputs", WORKFLOW_PORTS_MAX);
         }
@@ -184,6 +184,27 @@ void ports_pass_request(struct scope *scope, const struct tree_node *node)
     }
 }
 
+/*
+ * What the output at @node is, if it says so: a mapping instead of a reference. Returns where the
+ * reference is.
+ */
+static const struct tree_node *read_declared(
+    struct reader *reader, const struct tree_node *node, struct workflow_result *result)
+{
+    static const char *const keys[] = {"from", "dtype", "shape", NULL};
+
+    if (node->kind != TREE_MAPPING) {
+        return node;
+    }
+    reader_mapping(reader, node, keys);
+    const struct tree_node *from = reader_need(reader, node, "from");
+    result->is_declared = true;
+    result->dtype =
+        (enum weft_dtype)reader_word(reader, reader_need(reader, node, "dtype"), dtype_words);
+    read_shape(reader, reader_need(reader, node, "shape"), &result->rank, result->shape);
+    return from;
+}
+
 void ports_read_outputs(struct scope *scope, const struct tree_node *outputs)
 {
     reader_any_mapping(scope->reader, outputs);
@@ -195,7 +216,8 @@ void ports_read_outputs(struct scope *scope, const struct tree_node *outputs)
         struct workflow_result result = {.task = TASK_NONE};
         struct reference reference;
         reference_port_name(scope->reader, node, node->key, result.name);
-        if (!reference_read(scope, node, &reference)) {
+        const struct tree_node *from = read_declared(scope->reader, node, &result);
+        if (!reader_is_good(scope->reader) || !reference_read(scope, from, &reference)) {
             return;
         }
         if (reference.task == TASK_NONE) {

@@ -133,25 +133,30 @@ static void write_gives(const struct items_rule *gives, FILE *file)
     }
 }
 
-/* What a request brings. */
-static void write_request(const struct workflow *workflow, FILE *file)
+static void write_type(enum weft_dtype dtype, uint32_t rank, const int64_t *shape, FILE *file)
 {
     static const char *const dtypes[] = {
 #define X(name, bytes, text) [name] = (text),
         WEFT_DTYPE_MAP(X)
 #undef X
     };
+    (void)fprintf(file, "dtype: %s, shape: [", dtypes[dtype]);
+    for (uint32_t i = 0; i < rank; i++) {
+        (void)fprintf(file, "%s%" PRId64, i == 0 ? "" : ", ", shape[i]);
+    }
+    (void)fputs("]}\n", file);
+}
 
+/* What a request brings. */
+static void write_request(const struct workflow *workflow, FILE *file)
+{
     (void)fputs(workflow->input_count == 0 ? "" : "inputs:\n", file);
     for (uint32_t i = 0; i < workflow->input_count; i++) {
         const struct workflow_input *input = &workflow->inputs[i];
         (void)fputs("  ", file);
         scalar_write_text(input->name, file);
-        (void)fprintf(file, ": {dtype: %s, shape: [", dtypes[input->dtype]);
-        for (uint32_t k = 0; k < input->rank; k++) {
-            (void)fprintf(file, "%s%" PRId64, k == 0 ? "" : ", ", input->shape[k]);
-        }
-        (void)fputs("]}\n", file);
+        (void)fputs(": {", file);
+        write_type(input->dtype, input->rank, input->shape, file);
     }
 }
 
@@ -166,8 +171,16 @@ static void write_results(
                                   ? workflow_in(workflow, result->task, 0)->from
                                   : result->task;
         (void)fputs("  ", file);
-        write_reference(result->name, workflow->tasks[task].name, result->output, file);
-        (void)fputc('\n', file);
+        if (result->is_declared) {
+            scalar_write_text(result->name, file);
+            (void)fputs(": {", file);
+            write_reference("from", workflow->tasks[task].name, result->output, file);
+            (void)fputs(", ", file);
+            write_type(result->dtype, result->rank, result->shape, file);
+        } else {
+            write_reference(result->name, workflow->tasks[task].name, result->output, file);
+            (void)fputc('\n', file);
+        }
     }
 }
 

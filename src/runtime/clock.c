@@ -28,6 +28,18 @@ int64_t clock_read(struct clock *clock)
     return clock->now_ns;
 }
 
+int64_t clock_wall_ns(const struct clock *clock, int64_t at_ns)
+{
+    struct timespec wall;
+    if (clock->kind == CLOCK_KIND_MANUAL) {
+        return at_ns;
+    }
+    const int failed = clock_gettime(CLOCK_REALTIME, &wall);
+    ASSERT(failed == 0);
+    const int64_t passed_ns = monotonic_ns() - clock->origin_ns - at_ns;
+    return (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec - passed_ns;
+}
+
 void clock_set(struct clock *clock, int64_t now_ns)
 {
     ASSERT(clock->kind == CLOCK_KIND_MANUAL);

@@ -24,6 +24,9 @@ void clock_init(struct clock *clock, enum clock_kind kind);
 /* Look at the clock: now_ns is then up to date. Never goes backwards. */
 int64_t clock_read(struct clock *clock);
 
+/* What a calendar showed at @at_ns, since 1970; a manual clock starts then. */
+int64_t clock_wall_ns(const struct clock *clock, int64_t at_ns);
+
 /* Move a manual clock forward to @now_ns. */
 void clock_set(struct clock *clock, int64_t now_ns);
 

@@ -191,6 +191,11 @@ int64_t runtime_now_ns(const struct runtime *runtime)
     return runtime->clock.now_ns;
 }
 
+int64_t runtime_wall_ns(const struct runtime *runtime, int64_t at_ns)
+{
+    return clock_wall_ns(&runtime->clock, at_ns);
+}
+
 struct uv_loop_s *runtime_loop(struct runtime *runtime)
 {
     return loop_uv(runtime->loop);

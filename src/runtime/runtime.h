@@ -130,6 +130,9 @@ void runtime_destroy(struct runtime *runtime);
 /* Time since the start, as of this turn of the loop, or of what last happened in it. */
 int64_t runtime_now_ns(const struct runtime *runtime);
 
+/* What a calendar showed then, in ns since 1970. */
+int64_t runtime_wall_ns(const struct runtime *runtime, int64_t at_ns);
+
 /* The event loop, for those who add descriptors of their own. Borrowed. */
 struct uv_loop_s *runtime_loop(struct runtime *runtime);
 

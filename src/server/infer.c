@@ -140,15 +140,8 @@ static void learn(struct infer *infer)
     for (uint32_t i = 0; i < infer->request.output_count; i++) {
         const uint32_t result = infer->request.outputs[i].result;
         const struct weft_tensor *tensor = oip_answer_tensor(&answer, result);
-        struct learned *learned = &infer->server->learned[infer->workflow][result];
-        if (tensor == NULL || learned->is_known) {
-            continue;
-        }
-        learned->is_known = true;
-        learned->dtype = tensor->dtype;
-        learned->rank = tensor->rank;
-        for (uint32_t k = 0; k < tensor->rank; k++) {
-            learned->shape[k] = tensor->shape[k];
+        if (tensor != NULL) {
+            models_learn(infer->server, infer->workflow, result, tensor);
         }
     }
 }

@@ -94,14 +94,21 @@ void models_ready(struct server *server, struct http_exchange *exchange, uint32_
     free(json.bytes);
 }
 
-/* What is known of a result before it is made: from the repository, or from the last answer. */
+/* What is known of a result: from its document, from the repository, or from answers. */
 static void describe(
     const struct server *server, uint32_t workflow, uint32_t result, struct learned *learned_out)
 {
     const struct server_repository *repository = &server->options.repository;
+    const struct workflow_result *declared =
+        &server->catalogue->workflows[workflow]->results[result];
     struct weft_tensor tensor = {.rank = 0};
     *learned_out = server->learned[workflow][result];
-    if (repository->describe != NULL &&
+    if (declared->is_declared) {
+        *learned_out =
+            (struct learned){.is_known = true, .dtype = declared->dtype, .rank = declared->rank};
+        (void)memcpy(learned_out->shape, declared->shape, sizeof(declared->shape));
+    } else if (
+        repository->describe != NULL &&
         repository->describe(repository->context, workflow, result, &tensor)) {
         learned_out->is_known = true;
         learned_out->dtype = tensor.dtype;
@@ -110,12 +117,26 @@ static void describe(
     }
 }
 
+void models_learn(
+    struct server *server, uint32_t workflow, uint32_t result, const struct weft_tensor *tensor)
+{
+    struct learned *learned = &server->learned[workflow][result];
+    if (!learned->is_known) {
+        *learned = (struct learned){.is_known = true, .dtype = tensor->dtype, .rank = tensor->rank};
+        for (uint32_t i = 0; i < WEFT_RANK_MAX; i++) {
+            learned->shape[i] = -1;
+        }
+    } else if (learned->rank != tensor->rank) {
+        learned->rank = 1; /* As good as any: it varies. */
+    }
+}
+
 /* One input or output: as metadata "datatype" and "shape", as configuration "data_type", "dims". */
 static bool write_tensor(
     struct buffer *json, const char *name, const struct learned *learned, bool is_config)
 {
     char shape[OIP_SHAPE_BYTES];
-    const char *type = learned->is_known ? dtype_name(learned->dtype) : "UNKNOWN";
+    const char *type = learned->is_known ? dtype_name(learned->dtype) : "INVALID"; /* Triton's. */
     if (is_config && learned->is_known && learned->dtype == WEFT_BYTES) {
         type = "STRING"; /* Its name in configurations alone. */
     }
@@ -197,15 +218,6 @@ static bool write_time(struct buffer *json, const char *name, uint64_t count, in
     return buffer_add(json, "\"%s\":{\"count\":%" PRIu64 ",\"ns\":%" PRId64 "}", name, count, ns);
 }
 
-/* When @at_ns of the runtime's clock was, in ms since 1970. 0 stays: it never was. */
-static int64_t since_1970_ms(const struct server *server, int64_t at_ns)
-{
-    uv_timeval64_t now = {.tv_sec = 0};
-    (void)uv_gettimeofday(&now); /* Cannot fail. */
-    const int64_t now_ms = now.tv_sec * 1000 + now.tv_usec / 1000;
-    return at_ns == 0 ? 0 : now_ms - (runtime_now_ns(server->runtime) - at_ns) / 1000000;
-}
-
 static bool write_stats(struct buffer *json, const struct server *server, uint32_t number)
 {
     const struct workflow *workflow = server->catalogue->workflows[number];
@@ -217,8 +229,10 @@ static bool write_stats(struct buffer *json, const struct server *server, uint32
                json,
                ",\"version\":\"%s\",\"last_inference\":%" PRId64 ",\"inference_count\":%" PRIu64
                ",\"execution_count\":%" PRIu64 ",\"inference_stats\":{",
-               server->versions[number], since_1970_ms(server, counts->last_ns), counts->items,
-               (uint64_t)(counts->batches + 0.5)) &&
+               server->versions[number],
+               counts->last_ns == 0 ? 0
+                                    : runtime_wall_ns(server->runtime, counts->last_ns) / 1000000,
+               counts->items, (uint64_t)(counts->batches + 0.5)) &&
            write_time(json, "success", good, counts->success_ns) && buffer_add(json, ",") &&
            write_time(json, "fail", failures, counts->fail_ns) && buffer_add(json, ",") &&
            write_time(json, "queue", good, counts->time.queue_ns) && buffer_add(json, ",") &&

@@ -25,7 +25,10 @@ struct receiver {
     void (*gone)(struct receiver *receiver);
 };
 
-/* Type and shape that result @result of a workflow had in its last answer. */
+/*
+ * Type and shape of a result of a workflow, as answers show them: how many extents it has, but not
+ * how long these are, for the next answer may differ.
+ */
 struct learned {
     bool is_known;
     enum weft_dtype dtype;
@@ -96,6 +99,10 @@ enum repository_verb { REPOSITORY_INDEX, REPOSITORY_LOAD, REPOSITORY_UNLOAD };
 void repository_begin(
     struct server *server, struct http_exchange *exchange, enum repository_verb verb,
     const char *name);
+
+/* models.c: result @result of workflow number @workflow has come out as @tensor. */
+void models_learn(
+    struct server *server, uint32_t workflow, uint32_t result, const struct weft_tensor *tensor);
 
 /* infer.c */
 void infer_begin(

@@ -191,11 +191,17 @@ class Contents(unittest.TestCase):
             (200, {
                 "name": "echo", "versions": ["1"], "platform": "weft_workflow",
                 "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1]}],
-                "outputs": [{"name": "x", "datatype": "FP32", "shape": [1]}],
+                "outputs": [{"name": "x", "datatype": "FP32", "shape": [-1]}],
             }),
         )  # fmt: skip
+        self.assertEqual(
+            self.server.infer("echo", {"inputs": [fp32("x", [1, 2, 3])]})[0], 200
+        )  # The next answer is longer; nothing that was said is wrong.
+        self.assertEqual(self.server.ask("GET", "/v2/models/echo")[2], body)
+        before = time.time() * 1000 - 60000
         stats = json.loads(self.server.ask("GET", "/v2/models/echo/versions/1/stats")[2])
         self.assertGreater(stats["model_stats"][0]["inference_stats"]["success"]["count"], 0)
+        self.assertGreater(stats["model_stats"][0]["last_inference"], before)  # Since 1970.
 
     def test_the_repository_behind_the_server_is_asked(self):
         def state():

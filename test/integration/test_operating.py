@@ -17,7 +17,7 @@ import time
 import unittest
 
 import onnx_models
-from operated import LIBRARY, LIMIT, WEFT, Server, temporary, write_repository
+from operated import LIBRARY, LIMIT, WEFT, Server, temporary, workflow, write_repository
 
 
 @unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
@@ -234,6 +234,42 @@ class Operating(unittest.TestCase):
             if not name.startswith("nv_"):  # Triton's own.
                 self.assertEqual(name.endswith("_total"), kind == "counter", name)
         self.assertEqual(server.end()[0], 0)
+
+    def outputs(self, server, name):
+        metadata = json.loads(server.ask("GET", f"/v2/models/{name}")[2])["outputs"]
+        config = json.loads(server.ask("GET", f"/v2/models/{name}/config")[2])["output"]
+        return [
+            (one["datatype"], one["shape"], other["data_type"], other["dims"])
+            for one, other in zip(metadata, config, strict=True)
+        ]
+
+    def test_outputs_are_known_before_the_first_answer(self):
+        write_repository(self.folder, "invert", "where")
+        declared = workflow("where", "{from: work.out, dtype: BYTES, shape: [1]}")
+        (self.folder / "where.workflow.yaml").write_text(declared, encoding="utf-8")
+        (self.folder / "inputs/invert").mkdir(parents=True)
+        (self.folder / "inputs/invert/some.bin").write_bytes(b"abc")
+        for _ in range(2):  # At the second start there is nothing to measure.
+            server = self.serve()
+            self.assertEqual(
+                self.outputs(server, "where"), [("BYTES", [1], "TYPE_STRING", [1])]
+            )
+            self.assertEqual(
+                self.outputs(server, "invert"), [("UINT8", [-1], "TYPE_UINT8", [-1])]
+            )
+            self.assertEqual(
+                self.outputs(server, "sum")[0], ("FP32", [-1, 4], "TYPE_FP32", [-1, 4])
+            )
+            self.assertEqual(server.infer("invert", (1, 2))[0], 200)
+            self.assertEqual(
+                self.outputs(server, "invert"), [("UINT8", [-1], "TYPE_UINT8", [-1])]
+            )
+            self.assertEqual(server.end()[0], 0)
+        done = subprocess.run(
+            [WEFT, "check", str(self.folder)], capture_output=True, text=True, timeout=LIMIT,
+            check=True,
+        )  # fmt: skip
+        self.assertIn("gives out BYTES[1]\n", done.stdout)
 
     def test_failures_do_not_flood_the_log(self):
         write_repository(self.folder, "crash")

@@ -90,10 +90,14 @@ static const struct bad bad[] = {
     {"not-json.json", ":2: not JSON: '}' expected near '\"figures\"'"},
     {"nothing-to-run.yaml", ":3: task 'a' wants either 'model' or 'function'"},
     {"only-comment.yaml", ":1: the document is empty"},
+    {"output-from-nowhere.yaml", ":3: 'from' is missing"},
+    {"output-half.yaml", ":3: 'shape' is missing"},
     {"output-long.yaml",
      ":5: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' is the name of a task "
      "with consumers, and too long for one whose output is an output of the workflow"},
     {"output-of-request.yaml", ":4: an output is made by a task, not by the request"},
+    {"output-type.yaml", ":3: dtype 'FP31' is not known; use BOOL, UINT8, UINT16, UINT32, UINT64, "
+                         "INT8, INT16, INT32, INT64, FP16, FP32, FP64 or BYTES"},
     {"output-unknown.yaml", ":3: 'b' is not a task"},
     {"overlong-utf8.yaml", ":1: byte 0xc0 is not valid UTF-8 here"},
     {"partitions-none.yaml", ":1: 'partitions' must be between 1 and 64, not '0'"},

@@ -70,7 +70,7 @@ static void resources_answer(ATTR_UNUSED void **state)
         {"GET /v2/health/ready" END, "{\"ready\":true}"},
         {"GET /v2/models/image" END,
          "\"inputs\":[{\"name\":\"pixels\",\"datatype\":\"UINT8\",\"shape\":[-1,-1,3]}],"
-         "\"outputs\":[{\"name\":\"pixels\",\"datatype\":\"UNKNOWN\",\"shape\":[-1]}]"},
+         "\"outputs\":[{\"name\":\"pixels\",\"datatype\":\"INVALID\",\"shape\":[-1]}]"},
         {"GET /v2/models/text/versions/1/config" END,
          "\"data_type\":\"TYPE_STRING\",\"dims\":[-1]"},
         {"GET /v2/models/echo/ready" END, "{\"name\":\"echo\",\"ready\":true}"},

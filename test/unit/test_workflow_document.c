@@ -192,7 +192,10 @@ static void results_of_tasks_with_consumers_are_passed_on(ATTR_UNUSED void **sta
         "workflow: w\ntasks:\n"
         "  a: {model: m, in: {x: inputs.x}}\n"
         "  b: {model: n, in: {x: a.y}}\n"
-        "outputs: {boxes: a.boxes, scores: a.scores.0, text: b.y}\n",
+        "outputs:\n"
+        "  boxes: {from: a.boxes, dtype: FP32, shape: [-1, 4]}\n"
+        "  scores: a.scores.0\n"
+        "  text: {from: b.y, dtype: BYTES, shape: []}\n",
         catalogue);
     const uint32_t passed = workflow_find_task(workflow, "outputs.a");
 
@@ -202,6 +205,14 @@ static void results_of_tasks_with_consumers_are_passed_on(ATTR_UNUSED void **sta
     assert_int_equal(workflow->results[1].task, passed);
     assert_string_equal(workflow->results[1].output, "scores.0");
     assert_int_equal(workflow->results[2].task, 1);
+    assert_true(workflow->results[0].is_declared);
+    assert_int_equal(workflow->results[0].dtype, WEFT_FP32);
+    assert_int_equal(workflow->results[0].rank, 2);
+    assert_int_equal(workflow->results[0].shape[0], -1);
+    assert_int_equal(workflow->results[0].shape[1], 4);
+    assert_false(workflow->results[1].is_declared);
+    assert_true(workflow->results[2].is_declared);
+    assert_int_equal(workflow->results[2].rank, 0);
     assert_non_null(edge_between(workflow, "a", "outputs.a"));
     workflow_destroy(workflow);
     catalogue_destroy(catalogue);

@@ -78,7 +78,8 @@ static void names_are_written_as_they_are(ATTR_UNUSED void **state)
         "outputs:\n"
         "  text: read.out\n"
         "  map: detect.y\n"
-        "  boxes: detect.boxes\n";
+        "  boxes: {from: detect.boxes, dtype: FP32, shape: [-1, 4]}\n"
+        "  \"n:0\": {from: read.n, dtype: INT64, shape: []}\n";
     struct catalogue *catalogue = catalogue_create();
     struct workflow *workflow = read_text(text, catalogue);
     char *again = written(workflow, catalogue);
