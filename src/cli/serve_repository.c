@@ -199,7 +199,7 @@ static enum weft_status begin(
             log_text("http", lobby_http_address(served->lobby)),
             log_text("metrics", lobby_metrics_address(served->lobby)),
         };
-        log_say(log, LOG_INFO, "starting", 2, addresses);
+        log_say(log, LOG_INFO, "starting", addresses[1].text[0] == '\0' ? 1 : 2, addresses);
     }
     return status;
 }
