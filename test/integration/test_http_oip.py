@@ -291,6 +291,28 @@ class Contents(unittest.TestCase):
         client.close()
 
 
+    def test_kserve(self):
+        try:
+            import asyncio
+
+            import kserve
+        except ImportError:
+            self.skipTest("kserve is not installed")
+        url = "http://{}:{}".format(*self.server.address)
+
+        async def ask():
+            client = kserve.InferenceRESTClient(kserve.RESTConfig(protocol="v2", retries=1))
+            self.assertTrue(await client.is_server_live(url))
+            self.assertTrue(await client.is_server_ready(url))
+            self.assertTrue(await client.is_model_ready(url, "echo"))
+            given = kserve.InferInput("x", [2], "FP32", data=[1.5, -2])
+            asked = kserve.InferRequest("echo", [given])
+            answer = await client.infer(url, asked, model_name="echo")
+            self.assertEqual(list(answer.outputs[0].data), [1.5, -2])
+
+        asyncio.run(ask())
+
+
 class Ends(unittest.TestCase):
     def test_a_drain_answers_what_is_in_flight(self):
         server = Server()
