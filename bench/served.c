@@ -82,8 +82,8 @@ void served_open(struct served *served)
     struct weft_error error = {.status = WEFT_OK};
     if (repository_load(served->folder, NULL, &served->repository, &error) != WEFT_OK ||
         local_open(
-            &served->local, served->repository, /* nursery */ NULL, /* is_silent */ true, &error) !=
-            WEFT_OK) {
+            &served->local, served->repository, /* nursery */ NULL, /* is_silent */ true,
+            /* log */ NULL, &error) != WEFT_OK) {
         die(error.message);
     }
     struct scenario *scenario = &served->scenario;

@@ -42,7 +42,7 @@ void engine_wake(struct engine *engine, uint64_t token)
     engine->ops->wake(engine, token);
 }
 
-void engine_count(const struct engine *engine, struct engine_counts *counts_out)
+void engine_get_counts(const struct engine *engine, struct engine_counts *counts_out)
 {
     *counts_out = (struct engine_counts){.function_starts = 0};
     if (engine->ops->count != NULL) {

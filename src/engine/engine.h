@@ -174,7 +174,7 @@ void engine_cancel(struct engine *engine, uint64_t batch);
 void engine_wake(struct engine *engine, uint64_t token);
 
 /* All zero if it counts nothing. */
-void engine_count(const struct engine *engine, struct engine_counts *counts_out);
+void engine_get_counts(const struct engine *engine, struct engine_counts *counts_out);
 
 /* NULL is allowed. */
 void engine_destroy(struct engine *engine);

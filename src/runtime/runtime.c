@@ -432,5 +432,5 @@ struct runtime_counts runtime_counts(const struct runtime *runtime)
 
 void runtime_engine_counts(const struct runtime *runtime, struct engine_counts *counts_out)
 {
-    engine_count(runtime->engine, counts_out);
+    engine_get_counts(runtime->engine, counts_out);
 }

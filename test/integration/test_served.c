@@ -103,8 +103,8 @@ static void open_world(struct world *world)
     (void)fixture_ort(); /* Or the end of this test. */
     if (repository_load(fixture_path("r"), NULL, &world->repository, &error) != WEFT_OK ||
         local_open(
-            &world->local, world->repository, /* nursery */ NULL, /* is_silent */ true, &error) !=
-            WEFT_OK) {
+            &world->local, world->repository, /* nursery */ NULL, /* is_silent */ true,
+            /* log */ NULL, &error) != WEFT_OK) {
         fail_msg("%s", error.message);
     }
     world->parts = local_parts(&world->local);
