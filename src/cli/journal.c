@@ -110,7 +110,10 @@ void journal_tick(struct journal *journal, int64_t now_ns, bool is_end)
                 log_number("count", (int64_t)journal->refused[i]),
             };
             if (journal->refused[i] > 0) {
-                log_say(journal->log, LOG_WARN, "requests refused", 2, fields);
+                /* What clients do wrong is no fault of the server. */
+                log_say(
+                    journal->log, i == REASON_INVALID ? LOG_INFO : LOG_WARN, "requests refused", 2,
+                    fields);
             }
             journal->refused[i] = 0;
         }

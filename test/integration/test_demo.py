@@ -64,16 +64,17 @@ def setUpModule():
     )
 
 
-def start(*options, folder=None):
+def start(*options, folder=None, level="warn"):
     return subprocess.Popen(
-        [WEFT, "serve", folder or DEMO, "--plain", "--metrics", "none", *options],
+        [WEFT, "serve", folder or DEMO, "--plain", "--metrics", "none", "--log-level", level,
+         *options],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
     )  # fmt: skip
 
 
-def serve(*options, folder=None):
+def serve(*options, folder=None, level="warn"):
     """A run to its end: (exit code, stdout, stderr)."""
-    process = start(*options, folder=folder)
+    process = start(*options, folder=folder, level=level)
     try:
         out, err = process.communicate(timeout=TIMEOUT_S)
     finally:
@@ -291,9 +292,7 @@ class Played(unittest.TestCase):
 
     def test_right_answers_end_well(self):
         self.only("speech/001.wav", "speech/001.txt", "picture/letter.png", "picture/letter.yaml")
-        code, out, err = serve(
-            "--http", "127.0.0.1:0", "--rate", "2/s", "--seconds", "5", "--log-level", "warn"
-        )
+        code, out, err = serve("--http", "127.0.0.1:0", "--rate", "2/s", "--seconds", "5")
         self.assertEqual((code, err), (0, ""), out)
         self.assertRegex(out, r"served \d+ requests in .*, 0 refused, 0 failed\nlatency p50 ")
         self.assertRegex(out, r"\nworkflow  +files  +compared  +right  +failed  +letters wrong, %")
@@ -377,7 +376,7 @@ class Played(unittest.TestCase):
 
     def test_an_interruption_lets_requests_end(self):
         self.only("speech/001.wav", "speech/001.txt")
-        process = start("--http", "127.0.0.1:0", "--rate", "4/s", "--log-level", "warn")
+        process = start("--http", "127.0.0.1:0", "--rate", "4/s")
         self.addCleanup(process.kill)
         for line in process.stdout:
             if re.search(r" [1-9]\d* running", line):
@@ -401,7 +400,9 @@ class Played(unittest.TestCase):
         (lone / "weft.yaml").write_text("weft: lone\n")
         name = "moonshine-encoder/1/model.onnx"
         shutil.copy(DEMO / name, lone / name)
-        code, out, err = serve("--http", "127.0.0.1:0", "--seconds", "1", folder=lone)
+        code, out, err = serve(
+            "--http", "127.0.0.1:0", "--seconds", "1", folder=lone, level="info"
+        )
         self.assertEqual(code, 0, out)
         self.assertIn('event="model is measured when it first runs" model=moonshine-encoder\n', err)
 
