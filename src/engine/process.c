@@ -455,6 +455,13 @@ static void process_destroy(struct engine *base)
     free(engine);
 }
 
+static void process_count(const struct engine *base, struct engine_counts *counts_out)
+{
+    const struct engine_process *engine = (const struct engine_process *)base;
+    counts_out->engine_starts = engine->fleet->worker_count + engine->counts.restarts;
+    counts_out->engine_crashes = engine->counts.crashes + engine->counts.kills;
+}
+
 static const struct engine_ops process_ops = {
     .name = "process",
     .load = process_load,
@@ -463,6 +470,7 @@ static const struct engine_ops process_ops = {
     .reshape = process_reshape,
     .launch = process_launch,
     .cancel = process_cancel,
+    .count = process_count,
     .destroy = process_destroy,
 };
 

@@ -293,6 +293,11 @@ static void expect_counts(uint64_t crashes, uint64_t kills, uint64_t restarts)
     assert_int_equal(counts.kills, kills);
     assert_int_equal(counts.restarts, restarts);
     assert_int_equal(world.ended, crashes + kills);
+    struct engine_counts told; /* The same, as every engine tells it. */
+    engine_get_counts(world.engine, &told);
+    assert_int_equal(told.engine_crashes, crashes + kills);
+    assert_true(told.engine_starts > restarts);
+    assert_int_equal(told.function_starts, 0);
 }
 
 static void a_crash_costs_the_task_that_did_it(ATTR_UNUSED void **state)
