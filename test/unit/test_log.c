@@ -192,7 +192,7 @@ static void what_was_held_back_is_said_in_time(void **state)
 static void more_events_than_are_told_apart_share_a_limit(void **state)
 {
     static struct log log;
-    static char names[LOG_EVENTS_MAX + 20][8];
+    static char names[LOG_EVENTS_MAX + 20][16];
     (void)state;
     start(&log, LOG_TEXT);
     for (int i = 0; i < LOG_EVENTS_MAX + 20; i++) {
