@@ -44,8 +44,8 @@ static enum weft_status read_where(
         .metrics = where->metrics,
         .tls_certificate = where->tls_certificate,
         .tls_key = where->tls_key,
-        .access = {.token_file = where->token_file, .admin_token_file = where->admin_token_file},
         .limits = where->limits,
+        .access = {.token_file = where->token_file, .admin_token_file = where->admin_token_file},
     };
     if (where->metrics == NULL) {
         choose_metrics(where->http, room, HTTP_ADDRESS_BYTES);
@@ -92,6 +92,7 @@ enum weft_status listening_open(
         .metrics = common.metrics,
         .tls_certificate = common.tls_certificate,
         .tls_key = common.tls_key,
+        .limits = common.limits,
         .access = common.access,
     };
     if (parts->repository != NULL) {

@@ -31,6 +31,7 @@ struct lobby {
     struct http_server *metrics;
     struct tls_context *tls;
     struct access access;
+    struct http_limits limits;
     struct lobby_sockets sockets; /* Once it has left. */
     pthread_t thread;
     bool is_running;
@@ -124,6 +125,7 @@ static enum weft_status listen_on(
         .loop = &lobby->loop,
         .address = address,
         .tls = lobby->tls,
+        .limits = lobby->limits,
         .handler =
             {
                 .context = lobby,
@@ -207,6 +209,7 @@ static enum weft_status start(
         status = access_open(&options->access, &lobby->access, error);
     }
     if (status == WEFT_OK) {
+        lobby->limits = options->limits;
         status = listen_on(lobby, options->http, begin, &lobby->http, error);
     }
     if (status == WEFT_OK && options->metrics != NULL) {

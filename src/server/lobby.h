@@ -15,6 +15,7 @@
 #define SERVER_LOBBY_H
 
 #include "server/access.h"
+#include "server/http.h"
 
 struct lobby;
 
@@ -23,6 +24,7 @@ struct lobby_options {
     const char *metrics;
     const char *tls_certificate;
     const char *tls_key;
+    struct http_limits limits;
     struct access_options access;
 };
 

@@ -140,7 +140,7 @@ static void who_leaves_without_a_token_harms_nobody(ATTR_UNUSED void **state)
     assert_true(descriptor >= 0);
     assert_int_equal(write(descriptor, "secret\n", 7), 7);
     (void)close(descriptor);
-    const struct server_options options = {.token_file = path};
+    const struct server_options options = {.access = {.token_file = path}};
     struct world world;
     world_start(&world, &options);
     (void)unlink(path);

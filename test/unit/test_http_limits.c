@@ -105,7 +105,7 @@ static void a_token_is_neither_longer_nor_shorter(ATTR_UNUSED void **state)
     assert_true(descriptor >= 0);
     assert_int_equal(write(descriptor, "secret\n", 7), 7);
     (void)close(descriptor);
-    const struct server_options options = {.token_file = path};
+    const struct server_options options = {.access = {.token_file = path}};
     struct world world;
     world_start(&world, &options);
     (void)unlink(path);
