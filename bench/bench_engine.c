@@ -365,7 +365,7 @@ int main(int argc, char **argv)
     char command[64];
     struct function_pool *pool = NULL;
     check(mkdtemp(folder) != NULL, "no folder");
-    check(function_pool_create(/* run_ns_max */ 0, &pool, &error) == WEFT_OK, "no process");
+    check(function_pool_create(/* limits */ NULL, &pool, &error) == WEFT_OK, "no process");
     if (ort_open(&ort, &error) != WEFT_OK) {
         (void)printf("skipped: %s\n", error.message);
     } else {

@@ -69,18 +69,34 @@ static enum weft_status load(
     return WEFT_OK;
 }
 
+/* The library at @path, which becomes @full. */
+static enum weft_status find_library(
+    const char *path, char full[static FUNCTION_PATH_BYTES], const struct library **library_out,
+    struct weft_error *error)
+{
+    const char *folder = strchr(path, '/') == NULL ? "./" : ""; /* dlopen() would search. */
+    if (snprintf(full, FUNCTION_PATH_BYTES, "%s%s", folder, path) >= FUNCTION_PATH_BYTES) {
+        return error_set(error, WEFT_LIMIT, "the path of a shared object is too long: %s", path);
+    }
+    (void)pthread_mutex_lock(&lock);
+    const enum weft_status status = load(full, library_out, error);
+    (void)pthread_mutex_unlock(&lock);
+    return status;
+}
+
+void function_load(const char *path)
+{
+    char full[FUNCTION_PATH_BYTES];
+    const struct library *library = NULL;
+    (void)find_library(path, full, &library, NULL); /* The first call tries again, and says why. */
+}
+
 enum weft_status function_open(
     const char *path, const char *name, struct function *function_out, struct weft_error *error)
 {
     char full[FUNCTION_PATH_BYTES];
     const struct library *library = NULL;
-    const char *folder = strchr(path, '/') == NULL ? "./" : ""; /* dlopen() would search. */
-    if (snprintf(full, sizeof(full), "%s%s", folder, path) >= (int)sizeof(full)) {
-        return error_set(error, WEFT_LIMIT, "the path of a shared object is too long: %s", path);
-    }
-    (void)pthread_mutex_lock(&lock);
-    const enum weft_status status = load(full, &library, error);
-    (void)pthread_mutex_unlock(&lock);
+    const enum weft_status status = find_library(path, full, &library, error);
     if (status != WEFT_OK || library == NULL) {
         return status;
     }
@@ -127,6 +143,18 @@ enum weft_status function_check_tensor(
         return error_set(
             error, is_texts ? WEFT_LIMIT : WEFT_INVALID, "'%s' cannot have %llu bytes",
             tensor->name, (unsigned long long)tensor->bytes);
+    }
+    return WEFT_OK;
+}
+
+enum weft_status function_check_texts(const struct bundle *bundle, struct weft_error *error)
+{
+    for (uint32_t i = 0; i < bundle->count; i++) {
+        const struct weft_tensor *tensor = &bundle->tensors[i];
+        if (tensor->dtype == WEFT_BYTES && !tensor_texts_fit(tensor)) {
+            return error_set(
+                error, WEFT_FAILED, "the lengths of the texts of '%s' do not add up", tensor->name);
+        }
     }
     return WEFT_OK;
 }
@@ -180,6 +208,9 @@ static void *make_output(
         (void)error_set(&error, WEFT_NO_MEMORY, "no memory for output '%s'", name);
     }
     if (room == NULL) {
+        if (error.status != WEFT_NO_MEMORY) {
+            error.status = WEFT_FAILED; /* The mistake is the function's, not its client's. */
+        }
         note(inside, &error);
     }
     return room;
@@ -261,15 +292,8 @@ static void judge(const struct inside *inside, int status)
         const enum weft_status known = (enum weft_status)status;
         (void)error_set(&task->error, known, "%s", weft_status_text(known));
     }
-    for (uint32_t i = 0; i < task->output->count && task->error.status == WEFT_OK; i++) {
-        const struct weft_tensor *tensor = &task->output->tensors[i];
-        if (tensor->dtype == WEFT_BYTES && !tensor_texts_fit(tensor)) {
-            (void)error_set(
-                &task->error, WEFT_FAILED, "the lengths of the texts of '%s' do not add up",
-                tensor->name);
-        }
-    }
-    if (task->error.status == WEFT_OK) {
+    if (task->error.status == WEFT_OK &&
+        function_check_texts(task->output, &task->error) == WEFT_OK) {
         return;
     }
     const struct weft_error why = task->error;

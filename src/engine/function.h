@@ -15,10 +15,9 @@
 
 #include "base/limits.h"
 #include "engine/bundle.h"
+#include "engine/function_limits.h"
 
 enum { FUNCTION_PATH_BYTES = 512, FUNCTION_MODEL_RUNS_MAX = 4096 };
-
-#define FUNCTION_OUTPUT_BYTES_MAX (UINT64_C(1) << 30) /* If nobody says otherwise. */
 
 struct function {
     char name[NAME_BYTES_MAX];
@@ -35,6 +34,9 @@ struct function {
 enum weft_status function_open(
     const char *path, const char *name, struct function *function_out, struct weft_error *error);
 
+/* Load the shared object @path ahead of its first call, which says what is wrong with it. */
+void function_load(const char *path);
+
 /* What a function may ask for while it runs. */
 struct function_host {
     void *context;
@@ -48,6 +50,7 @@ struct function_host {
     bool (*is_cancelled)(void *context);
 
     uint64_t output_bytes_max; /* Of a task, all outputs together. 0: the default. */
+    int64_t run_ns_max;        /* Of a call in a process of its own. 0: that of the pool. */
 };
 
 struct function_task {
@@ -68,5 +71,8 @@ void function_run(
  */
 enum weft_status function_check_tensor(
     const struct weft_tensor *tensor, uint64_t bytes_max, struct weft_error *error);
+
+/* Whether the texts in @bundle are what their lengths say. @error says which are not. */
+enum weft_status function_check_texts(const struct bundle *bundle, struct weft_error *error);
 
 #endif /* ENGINE_FUNCTION_H */

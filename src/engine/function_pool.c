@@ -1,5 +1,6 @@
 #include "engine/function_pool.h"
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,23 +10,40 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/function_sandbox.h"
 #include "engine/function_server.h"
+#include "engine/function_usage.h"
 #include "engine/function_wire.h"
 
-/* A process that waits for calls. */
-struct idle {
-    struct idle *next;
+#define NS_PER_S INT64_C(1000000000)
+
+enum { SEND_TRIES_MAX = 3 };
+
+/* A process that can take calls. */
+struct resident {
+    struct resident *next; /* Of those that wait. */
     struct function_runner runner;
+    struct function_usage usage;
     char path[FUNCTION_PATH_BYTES];
+};
+
+/* struct function_counts, from any thread. */
+struct counts {
+    atomic_uint_fast64_t started;
+    atomic_uint_fast64_t crashed;
+    atomic_uint_fast64_t late;
+    atomic_uint_fast64_t nonsense;
+    atomic_uint_fast64_t replaced;
+    atomic_uint_fast64_t idle;
 };
 
 struct function_pool {
     struct function_server server;
-    int64_t run_ns_max;
+    struct function_limits limits;
+    int64_t cpu_s_max; /* A process that has used so much is replaced. */
+    struct counts counts;
     pthread_mutex_t lock; /* Of the list. */
-    struct idle *idle;
-    atomic_ullong starts;
-    atomic_ullong crashes;
+    struct resident *idle;
 };
 
 /* A call under way. */
@@ -33,10 +51,12 @@ struct exchange {
     struct function_pool *pool;
     const struct function_host *host;
     const char *name;
-    struct function_slot *slot;
     struct function_task *task;
-    struct function_runner runner;
+    struct resident *resident;
+    uint64_t bytes_max;
+    int64_t run_ns_max;
     int64_t deadline_ns;
+    uint32_t model_runs;
 };
 
 void function_slot_init(struct function_slot *slot)
@@ -79,91 +99,169 @@ static bool occupy(struct function_slot *slot, int socket)
 }
 
 enum weft_status function_pool_create(
-    int64_t run_ns_max, struct function_pool **pool_out, struct weft_error *error)
+    const struct function_limits *limits, struct function_pool **pool_out, struct weft_error *error)
 {
     struct function_pool *pool = memory_zeroed(1, sizeof(*pool));
-    const enum weft_status status = function_server_start(&pool->server, error);
+    pool->limits = function_limits_filled(limits == NULL ? (struct function_limits){0} : *limits);
+    pool->cpu_s_max = function_sandbox_cpu_s(&pool->limits) / 2;
+    const enum weft_status status = function_server_start(&pool->server, &pool->limits, error);
     if (status != WEFT_OK) {
         free(pool);
         return status;
     }
     (void)pthread_mutex_init(&pool->lock, NULL);
-    pool->run_ns_max = run_ns_max;
     *pool_out = pool;
     return WEFT_OK;
 }
 
+static void end_resident(
+    struct function_pool *pool, struct resident *resident, struct function_ended *ended_out)
+{
+    function_usage_close(&resident->usage);
+    function_server_end(&pool->server, &resident->runner, ended_out);
+    free(resident);
+}
+
 void function_pool_destroy(struct function_pool *pool)
 {
-    char how[64];
+    struct function_ended ended;
     if (pool == NULL) {
         return;
     }
     while (pool->idle != NULL) {
-        struct idle *idle = pool->idle;
-        pool->idle = idle->next;
-        function_server_end(&pool->server, &idle->runner, how, sizeof(how));
-        free(idle);
+        struct resident *resident = pool->idle;
+        pool->idle = resident->next;
+        end_resident(pool, resident, &ended);
     }
     function_server_stop(&pool->server);
     (void)pthread_mutex_destroy(&pool->lock);
     free(pool);
 }
 
-void function_pool_count(
-    const struct function_pool *pool, uint64_t *starts_out, uint64_t *crashes_out)
+void function_pool_counts(struct function_pool *pool, struct function_counts *counts_out)
 {
-    *starts_out = atomic_load(&pool->starts);
-    *crashes_out = atomic_load(&pool->crashes);
+    *counts_out = (struct function_counts){
+        .started = atomic_load(&pool->counts.started),
+        .crashed = atomic_load(&pool->counts.crashed),
+        .late = atomic_load(&pool->counts.late),
+        .nonsense = atomic_load(&pool->counts.nonsense),
+        .replaced = atomic_load(&pool->counts.replaced),
+        .idle = atomic_load(&pool->counts.idle),
+    };
 }
 
-/* A waiting process for @path, or a new one. */
-static enum weft_status take_runner(
-    struct function_pool *pool, const char *path, struct function_runner *runner_out,
-    struct weft_error *error)
+/* Take a waiting process for @path out of the list; NULL if there is none. */
+static struct resident *take_idle(struct function_pool *pool, const char *path)
 {
     (void)pthread_mutex_lock(&pool->lock);
-    struct idle **link = &pool->idle;
+    struct resident **link = &pool->idle;
     while (*link != NULL && strcmp((*link)->path, path) != 0) {
         link = &(*link)->next;
     }
-    struct idle *found = *link;
+    struct resident *found = *link;
     if (found != NULL) {
         *link = found->next;
     }
     (void)pthread_mutex_unlock(&pool->lock);
-    if (found == NULL) {
-        (void)atomic_fetch_add(&pool->starts, 1);
-        return function_server_fork(&pool->server, path, runner_out, error);
-    }
-    *runner_out = found->runner;
-    free(found);
-    return WEFT_OK;
+    return found;
 }
 
-static void give_runner(
-    struct function_pool *pool, const char *path, const struct function_runner *runner)
+static void give_idle(struct function_pool *pool, struct resident *resident)
 {
-    struct idle *idle = memory_zeroed(1, sizeof(*idle));
-    idle->runner = *runner;
-    (void)snprintf(idle->path, sizeof(idle->path), "%s", path);
     (void)pthread_mutex_lock(&pool->lock);
-    idle->next = pool->idle;
-    pool->idle = idle;
+    resident->next = pool->idle;
+    pool->idle = resident;
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
-/* The function wants a model: run it here, and send what it makes. */
+/* Whether @resident still waits: it has nothing to say, and has not hung up. */
+static bool is_waiting(const struct resident *resident)
+{
+    struct pollfd ready = {.fd = resident->runner.channel.socket, .events = POLLIN};
+    return poll(&ready, 1, 0) == 0;
+}
+
+/* A new process for @path. */
+static enum weft_status start_resident(
+    struct function_pool *pool, const char *path, struct resident **resident_out,
+    struct weft_error *error)
+{
+    struct resident *resident = memory_zeroed(1, sizeof(*resident));
+    const enum weft_status status =
+        function_server_fork(&pool->server, path, &resident->runner, error);
+    if (status != WEFT_OK) {
+        free(resident);
+        return status;
+    }
+    (void)snprintf(resident->path, sizeof(resident->path), "%s", path);
+    function_usage_open(&resident->usage, resident->runner.process);
+    (void)atomic_fetch_add(&pool->counts.started, 1);
+    *resident_out = resident;
+    return WEFT_OK;
+}
+
+/* A process for @path: one that waits and lives, or a new one. */
+static enum weft_status take_resident(
+    struct function_pool *pool, const char *path, struct resident **resident_out,
+    struct weft_error *error)
+{
+    struct function_ended ended;
+    struct resident *resident = take_idle(pool, path);
+    while (resident != NULL && !is_waiting(resident)) {
+        end_resident(pool, resident, &ended); /* It was sent nothing: no call is lost. */
+        (void)atomic_fetch_add(&pool->counts.idle, 1);
+        resident = take_idle(pool, path);
+    }
+    if (resident != NULL) {
+        *resident_out = resident;
+        return WEFT_OK;
+    }
+    return start_resident(pool, path, resident_out, error);
+}
+
+/* After a call: keep the process for the next, unless it has grown too large or too old. */
+static void give_resident(struct function_pool *pool, struct resident *resident)
+{
+    struct function_ended ended;
+    function_channel_trim(&resident->runner.channel);
+    if (function_usage_grown(&resident->usage) <= pool->limits.memory_bytes_max / 4 &&
+        function_usage_cpu_s(&resident->usage) < pool->cpu_s_max) {
+        give_idle(pool, resident);
+        return;
+    }
+    (void)atomic_fetch_add(&pool->counts.replaced, 1);
+    end_resident(pool, resident, &ended);
+}
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* It is always there. */
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* Whether the time of the call is over. */
+static bool is_late(const struct exchange *exchange)
+{
+    return monotonic_ns() >= exchange->deadline_ns;
+}
+
+/* The function wants a model: run it here, and send what it makes. Its time is not the
+ * function's. */
 static bool serve_model(
-    const struct exchange *exchange, const struct function_message *wanted,
-    const struct bundle *inputs)
+    struct exchange *exchange, const struct function_message *wanted, const struct bundle *inputs)
 {
     const struct function_host *host = exchange->host;
+    const int64_t start_ns = monotonic_ns();
     struct bundle *output = NULL;
     struct weft_error error = {.status = WEFT_OK};
     enum weft_status status;
     if (host->run == NULL) {
         status = error_set(&error, WEFT_NOT_FOUND, "no models can be run here");
+    } else if (exchange->model_runs++ == FUNCTION_MODEL_RUNS_MAX) {
+        exchange->model_runs = FUNCTION_MODEL_RUNS_MAX;
+        status =
+            error_set(&error, WEFT_LIMIT, "more than %d runs of models", FUNCTION_MODEL_RUNS_MAX);
     } else {
         status =
             host->run(host->context, wanted->text, inputs->tensors, inputs->count, &output, &error);
@@ -173,107 +271,144 @@ static bool serve_model(
         message.tensor_count = output->count;
         message.items = output->items;
     } else {
-        memcpy(message.text, error.message, sizeof(message.text));
+        (void)snprintf(message.text, sizeof(message.text), "%s", error.message);
     }
+    exchange->deadline_ns += monotonic_ns() - start_ns;
     const bool is_sent = function_send(
-        exchange->runner.socket, &message, output == NULL ? NULL : output->tensors,
+        &exchange->resident->runner.channel, &message, output == NULL ? NULL : output->tensors,
         exchange->deadline_ns);
     bundle_destroy(output);
     return is_sent;
 }
 
-/* Send the call and serve the function until it returns. */
+/* The function has returned: take over what it made, or why it did not. */
+static enum function_receipt take_return(
+    struct function_task *task, const struct function_message *message, struct bundle *bundle)
+{
+    if (message->status == WEFT_OK && function_check_texts(bundle, NULL) == WEFT_OK) {
+        task->output = bundle;
+        return FUNCTION_RECEIVED;
+    }
+    bundle_destroy(bundle);
+    if (message->status == WEFT_OK) {
+        return FUNCTION_NONSENSE; /* It checks them itself, if it is in its right mind. */
+    }
+    (void)error_set(&task->error, (enum weft_status)message->status, "%s", message->text);
+    return FUNCTION_RECEIVED;
+}
+
+/* Serve the function until it returns. */
 static enum function_receipt converse(struct exchange *exchange)
 {
-    struct function_task *task = exchange->task;
-    const uint64_t bytes_max = exchange->host->output_bytes_max == 0
-                                   ? FUNCTION_OUTPUT_BYTES_MAX
-                                   : exchange->host->output_bytes_max;
-    struct function_message message = {
-        .kind = FUNCTION_CALL,
-        .items = task->items,
-        .tensor_count = task->input_count,
-        .bytes_max = bytes_max,
-    };
-    (void)snprintf(message.text, sizeof(message.text), "%s", exchange->name);
-    if (!function_send(exchange->runner.socket, &message, task->inputs, exchange->deadline_ns)) {
-        return FUNCTION_GONE;
-    }
+    const struct function_channel *channel = &exchange->resident->runner.channel;
     for (;;) {
+        struct function_message message;
         struct bundle *bundle = NULL;
         const enum function_receipt receipt = function_receive(
-            exchange->runner.socket, &message, &bundle, bytes_max, exchange->deadline_ns);
+            channel, &message, &bundle, exchange->bytes_max, exchange->deadline_ns);
         if (receipt != FUNCTION_RECEIVED) {
             return receipt;
         }
-        if (message.kind == FUNCTION_RUN) {
-            const bool is_served = serve_model(exchange, &message, bundle);
-            bundle_destroy(bundle);
-            if (!is_served) {
-                return FUNCTION_GONE;
-            }
-            continue;
+        if (message.kind == FUNCTION_RETURN) {
+            return take_return(exchange->task, &message, bundle);
         }
-        if (message.kind == FUNCTION_RETURN && message.status == WEFT_OK) {
-            task->output = bundle;
-            return FUNCTION_RECEIVED;
-        }
+        const bool is_run = message.kind == FUNCTION_RUN;
+        const bool is_served = is_run && serve_model(exchange, &message, bundle);
         bundle_destroy(bundle);
-        if (message.kind != FUNCTION_RETURN) {
+        if (!is_run) {
             return FUNCTION_NONSENSE;
         }
-        (void)error_set(&task->error, (enum weft_status)message.status, "%s", message.text);
-        return FUNCTION_RECEIVED;
+        if (!is_served) {
+            return is_late(exchange) ? FUNCTION_LATE : FUNCTION_GONE;
+        }
     }
 }
 
-static int64_t monotonic_ns(void)
+static bool send_call(const struct exchange *exchange)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* It is always there. */
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    struct function_message message = {
+        .kind = FUNCTION_CALL,
+        .items = exchange->task->items,
+        .tensor_count = exchange->task->input_count,
+        .bytes_max = exchange->bytes_max,
+    };
+    (void)snprintf(message.text, sizeof(message.text), "%s", exchange->name);
+    return function_send(
+        &exchange->resident->runner.channel, &message, exchange->task->inputs,
+        exchange->deadline_ns);
 }
 
 /* The process is of no use any more: end it, and say why the task failed. */
 static void abandon(struct exchange *exchange, enum function_receipt receipt, bool was_cancelled)
 {
     struct weft_error *error = &exchange->task->error;
-    char how[64];
-    function_server_end(&exchange->pool->server, &exchange->runner, how, sizeof(how));
-    (void)atomic_fetch_add(&exchange->pool->crashes, was_cancelled ? 0 : 1);
+    struct counts *counts = &exchange->pool->counts;
+    struct function_ended ended;
+    end_resident(exchange->pool, exchange->resident, &ended);
     if (was_cancelled) {
         (void)error_set(error, WEFT_CANCELLED, "function '%s' was cancelled", exchange->name);
-    } else if (receipt == FUNCTION_LATE) {
+        return;
+    }
+    if (receipt == FUNCTION_LATE) {
+        (void)atomic_fetch_add(&counts->late, 1);
         (void)error_set(
             error, WEFT_FAILED, "function '%s' took longer than %lld ms", exchange->name,
-            (long long)(exchange->pool->run_ns_max / 1000000));
+            (long long)(exchange->run_ns_max / 1000000));
     } else if (receipt == FUNCTION_NONSENSE) {
+        (void)atomic_fetch_add(&counts->nonsense, 1);
         (void)error_set(error, WEFT_FAILED, "function '%s' answered nonsense", exchange->name);
     } else {
-        (void)error_set(error, WEFT_FAILED, "function '%s' %s", exchange->name, how);
+        (void)atomic_fetch_add(&counts->crashed, 1);
+        (void)error_set(error, WEFT_FAILED, "function '%s' %s", exchange->name, ended.text);
     }
+}
+
+static void start_exchange(struct exchange *exchange)
+{
+    const struct function_limits *limits = &exchange->pool->limits;
+    const struct function_host *host = exchange->host;
+    const uint64_t bytes_max = host->output_bytes_max;
+    exchange->run_ns_max = host->run_ns_max == 0 ? limits->run_ns_max : host->run_ns_max;
+    exchange->deadline_ns = monotonic_ns() + exchange->run_ns_max;
+    exchange->bytes_max = bytes_max == 0 || bytes_max > limits->output_bytes_max
+                              ? limits->output_bytes_max
+                              : bytes_max;
 }
 
 void function_pool_run(
     struct function_pool *pool, const char *path, const char *name,
     const struct function_host *host, struct function_slot *slot, struct function_task *task)
 {
-    struct exchange exchange = {
-        .pool = pool, .host = host, .name = name, .slot = slot, .task = task};
+    struct exchange exchange = {.pool = pool, .host = host, .name = name, .task = task};
+    struct function_ended ended;
+    bool is_sent = false;
     task->output = NULL;
     task->error.status = WEFT_OK;
-    if (take_runner(pool, path, &exchange.runner, &task->error) != WEFT_OK) {
-        return;
+    /* One that died while it waited can look alive for a moment: it could not take the whole
+     * call, so the call goes to another. Each is ended, so this ends. */
+    for (uint32_t tries = 0; !is_sent; tries++) {
+        if (take_resident(pool, path, &exchange.resident, &task->error) != WEFT_OK) {
+            return;
+        }
+        if (!occupy(slot, exchange.resident->runner.channel.socket)) {
+            abandon(&exchange, FUNCTION_GONE, /* was_cancelled */ true);
+            return;
+        }
+        start_exchange(&exchange);
+        is_sent = send_call(&exchange);
+        if (!is_sent && tries < SEND_TRIES_MAX && !is_late(&exchange) && occupy(slot, -1)) {
+            end_resident(pool, exchange.resident, &ended);
+            (void)atomic_fetch_add(&pool->counts.idle, 1);
+        } else if (!is_sent) {
+            break;
+        }
     }
-    if (!occupy(slot, exchange.runner.socket)) {
-        abandon(&exchange, FUNCTION_GONE, /* was_cancelled */ true);
-        return;
-    }
-    exchange.deadline_ns = pool->run_ns_max == 0 ? 0 : monotonic_ns() + pool->run_ns_max;
-    const enum function_receipt receipt = converse(&exchange);
+    const enum function_receipt receipt = is_sent              ? converse(&exchange)
+                                          : is_late(&exchange) ? FUNCTION_LATE
+                                                               : FUNCTION_GONE;
     const bool was_cancelled = !occupy(slot, -1);
     if (receipt == FUNCTION_RECEIVED && !was_cancelled) {
-        give_runner(pool, path, &exchange.runner);
+        give_resident(pool, exchange.resident);
         return;
     }
     bundle_destroy(task->output);

@@ -6,7 +6,7 @@
 #include "base/error.h"
 
 struct runner {
-    int socket;
+    const struct function_channel *channel;
     const char *path;
 };
 
@@ -19,8 +19,8 @@ static enum weft_status run_model(
     struct function_message message = {.kind = FUNCTION_RUN, .tensor_count = input_count};
     struct bundle *output = NULL;
     (void)snprintf(message.text, sizeof(message.text), "%s", model);
-    if (!function_send(runner->socket, &message, inputs, /* deadline_ns */ 0) ||
-        function_receive(runner->socket, &message, &output, UINT64_MAX, 0) != FUNCTION_RECEIVED) {
+    if (!function_send(runner->channel, &message, inputs, /* deadline_ns */ 0) ||
+        function_receive(runner->channel, &message, &output, UINT64_MAX, 0) != FUNCTION_RECEIVED) {
         return error_set(error, WEFT_CANCELLED, "nobody waits for model '%s'", model);
     }
     if (message.status != WEFT_OK) {
@@ -37,7 +37,7 @@ static bool answer(const struct runner *runner)
     struct function_message message;
     struct bundle *inputs = NULL;
     struct function function;
-    if (function_receive(runner->socket, &message, &inputs, UINT64_MAX, 0) != FUNCTION_RECEIVED) {
+    if (function_receive(runner->channel, &message, &inputs, UINT64_MAX, 0) != FUNCTION_RECEIVED) {
         return false;
     }
     struct function_task task = {
@@ -57,17 +57,18 @@ static bool answer(const struct runner *runner)
     } else {
         memcpy(back.text, task.error.message, sizeof(back.text));
     }
+    (void)fflush(stdout); /* What the function printed belongs to this call. */
     const bool is_sent = function_send(
-        runner->socket, &back, task.output == NULL ? NULL : task.output->tensors,
+        runner->channel, &back, task.output == NULL ? NULL : task.output->tensors,
         /* deadline_ns */ 0);
     bundle_destroy(task.output);
     bundle_destroy(inputs);
     return is_sent;
 }
 
-void function_runner_main(int socket, const char *path)
+void function_runner_main(const struct function_channel *channel, const char *path)
 {
-    const struct runner runner = {.socket = socket, .path = path};
+    const struct runner runner = {.channel = channel, .path = path};
     while (answer(&runner)) {
     }
 }

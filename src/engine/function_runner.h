@@ -4,7 +4,7 @@
 
 #include "engine/function_wire.h"
 
-/* Answer calls of functions of @path over @socket, until its other end is closed. */
-void function_runner_main(int socket, const char *path);
+/* Answer calls of functions of @path over @channel, until its other end is closed. */
+void function_runner_main(const struct function_channel *channel, const char *path);
 
 #endif /* ENGINE_FUNCTION_RUNNER_H */

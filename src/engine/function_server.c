@@ -5,279 +5,230 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "engine/fork_server.h"
-#include "engine/function_runner.h"
+#include "engine/function_forker.h"
 
-enum { CONTROL = 3, RUNNERS_MAX = 1024 };
+enum { ANSWER_S_MAX = 30 }; /* A forker that is stopped is as good as gone. */
 
-/* To the server: fork for `path`, or end `process`. */
-struct request {
-    pid_t process; /* 0: fork. */
-    char path[FUNCTION_PATH_BYTES];
+/* What came with an answer. */
+struct passed {
+    int files[FORKER_DESCRIPTORS_MAX];
+    uint32_t count;
 };
 
-struct reply {
-    pid_t process; /* -1 if there is none. */
-    int wait_status;
-};
-
-/* What the parent arranged for its signals and files is not ours. */
-static void forget_parent(int keep)
+static void release(struct function_forker *forker)
 {
-    struct sigaction usual = {.sa_handler = SIG_DFL};
-    sigset_t none;
-    for (int number = 1; number < NSIG; number++) {
-        (void)sigaction(number, &usual, NULL); /* Some cannot be changed. */
+    if (forker->control >= 0) {
+        (void)close(forker->control); /* It ends of that, after its runners. */
     }
-    usual.sa_handler = SIG_IGN;
-    (void)sigaction(SIGINT, &usual, NULL); /* Of the terminal: the parent decides what it means. */
-    (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    if (keep != CONTROL) {
-        (void)dup2(keep, CONTROL);
-    }
-    (void)close_range(CONTROL + 1, ~0U, 0);
-    function_wire_forked();
-    bundle_forked();
+    *forker = (struct function_forker){.control = -1, .process = -1};
 }
 
-/* Send @reply, and with it the descriptor @passed if it is none of -1. */
-static bool send_reply(const struct reply *reply, int passed)
+/* Take out the descriptors; should there be more than fit, the kernel has closed them. */
+static void take_passed(struct msghdr *message, struct passed *passed_out)
 {
-    struct iovec part = {.iov_base = (void *)(uintptr_t)reply, .iov_len = sizeof(*reply)};
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } room;
-    memset(&room, 0, sizeof(room));
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    if (passed >= 0) {
-        message.msg_control = room.bytes;
-        message.msg_controllen = sizeof(room.bytes);
-        struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-        head->cmsg_level = SOL_SOCKET;
-        head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(head), &passed, sizeof(passed));
-    }
-    return sendmsg(CONTROL, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(*reply);
-}
-
-static pid_t runners[RUNNERS_MAX]; /* Of the server process; 0: free. */
-
-static pid_t *find_runner(pid_t process)
-{
-    for (uint32_t i = 0; i < RUNNERS_MAX; i++) {
-        if (runners[i] == process) {
-            return &runners[i];
-        }
-    }
-    return NULL;
-}
-
-static bool serve_fork(const char *path)
-{
-    struct reply reply = {.process = -1};
-    int ends[2] = {-1, -1};
-    pid_t *slot = find_runner(0);
-    if (slot != NULL && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
-        const pid_t server = getpid();
-        /* Without what libraries of the parent do at a fork: they would close descriptors that
-         * are no longer theirs. This process has one thread, so nothing needs to be unlocked. */
-        reply.process = _Fork();
-        if (reply.process == 0) {
-            /* If the server dies, so does this; it may be dead already. */
-            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-            if (getppid() != server) {
-                _exit(EXIT_FAILURE);
-            }
-            forget_parent(ends[1]);
-            (void)prctl(PR_SET_NAME, "weft-function");
-            function_runner_main(CONTROL, path);
-            _exit(EXIT_SUCCESS);
-        }
-        if (reply.process > 0) {
-            *slot = reply.process;
-        }
-    }
-    const bool is_sent = send_reply(&reply, reply.process > 0 ? ends[0] : -1);
-    if (ends[0] >= 0) {
-        (void)close(ends[0]);
-        (void)close(ends[1]);
-    }
-    return is_sent;
-}
-
-static bool serve_end(pid_t process)
-{
-    struct reply reply = {.process = -1};
-    pid_t *slot = find_runner(process);
-    if (process > 0 && slot != NULL) {
-        (void)kill(process, SIGKILL); /* It may be over already: then that is how it ended. */
-        if (waitpid(process, &reply.wait_status, 0) == process) {
-            reply.process = process;
-        }
-        *slot = 0;
-    }
-    return send_reply(&reply, -1);
-}
-
-_Noreturn static void serve(void)
-{
-    struct request request;
-    struct rlimit none = {0, 0};
-    (void)setrlimit(RLIMIT_CORE, &none); /* A crash is expected here, and said in words. */
-    (void)prctl(PR_SET_NAME, "weft-functions");
-    for (;;) {
-        const ssize_t bytes = recv(CONTROL, &request, sizeof(request), 0);
-        if (bytes < 0 && errno == EINTR) {
-            continue;
-        }
-        if (bytes != (ssize_t)sizeof(request)) {
-            break; /* The parent has closed its end, or is gone. */
-        }
-        request.path[sizeof(request.path) - 1] = '\0';
-        if (!(request.process == 0 ? serve_fork(request.path) : serve_end(request.process))) {
-            break;
-        }
-    }
-    for (uint32_t i = 0; i < RUNNERS_MAX; i++) {
-        if (runners[i] > 0) {
-            (void)kill(runners[i], SIGKILL);
-        }
-    }
-    _exit(EXIT_SUCCESS);
-}
-
-/* Fork the process of @server. */
-static enum weft_status spawn(struct function_server *server, struct weft_error *error)
-{
-    int ends[2];
-    server->control = -1;
-    server->process = -1;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        return error_set(error, WEFT_IO, "no sockets for functions: %s", strerror(errno));
-    }
-    server->process = fork_server_fork_self();
-    if (server->process == 0) {
-        forget_parent(ends[1]);
-        serve();
-    }
-    (void)close(ends[1]);
-    if (server->process < 0) {
-        (void)close(ends[0]);
-        return error_set(error, WEFT_IO, "no process for functions: %s", strerror(errno));
-    }
-    server->control = ends[0];
-    return WEFT_OK;
-}
-
-/* Close our end and wait until the process is gone: it ends of that, after its runners. */
-static void reap(struct function_server *server)
-{
-    if (server->control >= 0) {
-        (void)close(server->control);
-    }
-    while (server->process > 0 && waitpid(server->process, NULL, 0) < 0 && errno == EINTR) {
+    const struct cmsghdr *head = CMSG_FIRSTHDR(message);
+    passed_out->count = 0;
+    if (head != NULL && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS) {
+        passed_out->count = (uint32_t)((head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+        memcpy(passed_out->files, CMSG_DATA(head), passed_out->count * sizeof(int));
     }
 }
 
-enum weft_status function_server_start(struct function_server *server, struct weft_error *error)
+static void drop_passed(const struct passed *passed)
 {
-    const enum weft_status status = spawn(server, error);
-    if (status == WEFT_OK) {
-        (void)pthread_mutex_init(&server->lock, NULL);
+    for (uint32_t i = 0; i < passed->count; i++) {
+        (void)close(passed->files[i]); /* Of no use without the others. */
     }
-    return status;
 }
 
-void function_server_stop(struct function_server *server)
-{
-    reap(server);
-    (void)pthread_mutex_destroy(&server->lock);
-}
-
-/* Ask, and wait for the answer. @passed_out: the descriptor that came with it, or -1. Under the
- * lock. False if the server is gone. */
+/* Ask, and wait for the answer. Under the lock. False if the forker is gone. */
 static bool ask(
-    struct function_server *server, const struct request *request, struct reply *reply_out,
-    int *passed_out)
+    const struct function_forker *forker, const struct forker_request *request,
+    struct forker_reply *reply_out, struct passed *passed_out)
 {
     struct iovec part = {.iov_base = reply_out, .iov_len = sizeof(*reply_out)};
     union {
-        char bytes[CMSG_SPACE(sizeof(int))];
+        char bytes[CMSG_LEN(FORKER_DESCRIPTORS_MAX * sizeof(int))];
         struct cmsghdr align;
     } room;
     struct msghdr message = {
         .msg_iov = &part,
         .msg_iovlen = 1,
         .msg_control = room.bytes,
-        .msg_controllen = sizeof(room.bytes)};
-    *passed_out = -1;
+        .msg_controllen = CMSG_LEN(FORKER_DESCRIPTORS_MAX * sizeof(int))};
+    passed_out->count = 0;
     memset(&room, 0, sizeof(room));
-    ssize_t bytes = send(server->control, request, sizeof(*request), MSG_NOSIGNAL);
+    if (forker->control < 0) {
+        return false;
+    }
+    ssize_t bytes = send(forker->control, request, sizeof(*request), MSG_NOSIGNAL);
     if (bytes == (ssize_t)sizeof(*request)) {
         do {
-            bytes = recvmsg(server->control, &message, MSG_CMSG_CLOEXEC);
+            bytes = recvmsg(forker->control, &message, MSG_CMSG_CLOEXEC);
         } while (bytes < 0 && errno == EINTR);
     }
     if (bytes != (ssize_t)sizeof(*reply_out)) {
         return false;
     }
-    const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    if (head != NULL && head->cmsg_type == SCM_RIGHTS) {
-        memcpy(passed_out, CMSG_DATA(head), sizeof(*passed_out));
-    }
+    take_passed(&message, passed_out);
     return true;
+}
+
+/* It is asked from here on: an answer is waited for only so long. */
+static void adopt(struct function_forker *forker, int control, pid_t process)
+{
+    const struct timeval most = {.tv_sec = ANSWER_S_MAX};
+    (void)setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+    *forker = (struct function_forker){.control = control, .process = process};
+}
+
+/* Have a second forker, if the first can fork one. Under the lock. */
+static void make_second(struct function_server *server)
+{
+    const struct forker_request request = {.question = FORKER_TWIN};
+    struct forker_reply reply = {.process = -1};
+    struct passed passed;
+    if (!ask(&server->first, &request, &reply, &passed)) {
+        return;
+    }
+    if (reply.process > 0 && passed.count == 1) {
+        adopt(&server->second, passed.files[0], reply.process);
+        return;
+    }
+    drop_passed(&passed);
+}
+
+/* Wait for the forker that is a child of this process, which is ending or gone. */
+static void reap(struct function_server *server)
+{
+    while (server->child > 0 && waitpid(server->child, NULL, 0) < 0 && errno == EINTR) {
+    }
+    server->child = -1;
+}
+
+/* The first is gone, and its runners with it: the second takes over. Under the lock. */
+static void take_over(struct function_server *server)
+{
+    if (server->first.process == server->child && server->child > 0) {
+        (void)kill(server->child, SIGKILL); /* It may only be stopped. */
+        reap(server);
+    }
+    release(&server->first);
+    server->first = server->second;
+    server->second = (struct function_forker){.control = -1, .process = -1};
+    make_second(server);
+}
+
+enum weft_status function_server_start(
+    struct function_server *server, const struct function_limits *limits, struct weft_error *error)
+{
+    int ends[2];
+    server->first = (struct function_forker){.control = -1, .process = -1};
+    server->second = server->first;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        return error_set(error, WEFT_IO, "no sockets for functions: %s", strerror(errno));
+    }
+    server->child = fork_server_fork_self();
+    if (server->child == 0) {
+        function_forker_main(ends[1], limits);
+    }
+    (void)close(ends[1]);
+    if (server->child < 0) {
+        (void)close(ends[0]);
+        return error_set(error, WEFT_IO, "no process for functions: %s", strerror(errno));
+    }
+    (void)pthread_mutex_init(&server->lock, NULL);
+    adopt(&server->first, ends[0], server->child);
+    make_second(server);
+    return WEFT_OK;
+}
+
+void function_server_stop(struct function_server *server)
+{
+    release(&server->first);
+    release(&server->second);
+    reap(server);
+    (void)pthread_mutex_destroy(&server->lock);
 }
 
 enum weft_status function_server_fork(
     struct function_server *server, const char *path, struct function_runner *runner_out,
     struct weft_error *error)
 {
-    struct request request = {.process = 0};
-    struct reply reply = {.process = -1};
-    int passed;
+    struct forker_request request = {.question = FORKER_FORK};
+    struct forker_reply reply = {.process = -1};
+    struct passed passed = {.count = 0};
     (void)snprintf(request.path, sizeof(request.path), "%s", path);
     (void)pthread_mutex_lock(&server->lock);
-    bool is_answered = ask(server, &request, &reply, &passed);
-    if (!is_answered) { /* Somebody has killed it. Its runners went with it. */
-        reap(server);
-        is_answered = spawn(server, NULL) == WEFT_OK && ask(server, &request, &reply, &passed);
+    bool is_answered = ask(&server->first, &request, &reply, &passed);
+    if (!is_answered) { /* Somebody has killed it. */
+        take_over(server);
+        is_answered = ask(&server->first, &request, &reply, &passed);
+    }
+    if (is_answered && server->second.control < 0) {
+        make_second(server);
     }
     (void)pthread_mutex_unlock(&server->lock);
-    if (!is_answered || reply.process <= 0 || passed < 0) {
+    if (!is_answered) {
+        return error_set(
+            error, WEFT_IO, "all processes that start functions were killed: start it again");
+    }
+    if (reply.process <= 0 || passed.count != FORKER_DESCRIPTORS_MAX) {
+        drop_passed(&passed);
         return error_set(error, WEFT_IO, "no process for the functions of %s", path);
     }
-    *runner_out = (struct function_runner){.process = reply.process, .socket = passed};
+    *runner_out = (struct function_runner){
+        .process = reply.process,
+        .channel = {
+            .socket = passed.files[0],
+            .to_there = passed.files[1],
+            .from_there = passed.files[2],
+        }};
     return WEFT_OK;
 }
 
-void function_server_end(
-    struct function_server *server, struct function_runner *runner, char *how, size_t how_bytes)
+static void describe(int wait_status, struct function_ended *ended)
 {
-    const struct request request = {.process = runner->process};
-    struct reply reply = {.process = -1};
-    int passed;
-    (void)pthread_mutex_lock(&server->lock);
-    const bool is_known = ask(server, &request, &reply, &passed) && reply.process > 0;
-    (void)pthread_mutex_unlock(&server->lock);
-    if (!is_known) {
-        (void)snprintf(how, how_bytes, "is gone");
-    } else if (WIFSIGNALED(reply.wait_status)) {
-        const char *name = sigabbrev_np(WTERMSIG(reply.wait_status));
-        (void)snprintf(how, how_bytes, "crashed (SIG%s)", name == NULL ? "?" : name);
-    } else {
+    if (!WIFSIGNALED(wait_status)) {
+        ended->how = FUNCTION_END_EXIT;
+        ended->number = WEXITSTATUS(wait_status);
         (void)snprintf(
-            how, how_bytes, "ended the process (exit %d)", WEXITSTATUS(reply.wait_status));
+            ended->text, sizeof(ended->text), "ended the process (exit %d)", ended->number);
+        return;
     }
-    (void)close(runner->socket);
-    runner->socket = -1;
+    ended->how = FUNCTION_END_SIGNAL;
+    ended->number = WTERMSIG(wait_status);
+    const char *name = sigabbrev_np(ended->number);
+    const char *what = ended->number == SIGXCPU   ? "used too much processor time"
+                       : ended->number == SIGKILL ? "was killed"
+                                                  : "crashed";
+    (void)snprintf(ended->text, sizeof(ended->text), "%s (SIG%s)", what, name == NULL ? "?" : name);
+}
+
+void function_server_end(
+    struct function_server *server, struct function_runner *runner,
+    struct function_ended *ended_out)
+{
+    const struct forker_request request = {.question = FORKER_END, .process = runner->process};
+    struct forker_reply reply = {.process = -1};
+    struct passed passed;
+    (void)pthread_mutex_lock(&server->lock);
+    const bool is_known =
+        ask(&server->first, &request, &reply, &passed) && reply.process == runner->process;
+    (void)pthread_mutex_unlock(&server->lock);
+    drop_passed(&passed);
+    *ended_out = (struct function_ended){.how = FUNCTION_END_UNKNOWN};
+    if (is_known) {
+        describe(reply.wait_status, ended_out);
+    } else {
+        (void)snprintf(ended_out->text, sizeof(ended_out->text), "is gone");
+    }
+    function_channel_close(&runner->channel);
 }

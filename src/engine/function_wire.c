@@ -1,18 +1,28 @@
 #include "engine/function_wire.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 
-enum { NS_PER_MS = 1000000, SOCKET_BYTES_MAX = 65536, FILE_BYTES_MAX = 64 << 20 };
+enum { NS_PER_MS = 1000000, SOCKET_BYTES_MAX = 65536, FILE_KEPT_BYTES = 64 << 20 };
 
-static _Thread_local int thread_file = -1; /* Of at most FILE_BYTES_MAX. */
+/* A tensor as it travels. */
+struct wire_tensor {
+    char name[WEFT_TENSOR_NAME_BYTES_MAX];
+    uint32_t dtype;
+    uint32_t rank;
+    int64_t shape[WEFT_RANK_MAX];
+    uint64_t bytes;
+};
 
 /* Milliseconds until @deadline_ns, rounded up; -1 for none. */
 static int left_ms(int64_t deadline_ns)
@@ -33,12 +43,12 @@ static enum function_receipt wait_for(int socket, short events, int64_t deadline
     for (;;) {
         struct pollfd ready = {.fd = socket, .events = events};
         const int ms = left_ms(deadline_ns);
+        if (ms == 0) {
+            return FUNCTION_LATE; /* Also of one that comes drop by drop. */
+        }
         const int count = poll(&ready, 1, ms);
         if (count > 0) {
             return FUNCTION_RECEIVED;
-        }
-        if (count == 0 && left_ms(deadline_ns) == 0) {
-            return FUNCTION_LATE;
         }
         if (count < 0 && errno != EINTR) {
             return FUNCTION_GONE;
@@ -86,17 +96,82 @@ static enum function_receipt receive_all(
     return FUNCTION_RECEIVED;
 }
 
-void function_wire_end(void)
+/* A file in memory of @bytes that nobody can make shorter, nor longer if @is_fixed; -1: none. */
+static int memory_file(uint64_t bytes, bool is_fixed)
 {
-    if (thread_file >= 0) {
-        (void)close(thread_file); /* Nobody reads it any more. */
-        thread_file = -1;
+    const int seals = F_SEAL_SHRINK | F_SEAL_SEAL | (is_fixed ? F_SEAL_GROW : 0);
+    const int file = memfd_create("weft-function", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (file >= 0 && (ftruncate(file, (off_t)bytes) != 0 || fcntl(file, F_ADD_SEALS, seals) != 0)) {
+        (void)close(file); /* Nobody has seen it. */
+        return -1;
+    }
+    return file;
+}
+
+/* Another descriptor of @file, for reading alone where the system can give one. */
+static int read_only(int file)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    const int opened = open(path, O_RDONLY | O_CLOEXEC);
+    return opened >= 0 ? opened : fcntl(file, F_DUPFD_CLOEXEC, 0);
+}
+
+static void close_file(int *file)
+{
+    if (*file >= 0) {
+        (void)close(*file); /* Nothing is lost: it was never to be kept. */
+        *file = -1;
     }
 }
 
-void function_wire_forked(void)
+void function_channel_close(struct function_channel *channel)
 {
-    thread_file = -1;
+    close_file(&channel->socket);
+    close_file(&channel->to_there);
+    close_file(&channel->from_there);
+}
+
+bool function_channels_open(struct function_channels *channels_out, uint64_t bytes_max)
+{
+    struct function_channel here = {.socket = -1, .to_there = -1, .from_there = -1};
+    struct function_channel there = here;
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return false;
+    }
+    here.socket = ends[0];
+    there.socket = ends[1];
+    here.to_there = memory_file(/* bytes */ 0, /* is_fixed */ false);
+    here.from_there = memory_file(bytes_max, /* is_fixed */ true);
+    if (here.to_there >= 0 && here.from_there >= 0) {
+        there.from_there = read_only(here.to_there);
+        there.to_there = fcntl(here.from_there, F_DUPFD_CLOEXEC, 0);
+    }
+    *channels_out = (struct function_channels){.here = here, .there = there};
+    if (there.from_there < 0 || there.to_there < 0) {
+        function_channel_close(&channels_out->here);
+        function_channel_close(&channels_out->there);
+        return false;
+    }
+    return true;
+}
+
+static void trim_file(int file)
+{
+    struct stat about;
+    if (file >= 0 && fstat(file, &about) == 0 && about.st_blocks > FILE_KEPT_BYTES / 512) {
+        /* Without this the pages stay until the next large message: no harm is done. */
+        (void)fallocate(
+            file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, FILE_KEPT_BYTES,
+            about.st_size > FILE_KEPT_BYTES ? about.st_size - FILE_KEPT_BYTES : 1);
+    }
+}
+
+void function_channel_trim(const struct function_channel *channel)
+{
+    trim_file(channel->to_there);
+    trim_file(channel->from_there);
 }
 
 static bool write_file(int file, const struct weft_tensor *tensors, uint32_t count)
@@ -118,110 +193,54 @@ static bool write_file(int file, const struct weft_tensor *tensors, uint32_t cou
     return true;
 }
 
-/* A file in memory with the data of @tensors, @bytes in all; -1 if there is none. */
-static int file_of(const struct weft_tensor *tensors, uint32_t count, uint64_t bytes)
+/* What the other side is told of @tensor: no pointer, and nothing behind the end of its name. */
+static struct wire_tensor wire_of(const struct weft_tensor *tensor)
 {
-    int file = thread_file;
-    if (file < 0 || bytes > FILE_BYTES_MAX) {
-        file = memfd_create("weft", MFD_CLOEXEC);
-    }
-    if (file >= 0 && bytes <= FILE_BYTES_MAX) {
-        thread_file = file;
-    }
-    if (file >= 0 && !write_file(file, tensors, count)) {
-        (void)close(file); /* Nobody has seen what is in it. */
-        thread_file = file == thread_file ? -1 : thread_file;
-        file = -1;
-    }
-    return file;
+    struct wire_tensor wire;
+    memset(&wire, 0, sizeof(wire));
+    memcpy(wire.name, tensor->name, strnlen(tensor->name, sizeof(wire.name)));
+    wire.dtype = (uint32_t)tensor->dtype;
+    wire.rank = tensor->rank;
+    memcpy(
+        wire.shape, tensor->shape,
+        (tensor->rank < WEFT_RANK_MAX ? tensor->rank : WEFT_RANK_MAX) * sizeof(wire.shape[0]));
+    wire.bytes = tensor->bytes;
+    return wire;
 }
 
-/* Send @message, and with it @file if it is none of -1. */
-static bool send_head(
-    int socket, const struct function_message *message, int file, int64_t deadline_ns)
+static struct weft_tensor tensor_of(const struct wire_tensor *wire)
 {
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } room;
-    struct iovec part = {.iov_base = (void *)(uintptr_t)message, .iov_len = sizeof(*message)};
-    struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
-    memset(&room, 0, sizeof(room));
-    if (file < 0) {
-        return send_all(socket, message, sizeof(*message), deadline_ns);
-    }
-    head.msg_control = room.bytes;
-    head.msg_controllen = sizeof(room.bytes);
-    struct cmsghdr *passed = CMSG_FIRSTHDR(&head);
-    passed->cmsg_level = SOL_SOCKET;
-    passed->cmsg_type = SCM_RIGHTS;
-    passed->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(passed), &file, sizeof(file));
-    ssize_t sent;
-    do {
-        sent = sendmsg(socket, &head, MSG_NOSIGNAL); /* The socket is empty: it has room. */
-    } while (sent < 0 && errno == EINTR);
-    return sent > 0 && send_all(
-                           socket, (const uint8_t *)message + sent,
-                           sizeof(*message) - (uint64_t)sent, deadline_ns);
+    struct weft_tensor tensor = {
+        .dtype = (enum weft_dtype)wire->dtype, .rank = wire->rank, .bytes = wire->bytes};
+    memcpy(tensor.name, wire->name, sizeof(tensor.name));
+    memcpy(tensor.shape, wire->shape, sizeof(tensor.shape));
+    return tensor;
 }
 
 bool function_send(
-    int socket, const struct function_message *message, const struct weft_tensor *tensors,
-    int64_t deadline_ns)
+    const struct function_channel *channel, const struct function_message *message,
+    const struct weft_tensor *tensors, int64_t deadline_ns)
 {
-    struct function_message head = *message;
+    struct {
+        struct function_message message;
+        struct wire_tensor tensors[BUNDLE_TENSORS_MAX];
+    } head;
+    const uint32_t count = message->tensor_count;
     uint64_t bytes = 0;
-    int file = -1;
-    ASSERT(head.tensor_count <= BUNDLE_TENSORS_MAX);
-    for (uint32_t i = 0; i < head.tensor_count; i++) {
+    ASSERT(count <= BUNDLE_TENSORS_MAX);
+    head.message = *message;
+    for (uint32_t i = 0; i < count; i++) {
+        head.tensors[i] = wire_of(&tensors[i]);
         bytes += tensors[i].bytes;
     }
-    if (bytes > SOCKET_BYTES_MAX) {
-        file = file_of(tensors, head.tensor_count, bytes);
-    }
-    head.has_file = file >= 0;
-    bool is_sent = send_head(socket, &head, file, deadline_ns) &&
-                   send_all(socket, tensors, head.tensor_count * sizeof(*tensors), deadline_ns);
-    for (uint32_t i = 0; i < head.tensor_count && is_sent && file < 0; i++) {
-        is_sent = send_all(socket, tensors[i].data, tensors[i].bytes, deadline_ns);
-    }
-    if (file >= 0 && file != thread_file) {
-        (void)close(file); /* The other side has its own descriptor of it. */
+    head.message.has_file = bytes > SOCKET_BYTES_MAX && channel->to_there >= 0 &&
+                            write_file(channel->to_there, tensors, count);
+    const uint64_t head_bytes = sizeof(head.message) + count * sizeof(head.tensors[0]);
+    bool is_sent = send_all(channel->socket, &head, head_bytes, deadline_ns);
+    for (uint32_t i = 0; i < count && is_sent && head.message.has_file == 0; i++) {
+        is_sent = send_all(channel->socket, tensors[i].data, tensors[i].bytes, deadline_ns);
     }
     return is_sent;
-}
-
-/* Receive the head of a message, and the file that came with it, or -1. */
-static enum function_receipt receive_head(
-    int socket, struct function_message *message, int *file_out, int64_t deadline_ns)
-{
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } room;
-    struct iovec part = {.iov_base = message, .iov_len = sizeof(*message)};
-    struct msghdr head = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = room.bytes,
-        .msg_controllen = sizeof(room.bytes)};
-    *file_out = -1;
-    memset(&room, 0, sizeof(room));
-    const enum function_receipt receipt = wait_for(socket, POLLIN, deadline_ns);
-    if (receipt != FUNCTION_RECEIVED) {
-        return receipt;
-    }
-    const ssize_t received = recvmsg(socket, &head, MSG_CMSG_CLOEXEC);
-    if (received <= 0) {
-        return FUNCTION_GONE;
-    }
-    const struct cmsghdr *passed = CMSG_FIRSTHDR(&head);
-    if (passed != NULL && passed->cmsg_level == SOL_SOCKET && passed->cmsg_type == SCM_RIGHTS) {
-        memcpy(file_out, CMSG_DATA(passed), sizeof(*file_out));
-    }
-    return receive_all(
-        socket, (uint8_t *)message + received, sizeof(*message) - (uint64_t)received, deadline_ns);
 }
 
 /* Read @bytes of @file, which move it on. */
@@ -242,64 +261,62 @@ static enum function_receipt read_file(int file, void *data, uint64_t bytes, uin
 
 /* Make room in @bundle for the tensors that are announced, and read them into it. */
 static enum function_receipt receive_tensors(
-    int socket, int file, struct bundle *bundle, const struct function_message *message,
-    uint64_t bytes_max, int64_t deadline_ns)
+    const struct function_channel *channel, struct bundle *bundle,
+    const struct function_message *message, uint64_t bytes_max, int64_t deadline_ns)
 {
-    struct weft_tensor tensors[BUNDLE_TENSORS_MAX];
+    struct wire_tensor wires[BUNDLE_TENSORS_MAX];
     const uint32_t count = message->tensor_count;
     uint64_t at = 0;
-    memset(tensors, 0, count * sizeof(tensors[0]));
+    memset(wires, 0, count * sizeof(wires[0]));
     enum function_receipt receipt =
-        receive_all(socket, tensors, count * sizeof(tensors[0]), deadline_ns);
+        receive_all(channel->socket, wires, count * sizeof(wires[0]), deadline_ns);
     for (uint32_t i = 0; i < count && receipt == FUNCTION_RECEIVED; i++) {
-        if (function_check_tensor(&tensors[i], bytes_max - bundle->bytes, NULL) != WEFT_OK) {
+        const struct weft_tensor tensor = tensor_of(&wires[i]);
+        if (function_check_tensor(&tensor, bytes_max - bundle->bytes, NULL) != WEFT_OK) {
             return FUNCTION_NONSENSE;
         }
-        void *room = bundle_add(bundle, &tensors[i]);
+        void *room = bundle_add(bundle, &tensor);
         if (room == NULL) {
             return FUNCTION_NONSENSE;
         }
-        receipt = file >= 0 ? read_file(file, room, tensors[i].bytes, &at)
-                            : receive_all(socket, room, tensors[i].bytes, deadline_ns);
+        receipt = message->has_file != 0
+                      ? read_file(channel->from_there, room, tensor.bytes, &at)
+                      : receive_all(channel->socket, room, tensor.bytes, deadline_ns);
     }
     return receipt;
 }
 
-static bool makes_sense(const struct function_message *message, int file)
+static bool makes_sense(
+    const struct function_channel *channel, const struct function_message *message)
 {
     return message->tensor_count <= BUNDLE_TENSORS_MAX && message->status <= 0 &&
-           message->status >= WEFT_LOST && (message->has_file != 0) == (file >= 0);
+           message->status >= WEFT_LOST && (message->has_file == 0 || channel->from_there >= 0);
 }
 
 enum function_receipt function_receive(
-    int socket, struct function_message *message_out, struct bundle **bundle_out,
-    uint64_t bytes_max, int64_t deadline_ns)
+    const struct function_channel *channel, struct function_message *message_out,
+    struct bundle **bundle_out, uint64_t bytes_max, int64_t deadline_ns)
 {
-    int file;
-    struct bundle *bundle = NULL;
-    enum function_receipt receipt = receive_head(socket, message_out, &file, deadline_ns);
+    /* Without room for descriptors: the kernel closes those that come with it. */
+    enum function_receipt receipt =
+        receive_all(channel->socket, message_out, sizeof(*message_out), deadline_ns);
     if (receipt != FUNCTION_RECEIVED) {
-        goto out;
+        return receipt;
     }
     message_out->text[sizeof(message_out->text) - 1] = '\0';
-    receipt = FUNCTION_NONSENSE;
-    if (!makes_sense(message_out, file)) {
-        goto out;
+    if (!makes_sense(channel, message_out)) {
+        return FUNCTION_NONSENSE;
     }
-    bundle = bundle_create();
+    struct bundle *bundle = bundle_create();
     if (bundle == NULL) {
-        goto out;
+        return FUNCTION_NONSENSE;
     }
     bundle->items = message_out->items;
-    receipt = receive_tensors(socket, file, bundle, message_out, bytes_max, deadline_ns);
+    receipt = receive_tensors(channel, bundle, message_out, bytes_max, deadline_ns);
     if (receipt == FUNCTION_RECEIVED) {
         *bundle_out = bundle;
         bundle = NULL;
     }
-out:
     bundle_destroy(bundle);
-    if (file >= 0) {
-        (void)close(file); /* Nothing was written to it. */
-    }
     return receipt;
 }

@@ -2,10 +2,12 @@
  * function_wire.h - what goes between this process and those in which functions run.
  *
  * A message is a head, its tensors, and their data, over a stream socket. What is larger than
- * a socket holds goes as a file in memory beside it, so that the sides take turns once a
- * message. Each thread writes into one such file again and again, since fresh pages cost more
- * than the copy: a side sends only after the other has answered, or is gone. The other side
- * may have lost its mind: whatever is read is checked before it is used.
+ * a socket holds lies in a file in memory, one for each direction, so that the sides take turns
+ * once a message. A pair of sides keeps its two files and shares them with nobody; they are
+ * written again and again, since fresh pages cost more than the copy: a side sends only after
+ * the other has answered, or is gone. No descriptor travels in a message, and no pointer.
+ *
+ * The other side may have lost its mind: what is read is copied first, then checked, then used.
  */
 #ifndef ENGINE_FUNCTION_WIRE_H
 #define ENGINE_FUNCTION_WIRE_H
@@ -26,17 +28,42 @@ struct function_message {
     uint32_t items;
     uint32_t tensor_count;
     uint64_t bytes_max; /* CALL: of all outputs. */
-    uint32_t has_file;  /* Data is in a file; set here. */
+    uint32_t has_file;  /* Data is in the file; set here. */
+    uint32_t unused;    /* 0; no gap may tell what was in memory. */
     char text[240];
 };
+
+/* One end of the pair. A file of -1 is not there: all goes through the socket then. */
+struct function_channel {
+    int socket;
+    int to_there;
+    int from_there;
+};
+
+/* Both ends of a pair, in memory of the kernel. The second is that of the function. */
+struct function_channels {
+    struct function_channel here;
+    struct function_channel there;
+};
+
+/*
+ * Make a pair. The function's end can read one file and write @bytes_max to the other, and
+ * can make neither shorter. False if the system gives no descriptors.
+ */
+bool function_channels_open(struct function_channels *channels_out, uint64_t bytes_max);
+
+void function_channel_close(struct function_channel *channel);
+
+/* Give back the pages that a large message has left in the files. */
+void function_channel_trim(const struct function_channel *channel);
 
 /*
  * Send @message with @tensors. False if the other side is gone, or takes nothing until
  * @deadline_ns of CLOCK_MONOTONIC; 0: whenever.
  */
 bool function_send(
-    int socket, const struct function_message *message, const struct weft_tensor *tensors,
-    int64_t deadline_ns);
+    const struct function_channel *channel, const struct function_message *message,
+    const struct weft_tensor *tensors, int64_t deadline_ns);
 
 enum function_receipt { FUNCTION_RECEIVED, FUNCTION_GONE, FUNCTION_LATE, FUNCTION_NONSENSE };
 
@@ -45,13 +72,7 @@ enum function_receipt { FUNCTION_RECEIVED, FUNCTION_GONE, FUNCTION_LATE, FUNCTIO
  * waits until @deadline_ns, 0: forever.
  */
 enum function_receipt function_receive(
-    int socket, struct function_message *message_out, struct bundle **bundle_out,
-    uint64_t bytes_max, int64_t deadline_ns);
-
-/* This thread sends no more: close its file. */
-void function_wire_end(void);
-
-/* This process was forked: the file of the thread that did so is not its own. */
-void function_wire_forked(void);
+    const struct function_channel *channel, struct function_message *message_out,
+    struct bundle **bundle_out, uint64_t bytes_max, int64_t deadline_ns);
 
 #endif /* ENGINE_FUNCTION_WIRE_H */

@@ -347,9 +347,11 @@ void local_on_signal(uv_async_t *signal)
 static void local_count(const struct engine *base, struct engine_counts *counts_out)
 {
     const struct engine_local *engine = (const struct engine_local *)base;
+    struct function_counts counts;
     if (engine->pool != NULL) {
-        function_pool_count(
-            engine->pool, &counts_out->function_starts, &counts_out->function_crashes);
+        function_pool_counts(engine->pool, &counts);
+        counts_out->function_starts = counts.started;
+        counts_out->function_crashes = counts.crashed + counts.late + counts.nonsense;
     }
 }
 

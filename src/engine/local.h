@@ -15,6 +15,7 @@
 
 #include "engine/artifact.h"
 #include "engine/engine.h"
+#include "engine/function_limits.h"
 
 struct uv_loop_s;
 
@@ -37,12 +38,11 @@ struct engine_local_options {
      * launched by themselves.
      */
     bool (*fetch)(void *context);
-    const char *cache;         /* Folder for mapped models. Copied. NULL: the user's; "": none. */
-    uint32_t threads;          /* That run batches, of each worker. 0: as many as it has units. */
-    bool prepack;              /* See struct onnx_options. */
-    bool isolate;              /* Run functions in processes of their own: function_pool.h. */
-    int64_t function_ns_max;   /* Isolated ones may take so long. 0: no limit. */
-    uint64_t output_bytes_max; /* Of a function. 0: FUNCTION_OUTPUT_BYTES_MAX. */
+    const char *cache; /* Folder for mapped models. Copied. NULL: the user's; "": none. */
+    uint32_t threads;  /* That run batches, of each worker. 0: as many as it has units. */
+    bool prepack;      /* See struct onnx_options. */
+    bool isolate;      /* Run functions in processes of their own: function_pool.h. */
+    struct function_limits function_limits; /* Isolated ones are held to these. */
     struct engine_host host;
 };
 

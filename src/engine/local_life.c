@@ -155,7 +155,7 @@ enum weft_status engine_local_create(
     ASSERT(options->artifacts->count >= options->catalogue->model_count);
     /* First: what is forked should be small. */
     if (options->isolate &&
-        function_pool_create(options->function_ns_max, &pool, error) != WEFT_OK) {
+        function_pool_create(&options->function_limits, &pool, error) != WEFT_OK) {
         return WEFT_IO;
     }
     ort_silence();
@@ -166,7 +166,7 @@ enum weft_status engine_local_create(
     engine->catalogue = options->catalogue;
     engine->artifacts = options->artifacts;
     engine->prepack = options->prepack;
-    engine->output_bytes_max = options->output_bytes_max;
+    engine->output_bytes_max = options->function_limits.output_bytes_max;
     engine->pool = pool;
     choose_cache(engine, options->cache);
     (void)pthread_mutex_init(&engine->digest_lock, NULL);

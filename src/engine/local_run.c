@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/function_wire.h"
 #include "engine/local_inside.h"
 
 /* What the run of a batch is made with. */
@@ -367,7 +366,6 @@ void *local_runner_main(void *argument)
         }
         local_finish(engine, operation);
     }
-    function_wire_end();
     free(stage);
     return NULL;
 }

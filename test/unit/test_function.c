@@ -38,7 +38,7 @@ static struct ways ways;
 static int setup(ATTR_UNUSED void **state)
 {
     function_slot_init(&ways.slot);
-    return function_pool_create(/* run_ns_max */ 0, &ways.pool, NULL) == WEFT_OK ? 0 : -1;
+    return function_pool_create(/* limits */ NULL, &ways.pool, NULL) == WEFT_OK ? 0 : -1;
 }
 
 static int teardown(ATTR_UNUSED void **state)
@@ -116,11 +116,11 @@ static void what_goes_wrong_fails_the_task_and_says_why(ATTR_UNUSED void **state
         {"invert", WEFT_INVALID, "function 'invert': 'image' must be UINT8"},
         {"refuse", WEFT_REFUSED, "function 'refuse': refused"},
         {"strange", WEFT_FAILED, "function 'strange': it returned 17, which is no status"},
-        {"same_name", WEFT_EXISTS, "function 'same_name': output 'a' is made twice"},
-        {"too_many", WEFT_LIMIT, "function 'too_many': more than 64 outputs"},
-        {"too_large", WEFT_LIMIT,
+        {"same_name", WEFT_FAILED, "function 'same_name': output 'a' is made twice"},
+        {"too_many", WEFT_FAILED, "function 'too_many': more than 64 outputs"},
+        {"too_large", WEFT_FAILED,
          "function 'too_large': 'big' is larger than what is left of the limit, 1000000 bytes"},
-        {"bad_shape", WEFT_INVALID, "function 'bad_shape': 'out' has a negative extent"},
+        {"bad_shape", WEFT_FAILED, "function 'bad_shape': 'out' has a negative extent"},
         {"bad_texts", WEFT_FAILED,
          "function 'bad_texts': the lengths of the texts of 'texts' do not add up"},
         {"twice", WEFT_INVALID, "function 'twice': no 'x'"},
@@ -234,26 +234,34 @@ static void a_crash_fails_its_task_alone(ATTR_UNUSED void **state)
     }
 }
 
-static void a_server_that_was_killed_is_started_anew(ATTR_UNUSED void **state)
+static void a_forker_that_was_killed_has_a_successor(ATTR_UNUSED void **state)
 {
+    const struct function_limits limits = function_limits_filled((struct function_limits){0});
     struct function_server server;
     struct function_runner runner;
-    struct function_message message = {.kind = FUNCTION_CALL, .text = "nothing"};
-    struct bundle *bundle = NULL;
-    char how[64];
-    assert_int_equal(function_server_start(&server, NULL), WEFT_OK);
-    for (uint32_t round = 0; round < 3; round++) {
+    struct function_ended ended;
+    assert_int_equal(function_server_start(&server, &limits, NULL), WEFT_OK);
+    for (uint32_t round = 0; round < 4; round++) {
+        struct function_message message = {.kind = FUNCTION_CALL, .text = "nothing"};
+        struct bundle *bundle = NULL;
         assert_int_equal(function_server_fork(&server, SAMPLE, &runner, NULL), WEFT_OK);
-        message = (struct function_message){.kind = FUNCTION_CALL, .text = "nothing"};
-        assert_true(function_send(runner.socket, &message, NULL, 0));
+        assert_true(function_send(&runner.channel, &message, NULL, 0));
         assert_int_equal(
-            function_receive(runner.socket, &message, &bundle, 0, 0), FUNCTION_RECEIVED);
+            function_receive(&runner.channel, &message, &bundle, 0, 0), FUNCTION_RECEIVED);
         assert_int_equal(message.status, WEFT_OK);
         bundle_destroy(bundle);
-        assert_int_equal(kill(server.process, SIGKILL), 0);
-        function_server_end(&server, &runner, how, sizeof(how));
-        assert_string_equal(how, "is gone");
+        /* This process has forked the first alone: the others are forked by one another. */
+        assert_true((server.first.process == server.child) == (round == 0));
+        assert_int_equal(kill(server.first.process, SIGKILL), 0);
+        function_server_end(&server, &runner, &ended);
+        assert_int_equal(ended.how, FUNCTION_END_UNKNOWN);
+        assert_string_equal(ended.text, "is gone");
     }
+    assert_int_equal(function_server_fork(&server, SAMPLE, &runner, NULL), WEFT_OK);
+    function_server_end(&server, &runner, &ended);
+    assert_int_equal(kill(server.second.process, SIGKILL), 0); /* Both: none is left to fork. */
+    assert_int_equal(kill(server.first.process, SIGKILL), 0);
+    assert_int_equal(function_server_fork(&server, SAMPLE, &runner, NULL), WEFT_IO);
     function_server_stop(&server);
 }
 
@@ -262,7 +270,8 @@ static void a_loop_without_end_ends(ATTR_UNUSED void **state)
     struct function_pool *pool;
     const struct function_host host = {.context = NULL};
     struct function_task task = {.items = 1};
-    assert_int_equal(function_pool_create(20000000, &pool, NULL), WEFT_OK);
+    const struct function_limits limits = {.run_ns_max = 20000000};
+    assert_int_equal(function_pool_create(&limits, &pool, NULL), WEFT_OK);
     function_pool_run(pool, SAMPLE, "loop", &host, &ways.slot, &task);
     assert_int_equal(task.error.status, WEFT_FAILED);
     assert_string_equal(task.error.message, "function 'loop' took longer than 20 ms");
@@ -308,65 +317,6 @@ static void a_function_here_is_told_that_it_is_cancelled(ATTR_UNUSED void **stat
     assert_int_equal(task.error.status, WEFT_CANCELLED);
 }
 
-static void what_is_read_is_checked(ATTR_UNUSED void **state)
-{
-    int ends[2];
-    struct bundle *bundle = NULL;
-    uint8_t data[16] = {0};
-    struct weft_tensor tensor = {
-        .name = "x", .dtype = WEFT_UINT8, .rank = 1, .shape = {16}, .bytes = 16, .data = data};
-    struct function_message message = {.kind = FUNCTION_RETURN, .tensor_count = 1};
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-
-    assert_true(function_send(ends[0], &message, &tensor, 0));
-    assert_int_equal(function_receive(ends[1], &message, &bundle, 16, 0), FUNCTION_RECEIVED);
-    assert_int_equal(bundle->bytes, 16);
-    bundle_destroy(bundle);
-
-    tensor.bytes = 12; /* Not what its shape says. */
-    assert_true(function_send(ends[0], &message, &tensor, 0));
-    assert_int_equal(function_receive(ends[1], &message, &bundle, 16, 0), FUNCTION_NONSENSE);
-    assert_int_equal(recv(ends[1], data, 12, 0), 12);
-
-    tensor.bytes = 16;
-    assert_true(function_send(ends[0], &message, &tensor, 0));
-    assert_int_equal(function_receive(ends[1], &message, &bundle, 15, 0), FUNCTION_NONSENSE);
-    assert_int_equal(recv(ends[1], data, 16, 0), 16);
-
-    static uint8_t large[200000]; /* More than a socket holds. */
-    tensor = (struct weft_tensor){.name = "x", .dtype = WEFT_UINT8, .rank = 1, .data = large};
-    tensor.bytes = sizeof(large);
-    tensor.shape[0] = sizeof(large);
-    for (uint8_t i = 1; i < 4; i++) { /* The file is used again, for less each time. */
-        tensor.bytes = sizeof(large) - i;
-        tensor.shape[0] = (int64_t)tensor.bytes;
-        memset(large, i, sizeof(large));
-        assert_true(function_send(ends[0], &message, &tensor, 0));
-        assert_int_equal(
-            function_receive(ends[1], &message, &bundle, sizeof(large), 0), FUNCTION_RECEIVED);
-        assert_int_equal(bundle->bytes, tensor.bytes);
-        assert_memory_equal(bundle->tensors[0].data, large, tensor.bytes);
-        bundle_destroy(bundle);
-    }
-    function_wire_end();
-
-    message.tensor_count = 0; /* A file is announced, and none comes. */
-    message.has_file = 1;
-    assert_int_equal(send(ends[0], &message, sizeof(message), 0), sizeof(message));
-    assert_int_equal(function_receive(ends[1], &message, &bundle, 16, 0), FUNCTION_NONSENSE);
-
-    message.has_file = 0;
-    message.tensor_count = BUNDLE_TENSORS_MAX + 1;
-    assert_int_equal(send(ends[0], &message, sizeof(message), 0), sizeof(message));
-    assert_int_equal(function_receive(ends[1], &message, &bundle, 16, 0), FUNCTION_NONSENSE);
-    assert_int_equal(function_receive(ends[1], &message, &bundle, 16, 1), FUNCTION_LATE);
-    assert_int_equal(close(ends[0]), 0);
-    assert_int_equal(function_receive(ends[1], &message, &bundle, 16, 0), FUNCTION_GONE);
-    message.tensor_count = 0;
-    assert_false(function_send(ends[1], &message, NULL, 0));
-    assert_int_equal(close(ends[1]), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,11 +327,10 @@ int main(void)
         cmocka_unit_test(models_are_run_for_functions),
         cmocka_unit_test(what_is_no_library_of_functions_is_refused),
         cmocka_unit_test(a_crash_fails_its_task_alone),
-        cmocka_unit_test(a_server_that_was_killed_is_started_anew),
+        cmocka_unit_test(a_forker_that_was_killed_has_a_successor),
         cmocka_unit_test(a_loop_without_end_ends),
         cmocka_unit_test(a_call_can_be_cancelled_from_elsewhere),
         cmocka_unit_test(a_function_here_is_told_that_it_is_cancelled),
-        cmocka_unit_test(what_is_read_is_checked),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

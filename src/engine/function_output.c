@@ -1,0 +1,122 @@
+#include "engine/function_output.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { READ_BYTES = 4096, READS_MAX = 16 };
+
+static int64_t now_s(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* It is always there. */
+    return now.tv_sec;
+}
+
+/* A line for people. If nobody takes it, it is lost: this process must not wait. */
+static void print(const char *name, const char *text)
+{
+    char line[FUNCTION_LINE_BYTES_MAX + 96];
+    struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
+    const int bytes = snprintf(line, sizeof(line), "weft: function of %s: %s\n", name, text);
+    if (bytes > 0 && poll(&ready, 1, 0) > 0 && (ready.revents & POLLOUT) != 0) {
+        (void)!write(STDERR_FILENO, line, (size_t)bytes);
+    }
+}
+
+/* Whether one more line may be passed on; begins a new second. */
+static bool may_print(struct function_output *output)
+{
+    const int64_t second = now_s();
+    if (second != output->second) {
+        if (output->dropped > 0) {
+            char text[64];
+            (void)snprintf(text, sizeof(text), "(%u more lines)", (unsigned)output->dropped);
+            print(output->name, text);
+        }
+        output->second = second;
+        output->lines = 0;
+        output->dropped = 0;
+    }
+    if (output->lines == FUNCTION_LINES_A_SECOND) {
+        output->dropped++;
+        return false;
+    }
+    output->lines++;
+    return true;
+}
+
+void function_output_open(struct function_output *output, int pipe, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    *output = (struct function_output){.pipe = pipe};
+    (void)snprintf(output->name, sizeof(output->name), "%.31s", slash == NULL ? path : slash + 1);
+}
+
+void function_output_say(struct function_output *output, const char *text)
+{
+    if (may_print(output)) {
+        print(output->name, text);
+    }
+}
+
+static void end_line(struct function_output *output)
+{
+    output->line[output->used] = '\0';
+    if (output->used > 0) {
+        function_output_say(output, output->line);
+    }
+    output->used = 0;
+    output->is_cut = false;
+}
+
+static void take(struct function_output *output, char byte)
+{
+    if (byte == '\n') {
+        end_line(output);
+    } else if (output->used == FUNCTION_LINE_BYTES_MAX - 1) {
+        output->is_cut = true; /* The rest of it is dropped. */
+    } else if (!output->is_cut) {
+        const bool is_plain = byte == '\t' || ((uint8_t)byte >= ' ' && (uint8_t)byte != 0x7f);
+        output->line[output->used++] = is_plain ? byte : '?';
+    }
+}
+
+void function_output_read(struct function_output *output)
+{
+    char bytes[READ_BYTES];
+    for (uint32_t i = 0; i < READS_MAX && output->pipe >= 0; i++) {
+        const ssize_t count = read(output->pipe, bytes, sizeof(bytes));
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0 && errno == EAGAIN) {
+            return;
+        }
+        if (count <= 0) {
+            (void)close(output->pipe); /* Nobody can write to it any more. */
+            output->pipe = -1;
+            return;
+        }
+        for (ssize_t at = 0; at < count; at++) {
+            take(output, bytes[at]);
+        }
+    }
+}
+
+void function_output_close(struct function_output *output)
+{
+    function_output_read(output);
+    end_line(output);
+    if (output->dropped > 0) {
+        output->second = -1; /* Say how many. */
+        (void)may_print(output);
+    }
+    if (output->pipe >= 0) {
+        (void)close(output->pipe); /* What is still in it was too much. */
+        output->pipe = -1;
+    }
+}
