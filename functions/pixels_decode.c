@@ -7,7 +7,12 @@
 #include "exif.h"
 #include "pixels.h"
 
-enum { COLOURS = 3, PNG_SIGNATURE_BYTES = 8 };
+enum {
+    COLOURS = 3,
+    PNG_SIGNATURE_BYTES = 8,
+    PNG_EXTRA_BYTES_MAX = 8 << 20, /* Profiles and texts, inflated: nothing needs them here. */
+    JPEG_SCANS_MAX = 64,           /* Each goes over all pixels. Programs write about ten. */
+};
 
 bool pixels_fit(int64_t width, int64_t height)
 {
@@ -63,7 +68,7 @@ static enum weft_status decode_jpeg_into(
     } else if (!is_decoded(
                    decoder, tjDecompress2(
                                 decoder, file->data, (unsigned long)file->bytes, as_it_is, width,
-                                width * COLOURS, height, TJPF_RGB, 0))) {
+                                width * COLOURS, height, TJPF_RGB, TJFLAG_LIMITSCANS))) {
         status = weft_call_fail(call, "the JPEG file is broken, or not all there");
     } else if (orientation != 1) {
         turn(as_it_is, width, height, orientation, data);
@@ -72,6 +77,30 @@ static enum weft_status decode_jpeg_into(
         free(as_it_is);
     }
     return status;
+}
+
+/* Where the next marker begins, from @at on: in the data of a scan 0xff is followed by 0, or by
+ * one of eight marks that belong to it. */
+static uint64_t next_marker(const uint8_t *bytes, uint64_t size, uint64_t at)
+{
+    while (at + 1 < size && (bytes[at] != 0xff || bytes[at + 1] == 0 || bytes[at + 1] == 0xff ||
+                             (bytes[at + 1] >= 0xd0 && bytes[at + 1] <= 0xd7))) {
+        at++;
+    }
+    return at;
+}
+
+/* The scans of a JPEG file, up to its end: what follows that is not of the picture. */
+static uint32_t count_scans(const uint8_t *bytes, uint64_t size)
+{
+    enum { KIND_END = 0xd9, KIND_SCAN = 0xda };
+    uint32_t count = 0;
+    uint64_t at = next_marker(bytes, size, 2);
+    while (at + 3 < size && bytes[at + 1] != KIND_END) {
+        count += bytes[at + 1] == KIND_SCAN;
+        at = next_marker(bytes, size, at + 2 + ((uint64_t)bytes[at + 2] << 8 | bytes[at + 3]));
+    }
+    return count;
 }
 
 static enum weft_status decode_jpeg(
@@ -94,6 +123,8 @@ static enum weft_status decode_jpeg(
         status = weft_call_fail(call, "the JPEG file has colours for print (CMYK), not RGB");
     } else if (!pixels_fit(width, height)) {
         status = weft_call_fail(call, "the picture has more than 40 megapixels");
+    } else if (count_scans(file->data, file->bytes) > JPEG_SCANS_MAX) {
+        status = weft_call_fail(call, "the JPEG file has more than 64 scans");
     } else {
         status = decode_jpeg_into(call, decoder, file, width, height, name);
     }
@@ -130,7 +161,9 @@ static enum weft_status decode_png(
     if (decoder == NULL) {
         return status;
     }
-    if (spng_set_png_buffer(decoder, file->data, (size_t)file->bytes) == 0) {
+    if (spng_set_image_limits(decoder, PIXELS_MAX, PIXELS_MAX) == 0 &&
+        spng_set_chunk_limits(decoder, PNG_EXTRA_BYTES_MAX, PNG_EXTRA_BYTES_MAX) == 0 &&
+        spng_set_png_buffer(decoder, file->data, (size_t)file->bytes) == 0) {
         status = decode_png_into(call, decoder, name);
     }
     spng_ctx_free(decoder);

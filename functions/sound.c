@@ -1,12 +1,15 @@
 #include "sound.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <samplerate.h>
 #include <sndfile.h>
 
-enum { CHANNELS_MAX = 64, RATE_MAX = 768000, RATE_MIN = 1000 };
+enum { CHANNELS_MAX = 64, RATE_MAX = 768000, RATE_MIN = 1000, BLOCK_FRAMES = 4096 };
+
+#define TOO_LONG "the sound is longer than ten minutes, or has too many channels for that"
 
 /* A file in memory, as libsndfile reads it. */
 struct source {
@@ -48,6 +51,20 @@ static sf_count_t source_tell(void *user)
     return ((struct source *)user)->at;
 }
 
+/* A sound on its way: blocks of frames, averaged, converted, and collected. */
+struct stream {
+    SNDFILE *sound;
+    SRC_STATE *converter;
+    double ratio;
+    int channels;
+    float *frames;    /* A block of all channels; averaged, at its front. */
+    float *samples;   /* At SOUND_RATE. */
+    int64_t count;    /* Of those. */
+    int64_t room;     /* For those. */
+    int64_t read;     /* Frames so far. */
+    int64_t read_max; /* More are refused. */
+};
+
 static void average(float *samples, sf_count_t frames, int channels)
 {
     for (sf_count_t i = 0; i < frames; i++) {
@@ -59,62 +76,113 @@ static void average(float *samples, sf_count_t frames, int channels)
     }
 }
 
-static enum weft_status convert(
-    const struct weft_call *call, const char *name, const float *samples, sf_count_t frames,
-    int rate)
+/* Room for @more samples; they double, so that few are moved. */
+static bool make_room(struct stream *stream, int64_t more)
 {
-    const double ratio = (double)SOUND_RATE / rate;
-    const int64_t room = (int64_t)((double)frames * ratio) + 1;
-    float *converted = malloc((size_t)room * sizeof(*converted));
-    if (converted == NULL) {
-        return WEFT_NO_MEMORY;
+    int64_t room = stream->room == 0 ? SOUND_RATE : stream->room;
+    while (room - stream->count < more) {
+        room *= 2;
     }
+    if (room == stream->room) {
+        return true;
+    }
+    float *larger = realloc(stream->samples, (size_t)room * sizeof(*larger));
+    if (larger == NULL) {
+        return false;
+    }
+    stream->samples = larger;
+    stream->room = room;
+    return true;
+}
+
+/* Convert @frames of the block, or what the converter still holds if they are the last. */
+static enum weft_status convert(
+    const struct weft_call *call, struct stream *stream, sf_count_t frames, bool is_last)
+{
     SRC_DATA data = {
-        .data_in = samples,
+        .data_in = stream->frames,
         .input_frames = (long)frames,
-        .data_out = converted,
-        .output_frames = (long)room,
-        .src_ratio = ratio,
+        .end_of_input = is_last ? 1 : 0,
+        .src_ratio = stream->ratio,
     };
-    enum weft_status status = WEFT_OK;
-    if (src_simple(&data, SRC_SINC_FASTEST, 1) != 0) {
-        status = weft_call_fail(call, "the rate of the sound cannot be converted");
-    } else {
-        const int64_t count = data.output_frames_gen;
-        float *out = weft_call_output(call, name, WEFT_FP32, 1, &count);
-        if (out == NULL) {
-            status = WEFT_NO_MEMORY;
-        } else {
-            memcpy(out, converted, (size_t)count * sizeof(*out));
+    const int64_t block = (int64_t)((double)BLOCK_FRAMES * stream->ratio) + 16;
+    do {
+        if (!make_room(stream, block)) {
+            return WEFT_NO_MEMORY;
+        }
+        data.data_out = stream->samples + stream->count;
+        data.output_frames = (long)block;
+        if (src_process(stream->converter, &data) != 0) {
+            return weft_call_fail(call, "the rate of the sound cannot be converted");
+        }
+        stream->count += data.output_frames_gen;
+        data.data_in += data.input_frames_used;
+        data.input_frames -= data.input_frames_used;
+    } while (data.input_frames_used > 0 || data.output_frames_gen > 0);
+    return WEFT_OK;
+}
+
+static enum weft_status read_blocks(const struct weft_call *call, struct stream *stream)
+{
+    sf_count_t frames = BLOCK_FRAMES;
+    while (frames > 0) {
+        frames = sf_readf_float(stream->sound, stream->frames, BLOCK_FRAMES);
+        frames = frames < 0 ? 0 : frames;
+        stream->read += frames;
+        if (stream->read > stream->read_max) {
+            return weft_call_fail(call, TOO_LONG);
+        }
+        average(stream->frames, frames, stream->channels);
+        const enum weft_status status = convert(call, stream, frames, frames == 0);
+        if (status != WEFT_OK) {
+            return status;
         }
     }
-    free(converted);
-    return status;
+    return stream->read > 0 ? WEFT_OK : weft_call_fail(call, "there is no sound in the file");
+}
+
+static enum weft_status give(
+    const struct weft_call *call, const struct stream *stream, const char *name)
+{
+    float *out = weft_call_output(call, name, WEFT_FP32, 1, &stream->count);
+    if (out == NULL) {
+        return WEFT_NO_MEMORY;
+    }
+    if (stream->count > 0) {
+        memcpy(out, stream->samples, (size_t)stream->count * sizeof(*out));
+    }
+    return WEFT_OK;
 }
 
 static enum weft_status read_sound(
     const struct weft_call *call, SNDFILE *sound, const SF_INFO *info, const char *name)
 {
+    int error = 0;
     if (info->channels < 1 || info->channels > CHANNELS_MAX || info->samplerate < RATE_MIN ||
         info->samplerate > RATE_MAX) {
         return weft_call_fail(call, "the sound has a strange rate or number of channels");
     }
-    if (info->frames < 0 || info->frames > (sf_count_t)SOUND_SECONDS_MAX * info->samplerate) {
-        return weft_call_fail(call, "the sound is longer than ten minutes");
+    const int64_t by_time = (int64_t)SOUND_SECONDS_MAX * info->samplerate;
+    const int64_t by_work = SOUND_SAMPLES_MAX / info->channels;
+    struct stream stream = {
+        .sound = sound,
+        .ratio = (double)SOUND_RATE / info->samplerate,
+        .channels = info->channels,
+        .read_max = by_time < by_work ? by_time : by_work,
+    };
+    if (info->frames > stream.read_max && info->frames != SF_COUNT_MAX /* Not said. */) {
+        return weft_call_fail(call, TOO_LONG);
     }
-    float *samples = malloc(((size_t)info->frames * (size_t)info->channels + 1) * sizeof(*samples));
-    if (samples == NULL) {
-        return WEFT_NO_MEMORY;
+    enum weft_status status = WEFT_NO_MEMORY;
+    stream.frames = malloc((size_t)BLOCK_FRAMES * (size_t)info->channels * sizeof(float));
+    stream.converter = src_new(SRC_SINC_FASTEST, 1, &error);
+    if (stream.frames != NULL && stream.converter != NULL) {
+        status = read_blocks(call, &stream);
+        status = status == WEFT_OK ? give(call, &stream, name) : status;
     }
-    enum weft_status status;
-    const sf_count_t frames = sf_readf_float(sound, samples, info->frames);
-    if (frames < 1) {
-        status = weft_call_fail(call, "there is no sound in the file");
-    } else {
-        average(samples, frames, info->channels);
-        status = convert(call, name, samples, frames, info->samplerate);
-    }
-    free(samples);
+    (void)src_delete(stream.converter);
+    free(stream.samples);
+    free(stream.frames);
     return status;
 }
 
