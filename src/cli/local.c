@@ -108,6 +108,7 @@ static struct engine *make_engine(
             .artifacts = &local->artifacts,
             .loop = loop,
             .isolate = settings->isolate != ISOLATE_NOTHING,
+            .function_limits = function_limits_of(settings),
             .host = *host,
         };
         status = engine_local_create(&options, &engine, error);

@@ -49,6 +49,7 @@ struct artifacts artifacts_of(const struct repository *repository)
         struct artifact *artifact = &artifacts.items[i];
         artifact->kind = kinds[file->kind];
         artifact->batch_max = file->batch_max;
+        artifact->run_ns_max = file->time_ns;
         (void)snprintf(artifact->function, sizeof(artifact->function), "%s", file->function);
         if (file->path != NULL) {
             const size_t bytes = strlen(file->path) + 1;
@@ -65,6 +66,16 @@ void artifacts_free(struct artifacts *artifacts)
         free(artifacts->items[i].path);
     }
     free(artifacts->items);
+}
+
+struct function_limits function_limits_of(const struct settings *settings)
+{
+    return (struct function_limits){
+        .run_ns_max = settings->functions.time_ns,
+        .memory_bytes_max = settings->functions.memory_bytes,
+        .output_bytes_max = settings->functions.output_bytes,
+        .no_sandbox = settings->functions.is_open,
+    };
 }
 
 static bool send_all(int socket, const void *data, size_t bytes)
@@ -124,7 +135,7 @@ enum weft_status nursery_start(
         .fleet = nursery->fleet,
         .catalogue = repository->catalogue,
         .artifacts = &nursery->artifacts,
-        .local = {.isolate = true},
+        .local = {.isolate = true, .function_limits = function_limits_of(settings)},
         .bounds_memory = true,
     };
     const enum weft_status status =

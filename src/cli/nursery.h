@@ -42,4 +42,7 @@ enum weft_status nursery_measure(
 struct artifacts artifacts_of(const struct repository *repository);
 void artifacts_free(struct artifacts *artifacts);
 
+/* What engines are told of the limits of functions. */
+struct function_limits function_limits_of(const struct settings *settings);
+
 #endif /* CLI_NURSERY_H */

@@ -154,7 +154,14 @@ static void apply_settings(struct loading *loading)
                 loading->stock.root, STOCK_SETTINGS_FILE, said->line, said->name);
             return;
         }
+        if (said->time_ns != 0 && repository->files[model].kind != REPOSITORY_FUNCTION) {
+            stock_fault(
+                &loading->stock, "%s/%s:%u: 'time' is for functions, and '%s' is none",
+                loading->stock.root, STOCK_SETTINGS_FILE, said->line, said->name);
+            return;
+        }
         repository->files[model].batch_max = said->batch_max;
+        repository->files[model].time_ns = said->time_ns;
         repository->files[model].pinned = said->pinned;
     }
     for (uint32_t i = 0; i < repository->catalogue->workflow_count; i++) {

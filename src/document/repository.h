@@ -37,6 +37,7 @@ struct repository_file {
     uint32_t version;              /* ONNX. */
     char function[NAME_BYTES_MAX]; /* FUNCTION: its name in the shared object. */
     uint32_t batch_max;            /* As the settings say; 0: no limit. */
+    int64_t time_ns;               /* FUNCTION: of a call, as the settings say; 0: as of all. */
     bool pinned;
 };
 

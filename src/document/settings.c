@@ -14,6 +14,9 @@ static const struct reader_range threads_range = {1, 1, "1: a batch runs on one 
 static const struct reader_range jobs_range = {1, 1e9, "between 1 and 1000000000"};
 static const struct reader_range time_range = {1e6, 8.64e14, "between 1ms and 240h"};
 static const struct reader_range slo_range = {1e3, 8.64e14, "between 1us and 240h"};
+static const struct reader_range process_range = {64e6, 1e15, "between 64MB and 1000TB"};
+static const struct reader_range output_range = {1e6, 1e12, "between 1MB and 1TB"};
+static const char *const answers[] = {"false", "true", NULL};
 
 void settings_default(struct settings *settings_out)
 {
@@ -48,15 +51,47 @@ static void read_rows(
     scenario_read_row(reader, tree_find(node, "cache"), &settings->row_cache_ns);
 }
 
+/* How long a call of a function may take; 0 if nothing is said. */
+static int64_t read_time(struct reader *reader, const struct tree_node *mapping)
+{
+    const struct tree_node *node = tree_find(mapping, "time");
+
+    return node == NULL ? 0
+                        : (int64_t)reader_quantity(reader, node, QUANTITY_DURATION, &time_range);
+}
+
+static void read_functions(
+    struct reader *reader, const struct tree_node *node, struct settings_functions *functions)
+{
+    static const char *const keys[] = {"time", "memory", "output", "sandbox", NULL};
+    const struct tree_node *memory = tree_find(node, "memory");
+    const struct tree_node *output = tree_find(node, "output");
+    const struct tree_node *sandbox = tree_find(node, "sandbox");
+
+    reader_mapping(reader, node, keys);
+    functions->time_ns = read_time(reader, node);
+    if (memory != NULL) {
+        functions->memory_bytes =
+            (uint64_t)reader_quantity(reader, memory, QUANTITY_BYTES, &process_range);
+    }
+    if (output != NULL) {
+        functions->output_bytes =
+            (uint64_t)reader_quantity(reader, output, QUANTITY_BYTES, &output_range);
+    }
+    if (sandbox != NULL) {
+        functions->is_open = reader_word(reader, sandbox, answers) == 0;
+    }
+}
+
 static void read_model(
     struct reader *reader, const struct tree_node *node, struct settings_model *model)
 {
-    static const char *const keys[] = {"batch", "pinned", NULL};
-    static const char *const answers[] = {"false", "true", NULL};
+    static const char *const keys[] = {"batch", "time", "pinned", NULL};
 
     reader_mapping(reader, node, keys);
     reader_key_name(reader, node, model->name);
     read_count(reader, node, "batch", &reader_items, &model->batch_max);
+    model->time_ns = read_time(reader, node);
     model->pinned = reader_word(reader, tree_find(node, "pinned"), answers) == 1;
     model->line = node->key_line;
 }
@@ -117,8 +152,8 @@ enum weft_status settings_read(
     const struct tree_node *node, struct settings *settings_out, struct weft_error *error)
 {
     static const char *const keys[] = {
-        "weft", "nodes", "workers", "memory",  "threads", "device", "policy",
-        "slo",  "rows",  "jobs",    "isolate", "time",    "models", NULL,
+        "weft", "nodes", "workers", "memory", "threads",   "device", "policy", "slo",
+        "rows", "jobs",  "isolate", "time",   "functions", "models", NULL,
     };
     struct reader reader = {.error = error};
     struct settings settings;
@@ -130,6 +165,7 @@ enum weft_status settings_read(
     reader_name(&reader, tree_find(node, "device"), settings.device);
     scenario_policy_text(&reader, tree_find(node, "policy"), settings.policy);
     read_rows(&reader, tree_find(node, "rows"), &settings);
+    read_functions(&reader, tree_find(node, "functions"), &settings.functions);
     read_models(&reader, tree_find(node, "models"), &settings);
     if (!reader_is_good(&reader)) {
         return reader.status;

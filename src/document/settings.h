@@ -22,12 +22,21 @@
 struct settings_model {
     char name[NAME_BYTES_MAX];
     uint32_t batch_max; /* Items of one run at most. 0: no limit. */
+    int64_t time_ns;    /* Of a call of a function. 0: as all of them. */
     bool pinned;
     uint32_t line; /* Where it is said. */
 };
 
 /* What runs in processes of its own, and hurts nobody else if it crashes. */
 enum settings_isolate { ISOLATE_NOTHING, ISOLATE_ALL, ISOLATE_FUNCTIONS };
+
+/* What functions in processes of their own may use. 0: the default of the engine. */
+struct settings_functions {
+    int64_t time_ns; /* Of a call. */
+    uint64_t memory_bytes;
+    uint64_t output_bytes; /* Of a call. */
+    bool is_open;          /* Without a sandbox: they are trusted. */
+};
 
 struct settings {
     char name[NAME_BYTES_MAX];
@@ -42,6 +51,7 @@ struct settings {
     uint32_t jobs_max; /* Of each node at once. 0: no limit. */
     enum settings_isolate isolate;
     int64_t run_ns_max; /* Of a batch in a process of its own. 0: the default of the engine. */
+    struct settings_functions functions;
     uint32_t model_count;
     struct settings_model models[MODELS_MAX];
 };

@@ -236,6 +236,7 @@ static void run_functions(struct stage *stage, const struct artifact *artifact)
         .run = run_for_function,
         .is_cancelled = is_cancelled,
         .output_bytes_max = engine->output_bytes_max,
+        .run_ns_max = artifact->run_ns_max,
     };
     for (uint32_t i = 0; i < operation->task_count; i++) {
         struct local_task *task = &operation->tasks[i];

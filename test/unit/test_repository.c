@@ -180,7 +180,8 @@ static void settings_apply(ATTR_UNUSED void **state)
     put(&place, "weft.yaml",
         "weft: here\nnodes: 2\nworkers: 3\nmemory: 2GB\nthreads: 1\nslo: 50ms\njobs: 9\n"
         "policy: {place: heft, cache: lru}\nrows: {load: 1ms, cache: 2ms}\ndevice: cpu\n"
-        "models: {det: {batch: 8, pinned: true}, img.resize: {batch: 1}}\n");
+        "functions: {time: 5s, memory: 1GB, output: 10MB, sandbox: false}\n"
+        "models: {det: {batch: 8, pinned: true}, img.resize: {batch: 1, time: 2s}}\n");
     struct repository *repository = load_good(&place);
     const struct settings *settings = &repository->settings;
 
@@ -191,6 +192,13 @@ static void settings_apply(ATTR_UNUSED void **state)
     assert_int_equal(settings->jobs_max, 9);
     assert_int_equal(settings->row_load_ns, 1000000);
     assert_int_equal(settings->row_cache_ns, 2000000);
+    assert_int_equal(settings->functions.time_ns, 5000000000);
+    assert_int_equal(settings->functions.memory_bytes, 1000000000);
+    assert_int_equal(settings->functions.output_bytes, 10000000);
+    assert_true(settings->functions.is_open);
+    assert_int_equal(
+        repository->files[catalogue_find_model(repository->catalogue, "img.resize")].time_ns,
+        2000000000);
     assert_string_equal(settings->device, "cpu");
     assert_string_equal(settings->policy, "place=heft,cache=lru");
     assert_int_equal(repository->written, 2);
@@ -215,6 +223,8 @@ static void without_settings_there_are_defaults(ATTR_UNUSED void **state)
 
     assert_int_equal(repository->settings.nodes, 1);
     assert_int_equal(repository->settings.workers, 0); /* The machine decides. */
+    assert_false(repository->settings.functions.is_open);
+    assert_int_equal(repository->settings.functions.time_ns, 0); /* The engine decides. */
     assert_string_equal(repository->settings.policy, SETTINGS_POLICY_DEFAULT);
     assert_int_equal(place.ignored_count, 2); /* What is hidden is not even seen. */
     repository_destroy(repository);
@@ -231,6 +241,15 @@ static void bad_files_are_named(ATTR_UNUSED void **state)
         "weft.yaml", "weft: a\nwrokers: 2\n",
         "/weft.yaml:2: unknown key 'wrokers'; did you mean 'workers'?");
     expect_problem("weft.yaml", "workers: 2\n", "/weft.yaml:1: 'weft' is missing");
+    expect_problem(
+        "weft.yaml", "weft: a\nfunctions: {time: 0ms}\n",
+        "/weft.yaml:2: 'time' must be between 1ms and 240h");
+    expect_problem(
+        "weft.yaml", "weft: a\nfunctions: {sandbx: false}\n",
+        "/weft.yaml:2: unknown key 'sandbx'; did you mean 'sandbox'?");
+    expect_problem(
+        "weft.yaml", "weft: a\nmodels: {det: {time: 1s}}\n",
+        "/weft.yaml:2: 'time' is for functions, and 'det' is none");
     expect_problem(
         "weft.yaml", "weft: a\nthreads: 2\n",
         "/weft.yaml:2: 'threads' must be 1: a batch runs on one thread, not '2'");
