@@ -80,20 +80,15 @@ static bool can_nobody_read(const char *folder)
     return can_read;
 }
 
-/* Root becomes nobody, if that user can still do the work. */
-static void change_user(const char *folder, bool says)
+/* Root becomes nobody, if that user can still do the work; else it is root without rights. */
+static void change_user(const char *folder)
 {
     if (geteuid() != 0) {
         return;
     }
     (void)setgroups(0, NULL); /* Not allowed in some containers, and of no weight there. */
-    if (can_nobody_read(folder) && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-        setresuid(NOBODY, NOBODY, NOBODY) == 0) {
-        return;
-    }
-    if (says) {
-        (void)fprintf(
-            stderr, "runs as root without capabilities: user 'nobody' cannot read %s\n", folder);
+    if (can_nobody_read(folder) && setresgid(NOBODY, NOBODY, NOBODY) == 0) {
+        (void)!setresuid(NOBODY, NOBODY, NOBODY); /* Not a user everywhere: see above. */
     }
 }
 
@@ -117,7 +112,7 @@ void function_sandbox_enter(const char *folder, const struct function_limits *li
 #ifdef WEFT_SANITIZED /* They read /proc/self, which is root's after a change of user. */
     (void)folder;
 #else
-    change_user(folder, says);
+    change_user(folder);
 #endif
     drop_capabilities();
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* A change of user has undone it. */
