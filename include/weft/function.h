@@ -19,8 +19,10 @@
  *     WEFT_FUNCTIONS({"invert", invert});
  *
  * A workflow names it `function: FILE.invert`, FILE being the shared object without its
- * ".so". A function is called from several threads at once; it keeps no state and touches
- * nothing outside of its call. Whatever it returns but WEFT_OK fails the task alone.
+ * ".so". A function may be called from several threads at once; it keeps no state and touches
+ * nothing outside of its call. Whatever it returns but WEFT_OK fails the task alone. It usually
+ * runs in a process of its own, with limits on time and memory, which can read the files beside
+ * the shared object and reach nothing else: docs/FUNCTIONS.md.
  */
 #ifndef WEFT_FUNCTION_H
 #define WEFT_FUNCTION_H

@@ -366,3 +366,13 @@ const struct engine_ops local_ops = {
     .count = local_count,
     .destroy = local_destroy,
 };
+
+void engine_local_function_counts(const struct engine *base, struct function_counts *counts_out)
+{
+    const struct engine_local *engine = (const struct engine_local *)base;
+    ASSERT(base->ops == &local_ops);
+    *counts_out = (struct function_counts){0};
+    if (engine->pool != NULL) {
+        function_pool_counts(engine->pool, counts_out);
+    }
+}

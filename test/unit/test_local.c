@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "base/attributes.h"
+#include "engine/function_pool.h"
 #include "engine/local_queue.h"
 #include "model/catalogue.h"
 #include "unit/onnx_fixture.h"
@@ -405,6 +406,10 @@ static void a_crash_apart_fails_its_task_alone(ATTR_UNUSED void **state)
                 said->message, said->done.batch == 1 ? "function 'crash' crashed (SIGSEGV)" : "");
         }
     }
+    struct function_counts counts;
+    engine_local_function_counts(world.engine, &counts);
+    assert_int_equal(counts.crashed, 3);
+    assert_int_equal(counts.late, 0);
     world_deinit();
 }
 
