@@ -111,6 +111,13 @@ class Functions(unittest.TestCase):
         self.assertEqual(status, 500)
         self.assertIn("function 'lie_texts' answered nonsense", error)
 
+    def is_alive(self, process):
+        try:
+            about = pathlib.Path(f"/proc/{process}/status").read_text()
+        except OSError:
+            return False
+        return re.search(r"State:\s+Z", about) is None
+
     def test_processes_that_are_killed_are_replaced(self):
         for _ in range(5):
             status, process = self.infer("who")
@@ -121,7 +128,11 @@ class Functions(unittest.TestCase):
             about = pathlib.Path(f"/proc/{process}/status").read_text()
             forker = int(re.search(r"PPid:\s+(\d+)", about).group(1))
             self.assertNotEqual(forker, self.process.pid)
-            os.kill(forker, signal.SIGKILL)  # Its runners go with it.
+            os.kill(forker, signal.SIGKILL)
+            end = time.monotonic() + TIMEOUT_S
+            while self.is_alive(process) and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertFalse(self.is_alive(process))
             for _ in range(5):
                 self.assertEqual(self.infer("who")[0], 200)
 

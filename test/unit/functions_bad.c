@@ -21,6 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <linux/capability.h>
+
 #include <weft/function.h>
 
 static enum weft_status give_text(const struct weft_call *call, const char *text)
@@ -84,7 +86,7 @@ static bool try_write_file(void)
     if (file >= 0) {
         (void)unlink("/tmp/weft-functions-bad");
     }
-    return file >= 0;
+    return file >= 0 || errno != EPERM; /* The filter is asked before the files are. */
 }
 
 static bool try_read_passwd(void)
@@ -329,6 +331,43 @@ static enum weft_status user(const struct weft_call *call)
     return give_number(call, getuid());
 }
 
+/* The limits of its process that are not about memory, as numbers. */
+static enum weft_status limits(const struct weft_call *call)
+{
+    static const __rlimit_resource_t resources[] = {
+        RLIMIT_CORE, RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_NPROC};
+    char text[256] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
+        struct rlimit limit;
+        (void)getrlimit(resources[i], &limit);
+        at += (size_t)snprintf(
+            text + at, sizeof(text) - at, "%llu ", (unsigned long long)limit.rlim_max);
+    }
+    return give_text(call, text);
+}
+
+/* Runs model "m" once. */
+static enum weft_status run_one(const struct weft_call *call)
+{
+    const struct weft_tensor *outputs;
+    uint32_t count;
+    return weft_call_run(call, "m", NULL, 0, &outputs, &count);
+}
+
+/* The bits of its capabilities. */
+static enum weft_status rights(const struct weft_call *call)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+    if (syscall(SYS_capget, &head, data) != 0) {
+        return weft_call_fail(call, "no capget()");
+    }
+    return give_number(
+        call,
+        (int64_t)(data[0].effective | data[1].effective | data[0].permitted | data[1].permitted));
+}
+
 static enum weft_status print(const struct weft_call *call)
 {
     printf("to stdout \033[2J\n");
@@ -518,8 +557,9 @@ static enum weft_status loaded(const struct weft_call *call)
 
 WEFT_FUNCTIONS(
     {"try", try_all}, {"try_harmless", try_harmless}, {"use_libraries", use_libraries},
-    {"allocate", allocate}, {"leak", leak}, {"who", who}, {"user", user}, {"print", print},
-    {"environment", environment}, {"close_all", close_all}, {"lie_texts", lie_texts},
-    {"lie_bytes", lie_bytes}, {"lie_name", lie_name}, {"talk_nonsense", talk_nonsense},
-    {"run_many", run_many}, {"ask_and_not_listen", ask_and_not_listen},
-    {"stop_itself", stop_itself}, {"forge_files", forge_files}, {"loaded", loaded});
+    {"allocate", allocate}, {"leak", leak}, {"who", who}, {"rights", rights}, {"limits", limits},
+    {"run_one", run_one}, {"user", user}, {"print", print}, {"environment", environment},
+    {"close_all", close_all}, {"lie_texts", lie_texts}, {"lie_bytes", lie_bytes},
+    {"lie_name", lie_name}, {"talk_nonsense", talk_nonsense}, {"run_many", run_many},
+    {"ask_and_not_listen", ask_and_not_listen}, {"stop_itself", stop_itself},
+    {"forge_files", forge_files}, {"loaded", loaded});

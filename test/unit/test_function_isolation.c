@@ -40,13 +40,15 @@ static struct function_pool *pool_of(const struct function_limits *limits)
     return pool;
 }
 
+static const char *library = BAD;
+
 /* Run @name; the caller releases the output. */
 static struct function_task run(
     struct function_pool *pool, const char *name, const struct weft_tensor *input)
 {
     const struct function_host host = {.context = NULL};
     struct function_task task = {.inputs = input, .input_count = input == NULL ? 0 : 1, .items = 1};
-    function_pool_run(pool, BAD, name, &host, &slot, &task);
+    function_pool_run(pool, library, name, &host, &slot, &task);
     return task;
 }
 
@@ -89,6 +91,29 @@ static void nothing_of_the_machine_is_within_reach(ATTR_UNUSED void **state)
     function_pool_destroy(pool);
 }
 
+static void where_only_root_can_read_it_has_no_rights(ATTR_UNUSED void **state)
+{
+    char folder[] = "/tmp/weft-isolation-XXXXXX"; /* For its owner alone. */
+    char path[64];
+    char command[1024];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof(path), "%s/functions_bad.so", folder);
+    (void)snprintf(command, sizeof(command), "cp %s %s", BAD, path);
+    assert_int_equal(system(command), 0);
+    struct function_pool *pool = pool_of(NULL);
+    library = path;
+    assert_int_equal(number_of(pool, "rights"), 0);
+    assert_int_equal(number_of(pool, "use_libraries"), 4);
+    char *possible = text_of(pool, "try", NULL);
+    assert_string_equal(possible, "");
+    free(possible);
+    library = BAD;
+    assert_int_equal(number_of(pool, "rights"), 0);
+    function_pool_destroy(pool);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void what_libraries_need_is(ATTR_UNUSED void **state)
 {
     struct function_pool *pool = pool_of(NULL);
@@ -119,6 +144,21 @@ static void memory_has_a_limit(ATTR_UNUSED void **state)
     struct function_pool *pool = pool_of(&limits);
     const int64_t mib = number_of(pool, "allocate");
     assert_true(mib > 100 && mib <= 256);
+    function_pool_destroy(pool);
+}
+
+static void the_rest_has_limits_too(ATTR_UNUSED void **state)
+{
+    const struct function_limits limits = {.run_ns_max = 9000 * NS_PER_MS};
+    struct function_pool *pool = pool_of(&limits);
+    const unsigned long long most[] = {
+        0, 2 * 10 * (unsigned long long)sysconf(_SC_NPROCESSORS_ONLN) + 60, 1 << 30, 256, 4096};
+    char *text = text_of(pool, "limits", NULL);
+    char *at = text;
+    for (uint32_t i = 0; i < sizeof(most) / sizeof(most[0]); i++) {
+        assert_true(strtoull(at, &at, 10) <= most[i]); /* Or less, if there was less. */
+    }
+    free(text);
     function_pool_destroy(pool);
 }
 
@@ -218,6 +258,30 @@ static void time_has_a_limit_whatever_it_is_spent_on(ATTR_UNUSED void **state)
     function_pool_destroy(pool);
 }
 
+static enum weft_status sleep_long(
+    ATTR_UNUSED void *context, ATTR_UNUSED const char *model,
+    ATTR_UNUSED const struct weft_tensor *inputs, ATTR_UNUSED uint32_t input_count,
+    struct bundle **output_out, ATTR_UNUSED struct weft_error *error)
+{
+    const struct timespec pause = {.tv_sec = 1, .tv_nsec = 500 * NS_PER_MS};
+    (void)nanosleep(&pause, NULL);
+    *output_out = bundle_create();
+    return WEFT_OK;
+}
+
+static void the_time_of_models_is_not_the_functions(ATTR_UNUSED void **state)
+{
+    struct function_pool *pool = pool_of(NULL);
+    const struct function_host host = {.run = sleep_long, .run_ns_max = 1000 * NS_PER_MS};
+    struct function_task task = {.items = 1};
+    function_pool_run(pool, BAD, "run_one", &host, &slot, &task);
+    if (task.error.status != WEFT_OK) {
+        fail_msg("%s", task.error.message);
+    }
+    bundle_destroy(task.output);
+    function_pool_destroy(pool);
+}
+
 static void one_that_died_while_it_waited_costs_no_call(ATTR_UNUSED void **state)
 {
     struct function_pool *pool = pool_of(NULL);
@@ -272,7 +336,7 @@ static void the_environment_stays_outside(ATTR_UNUSED void **state)
     assert_string_equal(address, "squeamish");
 }
 
-/* Run @pool_main with standard output and error in files; returns what was written to both. */
+/* Let a function print with standard output and error in files, and read what is in both. */
 static void captured(char *out, char *err, size_t bytes)
 {
     FILE *files[2] = {tmpfile(), tmpfile()};
@@ -281,6 +345,7 @@ static void captured(char *out, char *err, size_t bytes)
     (void)fflush(stdout);
     assert_true(dup2(fileno(files[0]), STDOUT_FILENO) >= 0);
     assert_true(dup2(fileno(files[1]), STDERR_FILENO) >= 0);
+    printf("ours"); /* Not written yet when the process is forked. */
     struct function_pool *pool = pool_of(NULL);
     (void)number_of(pool, "print");
     function_pool_destroy(pool);
@@ -302,7 +367,8 @@ static void what_is_printed_is_no_output_of_the_server(ATTR_UNUSED void **state)
     static char err[65536];
     uint32_t lines = 0;
     captured(out, err, sizeof(out));
-    assert_string_equal(out, "");
+    assert_string_equal(out, "ours");
+    assert_null(strstr(err, "ours"));
     assert_non_null(strstr(err, "weft: function of functions_bad.so: to stdout ?[2J\n"));
     assert_non_null(strstr(err, "weft: function of functions_bad.so: to stderr\n"));
     assert_non_null(strstr(err, " more lines)\n"));
@@ -372,14 +438,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_of_the_machine_is_within_reach),
+        cmocka_unit_test(where_only_root_can_read_it_has_no_rights),
         cmocka_unit_test(what_libraries_need_is),
         cmocka_unit_test(a_function_that_is_trusted_is_not_shut_in),
         cmocka_unit_test(memory_has_a_limit),
+        cmocka_unit_test(the_rest_has_limits_too),
         cmocka_unit_test(a_process_that_grows_is_replaced),
         cmocka_unit_test(lies_are_the_fault_of_the_function),
         cmocka_unit_test(a_function_that_closes_everything_fails_alone),
         cmocka_unit_test(models_are_counted_on_this_side),
         cmocka_unit_test(time_has_a_limit_whatever_it_is_spent_on),
+        cmocka_unit_test(the_time_of_models_is_not_the_functions),
         cmocka_unit_test(one_that_died_while_it_waited_costs_no_call),
         cmocka_unit_test(the_environment_stays_outside),
         cmocka_unit_test(what_is_printed_is_no_output_of_the_server),
