@@ -116,7 +116,7 @@ _Noreturn static void run(
     forget_signals();
     replace_standard(output);
     keep_descriptors(kept, sizeof(kept) / sizeof(kept[0]));
-    bundle_set_segments_from(0); /* What is made here is sent, not lent. */
+    bundle_forked(); /* What is made here is sent, not lent. */
     (void)prctl(PR_SET_NAME, "weft-function");
     (void)snprintf(folder, sizeof(folder), "%s", path);
     char *slash = strrchr(folder, '/');

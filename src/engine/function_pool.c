@@ -1,6 +1,7 @@
 #include "engine/function_pool.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -338,6 +339,13 @@ static bool send_call(const struct exchange *exchange)
         exchange->deadline_ns);
 }
 
+/* What the function did to itself it would do again; what was done to it may not come again. */
+static bool is_own_fault(const struct function_ended *ended)
+{
+    return ended->how == FUNCTION_END_EXIT ||
+           (ended->how == FUNCTION_END_SIGNAL && ended->number != SIGKILL);
+}
+
 /* The process is of no use any more: end it, and say why the task failed. */
 static void abandon(struct exchange *exchange, enum function_receipt receipt, bool was_cancelled)
 {
@@ -352,14 +360,16 @@ static void abandon(struct exchange *exchange, enum function_receipt receipt, bo
     if (receipt == FUNCTION_LATE) {
         (void)atomic_fetch_add(&counts->late, 1);
         (void)error_set(
-            error, WEFT_FAILED, "function '%s' took longer than %lld ms", exchange->name,
+            error, WEFT_CRASHED, "function '%s' took longer than %lld ms", exchange->name,
             (long long)(exchange->run_ns_max / 1000000));
     } else if (receipt == FUNCTION_NONSENSE) {
         (void)atomic_fetch_add(&counts->nonsense, 1);
         (void)error_set(error, WEFT_FAILED, "function '%s' answered nonsense", exchange->name);
     } else {
         (void)atomic_fetch_add(&counts->crashed, 1);
-        (void)error_set(error, WEFT_FAILED, "function '%s' %s", exchange->name, ended.text);
+        (void)error_set(
+            error, is_own_fault(&ended) ? WEFT_CRASHED : WEFT_FAILED, "function '%s' %s",
+            exchange->name, ended.text);
     }
 }
 

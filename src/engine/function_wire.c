@@ -290,7 +290,7 @@ static bool makes_sense(
     const struct function_channel *channel, const struct function_message *message)
 {
     return message->tensor_count <= BUNDLE_TENSORS_MAX && message->status <= 0 &&
-           message->status >= WEFT_LOST && (message->has_file == 0 || channel->from_there >= 0);
+           message->status >= WEFT_CRASHED && (message->has_file == 0 || channel->from_there >= 0);
 }
 
 enum function_receipt function_receive(

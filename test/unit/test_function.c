@@ -224,7 +224,7 @@ static void a_crash_fails_its_task_alone(ATTR_UNUSED void **state)
         struct function_task task = {.items = 1};
         call("crash", /* apart */ true, &host, &task);
         assert_null(task.output);
-        assert_int_equal(task.error.status, WEFT_FAILED);
+        assert_int_equal(task.error.status, WEFT_CRASHED); /* It is not tried again. */
         assert_string_equal(task.error.message, "function 'crash' crashed (SIGSEGV)");
         call("leave", /* apart */ true, &host, &task);
         assert_string_equal(task.error.message, "function 'leave' ended the process (exit 3)");
@@ -275,7 +275,7 @@ static void a_loop_without_end_ends(ATTR_UNUSED void **state)
     const struct function_limits limits = {.run_ns_max = 20000000};
     assert_int_equal(function_pool_create(&limits, &pool, NULL), WEFT_OK);
     function_pool_run(pool, SAMPLE, "loop", &host, &ways.slot, &task);
-    assert_int_equal(task.error.status, WEFT_FAILED);
+    assert_int_equal(task.error.status, WEFT_CRASHED);
     assert_string_equal(task.error.message, "function 'loop' took longer than 20 ms");
     function_pool_destroy(pool);
 }
