@@ -80,20 +80,16 @@ void journal_add(struct journal *journal, const struct record *record)
     }
 }
 
-static void say_crashes(struct journal *journal, const char *kind, uint64_t count)
-{
-    const struct log_field fields[] = {log_text("kind", kind), log_number("count", (int64_t)count)};
-    if (count > 0) {
-        log_say(journal->log, LOG_ERROR, "process crashed", 2, fields);
-    }
-}
-
+/* Engine processes tell of themselves. */
 static void look_at_engine(struct journal *journal)
 {
     struct engine_counts now;
     runtime_engine_counts(journal->runtime, &now);
-    say_crashes(journal, "function", now.function_crashes - journal->engine.function_crashes);
-    say_crashes(journal, "engine", now.engine_crashes - journal->engine.engine_crashes);
+    const uint64_t count = now.function_crashes - journal->engine.function_crashes;
+    const struct log_field fields[] = {log_number("count", (int64_t)count)};
+    if (count > 0) {
+        log_say(journal->log, LOG_ERROR, "function process crashed", 1, fields);
+    }
     journal->engine = now;
 }
 

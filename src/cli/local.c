@@ -77,9 +77,9 @@ void local_close(struct local *local)
 /* A process ended that was not told to: whoever waited for it hears of it, the operator too. */
 static void on_ended(void *context, uint32_t worker, const char *message)
 {
-    (void)context;
-    (void)worker;
-    (void)fprintf(stderr, "weft serve: %s\n", message);
+    const struct local *local = context;
+    const struct log_field fields[] = {log_number("worker", worker), log_text("cause", message)};
+    log_say(local->log, LOG_ERROR, "engine process ended", 2, fields);
 }
 
 static struct engine *make_engine(
@@ -99,6 +99,7 @@ static struct engine *make_engine(
             .run_ns_max = settings->run_ns_max,
             .host = *host,
             .on_ended = on_ended,
+            .context = local,
         };
         status = engine_process_create(&options, &engine, error);
     } else {

@@ -259,13 +259,31 @@ static bool on_report(struct process_worker *worker, struct received *received)
     return false;
 }
 
+/* The process counts from its own beginning, and some of its reports do not say. */
+static void note_functions(struct process_worker *worker, const struct process_report *report)
+{
+    struct engine_process *engine = worker->engine;
+    if (report->function_starts > worker->function_starts) {
+        engine->function_starts += report->function_starts - worker->function_starts;
+        worker->function_starts = report->function_starts;
+    }
+    if (report->function_crashes > worker->function_crashes) {
+        engine->function_crashes += report->function_crashes - worker->function_crashes;
+        worker->function_crashes = report->function_crashes;
+    }
+}
+
 bool process_read(struct process_worker *worker)
 {
     struct received *received;
     enum channel_receipt receipt;
     while ((receipt = channel_receive(&worker->channel, /* waits */ false, &received)) ==
            CHANNEL_RECEIVED) {
-        if (!on_report(worker, received)) {
+        const bool is_good = on_report(worker, received);
+        if (is_good) {
+            note_functions(worker, &worker->engine->ran->report);
+        }
+        if (!is_good) {
             process_worker_ended(worker, "sent nonsense, and was ended");
             return true;
         }
@@ -458,6 +476,8 @@ static void process_destroy(struct engine *base)
 static void process_count(const struct engine *base, struct engine_counts *counts_out)
 {
     const struct engine_process *engine = (const struct engine_process *)base;
+    counts_out->function_starts = engine->function_starts;
+    counts_out->function_crashes = engine->function_crashes;
     counts_out->engine_starts = engine->fleet->worker_count + engine->counts.restarts;
     counts_out->engine_crashes = engine->counts.crashes + engine->counts.kills;
 }

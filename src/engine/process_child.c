@@ -86,6 +86,10 @@ static void on_done(void *context, const struct engine_done *done)
         .model = done->model,
         .gpu = done->gpu,
     };
+    struct engine_counts counts;
+    engine_get_counts(child->engine, &counts);
+    report.function_starts = counts.function_starts;
+    report.function_crashes = counts.function_crashes;
     if (done->message != NULL) {
         (void)snprintf(report.message, sizeof(report.message), "%s", done->message);
     }

@@ -68,8 +68,10 @@ struct process_worker {
     uv_timer_t *retry; /* The same; runs while another process is to be made later. */
     bool is_retrying;
     int64_t started_ns;
-    uint32_t failures;  /* Processes that ended soon after they began, in a row. */
-    uint32_t restoring; /* Models that are. */
+    uint32_t failures;        /* Processes that ended soon after they began, in a row. */
+    uint32_t restoring;       /* Models that are. */
+    uint64_t function_starts; /* As its process last said. */
+    uint64_t function_crashes;
     struct process_model *models;
     struct process_batch *batches; /* In the order they were launched. */
 };
@@ -103,6 +105,8 @@ struct engine_process {
     struct process_told *told;
     struct process_told **told_end;
     struct engine_process_counts counts;
+    uint64_t function_starts; /* Of all its processes, ever. */
+    uint64_t function_crashes;
 };
 
 /* process.c */

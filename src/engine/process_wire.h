@@ -63,8 +63,10 @@ struct process_report {
     uint32_t worker;
     uint32_t model;
     uint32_t gpu;
-    uint32_t usage_count;  /* RAN. */
-    uint32_t output_count; /* RAN. */
+    uint32_t usage_count;     /* RAN. */
+    uint32_t output_count;    /* RAN. */
+    uint64_t function_starts; /* Of processes for functions, since this one began. */
+    uint64_t function_crashes;
     char message[240];
 };
 

@@ -153,6 +153,8 @@ enum weft_status process_worker_start(struct process_worker *worker, struct weft
     worker->poll = make_poll(worker, worker->child.socket);
     worker->poll_launches = make_poll(worker, ends[0]);
     worker->is_up = true;
+    worker->function_starts = 0;
+    worker->function_crashes = 0;
     worker->started_ns = process_now_ns(engine);
     watch_socket(worker);
     greet(worker, ends);
