@@ -6,7 +6,8 @@
  * there. A load that makes others leave costs more, the more so the longer the queues; one
  * into free memory costs less. When a task is about to be sent and its worker is busy, the
  * same is asked again for that task alone; what is only promised to a worker then counts
- * the less the longer the queues are, as the task comes before it. Eviction takes what is
+ * the less the longer the queues are, as the task comes before it. Its siblings do not:
+ * they are sent at the same moment, and count in full. Eviction takes what is
  * needed last, and of what nobody needs the cheapest to bring back for the time it has
  * been idle.
  * Source: Compass (arXiv 2402.17652) as rebuilt from its authors' code; `original=1` keeps
@@ -18,13 +19,12 @@
  */
 #include "base/assert.h"
 #include "policy/choose.h"
+#include "policy/compass_cache.h"
 #include "policy/compass_plan.h"
 #include "policy/registry.h"
 
 /* Later than any task ends, with room to add to it. */
 #define NOT_USABLE_NS (INT64_MAX / 2)
-
-__extension__ typedef __int128 compass_product;
 
 /* The task in question, and where its inputs are. */
 struct hop {
@@ -123,6 +123,37 @@ static uint32_t search(
     return best;
 }
 
+/*
+ * The other tasks that wait for the same output alone are sent at this very moment, so they
+ * are as sure as what is there already. If they only counted as promises, a fork would gather
+ * on the workers that have the most of it promised, as those would look the least busy.
+ */
+static void count_siblings(const struct hop *hop, struct compass_row *rows)
+{
+    const struct task_facts *facts = hop->facts;
+    const struct workflow *graph = facts->job->graph;
+    if (facts->placement == NULL || graph->tasks[facts->task].in_count != 1) {
+        return;
+    }
+    const struct view *view = hop->input->view;
+    const uint32_t producer = workflow_in(graph, facts->task, 0)->from;
+    bool is_sent = true; /* In the order of the edges. */
+    for (uint32_t i = 0; i < graph->tasks[producer].out_count; i++) {
+        const uint32_t other = workflow_out(graph, producer, i)->to;
+        const uint32_t worker = facts->placement[other];
+        is_sent = is_sent && other != facts->task;
+        if (other == facts->task || worker == PLACEMENT_UNBOUND || workflow_is_join(graph, other) ||
+            rows[worker].free_ns == NOT_USABLE_NS || (is_sent && view_is_own(view, worker))) {
+            continue; /* What was sent to an own worker is in its queue. */
+        }
+        const uint32_t device = view->fleet->workers[worker].device;
+        const uint32_t model = graph->tasks[other].run;
+        const int64_t run_ns = compass_run_ns(hop->input->profile, model, device, facts->items);
+        rows[worker].promised_ns = compass_later(rows[worker].promised_ns - run_ns, 0);
+        rows[worker].free_ns += run_ns;
+    }
+}
+
 /* Read all rows and what to weigh with. False if no worker is usable. */
 static bool read_rows(struct hop *hop, struct compass_row *rows_out, uint32_t count)
 {
@@ -141,6 +172,9 @@ static bool read_rows(struct hop *hop, struct compass_row *rows_out, uint32_t co
     if (usable > 0) {
         const int64_t run_ns = compass_mean_run_ns(input, hop->facts->job->graph, 0);
         hop->prices = compass_prices(input, backlog_ns / usable, run_ns);
+        if (!hop->prices.original) { /* As published, only what has reached a worker counts. */
+            count_siblings(hop, rows_out);
+        }
     }
     return usable > 0;
 }
@@ -230,48 +264,6 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     return adjust(input, facts);
 }
 
-/* How long a model has been or will be idle: since its last use, or until its next. */
-static int64_t idle_span(const struct cache_entry *entry, int64_t now_ns)
-{
-    return entry->next_use == NEXT_USE_NEVER ? compass_later(now_ns - entry->used_ns, 0) + 1
-                                             : (int64_t)entry->next_use + 1;
-}
-
-/*
- * Whether @left is to leave before @right: what nobody wants comes first, then the least
- * load time for the time it is idle. Multiplied across, it is exact and a strict order.
- */
-static bool leaves_before(
-    const struct cache_entry *left, const struct cache_entry *right, int64_t now_ns)
-{
-    const bool left_wanted = left->next_use != NEXT_USE_NEVER;
-    const bool right_wanted = right->next_use != NEXT_USE_NEVER;
-    if (left_wanted != right_wanted) {
-        return right_wanted;
-    }
-    return (compass_product)left->load_ns * idle_span(right, now_ns) <
-           (compass_product)right->load_ns * idle_span(left, now_ns);
-}
-
-static uint32_t victim(const struct policy_input *input, const struct cache_facts *cache)
-{
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < cache->count; i++) {
-        if (leaves_before(&cache->entries[i], &cache->entries[best], input->view->now_ns)) {
-            best = i;
-        }
-    }
-    return best;
-}
-
-/* Only what is wanted first: a later one might take the room that it waits for. */
-static uint32_t prefetch(const struct policy_input *input, const struct cache_facts *cache)
-{
-    (void)input;
-    const bool fits = cache->count > 0 && cache->entries[0].bytes <= cache->free_bytes;
-    return fits ? 0 : UINT32_MAX;
-}
-
 static const struct policy_option options[] = {
     [COMPASS_ORIGINAL] = {"original", 0, "1: as published, with its shortcuts"},
     [COMPASS_ADJUST] = {"adjust", 1, "0: a plan stands"},
@@ -293,6 +285,6 @@ const struct policy policy_compass = {
     .options = options,
     .place_job = compass_plan,
     .place_task = place_task,
-    .victim = victim,
-    .prefetch = prefetch,
+    .victim = compass_victim,
+    .prefetch = compass_prefetch,
 };

@@ -87,14 +87,14 @@ static bool can_hold(const struct compass_task *task, const struct fleet_worker 
     return bytes <= spec->memory_bytes;
 }
 
-static int64_t run_ns(const struct compass_task *task, uint32_t device)
+int64_t compass_run_ns(
+    const struct profile *profile, uint32_t model, uint32_t device, uint32_t items)
 {
-    const struct profile *profile = task->input->profile;
-    if (task->items <= 1) {
-        return profile_run_one_ns(profile, task->kind->run, device);
+    if (items <= 1) {
+        return profile_run_one_ns(profile, model, device);
     }
-    const struct config config = {.batch = task->items};
-    return profile_run(profile, task->kind->run, device, task->items, config).run_ns;
+    const struct config config = {.batch = items};
+    return profile_run(profile, model, device, items, config).run_ns;
 }
 
 void compass_offer_make(struct compass_task *task, const struct fleet_worker *spec)
@@ -106,7 +106,8 @@ void compass_offer_make(struct compass_task *task, const struct fleet_worker *sp
     offer->memory_bytes = spec->memory_bytes;
     /* As published, one kind of device is all there is, and runs everything. */
     const bool is_first = has(task->input, COMPASS_ORIGINAL) && (task->kinds & 1) != 0;
-    offer->run_ns = run_ns(task, is_first ? 0 : spec->device);
+    offer->run_ns = compass_run_ns(
+        task->input->profile, task->kind->run, is_first ? 0 : spec->device, task->items);
     if (!profile_kinds_have(task->kinds, spec->device) ||
         (!task->anywhere && !can_hold(task, spec))) {
         offer->run_ns = COMPASS_NEVER;

@@ -143,6 +143,10 @@ static inline bool compass_read(
 /* What counts as being on a worker. As published, 64 models have a bit. */
 struct model_set compass_held(const struct compass_prices *prices, const struct row_cache *cache);
 
+/* What @items of @model take, alone on a device of kind @device. */
+int64_t compass_run_ns(
+    const struct profile *profile, uint32_t model, uint32_t device, uint32_t items);
+
 void compass_task_init(
     struct compass_task *task, const struct policy_input *input, const struct workflow_task *kind,
     uint32_t items);

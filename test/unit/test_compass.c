@@ -3,7 +3,7 @@
  * policy and compass:original the same question and expects different answers. Jitter is
  * off where a single answer is checked.
  *
- * Covers: src/policy/compass_cost.c
+ * Covers: src/policy/compass_cache.c, src/policy/compass_cost.c
  */
 #include "policy_fixture.h"
 
@@ -344,6 +344,122 @@ static void its_own_promise_does_not_drive_a_task_away(void **state)
     cluster_deinit(&cluster);
 }
 
+enum { BRANCHES = 8, JOIN = BRANCHES + 1 };
+
+/* One task, eight that wait for it alone, and one that waits for all of those. */
+static void fork_of_eight(struct cluster *cluster, uint16_t *placement_out)
+{
+    cluster_hold(cluster, 0, B);
+    cluster_hold(cluster, 1, B);
+    (void)cluster_task(cluster, A);
+    for (uint32_t i = 1; i <= BRANCHES; i++) {
+        (void)cluster_task(cluster, B);
+        cluster_edge(cluster, 0, i, 0);
+        placement_out[i] = (uint16_t)(1 - i % 2); /* In turn, worker 0 first. */
+    }
+    (void)cluster_task(cluster, C);
+    for (uint32_t i = 1; i <= BRANCHES; i++) {
+        cluster_edge(cluster, i, JOIN, 0);
+    }
+    placement_out[0] = 0;
+    placement_out[JOIN] = 1;
+    cluster_seal(cluster);
+}
+
+/* Where branch @task goes, by the plan as it stands. */
+static uint32_t fork_hop(
+    struct cluster *cluster, const char *text, const uint16_t *placement, uint32_t task)
+{
+    const struct input_facts input = {.worker = 0, .bytes = 0};
+    const struct task_facts facts = {
+        .job = &cluster->job,
+        .placement = placement,
+        .task = task,
+        .items = 1,
+        .planned = placement[task],
+        .input_count = 1,
+        .inputs = &input,
+    };
+    cluster_seat(cluster, text);
+    return policy_place_task(&cluster->seat, &facts);
+}
+
+/* The producer ends on worker 0 with nothing else to do anywhere: a balanced plan stands. */
+static void a_fork_on_idle_workers_stays_as_planned(void **state)
+{
+    (void)state;
+    uint16_t placement[JOIN + 1];
+    uint32_t moved = 0;
+    struct cluster cluster;
+    init(&cluster, 2);
+    fork_of_eight(&cluster, placement);
+    for (uint32_t i = 1; i <= BRANCHES; i++) {
+        const int64_t sent = (i - 1) / 2 + (i - 1) % 2; /* To worker 0 before it. */
+        busy(&cluster, 0, sent * RUN_NS, (BRANCHES / 2 - sent) * RUN_NS);
+        busy(&cluster, 1, 0, (BRANCHES / 2 + 1) * RUN_NS);
+        assert_int_equal(fork_hop(&cluster, CORRECTED, placement, i), placement[i]);
+        moved += fork_hop(&cluster, ORIGINAL, placement, i) != placement[i];
+        busy(&cluster, 1, 0, RUN_NS); /* As if most of it had been done by now. */
+        assert_int_equal(fork_hop(&cluster, CORRECTED, placement, i), placement[i]);
+    }
+    assert_true(moved > 0); /* The published rule does not see those on worker 1. */
+    cluster_deinit(&cluster);
+}
+
+/* A plan that puts all of it on one worker is mended, and no further than to a balance. */
+static void a_fork_leaves_a_crowded_worker_until_both_are_even(void **state)
+{
+    (void)state;
+    uint16_t placement[JOIN + 1];
+    uint32_t moved = 0;
+    struct cluster cluster;
+    init(&cluster, 2);
+    fork_of_eight(&cluster, placement);
+    for (uint32_t i = 1; i <= BRANCHES; i++) {
+        placement[i] = 0;
+    }
+    for (uint32_t i = 1; i <= BRANCHES; i++) {
+        const int64_t stayed = i - 1 - moved;
+        busy(&cluster, 0, stayed * RUN_NS, (BRANCHES + 1 - i) * RUN_NS);
+        placement[i] = (uint16_t)fork_hop(&cluster, CORRECTED, placement, i);
+        moved += placement[i];
+    }
+    assert_in_range(moved, BRANCHES / 2 - 1, BRANCHES / 2);
+    cluster_deinit(&cluster);
+}
+
+/* It is no sibling of its own: three others here are no more than three there. */
+static void a_branch_does_not_count_itself(void **state)
+{
+    (void)state;
+    uint16_t placement[JOIN + 1];
+    struct cluster cluster;
+    init(&cluster, 2);
+    fork_of_eight(&cluster, placement);
+    placement[BRANCHES] = PLACEMENT_UNBOUND;
+    busy(&cluster, 0, 0, 4 * RUN_NS);
+    busy(&cluster, 1, 0, 3 * RUN_NS);
+    assert_int_equal(fork_hop(&cluster, CORRECTED, placement, 1), 0);
+    cluster_deinit(&cluster);
+}
+
+/* Work of other jobs that is only promised still gives way to a task that is ready. */
+static void what_others_have_promised_counts_less(void **state)
+{
+    (void)state;
+    uint16_t placement[JOIN + 1];
+    struct cluster cluster;
+    init(&cluster, 2);
+    fork_of_eight(&cluster, placement);
+    placement[2] = 0; /* Five and three, */
+    busy(&cluster, 0, 0, 5 * RUN_NS);
+    busy(&cluster, 1, 0, 5 * RUN_NS); /* and two of another job. */
+    assert_int_equal(fork_hop(&cluster, CORRECTED, placement, 1), 1);
+    busy(&cluster, 1, 0, 10 * RUN_NS); /* Seven count for more than one. */
+    assert_int_equal(fork_hop(&cluster, CORRECTED, placement, 1), 0);
+    cluster_deinit(&cluster);
+}
+
 static void joins_move_from_their_rendezvous(void **state)
 {
     (void)state;
@@ -455,6 +571,10 @@ int main(void)
         cmocka_unit_test(adjustment_pays_for_what_it_destroys),
         cmocka_unit_test(a_task_leaves_for_an_idle_worker_that_has_the_model),
         cmocka_unit_test(its_own_promise_does_not_drive_a_task_away),
+        cmocka_unit_test(a_fork_on_idle_workers_stays_as_planned),
+        cmocka_unit_test(a_fork_leaves_a_crowded_worker_until_both_are_even),
+        cmocka_unit_test(a_branch_does_not_count_itself),
+        cmocka_unit_test(what_others_have_promised_counts_less),
         cmocka_unit_test(joins_move_from_their_rendezvous),
         cmocka_unit_test(what_was_planned_on_a_lost_worker_is_planned_again),
         cmocka_unit_test(the_model_needed_last_leaves),
