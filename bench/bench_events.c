@@ -60,7 +60,7 @@ static double simulate(
     sim_report(sim, report);
     sim_destroy(sim);
     ten_tasks_close(&ten);
-    return (double)counters->events / taken;
+    return (double)counters->steps / taken;
 }
 
 static double higher(double a, double b)
@@ -87,8 +87,8 @@ int main(int argc, char **argv)
         "  mean latency %.2f ms, utilisation %.2f\n"
         "  bare hold loop on the same queue: %.1f M operations/s; ratio %.3f\n",
         workers, jobs, rounds, rate / 1e6,
-        rate * (double)report.tasks / (double)counters.events / 1e6,
-        (double)counters.events / (double)jobs, 1e9 / rate, report.latency_ms.mean,
+        rate * (double)report.tasks / (double)counters.steps / 1e6,
+        (double)counters.steps / (double)jobs, 1e9 / rate, report.latency_ms.mean,
         report.utilisation, reference / 1e6, rate / reference);
     return EXIT_SUCCESS;
 }

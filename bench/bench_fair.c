@@ -131,7 +131,7 @@ static double run(const struct bench *bench, enum network_sharing sharing, doubl
     fleet_destroy(fleet);
     catalogue_destroy(catalogue);
     profile_destroy(profile);
-    return (double)counters.events / taken;
+    return (double)counters.steps / taken;
 }
 
 static void compare(const struct bench *bench, const char *name)

@@ -47,7 +47,7 @@ static struct pace run(uint32_t workers, uint64_t jobs, const char *policy)
         .decisions_per_s = (double)counters.decisions / taken,
         .tasks_per_s = (double)report.tasks / taken,
         .decisions_per_task = (double)counters.decisions / (double)report.tasks,
-        .events_per_task = (double)counters.events / (double)report.tasks,
+        .events_per_task = (double)counters.steps / (double)report.tasks,
     };
 }
 

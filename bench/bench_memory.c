@@ -91,7 +91,7 @@ static void large(uint32_t workers, uint64_t jobs)
     sim_counters(sim, &counters);
     (void)printf(
         "%u workers, %" PRIu64 " jobs of 10 tasks at load 0.7: %" PRIu64 " events\n", workers, jobs,
-        counters.events);
+        counters.steps);
     print_against("the process at its peak", peak_bytes() / GIB, PEAK_GIB_MAX, "GiB");
     sim_destroy(sim);
     ten_tasks_close(&ten);

@@ -150,7 +150,7 @@ static void run_weft(
     sim_report(sim, &report);
     result_out->mean_ms = report.latency_ms.mean;
     result_out->p99_ms = report.latency_ms.p99;
-    result_out->events = counters.events;
+    result_out->events = counters.steps;
     result_out->completed = report.completed;
     sim_destroy(sim);
     fleet_destroy(fleet);

@@ -67,6 +67,7 @@ static void add_speed(json_t *object, const struct run_result *result)
     const struct sim_counters *counters = &result->counters;
     json_t *decision = json_object();
     add_count(object, "events", counters->events);
+    add_count(object, "steps", counters->steps);
     add_count(object, "tasks", result->report.tasks);
     add_real(object, "wall_s", result->wall_s);
     add_real(object, "events_per_s", (double)counters->events / result->wall_s);

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "cli/interrupt.h"
 
-enum { EVENTS_BETWEEN_LOOKS = 1 << 16, SETTING_BYTES_MAX = 64 };
+enum { EVENTS_BETWEEN_LOOKS = 1 << 12, SETTING_BYTES_MAX = 64 };
 
 static enum weft_status apply_set(
     struct scenario *scenario, const char *setting, struct weft_error *error)

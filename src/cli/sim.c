@@ -11,7 +11,7 @@
 #include "cli/whole_file.h"
 #include "trace/text.h"
 
-/* Steps of a checked run, unless something else is said. A job takes some dozens. */
+/* Events of a checked run, unless something else is said. A job takes some dozens. */
 #define EVENTS_MAX_DEFAULT UINT64_C(5000000)
 
 struct values {
@@ -74,9 +74,9 @@ static void print_load(const struct run_result *result, FILE *file)
         report->stable ? "stable" : "GROWING: the latencies depend on how long the run was",
         report->in_system_mean);
     (void)fprintf(
-        file, "  simulated  %.1f s in %.2f s: %.0f events/s, %.0f tasks/s\n", report->duration_s,
-        result->wall_s, (double)result->counters.events / result->wall_s,
-        (double)report->tasks / result->wall_s);
+        file, "  simulated  %.1f s in %.2f s: %" PRIu64 " events, %.0f/s; %.0f tasks/s\n",
+        report->duration_s, result->wall_s, result->counters.events,
+        (double)result->counters.events / result->wall_s, (double)report->tasks / result->wall_s);
     (void)fprintf(
         file, "  decisions  %" PRIu64 ", mean %.0f ns, p99 %.0f ns\n", result->counters.decisions,
         result->counters.decision_mean_ns, result->counters.decision_p99_ns);
@@ -305,8 +305,9 @@ static const struct argument rows[] = {
     {"--check", NULL, "look for broken invariants after every event (slow)", ARGUMENT_FLAG,
      offsetof(struct values, check)},
     {"--events-max", "N",
-     "after so many events a run has no end, and failed; with\n"
-     "--check 5000000, else any number",
+     "after so many events, as the report counts them, a run is\n"
+     "taken to have no end, and has failed; with --check 5000000,\n"
+     "else any number",
      ARGUMENT_COUNT, offsetof(struct values, events_max)},
     {"--shrink", "FILE",
      "check; and if that fails, look for the smallest scenario\n"

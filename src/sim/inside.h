@@ -149,9 +149,11 @@ struct sim {
     uint64_t handle;
     struct map tensors; /* Live ones, by handle, and where they are; only if checked. */
     uint64_t requests;
-    uint64_t streamed; /* Of the arrival stream. */
-    uint32_t ticks;    /* Timers in the queue that nobody waits for. */
-    uint64_t events;
+    uint64_t streamed;      /* Of the arrival stream. */
+    uint32_t ticks;         /* Timers in the queue that nobody waits for. */
+    bool has_stopped_ticks; /* Nobody waits any more, but some fault is not over. */
+    uint64_t events;        /* Taken from the queue, */
+    uint64_t steps;         /* and those of nodes. */
     uint64_t arrived;
     uint64_t answered;
 };
@@ -160,6 +162,12 @@ struct sim {
 static inline void happen(struct sim *sim, int64_t at_ns, uint64_t payload)
 {
     event_queue_push(&sim->queue, at_ns, payload);
+}
+
+/* Whether somebody waits for an answer, or will ask. */
+static inline bool sim_is_awaited(const struct sim *sim)
+{
+    return sim->has_next_arrival || sim->scripted.used > 0 || sim->answered < sim->arrived;
 }
 
 /* The contents of a tensor at @node: made, and given up. */

@@ -59,11 +59,9 @@ static uint64_t draw_bytes(const struct network_background *background, struct r
  */
 static bool is_watched(const struct sim *sim)
 {
-    const bool is_awaited =
-        sim->has_next_arrival || sim->scripted.used > 0 || sim->answered < sim->arrived;
     const bool is_alone = event_queue_count(&sim->queue) == sim->network.queued + sim->ticks &&
                           sim->parcels.used == 0;
-    return is_awaited && !is_alone;
+    return sim_is_awaited(sim) && !is_alone;
 }
 
 void network_background_next(struct sim *sim, uint32_t number)

@@ -147,7 +147,7 @@ void sim_drop_tensor(struct sim *sim, uint32_t node, struct handle tensor)
 void sim_take_step(struct sim *sim, uint32_t node, struct event *event)
 {
     event->at_ns = sim->now_ns;
-    sim->events++;
+    sim->steps++;
     node_prepare(sim->nodes[node].node);
     node_step(sim->nodes[node].node, event, &sim->effects);
 }
@@ -258,6 +258,15 @@ static void on_hang_up(struct sim *sim, uint32_t slot)
     }
 }
 
+/*
+ * Whether nobody waits for anything, but faults may have yet to begin or end. Ticks would go
+ * on until then, for as long as the scenario says.
+ */
+static bool is_only_faults(const struct sim *sim)
+{
+    return sim->fault_count > 0 && !sim_is_awaited(sim);
+}
+
 static void on_timer(struct sim *sim, uint32_t incarnation, uint32_t subject, uint32_t large)
 {
     const uint32_t node = large >> 8;
@@ -268,6 +277,10 @@ static void on_timer(struct sim *sim, uint32_t incarnation, uint32_t subject, ui
     ASSERT(sim->nodes[node].timers > 0); /* It was set by the node that it reaches. */
     sim->nodes[node].timers--;
     sim->nodes[node].idle_timers -= (large & 0xff) == TIMER_IDLE ? 1 : 0;
+    if (timer_is_background((enum timer_kind)(large & 0xff)) && is_only_faults(sim)) {
+        sim->has_stopped_ticks = true;
+        return;
+    }
     struct event event = {.kind = EVENT_TIMER};
     event.timer.kind = (enum timer_kind)(large & 0xff);
     event.timer.worker = subject == SMALL_NONE ? WORKER_NONE : subject;
@@ -423,7 +436,7 @@ bool sim_run_some(struct sim *sim, uint64_t events)
 {
     const uint64_t until = sim->events + events;
     struct timed_item item;
-    while (sim->events < until) {
+    for (; sim->events < until; sim->events++) {
         /* Ticks come round for ever: with nothing else to wait for, they are the end. */
         const bool is_over = sim->ticks > 0 && sim->ticks == event_queue_count(&sim->queue);
         if (is_over || !event_queue_pop(&sim->queue, &item)) {
@@ -484,6 +497,7 @@ void sim_counters(const struct sim *sim, struct sim_counters *counters_out)
 {
     *counters_out = (struct sim_counters){
         .events = sim->events,
+        .steps = sim->steps,
         .decisions = sim->meter.decisions,
         .now_ns = sim->now_ns,
         .arrived = sim->arrived,

@@ -48,7 +48,8 @@ struct sim_options {
 };
 
 struct sim_counters {
-    uint64_t events; /* Steps of nodes. */
+    uint64_t events; /* All that happened: steps of nodes, and what links do by themselves. */
+    uint64_t steps;  /* Of nodes. */
     uint64_t decisions;
     double decision_mean_ns; /* 0 without a stopwatch. */
     double decision_p99_ns;
@@ -64,7 +65,7 @@ void sim_destroy(struct sim *sim);
 /* Run until nothing is left to happen. */
 ATTR_HOT void sim_run(struct sim *sim);
 
-/* Run at most @events steps. False when nothing is left to happen. */
+/* Run at most @events, of any kind. False when nothing is left to happen. */
 ATTR_HOT bool sim_run_some(struct sim *sim, uint64_t events);
 
 /* Beside those of the options: for scripts. */

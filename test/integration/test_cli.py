@@ -24,7 +24,7 @@ EXIT_CODES = "exit codes: 0 ok; 1 the run failed; 2 bad usage or document\n"
 KEYS = [
     "scenario", "policy", "seed", "rate", "jobs", "completed", "refused", "failed", "latency_ms",
     "slowdown", "slo_hit_rate", "cost_per_job", "cache_hit_rate", "loads", "evictions",
-    "workers_used", "utilisation", "stable", "events", "tasks", "wall_s", "events_per_s",
+    "workers_used", "utilisation", "stable", "events", "steps", "tasks", "wall_s", "events_per_s",
     "tasks_per_s", "decisions", "decision_ns", "trace_hash",
 ]  # fmt: skip
 

@@ -6,6 +6,7 @@ for: more events than --events-max allows.
 Covers: src/cli/sim_shrink.c, src/cli/trial.c and src/cli/verdict.c.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -115,6 +116,13 @@ class Shrink(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr, "weft sim: demo: no end after 7 events\n")
         self.assertEqual(weft("sim", DEMO, "--jobs", "50").returncode, 0)
+
+    def test_the_limit_counts_what_the_report_counts(self):
+        arguments = ["sim", DEMO, "--jobs", "50", "--json"]
+        events = json.loads(weft(*arguments).stdout)["events"]
+        self.assertEqual(weft(*arguments, "--events-max", str(events + 1)).returncode, 0)
+        done = weft(*arguments, "--events-max", str(events))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
 
 
 if __name__ == "__main__":
