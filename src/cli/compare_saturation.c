@@ -114,19 +114,22 @@ struct saturation_figures compare_saturation_figures(
     const struct saturation_point *point)
 {
     struct saturation_figures figures = {0};
+    double count = 0;
     for (uint32_t i = 0; i < study->plan->groups[subject->group].seed_count; i++) {
         const struct compare_run *run = &study->runs[point->run_first + i];
         const struct report *report = &run->result.report;
         if (run->has_result) {
             figures.finished_count++;
             figures.stable_count += report->stable ? 1 : 0;
-            figures.latency_ms += report->latency_ms.mean;
-            figures.slowdown += report->slowdown.mean;
             figures.jobs += report->jobs;
             figures.completed += report->completed;
         }
+        if (run->has_result && report->counted > 0) {
+            figures.latency_ms += report->latency_ms.mean;
+            figures.slowdown += report->slowdown.mean;
+            count++;
+        }
     }
-    const double count = figures.finished_count;
     figures.latency_ms = count > 0 ? figures.latency_ms / count : (double)NAN;
     figures.slowdown = count > 0 ? figures.slowdown / count : (double)NAN;
     return figures;

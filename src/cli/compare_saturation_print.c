@@ -64,8 +64,8 @@ static void add_row(
         const struct saturation_figures figures =
             figures_at(study, subject, (enum saturation_part)i);
         if (subject->search.verdict == SATURATION_FOUND && figures.finished_count > 0) {
-            table_add(table, "%.1f", figures.latency_ms);
-            table_add(table, "%.2f", figures.slowdown);
+            table_add_number(table, 1, figures.latency_ms);
+            table_add_number(table, 2, figures.slowdown);
         } else {
             table_add(table, "-");
             table_add(table, "-");

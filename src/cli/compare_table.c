@@ -8,7 +8,7 @@
 #include "cli/statistics.h"
 #include "cli/table.h"
 
-/* One figure of a run. */
+/* One figure of a run; NAN if it has none. */
 typedef double figure(const struct report *report);
 
 static double latency_mean(const struct report *report)
@@ -80,8 +80,9 @@ static uint32_t gather(const struct line *line, figure *figure_of)
     uint32_t count = 0;
     for (uint32_t i = 0; i < line->group->seed_count; i++) {
         const struct compare_run *run = compare_plan_run(line->plan, line->group, line->policy, i);
-        if (run->has_result) {
-            line->values[count] = figure_of(&run->result.report);
+        const double value = run->has_result ? figure_of(&run->result.report) : (double)NAN;
+        if (!isnan(value)) {
+            line->values[count] = value;
             count++;
         }
     }
@@ -91,11 +92,7 @@ static uint32_t gather(const struct line *line, figure *figure_of)
 static void add_mean(struct table *table, const struct line *line, int decimals, figure *figure_of)
 {
     const uint32_t count = gather(line, figure_of);
-    if (count == 0) {
-        table_add(table, "-");
-    } else {
-        table_add(table, "%.*f", decimals, statistics_mean(line->values, count));
-    }
+    table_add_number(table, decimals, statistics_mean(line->values, count));
 }
 
 static void add_latency(struct table *table, const struct line *line)
@@ -121,18 +118,19 @@ static void add_stable(struct table *table, const struct line *line)
     table_add(table, "%.0f of %" PRIu32, stable, count);
 }
 
-/* The figures of the line and of the first policy, for the seeds that both have finished. */
+/* The figures of the line and of the first policy, for the seeds in which both have one. */
 static uint32_t gather_pairs(const struct line *line, figure *figure_of)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < line->group->seed_count; i++) {
         const struct compare_run *base = compare_plan_run(line->plan, line->group, 0, i);
         const struct compare_run *run = compare_plan_run(line->plan, line->group, line->policy, i);
-        if (base->has_result && run->has_result) {
-            line->others[count] = figure_of(&base->result.report);
-            line->values[count] = figure_of(&run->result.report);
-            count++;
+        if (!base->has_result || !run->has_result) {
+            continue;
         }
+        line->others[count] = figure_of(&base->result.report);
+        line->values[count] = figure_of(&run->result.report);
+        count += isnan(line->others[count]) || isnan(line->values[count]) ? 0 : 1;
     }
     return count;
 }
@@ -201,6 +199,7 @@ static void print_notes(const struct line *line, FILE *file)
 {
     uint64_t jobs = 0;
     uint64_t completed = 0;
+    uint32_t uncounted = 0;
     const uint32_t priced = gather(line, price_reserved);
     const double reserved = priced > 0 ? statistics_mean(line->values, priced) : 0;
     if (gather(line, price_per_job) > 0 && reserved > 0) {
@@ -213,11 +212,17 @@ static void print_notes(const struct line *line, FILE *file)
         const struct compare_run *run = compare_plan_run(line->plan, line->group, line->policy, i);
         jobs += run->result.report.jobs;
         completed += run->result.report.completed;
+        uncounted += run->has_result && run->result.report.counted == 0 ? 1 : 0;
     }
     if (completed < jobs) {
         (void)fprintf(
             file, "%s: %" PRIu64 " of %" PRIu64 " jobs were refused, failed or cancelled\n",
             line->group->policies[line->policy].text, jobs - completed, jobs);
+    }
+    if (uncounted > 0) {
+        (void)fprintf(
+            file, "%s: in %" PRIu32 " of %" PRIu32 " runs no job was counted\n",
+            line->group->policies[line->policy].text, uncounted, line->group->seed_count);
     }
 }
 

@@ -43,7 +43,8 @@ static void add_report(json_t *object, const struct run_result *result)
     add_count(object, "counted", report->counted);
     add(object, "latency_ms", quantiles_json(&report->latency_ms));
     add(object, "slowdown", quantiles_json(&report->slowdown));
-    add(object, "slo_hit_rate", result->has_slo ? json_real(report->slo_hit_rate) : NULL);
+    add_real(object, "slo_hit_rate", report->slo_hit_rate);
+    add_count(object, "slo_hung_up", report->slo_hung_up);
     add_real(object, "cost_per_job", report->cost_per_job);
     add_real(object, "price_per_job", report->price_per_job);
     add_real(object, "price_reserved", report->price_reserved);
@@ -58,7 +59,7 @@ static void add_report(json_t *object, const struct run_result *result)
     add_count(object, "workers_used", report->workers_used);
     add_real(object, "utilisation", report->utilisation);
     add_real(object, "in_system_mean", report->in_system_mean);
-    add(object, "stable", json_boolean(report->stable));
+    add(object, "stable", report->counted > 0 ? json_boolean(report->stable) : NULL);
     add_real(object, "duration_s", report->duration_s);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -108,9 +109,16 @@ static void print_summary(const struct service_result *result)
     if (report->cancelled > 0) {
         (void)printf(", %" PRIu64 " cancelled", report->cancelled);
     }
-    (void)printf(
-        "\nlatency p50 %.0f ms, p95 %.0f ms; SLO met %.1f %%\n", report->latency_ms.p50,
-        report->latency_ms.p95, 100 * report->slo_hit_rate);
+    if (report->counted > 0) {
+        (void)printf(
+            "\nlatency p50 %.0f ms, p95 %.0f ms", report->latency_ms.p50, report->latency_ms.p95);
+    } else {
+        (void)printf("\nlatency -");
+    }
+    if (!isnan(report->slo_hit_rate)) {
+        (void)printf("; SLO met %.1f %%", 100 * report->slo_hit_rate);
+    }
+    (void)printf("\n");
 }
 
 /* The same for programs, also if nobody came. */

@@ -1,6 +1,7 @@
 #include "cli/serve_report.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "cli/report_json.h"
 #include "cli/table.h"
@@ -9,13 +10,9 @@ static void add_row(
     struct table *table, const char *name, int decimals, double served, double predicted)
 {
     table_add(table, "  %s", name);
-    table_add(table, "%.*f", decimals, served);
-    table_add(table, "%.*f", decimals, predicted);
-    if (predicted > 0) {
-        table_add(table, "%.3f", served / predicted);
-    } else {
-        table_add(table, "-");
-    }
+    table_add_number(table, decimals, served);
+    table_add_number(table, decimals, predicted);
+    table_add_number(table, 3, predicted > 0 ? served / predicted : (double)NAN);
 }
 
 static void add_latencies(
@@ -66,9 +63,9 @@ void serve_report_json(const struct run_result *served, const struct run_result 
         return;
     }
     const double mean_ms = predicted->report.latency_ms.mean;
-    const double ratio = mean_ms > 0 ? served->report.latency_ms.mean / mean_ms : 0;
+    const double ratio = served->report.latency_ms.mean / mean_ms;
     json_t *both = json_pack(
-        "{s:o, s:o, s:f}", "served", report_json(served), "predicted", report_json(predicted),
-        "latency_ratio", ratio);
+        "{s:o, s:o, s:o}", "served", report_json(served), "predicted", report_json(predicted),
+        "latency_ratio", isfinite(ratio) ? json_real(ratio) : json_null());
     report_json_print(both, stdout);
 }

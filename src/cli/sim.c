@@ -1,5 +1,6 @@
 /* sim.c - `weft sim`: one simulation of a scenario, summed up. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -60,18 +61,37 @@ static bool wants_json_lines(const struct values *values)
            (values->json && strcmp(values->trace, "-") == 0);
 }
 
+/* "-" if there is no figure. */
+static void print_percent(double percent, int decimals, FILE *file)
+{
+    if (isnan(percent)) {
+        (void)fprintf(file, "-");
+    } else {
+        (void)fprintf(file, "%.*f %%", decimals, percent);
+    }
+}
+
+static const char *backlog_word(const struct report *report)
+{
+    if (report->counted == 0) {
+        return "-";
+    }
+    return report->stable ? "stable" : "GROWING: the latencies depend on how long the run was";
+}
+
 static void print_load(const struct run_result *result, FILE *file)
 {
     const struct report *report = &result->report;
+    (void)fprintf(file, "  cache      ");
+    print_percent(100 * report->cache_hit_rate, 1, file);
     (void)fprintf(
-        file, "  cache      %.1f %% hits, %" PRIu64 " loads, %" PRIu64 " evictions\n",
-        100 * report->cache_hit_rate, report->loads, report->evictions);
+        file, " hits, %" PRIu64 " loads, %" PRIu64 " evictions\n", report->loads,
+        report->evictions);
     (void)fprintf(
         file, "  workers    %" PRIu32 " of %" PRIu32 " used, %.1f %% busy\n", report->workers_used,
         result->worker_count, 100 * report->utilisation);
     (void)fprintf(
-        file, "  backlog    %s, %.1f jobs in the system on average\n",
-        report->stable ? "stable" : "GROWING: the latencies depend on how long the run was",
+        file, "  backlog    %s, %.1f jobs in the system on average\n", backlog_word(report),
         report->in_system_mean);
     (void)fprintf(
         file, "  simulated  %.1f s in %.2f s: %" PRIu64 " events, %.0f/s; %.0f tasks/s\n",
@@ -81,6 +101,37 @@ static void print_load(const struct run_result *result, FILE *file)
         file, "  decisions  %" PRIu64 ", mean %.0f ns, p99 %.0f ns\n", result->counters.decisions,
         result->counters.decision_mean_ns, result->counters.decision_p99_ns);
     (void)fprintf(file, "  trace      %016" PRIx64 "\n", report->trace_hash);
+}
+
+static void print_latencies(const struct report *report, FILE *file)
+{
+    const struct quantiles *latency = &report->latency_ms;
+    const struct quantiles *slowdown = &report->slowdown;
+    if (report->counted == 0) {
+        (void)fprintf(file, "  latency    -\n  slow-down  -\n");
+        return;
+    }
+    (void)fprintf(
+        file, "  latency    mean %.1f ms, p50 %.1f, p95 %.1f, p99 %.1f, max %.1f\n", latency->mean,
+        latency->p50, latency->p95, latency->p99, latency->max);
+    if (isnan(slowdown->mean)) {
+        (void)fprintf(file, "  slow-down  -\n");
+        return;
+    }
+    (void)fprintf(
+        file, "  slow-down  mean %.2f, p50 %.2f, p95 %.2f, p99 %.2f\n", slowdown->mean,
+        slowdown->p50, slowdown->p95, slowdown->p99);
+}
+
+static void print_slo(const struct report *report, FILE *file)
+{
+    (void)fprintf(file, "  SLO        ");
+    print_percent(100 * report->slo_hit_rate, 2, file);
+    (void)fprintf(file, " met");
+    if (report->slo_hung_up > 0) {
+        (void)fprintf(file, "; %" PRIu64 " clients hung up before it", report->slo_hung_up);
+    }
+    (void)fprintf(file, "\n");
 }
 
 static void print_result(const struct run_result *result, FILE *file)
@@ -104,18 +155,13 @@ static void print_result(const struct run_result *result, FILE *file)
         (void)fprintf(
             file, "  warm-up    %" PRIu64 " jobs, found by MSER-5\n", report->warmup_jobs);
     }
-    const struct quantiles *latency = &report->latency_ms;
-    (void)fprintf(
-        file, "  latency    mean %.1f ms, p50 %.1f, p95 %.1f, p99 %.1f, max %.1f\n", latency->mean,
-        latency->p50, latency->p95, latency->p99, latency->max);
-    const struct quantiles *slowdown = &report->slowdown;
-    (void)fprintf(
-        file, "  slow-down  mean %.2f, p50 %.2f, p95 %.2f, p99 %.2f\n", slowdown->mean,
-        slowdown->p50, slowdown->p95, slowdown->p99);
+    print_latencies(report, file);
     if (result->has_slo) {
-        (void)fprintf(file, "  SLO        %.2f %% met\n", 100 * report->slo_hit_rate);
+        print_slo(report, file);
     }
-    (void)fprintf(file, "  cost       %.3f device seconds a job\n", report->cost_per_job);
+    if (report->completed > 0) {
+        (void)fprintf(file, "  cost       %.3f device seconds a job\n", report->cost_per_job);
+    }
     if (report->price_per_job > 0) {
         (void)fprintf(
             file, "  price      %.3g a job while it ran, %.3g with what was held for it\n",

@@ -1,5 +1,6 @@
 #include "cli/table.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,15 @@ void table_add(struct table *table, const char *format, ...)
     table->cells = grow(table->cells, table->cell_count, sizeof(*table->cells));
     table->cells[table->cell_count] = cell;
     table->cell_count++;
+}
+
+void table_add_number(struct table *table, int decimals, double value)
+{
+    if (isnan(value)) {
+        table_add(table, "-");
+    } else {
+        table_add(table, "%.*f", decimals, value);
+    }
 }
 
 /* Characters, not bytes: those that continue a character of UTF-8 do not count. */

@@ -37,6 +37,9 @@ void table_init(struct table *table, const struct table_column *columns, uint32_
 ATTR_PRINTF(2, 3)
 void table_add(struct table *table, const char *format, ...);
 
+/* The same for a number, or "-" if there is none: NAN. */
+void table_add_number(struct table *table, int decimals, double value);
+
 /* Titles, then rows; two spaces between columns and none at the end of a line. */
 void table_print(const struct table *table, FILE *file);
 

@@ -18,10 +18,21 @@ static double at_percent(const double *sorted, uint64_t count, uint64_t percent)
     return sorted[rank == 0 ? 0 : rank - 1];
 }
 
+static struct quantiles none(void)
+{
+    return (struct quantiles){
+        .mean = FIGURE_NONE,
+        .p50 = FIGURE_NONE,
+        .p95 = FIGURE_NONE,
+        .p99 = FIGURE_NONE,
+        .max = FIGURE_NONE,
+    };
+}
+
 struct quantiles quantiles_of(double *values, uint64_t count)
 {
     if (count == 0) {
-        return (struct quantiles){0};
+        return none();
     }
     qsort(values, count, sizeof(*values), compare);
     double sum = 0;
@@ -39,6 +50,9 @@ struct quantiles quantiles_of(double *values, uint64_t count)
 
 struct quantiles quantiles_of_histogram(const struct histogram *histogram, double unit)
 {
+    if (histogram_count(histogram) == 0) {
+        return none();
+    }
     return (struct quantiles){
         .mean = histogram_mean(histogram) / unit,
         .p50 = (double)histogram_quantile(histogram, 0.50) / unit,

@@ -8,6 +8,9 @@
 
 struct histogram;
 
+/* There is no figure, as nothing was counted. Compares with nothing: ask isnan(). */
+#define FIGURE_NONE (__builtin_nan(""))
+
 struct quantiles {
     double mean;
     double p50;
@@ -16,10 +19,10 @@ struct quantiles {
     double max;
 };
 
-/* Of @count values, which are sorted in this. All zero if there are none. */
+/* Of @count values, which are sorted in this. FIGURE_NONE if there are none. */
 struct quantiles quantiles_of(double *values, uint64_t count);
 
-/* Of what a histogram has seen, in units of @unit: to within its steps. */
+/* Of what a histogram has seen, in units of @unit: to within its steps. The same. */
 struct quantiles quantiles_of_histogram(const struct histogram *histogram, double unit);
 
 #endif /* TRACE_QUANTILES_H */

@@ -51,6 +51,7 @@ struct summary {
     uint64_t cancelled;
     uint64_t slo_hits;
     uint64_t slo_jobs;
+    uint64_t slo_hung_up;
     uint64_t loads;
     uint64_t evictions;
     uint64_t models_needed;
@@ -58,7 +59,8 @@ struct summary {
     uint64_t moved;
     uint32_t workers_used;
     uint32_t worker_count;
-    double busy_ns;    /* Run time of ended tasks, weighted by the share they held. */
+    double busy_ns;    /* Run time of ended tasks, weighted by the share they held, */
+    double late_ns;    /* and the part of it that came after the last answer so far. */
     double busy_price; /* The same at the prices of units for a nanosecond, */
     double idle_price; /* and of units that were held and did not run. */
     double cpu_price;  /* Of a unit for a nanosecond, */
@@ -67,7 +69,8 @@ struct summary {
     uint64_t declined;
     uint64_t unplanned;
     struct series requests_ns; /* When each came, and */
-    struct series misses_ns;   /* those that count in slo_jobs without a latency: as above. */
+    struct series misses_ns;   /* those that count in slo_jobs without a latency, */
+    struct series hung_up_ns;  /* and of these in slo_hung_up: as above. */
     struct series backlogs;    /* Jobs in the system, as each arrival finds it. */
     double backlog_area_ns;    /* Their integral over time. */
     int64_t first_ns;          /* The first arrival; INT64_MAX until then. */
@@ -184,6 +187,7 @@ void summary_destroy(struct summary *summary)
     free(summary->workers);
     series_deinit(&summary->requests_ns);
     series_deinit(&summary->misses_ns);
+    series_deinit(&summary->hung_up_ns);
     series_deinit(&summary->backlogs);
     free(summary->latencies);
     free(summary->slowdowns);
@@ -201,6 +205,7 @@ static void advance(struct summary *summary, int64_t at_ns)
     if (at_ns > summary->last_ns && summary->first_ns != INT64_MAX) {
         const int64_t passed_ns = at_ns - summary->last_ns;
         summary->backlog_area_ns += (double)in_system(summary) * (double)passed_ns;
+        summary->late_ns = 0; /* All that has ended did so by now. */
     }
     summary->last_ns = at_ns > summary->last_ns ? at_ns : summary->last_ns;
 }
@@ -222,16 +227,25 @@ static void on_request(struct summary *summary, const struct record *record)
     }
 }
 
-/* A job or request of @record that arrived at @arrived_ns did not get what it wanted. */
-static void miss_slo(struct summary *summary, const struct record *record, int64_t arrived_ns)
+/*
+ * A job or request of @record that arrived at @arrived_ns did not get what it wanted; @hung_up if
+ * its client left while it could still have come in time.
+ */
+static void miss_slo(
+    struct summary *summary, const struct record *record, int64_t arrived_ns, bool hung_up)
 {
     ASSERT(record->workflow < summary->workflow_count);
-    if (summary->workflows[record->workflow].slo_ns > 0 &&
-        arrived_ns >= summary->counted_first_ns) {
-        summary->slo_jobs++;
-        if (summary->warmup_auto) {
-            series_push(&summary->misses_ns, arrived_ns);
-        }
+    if (summary->workflows[record->workflow].slo_ns <= 0 ||
+        arrived_ns < summary->counted_first_ns) {
+        return;
+    }
+    summary->slo_jobs++;
+    summary->slo_hung_up += hung_up ? 1 : 0;
+    if (summary->warmup_auto) {
+        series_push(&summary->misses_ns, arrived_ns);
+    }
+    if (summary->warmup_auto && hung_up) {
+        series_push(&summary->hung_up_ns, arrived_ns);
     }
 }
 
@@ -278,10 +292,8 @@ static void on_answered(struct summary *summary, const struct record *record)
     const bool is_cancelled = record->reason == REASON_CANCEL;
     summary->cancelled += is_cancelled ? 1 : 0;
     summary->failed += is_cancelled ? 0 : 1;
-    /* A client that hangs up in time may have got its answer in time: nobody knows. */
-    if (!is_cancelled || record->value > summary->workflows[record->workflow].slo_ns) {
-        miss_slo(summary, record, record->at_ns - record->value);
-    }
+    const bool is_early = record->value <= summary->workflows[record->workflow].slo_ns;
+    miss_slo(summary, record, record->at_ns - record->value, is_cancelled && is_early);
 }
 
 static void on_started(struct summary *summary, const struct record *record)
@@ -311,7 +323,10 @@ static void on_ended(struct summary *summary, const struct record *record)
     const double share =
         record->gpu == 0 ? 1.0 : (double)record->gpu * summary->worker_share[record->worker];
     const double tasks = record->batch == 0 ? 1.0 : (double)record->batch;
+    const int64_t after_ns = record->at_ns - summary->last_ns;
+    const int64_t late_ns = after_ns < record->value ? after_ns : record->value;
     summary->busy_ns += (double)record->value * share / tasks;
+    summary->late_ns += late_ns > 0 ? (double)late_ns * share / tasks : 0;
     summary->busy_price += price_of(summary, record) / tasks;
     summary->tasks++;
 }
@@ -345,7 +360,7 @@ void summary_add(struct summary *summary, const struct record *record)
     case RECORD_REFUSED:
         on_request(summary, record);
         summary->refused++;
-        miss_slo(summary, record, record->at_ns);
+        miss_slo(summary, record, record->at_ns, /* hung_up */ false);
         break;
     case RECORD_ANSWERED:
         on_answered(summary, record);
@@ -384,10 +399,9 @@ void summary_add(struct summary *summary, const struct record *record)
     }
 }
 
-/* 1 if there is nothing to be a part of. */
 static double part(uint64_t some, uint64_t all)
 {
-    return all == 0 ? 1.0 : (double)some / (double)all;
+    return all == 0 ? FIGURE_NONE : (double)some / (double)all;
 }
 
 /* A counted job, where its place in the order of arrival matters. */
@@ -480,6 +494,7 @@ static void report_warmup(const struct summary *summary, int64_t first_ns, struc
     }
     report->warmup_jobs = count_before(&summary->requests_ns, first_ns);
     report->slo_hit_rate = part(slo_hits, slo_jobs);
+    report->slo_hung_up -= count_before(&summary->hung_up_ns, first_ns);
 }
 
 /* Of the jobs that arrived at @first_ns or later, if the warm-up had to be found. */
@@ -518,7 +533,7 @@ static void report_latencies(const struct summary *summary, int64_t first_ns, st
 
 static double per_job(const struct summary *summary, double all)
 {
-    return summary->completed == 0 ? 0 : all / (double)summary->completed;
+    return summary->completed == 0 ? FIGURE_NONE : all / (double)summary->completed;
 }
 
 void summary_report(const struct summary *summary, struct report *report_out)
@@ -535,6 +550,7 @@ void summary_report(const struct summary *summary, struct report *report_out)
         .failed = summary->failed,
         .cancelled = summary->cancelled,
         .slo_hit_rate = part(summary->slo_hits, summary->slo_jobs),
+        .slo_hung_up = summary->slo_hung_up,
         .cost_per_job = per_job(summary, summary->busy_ns / 1e9),
         .price_per_job = per_job(summary, summary->busy_price),
         .price_reserved = per_job(summary, summary->busy_price + summary->idle_price),
@@ -547,15 +563,16 @@ void summary_report(const struct summary *summary, struct report *report_out)
         .tasks = summary->tasks,
         .moved = summary->moved,
         .workers_used = summary->workers_used,
-        .utilisation = available_ns > 0 ? summary->busy_ns / available_ns : 0,
+        .utilisation = available_ns > 0 ? (summary->busy_ns - summary->late_ns) / available_ns : 0,
         .in_system_mean = duration_ns > 0 ? summary->backlog_area_ns / duration_ns : 0,
-        .stable = stability_of(summary->backlogs.values, summary->backlogs.count),
         .duration_s = duration_ns / 1e9,
         .trace_hash = summary_trace_hash(summary),
     };
     const int64_t first_ns = summary->warmup_auto ? find_steady_ns(summary) : 0;
     report_warmup(summary, first_ns, &report);
     report_latencies(summary, first_ns, &report);
+    report.stable =
+        report.counted > 0 && stability_of(summary->backlogs.values, summary->backlogs.count);
     *report_out = report;
 }
 

@@ -3,7 +3,7 @@
  *
  * Both hosts feed it: a simulated and a served run are summed up by the same code. Jobs
  * that arrive within the warm-up are run but not counted in latencies; loads, busy time
- * and the trace hash count everything.
+ * and the trace hash count everything. Where nobody was counted a figure is FIGURE_NONE.
  */
 #ifndef TRACE_SUMMARY_H
 #define TRACE_SUMMARY_H
@@ -38,7 +38,8 @@ struct report {
     uint64_t counted;     /* Completed after the warm-up: what the next three are about. */
     struct quantiles latency_ms;
     struct quantiles slowdown; /* Latency over the critical path on the fastest device. */
-    double slo_hit_rate;       /* Of counted, refused and failed jobs of workflows with an SLO. */
+    double slo_hit_rate;       /* Answered in time, of all such jobs of workflows with an SLO; */
+    uint64_t slo_hung_up;      /* of the others, those whose clients left before it was over. */
     double cost_per_job;       /* Device seconds: run time weighted by the share held. */
     double price_per_job;      /* At the fleet's prices, while batches ran, */
     double price_reserved;     /* and from grant to release, where homes claim units. */
@@ -53,8 +54,8 @@ struct report {
     uint32_t workers_used;
     double utilisation; /* Busy share of all devices from the first arrival to the last answer. */
     double in_system_mean; /* Jobs in the system, over that time: rate x latency (Little). */
-    bool stable;           /* The backlog kept coming back: see trace/stability.h. */
-    double duration_s;     /* From the first arrival to the last answer. */
+    bool stable; /* The backlog kept coming back, and somebody was counted: trace/stability.h. */
+    double duration_s; /* From the first arrival to the last answer. */
     uint64_t trace_hash;
 };
 

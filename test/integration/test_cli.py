@@ -207,6 +207,20 @@ class SimTest(Cli):
         run = self.run_json("--set", "patience=300ms")
         self.assertEqual(run["cancelled"], int(done[2]))
 
+    def test_where_nobody_was_counted_there_is_no_figure(self):
+        text = self.good("sim", DEMO, "--jobs", "1", "--warmup", "10%")
+        for line in ("latency    -", "slow-down  -", "SLO        - met"):
+            self.assertIn(f"\n  {line}\n", text)
+        self.assertRegex(text, r"\n  backlog    -, ")
+        run = json.loads(self.good("sim", DEMO, "--jobs", "1", "--warmup", "10%", "--json"))
+        self.assertEqual((run["counted"], run["slo_hit_rate"], run["stable"]), (0, None, None))
+        self.assertEqual(set(run["latency_ms"].values()) | set(run["slowdown"].values()), {None})
+
+    def test_an_overload_of_impatient_clients_does_not_meet_its_slo(self):
+        run = self.run_json("--rate", "1000", "--set", "patience=1ms")
+        self.assertEqual((run["cancelled"], run["slo_hit_rate"]), (200, 0))
+        self.assertEqual(run["slo_hung_up"], 200 - run["warmup_jobs"])
+
     def test_wrong_settings(self):
         for arguments in (
             ["--policy", "nope"],
@@ -339,6 +353,15 @@ class CompareTest(Cli):
         half = 12.7062 * abs(first - second) / 2
         expected = f"{(first + second) / 2:+.1f} ± {half:.1f} %"
         self.assertTrue(self.good(*arguments).endswith(expected + "\n"))
+
+    def test_a_policy_that_counted_nobody_does_not_win(self):
+        text = self.good("compare", DEMO, "--jobs", "50", "--seeds", "2", "--policies",
+                         "hash,compass", "--set", "patience=1us")  # fmt: skip
+        rows = [line.split() for line in text.split("\n")[2:4]]
+        for row in rows:
+            self.assertEqual(row[1:6], ["-", "-", "-", "-", "0.0"])
+            self.assertEqual(row[-4:], ["0", "of", "2", "-"])
+        self.assertIn("compass: in 2 of 2 runs no job was counted\n", text)
 
     def test_one_seed_has_no_interval(self):
         text = self.good(

@@ -2,6 +2,7 @@
 #include "trace/summary.h"
 
 #include <malloc.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,17 +75,61 @@ static void near(double value, double expected)
     assert_true(value < expected + 1e-9);
 }
 
+/* There is no such figure: that is neither the best one nor the worst. */
+static void none(double value)
+{
+    assert_true(isnan(value));
+}
+
 static void nothing_happened_is_a_report_too(ATTR_UNUSED void **state)
 {
     struct fixture fixture;
     begin(&fixture, 0, 0);
     assert_int_equal(report(&fixture)->jobs, 0);
     assert_int_equal(fixture.report.counted, 0);
-    near(fixture.report.latency_ms.mean, 0);
-    near(fixture.report.slo_hit_rate, 1);
-    near(fixture.report.cache_hit_rate, 1);
+    none(fixture.report.latency_ms.mean);
+    none(fixture.report.latency_ms.max);
+    none(fixture.report.slowdown.mean);
+    none(fixture.report.slo_hit_rate);
+    none(fixture.report.cache_hit_rate);
+    none(fixture.report.cost_per_job);
     near(fixture.report.utilisation, 0);
-    assert_true(fixture.report.stable);
+    assert_false(fixture.report.stable);
+    end(&fixture);
+}
+
+static void jobs_that_nobody_counts_give_no_figures(ATTR_UNUSED void **state)
+{
+    struct fixture fixture;
+    begin(&fixture, /* jobs_expected */ 1, /* warmup */ 0.1);
+    arrive(&fixture, 0, 1, OCR);
+    answer(&fixture, 30 * MS, OCR, 30 * MS, REASON_NONE);
+    assert_int_equal(report(&fixture)->completed, 1);
+    assert_int_equal(fixture.report.counted, 0);
+    none(fixture.report.latency_ms.p99);
+    none(fixture.report.slowdown.p50);
+    none(fixture.report.slo_hit_rate);
+    assert_false(fixture.report.stable);
+    end(&fixture);
+}
+
+/* The same with bounded memory, where latencies are in histograms. */
+static void empty_histograms_give_no_figures(ATTR_UNUSED void **state)
+{
+    struct fixture fixture;
+    trace_fixture_init(&fixture.world);
+    const struct summary_options options = {
+        .fleet = fixture.world.fleet,
+        .catalogue = fixture.world.catalogue,
+        .profile = fixture.world.profile,
+        .bounded = true,
+    };
+    fixture.summary = summary_create(&options);
+    arrive(&fixture, 0, 1, OCR);
+    answer(&fixture, 30 * MS, OCR, 30 * MS, REASON_CANCEL);
+    none(report(&fixture)->latency_ms.mean);
+    none(fixture.report.slowdown.p95);
+    near(fixture.report.slo_hit_rate, 0);
     end(&fixture);
 }
 
@@ -110,14 +155,14 @@ static void answers_are_sorted_by_their_reason(ATTR_UNUSED void **state)
     assert_int_equal(fixture.report.counted, 2);
     near(fixture.report.latency_ms.mean, 45);
     near(fixture.report.latency_ms.max, 60);
-    /* One within 50 ms; one late, one failed, one refused. Who hangs up before is not owed
-     * anything. */
-    near(fixture.report.slo_hit_rate, 0.25);
+    /* One within 50 ms; one late, one failed, one refused, one whose client did not wait. */
+    near(fixture.report.slo_hit_rate, 0.2);
+    assert_int_equal(fixture.report.slo_hung_up, 1);
     near(fixture.report.duration_s, 0.060);
     end(&fixture);
 }
 
-static void who_hangs_up_too_late_has_missed_the_slo(ATTR_UNUSED void **state)
+static void who_hangs_up_was_not_answered_in_time(ATTR_UNUSED void **state)
 {
     struct fixture fixture;
     begin(&fixture, 0, 0);
@@ -126,11 +171,14 @@ static void who_hangs_up_too_late_has_missed_the_slo(ATTR_UNUSED void **state)
     }
     answer(&fixture, 30 * MS, OCR, 30 * MS, REASON_NONE);
     answer(&fixture, 50 * MS, OCR, 50 * MS, REASON_CANCEL);
-    near(report(&fixture)->slo_hit_rate, 1);
+    near(report(&fixture)->slo_hit_rate, 0.5);
+    assert_int_equal(fixture.report.slo_hung_up, 1); /* It might have come in time. */
     answer(&fixture, 50 * MS + 1, OCR, 50 * MS + 1, REASON_CANCEL);
-    near(report(&fixture)->slo_hit_rate, 0.5);
+    near(report(&fixture)->slo_hit_rate, 1.0 / 3);
+    assert_int_equal(fixture.report.slo_hung_up, 1);
     answer(&fixture, 60 * MS, TAG, 60 * MS, REASON_CANCEL); /* It has none. */
-    near(report(&fixture)->slo_hit_rate, 0.5);
+    near(report(&fixture)->slo_hit_rate, 1.0 / 3);
+    assert_int_equal(fixture.report.slo_hung_up, 1);
     assert_int_equal(fixture.report.cancelled, 3);
     end(&fixture);
 }
@@ -276,6 +324,28 @@ static void cost_is_run_time_by_share_and_batch(ATTR_UNUSED void **state)
     near(report(&fixture)->cost_per_job, 0.125);
     near(fixture.report.utilisation, 0.125 / (2 * 0.2));
     assert_int_equal(fixture.report.tasks, 3);
+    end(&fixture);
+}
+
+/* A device is busy for no longer than the run that is reported on. */
+static void what_runs_on_after_the_last_answer_is_not_busy_time(ATTR_UNUSED void **state)
+{
+    struct fixture fixture;
+    begin(&fixture, 0, 0);
+    arrive(&fixture, 0, 1, OCR);
+    answer(&fixture, 10 * MS, OCR, 10 * MS, REASON_CANCEL);
+    struct record record = job_record(RECORD_ENDED, 100 * MS, 1, OCR);
+    record.worker = 0;
+    record.batch = 1;
+    record.value = 96 * MS; /* 6 of them in the 10 for which there was a job. */
+    summary_add(fixture.summary, &record);
+    record.value = 50 * MS; /* All of it afterwards. */
+    summary_add(fixture.summary, &record);
+    near(report(&fixture)->utilisation, 6.0 / (2 * 10));
+    arrive(&fixture, 150 * MS, 2, OCR); /* They are not afterwards any more. */
+    answer(&fixture, 200 * MS, OCR, 50 * MS, REASON_NONE);
+    near(report(&fixture)->utilisation, 146.0 / (2 * 200));
+    near(fixture.report.cost_per_job, 0.146); /* Who pays, pays for all of it. */
     end(&fixture);
 }
 
@@ -502,7 +572,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_happened_is_a_report_too),
         cmocka_unit_test(answers_are_sorted_by_their_reason),
-        cmocka_unit_test(who_hangs_up_too_late_has_missed_the_slo),
+        cmocka_unit_test(jobs_that_nobody_counts_give_no_figures),
+        cmocka_unit_test(empty_histograms_give_no_figures),
+        cmocka_unit_test(who_hangs_up_was_not_answered_in_time),
         cmocka_unit_test(slowdown_is_against_the_fastest_device_of_the_fleet),
         cmocka_unit_test(an_slo_is_met_to_the_last_nanosecond),
         cmocka_unit_test(quantiles_are_exact),
@@ -510,6 +582,7 @@ int main(void)
         cmocka_unit_test(late_answers_of_the_warm_up_are_not_counted_either),
         cmocka_unit_test(a_warm_up_can_be_found),
         cmocka_unit_test(cost_is_run_time_by_share_and_batch),
+        cmocka_unit_test(what_runs_on_after_the_last_answer_is_not_busy_time),
         cmocka_unit_test(the_cache_is_judged_by_loads_against_models_needed),
         cmocka_unit_test(moves_are_adjusted_forwarded_and_stolen_tasks),
         cmocka_unit_test(a_growing_backlog_is_unstable),

@@ -1,5 +1,6 @@
 #include "cli/table.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,6 +38,21 @@ static void columns_are_as_wide_as_their_widest_cell(ATTR_UNUSED void **state)
         &table, "NAME               TIME\n"
                 "a longer name       1.5  first\n"
                 "b              12345678\n");
+    table_deinit(&table);
+}
+
+static void a_number_that_is_none_is_a_dash(ATTR_UNUSED void **state)
+{
+    struct table table;
+    table_init(&table, columns, 2);
+    table_add_number(&table, 0, 2.4);
+    table_add_number(&table, 2, 2.456);
+    table_add_number(&table, 0, (double)NAN);
+    table_add_number(&table, 2, (double)NAN);
+    expect(
+        &table, "NAME  TIME\n"
+                "2     2.46\n"
+                "-        -\n");
     table_deinit(&table);
 }
 
@@ -84,6 +100,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
+        cmocka_unit_test(a_number_that_is_none_is_a_dash),
         cmocka_unit_test(an_empty_table_is_its_titles),
         cmocka_unit_test(characters_are_counted_and_not_bytes),
         cmocka_unit_test(many_rows_and_long_cells_fit),
