@@ -52,6 +52,17 @@ static bool has_options(const struct policy *policy)
     return policy->options != NULL && policy->options[0].name != NULL;
 }
 
+static void add_range(struct table *table, const struct policy_option *option)
+{
+    if (option->is_whole && option->minimum == 0 && option->maximum == 1) {
+        table_add(table, "0 or 1");
+    } else {
+        table_add(
+            table, "%.10g to %.10g%s", option->minimum, option->maximum,
+            option->is_whole ? ", whole" : "");
+    }
+}
+
 static void print_one(const struct policy *policy)
 {
     char roles[ROLES_BYTES_MAX];
@@ -63,12 +74,13 @@ static void print_one(const struct policy *policy)
         return;
     }
     static const struct table_column columns[] = {
-        {"  OPTION", false}, {"DEFAULT", true}, {"MEANING", false}};
+        {"  OPTION", false}, {"DEFAULT", true}, {"RANGE", false}, {"MEANING", false}};
     struct table table;
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
     for (const struct policy_option *option = policy->options; option->name != NULL; option++) {
         table_add(&table, "  %s", option->name);
         table_add(&table, "%g", option->value);
+        add_range(&table, option);
         table_add(&table, "%s", option->help);
     }
     (void)putchar('\n');
@@ -91,8 +103,9 @@ static json_t *policy_json(const struct policy *policy)
         const struct policy_option *option = &policy->options[i];
         (void)json_array_append_new(
             options, json_pack(
-                         "{s:s, s:f, s:s}", "name", option->name, "value", option->value, "help",
-                         option->help));
+                         "{s:s, s:f, s:f, s:f, s:b, s:s}", "name", option->name, "value",
+                         option->value, "minimum", option->minimum, "maximum", option->maximum,
+                         "whole", option->is_whole, "help", option->help));
     }
     return json_pack(
         "{s:s, s:o, s:s, s:s, s:s, s:o}", "name", policy->name, "roles", roles, "summary",

@@ -12,9 +12,9 @@
 #include "plan/gaussian.h"
 #include "plan/latency.h"
 
-enum { CANDIDATES = 160, DRAWS = 32, TRIALS_MAX = 90 };
+enum { CANDIDATES = 160, DRAWS = 32 };
 
-_Static_assert((int)TRIALS_MAX <= (int)GAUSSIAN_POINTS_MAX, "every trial is a point");
+_Static_assert((int)BAYES_TRIALS_MAX <= (int)GAUSSIAN_POINTS_MAX, "every trial is a point");
 
 /* Beyond this many deviations from what was expected, a trial is left out. */
 #define OUTLIER 1.96
@@ -22,8 +22,8 @@ _Static_assert((int)TRIALS_MAX <= (int)GAUSSIAN_POINTS_MAX, "every trial is a po
 struct search {
     struct bayes_problem *problem;
     uint32_t count;
-    double points[TRIALS_MAX][GAUSSIAN_DIMS_MAX];
-    struct bayes_trial trials[TRIALS_MAX];
+    double points[BAYES_TRIALS_MAX][GAUSSIAN_DIMS_MAX];
+    struct bayes_trial trials[BAYES_TRIALS_MAX];
     struct gaussian cost;
     struct gaussian excess;
     struct gaussian_joint cost_joint;
@@ -36,7 +36,7 @@ struct search {
 
 static void attempt(struct search *search, const double *point)
 {
-    ASSERT(search->count < TRIALS_MAX);
+    ASSERT(search->count < BAYES_TRIALS_MAX);
     memcpy(search->points[search->count], point, search->problem->dims * sizeof(*point));
     search->trials[search->count++] = search->problem->attempt(search->problem->context, point);
 }
@@ -94,7 +94,7 @@ static void fit(struct search *search)
 {
     struct gaussian_guess costs[GAUSSIAN_POINTS_MAX];
     struct gaussian_guess excesses[GAUSSIAN_POINTS_MAX];
-    bool left_out[TRIALS_MAX] = {false};
+    bool left_out[BAYES_TRIALS_MAX] = {false};
     uint32_t odd = 0;
     fit_all(search, left_out);
     gaussian_leave_one_out(&search->cost, costs);
@@ -206,7 +206,7 @@ static void choose(struct search *search, double *point_out)
 /* One round: each further point is chosen as if the ones before it came out as believed. */
 static void round_of(struct search *search)
 {
-    double chosen[8][GAUSSIAN_DIMS_MAX];
+    double chosen[BAYES_BATCH_MAX][GAUSSIAN_DIMS_MAX];
     const uint32_t batch = search->problem->batch;
     fit(search);
     for (uint32_t i = 0; i < batch; i++) {
@@ -228,9 +228,9 @@ static void round_of(struct search *search)
 struct bayes_result bayes_search(struct bayes_problem *problem, double *point_out)
 {
     ASSERT(problem->dims <= GAUSSIAN_DIMS_MAX);
-    ASSERT(problem->batch > 0 && problem->batch <= 8);
+    ASSERT(problem->batch > 0 && problem->batch <= BAYES_BATCH_MAX);
     ASSERT(problem->random_count > 0);
-    ASSERT(problem->random_count + problem->round_count * problem->batch <= TRIALS_MAX);
+    ASSERT(problem->random_count + problem->round_count * problem->batch <= BAYES_TRIALS_MAX);
     struct search *search = memory_zeroed(1, sizeof(*search));
     double point[GAUSSIAN_DIMS_MAX];
     bool feasible;

@@ -17,6 +17,11 @@
 
 #include "base/rng.h"
 
+enum {
+    BAYES_TRIALS_MAX = 90, /* Each is a point of two processes, which are solved again and again. */
+    BAYES_BATCH_MAX = 8,
+};
+
 struct bayes_trial {
     double cost;
     double excess;
@@ -28,7 +33,7 @@ struct bayes_problem {
     void *context;
     uint32_t random_count; /* Trials at random points, */
     uint32_t round_count;  /* and then rounds, */
-    uint32_t batch;        /* of this many each. All together at most 90. */
+    uint32_t batch;        /* of 1 to BAYES_BATCH_MAX. All together at most BAYES_TRIALS_MAX. */
     struct rng rng;
 };
 

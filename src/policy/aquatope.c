@@ -11,6 +11,8 @@
  * Not for: rates that differ from those planned for; workflows of more than sixteen tasks,
  * whose configs are then tied to one another.
  */
+#include "base/attributes.h"
+#include "base/error.h"
 #include "base/exact.h"
 #include "plan/bayes.h"
 #include "policy/planned.h"
@@ -20,6 +22,9 @@ enum { OPTION_RANDOM, OPTION_ROUNDS, OPTION_BATCH, OPTION_NOISE };
 
 /* Tasks with configs of their own: three dimensions each. */
 enum { TASKS_MAX = 16 };
+
+/* However it is disturbed, no trial measures less than nothing. */
+#define FACTOR_MIN 0.01
 
 struct trials {
     const struct planned_problem *problem;
@@ -52,7 +57,8 @@ static struct bayes_trial attempt(void *context, const double *point)
         const uint32_t task = workflow->order[i];
         const uint32_t number = choice_at(trials, task, point);
         const struct configs_choice *choice = &problem->tables[task].choices[number];
-        const double noise = 1 + trials->noise * exact_normal(&trials->rng);
+        const double drawn = 1 + trials->noise * exact_normal(&trials->rng);
+        const double noise = drawn > FACTOR_MIN ? drawn : FACTOR_MIN;
         double ready_ns = 0;
         for (uint32_t in = 0; in < workflow->tasks[task].in_count; in++) {
             const double from_ns = ends_ns[workflow_in(workflow, task, in)->from];
@@ -100,12 +106,29 @@ static const void *plan(struct arena *arena, const struct plan_input *input)
     return planned_make(arena, input, optimise);
 }
 
+/* The work of a search is bounded by its trials. */
+static enum weft_status check(
+    const double *values, ATTR_UNUSED uint32_t given, struct weft_error *error)
+{
+    const double all = values[OPTION_RANDOM] + values[OPTION_ROUNDS] * values[OPTION_BATCH];
+    if (all <= BAYES_TRIALS_MAX) {
+        return WEFT_OK;
+    }
+    return error_set(
+        error, WEFT_INVALID,
+        "options of policy 'aquatope' ask for %g trials, random + rounds * batch; the most is %d",
+        all, BAYES_TRIALS_MAX);
+}
+
 static const struct policy_option options[] = {
-    [OPTION_RANDOM] = {"random", 10, "trials at random"},
-    [OPTION_ROUNDS] = {"rounds", 20, "rounds after them"},
-    [OPTION_BATCH] = {"batch", 3, "trials of each round, at most 8; at most 90 in all"},
-    [OPTION_NOISE] = {"noise", 0.05, "deviation of what a trial measures, over its mean"},
-    {NULL, 0, NULL},
+    [OPTION_RANDOM] = {"random", 10, 1, BAYES_TRIALS_MAX, true, "trials at random"},
+    [OPTION_ROUNDS] =
+        {"rounds", 20, 0, BAYES_TRIALS_MAX - 1, true,
+         "rounds after them; with theirs at most 90 trials in all"},
+    [OPTION_BATCH] = {"batch", 3, 1, BAYES_BATCH_MAX, true, "trials of each round"},
+    [OPTION_NOISE] =
+        {"noise", 0.05, 0, 1, false, "deviation of what a trial measures, over its mean"},
+    {.name = NULL},
 };
 
 const struct policy policy_aquatope = {
@@ -115,6 +138,7 @@ const struct policy policy_aquatope = {
     .ignores = "queues, what is free, where inputs are",
     .binds = true,
     .options = options,
+    .check = check,
     .plan = plan,
     .dispatch = planned_dispatch,
 };

@@ -265,16 +265,21 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
 }
 
 static const struct policy_option options[] = {
-    [COMPASS_ORIGINAL] = {"original", 0, "1: as published, with its shortcuts"},
-    [COMPASS_ADJUST] = {"adjust", 1, "0: a plan stands"},
-    [COMPASS_THRESHOLD] = {"threshold", 1, "waiting under load that is tolerated, in run times"},
-    [COMPASS_LOAD] = {"load", 1, "0: blind to load"},
-    [COMPASS_CACHE] = {"cache", 1, "0: blind to models"},
-    [COMPASS_EVICTION] = {"eviction", 1, "what an eviction costs, in loads of what comes in"},
-    [COMPASS_CROWD] = {"crowd", 1, "the same, for each task that a worker has on average"},
-    [COMPASS_SPREAD] = {"spread", 0.5, "how much of the wait for a copy in free memory is worth"},
-    [COMPASS_JITTER] = {"jitter", 0.1, "noise that keeps planners apart, in run times"},
-    {NULL, 0, NULL},
+    [COMPASS_ORIGINAL] = {"original", 0, 0, 1, true, "1: as published, with its shortcuts"},
+    [COMPASS_ADJUST] = {"adjust", 1, 0, 1, true, "0: a plan stands"},
+    [COMPASS_THRESHOLD] =
+        {"threshold", 1, 0, 100, false, "waiting under load that is tolerated, in run times"},
+    [COMPASS_LOAD] = {"load", 1, 0, 1, true, "0: blind to load"},
+    [COMPASS_CACHE] = {"cache", 1, 0, 1, true, "0: blind to models"},
+    [COMPASS_EVICTION] =
+        {"eviction", 1, 0, 100, false, "what an eviction costs, in loads of what comes in"},
+    [COMPASS_CROWD] =
+        {"crowd", 1, 0, 100, false, "the same, for each task that a worker has on average"},
+    [COMPASS_SPREAD] =
+        {"spread", 0.5, 0, 1, false, "how much of the wait for a copy in free memory is worth"},
+    [COMPASS_JITTER] =
+        {"jitter", 0.1, 0, 100, false, "noise that keeps planners apart, in run times"},
+    {.name = NULL},
 };
 
 const struct policy policy_compass = {
@@ -283,6 +288,7 @@ const struct policy policy_compass = {
     .source = "Compass (arXiv 2402.17652), its flaws corrected; compass:original is as published",
     .ignores = "deadlines, batches, shares, congestion of links",
     .options = options,
+    .check = compass_check,
     .place_job = compass_plan,
     .place_task = place_task,
     .victim = compass_victim,

@@ -1,6 +1,8 @@
 #include "policy/compass_cost.h"
 
 #include "base/assert.h"
+#include "base/error.h"
+#include "policy/registry.h"
 
 /* Beyond this many tasks a worker nothing is learnt from one more. */
 #define WAITING_MAX 5
@@ -12,9 +14,22 @@ static bool has(const struct policy_input *input, enum compass_option option)
 
 static int64_t in_64ths(double factor)
 {
-    const double limit = 64 * WAITING_MAX * 2;
-    const double scaled = 64 * factor;
-    return (int64_t)(scaled < 0 ? 0 : scaled > limit ? limit : scaled);
+    return (int64_t)(64 * factor);
+}
+
+enum weft_status compass_check(const double *values, uint32_t given, struct weft_error *error)
+{
+    static const enum compass_option corrected[] = {
+        COMPASS_THRESHOLD, COMPASS_EVICTION, COMPASS_CROWD, COMPASS_SPREAD, COMPASS_JITTER};
+    for (uint32_t i = 0; i < sizeof(corrected) / sizeof(corrected[0]); i++) {
+        if (values[COMPASS_ORIGINAL] != 0 && (given >> corrected[i] & 1) != 0) {
+            return error_set(
+                error, WEFT_INVALID,
+                "option '%s' does not apply to 'compass:original'; adjust, load and cache do",
+                policy_compass.options[corrected[i]].name);
+        }
+    }
+    return WEFT_OK;
 }
 
 struct compass_prices compass_prices(
@@ -23,13 +38,12 @@ struct compass_prices compass_prices(
     const double *options = input->options;
     double waiting = run_ns > 0 ? (double)backlog_ns / (double)run_ns : 0;
     waiting = waiting < WAITING_MAX ? waiting : WAITING_MAX;
-    const double spread = options[COMPASS_SPREAD] < 1 ? options[COMPASS_SPREAD] : 1;
     const double jitter_ns = options[COMPASS_JITTER] * (double)run_ns / 65536;
     const bool noisy = !has(input, COMPASS_ORIGINAL) && jitter_ns >= 1;
     const double patience = waiting < 1 ? waiting : 1; /* Idle machines wait for work. */
     return (struct compass_prices){
         .eviction_64ths = in_64ths(options[COMPASS_EVICTION] + options[COMPASS_CROWD] * waiting),
-        .spread_64ths = in_64ths(spread),
+        .spread_64ths = in_64ths(options[COMPASS_SPREAD]),
         .promised_64ths = in_64ths(1 / (1 + waiting)),
         .patience_64ths = in_64ths(options[COMPASS_THRESHOLD] * patience),
         .jitter_ns = noisy ? (int64_t)(jitter_ns < 0x1p34 ? jitter_ns : 0x1p34) : 0,

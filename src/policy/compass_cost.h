@@ -94,6 +94,9 @@ static inline int64_t compass_noise_ns(const struct compass_prices *prices, uint
     return (int64_t)(mixed >> 48) * prices->jitter_ns;
 }
 
+/* As published, some options mean nothing: they cannot be given then. */
+enum weft_status compass_check(const double *values, uint32_t given, struct weft_error *error);
+
 /* What to weigh with while workers have @backlog_ns to do and tasks take @run_ns, on average. */
 struct compass_prices compass_prices(
     const struct policy_input *input, int64_t backlog_ns, int64_t run_ns);

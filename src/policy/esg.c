@@ -42,9 +42,8 @@ static int64_t order(const struct policy_input *input, const struct ready_facts 
 
 static uint32_t path_count(const struct policy_input *input, uint32_t rechecks)
 {
-    const double wanted =
-        rechecks > input->options[ESG_RECHECK] ? SEARCH_PATHS_MAX : input->options[ESG_K];
-    return wanted < 1 ? 1 : wanted > SEARCH_PATHS_MAX ? SEARCH_PATHS_MAX : (uint32_t)wanted;
+    return rechecks > input->options[ESG_RECHECK] ? SEARCH_PATHS_MAX
+                                                  : (uint32_t)input->options[ESG_K];
 }
 
 /* An answer in the making: candidates in time by cost, then the others by when they end. */
@@ -209,18 +208,19 @@ static void dispatch(
 }
 
 static const struct policy_option options[] = {
-    [ESG_K] = {"k", 5, "configs to choose from, at most 16"},
-    [ESG_GROUP] = {"group", 3, "tasks that are searched together, at most 16"},
-    [ESG_SHARE] = {"share", 1, "0: whole devices only"},
-    [ESG_BATCH] = {"batch", 1, "0: one item at a time"},
-    [ESG_ADAPT] = {"adapt", 1, "0: configs are planned once, before the first job"},
-    [ESG_SPLIT] = {"split", 1, "0: each task has the same part of the deadline"},
-    [ESG_LOCALITY] = {"locality", 1, "0: blind to where inputs are"},
-    [ESG_RECHECK] = {"recheck", 0, "rounds to wait for room before other configs are tried"},
-    [ESG_WAIT] = {"wait", 1, "0: never wait for more items"},
-    [ESG_PREWARM] = {"prewarm", 1, "0: models are loaded only when they are needed"},
-    [ESG_MARGIN] = {"margin", 0.13, "how much longer than measured runs are planned"},
-    {NULL, 0, NULL},
+    [ESG_K] = {"k", 5, 1, SEARCH_PATHS_MAX, true, "configs to choose from"},
+    [ESG_GROUP] = {"group", 3, 1, SEARCH_STAGES_MAX, true, "tasks that are searched together"},
+    [ESG_SHARE] = {"share", 1, 0, 1, true, "0: whole devices only"},
+    [ESG_BATCH] = {"batch", 1, 0, 1, true, "0: one item at a time"},
+    [ESG_ADAPT] = {"adapt", 1, 0, 1, true, "0: configs are planned once, before the first job"},
+    [ESG_SPLIT] = {"split", 1, 0, 1, true, "0: each task has the same part of the deadline"},
+    [ESG_LOCALITY] = {"locality", 1, 0, 1, true, "0: blind to where inputs are"},
+    [ESG_RECHECK] =
+        {"recheck", 0, 0, 1000000, true, "rounds to wait for room before other configs are tried"},
+    [ESG_WAIT] = {"wait", 1, 0, 1, true, "0: never wait for more items"},
+    [ESG_PREWARM] = {"prewarm", 1, 0, 1, true, "0: models are loaded only when they are needed"},
+    [ESG_MARGIN] = {"margin", 0.13, 0, 10, false, "how much longer than measured runs are planned"},
+    {.name = NULL},
 };
 
 const struct policy policy_esg = {

@@ -114,10 +114,7 @@ static void plan_workflow(
     struct configs *tables = arena_alloc(arena, count * sizeof(*tables));
     struct budget_task *budgets = arena_alloc(arena, count * sizeof(*budgets));
     int64_t *lengths = arena_alloc(arena, count * sizeof(*lengths));
-    const double group = input->options[ESG_GROUP];
-    const uint32_t group_max = group < 1                   ? 1
-                               : group > SEARCH_STAGES_MAX ? SEARCH_STAGES_MAX
-                                                           : (uint32_t)group;
+    const uint32_t group_max = (uint32_t)input->options[ESG_GROUP];
     collect(arena, input, workflow, queues, tables);
     configs_lengths(tables, count, lengths);
     for (uint32_t task = 0; task < count && input->options[ESG_SPLIT] == 0; task++) {

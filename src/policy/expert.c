@@ -64,11 +64,8 @@ static void split(const struct workflow *graph, uint32_t parts, uint16_t *part_o
 
 static uint32_t parts_of(const struct policy_input *input, uint32_t usable_count)
 {
-    const double parts = input->options[OPTION_SPLIT];
-    if (!(parts >= 1.0)) {
-        return 1;
-    }
-    return parts >= usable_count ? usable_count : (uint32_t)parts;
+    const uint32_t parts = (uint32_t)input->options[OPTION_SPLIT];
+    return parts < usable_count ? parts : usable_count;
 }
 
 static uint32_t rack_of(const struct view *view, uint32_t worker)
@@ -147,8 +144,9 @@ static void place_job(
 }
 
 static const struct policy_option options[] = {
-    [OPTION_SPLIT] = {"split", 1, "how many workers a job is spread over"},
-    {NULL, 0, NULL},
+    [OPTION_SPLIT] =
+        {"split", 1, 1, WORKFLOW_TASKS_MAX, true, "how many workers a job is spread over"},
+    {.name = NULL},
 };
 
 const struct policy policy_expert = {

@@ -172,10 +172,11 @@ static void dispatch(
 }
 
 static const struct policy_option options[] = {
-    [PODS_MARGIN] = {"margin", 0.1, "how much longer than measured runs are planned"},
-    [PODS_HEADROOM] = {"headroom", 1, "how much more than the rate is provided for"},
-    [OPTION_SLACK] = {"slack", 0.2, "share of capacity that may be unused before pods go"},
-    {NULL, 0, NULL},
+    [PODS_MARGIN] = {"margin", 0.1, 0, 10, false, "how much longer than measured runs are planned"},
+    [PODS_HEADROOM] = {"headroom", 1, 0, 100, false, "how much more than the rate is provided for"},
+    [OPTION_SLACK] =
+        {"slack", 0.2, 0, 1, false, "share of capacity that may be unused before pods go"},
+    {.name = NULL},
 };
 
 const struct policy policy_fast_gshare = {

@@ -14,10 +14,10 @@
 enum { OPTION_BATCH, OPTION_GPU, OPTION_CPU };
 
 static const struct policy_option options[] = {
-    {"batch", 8, "items run together at most"},
-    {"gpu", 1, "units of the device; 0: all of them"},
-    {"cpu", 0, "units of the machine"},
-    {NULL, 0, NULL},
+    {"batch", 8, 1, 65536, true, "items run together at most"},
+    {"gpu", 1, 0, 255, true, "units of the device; 0: all of them"},
+    {"cpu", 0, 0, 65536, true, "units of the machine"},
+    {.name = NULL},
 };
 
 /* What to ask of @worker: no more than it has. */
@@ -25,11 +25,10 @@ static struct config config_of(const struct policy_input *input, uint32_t worker
 {
     const struct fleet_worker *spec = &input->view->fleet->workers[worker];
     const uint32_t cpu_units = input->view->fleet->nodes[spec->node].cpu_units;
-    const uint32_t batch = (uint32_t)input->options[OPTION_BATCH];
     const uint32_t gpu = (uint32_t)input->options[OPTION_GPU];
     const uint32_t cpu = (uint32_t)input->options[OPTION_CPU];
     return (struct config){
-        .batch = batch == 0 ? 1 : batch,
+        .batch = (uint32_t)input->options[OPTION_BATCH],
         .gpu = gpu < spec->gpu_units ? gpu : spec->gpu_units,
         .cpu = cpu < cpu_units ? cpu : cpu_units,
     };

@@ -242,12 +242,15 @@ static void dispatch(
 }
 
 static const struct policy_option options[] = {
-    [PODS_MARGIN] = {"margin", 0.1, "how much longer than measured runs are planned"},
-    [PODS_HEADROOM] = {"headroom", 1, "how much more than the rate is provided for"},
-    [OPTION_INACTIVE] = {"inactive", 10, "rounds of a second after which an idle instance goes"},
-    [OPTION_OVERFLOW] = {"overflow", 0.03, "share of the rate that may exceed all instances"},
-    [OPTION_ORIGINAL] = {"original", 0, "1: throughput for what is left over, as published"},
-    {NULL, 0, NULL},
+    [PODS_MARGIN] = {"margin", 0.1, 0, 10, false, "how much longer than measured runs are planned"},
+    [PODS_HEADROOM] = {"headroom", 1, 0, 100, false, "how much more than the rate is provided for"},
+    [OPTION_INACTIVE] =
+        {"inactive", 10, 0, 1000000, true, "rounds of a second after which an idle instance goes"},
+    [OPTION_OVERFLOW] =
+        {"overflow", 0.03, 0, 1, false, "share of the rate that may exceed all instances"},
+    [OPTION_ORIGINAL] =
+        {"original", 0, 0, 1, true, "1: throughput for what is left over, as published"},
+    {.name = NULL},
 };
 
 const struct policy policy_infless = {

@@ -67,11 +67,7 @@ static uint32_t earliest_start(const struct policy_input *input, const struct ta
 /* In whole nanoseconds, because no comparison of doubles decides. */
 static int64_t threshold_ns(const struct policy_input *input)
 {
-    const double ns = input->options[OPTION_THRESHOLD_MS] * 1e6;
-    if (!(ns > 0)) {
-        return 0;
-    }
-    return ns < 0x1p62 ? (int64_t)ns : INT64_C(1) << 62;
+    return (int64_t)(input->options[OPTION_THRESHOLD_MS] * 1e6);
 }
 
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)
@@ -88,9 +84,10 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
 }
 
 static const struct policy_option options[] = {
-    [OPTION_THRESHOLD_MS] = {"threshold_ms", 0, "how long a task may wait where it was planned"},
-    [OPTION_TRANSFER] = {"transfer", 0, "1: count the time to move the inputs as well"},
-    {NULL, 0, NULL},
+    [OPTION_THRESHOLD_MS] =
+        {"threshold_ms", 0, 0, 1e9, false, "how long a task may wait where it was planned"},
+    [OPTION_TRANSFER] = {"transfer", 0, 0, 1, true, "1: count the time to move the inputs as well"},
+    {.name = NULL},
 };
 
 const struct policy policy_jit = {

@@ -60,10 +60,9 @@ static struct mixture *solve_for(
         .fleet = input->fleet,
         .rates_per_s = scaled,
     };
-    const double restarts = input->options[OPTION_RESTARTS];
     const struct program_options options = {
         .seed = input->seed,
-        .restarts = restarts >= 1 && restarts <= RESTARTS_MAX ? (uint32_t)restarts : 0,
+        .restarts = (uint32_t)input->options[OPTION_RESTARTS],
         .start = start,
     };
     double scale = 1;
@@ -200,8 +199,7 @@ static int64_t order(const struct policy_input *input, const struct ready_facts 
 /* How much the last second counts in the averages. */
 static double newest_part(const struct policy_input *input)
 {
-    const double window_s = input->options[OPTION_WINDOW_S];
-    return window_s > 1 ? 1 / window_s : 1;
+    return 1 / input->options[OPTION_WINDOW_S];
 }
 
 static void tick(const struct policy_input *input, struct tick_answer *answer_out)
@@ -255,10 +253,13 @@ static void solved(
 }
 
 static const struct policy_option options[] = {
-    [OPTION_DRIFT] = {"drift", 0.3, "solve anew if a rate is off by this share; 0: never"},
-    [OPTION_WINDOW_S] = {"window_s", 60, "seconds over which rates are measured"},
-    [OPTION_RESTARTS] = {"restarts", 0, "starts of the solver; 0: as many as it thinks right"},
-    {NULL, 0, NULL},
+    [OPTION_DRIFT] =
+        {"drift", 0.3, 0, 100, false, "solve anew if a rate is off by this share; 0: never"},
+    [OPTION_WINDOW_S] = {"window_s", 60, 1, 1e6, false, "seconds over which rates are measured"},
+    [OPTION_RESTARTS] =
+        {"restarts", 0, 0, RESTARTS_MAX, true,
+         "starts of the solver; 0: as many as it thinks right"},
+    {.name = NULL},
 };
 
 const struct policy policy_nona = {

@@ -43,7 +43,7 @@ static void size(const struct planned_problem *problem, uint32_t *choices_out)
         .gap_ns = problem->gap_ns,
         .share = options[OPTION_SHARE],
         .spread = options[OPTION_SPREAD],
-        .work_max = options[OPTION_WORK] < 1 ? 1 : (uint32_t)options[OPTION_WORK],
+        .work_max = (uint32_t)options[OPTION_WORK],
     };
     struct sizing sizing;
     sizing_search(&sizes, choices_out, &sizing);
@@ -109,10 +109,12 @@ static void tick(const struct policy_input *input, struct tick_answer *answer_ou
 }
 
 static const struct policy_option options[] = {
-    [OPTION_SHARE] = {"percentile", 0.95, "of the workflow's time that is to be within the SLO"},
-    [OPTION_SPREAD] = {"spread", 0.05, "deviation of run times where the profile has none"},
-    [OPTION_WORK] = {"work", 20000, "convolutions after which the search ends"},
-    {NULL, 0, NULL},
+    [OPTION_SHARE] =
+        {"percentile", 0.95, 0, 1, false, "of the workflow's time that is to be within the SLO"},
+    [OPTION_SPREAD] =
+        {"spread", 0.05, 0, 10, false, "deviation of run times where the profile has none"},
+    [OPTION_WORK] = {"work", 20000, 1, 1e9, true, "convolutions after which the search ends"},
+    {.name = NULL},
 };
 
 const struct policy policy_orion = {

@@ -123,9 +123,34 @@ static bool read_number(struct span text, double *value_out)
     return true;
 }
 
-/* Read "option[=value]" into every role of @alone, whose only policy is @policy. */
+/* Whether @value may be asked for. Here and nowhere else: policies take what they are given. */
+static enum weft_status check_range(
+    const struct policy *policy, const struct policy_option *option, double value,
+    struct weft_error *error)
+{
+    const bool is_whole = value >= -0x1p53 && value <= 0x1p53 && (double)(int64_t)value == value;
+    if (value >= option->minimum && value <= option->maximum && (is_whole || !option->is_whole)) {
+        return WEFT_OK;
+    }
+    if (option->is_whole && option->minimum == 0 && option->maximum == 1) {
+        return error_set(
+            error, WEFT_INVALID, "option '%s' of policy '%s' is %g; it must be 0 or 1",
+            option->name, policy->name, value);
+    }
+    return error_set(
+        error, WEFT_INVALID,
+        "option '%s' of policy '%s' is %.10g; it must be a %s from %.10g to "
+        "%.10g",
+        option->name, policy->name, value, option->is_whole ? "whole number" : "number",
+        option->minimum, option->maximum);
+}
+
+/*
+ * Read "option[=value]" into every role of @alone, whose only policy is @policy, and note in
+ * @given that it was written.
+ */
 static enum weft_status read_option(
-    struct span text, const struct policy *policy, struct policy_set *alone,
+    struct span text, const struct policy *policy, struct policy_set *alone, uint32_t *given,
     struct weft_error *error)
 {
     struct span value_text = text;
@@ -144,7 +169,19 @@ static enum weft_status read_option(
     for (uint32_t role = 0; role < POLICY_ROLES; role++) {
         alone->roles[role].options[index] = value;
     }
-    return WEFT_OK;
+    *given |= UINT32_C(1) << index;
+    return check_range(policy, &policy->options[index], value, error);
+}
+
+/* Those of a policy that stands alone: the same in each of its roles. */
+static const double *options_of(const struct policy_set *alone)
+{
+    uint32_t role = 0;
+    while (alone->roles[role].policy == NULL) {
+        role++;
+        ASSERT(role < POLICY_ROLES);
+    }
+    return alone->roles[role].options;
 }
 
 /* Read "NAME[:option[=value]...]" as if it stood alone. */
@@ -162,10 +199,14 @@ static enum weft_status read_policy(
         return error_set(error, WEFT_INVALID, "'%.*s' ends without an option", SPAN(text));
     }
     enum weft_status status = WEFT_OK;
+    uint32_t given = 0;
     while (status == WEFT_OK && options.length > 0) {
-        status = read_option(take_until(&options, ':'), policy, alone_out, error);
+        status = read_option(take_until(&options, ':'), policy, alone_out, &given, error);
     }
-    return status;
+    if (status != WEFT_OK || given == 0 || policy->check == NULL) {
+        return status;
+    }
+    return policy->check(options_of(alone_out), given, error);
 }
 
 /* Whether @part begins with "role=". An equals sign after a colon belongs to an option. */

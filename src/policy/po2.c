@@ -66,18 +66,9 @@ static uint32_t draw_one(const struct view *view, struct rng *rng, const struct 
     return draw_counted(view, rng, draw);
 }
 
-static uint32_t choices_of(const struct policy_input *input)
-{
-    const double choices = input->options[OPTION_CHOICES];
-    if (!(choices >= 1.0)) {
-        return 1;
-    }
-    return choices >= CHOICES_MAX ? CHOICES_MAX : (uint32_t)choices;
-}
-
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)
 {
-    const uint32_t choices = choices_of(input);
+    const uint32_t choices = (uint32_t)input->options[OPTION_CHOICES];
     struct draw draw = {.kinds = choose_kinds(input, task->job, task->task)};
     uint32_t best = WORKER_NONE;
     int64_t best_ns = INT64_MAX;
@@ -97,8 +88,8 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
 }
 
 static const struct policy_option options[] = {
-    [OPTION_CHOICES] = {"choices", 2, "how many workers are drawn, 1 to 32"},
-    {NULL, 0, NULL},
+    [OPTION_CHOICES] = {"choices", 2, 1, CHOICES_MAX, true, "how many workers are drawn"},
+    {.name = NULL},
 };
 
 const struct policy policy_po2 = {

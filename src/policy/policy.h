@@ -37,10 +37,14 @@
 enum { POLICY_OPTIONS_MAX = 16 };
 
 struct arena;
+struct weft_error;
 
 struct policy_option {
     const char *name;
-    double value; /* The default. */
+    double value;   /* The default. */
+    double minimum; /* What may be asked for: policy_set_parse() takes nothing else. */
+    double maximum;
+    bool is_whole;
     const char *help;
 };
 
@@ -52,6 +56,12 @@ struct policy {
     size_t state_bytes;
     bool binds;                          /* dispatch chooses workers too: see home queues above. */
     const struct policy_option *options; /* Ends with a NULL name. NULL: none. */
+
+    /*
+     * Whether options go together that are each in range; @given has a bit for each that was
+     * written. Says in @error why not. Default: they do.
+     */
+    enum weft_status (*check)(const double *options, uint32_t given, struct weft_error *error);
 
     /*
      * Compute what all nodes of a host share, once, before the first of them starts. The

@@ -127,7 +127,25 @@ class CheckTest(Cli):
         self.assertRegex(lines[1], r"/no/such\.yaml.*No such file")
 
 
+def range_text(option):
+    if option["whole"] and (option["minimum"], option["maximum"]) == (0, 1):
+        return "0 or 1"
+    ends = f"{option['minimum']:.10g} to {option['maximum']:.10g}"
+    return ends + (", whole" if option["whole"] else "")
+
+
 class PoliciesTest(Cli):
+    def test_the_page_has_every_option_with_its_default_and_range(self):
+        page = pathlib.Path("docs/POLICIES.md").read_text(encoding="utf-8")
+        for policy in json.loads(self.good("policies", "--json")):
+            part = re.search(rf"\n### {policy['name']}\n(.*?)(\n### |$)", page, re.DOTALL)
+            rows = re.findall(r"\n\| `(\w+)` \| ([\d.]+) \| ([^|]+) \| ", part[1])
+            expected = [
+                (option["name"], f"{option['value']:.10g}", range_text(option))
+                for option in policy["options"]
+            ]
+            self.assertEqual(rows, expected, policy["name"])
+
     def test_the_table_has_a_line_a_policy(self):
         lines = self.good("policies").split("\n")
         self.assertTrue(lines[0].startswith("POLICY "))

@@ -113,7 +113,8 @@ static void probe_solved(const struct policy_input *input, uint64_t problem, con
     next.solved = problem + *(const uint64_t *)result;
 }
 
-static const struct policy_option probe_options[] = {{"a", 3, ""}, {"b", 4, ""}, {NULL, 0, NULL}};
+static const struct policy_option probe_options[] = {
+    {"a", 3, -100, 100, false, ""}, {"b", 4, -100, 100, false, ""}, {.name = NULL}};
 
 static const struct policy probe = {
     .name = "probe",
@@ -531,7 +532,7 @@ static const void *probe_plan(struct arena *arena, const struct plan_input *inpu
 static void a_policy_is_planned_once_for_equal_options(void **state)
 {
     (void)state;
-    static const struct policy_option options[] = {{"x", 7, "any"}, {NULL, 0, NULL}};
+    static const struct policy_option options[] = {{"x", 7, 0, 9, true, "any"}, {.name = NULL}};
     struct policy planned = probe;
     planned.plan = probe_plan;
     planned.options = options;

@@ -76,7 +76,7 @@ static void shares_are_cut_to_what_a_machine_has(void **state)
     (void)state;
     struct cluster cluster;
     struct config config;
-    init(&cluster, "first-fit:batch=0:gpu=9:cpu=99");
+    init(&cluster, "first-fit:batch=1:gpu=9:cpu=99");
     assert_int_equal(ask(&cluster, 1, &config), 1);
     assert_int_equal(config.batch, 1);
     assert_int_equal(config.gpu, 4);

@@ -48,7 +48,7 @@ static void options_have_defaults_and_take_numbers(void **state)
         {"po2", 2},
         {"po2:choices=5", 5},
         {"po2:choices=5:choices=3", 3},
-        {"po2:choices=-1.5e1", -15},
+        {"po2:choices=3.1e1", 31},
         {"place=po2:choices=9", 9}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct policy_set set;
@@ -57,14 +57,31 @@ static void options_have_defaults_and_take_numbers(void **state)
     }
 }
 
+struct wrong {
+    const char *text;
+    enum weft_status status;
+    const char *message;
+};
+
+static void expect_wrong(const struct wrong *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct policy_set set;
+        struct policy_set before;
+        struct weft_error error = {0};
+        memset(&set, 0x5a, sizeof(set));
+        memcpy(&before, &set, sizeof(set));
+        assert_int_equal(policy_set_parse(cases[i].text, &set, &error), cases[i].status);
+        assert_int_equal(error.status, cases[i].status);
+        assert_string_equal(error.message, cases[i].message);
+        assert_memory_equal(&set, &before, sizeof(set)); /* Nothing is written on failure. */
+    }
+}
+
 static void what_makes_no_sense_is_named(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        enum weft_status status;
-        const char *message;
-    } cases[] = {
+    static const struct wrong cases[] = {
         {"plase=heft", WEFT_NOT_FOUND,
          "role 'plase' is not known; roles: admit, place, order, dispatch, steal, cache, tick"},
         {"=heft", WEFT_NOT_FOUND,
@@ -100,17 +117,80 @@ static void what_makes_no_sense_is_named(void **state)
          "'jit:transfer=1' in 'jit:transfer=1,cache=lru' names no role; write role=policy"},
         {"", WEFT_INVALID, "the name of a policy is empty"},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct policy_set set;
-        struct policy_set before;
-        struct weft_error error = {0};
-        memset(&set, 0x5a, sizeof(set));
-        memcpy(&before, &set, sizeof(set));
-        assert_int_equal(policy_set_parse(cases[i].text, &set, &error), cases[i].status);
-        assert_int_equal(error.status, cases[i].status);
-        assert_string_equal(error.message, cases[i].message);
-        assert_memory_equal(&set, &before, sizeof(set)); /* Nothing is written on failure. */
+    expect_wrong(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void values_that_cannot_be_used_are_named_with_their_range(void **state)
+{
+    (void)state;
+    static const struct wrong cases[] = {
+        {"po2:choices=0", WEFT_INVALID,
+         "option 'choices' of policy 'po2' is 0; it must be a whole number from 1 to 32"},
+        {"place=po2:choices=33", WEFT_INVALID,
+         "option 'choices' of policy 'po2' is 33; it must be a whole number from 1 to 32"},
+        {"po2:choices=2.5", WEFT_INVALID,
+         "option 'choices' of policy 'po2' is 2.5; it must be a whole number from 1 to 32"},
+        {"po2:choices=1e300", WEFT_INVALID,
+         "option 'choices' of policy 'po2' is 1e+300; it must be a whole number from 1 to 32"},
+        {"esg:margin=-2", WEFT_INVALID,
+         "option 'margin' of policy 'esg' is -2; it must be a number from 0 to 10"},
+        {"compass:original=2", WEFT_INVALID,
+         "option 'original' of policy 'compass' is 2; it must be 0 or 1"},
+        {"compass:original:threshold=5", WEFT_INVALID,
+         "option 'threshold' does not apply to 'compass:original'; adjust, load and cache do"},
+        {"compass:jitter=0:original", WEFT_INVALID,
+         "option 'jitter' does not apply to 'compass:original'; adjust, load and cache do"},
+        {"place=compass:original:spread=0.5", WEFT_INVALID,
+         "option 'spread' does not apply to 'compass:original'; adjust, load and cache do"},
+        {"aquatope:batch=8", WEFT_INVALID,
+         "options of policy 'aquatope' ask for 170 trials, random + rounds * batch; "
+         "the most is 90"},
+    };
+    expect_wrong(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static enum weft_status parse_option(const char *policy, const char *option, double value)
+{
+    char text[128];
+    struct policy_set set;
+    struct weft_error error;
+    (void)snprintf(text, sizeof(text), "%s:%s=%.17g", policy, option, value);
+    return policy_set_parse(text, &set, &error);
+}
+
+/* Each option of each policy: its range holds its default, and the text nothing beyond it. */
+static void every_option_has_a_range(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; policy_registry[i] != NULL; i++) {
+        const struct policy *policy = policy_registry[i];
+        const struct policy_option *option = policy->options;
+        for (; option != NULL && option->name != NULL; option++) {
+            assert_true(option->minimum < option->maximum);
+            assert_int_equal(parse_option(policy->name, option->name, option->value), WEFT_OK);
+            assert_int_equal(parse_option(policy->name, option->name, option->minimum), WEFT_OK);
+            assert_int_equal(
+                parse_option(policy->name, option->name, option->minimum - 0.5), WEFT_INVALID);
+            assert_int_equal(
+                parse_option(policy->name, option->name, option->maximum + 1), WEFT_INVALID);
+            assert_int_equal(
+                parse_option(policy->name, option->name, option->minimum + 0.5),
+                option->is_whole ? WEFT_INVALID : WEFT_OK);
+        }
     }
+}
+
+static void what_is_left_of_the_published_compass_can_be_asked_for(void **state)
+{
+    (void)state;
+    struct policy_set set;
+    struct weft_error error;
+    assert_int_equal(
+        policy_set_parse("compass:original:adjust=0:load=0:cache=0", &set, &error), WEFT_OK);
+    assert_int_equal(
+        policy_set_parse("compass:original=0:threshold=5:spread=0", &set, &error), WEFT_OK);
+    assert_int_equal(
+        policy_set_parse("place=compass:original,cache=compass:jitter=0", &set, &error), WEFT_OK);
 }
 
 static void an_unknown_policy_is_answered_with_the_known_ones(void **state)
@@ -138,20 +218,21 @@ static void an_unknown_policy_is_answered_with_the_known_ones(void **state)
 static void a_text_has_a_longest_length(void **state)
 {
     (void)state;
-    char text[POLICY_TEXT_BYTES_MAX + 1];
+    char bytes[POLICY_TEXT_BYTES_MAX + 1];
+    struct text text;
     struct policy_set set;
     struct weft_error error = {0};
-    memset(text, '0', sizeof(text));
-    memcpy(text, "po2", 3);
-    for (size_t i = 3; i + 10 < sizeof(text); i += 10) {
-        memcpy(text + i, ":choices=4", 10);
+    text_init(&text, bytes, sizeof(bytes));
+    text_add(&text, "po2:choices=004");
+    while (text.length + 10 < POLICY_TEXT_BYTES_MAX) {
+        text_add(&text, ":choices=4");
     }
-    text[POLICY_TEXT_BYTES_MAX] = '\0';
-    assert_int_equal(policy_set_parse(text, &set, &error), WEFT_INVALID);
+    assert_int_equal(text.length, POLICY_TEXT_BYTES_MAX - 1);
+    assert_int_equal(policy_set_parse(bytes, &set, &error), WEFT_OK);
+    assert_string_equal(set.text, bytes);
+    text_add(&text, "0");
+    assert_int_equal(policy_set_parse(bytes, &set, &error), WEFT_INVALID);
     assert_string_equal(error.message, "the text of a policy has 256 bytes; the most is 255");
-    text[POLICY_TEXT_BYTES_MAX - 1] = '\0';
-    assert_int_equal(policy_set_parse(text, &set, &error), WEFT_OK);
-    assert_string_equal(set.text, text);
 }
 
 int main(void)
@@ -162,6 +243,9 @@ int main(void)
         cmocka_unit_test(a_role_leaves_the_other_roles_of_its_policy_alone),
         cmocka_unit_test(options_have_defaults_and_take_numbers),
         cmocka_unit_test(what_makes_no_sense_is_named),
+        cmocka_unit_test(values_that_cannot_be_used_are_named_with_their_range),
+        cmocka_unit_test(every_option_has_a_range),
+        cmocka_unit_test(what_is_left_of_the_published_compass_can_be_asked_for),
         cmocka_unit_test(an_unknown_policy_is_answered_with_the_known_ones),
         cmocka_unit_test(a_text_has_a_longest_length),
     };

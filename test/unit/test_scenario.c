@@ -159,15 +159,17 @@ static void options_of_policies_are_passed_on(ATTR_UNUSED void **state)
         if (policy->options == NULL || policy->options[0].name == NULL) {
             continue;
         }
+        const double most = policy->options[0].maximum;
         (void)snprintf(
-            text, sizeof(text), "%spolicy: {name: %s, %s: 2.5}\n", SMALL RATE, policy->name,
-            policy->options[0].name);
+            text, sizeof(text), "%spolicy: {name: %s, %s: %.10g%s}\n", SMALL RATE, policy->name,
+            policy->options[0].name, most,
+            strcmp(policy->name, "aquatope") == 0 ? ", rounds: 0" : "");
         struct scenario *scenario = read_good(text);
         struct weft_error error = {0};
         assert_good(policy_set_parse(scenario->policy, &set, &error), &error);
         bool is_set = false;
         for (uint32_t role = 0; role < POLICY_ROLES; role++) {
-            is_set |= set.roles[role].policy == policy && set.roles[role].options[0] == 2.5;
+            is_set |= set.roles[role].policy == policy && set.roles[role].options[0] == most;
         }
         assert_true(is_set);
         scenario_destroy(scenario);
