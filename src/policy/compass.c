@@ -6,8 +6,8 @@
  * there. A load that makes others leave costs more, the more so the longer the queues; one
  * into free memory costs less. When a task is about to be sent and its worker is busy, the
  * same is asked again for that task alone; what is only promised to a worker then counts
- * the less the longer the queues are, as the task comes before it. Its siblings do not:
- * they are sent at the same moment, and count in full. Eviction takes what is
+ * the less the longer the queues are, as the task comes before it. In a fork with more
+ * branches than workers the other branches count in full. Eviction takes what is
  * needed last, and of what nobody needs the cheapest to bring back for the time it has
  * been idle.
  * Source: Compass (arXiv 2402.17652) as rebuilt from its authors' code; `original=1` keeps
@@ -21,10 +21,8 @@
 #include "policy/choose.h"
 #include "policy/compass_cache.h"
 #include "policy/compass_plan.h"
+#include "policy/compass_siblings.h"
 #include "policy/registry.h"
-
-/* Later than any task ends, with room to add to it. */
-#define NOT_USABLE_NS (INT64_MAX / 2)
 
 /* The task in question, and where its inputs are. */
 struct hop {
@@ -84,7 +82,7 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
         .held = compass_held(&hop->prices, cache),
     };
     if (offer->run_ns == COMPASS_NEVER) {
-        return NOT_USABLE_NS;
+        return COMPASS_NOT_USABLE_NS;
     }
     if (hop->prices.original) { /* As published, the inputs wait for the worker, too. */
         believed.free_ns += believed.arrive_ns - hop->input->view->now_ns;
@@ -123,37 +121,6 @@ static uint32_t search(
     return best;
 }
 
-/*
- * The other tasks that wait for the same output alone are sent at this very moment, so they
- * are as sure as what is there already. If they only counted as promises, a fork would gather
- * on the workers that have the most of it promised, as those would look the least busy.
- */
-static void count_siblings(const struct hop *hop, struct compass_row *rows)
-{
-    const struct task_facts *facts = hop->facts;
-    const struct workflow *graph = facts->job->graph;
-    if (facts->placement == NULL || graph->tasks[facts->task].in_count != 1) {
-        return;
-    }
-    const struct view *view = hop->input->view;
-    const uint32_t producer = workflow_in(graph, facts->task, 0)->from;
-    bool is_sent = true; /* In the order of the edges. */
-    for (uint32_t i = 0; i < graph->tasks[producer].out_count; i++) {
-        const uint32_t other = workflow_out(graph, producer, i)->to;
-        const uint32_t worker = facts->placement[other];
-        is_sent = is_sent && other != facts->task;
-        if (other == facts->task || worker == PLACEMENT_UNBOUND || workflow_is_join(graph, other) ||
-            rows[worker].free_ns == NOT_USABLE_NS || (is_sent && view_is_own(view, worker))) {
-            continue; /* What was sent to an own worker is in its queue. */
-        }
-        const uint32_t device = view->fleet->workers[worker].device;
-        const uint32_t model = graph->tasks[other].run;
-        const int64_t run_ns = compass_run_ns(hop->input->profile, model, device, facts->items);
-        rows[worker].promised_ns = compass_later(rows[worker].promised_ns - run_ns, 0);
-        rows[worker].free_ns += run_ns;
-    }
-}
-
 /* Read all rows and what to weigh with. False if no worker is usable. */
 static bool read_rows(struct hop *hop, struct compass_row *rows_out, uint32_t count)
 {
@@ -166,14 +133,14 @@ static bool read_rows(struct hop *hop, struct compass_row *rows_out, uint32_t co
             backlog_ns += row->free_ns + row->promised_ns - input->view->now_ns;
             usable++;
         } else {
-            *row = (struct compass_row){.free_ns = NOT_USABLE_NS};
+            *row = (struct compass_row){.free_ns = COMPASS_NOT_USABLE_NS};
         }
     }
     if (usable > 0) {
         const int64_t run_ns = compass_mean_run_ns(input, hop->facts->job->graph, 0);
         hop->prices = compass_prices(input, backlog_ns / usable, run_ns);
         if (!hop->prices.original) { /* As published, only what has reached a worker counts. */
-            count_siblings(hop, rows_out);
+            compass_count_siblings(input, hop->facts, hop->prices.promised_64ths, rows_out);
         }
     }
     return usable > 0;
@@ -189,13 +156,13 @@ static uint32_t place_anew(const struct policy_input *input, const struct task_f
     if (!read_rows(&hop, rows, count)) {
         return WORKER_NONE;
     }
-    const uint32_t best = search(&hop, rows, count, WORKER_NONE, NOT_USABLE_NS);
+    const uint32_t best = search(&hop, rows, count, WORKER_NONE, COMPASS_NOT_USABLE_NS);
     if (best != WORKER_NONE) {
         return best;
     }
     hop.task.anywhere = true; /* No worker can hold it. */
     hop.task.known = 0;
-    return search(&hop, rows, count, WORKER_NONE, NOT_USABLE_NS);
+    return search(&hop, rows, count, WORKER_NONE, COMPASS_NOT_USABLE_NS);
 }
 
 /* Whether the task would wait on its planned worker at all, for what is there or promised. */
@@ -244,7 +211,7 @@ static uint32_t adjust_original(const struct policy_input *input, const struct t
     if (wait_ns <= run_ns + run_ns / 2) {
         return facts->planned;
     }
-    return search(&hop, rows, count, WORKER_NONE, NOT_USABLE_NS);
+    return search(&hop, rows, count, WORKER_NONE, COMPASS_NOT_USABLE_NS);
 }
 
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *facts)

@@ -59,9 +59,12 @@ struct compass_prices {
     bool original;
 };
 
+/* Later than any task ends, with room to add to it. */
+#define COMPASS_NOT_USABLE_NS (INT64_MAX / 2)
+
 /* A worker as its row shows it. */
 struct compass_row {
-    int64_t free_ns;     /* When it has done what is there. */
+    int64_t free_ns;     /* When it has done what is there; or COMPASS_NOT_USABLE_NS. */
     int64_t promised_ns; /* On top: reservations, and loads that nothing hides. */
 };
 

@@ -3,7 +3,7 @@
  * policy and compass:original the same question and expects different answers. Jitter is
  * off where a single answer is checked.
  *
- * Covers: src/policy/compass_cache.c, src/policy/compass_cost.c
+ * Covers: src/policy/compass_cache.c, src/policy/compass_cost.c, src/policy/compass_siblings.c
  */
 #include "policy_fixture.h"
 
@@ -443,6 +443,37 @@ static void a_branch_does_not_count_itself(void **state)
     cluster_deinit(&cluster);
 }
 
+/* Two siblings on an otherwise idle worker, and a little more than one run here. */
+static uint32_t hop_beside_two(uint32_t worker_count)
+{
+    uint16_t placement[JOIN + 1];
+    struct cluster cluster;
+    init(&cluster, worker_count);
+    fork_of_eight(&cluster, placement);
+    for (uint32_t i = 1; i <= BRANCHES; i++) {
+        placement[i] = 2;
+    }
+    for (uint32_t worker = 2; worker < worker_count; worker++) {
+        busy(&cluster, worker, HUGE_NS, 0);
+    }
+    placement[1] = 0;
+    placement[2] = 1;
+    placement[3] = 1;
+    busy(&cluster, 0, RUN_NS + RUN_NS / 4, RUN_NS);
+    busy(&cluster, 1, 0, 2 * RUN_NS);
+    const uint32_t worker = fork_hop(&cluster, CORRECTED, placement, 1);
+    cluster_deinit(&cluster);
+    return worker;
+}
+
+/* With a worker for each, branches give way to each other as other promises do. */
+static void only_a_fork_with_more_branches_than_workers_waits_for_itself(void **state)
+{
+    (void)state;
+    assert_int_equal(hop_beside_two(/* worker_count */ BRANCHES), 1);
+    assert_int_equal(hop_beside_two(/* worker_count */ BRANCHES - 1), 0);
+}
+
 /* Work of other jobs that is only promised still gives way to a task that is ready. */
 static void what_others_have_promised_counts_less(void **state)
 {
@@ -574,6 +605,7 @@ int main(void)
         cmocka_unit_test(a_fork_on_idle_workers_stays_as_planned),
         cmocka_unit_test(a_fork_leaves_a_crowded_worker_until_both_are_even),
         cmocka_unit_test(a_branch_does_not_count_itself),
+        cmocka_unit_test(only_a_fork_with_more_branches_than_workers_waits_for_itself),
         cmocka_unit_test(what_others_have_promised_counts_less),
         cmocka_unit_test(joins_move_from_their_rendezvous),
         cmocka_unit_test(what_was_planned_on_a_lost_worker_is_planned_again),
