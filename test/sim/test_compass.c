@@ -142,6 +142,20 @@ static void near_saturation_it_is_still_ahead(void **state)
     assert_at_least(times_slower(small, "compass:original"), 1.05);
 }
 
+/* Sixteen branches on two and on eight machines: adjusting them must not undo the plan. */
+static void a_wide_fork_stays_balanced(void **state)
+{
+    (void)state;
+    static const struct setup setups[] = {
+        {.file = "fork", .settings = {{"workers", "2"}, {"rate", "3/s"}}},
+        {.file = "fork", .settings = {{"workers", "8"}, {"rate", "74/s"}}},
+    };
+    for (uint32_t i = 0; i < sizeof(setups) / sizeof(setups[0]); i++) {
+        assert_at_least(times_slower(setups[i], "compass:adjust=0"), 1.0);
+        assert_at_least(times_slower(setups[i], "least-work"), 1.0);
+    }
+}
+
 static void idle_machines_are_used(void **state)
 {
     (void)state;
@@ -192,6 +206,7 @@ int main(void)
         cmocka_unit_test(models_stay_where_they_are),
         cmocka_unit_test(latency_is_half_of_what_blind_placement_gives),
         cmocka_unit_test(near_saturation_it_is_still_ahead),
+        cmocka_unit_test(a_wide_fork_stays_balanced),
         cmocka_unit_test(idle_machines_are_used),
         cmocka_unit_test(two_kinds_of_devices_are_told_apart),
         cmocka_unit_test(many_planners_with_old_rows_do_not_herd),
