@@ -235,10 +235,27 @@ static void launch(struct node *node, struct worker *worker, uint32_t number, st
 
 static void set_wake(struct node *node, struct worker *worker, int64_t at_ns)
 {
-    if (at_ns > now_ns(node) && at_ns < worker->wake_ns) {
+    if (at_ns < worker->wake_ns) {
         worker->wake_ns = at_ns;
         wake_at(node, at_ns, TIMER_DISPATCH, worker->id);
     }
+}
+
+/* The same for a time that a policy or a pause gives: one that is over wakes nobody. */
+static void set_wake_later(struct node *node, struct worker *worker, int64_t at_ns)
+{
+    if (at_ns > now_ns(node)) {
+        set_wake(node, worker, at_ns);
+    }
+}
+
+void dispatch_timer(struct node *node, struct worker *worker)
+{
+    if (now_ns(node) < worker->wake_ns) {
+        return; /* It was set before an earlier one, and would be set again for ever. */
+    }
+    worker->wake_ns = INT64_MAX;
+    worker->touched = true;
 }
 
 static void ask(
@@ -279,7 +296,7 @@ static bool start_queue(struct node *node, struct worker *worker, uint32_t numbe
     struct dispatch_answer answer;
     ask(node, worker, number, &answer);
     if (answer.count == 0) {
-        set_wake(node, worker, answer.wake_at_ns);
+        set_wake_later(node, worker, answer.wake_at_ns);
         return false;
     }
     for (uint32_t i = 0; i < answer.count; i++) {
@@ -318,7 +335,7 @@ void dispatch_worker(struct node *node, struct worker *worker)
 {
     bool started = true;
     if ((worker->dooming > 0 || worker->lost) && doom_fail_some(node, worker)) {
-        wake_at(node, now_ns(node), TIMER_DISPATCH, worker->id);
+        set_wake(node, worker, now_ns(node));
         return; /* The rest fails in steps of its own. */
     }
     if (worker->grants != POOL_NONE) {
@@ -332,7 +349,7 @@ void dispatch_worker(struct node *node, struct worker *worker)
     }
     if (worker->missing > 0) {
         const int64_t retry_at_ns = cache_advance(node, worker);
-        set_wake(node, worker, retry_at_ns);
+        set_wake_later(node, worker, retry_at_ns);
     }
 }
 

@@ -23,6 +23,9 @@ void dispatch_abandon(struct node *node, uint32_t slot);
 /* Start what can be started on @worker, and bring in what it will need next. */
 void dispatch_worker(struct node *node, struct worker *worker);
 
+/* A dispatch timer of @worker has come. */
+void dispatch_timer(struct node *node, struct worker *worker);
+
 /* A batch has ended, well or not. */
 void dispatch_done(struct node *node, const struct event_batch_done *done);
 

@@ -272,8 +272,7 @@ static void on_timer(struct node *node, const struct timer *timer)
         worker->touched = true;
         return;
     case TIMER_DISPATCH:
-        worker->wake_ns = INT64_MAX;
-        worker->touched = true;
+        dispatch_timer(node, worker);
         return;
     case TIMER_TICK: {
         const struct tick_answer answer = policy_tick(&node->seat);

@@ -444,6 +444,45 @@ static void the_first_row_is_shown_at_once_and_the_next_after_its_interval(void 
     lone_close(&lone);
 }
 
+/* Every queue waits, each for the next multiple of a time of its own. */
+static void wait_on(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    const int64_t each_ns = MS(queue->workflow == FLOW_F ? 10 : 7);
+    *answer_out = (struct dispatch_answer){
+        .wake_at_ns = (input->view->now_ns / each_ns + 1) * each_ns,
+    };
+}
+
+static uint32_t timers_set(const struct lone *lone, enum timer_kind kind)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < lone->asked_count; i++) {
+        const struct effect *effect = &lone->asked[i];
+        count += effect->kind == EFFECT_WAKE_AT && effect->wake.timer.kind == kind ? 1 : 0;
+    }
+    return count;
+}
+
+static void queues_that_wait_for_different_times_set_a_timer_each_and_no_more(void **state)
+{
+    (void)state;
+    struct lone lone;
+    static const struct policy waiting = {.name = "waiting", .dispatch = wait_on};
+    lone_open(&lone, &(struct lone_options){.policy = &waiting});
+    (void)lone_request(&lone, FLOW_F);
+    (void)lone_request(&lone, FLOW_SPLIT);
+    uint32_t looks = 0;
+    while (lone.now_ns < MS(700)) {
+        assert_true(lone_timer(&lone, TIMER_DISPATCH));
+        looks++;
+        assert_in_range(timers_set(&lone, TIMER_DISPATCH), 1, 4);
+    }
+    assert_in_range(looks, 160, 400); /* Each multiple of 7 and of 10 ms is one. */
+    lone_close(&lone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,6 +503,7 @@ int main(void)
         cmocka_unit_test(a_restarted_node_does_not_reuse_the_numbers_of_its_jobs),
         cmocka_unit_test(a_zero_of_items_counts_as_one_task_all_the_same),
         cmocka_unit_test(the_first_row_is_shown_at_once_and_the_next_after_its_interval),
+        cmocka_unit_test(queues_that_wait_for_different_times_set_a_timer_each_and_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
