@@ -173,13 +173,45 @@ static void hang_up_at(struct sim *sim, uint32_t slot, int64_t at_ns)
     happen(sim, at_ns, payload_of(HAPPENS_HANG_UP, 0, 0, slot));
 }
 
-/* A client goes to @node, or if that is down to the next one that is up. */
-static void submit(struct sim *sim, uint32_t node, const struct arrival *arrival)
+/* The first node that is up, from @node on; NODE_NONE if all are down. */
+static uint32_t find_up(const struct sim *sim, uint32_t node)
 {
     const uint32_t node_count = sim->options.fleet->node_count;
-    for (uint32_t tries = 0; sim->nodes[node].node == NULL; tries++) {
-        ASSERT(tries < node_count); /* A scenario in which every node is down asks nothing. */
+    for (uint32_t tries = 0; tries < node_count; tries++) {
+        if (sim->nodes[node].node != NULL) {
+            return node;
+        }
         node = node + 1 == node_count ? 0 : node + 1;
+    }
+    return NODE_NONE;
+}
+
+/* Nobody takes the connection of a client that went to @node. */
+ATTR_COLD static void refuse(struct sim *sim, uint32_t node, const struct arrival *arrival)
+{
+    const struct record record = {
+        .at_ns = sim->now_ns,
+        .node = node,
+        .task = TASK_NONE,
+        .worker = WORKER_NONE,
+        .workflow = (uint16_t)arrival->workflow,
+        .model = RECORD_NONE,
+        .kind = RECORD_REFUSED,
+        .reason = REASON_NO_WORKER,
+    };
+    sim_record(sim, &record);
+    sim->requests++;
+    sim->arrived++;
+    sim->answered++;
+}
+
+/* A client goes to @wanted, or if that is down to the next one that is up. */
+static void submit(struct sim *sim, uint32_t wanted, const struct arrival *arrival)
+{
+    const uint32_t node = find_up(sim, wanted);
+    if (node == NODE_NONE) {
+        refuse(sim, wanted, arrival);
+        return;
     }
     if (sim->nodes[node].stopped_until_ns > sim->now_ns) { /* The client waits, too. */
         sim_request(sim, sim->nodes[node].stopped_until_ns, node, arrival);

@@ -653,6 +653,33 @@ static void a_stopped_node_goes_on_where_it_was(void **state)
     stage_close(&stage);
 }
 
+/* Both machines crash; clients are refused until one is back. */
+static void requests_are_refused_while_every_machine_is_down(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 2, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(20));
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage.faults[0] = (struct fault){.at_ns = MS(10), .kind = FAULT_CRASH, .victim = 0};
+    stage.faults[1] = (struct fault){.at_ns = MS(10), .kind = FAULT_CRASH, .victim = 1};
+    stage.faults[2] = (struct fault){.at_ns = MS(100), .kind = FAULT_RESTART, .victim = 1};
+    stage.options.fault_count = 3;
+    stage_start(&stage, "least-work");
+    stage_request(&stage, MS(5), 0, chain);
+    stage_request(&stage, MS(50), 0, chain);
+    stage_request(&stage, MS(60), 1, chain);
+    stage_request(&stage, MS(150), 0, chain);
+    stage_expect(&stage, "all-down");
+    struct report report;
+    sim_report(stage.sim, &report);
+    assert_int_equal(report.jobs, 4);
+    assert_int_equal(report.refused, 2);
+    assert_int_equal(report.failed, 1);
+    assert_int_equal(report.completed, 1);
+    stage_close(&stage);
+}
+
 /* Messages of node 1 are lost, with their connection: nobody waits for ever. */
 static void a_lost_message_is_noticed_by_the_audit(void **state)
 {
@@ -773,6 +800,7 @@ int main(void)
         cmocka_unit_test(a_row_does_not_cross_a_partition),
         cmocka_unit_test(a_model_that_nothing_uses_leaves_after_a_while),
         cmocka_unit_test(a_stopped_node_goes_on_where_it_was),
+        cmocka_unit_test(requests_are_refused_while_every_machine_is_down),
         cmocka_unit_test(a_lost_message_is_noticed_by_the_audit),
         cmocka_unit_test(a_tensor_half_sent_at_a_crash_is_lost),
         cmocka_unit_test(a_tensor_half_sent_when_a_message_is_lost_is_lost_with_it),
