@@ -163,7 +163,6 @@ static void load_profile(struct loading *loading, const struct tree_node *node)
     scenario->origin = document.origin;
     scenario_check_profile(
         &loading->reader, scenario, &document.listed, loading->workflows, profile);
-    scenario_check_memory(&loading->reader, scenario, loading->workflows, node);
 }
 
 /* Kept in one piece, in the arena. */
@@ -214,6 +213,9 @@ static void load_all(struct loading *loading, const struct tree_node *node)
     scenario_parts_default(scenario);
     (void)snprintf(scenario->policy, sizeof(scenario->policy), POLICY_DEFAULT);
     scenario_parts_read(reader, node, scenario);
+    if (reader_is_good(reader)) { /* Arrivals say how many items there can be. */
+        scenario_check_memory(reader, scenario, loading->workflows, node);
+    }
     scenario_read_policy(reader, tree_find(node, "policy"), scenario);
 }
 

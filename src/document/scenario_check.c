@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plan/mixture.h"
+#include "profile/need.h"
 
 enum { SIZE_BYTES = 24 };
 
@@ -74,17 +75,6 @@ static const char *size_text(char out[SIZE_BYTES], uint64_t bytes)
     return out;
 }
 
-/* What must be in memory while @task runs with a single item. */
-static uint64_t needed_bytes(const struct profile *profile, const struct workflow_task *task)
-{
-    uint64_t bytes = profile_workspace_bytes(profile, task->run, /* items */ 1);
-
-    for (uint32_t i = 0; i < task->model_count; i++) {
-        bytes += profile->models[task->models[i]].resident_bytes;
-    }
-    return bytes;
-}
-
 /* Of the devices that can run @model. */
 static uint64_t largest_memory(const struct scenario *scenario, uint32_t model)
 {
@@ -101,26 +91,79 @@ static uint64_t largest_memory(const struct scenario *scenario, uint32_t model)
     return largest;
 }
 
+/* The most items that a request for each workflow has. */
+static void find_requests(const struct scenario *scenario, uint32_t most_out[WORKFLOWS_MAX])
+{
+    const struct arrivals *arrivals = &scenario->arrivals;
+    uint32_t most = 1; /* Of those that may be for any workflow. */
+
+    memset(most_out, 0, WORKFLOWS_MAX * sizeof(*most_out));
+    for (uint32_t i = 0; i < arrivals->list_count; i++) {
+        const struct arrival *arrival = &arrivals->list[i];
+        uint32_t *own =
+            arrival->workflow == ARRIVAL_WORKFLOW_ANY ? &most : &most_out[arrival->workflow];
+        *own = arrival->items > *own ? arrival->items : *own;
+    }
+    for (uint32_t i = 0; i < WORKFLOWS_MAX; i++) {
+        most_out[i] = most_out[i] > most ? most_out[i] : most;
+        most_out[i] = most_out[i] < ITEMS_MAX ? most_out[i] : ITEMS_MAX;
+    }
+}
+
+/* The most items that each task of @workflow can have, if its requests have up to @items. */
+static void find_items(const struct workflow *workflow, uint32_t items, uint32_t *most_out)
+{
+    uint32_t given[WORKFLOW_TASKS_MAX];
+
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        const uint32_t number = workflow->order[i];
+        const struct workflow_task *task = &workflow->tasks[number];
+        most_out[number] = task->in_count == 0 ? items : 0;
+        for (uint32_t k = 0; k < task->in_count; k++) {
+            const uint32_t made = given[workflow_in(workflow, number, k)->from];
+            most_out[number] = made > most_out[number] ? made : most_out[number];
+        }
+        given[number] = task->gives.high == 0 ? most_out[number] : task->gives.high;
+    }
+}
+
+static void fail_memory(
+    struct reader *reader, const struct scenario *scenario, const struct workflow_task *task,
+    uint32_t items, const struct tree_node *node)
+{
+    char needed[SIZE_BYTES];
+    char largest[SIZE_BYTES];
+    char with_items[64] = "";
+
+    if (profile_workspace_bytes(scenario->profile, task->run, items) !=
+        profile_workspace_bytes(scenario->profile, task->run, /* items */ 1)) {
+        (void)snprintf(with_items, sizeof(with_items), " for the %u items it can have", items);
+    }
+    reader_fail(
+        reader, node, "'%s' of task '%s' needs %s of memory%s; the largest device has %s",
+        scenario->catalogue->models[task->run], task->name,
+        size_text(needed, need_bytes(scenario->profile, task, items)), with_items,
+        size_text(largest, largest_memory(scenario, task->run)));
+}
+
 void scenario_check_memory(
     struct reader *reader, const struct scenario *scenario,
     const struct tree_node *const *workflows, const struct tree_node *node)
 {
-    char needed_text[SIZE_BYTES];
-    char largest_text[SIZE_BYTES];
+    uint32_t requests[WORKFLOWS_MAX];
+    uint32_t items[WORKFLOW_TASKS_MAX];
 
+    find_requests(scenario, requests);
     for (uint32_t i = 0; i < scenario->catalogue->workflow_count; i++) {
         const struct workflow *workflow = scenario->catalogue->workflows[i];
-        for (uint32_t task = 0; task < workflow->task_count; task++) {
-            const uint64_t needed = needed_bytes(scenario->profile, &workflow->tasks[task]);
-            const uint64_t largest = largest_memory(scenario, workflow->tasks[task].run);
-            if (needed > largest) {
-                reader_fail(
-                    reader, workflows == NULL ? node : task_node(workflows[i], task),
-                    "'%s' of task '%s' needs %s of memory; the largest device has %s",
-                    scenario->catalogue->models[workflow->tasks[task].run],
-                    workflow->tasks[task].name, size_text(needed_text, needed),
-                    size_text(largest_text, largest));
-                return;
+        find_items(workflow, requests[i], items);
+        for (uint32_t task = 0; task < workflow->task_count && reader_is_good(reader); task++) {
+            const struct workflow_task *vertex = &workflow->tasks[task];
+            const struct need need = need_of(scenario->profile, vertex, items[task]);
+            if (!need_is_met_by_any(need, scenario->fleet)) {
+                fail_memory(
+                    reader, scenario, vertex, items[task],
+                    workflows == NULL ? node : task_node(workflows[i], task));
             }
         }
     }
@@ -133,14 +176,24 @@ static void check_placement(
     const struct fleet *fleet = scenario->fleet;
 
     for (uint32_t task = 0; task < workflow->task_count && reader_is_good(reader); task++) {
-        const uint32_t device = fleet->workers[placement[task]].device;
-        if (!profile_can_run(scenario->profile, workflow->tasks[task].run, device)) {
+        const struct fleet_worker *worker = &fleet->workers[placement[task]];
+        const struct need need = need_of(scenario->profile, &workflow->tasks[task], /* items */ 1);
+        if (!profile_kinds_have(need.kinds, worker->device)) {
             reader_fail(
                 reader, node,
                 "the mixture puts task '%s' of '%s' on worker %u, whose device '%s' has no run "
                 "time for it",
                 workflow->tasks[task].name, workflow->name, placement[task],
-                fleet->devices[device]);
+                fleet->devices[worker->device]);
+        } else if (!need_is_met(need, worker)) {
+            char needed[SIZE_BYTES];
+            char memory[SIZE_BYTES];
+            reader_fail(
+                reader, node,
+                "the mixture puts task '%s' of '%s' on worker %u, which has %s of memory; it "
+                "needs %s",
+                workflow->tasks[task].name, workflow->name, placement[task],
+                size_text(memory, worker->memory_bytes), size_text(needed, need.bytes));
         }
     }
 }

@@ -15,8 +15,8 @@ void scenario_check_profile(
     const struct tree_node *const *workflows, const struct tree_node *profile);
 
 /*
- * Fail if a task needs more memory than the largest device that can run it has: at its line,
- * or without @workflows at @node.
+ * Fail if no worker can ever hold a task with as many items as it can have (profile/need.h): at
+ * its line, or without @workflows at @node.
  */
 void scenario_check_memory(
     struct reader *reader, const struct scenario *scenario,

@@ -1,8 +1,10 @@
 #include "document/scenario.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "document/arrivals_document.h"
 #include "document/reader.h"
 #include "document/scenario_check.h"
@@ -151,21 +153,23 @@ static void set_all_memory(struct fleet *fleet, uint64_t bytes)
     }
 }
 
-/* Tried on one worker first, because the largest device decides what fits. */
+/* Tried on a copy first. */
 static void set_memory(
     struct reader *reader, const struct tree_node *value, struct scenario *scenario)
 {
     const uint64_t bytes = (uint64_t)reader_quantity(reader, value, QUANTITY_BYTES, &reader_memory);
-    struct fleet_worker worker = scenario->fleet->workers[0];
-    struct fleet tried = {.worker_count = 1, .workers = &worker};
+    struct fleet tried = *scenario->fleet;
     struct scenario view = *scenario;
 
     if (!reader_is_good(reader)) {
         return;
     }
+    tried.workers = memory_zeroed(tried.worker_count, sizeof(*tried.workers));
+    memcpy(tried.workers, scenario->fleet->workers, tried.worker_count * sizeof(*tried.workers));
     set_all_memory(&tried, bytes);
     view.fleet = &tried;
     scenario_check_memory(reader, &view, /* workflows */ NULL, value);
+    free(tried.workers);
     if (reader_is_good(reader)) {
         set_all_memory(scenario->fleet, bytes);
     }

@@ -5,6 +5,7 @@
 #define NODE_ACCESS_H
 
 #include "node/inside.h"
+#include "profile/need.h"
 
 /* The pools' contents by slot. */
 static inline struct job *job_at(const struct node *node, uint32_t slot)
@@ -80,12 +81,23 @@ static inline uint32_t node_of_worker(const struct node *node, uint32_t worker)
     return node->fleet->workers[worker].node;
 }
 
-/* Whether @worker is of a kind that can run task @task of @workflow. */
-static inline bool can_run(
-    const struct node *node, uint32_t workflow, uint32_t task, uint32_t worker)
+/* What task @task of @workflow needs of a worker, with @items. */
+static inline struct need need_at(
+    const struct node *node, uint32_t workflow, uint32_t task, uint32_t items)
 {
-    const uint32_t model = workflow_at(node, workflow)->tasks[task].run;
-    return profile_can_run(node->profile, model, node->fleet->workers[worker].device);
+    return need_of(node->profile, &workflow_at(node, workflow)->tasks[task], items);
+}
+
+/* Whether @worker meets @need, be it usable now or not. */
+static inline bool can_run(const struct node *node, struct need need, uint32_t worker)
+{
+    return need_is_met(need, &node->fleet->workers[worker]);
+}
+
+/* Why nobody can be found for what has @need: nobody is left, or there never was anybody. */
+static inline enum reason why_nobody(const struct node *node, struct need need)
+{
+    return need_is_met_by_any(need, node->fleet) ? REASON_NO_WORKER : REASON_TOO_LARGE;
 }
 
 /* Append an effect of @kind and give it to be filled in; its fields are not cleared. */

@@ -154,31 +154,34 @@ static bool is_resort(const struct node *node, uint32_t worker)
            !node->workers[worker - node->view.worker_first].lost && is_last(node);
 }
 
-/* The worker of the last node that can run @task. WORKER_NONE: none, or this is not the last. */
-static uint32_t find_resort(const struct node *node, uint32_t workflow, uint32_t task)
+/* The worker of the last node that meets @need. WORKER_NONE: none, or this is not the last. */
+static uint32_t find_resort(const struct node *node, struct need need)
 {
     for (uint32_t i = 0; i < node->worker_count; i++) {
         const uint32_t worker = node->view.worker_first + i;
-        if (is_resort(node, worker) && can_run(node, workflow, task, worker)) {
+        if (is_resort(node, worker) && can_run(node, need, worker)) {
             return worker;
         }
     }
     return WORKER_NONE;
 }
 
-static bool fits(const struct node *node, uint32_t worker, const struct config *config)
+static bool fits(
+    const struct node *node, struct need need, uint32_t worker, const struct config *config)
 {
     const bool usable = view_is_usable(&node->view, worker) || is_resort(node, worker);
-    return usable && view_fits(&node->view, worker, config->cpu, config->gpu);
+    return usable && can_run(node, need, worker) &&
+           view_fits(&node->view, worker, config->cpu, config->gpu);
 }
 
-/* Claim the first of @answer that fits. Returns how many tasks; 0 if none fits. */
+/* Claim the first of @answer that fits and meets @need. Returns how many tasks; 0 if none does. */
 static uint32_t claim_first(
-    struct node *node, uint32_t number, const struct dispatch_answer *answer, bool *declined_out)
+    struct node *node, uint32_t number, struct need need, const struct dispatch_answer *answer,
+    bool *declined_out)
 {
     const enum reason reason = answer->unplanned ? REASON_UNPLANNED : REASON_NONE;
     for (uint32_t i = 0; i < answer->count; i++) {
-        if (fits(node, answer->workers[i], &answer->configs[i])) {
+        if (fits(node, need, answer->workers[i], &answer->configs[i])) {
             return claims_make(
                 node, number, answer->workers[i], answer->configs[i], reason, declined_out);
         }
@@ -188,31 +191,27 @@ static uint32_t claim_first(
 
 /* A head that has waited for too long runs alone on the first device that is all free. */
 static uint32_t claim_starved(
-    struct node *node, uint32_t number, const struct queue_facts *facts, bool *declined_out)
+    struct node *node, uint32_t number, struct need need, const struct queue_facts *facts,
+    bool *declined_out)
 {
     const struct config alone = {.batch = facts->head_items};
     if (now_ns(node) - facts->head_ready_ns < STARVED_NS) {
         return 0;
     }
     for (uint32_t worker = 0; worker < node->fleet->worker_count; worker++) {
-        if (fits(node, worker, &alone) && can_run(node, facts->workflow, facts->task, worker)) {
+        if (fits(node, need, worker, &alone)) {
             return claims_make(node, number, worker, alone, REASON_STARVED, declined_out);
         }
     }
     return 0;
 }
 
-/* Nobody can run anything: the owners shall know. */
-static uint32_t turn_away(struct node *node, uint32_t number)
+/* Nobody can run the head, whose @need is met by none: its owner shall know. */
+static void turn_away(struct node *node, uint32_t number, struct need need)
 {
-    struct home_queue *queue = &node->home.queues[number];
-    uint32_t count = 0;
-    for (; queue->count > 0 && count < HOME_TASKS_PER_STEP; count++) {
-        const uint32_t slot = queue->head;
-        tickets_take(node, slot);
-        tickets_refuse(node, slot, REASON_NO_WORKER);
-    }
-    return count;
+    const uint32_t slot = node->home.queues[number].head;
+    tickets_take(node, slot);
+    tickets_refuse(node, slot, why_nobody(node, need));
 }
 
 /* Look again at @at_ns, if not before. */
@@ -243,26 +242,26 @@ static uint32_t serve(struct node *node, uint32_t number)
     uint32_t left = 0;
     while (queue->count > 0 && left < HOME_TASKS_PER_STEP) {
         const struct queue_facts facts = facts_of(node, number);
-        const uint32_t model = workflow_at(node, facts.workflow)->tasks[facts.task].run;
-        const uint32_t kinds = profile_kinds(node->profile, model);
+        const struct need need = need_at(node, facts.workflow, facts.task, facts.head_items);
+        const bool anybody = choose_first(&node->view, need) != WORKER_NONE;
+        const uint32_t resort = anybody ? WORKER_NONE : find_resort(node, need);
         struct dispatch_answer answer;
         bool declined = false;
-        policy_dispatch(&node->seat, &facts, &answer);
-        if (choose_first(&node->view, kinds) == WORKER_NONE) {
-            const uint32_t resort = find_resort(node, facts.workflow, facts.task);
-            if (resort == WORKER_NONE) {
-                return left + turn_away(node, number);
-            }
-            if (answer.count == 0) {
-                answer.configs[0] = (struct config){.batch = facts.head_items};
-                answer.workers[0] = resort;
-                answer.count = 1;
-            }
+        if (!anybody && resort == WORKER_NONE) {
+            turn_away(node, number, need);
+            left++;
+            continue;
         }
-        const uint32_t claimed = claim_first(node, number, &answer, &declined);
+        policy_dispatch(&node->seat, &facts, &answer);
+        if (!anybody && answer.count == 0) {
+            answer.configs[0] = (struct config){.batch = facts.head_items};
+            answer.workers[0] = resort;
+            answer.count = 1;
+        }
+        const uint32_t claimed = claim_first(node, number, need, &answer, &declined);
         left += claimed;
         if (claimed == 0) {
-            const uint32_t starved = claim_starved(node, number, &facts, &declined);
+            const uint32_t starved = claim_starved(node, number, need, &facts, &declined);
             left += starved;
             if (starved > 0 && !declined) {
                 queue->rechecks++; /* None of its candidates fitted: the policy shall know. */

@@ -139,8 +139,10 @@ void jobs_request(struct node *node, const struct event_request *request)
     record->workflow = (uint16_t)request->workflow;
     record->value = facts.items;
     const uint32_t slot = open_job(node, request, &facts);
-    if (!placing_first(node, slot, &facts)) {
-        jobs_end(node, slot, WEFT_REFUSED, REASON_NO_WORKER);
+    const enum reason nobody = placing_first(node, slot, &facts);
+    if (nobody != REASON_NONE) { /* What never fits shall not be tried again. */
+        const bool never = nobody == REASON_TOO_LARGE;
+        jobs_end(node, slot, never ? WEFT_FAILED : WEFT_REFUSED, nobody);
     }
 }
 

@@ -75,11 +75,13 @@ static void reserve_all(struct node *node, const struct job *job)
     }
 }
 
-static bool place_source(
+/* REASON_NONE, or why nobody can be found for source @task. */
+static enum reason place_source(
     struct node *node, struct job *job, const struct job_facts *facts, uint32_t task)
 {
     if (node->seat.binds) { /* Somebody will claim it, if there is anybody. */
-        return node->draining || choose_first_usable(&node->view) != WORKER_NONE;
+        const bool any = node->draining || choose_first_usable(&node->view) != WORKER_NONE;
+        return any ? REASON_NONE : REASON_NO_WORKER;
     }
     const struct input_facts from = {
         .worker = facts->ingress,
@@ -97,10 +99,10 @@ static bool place_source(
     };
     const uint32_t worker = routing_place(node, &question);
     if (worker == WORKER_NONE) {
-        return false;
+        return why_nobody(node, need_at(node, job->workflow, task, job->items));
     }
     job->placement[task] = (uint16_t)worker;
-    return true;
+    return REASON_NONE;
 }
 
 /* The input of a source that is to be claimed waits here. */
@@ -153,7 +155,7 @@ static void send_sources(struct node *node, uint32_t slot)
     }
 }
 
-bool placing_first(struct node *node, uint32_t slot, const struct job_facts *facts)
+enum reason placing_first(struct node *node, uint32_t slot, const struct job_facts *facts)
 {
     struct job *job = job_at(node, slot);
     const struct workflow *workflow = facts->graph;
@@ -164,13 +166,14 @@ bool placing_first(struct node *node, uint32_t slot, const struct job_facts *fac
         }
     }
     for (uint32_t i = 0; i < workflow->source_count; i++) {
-        if (!place_source(node, job, facts, workflow->sources[i])) {
-            return false;
+        const enum reason reason = place_source(node, job, facts, workflow->sources[i]);
+        if (reason != REASON_NONE) {
+            return reason;
         }
     }
     reserve_all(node, job);
     send_sources(node, slot);
-    return true;
+    return REASON_NONE;
 }
 
 static struct job_facts job_facts(const struct node *node, const struct job *job)
@@ -252,8 +255,9 @@ static void run_again(struct node *node, uint32_t slot, const uint64_t *lost)
     }
     replace_lost(node, job, &facts, lost);
     for (uint32_t i = 0; i < workflow->source_count; i++) {
-        if (!place_source(node, job, &facts, workflow->sources[i])) {
-            jobs_end(node, slot, WEFT_FAILED, REASON_NO_WORKER);
+        const enum reason reason = place_source(node, job, &facts, workflow->sources[i]);
+        if (reason != REASON_NONE) {
+            jobs_end(node, slot, WEFT_FAILED, reason);
             return;
         }
     }

@@ -7,8 +7,8 @@
 
 #include "node/inside.h"
 
-/* Place job @slot, reserve, and send its inputs off. False if no worker is usable. */
-bool placing_first(struct node *node, uint32_t slot, const struct job_facts *facts);
+/* Place job @slot, reserve, and send its inputs off. REASON_NONE, or why nobody can run it. */
+enum reason placing_first(struct node *node, uint32_t slot, const struct job_facts *facts);
 
 /*
  * Find other workers for tasks of job @slot that were on nodes which are gone, and for

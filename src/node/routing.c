@@ -50,15 +50,15 @@ uint32_t routing_note(struct node *node, uint32_t worker, int64_t run_ns)
 
 uint32_t routing_place(struct node *node, const struct task_facts *facts)
 {
+    const struct need need = need_at(node, facts->job->workflow, facts->task, facts->items);
     const bool keeps = facts->planned != WORKER_NONE &&
                        view_is_usable(&node->view, facts->planned) &&
-                       can_run(node, facts->job->workflow, facts->task, facts->planned);
+                       can_run(node, need, facts->planned);
     if (keeps && !node->seat.places_tasks) {
         return facts->planned;
     }
     uint32_t worker = policy_place_task(&node->seat, facts);
-    if (worker == WORKER_NONE && node->draining &&
-        can_run(node, facts->job->workflow, facts->task, facts->here)) {
+    if (worker == WORKER_NONE && node->draining && can_run(node, need, facts->here)) {
         worker = facts->here; /* Nobody else is left to finish it. */
     }
     if (worker == WORKER_NONE || worker == facts->planned) {
@@ -165,7 +165,7 @@ static void route_edge(
             .task = to,
             .worker = task->worker,
             .attempt = visit->attempt,
-            .reason = REASON_NO_WORKER,
+            .reason = why_nobody(node, need_at(node, visit->workflow, to, items)),
         };
         outbox_send(node, visit->job.node, &failed);
         return;
@@ -261,7 +261,9 @@ void routing_gathered(struct node *node, uint32_t slot)
     struct task *task = task_at(node, slot);
     struct visit *visit = visit_at(node, task->visit);
     const struct workflow *workflow = workflow_at(node, visit->workflow);
-    const bool bound = visit->placement[task->number] != PLACEMENT_UNBOUND;
+    const struct need need = need_at(node, visit->workflow, task->number, task->items);
+    const bool stays =
+        visit->placement[task->number] != PLACEMENT_UNBOUND && can_run(node, need, task->worker);
     if (node->seat.binds) {
         if (!grants_take(node, slot)) {
             offers_make(node, slot);
@@ -269,7 +271,7 @@ void routing_gathered(struct node *node, uint32_t slot)
         return;
     }
     if (!task->settled && workflow_is_join(workflow, task->number) &&
-        (!bound || node->seat.places_tasks)) {
+        (!stays || node->seat.places_tasks)) {
         task->settled = true;
         const uint32_t worker = place_join(node, visit, task);
         if (worker != WORKER_NONE && !view_is_own(&node->view, worker)) {
@@ -283,8 +285,8 @@ void routing_gathered(struct node *node, uint32_t slot)
     }
     enum reason obstacle = cache_obstacle(
         node, own_worker(node, task->worker), &workflow->tasks[task->number], task->items);
-    if (!can_run(node, visit->workflow, task->number, task->worker)) {
-        obstacle = REASON_NO_WORKER; /* It was gathered here, and nobody could be found for it. */
+    if (obstacle == REASON_NONE && !can_run(node, need, task->worker)) {
+        obstacle = why_nobody(node, need); /* It was gathered here, and nobody could be found. */
     }
     if (obstacle != REASON_NONE) {
         visits_fail(node, slot, obstacle);

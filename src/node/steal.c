@@ -32,7 +32,9 @@ static uint32_t last_queued(const struct node *node, const struct worker *worker
         const uint32_t slot = worker->queues[worker->active[i]].tail;
         const struct task *task = task_at(node, slot);
         const struct task *best = last == POOL_NONE ? NULL : task_at(node, last);
-        if (!can_run(node, visit_at(node, task->visit)->workflow, task->number, asker)) {
+        const struct need need =
+            need_at(node, visit_at(node, task->visit)->workflow, task->number, task->items);
+        if (!can_run(node, need, asker)) {
             continue;
         }
         if (best == NULL || task->key > best->key ||

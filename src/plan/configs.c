@@ -11,6 +11,7 @@
 #include "model/sharing.h"
 #include "model/workflow.h"
 #include "plan/budget.h"
+#include "profile/need.h"
 
 __extension__ typedef __int128 configs_product;
 
@@ -54,16 +55,6 @@ static uint32_t units_of(const struct fleet *fleet, uint32_t device)
     return units;
 }
 
-static uint64_t bytes_needed(
-    const struct profile *profile, const struct workflow_task *task, uint32_t items)
-{
-    uint64_t bytes = profile_workspace_bytes(profile, task->run, items);
-    for (uint32_t i = 0; i < task->model_count; i++) {
-        bytes += profile->models[task->models[i]].resident_bytes;
-    }
-    return bytes;
-}
-
 bool configs_can_hold(
     const struct fleet *fleet, const struct profile *profile, const struct workflow_task *task,
     uint32_t worker, const struct config *config)
@@ -71,7 +62,7 @@ bool configs_can_hold(
     const struct fleet_worker *device = &fleet->workers[worker];
     return config->gpu <= device->gpu_units && sharing_round(device, config->gpu) == config->gpu &&
            config->cpu <= fleet->nodes[device->node].cpu_units &&
-           bytes_needed(profile, task, config->batch) <= device->memory_bytes;
+           need_bytes(profile, task, config->batch) <= device->memory_bytes;
 }
 
 /* Whether some worker of the kind could hold @choice. */

@@ -10,7 +10,7 @@
 #include "model/digraph.h"
 #include "model/series_parallel.h"
 #include "plan/program.h"
-#include "profile/profile.h"
+#include "profile/need.h"
 
 #define NS_PER_S 1e9
 
@@ -52,23 +52,28 @@ static void expect_items(
     }
 }
 
-/* Which kinds of devices the fleet has: only these are asked for. */
-static void find_devices(const struct fleet *fleet, bool has_out[static DEVICE_KINDS_MAX])
+/* What kinds of devices the fleet has, and how large: only these are asked for. */
+static struct need_room find_devices(const struct fleet *fleet)
 {
+    struct need_room room = {0};
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
-        has_out[fleet->workers[i].device] = true;
+        need_room_add(&room, &fleet->workers[i]);
     }
+    return room;
 }
 
 static bool look_up_task(
-    const struct program_input *input, uint32_t model, uint32_t items, struct task_time *times_out)
+    const struct program_input *input, const struct workflow_task *task, uint32_t items,
+    struct task_time *times_out)
 {
-    bool has_device[DEVICE_KINDS_MAX] = {false};
+    const struct need_room room = find_devices(input->fleet);
+    const struct need need = need_of(input->profile, task, items);
+    const uint32_t model = task->run;
     bool is_measured = false;
-    find_devices(input->fleet, has_device);
     for (uint32_t device = 0; device < DEVICE_KINDS_MAX; device++) {
         times_out[device].mean_ns = -1;
-        if (!has_device[device] || !profile_is_measured(input->profile, model, device)) {
+        if (!need_room_has(&room, need, device) ||
+            !profile_is_measured(input->profile, model, device)) {
             continue;
         }
         const struct config config = {.batch = items};
@@ -91,9 +96,9 @@ static enum weft_status look_up(
     expect_items(workflow, items, in, made);
     for (uint32_t task = 0; task < workflow->task_count && status == WEFT_OK; task++) {
         struct task_time *times = stream->times + (size_t)task * DEVICE_KINDS_MAX;
-        if (!look_up_task(input, workflow->tasks[task].run, in[task], times)) {
+        if (!look_up_task(input, &workflow->tasks[task], in[task], times)) {
             status = error_set(
-                error, WEFT_NOT_FOUND, "task %s of workflow %s was measured on no device here",
+                error, WEFT_NOT_FOUND, "task %s of workflow %s can run on no device here",
                 workflow->tasks[task].name, workflow->name);
         }
     }
@@ -147,14 +152,10 @@ static void find_units(struct stream *stream, const struct program_input *input,
 {
     struct digraph *graph = digraph_from_workflow(stream->workflow, NULL, items);
     struct contraction *units = contraction_create(graph, CONTRACT_NEIGHBOURS);
-    bool has_device[DEVICE_KINDS_MAX] = {false};
-    uint32_t kinds = 0;
-    find_devices(input->fleet, has_device);
-    for (uint32_t i = 0; i < DEVICE_KINDS_MAX; i++) {
-        kinds += has_device[i] ? 1 : 0;
-    }
+    const uint32_t kinds = find_devices(input->fleet).kinds;
+    const bool is_mixed = (kinds & (kinds - 1)) != 0;
     const bool is_small = stream->workflow->task_count <= SMALL_TASKS;
-    if ((kinds > 1 && is_small) || !runs_together(stream, units)) {
+    if ((is_mixed && is_small) || !runs_together(stream, units)) {
         contraction_destroy(units);
         stream->units = take_apart(graph);
     } else {

@@ -1,41 +1,50 @@
 /*
  * choose.h - what several policies look for: a worker that can be used, by some measure.
  *
- * A worker can be used for a task if it is usable and of a kind that can run it; @kinds are
- * those of the task. Each function scans workers in ascending order and compares strictly,
- * so that the lowest index wins a tie. WORKER_NONE if no worker can be used.
+ * A worker can be used for a task if it is usable and meets what the task needs: profile/need.h.
+ * Each function scans workers in ascending order and compares strictly, so that the lowest index
+ * wins a tie. WORKER_NONE if no worker can be used.
  */
 #ifndef POLICY_CHOOSE_H
 #define POLICY_CHOOSE_H
 
 #include "base/hash.h"
 #include "policy/policy.h"
+#include "profile/need.h"
 
-/* For what runs anywhere. */
-#define CHOOSE_ANY_KIND UINT32_MAX
-
-/* The kinds of devices on which @task of a job can run. */
-static inline uint32_t choose_kinds(
+/*
+ * What @task of a job that is planned needs at least: how many items it will have is known only
+ * of sources. What turns out to have more than its worker can hold is placed again on its way.
+ */
+static inline struct need choose_plan_need(
     const struct policy_input *input, const struct job_facts *job, uint32_t task)
 {
-    return profile_kinds(input->profile, job->graph->tasks[task].run);
+    const struct workflow_task *vertex = &job->graph->tasks[task];
+    return need_of(input->profile, vertex, vertex->in_count == 0 ? job->items : 1);
 }
 
-static inline bool choose_can_run(const struct view *view, uint32_t worker, uint32_t kinds)
+/* What a task on its way needs. */
+static inline struct need choose_need(
+    const struct policy_input *input, const struct task_facts *task)
 {
-    return profile_kinds_have(kinds, view->fleet->workers[worker].device);
+    return need_of(input->profile, &task->job->graph->tasks[task->task], task->items);
 }
 
-static inline bool choose_can_use(const struct view *view, uint32_t worker, uint32_t kinds)
+static inline bool choose_can_run(const struct view *view, uint32_t worker, struct need need)
 {
-    return choose_can_run(view, worker, kinds) && view_is_usable(view, worker);
+    return need_is_met(need, &view->fleet->workers[worker]);
 }
 
-static inline uint32_t choose_first(const struct view *view, uint32_t kinds)
+static inline bool choose_can_use(const struct view *view, uint32_t worker, struct need need)
+{
+    return choose_can_run(view, worker, need) && view_is_usable(view, worker);
+}
+
+static inline uint32_t choose_first(const struct view *view, struct need need)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     for (uint32_t worker = 0; worker < worker_count; worker++) {
-        if (choose_can_use(view, worker, kinds)) {
+        if (choose_can_use(view, worker, need)) {
             return worker;
         }
     }
@@ -44,18 +53,18 @@ static inline uint32_t choose_first(const struct view *view, uint32_t kinds)
 
 static inline uint32_t choose_first_usable(const struct view *view)
 {
-    return choose_first(view, CHOOSE_ANY_KIND);
+    return choose_first(view, NEED_NOTHING);
 }
 
 /* The better of @best and those of the view's own workers that can be used. */
 static inline uint32_t choose_own_or(
-    const struct view *view, uint32_t kinds, uint32_t best, int64_t best_ns)
+    const struct view *view, struct need need, uint32_t best, int64_t best_ns)
 {
     for (uint32_t i = 0; i < view->worker_count; i++) {
         const uint32_t worker = view->worker_first + i;
         const int64_t free_at_ns = view_free_at_ns(view, worker);
         const bool better = free_at_ns < best_ns || (free_at_ns == best_ns && worker < best);
-        if (better && choose_can_use(view, worker, kinds)) {
+        if (better && choose_can_use(view, worker, need)) {
             best = worker;
             best_ns = free_at_ns;
         }
@@ -64,24 +73,24 @@ static inline uint32_t choose_own_or(
 }
 
 /* The one that is free first. An idle one ends the search: none is free before now. */
-static inline uint32_t choose_least_work(const struct view *view, uint32_t kinds)
+static inline uint32_t choose_least_work(const struct view *view, struct need need)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     uint32_t best = WORKER_NONE;
     int64_t best_ns = INT64_MAX;
     uint32_t worker = view_earliest(view);
-    if (worker != WORKER_NONE && choose_can_use(view, worker, kinds)) {
+    if (worker != WORKER_NONE && choose_can_use(view, worker, need)) {
         const int64_t free_at_ns = view_free_at_ns(view, worker);
         if (free_at_ns == view_row_free_at_ns(view, worker)) {
             /* Nothing adds to what its row says. */
-            return choose_own_or(view, kinds, worker, free_at_ns);
+            return choose_own_or(view, need, worker, free_at_ns);
         }
         best_ns = free_at_ns + 1; /* So nobody who is free later has to be looked at. */
     }
     worker = 0;
     while (worker < worker_count && best_ns > view->now_ns) {
         const int64_t free_at_ns = view_free_at_ns(view, worker);
-        if (free_at_ns < best_ns && choose_can_use(view, worker, kinds)) {
+        if (free_at_ns < best_ns && choose_can_use(view, worker, need)) {
             best = worker;
             best_ns = free_at_ns;
         }
@@ -99,42 +108,42 @@ static inline bool choose_is_idle(const struct view *view, uint32_t worker)
  * Any idle one, drawn evenly: many nodes with the same rows would all take the lowest. One
  * draw, and none if nobody is idle: WORKER_NONE then.
  */
-static inline uint32_t choose_any_idle(const struct view *view, uint32_t kinds, struct rng *rng)
+static inline uint32_t choose_any_idle(const struct view *view, struct need need, struct rng *rng)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     uint32_t idle = 0;
     for (uint32_t worker = 0; worker < worker_count; worker++) {
-        idle += choose_is_idle(view, worker) && choose_can_use(view, worker, kinds) ? 1 : 0;
+        idle += choose_is_idle(view, worker) && choose_can_use(view, worker, need) ? 1 : 0;
     }
     if (idle == 0) {
         return WORKER_NONE;
     }
     uint32_t left = rng_below(rng, idle);
     uint32_t worker = 0;
-    while (!choose_is_idle(view, worker) || !choose_can_use(view, worker, kinds) || left-- > 0) {
+    while (!choose_is_idle(view, worker) || !choose_can_use(view, worker, need) || left-- > 0) {
         worker++;
     }
     return worker;
 }
 
 /* Number @index of those that can be used, counted from 0. */
-static inline uint32_t choose_usable_at(const struct view *view, uint32_t kinds, uint32_t index)
+static inline uint32_t choose_usable_at(const struct view *view, struct need need, uint32_t index)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     for (uint32_t worker = 0; worker < worker_count; worker++) {
-        if (choose_can_use(view, worker, kinds) && index-- == 0) {
+        if (choose_can_use(view, worker, need) && index-- == 0) {
             return worker;
         }
     }
     return WORKER_NONE;
 }
 
-static inline uint32_t choose_usable_count(const struct view *view, uint32_t kinds)
+static inline uint32_t choose_usable_count(const struct view *view, struct need need)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     uint32_t count = 0;
     for (uint32_t worker = 0; worker < worker_count; worker++) {
-        count += choose_can_use(view, worker, kinds) ? 1 : 0;
+        count += choose_can_use(view, worker, need) ? 1 : 0;
     }
     return count;
 }
@@ -148,18 +157,18 @@ static inline uint32_t choose_by_hash(
     const struct policy_input *input, const struct job_facts *job, uint32_t task)
 {
     const struct view *view = input->view;
-    const uint32_t kinds = choose_kinds(input, job, task);
+    const struct need need = choose_plan_need(input, job, task);
     const uint64_t hash = hash_mix(hash_text(job->graph->tasks[task].name), job_key(job->id));
     const uint32_t worker = (uint32_t)(hash % view->fleet->worker_count);
-    if (choose_can_use(view, worker, kinds)) {
+    if (choose_can_use(view, worker, need)) {
         return worker;
     }
-    const uint32_t usable_count = choose_usable_count(view, kinds);
+    const uint32_t usable_count = choose_usable_count(view, need);
     if (usable_count == 0) {
         return WORKER_NONE;
     }
     /* Mixed again: where the two counts have a divisor in common, so do the remainders. */
-    return choose_usable_at(view, kinds, (uint32_t)(hash_mix(hash, 0) % usable_count));
+    return choose_usable_at(view, need, (uint32_t)(hash_mix(hash, 0) % usable_count));
 }
 
 /* choose_by_hash() for every task: a whole placement. What nobody can run stays unbound. */

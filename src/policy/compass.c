@@ -61,7 +61,7 @@ static void open_hop(
     }
     hop->least_run_ns = INT64_MAX;
     for (uint32_t device = 0; device < fleet->device_count; device++) {
-        if (!profile_kinds_have(hop->task.kinds, device)) {
+        if (!profile_kinds_have(hop->task.need.kinds, device)) {
             continue;
         }
         const int64_t run_ns = profile_run_one_ns(input->profile, hop->task.kind->run, device);
@@ -156,12 +156,6 @@ static uint32_t place_anew(const struct policy_input *input, const struct task_f
     if (!read_rows(&hop, rows, count)) {
         return WORKER_NONE;
     }
-    const uint32_t best = search(&hop, rows, count, WORKER_NONE, COMPASS_NOT_USABLE_NS);
-    if (best != WORKER_NONE) {
-        return best;
-    }
-    hop.task.anywhere = true; /* No worker can hold it. */
-    hop.task.known = 0;
     return search(&hop, rows, count, WORKER_NONE, COMPASS_NOT_USABLE_NS);
 }
 
@@ -218,8 +212,8 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
 {
     const struct workflow_task *task = &facts->job->graph->tasks[facts->task];
     const uint32_t in_count = task->in_count;
-    const uint32_t kinds = profile_kinds(input->profile, task->run);
-    if (facts->planned == WORKER_NONE || !choose_can_use(input->view, facts->planned, kinds)) {
+    const struct need need = choose_need(input, facts);
+    if (facts->planned == WORKER_NONE || !choose_can_use(input->view, facts->planned, need)) {
         return place_anew(input, facts);
     }
     if (input->options[COMPASS_ADJUST] == 0 || in_count == 0) {

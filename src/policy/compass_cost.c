@@ -83,22 +83,11 @@ void compass_task_init(
     task->input = input;
     task->kind = kind;
     task->items = items;
-    task->anywhere = has(input, COMPASS_ORIGINAL);
-    task->kinds = profile_kinds(input->profile, kind->run);
+    task->need = need_of(input->profile, kind, items);
     task->known = 0;
     for (uint32_t i = 0; i < kind->model_count; i++) {
         task->bytes[i] = input->profile->models[kind->models[i]].resident_bytes;
     }
-}
-
-static bool can_hold(const struct compass_task *task, const struct fleet_worker *spec)
-{
-    const struct profile *profile = task->input->profile;
-    uint64_t bytes = profile_workspace_bytes(profile, task->kind->run, task->items);
-    for (uint32_t i = 0; i < task->kind->model_count; i++) {
-        bytes += task->bytes[i];
-    }
-    return bytes <= spec->memory_bytes;
 }
 
 int64_t compass_run_ns(
@@ -119,11 +108,11 @@ void compass_offer_make(struct compass_task *task, const struct fleet_worker *sp
     offer->bus_bytes_per_s = spec->bus_bytes_per_s;
     offer->memory_bytes = spec->memory_bytes;
     /* As published, one kind of device is all there is, and runs everything. */
-    const bool is_first = has(task->input, COMPASS_ORIGINAL) && (task->kinds & 1) != 0;
+    const bool is_first =
+        has(task->input, COMPASS_ORIGINAL) && profile_kinds_have(task->need.kinds, 0);
     offer->run_ns = compass_run_ns(
         task->input->profile, task->kind->run, is_first ? 0 : spec->device, task->items);
-    if (!profile_kinds_have(task->kinds, spec->device) ||
-        (!task->anywhere && !can_hold(task, spec))) {
+    if (!need_is_met(task->need, spec)) {
         offer->run_ns = COMPASS_NEVER;
     }
     for (uint32_t i = 0; i < task->kind->model_count; i++) {

@@ -9,6 +9,7 @@
 #define POLICY_COMPASS_COST_H
 
 #include "policy/policy.h"
+#include "profile/need.h"
 
 /* Rows of the policy's option table. */
 enum compass_option {
@@ -39,9 +40,8 @@ struct compass_task {
     const struct policy_input *input;
     const struct workflow_task *kind;
     uint32_t items;
-    bool anywhere;  /* It is too large for every worker: one that cannot hold it has to do. */
-    uint32_t kinds; /* A bit for each kind of device that can run it, */
-    uint32_t known; /* and for each whose offer stands. */
+    struct need need;
+    uint32_t known; /* A bit for each kind of device whose offer stands. */
     uint64_t bytes[TASK_MODELS_MAX];
     struct compass_offer offers[DEVICE_KINDS_MAX];
 };

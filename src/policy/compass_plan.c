@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "model/graph.h"
+#include "policy/choose.h"
 
 /* The table of one planning; nearly a mebibyte, but only the part in use is touched. */
 struct table {
@@ -10,7 +11,7 @@ struct table {
     const struct workflow *graph;
     struct compass_prices prices;
     uint32_t count;                              /* Usable workers, */
-    uint32_t kinds;                              /* and a bit for each kind among them. */
+    struct need_room room;                       /* and what they can hold. */
     uint16_t workers[WORKERS_MAX];               /* Ascending. */
     struct compass_worker believed[WORKERS_MAX]; /* By position. */
     uint32_t items[WORKFLOW_TASKS_MAX];
@@ -34,7 +35,7 @@ static void open_table(struct table *table)
     const struct compass_prices kind = {.original = input->options[COMPASS_ORIGINAL] != 0};
     int64_t backlog_ns = 0;
     uint32_t count = 0;
-    table->kinds = 0;
+    table->room.kinds = 0;
     for (uint32_t worker = 0; worker < worker_count; worker++) {
         struct compass_row row;
         if (!compass_read(input, worker, &row)) {
@@ -42,7 +43,7 @@ static void open_table(struct table *table)
         }
         struct compass_worker *believed = &table->believed[count];
         table->workers[count] = (uint16_t)worker;
-        table->kinds |= UINT32_C(1) << input->view->fleet->workers[worker].device;
+        need_room_add(&table->room, &input->view->fleet->workers[worker]);
         believed->free_ns = row.free_ns + row.promised_ns;
         const struct row_cache *cache = view_cache(input->view, worker);
         believed->room_bytes = cache->free_bytes;
@@ -217,8 +218,8 @@ static void place(struct table *table, uint32_t number, uint16_t *placement_out)
     struct compass_task task;
     compass_task_init(&task, table->input, &table->graph->tasks[number], table->items[number]);
     struct choice choice = choose(table, &task, number);
-    if (choice.position == UINT32_MAX) { /* No worker can hold it. */
-        task.anywhere = true;
+    if (choice.position == UINT32_MAX) { /* None can hold as many items as are expected. */
+        task.need = choose_plan_need(table->input, table->job, number);
         task.known = 0;
         choice = choose(table, &task, number);
     }
@@ -231,8 +232,7 @@ static void place(struct table *table, uint32_t number, uint16_t *placement_out)
 static bool can_run_all(const struct table *table)
 {
     for (uint32_t task = 0; task < table->graph->task_count; task++) {
-        const uint32_t model = table->graph->tasks[task].run;
-        if ((profile_kinds(table->input->profile, model) & table->kinds) == 0) {
+        if (!need_room_meets(&table->room, choose_plan_need(table->input, table->job, task))) {
             return false;
         }
     }

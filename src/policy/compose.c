@@ -45,9 +45,9 @@ static inline const struct policy *policy_at(const struct policy_seat *seat, enu
     return seat->set->roles[role].policy;
 }
 
-static inline bool can_use(const struct view *view, uint32_t worker, uint32_t kinds)
+static inline bool can_use(const struct view *view, uint32_t worker, struct need need)
 {
-    return worker < view->fleet->worker_count && choose_can_use(view, worker, kinds);
+    return worker < view->fleet->worker_count && choose_can_use(view, worker, need);
 }
 
 const char *policy_role_name(enum policy_role role)
@@ -272,7 +272,7 @@ void policy_place_job(
     meter_end(seat->meter, began_ns);
     for (uint32_t task = 0; task < task_count; task++) {
         if (placement_out[task] != PLACEMENT_UNBOUND) {
-            ASSERT(can_use(input->view, placement_out[task], choose_kinds(input, job, task)));
+            ASSERT(can_use(input->view, placement_out[task], choose_plan_need(input, job, task)));
             meter_row(seat->meter, input->view, placement_out[task]);
         }
     }
@@ -280,34 +280,35 @@ void policy_place_job(
 
 /* The planned worker, else the one that asks, else the first: whichever can be used. */
 static uint32_t place_task_by_default(
-    const struct view *view, const struct task_facts *task, uint32_t kinds)
+    const struct view *view, const struct task_facts *task, struct need need)
 {
-    if (can_use(view, task->planned, kinds)) {
+    if (can_use(view, task->planned, need)) {
         return task->planned;
     }
-    if (can_use(view, task->here, kinds)) {
+    if (can_use(view, task->here, need)) {
         return task->here;
     }
-    return choose_first(view, kinds);
+    return choose_first(view, need);
 }
 
 uint32_t policy_place_task(struct policy_seat *seat, const struct task_facts *task)
 {
     const struct policy *policy = policy_at(seat, ROLE_PLACE);
     const struct policy_input *input = &seat->inputs[ROLE_PLACE];
-    const uint32_t kinds = choose_kinds(input, task->job, task->task);
+    const struct need need = choose_need(input, task);
     if (policy == NULL || policy->place_task == NULL) {
-        return place_task_by_default(input->view, task, kinds);
+        return place_task_by_default(input->view, task, need);
     }
     const uint64_t began_ns = meter_begin(seat->meter);
     const uint32_t worker = policy->place_task(input, task);
     meter_end(seat->meter, began_ns);
     if (worker == WORKER_NONE) {
-        ASSERT(choose_first(input->view, kinds) == WORKER_NONE);
+        ASSERT(choose_first(input->view, need) == WORKER_NONE);
         return WORKER_NONE;
     }
     ASSERT(worker < input->view->fleet->worker_count);
-    ASSERT(worker == task->planned || choose_can_use(input->view, worker, kinds));
+    ASSERT(choose_can_run(input->view, worker, need));
+    ASSERT(worker == task->planned || view_is_usable(input->view, worker));
     meter_row(seat->meter, input->view, worker);
     return worker;
 }

@@ -95,10 +95,10 @@ static uint32_t count_ready(
     const struct view *view = input->view;
     uint32_t ready = 0;
     uint64_t most_bytes = 0;
-    const uint32_t kinds = profile_kinds(input->profile, task->run);
+    const struct need need = need_of(input->profile, task, /* items */ 1);
     *roomiest_out = WORKER_NONE;
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
-        if (!choose_can_use(view, worker, kinds)) {
+        if (!choose_can_use(view, worker, need)) {
             continue;
         }
         if (fit_load_ns(input, task, worker) == 0) {

@@ -6,7 +6,7 @@
  * whichever, as long as its job holds fewer workers than its cap, and else to the one of its
  * own that is free first. There is no central queue here in which a task could wait for
  * whichever worker is free next: if none is idle it waits where work ends first. Workers of
- * different kinds are classes of executors: what is said of workers is said of those that can run
+ * different need are classes of executors: what is said of workers is said of those that can run
  * the task.
  */
 #ifndef POLICY_EXECUTORS_H
@@ -44,16 +44,16 @@ static inline bool executors_holds(const struct task_facts *task, uint32_t worke
 }
 
 /*
- * How many workers of @kinds the job holds, as far as the node knows: each that it has used.
+ * How many workers that meet @need the job holds, as far as the node knows: each that it has used.
  * Those that cannot run a task are no part of what it may choose from.
  */
 static inline uint32_t executors_held(
-    const struct view *view, const struct task_facts *task, uint32_t kinds)
+    const struct view *view, const struct task_facts *task, struct need need)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; task->placement != NULL && i < task->job->graph->task_count; i++) {
         if (task->placement[i] != PLACEMENT_UNBOUND &&
-            choose_can_run(view, task->placement[i], kinds)) {
+            choose_can_run(view, task->placement[i], need)) {
             count += executors_is_repeated(task->placement, i) ? 0 : 1;
         }
     }
@@ -62,13 +62,13 @@ static inline uint32_t executors_held(
 
 /* Of the workers that the job holds, the one that is free first and can be used. */
 static inline uint32_t executors_own(
-    const struct view *view, const struct task_facts *task, uint32_t kinds)
+    const struct view *view, const struct task_facts *task, struct need need)
 {
     uint32_t best = WORKER_NONE;
     int64_t best_ns = INT64_MAX;
     for (uint32_t i = 0; task->placement != NULL && i < task->job->graph->task_count; i++) {
         const uint32_t worker = placement_worker(task->placement[i]);
-        if (worker == WORKER_NONE || !choose_can_use(view, worker, kinds)) {
+        if (worker == WORKER_NONE || !choose_can_use(view, worker, need)) {
             continue;
         }
         const int64_t free_at_ns = view_free_at_ns(view, worker);
@@ -83,11 +83,11 @@ static inline uint32_t executors_own(
 /* Whether the worker that asks has just been released by this job, and by no sibling taken. */
 static inline bool executors_stays(
     struct executors_state *state, const struct view *view, const struct task_facts *task,
-    uint32_t kinds)
+    struct need need)
 {
     const struct workflow_task *vertex = &task->job->graph->tasks[task->task];
     if (vertex->in_count == 0 || task->here == WORKER_NONE ||
-        !choose_can_use(view, task->here, kinds)) {
+        !choose_can_use(view, task->here, need)) {
         return false;
     }
     if (task->gathered) {
@@ -106,18 +106,18 @@ static inline uint32_t executors_place(
     const struct policy_input *input, const struct task_facts *task, uint32_t cap)
 {
     const struct view *view = input->view;
-    const uint32_t kinds = choose_kinds(input, task->job, task->task);
-    if (executors_stays(input->state, view, task, kinds)) {
+    const struct need need = choose_need(input, task);
+    if (executors_stays(input->state, view, task, need)) {
         return task->here;
     }
-    if (executors_held(view, task, kinds) >= cap) {
-        const uint32_t own = executors_own(view, task, kinds);
+    if (executors_held(view, task, need) >= cap) {
+        const uint32_t own = executors_own(view, task, need);
         if (own != WORKER_NONE) {
             return own;
         }
     }
-    const uint32_t idle = choose_any_idle(view, kinds, input->rng);
-    return idle != WORKER_NONE ? idle : choose_least_work(view, kinds);
+    const uint32_t idle = choose_any_idle(view, need, input->rng);
+    return idle != WORKER_NONE ? idle : choose_least_work(view, need);
 }
 
 /* What continues comes first, then the oldest job. */

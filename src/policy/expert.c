@@ -79,12 +79,12 @@ struct rack {
     uint32_t before; /* and such as cannot either and stand before it. */
 };
 
-static struct rack count_rack(const struct view *view, uint32_t worker, uint32_t kinds)
+static struct rack count_rack(const struct view *view, uint32_t worker, struct need need)
 {
     struct rack rack = {0};
     for (uint32_t i = 0; i < view->fleet->worker_count; i++) {
         if (view_is_usable(view, i) && rack_of(view, i) == rack_of(view, worker)) {
-            const bool can_run = choose_can_run(view, i, kinds);
+            const bool can_run = choose_can_run(view, i, need);
             rack.able += can_run ? 1 : 0;
             rack.before += !can_run && i < worker ? 1 : 0;
         }
@@ -96,16 +96,16 @@ static struct rack count_rack(const struct view *view, uint32_t worker, uint32_t
  * Who runs what @worker cannot, in round @round over all workers: those who can take turns,
  * so that in as many rounds each of them has stood in for it once.
  */
-static uint32_t stand_in(const struct view *view, uint32_t worker, uint32_t kinds, uint32_t round)
+static uint32_t stand_in(const struct view *view, uint32_t worker, struct need need, uint32_t round)
 {
-    const struct rack rack = count_rack(view, worker, kinds);
+    const struct rack rack = count_rack(view, worker, need);
     if (rack.able == 0) { /* None of the rack: any. */
-        const uint32_t count = choose_usable_count(view, kinds);
-        return count == 0 ? WORKER_NONE : choose_usable_at(view, kinds, (worker + round) % count);
+        const uint32_t count = choose_usable_count(view, need);
+        return count == 0 ? WORKER_NONE : choose_usable_at(view, need, (worker + round) % count);
     }
     uint32_t left = (rack.before + round) % rack.able;
     for (uint32_t i = 0; i < view->fleet->worker_count; i++) {
-        if (choose_can_use(view, i, kinds) && rack_of(view, i) == rack_of(view, worker) &&
+        if (choose_can_use(view, i, need) && rack_of(view, i) == rack_of(view, worker) &&
             left-- == 0) {
             return i;
         }
@@ -118,7 +118,7 @@ static void place_job(
 {
     struct expert_state *state = input->state;
     const struct view *view = input->view;
-    const uint32_t usable_count = choose_usable_count(view, CHOOSE_ANY_KIND);
+    const uint32_t usable_count = choose_usable_count(view, NEED_NOTHING);
     uint16_t workers[WORKFLOW_TASKS_MAX];
     if (usable_count == 0) {
         return;
@@ -129,16 +129,16 @@ static void place_job(
     const uint32_t first = view->worker_first + state->turn * parts;
     state->turn++;
     for (uint32_t i = 0; i < parts; i++) {
-        workers[i] = (uint16_t)choose_usable_at(view, CHOOSE_ANY_KIND, (first + i) % usable_count);
+        workers[i] = (uint16_t)choose_usable_at(view, NEED_NOTHING, (first + i) % usable_count);
     }
     split(job->graph, parts, placement_out);
     for (uint32_t task = 0; task < job->graph->task_count; task++) {
         const uint32_t part = placement_out[task];
-        const uint32_t kinds = choose_kinds(input, job, task);
+        const struct need need = choose_plan_need(input, job, task);
         const uint32_t worker = workers[part];
         const uint32_t round = (first + part) / usable_count;
         const uint32_t able =
-            choose_can_run(view, worker, kinds) ? worker : stand_in(view, worker, kinds, round);
+            choose_can_run(view, worker, need) ? worker : stand_in(view, worker, need, round);
         placement_out[task] = able == WORKER_NONE ? PLACEMENT_UNBOUND : (uint16_t)able;
     }
 }

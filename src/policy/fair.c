@@ -16,12 +16,12 @@
 #include "policy/registry.h"
 
 /* This job, and what runs or waits on workers that it does not hold. */
-static uint32_t jobs_seen(const struct view *view, const struct task_facts *task, uint32_t kinds)
+static uint32_t jobs_seen(const struct view *view, const struct task_facts *task, struct need need)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     uint32_t count = 1;
     for (uint32_t worker = 0; worker < worker_count; worker++) {
-        if (choose_can_run(view, worker, kinds) && !choose_is_idle(view, worker) &&
+        if (choose_can_run(view, worker, need) && !choose_is_idle(view, worker) &&
             !executors_holds(task, worker)) {
             count += 1 + view_load(view, worker)->queued_items;
         }
@@ -29,21 +29,21 @@ static uint32_t jobs_seen(const struct view *view, const struct task_facts *task
     return count;
 }
 
-static uint32_t count_of(const struct view *view, uint32_t kinds)
+static uint32_t count_of(const struct view *view, struct need need)
 {
     const uint32_t worker_count = view->fleet->worker_count;
     uint32_t count = 0;
     for (uint32_t worker = 0; worker < worker_count; worker++) {
-        count += choose_can_run(view, worker, kinds) ? 1 : 0;
+        count += choose_can_run(view, worker, need) ? 1 : 0;
     }
     return count;
 }
 
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)
 {
-    const uint32_t kinds = choose_kinds(input, task->job, task->task);
-    const uint32_t jobs = jobs_seen(input->view, task, kinds);
-    const uint32_t cap = (count_of(input->view, kinds) + jobs - 1) / jobs;
+    const struct need need = choose_need(input, task);
+    const uint32_t jobs = jobs_seen(input->view, task, need);
+    const uint32_t cap = (count_of(input->view, need) + jobs - 1) / jobs;
     return executors_place(input, task, cap);
 }
 

@@ -35,11 +35,11 @@ static struct config config_of(const struct policy_input *input, uint32_t worker
 }
 
 static bool add_if_free(
-    const struct policy_input *input, uint32_t kinds, uint32_t worker,
+    const struct policy_input *input, struct need need, uint32_t worker,
     struct dispatch_answer *answer)
 {
     const struct config config = config_of(input, worker);
-    if (!choose_can_use(input->view, worker, kinds) ||
+    if (!choose_can_use(input->view, worker, need) ||
         !view_fits(input->view, worker, config.cpu, config.gpu)) {
         return false;
     }
@@ -59,10 +59,11 @@ static void dispatch(
         return;
     }
     const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
-    const uint32_t kinds = profile_kinds(input->profile, workflow->tasks[queue->task].run);
-    bool found = add_if_free(input, kinds, queue->holder, answer_out);
+    const struct need need =
+        need_of(input->profile, &workflow->tasks[queue->task], queue->head_items);
+    bool found = add_if_free(input, need, queue->holder, answer_out);
     for (uint32_t worker = 0; !found && worker < input->view->fleet->worker_count; worker++) {
-        found = add_if_free(input, kinds, worker, answer_out);
+        found = add_if_free(input, need, worker, answer_out);
     }
 }
 

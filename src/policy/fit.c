@@ -55,6 +55,13 @@ struct config fit_room(const struct view *view, uint32_t worker)
     };
 }
 
+/* A task with more items than a config has runs with that config all the same, alone. */
+static bool holds_head(const struct fit_ask *ask, uint32_t worker)
+{
+    const uint64_t bytes = need_bytes(ask->input->profile, ask->task, ask->queue->head_items);
+    return bytes <= ask->input->view->fleet->workers[worker].memory_bytes;
+}
+
 /*
  * Whether @config could start on @worker now, and what would be left there. Units that are free
  * may still be no legal instance; a device smaller than others of its kind may never hold it.
@@ -69,6 +76,7 @@ static bool has_room(
     const uint32_t gpu = sharing_round(device, config->gpu);
     if (gpu > room.gpu || config->cpu > room.cpu ||
         !configs_can_hold(view->fleet, ask->input->profile, ask->task, worker, config) ||
+        !holds_head(ask, worker) ||
         (device->sharing == SHARES_MIG && !view_fits(view, worker, config->cpu, gpu))) {
         return false;
     }

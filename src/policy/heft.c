@@ -13,7 +13,7 @@
  */
 #include "base/assert.h"
 #include "model/graph.h"
-#include "policy/policy.h"
+#include "policy/choose.h"
 #include "policy/registry.h"
 
 #define RUN_UNKNOWN INT64_C(-1)
@@ -28,11 +28,13 @@ struct plan {
     const struct policy_input *input;
     const struct workflow *graph;
     uint32_t usable_count;
+    struct need_room room;                  /* Of the usable workers. */
     uint32_t kind_counts[DEVICE_KINDS_MAX]; /* Usable workers of each kind of device. */
     uint16_t usable[WORKERS_MAX];           /* Ascending. */
     int64_t free_ns[WORKERS_MAX];           /* By position in usable. */
     uint32_t items_in[WORKFLOW_TASKS_MAX];
     uint32_t items_out[WORKFLOW_TASKS_MAX];
+    struct need needs[WORKFLOW_TASKS_MAX];
     int64_t run_ns[WORKFLOW_TASKS_MAX]; /* The mean over the usable workers. */
     int64_t rank[WORKFLOW_TASKS_MAX];
     uint32_t order[WORKFLOW_TASKS_MAX];
@@ -51,12 +53,14 @@ static void find_usable(struct plan *plan, const struct view *view)
 {
     const struct fleet *fleet = view->fleet;
     plan->usable_count = 0;
+    plan->room.kinds = 0;
     for (uint32_t kind = 0; kind < DEVICE_KINDS_MAX; kind++) {
         plan->kind_counts[kind] = 0;
     }
     for (uint32_t worker = 0; worker < fleet->worker_count; worker++) {
         if (view_is_usable(view, worker)) {
             plan->kind_counts[fleet->workers[worker].device]++;
+            need_room_add(&plan->room, &fleet->workers[worker]);
             plan->free_ns[plan->usable_count] = view->now_ns;
             plan->usable[plan->usable_count++] = (uint16_t)worker;
         }
@@ -82,6 +86,16 @@ static void expect_items(struct plan *plan, uint32_t items)
     }
 }
 
+/* What @task needs with the items that are expected; if nobody can hold those, with fewer. */
+static struct need need_expected(
+    const struct plan *plan, const struct job_facts *job, uint32_t task)
+{
+    const struct need expected =
+        need_of(plan->input->profile, &plan->graph->tasks[task], plan->items_in[task]);
+    return need_room_meets(&plan->room, expected) ? expected
+                                                  : choose_plan_need(plan->input, job, task);
+}
+
 /* The run time of @task on each kind of usable device that can run it; else RUN_UNKNOWN. */
 static void run_by_kind(const struct plan *plan, uint32_t task, int64_t run_out[])
 {
@@ -90,7 +104,7 @@ static void run_by_kind(const struct plan *plan, uint32_t task, int64_t run_out[
     const uint32_t items = plan->items_in[task];
     for (uint32_t kind = 0; kind < DEVICE_KINDS_MAX; kind++) {
         run_out[kind] = RUN_UNKNOWN;
-        if (plan->kind_counts[kind] > 0 && profile_can_run(profile, model, kind)) {
+        if (need_room_has(&plan->room, plan->needs[task], kind)) {
             const struct config config = {.batch = items};
             run_out[kind] = profile_run(profile, model, kind, items, config).run_ns;
         }
@@ -98,14 +112,10 @@ static void run_by_kind(const struct plan *plan, uint32_t task, int64_t run_out[
 }
 
 /* Whether each task has a usable worker that can run it. */
-static bool can_run_all(const struct plan *plan)
+static bool can_run_all(const struct plan *plan, const struct job_facts *job)
 {
-    uint32_t usable = 0;
-    for (uint32_t kind = 0; kind < DEVICE_KINDS_MAX; kind++) {
-        usable |= plan->kind_counts[kind] > 0 ? UINT32_C(1) << kind : 0;
-    }
     for (uint32_t task = 0; task < plan->graph->task_count; task++) {
-        if ((profile_kinds(plan->input->profile, plan->graph->tasks[task].run) & usable) == 0) {
+        if (!need_room_meets(&plan->room, choose_plan_need(plan->input, job, task))) {
             return false;
         }
     }
@@ -205,7 +215,7 @@ static void place_earliest(
     int64_t best_ns = INT64_MAX;
     for (uint32_t i = 0; i < plan->usable_count; i++) {
         const struct fleet_worker *worker = &workers[plan->usable[i]];
-        if (run_ns[worker->device] == RUN_UNKNOWN) {
+        if (!need_is_met(plan->needs[task], worker)) {
             continue;
         }
         const int64_t input_ns = arrive_ns(arrivals, count, worker->node);
@@ -229,10 +239,13 @@ static void place_job(
     plan.input = input;
     plan.graph = job->graph;
     find_usable(&plan, input->view);
-    if (plan.usable_count == 0 || !can_run_all(&plan)) {
+    if (plan.usable_count == 0 || !can_run_all(&plan, job)) {
         return;
     }
     expect_items(&plan, job->items);
+    for (uint32_t task = 0; task < job->graph->task_count; task++) {
+        plan.needs[task] = need_expected(&plan, job, task);
+    }
     rank_tasks(&plan);
     for (uint32_t i = 0; i < job->graph->task_count; i++) {
         place_earliest(&plan, job, plan.order[i], placement_out);

@@ -44,12 +44,12 @@ static uint32_t earliest_start(const struct policy_input *input, const struct ta
     const struct view *view = input->view;
     const struct workflow_task *vertex = &task->job->graph->tasks[task->task];
     const bool with_transfer = input->options[OPTION_TRANSFER] > 0;
-    const uint32_t kinds = choose_kinds(input, task->job, task->task);
+    const struct need need = choose_need(input, task);
     uint32_t best = WORKER_NONE;
     int64_t best_ns = INT64_MAX;
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
         int64_t start_ns = view_free_at_ns(view, worker);
-        if (start_ns >= best_ns || !choose_can_use(view, worker, kinds)) {
+        if (start_ns >= best_ns || !choose_can_use(view, worker, need)) {
             continue; /* It only gets later from here. */
         }
         start_ns += choose_missing_load_ns(input, vertex, worker);
@@ -73,8 +73,8 @@ static int64_t threshold_ns(const struct policy_input *input)
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)
 {
     const struct view *view = input->view;
-    const uint32_t kinds = choose_kinds(input, task->job, task->task);
-    if (task->planned != WORKER_NONE && choose_can_use(view, task->planned, kinds)) {
+    const struct need need = choose_need(input, task);
+    if (task->planned != WORKER_NONE && choose_can_use(view, task->planned, need)) {
         const int64_t wait_ns = view_free_at_ns(view, task->planned) - view->now_ns;
         if (wait_ns <= threshold_ns(input)) {
             return task->planned;

@@ -14,7 +14,7 @@
 
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)
 {
-    return choose_least_work(input->view, choose_kinds(input, task->job, task->task));
+    return choose_least_work(input->view, choose_need(input, task));
 }
 
 const struct policy policy_least_work = {

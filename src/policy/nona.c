@@ -4,8 +4,8 @@
  * Rule: one draw gives a job the workers of all its tasks, from the mixture of placements
  * that the scenario names, or that was solved for the rates it expects. Queues are not
  * looked at. A task whose producer has just run on the same worker goes on at once, before
- * all that waits; otherwise queues are in the order of arrival. If a drawn worker is not
- * usable the draw is repeated, and at last another takes its tasks. Workflows that the
+ * all that waits; otherwise queues are in the order of arrival. If a drawn worker cannot
+ * be used the draw is repeated, and at last another takes its tasks. Workflows that the
  * mixture does not know go to one worker, whole, drawn evenly.
  * Every node measures how many jobs of each workflow come to it. If what that means for
  * the cluster is far from the rates that were last solved for, they are solved for anew,
@@ -110,23 +110,32 @@ static void init(const struct policy_input *input)
     }
 }
 
-static bool is_usable(const struct view *view, const uint16_t *placement, uint32_t task_count)
+/* Whether @task can run where the mixture has it: that solves for kinds of devices, not memory. */
+static bool can_use(
+    const struct policy_input *input, const struct job_facts *job, const uint16_t *placement,
+    uint32_t task)
 {
-    for (uint32_t task = 0; task < task_count; task++) {
-        if (!view_is_usable(view, placement[task])) {
+    return choose_can_use(input->view, placement[task], choose_plan_need(input, job, task));
+}
+
+static bool can_use_all(
+    const struct policy_input *input, const struct job_facts *job, const uint16_t *placement)
+{
+    for (uint32_t task = 0; task < job->graph->task_count; task++) {
+        if (!can_use(input, job, placement, task)) {
             return false;
         }
     }
     return true;
 }
 
-static uint32_t draw_usable(const struct policy_input *input, uint32_t kinds)
+static uint32_t draw_usable(const struct policy_input *input, struct need need)
 {
-    const uint32_t usable_count = choose_usable_count(input->view, kinds);
+    const uint32_t usable_count = choose_usable_count(input->view, need);
     if (usable_count == 0) {
         return WORKER_NONE;
     }
-    return choose_usable_at(input->view, kinds, rng_below(input->rng, usable_count));
+    return choose_usable_at(input->view, need, rng_below(input->rng, usable_count));
 }
 
 /*
@@ -138,24 +147,24 @@ static void substitute(
     uint16_t *placement)
 {
     const uint16_t lost = placement[first];
-    const uint32_t other = draw_usable(input, choose_kinds(input, job, first));
+    const uint32_t other = draw_usable(input, choose_plan_need(input, job, first));
     placement[first] = other == WORKER_NONE ? PLACEMENT_UNBOUND : (uint16_t)other;
     for (uint32_t task = 0; other != WORKER_NONE && task < job->graph->task_count; task++) {
         if (placement[task] == lost &&
-            choose_can_run(input->view, other, choose_kinds(input, job, task))) {
+            choose_can_run(input->view, other, choose_plan_need(input, job, task))) {
             placement[task] = (uint16_t)other;
         }
     }
 }
 
-/* Copy @drawn, with others in place of workers that are not usable. */
+/* Copy @drawn, with others in place of workers that cannot be used. */
 static void place_drawn(
     const struct policy_input *input, const struct job_facts *job, const uint16_t *drawn,
     uint16_t *placement_out)
 {
     memcpy(placement_out, drawn, job->graph->task_count * sizeof(*placement_out));
     for (uint32_t task = 0; task < job->graph->task_count; task++) {
-        if (!view_is_usable(input->view, placement_out[task])) {
+        if (!can_use(input, job, placement_out, task)) {
             substitute(input, job, task, placement_out);
         }
     }
@@ -177,14 +186,13 @@ static void place_job(
 {
     struct nona_state *state = input->state;
     const struct mixture *mixture = state->mixture != NULL ? state->mixture : input->plan;
-    const uint32_t task_count = job->graph->task_count;
     state->arrived[job->workflow]++;
     if (mixture == NULL || !mixture_has(mixture, job->workflow)) {
         place_whole(input, job, placement_out);
         return;
     }
     const uint16_t *drawn = mixture_draw(mixture, job->workflow, input->rng);
-    for (uint32_t i = 1; i < DRAWS_MAX && !is_usable(input->view, drawn, task_count); i++) {
+    for (uint32_t i = 1; i < DRAWS_MAX && !can_use_all(input, job, drawn); i++) {
         drawn = mixture_draw(mixture, job->workflow, input->rng);
     }
     place_drawn(input, job, drawn, placement_out);

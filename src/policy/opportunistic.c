@@ -13,9 +13,9 @@
 
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)
 {
-    const uint32_t kinds = choose_kinds(input, task->job, task->task);
-    const uint32_t idle = choose_any_idle(input->view, kinds, input->rng);
-    return idle != WORKER_NONE ? idle : choose_least_work(input->view, kinds);
+    const struct need need = choose_need(input, task);
+    const uint32_t idle = choose_any_idle(input->view, need, input->rng);
+    return idle != WORKER_NONE ? idle : choose_least_work(input->view, need);
 }
 
 const struct policy policy_opportunistic = {

@@ -19,7 +19,7 @@ enum {
 };
 
 struct draw {
-    uint32_t kinds; /* Of devices that can run the task. */
+    struct need need; /* Of the task. */
     uint32_t count;
     uint32_t workers[CHOICES_MAX];
 };
@@ -31,7 +31,7 @@ static bool is_candidate(const struct view *view, const struct draw *draw, uint3
             return false;
         }
     }
-    return choose_can_use(view, worker, draw->kinds);
+    return choose_can_use(view, worker, draw->need);
 }
 
 /* Uniform over the candidates, when guessing has met none: there are few, if any. */
@@ -69,7 +69,7 @@ static uint32_t draw_one(const struct view *view, struct rng *rng, const struct 
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)
 {
     const uint32_t choices = (uint32_t)input->options[OPTION_CHOICES];
-    struct draw draw = {.kinds = choose_kinds(input, task->job, task->task)};
+    struct draw draw = {.need = choose_need(input, task)};
     uint32_t best = WORKER_NONE;
     int64_t best_ns = INT64_MAX;
     while (draw.count < choices) {

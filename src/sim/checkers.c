@@ -4,6 +4,7 @@
  * Device memory and shares, answers that come once and rows that move forward are
  * watched where they happen, always. These are the checks that cost more.
  */
+#include "profile/need.h"
 #include "sim/inside.h"
 
 /*
@@ -48,9 +49,9 @@ void checkers_launch(const struct sim *sim, uint32_t node, const struct effect_l
 {
     const struct workflow *workflow = sim->options.catalogue->workflows[launch->workflow];
     const uint32_t in_count = workflow->tasks[launch->task].in_count;
-    const uint32_t device = sim->options.fleet->workers[launch->worker].device;
-    const uint32_t model = workflow->tasks[launch->task].run;
-    ASSERT(profile_can_run(sim->options.profile, model, device)); /* There at all. */
+    const struct need need =
+        need_of(sim->options.profile, &workflow->tasks[launch->task], launch->items);
+    ASSERT(need_is_met(need, &sim->options.fleet->workers[launch->worker])); /* There at all. */
     ASSERT(launch->task_count == 1 || launch->items <= launch->config.batch);
     for (uint32_t i = 0; i < launch->task_count; i++) {
         const struct node *host = sim->nodes[node].node;

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "policy/choose.h"
 #include "wire/row.h"
 
 static uint16_t plan[4];
@@ -22,9 +23,10 @@ static void place_as_planned(
 {
     const uint32_t worker_count = input->view->fleet->worker_count;
     for (uint32_t i = 0; i < job->graph->task_count; i++) {
+        const struct need need = choose_plan_need(input, job, i);
         uint32_t worker = plan[i];
         uint32_t tries = 0;
-        while (worker != PLACEMENT_UNBOUND && !view_is_usable(input->view, worker)) {
+        while (worker != PLACEMENT_UNBOUND && !choose_can_use(input->view, worker, need)) {
             worker = ++tries == worker_count ? PLACEMENT_UNBOUND : (worker + 1) % worker_count;
         }
         placement_out[i] = (uint16_t)worker;

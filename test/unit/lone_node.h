@@ -45,7 +45,7 @@ enum lone_workflow {
     FLOW_HUGE,     /* huge */
     FLOW_WORK,     /* work */
     FLOW_PAIR,     /* a and f, each a source, then f */
-    FLOW_BAD_PAIR, /* huge and f, each a source, then f */
+    FLOW_BAD_PAIR, /* huge and f, each a source, then f: nobody can run it */
     FLOW_SPLIT,    /* f, then f and f, each a sink */
     LONE_WORKFLOWS
 };
@@ -92,7 +92,8 @@ struct lone {
     uint32_t bad_task; /* Of the next batch that goes well, this one fails: counted from 1. */
 };
 
-/* What place_job answers, by task: a worker, or PLACEMENT_UNBOUND. The next usable if lost. */
+/* What place_job answers, by task: a worker, or PLACEMENT_UNBOUND. The next that can be used
+ * if that one cannot. */
 void lone_plan(uint16_t a, uint16_t b, uint16_t c, uint16_t d);
 
 /* Make the node and take its first effects. The plan is reset to its own first worker. */

@@ -160,6 +160,15 @@ static const struct bad bad[] = {
     {"scenario-mix.yaml", ":16: 'chta' is not one of the workflows; did you mean 'chat'?"},
     {"scenario-model-too-large.yaml",
      ":9: 'llm' of task 'answer' needs 40GB of memory; the largest device has 8GB"},
+    {"scenario-items-too-large.yaml",
+     ":9: 'llm' of task 'answer' needs 9GB of memory for the 5 items it can have; the largest "
+     "device has 8GB"},
+    {"scenario-given-too-large.yaml",
+     ":10: 'llm' of task 'answer' needs 9GB of memory for the 5 items it can have; the largest "
+     "device has 8GB"},
+    {"scenario-mixture-memory.yaml",
+     ":18: the mixture puts task 'answer' of 'chat' on worker 0, which has 1GB of memory; it needs "
+     "4GB"},
     {"scenario-no-profile.yaml", ":10: unknown key 'profiles'; did you mean 'profile'?"},
     {"scenario-no-workflows.yaml", ":5: 'workflows' is empty"},
     {"scenario-noise.yaml", ":16: 'noise' must be between 0% and 99%, not '150%'"},

@@ -398,16 +398,36 @@ static void a_model_larger_than_the_device_fails_its_job(void **state)
     lone_close(&lone);
 }
 
+static void a_job_with_a_task_that_fits_nowhere_is_not_begun(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    (void)lone_request(&lone, FLOW_BAD_PAIR);
+    assert_int_equal(lone_find(&lone, EFFECT_ANSWER)->answer.status, WEFT_FAILED);
+    assert_int_equal(lone_find(&lone, EFFECT_ANSWER)->answer.reason, REASON_TOO_LARGE);
+    assert_int_equal(lone_records(&lone, RECORD_SENT), 0);
+    assert_int_equal(lone.answers, 1);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+/* A has turned out to be larger than every device. */
 static void a_job_that_fails_while_it_is_placed_is_answered_once(void **state)
 {
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    (void)lone_request(&lone, FLOW_BAD_PAIR); /* Its first source ends it, there is a second. */
-    assert_int_equal(lone_find(&lone, EFFECT_ANSWER)->answer.reason, REASON_TOO_LARGE);
-    lone_settle(&lone);
+    (void)lone_request(&lone, FLOW_A);
+    struct event event = {.kind = EVENT_LOAD_DONE};
+    event.load.worker = lone.worker;
+    event.load.model = MODEL_A;
+    event.load.bytes = MB(300);
+    lone_step(&lone, &event);
     assert_int_equal(lone.answers, 1);
-    assert_true(lone_is_empty(&lone));
+    (void)lone_request(&lone, FLOW_PAIR); /* Its first source ends it, there is a second. */
+    assert_int_equal(lone_find(&lone, EFFECT_ANSWER)->answer.reason, REASON_TOO_LARGE);
+    assert_int_equal(lone.answers, 2);
     lone_close(&lone);
 }
 
@@ -564,6 +584,7 @@ int main(void)
         cmocka_unit_test(a_model_that_comes_is_loaded_where_there_is_room),
         cmocka_unit_test(an_input_for_a_withdrawn_model_is_sent_back_as_a_failure),
         cmocka_unit_test(a_model_larger_than_the_device_fails_its_job),
+        cmocka_unit_test(a_job_with_a_task_that_fits_nowhere_is_not_begun),
         cmocka_unit_test(a_job_that_fails_while_it_is_placed_is_answered_once),
         cmocka_unit_test(a_task_with_too_many_items_does_not_fit),
         cmocka_unit_test(a_workspace_counts_while_its_batch_runs_and_evicts),
