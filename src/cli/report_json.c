@@ -39,6 +39,7 @@ static void add_report(json_t *object, const struct run_result *result)
     add_count(object, "refused", report->refused);
     add_count(object, "failed", report->failed);
     add_count(object, "cancelled", report->cancelled);
+    add_count(object, "repeated", report->repeated);
     add_count(object, "warmup_jobs", report->warmup_jobs);
     add_count(object, "counted", report->counted);
     add(object, "latency_ms", quantiles_json(&report->latency_ms));

@@ -150,6 +150,9 @@ static void print_result(const struct run_result *result, FILE *file)
     if (report->cancelled > 0) {
         (void)fprintf(file, "%" PRIu64 " cancelled, ", report->cancelled);
     }
+    if (report->repeated > 0) {
+        (void)fprintf(file, "%" PRIu64 " attempts repeated, ", report->repeated);
+    }
     (void)fprintf(file, "%" PRIu64 " counted after the warm-up\n", report->counted);
     if (result->warmup_found) {
         (void)fprintf(

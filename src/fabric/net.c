@@ -12,6 +12,11 @@ void net_send(struct net *net, uint32_t to, const struct message *message, uint6
     net->ops->send(net, to, message, tensor);
 }
 
+bool net_carries(const struct net *net, uint32_t from, struct job_id job)
+{
+    return net->ops->carries != NULL && net->ops->carries(net, from, job);
+}
+
 void net_wake(struct net *net, uint64_t token)
 {
     ASSERT(net->ops->wake != NULL);

@@ -68,6 +68,12 @@ struct net_ops {
      */
     void (*send)(struct net *net, uint32_t to, const struct message *message, uint64_t tensor);
 
+    /*
+     * Whether a tensor of @job has been sent by node @from and has neither arrived nor come
+     * back. Optional: without it a tensor that takes long is taken for lost, and sent again.
+     */
+    bool (*carries)(const struct net *net, uint32_t from, struct job_id job);
+
     /* A time asked for with wake_at() has come. Optional: nets that never ask have none. */
     void (*wake)(struct net *net, uint64_t token);
 
@@ -85,6 +91,7 @@ struct net {
 
 void net_publish(struct net *net, uint32_t from, const struct row *row);
 void net_send(struct net *net, uint32_t to, const struct message *message, uint64_t tensor);
+bool net_carries(const struct net *net, uint32_t from, struct job_id job);
 void net_wake(struct net *net, uint64_t token);
 void net_flush_rows(struct net *net);
 

@@ -31,7 +31,9 @@ struct packet {
     uint32_t bytes_count;
     uint8_t *bytes; /* Owned. */
     uint64_t tensor;
-    int64_t wire_ns; /* How long it occupies a link. */
+    uint32_t from;     /* Of a tensor: the sender, */
+    struct job_id job; /* and the job. */
+    int64_t wire_ns;   /* How long it occupies a link. */
 };
 
 struct link {
@@ -100,7 +102,13 @@ static void inproc_send(
     ASSERT(to < net->node_count && message->from < net->node_count);
 
     const size_t bytes_count = message_encode(message, bytes, sizeof(bytes));
-    struct packet packet = {.stage = STAGE_ARRIVED, .node = to, .tensor = tensor};
+    struct packet packet = {
+        .stage = STAGE_ARRIVED,
+        .node = to,
+        .tensor = tensor,
+        .from = message->from,
+        .job = message->job,
+    };
     if (tensor != 0) {
         packet.wire_ns = fleet_bytes_ns(message->bytes, net->network.link_bytes_per_s);
     }
@@ -113,6 +121,21 @@ static void inproc_send(
     }
     const uint32_t slot = add_packet(net, packet, bytes, bytes_count);
     net->host.wake_at(net->host.context, at_ns + net->network.latency_ns, slot);
+}
+
+static bool inproc_carries(const struct net *base, uint32_t from, struct job_id job)
+{
+    const struct net_inproc *net = (const struct net_inproc *)base; /* As in inproc_from(). */
+    for (uint32_t slot = 0; slot < net->packets.capacity; slot++) {
+        if (!pool_is_taken(&net->packets, slot)) {
+            continue;
+        }
+        const struct packet *packet = pool_at(&net->packets, slot);
+        if (packet->tensor != 0 && packet->from == from && job_equal(packet->job, job)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void deliver_message(struct net_inproc *net, const struct packet *packet)
@@ -243,6 +266,7 @@ static const struct net_ops inproc_ops = {
     .name = "inproc",
     .publish = inproc_publish,
     .send = inproc_send,
+    .carries = inproc_carries,
     .wake = inproc_wake,
     .flush_rows = inproc_flush_rows,
     .destroy = inproc_destroy,

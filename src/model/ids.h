@@ -37,6 +37,11 @@ static inline uint64_t job_key(struct job_id job)
     return (uint64_t)job.node << 32 | job.number;
 }
 
+static inline struct job_id job_of_key(uint64_t key)
+{
+    return (struct job_id){.node = (uint32_t)(key >> 32), .number = (uint32_t)key};
+}
+
 static inline bool job_equal(struct job_id a, struct job_id b)
 {
     return job_key(a) == job_key(b);

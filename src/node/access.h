@@ -58,6 +58,12 @@ static inline const struct workflow *workflow_at(const struct node *node, uint32
     return node->catalogue->workflows[workflow];
 }
 
+/* By task of @job: the node that last moved it, plus 1; 0 if none has. It has its inputs. */
+static inline uint16_t *job_movers(const struct node *node, struct job *job)
+{
+    return job->placement + node->catalogue->task_count_max;
+}
+
 static inline int64_t now_ns(const struct node *node)
 {
     return node->view.now_ns;

@@ -64,8 +64,35 @@ static bool query_owners(struct node *node)
     return true;
 }
 
-/* Ask every worker of the placement, each node once. */
-static void probe(struct node *node, const struct job *job)
+/* Whether a task of @job is placed on @peer. */
+static bool has_placed(const struct node *node, const struct job *job, uint32_t peer)
+{
+    const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
+    for (uint32_t i = 0; i < task_count; i++) {
+        const uint32_t worker = placement_worker(job->placement[i]);
+        if (worker != WORKER_NONE && node_of_worker(node, worker) == peer) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Ask those who have moved a task of @job elsewhere, and have none of it themselves. */
+static void probe_movers(struct node *node, struct job *job, const struct message *message)
+{
+    const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
+    const uint16_t *movers = job_movers(node, job);
+    for (uint32_t i = 0; i < task_count; i++) {
+        const uint32_t peer = movers[i] - 1u; /* Without one: no node. */
+        if (movers[i] != 0 && peer != node->id && members_is_up(node->view.members, peer) &&
+            !has_placed(node, job, peer)) {
+            outbox_send(node, peer, message);
+        }
+    }
+}
+
+/* Ask every worker of the placement, each node once, and who may still be sending something. */
+static void probe(struct node *node, struct job *job)
 {
     const struct message message = {
         .kind = MESSAGE_PROBE,
@@ -74,9 +101,8 @@ static void probe(struct node *node, const struct job *job)
         .attempt = job->attempt,
     };
     jobs_tell(node, job, &message);
-    if (node->seat.binds) { /* What waits to be claimed may wait here. */
-        outbox_send(node, node->id, &message);
-    }
+    probe_movers(node, job, &message);
+    outbox_send(node, node->id, &message); /* What waits to be claimed, or to leave, is here. */
 }
 
 static int64_t patience_ns(const struct job *job)
@@ -96,7 +122,7 @@ static void probe_workers(struct node *node)
         next = job->next;
         const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
         if (now_ns(node) - job->touched_ns < patience_ns(job) ||
-            !audit_has_room(node, task_count)) {
+            !audit_has_room(node, 2 * task_count)) {
             continue;
         }
         if (!job->probed) {
@@ -132,25 +158,42 @@ void audit_run(struct node *node)
 void audit_probed(struct node *node, const struct message *message)
 {
     const uint32_t visit = map_get(&node->visits, job_key(message->job));
-    if (visit == MAP_NONE) {
-        return;
-    }
-    uint32_t slot = visit_at(node, visit)->tasks;
+    uint32_t slot = visit == MAP_NONE ? POOL_NONE : visit_at(node, visit)->tasks;
     while (slot != POOL_NONE && task_at(node, slot)->state < TASK_OFFERED) {
         slot = task_at(node, slot)->next_of_visit;
     }
     if (slot != POOL_NONE) {
-        struct message alive = *message;
-        alive.kind = MESSAGE_ALIVE;
-        outbox_send(node, message->from, &alive);
+        audit_under_way(node, message->job, message->from);
+        return;
+    }
+    audit_find(node, message);
+}
+
+void audit_find(struct node *node, const struct message *message)
+{
+    if (outbox_has(node, message->job)) { /* It has not even left. */
+        audit_under_way(node, message->job, message->from);
+        return;
+    }
+    struct effect *effect = effect_add(node, EFFECT_FIND);
+    effect->find.job = message->job;
+    effect->find.asker = message->from;
+}
+
+void audit_under_way(struct node *node, struct job_id job, uint32_t asker)
+{
+    const struct message alive = {.kind = MESSAGE_ALIVE, .job = job};
+    if (asker == node->id || members_is_up(node->view.members, asker)) {
+        outbox_send(node, asker, &alive);
     }
 }
 
-void audit_alive(struct node *node, struct job_id id)
+void audit_alive(struct node *node, const struct message *message)
 {
-    const uint32_t slot = jobs_find(node, id);
+    const uint32_t slot = jobs_find(node, message->job);
     if (slot != MAP_NONE) {
         job_at(node, slot)->touched_ns = now_ns(node);
         job_at(node, slot)->probed = false;
     }
+    grants_alive(node, message);
 }

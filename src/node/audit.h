@@ -4,8 +4,12 @@
  * Transports are reliable until a connection breaks; what was under way then is gone, and
  * nobody may notice. So whoever has heard nothing of a job for long asks: a visit asks the
  * owner whether the job still exists, and drops it if not; an owner asks the workers of the
- * placement whether anything of the job waits for a device or runs. If nobody says so until
- * the next audit, the job runs again, with twice the patience.
+ * placement, and those who have moved tasks, whether anything of the job waits for a device,
+ * runs, or is under way from there. If nobody says so until the next audit, the job runs again,
+ * with twice the patience.
+ *
+ * Who has sent a tensor off knows nothing more of it, but its host does: a tensor that waits for
+ * a slow link is not lost, however long it takes. So the host is asked, by FIND.
  */
 #ifndef NODE_AUDIT_H
 #define NODE_AUDIT_H
@@ -24,7 +28,13 @@ bool audit_has_room(const struct node *node, uint32_t messages);
 /* The owner of @job asks whether it is being worked on here. */
 void audit_probed(struct node *node, const struct message *message);
 
-/* Somebody works on @job. */
-void audit_alive(struct node *node, struct job_id job);
+/* The sender of @message wants to know whether a tensor of its job is under way from here. */
+void audit_find(struct node *node, const struct message *message);
+
+/* One is, and @asker wanted to know. */
+void audit_under_way(struct node *node, struct job_id job, uint32_t asker);
+
+/* The job of @message is worked on, or something of it is under way. */
+void audit_alive(struct node *node, const struct message *message);
 
 #endif /* NODE_AUDIT_H */

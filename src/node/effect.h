@@ -28,6 +28,7 @@ enum effect_kind {
     EFFECT_PUBLISH,      /* Show a row to the others. */
     EFFECT_WAKE_AT,      /* Send a timer event. */
     EFFECT_SOLVE,        /* Run a longer search off the loop. */
+    EFFECT_FIND,         /* If a tensor of a job has left here and not arrived, say UNDER_WAY. */
     EFFECT_KINDS
 };
 
@@ -88,6 +89,10 @@ struct effect {
             uint64_t problem;
             const void *question; /* What the policy wrote for its search. */
         } solve;
+        struct {
+            struct job_id job;
+            uint32_t asker; /* The node that wants to know. */
+        } find;
     };
 };
 

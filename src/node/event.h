@@ -34,6 +34,7 @@ enum event_kind {
     EVENT_SOLVED,             /* A longer search has ended. */
     EVENT_REPOSITORY_CHANGED, /* A model came or went. */
     EVENT_DRAIN,              /* Finish what is here, take no more. */
+    EVENT_UNDER_WAY,          /* A tensor that FIND asked after is on its way from here. */
     EVENT_KINDS
 };
 
@@ -124,6 +125,10 @@ struct event {
             bool available; /* Again, or still: what was loaded before is out of date. */
             bool warm;      /* It is wanted in memory, if there is room. */
         } repository;
+        struct {
+            struct job_id job;
+            uint32_t asker; /* As of FIND. */
+        } under_way;
     };
 };
 

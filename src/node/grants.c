@@ -31,6 +31,12 @@ static uint32_t find(
     return POOL_NONE;
 }
 
+static void touch(const struct node *node, struct grant *grant)
+{
+    grant->touched_ns = now_ns(node);
+    grant->sought = false;
+}
+
 /* Entry @index of @grant is settled, one way or the other. */
 static void settle(struct node *node, struct grant *grant, uint32_t index, enum entry_state to)
 {
@@ -119,7 +125,7 @@ static void await(struct node *node, uint32_t slot, const struct message *messag
     if (index >= grant->count || grant->entries[index].state != ENTRY_UNKNOWN) {
         return;
     }
-    grant->touched_ns = now_ns(node);
+    touch(node, grant);
     grant->entries[index].job = message->job;
     grant->entries[index].holder = holder;
     grant->entries[index].state = ENTRY_AWAITED;
@@ -193,7 +199,7 @@ bool grants_take(struct node *node, uint32_t slot)
         return false;
     }
     struct grant *grant = grant_at(node, grant_slot);
-    grant->touched_ns = now_ns(node);
+    touch(node, grant);
     grant->entries[index].task = slot;
     settle(node, grant, index, ENTRY_HERE);
     task_state_move(&task->state, TASK_CLAIMED);
@@ -411,6 +417,13 @@ static bool always(const struct node *node, const struct grant *grant, uint32_t 
     return true;
 }
 
+/* Its home has not said which task it is, and will not any more. */
+static bool is_unknown(const struct node *node, const struct grant *grant, uint32_t index)
+{
+    (void)node;
+    return grant->entries[index].state == ENTRY_UNKNOWN;
+}
+
 static bool holder_is_lost(const struct node *node, const struct grant *grant, uint32_t index)
 {
     if (grant->entries[index].state == ENTRY_UNKNOWN) { /* The home will not say any more. */
@@ -436,6 +449,27 @@ void grants_repair(struct node *node)
     }
 }
 
+/* Ask the holders of what @grant waits for: by the next audit they have answered. */
+static void seek(struct node *node, struct grant *grant)
+{
+    const struct batch *batch = batch_at(node, grant->batch);
+    grant->sought = true;
+    for (uint32_t i = 0; i < grant->count && grant->open > 0; i++) {
+        const uint32_t holder = grant->entries[i].holder;
+        if (grant->entries[i].state == ENTRY_AWAITED && audit_has_room(node, /* messages */ 4) &&
+            members_is_up(node->view.members, holder)) {
+            const struct message sought = {
+                .kind = MESSAGE_SEEK,
+                .job = grant->entries[i].job,
+                .workflow = batch->workflow,
+                .task = batch->task,
+                .worker = grant->worker,
+            };
+            outbox_send(node, holder, &sought);
+        }
+    }
+}
+
 void grants_audit(struct node *node)
 {
     for (uint32_t i = 0; i < node->worker_count; i++) {
@@ -443,7 +477,25 @@ void grants_audit(struct node *node)
         for (; slot != POOL_NONE; slot = grant_at(node, slot)->next) {
             struct grant *grant = grant_at(node, slot);
             if (now_ns(node) - grant->touched_ns >= AUDIT_NS) {
-                give_up(node, grant, always);
+                give_up(node, grant, grant->sought ? always : is_unknown);
+            }
+            seek(node, grant);
+        }
+    }
+}
+
+void grants_alive(struct node *node, const struct message *message)
+{
+    for (uint32_t i = 0; i < node->worker_count && node->grant_count > 0; i++) {
+        uint32_t slot = node->workers[i].grants;
+        for (; slot != POOL_NONE; slot = grant_at(node, slot)->next) {
+            struct grant *grant = grant_at(node, slot);
+            for (uint32_t k = 0; k < grant->count && grant->open > 0; k++) {
+                if (grant->entries[k].state == ENTRY_AWAITED &&
+                    grant->entries[k].holder == message->from &&
+                    job_equal(grant->entries[k].job, message->job)) {
+                    touch(node, grant);
+                }
             }
         }
     }

@@ -31,6 +31,9 @@ void grants_start(struct node *node, struct worker *worker);
 /* The batch of @grant has ended: tell the home, and forget it. */
 void grants_ended(struct node *node, uint32_t grant, int64_t run_ns, bool completed);
 
+/* What was sought is still under way from the sender of @message: go on waiting. */
+void grants_alive(struct node *node, const struct message *message);
+
 /* A home asks after a claim. */
 void grants_asked(struct node *node, const struct message *message);
 
@@ -41,7 +44,10 @@ uint32_t grants_find(
 /* The device is gone: what its batches wait for shall not be waited for. */
 void grants_abandon(struct node *node, struct worker *worker);
 
-/* Members were lost; and: long has nothing come. What cannot come is not waited for. */
+/*
+ * Members were lost; and: long has nothing come. What cannot come is not waited for; before that,
+ * who had it is asked whether it is under way.
+ */
 void grants_repair(struct node *node);
 void grants_audit(struct node *node);
 

@@ -96,9 +96,13 @@ static void inbox_home(struct node *node, const struct message *message)
     } else if (message->kind == MESSAGE_CLAIM && names_claim(node, message)) {
         grants_claim(node, message);
     } else if (
-        message->kind == MESSAGE_PULL && names_queue(node, message) &&
-        node_of_worker(node, message->worker) == message->from) {
-        offers_pulled(node, message);
+        (message->kind == MESSAGE_PULL || message->kind == MESSAGE_SEEK) &&
+        names_queue(node, message) && node_of_worker(node, message->worker) == message->from) {
+        if (message->kind == MESSAGE_PULL) {
+            offers_pulled(node, message);
+        } else {
+            offers_sought(node, message);
+        }
     } else if (message->kind == MESSAGE_UNFIT && names_queue(node, message)) {
         offers_unfit(node, message);
     } else if (message->kind == MESSAGE_ASK && view_is_own(&node->view, message->worker)) {
@@ -110,14 +114,20 @@ static void inbox_home(struct node *node, const struct message *message)
     }
 }
 
+/* Whether @message reserves one task, or all that are planned for a worker of this node. */
+static bool names_reserved(const struct node *node, const struct message *message)
+{
+    return message->task == TASK_NONE ? view_is_own(&node->view, message->worker)
+                                      : names_task(node, message);
+}
+
 void inbox_own_message(struct node *node, const struct message *message)
 {
     switch (message->kind) {
     case MESSAGE_INPUT:
         return; /* One without its tensor is no input. */
     case MESSAGE_RESERVE:
-        if (message->task == TASK_NONE ? view_is_own(&node->view, message->worker)
-                                       : names_task(node, message)) {
+        if (names_reserved(node, message)) {
             visits_reserve(node, message);
         }
         return;
@@ -155,7 +165,7 @@ void inbox_own_message(struct node *node, const struct message *message)
         audit_probed(node, message);
         return;
     case MESSAGE_ALIVE:
-        audit_alive(node, message->job);
+        audit_alive(node, message);
         return;
     case MESSAGE_OFFER:
     case MESSAGE_GONE:
@@ -165,6 +175,7 @@ void inbox_own_message(struct node *node, const struct message *message)
     case MESSAGE_UNFIT:
     case MESSAGE_ENDED:
     case MESSAGE_ASK:
+    case MESSAGE_SEEK:
         if (node->seat.binds) {
             inbox_home(node, message);
         }

@@ -94,9 +94,9 @@ struct job {
     uint32_t output_count;
     uint32_t previous;
     uint32_t next;
-    uint8_t losses; /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
-    bool probed;    /* Asked after, and not answered yet. */
-    uint16_t placement[];
+    uint8_t losses;       /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
+    bool probed;          /* Asked after, and not answered yet. */
+    uint16_t placement[]; /* By task; then as many movers: see job_movers(). */
 };
 
 struct batch {

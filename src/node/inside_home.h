@@ -57,6 +57,7 @@ struct grant {
     uint32_t count;
     uint32_t open; /* Entries that are unknown or awaited. */
     bool short_of; /* Some were given up though their tasks may still wait. */
+    bool sought;   /* Since it was last touched, those who have the rest were asked. */
     uint64_t epoch;
     struct config config;
     int64_t granted_ns;

@@ -301,6 +301,7 @@ void jobs_moved(struct node *node, const struct message *message)
         return; /* News of a placement that has been replaced. */
     }
     job->placement[message->task] = (uint16_t)message->worker;
+    job_movers(node, job)[message->task] = (uint16_t)(message->from + 1);
     job->touched_ns = now_ns(node);
     job->probed = false;
     if (!members_is_same(node->view.members, to, job->epoch)) {

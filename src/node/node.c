@@ -419,6 +419,9 @@ static void apply(struct node *node, const struct event *event)
     case EVENT_TIMER:
         on_timer(node, &event->timer);
         return;
+    case EVENT_UNDER_WAY:
+        audit_under_way(node, event->under_way.job, event->under_way.asker);
+        return;
     case EVENT_SOLVED:
         trace(node, RECORD_SOLVED, REASON_NONE)->value = (int64_t)event->solved.problem;
         policy_solved(&node->seat, event->solved.problem, event->solved.result);

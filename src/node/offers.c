@@ -1,6 +1,7 @@
 #include "node/offers.h"
 
 #include "node/access.h"
+#include "node/audit.h"
 #include "node/grants.h"
 #include "node/home.h"
 #include "node/outbox.h"
@@ -95,6 +96,15 @@ void offers_pulled(struct node *node, const struct message *message)
         routing_bind(node, slot);
     } else {
         task_at(node, slot)->worker = holder; /* Nobody here has asked. */
+    }
+}
+
+void offers_sought(struct node *node, const struct message *message)
+{
+    if (find_offered(node, message) != POOL_NONE) {
+        offers_pulled(node, message); /* What asked for it was lost. */
+    } else {
+        audit_find(node, message);
     }
 }
 

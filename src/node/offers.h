@@ -25,6 +25,8 @@ void offers_withdraw(struct node *node, uint32_t slot);
 
 /* A worker has been granted a task, and asks for it; or it can run nowhere. */
 void offers_pulled(struct node *node, const struct message *message);
+/* It has waited for that task for long: if it has left here, is it still under way? */
+void offers_sought(struct node *node, const struct message *message);
 void offers_unfit(struct node *node, const struct message *message);
 
 #endif /* NODE_OFFERS_H */

@@ -193,6 +193,19 @@ void outbox_block(struct node *node, uint32_t to, bool blocked)
     unpark(node, to, /* send */ true);
 }
 
+bool outbox_has(const struct node *node, struct job_id job)
+{
+    uint32_t slot = node->parked_first;
+    while (slot != POOL_NONE) {
+        const struct parked *parked = pool_at(&node->pools->parked, slot);
+        if (parked->tensor != POOL_NONE && job_equal(parked->message.job, job)) {
+            return true;
+        }
+        slot = parked->next;
+    }
+    return false;
+}
+
 void outbox_forget(struct node *node, uint32_t to)
 {
     (void)suspects_remove(&node->blocked, to);

@@ -22,6 +22,9 @@ void outbox_move(
 /* Peer @to takes no messages (@blocked), or takes them again. */
 void outbox_block(struct node *node, uint32_t to, bool blocked);
 
+/* Whether a tensor of @job waits here for a blocked peer. */
+bool outbox_has(const struct node *node, struct job_id job);
+
 /* Forget what was parked for @to, which is gone. */
 void outbox_forget(struct node *node, uint32_t to);
 

@@ -242,22 +242,31 @@ static void reserve_lost(struct node *node, const struct job *job, const uint64_
     }
 }
 
+static void trace_repeated(struct node *node, const struct job *job, enum reason reason)
+{
+    struct record *record = trace(node, RECORD_REPEATED, reason);
+    record->job = job->id;
+    record->workflow = (uint16_t)job->workflow;
+    record->value = job->attempt;
+}
+
 /* Send the inputs off again, under a new attempt, with new workers for the @lost tasks. */
-static void run_again(struct node *node, uint32_t slot, const uint64_t *lost)
+static void run_again(struct node *node, uint32_t slot, const uint64_t *lost, enum reason reason)
 {
     struct job *job = job_at(node, slot);
     const struct job_facts facts = job_facts(node, job);
     const struct workflow *workflow = facts.graph;
     job->attempt++;
     job->probed = false;
+    trace_repeated(node, job, reason);
     for (uint32_t i = 0; node->seat.binds && i < workflow->task_count; i++) {
         job->placement[i] = PLACEMENT_UNBOUND; /* What was claimed was claimed for once. */
     }
     replace_lost(node, job, &facts, lost);
     for (uint32_t i = 0; i < workflow->source_count; i++) {
-        const enum reason reason = place_source(node, job, &facts, workflow->sources[i]);
-        if (reason != REASON_NONE) {
-            jobs_end(node, slot, WEFT_FAILED, reason);
+        const enum reason nobody = place_source(node, job, &facts, workflow->sources[i]);
+        if (nobody != REASON_NONE) {
+            jobs_end(node, slot, WEFT_FAILED, nobody);
             return;
         }
     }
@@ -279,12 +288,12 @@ bool placing_again(struct node *node, uint32_t slot, uint32_t failed)
         jobs_end(node, slot, WEFT_FAILED, REASON_ATTEMPTS);
         return true;
     }
-    run_again(node, slot, lost);
+    run_again(node, slot, lost, REASON_REPLACED);
     return true;
 }
 
 void placing_silent(struct node *node, uint32_t slot)
 {
     const uint64_t lost[WORKFLOW_TASKS_MAX / 64] = {0};
-    run_again(node, slot, lost);
+    run_again(node, slot, lost, REASON_SILENCE);
 }

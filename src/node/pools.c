@@ -29,7 +29,7 @@ void node_pools_init(struct node_pools *pools, const struct catalogue *catalogue
 {
     const size_t placement_bytes = catalogue->task_count_max * sizeof(uint16_t);
     const size_t visit_bytes = offsetof(struct visit, placement) + placement_bytes;
-    const size_t job_bytes = offsetof(struct job, placement) + placement_bytes;
+    const size_t job_bytes = offsetof(struct job, placement) + 2 * placement_bytes;
     const uint32_t jobs_limit = jobs_max == 0 ? (uint32_t)POOL_JOBS_MAX : jobs_max;
     const uint32_t jobs_first = jobs_limit < POOL_FIRST ? jobs_limit : (uint32_t)POOL_FIRST;
     const uint32_t all = UINT32_MAX - 1; /* Bounded through the jobs. */

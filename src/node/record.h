@@ -44,7 +44,8 @@
     X(RECORD_SUSPECTED, "suspected")       /* value: the node */                                   \
     X(RECORD_DRAINING, "draining")                                                                 \
     X(RECORD_DRAINED, "drained")                                                                   \
-    X(RECORD_SOLVED, "solved") /* value: the problem */
+    X(RECORD_SOLVED, "solved")     /* value: the problem */                                        \
+    X(RECORD_REPEATED, "repeated") /* reason; value: the attempt, counted from 0 */
 
 enum record_kind {
 #define X(kind, name) kind,
@@ -86,7 +87,8 @@ enum record_kind {
     X(REASON_ATTEMPTS, "too many attempts")                                                        \
     X(REASON_UNPLANNED, "unplanned") /* the policy had planned it otherwise */                     \
     X(REASON_IDLE, "idle")           /* nothing used it for as long as its device keeps models */  \
-    X(REASON_CRASHED, "crashed")     /* it ended the process that ran it: it would again */
+    X(REASON_CRASHED, "crashed")     /* it ended the process that ran it: it would again */        \
+    X(REASON_SILENCE, "silence")     /* nobody knows anything of it */
 
 enum reason {
 #define X(reason, name) reason,

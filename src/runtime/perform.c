@@ -82,6 +82,19 @@ static void wake_at(
     runtime_promise(runtime, at_ns, &due);
 }
 
+static void find(struct runtime *runtime, uint32_t node, struct job_id job, uint32_t asker)
+{
+    const struct due due = {
+        .kind = DUE_UNDER_WAY,
+        .node = node,
+        .token = job_key(job),
+        .asker = asker,
+    };
+    if (net_carries(runtime->net, node, job)) {
+        runtime_promise(runtime, runtime->clock.now_ns, &due);
+    }
+}
+
 static void search_run(void *argument)
 {
     struct search *search = argument;
@@ -162,6 +175,9 @@ static void perform(struct runtime *runtime, uint32_t node, const struct effect 
         return;
     case EFFECT_SOLVE:
         solve(runtime, node, effect->solve.problem, effect->solve.question);
+        return;
+    case EFFECT_FIND:
+        find(runtime, node, effect->find.job, effect->find.asker);
         return;
     case EFFECT_KINDS:
         break;

@@ -15,18 +15,19 @@
 #include "node/event.h"
 
 enum due_kind {
-    DUE_NET,     /* token: for net_wake() */
-    DUE_ENGINE,  /* token: for engine_wake() */
-    DUE_TIMER,   /* node, timer */
-    DUE_CALL,    /* call, context */
-    DUE_REQUEST, /* token: a ticket */
-    DUE_CANCEL,  /* token: a ticket */
-    DUE_DRAIN,   /* node */
-    DUE_MODEL,   /* node, token: a model, doubled, and whether it is there */
-    DUE_HINT,    /* node: the one that was lost */
-    DUE_VERDICT, /* node: the same */
-    DUE_SOLVED,  /* node, token: the problem, context: the result, owned */
-    DUE_PASSED,  /* node, token: a batch that hands its inputs on */
+    DUE_NET,       /* token: for net_wake() */
+    DUE_ENGINE,    /* token: for engine_wake() */
+    DUE_TIMER,     /* node, timer */
+    DUE_CALL,      /* call, context */
+    DUE_REQUEST,   /* token: a ticket */
+    DUE_CANCEL,    /* token: a ticket */
+    DUE_DRAIN,     /* node */
+    DUE_MODEL,     /* node, token: a model, doubled, and whether it is there */
+    DUE_HINT,      /* node: the one that was lost */
+    DUE_VERDICT,   /* node: the same */
+    DUE_SOLVED,    /* node, token: the problem, context: the result, owned */
+    DUE_PASSED,    /* node, token: a batch that hands its inputs on */
+    DUE_UNDER_WAY, /* node, token: the key of a job, asker */
 };
 
 struct due {
@@ -35,6 +36,7 @@ struct due {
     bool background; /* Does not keep the runtime from being idle. */
     struct timer timer;
     uint64_t token;
+    uint32_t asker;
     void (*call)(void *context);
     void *context;
 };

@@ -187,6 +187,14 @@ static void solved(struct runtime *runtime, const struct due *due)
     }
 }
 
+static void under_way(struct runtime *runtime, const struct due *due)
+{
+    struct event event = {.kind = EVENT_UNDER_WAY};
+    event.under_way.job = job_of_key(due->token);
+    event.under_way.asker = due->asker;
+    runtime_step(runtime, due->node, &event);
+}
+
 static void timer(struct runtime *runtime, const struct due *due)
 {
     struct event event = {.kind = EVENT_TIMER};
@@ -245,6 +253,9 @@ void runtime_turn(struct runtime *runtime, const struct due *due)
         return;
     case DUE_SOLVED:
         solved(runtime, due);
+        return;
+    case DUE_UNDER_WAY:
+        under_way(runtime, due);
         return;
     case DUE_PASSED:
         runtime_passed(runtime, due->node, due->token);

@@ -299,6 +299,7 @@ void metrics_add(struct metrics *metrics, const struct record *record)
     case RECORD_DRAINING:
     case RECORD_DRAINED:
     case RECORD_SOLVED:
+    case RECORD_REPEATED:
     case RECORD_KIND_COUNT:
     default:
         return; /* Nothing here counts them. */

@@ -100,6 +100,7 @@ void checkers_end(const struct sim *sim)
     ASSERT(sim->answered == sim->arrived); /* Every request has been answered, */
     ASSERT(sim->tickets.used == 0);        /* and once. */
     ASSERT(sim->parcels.used == 0);
+    ASSERT(map_count(&sim->network.carried.counts) == 0);
     ASSERT(sim->runs.used == 0);
     ASSERT(sim->crossings.used == 0);
     ASSERT(sim->pools.jobs.used == 0);

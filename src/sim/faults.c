@@ -128,11 +128,14 @@ static void connection(struct sim *sim, uint32_t a, uint32_t b, bool broken, int
     happen(sim, sim->now_ns + after_ns, payload_of(HAPPENS_HINT, kind, b, a));
 }
 
-/* A tensor has to be there to the end; a message without one has left at once. */
-static bool is_half_sent(const struct parcel *parcel, uint32_t node, uint32_t none)
+/*
+ * A tensor has to be there to the end; a message without one has left at once. And whoever it was
+ * for is gone.
+ */
+static bool is_cut_short(const struct parcel *parcel, uint32_t node, uint32_t none)
 {
     (void)none;
-    return parcel->from == node && parcel->has_tensor;
+    return parcel->to == node || (parcel->from == node && parcel->has_tensor);
 }
 
 /* Between nodes from @first on and those before it. */
@@ -159,7 +162,7 @@ static void crash(struct sim *sim, uint32_t node)
     sim->nodes[node].timers = 0;
     sim->nodes[node].idle_timers = 0;
     device_lost(sim, node);
-    network_lose(sim, is_half_sent, node, NODE_NONE);
+    network_lose(sim, is_cut_short, node, NODE_NONE);
     fail_tickets(sim, node);
     for (uint32_t other = 0; other < sim->options.fleet->node_count; other++) {
         if (other != node) {

@@ -53,6 +53,7 @@ struct parcel {
     uint32_t incarnation; /* Of the receiver when it was sent. */
     bool has_tensor;
     bool is_lost;    /* Its connection broke: it takes its time, but nobody gets it. */
+    bool is_carried; /* Somebody has asked, and it was counted: see network_carried.h. */
     uint8_t hop;     /* Links of its route that it has been given, */
     int64_t last_ns; /* and when its last byte will have left them. */
     int64_t sent_ns;

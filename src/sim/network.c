@@ -39,6 +39,7 @@ void network_init(struct sim *sim)
     network->rates = arena_alloc(&sim->arena, count * sizeof(*network->rates));
     network->links = arena_alloc(&sim->arena, count * sizeof(*network->links));
     links_rates(fleet, network->rates);
+    carried_init(&network->carried);
     if (is_fair(sim)) {
         links_fair_init(&network->fair, count, network->rates, wake, sim);
     } else {
@@ -54,6 +55,7 @@ void network_init(struct sim *sim)
 
 void network_deinit(struct sim *sim)
 {
+    carried_deinit(&sim->network.carried);
     if (is_fair(sim)) {
         links_fair_deinit(&sim->network.fair);
     }
@@ -70,6 +72,7 @@ static uint32_t pack(
     parcel->incarnation = sim->nodes[to].incarnation;
     parcel->has_tensor = has_tensor;
     parcel->is_lost = false;
+    parcel->is_carried = false;
     parcel->hop = 0;
     parcel->last_ns = 0;
     parcel->sent_ns = sim->now_ns;
@@ -154,6 +157,7 @@ void network_send(
     const uint32_t slot = pack(sim, from, to, message, has_tensor);
     struct route route = {0};
     if (has_tensor) {
+        carried_note(sim, slot);
         links_route(fleet, sim->network.rates, from, to, &route);
     }
     if (route.count == 0 || message->bytes == 0) {
@@ -174,7 +178,20 @@ void network_lose(struct sim *sim, network_loses *loses, uint32_t a, uint32_t b)
         if (pool_is_taken(&sim->parcels, slot)) {
             struct parcel *parcel = pool_at(&sim->parcels, slot);
             parcel->is_lost = parcel->is_lost || loses(parcel, a, b);
+            if (parcel->is_lost && parcel->is_carried) {
+                carried_drop(sim, parcel);
+            }
         }
+    }
+}
+
+void network_find(struct sim *sim, uint32_t node, struct job_id job, uint32_t asker)
+{
+    if (carried_has(sim, node, job)) {
+        struct event event = {.at_ns = sim->now_ns, .kind = EVENT_UNDER_WAY};
+        event.under_way.job = job;
+        event.under_way.asker = asker;
+        sim_event(sim, node, &event);
     }
 }
 
@@ -209,6 +226,9 @@ void network_deliver(struct sim *sim, uint32_t slot)
     const uint32_t to = parcel->to;
     if (sim->options.check) {
         checkers_deliver(sim, parcel);
+    }
+    if (parcel->is_carried) {
+        carried_drop(sim, parcel);
     }
     if (receiver->node == NULL || receiver->incarnation != parcel->incarnation || parcel->is_lost) {
         pool_give(&sim->parcels, slot);

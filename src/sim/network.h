@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "sim/links_fair.h"
 #include "sim/links_fifo.h"
+#include "sim/network_carried.h"
 #include "wire/message.h"
 
 struct parcel;
@@ -35,6 +36,7 @@ struct network {
     int64_t *reached_ns; /* By FIFO link: when the last was reached; only if checked. */
     struct links_fair fair;
     struct network_link *links;
+    struct network_carried carried;
     uint64_t queued;           /* Events of links and of other traffic, stale ones included. */
     uint64_t background_count; /* Transfers of others so far, */
     uint64_t background_bytes; /* and their bytes. */
@@ -46,6 +48,9 @@ void network_deinit(struct sim *sim);
 
 void network_send(
     struct sim *sim, uint32_t from, uint32_t to, const struct message *message, bool has_tensor);
+
+/* Tell @node if a tensor of @job is on its way from there, because @asker wants to know. */
+ATTR_COLD void network_find(struct sim *sim, uint32_t node, struct job_id job, uint32_t asker);
 
 /* A parcel reaches the next FIFO link of its route, or its receiver. */
 void network_at_switch(struct sim *sim, uint32_t parcel);

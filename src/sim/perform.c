@@ -85,6 +85,9 @@ static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
     case EFFECT_SOLVE:
         searches_start(sim, node, effect->solve.problem, effect->solve.question);
         return;
+    case EFFECT_FIND:
+        network_find(sim, node, effect->find.job, effect->find.asker);
+        return;
     case EFFECT_KINDS:
         break;
     }

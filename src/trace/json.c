@@ -56,6 +56,8 @@ static const char *value_key(uint32_t kind)
         return "home";
     case VALUE_TASKS:
         return "tasks";
+    case VALUE_ATTEMPT:
+        return "attempt";
     }
     return NULL;
 }

@@ -67,6 +67,7 @@ struct summary {
     double gpu_price;  /* like this. */
     uint64_t cold_starts;
     uint64_t declined;
+    uint64_t repeated;
     uint64_t unplanned;
     struct series requests_ns; /* When each came, and */
     struct series misses_ns;   /* those that count in slo_jobs without a latency, */
@@ -387,6 +388,9 @@ void summary_add(struct summary *summary, const struct record *record)
     case RECORD_DECLINED:
         summary->declined++;
         break;
+    case RECORD_REPEATED:
+        summary->repeated++;
+        break;
     case RECORD_LOADING:
         summary->loads++;
         summary->cold_starts += record->reason == REASON_DEMAND ? 1 : 0;
@@ -556,6 +560,7 @@ void summary_report(const struct summary *summary, struct report *report_out)
         .price_reserved = per_job(summary, summary->busy_price + summary->idle_price),
         .cold_starts = summary->cold_starts,
         .claims_declined = summary->declined,
+        .repeated = summary->repeated,
         .plan_misses = summary->unplanned,
         .cache_hit_rate = part(loads < needed ? needed - loads : 0, needed),
         .loads = loads,

@@ -34,6 +34,7 @@ struct report {
     uint64_t refused;
     uint64_t failed;
     uint64_t cancelled;
+    uint64_t repeated; /* Attempts after the first, of all jobs: their tasks may have run twice. */
     uint64_t warmup_jobs; /* Arrivals that are left out as warm-up. */
     uint64_t counted;     /* Completed after the warm-up: what the next three are about. */
     struct quantiles latency_ms;

@@ -40,7 +40,7 @@ enum value_meaning value_meaning(uint32_t kind)
         [RECORD_ENDED] = VALUE_RUN_NS,         [RECORD_ANSWERED] = VALUE_LATENCY_NS,
         [RECORD_CANCELLED] = VALUE_LATENCY_NS, [RECORD_NODE_LOST] = VALUE_PEER,
         [RECORD_NODE_BACK] = VALUE_PEER,       [RECORD_SUSPECTED] = VALUE_PEER,
-        [RECORD_SOLVED] = VALUE_PROBLEM,
+        [RECORD_SOLVED] = VALUE_PROBLEM,       [RECORD_REPEATED] = VALUE_ATTEMPT,
     };
     return kind < RECORD_KIND_COUNT ? meanings[kind] : VALUE_NONE;
 }
@@ -117,6 +117,7 @@ static bool is_bracketed(const struct record *record)
     case VALUE_SEQUENCE:
     case VALUE_UNITS:
     case VALUE_HOME:
+    case VALUE_ATTEMPT:
         return true;
     case VALUE_TASKS:
         return record->value > 1;
@@ -148,6 +149,8 @@ static void add_bracketed_value(struct text *text, const struct record *record)
         text_add(text, "home n%" PRId64, record->value);
     } else if (meaning == VALUE_TASKS) {
         text_add(text, "%" PRId64 " tasks", record->value);
+    } else if (meaning == VALUE_ATTEMPT) {
+        text_add(text, "attempt %" PRId64, record->value);
     } else {
         text_add(text, "%" PRId64 " units", record->value);
     }

@@ -25,6 +25,7 @@ enum value_meaning {
     VALUE_PROBLEM,
     VALUE_HOME,  /* The node that keeps the queue. */
     VALUE_TASKS, /* Of a claim. */
+    VALUE_ATTEMPT,
 };
 
 /* What the value of a record of @kind means. */

@@ -56,6 +56,7 @@ static const uint32_t kind_fields[MESSAGE_KINDS] = {
     [MESSAGE_ENDED] = HAS_WORKER | HAS_NUMBER | HAS_REASON | HAS_ROW_SEQUENCE | HAS_RUN,
     [MESSAGE_ASK] = HAS_WORKER | HAS_NUMBER,
     [MESSAGE_WARM] = HAS_WORKER | HAS_MODEL,
+    [MESSAGE_SEEK] = OF_TASK,
 };
 
 /* One number of a message. @limit: it is below; 0: any. @specials: or among the last few. */

@@ -31,7 +31,7 @@ enum message_kind {
     MESSAGE_NOTHING,     /* The answer to it when there is none to give. */
     MESSAGE_QUERY,       /* To the owner: is this job still wanted? */
     MESSAGE_PROBE,       /* From the owner: is this job being worked on? */
-    MESSAGE_ALIVE,       /* The answer to it, if so. */
+    MESSAGE_ALIVE,       /* The answer to it, and to SEEK, if so. */
     MESSAGE_OFFER,       /* A ticket, to the home of its queue: a task waits at a worker. */
     MESSAGE_GONE,        /* It does not wait there any more, to the home or to who pulls it. */
     MESSAGE_CLAIM,       /* From the home: run this task, one of a batch, with this config. */
@@ -41,6 +41,7 @@ enum message_kind {
     MESSAGE_ENDED,       /* To the home: a batch that it claimed has ended. */
     MESSAGE_ASK,         /* From the home: is this claim being worked on? */
     MESSAGE_WARM,        /* Load a model ahead of need, if there is room. */
+    MESSAGE_SEEK,        /* What was pulled has not come: send it, or say that it is under way. */
     MESSAGE_KINDS
 };
 

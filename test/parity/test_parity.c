@@ -162,7 +162,8 @@ static uint32_t count_kind(const struct list *list, enum record_kind kind)
     return count;
 }
 
-static void compare(const struct script *script)
+/* Returns when the last thing happened. */
+static int64_t compare(const struct script *script)
 {
     struct workload workload;
     struct policy_set policies;
@@ -189,9 +190,13 @@ static void compare(const struct script *script)
     assert_true(count_kind(&lists[0], RECORD_EVICTED) > 0);
     const uint32_t placed = count_kind(&lists[0], RECORD_PLACED);
     assert_true(placed + count_kind(&lists[0], RECORD_CLAIMED) >= script->jobs);
+    const uint32_t repeated = count_kind(&lists[0], RECORD_REPEATED);
+    assert_true(repeated == 0 || script->lost_at_ns > 0); /* Nothing else was ever lost. */
+    const int64_t last_ns = lists[0].records[lists[0].count - 1].at_ns;
     free(lists[0].records);
     free(lists[1].records);
     workload_deinit(&workload);
+    return last_ns;
 }
 
 static const char *const policies[] = {
@@ -280,6 +285,19 @@ static void a_slow_network_is_pretended_as_it_is_simulated(ATTR_UNUSED void **st
     }
 }
 
+/* Each takes far longer than an owner is patient with jobs of which it hears nothing. */
+static void a_tensor_that_takes_long_is_waited_for(ATTR_UNUSED void **state)
+{
+    uint32_t slow = 0;
+    for (uint32_t i = 0; i < POLICIES; i++) {
+        struct script script = plain(policies[i], /* node_count */ 3);
+        script.network = (struct fleet_network){.link_bytes_per_s = 500, .latency_ns = 50021};
+        script.jobs = 60;
+        slow += compare(&script) > 100000 * MS ? 1 : 0;
+    }
+    assert_true(slow > POLICIES / 2); /* Some move little. */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +307,7 @@ int main(void)
         cmocka_unit_test(run_times_are_drawn_from_the_same_streams),
         cmocka_unit_test(an_overload_is_queued_in_the_same_way),
         cmocka_unit_test(a_slow_network_is_pretended_as_it_is_simulated),
+        cmocka_unit_test(a_tensor_that_takes_long_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
  * src/sim/faults.c src/sim/checkers.c src/node/jobs.c src/node/placing.c
  * src/node/visits.c src/node/routing.c src/node/dispatch.c src/node/model_cache.c
  * src/node/rows.c src/node/members.c src/node/steal.c src/node/end.c
- * src/node/keep_alive.c
+ * src/node/keep_alive.c src/sim/network_carried.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,6 +43,13 @@ static uint32_t move_by_hand(const struct policy_input *input, const struct task
         return 3;
     }
     return task->planned;
+}
+
+/* A join that was planned for worker 2, and has been gathered there, goes to worker 3. */
+static uint32_t forward_by_hand(const struct policy_input *input, const struct task_facts *task)
+{
+    (void)input;
+    return task->gathered ? 3 : task->planned;
 }
 
 /* The fork on worker 4, or on 1 once that is gone; nobody says where the join meets. */
@@ -698,6 +705,35 @@ static void a_lost_message_is_noticed_by_the_audit(void **state)
     stage_close(&stage);
 }
 
+/*
+ * Every tensor takes 100 s, which is far longer than an owner waits without a sign of life: from
+ * the owner to machine 1, from there to 2, and gathered there, on to 3.
+ */
+static void a_tensor_on_a_slow_link_is_not_taken_for_lost(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"fork", "left", "right", "join"};
+    static const struct policy forwarding = {
+        .name = "forwarding", .place_job = place_by_hand, .place_task = forward_by_hand};
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 4, MB(200));
+    stage.fleet->network.link_bytes_per_s = MB(1) / 100;
+    for (uint32_t i = 0; i < 4; i++) {
+        (void)stage_model(&stage, models[i], 0, MS(20));
+    }
+    const uint32_t diamond = stage_diamond(&stage, "diamond", models);
+    stage.catalogue->workflows[diamond]->input_bytes = MB(1);
+    plan(1, 1, 1, 2);
+    stage_start_with(&stage, &forwarding);
+    stage_request(&stage, 0, 0, diamond);
+    stage_expect(&stage, "slow-link");
+    struct report report;
+    sim_report(stage.sim, &report);
+    assert_int_equal(report.repeated, 0);
+    assert_int_equal(report.tasks, 4);
+    stage_close(&stage);
+}
+
 /* The connection breaks while 1 MB is under way for 100 ms. */
 static void break_connection(const struct fault *fault, const char *name)
 {
@@ -802,6 +838,7 @@ int main(void)
         cmocka_unit_test(a_stopped_node_goes_on_where_it_was),
         cmocka_unit_test(requests_are_refused_while_every_machine_is_down),
         cmocka_unit_test(a_lost_message_is_noticed_by_the_audit),
+        cmocka_unit_test(a_tensor_on_a_slow_link_is_not_taken_for_lost),
         cmocka_unit_test(a_tensor_half_sent_at_a_crash_is_lost),
         cmocka_unit_test(a_tensor_half_sent_when_a_message_is_lost_is_lost_with_it),
         cmocka_unit_test(a_tensor_half_sent_at_a_partition_is_lost),

@@ -281,6 +281,7 @@ static void keep_books(struct lone *lone, const struct effect *effect)
         return;
     case EFFECT_ACCEPT:
     case EFFECT_SOLVE:
+    case EFFECT_FIND:
         return;
     case EFFECT_KINDS:
         break;
@@ -691,6 +692,8 @@ static uint64_t hash_effect(uint64_t hash, const struct effect *effect)
         return hash_mix(hash, effect->wake.timer.worker);
     case EFFECT_SOLVE:
         return hash_mix(hash, effect->solve.problem);
+    case EFFECT_FIND:
+        return hash_mix(hash_mix(hash, job_key(effect->find.job)), effect->find.asker);
     case EFFECT_KINDS:
         break;
     }

@@ -313,9 +313,113 @@ static void a_probe_is_answered_only_while_the_job_is_worked_on(void **state)
     lone_close(&lone);
 }
 
+static void be_asked(struct lone *lone, struct job_id job, uint32_t asker)
+{
+    struct event event = {.kind = EVENT_UNDER_WAY};
+    event.under_way.job = job;
+    event.under_way.asker = asker;
+    lone_step(lone, &event);
+}
+
+static void who_has_nothing_of_a_job_asks_its_host_whether_something_is_under_way(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    const struct job_id job = {.node = 1, .number = 1};
+    const struct message probe = {.kind = MESSAGE_PROBE, .from = 1, .job = job};
+    lone_deliver(&lone, &probe);
+    assert_true(job_equal(lone_find(&lone, EFFECT_FIND)->find.job, job));
+    assert_int_equal(lone_find(&lone, EFFECT_FIND)->find.asker, 1);
+    be_asked(&lone, job, 1);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_ALIVE), 1);
+    const struct message input = lone_message(&lone, MESSAGE_INPUT, job, FLOW_F, 0);
+    lone_deliver(&lone, &input);
+    lone_deliver(&lone, &probe); /* It waits here: no need to ask. */
+    assert_int_equal(lone_count(&lone, EFFECT_FIND), 0);
+    lone_members(&lone, 2, WITHOUT_1, 0);
+    be_asked(&lone, job, 1);
+    assert_int_equal(lone_count(&lone, EFFECT_SEND), 0); /* Nobody is left to be told. */
+    lone_close(&lone);
+}
+
+static void what_waits_for_a_blocked_peer_is_under_way(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    lone_hint(&lone, 1, PEER_BLOCKED);
+    const struct job_id job = lone_request(&lone, FLOW_A);
+    const struct message probe = {.kind = MESSAGE_PROBE, .from = 2, .job = job};
+    lone_deliver(&lone, &probe);
+    assert_int_equal(lone_count(&lone, EFFECT_FIND), 0);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_ALIVE), 1);
+    lone_close(&lone);
+}
+
+/* The inputs of a job take an hour to leave its owner, and then nothing more is heard. */
+static void an_owner_is_patient_while_its_own_tensors_are_under_way(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
+    uint32_t asked = 0;
+    while (lone.now_ns < MS(3600000)) {
+        assert_true(lone_timer(&lone, TIMER_AUDIT));
+        assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_INPUT), 0);
+        if (lone_count(&lone, EFFECT_FIND) > 0) {
+            assert_int_equal(lone_find(&lone, EFFECT_FIND)->find.asker, lone.id);
+            be_asked(&lone, job, lone.id);
+            asked++;
+        }
+    }
+    assert_true(asked > 100);
+    for (uint32_t rounds = 0; lone_sent_count(&lone, 1, MESSAGE_INPUT) == 0; rounds++) {
+        assert_true(rounds < 3);
+        assert_true(lone_timer(&lone, TIMER_AUDIT));
+    }
+    assert_int_equal(lone_record(&lone, RECORD_REPEATED)->reason, REASON_SILENCE);
+    assert_int_equal(lone_record(&lone, RECORD_REPEATED)->value, 1);
+    lone_close(&lone);
+}
+
+/* Node 1 has gathered task 1 and sent it on: it has no task of the job any more. */
+static void who_has_moved_a_task_is_asked_after_it(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(2, 2, 2, 2);
+    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
+    const struct message moved = {
+        .kind = MESSAGE_MOVED,
+        .from = 1,
+        .job = job,
+        .workflow = FLOW_CHAIN,
+        .task = 1,
+        .worker = lone.fleet->nodes[2].worker_first,
+    };
+    lone_deliver(&lone, &moved);
+    uint32_t rounds = 0;
+    while (lone_sent_count(&lone, 2, MESSAGE_PROBE) == 0) {
+        assert_true(rounds++ < 4);
+        assert_true(lone_timer(&lone, TIMER_AUDIT));
+    }
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_PROBE), 1);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_PROBE), 1);
+    lone_close(&lone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_has_nothing_of_a_job_asks_its_host_whether_something_is_under_way),
+        cmocka_unit_test(what_waits_for_a_blocked_peer_is_under_way),
+        cmocka_unit_test(an_owner_is_patient_while_its_own_tensors_are_under_way),
+        cmocka_unit_test(who_has_moved_a_task_is_asked_after_it),
         cmocka_unit_test(a_stale_list_is_ignored),
         cmocka_unit_test(what_was_on_a_lost_node_is_placed_anew),
         cmocka_unit_test(a_job_that_lost_nothing_goes_on),

@@ -85,7 +85,7 @@ static void expect_same(const struct message *message, const struct message *dec
     const bool is_booking = is_planned || is_claim || kind == MESSAGE_UNRESERVE;
     const bool is_of_task = is_booking || is_work || kind == MESSAGE_MOVED ||
                             kind == MESSAGE_FAILED || kind == MESSAGE_GONE ||
-                            kind == MESSAGE_PULL || kind == MESSAGE_UNFIT;
+                            kind == MESSAGE_PULL || kind == MESSAGE_UNFIT || kind == MESSAGE_SEEK;
     const bool has_number = is_claim || is_end || kind == MESSAGE_ASK;
     const bool has_reason = is_end || kind == MESSAGE_FAILED || kind == MESSAGE_UNFIT;
     const bool is_of_job_alone = kind == MESSAGE_CANCEL || kind == MESSAGE_QUERY ||

@@ -296,6 +296,24 @@ static void a_network_takes_its_time(ATTR_UNUSED void **state)
     host_deinit(&host);
 }
 
+static void a_tensor_is_carried_from_when_it_is_sent_until_it_arrives(ATTR_UNUSED void **state)
+{
+    const struct fleet_network network = {.link_bytes_per_s = 1000000000, .latency_ns = 5};
+    struct host host;
+    host_init(&host, &network);
+    const struct message tensor = input(0, 1, 100);
+    const struct message small = {.kind = MESSAGE_CANCEL, .from = 0, .job = {0, 2}};
+    assert_false(net_carries(host.net, 0, tensor.job));
+    send(&host, 2, &tensor, 11);
+    send(&host, 2, &small, 0);
+    assert_true(net_carries(host.net, 0, tensor.job));
+    assert_false(net_carries(host.net, 2, tensor.job)); /* Only its sender is asked. */
+    assert_false(net_carries(host.net, 0, small.job));  /* No tensor. */
+    run(&host);
+    assert_false(net_carries(host.net, 0, tensor.job));
+    host_deinit(&host);
+}
+
 static void what_is_on_its_way_at_the_end_is_given_back(ATTR_UNUSED void **state)
 {
     struct host host;
@@ -319,6 +337,7 @@ int main(void)
         cmocka_unit_test(a_row_reaches_everyone_but_its_node),
         cmocka_unit_test(of_rows_the_newest_wins_part_by_part),
         cmocka_unit_test(a_network_takes_its_time),
+        cmocka_unit_test(a_tensor_is_carried_from_when_it_is_sent_until_it_arrives),
         cmocka_unit_test(what_is_on_its_way_at_the_end_is_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
