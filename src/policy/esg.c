@@ -188,7 +188,8 @@ static void dispatch_own(
     for (uint32_t i = 0; i < found.answer.count; i++) {
         const struct configs_choice *choice = &known->configs.choices[found.answer.paths[i].first];
         if (choice->device == worker->device && answer_out->count < DISPATCH_CANDIDATES_MAX) {
-            answer_out->configs[answer_out->count++] = cut(choice->config, queue->items);
+            const struct config config = cut(choice->config, queue->items);
+            answer_out->configs[answer_out->count++] = fit_own(input->view, queue->worker, config);
         }
     }
     if (answer_out->count == 0) { /* The search prefers another kind of device. */

@@ -91,6 +91,15 @@ bool fit_has_room(const struct fit_ask *ask, uint32_t worker, const struct confi
     return has_room(ask, worker, config, &merits);
 }
 
+struct config fit_own(const struct view *view, uint32_t worker, struct config config)
+{
+    const struct fleet_worker *device = &view->fleet->workers[worker];
+    const uint32_t cpu_units = view->fleet->nodes[device->node].cpu_units;
+    config.gpu = config.gpu < device->gpu_units ? config.gpu : device->gpu_units;
+    config.cpu = config.cpu < cpu_units ? config.cpu : cpu_units;
+    return config;
+}
+
 struct fit_offer fit_find_but(
     const struct fit_ask *ask, const struct config *config, uint32_t device, uint32_t other)
 {

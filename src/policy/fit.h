@@ -37,6 +37,9 @@ bool fit_has_room(const struct fit_ask *ask, uint32_t worker, const struct confi
 /* What is free of @worker and its machine, as a config's cpu and gpu. */
 struct config fit_room(const struct view *view, uint32_t worker);
 
+/* @config for the own queue of @worker, where it may have more units than there are. */
+struct config fit_own(const struct view *view, uint32_t worker, struct config config);
+
 /* What the inputs of one item of @task are, in bytes. */
 uint64_t fit_bytes_per_item(const struct workflow *workflow, uint32_t task);
 

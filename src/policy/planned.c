@@ -109,7 +109,7 @@ void planned_dispatch(
     answer_out->unplanned =
         config.batch != planned->batch || config.cpu != planned->cpu || config.gpu != planned->gpu;
     if (queue->worker != WORKER_NONE) {
-        answer_out->configs[answer_out->count++] = config;
+        answer_out->configs[answer_out->count++] = fit_own(input->view, queue->worker, config);
         return;
     }
     const struct fit_offer offer = fit_find(&ask, &config, choice->device);

@@ -190,6 +190,30 @@ static bool put(
     return true;
 }
 
+/*
+ * On the queue of a worker where somebody else has placed the tasks, nothing stands: what waits
+ * runs in the largest batch that was measured there and that it fills, the fastest of those.
+ */
+static void dispatch_own(
+    const struct policy_input *input, const struct queue_facts *queue,
+    const struct configs *configs, struct dispatch_answer *answer_out)
+{
+    const struct fleet_worker *worker = &input->view->fleet->workers[queue->worker];
+    const uint32_t cpu_units = input->view->fleet->nodes[worker->node].cpu_units;
+    struct config best = {.batch = queue->head_items};
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < configs->count; i++) { /* The fastest first. */
+        const struct config *config = &configs->choices[i].config;
+        if (configs->choices[i].device == worker->device && config->gpu <= worker->gpu_units &&
+            config->cpu <= cpu_units && config->batch <= queue->items && config->batch > most) {
+            best = *config;
+            most = config->batch;
+        }
+    }
+    answer_out->configs[0] = best;
+    answer_out->count = 1;
+}
+
 void pods_dispatch(
     const struct policy_input *input, const struct queue_facts *queue, pods_scale_up scale_up,
     struct dispatch_answer *answer_out)
@@ -198,6 +222,10 @@ void pods_dispatch(
     const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
     const uint32_t number = workflow->queue_first + queue->task;
     const struct pods_plan *plan = input->plan;
+    if (queue->worker != WORKER_NONE) {
+        dispatch_own(input, queue, &plan->queues[number].configs, answer_out);
+        return;
+    }
     if (number < PODS_QUEUES_MAX && !pods_has(pods, number)) { /* Deployed with one, at least. */
         const int64_t rate = plan->queues[number].rate;
         scale_up(input, pods, number, rate > RATE_LEAST ? rate : RATE_LEAST);

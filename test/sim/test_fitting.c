@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -34,12 +35,12 @@ static void on_record(void *context, const struct record *record)
 
 /* Play requests for workflows in turn, with @items. Returns what became of them. */
 static struct report play(
-    struct stage *stage, const struct policy *policy, uint32_t workflow_count, uint32_t items)
+    struct stage *stage, const char *policies, uint32_t workflow_count, uint32_t items)
 {
     struct report report;
     struct weft_error error;
     memset(answers, 0, sizeof(answers));
-    assert_int_equal(policy_set_parse(policy->name, &stage->policies, &error), WEFT_OK);
+    assert_int_equal(policy_set_parse(policies, &stage->policies, &error), WEFT_OK);
     stage->options.on_record = on_record;
     stage->sim = sim_create(&stage->options);
     for (uint32_t i = 0; i < JOBS; i++) {
@@ -58,7 +59,7 @@ static void expect_all_to_complete(uint32_t (*build)(struct stage *stage), uint3
     for (uint32_t i = 0; policy_registry[i] != NULL; i++) {
         struct stage stage;
         const uint32_t workflow_count = build(&stage);
-        const struct report report = play(&stage, policy_registry[i], workflow_count, items);
+        const struct report report = play(&stage, policy_registry[i]->name, workflow_count, items);
         if (report.completed != JOBS) {
             fail_msg(
                 "%s: %u of %u completed", policy_registry[i]->name, (unsigned)report.completed,
@@ -139,9 +140,28 @@ static void what_fits_nowhere_fails_and_says_why(void **state)
         struct stage stage;
         const uint32_t workflow_count = build_items(&stage);
         const struct report report =
-            play(&stage, policy_registry[i], workflow_count, /* items */ 30);
+            play(&stage, policy_registry[i]->name, workflow_count, /* items */ 30);
         assert_int_equal(report.failed, JOBS);
         assert_int_equal(answers[REASON_TOO_LARGE], JOBS);
+        stage_close(&stage);
+    }
+}
+
+/* Then its home queues are not used, and it is asked by worker: it must have an answer. */
+static void a_policy_that_binds_dispatches_where_another_places(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; policy_registry[i] != NULL; i++) {
+        struct stage stage;
+        char text[64];
+        if (!policy_registry[i]->binds) {
+            continue;
+        }
+        (void)snprintf(text, sizeof(text), "place=po2,dispatch=%s", policy_registry[i]->name);
+        const uint32_t workflow_count = build_large(&stage);
+        stage.fleet->workers[3].gpu_units = 4; /* Configs of one do not fit all. */
+        const struct report report = play(&stage, text, workflow_count, /* items */ 1);
+        assert_int_equal(report.completed, JOBS);
         stage_close(&stage);
     }
 }
@@ -153,6 +173,7 @@ int main(void)
         cmocka_unit_test(many_items_run_where_their_workspace_fits),
         cmocka_unit_test(a_partition_is_given_only_what_fits_it),
         cmocka_unit_test(what_fits_nowhere_fails_and_says_why),
+        cmocka_unit_test(a_policy_that_binds_dispatches_where_another_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
