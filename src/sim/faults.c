@@ -210,8 +210,7 @@ static void stop(struct sim *sim, const struct fault *fault)
     struct sim_node *node = &sim->nodes[fault->victim];
     node->stopped_at_ns = sim->now_ns;
     node->stopped_until_ns = sim->now_ns + fault->for_ns;
-    if (fault->for_ns > FAULT_VERDICT_NS) { /* Its lease runs out, and it has to join again. */
-        node->fresh = true;
+    if (fault->for_ns > FAULT_VERDICT_NS) { /* Its lease runs out meanwhile. */
         happen(sim, sim->now_ns + FAULT_VERDICT_NS, payload_of(HAPPENS_VERDICT, 0, 0, 0));
         happen(sim, node->stopped_until_ns, payload_of(HAPPENS_VERDICT, 0, 0, 0));
     }
@@ -252,6 +251,9 @@ static void mark(struct sim *sim, const struct fault *fault, bool on)
         partition(sim, fault->victim, on);
         return;
     case FAULT_STOP:
+        if (fault->for_ns > FAULT_VERDICT_NS) { /* It has to join again, now and not before. */
+            sim->nodes[fault->victim].fresh = true;
+        }
         tell_members(sim, fault->victim); /* It may have missed some. */
         return;
     case FAULT_CRASH:

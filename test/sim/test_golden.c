@@ -660,6 +660,29 @@ static void a_stopped_node_goes_on_where_it_was(void **state)
     stage_close(&stage);
 }
 
+/*
+ * Machines 1 and 2 stand still for longer than their leases, one after the other. Whoever wakes
+ * has missed that the other was out of the list, and must see that it is not the one it knew.
+ */
+static void a_machine_that_stood_still_for_long_comes_back_as_another(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 3, MB(200));
+    (void)stage_model(&stage, "a", 0, MS(20));
+    const uint32_t chain = stage_chain(&stage, "chain", "a");
+    stage.faults[0] =
+        (struct fault){.at_ns = MS(10), .for_ns = MS(1500), .kind = FAULT_STOP, .victim = 1};
+    stage.faults[1] =
+        (struct fault){.at_ns = MS(500), .for_ns = MS(1500), .kind = FAULT_STOP, .victim = 2};
+    stage.options.fault_count = 2;
+    plan(1, 0, 0, 0);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, 0, 2, chain);
+    stage_expect(&stage, "stop-lease");
+    stage_close(&stage);
+}
+
 /* Both machines crash; clients are refused until one is back. */
 static void requests_are_refused_while_every_machine_is_down(void **state)
 {
@@ -836,6 +859,7 @@ int main(void)
         cmocka_unit_test(a_row_does_not_cross_a_partition),
         cmocka_unit_test(a_model_that_nothing_uses_leaves_after_a_while),
         cmocka_unit_test(a_stopped_node_goes_on_where_it_was),
+        cmocka_unit_test(a_machine_that_stood_still_for_long_comes_back_as_another),
         cmocka_unit_test(requests_are_refused_while_every_machine_is_down),
         cmocka_unit_test(a_lost_message_is_noticed_by_the_audit),
         cmocka_unit_test(a_tensor_on_a_slow_link_is_not_taken_for_lost),
