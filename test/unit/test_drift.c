@@ -19,6 +19,8 @@ static void both_shares_and_chance_count(ATTR_UNUSED void **state)
     assert_true(drift_is_real(95, 100, part, 0.01)); /* Down as well as up. */
     assert_false(drift_is_real(105, 100, part, 0.06));
     assert_false(drift_is_real(105, 100, /* part */ 1, 0.01)); /* One second says little. */
+    assert_true(drift_is_real(135, 100, part, 0.3)); /* The share is of what was expected, */
+    assert_false(drift_is_real(75, 100, part, 0.3)); /* and not of what was measured. */
     assert_false(drift_is_real(0, 0, part, 0.3));
     assert_true(drift_is_real(2, 0, part, 0.3)); /* Something that nobody expected. */
 }

@@ -438,6 +438,23 @@ static void receive_row(struct lone *lone, const struct row *row)
     lone_step(lone, &event);
 }
 
+static void the_work_of_a_row_is_bounded_so_that_it_can_be_added_to_a_time(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone.now_ns = INT64_MAX / 2;
+    const struct row row = foreign_row(1, 1, INT64_MAX);
+    receive_row(&lone, &row);
+    const struct row_load *load = board_load(&lone.board, 1, lone.now_ns);
+    assert_int_equal(load->queued_ns, DURATION_NS_MAX);
+    const struct row most = foreign_row(1, 2, DURATION_NS_MAX - 1);
+    receive_row(&lone, &most);
+    load = board_load(&lone.board, 1, lone.now_ns);
+    assert_int_equal(load->queued_ns, DURATION_NS_MAX - 1);
+    lone_close(&lone);
+}
+
 static void rows_only_move_forward(void **state)
 {
     (void)state;
@@ -670,6 +687,7 @@ int main(void)
         cmocka_unit_test(whoever_asks_after_a_job_that_is_gone_is_told_to_cancel_it),
         cmocka_unit_test(a_silent_owner_is_asked_and_its_word_is_law),
         cmocka_unit_test(a_job_of_any_age_can_be_passed_on),
+        cmocka_unit_test(the_work_of_a_row_is_bounded_so_that_it_can_be_added_to_a_time),
         cmocka_unit_test(rows_only_move_forward),
         cmocka_unit_test(rows_of_own_or_unknown_workers_are_ignored),
         cmocka_unit_test(a_row_that_claims_endless_work_does_no_harm),
