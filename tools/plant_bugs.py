@@ -45,8 +45,8 @@ COLUMNS = {
         f"unit/{name}"
         for name in (
             "batch_failures", "board", "claims", "esg", "inbox", "inspect", "links_fair",
-            "load_failures", "membership", "node", "outbox", "policy_fit", "pools", "reservations",
-            "states", "view",
+            "load_failures", "membership", "need", "node", "outbox", "policy_fit", "pools",
+            "reservations", "states", "view",
         )
     ),
 }  # fmt: skip

@@ -8,9 +8,13 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "base/text.h"
 #include "model/sharing.h"
+#include "profile/need.h"
 
-enum { MODELS_DRAWN_MAX = 10, ROW_NS_MIN = 1000 };
+enum { MODELS_DRAWN_MAX = 10, ROW_NS_MIN = 1000, ITEMS_DRAWN_MAX = 4 };
+
+#define LARGEST_BYTES (UINT64_C(3000000) * ITEMS_DRAWN_MAX) /* Of a tensor. */
 
 /* One draw a statement: C does not say which argument of a call is evaluated first. */
 static uint32_t draw(struct rng *rng, uint32_t low, uint32_t high)
@@ -51,6 +55,44 @@ static const char *draw_policy(struct rng *rng)
         "place=least-work,dispatch=first-fit,cache=compass",
     };
     return policies[draw(rng, 0, sizeof(policies) / sizeof(policies[0]) - 1)];
+}
+
+/* In half of the runs, roles from different policies, with their waits; a stream of its own. */
+static const char *draw_composition(uint64_t seed, const char *single, struct text *text)
+{
+    static const char *const places[] = {
+        "compass",    "compass:original", "jit",          "heft", "hash",
+        "po2",        "least-work",       "fifo",         "fair", "nona",
+        "least-work", "expert",           "opportunistic"};
+    static const char *const orders[] = {"esg", "edf", "fifo", "fair", "nona", "first-fit"};
+    static const char *const dispatches[] = {"esg",       "esg:wait=0", "esg:recheck=1:wait=1",
+                                             "first-fit", "infless",    "fast-gshare",
+                                             "first-fit", "orion",      "first-fit:batch=4:cpu=1"};
+    static const char *const caches[] = {"lru", "compass"};
+    struct rng rng = rng_stream(seed, RNG_TEST, 7);
+    if (draw(&rng, 0, 1) == 0) {
+        return single;
+    }
+    const uint32_t roles = draw(&rng, 1, 15);
+    const struct {
+        const char *role;
+        const char *const *policies;
+        uint32_t count;
+    } parts[] = {
+        {"place", places, sizeof(places) / sizeof(places[0])},
+        {"order", orders, sizeof(orders) / sizeof(orders[0])},
+        {"dispatch", dispatches, sizeof(dispatches) / sizeof(dispatches[0])},
+        {"cache", caches, sizeof(caches) / sizeof(caches[0])},
+    };
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint32_t choice = draw(&rng, 0, parts[i].count - 1);
+        if ((roles >> i & 1) != 0) {
+            text_add(
+                text, "%s%s=%s", text->length == 0 ? "" : ",", parts[i].role,
+                parts[i].policies[choice]);
+        }
+    }
+    return text->bytes;
 }
 
 static void draw_fleet(struct swarm *swarm, struct rng *rng)
@@ -153,6 +195,75 @@ static void draw_kinds(struct swarm *swarm, uint64_t seed)
     }
 }
 
+/* The most that a task of @workflow can need, of those that run @model; 0 if none does. */
+static uint64_t most_needed(
+    const struct swarm *swarm, const struct workflow *workflow, uint32_t model)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        if (workflow->tasks[i].run == model) {
+            const uint64_t bytes = need_bytes(swarm->profile, &workflow->tasks[i], ITEMS_DRAWN_MAX);
+            most = bytes > most ? bytes : most;
+        }
+    }
+    return most;
+}
+
+/* Give a worker that can run @model the memory for all of its tasks. */
+static void make_room(struct swarm *swarm, uint32_t model)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < swarm->catalogue->workflow_count; i++) {
+        const uint64_t bytes = most_needed(swarm, swarm->catalogue->workflows[i], model);
+        most = bytes > most ? bytes : most;
+    }
+    struct fleet_worker *largest = NULL;
+    for (uint32_t i = 0; i < swarm->fleet->worker_count; i++) {
+        struct fleet_worker *worker = &swarm->fleet->workers[i];
+        if (profile_can_run(swarm->profile, model, worker->device) &&
+            (largest == NULL || worker->memory_bytes > largest->memory_bytes)) {
+            largest = worker;
+        }
+    }
+    if (largest->memory_bytes < most) { /* Workers of a machine are alike. */
+        const struct fleet_node *machine = &swarm->fleet->nodes[largest->node];
+        for (uint32_t i = 0; i < machine->worker_count; i++) {
+            swarm->fleet->workers[machine->worker_first + i].memory_bytes = most;
+        }
+    }
+}
+
+/*
+ * In some runs, memory that does not hold everything everywhere: models of all sizes, workspaces
+ * that grow with the items, and small machines. What a task needs, one machine has.
+ */
+static void draw_memory(struct swarm *swarm, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 8);
+    if (draw(&rng, 0, 1) == 0) {
+        return;
+    }
+    for (uint32_t model = 0; model < swarm->profile->model_count; model++) {
+        struct profile_model *known = &swarm->profile->models[model];
+        const uint64_t bytes = draw(&rng, 1, 300) * UINT64_C(1000000);
+        if (known->resident_bytes > 0 && draw(&rng, 0, 1) == 1) {
+            known->resident_bytes = bytes;
+            known->load_bytes = bytes;
+        }
+        known->workspace_bytes_per_item = draw(&rng, 0, 3) * UINT64_C(10000000);
+    }
+    for (uint32_t node = 0; node < swarm->fleet->node_count; node++) {
+        const struct fleet_node *machine = &swarm->fleet->nodes[node];
+        const uint64_t bytes = draw(&rng, 10, 400) * UINT64_C(1000000);
+        for (uint32_t i = 0; i < machine->worker_count; i++) {
+            swarm->fleet->workers[machine->worker_first + i].memory_bytes = bytes;
+        }
+    }
+    for (uint32_t model = 0; model < swarm->profile->model_count; model++) {
+        make_room(swarm, model);
+    }
+}
+
 static void draw_task(struct swarm *swarm, struct rng *rng, struct workflow *workflow)
 {
     struct workflow_task task = {0};
@@ -168,7 +279,7 @@ static void draw_task(struct swarm *swarm, struct rng *rng, struct workflow *wor
     }
     if (draw(rng, 0, 4) == 0) {
         task.gives.low = 1;
-        task.gives.high = draw(rng, 1, 4);
+        task.gives.high = draw(rng, 1, ITEMS_DRAWN_MAX);
     }
     const enum weft_status status = workflow_add_task(workflow, &task, &number);
     ASSERT(status == WEFT_OK);
@@ -219,6 +330,28 @@ static struct fault draw_fault(const struct swarm *swarm, struct rng *rng)
             : draw(rng, 1, swarm->fleet->node_count - 1);
     fault.factor = fault.kind == FAULT_SLOW ? draw(rng, 2, 10) : draw(rng, 1, 5) * 0.1;
     return fault;
+}
+
+/* In some runs all machines crash, one after the other, and come back or do not. */
+static void draw_black_out(struct swarm *swarm, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 9);
+    const uint32_t node_count = swarm->fleet->node_count;
+    if (draw(&rng, 0, 5) > 0 || swarm->options.fault_count + 2 * node_count > SWARM_FAULTS_MAX) {
+        return;
+    }
+    int64_t at_ns = draw(&rng, 100, 3000) * INT64_C(1000000);
+    const bool come_back = draw(&rng, 0, 3) > 0;
+    for (uint32_t node = 0; node < node_count; node++) {
+        swarm->faults[swarm->options.fault_count++] =
+            (struct fault){.at_ns = at_ns, .kind = FAULT_CRASH, .victim = node};
+        at_ns += draw(&rng, 0, 2) * INT64_C(400000);
+    }
+    for (uint32_t node = 0; come_back && node < node_count; node++) {
+        at_ns += draw(&rng, 1, 1500) * INT64_C(1000000);
+        swarm->faults[swarm->options.fault_count++] =
+            (struct fault){.at_ns = at_ns, .kind = FAULT_RESTART, .victim = node};
+    }
 }
 
 /* Node 0 and its devices stay well, so that somebody can always go on. */
@@ -333,6 +466,22 @@ static void draw_network(struct swarm *swarm, uint64_t seed)
     }
 }
 
+/* In some runs, links on which a tensor takes seconds or minutes; from a stream of its own. */
+static void draw_slow_links(struct swarm *swarm, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 10);
+    struct fleet_network *network = &swarm->fleet->network;
+    if (draw(&rng, 0, 3) > 0) {
+        return;
+    }
+    const uint64_t seconds = draw(&rng, 5, 200); /* For the largest tensor, if it is alone. */
+    network->link_bytes_per_s = LARGEST_BYTES / seconds;
+    network->core_bytes_per_s = draw(&rng, 0, 1) * LARGEST_BYTES / seconds;
+    network->background.rate_per_s = 0;
+    network->background.bytes = 0;
+    swarm->options.jobs = draw(&rng, 1, 20);
+}
+
 /* As often as documents allow, or up to four times @step_ns apart. */
 static int64_t draw_row(struct rng *rng, int64_t step_ns)
 {
@@ -358,8 +507,14 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     draw_kinds(swarm, seed);
     swarm->arrivals.kind = ARRIVALS_POISSON;
     swarm->arrivals.rate_per_s = draw(&rng, 1, 60);
+    draw_memory(swarm, seed);
+    char bytes[256];
+    struct text text;
+    text_init(&text, bytes, sizeof(bytes));
+    const char *single = draw_policy(&rng);
+    const char *policy = draw_composition(seed, single, &text);
     struct weft_error error;
-    const enum weft_status status = policy_set_parse(draw_policy(&rng), &swarm->policies, &error);
+    const enum weft_status status = policy_set_parse(policy, &swarm->policies, &error);
     ASSERT(status == WEFT_OK);
     swarm->options = (struct sim_options){
         .fleet = swarm->fleet,
@@ -377,10 +532,12 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     swarm->options.row_cache_ns = draw_row(&rng, INT64_C(20000000));
     swarm->options.noise = draw(&rng, 0, 5) * 0.1;
     draw_faults(swarm, &rng);
+    draw_black_out(swarm, seed);
     draw_random_faults(swarm, seed);
     draw_arrivals(swarm, seed);
     draw_patience(swarm, seed);
     draw_sharing(swarm, &rng);
+    draw_slow_links(swarm, seed);
 }
 
 void swarm_free(struct swarm *swarm)

@@ -7,6 +7,8 @@
 #include "document/scenario.h"
 #include "sim/sim.h"
 
+enum { SWARM_FAULTS_MAX = 32 };
+
 struct swarm {
     struct fleet *fleet;
     struct catalogue *catalogue;
@@ -15,7 +17,7 @@ struct swarm {
     struct policy_set policies;
     struct arrivals arrivals;
     struct sim_options options;
-    struct fault faults[8];
+    struct fault faults[SWARM_FAULTS_MAX];
     struct fault_random random;
 };
 

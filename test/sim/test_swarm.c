@@ -87,6 +87,11 @@ static uint64_t run_seed(uint64_t seed, bool shown)
     sim_report(sim, &report);
     assert_int_equal(
         report.completed + report.refused + report.failed + report.cancelled, report.jobs);
+    if (swarm.options.fault_count == 0 && swarm.options.fault_random_count == 0) {
+        /* Every task fits somewhere: where nothing breaks no job fails, nor is one run twice. */
+        assert_int_equal(report.failed + report.refused, 0);
+        assert_int_equal(report.repeated, 0);
+    }
     /* Little's law: jobs in the system over all time are the times of all jobs in it. */
     const double area_ns = report.in_system_mean * report.duration_s * 1e9;
     assert_true(fabs(area_ns - watch.latency_sum_ns) <= 1 + 1e-9 * area_ns);
