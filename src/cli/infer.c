@@ -107,7 +107,7 @@ static enum weft_status write_files(
         }
         enum weft_status status = whole_file_open(&file, strchr(outs->items[i], '=') + 1, error);
         if (status == WEFT_OK) {
-            (void)fwrite(reply->body + at, 1, bytes, file.stream); /* Committing checks it. */
+            whole_file_write(&file, reply->body + at, bytes);
             status = whole_file_commit(&file, error);
         }
         if (status != WEFT_OK) {

@@ -45,7 +45,7 @@ static void on_record(void *context, const struct record *record)
     char line[TRACE_LINE_BYTES_MAX + 1];
     const size_t length = tracer->write(record, tracer->catalogue, line, TRACE_LINE_BYTES_MAX);
     line[length] = '\n';
-    (void)fwrite(line, 1, length + 1, tracer->file.stream); /* Checked when it is committed. */
+    whole_file_write(&tracer->file, line, length + 1);
 }
 
 static bool ends_with(const char *text, const char *end)

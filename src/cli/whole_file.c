@@ -88,6 +88,14 @@ enum weft_status whole_file_open(
     return WEFT_OK;
 }
 
+void whole_file_write(struct whole_file *whole, const void *bytes, size_t count)
+{
+    errno = 0;
+    if (fwrite(bytes, 1, count, whole->stream) < count && whole->cause == 0) {
+        whole->cause = errno;
+    }
+}
+
 enum weft_status whole_file_commit(struct whole_file *whole, struct weft_error *error)
 {
     FILE *file = whole->stream;
@@ -95,7 +103,8 @@ enum weft_status whole_file_commit(struct whole_file *whole, struct weft_error *
     errno = 0;
     bool failed = ferror(file) != 0;
     failed = (file == stdout ? fflush(file) : fclose(file)) != 0 || failed;
-    int cause = failed && errno == 0 ? EIO : errno;
+    int cause = whole->cause != 0 ? whole->cause : errno;
+    cause = failed && cause == 0 ? EIO : cause;
     if (!failed && whole->temporary != NULL) {
         failed = rename(whole->temporary, whole->path) != 0;
         cause = errno;

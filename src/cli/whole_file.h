@@ -14,6 +14,7 @@
 
 struct whole_file {
     FILE *stream;
+    int cause;       /* Why the first write that failed did; 0: none has. */
     char *path;      /* Where it shall be; owned. NULL for standard output. */
     char *temporary; /* Where it is; owned. NULL if it is written directly. */
 };
@@ -21,6 +22,9 @@ struct whole_file {
 /* Errors: WEFT_IO; @error names the path and the cause. */
 enum weft_status whole_file_open(
     struct whole_file *whole, const char *path, struct weft_error *error);
+
+/* Write to the stream, and remember why if that fails: whole_file_commit() will say. */
+void whole_file_write(struct whole_file *whole, const void *bytes, size_t count);
 
 /*
  * Close the file and give it its name.

@@ -1,6 +1,7 @@
 #include "cli/whole_file.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -175,6 +176,32 @@ static void a_full_disk_leaves_what_was_there(void **state)
     assert_int_equal(count_files(folder), 1);
 }
 
+/* Whatever is left in the buffer when it is closed, the cause is that of the first failure. */
+static void the_first_failure_is_the_cause(void **state)
+{
+    const struct folder *folder = *state;
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit small = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    for (uint32_t lines = 100; lines < 200; lines++) {
+        struct whole_file whole;
+        struct weft_error error = {0};
+        char line[64];
+        memset(line, 'x', sizeof(line));
+        assert_int_equal(whole_file_open(&whole, folder->file, &error), WEFT_OK);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        for (uint32_t i = 0; i < lines; i++) {
+            whole_file_write(&whole, line, sizeof(line));
+        }
+        assert_int_equal(whole_file_commit(&whole, &error), WEFT_IO);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        assert_non_null(strstr(error.message, strerror(EFBIG)));
+    }
+    (void)signal(SIGXFSZ, handler);
+    assert_int_equal(count_files(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +211,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_pipe_is_written_and_not_replaced, begin, end),
         cmocka_unit_test_setup_teardown(what_cannot_be_written_is_said, begin, end),
         cmocka_unit_test_setup_teardown(a_full_disk_leaves_what_was_there, begin, end),
+        cmocka_unit_test_setup_teardown(the_first_failure_is_the_cause, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
