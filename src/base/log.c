@@ -198,7 +198,8 @@ void log_say(
         limit->since_ns = now_ns;
         limit->written = 0;
     }
-    if (limit->written == LOG_PER_SECOND) {
+    const uint32_t most = log->options.per_second == 0 ? LOG_PER_SECOND : log->options.per_second;
+    if (limit->written == most) {
         limit->held_back++;
         return;
     }

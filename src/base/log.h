@@ -45,6 +45,7 @@ struct log_options {
     enum log_format format;
     enum log_level level;    /* Nothing below it is written. */
     int64_t (*now_ns)(void); /* Since 1970. */
+    uint32_t per_second;     /* Lines of an event. 0: LOG_PER_SECOND. */
 };
 
 /* How often an event has been written of late. */

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cli/serve.h"
+#include "engine/function_output.h"
 
 static int64_t now_ns(void)
 {
@@ -52,5 +53,6 @@ enum weft_status serve_log_open(
         .now_ns = now_ns,
     };
     log_init(log, &options);
+    function_output_set_log(options.format, options.level); /* Before anything is forked. */
     return WEFT_OK;
 }

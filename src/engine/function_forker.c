@@ -182,8 +182,8 @@ static void report(struct forked *runner, int wait_status)
     const int number = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
     const char *name = number == 0 ? NULL : sigabbrev_np(number);
     if (number != 0 && number != SIGKILL) {
-        (void)snprintf(text, sizeof(text), "the process ended by SIG%s", name == NULL ? "?" : name);
-        function_output_say(&runner->output, text);
+        (void)snprintf(text, sizeof(text), "SIG%s", name == NULL ? "?" : name);
+        function_output_say(&runner->output, LOG_WARN, "function process ended", text);
     }
 }
 

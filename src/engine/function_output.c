@@ -16,14 +16,40 @@ static int64_t now_s(void)
     return now.tv_sec;
 }
 
-/* A line for people. If nobody takes it, it is lost: this process must not wait. */
-static void print(const char *name, const char *text)
+static int64_t now_ns(void)
 {
-    char line[FUNCTION_LINE_BYTES_MAX + 96];
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* The same. */
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static enum log_format log_format = LOG_TEXT;
+static enum log_level log_level = LOG_INFO;
+
+void function_output_set_log(enum log_format format, enum log_level level)
+{
+    log_format = format;
+    log_level = level;
+}
+
+/* If nobody takes a line, it is lost: this process must not wait. */
+static void print(const char *name, enum log_level level, const char *event, const char *text)
+{
+    static struct log log;
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
-    const int bytes = snprintf(line, sizeof(line), "weft: function of %s: %s\n", name, text);
-    if (bytes > 0 && poll(&ready, 1, 0) > 0 && (ready.revents & POLLOUT) != 0) {
-        (void)!write(STDERR_FILENO, line, (size_t)bytes);
+    const struct log_field fields[] = {log_text("file", name), log_text("text", text)};
+    if (log.options.file == NULL) {
+        const struct log_options options = {
+            .file = stderr,
+            .format = log_format,
+            .level = log_level,
+            .now_ns = now_ns,
+            .per_second = UINT32_MAX, /* Lines are counted here, by process. */
+        };
+        log_init(&log, &options);
+    }
+    if (poll(&ready, 1, 0) > 0 && (ready.revents & POLLOUT) != 0) {
+        log_say(&log, level, event, 2, fields);
     }
 }
 
@@ -35,7 +61,7 @@ static bool may_print(struct function_output *output)
         if (output->dropped > 0) {
             char text[64];
             (void)snprintf(text, sizeof(text), "(%u more lines)", (unsigned)output->dropped);
-            print(output->name, text);
+            print(output->name, LOG_INFO, "function printed", text);
         }
         output->second = second;
         output->lines = 0;
@@ -56,10 +82,11 @@ void function_output_open(struct function_output *output, int pipe, const char *
     (void)snprintf(output->name, sizeof(output->name), "%.31s", slash == NULL ? path : slash + 1);
 }
 
-void function_output_say(struct function_output *output, const char *text)
+void function_output_say(
+    struct function_output *output, enum log_level level, const char *event, const char *text)
 {
     if (may_print(output)) {
-        print(output->name, text);
+        print(output->name, level, event, text);
     }
 }
 
@@ -67,7 +94,7 @@ static void end_line(struct function_output *output)
 {
     output->line[output->used] = '\0';
     if (output->used > 0) {
-        function_output_say(output, output->line);
+        function_output_say(output, LOG_INFO, "function printed", output->line);
     }
     output->used = 0;
     output->is_cut = false;

@@ -1,7 +1,7 @@
 /*
- * function_output.h - what functions print, line by line, on the standard error of the server.
+ * function_output.h - what functions print, line by line, in the log of the server.
  *
- * A line gets the name of its shared object in front, is cut at a length, and loses what
+ * A line has the name of its shared object beside it, is cut at a length, and loses what
  * terminals would obey. Of each process so many lines a second are passed on; the others are
  * counted and dropped. Used by one process with one thread.
  */
@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/log.h"
 
 enum { FUNCTION_LINE_BYTES_MAX = 200, FUNCTION_LINES_A_SECOND = 20 };
 
@@ -34,7 +36,11 @@ void function_output_read(struct function_output *output);
 /* Pass on what is left, and close. */
 void function_output_close(struct function_output *output);
 
-/* Pass on @text as a line of its own, unless there were too many. */
-void function_output_say(struct function_output *output, const char *text);
+/* Log @event with @text, unless there were too many. */
+void function_output_say(
+    struct function_output *output, enum log_level level, const char *event, const char *text);
+
+/* How lines are written, by this process and those that it will fork: to standard error. */
+void function_output_set_log(enum log_format format, enum log_level level);
 
 #endif /* ENGINE_FUNCTION_OUTPUT_H */

@@ -95,8 +95,9 @@ class Functions(unittest.TestCase):
         end = time.monotonic() + TIMEOUT_S
         while "to stderr" not in self.read("err") and time.monotonic() < end:
             time.sleep(0.05)
-        self.assertIn("weft: function of bad.so: to stdout ?[2J\n", self.read("err"))
-        self.assertIn("weft: function of bad.so: to stderr\n", self.read("err"))
+        printed = 'event="function printed" file=bad.so text="{}"\n'
+        self.assertIn(printed.format("to stdout ?[2J"), self.read("err"))
+        self.assertIn(printed.format("to stderr"), self.read("err"))
         self.assertNotIn("to std", self.read("out"))
         self.assertNotIn("flood", self.read("out"))
 

@@ -66,7 +66,8 @@ class Server:
             self.pid, self.address = given.pid, (host, int(port))
             return
         program = os.path.join(given.build, "bin", "weft")
-        command = [program, "serve", "--http", "127.0.0.1:0", "--metrics", "none", "--plain"]
+        command = [program, "serve", "--http", "127.0.0.1:0", "--metrics", "none"]
+        command += ["--plain", "--log-level", "warn"]
         command += [given.repository] if given.repository else ["--emulated", SCENARIO]
         if given.program == "echo":
             command = [os.path.join(given.build, "bin", "echo_server")]

@@ -370,9 +370,9 @@ static void what_is_printed_is_no_output_of_the_server(ATTR_UNUSED void **state)
     captured(out, err, sizeof(out));
     assert_string_equal(out, "ours");
     assert_null(strstr(err, "ours"));
-    assert_non_null(strstr(err, "weft: function of functions_bad.so: to stdout ?[2J\n"));
-    assert_non_null(strstr(err, "weft: function of functions_bad.so: to stderr\n"));
-    assert_non_null(strstr(err, " more lines)\n"));
+    assert_non_null(strstr(err, "file=functions_bad.so text=\"to stdout ?[2J\"\n"));
+    assert_non_null(strstr(err, "file=functions_bad.so text=\"to stderr\"\n"));
+    assert_non_null(strstr(err, " more lines)\"\n"));
     for (const char *at = err; (at = strchr(at, '\n')) != NULL; at++) {
         lines++;
     }
