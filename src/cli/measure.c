@@ -113,7 +113,8 @@ static enum weft_status measure_runs(struct measurement *measurement, struct wef
     const uint32_t most = measurement->options->file->batch_max;
     for (uint32_t i = 0; i < MEASURE_POINTS_MAX; i++) {
         const uint32_t items = 1U << i;
-        if (i > 0 && (!measurement->model->has_rows || (most > 0 && items > most) ||
+        if (i > 0 && (!measurement->model->has_rows || measurement->figures->has_mixed_rows ||
+                      (most > 0 && items > most) ||
                       measurement->figures->points[i - 1].run_ns > RUN_NS_MAX / 2)) {
             break;
         }
@@ -163,7 +164,8 @@ static void look_at_rows(struct measurement *measurement)
         onnx_run(measurement->model, NULL, tasks, 2, &usage);
         bundle_destroy(tasks[0].output);
         bundle_destroy(tasks[1].output);
-        measurement->figures->has_mixed_rows = !atomic_load(&measurement->model->has_rows);
+        measurement->figures->has_mixed_rows =
+            atomic_load(&measurement->model->rows->rows) == ROWS_MIXED;
     }
     bundle_destroy(one);
     bundle_destroy(other);

@@ -320,7 +320,7 @@ static void find_rows(struct onnx_model *model, uint32_t rows_max)
     const struct onnx_port *like = &model->inputs.items[0];
     const bool has_rows = model->inputs.count > 0 && model->outputs.count > 0 && like->rank > 0 &&
                           counts_rows(&model->inputs, like) && counts_rows(&model->outputs, like);
-    atomic_init(&model->has_rows, has_rows && atomic_load(&model->rows->rows) != ROWS_MIXED);
+    atomic_init(&model->has_rows, has_rows);
     model->rows_max = has_rows && like->shape[0] == 1 ? 1 : rows_max;
 }
 

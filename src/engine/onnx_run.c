@@ -226,16 +226,14 @@ static bool are_apart(struct onnx_job *job, const struct onnx_group *group)
         rows = look_alone(job, last);
     }
     atomic_store(known, (unsigned char)rows);
-    if (rows == ROWS_MIXED) {
-        atomic_store(&job->model->has_rows, false);
-    }
     return rows != ROWS_MIXED;
 }
 
 static void run_group(struct onnx_job *job, const struct onnx_group *group)
 {
     const uint64_t rows_max = job->model->rows_max == 0 ? UINT64_MAX : job->model->rows_max;
-    if (group->count == 1 && group->rows <= rows_max) {
+    const bool is_mixed = atomic_load(&job->model->rows->rows) == ROWS_MIXED;
+    if (group->count == 1 && (group->rows <= rows_max || is_mixed)) {
         run_whole(job, group->members[0]);
         return;
     }
@@ -321,7 +319,8 @@ static void run_empty(struct onnx_job *job, uint32_t index)
 /* The open tasks that can share runs with @first. */
 static struct onnx_group group_of(const struct onnx_job *job, uint32_t first)
 {
-    const bool has_rows = atomic_load(&job->model->has_rows);
+    const bool has_rows =
+        atomic_load(&job->model->has_rows) && atomic_load(&job->model->rows->rows) != ROWS_MIXED;
     struct onnx_group group = {.count = 0};
     for (uint32_t i = first; i < job->task_count; i++) {
         if (i == first ||
