@@ -47,6 +47,9 @@ enum {
     /* Items of one task: their bytes still fit 64 bits. */
     ITEMS_MAX = 1000000,
 
+    /* Levels of priority above the usual one: more than anybody tells apart. */
+    PRIORITY_MAX = 16,
+
     /* Batches that a policy may weigh against each other at one dispatch. */
     DISPATCH_CANDIDATES_MAX = 8,
 };

@@ -82,6 +82,7 @@ struct workflow_result {
 struct workflow {
     char name[NAME_BYTES_MAX];
     int64_t slo_ns;       /* From arrival to the last result. 0: best effort. */
+    uint32_t priority;    /* Of jobs that say none: larger is more urgent. */
     uint64_t input_bytes; /* What a request brings. */
     bool sealed;
     uint32_t task_count;

@@ -15,6 +15,7 @@ enum {
     GPU_UNITS_MAX = 128,         /* A share size is a bit of two words: percents fit. */
     LOAD_RETRIES_SHIFT_MAX = 10, /* Back-off doubles up to 2^10 times the first pause. */
     HOME_TASKS_PER_STEP = 128,   /* Claimed or turned away in one step; the next goes on. */
+    GIVE_UP_PER_STEP = 8,        /* Jobs that cannot be in time; the next step goes on. */
     OFFERS_PER_REPAIR = 64, /* Made again in one step, after the loss of a home or a silence. */
 };
 

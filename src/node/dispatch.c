@@ -3,6 +3,7 @@
 #include "node/access.h"
 #include "node/batches.h"
 #include "node/doom.h"
+#include "node/give_up.h"
 #include "node/grants.h"
 #include "node/model_cache.h"
 #include "node/outbox.h"
@@ -74,7 +75,7 @@ static void insert(struct node *node, struct queue *queue, uint32_t slot)
 static int64_t order_key(struct node *node, const struct visit *visit, const struct task *task)
 {
     if (!node->seat.orders) {
-        return policy_order_by_time(&node->seat);
+        return policy_order_by_time(&node->seat, visit->priority);
     }
     const struct job_facts job = visit_facts(node, visit);
     const struct ready_facts facts = {
@@ -82,6 +83,7 @@ static int64_t order_key(struct node *node, const struct visit *visit, const str
         .task = task->number,
         .items = task->items,
         .worker = task->worker,
+        .ready_ns = now_ns(node),
         .continues = task->continues,
     };
     return policy_order(&node->seat, &facts);
@@ -290,6 +292,9 @@ static bool start_queue(struct node *node, struct worker *worker, uint32_t numbe
     uint32_t workflow;
     uint32_t task;
     const struct workflow_task *kind = dispatch_queue_task(node, number, &workflow, &task);
+    if (node->seat.gives_up && !give_up_queue(node, worker, number)) {
+        return false;
+    }
     if (!cache_is_ready(worker, kind)) {
         return false;
     }

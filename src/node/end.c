@@ -1,5 +1,6 @@
 /* end.c - the end of a node: every slot it holds in shared pools goes back. */
 #include "node/access.h"
+#include "node/rows.h"
 
 static void drop_tensor(struct node *node, uint32_t slot)
 {

@@ -71,8 +71,9 @@ struct visit {
     int64_t deadline_ns;
     int64_t touched_ns; /* Last message, for the audit. */
     uint16_t workflow;
-    uint8_t held; /* Its slot is in use further up the call stack. */
-    bool dropped; /* Nothing of it is wanted any more. */
+    uint8_t held;     /* Its slot is in use further up the call stack. */
+    bool dropped : 1; /* Nothing of it is wanted any more. */
+    bool firm : 1;    /* Nor is an answer past its deadline. */
     uint16_t placement[];
 };
 
@@ -94,9 +95,11 @@ struct job {
     uint32_t output_count;
     uint32_t previous;
     uint32_t next;
-    uint8_t losses;       /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
-    bool probed;          /* Asked after, and not answered yet. */
-    uint16_t placement[]; /* By task; then as many movers: see job_movers(). */
+    struct promise promise; /* What was expected of it when it was admitted. */
+    uint8_t losses;         /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
+    bool probed : 1;        /* Asked after, and not answered yet. */
+    bool firm : 1;          /* Past its deadline nobody wants the answer. */
+    uint16_t placement[];   /* By task; then as many movers: see job_movers(). */
 };
 
 struct batch {
@@ -113,13 +116,6 @@ struct batch {
     int64_t ends_at_ns; /* As estimated. */
     uint32_t task_count;
     uint32_t tasks[BATCH_TASKS_MAX];
-};
-
-/* A reservation that the next row of a worker will acknowledge. */
-struct notice {
-    uint32_t next;
-    uint32_t node;
-    uint32_t sequence;
 };
 
 /* A message that waits for a blocked peer. The placement follows. */
@@ -226,6 +222,7 @@ struct node {
     uint32_t visit_first;
     uint32_t running;
     uint32_t job_number;
+    uint32_t given_up;   /* Jobs, in this step: see GIVE_UP_PER_STEP. */
     uint32_t unit_count; /* Of all its devices: so many batches at most. */
     uint64_t arrival;
     uint32_t repair_job; /* Next to look at after a loss, or POOL_NONE. */

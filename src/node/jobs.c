@@ -89,7 +89,8 @@ static uint32_t open_job(
     job->ticket = request->ticket;
     job->workflow = request->workflow;
     job->items = facts->items;
-    job->priority = request->priority;
+    job->priority = facts->priority;
+    job->firm = facts->firm;
     job->inputs = tensor_take(node, request->inputs, facts->items, request->bytes);
     job->outputs = POOL_NONE;
     job->epoch = node->view.members->epoch;
@@ -124,8 +125,9 @@ void jobs_request(struct node *node, const struct event_request *request)
         .graph = workflow,
         .arrived_ns = now_ns(node),
         .deadline_ns = slo_ns == 0 ? INT64_MAX : now_ns(node) + duration_bounded(slo_ns),
+        .firm = request->slo_ns != 0,
         .items = request->items == 0 ? 1 : items_bounded(request->items),
-        .priority = request->priority,
+        .priority = request->priority != 0 ? request->priority : workflow->priority,
         .ingress = node->view.worker_first,
     };
     const struct admission admission = policy_admit(&node->seat, &facts);
@@ -139,6 +141,7 @@ void jobs_request(struct node *node, const struct event_request *request)
     record->workflow = (uint16_t)request->workflow;
     record->value = facts.items;
     const uint32_t slot = open_job(node, request, &facts);
+    job_at(node, slot)->promise = admission.promise;
     const enum reason nobody = placing_first(node, slot, &facts);
     if (nobody != REASON_NONE) { /* What never fits shall not be tried again. */
         const bool never = nobody == REASON_TOO_LARGE;
@@ -200,6 +203,22 @@ static uint32_t pass_outputs(
     return count;
 }
 
+/* Whoever admitted @job shall learn how it went. */
+static void report_end(
+    struct node *node, const struct job *job, enum weft_status status, enum reason reason)
+{
+    const struct job_facts facts = job_facts(node, job);
+    const struct answered_facts answered = {
+        .job = &facts,
+        .promise = job->promise,
+        .latency_ns = now_ns(node) - job->arrived_ns,
+        .completed = status == WEFT_OK,
+        .cut = reason == REASON_CANCEL,
+        .late = reason == REASON_LATE,
+    };
+    policy_answered(&node->seat, &answered);
+}
+
 void jobs_end(struct node *node, uint32_t slot, enum weft_status status, enum reason reason)
 {
     struct job *job = job_at(node, slot);
@@ -221,6 +240,7 @@ void jobs_end(struct node *node, uint32_t slot, enum weft_status status, enum re
         .output_count = output_count,
         .outputs = outputs,
     };
+    report_end(node, job, status, reason);
     (void)map_remove(&node->jobs, job_key(job->id));
     unlink_job(node, slot);
     tensor_release(node, job->inputs);
@@ -327,6 +347,10 @@ void jobs_failed(struct node *node, const struct message *message)
     }
     if (message->reason == REASON_INVALID) {
         jobs_end(node, slot, WEFT_INVALID, REASON_INVALID);
+        return;
+    }
+    if (message->reason == REASON_LATE) {
+        jobs_end(node, slot, WEFT_CANCELLED, REASON_LATE);
         return;
     }
     if (message->reason == REASON_UNAVAILABLE || message->reason == REASON_CRASHED ||

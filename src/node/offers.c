@@ -21,6 +21,7 @@ static struct message task_message(
         .attempt = visit->attempt,
         .items = task->items,
         .priority = visit->priority,
+        .firm = visit->firm,
         .age_ns = now_ns(node) - visit->arrived_ns,
         .left_ns = visit->deadline_ns == INT64_MAX ? INT64_MAX : visit->deadline_ns - now_ns(node),
     };

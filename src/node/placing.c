@@ -17,6 +17,7 @@ static struct message job_message(
         .task = task,
         .attempt = job->attempt,
         .priority = job->priority,
+        .firm = job->firm,
         .age_ns = now_ns(node) - job->arrived_ns,
         .left_ns = job->deadline_ns == INT64_MAX ? INT64_MAX : job->deadline_ns - now_ns(node),
         .placement_count = workflow_at(node, job->workflow)->task_count,
@@ -176,7 +177,7 @@ enum reason placing_first(struct node *node, uint32_t slot, const struct job_fac
     return REASON_NONE;
 }
 
-static struct job_facts job_facts(const struct node *node, const struct job *job)
+struct job_facts job_facts(const struct node *node, const struct job *job)
 {
     return (struct job_facts){
         .id = job->id,
@@ -186,6 +187,7 @@ static struct job_facts job_facts(const struct node *node, const struct job *job
         .deadline_ns = job->deadline_ns,
         .items = job->items,
         .priority = job->priority,
+        .firm = job->firm,
         .ingress = node->view.worker_first,
     };
 }

@@ -21,4 +21,7 @@ bool placing_again(struct node *node, uint32_t slot, uint32_t failed);
 /* Nothing of job @slot can be found anywhere: run it again where it was placed. */
 void placing_silent(struct node *node, uint32_t slot);
 
+/* What policies are told of @job. */
+struct job_facts job_facts(const struct node *node, const struct job *job);
+
 #endif /* NODE_PLACING_H */

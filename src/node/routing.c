@@ -19,6 +19,7 @@ static struct message visit_message(
         .task = task,
         .attempt = visit->attempt,
         .priority = visit->priority,
+        .firm = visit->firm,
         .age_ns = now_ns(node) - visit->arrived_ns,
         .left_ns = visit->deadline_ns == INT64_MAX ? INT64_MAX : visit->deadline_ns - now_ns(node),
         .placement_count = workflow_at(node, visit->workflow)->task_count,

@@ -11,6 +11,13 @@
 
 #include "node/inside.h"
 
+/* A reservation that the next row of a worker will acknowledge. */
+struct notice {
+    uint32_t next;
+    uint32_t node;
+    uint32_t sequence;
+};
+
 /* Work came, went or moved on; a model came or went. */
 void rows_load_changed(struct node *node, struct worker *worker);
 void rows_cache_changed(struct node *node, struct worker *worker);

@@ -106,9 +106,9 @@ void tickets_refuse(struct node *node, uint32_t slot, enum reason reason)
     }
 }
 
-static int64_t order_of(struct node *node, const struct ticket *ticket)
+struct job_facts tickets_facts(const struct node *node, const struct ticket *ticket)
 {
-    const struct job_facts job = {
+    return (struct job_facts){
         .id = ticket->job,
         .workflow = ticket->workflow,
         .graph = workflow_at(node, ticket->workflow),
@@ -116,13 +116,20 @@ static int64_t order_of(struct node *node, const struct ticket *ticket)
         .deadline_ns = ticket->deadline_ns,
         .items = 1,
         .priority = ticket->priority,
+        .firm = ticket->firm,
         .ingress = node->fleet->nodes[ticket->job.node].worker_first,
     };
+}
+
+static int64_t order_of(struct node *node, const struct ticket *ticket)
+{
+    const struct job_facts job = tickets_facts(node, ticket);
     const struct ready_facts facts = {
         .job = &job,
         .task = ticket->task,
         .items = ticket->items,
         .worker = ticket->holder,
+        .ready_ns = ticket->ready_ns,
     };
     return policy_order(&node->seat, &facts);
 }
@@ -159,6 +166,7 @@ bool tickets_join(struct node *node, const struct message *message)
         .attempt = message->attempt,
         .items = message->items == 0 ? 1 : message->items,
         .priority = message->priority,
+        .firm = message->firm,
         .holder = message->worker,
         .epoch = node->view.members->epoch,
         .arrival = ++node->arrival,

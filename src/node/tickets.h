@@ -27,4 +27,7 @@ void tickets_refuse(struct node *node, uint32_t slot, enum reason reason);
 /* Forget tickets whose holders are gone. */
 void tickets_repair(struct node *node);
 
+/* What policies are told of the job of @ticket. */
+struct job_facts tickets_facts(const struct node *node, const struct ticket *ticket);
+
 #endif /* NODE_TICKETS_H */

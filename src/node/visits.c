@@ -111,6 +111,7 @@ static uint32_t open_visit(struct node *node, const struct message *message)
     visit->workflow = (uint16_t)message->workflow;
     visit->attempt = message->attempt;
     visit->priority = message->priority;
+    visit->firm = message->firm;
     visit->tasks = POOL_NONE;
     ASSERT(node->view.members->epoch <= UINT32_MAX); /* It counts changes of the list. */
     visit->epoch = (uint32_t)node->view.members->epoch;
@@ -251,6 +252,7 @@ struct job_facts visit_facts(const struct node *node, const struct visit *visit)
         .graph = workflow_at(node, visit->workflow),
         .arrived_ns = visit->arrived_ns,
         .deadline_ns = visit->deadline_ns,
+        .firm = visit->firm,
         .items = 1,
         .priority = visit->priority,
         .ingress = node->fleet->nodes[visit->job.node].worker_first,

@@ -187,6 +187,18 @@ static bool places_tasks(const struct policy_set *set)
     return policy != NULL && policy->place_task != NULL;
 }
 
+static bool orders_by_deadline(const struct policy_set *set)
+{
+    const struct policy *policy = set->roles[ROLE_ORDER].policy;
+    return policy != NULL && policy->by_deadline;
+}
+
+static bool gives_up(const struct policy_set *set)
+{
+    const struct policy *policy = set->roles[ROLE_ADMIT].policy;
+    return policy != NULL && policy->hopeless != NULL;
+}
+
 void policy_seat_init(
     struct policy_seat *seat, const struct policy_set *set, const struct policy_input *input,
     void *state, struct rng rng, struct policy_meter *meter)
@@ -201,6 +213,7 @@ void policy_seat_init(
         .places_tasks = places_tasks(set),
         .orders = set->roles[ROLE_ORDER].policy != NULL,
         .dispatches = set->roles[ROLE_DISPATCH].policy != NULL,
+        .gives_up = gives_up(set),
         .set = set,
         .meter = meter,
         .rng = rng,
@@ -212,6 +225,7 @@ void policy_seat_init(
         own->options = set->roles[role].options;
         own->plan = set->roles[role].plan;
         own->rng = &seat->rng;
+        own->by_deadline = orders_by_deadline(set);
         own->state = NULL;
 
         const struct policy *policy = set->roles[role].policy;
@@ -244,6 +258,20 @@ struct admission policy_admit(struct policy_seat *seat, const struct job_facts *
     meter_end(seat->meter, began_ns);
     ASSERT(answer.admitted || answer.retry_after_ns >= 0);
     return answer;
+}
+
+void policy_answered(struct policy_seat *seat, const struct answered_facts *job)
+{
+    const struct policy *policy = policy_at(seat, ROLE_ADMIT);
+    if (policy != NULL && policy->answered != NULL) {
+        policy->answered(&seat->inputs[ROLE_ADMIT], job);
+    }
+}
+
+bool policy_hopeless(struct policy_seat *seat, const struct ready_facts *task)
+{
+    ASSERT(seat->gives_up);
+    return policy_at(seat, ROLE_ADMIT)->hopeless(&seat->inputs[ROLE_ADMIT], task);
 }
 
 /* How old was the row of the worker that was chosen? Own ones, and none at all, have no age. */
@@ -316,8 +344,10 @@ uint32_t policy_place_task(struct policy_seat *seat, const struct task_facts *ta
 int64_t policy_order(struct policy_seat *seat, const struct ready_facts *task)
 {
     const struct policy *policy = policy_at(seat, ROLE_ORDER);
-    return policy == NULL ? policy_order_by_time(seat)
-                          : policy->order(&seat->inputs[ROLE_ORDER], task);
+    const uint32_t priority = task->job->priority;
+    return policy == NULL
+               ? policy_order_by_time(seat, priority)
+               : policy_advance(policy->order(&seat->inputs[ROLE_ORDER], task), priority);
 }
 
 static bool config_is_sound(const struct fleet *fleet, uint32_t worker, const struct config *config)

@@ -55,7 +55,8 @@ struct policy_seat {
     bool steals;       /* Idle workers of this node look for work elsewhere. */
     bool places_tasks; /* place_task has something to say; the node saves the question otherwise. */
     bool orders;       /* Likewise order, */
-    bool dispatches;   /* and dispatch. */
+    bool dispatches;   /* dispatch */
+    bool gives_up;     /* and hopeless. */
     const struct policy_set *set;
     struct policy_meter *meter;
     struct policy_input inputs[POLICY_ROLES];
@@ -96,16 +97,26 @@ void policy_seat_init(
     void *state, struct rng rng, struct policy_meter *meter);
 
 struct admission policy_admit(struct policy_seat *seat, const struct job_facts *job);
+void policy_answered(struct policy_seat *seat, const struct answered_facts *job);
+bool policy_hopeless(struct policy_seat *seat, const struct ready_facts *task);
 void policy_place_job(
     struct policy_seat *seat, const struct job_facts *job, uint16_t *placement_out);
 /* WORKER_NONE if no worker is usable. */
 uint32_t policy_place_task(struct policy_seat *seat, const struct task_facts *task);
 
+/* @key of a task of a job with @priority: see PRIORITY_LEVEL_NS. */
+static inline int64_t policy_advance(int64_t key, uint32_t priority)
+{
+    const uint32_t level = priority < PRIORITY_MAX ? priority : PRIORITY_MAX;
+    const int64_t ahead_ns = (int64_t)level * PRIORITY_LEVEL_NS;
+    return key < INT64_MIN + ahead_ns ? INT64_MIN : key - ahead_ns;
+}
+
 /* The key of a task that is ready; and what it is without a policy. */
 int64_t policy_order(struct policy_seat *seat, const struct ready_facts *task);
-static inline int64_t policy_order_by_time(const struct policy_seat *seat)
+static inline int64_t policy_order_by_time(const struct policy_seat *seat, uint32_t priority)
 {
-    return seat->inputs[ROLE_ORDER].view->now_ns;
+    return policy_advance(seat->inputs[ROLE_ORDER].view->now_ns, priority);
 }
 
 /* What dispatch says without a policy: the head alone, on the whole device. */

@@ -30,5 +30,6 @@ const struct policy policy_edf = {
     .summary = "run first what is due first; jobs without a deadline last",
     .source = "earliest deadline first (Liu and Layland, 1973)",
     .ignores = "the work left in a job, run times, priorities",
+    .by_deadline = true,
     .order = order,
 };

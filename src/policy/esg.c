@@ -230,6 +230,7 @@ const struct policy policy_esg = {
     .source = "ESG (HPDC 2024), with rules of our own where its text was not at hand",
     .ignores = "other queues except through what is free, the spread of run times",
     .state_bytes = sizeof(struct esg_state),
+    .by_deadline = true,
     .binds = true,
     .options = options,
     .plan = esg_plan,

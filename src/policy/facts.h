@@ -17,6 +17,13 @@ struct mixture;
 
 enum { TICK_WARMS_MAX = 16 };
 
+/*
+ * What a level of priority is worth: a task comes before those of the next lower level whose key
+ * is up to this much smaller. So priorities are strict among tasks that came, or are due, within
+ * half a minute, and nobody waits for ever.
+ */
+#define PRIORITY_LEVEL_NS INT64_C(30000000000)
+
 /* What is known before the first job: for plan and solve. */
 struct plan_input {
     const struct fleet *fleet;
@@ -37,6 +44,7 @@ struct policy_input {
     const void *plan;      /* What the policy's own plan() returned. */
     void *state;           /* state_bytes of it, kept by the node; only this policy writes it. */
     struct rng *rng;       /* The node's stream for this policy. */
+    bool by_deadline;      /* Queues of the composition are in the order of deadlines. */
 };
 
 struct job_facts {
@@ -45,8 +53,9 @@ struct job_facts {
     const struct workflow *graph;
     int64_t arrived_ns;
     int64_t deadline_ns; /* INT64_MAX if it has none. */
+    bool firm;           /* Past it nobody wants the answer; otherwise it is a target. */
     uint32_t items;      /* Of the request. */
-    uint32_t priority;   /* Larger is more urgent. */
+    uint32_t priority;   /* 0 to PRIORITY_MAX: larger is more urgent. */
     uint32_t ingress;    /* A worker of the owner's node: where the inputs are. */
 };
 
@@ -73,7 +82,8 @@ struct ready_facts {
     uint32_t task;
     uint32_t items;
     uint32_t worker;
-    bool continues; /* Its producer has just run on this worker. */
+    int64_t ready_ns; /* Since when it waits. */
+    bool continues;   /* Its producer has just run on this worker. */
 };
 
 struct queue_facts {
@@ -114,9 +124,27 @@ struct ended_facts {
     bool completed; /* Otherwise it failed, or was refused before it ran. */
 };
 
+/* What was expected of a job when it was admitted. The node keeps it as long as the job. */
+struct promise {
+    int64_t wait_ns; /* As rows and earlier promises had it, before anything learnt, */
+    int64_t run_ns;  /* likewise the longest way through its tasks, */
+    int64_t work_ns; /* and all of them together. */
+};
+
 struct admission {
     bool admitted;
     int64_t retry_after_ns; /* For the client, if refused. */
+    struct promise promise; /* If admitted. */
+};
+
+/* How a job that was admitted has ended, at its owner. */
+struct answered_facts {
+    const struct job_facts *job;
+    struct promise promise;
+    int64_t latency_ns;
+    bool completed;
+    bool cut;  /* Its client left: it would have taken longer. */
+    bool late; /* It was given up: it would have ended past its deadline. */
 };
 
 /* A model in a worker's memory that nothing needs at this moment. */

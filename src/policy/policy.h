@@ -8,12 +8,12 @@
  *
  * In the life of a job the questions come in this order:
  *
- *   admit       at the owner, when a request arrives
+ *   admit       at the owner, when a request arrives; answered, when its job has ended
  *   place_job   at the owner, for all tasks at once; may leave tasks unbound
  *   place_task  when an output is about to leave for a task with one input, at the
  *               node that made it; for a join, at its rendezvous, once all inputs are
  *               there. Binds an unbound task, or moves a planned one
- *   order       when a task joins a queue
+ *   order       when a task joins a queue; hopeless, when it has waited and would start
  *   dispatch    when a worker could start something; of a home queue, whenever a task
  *               joins it or something that ran has ended
  *   victim, prefetch   when a worker's memory is to change
@@ -54,6 +54,7 @@ struct policy {
     const char *source;
     const char *ignores; /* What it does not look at, hence when not to use it. */
     size_t state_bytes;
+    bool by_deadline;                    /* order goes by deadlines: for those who admit. */
     bool binds;                          /* dispatch chooses workers too: see home queues above. */
     const struct policy_option *options; /* Ends with a NULL name. NULL: none. */
 
@@ -75,6 +76,15 @@ struct policy {
     /* Take the job or refuse it at once. Default: take it. */
     struct admission (*admit)(const struct policy_input *input, const struct job_facts *job);
 
+    /* A job that was admitted has ended. Not a decision: to learn from. Default: ignored. */
+    void (*answered)(const struct policy_input *input, const struct answered_facts *job);
+
+    /*
+     * Whether @task, which would start now, is of a job that cannot be in time any more: the job
+     * then ends without it. Belongs to admit. Default: never.
+     */
+    bool (*hopeless)(const struct policy_input *input, const struct ready_facts *task);
+
     /*
      * Choose a worker for every task, or PLACEMENT_UNBOUND: @placement_out has one entry
      * a task, all unbound on entry. Only usable workers. Default: leave all unbound.
@@ -88,7 +98,10 @@ struct policy {
      */
     uint32_t (*place_task)(const struct policy_input *input, const struct task_facts *task);
 
-    /* The key of a task in its queues: smallest first, ties by arrival. Default: now. */
+    /*
+     * The key of a task in its queues: smallest first, ties by arrival. Priority is not its
+     * business: it is taken off the key. Default: now.
+     */
     int64_t (*order)(const struct policy_input *input, const struct ready_facts *task);
 
     /*

@@ -290,11 +290,12 @@ static void on_answered(struct summary *summary, const struct record *record)
         on_completed(summary, record);
         return;
     }
-    const bool is_cancelled = record->reason == REASON_CANCEL;
+    const bool is_left = record->reason == REASON_CANCEL;
+    const bool is_cancelled = is_left || record->reason == REASON_LATE;
     summary->cancelled += is_cancelled ? 1 : 0;
     summary->failed += is_cancelled ? 0 : 1;
     const bool is_early = record->value <= summary->workflows[record->workflow].slo_ns;
-    miss_slo(summary, record, record->at_ns - record->value, is_cancelled && is_early);
+    miss_slo(summary, record, record->at_ns - record->value, is_left && is_early);
 }
 
 static void on_started(struct summary *summary, const struct record *record)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WIRE_VERSION = 2 }; /* The first byte of everything. Grows when a layout changes. */
+enum { WIRE_VERSION = 3 }; /* The first byte of everything. Grows when a layout changes. */
 
 struct bytes_writer {
     uint8_t *bytes;

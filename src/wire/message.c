@@ -83,6 +83,7 @@ static const struct field fields[] = {
     {FIELD(HAS_SEQUENCE, sequence, 4)},
     {FIELD(HAS_WORK | HAS_CLAIM, items, 4)},
     {FIELD(HAS_WORK, priority, 4)},
+    {FIELD(HAS_WORK, firm, 1), .limit = 2},
     {FIELD(HAS_WORK, age_ns, 8), .is_duration = true},
     {FIELD(HAS_WORK, left_ns, 8), .is_duration = true},
     {FIELD(HAS_INPUT, input, 4), .limit = WORKERS_MAX},

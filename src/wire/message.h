@@ -58,6 +58,7 @@ struct message {
     uint32_t sequence; /* Reservation, per sender. 0: none. */
     uint32_t reason;   /* FAILED, DECLINE, UNFIT, ENDED: enum reason of the node. */
     uint32_t priority;
+    bool firm;             /* Past its deadline nobody wants the job's answer. */
     bool settled;          /* INPUT: the task has been placed for the last time. */
     uint64_t row_sequence; /* ACKNOWLEDGE; of DECLINE and ENDED: the first row that shows it. */
     uint64_t bytes;        /* INPUT: of the tensor beside it. */

@@ -168,7 +168,7 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
 {
     static const uint16_t two[] = {0x0102, PLACEMENT_UNBOUND};
     static const uint8_t expected[] = {
-        2,    0,                                        /* version, kind */
+        3,    0,                                        /* version, kind */
         0x04, 0x03, 0,    0,                            /* from */
         0x06, 0x05, 0,    0,                            /* job: node, */
         0x0a, 0x09, 0x08, 0x07,                         /* number */
@@ -179,6 +179,7 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
         0x0d, 0,    0,    0,                            /* sequence */
         0x0e, 0,    0,    0,                            /* items */
         0x0f, 0,    0,    0,                            /* priority */
+        1,                                              /* firm */
         0x10, 0,    0,    0,    0,    0,    0,    0,    /* age_ns */
         0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, /* left_ns */
         0x11, 0,    0,    0,                            /* input */
@@ -197,6 +198,7 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
         .sequence = 0x0d,
         .items = 0x0e,
         .priority = 0x0f,
+        .firm = true,
         .age_ns = 0x10,
         .left_ns = -1,
         .input = 0x11,
@@ -301,19 +303,21 @@ static void numbers_out_of_range_are_refused(ATTR_UNUSED void **state)
         {21, 0xff}, /* task: 1024 */
         {23, 0x40},
         {25, 0xff}, /* worker */
-        {49, 0x40},
-        {49, 0x7f}, /* age_ns: past 146 years */
-        {57, 0x40},
-        {57, 0x80}, /* left_ns */
-        {59, 0x40},
-        {61, 1}, /* input */
-        {62, 2},
-        {62, 0xff}, /* settled */
-        {71, 0},
-        {71, 2},
-        {72, 1}, /* count of a placement of one */
-        {74, 0x40},
-        {74, 0xff}, /* an entry: 0x4000 is WORKERS_MAX */
+        {42, 2},
+        {42, 0xff}, /* firm */
+        {50, 0x40},
+        {50, 0x7f}, /* age_ns: past 146 years */
+        {58, 0x40},
+        {58, 0x80}, /* left_ns */
+        {60, 0x40},
+        {62, 1}, /* input */
+        {63, 2},
+        {63, 0xff}, /* settled */
+        {72, 0},
+        {72, 2},
+        {73, 1}, /* count of a placement of one */
+        {75, 0x40},
+        {75, 0xff}, /* an entry: 0x4000 is WORKERS_MAX */
     };
     const struct message message = {
         .kind = MESSAGE_INPUT,
@@ -325,7 +329,7 @@ static void numbers_out_of_range_are_refused(ATTR_UNUSED void **state)
     placement[0] = 0;
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         const size_t count = message_encode(&message, encoded, sizeof(encoded));
-        assert_int_equal(count, 75);
+        assert_int_equal(count, 76);
         assert_int_equal(decode_exact(count, &decoded), WEFT_OK);
         encoded[changes[i].at] = changes[i].byte;
         assert_int_equal(decode_exact(count, &decoded), WEFT_INVALID);

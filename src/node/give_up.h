@@ -1,0 +1,21 @@
+/*
+ * give_up.h - tasks of jobs that cannot be in time any more end before they start, and their
+ * jobs with them: no worker spends its time on an answer that nobody waits for.
+ *
+ * Asked only where a policy has an opinion (seat.gives_up), of what is about to start.
+ */
+#ifndef NODE_GIVE_UP_H
+#define NODE_GIVE_UP_H
+
+#include "node/inside.h"
+
+/*
+ * Give up what stands hopelessly at the head of queue @number of @worker. False if there is
+ * nothing left to start there in this step.
+ */
+bool give_up_queue(struct node *node, struct worker *worker, uint32_t number);
+
+/* The same at the head of home queue @number. */
+bool give_up_tickets(struct node *node, uint32_t number);
+
+#endif /* NODE_GIVE_UP_H */

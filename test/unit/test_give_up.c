@@ -1,0 +1,247 @@
+/*
+ * Jobs that cannot be in time any more end before they start, priorities go first, and whoever
+ * admits a job hears how it ended.
+ *
+ * Covers: src/node/give_up.c src/node/jobs.c src/node/dispatch.c
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "lone_node.h"
+#include "node/inside.h"
+
+static struct answered_facts heard; /* Of the last job that ended. */
+static uint32_t heard_count;
+
+static struct admission admit_all(const struct policy_input *input, const struct job_facts *job)
+{
+    (void)input;
+    return (struct admission){
+        .admitted = true, .promise = {.wait_ns = job->id.number, .work_ns = 7}};
+}
+
+static void hear(const struct policy_input *input, const struct answered_facts *job)
+{
+    (void)input;
+    heard = *job;
+    heard.job = NULL; /* It lives no longer than this call. */
+    heard_count++;
+}
+
+/* A rule that a test can see through: 5 ms before the deadline it is too late. */
+static bool too_late(const struct policy_input *input, const struct ready_facts *task)
+{
+    return task->job->firm && task->ready_ns < input->view->now_ns &&
+           task->job->deadline_ns - input->view->now_ns < MS(5);
+}
+
+static const struct policy admitting = {
+    .name = "admitting", .admit = admit_all, .answered = hear, .hopeless = too_late};
+
+static void first_come(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    (void)queue;
+    *answer_out = (struct dispatch_answer){.count = 1, .configs = {{.batch = 1}}};
+    answer_out->workers[0] = input->view->worker_first;
+}
+
+static const struct policy at_home = {
+    .name = "at-home",
+    .binds = true,
+    .dispatch = first_come,
+    .admit = admit_all,
+    .answered = hear,
+    .hopeless = too_late};
+
+static void open_with(struct lone *lone, const struct policy *policy)
+{
+    heard_count = 0;
+    lone_open(lone, &(struct lone_options){.policy = policy});
+}
+
+static struct job_id request(struct lone *lone, int64_t slo_ns, uint32_t priority)
+{
+    struct event event = {.kind = EVENT_REQUEST};
+    event.request = (struct event_request){
+        .ticket = ++lone->tickets, .workflow = FLOW_F, .slo_ns = slo_ns, .priority = priority};
+    lone_step(lone, &event);
+    const struct effect *accept = lone_find(lone, EFFECT_ACCEPT);
+    return accept == NULL ? (struct job_id){0} : accept->accept.job;
+}
+
+/* The job whose task has been started in the last step. */
+static uint32_t started(const struct lone *lone)
+{
+    const struct record *record = lone_record(lone, RECORD_STARTED);
+    return record == NULL ? 0 : record->job.number;
+}
+
+static void a_hopeless_job_ends_before_it_starts(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with(&lone, &admitting);
+    const struct job_id first = request(&lone, MS(100), 0);
+    const struct job_id late = request(&lone, MS(10), 0);
+    const struct job_id last = request(&lone, MS(100), 0);
+    assert_int_equal(started(&lone), 0);
+    lone.now_ns += MS(6);
+    lone_batch_done(&lone, WEFT_OK);
+    assert_true(heard.late && !heard.completed && !heard.cut);
+    assert_int_equal(heard.promise.wait_ns, late.number);
+    assert_int_equal(heard_count, 2); /* The first one is done. */
+    assert_int_equal(started(&lone), last.number);
+    assert_int_equal(lone.answers, 2);
+    assert_int_equal(lone_record(&lone, RECORD_FAILED)->reason, REASON_LATE);
+    bool is_told = false;
+    for (uint32_t i = 0; i < lone.effects.count; i++) {
+        const struct effect *effect = &lone.effects.items[i];
+        is_told =
+            is_told || (effect->kind == EFFECT_ANSWER && effect->answer.job.number == late.number &&
+                        effect->answer.reason == REASON_LATE);
+    }
+    assert_true(is_told);
+    assert_int_not_equal(first.number, late.number);
+    lone_settle(&lone);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+/* The workflow's own SLO, of which FLOW_F has none, would be a target: here, no deadline. */
+static void what_has_no_deadline_is_never_given_up(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with(&lone, &admitting);
+    (void)request(&lone, 0, 0);
+    const struct job_id second = request(&lone, 0, 0);
+    lone.now_ns += MS(100000);
+    lone_batch_done(&lone, WEFT_OK);
+    assert_int_equal(started(&lone), second.number);
+    lone_settle(&lone);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+/* A step stays short: so many end in it, and a timer for the present goes on. */
+static void many_hopeless_jobs_end_in_several_steps(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with(&lone, &admitting);
+    for (uint32_t i = 0; i < 3 * GIVE_UP_PER_STEP; i++) {
+        (void)request(&lone, MS(10), 0);
+    }
+    const struct job_id good = request(&lone, MS(1000), 0);
+    lone.now_ns += MS(8);
+    lone_batch_done(&lone, WEFT_OK);
+    assert_int_equal(lone_records(&lone, RECORD_FAILED), GIVE_UP_PER_STEP);
+    assert_int_equal(started(&lone), 0);
+    assert_true(lone_timer(&lone, TIMER_DISPATCH));
+    assert_int_equal(lone_records(&lone, RECORD_FAILED), GIVE_UP_PER_STEP);
+    assert_true(lone_timer(&lone, TIMER_DISPATCH));
+    assert_int_equal(lone_records(&lone, RECORD_FAILED), GIVE_UP_PER_STEP - 1);
+    assert_int_equal(started(&lone), good.number);
+    lone_settle(&lone);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void hopeless_tickets_leave_their_home_queue(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with(&lone, &at_home);
+    const struct job_id first = request(&lone, MS(1000), 0);
+    const struct job_id late = request(&lone, MS(10), 0);
+    const struct job_id last = request(&lone, MS(1000), 0);
+    assert_int_not_equal(first.number, last.number);
+    lone.now_ns += MS(6);
+    lone_batch_done(&lone, WEFT_OK);
+    assert_int_equal(lone.answers, 2);
+    assert_true(heard.late);
+    assert_int_equal(heard.promise.wait_ns, late.number);
+    assert_int_equal(started(&lone), last.number);
+    lone_settle(&lone);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+/* Twelve usual jobs wait; what comes then with a priority goes first, the highest of all. */
+static void the_urgent_go_first(void **state)
+{
+    (void)state;
+    struct lone lone;
+    struct job_id jobs[16];
+    static const uint32_t order[] = {1, 13, 14, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15};
+    open_with(&lone, NULL);
+    for (uint32_t i = 0; i < 16; i++) {
+        jobs[i] = request(&lone, 0, i == 13 ? 16 : i == 14 ? 12 : 0);
+        lone.now_ns += MS(1);
+    }
+    for (uint32_t i = 0; i + 1 < sizeof(order) / sizeof(order[0]); i++) {
+        lone_batch_done(&lone, WEFT_OK);
+        const uint32_t next = i == 0 ? 13 : i == 1 ? 14 : i - 1;
+        assert_int_equal(started(&lone), jobs[next].number);
+    }
+    lone_settle(&lone);
+    lone_close(&lone);
+}
+
+/* A level is worth half a minute: nobody waits for ever. */
+static void the_usual_are_not_starved(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with(&lone, NULL);
+    (void)request(&lone, 0, 0);
+    const struct job_id usual = request(&lone, 0, 0);
+    lone.now_ns += PRIORITY_LEVEL_NS + 1;
+    const struct job_id urgent = request(&lone, 0, 1);
+    lone_batch_done(&lone, WEFT_OK);
+    assert_int_equal(started(&lone), usual.number);
+    lone_batch_done(&lone, WEFT_OK);
+    assert_int_equal(started(&lone), urgent.number);
+    lone_settle(&lone);
+    lone_close(&lone);
+}
+
+static void whoever_admits_hears_how_jobs_end(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with(&lone, &admitting);
+    const struct job_id done = request(&lone, MS(50), 3);
+    lone.now_ns += MS(2);
+    lone_batch_done(&lone, WEFT_OK);
+    assert_int_equal(heard_count, 1);
+    assert_true(heard.completed && !heard.cut && !heard.late);
+    assert_int_equal(heard.latency_ns, MS(2));
+    assert_int_equal(heard.promise.wait_ns, done.number);
+    assert_int_equal(heard.promise.work_ns, 7);
+    const struct job_id left = request(&lone, 0, 0);
+    lone_cancel(&lone, left);
+    assert_int_equal(heard_count, 2);
+    assert_true(heard.cut && !heard.completed);
+    lone_close(&lone);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hopeless_job_ends_before_it_starts),
+        cmocka_unit_test(what_has_no_deadline_is_never_given_up),
+        cmocka_unit_test(many_hopeless_jobs_end_in_several_steps),
+        cmocka_unit_test(hopeless_tickets_leave_their_home_queue),
+        cmocka_unit_test(the_urgent_go_first),
+        cmocka_unit_test(the_usual_are_not_starved),
+        cmocka_unit_test(whoever_admits_hears_how_jobs_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
