@@ -25,6 +25,7 @@ const struct policy *const policy_registry[] = {
     &policy_first_fit,     /* order, dispatch */
     &policy_lru,           /* cache */
     &policy_edf,           /* order */
+    &policy_deadline,      /* admit */
     NULL,
 };
 

@@ -6,6 +6,7 @@ struct policy;
 
 extern const struct policy policy_aquatope;
 extern const struct policy policy_compass;
+extern const struct policy policy_deadline;
 extern const struct policy policy_edf;
 extern const struct policy policy_esg;
 extern const struct policy policy_expert;

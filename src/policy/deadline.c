@@ -1,0 +1,256 @@
+/*
+ * deadline.c - jobs that cannot be in time are refused when they arrive.
+ *
+ * Rule: a job is expected to wait as long as the least loaded worker that can run it has work,
+ * or for its share of what was promised to earlier jobs and is not done, whichever is longer;
+ * and then to take the longest way through its tasks. It is admitted if that is in time, or if
+ * nothing is ahead of it. A job with neither deadline nor SLO may wait for up to `bound_s`. Jobs
+ * of lower priority, and later ones where queues go by deadlines, are not ahead of it.
+ *
+ * What was expected is compared with what came of it, by workflow: the wait and the run are
+ * each multiplied by a ratio that about 97 in 100 jobs keep. So batches, workers that run
+ * several things at once, work that no row shows yet and profiles that are wrong need no option.
+ *
+ * Before a task that has waited starts, the fastest rest of its job is compared with what is
+ * left of its deadline: past that the job is hopeless.
+ *
+ * Source: admission by predicted response time; the ratios follow a quantile as Robbins and
+ * Monro (1951) find one.
+ * Ignores: transfers, and what is promised at other nodes beyond what their rows show.
+ * Not for: comparisons in which every job has to run.
+ */
+#include "base/assert.h"
+#include "model/graph.h"
+#include "policy/choose.h"
+#include "policy/deadline_learn.h"
+#include "policy/registry.h"
+
+enum { OPTION_BOUND, OPTION_STRICT, OPTION_GIVE_UP, OPTION_LEARN };
+
+static const struct policy_option options[] = {
+    {"bound_s", 30, 0, 86400, false, "how long a job without deadline and SLO may wait"},
+    {"strict", 0, 0, 1, true, "1: an SLO is a deadline, past which a job is worth nothing"},
+    {"give_up", 1, 0, 1, true, "0: jobs that cannot be in time any more run all the same"},
+    {"learn", 1, 0, 1, true, "0: expect what profile and rows say"},
+    {.name = NULL},
+};
+
+/* @part of @ns, where @part is at most @whole. */
+static int64_t share(int64_t ns, int64_t part, int64_t whole)
+{
+    while (whole > INT32_MAX) { /* Sums of work; the last bits do not matter. */
+        whole >>= 1;
+        part >>= 1;
+    }
+    return whole == 0 ? ns : ns / whole * part + ns % whole * part / whole;
+}
+
+static void init(const struct policy_input *input)
+{
+    struct deadline_state *state = input->state;
+    for (uint32_t i = 0; i < WORKFLOWS_MAX; i++) {
+        deadline_learn_init(&state->flows[i]);
+    }
+}
+
+static uint32_t level_of(const struct job_facts *job)
+{
+    return job->priority < PRIORITY_MAX ? job->priority : PRIORITY_MAX;
+}
+
+/* How long @job may take in all. */
+static int64_t target_ns(const struct policy_input *input, const struct job_facts *job)
+{
+    const int64_t bound_ns = (int64_t)(input->options[OPTION_BOUND] * 1e9);
+    return job->deadline_ns == INT64_MAX ? bound_ns : job->deadline_ns - job->arrived_ns;
+}
+
+static int64_t run_ns_on(
+    const struct policy_input *input, uint32_t model, uint32_t device, uint32_t items)
+{
+    const struct config config = {.batch = items};
+    return items <= 1 ? profile_run_one_ns(input->profile, model, device)
+                      : profile_run(input->profile, model, device, items, config).run_ns;
+}
+
+/*
+ * What the job would take on the least loaded workers as rows show them. False if some task
+ * has none: others will say so.
+ */
+static bool expect(
+    const struct policy_input *input, const struct job_facts *job, struct promise *promise_out)
+{
+    const struct view *view = input->view;
+    const struct workflow *graph = job->graph;
+    int64_t run_ns[WORKFLOW_TASKS_MAX];
+    int64_t rank_ns[WORKFLOW_TASKS_MAX];
+    int64_t load_ns = 0;
+    uint32_t kinds = 0;
+    uint32_t worker = WORKER_NONE;
+    *promise_out = (struct promise){0};
+    for (uint32_t task = 0; task < graph->task_count; task++) {
+        const struct need need = choose_plan_need(input, job, task);
+        if (worker == WORKER_NONE || need.kinds != kinds || !choose_can_run(view, worker, need)) {
+            kinds = need.kinds;
+            worker = choose_least_work(view, need);
+        }
+        if (worker == WORKER_NONE) {
+            return false;
+        }
+        const int64_t wait_ns = bounded(view_free_at_ns(view, worker) - view->now_ns);
+        promise_out->wait_ns = wait_ns > promise_out->wait_ns ? wait_ns : promise_out->wait_ns;
+        const uint32_t device = view->fleet->workers[worker].device;
+        run_ns[task] = bounded(run_ns_on(input, graph->tasks[task].run, device, job->items));
+        load_ns = bounded(load_ns + choose_missing_load_ns(input, &graph->tasks[task], worker));
+        promise_out->work_ns = bounded(promise_out->work_ns + run_ns[task]);
+    }
+    promise_out->run_ns = bounded(load_ns + graph_longest_path(graph, run_ns, rank_ns));
+    return true;
+}
+
+/* What is promised to jobs that come before @job where queues go by deadlines. */
+static int64_t promised_before(
+    const struct policy_input *input, const struct job_facts *job, int64_t left_ns)
+{
+    const struct deadline_state *state = input->state;
+    int64_t ahead_ns = 0;
+    for (uint32_t i = 0; i < input->catalogue->workflow_count; i++) {
+        const struct flow *flow = &state->flows[i];
+        /* Those due later than @job came lately: of evenly spread ones, the last part. */
+        ahead_ns += i == job->workflow || flow->target_ns <= left_ns
+                        ? flow->promised_ns
+                        : share(flow->promised_ns, left_ns, flow->target_ns);
+    }
+    return ahead_ns;
+}
+
+/* How much of the wait is for jobs that do not come after @job. */
+static int64_t wait_ahead(
+    const struct policy_input *input, const struct job_facts *job, const struct promise *promise,
+    int64_t left_ns)
+{
+    const struct deadline_state *state = input->state;
+    int64_t all_ns = 0;
+    int64_t level_ns = 0;
+    for (uint32_t level = 0; level <= PRIORITY_MAX; level++) {
+        all_ns += state->promised_ns[level];
+        level_ns += level >= level_of(job) ? state->promised_ns[level] : 0;
+    }
+    const int64_t worker_count = choose_usable_count(input->view, NEED_NOTHING);
+    const int64_t shown_ns = promise->wait_ns;
+    /* Each worker has a job in hand that is half done: of what is promised, the rest waits. */
+    const int64_t hidden_ns = all_ns / (worker_count > 0 ? worker_count : 1) - promise->work_ns;
+    const int64_t wait_ns = bounded(shown_ns > hidden_ns ? shown_ns : hidden_ns);
+    int64_t ahead_ns = share(wait_ns, level_ns, all_ns);
+    if (input->by_deadline) {
+        ahead_ns = share(ahead_ns, promised_before(input, job, left_ns), all_ns);
+    }
+    /* What runs is not stopped. */
+    const int64_t least_ns = wait_ns < promise->run_ns ? wait_ns : promise->run_ns;
+    return ahead_ns > least_ns ? ahead_ns : least_ns;
+}
+
+/* How long @job, which runs for @run_ns, may wait. Less than nothing: it will be late anyway. */
+static int64_t allowed_wait_ns(
+    const struct policy_input *input, const struct job_facts *job, int64_t run_ns)
+{
+    if (job->deadline_ns == INT64_MAX) {
+        return (int64_t)(input->options[OPTION_BOUND] * 1e9);
+    }
+    const int64_t left_ns = job->deadline_ns - input->view->now_ns;
+    const bool is_firm = job->firm || input->options[OPTION_STRICT] != 0;
+    /* A target that cannot be met even alone still says how long is too long. */
+    return is_firm || left_ns > run_ns ? left_ns - run_ns : left_ns;
+}
+
+static struct admission admit(const struct policy_input *input, const struct job_facts *job)
+{
+    struct deadline_state *state = input->state;
+    struct flow *flow = &state->flows[job->workflow];
+    struct promise promise;
+    if (!expect(input, job, &promise)) {
+        return (struct admission){.admitted = true};
+    }
+    const int64_t left_ns =
+        job->deadline_ns == INT64_MAX ? TIME_MAX : bounded(job->deadline_ns - job->arrived_ns);
+    promise.wait_ns = wait_ahead(input, job, &promise, left_ns);
+    const int64_t wait_ns = times(promise.wait_ns, flow->wait_ratio);
+    const int64_t allowed_ns = allowed_wait_ns(input, job, times(promise.run_ns, flow->run_ratio));
+    if (promise.wait_ns > 0 && wait_ns > allowed_ns) {
+        deadline_refused(flow);
+        return (struct admission){.retry_after_ns = wait_ns - (allowed_ns > 0 ? allowed_ns : 0)};
+    }
+    flow->refused = 0;
+    flow->target_ns = left_ns;
+    flow->promised_ns += promise.work_ns;
+    state->promised_ns[level_of(job)] += promise.work_ns;
+    return (struct admission){.admitted = true, .promise = promise};
+}
+
+static void answered(const struct policy_input *input, const struct answered_facts *job)
+{
+    struct deadline_state *state = input->state;
+    struct flow *flow = &state->flows[job->job->workflow];
+    flow->promised_ns -= job->promise.work_ns;
+    state->promised_ns[level_of(job->job)] -= job->promise.work_ns;
+    ASSERT(flow->promised_ns >= 0 && state->promised_ns[level_of(job->job)] >= 0);
+    if (input->options[OPTION_LEARN] != 0 && (job->completed || job->cut || job->late) &&
+        job->promise.run_ns > 0) {
+        deadline_learn(flow, job, bounded(target_ns(input, job->job)));
+    }
+}
+
+/* The fastest run of @model on any kind of device that the cluster has. */
+static int64_t fastest_ns(const struct policy_input *input, uint32_t model, uint32_t items)
+{
+    const uint32_t kinds = profile_kinds(input->profile, model);
+    int64_t best_ns = INT64_MAX;
+    for (uint32_t device = 0; device < input->view->fleet->device_count; device++) {
+        if (profile_kinds_have(kinds, device)) {
+            const int64_t run_ns = run_ns_on(input, model, device, items);
+            best_ns = run_ns < best_ns ? run_ns : best_ns;
+        }
+    }
+    return best_ns == INT64_MAX ? 0 : bounded(best_ns);
+}
+
+static bool hopeless(const struct policy_input *input, const struct ready_facts *task)
+{
+    const struct job_facts *job = task->job;
+    const struct deadline_state *state = input->state;
+    const int64_t now_ns = input->view->now_ns;
+    const bool is_firm = job->firm || input->options[OPTION_STRICT] != 0;
+    if (!is_firm || input->options[OPTION_GIVE_UP] == 0) {
+        return false;
+    }
+    if (job->deadline_ns < now_ns) {
+        return true;
+    }
+    if (task->ready_ns == now_ns) { /* Nobody else wants the worker: it may prove us wrong. */
+        return false;
+    }
+    const struct workflow *graph = job->graph;
+    int64_t run_ns[WORKFLOW_TASKS_MAX];
+    int64_t rank_ns[WORKFLOW_TASKS_MAX];
+    for (uint32_t i = 0; i < graph->task_count; i++) {
+        run_ns[i] = fastest_ns(input, graph->tasks[i].run, i == task->task ? task->items : 1);
+    }
+    graph_upward_rank(graph, run_ns, /* edge_ns */ NULL, rank_ns);
+    const int64_t ratio = state->flows[job->workflow].run_ratio;
+    const int64_t rest_ns =
+        times(bounded(rank_ns[task->task]), ratio < RATIO_ONE ? ratio : RATIO_ONE);
+    return rest_ns > job->deadline_ns - now_ns;
+}
+
+const struct policy policy_deadline = {
+    .name = "deadline",
+    .summary = "refuse at once what cannot be in time, and give up what no longer can",
+    .source = "admission by predicted delay; ratios learnt as by Robbins and Monro (1951)",
+    .ignores = "transfers, promises of other nodes that no row shows",
+    .state_bytes = sizeof(struct deadline_state),
+    .options = options,
+    .init = init,
+    .admit = admit,
+    .answered = answered,
+    .hopeless = hopeless,
+};

@@ -1,0 +1,78 @@
+#include "policy/deadline_learn.h"
+
+enum {
+    LEARN_USUAL = 512, /* What the last so many jobs met, in about equal parts, */
+    LEARN_FIRST = 8,   /* the first ones more. */
+    LEARN_LATE = 8,    /* A late job adds such a part of the ratio, */
+    LEARN_ERROR = 4,   /* or of the error, if that is more. */
+    STARVED = 64,      /* Refusals in a row after which bad experience fades. */
+};
+
+void deadline_learn_init(struct flow *flow)
+{
+    flow->wait_ratio = RATIO_ONE;
+    flow->run_ratio = RATIO_ONE;
+}
+
+/* @part_ns over @whole_ns as a ratio, within what is believed. */
+static int64_t ratio_of(int64_t part_ns, int64_t whole_ns)
+{
+    part_ns = bounded(part_ns);
+    while (part_ns > INT64_MAX / RATIO_ONE || whole_ns > INT64_MAX / RATIO_ONE) {
+        part_ns >>= 1;
+        whole_ns >>= 1;
+    }
+    const int64_t ratio = whole_ns == 0 ? RATIO_MAX : part_ns * RATIO_ONE / whole_ns;
+    if (ratio > RATIO_MAX) {
+        return RATIO_MAX;
+    }
+    return ratio < RATIO_MIN ? RATIO_MIN : ratio;
+}
+
+/* Move @ratio a little towards @seen. */
+static void learn_usual(int64_t *ratio, uint32_t *count, int64_t seen)
+{
+    const int64_t weight = *count + LEARN_FIRST < LEARN_USUAL ? *count + LEARN_FIRST : LEARN_USUAL;
+    *ratio += (seen - *ratio) / weight;
+    *count += *count < LEARN_USUAL ? 1 : 0;
+}
+
+/* Move @ratio a good part of the way to @seen, or past it if that is only the least it was. */
+static void learn_late(int64_t *ratio, int64_t seen, bool is_least)
+{
+    const int64_t error = seen - *ratio;
+    int64_t step =
+        *ratio / LEARN_LATE > error / LEARN_ERROR ? *ratio / LEARN_LATE : error / LEARN_ERROR;
+    if (!is_least && step > error) {
+        step = error;
+    }
+    *ratio += *ratio + step < RATIO_MAX ? step : RATIO_MAX - *ratio;
+}
+
+/* What @job took, against what was promised. Where there was a wait, that is put down to it. */
+void deadline_learn(struct flow *flow, const struct answered_facts *job, int64_t due_ns)
+{
+    const struct promise *promise = &job->promise;
+    const int64_t least_ns = job->late ? due_ns + 1 : 0; /* Where it was given up is no matter. */
+    const int64_t took_ns = bounded(job->latency_ns > least_ns ? job->latency_ns : least_ns);
+    const bool waited = promise->wait_ns > promise->run_ns / 4;
+    const int64_t rest_ns = waited ? times(promise->run_ns, flow->run_ratio)
+                                   : times(promise->wait_ns, flow->wait_ratio);
+    const int64_t seen_ns = took_ns > rest_ns ? took_ns - rest_ns : 0;
+    int64_t *ratio = waited ? &flow->wait_ratio : &flow->run_ratio;
+    const int64_t seen = ratio_of(seen_ns, waited ? promise->wait_ns : promise->run_ns);
+    if (seen >= *ratio && (took_ns > due_ns || job->cut)) {
+        learn_late(ratio, seen, !job->completed);
+    } else if (job->completed) { /* One that was cut short while all was well says nothing. */
+        learn_usual(ratio, waited ? &flow->waits : &flow->runs, seen);
+    }
+}
+
+void deadline_refused(struct flow *flow)
+{
+    if (flow->refused < STARVED) {
+        flow->refused++;
+    } else if (flow->wait_ratio > RATIO_ONE) {
+        flow->wait_ratio -= flow->wait_ratio / LEARN_USUAL;
+    }
+}

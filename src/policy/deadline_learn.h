@@ -1,0 +1,53 @@
+/*
+ * deadline_learn.h - what came of jobs against what was expected of them, as two ratios.
+ *
+ * For deadline.c. A ratio is that of what came to what was expected, in parts of RATIO_ONE.
+ * A job in time moves it a little towards what was seen; one that was late a good part of the
+ * way. Where many are late it grows until few are, where none is it is about the mean.
+ */
+#ifndef POLICY_DEADLINE_LEARN_H
+#define POLICY_DEADLINE_LEARN_H
+
+#include "policy/facts.h"
+
+#define RATIO_ONE (INT64_C(1) << 20)
+#define RATIO_MAX (16 * RATIO_ONE)
+#define RATIO_MIN (RATIO_ONE / 64)
+#define TIME_MAX  (INT64_C(1) << 46) /* 19 hours: products with ratios fit. */
+
+/* What was learnt of a workflow, and promised to its jobs. */
+struct flow {
+    int64_t wait_ratio; /* Of what came to what was expected, */
+    int64_t run_ratio;  /* in parts of RATIO_ONE. */
+    uint32_t waits;     /* How often each was learnt, up to a bound. */
+    uint32_t runs;
+    uint32_t refused;    /* In a row. */
+    int64_t promised_ns; /* Work of jobs that have not ended. */
+    int64_t target_ns;   /* From arrival to the deadline, of the last job. */
+};
+
+struct deadline_state {
+    int64_t promised_ns[PRIORITY_MAX + 1]; /* By priority: the same work. */
+    struct flow flows[WORKFLOWS_MAX];
+};
+
+static inline int64_t bounded(int64_t ns)
+{
+    return ns < TIME_MAX ? ns : TIME_MAX;
+}
+
+static inline int64_t times(int64_t ns, int64_t ratio)
+{
+    return ns / RATIO_ONE * ratio + ns % RATIO_ONE * ratio / RATIO_ONE;
+}
+
+/* As if everything came as expected. */
+void deadline_learn_init(struct flow *flow);
+
+/* A job of @flow that was to end within @due_ns has ended. */
+void deadline_learn(struct flow *flow, const struct answered_facts *job, int64_t due_ns);
+
+/* A job of @flow is refused. If that goes on, bad experience fades: nothing would amend it. */
+void deadline_refused(struct flow *flow);
+
+#endif /* POLICY_DEADLINE_LEARN_H */

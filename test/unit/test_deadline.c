@@ -1,0 +1,384 @@
+/*
+ * deadline: what is admitted, what refused clients are told, what is learnt, what is given up.
+ *
+ * Covers: src/policy/deadline.c src/policy/deadline_learn.c
+ */
+#include "policy_fixture.h"
+
+#define MS(n) ((int64_t)(n)*1000000)
+
+/* One worker; a workflow of one task of 10 ms, unless a test adds to it first. */
+static void open_one(struct cluster *cluster, uint32_t workers, const char *policy)
+{
+    cluster_init(cluster, 1, workers);
+    cluster_run(cluster, 0, 0, 1, MS(10));
+    (void)cluster_task(cluster, 0);
+    cluster_seal(cluster);
+    for (uint32_t i = 0; i < workers; i++) {
+        cluster_hold(cluster, i, 0);
+    }
+    cluster_seat(cluster, policy);
+}
+
+static struct admission ask(struct cluster *cluster, int64_t within_ns, bool firm)
+{
+    cluster->job.deadline_ns = within_ns == 0 ? INT64_MAX : cluster->view.now_ns + within_ns;
+    cluster->job.firm = firm;
+    cluster->job.arrived_ns = cluster->view.now_ns;
+    return policy_admit(&cluster->seat, &cluster->job);
+}
+
+static void end(struct cluster *cluster, const struct admission *admission, int64_t latency_ns)
+{
+    const struct answered_facts facts = {
+        .job = &cluster->job,
+        .promise = admission->promise,
+        .latency_ns = latency_ns,
+        .completed = true,
+    };
+    policy_answered(&cluster->seat, &facts);
+}
+
+static void what_ends_in_time_is_admitted_to_the_nanosecond(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    cluster_queue(&cluster, 0, MS(90));
+    assert_true(ask(&cluster, MS(100), true).admitted);
+    cluster_deinit(&cluster);
+    open_one(&cluster, 1, "admit=deadline");
+    cluster_queue(&cluster, 0, MS(90) + 1);
+    assert_false(ask(&cluster, MS(100), true).admitted);
+    cluster_deinit(&cluster);
+}
+
+static void the_least_loaded_worker_counts_and_reservations_do(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 2, "admit=deadline");
+    cluster_queue(&cluster, 0, MS(500));
+    cluster_queue(&cluster, 1, MS(50));
+    assert_true(ask(&cluster, MS(60), true).admitted);
+    assert_false(ask(&cluster, MS(59), true).admitted);
+    (void)reservations_add(&cluster.view.reservations, 1, MS(5));
+    assert_false(ask(&cluster, MS(60), true).admitted);
+    cluster_usable(&cluster, 1, false);
+    assert_false(ask(&cluster, MS(500), true).admitted);
+    assert_true(ask(&cluster, MS(510), true).admitted);
+    cluster_deinit(&cluster);
+}
+
+static void who_comes_back_when_told_to_is_admitted(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    cluster_queue(&cluster, 0, MS(400));
+    const struct admission refused = ask(&cluster, MS(100), true);
+    assert_false(refused.admitted);
+    assert_int_equal(refused.retry_after_ns, MS(310));
+    cluster.view.now_ns += refused.retry_after_ns - 1;
+    assert_false(ask(&cluster, MS(100), true).admitted);
+    cluster.view.now_ns += 1;
+    assert_true(ask(&cluster, MS(100), true).admitted);
+    cluster_deinit(&cluster);
+}
+
+static void an_idle_worker_takes_what_looks_hopeless(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    assert_true(ask(&cluster, MS(1), true).admitted); /* The profile may be wrong. */
+    cluster_queue(&cluster, 0, 1);
+    const struct admission refused = ask(&cluster, MS(1), true);
+    assert_false(refused.admitted);
+    assert_int_equal(refused.retry_after_ns, 1); /* When it is idle again. */
+    cluster_deinit(&cluster);
+}
+
+static void a_target_bounds_the_wait_where_it_cannot_be_met(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    cluster_queue(&cluster, 0, MS(4));
+    assert_true(ask(&cluster, MS(5), false).admitted);
+    cluster_queue(&cluster, 0, MS(6));
+    assert_false(ask(&cluster, MS(5), false).admitted);
+    assert_false(ask(&cluster, MS(5), true).admitted);
+    cluster_deinit(&cluster);
+    open_one(&cluster, 1, "admit=deadline:strict");
+    cluster_queue(&cluster, 0, MS(4));
+    assert_false(ask(&cluster, MS(5), false).admitted);
+    cluster_deinit(&cluster);
+}
+
+static void without_a_deadline_the_wait_is_bounded(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    cluster_queue(&cluster, 0, MS(30000));
+    assert_true(ask(&cluster, 0, false).admitted);
+    cluster_queue(&cluster, 0, MS(30001));
+    assert_false(ask(&cluster, 0, false).admitted);
+    cluster_deinit(&cluster);
+    open_one(&cluster, 1, "admit=deadline:bound_s=0.5");
+    cluster_queue(&cluster, 0, MS(501));
+    const struct admission refused = ask(&cluster, 0, false);
+    assert_false(refused.admitted);
+    assert_int_equal(refused.retry_after_ns, MS(1));
+    cluster_deinit(&cluster);
+}
+
+/* Where tasks wait at home no row shows them. */
+static void what_was_promised_counts_though_no_row_shows_it(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    struct admission last = {0};
+    open_one(&cluster, 2, "admit=deadline");
+    uint32_t admitted = 0;
+    for (struct admission next = ask(&cluster, MS(50), true); next.admitted;
+         next = ask(&cluster, MS(50), true)) {
+        last = next;
+        admitted++;
+    }
+    assert_int_equal(admitted, 11); /* Two run, two times four wait, and half a job is rounded. */
+    end(&cluster, &last, MS(50));
+    assert_true(ask(&cluster, MS(50), true).admitted);
+    assert_false(ask(&cluster, MS(50), true).admitted);
+    cluster_deinit(&cluster);
+}
+
+static void the_longest_way_through_the_tasks_counts(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    cluster_init(&cluster, 1, 2);
+    cluster_run(&cluster, 0, 0, 1, MS(10));
+    cluster_run(&cluster, 1, 0, 1, MS(30));
+    for (uint32_t i = 0; i < 4; i++) { /* 10, then 10 beside 30, then 10. */
+        (void)cluster_task(&cluster, i == 2 ? 1 : 0);
+    }
+    cluster_edge(&cluster, 0, 1, 0);
+    cluster_edge(&cluster, 0, 2, 0);
+    cluster_edge(&cluster, 1, 3, 0);
+    cluster_edge(&cluster, 2, 3, 0);
+    cluster_seal(&cluster);
+    cluster_seat(&cluster, "admit=deadline");
+    cluster_queue(&cluster, 0, MS(7));
+    cluster_queue(&cluster, 1, MS(8));
+    assert_false(ask(&cluster, MS(57) - 1, true).admitted);
+    assert_true(ask(&cluster, MS(57), true).admitted);
+    cluster_deinit(&cluster);
+}
+
+static void loads_that_are_missing_count(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    cluster_load(&cluster, 0, MS(20));
+    cluster_queue(&cluster, 0, MS(5));
+    assert_true(ask(&cluster, MS(15), true).admitted);
+    struct row row = cluster.board.entries[0].live;
+    row.cache.resident = (struct model_set){{0}};
+    cluster_write(&cluster, &row);
+    assert_false(ask(&cluster, MS(15), true).admitted);
+    cluster_deinit(&cluster);
+}
+
+static void the_urgent_see_only_what_is_ahead_of_them(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    for (uint32_t i = 0; i < 10; i++) {
+        cluster.job.priority = i < 2 ? 5 : 0;
+        assert_true(ask(&cluster, MS(1000), true).admitted);
+        cluster_queue(&cluster, 0, MS(10) * (i + 1));
+    }
+    cluster.job.priority = 0;
+    assert_false(ask(&cluster, MS(50), true).admitted); /* Behind 100 ms. */
+    cluster.job.priority = 5;
+    assert_true(ask(&cluster, MS(50), true).admitted); /* Behind 20 ms of its own level. */
+    cluster.job.priority = 16;
+    assert_true(ask(&cluster, MS(20), true).admitted); /* Behind what runs. */
+    assert_false(ask(&cluster, MS(19), true).admitted);
+    cluster_deinit(&cluster);
+}
+
+static void where_deadlines_order_queues_later_ones_are_not_ahead(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    struct workflow *flows[2];
+    open_one(&cluster, 1, "order=edf,admit=deadline");
+    flows[0] = cluster.graph;
+    flows[1] = cluster.graph;
+    cluster.catalogue.workflows = flows;
+    cluster.catalogue.workflow_count = 2;
+    for (uint32_t i = 0; i < 20; i++) { /* 200 ms of work, spread over the next second. */
+        assert_true(ask(&cluster, MS(1000), true).admitted);
+    }
+    cluster_queue(&cluster, 0, MS(200));
+    cluster.job.workflow = 1;
+    assert_true(ask(&cluster, MS(100), true).admitted); /* A tenth is due before. */
+    cluster_deinit(&cluster);
+    open_one(&cluster, 1, "admit=deadline");
+    cluster_queue(&cluster, 0, MS(200));
+    assert_false(ask(&cluster, MS(100), true).admitted);
+    cluster_deinit(&cluster);
+}
+
+/* A job that is admitted behind @queue_ns of work takes @latency_ns, @count times. */
+static void teach(struct cluster *cluster, int64_t queue_ns, int64_t latency_ns, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        cluster_queue(cluster, 0, queue_ns);
+        const struct admission admission = ask(cluster, MS(1000), true);
+        assert_true(admission.admitted);
+        end(cluster, &admission, latency_ns);
+    }
+}
+
+static void waits_that_are_shorter_than_shown_let_more_in(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    teach(&cluster, MS(100), MS(60), 2000); /* Batches: half of what the queue adds up to. */
+    cluster_queue(&cluster, 0, MS(200));
+    assert_true(ask(&cluster, MS(115), true).admitted);
+    assert_false(ask(&cluster, MS(105), true).admitted);
+    cluster_deinit(&cluster);
+    open_one(&cluster, 1, "admit=deadline:learn=0");
+    teach(&cluster, MS(100), MS(60), 2000);
+    cluster_queue(&cluster, 0, MS(200));
+    assert_false(ask(&cluster, MS(115), true).admitted);
+    cluster_deinit(&cluster);
+}
+
+static void few_late_jobs_weigh_more_than_many_in_time(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    cluster_queue(&cluster, 0, MS(90));
+    struct admission admission = ask(&cluster, MS(100), true);
+    end(&cluster, &admission, MS(190)); /* Waited for twice as long as expected. */
+    assert_false(ask(&cluster, MS(100), true).admitted);
+    assert_true(ask(&cluster, MS(150), true).admitted);
+    cluster_deinit(&cluster);
+}
+
+static void who_is_given_up_was_late_and_who_leaves_early_says_nothing(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    cluster_queue(&cluster, 0, MS(80));
+    struct admission admission = ask(&cluster, MS(100), true);
+    struct answered_facts facts = {
+        .job = &cluster.job, .promise = admission.promise, .latency_ns = MS(20), .cut = true};
+    policy_answered(&cluster.seat, &facts);
+    admission = ask(&cluster, MS(90), true); /* As before. */
+    assert_true(admission.admitted);
+    facts = (struct answered_facts){
+        .job = &cluster.job, .promise = admission.promise, .latency_ns = MS(20), .late = true};
+    policy_answered(&cluster.seat, &facts);
+    assert_false(ask(&cluster, MS(90), true).admitted);
+    cluster_deinit(&cluster);
+}
+
+static void bad_experience_fades_where_everything_is_refused(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    teach(&cluster, MS(50), MS(5000), 30); /* As if a worker had stood still. */
+    cluster_queue(&cluster, 0, MS(50));
+    uint32_t refusals = 0;
+    while (!ask(&cluster, MS(200), true).admitted) {
+        refusals++;
+        assert_true(refusals < 5000);
+    }
+    assert_true(refusals > 64);
+    cluster_deinit(&cluster);
+}
+
+static bool is_hopeless(struct cluster *cluster, uint32_t task, int64_t left_ns, bool firm)
+{
+    struct job_facts job = cluster->job;
+    job.deadline_ns = cluster->view.now_ns + left_ns;
+    job.firm = firm;
+    const struct ready_facts facts = {
+        .job = &job, .task = task, .items = 1, .ready_ns = cluster->view.now_ns - 1};
+    return policy_hopeless(&cluster->seat, &facts);
+}
+
+static void hopeless_is_what_the_fastest_rest_makes_late(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    cluster_init(&cluster, 1, 1);
+    cluster_run(&cluster, 0, 0, 1, MS(10));
+    cluster_run(&cluster, 0, 1, 1, MS(4)); /* On a device that the cluster has. */
+    (void)cluster_task(&cluster, 0);
+    (void)cluster_task(&cluster, 0);
+    cluster_edge(&cluster, 0, 1, 0);
+    cluster_seal(&cluster);
+    cluster_seat(&cluster, "admit=deadline");
+    assert_false(is_hopeless(&cluster, 0, MS(8), true));
+    assert_true(is_hopeless(&cluster, 0, MS(8) - 1, true));
+    assert_false(is_hopeless(&cluster, 0, MS(8) - 1, false)); /* A target: late is late. */
+    assert_false(is_hopeless(&cluster, 1, MS(4), true));
+    assert_true(is_hopeless(&cluster, 1, MS(4) - 1, true));
+    cluster_deinit(&cluster);
+    open_one(&cluster, 1, "admit=deadline:give_up=0");
+    assert_false(is_hopeless(&cluster, 0, -1, true));
+    cluster_deinit(&cluster);
+}
+
+static void what_finds_an_idle_worker_is_tried_unless_its_time_is_over(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    struct job_facts job = cluster.job;
+    job.firm = true;
+    job.deadline_ns = CLUSTER_NOW_NS + 1;
+    struct ready_facts facts = {.job = &job, .items = 1, .ready_ns = CLUSTER_NOW_NS};
+    assert_false(policy_hopeless(&cluster.seat, &facts));
+    job.deadline_ns = CLUSTER_NOW_NS - 1;
+    assert_true(policy_hopeless(&cluster.seat, &facts));
+    cluster_deinit(&cluster);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_ends_in_time_is_admitted_to_the_nanosecond),
+        cmocka_unit_test(the_least_loaded_worker_counts_and_reservations_do),
+        cmocka_unit_test(who_comes_back_when_told_to_is_admitted),
+        cmocka_unit_test(an_idle_worker_takes_what_looks_hopeless),
+        cmocka_unit_test(a_target_bounds_the_wait_where_it_cannot_be_met),
+        cmocka_unit_test(without_a_deadline_the_wait_is_bounded),
+        cmocka_unit_test(what_was_promised_counts_though_no_row_shows_it),
+        cmocka_unit_test(the_longest_way_through_the_tasks_counts),
+        cmocka_unit_test(loads_that_are_missing_count),
+        cmocka_unit_test(the_urgent_see_only_what_is_ahead_of_them),
+        cmocka_unit_test(where_deadlines_order_queues_later_ones_are_not_ahead),
+        cmocka_unit_test(waits_that_are_shorter_than_shown_let_more_in),
+        cmocka_unit_test(few_late_jobs_weigh_more_than_many_in_time),
+        cmocka_unit_test(who_is_given_up_was_late_and_who_leaves_early_says_nothing),
+        cmocka_unit_test(bad_experience_fades_where_everything_is_refused),
+        cmocka_unit_test(hopeless_is_what_the_fastest_rest_makes_late),
+        cmocka_unit_test(what_finds_an_idle_worker_is_tried_unless_its_time_is_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
