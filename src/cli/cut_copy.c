@@ -157,6 +157,7 @@ static struct workflow *copy_workflow(
     struct weft_error error;
     struct workflow *copy = workflow_create(workflow->name);
     copy->slo_ns = workflow->slo_ns;
+    copy->priority = workflow->priority;
     copy->input_bytes = workflow->input_bytes;
     for (uint32_t i = 0; i < workflow->task_count; i++) {
         tasks[i] = TASK_NONE;

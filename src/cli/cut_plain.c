@@ -65,8 +65,10 @@ static bool plain_fault_times(struct scenario *scenario, uint32_t index)
 static bool plain_workflow(struct scenario *scenario, uint32_t index)
 {
     struct workflow *workflow = scenario->catalogue->workflows[index];
-    const bool is_changed = workflow->slo_ns != 0 || workflow->input_bytes != 0;
+    const bool is_changed =
+        workflow->slo_ns != 0 || workflow->priority != 0 || workflow->input_bytes != 0;
     workflow->slo_ns = 0;
+    workflow->priority = 0;
     workflow->input_bytes = 0;
     return is_changed;
 }

@@ -148,12 +148,24 @@ static void read_amounts(
     }
 }
 
+/* Who is taken, and who goes first. */
+static void read_admission(
+    struct reader *reader, const struct tree_node *node, struct settings *settings)
+{
+    static const char *const admissions[] = {"on", "off", NULL};
+    static const char *const priorities[] = {"honour", "ignore", NULL};
+
+    settings->admits_all = reader_word(reader, tree_find(node, "admission"), admissions) == 1;
+    settings->ignores_priority = reader_word(reader, tree_find(node, "priority"), priorities) == 1;
+}
+
 enum weft_status settings_read(
     const struct tree_node *node, struct settings *settings_out, struct weft_error *error)
 {
     static const char *const keys[] = {
-        "weft", "nodes", "workers", "memory", "threads",   "device", "policy", "slo",
-        "rows", "jobs",  "isolate", "time",   "functions", "models", NULL,
+        "weft",      "nodes",  "workers",   "memory",   "threads", "device",
+        "policy",    "slo",    "rows",      "jobs",     "isolate", "time",
+        "functions", "models", "admission", "priority", NULL,
     };
     struct reader reader = {.error = error};
     struct settings settings;
@@ -166,6 +178,7 @@ enum weft_status settings_read(
     scenario_policy_text(&reader, tree_find(node, "policy"), settings.policy);
     read_rows(&reader, tree_find(node, "rows"), &settings);
     read_functions(&reader, tree_find(node, "functions"), &settings.functions);
+    read_admission(&reader, node, &settings);
     read_models(&reader, tree_find(node, "models"), &settings);
     if (!reader_is_good(&reader)) {
         return reader.status;

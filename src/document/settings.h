@@ -52,6 +52,8 @@ struct settings {
     enum settings_isolate isolate;
     int64_t run_ns_max; /* Of a batch in a process of its own. 0: the default of the engine. */
     struct settings_functions functions;
+    bool admits_all;       /* However long a request would wait: otherwise some are refused. */
+    bool ignores_priority; /* What clients say of it. */
     uint32_t model_count;
     struct settings_model models[MODELS_MAX];
 };

@@ -5,12 +5,14 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "document/edges.h"
 #include "document/reader.h"
 #include "document/reference.h"
 #include "model/builtin.h"
 
 static const struct reader_range slo_range = {1e3, 8.64e14, "between 1us and 240h"};
+static const struct reader_range priority_range = {1, PRIORITY_MAX, "between 1 and 16"};
 
 static uint32_t number_model(
     struct reader *reader, struct catalogue *catalogue, const struct tree_node *node)
@@ -167,10 +169,16 @@ static void read_body(
     struct workflow *workflow)
 {
     const struct tree_node *slo = tree_find(node, "slo");
+    const struct tree_node *priority = tree_find(node, "priority");
     const struct tree_node *input = tree_find(node, "input");
 
     if (slo != NULL) {
         workflow->slo_ns = (int64_t)reader_quantity(reader, slo, QUANTITY_DURATION, &slo_range);
+    }
+    if (priority != NULL) { /* As clients count: 1 is the highest. */
+        workflow->priority =
+            PRIORITY_MAX + 1 -
+            (uint32_t)reader_quantity(reader, priority, QUANTITY_COUNT, &priority_range);
     }
     if (input != NULL) {
         workflow->input_bytes =
@@ -198,7 +206,7 @@ enum weft_status workflow_read(
     struct weft_error *error)
 {
     static const char *const keys[] = {
-        "workflow", "slo", "input", "inputs", "tasks", "outputs", NULL,
+        "workflow", "slo", "priority", "input", "inputs", "tasks", "outputs", NULL,
     };
     struct reader reader = {.error = error};
     char name[NAME_BYTES_MAX] = "";

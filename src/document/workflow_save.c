@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "base/assert.h"
+#include "base/limits.h"
 #include "document/reference.h"
 #include "document/scalar_save.h"
 #include "model/builtin.h"
@@ -193,6 +194,9 @@ void workflow_write(const struct workflow *workflow, const struct catalogue *cat
         (void)fputs("slo: ", file);
         scalar_write_duration(workflow->slo_ns, file);
         (void)fputc('\n', file);
+    }
+    if (workflow->priority > 0) {
+        (void)fprintf(file, "priority: %" PRIu32 "\n", PRIORITY_MAX + 1 - workflow->priority);
     }
     if (workflow->input_bytes > 0) {
         (void)fputs("input: ", file);

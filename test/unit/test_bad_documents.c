@@ -110,6 +110,7 @@ static const struct bad bad[] = {
     {"port-rank.yaml", ":3: 'shape' has more than 8 extents"},
     {"port-shape-missing.yaml", ":3: 'shape' is missing"},
     {"port-shape.yaml", ":3: 'shape' wants whole numbers, or -1 for any, not 'any'"},
+    {"priority.yaml", ":2: 'priority' must be between 1 and 16, not '17'"},
     {"profile-both.json", ":1: 'points' stands alone, in place of 'ms' and 'sd_ms'"},
     {"profile-distribution.json",
      ":3: distribution 'uniform' is not known; use normal, exponential, gamma or deterministic"},

@@ -180,6 +180,7 @@ static void settings_apply(ATTR_UNUSED void **state)
     put(&place, "weft.yaml",
         "weft: here\nnodes: 2\nworkers: 3\nmemory: 2GB\nthreads: 1\nslo: 50ms\njobs: 9\n"
         "policy: {place: heft, cache: lru}\nrows: {load: 1ms, cache: 2ms}\ndevice: cpu\n"
+        "admission: off\npriority: ignore\n"
         "functions: {time: 5s, memory: 1GB, output: 10MB, sandbox: false}\n"
         "models: {det: {batch: 8, pinned: true}, img.resize: {batch: 1, time: 2s}}\n");
     struct repository *repository = load_good(&place);
@@ -200,6 +201,8 @@ static void settings_apply(ATTR_UNUSED void **state)
         repository->files[catalogue_find_model(repository->catalogue, "img.resize")].time_ns,
         2000000000);
     assert_string_equal(settings->device, "cpu");
+    assert_true(settings->admits_all);
+    assert_true(settings->ignores_priority);
     assert_string_equal(settings->policy, "place=heft,cache=lru");
     assert_int_equal(repository->written, 2);
     assert_int_equal(repository->catalogue->workflows[0]->slo_ns, 1000000);  /* Its own. */
@@ -226,6 +229,8 @@ static void without_settings_there_are_defaults(ATTR_UNUSED void **state)
     assert_false(repository->settings.functions.is_open);
     assert_int_equal(repository->settings.functions.time_ns, 0); /* The engine decides. */
     assert_string_equal(repository->settings.policy, SETTINGS_POLICY_DEFAULT);
+    assert_false(repository->settings.admits_all);
+    assert_false(repository->settings.ignores_priority);
     assert_int_equal(place.ignored_count, 2); /* What is hidden is not even seen. */
     repository_destroy(repository);
     close_place(&place);

@@ -40,6 +40,7 @@ static void a_document_is_written_as_it_is(ATTR_UNUSED void **state)
     static const char text[] =
         "workflow: ocr\n"
         "slo: 300ms\n"
+        "priority: 3\n"
         "input: 3MB\n"
         "tasks:\n"
         "  resize: {function: ocr.resize}\n"
