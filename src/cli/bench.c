@@ -29,6 +29,7 @@ struct values {
     struct argument_count warmup;
     struct argument_count connections;
     struct argument_count slo;
+    struct argument_count deadline;
     struct argument_count seed;
     bool json;
 };
@@ -158,11 +159,17 @@ static enum weft_status generate(struct bench *bench, struct weft_error *error)
     const int64_t warmup_ns = (int64_t)values->warmup.value * SECOND_NS;
     struct arrival_stream stream;
     char path[256];
-    char headers[sizeof(bench->target.headers) + 64];
+    char headers[sizeof(bench->target.headers) + 128];
     (void)snprintf(path, sizeof(path), "/v2/models/%.100s/infer", bench->target.workflow);
     (void)snprintf(
         headers, sizeof(headers), "%sInference-Header-Content-Length: %zu\r\n",
         bench->target.headers, bench->body.json_bytes);
+    if (values->deadline.value > 0) {
+        const size_t length = strlen(headers);
+        (void)snprintf(
+            headers + length, sizeof(headers) - length, "x-slo-ms: %" PRIu64 "\r\n",
+            values->deadline.value);
+    }
     arrival_stream_init(&stream, &bench->arrivals, bench->catalogue, values->seed.value);
     const struct load_options options = {
         .url = &bench->target.url,
@@ -233,6 +240,9 @@ static void print_report(const struct bench *bench)
     add_times(&table, "running", &report->run_ns);
     add_times(&table, "on its way", &report->other_ns);
     add_times(&table, "network, HTTP", &report->network_ns);
+    if (report->refused > 0) {
+        add_times(&table, "refusals", &report->refused_ns);
+    }
     table_print(&table, stdout);
     table_deinit(&table);
 }
@@ -257,13 +267,13 @@ static void print_json(const struct bench *bench)
         (json_int_t)report->broken, "open", (json_int_t)report->open, "behind",
         (json_int_t)report->behind);
     json_t *all = json_pack(
-        "{s:s, s:f, s:o, s:f, s:f, s:I, s:o, s:o, s:o, s:o, s:o}", "workflow",
+        "{s:s, s:f, s:o, s:f, s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "workflow",
         bench->target.workflow, "seconds", (double)report->span_ns / 1e9, "requests", counts,
         "good_per_s", per_second(report, report->good), "goodput_per_s",
         per_second(report, report->in_slo), "in_slo", (json_int_t)report->in_slo, "latency_ms",
         times_json(&report->latency_ns), "queue_ms", times_json(&report->queue_ns), "run_ms",
         times_json(&report->run_ns), "other_ms", times_json(&report->other_ns), "network_ms",
-        times_json(&report->network_ns));
+        times_json(&report->network_ns), "refused_ms", times_json(&report->refused_ns));
     report_json_print(all, stdout);
 }
 
@@ -346,6 +356,8 @@ static const struct argument rows[] = {
     {"--connections", "N", "at most; 64", ARGUMENT_COUNT, offsetof(struct values, connections)},
     {"--slo", "MS", "count goodput against this latency", ARGUMENT_COUNT,
      offsetof(struct values, slo)},
+    {"--deadline", "MS", "tell the server that answers are of no use after this", ARGUMENT_COUNT,
+     offsetof(struct values, deadline)},
     {"--seed", "N", "of the arrivals; 1", ARGUMENT_COUNT, offsetof(struct values, seed)},
     {"--token-file", "FILE", "what the server wants to see", ARGUMENT_TEXT,
      offsetof(struct values, where.token_file)},

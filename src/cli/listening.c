@@ -94,6 +94,7 @@ enum weft_status listening_open(
         .tls_key = common.tls_key,
         .limits = common.limits,
         .access = common.access,
+        .ignores_priority = where->ignores_priority,
     };
     if (parts->repository != NULL) {
         options.repository = *parts->repository;

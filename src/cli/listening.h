@@ -4,6 +4,8 @@
 #ifndef CLI_LISTENING_H
 #define CLI_LISTENING_H
 
+#include <stdbool.h>
+
 #include <weft/status.h>
 
 #include "cli/arguments.h"
@@ -36,6 +38,7 @@ struct listen_where {
     struct http_limits limits;         /* and what they mean; all zero: the defaults. */
     const char *admin_token_file;
     const char *management; /* "local", "off" or "on". NULL: local. */
+    bool ignores_priority;  /* What clients say of it. */
 };
 
 /*

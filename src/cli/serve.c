@@ -16,6 +16,7 @@
 #include "cli/serve_report.h"
 #include "cli/service.h"
 #include "document/repository.h"
+#include "policy/registry.h"
 
 enum { TITLE_BYTES = 512, DRAIN_SECONDS_MAX = 86400 };
 
@@ -62,6 +63,15 @@ static int say_abandoned(const struct command *command, const struct service_res
         return COMMAND_OK;
     }
     return COMMAND_FAILED;
+}
+
+void serve_admit(struct policy_set *policies)
+{
+    struct policy_set alone;
+    if (policies->roles[ROLE_ADMIT].policy == NULL) {
+        policy_set_single(&policy_deadline, &alone);
+        policies->roles[ROLE_ADMIT] = alone.roles[ROLE_ADMIT];
+    }
 }
 
 int serve_played(
@@ -177,6 +187,9 @@ static int serve_scenario(
         scenario_destroy(scenario);
         return command_fail(command, &error, COMMAND_WRONG);
     }
+    if (values->listen.http != NULL && !values->admits_all) {
+        serve_admit(&policies); /* Without clients it is an experiment, as it is written. */
+    }
     const struct service_options options = {
         .scenario = scenario,
         .policies = &policies,
@@ -227,6 +240,8 @@ static const struct argument rows[] = {
      offsetof(struct serve_values, emulated)},
     {"--policy", "POLICY", "instead of the configured one; 'weft policies' lists them",
      ARGUMENT_TEXT, offsetof(struct serve_values, policy)},
+    {"--no-admission", NULL, "take every request, also if it would wait for too long",
+     ARGUMENT_FLAG, offsetof(struct serve_values, admits_all)},
     {"--rate", "RATE",
      "jobs per second: instead of the scenario's; of a repository, samples from its\n"
      "folder 'inputs' or, if it has none, requests that are made up",

@@ -8,6 +8,7 @@
 /* What the command line says. */
 struct serve_values {
     bool emulated;
+    bool admits_all;
     const char *policy;
     const char *rate;
     struct argument_count seed;
@@ -28,6 +29,9 @@ int serve_played(
 
 /* Serve what comes, from wherever. The exit code. */
 int serve_clients(const struct command *command, const struct service_options *options, bool json);
+
+/* Refuse what cannot be in time, unless @policies has an opinion of its own. */
+void serve_admit(struct policy_set *policies);
 
 /* Serve the repository at @folder. The exit code. */
 int serve_repository(

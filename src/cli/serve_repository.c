@@ -148,6 +148,9 @@ static enum weft_status open_served(
             error, WEFT_INVALID, "'--set' changes a scenario; a repository has its weft.yaml");
     }
     enum weft_status status = policy_set_parse(policy, &served->policies, error);
+    if (status == WEFT_OK && !values->admits_all && !served->repository->settings.admits_all) {
+        serve_admit(&served->policies);
+    }
     if (status == WEFT_OK) {
         status = values->emulated ? open_emulated(served, error)
                                   : open_local(served, values->json, log, error);
@@ -225,6 +228,8 @@ int serve_repository(
         close_served(&served);
         return command_fail(command, &error, COMMAND_WRONG);
     }
+    struct listen_where listen = values->listen;
+    listen.ignores_priority = served.repository->settings.ignores_priority;
     const struct service_options options = {
         .scenario = served.scenario,
         .policies = &served.policies,
@@ -237,7 +242,7 @@ int serve_repository(
         .seconds = values->seconds.value,
         .jobs_max = served.repository->settings.jobs_max,
         .plays = values->rate != NULL,
-        .listen = &values->listen,
+        .listen = &listen,
         .silent = values->json,
         .plain = values->plain,
     };

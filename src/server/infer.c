@@ -270,9 +270,10 @@ static void answer_badly(struct infer *infer)
 {
     char extra[48];
     char cause[sizeof(infer->error.message) + 16];
-    const int64_t retry_s = infer->retry_after_ns / 1000000000;
+    const int64_t retry_s =
+        infer->retry_after_ns / 1000000000 + (infer->retry_after_ns % 1000000000 > 0 ? 1 : 0);
     const char *reason = infer->error.message;
-    if (infer->status == WEFT_OK) {
+    if (infer->status == WEFT_OK || infer->is_given_up) {
         say_late(infer);
         return;
     }
@@ -343,6 +344,7 @@ static void on_answered(void *context, const struct runtime_answer *answer)
     }
     /* A model that was unloaded meanwhile is no fault of the job. */
     infer->status = answer->reason == REASON_UNAVAILABLE ? WEFT_REFUSED : answer->status;
+    infer->is_given_up = answer->reason == REASON_LATE;
     infer->latency_ns = answer->latency_ns;
     infer->retry_after_ns = answer->retry_after_ns;
     (void)snprintf(infer->error.message, sizeof(infer->error.message), "%s", cause_of(answer));
@@ -402,7 +404,7 @@ static void submit(struct infer *infer)
     const struct runtime_request request = {
         .workflow = infer->workflow,
         .items = bundle->items,
-        .priority = infer->request.priority,
+        .priority = infer_urgency(infer),
         .slo_ns = infer->deadline_ns,
         .inputs = runtime_tensor(infer->runtime, bundle, bundle->bytes, bundle_destroy),
         .answered = on_answered,

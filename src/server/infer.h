@@ -55,6 +55,7 @@ struct infer {
     struct weft_error error;
     int64_t latency_ns;
     int64_t retry_after_ns;
+    bool is_given_up; /* The job could not be in time any more. */
     struct metrics_timing timing;
     uint32_t output_count;
     struct handle *outputs;
@@ -76,6 +77,16 @@ static inline struct oip_answer infer_answer(const struct infer *infer)
         .bundle_count = infer->output_count,
         .bundles = infer->bundles,
     };
+}
+
+/* Clients count from 1, the highest, and 0 is none: within a cluster larger is more urgent. */
+static inline uint32_t infer_urgency(const struct infer *infer)
+{
+    const uint32_t priority = infer->request.priority;
+    if (priority == 0 || infer->server->options.ignores_priority) {
+        return 0;
+    }
+    return PRIORITY_MAX + 1 - (priority < PRIORITY_MAX ? priority : PRIORITY_MAX);
 }
 
 /* The tensor whose bytes are being received. */

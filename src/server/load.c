@@ -217,6 +217,7 @@ static void count(struct load *load, const struct wire *wire)
         count_good(load, wire, latency_ns);
     } else if (status == 503) {
         report->refused++;
+        histogram_add(&report->refused_ns, latency_ns);
     } else if (status == 504) {
         report->late++;
     } else {

@@ -48,6 +48,7 @@ struct load_report {
     struct histogram queue_ns;   /* and as the server splits them: weft-timing. */
     struct histogram run_ns;
     struct histogram other_ns;
+    struct histogram refused_ns; /* Until a refusal was told. */
     struct histogram network_ns; /* What the server does not see: sockets, HTTP, our own queue. */
 };
 

@@ -133,6 +133,11 @@ static void note_end(struct metrics *metrics, const struct record *record)
         return;
     }
     counts->slo_asked += slo_ns > 0 ? 1 : 0;
+    if (record->reason == REASON_LATE) {
+        counts->cancelled++;
+        counts->late++;
+        return;
+    }
     if (record->reason != REASON_NONE) {
         counts->failed++;
         counts->reasons[record->reason]++;

@@ -81,6 +81,7 @@ struct server_options {
     const char *tls_key;
     struct access_options access;
     struct server_repository repository;
+    bool ignores_priority; /* What clients say of it counts for nothing. */
     struct http_limits limits;
 
     /* Called once, when everything that was in flight at server_drain() is answered. NULL: no. */

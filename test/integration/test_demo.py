@@ -67,7 +67,7 @@ def setUpModule():
 def start(*options, folder=None, level="warn"):
     return subprocess.Popen(
         [WEFT, "serve", folder or DEMO, "--plain", "--metrics", "none", "--log-level", level,
-         *options],
+         "--no-admission", *options],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
     )  # fmt: skip
 

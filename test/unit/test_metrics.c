@@ -92,20 +92,22 @@ static void ends_are_told_apart(ATTR_UNUSED void **state)
     note(RECORD_ANSWERED, 2000, 3, REASON_BATCH_FAILED, 2000000);
     note(RECORD_CANCELLED, 2000, 4, REASON_NONE, 2000000);
     note(RECORD_ANSWERED, 2000, 4, REASON_CANCEL, 2000000);
+    note(RECORD_ARRIVED, 0, 5, REASON_NONE, 1);
+    note(RECORD_ANSWERED, 900, 5, REASON_LATE, 900000);
     const struct metrics_workflow *counts = metrics_workflow(metrics, 0);
-    assert_int_equal(counts->arrived, 4);
+    assert_int_equal(counts->arrived, 5);
     assert_int_equal(counts->succeeded, 2);
     assert_int_equal(counts->failed, 1);
-    assert_int_equal(counts->cancelled, 1);
-    assert_int_equal(counts->late, 0);
+    assert_int_equal(counts->cancelled, 2);
+    assert_int_equal(counts->late, 1); /* It was given up. */
     metrics_add_late(metrics, 0);
-    assert_int_equal(counts->late, 1);
+    assert_int_equal(counts->late, 2);
     assert_int_equal(counts->reasons[REASON_FULL], 1);
     assert_int_equal(counts->reasons[REASON_BATCH_FAILED], 1);
     assert_int_equal(counts->reasons[REASON_CANCEL], 0);
     assert_int_equal(counts->refused, 1);
     assert_int_equal(counts->slo_met, 1);
-    assert_int_equal(counts->slo_asked, 4);
+    assert_int_equal(counts->slo_asked, 5);
     assert_int_equal(counts->open, 0);
     assert_int_equal(counts->success_ns, 2500000);
 }

@@ -1,0 +1,174 @@
+"""What clients meet when they ask for more than there is: refusals, deadlines, priorities."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+
+WEFT = os.environ["WEFT"]
+
+SCENARIO = """\
+scenario: one-worker
+cluster: {machines: {count: 1, device: {kind: small, memory: 2GB, h2d: 6GB/s}}}
+workflows:
+  - {workflow: slow, tasks: {run: {function: slow}}}
+  - {workflow: quick, tasks: {run: {function: quick}}}
+profile:
+  weft_profile: 1
+  figures: assumed
+  models:
+    slow: {devices: {small: {ms: 1000}}}
+    quick: {devices: {small: {ms: 50}}}
+arrivals: {kind: poisson, rate: 1/s}
+"""
+
+
+class Server:
+    def __init__(self, *options):
+        self.folder = tempfile.TemporaryDirectory()
+        self.connections = []
+        scenario = Path(self.folder.name, "one.yaml")
+        scenario.write_text(SCENARIO)
+        self.process = subprocess.Popen(
+            [WEFT, "serve", "--emulated", str(scenario), "--plain", "--http", "127.0.0.1:0",
+             "--metrics", "127.0.0.1:0", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        line = self.process.stdout.readline()
+        self.ports = [int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", line)]
+
+    def send(self, workflow, deadline_ms=None, priority=None):
+        """A request that is on its way: its connection."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports[0], timeout=60)
+        self.connections.append(connection)
+        headers = {} if deadline_ms is None else {"x-slo-ms": str(deadline_ms)}
+        request = {"inputs": []}
+        if priority is not None:
+            request["parameters"] = {"priority": priority}
+        connection.request("POST", f"/v2/models/{workflow}/infer", json.dumps(request), headers)
+        return connection
+
+    def ask(self, *arguments, **options):
+        connection = self.send(*arguments, **options)
+        answer = connection.getresponse()
+        body = answer.read()
+        return answer.status, answer.headers, json.loads(body)
+
+    def metrics(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports[1], timeout=60)
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        connection.close()
+        return text
+
+    def wait_for(self, pattern):
+        """Until the metrics say so."""
+        for _ in range(2000):
+            if re.search(pattern, self.metrics()):
+                return
+        raise AssertionError(f"{pattern} never came")
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out, err
+
+    def end(self):
+        for connection in self.connections:
+            connection.close()
+        self.process.kill()
+        self.process.communicate(timeout=60)
+        self.folder.cleanup()
+
+
+RUNNING = r'pending_request_count\{model="slow",version="1"\} 1\n'
+
+
+class Overload(unittest.TestCase):
+    def open(self, *options):
+        server = Server(*options)
+        self.addCleanup(server.end)
+        return server
+
+    def test_what_cannot_be_in_time_is_refused_at_once(self):
+        server = self.open()
+        first = server.send("slow")
+        server.wait_for(RUNNING)
+        status, headers, body = server.ask("slow", deadline_ms=1050)
+        self.assertEqual((status, headers["Retry-After"]), (503, "1"))
+        self.assertEqual(body, {"error": "refused: admission"})
+        first.sock.setblocking(False)
+        with self.assertRaises(BlockingIOError):  # The first one still runs.
+            first.sock.recv(1)
+        first.sock.settimeout(60)
+        self.assertEqual(first.getresponse().status, 200)
+        self.assertEqual(server.ask("slow", deadline_ms=5000)[0], 200)
+        text = server.metrics()
+        refusals = 'weft_request_failures_total{model="slow",reason="admission"} 1\n'
+        self.assertIn(refusals, text)
+        self.assertIn('weft_requests_refused_total{model="slow",version="1"} 1\n', text)
+        code, out, _ = server.stop()
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"served 3 requests in .*: 2 completed, 1 refused, 0 failed\n")
+        self.assertNotIn("SLO met", out)  # Nobody has one.
+
+    def test_retry_after_grows_with_the_queue(self):
+        server = self.open()
+        for _ in range(4):
+            server.send("slow")
+        server.wait_for(r'pending_request_count\{model="slow",version="1"\} 4\n')
+        _, headers, _ = server.ask("slow", deadline_ms=1500)
+        self.assertIn(headers["Retry-After"], ("3", "4"))
+
+    def test_admission_can_be_turned_off(self):
+        server = self.open("--no-admission")
+        first = server.send("slow")
+        server.wait_for(RUNNING)
+        status, _, body = server.ask("slow", deadline_ms=300)
+        self.assertEqual(status, 504)
+        self.assertEqual(body, {"error": "late: not done within its deadline of 300.000 ms"})
+        self.assertEqual(first.getresponse().status, 200)
+
+    def test_who_is_overtaken_past_hope_hears_it_before_the_deadline(self):
+        server = self.open()
+        first = server.send("slow")
+        server.wait_for(RUNNING)
+        overtaken = server.send("slow", deadline_ms=2900)
+        server.wait_for(r'pending_request_count\{model="slow",version="1"\} 2\n')
+        urgent = server.send("slow", priority=1)
+        self.assertEqual(overtaken.getresponse().status, 504)
+        self.assertEqual([first.getresponse().status, urgent.getresponse().status], [200, 200])
+        self.assertIn('weft_requests_late_total{model="slow",version="1"} 1\n', server.metrics())
+        self.assertRegex(server.stop()[1], r": 2 completed, 0 refused, 0 failed, 1 cancelled\n")
+
+    def test_the_urgent_go_first(self):
+        server = self.open()
+        order = []
+        threads = []
+
+        def wait(name, connection):
+            self.assertEqual(connection.getresponse().status, 200)
+            order.append(name)
+
+        first = server.send("slow")
+        server.wait_for(RUNNING)
+        names = [f"usual {i}" for i in range(12)] + ["1", "5", "0"]
+        for count, name in enumerate(names):
+            connection = server.send("quick", priority=int(name) if name.isdigit() else None)
+            threads.append(threading.Thread(target=wait, args=(name, connection)))
+            threads[-1].start()
+            server.wait_for(rf'request_count\{{model="quick",version="1"\}} {count + 1}\n')
+        for thread in threads:
+            thread.join()
+        self.assertEqual(first.getresponse().status, 200)
+        self.assertEqual(order, ["1", "5", *names[:12], "0"])
+
+
+if __name__ == "__main__":
+    unittest.main()
