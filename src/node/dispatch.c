@@ -292,9 +292,6 @@ static bool start_queue(struct node *node, struct worker *worker, uint32_t numbe
     uint32_t workflow;
     uint32_t task;
     const struct workflow_task *kind = dispatch_queue_task(node, number, &workflow, &task);
-    if (node->seat.gives_up && !give_up_queue(node, worker, number)) {
-        return false;
-    }
     if (!cache_is_ready(worker, kind)) {
         return false;
     }
@@ -328,6 +325,16 @@ static bool start_one(struct node *node, struct worker *worker)
 {
     uint32_t number = dispatch_next_queue(worker, QUEUE_NONE);
     while (number != QUEUE_NONE) {
+        const enum prospect prospect =
+            node->seat.gives_up ? give_up_head(node, worker, number) : PROSPECT_GOOD;
+        if (prospect == PROSPECT_LATER) {
+            set_wake(node, worker, now_ns(node));
+            return false;
+        }
+        if (prospect == PROSPECT_GONE) { /* Others may have gone with it: from the beginning. */
+            number = dispatch_next_queue(worker, QUEUE_NONE);
+            continue;
+        }
         if (start_queue(node, worker, number)) {
             return true;
         }

@@ -22,18 +22,27 @@ static bool is_hopeless(struct node *node, const struct task *task)
     return policy_hopeless(&node->seat, &facts);
 }
 
-bool give_up_queue(struct node *node, struct worker *worker, uint32_t number)
+/*
+ * Whether the rest is for the next step: so much is enough for one; and what it has launched
+ * cannot be taken back before the host has seen it, as the end of its job would.
+ */
+static bool is_enough(const struct node *node)
 {
-    const struct queue *queue = &worker->queues[number];
-    while (queue->count > 0 && is_hopeless(node, task_at(node, queue->head))) {
-        if (node->given_up == GIVE_UP_PER_STEP) {
-            wake_at(node, now_ns(node), TIMER_DISPATCH, worker->id);
-            return false;
-        }
-        node->given_up++;
-        visits_fail(node, queue->head, REASON_LATE); /* May take others of its job along. */
+    return node->launched || node->given_up == GIVE_UP_PER_STEP;
+}
+
+enum prospect give_up_head(struct node *node, const struct worker *worker, uint32_t number)
+{
+    const uint32_t head = worker->queues[number].head;
+    if (!is_hopeless(node, task_at(node, head))) {
+        return PROSPECT_GOOD;
     }
-    return queue->count > 0;
+    if (is_enough(node)) {
+        return PROSPECT_LATER;
+    }
+    node->given_up++;
+    visits_fail(node, head, REASON_LATE);
+    return PROSPECT_GONE;
 }
 
 bool give_up_tickets(struct node *node, uint32_t number)
@@ -52,7 +61,7 @@ bool give_up_tickets(struct node *node, uint32_t number)
         if (head->deadline_ns == INT64_MAX || !policy_hopeless(&node->seat, &facts)) {
             return true;
         }
-        if (node->given_up == GIVE_UP_PER_STEP) {
+        if (is_enough(node)) {
             return false;
         }
         node->given_up++;

@@ -9,13 +9,19 @@
 
 #include "node/inside.h"
 
-/*
- * Give up what stands hopelessly at the head of queue @number of @worker. False if there is
- * nothing left to start there in this step.
- */
-bool give_up_queue(struct node *node, struct worker *worker, uint32_t number);
+enum prospect {
+    PROSPECT_GOOD, /* Or nobody can say. */
+    PROSPECT_GONE, /* The head was hopeless, and has left with all of its job that was here. */
+    PROSPECT_LATER /* It is hopeless, but this step has done enough: the next one goes on. */
+};
 
-/* The same at the head of home queue @number. */
+/* What is to be expected of the head of queue @number of @worker. */
+enum prospect give_up_head(struct node *node, const struct worker *worker, uint32_t number);
+
+/*
+ * Give up what stands hopelessly at the head of home queue @number. False if there is nothing
+ * left to start there in this step.
+ */
 bool give_up_tickets(struct node *node, uint32_t number);
 
 #endif /* NODE_GIVE_UP_H */

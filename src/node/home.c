@@ -243,8 +243,7 @@ static uint32_t serve(struct node *node, uint32_t number)
     uint32_t left = 0;
     while (queue->count > 0 && left < HOME_TASKS_PER_STEP) {
         if (node->seat.gives_up && !give_up_tickets(node, number)) {
-            queue->due = queue->count > 0; /* The next step goes on. */
-            break;
+            return queue->count > 0 ? HOME_TASKS_PER_STEP : left; /* Enough for this step. */
         }
         const struct queue_facts facts = facts_of(node, number);
         const struct need need = need_at(node, facts.workflow, facts.task, facts.head_items);
@@ -308,8 +307,7 @@ void home_serve(struct node *node)
 {
     uint32_t left = 0;
     uint32_t number = next_due(node);
-    while (number != UINT32_MAX && left < HOME_TASKS_PER_STEP &&
-           node->given_up < GIVE_UP_PER_STEP) {
+    while (number != UINT32_MAX && left < HOME_TASKS_PER_STEP) {
         struct home_queue *queue = &node->home.queues[number];
         queue->due = false;
         left += serve(node, number);

@@ -216,6 +216,7 @@ struct node {
     bool drained;
     bool repair_timer;
     bool audit_timer;
+    bool launched; /* Something, in this step. */
     uint32_t output_count;
     uint32_t job_first;
     uint32_t job_last;

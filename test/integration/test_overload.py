@@ -170,5 +170,86 @@ class Overload(unittest.TestCase):
         self.assertEqual(order, ["1", "5", *names[:12], "0"])
 
 
+class Run:
+    """What became of the requests of a simulated run, by workflow."""
+
+    def __init__(self, scenario, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = Path(folder, "trace.jsonl")
+            done = subprocess.run(
+                [WEFT, "sim", f"scenarios/overload/{scenario}.yaml", "--seed", "1", "--json",
+                 "--trace", str(trace), "--set", "jobs=8000", *options],
+                capture_output=True, text=True, timeout=300, check=True,
+            )  # fmt: skip
+            self.report = json.loads(done.stdout)
+            records = [json.loads(line) for line in trace.read_text().splitlines()]
+        self.refused = [record for record in records if record["kind"] == "refused"]
+        self.answered = [record for record in records if record["kind"] == "answered"]
+
+    def per_second(self):
+        return self.report["completed"] / self.report["duration_s"]
+
+
+def latency_ms(record):
+    return record["latency_ns"] / 1e6
+
+
+class Simulated(unittest.TestCase):
+    """The scenarios of scenarios/overload, where every run of a seed is the same."""
+
+    def check(self, scenario, slos, rest, *options):
+        run = Run(scenario, *options)
+        good = [
+            record for record in run.answered
+            if "reason" not in record and latency_ms(record) <= slos[record["workflow"]]
+        ]  # fmt: skip
+        all_taken = Run(scenario, "--policy", rest, *options)
+        goodput = len(good) / run.report["duration_s"]
+        self.assertGreaterEqual(len(good), 0.95 * len(run.answered))
+        self.assertGreaterEqual(goodput, 0.9 * all_taken.per_second())
+        self.assertEqual((all_taken.refused, all_taken.report["cancelled"]), ([], 0))
+        self.assertLess(all_taken.report["slo_hit_rate"], 0.11)  # One in ten goes first.
+        return run
+
+    def test_one_worker(self):
+        for rate in ("200/s", "500/s", "1000/s"):
+            self.check("one", {"one": 100}, "least-work", "--rate", rate)
+
+    def test_batches(self):
+        rest = "place=least-work,order=edf,dispatch=first-fit"
+        for rate in ("900/s", "2000/s", "4400/s"):
+            self.check("batches", {"chain": 200}, rest, "--rate", rate)
+
+    def test_mixed_workflows(self):
+        slos = {"document": 500, "speech": 600, "image": 300}
+        run = self.check("mixed", slos, "place=compass,cache=compass,order=edf")
+        self.assertEqual({record["workflow"] for record in run.answered}, set(slos))
+
+    def test_the_urgent_are_served_whatever_others_want(self):
+        slos = {"urgent": 100, "usual": 200}
+        run = self.check("priorities", slos, "least-work")
+        of_urgent = [record for record in run.refused if record["workflow"] == "urgent"]
+        urgent = [record for record in run.answered if record["workflow"] == "urgent"]
+        usual = [record for record in run.answered if record["workflow"] == "usual"]
+        self.assertLessEqual(len(of_urgent), 0.01 * len(urgent))
+        self.assertEqual([record for record in urgent if latency_ms(record) > 100], [])
+        self.assertGreater(len(usual), len(urgent) / 2)  # They are not starved.
+
+    def test_after_a_burst_all_is_as_before(self):
+        run = Run("burst")
+        spans = {"before": [], "after": []}  # Bursts take the last two of every ten seconds.
+        for record in run.answered:
+            second = (record["at_ns"] - record["latency_ns"]) / 1e9
+            if second > 10 and 0.5 < second % 10 < 8:
+                self.assertNotIn("reason", record)
+                spans["before" if second % 10 > 4 else "after"].append(latency_ms(record))
+        between = [record for record in run.refused if 0.2e9 < record["at_ns"] % 10e9 < 8e9]
+        self.assertEqual(between, [])  # The queue is gone at once.
+        before, after = (sorted(spans[name]) for name in ("before", "after"))
+        for part in (0.5, 0.95):
+            was, is_now = (list_[int(part * len(list_))] for list_ in (before, after))
+            self.assertLess(abs(is_now - was), 0.15 * was)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -409,6 +409,46 @@ static void draw_patience(struct swarm *swarm, uint64_t seed)
     swarm->arrivals.patience_ns = draw(&rng, 1, 100) * INT64_C(10000000);
 }
 
+/* The roles of @policy one by one, so that another can stand beside them. */
+static void spell_out(const struct policy_set *policies, struct text *text)
+{
+    if (strchr(policies->text, ',') != NULL || policies->roles[ROLE_ADMIT].policy != NULL) {
+        text_add(text, "%s", policies->text);
+        return;
+    }
+    for (uint32_t role = 0; role < POLICY_ROLES; role++) {
+        if (policies->roles[role].policy != NULL) {
+            const char *name = policy_role_name((enum policy_role)role);
+            text_add(text, "%s%s=%s", text->length > 0 ? "," : "", name, policies->text);
+        }
+    }
+}
+
+/* In some runs, jobs are refused and given up, and some go first; from a stream of its own. */
+static void draw_admission(struct swarm *swarm, uint64_t seed)
+{
+    static const char *const admissions[] = {
+        "deadline", "deadline:strict", "deadline:strict:learn=0", "deadline:bound_s=0.05"};
+    struct rng rng = rng_stream(seed, RNG_TEST, 7);
+    char bytes[POLICY_TEXT_BYTES_MAX];
+    struct text text;
+    struct weft_error error;
+    if (draw(&rng, 0, 2) > 0) {
+        return;
+    }
+    text_init(&text, bytes, sizeof(bytes));
+    spell_out(&swarm->policies, &text);
+    text_add(&text, ",admit=%s", admissions[draw(&rng, 0, 3)]);
+    const enum weft_status status = policy_set_parse(bytes, &swarm->policies, &error);
+    ASSERT(status == WEFT_OK);
+    for (uint32_t i = 0; i < swarm->catalogue->workflow_count; i++) {
+        struct workflow *workflow = swarm->catalogue->workflows[i];
+        workflow->slo_ns = draw(&rng, 0, 20) * INT64_C(20000000);
+        workflow->priority = draw(&rng, 0, 3) * 5;
+    }
+    swarm->arrivals.rate_per_s *= draw(&rng, 1, 10);
+}
+
 /* What shares a device, what crosses its bus, and how its run times scatter. */
 static void draw_sharing(struct swarm *swarm, struct rng *rng)
 {
@@ -534,6 +574,7 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     draw_faults(swarm, &rng);
     draw_black_out(swarm, seed);
     draw_random_faults(swarm, seed);
+    draw_admission(swarm, seed);
     draw_arrivals(swarm, seed);
     draw_patience(swarm, seed);
     draw_sharing(swarm, &rng);
