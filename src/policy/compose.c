@@ -226,6 +226,7 @@ void policy_seat_init(
         own->plan = set->roles[role].plan;
         own->rng = &seat->rng;
         own->by_deadline = orders_by_deadline(set);
+        own->binds = seat->binds;
         own->state = NULL;
 
         const struct policy *policy = set->roles[role].policy;

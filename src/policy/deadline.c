@@ -1,21 +1,22 @@
 /*
  * deadline.c - jobs that cannot be in time are refused when they arrive.
  *
- * Rule: a job is expected to wait as long as the least loaded worker that can run it has work,
- * or for its share of what was promised to earlier jobs and is not done, whichever is longer;
- * and then to take the longest way through its tasks. It is admitted if that is in time, or if
- * nothing is ahead of it. A job with neither deadline nor SLO may wait for up to `bound_s`. Jobs
- * of lower priority, and later ones where queues go by deadlines, are not ahead of it.
+ * Rule: a job is expected to wait as long as the least loaded worker that can run it has work or,
+ * where tasks wait in home queues and jobs are more than workers, for a worker's share of what was
+ * promised to earlier jobs and is not done; and then to take the longest way through its tasks.
+ * It is admitted if that is in time, or if nothing is ahead of it. A job with neither deadline nor
+ * SLO may wait for up to `bound_s`. Jobs of lower priority, and later ones where queues go by
+ * deadlines, are not ahead of it.
  *
- * What was expected is compared with what came of it, by workflow: the wait and the run are
- * each multiplied by a ratio that about 97 in 100 jobs keep. So batches, workers that run
+ * What was expected is compared with what came of it, by workflow: the wait and the run are each
+ * multiplied by a ratio, which grows quickly while jobs are late. So batches, workers that run
  * several things at once, work that no row shows yet and profiles that are wrong need no option.
  *
  * Before a task that has waited starts, the fastest rest of its job is compared with what is
  * left of its deadline: past that the job is hopeless.
  *
- * Source: admission by predicted response time; the ratios follow a quantile as Robbins and
- * Monro (1951) find one.
+ * Source: admission by predicted response time; ratios follow what is seen by small steps, as in
+ * stochastic approximation (Robbins and Monro, 1951).
  * Ignores: transfers, and what is promised at other nodes beyond what their rows show.
  * Not for: comparisons in which every job has to run.
  */
@@ -136,11 +137,13 @@ static int64_t wait_ahead(
         all_ns += state->promised_ns[level];
         level_ns += level >= level_of(job) ? state->promised_ns[level] : 0;
     }
-    const int64_t worker_count = choose_usable_count(input->view, NEED_NOTHING);
-    const int64_t shown_ns = promise->wait_ns;
-    /* Each worker has a job in hand that is half done: of what is promised, the rest waits. */
-    const int64_t hidden_ns = all_ns / (worker_count > 0 ? worker_count : 1) - promise->work_ns;
-    const int64_t wait_ns = bounded(shown_ns > hidden_ns ? shown_ns : hidden_ns);
+    int64_t wait_ns = promise->wait_ns;
+    const uint32_t worker_count = choose_usable_count(input->view, NEED_NOTHING);
+    if (input->binds && state->open >= worker_count) {
+        /* Each worker has a job in hand that is half done: of what is promised, the rest waits. */
+        const int64_t hidden_ns = bounded(all_ns / worker_count - promise->work_ns);
+        wait_ns = hidden_ns > wait_ns ? hidden_ns : wait_ns;
+    }
     int64_t ahead_ns = share(wait_ns, level_ns, all_ns);
     if (input->by_deadline) {
         ahead_ns = share(ahead_ns, promised_before(input, job, left_ns), all_ns);
@@ -184,6 +187,7 @@ static struct admission admit(const struct policy_input *input, const struct job
     flow->target_ns = left_ns;
     flow->promised_ns += promise.work_ns;
     state->promised_ns[level_of(job)] += promise.work_ns;
+    state->open += promise.work_ns > 0 ? 1 : 0;
     return (struct admission){.admitted = true, .promise = promise};
 }
 
@@ -193,6 +197,7 @@ static void answered(const struct policy_input *input, const struct answered_fac
     struct flow *flow = &state->flows[job->job->workflow];
     flow->promised_ns -= job->promise.work_ns;
     state->promised_ns[level_of(job->job)] -= job->promise.work_ns;
+    state->open -= job->promise.work_ns > 0 ? 1 : 0;
     ASSERT(flow->promised_ns >= 0 && state->promised_ns[level_of(job->job)] >= 0);
     if (input->options[OPTION_LEARN] != 0 && (job->completed || job->cut || job->late) &&
         job->promise.run_ns > 0) {

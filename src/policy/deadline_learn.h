@@ -11,7 +11,7 @@
 #include "policy/facts.h"
 
 #define RATIO_ONE (INT64_C(1) << 20)
-#define RATIO_MAX (16 * RATIO_ONE)
+#define RATIO_MAX (64 * RATIO_ONE)
 #define RATIO_MIN (RATIO_ONE / 64)
 #define TIME_MAX  (INT64_C(1) << 46) /* 19 hours: products with ratios fit. */
 
@@ -28,6 +28,7 @@ struct flow {
 
 struct deadline_state {
     int64_t promised_ns[PRIORITY_MAX + 1]; /* By priority: the same work. */
+    uint32_t open;                         /* How many jobs that is. */
     struct flow flows[WORKFLOWS_MAX];
 };
 

@@ -45,6 +45,7 @@ struct policy_input {
     void *state;           /* state_bytes of it, kept by the node; only this policy writes it. */
     struct rng *rng;       /* The node's stream for this policy. */
     bool by_deadline;      /* Queues of the composition are in the order of deadlines. */
+    bool binds;            /* Tasks wait in home queues, which no row shows. */
 };
 
 struct job_facts {

@@ -78,7 +78,7 @@ def add(columns=4):
     )
 
 
-def layers(width, count, seed=1):
+def layers(width, count, seed=1, rows="N"):
     """@count layers of relu(x * w): 4 * count * width * width bytes of weights."""
     draw = random.Random(seed)
     nodes, weights = [], []
@@ -87,7 +87,7 @@ def layers(width, count, seed=1):
         weights.append(weight(f"w{i}", [width, width], values))
         nodes.append(node("MatMul", ["x" if i == 0 else f"r{i - 1}", f"w{i}"], f"m{i}"))
         nodes.append(node("Relu", [f"m{i}"], "y" if i == count - 1 else f"r{i}"))
-    shape = ["N", width]
+    shape = [rows, width]
     return model(nodes, [value_info("x", shape)], [value_info("y", shape)], weights)
 
 

@@ -140,8 +140,12 @@ static void what_was_promised_counts_though_no_row_shows_it(void **state)
     (void)state;
     struct cluster cluster;
     struct admission last = {0};
-    open_one(&cluster, 2, "admit=deadline");
-    uint32_t admitted = 0;
+    open_one(&cluster, 2, "dispatch=first-fit,admit=deadline");
+    assert_true(ask(&cluster, MS(50), true).admitted);
+    assert_true(ask(&cluster, MS(50), true).admitted);
+    cluster_queue(&cluster, 0, MS(10));
+    cluster_queue(&cluster, 1, MS(10));
+    uint32_t admitted = 2;
     for (struct admission next = ask(&cluster, MS(50), true); next.admitted;
          next = ask(&cluster, MS(50), true)) {
         last = next;
@@ -151,6 +155,13 @@ static void what_was_promised_counts_though_no_row_shows_it(void **state)
     end(&cluster, &last, MS(50));
     assert_true(ask(&cluster, MS(50), true).admitted);
     assert_false(ask(&cluster, MS(50), true).admitted);
+    cluster_deinit(&cluster);
+    open_one(&cluster, 2, "dispatch=first-fit,admit=deadline");
+    cluster.job.items = 1000; /* A long job holds one worker, and nobody waits for it. */
+    assert_true(ask(&cluster, MS(50), false).admitted);
+    cluster_queue(&cluster, 0, MS(10000));
+    cluster.job.items = 1;
+    assert_true(ask(&cluster, MS(50), true).admitted);
     cluster_deinit(&cluster);
 }
 
@@ -300,7 +311,7 @@ static void bad_experience_fades_where_everything_is_refused(void **state)
     (void)state;
     struct cluster cluster;
     open_one(&cluster, 1, "admit=deadline");
-    teach(&cluster, MS(50), MS(5000), 30); /* As if a worker had stood still. */
+    teach(&cluster, MS(50), MS(800), 8); /* As if a worker had stood still. */
     cluster_queue(&cluster, 0, MS(50));
     uint32_t refusals = 0;
     while (!ask(&cluster, MS(200), true).admitted) {
