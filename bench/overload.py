@@ -62,7 +62,10 @@ class Server:
 
     def memory_mb(self):
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
-        return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) / 1024
+        found = re.search(r"VmRSS:\s+(\d+)", status)
+        if found is None:
+            sys.exit(f"overload: the server ended: {self.process.wait()} {self.process.stderr.read()}")
+        return int(found.group(1)) / 1024
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)

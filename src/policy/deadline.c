@@ -179,11 +179,11 @@ static struct admission admit(const struct policy_input *input, const struct job
     promise.wait_ns = wait_ahead(input, job, &promise, left_ns);
     const int64_t wait_ns = times(promise.wait_ns, flow->wait_ratio);
     const int64_t allowed_ns = allowed_wait_ns(input, job, times(promise.run_ns, flow->run_ratio));
-    if (promise.wait_ns > 0 && wait_ns > allowed_ns) {
-        deadline_refused(flow);
+    if (promise.wait_ns == 0 || wait_ns <= allowed_ns) {
+        deadline_admitted(flow);
+    } else if (!deadline_starves(flow)) {
         return (struct admission){.retry_after_ns = wait_ns - (allowed_ns > 0 ? allowed_ns : 0)};
     }
-    flow->refused = 0;
     flow->target_ns = left_ns;
     flow->promised_ns += promise.work_ns;
     state->promised_ns[level_of(job)] += promise.work_ns;

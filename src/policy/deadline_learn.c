@@ -5,7 +5,8 @@ enum {
     LEARN_FIRST = 8,   /* the first ones more. */
     LEARN_LATE = 8,    /* A late job adds such a part of the ratio, */
     LEARN_ERROR = 4,   /* or of the error, if that is more. */
-    STARVED = 64,      /* Refusals in a row after which bad experience fades. */
+    STARVED = 64,      /* Refusals in a row after which bad experience fades, */
+    TRIES_MAX = 6,     /* and that double so often while what is tried then does not help. */
 };
 
 void deadline_learn_init(struct flow *flow)
@@ -68,11 +69,24 @@ void deadline_learn(struct flow *flow, const struct answered_facts *job, int64_t
     }
 }
 
-void deadline_refused(struct flow *flow)
+bool deadline_starves(struct flow *flow)
 {
-    if (flow->refused < STARVED) {
-        flow->refused++;
-    } else if (flow->wait_ratio > RATIO_ONE) {
+    const uint32_t patience = (uint32_t)STARVED
+                              << (flow->tries < TRIES_MAX ? flow->tries : TRIES_MAX);
+    flow->refused++;
+    if (flow->refused > STARVED && flow->wait_ratio > RATIO_ONE) {
         flow->wait_ratio -= flow->wait_ratio / LEARN_USUAL;
     }
+    if (flow->refused < patience) {
+        return false;
+    }
+    flow->refused = 0;
+    flow->tries++;
+    return true;
+}
+
+void deadline_admitted(struct flow *flow)
+{
+    flow->refused = 0;
+    flow->tries = 0;
 }

@@ -21,7 +21,8 @@ struct flow {
     int64_t run_ratio;  /* in parts of RATIO_ONE. */
     uint32_t waits;     /* How often each was learnt, up to a bound. */
     uint32_t runs;
-    uint32_t refused;    /* In a row. */
+    uint32_t refused;    /* In a row, */
+    uint32_t tries;      /* and how often somebody was admitted against the odds since. */
     int64_t promised_ns; /* Work of jobs that have not ended. */
     int64_t target_ns;   /* From arrival to the deadline, of the last job. */
 };
@@ -48,7 +49,14 @@ void deadline_learn_init(struct flow *flow);
 /* A job of @flow that was to end within @due_ns has ended. */
 void deadline_learn(struct flow *flow, const struct answered_facts *job, int64_t due_ns);
 
-/* A job of @flow is refused. If that goes on, bad experience fades: nothing would amend it. */
-void deadline_refused(struct flow *flow);
+/*
+ * A job of @flow would be refused. Whether it shall be tried all the same: after many refusals in
+ * a row somebody has to, or a model that is not in memory would never get there. Bad experience
+ * fades then, too, as nothing would amend it.
+ */
+bool deadline_starves(struct flow *flow);
+
+/* A job of @flow was admitted, as one that will be in time. */
+void deadline_admitted(struct flow *flow);
 
 #endif /* POLICY_DEADLINE_LEARN_H */
