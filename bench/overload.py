@@ -64,7 +64,7 @@ class Server:
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         found = re.search(r"VmRSS:\s+(\d+)", status)
         if found is None:
-            sys.exit(f"overload: the server ended: {self.process.wait()} {self.process.stderr.read()}")
+            sys.exit(f"overload: the server ended with {self.process.wait()}")
         return int(found.group(1)) / 1024
 
     def stop(self):
