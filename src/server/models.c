@@ -15,7 +15,8 @@ static void release(void *context)
     free(context);
 }
 
-void models_respond(struct http_exchange *exchange, struct buffer *buffer, bool is_good)
+void respond_buffer(
+    struct http_exchange *exchange, struct buffer *buffer, const char *type, bool is_good)
 {
     if (!is_good) {
         free(buffer->bytes);
@@ -25,13 +26,18 @@ void models_respond(struct http_exchange *exchange, struct buffer *buffer, bool 
     const struct http_part part = {buffer->bytes, buffer->length};
     const struct http_response response = {
         .status = 200,
-        .type = "application/json",
+        .type = type,
         .part_count = 1,
         .parts = &part,
         .release = release,
         .context = buffer->bytes,
     };
     http_respond(exchange, &response);
+}
+
+void models_respond(struct http_exchange *exchange, struct buffer *buffer, bool is_good)
+{
+    respond_buffer(exchange, buffer, "application/json", is_good);
 }
 
 void models_server(struct server *server, struct http_exchange *exchange)

@@ -271,28 +271,9 @@ static bool write_own(const struct server *server, struct buffer *buffer)
     return is_good;
 }
 
-static void metrics_released(void *context)
-{
-    free(context);
-}
-
 void metrics_respond(struct http_exchange *exchange, struct buffer *buffer, bool is_good)
 {
-    if (!is_good) {
-        free(buffer->bytes);
-        http_respond_error(exchange, 503, "no memory", /* extra */ NULL);
-        return;
-    }
-    const struct http_part part = {buffer->bytes, buffer->length};
-    const struct http_response response = {
-        .status = 200,
-        .type = "text/plain; version=0.0.4; charset=utf-8",
-        .part_count = 1,
-        .parts = &part,
-        .release = metrics_released,
-        .context = buffer->bytes,
-    };
-    http_respond(exchange, &response);
+    respond_buffer(exchange, buffer, "text/plain; version=0.0.4; charset=utf-8", is_good);
 }
 
 void route_metrics(void *context, struct http_exchange *exchange, const struct http_head *head)

@@ -66,7 +66,7 @@ void server_check_drained(struct server *server);
 /* routes.c */
 void route_begin(void *context, struct http_exchange *exchange, const struct http_head *head);
 
-/* routes.c: answer with @buffer as text of metrics; it is released. */
+/* routes.c: the same as respond_buffer(), as text of metrics. */
 void metrics_respond(struct http_exchange *exchange, struct buffer *buffer, bool is_good);
 void route_metrics(void *context, struct http_exchange *exchange, const struct http_head *head);
 
@@ -87,7 +87,11 @@ enum { MODELS_OBSTACLE_BYTES = 256 };
 const char *models_obstacle(
     const struct server *server, uint32_t workflow, char text[static MODELS_OBSTACLE_BYTES]);
 
-/* Answer with @buffer, which is released, or with an error if it could not be filled. */
+/* Answer with what @buffer holds, which is given away; @is_good is false: memory ran out. */
+void respond_buffer(
+    struct http_exchange *exchange, struct buffer *buffer, const char *type, bool is_good);
+
+/* The same, as JSON. */
 void models_respond(struct http_exchange *exchange, struct buffer *buffer, bool is_good);
 
 /* repository.c: what there is to say of workflow number @workflow. */
