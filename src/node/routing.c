@@ -286,7 +286,8 @@ void routing_gathered(struct node *node, uint32_t slot)
     }
     enum reason obstacle = cache_obstacle(
         node, own_worker(node, task->worker), &workflow->tasks[task->number], task->items);
-    if (obstacle == REASON_NONE && !can_run(node, need, task->worker)) {
+    if ((obstacle == REASON_NONE || obstacle == REASON_TOO_LARGE) &&
+        !can_run(node, need, task->worker)) {
         obstacle = why_nobody(node, need); /* It was gathered here, and nobody could be found. */
     }
     if (obstacle != REASON_NONE) {

@@ -250,7 +250,7 @@ static void draw_memory(struct swarm *swarm, uint64_t seed)
             known->resident_bytes = bytes;
             known->load_bytes = bytes;
         }
-        known->workspace_bytes_per_item = draw(&rng, 0, 3) * UINT64_C(10000000);
+        known->workspace_bytes_per_item = draw(&rng, 0, 5) * UINT64_C(15000000);
     }
     for (uint32_t node = 0; node < swarm->fleet->node_count; node++) {
         const struct fleet_node *machine = &swarm->fleet->nodes[node];

@@ -42,6 +42,7 @@ struct watch {
 static void on_record(void *context, const struct record *record)
 {
     struct watch *watch = context;
+    assert_int_not_equal(record->reason, REASON_TOO_LARGE); /* Every task fits somewhere. */
     if (record->kind == RECORD_ANSWERED) {
         watch->latency_sum_ns += (double)record->value;
     }
