@@ -757,6 +757,52 @@ static void a_tensor_on_a_slow_link_is_not_taken_for_lost(void **state)
     stage_close(&stage);
 }
 
+/*
+ * The same, but after 5 s the connection breaks: its tensor is gone, though its link carries it on
+ * for 95 s. That nobody has anything of the job is noticed as soon as ever.
+ */
+static void a_tensor_that_is_lost_on_a_slow_link_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 3, MB(200));
+    stage.fleet->network.link_bytes_per_s = MB(1) / 100;
+    (void)stage_model(&stage, "a", 0, MS(20));
+    (void)stage_model(&stage, "b", 0, MS(20));
+    const uint32_t chain = stage_chain(&stage, "chain", "a b");
+    stage.faults[0] = (struct fault){
+        .at_ns = MS(5000), .for_ns = MS(15), .kind = FAULT_LOSS, .victim = 2, .factor = 1};
+    stage.options.fault_count = 1;
+    plan(1, 2, 0, 0);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, 0, 0, chain);
+    stage_request(&stage, MS(5005), 1, chain); /* Its reservation is the message that is lost. */
+    stage_expect(&stage, "slow-link-lost");
+    stage_close(&stage);
+}
+
+/* Where the join was planned there is room for two of its three items: it goes elsewhere. */
+static void a_join_whose_items_do_not_fit_is_forwarded(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"fork", "left", "right", "join"};
+    struct stage stage;
+    stage_open(&stage, /* node_count */ 3, MB(100));
+    stage.fleet->workers[2].memory_bytes = MB(200);
+    for (uint32_t i = 0; i < 4; i++) {
+        (void)stage_model(&stage, models[i], 0, MS(20));
+    }
+    const uint32_t diamond = stage_diamond(&stage, "diamond", models);
+    const struct workflow *workflow = stage.catalogue->workflows[diamond];
+    stage.catalogue->workflows[diamond]->tasks[0].gives = (struct items_rule){.low = 3, .high = 3};
+    stage.profile->models[workflow->tasks[3].run].workspace_bytes_per_item = MB(40);
+    plan(0, 0, 1, 1);
+    stage_start_with(&stage, &by_hand);
+    stage_request(&stage, 0, 0, diamond);
+    stage_expect(&stage, "join-too-large");
+    stage_close(&stage);
+}
+
 /* The connection breaks while 1 MB is under way for 100 ms. */
 static void break_connection(const struct fault *fault, const char *name)
 {
@@ -863,6 +909,8 @@ int main(void)
         cmocka_unit_test(requests_are_refused_while_every_machine_is_down),
         cmocka_unit_test(a_lost_message_is_noticed_by_the_audit),
         cmocka_unit_test(a_tensor_on_a_slow_link_is_not_taken_for_lost),
+        cmocka_unit_test(a_tensor_that_is_lost_on_a_slow_link_is_not_waited_for),
+        cmocka_unit_test(a_join_whose_items_do_not_fit_is_forwarded),
         cmocka_unit_test(a_tensor_half_sent_at_a_crash_is_lost),
         cmocka_unit_test(a_tensor_half_sent_when_a_message_is_lost_is_lost_with_it),
         cmocka_unit_test(a_tensor_half_sent_at_a_partition_is_lost),

@@ -176,6 +176,66 @@ static void what_never_comes_is_given_up(void **state)
     lone_close(&lone);
 }
 
+/* A workflow of one task that waits at another node's queue. */
+static enum lone_workflow flow_with_a_home_elsewhere(struct lone *lone)
+{
+    for (enum lone_workflow flow = FLOW_F; flow <= FLOW_C; flow++) {
+        (void)lone_request(lone, flow);
+        if (lone_sent_count(lone, HOME, MESSAGE_OFFER) == 1 ||
+            lone_sent_count(lone, HOLDER, MESSAGE_OFFER) == 1) {
+            return flow;
+        }
+    }
+    fail();
+    return FLOW_F;
+}
+
+static void what_is_under_way_is_waited_for(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    claim(&lone, first, FLOW_F, 0, 1);
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_PULL), 1);
+    const struct message alive = {.kind = MESSAGE_ALIVE, .from = HOLDER, .job = first};
+    for (uint32_t i = 0; i < 20; i++) {
+        assert_true(lone_timer(&lone, TIMER_AUDIT)); /* Silent for as long as one may be, */
+        assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_SEEK), 1); /* so it asks. */
+        assert_int_equal(lone.pools.grants.used, 1);
+        lone_deliver(&lone, &alive);
+    }
+    const struct message other = {.kind = MESSAGE_ALIVE, .from = HOME, .job = first};
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(lone.pools.grants.used, 1);
+        assert_true(lone_timer(&lone, TIMER_AUDIT));
+        if (lone.pools.grants.used > 0) {
+            lone_deliver(&lone, &other); /* Only who had it can know. */
+        }
+    }
+    expect_ended(&lone, REASON_STALE);
+    lone_close(&lone);
+}
+
+static void a_holder_that_was_never_asked_sends_what_is_sought(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    const enum lone_workflow flow = flow_with_a_home_elsewhere(&lone);
+    const struct job_id job = lone_request(&lone, flow);
+    struct message sought = lone_message(&lone, MESSAGE_SEEK, job, flow, /* task */ 0);
+    sought.from = HOLDER;
+    sought.worker = lone.fleet->nodes[HOLDER].worker_first;
+    sought.placement_count = 0;
+    lone_deliver(&lone, &sought);
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_INPUT), 1);
+    lone_deliver(&lone, &sought); /* It has left: the host knows whether it has arrived. */
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_INPUT), 0);
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_GONE), 0);
+    assert_int_equal(lone_find(&lone, EFFECT_FIND)->find.asker, HOLDER);
+    lone_close(&lone);
+}
+
 static void show(struct lone *lone, uint32_t worker, uint64_t sequence, uint32_t gpu_free)
 {
     const struct row row = {
@@ -306,20 +366,6 @@ static void what_a_lost_worker_was_to_run_is_claimed_elsewhere(void **state)
     lone_close(&lone);
 }
 
-/* A workflow of one task that waits at another node's queue. */
-static enum lone_workflow flow_with_a_home_elsewhere(struct lone *lone)
-{
-    for (enum lone_workflow flow = FLOW_F; flow <= FLOW_C; flow++) {
-        (void)lone_request(lone, flow);
-        if (lone_sent_count(lone, HOME, MESSAGE_OFFER) == 1 ||
-            lone_sent_count(lone, HOLDER, MESSAGE_OFFER) == 1) {
-            return flow;
-        }
-    }
-    fail();
-    return FLOW_F;
-}
-
 /* All peers are lost, and nothing was repaired yet when the audit finds the silence. */
 static void many_tasks_without_a_home_are_offered_in_many_steps(void **state)
 {
@@ -354,6 +400,8 @@ int main(void)
         cmocka_unit_test(a_cancel_while_it_gathers_gives_the_units_back),
         cmocka_unit_test(a_batch_that_failed_is_told_to_home_and_owner),
         cmocka_unit_test(what_never_comes_is_given_up),
+        cmocka_unit_test(what_is_under_way_is_waited_for),
+        cmocka_unit_test(a_holder_that_was_never_asked_sends_what_is_sought),
         cmocka_unit_test(a_refused_claim_goes_back_and_its_worker_counts_as_full),
         cmocka_unit_test(an_end_frees_units_before_the_row_says_so),
         cmocka_unit_test(what_a_batch_missed_is_queued_again),
