@@ -208,7 +208,7 @@ BUGS = [
         "no `home_freed()` in `home_ended()`",
         "        claims_ended(node, slot, message);\n        home_freed(node);",
         "        claims_ended(node, slot, message);",
-        (SWARM, UNIT_TESTS),
+        (UNIT_TESTS,),
     ),
     Bug(
         "starved",
@@ -272,7 +272,7 @@ BUGS = [
         "            if (parcel->hop == 1) {\n                expect(sim, parcel, route);\n"
         "            }\n",
         "            sim->network.awaited[route->links[parcel->hop]]++;\n",
-        (SWARM, BY_HAND),
+        (BY_HAND,),
     ),
     Bug(
         "short-way",
@@ -398,7 +398,7 @@ BUGS = [
         "`routing_gathered()` looks only whether it is bound",
         "PLACEMENT_UNBOUND && can_run(node, need, task->worker);",
         "PLACEMENT_UNBOUND;",
-        (SWARM,),
+        (GOLDENS,),
     ),
     Bug(
         "slow-is-lost",
@@ -427,7 +427,7 @@ BUGS = [
         "`grants_audit()` does not look whether it has asked",
         "grant->sought ? always : is_unknown",
         "always",
-        (SWARM,),
+        (UNIT_TESTS,),
     ),
     Bug(
         "lost-is-slow",
