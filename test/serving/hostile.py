@@ -67,7 +67,7 @@ class Server:
             return
         program = os.path.join(given.build, "bin", "weft")
         command = [program, "serve", "--http", "127.0.0.1:0", "--metrics", "none"]
-        command += ["--plain", "--log-level", "warn"]
+        command += ["--plain", "--log-level", "error"]  # Refusals are no fault.
         command += [given.repository] if given.repository else ["--emulated", SCENARIO]
         if given.program == "echo":
             command = [os.path.join(given.build, "bin", "echo_server")]
