@@ -19,7 +19,7 @@
 
 enum { CONTROL = 3 };
 
-enum request_kind { REQUEST_FORK, REQUEST_KILL, REQUEST_END, REQUEST_TWIN };
+enum request_kind { REQUEST_FORK, REQUEST_END, REQUEST_TWIN };
 
 struct request {
     enum request_kind kind;
@@ -137,15 +137,6 @@ static bool serve_fork(struct serving *serving, const struct request *request)
     return is_sent;
 }
 
-static bool serve_kill(struct serving *serving, pid_t process)
-{
-    const struct reply reply = {.process = process};
-    if (process > 0 && find_child(serving, process) != NULL) {
-        (void)kill(process, SIGKILL); /* It may be over already, but its number is not free. */
-    }
-    return send_reply(&reply, -1);
-}
-
 static bool serve_end(struct serving *serving, pid_t process)
 {
     struct reply reply = {.process = -1};
@@ -188,8 +179,6 @@ static bool serve_one(struct serving *serving, const struct request *request)
     switch (request->kind) {
     case REQUEST_FORK:
         return serve_fork(serving, request);
-    case REQUEST_KILL:
-        return serve_kill(serving, request->process);
     case REQUEST_END:
         return serve_end(serving, request->process);
     case REQUEST_TWIN:
@@ -344,14 +333,6 @@ enum weft_status fork_server_fork(
     }
     *child_out = (struct fork_child){.process = reply.process, .socket = passed};
     return WEFT_OK;
-}
-
-void fork_server_kill(struct fork_server *server, const struct fork_child *child)
-{
-    const struct request request = {.kind = REQUEST_KILL, .process = child->process};
-    struct reply reply;
-    int passed;
-    (void)ask(server, &request, &reply, &passed); /* If the server is gone, so is the child. */
 }
 
 void fork_server_end(

@@ -66,9 +66,6 @@ enum weft_status fork_server_fork(
     struct fork_server *server, const void *argument, size_t bytes, struct fork_child *child_out,
     struct weft_error *error);
 
-/* Kill @child if it still runs. It may be ended, but is not until fork_server_end(). */
-void fork_server_kill(struct fork_server *server, const struct fork_child *child);
-
 /*
  * End @child, and say in @how, of @how_bytes, how it ended: "crashed (SIGSEGV)". Waits until it
  * is gone, which is milliseconds unless the system is in trouble.

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uv.h>
-
 #include "engine/bundle.h"
 #include "server/oip_request.h"
 #include "server/server_inside.h"
