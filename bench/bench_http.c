@@ -29,9 +29,9 @@
 #include "engine/engine.h"
 #include "model/catalogue.h"
 #include "policy/compose.h"
+#include "protocol/json_data.h"
+#include "protocol/oip_request.h"
 #include "runtime/runtime.h"
-#include "server/json_data.h"
-#include "server/oip_request.h"
 #include "server/server.h"
 
 enum { ROUNDS_DEFAULT = 20000, REPEATS = 5, CHAIN = 9, REPLY_BYTES = 4096 };

@@ -7,9 +7,9 @@
 #ifndef SERVED_H
 #define SERVED_H
 
-#include "cli/local.h"
-#include "cli/run.h"
-#include "cli/service.h"
+#include "lab/run.h"
+#include "service/local.h"
+#include "service/service.h"
 
 enum { SERVED_FOLDER_BYTES = 64 };
 

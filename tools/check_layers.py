@@ -27,11 +27,16 @@ MAY_USE = {
     "trace": ["base", "model", "profile", "node"],
     "document": ["base", "model", "profile", "view", "plan", "policy"],
     "sim": TO_TRACE,
+    "console": ["base", "model"],
+    "lab": TO_TRACE + ["document", "sim", "console"],
     "fabric": ["base", "model", "view", "wire"],
     "engine": ["base", "model", "profile"],
     "runtime": TO_TRACE + ["fabric", "engine"],
-    "server": TO_TRACE + ["document", "fabric", "engine", "runtime"],
-    "cli": TO_TRACE + ["document", "sim", "fabric", "engine", "runtime", "server"],
+    "protocol": ["base", "model", "engine"],
+    "server": TO_TRACE + ["fabric", "engine", "runtime", "protocol"],
+    "client": ["base", "model", "document", "engine", "runtime", "protocol"],
+    "service": TO_TRACE + ["document", "console", "engine", "runtime", "protocol", "server"],
+    "cli": TO_TRACE + ["document", "console", "lab", "engine", "server", "client", "service"],
 }
 
 # The core owns no thread, socket, file descriptor or clock: ISO C and a little memory.
@@ -47,10 +52,10 @@ CORE_HEADERS = {
 # Libraries at the edges, and the layers that may see them.
 LIBRARY_USERS = {
     "yaml.h": ["document"],
-    "jansson.h": ["document", "server", "cli"],
-    "uv.h": ["fabric", "engine", "runtime", "server"],
+    "jansson.h": ["document", "protocol", "server", "client", "cli"],
+    "uv.h": ["fabric", "engine", "runtime", "server", "client"],
     "dlfcn.h": ["engine"],
-    "openssl/ssl.h": ["server"],
+    "openssl/ssl.h": ["server", "client"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')

@@ -6,15 +6,15 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/command.h"
-#include "cli/infer_inputs.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
 #include "cli/report_json.h"
-#include "cli/table.h"
+#include "client/infer_inputs.h"
+#include "client/load.h"
+#include "console/interrupt.h"
+#include "console/progress.h"
+#include "console/table.h"
 #include "document/bytes.h"
 #include "document/quantity.h"
 #include "document/trace_document.h"
-#include "server/load.h"
 
 #define SECOND_NS INT64_C(1000000000)
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/suggest.h"
+#include "console/suggest.h"
 
 static const struct command *const commands[] = {
     &command_bench,    &command_check, &command_compare,

@@ -7,7 +7,7 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
-#include "cli/arguments.h"
+#include "console/arguments.h"
 
 enum command_exit {
     COMMAND_OK = 0,

@@ -4,13 +4,13 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/compare_plan.h"
-#include "cli/compare_runs.h"
-#include "cli/compare_saturation.h"
+#include "cli/compare_saturation_print.h"
 #include "cli/compare_table.h"
-#include "cli/crew.h"
-#include "cli/interrupt.h"
 #include "cli/report_json.h"
+#include "console/interrupt.h"
+#include "lab/compare_plan.h"
+#include "lab/compare_runs.h"
+#include "lab/crew.h"
 
 #define PRECISION_DEFAULT 0.05
 
@@ -46,17 +46,16 @@ static void print_tables(const struct compare_plan *plan)
 /* Runs that died were reported; what has been printed is then not the whole. */
 static int finish(const struct compare_runs *all)
 {
-    const int flushed = command_flush(all->command);
+    const int flushed = command_flush(&command_compare);
     return all->died_count > 0 ? COMMAND_FAILED : flushed;
 }
 
-static int fail(
-    const struct compare_runs *all, enum weft_status status, const struct weft_error *error)
+static int fail(enum weft_status status, const struct weft_error *error)
 {
     if (status == WEFT_CANCELLED) {
         interrupt_obey();
     }
-    return command_fail(all->command, error, COMMAND_FAILED);
+    return command_fail(&command_compare, error, COMMAND_FAILED);
 }
 
 static int compare(
@@ -67,7 +66,7 @@ static int compare(
     const enum weft_status status = compare_runs_do(all, plan->runs, plan->run_count, error);
     progress_clear(&all->progress);
     if (status != WEFT_OK) {
-        return fail(all, status, error);
+        return fail(status, error);
     }
     if (values->json) {
         print_json(plan);
@@ -89,13 +88,13 @@ static int saturate(struct compare_runs *all, const struct values *values, struc
         status = compare_saturation_init(&study, all->plan, precision, error);
     }
     if (status != WEFT_OK) {
-        return command_fail(all->command, error, COMMAND_WRONG);
+        return command_fail(&command_compare, error, COMMAND_WRONG);
     }
     int exit_code = COMMAND_OK;
     status = compare_saturation_run(&study, all, error);
     progress_clear(&all->progress);
     if (status != WEFT_OK) {
-        exit_code = fail(all, status, error);
+        exit_code = fail(status, error);
     } else if (values->json) {
         report_json_print(compare_saturation_json(&study), stdout);
         exit_code = finish(all);
@@ -144,7 +143,7 @@ static int run(const struct command *command, char **argv)
         return command_fail(command, &error, COMMAND_WRONG);
     }
     struct compare_runs all = {
-        .command = command,
+        .command = command->name,
         .plan = &plan,
         .parallel = (uint32_t)values.parallel.value,
     };

@@ -1,10 +1,10 @@
-/* compare_saturation_print.c - what was found, for people and for programs. */
+#include "cli/compare_saturation_print.h"
+
 #include <inttypes.h>
 #include <math.h>
 
-#include "cli/compare_saturation.h"
 #include "cli/report_json.h"
-#include "cli/table.h"
+#include "console/table.h"
 
 static const struct compare_group *group_of(
     const struct compare_saturation *study, const struct saturation_case *subject)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "cli/statistics.h"
-#include "cli/table.h"
+#include "console/table.h"
+#include "lab/statistics.h"
 
 /* One figure of a run; NAN if it has none. */
 typedef double figure(const struct report *report);

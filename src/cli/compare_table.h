@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "cli/compare_plan.h"
+#include "lab/compare_plan.h"
 
 /* Print @group of @plan. Runs without a result are left out, from pairs as well. */
 void compare_table_print(

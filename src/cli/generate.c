@@ -1,11 +1,11 @@
 /* generate.c - `weft generate`: traces of requests, and workflows with their profiles. */
-#include "cli/generate.h"
+#include "lab/generate.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/suggest.h"
+#include "console/suggest.h"
 
 /* What can be made, and which options are of no use to it. */
 struct product {

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/infer_inputs.h"
-#include "cli/whole_file.h"
+#include "client/infer_inputs.h"
+#include "console/whole_file.h"
 #include "document/quantity.h"
 
 #define ANSWER_BYTES_MAX 1e12

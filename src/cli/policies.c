@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/report_json.h"
-#include "cli/suggest.h"
-#include "cli/table.h"
+#include "console/suggest.h"
+#include "console/table.h"
 #include "policy/compose.h"
 
 struct values {

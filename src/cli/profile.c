@@ -4,11 +4,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/command.h"
-#include "cli/interrupt.h"
-#include "cli/measure_repository.h"
-#include "cli/nursery.h"
-#include "cli/progress.h"
-#include "cli/table.h"
+#include "console/interrupt.h"
+#include "console/progress.h"
+#include "console/table.h"
+#include "service/measure_repository.h"
+#include "service/nursery.h"
 
 struct values {
     struct argument_list models;

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cli/run.h"
+#include "lab/run.h"
 
 /* The caller owns the reference. What a run does not have, as SLOs or a rate, is null. */
 json_t *report_json(const struct run_result *result);

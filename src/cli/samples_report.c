@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "cli/table.h"
+#include "console/table.h"
 
 static void add_share(struct table *table, uint64_t part, uint64_t whole)
 {

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "cli/samples.h"
+#include "service/samples.h"
 
 /* One line a workflow: files, answers, how many were right, and error rates; then causes. */
 void samples_print(const struct samples *samples, const struct catalogue *catalogue, FILE *file);

@@ -10,13 +10,13 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/interrupt.h"
-#include "cli/listen_limits.h"
 #include "cli/serve_log.h"
 #include "cli/serve_report.h"
-#include "cli/service.h"
+#include "console/interrupt.h"
 #include "document/repository.h"
 #include "policy/registry.h"
+#include "service/listen_limits.h"
+#include "service/service.h"
 
 enum { TITLE_BYTES = 512, DRAIN_SECONDS_MAX = 86400 };
 

@@ -3,7 +3,7 @@
 #define CLI_SERVE_H
 
 #include "cli/command.h"
-#include "cli/service.h"
+#include "service/service.h"
 
 /* What the command line says. */
 struct serve_values {

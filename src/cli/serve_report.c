@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "cli/report_json.h"
-#include "cli/table.h"
+#include "console/table.h"
 
 static void add_row(
     struct table *table, const char *name, int decimals, double served, double predicted)

@@ -2,7 +2,7 @@
 #ifndef CLI_SERVE_REPORT_H
 #define CLI_SERVE_REPORT_H
 
-#include "cli/run.h"
+#include "lab/run.h"
 
 void serve_report_print(const struct run_result *served, const struct run_result *predicted);
 

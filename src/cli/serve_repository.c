@@ -5,14 +5,14 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "cli/local.h"
-#include "cli/machine.h"
-#include "cli/rehearsal.h"
 #include "cli/samples_report.h"
 #include "cli/serve.h"
 #include "document/reader.h"
 #include "document/repository_profile.h"
 #include "server/lobby.h"
+#include "service/local.h"
+#include "service/machine.h"
+#include "service/rehearsal.h"
 
 enum { TITLE_BYTES = 512 };
 

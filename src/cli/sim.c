@@ -5,11 +5,11 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/interrupt.h"
 #include "cli/report_json.h"
-#include "cli/run.h"
 #include "cli/sim_shrink.h"
-#include "cli/whole_file.h"
+#include "console/interrupt.h"
+#include "console/whole_file.h"
+#include "lab/run.h"
 #include "trace/text.h"
 
 /* Events of a checked run, unless something else is said. A job takes some dozens. */

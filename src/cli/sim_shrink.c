@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/shrink.h"
-#include "cli/trial.h"
-#include "cli/whole_file.h"
+#include "console/whole_file.h"
 #include "document/scenario_save.h"
+#include "lab/shrink.h"
+#include "lab/trial.h"
 
 enum { SECONDS_MAX = 30 };
 

@@ -4,11 +4,11 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/progress.h"
-#include "cli/run.h"
 #include "cli/solve_print.h"
-#include "cli/whole_file.h"
+#include "console/progress.h"
+#include "console/whole_file.h"
 #include "document/mixture_document.h"
+#include "lab/run.h"
 #include "plan/mixture.h"
 #include "plan/program.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "cli/report_json.h"
-#include "cli/table.h"
+#include "console/table.h"
 #include "document/scenario.h"
 #include "model/links_route.h"
 #include "plan/mixture.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "server/http_head.h"
+#include "protocol/http_head.h"
 #include "server/tls.h"
 
 static enum weft_status read_token(

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "server/json_text.h"
+#include "protocol/json_text.h"
 
 enum { FOLDER_BYTES_MAX = 64 };
 

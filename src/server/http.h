@@ -11,7 +11,7 @@
 
 #include <weft/status.h>
 
-#include "server/http_head.h"
+#include "protocol/http_head.h"
 
 struct http_exchange;
 struct http_server;

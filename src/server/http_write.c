@@ -5,9 +5,9 @@
 #include <time.h>
 
 #include "base/assert.h"
+#include "protocol/json_text.h"
 #include "server/cause.h"
 #include "server/http_inside.h"
-#include "server/json_text.h"
 
 enum {
     SKIP_BYTES_MAX = 65536,   /* A body that nobody wants is read to its end up to here. */

@@ -6,8 +6,8 @@
 
 #include <uv.h>
 
+#include "protocol/oip_response.h"
 #include "server/http_peers.h"
-#include "server/oip_response.h"
 #include "server/server_inside.h"
 
 struct infer {

@@ -11,7 +11,7 @@
 #include "model/catalogue.h"
 #include "model/fleet.h"
 #include "node/record.h"
-#include "server/buffer.h"
+#include "protocol/buffer.h"
 
 enum { METRICS_BOUNDS = 24 }; /* Of the latency histogram; one more bucket lies above. */
 

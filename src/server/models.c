@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/bundle.h"
-#include "server/oip_request.h"
+#include "protocol/oip_request.h"
 #include "server/server_inside.h"
 
 static void release(void *context)

@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 #include "fuzz/fuzz.h"
-#include "server/http_head.h"
+#include "protocol/http_head.h"
 
 enum { BODY_BYTES_MAX = 1 << 16 };
 

@@ -1,7 +1,7 @@
 /*
  * fuzz_http_call.c - any bytes as a server's answer.
  *
- * Covers: src/server/http_answer.c. Whether they come at once or one by one, they are understood
+ * Covers: src/client/http_answer.c. Whether they come at once or one by one, they are understood
  * in the same way, and no more is kept than is allowed.
  */
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "client/http_answer.h"
 #include "fuzz/fuzz.h"
-#include "server/http_answer.h"
 
 enum { BODY_BYTES_MAX = 4096, INPUT_BYTES_MAX = 24 << 10 };
 

@@ -1,7 +1,7 @@
 /*
  * fuzz_infer_inputs.c - any description of a workflow's inputs, for any values.
  *
- * Covers: src/cli/infer_inputs.c. Values stand on lines of their own, up to an empty line; the
+ * Covers: src/client/infer_inputs.c. Values stand on lines of their own, up to an empty line; the
  * rest is what the server says. A request that is built is one that a reader of requests could
  * take apart: its parts add up.
  */
@@ -12,7 +12,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "cli/infer_inputs.h"
+#include "client/infer_inputs.h"
 #include "fuzz/fuzz.h"
 
 enum { VALUES_MAX = 8, ZEROS_BYTES_MAX = 1 << 16, INPUT_BYTES_MAX = 1 << 16 };

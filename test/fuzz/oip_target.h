@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "server/oip_response.h"
+#include "protocol/oip_response.h"
 
 /* One task, with inputs called like their types, or none; results likewise. */
 static inline struct workflow *oip_target(bool has_inputs)

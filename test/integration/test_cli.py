@@ -1,6 +1,8 @@
 """The program weft as a person or a script meets it: texts, exit codes, files, signals.
 
-Covers: src/cli/*.c; their parts have unit tests.
+Covers: src/cli/check.c, src/cli/command.c, src/cli/compare.c, src/cli/compare_table.c,
+src/cli/main.c, src/cli/policies.c, src/cli/report_json.c, src/cli/sim.c, src/console/progress.c,
+src/lab/compare_plan.c, src/lab/run.c
 """
 
 import json

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The workflows that ship with Weft, on real models: every sample, wrong inputs, and ends.
 
-Covers: src/cli/rehearsal.c, src/cli/samples.c, src/cli/samples_report.c
+Covers: src/service/rehearsal.c, src/service/samples.c, src/cli/samples_report.c
 
 Skipped where the models or ONNX Runtime were not fetched. How right answers are is computed here
-once more, beside src/cli/distance.c.
+once more, beside src/service/distance.c.
 """
 
 import concurrent.futures

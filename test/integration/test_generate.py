@@ -1,7 +1,7 @@
 """`weft generate`: what it makes is good, the same everywhere, and there as a whole or not at all.
 
-Covers: src/cli/generate.c, src/cli/generate_trace.c, src/cli/generate_workflows.c,
-src/cli/generate_operators.c, src/cli/generate_folder.c, src/cli/whole_folder.c
+Covers: src/cli/generate.c, src/lab/generate_trace.c, src/lab/generate_workflows.c,
+src/lab/generate_operators.c, src/lab/generate_folder.c, src/console/whole_folder.c
 """
 
 import csv

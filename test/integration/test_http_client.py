@@ -1,6 +1,6 @@
 """`weft infer` and `weft bench` against a server that gives back what it gets.
 
-Covers: src/server/http_call.c src/server/load.c
+Covers: src/cli/bench.c src/cli/infer.c src/client/http_call.c src/client/load.c
 """
 
 import json

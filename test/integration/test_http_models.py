@@ -1,4 +1,7 @@
-"""Real models over HTTP, from a folder to an answer. Skipped without ONNX Runtime."""
+"""Real models over HTTP, from a folder to an answer. Skipped without ONNX Runtime.
+
+Covers: src/service/listening.c src/service/local_change.c
+"""
 
 import json
 import os

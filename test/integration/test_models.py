@@ -1,7 +1,7 @@
 """Real models of a repository: measured and served. Skipped without ONNX Runtime.
 
-Covers: src/cli/measure.c, src/cli/measure_repository.c, src/cli/profile.c,
-src/cli/local_index.c
+Covers: src/service/measure.c, src/service/measure_repository.c, src/cli/profile.c,
+src/service/local_index.c
 """
 
 import json

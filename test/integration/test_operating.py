@@ -1,7 +1,7 @@
 """What somebody who operates a server meets: starts, ends, signals, logs, repositories that
 cannot be written. Skipped without ONNX Runtime.
 
-Covers: src/cli/journal.c src/cli/local_notes.c src/cli/serve_log.c src/cli/interrupt.c
+Covers: src/service/journal.c src/service/local_notes.c src/cli/serve_log.c src/console/interrupt.c
 Covers: src/server/http_end.c
 """
 

@@ -1,6 +1,6 @@
 """A folder of models, functions and workflows as people meet it: checked and served.
 
-Covers: src/cli/check_repository.c, src/cli/serve_repository.c, src/cli/service.c,
+Covers: src/cli/check_repository.c, src/cli/serve_repository.c, src/service/service.c,
 src/cli/serve_report.c, src/document/repository_profile.c
 """
 

@@ -1,4 +1,7 @@
-"""`weft serve --emulated` on a real clock: lines, the picture, Ctrl-C, and the prediction."""
+"""`weft serve --emulated` on a real clock: lines, the picture, Ctrl-C, and the prediction.
+
+Covers: src/cli/serve.c, src/service/screen.c
+"""
 
 import fcntl
 import json

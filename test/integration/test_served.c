@@ -1,16 +1,16 @@
 /*
  * From a folder to answers: models and functions of a repository that really run.
  *
- * Covers: src/cli/local.c src/cli/measure.c src/cli/measure_repository.c
+ * Covers: src/service/local.c src/service/measure.c src/service/measure_repository.c
  * src/document/repository_profile.c
  */
-#include "cli/local.h"
+#include "service/local.h"
 
 #include <sys/stat.h>
 
 #include "base/attributes.h"
-#include "cli/synthetic.h"
 #include "policy/compose.h"
+#include "service/synthetic.h"
 #include "unit/onnx_fixture.h"
 
 #define MS INT64_C(1000000)

@@ -1,6 +1,6 @@
 """weft compare for studies: saturation, ranges of rates, warm-up found by the run itself.
 
-Covers: src/cli/compare_saturation.c, src/cli/compare_saturation_print.c, src/cli/compare_runs.c
+Covers: src/lab/compare_saturation.c, src/cli/compare_saturation_print.c, src/lab/compare_runs.c
 """
 
 import json

@@ -60,7 +60,7 @@ class IncludeTest(unittest.TestCase):
         self.assertEqual(len(check("src/runtime/x.c", '#include "document/scenario.h"\n')), 1)
         self.assertEqual(len(check("src/server/x.c", '#include "sim/sim.h"\n')), 1)
         self.assertEqual(len(check("src/sim/x.c", '#include "engine/engine.h"\n')), 1)
-        self.assertEqual(check("src/cli/x.c", '#include "sim/sim.h"\n'), [])
+        self.assertEqual(check("src/lab/x.c", '#include "sim/sim.h"\n'), [])
 
     def test_an_include_without_a_layer_is_found(self):
         self.assertEqual(

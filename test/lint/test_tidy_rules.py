@@ -233,7 +233,6 @@ class RulesTest(unittest.TestCase):
             self.assertEqual(check({"src/sim/x.c": "", test: text}), [], test)
         late = "/* One. */\n/* Covers: src/sim/x.c */\n"
         self.assertEqual(check({"src/sim/x.c": "", "test/sim/test_y.c": late}), [says])
-        self.assertEqual(check({"src/cli/x.c": "", "src/server/main.c": ""}), [])
 
     def test_rule_file_name(self):
         self.expect(

@@ -14,7 +14,7 @@
 
 #include <pthread.h>
 
-#include "server/http_call.h"
+#include "client/http_call.h"
 
 enum { SCRIPTED_CONNECTIONS_MAX = 64 };
 

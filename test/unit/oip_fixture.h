@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "server/oip_response.h"
+#include "protocol/oip_response.h"
 
 /* Inputs image UINT8 [-1,2] and words BYTES [-1]; results mask (of task 0) and text (of task 1). */
 static inline struct workflow *oip_workflow(void)

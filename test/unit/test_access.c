@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "server/http_head.h"
+#include "protocol/http_head.h"
 
 static char client_path[] = "/tmp/weft-client-XXXXXX";
 static char admin_path[] = "/tmp/weft-admin-XXXXXX";

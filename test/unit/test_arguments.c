@@ -1,4 +1,4 @@
-#include "cli/arguments.h"
+#include "console/arguments.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "server/buffer.h"
+#include "protocol/buffer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

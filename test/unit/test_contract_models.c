@@ -1,6 +1,6 @@
 /*
- * Covers: src/model/operators.c, src/model/operators_vision.c,
- * src/model/operators_language.c, and src/model/contract.c on what they build. The numbers
+ * Covers: src/lab/operators.c, src/lab/operators_vision.c,
+ * src/lab/operators_language.c, and src/model/contract.c on what they build. The numbers
  * of vertices and edges, before and after, and the work are those of the traced networks.
  */
 #include "model/contract.h"
@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
+#include "lab/operators.h"
 #include "model/digraph.h"
-#include "model/operators.h"
 
 static const struct operators_speed defaults = {0};
 

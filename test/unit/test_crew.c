@@ -1,4 +1,4 @@
-#include "cli/crew.h"
+#include "lab/crew.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "cli/interrupt.h"
+#include "console/interrupt.h"
 
 enum { COUNT = 40, FIGURES = 20000 }; /* A result larger than a pipe holds at once. */
 

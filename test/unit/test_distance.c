@@ -1,5 +1,5 @@
-/* Covers: src/cli/distance.c. */
-#include "cli/distance.h"
+/* Covers: src/service/distance.c. */
+#include "service/distance.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

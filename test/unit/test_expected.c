@@ -1,4 +1,4 @@
-#include "cli/expected.h"
+#include "service/expected.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "cli/frame.h"
+#include "console/frame.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Covers: src/server/http_answer.c src/server/http_call.c */
-#include "server/http_call.h"
+/* Covers: src/client/http_answer.c src/client/http_call.c */
+#include "client/http_call.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Covers: src/server/http_head.c src/server/http_chunks.c */
-#include "server/http_head.h"
+/* Covers: src/protocol/http_head.c src/protocol/http_chunks.c */
+#include "protocol/http_head.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Covers: src/server/http_path.c */
+/* Covers: src/protocol/http_path.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "server/http_head.h"
+#include "protocol/http_head.h"
 
 /* The segments of @target, each in brackets; "bad" if it is refused. */
 static const char *path(const char *target)

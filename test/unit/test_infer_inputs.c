@@ -1,4 +1,4 @@
-#include "cli/infer_inputs.h"
+#include "client/infer_inputs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

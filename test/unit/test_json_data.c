@@ -1,6 +1,7 @@
-/* Covers: src/server/json_data.c src/server/json_text.c src/server/json_cut.c src/server/buffer.c
+/* Covers: src/protocol/json_data.c src/protocol/json_text.c src/protocol/json_cut.c
+ * src/protocol/buffer.c
  */
-#include "server/json_data.h"
+#include "protocol/json_data.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,9 +16,9 @@
 
 #include "base/attributes.h"
 #include "base/rng.h"
-#include "server/buffer.h"
-#include "server/json_cut.h"
-#include "server/json_text.h"
+#include "protocol/buffer.h"
+#include "protocol/json_cut.h"
+#include "protocol/json_text.h"
 
 static uint8_t room[4096];
 static struct weft_error error;

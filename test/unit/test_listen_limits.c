@@ -1,4 +1,4 @@
-#include "cli/listen_limits.h"
+#include "service/listen_limits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "cli/arguments.h"
+#include "console/arguments.h"
 #include "server/http.h"
 
 static void every_limit_has_its_unit(ATTR_UNUSED void **state)

@@ -1,4 +1,4 @@
-#include "server/load.h"
+#include "client/load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

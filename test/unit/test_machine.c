@@ -1,4 +1,4 @@
-#include "cli/machine.h"
+#include "service/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What measures and runs the models of a repository is made apart, and its end is not ours. */
-#include "cli/nursery.h"
+#include "service/nursery.h"
 
 #include <sys/stat.h>
 

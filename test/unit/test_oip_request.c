@@ -1,5 +1,5 @@
-/* Covers: src/server/oip_request.c */
-#include "server/oip_request.h"
+/* Covers: src/protocol/oip_request.c */
+#include "protocol/oip_request.h"
 
 #include "base/error.h"
 #include "oip_fixture.h"

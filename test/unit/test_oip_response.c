@@ -1,5 +1,5 @@
-/* Covers: src/server/oip_response.c */
-#include "server/oip_response.h"
+/* Covers: src/protocol/oip_response.c */
+#include "protocol/oip_response.h"
 
 #include <math.h>
 

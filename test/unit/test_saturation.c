@@ -1,5 +1,5 @@
 /* Searches over made-up systems whose limit is known: sharp, blurred, or absent. */
-#include "cli/saturation.h"
+#include "lab/saturation.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

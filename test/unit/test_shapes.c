@@ -1,10 +1,10 @@
 /*
- * Covers: src/model/shapes_table.c
+ * Covers: src/lab/shapes_table.c
  *
  * With the folder of the fitted figures in WEFT_TEST_DATA, also that what is drawn follows
  * those figures.
  */
-#include "model/shapes.h"
+#include "lab/shapes.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -19,8 +19,8 @@
 
 #include "base/attributes.h"
 #include "base/hash.h"
+#include "lab/shapes_table.h"
 #include "model/catalogue.h"
-#include "model/shapes_table.h"
 
 enum { MANY = 4000 };
 

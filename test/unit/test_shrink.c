@@ -1,9 +1,9 @@
 /*
  * The search itself, with failures that are made up: whatever is not needed goes.
  *
- * Covers: src/cli/shrink.c, src/cli/cut.c, src/cli/cut_copy.c and src/cli/cut_plain.c.
+ * Covers: src/lab/shrink.c, src/lab/cut.c, src/lab/cut_copy.c and src/lab/cut_plain.c.
  */
-#include "cli/shrink.h"
+#include "lab/shrink.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Covers: src/cli/late_report.c */
-#include "cli/spent.h"
+/* Covers: src/service/late_report.c */
+#include "service/spent.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "cli/late_report.h"
+#include "service/late_report.h"
 
 enum { TASKS = 4 };
 

@@ -1,5 +1,5 @@
-/* Covers: src/cli/split.c, src/cli/suggest.c */
-#include "cli/split.h"
+/* Covers: src/lab/split.c, src/console/suggest.c */
+#include "lab/split.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "cli/suggest.h"
+#include "console/suggest.h"
 
 /* The parts of @split with bars between them. */
 static void expect_parts(struct split *split, const char *expected)

@@ -1,4 +1,4 @@
-#include "cli/statistics.h"
+#include "lab/statistics.h"
 
 #include <math.h>
 #include <setjmp.h>

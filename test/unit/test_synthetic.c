@@ -1,4 +1,4 @@
-#include "cli/synthetic.h"
+#include "service/synthetic.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

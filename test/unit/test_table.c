@@ -1,4 +1,4 @@
-#include "cli/table.h"
+#include "console/table.h"
 
 #include <math.h>
 #include <setjmp.h>

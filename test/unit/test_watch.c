@@ -1,4 +1,4 @@
-#include "cli/watch.h"
+#include "service/watch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "cli/whole_file.h"
+#include "console/whole_file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "document/workflow_document.h"
 #include "document_fixture.h"
-#include "model/shapes.h"
+#include "lab/shapes.h"
 
 enum { TEXT_BYTES = 1 << 20 };
 

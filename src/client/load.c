@@ -1,0 +1,483 @@
+#include "client/load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uv.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "client/http_answer.h"
+#include "protocol/buffer.h"
+#include "runtime/clock.h"
+#include "runtime/loop.h"
+
+#define ASK_NS    INT64_C(100000000) /* How often is_over() is asked. */
+#define BEHIND_NS INT64_C(1000000)
+
+enum { IN_BYTES = 65536 };
+
+struct load;
+
+enum wire_state { WIRE_CLOSED, WIRE_CONNECTING, WIRE_FREE, WIRE_BUSY, WIRE_CLOSING };
+
+/* One connection. */
+struct wire {
+    uv_tcp_t tcp;
+    uv_connect_t connect;
+    uv_write_t write;
+    struct load *load;
+    struct wire *next_free;
+    enum wire_state state;
+    int64_t due_ns;  /* Of its request. */
+    bool is_written; /* All of the request has left: libuv is done with write. */
+    struct http_answer answer;
+    struct metrics_times {
+        int64_t total_ns;
+        int64_t queue_ns;
+        int64_t run_ns;
+        int64_t other_ns;
+    } times;
+};
+
+struct load {
+    const struct load_options *options;
+    struct load_report *report;
+    struct loop *loop;
+    struct clock clock;
+    struct sockaddr_storage address;
+    struct buffer request; /* The whole of it, sent as it is. */
+    struct wire **wires;
+    uint32_t wire_count;
+    struct wire *free;
+    int64_t *waiting; /* When those were due that no connection was free for: a ring. */
+    size_t waiting_first;
+    size_t waiting_count;
+    size_t waiting_max;
+    struct arrival next;
+    bool has_next;
+    uint64_t open; /* Requests without an answer, those that wait included. */
+    uint64_t answers;
+    int64_t asked_ns;
+    int last_failure;
+    char in[IN_BYTES]; /* What has just come, on whichever connection. */
+};
+
+static bool is_counted(const struct load *load, int64_t due_ns)
+{
+    return due_ns >= load->options->warmup_ns;
+}
+
+static void push_waiting(struct load *load, int64_t due_ns)
+{
+    if (load->waiting_count == load->waiting_max) {
+        const size_t larger = load->waiting_max == 0 ? 1024 : 2 * load->waiting_max;
+        int64_t *waiting = memory_zeroed(larger, sizeof(*waiting));
+        for (size_t i = 0; i < load->waiting_count; i++) {
+            waiting[i] = load->waiting[(load->waiting_first + i) % load->waiting_max];
+        }
+        free(load->waiting);
+        load->waiting = waiting;
+        load->waiting_first = 0;
+        load->waiting_max = larger;
+    }
+    load->waiting[(load->waiting_first + load->waiting_count) % load->waiting_max] = due_ns;
+    load->waiting_count++;
+}
+
+static int64_t pop_waiting(struct load *load)
+{
+    const int64_t due_ns = load->waiting[load->waiting_first];
+    load->waiting_first = (load->waiting_first + 1) % load->waiting_max;
+    load->waiting_count--;
+    return due_ns;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct wire *wire = handle->data;
+    wire->state = WIRE_CLOSED;
+}
+
+static void drop(struct wire *wire)
+{
+    struct load *load = wire->load;
+    if (wire->state == WIRE_CLOSED || wire->state == WIRE_CLOSING) {
+        return;
+    }
+    if (wire->state == WIRE_FREE) {
+        struct wire **link = &load->free;
+        while (*link != wire) {
+            link = &(*link)->next_free;
+        }
+        *link = wire->next_free;
+    }
+    if (wire->state == WIRE_BUSY || wire->state == WIRE_CONNECTING) {
+        load->open--;
+        load->report->broken += is_counted(load, wire->due_ns) ? 1 : 0;
+    }
+    wire->state = WIRE_CLOSING;
+    uv_close((uv_handle_t *)&wire->tcp, on_closed);
+}
+
+static void broke(struct wire *wire, int code)
+{
+    wire->load->last_failure = code;
+    drop(wire);
+}
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct wire *wire = write->data;
+    wire->is_written = true;
+    if (status < 0 && status != UV_ECANCELED) {
+        broke(wire, status);
+    }
+}
+
+static void send_on(struct wire *wire)
+{
+    struct load *load = wire->load;
+    const uv_buf_t buffer = {.base = load->request.bytes, .len = load->request.length};
+    wire->state = WIRE_BUSY;
+    wire->is_written = false;
+    http_answer_init(&wire->answer, /* keeps_body */ false, UINT64_MAX);
+    wire->times = (struct metrics_times){.total_ns = 0};
+    if (clock_read(&load->clock) - wire->due_ns > BEHIND_NS) {
+        load->report->behind += is_counted(load, wire->due_ns) ? 1 : 0;
+    }
+    wire->write.data = wire;
+    const int code = uv_write(&wire->write, (uv_stream_t *)&wire->tcp, &buffer, 1, on_written);
+    if (code != 0) {
+        broke(wire, code);
+    }
+}
+
+/* The value of "@name=" in the list @value, in ns; it is written in us. */
+static int64_t read_part(struct http_span value, const char *name)
+{
+    const size_t length = strlen(name);
+    for (size_t i = 0; i + length < value.length; i++) {
+        if (memcmp(value.bytes + i, name, length) != 0) {
+            continue;
+        }
+        int64_t us = 0;
+        for (size_t k = i + length; k < value.length; k++) {
+            const char c = value.bytes[k];
+            if (c < '0' || c > '9' || us > INT64_MAX / 100000) {
+                break;
+            }
+            us = us * 10 + (c - '0');
+        }
+        return us * 1000;
+    }
+    return 0;
+}
+
+static void note_times(struct wire *wire)
+{
+    const struct http_span *timing = http_head_find(&wire->answer.head, "weft-timing");
+    if (timing != NULL) {
+        wire->times = (struct metrics_times){
+            .total_ns = read_part(*timing, "total_us="),
+            .queue_ns = read_part(*timing, "queue_us="),
+            .run_ns = read_part(*timing, "run_us="),
+            .other_ns = read_part(*timing, "other_us="),
+        };
+    }
+}
+
+static void count_good(struct load *load, const struct wire *wire, int64_t latency_ns)
+{
+    struct load_report *report = load->report;
+    const int64_t network_ns = latency_ns - wire->times.total_ns;
+    report->good++;
+    report->in_slo += load->options->slo_ns > 0 && latency_ns <= load->options->slo_ns ? 1 : 0;
+    histogram_add(&report->latency_ns, latency_ns);
+    histogram_add(&report->queue_ns, wire->times.queue_ns);
+    histogram_add(&report->run_ns, wire->times.run_ns);
+    histogram_add(&report->other_ns, wire->times.other_ns);
+    histogram_add(&report->network_ns, network_ns > 0 ? network_ns : 0);
+}
+
+static void count(struct load *load, const struct wire *wire)
+{
+    struct load_report *report = load->report;
+    const int64_t now_ns = clock_read(&load->clock);
+    const int64_t latency_ns = now_ns > wire->due_ns ? now_ns - wire->due_ns : 0;
+    load->answers++;
+    if (!is_counted(load, wire->due_ns)) {
+        return;
+    }
+    report->span_ns = now_ns - load->options->warmup_ns;
+    const uint32_t status = wire->answer.head.status;
+    if (status == 200) {
+        count_good(load, wire, latency_ns);
+    } else if (status == 503) {
+        report->refused++;
+        histogram_add(&report->refused_ns, latency_ns);
+    } else if (status == 504) {
+        report->late++;
+    } else {
+        report->failed++;
+    }
+}
+
+/*
+ * The answer is complete: the connection takes the next request, unless one of the two sides is
+ * not done with it. A server may answer before it has read all of the request.
+ */
+static void answered(struct wire *wire, bool is_at_end)
+{
+    struct load *load = wire->load;
+    const bool is_kept = !is_at_end && wire->is_written && wire->answer.head.keep_alive;
+    note_times(wire);
+    count(load, wire);
+    load->open--;
+    wire->state = WIRE_FREE;
+    wire->next_free = load->free;
+    load->free = wire;
+    if (!is_kept) {
+        drop(wire);
+    } else if (load->waiting_count > 0) {
+        load->free = wire->next_free;
+        wire->due_ns = pop_waiting(load);
+        send_on(wire);
+    }
+}
+
+/* Take what has come, 0 bytes at the end of the connection. False if it is no answer. */
+static bool take(struct wire *wire, size_t count)
+{
+    const struct http_span come = {wire->load->in, count};
+    struct http_fault fault;
+    size_t used = 0;
+    const enum http_got got = count == 0 ? http_answer_end(&wire->answer, &fault)
+                                         : http_answer_take(&wire->answer, come, &used, &fault);
+    if (got == HTTP_BAD || (got == HTTP_DONE && used < count)) {
+        return false;
+    }
+    if (got == HTTP_DONE) {
+        answered(wire, count == 0);
+    }
+    return true;
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    const struct wire *wire = handle->data;
+    (void)suggested;
+    *buffer = uv_buf_init(wire->load->in, IN_BYTES); /* It is read before anything else comes. */
+}
+
+static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
+{
+    struct wire *wire = stream->data;
+    (void)buffer;
+    if (got == 0) {
+        return; /* Nothing has come after all. */
+    }
+    if (got < 0 && got != UV_EOF) {
+        broke(wire, (int)got);
+    } else if (wire->state != WIRE_BUSY || !take(wire, got < 0 ? 0 : (size_t)got)) {
+        broke(wire, got < 0 ? (int)got : UV_EPROTO);
+    }
+}
+
+static void on_connected(uv_connect_t *connect, int status)
+{
+    struct wire *wire = connect->data;
+    if (status != 0) {
+        if (status != UV_ECANCELED) {
+            broke(wire, status);
+        }
+        return;
+    }
+    const int code = uv_read_start((uv_stream_t *)&wire->tcp, on_alloc, on_read);
+    if (code != 0) {
+        broke(wire, code);
+        return;
+    }
+    (void)uv_tcp_nodelay(&wire->tcp, 1); /* Only speed. */
+    send_on(wire);
+}
+
+/* Another connection, for the request that was due at @due_ns. */
+static void open_wire(struct load *load, struct wire *wire, int64_t due_ns)
+{
+    int code = uv_tcp_init(loop_uv(load->loop), &wire->tcp);
+    ASSERT(code == 0);
+    wire->tcp.data = wire;
+    wire->connect.data = wire;
+    wire->load = load;
+    wire->due_ns = due_ns;
+    wire->state = WIRE_CONNECTING;
+    code = uv_tcp_connect(
+        &wire->connect, &wire->tcp, (const struct sockaddr *)&load->address, on_connected);
+    if (code != 0) {
+        broke(wire, code);
+    }
+}
+
+static struct wire *closed_wire(struct load *load)
+{
+    for (uint32_t i = 0; i < load->wire_count; i++) {
+        if (load->wires[i]->state == WIRE_CLOSED) {
+            return load->wires[i];
+        }
+    }
+    if (load->wire_count == load->options->connections) {
+        return NULL;
+    }
+    struct wire *wire = memory_zeroed(1, sizeof(*wire));
+    load->wires[load->wire_count++] = wire;
+    return wire;
+}
+
+static void start(struct load *load, int64_t due_ns)
+{
+    struct wire *wire = load->free;
+    load->report->due += is_counted(load, due_ns) ? 1 : 0;
+    load->open++;
+    if (wire != NULL) {
+        load->free = wire->next_free;
+        wire->due_ns = due_ns;
+        send_on(wire);
+        return;
+    }
+    wire = closed_wire(load);
+    if (wire != NULL) {
+        open_wire(load, wire, due_ns);
+    } else {
+        push_waiting(load, due_ns);
+    }
+}
+
+/* Those that wait after a connection was lost get another one. */
+static void serve_waiting(struct load *load)
+{
+    while (load->waiting_count > 0) {
+        struct wire *wire = closed_wire(load);
+        if (wire == NULL) {
+            return;
+        }
+        open_wire(load, wire, pop_waiting(load));
+    }
+}
+
+static void draw(struct load *load)
+{
+    load->has_next = arrival_stream_next(load->options->arrivals, &load->next) &&
+                     load->next.at_ns <= load->options->until_ns;
+}
+
+static bool is_over(struct load *load, int64_t now_ns)
+{
+    const struct load_options *options = load->options;
+    if (!load->has_next && (load->open == 0 || now_ns > options->until_ns + options->patience_ns)) {
+        return true;
+    }
+    if (options->is_over == NULL || now_ns - load->asked_ns < ASK_NS) {
+        return false;
+    }
+    load->asked_ns = now_ns;
+    return options->is_over(options->context, load->report);
+}
+
+static void run(struct load *load)
+{
+    int64_t now_ns = clock_read(&load->clock);
+    draw(load);
+    while (!is_over(load, now_ns)) {
+        while (load->has_next && load->next.at_ns <= now_ns) {
+            start(load, load->next.at_ns);
+            draw(load);
+        }
+        serve_waiting(load);
+        const int64_t ask_ns = load->asked_ns + ASK_NS;
+        const int64_t next_ns =
+            load->has_next && load->next.at_ns < ask_ns ? load->next.at_ns : ask_ns;
+        loop_wait(load->loop, &load->clock, next_ns > now_ns ? next_ns : now_ns + 1000);
+        now_ns = clock_read(&load->clock);
+    }
+}
+
+static enum weft_status find_address(struct load *load, struct weft_error *error)
+{
+    const struct http_url *url = load->options->url;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    uv_getaddrinfo_t request;
+    const int code =
+        uv_getaddrinfo(loop_uv(load->loop), &request, NULL, url->host, url->port, &hints);
+    if (code != 0) {
+        return error_set(error, WEFT_IO, "%s:%s: %s", url->host, url->port, uv_strerror(code));
+    }
+    (void)memcpy(&load->address, request.addrinfo->ai_addr, request.addrinfo->ai_addrlen);
+    uv_freeaddrinfo(request.addrinfo);
+    return WEFT_OK;
+}
+
+static enum weft_status write_request(struct load *load, struct weft_error *error)
+{
+    const struct load_options *options = load->options;
+    char *room = NULL;
+    if (buffer_add(
+            &load->request, "POST %s HTTP/1.1\r\nHost: %s:%s\r\nContent-Length: %zu\r\n%s\r\n",
+            options->path, options->url->host, options->url->port, options->body_bytes,
+            options->headers)) {
+        room = buffer_room(&load->request, options->body_bytes + 1);
+    }
+    if (room == NULL) {
+        return error_set(error, WEFT_NO_MEMORY, "no memory for a request");
+    }
+    (void)memcpy(room, options->body, options->body_bytes);
+    load->request.length += options->body_bytes;
+    return WEFT_OK;
+}
+
+static void close_all(struct load *load)
+{
+    load->report->open = load->open;
+    for (uint32_t i = 0; i < load->wire_count; i++) {
+        struct wire *wire = load->wires[i];
+        const uint64_t broken = load->report->broken;
+        drop(wire);
+        load->report->broken = broken; /* We hung up. */
+    }
+}
+
+enum weft_status load_run(
+    const struct load_options *options, struct load_report *report, struct weft_error *error)
+{
+    struct load load = {.options = options, .report = report};
+    *report = (struct load_report){.due = 0};
+    enum weft_status status = loop_create(&load.loop, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    load.wires = memory_zeroed(options->connections, sizeof(void *));
+    status = find_address(&load, error);
+    if (status == WEFT_OK) {
+        status = write_request(&load, error);
+    }
+    if (status == WEFT_OK) {
+        clock_init(&load.clock, CLOCK_KIND_REAL);
+        run(&load);
+        close_all(&load);
+        if (load.answers == 0 && load.last_failure != 0) {
+            status = error_set(
+                error, WEFT_IO, "%s:%s: no answer at all: %s", options->url->host,
+                options->url->port, uv_strerror(load.last_failure));
+        }
+    }
+    loop_destroy(load.loop);
+    for (uint32_t i = 0; i < load.wire_count; i++) {
+        free(load.wires[i]);
+    }
+    free(load.wires);
+    free(load.waiting);
+    free(load.request.bytes);
+    return status;
+}

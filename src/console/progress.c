@@ -1,0 +1,65 @@
+#include "console/progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BAR_CELLS = 30 };
+
+#define DRAW_FIRST_NS INT64_C(300000000)
+#define DRAW_EVERY_NS INT64_C(100000000)
+
+int64_t progress_clock_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* This clock is always there. */
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void progress_start(struct progress *progress, const char *label)
+{
+    *progress = (struct progress){
+        .label = label,
+        .is_watched = isatty(STDERR_FILENO) == 1,
+        .started_ns = progress_clock_ns(),
+    };
+    progress->drawn_ns = progress->started_ns + DRAW_FIRST_NS - DRAW_EVERY_NS;
+}
+
+static void draw(const struct progress *progress, double part, double passed_s)
+{
+    char bar[BAR_CELLS + 1];
+    for (int i = 0; i < BAR_CELLS; i++) {
+        bar[i] = i < (int)(part * BAR_CELLS) ? '#' : '.';
+    }
+    bar[BAR_CELLS] = '\0';
+    (void)fprintf(stderr, "\r\033[K%s [%s] %3.0f %%", progress->label, bar, 100 * part);
+    if (part > 0.01) {
+        (void)fprintf(stderr, "  %.0f s left", passed_s / part * (1 - part));
+    }
+    (void)fflush(stderr);
+}
+
+void progress_show(struct progress *progress, uint64_t done, uint64_t total)
+{
+    if (!progress->is_watched || total == 0) {
+        return;
+    }
+    const int64_t now_ns = progress_clock_ns();
+    if (now_ns - progress->drawn_ns < DRAW_EVERY_NS) {
+        return;
+    }
+    const double part = done < total ? (double)done / (double)total : 1.0;
+    draw(progress, part, (double)(now_ns - progress->started_ns) / 1e9);
+    progress->drawn_ns = now_ns;
+    progress->is_drawn = true;
+}
+
+void progress_clear(struct progress *progress)
+{
+    if (progress->is_drawn) {
+        (void)fputs("\r\033[K", stderr);
+        (void)fflush(stderr);
+        progress->is_drawn = false;
+    }
+}

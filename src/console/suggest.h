@@ -1,0 +1,24 @@
+/*
+ * suggest.h - the known name that a mistyped one was probably meant to be.
+ *
+ *     struct suggestion suggestion = suggest_for("--rat");
+ *     suggest_offer(&suggestion, "--rate");     each known name
+ *     suggestion.name                           "--rate", or NULL if nothing is near
+ */
+#ifndef CONSOLE_SUGGEST_H
+#define CONSOLE_SUGGEST_H
+
+#include <stdint.h>
+
+struct suggestion {
+    const char *wrong;
+    const char *name; /* Borrowed from whoever offered it; NULL: nothing is near. */
+    uint32_t distance;
+};
+
+struct suggestion suggest_for(const char *wrong);
+
+/* Consider @name. The nearest wins; among equals the first. */
+void suggest_offer(struct suggestion *suggestion, const char *name);
+
+#endif /* CONSOLE_SUGGEST_H */

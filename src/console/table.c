@@ -1,0 +1,103 @@
+#include "console/table.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "model/grow.h"
+
+enum { COLUMN_GAP = 2 };
+
+void table_init(struct table *table, const struct table_column *columns, uint32_t column_count)
+{
+    ASSERT(column_count > 0);
+    *table = (struct table){.columns = columns, .column_count = column_count};
+}
+
+void table_add(struct table *table, const char *format, ...)
+{
+    char text[TABLE_CELL_BYTES_MAX];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+
+    const size_t bytes = strlen(text) + 1;
+    char *cell = memory_zeroed(bytes, 1);
+    memcpy(cell, text, bytes);
+    table->cells = grow(table->cells, table->cell_count, sizeof(*table->cells));
+    table->cells[table->cell_count] = cell;
+    table->cell_count++;
+}
+
+void table_add_number(struct table *table, int decimals, double value)
+{
+    if (isnan(value)) {
+        table_add(table, "-");
+    } else {
+        table_add(table, "%.*f", decimals, value);
+    }
+}
+
+/* Characters, not bytes: those that continue a character of UTF-8 do not count. */
+static uint32_t width_of(const char *text)
+{
+    uint32_t width = 0;
+    for (; *text != '\0'; text++) {
+        width += ((unsigned char)*text & 0xc0U) == 0x80U ? 0 : 1;
+    }
+    return width;
+}
+
+static uint32_t column_width(const struct table *table, uint32_t column)
+{
+    uint32_t width = width_of(table->columns[column].title);
+    for (uint32_t i = column; i < table->cell_count; i += table->column_count) {
+        const uint32_t cell = width_of(table->cells[i]);
+        width = cell > width ? cell : width;
+    }
+    return width;
+}
+
+/* Print one row. Spaces are held back until text follows, so that none end a line. */
+static void print_row(const struct table *table, const char *const *cells, FILE *file)
+{
+    uint32_t spaces = 0;
+    for (uint32_t i = 0; i < table->column_count; i++) {
+        const uint32_t gap = column_width(table, i) - width_of(cells[i]);
+        const bool right = table->columns[i].right;
+        spaces += right ? gap : 0;
+        if (cells[i][0] != '\0') {
+            (void)fprintf(file, "%*s%s", (int)spaces, "", cells[i]);
+            spaces = 0;
+        }
+        spaces += (right ? 0 : gap) + COLUMN_GAP;
+    }
+    (void)fputc('\n', file);
+}
+
+void table_print(const struct table *table, FILE *file)
+{
+    ASSERT(table->cell_count % table->column_count == 0);
+    const char **titles = memory_zeroed(table->column_count, sizeof(*titles));
+    for (uint32_t i = 0; i < table->column_count; i++) {
+        titles[i] = table->columns[i].title;
+    }
+    print_row(table, titles, file);
+    free(titles);
+    for (uint32_t i = 0; i < table->cell_count; i += table->column_count) {
+        print_row(table, (const char *const *)&table->cells[i], file);
+    }
+}
+
+void table_deinit(struct table *table)
+{
+    for (uint32_t i = 0; i < table->cell_count; i++) {
+        free(table->cells[i]);
+    }
+    free(table->cells);
+    *table = (struct table){0};
+}

@@ -1,0 +1,48 @@
+/*
+ * table.h - text in columns, each as wide as its widest cell.
+ *
+ *     struct table table;
+ *     table_init(&table, columns, 2);
+ *     table_add(&table, "%s", name);        row by row, cell by cell
+ *     table_add(&table, "%.1f", value);
+ *     table_print(&table, stdout);
+ *     table_deinit(&table);
+ */
+#ifndef CONSOLE_TABLE_H
+#define CONSOLE_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/attributes.h"
+
+enum { TABLE_CELL_BYTES_MAX = 512 };
+
+struct table_column {
+    const char *title;
+    bool right; /* Numbers end in the same column, text begins in it. */
+};
+
+struct table {
+    const struct table_column *columns; /* Borrowed. */
+    uint32_t column_count;
+    uint32_t cell_count;
+    char **cells; /* By row; owned. */
+};
+
+void table_init(struct table *table, const struct table_column *columns, uint32_t column_count);
+
+/* The next cell of the row, or the first of the next. Cut at TABLE_CELL_BYTES_MAX. */
+ATTR_PRINTF(2, 3)
+void table_add(struct table *table, const char *format, ...);
+
+/* The same for a number, or "-" if there is none: NAN. */
+void table_add_number(struct table *table, int decimals, double value);
+
+/* Titles, then rows; two spaces between columns and none at the end of a line. */
+void table_print(const struct table *table, FILE *file);
+
+void table_deinit(struct table *table);
+
+#endif /* CONSOLE_TABLE_H */

@@ -1,0 +1,197 @@
+#include "lab/run.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "console/interrupt.h"
+
+enum { EVENTS_BETWEEN_LOOKS = 1 << 12, SETTING_BYTES_MAX = 64 };
+
+static enum weft_status apply_set(
+    struct scenario *scenario, const char *setting, struct weft_error *error)
+{
+    char key[SETTING_BYTES_MAX];
+    const size_t length = strcspn(setting, "=");
+    if (setting[length] == '\0' || length == 0 || length >= sizeof(key)) {
+        return error_set(error, WEFT_INVALID, "'--set %s' is not of the form key=value", setting);
+    }
+    (void)snprintf(key, sizeof(key), "%.*s", (int)length, setting);
+    return scenario_set(scenario, key, setting + length + 1, error);
+}
+
+/* A bare number of the command line is one a second; documents say so. */
+static enum weft_status set_rate(
+    struct scenario *scenario, const char *rate, struct weft_error *error)
+{
+    char with_unit[SETTING_BYTES_MAX];
+    const bool is_bare = rate[0] != '\0' && rate[strspn(rate, "0123456789.")] == '\0';
+    (void)snprintf(with_unit, sizeof(with_unit), "%s%s", rate, is_bare ? "/s" : "");
+    return scenario_set(scenario, "rate", with_unit, error);
+}
+
+bool run_warmup_is_auto(const char *warmup)
+{
+    return warmup != NULL && strcmp(warmup, "auto") == 0;
+}
+
+static enum weft_status apply(
+    struct scenario *scenario, const struct run_settings *settings, struct weft_error *error)
+{
+    enum weft_status status = WEFT_OK;
+    const uint32_t set_count = settings->sets == NULL ? 0 : settings->sets->count;
+    for (uint32_t i = 0; i < set_count && status == WEFT_OK; i++) {
+        status = apply_set(scenario, settings->sets->items[i], error);
+    }
+    if (status == WEFT_OK && settings->jobs != NULL) {
+        status = scenario_set(scenario, "jobs", settings->jobs, error);
+    }
+    if (status == WEFT_OK && settings->warmup != NULL && !run_warmup_is_auto(settings->warmup)) {
+        status = scenario_set(scenario, "warmup", settings->warmup, error);
+    }
+    if (status == WEFT_OK && settings->rate != NULL) {
+        status = set_rate(scenario, settings->rate, error);
+    }
+    return status;
+}
+
+enum weft_status run_load(
+    const char *path, const struct run_settings *settings, struct scenario **scenario_out,
+    struct weft_error *error)
+{
+    struct scenario *scenario = NULL;
+    enum weft_status status = scenario_load(path, &scenario, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    status = apply(scenario, settings, error);
+    if (status != WEFT_OK) {
+        scenario_destroy(scenario);
+        return status;
+    }
+    *scenario_out = scenario;
+    return WEFT_OK;
+}
+
+static uint64_t stopwatch_ns(void)
+{
+    return (uint64_t)progress_clock_ns();
+}
+
+bool run_has_slo(const struct scenario *scenario)
+{
+    const struct catalogue *catalogue = scenario->catalogue;
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        if (catalogue->workflows[i]->slo_ns > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void describe(
+    const struct scenario *scenario, const struct run_options *options, struct run_result *result)
+{
+    *result = (struct run_result){
+        .seed = options->seed,
+        .worker_count = scenario->fleet->worker_count,
+        .has_slo = run_has_slo(scenario),
+        .warmup_found = options->warmup_auto,
+    };
+    if (scenario->arrivals.kind != ARRIVALS_LIST) {
+        result->rate_per_s = scenario->arrivals.rate_per_s;
+    }
+    (void)snprintf(result->scenario, sizeof(result->scenario), "%s", scenario->name);
+    (void)snprintf(result->policy, sizeof(result->policy), "%s", options->policies->text);
+}
+
+/* How many events may pass before somebody looks. */
+static uint64_t events_before_look(const struct run_options *options, uint64_t events)
+{
+    const uint64_t left = options->events_max - events;
+    return options->events_max > 0 && left < EVENTS_BETWEEN_LOOKS ? left : EVENTS_BETWEEN_LOOKS;
+}
+
+/* False if an interrupt came first. Stops at events_max, and *is_endless_out says so. */
+static bool drive(
+    struct sim *sim, const struct run_options *options, uint64_t jobs, bool *is_endless_out)
+{
+    uint64_t events = 0;
+    while (sim_run_some(sim, events_before_look(options, events))) {
+        events += events_before_look(options, events);
+        if (options->events_max > 0 && events >= options->events_max) {
+            *is_endless_out = true;
+            return true;
+        }
+        if (interrupt_came()) {
+            return false;
+        }
+        if (options->progress != NULL) {
+            struct sim_counters counters;
+            sim_counters(sim, &counters);
+            progress_show(options->progress, counters.answered, jobs);
+        }
+    }
+    return true;
+}
+
+static void judge(
+    const struct run_options *options, const struct verdict *verdict, bool is_endless,
+    struct run_result *result)
+{
+    if (is_endless) {
+        (void)snprintf(
+            result->broken, sizeof(result->broken), "no end after %" PRIu64 " events",
+            options->events_max);
+    } else if (options->check) {
+        verdict_judge(verdict, &result->report, result->broken);
+    }
+}
+
+bool run_simulate(
+    const struct scenario *scenario, const struct run_options *options,
+    struct run_result *result_out)
+{
+    struct sim_options sim_options = {
+        .fleet = scenario->fleet,
+        .catalogue = scenario->catalogue,
+        .profile = scenario->profile,
+        .policies = options->policies,
+        .arrivals = &scenario->arrivals,
+        .mixture = scenario->mixture,
+        .jobs = scenario->jobs,
+        .warmup = scenario->warmup,
+        .warmup_auto = options->warmup_auto,
+        .seed = options->seed,
+        .row_load_ns = scenario->row_load_ns,
+        .row_cache_ns = scenario->row_cache_ns,
+        .noise = scenario->noise,
+        .profile_error = scenario->profile_error,
+        .fault_count = scenario->fault_count,
+        .faults = scenario->faults,
+        .fault_random_count = scenario->fault_random_count,
+        .fault_randoms = scenario->fault_randoms,
+        .check = options->check,
+        .on_record = options->on_record,
+        .context = options->context,
+        .stopwatch_ns = stopwatch_ns,
+    };
+    struct verdict verdict = {.on_record = options->on_record, .context = options->context};
+    if (options->check) {
+        sim_options.on_record = verdict_record;
+        sim_options.context = &verdict;
+    }
+    const int64_t started_ns = progress_clock_ns();
+    bool is_endless = false;
+    struct sim *sim = sim_create(&sim_options);
+    const bool finished = drive(sim, options, scenario->jobs, &is_endless);
+    if (finished) {
+        describe(scenario, options, result_out);
+        result_out->wall_s = (double)(progress_clock_ns() - started_ns) / 1e9;
+        sim_report(sim, &result_out->report);
+        sim_counters(sim, &result_out->counters);
+        judge(options, &verdict, is_endless, result_out);
+    }
+    sim_destroy(sim);
+    return finished;
+}

@@ -1,0 +1,69 @@
+#include "protocol/buffer.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol/json_text.h"
+
+char *buffer_room(struct buffer *buffer, size_t count)
+{
+    if (buffer->bytes == NULL || buffer->capacity - buffer->length < count) {
+        if (count > SIZE_MAX / 2 - buffer->length) {
+            return NULL; /* No block is that large, and twice its size would not be a number. */
+        }
+        const size_t least = buffer->length + count;
+        size_t larger = buffer->capacity < 256 ? 512 : buffer->capacity;
+        while (larger < least) {
+            larger = larger > SIZE_MAX / 4 ? least : 2 * larger;
+        }
+        char *bytes = realloc(buffer->bytes, larger);
+        if (bytes == NULL) {
+            return NULL;
+        }
+        buffer->bytes = bytes;
+        buffer->capacity = larger;
+    }
+    return buffer->bytes + buffer->length;
+}
+
+bool buffer_add(struct buffer *buffer, const char *format, ...)
+{
+    va_list arguments;
+    char *out = buffer_room(buffer, 64);
+    if (out == NULL) {
+        return false;
+    }
+    size_t room = buffer->capacity - buffer->length;
+    va_start(arguments, format);
+    const int length = vsnprintf(out, room, format, arguments);
+    va_end(arguments);
+    if (length < 0) {
+        return false;
+    }
+    if ((size_t)length >= room) {
+        out = buffer_room(buffer, (size_t)length + 1);
+        if (out == NULL) {
+            return false;
+        }
+        room = buffer->capacity - buffer->length;
+        va_start(arguments, format);
+        (void)vsnprintf(out, room, format, arguments); /* It fits now. */
+        va_end(arguments);
+    }
+    buffer->length += (size_t)length;
+    return true;
+}
+
+bool buffer_add_quoted(struct buffer *buffer, const char *text)
+{
+    const size_t length = strlen(text);
+    char *out = buffer_room(buffer, JSON_TEXT_ROOM(length));
+    if (out == NULL) {
+        return false;
+    }
+    buffer->length += json_text_encode(text, length, out);
+    return true;
+}

@@ -1,0 +1,24 @@
+/*
+ * distance.h - how far a text is from what was expected.
+ */
+#ifndef SERVICE_DISTANCE_H
+#define SERVICE_DISTANCE_H
+
+#include <stdint.h>
+
+/* Edits that make one text of the other, and how long the expected one is. */
+struct distance {
+    uint64_t edits;
+    uint64_t length;
+};
+
+/*
+ * In letters and digits, whatever else and whether they are large or small: what recognisers
+ * are measured by. Bytes of letters beyond ASCII count one each.
+ */
+struct distance distance_letters(const char *text, const char *expected);
+
+/* In words: sequences of letters and digits. */
+struct distance distance_words(const char *text, const char *expected);
+
+#endif /* SERVICE_DISTANCE_H */

@@ -1,0 +1,218 @@
+#include "service/local.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "engine/local.h"
+#include "engine/process.h"
+#include "service/local_notes.h"
+#include "service/synthetic.h"
+
+#define SAVE_NS INT64_C(60000000000) /* Between two times that the profile is saved. */
+
+enum weft_status local_open(
+    struct local *local, struct repository *repository, struct nursery *nursery, bool is_silent,
+    struct log *log, struct weft_error *error)
+{
+    struct machine machine;
+    struct local_notes notes = {.log = log, .is_silent = is_silent};
+    struct model_set rehearsed = {0};
+    struct measure_request request = {.nursery = nursery, .rehearsed = &rehearsed};
+    *local = (struct local){.log = log};
+    enum weft_status status =
+        samples_load(repository->folder, repository->catalogue, &local->samples, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    samples_models(local->samples, &rehearsed);
+    machine_read(&machine);
+    local_notes_cache(log);
+    local_notes_start(&notes, &request);
+    status = measure_repository(repository, &machine, &request, &local->measured, error);
+    local_notes_end(&notes);
+    if (status != WEFT_OK) {
+        samples_destroy(local->samples);
+        return status;
+    }
+    local->nursery = nursery;
+    local->artifacts = artifacts_of(repository);
+    for (uint32_t i = 0; i < local->artifacts.count; i++) {
+        local->artifacts.items[i].bytes =
+            local->measured.document.profile->models[i].resident_bytes;
+    }
+    local->refine = refine_create(local->measured.document.profile);
+    local_index_init(&local->index, &local->measured);
+    local->index.log = log;
+    local->shown = local_index_parts(&local->index);
+    return WEFT_OK;
+}
+
+static void save(struct local *local)
+{
+    struct weft_error error = {.status = WEFT_OK};
+    if (refine_count(local->refine) == local->saved) {
+        return;
+    }
+    local->saved = refine_count(local->refine);
+    refine_learn_workspaces(local->refine);
+    const bool is_saved = measured_save(&local->measured, &error) == WEFT_OK;
+    if (!is_saved && !local->measured.is_unsaved) { /* Once; it serves all the same. */
+        local_notes_unsaved(local->log, error.message);
+    }
+    local->measured.is_unsaved = !is_saved;
+}
+
+void local_close(struct local *local)
+{
+    if (local->refine != NULL) {
+        save(local);
+    }
+    refine_destroy(local->refine);
+    samples_destroy(local->samples);
+    artifacts_free(&local->artifacts);
+    local_index_deinit(&local->index);
+    measured_close(&local->measured);
+}
+
+/* A process ended that was not told to: whoever waited for it hears of it, the operator too. */
+static void on_ended(void *context, uint32_t worker, const char *message)
+{
+    const struct local *local = context;
+    const struct log_field fields[] = {log_number("worker", worker), log_text("cause", message)};
+    log_say(local->log, LOG_ERROR, "engine process ended", 2, fields);
+}
+
+static struct engine *make_engine(
+    void *context, const struct engine_host *host, struct uv_loop_s *loop, struct weft_error *error)
+{
+    struct local *local = context;
+    const struct settings *settings = &local->measured.repository->settings;
+    struct engine *engine = NULL;
+    enum weft_status status;
+    if (local->nursery != NULL && settings->isolate == ISOLATE_ALL) {
+        const struct engine_process_options options = {
+            .fleet = local->measured.fleet,
+            .catalogue = local->measured.repository->catalogue,
+            .artifacts = &local->artifacts,
+            .server = &local->nursery->server,
+            .loop = loop,
+            .run_ns_max = settings->run_ns_max,
+            .host = *host,
+            .on_ended = on_ended,
+            .context = local,
+        };
+        status = engine_process_create(&options, &engine, error);
+    } else {
+        const struct engine_local_options options = {
+            .fleet = local->measured.fleet,
+            .catalogue = local->measured.repository->catalogue,
+            .artifacts = &local->artifacts,
+            .loop = loop,
+            .isolate = settings->isolate != ISOLATE_NOTHING,
+            .function_limits = function_limits_of(settings),
+            .host = *host,
+        };
+        status = engine_local_create(&options, &engine, error);
+    }
+    return status == WEFT_OK ? engine : NULL;
+}
+
+static void on_ran(void *context, const struct runtime_ran *ran)
+{
+    struct local *local = context;
+    const uint32_t device = local->measured.fleet->workers[ran->worker].device;
+    /* What others wait for is the whole of it: the worker is busy until the end is known. */
+    refine_run(local->refine, ran->model, device, ran->items, ran->took_ns);
+    for (uint32_t i = 0; i < ran->usage_count; i++) {
+        const struct engine_usage *usage = &ran->usages[i];
+        refine_workspace(local->refine, usage->model, usage->items, usage->bytes);
+    }
+    model_set_add(&local->measured.document.listed, ran->model);
+}
+
+static void on_loaded(void *context, const struct runtime_loaded *loaded)
+{
+    struct local *local = context;
+    refine_load(local->refine, loaded->model, loaded->load_ns, loaded->bytes);
+    model_set_add(&local->measured.document.listed, loaded->model);
+}
+
+static struct handle make_inputs(
+    void *context, struct runtime *runtime, uint32_t workflow, uint32_t items, uint32_t *number_out)
+{
+    const struct local *local = context;
+    const struct workflow *run = local->measured.repository->catalogue->workflows[workflow];
+    struct bundle *bundle = samples_next(local->samples, workflow, number_out);
+    if (bundle == NULL) {
+        bundle = synthetic_bundle(run->inputs, run->input_count, items == 0 ? 1 : items);
+    }
+    const uint64_t bytes = bundle == NULL ? 0 : bundle->bytes;
+    return runtime_tensor(runtime, bundle, bytes, bundle_destroy);
+}
+
+static void on_answer(
+    void *context, const struct runtime *runtime, uint32_t workflow, uint32_t number,
+    const struct runtime_answer *answer)
+{
+    const struct local *local = context;
+    samples_judge(local->samples, runtime, workflow, number, answer);
+}
+
+static void on_time(void *context)
+{
+    struct local *local = context;
+    save(local);
+    runtime_call_at(
+        local->runtime, runtime_now_ns(local->runtime) + SAVE_NS, /* background */ true, on_time,
+        local);
+}
+
+static enum weft_status open_part(void *context, struct runtime *runtime, struct weft_error *error)
+{
+    struct local *local = context;
+    (void)error;
+    local->runtime = runtime;
+    local_index_join(&local->index, runtime);
+    runtime_call_at(
+        runtime, runtime_now_ns(runtime) + SAVE_NS, /* background */ true, on_time, local);
+    return WEFT_OK;
+}
+
+static void close_part(void *context)
+{
+    struct local *local = context;
+    save(local);
+    local->runtime = NULL;
+    local_index_leave(&local->index);
+}
+
+static void on_rehearsed(
+    void *context, const struct runtime *runtime, uint32_t workflow,
+    const struct runtime_answer *answer)
+{
+    struct local *local = context;
+    local_index_learn(&local->index, runtime, workflow, answer);
+}
+
+static void reload(void *context)
+{
+    struct local *local = context;
+    local_change_reload(&local->index);
+}
+
+struct service_parts local_parts(struct local *local)
+{
+    return (struct service_parts){
+        .context = local,
+        .make_engine = make_engine,
+        .on_ran = on_ran,
+        .on_loaded = on_loaded,
+        .make_inputs = make_inputs,
+        .on_answer = on_answer,
+        .on_rehearsed = on_rehearsed,
+        .repository = &local->shown,
+        .open = open_part,
+        .reload = reload,
+        .close = close_part,
+    };
+}

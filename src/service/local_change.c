@@ -1,0 +1,265 @@
+/*
+ * local_change.c - models that clients load and unload while they are served.
+ *
+ * A load looks at the files first, on another thread. What cannot be used changes nothing: a
+ * model that was served stays as it is in memory. Shapes and names were told to clients and
+ * to workflows when the server started, so a file that replaces another must have the same.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "runtime/runtime.h"
+#include "service/local_index.h"
+
+/* One model of a change. */
+struct looked {
+    uint32_t model;
+    enum weft_status status;
+    struct file_mark mark; /* From before it was read. */
+    struct weft_error error;
+    struct measure_signature signature;
+};
+
+struct change {
+    struct local_index *index;
+    uint32_t workflow; /* Whose models they are; UINT32_MAX: of none. */
+    uint32_t count;
+    struct looked *items;
+    server_changed changed;
+    void *asker;
+};
+
+struct file_mark local_change_mark(const char *path)
+{
+    struct stat found;
+    if (stat(path, &found) != 0) {
+        return (struct file_mark){.bytes = 0};
+    }
+    return (struct file_mark){
+        .bytes = (uint64_t)found.st_size,
+        .inode = found.st_ino,
+        .changed_ns = found.st_mtim.tv_sec * INT64_C(1000000000) + (int64_t)found.st_mtim.tv_nsec,
+    };
+}
+
+static bool is_same_mark(const struct file_mark *left, const struct file_mark *right)
+{
+    return left->bytes == right->bytes && left->inode == right->inode &&
+           left->changed_ns == right->changed_ns;
+}
+
+static bool is_same_ports(
+    const struct workflow_input *left, uint32_t left_count, const struct workflow_input *right,
+    uint32_t right_count)
+{
+    bool is_same = left_count == right_count;
+    for (uint32_t i = 0; i < left_count && is_same; i++) {
+        is_same = strcmp(left[i].name, right[i].name) == 0 && left[i].dtype == right[i].dtype &&
+                  left[i].rank == right[i].rank &&
+                  memcmp(left[i].shape, right[i].shape, left[i].rank * sizeof(int64_t)) == 0;
+    }
+    return is_same;
+}
+
+static bool is_same_signature(
+    const struct measure_signature *left, const struct measure_signature *right)
+{
+    return is_same_ports(left->inputs, left->input_count, right->inputs, right->input_count) &&
+           is_same_ports(left->outputs, left->output_count, right->outputs, right->output_count);
+}
+
+/* The models behind @name, a workflow or a model of the repository: false if it is neither. */
+static bool find_models(
+    const struct repository *repository, const char *name, struct model_set *models_out,
+    uint32_t *workflow_out)
+{
+    const struct catalogue *catalogue = repository->catalogue;
+    const uint32_t number = catalogue_find_workflow(catalogue, name);
+    const uint32_t model = catalogue_find_model(catalogue, name);
+    *models_out = (struct model_set){{0}};
+    *workflow_out = number;
+    if (number == UINT32_MAX && model != MODEL_NONE) {
+        model_set_add(models_out, model);
+    }
+    for (uint32_t i = 0; number != UINT32_MAX && i < catalogue->workflows[number]->task_count;
+         i++) {
+        const struct workflow_task *task = &catalogue->workflows[number]->tasks[i];
+        for (uint32_t k = 0; k < task->model_count; k++) {
+            model_set_add(models_out, task->models[k]);
+        }
+    }
+    for (uint32_t i = 0; i < catalogue->model_count; i++) {
+        if (repository->files[i].kind == REPOSITORY_BUILTIN) {
+            model_set_remove(models_out, i);
+        }
+    }
+    return number != UINT32_MAX || !model_set_is_empty(models_out);
+}
+
+/* On another thread. */
+static void look(void *argument)
+{
+    struct change *change = argument;
+    const struct measured *measured = change->index->measured;
+    for (uint32_t i = 0; i < change->count; i++) {
+        struct looked *item = &change->items[i];
+        const struct repository_file *file = &measured->repository->files[item->model];
+        item->mark = local_change_mark(file->path);
+        if (file->kind == REPOSITORY_ONNX) {
+            item->status = measured_look(measured, item->model, &item->signature, &item->error);
+        }
+    }
+}
+
+/* Whether @item may be served; its error says why not. */
+static bool is_usable(const struct local_index *index, struct looked *item)
+{
+    const struct measure_look *known = &index->measured->looks[item->model];
+    const bool is_known = known->signature.output_count > 0;
+    if (item->status == WEFT_OK && is_known &&
+        !is_same_signature(&known->signature, &item->signature)) {
+        item->status = error_set(
+            &item->error, WEFT_INVALID,
+            "%s: takes or gives other tensors than the file that it replaces; start again",
+            index->measured->repository->files[item->model].path);
+    }
+    return item->status == WEFT_OK;
+}
+
+static void take(struct local_index *index, const struct looked *item)
+{
+    struct measured *measured = index->measured;
+    const uint32_t model = item->model;
+    const bool is_served =
+        measured->looks[model].fault[0] == '\0' && !model_set_has(&index->unloaded, model);
+    if (is_served && is_same_mark(&index->marks[model], &item->mark)) {
+        return; /* As it is. */
+    }
+    index->marks[model] = item->mark;
+    model_set_remove(&index->unloaded, model);
+    if (measured->repository->files[model].kind == REPOSITORY_ONNX) {
+        measured_take(measured, model, &item->signature);
+    }
+    runtime_offer(index->runtime, model, /* is_available */ true);
+}
+
+static void on_looked(void *argument)
+{
+    struct change *change = argument;
+    struct local_index *index = change->index;
+    const struct looked *bad = NULL;
+    for (uint32_t i = 0; i < change->count; i++) {
+        struct looked *item = &change->items[i];
+        model_set_remove(&index->looking, item->model);
+        if (index->runtime == NULL) {
+            continue; /* Nobody is served any more. */
+        }
+        if (is_usable(index, item)) {
+            take(index, item);
+        } else if (bad == NULL) {
+            bad = item;
+        }
+    }
+    if (bad == NULL && change->workflow != UINT32_MAX) {
+        index->closed[change->workflow] = false;
+    }
+    change->changed(
+        change->asker, bad == NULL ? WEFT_OK : WEFT_INVALID, bad == NULL ? "" : bad->error.message);
+    free(change->items);
+    free(change);
+}
+
+void local_change_load(void *context, const char *name, server_changed changed, void *asker)
+{
+    struct local_index *index = context;
+    const struct repository *repository = index->measured->repository;
+    struct model_set models;
+    uint32_t workflow;
+    if (!find_models(repository, name, &models, &workflow)) {
+        char message[NAME_BYTES_MAX + 64];
+        (void)snprintf(message, sizeof(message), "there is no model '%s'", name);
+        changed(asker, WEFT_NOT_FOUND, message);
+        return;
+    }
+    struct change *change = memory_zeroed(1, sizeof(*change));
+    change->index = index;
+    change->workflow = workflow;
+    change->changed = changed;
+    change->asker = asker;
+    change->items = memory_zeroed(model_set_count(&models) + 1, sizeof(*change->items));
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        if (model_set_has(&models, i)) {
+            change->items[change->count].model = i;
+            change->count++;
+            model_set_add(&index->looking, i);
+        }
+    }
+    runtime_work(index->runtime, look, on_looked, change);
+}
+
+enum weft_status local_change_unload(void *context, const char *name, struct weft_error *error)
+{
+    struct local_index *index = context;
+    const struct repository *repository = index->measured->repository;
+    struct model_set models;
+    uint32_t workflow;
+    if (!find_models(repository, name, &models, &workflow)) {
+        return error_set(error, WEFT_NOT_FOUND, "there is no model '%s'", name);
+    }
+    if (workflow != UINT32_MAX && !repository_is_alone(repository, workflow)) {
+        index->closed[workflow] = true; /* Others may use its models. */
+        return WEFT_OK;
+    }
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        if (model_set_has(&models, i)) {
+            model_set_add(&index->unloaded, i);
+            runtime_offer(index->runtime, i, /* is_available */ false);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* A model that is being read again because the operator says so. */
+struct reload {
+    struct log *log;
+    const char *name; /* The catalogue's. */
+};
+
+static void on_reloaded(void *asker, enum weft_status status, const char *message)
+{
+    struct reload *reload = asker;
+    const struct log_field fields[] = {log_text("model", reload->name), log_text("cause", message)};
+    if (status == WEFT_OK) {
+        log_say(reload->log, LOG_INFO, "model reloaded", 1, fields);
+    } else {
+        log_say(reload->log, LOG_ERROR, "model not reloaded", 2, fields);
+    }
+    free(reload);
+}
+
+void local_change_reload(struct local_index *index)
+{
+    const struct repository *repository = index->measured->repository;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        const char *path = repository->files[i].path;
+        if (path == NULL || model_set_has(&index->unloaded, i) ||
+            model_set_has(&index->looking, i)) {
+            continue;
+        }
+        const struct file_mark mark = local_change_mark(path);
+        if (is_same_mark(&index->marks[i], &mark) && index->measured->looks[i].fault[0] == '\0') {
+            continue;
+        }
+        struct reload *reload = memory_zeroed(1, sizeof(*reload));
+        *reload = (struct reload){.log = index->log, .name = repository->catalogue->models[i]};
+        local_change_load(index, reload->name, on_reloaded, reload);
+        count++;
+    }
+    const struct log_field changed = log_number("changed", count);
+    log_say(index->log, LOG_INFO, "reload", 1, &changed);
+}

@@ -1,0 +1,108 @@
+#include "service/local_notes.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/onnx_cache.h"
+
+static void on_model(
+    void *context, const char *name, uint32_t index, uint32_t count, bool is_measured)
+{
+    struct local_notes *notes = context;
+    const struct log_field fields[] = {
+        log_text("model", name),
+        log_number("number", (int64_t)index + 1),
+        log_number("of", count),
+    };
+    if (!notes->is_silent) {
+        notes->progress.label = name;
+        progress_show(&notes->progress, index, count);
+    }
+    if (is_measured && !notes->progress.is_watched) {
+        log_say(notes->log, LOG_INFO, "measuring", 3, fields);
+    }
+}
+
+/* What only fails on made-up inputs is nothing to worry about. */
+static void on_failed(void *context, const char *name, const char *cause, bool can_load)
+{
+    struct local_notes *notes = context;
+    const struct log_field fields[] = {log_text("model", name), log_text("cause", cause)};
+    progress_clear(&notes->progress);
+    if (can_load) {
+        log_say(notes->log, LOG_INFO, "model is measured when it first runs", 1, fields);
+    } else {
+        log_say(notes->log, LOG_ERROR, "model unavailable", 2, fields);
+    }
+}
+
+/* A model whose rows are not independent of each other is slower than others; nothing is wrong. */
+static void on_mixed_rows(void *context, const char *name)
+{
+    struct local_notes *notes = context;
+    const struct log_field field = log_text("model", name);
+    progress_clear(&notes->progress);
+    log_say(notes->log, LOG_WARN, "rows change one another; model is never batched", 1, &field);
+}
+
+void local_notes_unsaved(struct log *log, const char *cause)
+{
+    const struct log_field field = log_text("cause", cause);
+    log_say(log, LOG_WARN, "measurements are not kept", 1, &field);
+}
+
+static void on_unsaved(void *context, const char *cause)
+{
+    struct local_notes *notes = context;
+    progress_clear(&notes->progress);
+    local_notes_unsaved(notes->log, cause);
+}
+
+void local_notes_start(struct local_notes *notes, struct measure_request *request)
+{
+    progress_start(&notes->progress, "");
+    request->on_model = on_model;
+    request->on_failed = on_failed;
+    request->on_mixed_rows = on_mixed_rows;
+    request->on_unsaved = on_unsaved;
+    request->context = notes;
+}
+
+void local_notes_end(struct local_notes *notes)
+{
+    progress_clear(&notes->progress);
+}
+
+void local_notes_cache(struct log *log)
+{
+    char path[ONNX_CACHE_PATH_BYTES];
+    struct log_field fields[2] = {log_text("folder", ""), log_text("cause", "")};
+    if (!onnx_cache_default_folder(path)) {
+        fields[1].text = "there is no home; WEFT_CACHE names a folder";
+        log_say(log, LOG_WARN, "models are not cached", 2, fields);
+        return;
+    }
+    char folder[ONNX_CACHE_PATH_BYTES];
+    memcpy(folder, path, sizeof(folder));
+    fields[0].text = path;
+    /* What is not there yet is made, in the first folder above that is. */
+    for (char *slash = strrchr(folder, '/');
+         access(folder, W_OK | X_OK) != 0 && errno == ENOENT && slash != NULL;
+         slash = strrchr(folder, '/')) {
+        slash[slash == folder ? 1 : 0] = '\0';
+        if (slash == folder) {
+            break;
+        }
+    }
+    struct stat found;
+    if (stat(folder, &found) == 0 && !S_ISDIR(found.st_mode)) {
+        fields[1].text = strerror(ENOTDIR);
+    } else if (access(folder, W_OK | X_OK) != 0) {
+        fields[1].text = strerror(errno);
+    } else {
+        return;
+    }
+    log_say(log, LOG_WARN, "models are not cached", 2, fields);
+}

@@ -1,0 +1,120 @@
+#include "service/machine.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+
+enum { LINE_BYTES = 512 };
+
+#define MEMORY_LIMIT_FILE "/sys/fs/cgroup/memory.max"
+#define CPU_LIMIT_FILE    "/sys/fs/cgroup/cpu.max"
+
+void machine_slug(const char *text, char out[NAME_BYTES_MAX])
+{
+    uint32_t length = 0;
+    for (const char *c = text; *c != '\0' && length + 1 < NAME_BYTES_MAX; c++) {
+        if (isalnum((unsigned char)*c) != 0) {
+            out[length] = (char)tolower((unsigned char)*c);
+            length++;
+        } else if (length > 0 && out[length - 1] != '-') {
+            out[length] = '-';
+            length++;
+        }
+    }
+    while (length > 0 && out[length - 1] == '-') {
+        length--;
+    }
+    out[length] = '\0';
+}
+
+uint64_t machine_read_limit(FILE *file, uint64_t fallback)
+{
+    uint64_t limit = 0;
+    return fscanf(file, "%" SCNu64, &limit) == 1 ? limit : fallback;
+}
+
+static uint64_t file_limit(const char *path, uint64_t fallback)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return fallback;
+    }
+    const uint64_t limit = machine_read_limit(file, fallback);
+    (void)fclose(file); /* It was only read. */
+    return limit;
+}
+
+/* "quota period", of which the quotient is a number of cores; 0 if there is no limit. */
+static uint32_t core_limit(void)
+{
+    FILE *file = fopen(CPU_LIMIT_FILE, "r");
+    if (file == NULL) {
+        return 0;
+    }
+    const uint64_t quota = machine_read_limit(file, 0);
+    const uint64_t period = machine_read_limit(file, 0);
+    (void)fclose(file); /* It was only read. */
+    return quota == 0 || period == 0 ? 0 : (uint32_t)((quota + period - 1) / period);
+}
+
+static void read_device(char out[NAME_BYTES_MAX])
+{
+    char line[LINE_BYTES];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    out[0] = '\0';
+    while (file != NULL && out[0] == '\0' && fgets(line, sizeof(line), file) != NULL) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", strlen("model name")) == 0 && colon != NULL) {
+            machine_slug(colon + 1, out);
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file); /* It was only read. */
+    }
+    if (out[0] == '\0') {
+        (void)snprintf(out, NAME_BYTES_MAX, "cpu");
+    }
+}
+
+void machine_read(struct machine *machine_out)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const long page = sysconf(_SC_PAGESIZE);
+    const uint32_t limit = core_limit();
+    const uint64_t memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 1U << 30;
+    machine_out->cores = cores > 0 ? (uint32_t)cores : 1;
+    if (limit > 0 && limit < machine_out->cores) {
+        machine_out->cores = limit;
+    }
+    const uint64_t allowed = file_limit(MEMORY_LIMIT_FILE, memory);
+    machine_out->memory_bytes = allowed < memory ? allowed : memory;
+    read_device(machine_out->device);
+}
+
+struct fleet *machine_fleet(
+    const struct machine *machine, const struct settings *settings, const char *device)
+{
+    uint32_t workers = settings->workers;
+    if (workers == 0) {
+        workers = machine->cores / settings->nodes;
+        workers = workers == 0 ? 1 : workers > 64 ? 64 : workers;
+    }
+    const uint64_t share = machine->memory_bytes / 2 / ((uint64_t)workers * settings->nodes);
+    struct fleet *fleet = fleet_create();
+    const struct fleet_worker worker = {
+        .device = fleet_device(fleet, device),
+        .memory_bytes = settings->memory_bytes > 0 ? settings->memory_bytes : share,
+        .gpu_units = 1,
+    };
+    for (uint32_t i = 0; i < settings->nodes; i++) {
+        const bool fits = fleet_add_machine(fleet, &worker, workers, /* cpu_units */ workers);
+        ASSERT(fits);
+    }
+    return fleet;
+}

@@ -1,0 +1,228 @@
+#include "service/measure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "console/progress.h"
+#include "engine/onnx_run.h"
+#include "profile/fit.h"
+#include "service/nursery.h"
+#include "service/synthetic.h"
+
+enum {
+    LOADS = 3,       /* That are timed, after one that fills the cache. */
+    RUNS_MIN = 5,    /* Of each point, after one that is not counted; */
+    RUNS_MAX = 1000, /* and at most. */
+};
+
+#define POINT_NS_MAX INT64_C(50000000)   /* Enough for a point, once it has RUNS_MIN. */
+#define RUN_NS_MAX   INT64_C(1000000000) /* Longer batches are not tried. */
+
+struct measurement {
+    const struct measure_options *options;
+    const struct ort *ort;
+    struct onnx_model *model;
+    struct measure_figures *figures;
+    struct fit_bytes bytes[MEASURE_POINTS_MAX];
+};
+
+static enum weft_status load(
+    struct measurement *measurement, struct onnx_digest *digest, struct weft_error *error)
+{
+    const struct measure_options *options = measurement->options;
+    const struct onnx_options onnx = {
+        .path = options->file->path,
+        .name = options->name,
+        .folder = options->cache,
+        .rows_max = options->file->batch_max,
+        .digest = digest,
+    };
+    return onnx_model_load(measurement->ort, &onnx, &measurement->model, error);
+}
+
+static uint32_t copy_ports(const struct onnx_ports *ports, struct workflow_input *out)
+{
+    const uint32_t count = ports->count < MEASURE_PORTS_MAX ? ports->count : MEASURE_PORTS_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct onnx_port *port = &ports->items[i];
+        out[i] = (struct workflow_input){.dtype = port->dtype, .rank = port->rank};
+        memcpy(out[i].name, port->name, sizeof(out[i].name));
+        memcpy(out[i].shape, port->shape, sizeof(out[i].shape));
+    }
+    return count;
+}
+
+/* One run of @inputs. */
+static enum weft_status run(
+    const struct measurement *measurement, const struct bundle *inputs, int64_t *run_ns_out,
+    uint64_t *bytes_out, struct weft_error *error)
+{
+    struct onnx_task task = {.inputs = inputs->tensors, .input_count = inputs->count};
+    struct onnx_usage usage = {.run_count = 0};
+    const int64_t started_ns = progress_clock_ns();
+    onnx_run(measurement->model, NULL, &task, /* task_count */ 1, &usage);
+    *run_ns_out = progress_clock_ns() - started_ns;
+    *bytes_out = usage.workspace_bytes;
+    if (task.output == NULL) {
+        return error_set(error, WEFT_FAILED, "%s", task.error.message);
+    }
+    bundle_destroy(task.output);
+    return WEFT_OK;
+}
+
+/* Run @items items again and again. False, without a point, if that fails. */
+static enum weft_status measure_point(
+    struct measurement *measurement, uint32_t items, struct weft_error *error)
+{
+    struct fit_times times = {.count = 0};
+    uint64_t most = 0;
+    int64_t spent_ns = 0;
+    enum weft_status status = WEFT_OK;
+    struct measure_figures *figures = measurement->figures;
+    struct bundle *inputs =
+        synthetic_bundle(figures->signature.inputs, figures->signature.input_count, items);
+    if (inputs == NULL) {
+        return error_set(error, WEFT_NO_MEMORY, "no memory for made-up inputs");
+    }
+    for (uint32_t i = 0; i <= RUNS_MAX && status == WEFT_OK; i++) {
+        int64_t run_ns = 0;
+        uint64_t bytes = 0;
+        status = run(measurement, inputs, &run_ns, &bytes, error);
+        most = bytes > most ? bytes : most;
+        if (status == WEFT_OK && i > 0) {
+            fit_add(&times, run_ns);
+            spent_ns += run_ns;
+        }
+        if (i >= RUNS_MIN && spent_ns > POINT_NS_MAX) {
+            break;
+        }
+    }
+    bundle_destroy(inputs);
+    if (status == WEFT_OK) {
+        measurement->bytes[figures->point_count] =
+            (struct fit_bytes){.items = items, .bytes = most};
+        figures->points[figures->point_count++] = fit_point(&times, items);
+    }
+    return status;
+}
+
+/* 1, 2, 4 ... items, as far as the model takes more and it does not take too long. */
+static enum weft_status measure_runs(struct measurement *measurement, struct weft_error *error)
+{
+    const uint32_t most = measurement->options->file->batch_max;
+    for (uint32_t i = 0; i < MEASURE_POINTS_MAX; i++) {
+        const uint32_t items = 1U << i;
+        if (i > 0 && (!measurement->model->has_rows || measurement->figures->has_mixed_rows ||
+                      (most > 0 && items > most) ||
+                      measurement->figures->points[i - 1].run_ns > RUN_NS_MAX / 2)) {
+            break;
+        }
+        const enum weft_status status = measure_point(measurement, items, error);
+        if (status != WEFT_OK) {
+            return i == 0 ? status : WEFT_OK; /* What cannot be batched runs alone. */
+        }
+    }
+    return WEFT_OK;
+}
+
+/* Load it a few times; the last one stays. */
+static enum weft_status measure_loads(struct measurement *measurement, struct weft_error *error)
+{
+    struct onnx_digest digest = {.bytes = 0};
+    struct fit_times times = {.count = 0};
+    const uint32_t loads = measurement->options->depth == MEASURE_LOOK ? 0 : LOADS;
+    enum weft_status status = load(measurement, &digest, error);
+    for (uint32_t i = 0; i < loads && status == WEFT_OK; i++) {
+        onnx_model_unload(measurement->model);
+        measurement->model = NULL;
+        const int64_t started_ns = progress_clock_ns();
+        status = load(measurement, &digest, error);
+        fit_add(&times, progress_clock_ns() - started_ns);
+    }
+    if (status == WEFT_OK && loads > 0) {
+        measurement->figures->has_loads = true;
+        measurement->figures->resident_bytes = onnx_model_bytes(measurement->model);
+        measurement->figures->load_ns = fit_point(&times, /* items */ 1).run_ns;
+    }
+    return status;
+}
+
+/* Two tasks that differ share a run: that is when the engine looks whether they may. */
+static void look_at_rows(struct measurement *measurement)
+{
+    const struct measure_signature *signature = &measurement->figures->signature;
+    struct bundle *one = synthetic_bundle(signature->inputs, signature->input_count, 1);
+    struct bundle *other = synthetic_bundle(signature->inputs, signature->input_count, 1);
+    if (one != NULL && other != NULL && atomic_load(&measurement->model->has_rows)) {
+        struct onnx_usage usage;
+        synthetic_vary(other);
+        struct onnx_task tasks[2] = {
+            {.inputs = one->tensors, .input_count = one->count},
+            {.inputs = other->tensors, .input_count = other->count},
+        };
+        onnx_run(measurement->model, NULL, tasks, 2, &usage);
+        bundle_destroy(tasks[0].output);
+        bundle_destroy(tasks[1].output);
+        measurement->figures->has_mixed_rows =
+            atomic_load(&measurement->model->rows->rows) == ROWS_MIXED;
+    }
+    bundle_destroy(one);
+    bundle_destroy(other);
+}
+
+enum weft_status measure_here(
+    const struct measure_options *options, struct measure_figures *figures_out,
+    struct weft_error *error)
+{
+    struct measurement measurement = {.options = options, .figures = figures_out};
+    *figures_out = (struct measure_figures){.point_count = 0};
+    enum weft_status status = ort_open(&measurement.ort, error);
+    if (status == WEFT_OK) {
+        status = measure_loads(&measurement, error);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    struct measure_signature *signature = &figures_out->signature;
+    signature->input_count = copy_ports(&measurement.model->inputs, signature->inputs);
+    signature->output_count = copy_ports(&measurement.model->outputs, signature->outputs);
+    if (options->depth != MEASURE_LOOK) {
+        look_at_rows(&measurement);
+    }
+    if (options->depth == MEASURE_RUNS) {
+        status = measure_runs(&measurement, error);
+    }
+    fit_workspace(
+        measurement.bytes, figures_out->point_count, &figures_out->workspace_bytes,
+        &figures_out->workspace_bytes_per_item);
+    onnx_model_unload(measurement.model);
+    return status;
+}
+
+enum weft_status measure_model(
+    const struct measure_options *options, struct measure_figures *figures_out,
+    struct weft_error *error)
+{
+    return options->nursery == NULL ? measure_here(options, figures_out, error)
+                                    : nursery_measure(options, figures_out, error);
+}
+
+void measure_apply(
+    const struct measure_figures *figures, struct profile *profile, uint32_t model, uint32_t device)
+{
+    struct profile_model *known = &profile->models[model];
+    if (figures->has_loads) {
+        known->resident_bytes = figures->resident_bytes;
+        known->load_bytes = figures->resident_bytes;
+        known->load_fixed_ns = figures->load_ns;
+    }
+    if (figures->point_count > 0) {
+        profile_forget(profile, model, device);
+        known->workspace_bytes = figures->workspace_bytes;
+        known->workspace_bytes_per_item = figures->workspace_bytes_per_item;
+    }
+    for (uint32_t i = 0; i < figures->point_count; i++) {
+        profile_put_point(profile, model, device, &figures->points[i]);
+    }
+}

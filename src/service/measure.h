@@ -1,0 +1,82 @@
+/*
+ * measure.h - how long a model takes to load and to run here, and what memory it needs.
+ *
+ * Models run as workers run them: on one thread, alone, from the same cache of mapped files; in a
+ * process of their own, where there is one to be had (service/nursery.h). Inputs are made up. A
+ * model that fails on them is learnt while it is served instead, and one that samples will run
+ * (service/rehearsal.h) is not run here at all.
+ */
+#ifndef SERVICE_MEASURE_H
+#define SERVICE_MEASURE_H
+
+#include "document/repository.h"
+#include "engine/ort.h"
+#include "model/workflow.h"
+#include "profile/profile.h"
+
+struct nursery;
+
+enum {
+    MEASURE_PORTS_MAX = 64,
+    MEASURE_POINTS_MAX = 6, /* Of 1, 2, 4 ... 32 items. */
+};
+
+/* What a model takes and gives, as its file says. */
+struct measure_signature {
+    uint32_t input_count;
+    uint32_t output_count;
+    struct workflow_input inputs[MEASURE_PORTS_MAX];
+    struct workflow_input outputs[MEASURE_PORTS_MAX];
+};
+
+/* How much is found out. */
+enum measure_depth {
+    MEASURE_RUNS,  /* Everything. */
+    MEASURE_LOADS, /* All but how long it runs. */
+    MEASURE_LOOK,  /* Only what it takes and gives: it is loaded once. */
+};
+
+struct measure_options {
+    struct nursery *nursery; /* Makes the process in which it is done. NULL: it is done here. */
+    uint32_t model;          /* Its number in the catalogue. */
+    const char *name;
+    const struct repository_file *file; /* Of an ONNX model. */
+    const char *cache;                  /* Folder of mapped models; NULL: none. */
+    enum measure_depth depth;
+};
+
+/* What was found out. */
+struct measure_figures {
+    struct measure_signature signature;
+    bool has_loads; /* The next three are known. */
+    uint64_t resident_bytes;
+    int64_t load_ns;
+    bool has_mixed_rows; /* Rows of one run change one another: it is never batched. */
+    uint32_t point_count;
+    struct profile_point points[MEASURE_POINTS_MAX];
+    uint64_t workspace_bytes;
+    uint64_t workspace_bytes_per_item;
+};
+
+/*
+ * Measure a model.
+ *
+ * Errors: those of onnx_model_load(); WEFT_FAILED if it does not run on made-up inputs:
+ * signature and loads are filled in then all the same. WEFT_CRASHED if its process did not survive
+ * it, and WEFT_LIMIT if that took too long.
+ */
+enum weft_status measure_model(
+    const struct measure_options *options, struct measure_figures *figures_out,
+    struct weft_error *error);
+
+/* The same in this process, whatever becomes of it. */
+enum weft_status measure_here(
+    const struct measure_options *options, struct measure_figures *figures_out,
+    struct weft_error *error);
+
+/* Let @profile say what @figures do of @model on @device, in place of what it said. */
+void measure_apply(
+    const struct measure_figures *figures, struct profile *profile, uint32_t model,
+    uint32_t device);
+
+#endif /* SERVICE_MEASURE_H */

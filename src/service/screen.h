@@ -1,0 +1,42 @@
+/*
+ * screen.h - a served cluster on a terminal, or as a line a second.
+ *
+ * On a terminal one picture is drawn over and over; anywhere else, and if asked for, it
+ * is one line of counts that programs and logs can live with, while they change.
+ */
+#ifndef SERVICE_SCREEN_H
+#define SERVICE_SCREEN_H
+
+#include <stdio.h>
+
+#include "runtime/runtime.h"
+#include "service/watch.h"
+
+struct screen {
+    FILE *file; /* Borrowed, like all below. */
+    const struct runtime *runtime;
+    const struct fleet *fleet;
+    const struct catalogue *catalogue;
+    const struct watch *watch;
+    const char *title;
+    const char *url;  /* Where clients are served. NULL: nowhere. */
+    bool is_drawn;    /* Over and over, on a terminal, */
+    bool is_coloured; /* and with colours. */
+    bool is_draining; /* No more requests come. */
+    bool is_begun;
+    uint32_t columns; /* Of the last picture. */
+    uint32_t rows;
+    uint64_t shown[6];    /* The counts of the last line. */
+    uint32_t model_lines; /* The most that the models of a worker ever took. */
+};
+
+/* How long to wait between two calls of screen_show(). */
+int64_t screen_interval_ns(const struct screen *screen);
+
+/* Draw the picture, or print the line, of this moment. */
+void screen_show(struct screen *screen);
+
+/* Leave the terminal as it was found, below the last picture. */
+void screen_end(struct screen *screen);
+
+#endif /* SERVICE_SCREEN_H */

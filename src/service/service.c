@@ -1,0 +1,387 @@
+#include "service/service.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "console/interrupt.h"
+#include "console/progress.h"
+#include "engine/engine.h"
+#include "server/server.h"
+#include "service/journal.h"
+#include "service/screen.h"
+
+#define DRAIN_LOOK_NS INT64_C(10000000)
+#define TICK_NS       INT64_C(1000000000)
+#define LAST_WORDS_NS INT64_C(1000000000) /* For the last answers to reach their clients. */
+
+enum { STOP_SECONDS = 10 }; /* For what still runs to stop, once nobody waits for it. */
+
+struct service {
+    const struct service_options *options;
+    struct service_parts parts;
+    struct server *server; /* NULL if nobody listens. */
+    struct runtime *runtime;
+    struct player *player; /* NULL if nothing is played. */
+    struct summary *summary;
+    struct watch *watch;
+    struct screen screen;
+    struct journal journal;
+    int64_t last_words_ns; /* Until when answers are waited for, after the drain was cut. 0: not. */
+    uint32_t abandoned;
+    double rates[WORKFLOWS_MAX]; /* What the arrivals amount to. */
+    char url[LISTENING_URL_BYTES];
+};
+
+static void on_record(void *context, const struct record *record)
+{
+    struct service *service = context;
+    summary_add(service->summary, record);
+    watch_add(service->watch, record);
+    server_record(service->server, record);
+    journal_add(&service->journal, record);
+    if (service->parts.on_record != NULL) {
+        service->parts.on_record(service->parts.context, record);
+    }
+}
+
+static void on_ran(void *context, const struct runtime_ran *ran)
+{
+    const struct service *service = context;
+    service->parts.on_ran(service->parts.context, ran);
+}
+
+static void on_loaded(void *context, const struct runtime_loaded *loaded)
+{
+    const struct service *service = context;
+    service->parts.on_loaded(service->parts.context, loaded);
+}
+
+static struct engine *make_engine(
+    void *context, const struct engine_host *host, struct uv_loop_s *loop, struct weft_error *error)
+{
+    const struct service *service = context;
+    return service->parts.make_engine(service->parts.context, host, loop, error);
+}
+
+static void say(const struct service *service, enum log_level level, const char *event)
+{
+    log_say(service->journal.log, level, event, 0, NULL);
+}
+
+static bool is_at_end(const struct service *service)
+{
+    const struct runtime_counts counts = runtime_counts(service->runtime);
+    if (counts.answered == counts.requested && server_is_drained(service->server)) {
+        return true;
+    }
+    return service->last_words_ns > 0 &&
+           (server_is_alone(service->server) ||
+            runtime_now_ns(service->runtime) > service->last_words_ns);
+}
+
+/* Stop as soon as everybody has been answered, or nobody is waited for any more. */
+static void look_for_end(void *context)
+{
+    struct service *service = context;
+    if (is_at_end(service)) {
+        runtime_stop(service->runtime);
+        return;
+    }
+    runtime_call_at(
+        service->runtime, runtime_now_ns(service->runtime) + DRAIN_LOOK_NS, /* background */ false,
+        look_for_end, service);
+}
+
+/* The end has waited long enough. */
+static void on_drain_limit(void *context)
+{
+    struct service *service = context;
+    const struct runtime_counts counts = runtime_counts(service->runtime);
+    const uint32_t open = (uint32_t)(counts.requested - counts.answered);
+    const uint32_t told = server_abandon(service->server);
+    service->abandoned = told > open ? told : open;
+    const struct log_field fields[] = {log_number("abandoned", service->abandoned)};
+    log_say(service->journal.log, LOG_ERROR, "drain took too long", 1, fields);
+    service->last_words_ns = runtime_now_ns(service->runtime) + LAST_WORDS_NS;
+    look_for_end(service);
+}
+
+static void on_ended(void *context)
+{
+    look_for_end(context);
+}
+
+static void drain(struct service *service)
+{
+    if (service->screen.is_draining) {
+        return;
+    }
+    service->screen.is_draining = true;
+    say(service, LOG_INFO, "draining");
+    const int64_t drain_ns =
+        service->options->drain_ns == 0 ? SERVICE_DRAIN_NS : service->options->drain_ns;
+    runtime_call_at(
+        service->runtime, runtime_now_ns(service->runtime) + drain_ns, /* background */ true,
+        on_drain_limit, service);
+    if (service->server != NULL) {
+        server_drain(service->server);
+    }
+    if (service->player != NULL) {
+        player_stop(service->player);
+    }
+    if (service->parts.drain != NULL) {
+        service->parts.drain(service->parts.context);
+    }
+    if (!service->options->plays) {
+        runtime_drain(service->runtime);
+        look_for_end(service);
+    }
+}
+
+/* A server whose operator has changed its files; or a terminal that is gone. */
+static void on_hang_up(struct service *service)
+{
+    if (service->server == NULL || service->screen.is_drawn) {
+        drain(service);
+    } else if (service->parts.reload != NULL && !service->screen.is_draining) {
+        service->parts.reload(service->parts.context);
+    } else {
+        say(service, LOG_INFO, "nothing to reload");
+    }
+}
+
+static void on_signal(void *context, int number)
+{
+    struct service *service = context;
+    if (number == SIGHUP) {
+        on_hang_up(service);
+    } else if (service->screen.is_draining) {
+        say(service, LOG_WARN, "stopped at once");
+        runtime_stop(service->runtime);
+    } else {
+        drain(service);
+    }
+}
+
+static void on_tick(void *context)
+{
+    struct service *service = context;
+    journal_tick(&service->journal, runtime_now_ns(service->runtime), /* is_end */ false);
+    runtime_call_at(
+        service->runtime, runtime_now_ns(service->runtime) + TICK_NS, /* background */ true,
+        on_tick, service);
+}
+
+static void on_time(void *context)
+{
+    drain(context);
+}
+
+static void on_show(void *context)
+{
+    struct service *service = context;
+    screen_show(&service->screen);
+    runtime_call_at(
+        service->runtime, runtime_now_ns(service->runtime) + screen_interval_ns(&service->screen),
+        /* background */ true, on_show, service);
+}
+
+static bool is_listening(const struct service_options *options)
+{
+    return options->listen != NULL && options->listen->http != NULL;
+}
+
+static enum weft_status start_runtime(struct service *service, struct weft_error *error)
+{
+    const struct service_options *options = service->options;
+    const struct scenario *scenario = options->scenario;
+    const bool has_rates =
+        options->plays && arrivals_rates(&scenario->arrivals, scenario->catalogue, service->rates);
+    const struct runtime_options runtime = {
+        .fleet = scenario->fleet,
+        .catalogue = scenario->catalogue,
+        .profile = scenario->profile,
+        .policies = options->policies,
+        .mixture = scenario->mixture,
+        .rates = has_rates ? service->rates : NULL,
+        .clock = CLOCK_KIND_REAL,
+        .seed = options->seed,
+        .row_load_ns = scenario->row_load_ns,
+        .row_cache_ns = scenario->row_cache_ns,
+        .jobs_max = options->jobs_max,
+        .stays = !options->plays || is_listening(options),
+        .noise = scenario->noise,
+        .pretend_network = true,
+        .on_record = on_record,
+        .on_ran = service->parts.on_ran == NULL ? NULL : on_ran,
+        .on_loaded = service->parts.on_loaded == NULL ? NULL : on_loaded,
+        .make_engine = service->parts.make_engine == NULL ? NULL : make_engine,
+        .context = service,
+    };
+    return runtime_create(&runtime, &service->runtime, error);
+}
+
+static void start_player(struct service *service)
+{
+    const struct service_options *options = service->options;
+    const struct player_options player = {
+        .runtime = service->runtime,
+        .fleet = options->scenario->fleet,
+        .catalogue = options->scenario->catalogue,
+        .arrivals = &options->scenario->arrivals,
+        .seed = options->seed,
+        .until_ns = (int64_t)options->seconds * 1000000000,
+        .ended = on_ended,
+        .context = service,
+        .make_inputs = service->parts.make_inputs,
+        .on_answer = service->parts.on_answer,
+        .inputs_context = service->parts.context,
+    };
+    service->player = player_create(&player);
+}
+
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value != NULL && value[0] != '\0';
+}
+
+/* Whether standard output is a terminal that can be drawn on. */
+static bool can_draw(void)
+{
+    const char *terminal = getenv("TERM");
+    return isatty(STDOUT_FILENO) == 1 && terminal != NULL && terminal[0] != '\0' &&
+           strcmp(terminal, "dumb") != 0;
+}
+
+static void start_screen(struct service *service)
+{
+    const struct service_options *options = service->options;
+    service->screen = (struct screen){
+        .file = stdout,
+        .runtime = service->runtime,
+        .fleet = options->scenario->fleet,
+        .catalogue = options->scenario->catalogue,
+        .watch = service->watch,
+        .title = options->title,
+        .is_drawn = !options->plain && can_draw(),
+        .is_coloured = !is_set("NO_COLOR"),
+    };
+    /* On the same terminal, lines would spoil the picture, which shows what they say. */
+    const bool is_hidden = service->screen.is_drawn && isatty(STDERR_FILENO) == 1;
+    service->journal = (struct journal){
+        .log = is_hidden ? NULL : options->log,
+        .catalogue = options->scenario->catalogue,
+        .runtime = service->runtime,
+    };
+    if (!options->silent) {
+        runtime_call_at(
+            service->runtime, screen_interval_ns(&service->screen), /* background */ true, on_show,
+            service);
+    }
+}
+
+static void run(struct service *service)
+{
+    const struct service_options *options = service->options;
+    if (options->plays) {
+        start_player(service);
+    }
+    if (options->seconds > 0) {
+        runtime_call_at(
+            service->runtime, (int64_t)options->seconds * 1000000000, /* background */ true,
+            on_time, service);
+    }
+    runtime_call_at(
+        service->runtime, runtime_now_ns(service->runtime) + TICK_NS, /* background */ true,
+        on_tick, service);
+    say(service, LOG_INFO, "ready");
+    if (interrupt_hang_up_came()) {
+        on_hang_up(service); /* While it started. */
+    }
+    runtime_run(service->runtime);
+    interrupt_limit(STOP_SECONDS); /* Until the runtime is destroyed, which waits for its engine. */
+    journal_tick(&service->journal, runtime_now_ns(service->runtime), /* is_end */ true);
+    if (!options->silent) {
+        screen_end(&service->screen);
+    }
+}
+
+static void note_late(
+    const struct watch *watch, const struct catalogue *catalogue, struct late_figures *late_out)
+{
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        const struct watch_workflow *counts = watch_workflow(watch, i);
+        late_out[i].done = counts->done;
+        late_out[i].late = counts->late;
+        memcpy(late_out[i].ns, counts->late_ns, sizeof(late_out[i].ns));
+    }
+}
+
+enum weft_status service_run(
+    const struct service_options *options, struct service_result *result_out,
+    struct weft_error *error)
+{
+    static const struct service_parts nobody = {.context = NULL};
+    const struct scenario *scenario = options->scenario;
+    const int64_t started_ns = progress_clock_ns();
+    struct service service = {
+        .options = options, .parts = options->parts == NULL ? nobody : *options->parts};
+    const struct summary_options summary = {
+        .fleet = scenario->fleet,
+        .catalogue = scenario->catalogue,
+        .profile = scenario->profile,
+        .bounded = !options->plays || options->seconds == 0, /* It may run for years. */
+    };
+    service.summary = summary_create(&summary);
+    service.watch = watch_create(scenario->fleet, scenario->catalogue);
+    enum weft_status status = start_runtime(&service, error);
+    if (status == WEFT_OK) {
+        start_screen(&service);
+        runtime_on_signal(service.runtime, on_signal, &service);
+        if (service.parts.open != NULL) {
+            status = service.parts.open(service.parts.context, service.runtime, error);
+        }
+    }
+    if (status == WEFT_OK) {
+        const struct listening_parts listening = {
+            .runtime = service.runtime,
+            .scenario = scenario,
+            .repository = service.parts.repository,
+            .lobby = options->lobby,
+        };
+        status = listening_open(options->listen, &listening, &service.server, error);
+    }
+    if (status == WEFT_OK) {
+        if (service.server != NULL && !options->silent) {
+            listening_print(service.server, options->listen);
+            service.screen.url = service.url;
+            listening_url(service.server, options->listen, service.url);
+        }
+        run(&service);
+        const struct runtime_counts counts = runtime_counts(service.runtime);
+        *result_out = (struct service_result){
+            .arrived = counts.requested,
+            .answered = counts.answered,
+            .abandoned = service.abandoned,
+            .wall_s = (double)(progress_clock_ns() - started_ns) / 1e9,
+        };
+        summary_report(service.summary, &result_out->report);
+        note_late(service.watch, scenario->catalogue, result_out->late);
+    }
+    server_stop(service.server);
+    if (service.runtime != NULL && service.parts.close != NULL) {
+        service.parts.close(service.parts.context);
+    }
+    runtime_destroy(service.runtime);
+    interrupt_limit(0);
+    if (status == WEFT_OK) {
+        log_say(options->log, LOG_INFO, "ended", 0, NULL);
+    }
+    player_destroy(service.player);
+    watch_destroy(service.watch);
+    summary_destroy(service.summary);
+    return status;
+}

@@ -1,0 +1,96 @@
+/*
+ * service.h - a cluster in this process that serves until somebody ends it.
+ *
+ * Makes the runtime, shows it, plays requests into it if there are arrivals, and ends it:
+ * the first SIGINT or SIGTERM lets no more requests in and waits for those that are there, but not
+ * for ever; the second stops at once. SIGHUP lets a server look at its files again; whoever watches
+ * on a terminal has closed it, which ends the service like SIGTERM.
+ */
+#ifndef SERVICE_SERVICE_H
+#define SERVICE_SERVICE_H
+
+#include "document/scenario.h"
+#include "runtime/player.h"
+#include "service/late_report.h"
+#include "service/listening.h"
+#include "trace/summary.h"
+
+/* Who else takes part. All may be NULL. Each is called with @context, on the one thread. */
+struct service_parts {
+    void *context;
+
+    /* As in struct runtime_options. */
+    struct engine *(*make_engine)(
+        void *context, const struct engine_host *host, struct uv_loop_s *loop,
+        struct weft_error *error);
+    void (*on_ran)(void *context, const struct runtime_ran *ran);
+    void (*on_loaded)(void *context, const struct runtime_loaded *loaded);
+    void (*on_record)(void *context, const struct record *record);
+
+    /* As in struct player_options. */
+    struct handle (*make_inputs)(
+        void *context, struct runtime *runtime, uint32_t workflow, uint32_t items,
+        uint32_t *number_out);
+    void (*on_answer)(
+        void *context, const struct runtime *runtime, uint32_t workflow, uint32_t number,
+        const struct runtime_answer *answer);
+
+    /* A sample has been answered well, before anybody is served. */
+    void (*on_rehearsed)(
+        void *context, const struct runtime *runtime, uint32_t workflow,
+        const struct runtime_answer *answer);
+
+    /* What clients are told of: see listening_open(). Borrowed. */
+    const struct server_repository *repository;
+
+    /* The runtime is there and will run: listen. Errors end the service; @error says why. */
+    enum weft_status (*open)(void *context, struct runtime *runtime, struct weft_error *error);
+
+    /* Look again at what is served. */
+    void (*reload)(void *context);
+
+    /* No more requests: what has arrived is answered, and the runtime then stops. */
+    void (*drain)(void *context);
+
+    /* The runtime has stopped and is about to be released. */
+    void (*close)(void *context);
+};
+
+#define SERVICE_DRAIN_NS INT64_C(30000000000)
+
+struct service_options {
+    const struct scenario *scenario; /* Borrowed, like all below. Its faults are left out. */
+    const struct policy_set *policies;
+    const struct service_parts *parts; /* NULL: emulated workers, and nobody else. */
+    const struct listen_where *listen; /* For clients. NULL: nowhere. */
+    struct lobby *lobby;               /* Where clients wait by now. NULL: nowhere. */
+    const char *title;                 /* Of the screen. */
+    struct log *log;                   /* NULL: nobody reads it. */
+    int64_t drain_ns;                  /* How long the end may wait for answers. 0: the default. */
+    uint64_t seed;
+    uint64_t seconds;  /* How long requests come; 0: until somebody ends it. */
+    uint32_t jobs_max; /* Of each node at once; 0: no limit. */
+    bool plays;        /* Requests come as the arrivals say; otherwise from outside alone. */
+    bool silent;       /* Nothing is shown on the way. */
+    bool plain;        /* A line a second, also on a terminal. */
+};
+
+struct service_result {
+    struct report report;
+    struct late_figures late[WORKFLOWS_MAX];
+    uint64_t arrived;
+    uint64_t answered;
+    uint32_t abandoned; /* Requests that the end did not wait for. */
+    double wall_s;
+};
+
+/*
+ * Serve until the end, whoever brings it about.
+ *
+ * Errors: those of runtime_create() and of the parts.
+ */
+enum weft_status service_run(
+    const struct service_options *options, struct service_result *result_out,
+    struct weft_error *error);
+
+#endif /* SERVICE_SERVICE_H */

@@ -1,0 +1,46 @@
+/*
+ * spent.h - where the time of a job went.
+ *
+ * The answer waited for the task that ended last, that for the last of its producers, and so on
+ * back to the request. Along this path every moment belongs to one part, so that the parts add
+ * up to the latency; what ran beside the path cost nothing.
+ */
+#ifndef SERVICE_SPENT_H
+#define SERVICE_SPENT_H
+
+#include "model/workflow.h"
+
+enum spent_part {
+    SPENT_QUEUED,  /* A task waited for a worker, */
+    SPENT_LOADING, /* or while its models were loaded for it, */
+    SPENT_RUNNING, /* or ran; */
+    SPENT_MOVING,  /* or none did: transfers and decisions. */
+    SPENT_PARTS
+};
+
+/* What is known of one task of a job. All zero: nothing yet. */
+struct spent_task {
+    int64_t queued_ns; /* Since when it waits, */
+    int64_t started_ns;
+    int64_t ended_ns;   /* and until when it ran; 0: it has not ended. */
+    int64_t loading_ns; /* How much of its wait was a load of its models. */
+    uint32_t worker;
+};
+
+struct spent {
+    int64_t ns[SPENT_PARTS];
+    int64_t longest_ns; /* The longest single piece, */
+    enum spent_part longest;
+    uint32_t task; /* and whose it was. */
+    uint32_t worker;
+};
+
+/* "queued", "loading", "running", "moving". */
+extern const char *const spent_names[SPENT_PARTS];
+
+/* Split the time from @begin_ns, the arrival, to @end_ns, the answer. @tasks by task. */
+void spent_split(
+    const struct workflow *workflow, const struct spent_task *tasks, int64_t begin_ns,
+    int64_t end_ns, struct spent *spent_out);
+
+#endif /* SERVICE_SPENT_H */
