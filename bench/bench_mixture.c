@@ -17,11 +17,11 @@
 
 #include "base/rng.h"
 #include "lower_bound.h"
+#include "mixture/mixture.h"
+#include "mixture/sites.h"
+#include "mixture/spread.h"
 #include "mixture_case.h"
 #include "mixture_oracle.h"
-#include "plan/mixture.h"
-#include "plan/sites.h"
-#include "plan/spread.h"
 
 #define LOAD         0.7
 #define SHARE_OTHERS 0.01 /* Of patterns that the solution does not use, for Ipopt to start. */

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "document/scenario.h"
 #include "lower_bound.h"
-#include "plan/program.h"
+#include "mixture/program.h"
 #include "read_count.h"
 #include "sim/sim.h"
 

@@ -14,11 +14,11 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "mixture/mixture.h"
+#include "mixture/program.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
 #include "model/links_route.h"
-#include "plan/mixture.h"
-#include "plan/program.h"
 #include "profile/profile.h"
 #include "read_count.h"
 #include "sim/sim.h"

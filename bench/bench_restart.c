@@ -13,11 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "mixture/mixture.h"
+#include "mixture/sites.h"
+#include "mixture/spread.h"
+#include "mixture/workload.h"
 #include "mixture_case.h"
-#include "plan/mixture.h"
-#include "plan/sites.h"
-#include "plan/spread.h"
-#include "plan/workload.h"
 
 enum {
     ROUNDS = 5,

@@ -19,7 +19,7 @@
 #include "base/exact.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "plan/search.h"
+#include "configs/search.h"
 
 enum { STAGES = 8, CHOICES = 1000, PATHS = 5, TIMED = 60, REFERENCE_TIMED = 6 };
 

@@ -9,13 +9,13 @@
 #include <Clp_C_Interface.h>
 
 #include "base/memory.h"
+#include "mixture/pattern.h"
+#include "mixture/program.h"
+#include "mixture/sites.h"
+#include "mixture/workload.h"
 #include "model/contract.h"
 #include "model/digraph.h"
 #include "model/workflow.h"
-#include "plan/pattern.h"
-#include "plan/program.h"
-#include "plan/sites.h"
-#include "plan/workload.h"
 
 enum { PLACEMENTS_MAX = 50000, UNITS_MAX = 16 };
 

@@ -7,10 +7,10 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "mixture/sites.h"
+#include "mixture/workload.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
-#include "plan/sites.h"
-#include "plan/workload.h"
 #include "profile/profile.h"
 
 enum { SEED = 7 };

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "plan/attempt.h"
-#include "plan/program.h"
+#include "mixture/attempt.h"
+#include "mixture/program.h"
 
 enum { CASE_WORKFLOWS = 10, CASE_SHAPES = 5 };
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "plan/attempt.h"
+#include "mixture/attempt.h"
 
 #ifdef WITH_IPOPT
 
@@ -13,7 +13,7 @@
 #include <IpStdCInterface.h>
 
 #include "base/memory.h"
-#include "plan/workload.h"
+#include "mixture/workload.h"
 
 #define NS_PER_MS 1e6
 

@@ -2,7 +2,7 @@
  * mixture_oracle.h - the same program by Ipopt, a general interior-point solver.
  *
  * Built in where Ipopt is installed; the benchmark goes without it otherwise. Variables are
- * the shares of all patterns of an attempt. Values and slopes are those of plan/congestion.h,
+ * the shares of all patterns of an attempt. Values and slopes are those of mixture/congestion.h,
  * so that only the search differs; second derivatives are left to Ipopt's own approximation.
  */
 #ifndef MIXTURE_ORACLE_H

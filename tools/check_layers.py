@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-TO_WIRE = ["base", "model", "profile", "view", "queueing", "plan", "policy", "wire"]
+TO_WIRE = ["base", "model", "profile", "view", "queueing", "mixture", "configs", "policy", "wire"]
 TO_TRACE = TO_WIRE + ["node", "trace"]
 
 MAY_USE = {
@@ -20,12 +20,13 @@ MAY_USE = {
     "profile": ["base", "model"],
     "view": ["base", "model"],
     "queueing": ["base", "model"],
-    "plan": ["base", "model", "profile", "queueing"],
-    "policy": ["base", "model", "profile", "view", "queueing", "plan"],
+    "mixture": ["base", "model", "profile", "queueing"],
+    "configs": ["base", "model", "profile"],
+    "policy": ["base", "model", "profile", "view", "queueing", "mixture", "configs"],
     "wire": ["base", "model", "view"],
     "node": TO_WIRE,
     "trace": ["base", "model", "profile", "node"],
-    "document": ["base", "model", "profile", "view", "plan", "policy"],
+    "document": ["base", "model", "profile", "view", "mixture", "policy"],
     "sim": TO_TRACE,
     "console": ["base", "model"],
     "lab": TO_TRACE + ["document", "sim", "console"],

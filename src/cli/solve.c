@@ -9,8 +9,8 @@
 #include "console/whole_file.h"
 #include "document/mixture_document.h"
 #include "lab/run.h"
-#include "plan/mixture.h"
-#include "plan/program.h"
+#include "mixture/mixture.h"
+#include "mixture/program.h"
 
 struct values {
     const char *output;

@@ -9,9 +9,9 @@
 #include "cli/report_json.h"
 #include "console/table.h"
 #include "document/scenario.h"
+#include "mixture/mixture.h"
+#include "mixture/program.h"
 #include "model/links_route.h"
-#include "plan/mixture.h"
-#include "plan/program.h"
 
 enum { BUSIEST = 5, NAME_MAX_BYTES = 64 };
 

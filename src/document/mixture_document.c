@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "document/reader.h"
+#include "mixture/mixture.h"
 #include "model/catalogue.h"
 #include "model/links_route.h"
-#include "plan/mixture.h"
 
 static const struct reader_range version_range = {MIXTURE_VERSION, MIXTURE_VERSION, "1"};
 static const struct reader_range weight_range = {0, 1e12, "between 0 and 1e12"};

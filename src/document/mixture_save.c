@@ -4,8 +4,8 @@
 #include "base/assert.h"
 #include "document/mixture_document.h"
 #include "document/scalar_save.h"
+#include "mixture/mixture.h"
 #include "model/catalogue.h"
-#include "plan/mixture.h"
 
 #define NS_PER_MS 1e6
 

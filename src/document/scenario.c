@@ -15,8 +15,8 @@
 #include "document/scenario_parts.h"
 #include "document/tree.h"
 #include "document/workflow_document.h"
-#include "plan/mixture.h"
-#include "plan/mixture_copy.h"
+#include "mixture/mixture.h"
+#include "mixture/mixture_copy.h"
 #include "profile/builtin.h"
 
 enum {

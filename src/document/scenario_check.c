@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan/mixture.h"
+#include "mixture/mixture.h"
 #include "profile/need.h"
 
 enum { SIZE_BYTES = 24 };

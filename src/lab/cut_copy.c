@@ -4,8 +4,8 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "plan/mixture.h"
-#include "plan/mixture_copy.h"
+#include "mixture/mixture.h"
+#include "mixture/mixture_copy.h"
 
 _Static_assert(WORKER_NONE == NODE_NONE, "a victim that is gone has one name");
 

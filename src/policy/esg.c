@@ -1,8 +1,8 @@
 /*
  * esg.c - the cheapest configs that keep deadlines, chosen anew before every task.
  *
- * Rule: a deadline is divided among the tasks of a workflow (plan/budget.h), and of each
- * group the cheapest configs that end in time are searched (plan/search.h) when its head is
+ * Rule: a deadline is divided among the tasks of a workflow (configs/budget.h), and of each
+ * group the cheapest configs that end in time are searched (configs/search.h) when its head is
  * to run, with the time and the queue as they are then. Each goes to the worker where it can
  * start first (fit.h); those that would be late there come after those that would not. What
  * fits nowhere waits for something to end; after a few rounds more configs are asked for, and

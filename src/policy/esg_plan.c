@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/assert.h"
-#include "plan/budget.h"
+#include "configs/budget.h"
 #include "policy/fit.h"
 
 __extension__ typedef __int128 esg_product;

@@ -6,8 +6,8 @@
 #ifndef POLICY_ESG_PLAN_H
 #define POLICY_ESG_PLAN_H
 
-#include "plan/configs.h"
-#include "plan/search.h"
+#include "configs/configs.h"
+#include "configs/search.h"
 #include "policy/policy.h"
 
 enum esg_option {

@@ -3,8 +3,8 @@
  */
 #include "policy/fit.h"
 
+#include "configs/configs.h"
 #include "model/sharing.h"
-#include "plan/configs.h"
 #include "policy/choose.h"
 
 /* What is compared, the most important first. */

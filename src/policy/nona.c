@@ -15,10 +15,10 @@
  * Ignores: queues and all else that is happening right now, models in memory, deadlines.
  * Not for: loads that change faster than they can be measured, bursts, or few requests.
  */
-#include "plan/drift.h"
-#include "plan/mixture.h"
-#include "plan/mixture_copy.h"
-#include "plan/program.h"
+#include "mixture/drift.h"
+#include "mixture/mixture.h"
+#include "mixture/mixture_copy.h"
+#include "mixture/program.h"
 #include "policy/choose.h"
 #include "policy/registry.h"
 

@@ -4,7 +4,7 @@
  * The mean time in an M/G/1 queue, weighted by what goes there, is convex in the rates, so
  * one multiplier decides all of them (closed form for each server, bisection for the
  * multiplier). With exponential times this is the classical square-root rule. For several
- * kinds of jobs there is no such form: see plan/program.h.
+ * kinds of jobs there is no such form: see mixture/program.h.
  */
 #ifndef QUEUEING_SPLIT_H
 #define QUEUEING_SPLIT_H

@@ -5,9 +5,9 @@
 #include "base/assert.h"
 #include "document/mixture_document.h"
 #include "fuzz/fuzz.h"
+#include "mixture/mixture.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
-#include "plan/mixture.h"
 
 static void add_workflow(struct catalogue *catalogue, const char *name, uint32_t task_count)
 {

@@ -159,9 +159,9 @@ class RulesTest(unittest.TestCase):
             "src/node/x.c",
             "#include <math.h>\n",
             "1: floating mathematics; use integers, "
-            "or a function of src/profile, src/queueing, src/plan instead",
+            "or a function of src/profile, src/queueing, src/mixture, src/policy/baselines instead",
         )
-        self.expect_clean("src/plan/x.c", "#include <math.h>\n")
+        self.expect_clean("src/mixture/x.c", "#include <math.h>\n")
 
     def test_rule_policy_symbols(self):
         table = "const struct policy policy_x = {\n    .place = place,\n};\n"

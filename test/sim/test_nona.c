@@ -13,8 +13,8 @@
 
 #include "base/attributes.h"
 #include "document/scenario.h"
-#include "plan/mixture.h"
-#include "plan/program.h"
+#include "mixture/mixture.h"
+#include "mixture/program.h"
 #include "sim/sim.h"
 
 enum { TASKS = 4, SERVERS = 80 };

@@ -12,8 +12,8 @@
 
 #include "base/attributes.h"
 #include "document/scenario.h"
-#include "plan/mixture.h"
-#include "plan/program.h"
+#include "mixture/mixture.h"
+#include "mixture/program.h"
 #include "sim/sim.h"
 
 /* Twice what the best of the policies that do not look at the network carries. */

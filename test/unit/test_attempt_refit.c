@@ -9,23 +9,23 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "plan/attempt.h"
-#include "plan/sites.h"
-#include "plan/workload.h"
-#include "plan_case.h"
+#include "mixture/attempt.h"
+#include "mixture/sites.h"
+#include "mixture/workload.h"
+#include "solver_case.h"
 
 enum { TASKS = 4, SITES = 3 };
 
 struct setting {
-    struct plan_case plan;
+    struct solver_case plan;
     struct workload *workload;
     struct attempt *attempt;
 };
 
 static void begin(struct setting *setting)
 {
-    plan_case_open(&setting->plan, /* node_count */ 6, /* worker_count */ 1);
-    plan_case_diamond(&setting->plan, 1, /* rate_per_s */ 20);
+    solver_case_open(&setting->plan, /* node_count */ 6, /* worker_count */ 1);
+    solver_case_diamond(&setting->plan, 1, /* rate_per_s */ 20);
     assert_int_equal(workload_create(&setting->plan.input, 1, &setting->workload, NULL), WEFT_OK);
     struct sites *sites =
         sites_create(&setting->plan.input, &(struct sites_options){.parts = SITES});
@@ -36,7 +36,7 @@ static void end(struct setting *setting)
 {
     attempt_destroy(setting->attempt);
     workload_destroy(setting->workload);
-    plan_case_close(&setting->plan);
+    solver_case_close(&setting->plan);
 }
 
 /* Sites 0 and 2 with so many machines, and none for site 1. */
@@ -79,8 +79,8 @@ static void a_lost_machine_is_replaced_where_there_are_most(ATTR_UNUSED void **s
     assert_true(seat_equal(seat_of(&setting, 2, 0), on_first[0]));
     assert_true(seat_equal(seat_of(&setting, 2, 1), (struct seat){2, 0, 0}));
     assert_true(seat_equal(seat_of(&setting, 2, 3), on_first[0]));
-    plan_case_near(setting.attempt->descent.shares[2], 0.9, 1e-12);
-    plan_case_near(setting.attempt->descent.shares[1], 0.1, 1e-12);
+    solver_case_near(setting.attempt->descent.shares[2], 0.9, 1e-12);
+    solver_case_near(setting.attempt->descent.shares[1], 0.1, 1e-12);
     end(&setting);
 }
 
@@ -94,8 +94,8 @@ static void two_lost_machines_stay_two(ATTR_UNUSED void **state)
     assert_true(seat_equal(seat_of(&setting, 2, 0), (struct seat){2, 0, 0}));
     assert_true(seat_equal(seat_of(&setting, 2, 1), (struct seat){2, 1, 0}));
     assert_true(seat_equal(seat_of(&setting, 2, 2), (struct seat){2, 0, 0}));
-    plan_case_near(setting.attempt->descent.shares[2], 0.6, 1e-12);
-    plan_case_near(setting.attempt->descent.shares[3], 0.4, 1e-12);
+    solver_case_near(setting.attempt->descent.shares[2], 0.6, 1e-12);
+    solver_case_near(setting.attempt->descent.shares[3], 0.4, 1e-12);
     end(&setting);
 }
 
@@ -116,7 +116,7 @@ static void where_nothing_is_free_nothing_is_added(ATTR_UNUSED void **state)
     empty_middle(&setting, 1, SITE_EMPTY);
     attempt_refit(setting.attempt);
     assert_int_equal(setting.attempt->descent.count, 2);
-    plan_case_near(setting.attempt->descent.shares[0], 0.9, 1e-12);
+    solver_case_near(setting.attempt->descent.shares[0], 0.9, 1e-12);
     end(&setting);
 }
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/exact.h"
-#include "plan/bayes.h"
+#include "policy/baselines/bayes.h"
 
 enum { DIMS = 6 };
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "configs/budget.h"
 #include "model/workflow.h"
-#include "plan/budget.h"
 #include "random_graph.h"
 
 enum { GRAPHS = 3000 };

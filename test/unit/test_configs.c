@@ -1,6 +1,6 @@
 /* Which configs a task can run with on a fleet, in what order and at what price. */
-#include "plan/budget.h"
-#include "plan/configs.h"
+#include "configs/budget.h"
+#include "configs/configs.h"
 #include "policy_fixture.h"
 
 #define HOUR_NS INT64_C(3600000000000)

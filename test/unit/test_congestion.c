@@ -1,7 +1,7 @@
 /*
  * Patterns, loads, waits and slopes.
- * Covers: src/plan/pattern.c src/plan/congestion.c src/plan/sites.c src/plan/workload.c
- * src/plan/descent.c src/plan/expected.c
+ * Covers: src/mixture/pattern.c src/mixture/congestion.c src/mixture/sites.c src/mixture/workload.c
+ * src/mixture/descent.c src/mixture/expected.c
  */
 #include <math.h>
 #include <setjmp.h>
@@ -13,17 +13,17 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "plan/congestion.h"
-#include "plan/descent.h"
-#include "plan/expected.h"
-#include "plan/pattern.h"
-#include "plan/sites.h"
-#include "plan/workload.h"
-#include "plan_case.h"
+#include "mixture/congestion.h"
+#include "mixture/descent.h"
+#include "mixture/expected.h"
+#include "mixture/pattern.h"
+#include "mixture/sites.h"
+#include "mixture/workload.h"
+#include "solver_case.h"
 
 /* A workload on sites, with room for patterns. */
 struct setting {
-    struct plan_case plan;
+    struct solver_case plan;
     struct workload *workload;
     struct sites *sites;
     struct patterns patterns;
@@ -50,7 +50,7 @@ static void end(struct setting *setting)
     patterns_deinit(&setting->patterns);
     sites_destroy(setting->sites);
     workload_destroy(setting->workload);
-    plan_case_close(&setting->plan);
+    solver_case_close(&setting->plan);
 }
 
 static uint32_t add(struct setting *setting, uint32_t stream, const struct seat *seats)
@@ -66,9 +66,9 @@ static uint32_t add(struct setting *setting, uint32_t stream, const struct seat 
 
 static void open_diamond(struct setting *setting, double rate_per_s, bool requeue)
 {
-    plan_case_open(&setting->plan, /* node_count */ 2, /* worker_count */ 2);
+    solver_case_open(&setting->plan, /* node_count */ 2, /* worker_count */ 2);
     setting->plan.fleet->network.link_bytes_per_s = 1000000000;
-    plan_case_diamond(&setting->plan, /* scale */ 1, rate_per_s);
+    solver_case_diamond(&setting->plan, /* scale */ 1, rate_per_s);
     begin(setting, /* parts */ 2, requeue);
 }
 
@@ -89,8 +89,8 @@ static void expect_demand(
     const struct setting *setting, uint32_t index, uint32_t queue, double work_ms, double second)
 {
     const struct demand demand = demand_of(setting, index, queue);
-    plan_case_near(demand.work_ns / 1e6, work_ms, 1e-9);
-    plan_case_near(demand.second / 1e12, second, 1e-9);
+    solver_case_near(demand.work_ns / 1e6, work_ms, 1e-9);
+    solver_case_near(demand.second / 1e12, second, 1e-9);
 }
 
 static const struct seat here = {0, 0, 0};
@@ -104,13 +104,13 @@ static void what_runs_together_is_one_visit(ATTR_UNUSED void **state)
     const struct seat local[] = {here, here, here, here};
     assert_int_equal(add(&setting, 0, local), 0);
     expect_demand(&setting, 0, 0, 22, 22 * 22);
-    plan_case_near(setting.patterns.items[0].idle_ns / 1e6, 22, 1e-9);
+    solver_case_near(setting.patterns.items[0].idle_ns / 1e6, 22, 1e-9);
     assert_int_equal(setting.patterns.items[0].step_count, 2); /* It, and the answer. */
     end(&setting);
     open_diamond(&setting, 1, true);
     assert_int_equal(add(&setting, 0, local), 0);
     expect_demand(&setting, 0, 0, 22, 4 + 64 + 100 + 4);
-    plan_case_near(setting.patterns.items[0].idle_ns / 1e6, 22, 1e-9);
+    solver_case_near(setting.patterns.items[0].idle_ns / 1e6, 22, 1e-9);
     end(&setting);
 }
 
@@ -129,15 +129,15 @@ static void what_crosses_the_network_loads_its_links(ATTR_UNUSED void **state)
     expect_demand(&setting, 0, sites[1].down, 1, 1);
     expect_demand(&setting, 0, sites[1].up, 1, 1);
     expect_demand(&setting, 0, sites[0].down, 1, 1);
-    plan_case_near(setting.patterns.items[0].idle_ns / 1e6, 14, 1e-9);
+    solver_case_near(setting.patterns.items[0].idle_ns / 1e6, 14, 1e-9);
     assert_int_equal(add(&setting, 0, wrong), 1);
-    plan_case_near(setting.patterns.items[1].idle_ns / 1e6, 32, 1e-9);
+    solver_case_near(setting.patterns.items[1].idle_ns / 1e6, 32, 1e-9);
     expect_demand(&setting, 1, 0, 12, 10 * 10 + 2 * 2); /* There is a gap before the last. */
-    plan_case_near(demand_of(&setting, 1, 0).ahead_ns / 1e6, 2, 1e-9); /* It goes ahead then. */
-    plan_case_near(demand_of(&setting, 0, 0).ahead_ns, 0, 0);
+    solver_case_near(demand_of(&setting, 1, 0).ahead_ns / 1e6, 2, 1e-9); /* It goes ahead then. */
+    solver_case_near(demand_of(&setting, 0, 0).ahead_ns, 0, 0);
     expect_demand(&setting, 1, sites[0].up, 9, 81);
     assert_int_equal(add(&setting, 0, inside), 2);
-    plan_case_near(setting.patterns.items[2].idle_ns / 1e6, 14, 1e-9);
+    solver_case_near(setting.patterns.items[2].idle_ns / 1e6, 14, 1e-9);
     expect_demand(&setting, 2, sites[0].up, 0, 0);
     expect_demand(&setting, 2, 1, 8, 64);
     end(&setting);
@@ -155,12 +155,12 @@ static void waits_are_counted_where_the_job_waits(ATTR_UNUSED void **state)
     assert_true(2 * queue_count <= 64);
     assert_int_equal(add(&setting, 0, split), 0);
     prices[0] = 3e6;
-    plan_case_near(pattern_length(&setting.patterns, 0, prices, starts, NULL), 17e6, 1);
+    solver_case_near(pattern_length(&setting.patterns, 0, prices, starts, NULL), 17e6, 1);
     prices[setting.sites->sites[1].worker_first] = 5e6;
-    plan_case_near(pattern_length(&setting.patterns, 0, prices, starts, NULL), 22e6, 1);
+    solver_case_near(pattern_length(&setting.patterns, 0, prices, starts, NULL), 22e6, 1);
     prices[setting.sites->sites[1].up] = 1e6;
     prices[setting.sites->sites[0].up] = 1e6;
-    plan_case_near(pattern_length(&setting.patterns, 0, prices, starts, NULL), 24e6, 1);
+    solver_case_near(pattern_length(&setting.patterns, 0, prices, starts, NULL), 24e6, 1);
     end(&setting);
 }
 
@@ -174,9 +174,9 @@ static void tasks_of_one_job_hold_each_other_up(ATTR_UNUSED void **state)
     const struct seat outer[] = {here, there, there, here};
     assert_int_equal(add(&setting, 0, outer), 0);
     /* 2, then 1 and 9 over the same link; b from 3 to 11, c from 11 to 21, 9 back, d. */
-    plan_case_near(setting.patterns.items[0].idle_ns / 1e6, 2 + 9 + 10 + 9 + 2, 1e-9);
+    solver_case_near(setting.patterns.items[0].idle_ns / 1e6, 2 + 9 + 10 + 9 + 2, 1e-9);
     prices[setting.sites->sites[1].worker_first] = 4e6;
-    plan_case_near(
+    solver_case_near(
         pattern_length(&setting.patterns, 0, prices, starts, NULL) / 1e6,
         2 + 1 + 4 + 8 + 10 + 9 + 2, 1e-9);
     end(&setting);
@@ -187,7 +187,7 @@ static void random_setting(struct setting *setting, uint64_t seed)
     struct rng rng = rng_stream(seed, RNG_TEST, 1);
     const uint32_t node_count = 4 + rng_below(&rng, 5);
     const uint32_t worker_count = 1 + rng_below(&rng, 2);
-    plan_case_open(&setting->plan, node_count, worker_count);
+    solver_case_open(&setting->plan, node_count, worker_count);
     struct fleet *fleet = setting->plan.fleet;
     fleet->network.link_bytes_per_s = 1000000000;
     fleet->network.latency_ns = 50000;
@@ -197,11 +197,11 @@ static void random_setting(struct setting *setting, uint64_t seed)
     fleet->network.sharing = (enum network_sharing)(seed / 3 % 2);
     fleet->network.background =
         (struct network_background){.load = 0.1, .bytes = 1000000, .exponential = seed % 2 == 0};
-    plan_case_add_kind(&setting->plan, "slow", 1.7);
+    solver_case_add_kind(&setting->plan, "slow", 1.7);
     for (uint32_t i = 0; i < 3; i++) {
         const uint32_t tasks = 1 + rng_below(&rng, 5);
         const double rate = 0.04 * fleet->worker_count / (tasks * 5.5e-3);
-        plan_case_random(&setting->plan, &rng, tasks, 100000, rate);
+        solver_case_random(&setting->plan, &rng, tasks, 100000, rate);
     }
     begin(setting, /* parts */ 2, seed % 4 == 3);
     for (uint32_t i = 0; i < 36; i++) {
@@ -247,7 +247,7 @@ static void slopes_are_those_of_the_mean_time(ATTR_UNUSED void **state)
             shares[i] = share - step;
             const double less = congestion_evaluate(congestion, shares);
             shares[i] = share;
-            plan_case_near((more - less) / (2 * step), slope, 1e-6 * slope);
+            solver_case_near((more - less) / (2 * step), slope, 1e-6 * slope);
         }
         (void)congestion_evaluate(congestion, shares);
         for (uint32_t i = 0; i < setting.sites->site_count; i++) {
@@ -259,7 +259,7 @@ static void slopes_are_those_of_the_mean_time(ATTR_UNUSED void **state)
             sites_resize(setting.sites, i, size - step);
             const double less = congestion_evaluate(congestion, shares);
             sites_resize(setting.sites, i, size);
-            plan_case_near(
+            solver_case_near(
                 (more - less) / (2 * step), slope, 1e-5 * fabs(slope) + 1e-9 * congestion->mean_ns);
         }
         end(&setting);
@@ -270,7 +270,7 @@ static void slopes_are_those_of_the_mean_time(ATTR_UNUSED void **state)
 static void even_use_is_stationary(ATTR_UNUSED void **state)
 {
     struct setting setting;
-    plan_case_sizes(&setting.plan, 0.8);
+    solver_case_sizes(&setting.plan, 0.8);
     begin(&setting, /* parts */ 80, false);
     for (uint32_t stream = 0; stream < 3; stream++) {
         for (uint16_t site = 0; site < 80; site++) {
@@ -279,10 +279,10 @@ static void even_use_is_stationary(ATTR_UNUSED void **state)
         }
     }
     descent_admit(&setting.descent, 1);
-    plan_case_near(descent_run(&setting.descent, 100, 1e-9) / 1e6, 89.1, 1e-6);
+    solver_case_near(descent_run(&setting.descent, 100, 1e-9) / 1e6, 89.1, 1e-6);
     for (uint32_t i = 0; i < 240; i++) {
         const double first = setting.congestion.slopes[i / 80 * 80];
-        plan_case_near(setting.congestion.slopes[i], first, 1e-9 * first);
+        solver_case_near(setting.congestion.slopes[i], first, 1e-9 * first);
     }
     /* A little to one side, and it falls to the pools. */
     struct rng rng = rng_stream(2, RNG_TEST, 2);
@@ -311,7 +311,7 @@ static void every_descent_goes_down(ATTR_UNUSED void **state)
             sums[setting.patterns.items[i].stream] += setting.descent.shares[i];
         }
         for (uint32_t i = 0; i < 3; i++) {
-            plan_case_near(sums[i], 1, 1e-12);
+            solver_case_near(sums[i], 1, 1e-12);
         }
         end(&setting);
     }
@@ -334,8 +334,8 @@ static void joins_cost_what_the_unlucky_branch_does(ATTR_UNUSED void **state)
     /* If it does, another job may have begun here: nobody goes ahead, so its rest is half of R. */
     const double missed = 0.04 * 8 * exp(-rate_b * 2) * 0.04 * 14 * 14 / 2;
     const double expected_ms = expected_length(&setting.congestion, &setting.patterns, 0) / 1e6;
-    plan_case_near(plain_ns / 1e6, wait_a + 2 + (wait_b > 2 ? 8 + wait_b : 10) + 2, 1e-6);
-    plan_case_near(expected_ms, wait_a + 2 + 10 + late + missed + 2, 1e-6);
+    solver_case_near(plain_ns / 1e6, wait_a + 2 + (wait_b > 2 ? 8 + wait_b : 10) + 2, 1e-6);
+    solver_case_near(expected_ms, wait_a + 2 + 10 + late + missed + 2, 1e-6);
     end(&setting);
 }
 
@@ -355,7 +355,7 @@ static void what_queues_anew_waits_once_it_is_gathered(ATTR_UNUSED void **state)
     const double met = 1 - 0.04 * 14 + 0.04 * 14 * rate_a / (rate_a + rate_b);
     const double later = 10 + wait_a + wait_b * exp(-rate_b * 2) * met;
     const double expected_ms = expected_length(&setting.congestion, &setting.patterns, 0) / 1e6;
-    plan_case_near(expected_ms, wait_a + 2 + later + wait_a + 2, 1e-6);
+    solver_case_near(expected_ms, wait_a + 2 + later + wait_a + 2, 1e-6);
     end(&setting);
 }
 
@@ -363,11 +363,11 @@ static void what_queues_anew_waits_once_it_is_gathered(ATTR_UNUSED void **state)
 static double expect_pair(uint32_t worker_count, double background)
 {
     struct setting setting;
-    plan_case_open(&setting.plan, /* node_count */ 2, worker_count);
+    solver_case_open(&setting.plan, /* node_count */ 2, worker_count);
     setting.plan.fleet->network.link_bytes_per_s = 1000000000;
     setting.plan.fleet->network.background =
         (struct network_background){.load = background, .bytes = 4000000};
-    plan_case_pair(&setting.plan, /* ms */ 2, /* bytes */ 4000000, /* rate_per_s */ 50);
+    solver_case_pair(&setting.plan, /* ms */ 2, /* bytes */ 4000000, /* rate_per_s */ 50);
     begin(&setting, /* parts */ 2, false);
     assert_int_equal(add(&setting, 0, (struct seat[]){here, there}), 0);
     descent_admit(&setting.descent, 1);
@@ -384,23 +384,23 @@ static void a_link_has_worked_while_its_worker_did(ATTR_UNUSED void **state)
     const double link = 0.05 * 16 / (2 * (1 - 0.05 * 4));
     const double left = exp(-0.05 * 4 / link * 2);
     const double idle = 2 + 4 + 2;
-    plan_case_near(expect_pair(1, 0), idle + 2 * worker + link + link * left, 1e-6);
+    solver_case_near(expect_pair(1, 0), idle + 2 * worker + link + link * left, 1e-6);
     /* Of two workers one has been silent; and half of the traffic is of others. */
-    plan_case_near(expect_pair(2, 0), idle + 2 * worker + link + link * (1 + left) / 2, 1e-6);
+    solver_case_near(expect_pair(2, 0), idle + 2 * worker + link + link * (1 + left) / 2, 1e-6);
     const double busy = 0.4 * 4 / (2 * (1 - 0.4));
     const double less = exp(-0.4 / busy * 2);
-    plan_case_near(expect_pair(1, 0.2), idle + 2 * worker + busy + busy * (1 + less) / 2, 1e-6);
+    solver_case_near(expect_pair(1, 0.2), idle + 2 * worker + busy + busy * (1 + less) / 2, 1e-6);
 }
 
 static void machines_that_are_alike_are_one_site(ATTR_UNUSED void **state)
 {
     struct setting setting;
-    plan_case_open(&setting.plan, /* node_count */ 6, /* worker_count */ 2);
-    plan_case_add_kind(&setting.plan, "slow", 2);
+    solver_case_open(&setting.plan, /* node_count */ 6, /* worker_count */ 2);
+    solver_case_add_kind(&setting.plan, "slow", 2);
     struct fleet *fleet = setting.plan.fleet;
     fleet->network.link_bytes_per_s = 1000;
-    (void)plan_case_model(&setting.plan, "a", 10);
-    plan_case_single(&setting.plan, "a", 1);
+    (void)solver_case_model(&setting.plan, "a", 10);
+    solver_case_single(&setting.plan, "a", 1);
     fleet_set_rates(fleet, 2, 500, 0);
     const uint32_t uses[] = {0, 0, 0, 0, 0, 1, 0};
     struct sites *sites =
@@ -409,13 +409,13 @@ static void machines_that_are_alike_are_one_site(ATTR_UNUSED void **state)
     assert_int_equal(sites->site_count, 5);
     assert_int_equal(sites->classes[0].node_count, 4);
     assert_int_equal(sites->classes[0].nodes[2], 3);
-    plan_case_near(sites->sites[0].size, 2, 0);
-    plan_case_near(sites->queues[sites->sites[2].up].bytes_per_ns, 500e-9, 1e-15);
-    plan_case_near(sites->queues[sites->sites[2].down].bytes_per_ns, 1000e-9, 1e-15);
+    solver_case_near(sites->sites[0].size, 2, 0);
+    solver_case_near(sites->queues[sites->sites[2].up].bytes_per_ns, 500e-9, 1e-15);
+    solver_case_near(sites->queues[sites->sites[2].down].bytes_per_ns, 1000e-9, 1e-15);
     assert_int_equal(sites_device(sites, 4, 0), 1);
     sites_resize(sites, 0, 3.5);
-    plan_case_near(sites->queues[sites->sites[0].worker_first + 1].copies, 3.5, 0);
-    plan_case_near(sites->queues[sites->sites[0].down].copies, 3.5, 0);
+    solver_case_near(sites->queues[sites->sites[0].worker_first + 1].copies, 3.5, 0);
+    solver_case_near(sites->queues[sites->sites[0].down].copies, 3.5, 0);
     sites_destroy(sites);
     begin(&setting, 1, false);
     end(&setting);
@@ -425,14 +425,14 @@ static void racks_are_crossed_by_their_core(ATTR_UNUSED void **state)
 {
     struct setting setting;
     struct crossing crossing;
-    plan_case_open(&setting.plan, /* node_count */ 4, /* worker_count */ 1);
+    solver_case_open(&setting.plan, /* node_count */ 4, /* worker_count */ 1);
     struct fleet_network *network = &setting.plan.fleet->network;
     network->kind = NETWORK_TWO_TIER;
     network->rack_count = 2;
     network->link_bytes_per_s = 1000;
     network->core_bytes_per_s = 3000;
-    (void)plan_case_model(&setting.plan, "a", 10);
-    plan_case_single(&setting.plan, "a", 1);
+    (void)solver_case_model(&setting.plan, "a", 10);
+    solver_case_single(&setting.plan, "a", 1);
     begin(&setting, 1, false);
     const struct sites *sites = setting.sites;
     assert_int_equal(sites->site_count, 2);

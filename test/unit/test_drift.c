@@ -1,5 +1,5 @@
 /* When a measured rate is another one, and how it is rounded. */
-#include "plan/drift.h"
+#include "mixture/drift.h"
 
 #include <math.h>
 #include <setjmp.h>

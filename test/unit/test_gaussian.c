@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "plan/gaussian.h"
+#include "policy/baselines/gaussian.h"
 
 static struct gaussian process;
 

@@ -1,7 +1,7 @@
 /*
  * Instances as the pseudo-code of INFless makes them.
  *
- * Covers: src/policy/pods.c
+ * Covers: src/policy/baselines/pods.c
  */
 #include "home_fixture.h"
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "plan/latency.h"
+#include "policy/baselines/latency.h"
 
 static double off(double a, double b)
 {

@@ -1,4 +1,4 @@
-/* Covers: src/plan/mixture.c src/plan/alias.c */
+/* Covers: src/mixture/mixture.c src/mixture/alias.c */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
+#include "mixture/mixture.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
-#include "plan/mixture.h"
 
 static struct mixture *two_workflows(void)
 {

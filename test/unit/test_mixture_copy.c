@@ -1,5 +1,5 @@
 /* A copy of a mixture draws what the original draws, and needs nothing of it. */
-#include "plan/mixture_copy.h"
+#include "mixture/mixture_copy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/attributes.h"
-#include "plan/mixture.h"
+#include "mixture/mixture.h"
 
 enum { WORKERS = 7, PATTERNS = 13, DRAWS = 500 };
 

@@ -11,7 +11,7 @@
 #include "document/scenario.h"
 #include "document/scenario_save.h"
 #include "document_fixture.h"
-#include "plan/mixture.h"
+#include "mixture/mixture.h"
 
 /* Lines 1 to 9. Two workers, two links of each machine, and a workflow of two tasks. */
 #define CLUSTER                                                                                    \

@@ -15,7 +15,7 @@
 
 #include "base/attributes.h"
 #include "document/scenario.h"
-#include "plan/mixture.h"
+#include "mixture/mixture.h"
 #include "policy/compose.h"
 
 enum { TASKS = 4, JOBS = 20000, TICK_NS = 1000000000 };

@@ -1,10 +1,10 @@
 /*
  * Sizes for a percentile of the whole workflow, fixed before a job runs.
  *
- * Covers: src/policy/planned.c src/plan/sizing.c src/plan/grid.c
+ * Covers: src/policy/baselines/planned.c src/policy/baselines/sizing.c src/policy/baselines/grid.c
  */
 #include "home_fixture.h"
-#include "plan/sizing.h"
+#include "policy/baselines/sizing.h"
 
 static struct cluster cluster;
 

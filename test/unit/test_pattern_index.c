@@ -9,8 +9,8 @@
 
 #include "base/attributes.h"
 #include "base/rng.h"
-#include "plan/pattern.h"
-#include "plan/pattern_index.h"
+#include "mixture/pattern.h"
+#include "mixture/pattern_index.h"
 
 enum { PATTERNS = 600, STREAMS = 3, TASKS_MAX = 3, SITES = 5 };
 

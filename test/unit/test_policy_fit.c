@@ -3,9 +3,9 @@
  *
  * Covers: src/policy/fit.c
  */
+#include "configs/configs.h"
 #include "home_fixture.h"
 #include "model/sharing.h"
-#include "plan/configs.h"
 #include "policy/fit.h"
 
 static struct cluster cluster;

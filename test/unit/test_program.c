@@ -1,7 +1,7 @@
 /*
  * The program as a whole: what is known in closed form must come out.
- * Covers: src/plan/attempt.c src/plan/attempt_alike.c src/plan/attempt_feasible.c
- * src/plan/attempt_refine.c src/plan/attempt_round.c
+ * Covers: src/mixture/attempt.c src/mixture/attempt_alike.c src/mixture/attempt_feasible.c
+ * src/mixture/attempt_refine.c src/mixture/attempt_round.c
  */
 #include <math.h>
 #include <setjmp.h>
@@ -16,13 +16,13 @@
 #include "base/attributes.h"
 #include "base/hash.h"
 #include "model/links_route.h"
-#include "plan_case.h"
 #include "queueing/split.h"
+#include "solver_case.h"
 
 static const struct program_options defaults;
 
 static double predict_ms(
-    struct plan_case *plan, const struct program_options *options, struct mixture *mixture)
+    struct solver_case *plan, const struct program_options *options, struct mixture *mixture)
 {
     struct program_report report;
     struct weft_error error;
@@ -34,21 +34,21 @@ static void an_idle_diamond_takes_22_32_or_14_ms(ATTR_UNUSED void **state)
 {
     static const uint16_t placements[3][4] = {{0, 0, 0, 0}, {0, 0, 1, 0}, {0, 1, 0, 0}};
     static const double expected_ms[] = {22, 32, 14};
-    struct plan_case plan;
+    struct solver_case plan;
     struct program_report report;
-    plan_case_open(&plan, /* node_count */ 2, /* worker_count */ 1);
+    solver_case_open(&plan, /* node_count */ 2, /* worker_count */ 1);
     plan.fleet->network.link_bytes_per_s = 1000000000;
-    plan_case_diamond(&plan, /* scale */ 1, /* rate_per_s */ 1e-6);
+    solver_case_diamond(&plan, /* scale */ 1, /* rate_per_s */ 1e-6);
     for (uint32_t i = 0; i < 3; i++) {
-        struct mixture *mixture = plan_case_by_hand(&plan, placements[i], 1);
-        plan_case_near(predict_ms(&plan, &defaults, mixture), expected_ms[i], 1e-4);
+        struct mixture *mixture = solver_case_by_hand(&plan, placements[i], 1);
+        solver_case_near(predict_ms(&plan, &defaults, mixture), expected_ms[i], 1e-4);
         mixture_destroy(mixture);
     }
-    struct mixture *mixture = plan_case_solve(&plan, &defaults, &report);
-    plan_case_near(report.mean_ns / 1e6, 14, 1e-4);
-    plan_case_near(report.idle_ns / 1e6, 14, 1e-4);
+    struct mixture *mixture = solver_case_solve(&plan, &defaults, &report);
+    solver_case_near(report.mean_ns / 1e6, 14, 1e-4);
+    solver_case_near(report.idle_ns / 1e6, 14, 1e-4);
     mixture_destroy(mixture);
-    plan_case_close(&plan);
+    solver_case_close(&plan);
 }
 
 /* Sizes of 2, 8 and 60 ms on 80 machines: even use, and the pools that the solver must find. */
@@ -58,9 +58,9 @@ static void short_and_long_jobs_are_kept_apart(ATTR_UNUSED void **state)
     static const double even_ms[] = {29.475, 55.975, 89.1, 188.475};
     static const double pools_ms[] = {14.4, 20.8, 28.8, 52.8};
     for (uint32_t i = 0; i < 4; i++) {
-        struct plan_case plan;
+        struct solver_case plan;
         struct program_report report;
-        plan_case_sizes(&plan, loads[i]);
+        solver_case_sizes(&plan, loads[i]);
         struct mixture *even = mixture_create(3, 80, links_count(plan.fleet));
         for (uint32_t k = 0; k < 3; k++) {
             mixture_set_workflow(even, k, 1, 0);
@@ -69,14 +69,14 @@ static void short_and_long_jobs_are_kept_apart(ATTR_UNUSED void **state)
             }
         }
         assert_int_equal(mixture_seal(even, NULL), WEFT_OK);
-        plan_case_near(predict_ms(&plan, &defaults, even), even_ms[i], 1e-6 * even_ms[i]);
+        solver_case_near(predict_ms(&plan, &defaults, even), even_ms[i], 1e-6 * even_ms[i]);
         mixture_destroy(even);
-        struct mixture *mixture = plan_case_solve(&plan, &defaults, &report);
+        struct mixture *mixture = solver_case_solve(&plan, &defaults, &report);
         assert_true(report.mean_ns / 1e6 < 1.001 * pools_ms[i]);
-        plan_case_near(report.load_max, loads[i], 0.02);
+        solver_case_near(report.load_max, loads[i], 0.02);
         assert_true(report.gap < 1e-3);
         mixture_destroy(mixture);
-        plan_case_close(&plan);
+        solver_case_close(&plan);
     }
 }
 
@@ -89,39 +89,39 @@ static void the_best_use_of_a_link_is_two_thirds(ATTR_UNUSED void **state)
     static const double rates[] = {400, 600, 1200};
     const struct program_options options = {.plain_joins = true, .restarts = 2};
     for (uint32_t i = 0; i < 3; i++) {
-        struct plan_case plan;
+        struct solver_case plan;
         struct program_report report;
-        plan_case_open(&plan, /* node_count */ 10000, /* worker_count */ 1);
+        solver_case_open(&plan, /* node_count */ 10000, /* worker_count */ 1);
         plan.fleet->network.kind = NETWORK_BOTTLENECK;
         plan.fleet->network.core_bytes_per_s = 1000000000;
-        plan_case_diamond(&plan, /* scale */ 1, rates[i]);
-        struct mixture *mixture = plan_case_solve(&plan, &options, &report);
+        solver_case_diamond(&plan, /* scale */ 1, rates[i]);
+        struct mixture *mixture = solver_case_solve(&plan, &options, &report);
         const struct mixture_workflow *mixed = &mixture->workflows[0];
         double split = 0;
         for (uint32_t k = 0; k < mixed->pattern_count; k++) {
             const uint16_t *placement = mixture_placement(mixture, 0, k);
             split += placement[0] != placement[1] ? mixed->weights[k] : 0;
         }
-        plan_case_near(mixture->link_load[20000], 2.0 / 3, 0.003);
-        plan_case_near(split, 1000 / (3 * rates[i]), 0.003);
+        solver_case_near(mixture->link_load[20000], 2.0 / 3, 0.003);
+        solver_case_near(split, 1000 / (3 * rates[i]), 0.003);
         mixture_destroy(mixture);
-        plan_case_close(&plan);
+        solver_case_close(&plan);
     }
 }
 
 /* At a rate below 1 / (3 ms) all jobs are split. */
 static void a_link_with_room_is_used_by_all(ATTR_UNUSED void **state)
 {
-    struct plan_case plan;
+    struct solver_case plan;
     struct program_report report;
-    plan_case_open(&plan, /* node_count */ 100, /* worker_count */ 1);
+    solver_case_open(&plan, /* node_count */ 100, /* worker_count */ 1);
     plan.fleet->network.kind = NETWORK_BOTTLENECK;
     plan.fleet->network.core_bytes_per_s = 1000000000;
-    plan_case_diamond(&plan, /* scale */ 1, /* rate_per_s */ 100);
-    struct mixture *mixture = plan_case_solve(&plan, &defaults, &report);
-    plan_case_near(mixture->link_load[200], 0.2, 1e-6);
+    solver_case_diamond(&plan, /* scale */ 1, /* rate_per_s */ 100);
+    struct mixture *mixture = solver_case_solve(&plan, &defaults, &report);
+    solver_case_near(mixture->link_load[200], 0.2, 1e-6);
     mixture_destroy(mixture);
-    plan_case_close(&plan);
+    solver_case_close(&plan);
 }
 
 /* One kind of job on three kinds of machines: convex, and known. */
@@ -129,30 +129,30 @@ static void unequal_machines_get_the_best_shares(ATTR_UNUSED void **state)
 {
     const struct split_server servers[] = {{10, 0}, {15, 0}, {40, 0}};
     for (double rate = 0.02; rate < 0.18; rate += 0.03) {
-        struct plan_case plan;
+        struct solver_case plan;
         struct program_report report;
         double rates[3];
-        plan_case_open(&plan, /* node_count */ 1, /* worker_count */ 1);
-        plan_case_add_kind(&plan, "slow", 1.5);
-        plan_case_add_kind(&plan, "slower", 4);
-        (void)plan_case_model(&plan, "a", 10);
-        plan_case_single(&plan, "a", 1e3 * rate);
-        struct mixture *mixture = plan_case_solve(&plan, &defaults, &report);
+        solver_case_open(&plan, /* node_count */ 1, /* worker_count */ 1);
+        solver_case_add_kind(&plan, "slow", 1.5);
+        solver_case_add_kind(&plan, "slower", 4);
+        (void)solver_case_model(&plan, "a", 10);
+        solver_case_single(&plan, "a", 1e3 * rate);
+        struct mixture *mixture = solver_case_solve(&plan, &defaults, &report);
         const double expected_ms = split_rates(servers, 3, rate, rates);
-        plan_case_near(report.mean_ns / 1e6, expected_ms, 1e-6 * expected_ms);
-        plan_case_near(mixture->worker_load[0], rates[0] * 10, 1e-3);
-        plan_case_near(mixture->worker_load[2], rates[2] * 40, 1e-3);
+        solver_case_near(report.mean_ns / 1e6, expected_ms, 1e-6 * expected_ms);
+        solver_case_near(mixture->worker_load[0], rates[0] * 10, 1e-3);
+        solver_case_near(mixture->worker_load[2], rates[2] * 40, 1e-3);
         mixture_destroy(mixture);
-        plan_case_close(&plan);
+        solver_case_close(&plan);
     }
 }
 
-static void open_random(struct plan_case *plan, uint64_t seed)
+static void open_random(struct solver_case *plan, uint64_t seed)
 {
     struct rng rng = rng_stream(seed, RNG_TEST, 0);
     const uint32_t node_count = 6 + rng_below(&rng, 12);
     const uint32_t worker_count = 1 + rng_below(&rng, 2);
-    plan_case_open(plan, node_count, worker_count);
+    solver_case_open(plan, node_count, worker_count);
     plan->fleet->network.link_bytes_per_s = 1000000000;
     plan->fleet->network.latency_ns = 50000;
     plan->fleet->network.kind = (enum network_kind)rng_below(&rng, 3);
@@ -162,12 +162,12 @@ static void open_random(struct plan_case *plan, uint64_t seed)
     for (uint32_t i = 0; i < 3; i++) {
         const uint32_t tasks = 1 + rng_below(&rng, 6);
         const double rate = 0.15 * plan->fleet->worker_count / (tasks * 5.5e-3);
-        plan_case_random(plan, &rng, tasks, 100000, rate);
+        solver_case_random(plan, &rng, tasks, 100000, rate);
     }
 }
 
 /* Loads of workers and links, summed over the placements alone. */
-static void check_loads(const struct plan_case *plan, const struct mixture *mixture)
+static void check_loads(const struct solver_case *plan, const struct mixture *mixture)
 {
     double *loads = calloc(plan->fleet->worker_count, sizeof(*loads));
     for (uint32_t i = 0; i < 3; i++) {
@@ -184,10 +184,10 @@ static void check_loads(const struct plan_case *plan, const struct mixture *mixt
                 loads[worker] += plan->rates[i] * mixed->weights[k] * (double)run_ns / 1e9;
             }
         }
-        plan_case_near(sum, 1, 1e-6);
+        solver_case_near(sum, 1, 1e-6);
     }
     for (uint32_t i = 0; i < plan->fleet->worker_count; i++) {
-        plan_case_near(mixture->worker_load[i], loads[i], 1e-5);
+        solver_case_near(mixture->worker_load[i], loads[i], 1e-5);
     }
     free(loads);
 }
@@ -196,83 +196,83 @@ static void check_loads(const struct plan_case *plan, const struct mixture *mixt
 static void predictions_belong_to_the_placements(ATTR_UNUSED void **state)
 {
     for (uint64_t seed = 1; seed <= 12; seed++) {
-        struct plan_case plan;
+        struct solver_case plan;
         struct program_report report;
         const struct program_options options = {.seed = seed, .requeue = seed % 3 == 0};
         open_random(&plan, seed);
-        struct mixture *mixture = plan_case_solve(&plan, &options, &report);
+        struct mixture *mixture = solver_case_solve(&plan, &options, &report);
         const double mean_ns = mixture->mean_ns;
         double *link_load = calloc(mixture->link_count, sizeof(double));
         memcpy(link_load, mixture->link_load, mixture->link_count * sizeof(double));
         assert_true(mean_ns > report.idle_ns);
         check_loads(&plan, mixture);
-        plan_case_near(predict_ms(&plan, &options, mixture), mean_ns / 1e6, 1e-5 * mean_ns / 1e6);
+        solver_case_near(predict_ms(&plan, &options, mixture), mean_ns / 1e6, 1e-5 * mean_ns / 1e6);
         for (uint32_t i = 0; i < mixture->link_count; i++) {
-            plan_case_near(mixture->link_load[i], link_load[i], 1e-5);
+            solver_case_near(mixture->link_load[i], link_load[i], 1e-5);
         }
         free(link_load);
         mixture_destroy(mixture);
-        plan_case_close(&plan);
+        solver_case_close(&plan);
     }
 }
 
 static void a_solution_is_a_good_start_for_other_rates(ATTR_UNUSED void **state)
 {
     for (uint64_t seed = 1; seed <= 6; seed++) {
-        struct plan_case plan;
+        struct solver_case plan;
         struct program_report cold;
         struct program_report warm;
         open_random(&plan, seed);
-        struct mixture *first = plan_case_solve(&plan, &defaults, NULL);
+        struct mixture *first = solver_case_solve(&plan, &defaults, NULL);
         for (uint32_t i = 0; i < 3; i++) {
             plan.rates[i] *= i == 1 ? 0.95 : 1.05;
         }
-        struct mixture *second = plan_case_solve(&plan, &defaults, &cold);
+        struct mixture *second = solver_case_solve(&plan, &defaults, &cold);
         const struct program_options options = {.start = first};
-        struct mixture *third = plan_case_solve(&plan, &options, &warm);
+        struct mixture *third = solver_case_solve(&plan, &options, &warm);
         assert_true(warm.mean_ns < 1.03 * cold.mean_ns);
         assert_true(warm.evaluations < cold.evaluations / 4);
-        plan_case_near(predict_ms(&plan, &defaults, third), warm.mean_ns / 1e6, 1e-3);
+        solver_case_near(predict_ms(&plan, &defaults, third), warm.mean_ns / 1e6, 1e-3);
         mixture_destroy(first);
         mixture_destroy(second);
         mixture_destroy(third);
-        plan_case_close(&plan);
+        solver_case_close(&plan);
     }
 }
 
 static void background_load_is_avoided(ATTR_UNUSED void **state)
 {
-    struct plan_case plan;
+    struct solver_case plan;
     struct program_report report;
     struct program_background others[4] = {{0.8, 8e6}, {0, 0}, {1.5, 1e6}, {0, 0}};
-    plan_case_open(&plan, /* node_count */ 4, /* worker_count */ 1);
-    (void)plan_case_model(&plan, "a", 10);
-    plan_case_single(&plan, "a", 100);
+    solver_case_open(&plan, /* node_count */ 4, /* worker_count */ 1);
+    (void)solver_case_model(&plan, "a", 10);
+    solver_case_single(&plan, "a", 100);
     plan.input.workers = others;
-    struct mixture *mixture = plan_case_solve(&plan, &defaults, &report);
+    struct mixture *mixture = solver_case_solve(&plan, &defaults, &report);
     assert_true(mixture->worker_load[0] < 0.85);
     assert_true(mixture->worker_load[2] == 1.5); /* Nothing is added to what is full. */
-    plan_case_near(mixture->worker_load[1], mixture->worker_load[3], 1e-6);
+    solver_case_near(mixture->worker_load[1], mixture->worker_load[3], 1e-6);
     assert_true(mixture->worker_load[1] > 0.45);
     mixture_destroy(mixture);
-    plan_case_close(&plan);
+    solver_case_close(&plan);
 }
 
 /* All machines together can do 3.12 of the plain ones' work: even use is too much for the slow. */
 static void a_feasible_point_is_found_near_saturation(ATTR_UNUSED void **state)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        struct plan_case plan;
+        struct solver_case plan;
         struct program_report report;
-        plan_case_open(&plan, /* node_count */ 3, /* worker_count */ 1);
-        plan_case_add_kind(&plan, "slow", 10);
-        plan_case_add_kind(&plan, "slower", 50);
-        (void)plan_case_model(&plan, "a", 10);
-        (void)plan_case_model(&plan, "b", 5);
-        plan_case_single(&plan, "a", 260);
-        plan_case_single(&plan, "b", i == 0 ? 101 : 105); /* 3.105, or 3.125. */
+        solver_case_open(&plan, /* node_count */ 3, /* worker_count */ 1);
+        solver_case_add_kind(&plan, "slow", 10);
+        solver_case_add_kind(&plan, "slower", 50);
+        (void)solver_case_model(&plan, "a", 10);
+        (void)solver_case_model(&plan, "b", 5);
+        solver_case_single(&plan, "a", 260);
+        solver_case_single(&plan, "b", i == 0 ? 101 : 105); /* 3.105, or 3.125. */
         if (i == 0) {
-            struct mixture *mixture = plan_case_solve(&plan, &defaults, &report);
+            struct mixture *mixture = solver_case_solve(&plan, &defaults, &report);
             assert_true(report.load_max > 0.98 && report.load_max < 1);
             mixture_destroy(mixture);
         } else {
@@ -282,7 +282,7 @@ static void a_feasible_point_is_found_near_saturation(ATTR_UNUSED void **state)
                 program_solve(&plan.input, &defaults, &mixture, &report, &error), WEFT_REFUSED);
             assert_non_null(strstr(error.message, "worker "));
         }
-        plan_case_close(&plan);
+        solver_case_close(&plan);
     }
 }
 
@@ -292,43 +292,43 @@ static void many_different_machines_are_told_apart(ATTR_UNUSED void **state)
     static const double loads[] = {0.5, 0.9, 0.99};
     struct program_background others[40];
     for (uint32_t i = 0; i < 3; i++) {
-        struct plan_case plan;
+        struct solver_case plan;
         struct program_report report;
         struct rng rng = rng_stream(5, RNG_TEST, i);
         double room = 0;
-        plan_case_open(&plan, /* node_count */ 40, /* worker_count */ 1);
+        solver_case_open(&plan, /* node_count */ 40, /* worker_count */ 1);
         for (uint32_t k = 0; k < 40; k++) {
             others[k].load = 0.5 * rng_unit(&rng);
             others[k].residual_ns = 10e6 * others[k].load;
             room += 1 - others[k].load;
         }
-        (void)plan_case_model(&plan, "a", 10);
-        plan_case_single(&plan, "a", loads[i] * room / 10e-3);
+        (void)solver_case_model(&plan, "a", 10);
+        solver_case_single(&plan, "a", loads[i] * room / 10e-3);
         plan.input.workers = others;
-        struct mixture *mixture = plan_case_solve(&plan, &defaults, &report);
+        struct mixture *mixture = solver_case_solve(&plan, &defaults, &report);
         double even_ms = 0; /* If each machine were filled in proportion to its room. */
         for (uint32_t k = 0; k < 40; k++) {
             const double own = loads[i] * (1 - others[k].load);
             const double load = others[k].load + own;
             even_ms += own / (loads[i] * room) * (10 + 10 * load / (2 * (1 - load)));
-            plan_case_near(mixture->worker_load[k], load, 0.2);
+            solver_case_near(mixture->worker_load[k], load, 0.2);
         }
         assert_true(report.load_max < 1);
         assert_true(report.mean_ns / 1e6 <= even_ms * (1 + 1e-9));
         mixture_destroy(mixture);
-        plan_case_close(&plan);
+        solver_case_close(&plan);
     }
 }
 
 static void a_full_link_is_named(ATTR_UNUSED void **state)
 {
-    struct plan_case plan;
+    struct solver_case plan;
     struct mixture *mixture = NULL;
     struct weft_error error;
-    plan_case_open(&plan, /* node_count */ 2, /* worker_count */ 1);
-    plan_case_add_kind(&plan, "special", 1);
+    solver_case_open(&plan, /* node_count */ 2, /* worker_count */ 1);
+    solver_case_add_kind(&plan, "special", 1);
     struct rng rng = rng_stream(1, RNG_TEST, 0);
-    plan_case_random(&plan, &rng, /* task_count */ 2, 0, /* rate_per_s */ 20);
+    solver_case_random(&plan, &rng, /* task_count */ 2, 0, /* rate_per_s */ 20);
     plan.fleet->network.link_bytes_per_s = 100000;
     plan.fleet->network.latency_ns = 1000;
     /* The first task runs on plain machines alone, the second one on the special one. */
@@ -337,18 +337,18 @@ static void a_full_link_is_named(ATTR_UNUSED void **state)
     models[plan.catalogue->workflows[0]->tasks[1].run].curves[0].point_count = 0;
     assert_int_equal(program_solve(&plan.input, &defaults, &mixture, NULL, &error), WEFT_REFUSED);
     assert_non_null(strstr(error.message, "the link to machine 2"));
-    plan_case_close(&plan);
+    solver_case_close(&plan);
 }
 
 static void mistakes_are_refused(ATTR_UNUSED void **state)
 {
-    struct plan_case plan;
+    struct solver_case plan;
     struct mixture *mixture = NULL;
     struct weft_error error;
     struct program_background wrong[2] = {{0, 0}, {-1, 0}};
-    plan_case_open(&plan, /* node_count */ 2, /* worker_count */ 1);
-    (void)plan_case_model(&plan, "a", 10);
-    plan_case_single(&plan, "a", 0);
+    solver_case_open(&plan, /* node_count */ 2, /* worker_count */ 1);
+    (void)solver_case_model(&plan, "a", 10);
+    solver_case_single(&plan, "a", 0);
     assert_int_equal(program_solve(&plan.input, &defaults, &mixture, NULL, &error), WEFT_INVALID);
     assert_non_null(strstr(error.message, "no workflow has a rate"));
     plan.rates[0] = -1;
@@ -368,23 +368,23 @@ static void mistakes_are_refused(ATTR_UNUSED void **state)
     assert_int_equal(program_solve(&plan.input, &defaults, &mixture, NULL, &error), WEFT_NOT_FOUND);
     assert_non_null(strstr(error.message, "task a0 of workflow a"));
     assert_null(mixture);
-    plan_case_close(&plan);
+    solver_case_close(&plan);
 }
 
 static void overload_is_predicted_as_endless(ATTR_UNUSED void **state)
 {
     static const uint16_t placement[4] = {0, 0, 0, 0};
-    struct plan_case plan;
+    struct solver_case plan;
     struct program_report report;
-    plan_case_open(&plan, /* node_count */ 2, /* worker_count */ 1);
-    plan_case_diamond(&plan, /* scale */ 1, /* rate_per_s */ 50);
-    struct mixture *mixture = plan_case_by_hand(&plan, placement, 1);
+    solver_case_open(&plan, /* node_count */ 2, /* worker_count */ 1);
+    solver_case_diamond(&plan, /* scale */ 1, /* rate_per_s */ 50);
+    struct mixture *mixture = solver_case_by_hand(&plan, placement, 1);
     assert_int_equal(program_predict(&plan.input, &defaults, mixture, &report, NULL), WEFT_OK);
     assert_true(isinf(report.mean_ns));
     assert_true(isinf(mixture->workflows[0].mean_ns));
-    plan_case_near(mixture->worker_load[0], 1.1, 1e-9);
+    solver_case_near(mixture->worker_load[0], 1.1, 1e-9);
     mixture_destroy(mixture);
-    plan_case_close(&plan);
+    solver_case_close(&plan);
 }
 
 static uint64_t hash_of(const struct mixture *mixture)
@@ -413,7 +413,7 @@ static void mixtures_are_the_same_everywhere(ATTR_UNUSED void **state)
     static const uint64_t seeds[] = {1, 2, 3, 4, 6, 7};
     uint32_t different = 0;
     for (uint32_t i = 0; i < 6; i++) {
-        struct plan_case plan;
+        struct solver_case plan;
         struct program_background others[64];
         struct rng rng = rng_stream(i, RNG_TEST, 1);
         open_random(&plan, seeds[i]);
@@ -424,11 +424,11 @@ static void mixtures_are_the_same_everywhere(ATTR_UNUSED void **state)
         assert_true(i < 4 || plan.fleet->node_count >= 12);
         plan.input.workers = i < 4 ? NULL : others; /* The last two on machines that all differ. */
         const struct program_options options = {.seed = i, .plain_joins = i == 5};
-        struct mixture *mixture = plan_case_solve(&plan, &options, NULL);
+        struct mixture *mixture = solver_case_solve(&plan, &options, NULL);
         print_message("[mixture] %u: 0x%016llx\n", i, (unsigned long long)hash_of(mixture));
         different += hash_of(mixture) != expected[i] ? 1 : 0;
         mixture_destroy(mixture);
-        plan_case_close(&plan);
+        solver_case_close(&plan);
     }
     assert_int_equal(different, 0);
 }
@@ -438,19 +438,19 @@ static void equal_machines_need_not_be_used_alike(ATTR_UNUSED void **state)
 {
     double gain = 0;
     for (uint64_t seed = 1; seed <= 8; seed++) {
-        struct plan_case plan;
+        struct solver_case plan;
         open_random(&plan, seed);
         const struct program_options usual = {.restarts = 4, .plain_joins = true};
         const struct program_options more = {.restarts = 5, .plain_joins = true};
-        struct mixture *before = plan_case_solve(&plan, &usual, NULL);
-        struct mixture *after = plan_case_solve(&plan, &more, NULL);
+        struct mixture *before = solver_case_solve(&plan, &usual, NULL);
+        struct mixture *after = solver_case_solve(&plan, &more, NULL);
         print_message(
             "[more starts] %.4f ms, %.4f ms\n", before->mean_ns / 1e6, after->mean_ns / 1e6);
         gain += 1 - after->mean_ns / before->mean_ns;
         assert_true(after->mean_ns <= before->mean_ns * (1 + 1e-6));
         mixture_destroy(before);
         mixture_destroy(after);
-        plan_case_close(&plan);
+        solver_case_close(&plan);
     }
     assert_true(gain > 1e-3);
 }
@@ -463,62 +463,62 @@ static void equal_machines_need_not_be_used_alike(ATTR_UNUSED void **state)
 static void jobs_of_two_kinds_keep_what_was_found_for_them(ATTR_UNUSED void **state)
 {
     for (uint32_t i = 0; i < 4; i++) {
-        struct plan_case plan;
-        plan_case_open(&plan, /* node_count */ 8, /* worker_count */ 1);
+        struct solver_case plan;
+        solver_case_open(&plan, /* node_count */ 8, /* worker_count */ 1);
         for (uint32_t k = 0; k < 6; k++) {
-            plan_case_add_kind(&plan, "other", 1);
+            solver_case_add_kind(&plan, "other", 1);
         }
         const double load = 0.4 + 0.1 * i;
-        plan_case_pair(&plan, /* ms */ 4, /* bytes */ 100000, load * 3 / 4e-3);
-        plan_case_pair(&plan, /* ms */ 40, /* bytes */ 100000, load * 3 / 40e-3);
+        solver_case_pair(&plan, /* ms */ 4, /* bytes */ 100000, load * 3 / 4e-3);
+        solver_case_pair(&plan, /* ms */ 40, /* bytes */ 100000, load * 3 / 40e-3);
         for (uint32_t model = 0; model < 4; model++) {
             profile_forget(plan.profile, model, model % 2 == 0 ? 1 : 0);
         }
         const struct program_options even = {.restarts = 1};
-        struct mixture *one = plan_case_solve(&plan, &even, NULL);
+        struct mixture *one = solver_case_solve(&plan, &even, NULL);
         const struct program_options options = {.restarts = 2};
-        struct mixture *two = plan_case_solve(&plan, &options, NULL);
+        struct mixture *two = solver_case_solve(&plan, &options, NULL);
         print_message(
             "[two kinds] load %.1f: %.3f ms even, %.3f ms divided\n", load, one->mean_ns / 1e6,
             two->mean_ns / 1e6);
         assert_true(two->mean_ns < 0.9 * one->mean_ns);
         mixture_destroy(one);
         mixture_destroy(two);
-        plan_case_close(&plan);
+        solver_case_close(&plan);
     }
 }
 
 static void little_work_still_gives_a_mixture(ATTR_UNUSED void **state)
 {
-    struct plan_case plan;
+    struct solver_case plan;
     struct program_report little;
     struct program_report all;
     const struct program_options options = {.evaluations_max = 1, .restarts = 1};
     open_random(&plan, 3);
-    struct mixture *mixture = plan_case_solve(&plan, &options, &little);
+    struct mixture *mixture = solver_case_solve(&plan, &options, &little);
     mixture_destroy(mixture);
-    mixture = plan_case_solve(&plan, &defaults, &all);
+    mixture = solver_case_solve(&plan, &defaults, &all);
     assert_true(little.evaluations < all.evaluations / 4);
     assert_true(little.mean_ns >= all.mean_ns);
     mixture_destroy(mixture);
-    plan_case_close(&plan);
+    solver_case_close(&plan);
 }
 
 /* Looking at every unit of a hundred on every machine would take minutes. */
 static void large_workflows_take_bounded_work(ATTR_UNUSED void **state)
 {
-    struct plan_case plan;
+    struct solver_case plan;
     struct program_report report;
     struct rng rng = rng_stream(3, RNG_TEST, 0);
-    plan_case_open(&plan, /* node_count */ 12, /* worker_count */ 1);
+    solver_case_open(&plan, /* node_count */ 12, /* worker_count */ 1);
     plan.fleet->network.link_bytes_per_s = 1000000000;
-    plan_case_random(&plan, &rng, /* task_count */ 100, 1000, /* rate_per_s */ 10);
+    solver_case_random(&plan, &rng, /* task_count */ 100, 1000, /* rate_per_s */ 10);
     const struct program_options options = {.restarts = 1};
-    struct mixture *mixture = plan_case_solve(&plan, &options, &report);
+    struct mixture *mixture = solver_case_solve(&plan, &options, &report);
     assert_true(report.evaluations < 40000);
     assert_true(report.mean_ns < 2 * report.idle_ns);
     mixture_destroy(mixture);
-    plan_case_close(&plan);
+    solver_case_close(&plan);
 }
 
 int main(void)

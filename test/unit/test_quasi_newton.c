@@ -10,7 +10,7 @@
 
 #include "base/attributes.h"
 #include "base/rng.h"
-#include "plan/quasi_newton.h"
+#include "mixture/quasi_newton.h"
 
 enum { COUNT = 7, ROOM = 8 }; /* Not a multiple of the lanes. */
 

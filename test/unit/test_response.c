@@ -1,6 +1,6 @@
 /*
  * Best responses against all placements there are.
- * Covers: src/plan/response.c src/plan/response_list.c src/plan/response_tree.c
+ * Covers: src/mixture/response.c src/mixture/response_list.c src/mixture/response_tree.c
  */
 #include <math.h>
 #include <setjmp.h>
@@ -12,19 +12,19 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
+#include "mixture/congestion.h"
+#include "mixture/response.h"
+#include "mixture/response_tree.h"
+#include "mixture/sites.h"
+#include "mixture/workload.h"
 #include "model/contract.h"
 #include "model/digraph.h"
-#include "plan/congestion.h"
-#include "plan/response.h"
-#include "plan/response_tree.h"
-#include "plan/sites.h"
-#include "plan/workload.h"
-#include "plan_case.h"
+#include "solver_case.h"
 
 enum { TASKS_MAX = 5 };
 
 struct setting {
-    struct plan_case plan;
+    struct solver_case plan;
     struct workload *workload;
     struct sites *sites;
     struct patterns patterns;
@@ -51,16 +51,16 @@ static void end(struct setting *setting)
     patterns_deinit(&setting->patterns);
     sites_destroy(setting->sites);
     workload_destroy(setting->workload);
-    plan_case_close(&setting->plan);
+    solver_case_close(&setting->plan);
 }
 
 /* Every machine a site of its own, with waits and tolls as they may come. */
 static void random_setting(struct setting *setting, uint64_t seed)
 {
     struct rng rng = rng_stream(seed, RNG_TEST, 0);
-    plan_case_open(&setting->plan, /* node_count */ 3, /* worker_count */ 1);
+    solver_case_open(&setting->plan, /* node_count */ 3, /* worker_count */ 1);
     setting->plan.fleet->network.link_bytes_per_s = 500000000;
-    plan_case_random(&setting->plan, &rng, 2 + rng_below(&rng, TASKS_MAX - 1), 0, 1);
+    solver_case_random(&setting->plan, &rng, 2 + rng_below(&rng, TASKS_MAX - 1), 0, 1);
     begin(setting, /* parts */ 3);
     for (uint32_t i = 0; i < setting->sites->queue_count; i++) {
         setting->congestion.prices[i] = 3e6 * rng_unit(&rng);
@@ -103,7 +103,7 @@ static void responses_are_nearly_always_the_best(ATTR_UNUSED void **state)
         random_setting(&setting, seed);
         const double found = response_find(&setting.response, 0, seats);
         const double best = cheapest(&setting);
-        plan_case_near(response_cost(&setting.response, 0, seats), found, 1e-9 * found);
+        solver_case_near(response_cost(&setting.response, 0, seats), found, 1e-9 * found);
         assert_true(found >= best * (1 - 1e-9));
         assert_true(found <= best * 1.15);
         missed += found > best * (1 + 1e-9) ? 1 : 0;
@@ -118,9 +118,9 @@ static void the_tree_finds_the_idle_diamond(ATTR_UNUSED void **state)
 {
     struct setting setting;
     struct seat units[4];
-    plan_case_open(&setting.plan, /* node_count */ 2, /* worker_count */ 1);
+    solver_case_open(&setting.plan, /* node_count */ 2, /* worker_count */ 1);
     setting.plan.fleet->network.link_bytes_per_s = 1000000000;
-    plan_case_diamond(&setting.plan, /* scale */ 1, /* rate_per_s */ 1);
+    solver_case_diamond(&setting.plan, /* scale */ 1, /* rate_per_s */ 1);
     begin(&setting, /* parts */ 2);
     const struct stream *stream = &setting.workload->streams[0];
     const struct seat seats[] = {{0, 0, 0}, {1, 0, 0}};
@@ -139,8 +139,8 @@ static void open_ends_of_a_tree_are_free(ATTR_UNUSED void **state)
     struct setting setting;
     struct seat units[2];
     struct seat tasks[2];
-    plan_case_open(&setting.plan, /* node_count */ 2, /* worker_count */ 1);
-    (void)plan_case_model(&setting.plan, "a", 10);
+    solver_case_open(&setting.plan, /* node_count */ 2, /* worker_count */ 1);
+    (void)solver_case_model(&setting.plan, "a", 10);
     struct workflow *workflow = workflow_create("pair");
     for (uint32_t i = 0; i < 2; i++) {
         struct workflow_task task = {.name = "x", .run = 0};
@@ -162,7 +162,7 @@ static void open_ends_of_a_tree_are_free(ATTR_UNUSED void **state)
     assert_int_equal(units[0].site, 1);
     assert_int_equal(units[1].site, 1);
     setting.congestion.tolls[0].work = 1;
-    plan_case_near(response_find(&setting.response, 0, tasks) / 1e6, 10 + 10 + 5, 1e-9);
+    solver_case_near(response_find(&setting.response, 0, tasks) / 1e6, 10 + 10 + 5, 1e-9);
     assert_true(tasks[0].site != tasks[1].site);
     end(&setting);
 }
@@ -173,8 +173,8 @@ static void copies_do_not_exceed_the_size(ATTR_UNUSED void **state)
     for (uint32_t nodes = 1; nodes <= 5; nodes++) {
         struct setting setting;
         struct seat seats[8];
-        plan_case_open(&setting.plan, nodes, /* worker_count */ 1);
-        (void)plan_case_model(&setting.plan, "a", 10);
+        solver_case_open(&setting.plan, nodes, /* worker_count */ 1);
+        (void)solver_case_model(&setting.plan, "a", 10);
         struct workflow *workflow = workflow_create("wide");
         for (uint32_t i = 0; i < 4; i++) {
             struct workflow_task task = {.name = "x", .run = 0};
@@ -189,7 +189,8 @@ static void copies_do_not_exceed_the_size(ATTR_UNUSED void **state)
         setting.plan.input.rates_per_s = setting.plan.rates;
         begin(&setting, /* parts */ 1);
         static const double expected_ms[] = {0, 40, 20, 20, 10, 10};
-        plan_case_near(response_find(&setting.response, 0, seats) / 1e6, expected_ms[nodes], 1e-9);
+        solver_case_near(
+            response_find(&setting.response, 0, seats) / 1e6, expected_ms[nodes], 1e-9);
         for (uint32_t i = 0; i < 4; i++) {
             assert_true(seats[i].copy < nodes);
         }

@@ -8,16 +8,16 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "plan/attempt.h"
-#include "plan/restart.h"
-#include "plan/workload.h"
-#include "plan_case.h"
+#include "mixture/attempt.h"
+#include "mixture/restart.h"
+#include "mixture/workload.h"
+#include "solver_case.h"
 
 enum { MACHINES = 40 };
 
 /* Jobs of 2, 8 and 60 ms on machines that all differ in what others do there. */
 struct setting {
-    struct plan_case plan;
+    struct solver_case plan;
     struct program_background others[MACHINES];
 };
 
@@ -28,15 +28,15 @@ static void open(struct setting *setting, double load)
     static const char *const names[] = {"short", "middle", "long"};
     struct rng rng = rng_stream(6, RNG_TEST, 0);
     double room = 0;
-    plan_case_open(&setting->plan, MACHINES, /* worker_count */ 1);
+    solver_case_open(&setting->plan, MACHINES, /* worker_count */ 1);
     for (uint32_t i = 0; i < MACHINES; i++) {
         setting->others[i].load = 0.3 * rng_unit(&rng);
         setting->others[i].residual_ns = 10e6 * setting->others[i].load;
         room += 1 - setting->others[i].load;
     }
     for (uint32_t i = 0; i < 3; i++) {
-        (void)plan_case_model(&setting->plan, names[i], times_ms[i]);
-        plan_case_single(&setting->plan, names[i], parts[i] * load * room / 9.6e-3);
+        (void)solver_case_model(&setting->plan, names[i], times_ms[i]);
+        solver_case_single(&setting->plan, names[i], parts[i] * load * room / 9.6e-3);
     }
     setting->plan.input.workers = setting->others;
 }
@@ -71,10 +71,10 @@ static void a_small_change_takes_little_work(ATTR_UNUSED void **state)
         struct program_report cold;
         uint64_t evaluations;
         open(&setting, loads[i]);
-        struct mixture *old = plan_case_solve(&setting.plan, &defaults, NULL);
+        struct mixture *old = solver_case_solve(&setting.plan, &defaults, NULL);
         change(&setting, 0.05);
         struct attempt *attempt = restart(&setting, old, &workload, &evaluations);
-        struct mixture *anew = plan_case_solve(&setting.plan, &defaults, &cold);
+        struct mixture *anew = solver_case_solve(&setting.plan, &defaults, &cold);
         assert_non_null(attempt);
         assert_false(restart_is_poor(attempt, old));
         assert_true(attempt->congestion.mean_ns < 1.02 * cold.mean_ns);
@@ -88,7 +88,7 @@ static void a_small_change_takes_little_work(ATTR_UNUSED void **state)
         workload_destroy(workload);
         mixture_destroy(anew);
         mixture_destroy(old);
-        plan_case_close(&setting.plan);
+        solver_case_close(&setting.plan);
     }
 }
 
@@ -102,13 +102,13 @@ static void a_poor_restart_is_noticed(ATTR_UNUSED void **state)
     struct program_report warm;
     uint64_t evaluations;
     open(&setting, 0.6);
-    struct mixture *old = plan_case_solve(&setting.plan, &defaults, NULL);
+    struct mixture *old = solver_case_solve(&setting.plan, &defaults, NULL);
     setting.plan.rates[0] *= 0.2;
     setting.plan.rates[2] *= 1.5;
     struct attempt *attempt = restart(&setting, old, &workload, &evaluations);
-    struct mixture *anew = plan_case_solve(&setting.plan, &defaults, &cold);
+    struct mixture *anew = solver_case_solve(&setting.plan, &defaults, &cold);
     const struct program_options options = {.start = old};
-    struct mixture *again = plan_case_solve(&setting.plan, &options, &warm);
+    struct mixture *again = solver_case_solve(&setting.plan, &options, &warm);
     assert_true(attempt == NULL || restart_is_poor(attempt, old));
     assert_true(warm.mean_ns <= cold.mean_ns * (1 + 1e-12));
     if (attempt != NULL) { /* Whoever predicted nothing cannot be held to it. */
@@ -120,7 +120,7 @@ static void a_poor_restart_is_noticed(ATTR_UNUSED void **state)
     mixture_destroy(again);
     mixture_destroy(anew);
     mixture_destroy(old);
-    plan_case_close(&setting.plan);
+    solver_case_close(&setting.plan);
 }
 
 /* With more load everywhere jobs are to take longer: that alone is not poor. */
@@ -131,7 +131,7 @@ static void more_load_is_not_a_poor_restart(ATTR_UNUSED void **state)
     struct workload *workload;
     uint64_t evaluations;
     open(&setting, 0.6);
-    struct mixture *old = plan_case_solve(&setting.plan, &defaults, NULL);
+    struct mixture *old = solver_case_solve(&setting.plan, &defaults, NULL);
     for (uint32_t i = 0; i < 3; i++) {
         setting.plan.rates[i] *= 1.2;
     }
@@ -142,7 +142,7 @@ static void more_load_is_not_a_poor_restart(ATTR_UNUSED void **state)
     attempt_destroy(attempt);
     workload_destroy(workload);
     mixture_destroy(old);
-    plan_case_close(&setting.plan);
+    solver_case_close(&setting.plan);
 }
 
 /* Patience ends a run whose steps gain little, and does not end one whose steps gain much. */
@@ -154,7 +154,7 @@ static void patience_is_for_steps_that_gain_little(ATTR_UNUSED void **state)
     uint64_t evaluations[2];
     double means_ns[2];
     open(&setting, 0.85);
-    struct mixture *old = plan_case_solve(&setting.plan, &defaults, NULL);
+    struct mixture *old = solver_case_solve(&setting.plan, &defaults, NULL);
     change(&setting, 0.05);
     for (uint32_t i = 0; i < 2; i++) {
         struct attempt *attempt = restart(&setting, old, &workload, &evaluations[i]);
@@ -175,7 +175,7 @@ static void patience_is_for_steps_that_gain_little(ATTR_UNUSED void **state)
     assert_true(2 * evaluations[0] < evaluations[1]);
     assert_true(means_ns[0] < 1.02 * means_ns[1]);
     mixture_destroy(old);
-    plan_case_close(&setting.plan);
+    solver_case_close(&setting.plan);
 }
 
 /* Shares that are off are mended, and what is evaluated belongs to them. */
@@ -186,7 +186,7 @@ static void polish_gains_and_never_loses(ATTR_UNUSED void **state)
     struct workload *workload;
     uint64_t evaluations;
     open(&setting, 0.7);
-    struct mixture *old = plan_case_solve(&setting.plan, &defaults, NULL);
+    struct mixture *old = solver_case_solve(&setting.plan, &defaults, NULL);
     struct attempt *attempt = restart(&setting, old, &workload, &evaluations);
     struct descent *descent = &attempt->descent;
     const double best_ns = attempt->congestion.mean_ns;
@@ -201,13 +201,13 @@ static void polish_gains_and_never_loses(ATTR_UNUSED void **state)
         const double after_ns = attempt->congestion.mean_ns;
         assert_true(after_ns <= before_ns);
         assert_true(after_ns < 1.002 * best_ns);
-        plan_case_near(
+        solver_case_near(
             congestion_evaluate(&attempt->congestion, descent->shares), after_ns, 1e-9 * after_ns);
     }
     attempt_destroy(attempt);
     workload_destroy(workload);
     mixture_destroy(old);
-    plan_case_close(&setting.plan);
+    solver_case_close(&setting.plan);
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
-#include "plan/search.h"
+#include "configs/search.h"
 
 enum { STAGES = 4, CHOICES = 9, INSTANCES = 6000 };
 

@@ -1,8 +1,8 @@
 /*
  * Past the corners of the mean time: ways that are blurred, what is kept, machines that change
  * their places.
- * Covers: src/plan/attempt_prune.c src/plan/attempt_sharpen.c src/plan/blur.c src/plan/exchange.c
- * src/plan/kept.c src/plan/levels.c
+ * Covers: src/mixture/attempt_prune.c src/mixture/attempt_sharpen.c src/mixture/blur.c
+ * src/mixture/exchange.c src/mixture/kept.c src/mixture/levels.c
  */
 #include <math.h>
 #include <setjmp.h>
@@ -16,19 +16,19 @@
 
 #include "base/attributes.h"
 #include "base/memory.h"
-#include "plan/attempt.h"
-#include "plan/blur.h"
-#include "plan/kept.h"
-#include "plan/levels.h"
-#include "plan/sites.h"
-#include "plan/workload.h"
-#include "plan_case.h"
+#include "mixture/attempt.h"
+#include "mixture/blur.h"
+#include "mixture/kept.h"
+#include "mixture/levels.h"
+#include "mixture/sites.h"
+#include "mixture/workload.h"
+#include "solver_case.h"
 
 enum { MACHINES = 14, MACHINES_MAX = 24 };
 
 /* An attempt whose sites are single machines, with what others do on them. */
 struct setting {
-    struct plan_case plan;
+    struct solver_case plan;
     struct program_background others[MACHINES_MAX];
     struct workload *workload;
     struct attempt *attempt;
@@ -48,7 +48,7 @@ static void end(struct setting *setting)
 {
     attempt_destroy(setting->attempt);
     workload_destroy(setting->workload);
-    plan_case_close(&setting->plan);
+    solver_case_close(&setting->plan);
 }
 
 /* The site of machine @node. */
@@ -75,9 +75,9 @@ static void two_ways_are_blurred_as_by_hand(ATTR_UNUSED void **state)
     static const double firsts[] = {0.5, 0.25, 1, 1.0 / 3};
     for (uint32_t i = 0; i < 4; i++) {
         double parts[3];
-        plan_case_near(blur_longest(lengths[i], 3, /* width */ 2, parts), values[i], 1e-12);
-        plan_case_near(parts[0], firsts[i], 1e-12);
-        plan_case_near(parts[0] + parts[1] + parts[2], 1, 1e-12);
+        solver_case_near(blur_longest(lengths[i], 3, /* width */ 2, parts), values[i], 1e-12);
+        solver_case_near(parts[0], firsts[i], 1e-12);
+        solver_case_near(parts[0] + parts[1] + parts[2], 1, 1e-12);
     }
 }
 
@@ -104,7 +104,7 @@ static void parts_are_slopes_of_the_blurred_length(ATTR_UNUSED void **state)
             lengths[k] += step;
             const double more = blur_longest(lengths, count, width, unused);
             lengths[k] -= step;
-            plan_case_near((more - value) / step, parts[k], 1e-4);
+            solver_case_near((more - value) / step, parts[k], 1e-4);
         }
     }
 }
@@ -121,7 +121,7 @@ static void add_fork(struct setting *setting, uint32_t number)
 {
     static const uint32_t edges[][2] = {{0, 1}, {0, 2}, {1, 3}, {2, 3}};
     char name[NAME_BYTES_MAX];
-    struct plan_case *plan = &setting->plan;
+    struct solver_case *plan = &setting->plan;
     (void)snprintf(name, sizeof(name), "fork%u", number);
     struct workflow *workflow = workflow_create(name);
     for (uint32_t i = 0; i < 4; i++) {
@@ -143,14 +143,14 @@ static void add_fork(struct setting *setting, uint32_t number)
 static void open_corners(struct setting *setting)
 {
     *setting = (struct setting){0};
-    plan_case_open(&setting->plan, FORK_MACHINES, /* worker_count */ 1);
-    (void)plan_case_model(&setting->plan, "end", 0.1);
-    (void)plan_case_model(&setting->plan, "branch", 8);
-    (void)plan_case_model(&setting->plan, "filler", 5);
+    solver_case_open(&setting->plan, FORK_MACHINES, /* worker_count */ 1);
+    (void)solver_case_model(&setting->plan, "end", 0.1);
+    (void)solver_case_model(&setting->plan, "branch", 8);
+    (void)solver_case_model(&setting->plan, "filler", 5);
     for (uint32_t i = 0; i < PAIRS; i++) {
         add_fork(setting, i);
     }
-    plan_case_single(&setting->plan, "filler", /* rate_per_s */ 400);
+    solver_case_single(&setting->plan, "filler", /* rate_per_s */ 400);
     begin(setting, FORK_MACHINES, /* plain_joins */ true);
     for (uint16_t i = 0; i < PAIRS; i++) {
         const uint16_t first = (uint16_t)(1 + 2 * i);
@@ -203,7 +203,7 @@ static void corners_do_not_stop_the_descent(ATTR_UNUSED void **state)
         attempt_perturb(attempt, /* seed */ 1, i);
         const double plain_ns = descent_run(&attempt->descent, 2000, 1e-12);
         attempt_sharpen(attempt, ATTEMPT_BLUR_FIRST, /* least */ 0);
-        plan_case_near(attempt->congestion.mean_ns, best_ns, 1e-7 * best_ns);
+        solver_case_near(attempt->congestion.mean_ns, best_ns, 1e-7 * best_ns);
         assert_true(attempt->congestion.blur_ns == 0);
         worst = plain_ns / best_ns - 1 > worst ? plain_ns / best_ns - 1 : worst;
         end(&setting);
@@ -216,9 +216,9 @@ static void machines_of_one_kind_change_places(ATTR_UNUSED void **state)
 {
     for (uint32_t kinds = 1; kinds <= 2; kinds++) {
         struct setting setting = {.others = {{0.6, 6e6}, {0, 0}}};
-        plan_case_open(&setting.plan, /* node_count */ 2, /* worker_count */ 1);
-        (void)plan_case_model(&setting.plan, "a", 10);
-        plan_case_single(&setting.plan, "a", /* rate_per_s */ 20);
+        solver_case_open(&setting.plan, /* node_count */ 2, /* worker_count */ 1);
+        (void)solver_case_model(&setting.plan, "a", 10);
+        solver_case_single(&setting.plan, "a", /* rate_per_s */ 20);
         begin(&setting, 2, /* plain_joins */ true);
         struct attempt *attempt = setting.attempt;
         place(&setting, 0, 0);
@@ -231,7 +231,7 @@ static void machines_of_one_kind_change_places(ATTR_UNUSED void **state)
         const uint16_t site = attempt->patterns.seats[attempt->patterns.items[0].seat_first].site;
         assert_int_equal(site, site_of(&setting, kinds == 1 ? 1 : 0));
         /* A load of 0.2 by constant times: 10 + 10 * 0.2 / (2 * 0.8). */
-        plan_case_near(attempt->congestion.mean_ns, kinds == 1 ? 11.25e6 : before_ns, 1e-3);
+        solver_case_near(attempt->congestion.mean_ns, kinds == 1 ? 11.25e6 : before_ns, 1e-3);
         for (uint32_t i = 0; i < 2; i++) {
             const struct site *machine = &attempt->sites->sites[site_of(&setting, i)];
             assert_true(
@@ -246,14 +246,14 @@ static void open_random(struct setting *setting, uint64_t seed, bool plain_joins
 {
     struct rng rng = rng_stream(seed, RNG_TEST, 0);
     *setting = (struct setting){0};
-    plan_case_open(&setting->plan, MACHINES, /* worker_count */ 1);
+    solver_case_open(&setting->plan, MACHINES, /* worker_count */ 1);
     setting->plan.fleet->network.link_bytes_per_s = 1000000000;
     for (uint32_t i = 0; i < MACHINES; i++) {
         const double load = 0.5 * rng_unit(&rng);
         setting->others[i] = (struct program_background){load, 10e6 * load};
     }
     for (uint32_t i = 0; i < 3; i++) {
-        plan_case_random(&setting->plan, &rng, /* task_count */ 3 + i, 0, /* rate_per_s */ 90);
+        solver_case_random(&setting->plan, &rng, /* task_count */ 3 + i, 0, /* rate_per_s */ 90);
     }
     begin(setting, MACHINES, plain_joins);
     attempt_seed(setting->attempt);
@@ -369,7 +369,7 @@ static void pruning_keeps_what_is_used_or_near(ATTR_UNUSED void **state)
     const double before_ns = attempt->congestion.mean_ns;
     attempt_prune(attempt, /* near */ 1e-2, /* least */ 1e-4);
     assert_int_equal(attempt->patterns.count, expected);
-    plan_case_near(
+    solver_case_near(
         congestion_evaluate(&attempt->congestion, attempt->descent.shares), before_ns,
         0.01 * before_ns);
     end(&setting);
@@ -379,8 +379,8 @@ static void levels_follow_the_load_of_others(ATTR_UNUSED void **state)
 {
     struct setting setting = {0};
     uint32_t counts[LEVELS_COUNT] = {0};
-    plan_case_open(&setting.plan, MACHINES - 1, /* worker_count */ 1);
-    plan_case_add_kind(&setting.plan, "slow", 2);
+    solver_case_open(&setting.plan, MACHINES - 1, /* worker_count */ 1);
+    solver_case_add_kind(&setting.plan, "slow", 2);
     for (uint32_t i = 0; i < MACHINES; i++) {
         setting.others[i].load = 0.07 * ((5 * i) % MACHINES);
     }
@@ -398,7 +398,7 @@ static void levels_follow_the_load_of_others(ATTR_UNUSED void **state)
         assert_in_range(counts[i], 2, 3);
     }
     free(levels);
-    plan_case_close(&setting.plan);
+    solver_case_close(&setting.plan);
 }
 
 int main(void)

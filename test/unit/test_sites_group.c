@@ -1,4 +1,4 @@
-/* Which machines are one class. Covers: src/plan/background.c */
+/* Which machines are one class. Covers: src/mixture/background.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,14 +7,14 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "plan/background.h"
-#include "plan/sites.h"
-#include "plan_case.h"
+#include "mixture/background.h"
+#include "mixture/sites.h"
+#include "solver_case.h"
 
 enum { MACHINES = 24 };
 
 struct setting {
-    struct plan_case plan;
+    struct solver_case plan;
     struct program_background workers[MACHINES];
     struct program_background links[2 * MACHINES];
     uint32_t uses[MACHINES];
@@ -25,9 +25,9 @@ static void open(struct setting *setting, uint64_t seed)
 {
     struct rng rng = rng_stream(seed, RNG_TEST, 0);
     *setting = (struct setting){0};
-    plan_case_open(&setting->plan, MACHINES / 2, /* worker_count */ 1);
+    solver_case_open(&setting->plan, MACHINES / 2, /* worker_count */ 1);
     for (uint32_t i = MACHINES / 2; i < MACHINES; i++) {
-        plan_case_add_kind(&setting->plan, i % 2 == 0 ? "plain" : "slow", i % 2 == 0 ? 1 : 2);
+        solver_case_add_kind(&setting->plan, i % 2 == 0 ? "plain" : "slow", i % 2 == 0 ? 1 : 2);
     }
     setting->plan.fleet->network.link_bytes_per_s = 1000000000;
     for (uint32_t i = 0; i < MACHINES; i++) {
@@ -74,7 +74,7 @@ static void machines_that_are_alike_are_one_class(ATTR_UNUSED void **state)
         }
         assert_int_equal(class_of[0], 0); /* In the order of their first machines. */
         sites_destroy(sites);
-        plan_case_close(&setting.plan);
+        solver_case_close(&setting.plan);
     }
 }
 
@@ -96,7 +96,7 @@ static void racks_and_zeros(ATTR_UNUSED void **state)
         assert_int_equal(sites->class_count, racks == 1 ? 3 : 2);
         sites_destroy(sites);
     }
-    plan_case_close(&setting.plan);
+    solver_case_close(&setting.plan);
 }
 
 static void what_others_put_on_a_link(ATTR_UNUSED void **state)
@@ -106,19 +106,19 @@ static void what_others_put_on_a_link(ATTR_UNUSED void **state)
     struct program_input *input = &setting.plan.input;
     struct network_background *others = &setting.plan.fleet->network.background;
     setting.links[3] = (struct program_background){0.5, 7};
-    plan_case_near(background_of_link(input, 3, 1000).residual_ns, 7, 0);
+    solver_case_near(background_of_link(input, 3, 1000).residual_ns, 7, 0);
     input->links = NULL;
-    plan_case_near(background_of_link(input, 3, 1000).load, 0, 0);
+    solver_case_near(background_of_link(input, 3, 1000).load, 0, 0);
     *others = (struct network_background){.bytes = 1000, .load = 0.25};
-    plan_case_near(background_of_link(input, 3, 1000000).load, 0.25, 1e-12);
-    plan_case_near(background_of_link(input, 3, 1000000).residual_ns, 0.25 * 1e6, 1e-6);
+    solver_case_near(background_of_link(input, 3, 1000000).load, 0.25, 1e-12);
+    solver_case_near(background_of_link(input, 3, 1000000).residual_ns, 0.25 * 1e6, 1e-6);
     *others = (struct network_background){.bytes = 1000, .rate_per_s = 100, .exponential = true};
-    plan_case_near(background_of_link(input, 3, 1000000).load, 0.1, 1e-12);
-    plan_case_near(background_of_link(input, 3, 1000000).residual_ns, 2 * 0.1 * 1e6, 1e-6);
-    plan_case_near(background_of_link(input, 3, 0).load, 0, 0);
+    solver_case_near(background_of_link(input, 3, 1000000).load, 0.1, 1e-12);
+    solver_case_near(background_of_link(input, 3, 1000000).residual_ns, 2 * 0.1 * 1e6, 1e-6);
+    solver_case_near(background_of_link(input, 3, 0).load, 0, 0);
     input->workers = NULL;
-    plan_case_near(background_of_worker(input, 3).load, 0, 0);
-    plan_case_close(&setting.plan);
+    solver_case_near(background_of_worker(input, 3).load, 0, 0);
+    solver_case_close(&setting.plan);
 }
 
 int main(void)

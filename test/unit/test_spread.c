@@ -1,4 +1,4 @@
-/* From sites to machines and back. Covers: src/plan/spread.c src/plan/gather.c */
+/* From sites to machines and back. Covers: src/mixture/spread.c src/mixture/gather.c */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,17 +10,17 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "plan/attempt.h"
-#include "plan/sites.h"
-#include "plan/spread.h"
-#include "plan/workload.h"
-#include "plan_case.h"
+#include "mixture/attempt.h"
+#include "mixture/sites.h"
+#include "mixture/spread.h"
+#include "mixture/workload.h"
+#include "solver_case.h"
 
-static void open_diamond(struct plan_case *plan, uint32_t node_count, struct workload **workload)
+static void open_diamond(struct solver_case *plan, uint32_t node_count, struct workload **workload)
 {
     struct weft_error error;
-    plan_case_open(plan, node_count, /* worker_count */ 2);
-    plan_case_diamond(plan, /* scale */ 1, /* rate_per_s */ 1);
+    solver_case_open(plan, node_count, /* worker_count */ 2);
+    solver_case_diamond(plan, /* scale */ 1, /* rate_per_s */ 1);
     assert_int_equal(workload_create(&plan->input, 1, workload, &error), WEFT_OK);
 }
 
@@ -29,7 +29,7 @@ static void machines_of_a_site_share_evenly(ATTR_UNUSED void **state)
 {
     static const uint32_t sizes[][2] = {{3, 7}, {5, 5}, {1, 9}, {2, 8}};
     for (uint32_t i = 0; i < 4; i++) {
-        struct plan_case plan;
+        struct solver_case plan;
         struct workload *workload;
         open_diamond(&plan, 10, &workload);
         struct sites *sites = sites_create(&plan.input, &(struct sites_options){.parts = 2});
@@ -54,21 +54,21 @@ static void machines_of_a_site_share_evenly(ATTR_UNUSED void **state)
         }
         for (uint32_t node = 0; node < 10; node++) {
             const bool first = node < sizes[i][0];
-            plan_case_near(chances[0][2 * node], first ? 1.0 / sizes[i][0] : 0, 1e-9);
-            plan_case_near(chances[1][2 * node + 1], first ? 0 : 1.0 / sizes[i][1], 1e-9);
-            plan_case_near(chances[2][2 * node], first ? 0 : 1.0 / sizes[i][1], 1e-9);
+            solver_case_near(chances[0][2 * node], first ? 1.0 / sizes[i][0] : 0, 1e-9);
+            solver_case_near(chances[1][2 * node + 1], first ? 0 : 1.0 / sizes[i][1], 1e-9);
+            solver_case_near(chances[2][2 * node], first ? 0 : 1.0 / sizes[i][1], 1e-9);
         }
         mixture_destroy(mixture);
         attempt_destroy(attempt);
         workload_destroy(workload);
-        plan_case_close(&plan);
+        solver_case_close(&plan);
     }
 }
 
 /* What was spread over machines is found again: sites, patterns and shares. */
 static void the_way_back_finds_the_sites(ATTR_UNUSED void **state)
 {
-    struct plan_case plan;
+    struct solver_case plan;
     struct workload *workload;
     struct weft_error error;
     open_diamond(&plan, 10, &workload);
@@ -92,23 +92,23 @@ static void the_way_back_finds_the_sites(ATTR_UNUSED void **state)
         assert_int_equal(sites->site_count, joined == 1 ? 2 : 10);
         attempt = attempt_create(workload, sites);
         assert_int_equal(spread_in(attempt, mixture, 0, &error), WEFT_OK);
-        plan_case_near(attempt_settle(attempt), mean_ns, 1e-9 * mean_ns);
+        solver_case_near(attempt_settle(attempt), mean_ns, 1e-9 * mean_ns);
         if (joined == 1) {
             assert_int_equal(attempt->patterns.count, 2);
-            plan_case_near(attempt->descent.shares[0], 0.3, 1e-9);
-            plan_case_near(attempt->descent.shares[1], 0.7, 1e-9);
+            solver_case_near(attempt->descent.shares[0], 0.3, 1e-9);
+            solver_case_near(attempt->descent.shares[1], 0.7, 1e-9);
         }
         attempt_destroy(attempt);
     }
     mixture_destroy(mixture);
     workload_destroy(workload);
-    plan_case_close(&plan);
+    solver_case_close(&plan);
 }
 
 /* Machines that stand alone have one placement for each pattern, and small shares can be left. */
 static void single_machines_are_paired_once(ATTR_UNUSED void **state)
 {
-    struct plan_case plan;
+    struct solver_case plan;
     struct workload *workload;
     struct weft_error error;
     open_diamond(&plan, 3, &workload);
@@ -129,12 +129,12 @@ static void single_machines_are_paired_once(ATTR_UNUSED void **state)
         attempt = attempt_create(workload, spread_sites(mixture, &plan.input, true));
         assert_int_equal(spread_in(attempt, mixture, i == 0 ? 0.07 : 0.09, &error), WEFT_OK);
         assert_int_equal(attempt->patterns.count, i == 0 ? 2 : 1);
-        plan_case_near(attempt->descent.shares[0], i == 0 ? 0.96 : 1, 1e-9);
+        solver_case_near(attempt->descent.shares[0], i == 0 ? 0.96 : 1, 1e-9);
         attempt_destroy(attempt);
     }
     mixture_destroy(mixture);
     workload_destroy(workload);
-    plan_case_close(&plan);
+    solver_case_close(&plan);
 }
 
 int main(void)

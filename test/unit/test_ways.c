@@ -9,11 +9,11 @@
 
 #include "base/attributes.h"
 #include "base/memory.h"
-#include "plan/pattern.h"
-#include "plan/sites.h"
-#include "plan/ways.h"
-#include "plan/workload.h"
-#include "plan_case.h"
+#include "mixture/pattern.h"
+#include "mixture/sites.h"
+#include "mixture/ways.h"
+#include "mixture/workload.h"
+#include "solver_case.h"
 
 enum { WORKFLOWS = 6, PATTERNS = 30, MACHINES = 4 };
 
@@ -42,7 +42,7 @@ static uint32_t check(
     for (uint32_t i = 0; i < patterns->count; i++) {
         const double length_ns = pattern_length(patterns, i, prices, starts, NULL);
         if (ways->ranges[i].count > 0) {
-            plan_case_near(longest(ways, ways->ranges[i], prices), length_ns, 1e-9 * length_ns);
+            solver_case_near(longest(ways, ways->ranges[i], prices), length_ns, 1e-9 * length_ns);
             written++;
         }
     }
@@ -51,16 +51,16 @@ static uint32_t check(
 
 static void the_longest_way_is_written_out(ATTR_UNUSED void **state)
 {
-    struct plan_case plan;
+    struct solver_case plan;
     struct workload *workload;
     struct weft_error error;
     struct patterns patterns;
     struct ways ways = {0};
     struct rng rng = rng_stream(4, RNG_TEST, 0);
-    plan_case_open(&plan, MACHINES, /* worker_count */ 1);
+    solver_case_open(&plan, MACHINES, /* worker_count */ 1);
     plan.fleet->network.link_bytes_per_s = 1000000000;
     for (uint32_t i = 0; i < WORKFLOWS; i++) {
-        plan_case_random(&plan, &rng, /* task_count */ 2 + 2 * i, 100000, /* rate_per_s */ 1);
+        solver_case_random(&plan, &rng, /* task_count */ 2 + 2 * i, 100000, /* rate_per_s */ 1);
     }
     assert_int_equal(workload_create(&plan.input, 1, &workload, &error), WEFT_OK);
     struct sites *sites = sites_create(&plan.input, &(struct sites_options){.parts = MACHINES});
@@ -97,7 +97,7 @@ static void the_longest_way_is_written_out(ATTR_UNUSED void **state)
     free(prices);
     sites_destroy(sites);
     workload_destroy(workload);
-    plan_case_close(&plan);
+    solver_case_close(&plan);
 }
 
 int main(void)

@@ -1,0 +1,77 @@
+/*
+ * configs.h - the ways in which a task can run on a fleet: measured, priced, by time.
+ *
+ * A choice is a point of the profile that some worker of the fleet could hold: its share of
+ * a device, its units of CPU, its memory. Devices of one kind may differ: a share of the whole
+ * device is one of the largest, and not every worker of the kind can hold every choice. Costs are
+ * of one item, in picodollars: run time times the price of what is held, over the items that share
+ * it. Tables lie in an arena and are only read.
+ */
+#ifndef CONFIGS_CONFIGS_H
+#define CONFIGS_CONFIGS_H
+
+#include <stdbool.h>
+
+#include "configs/search.h"
+#include "profile/profile.h"
+
+struct arena;
+struct catalogue;
+struct workflow_task;
+
+/* What a unit costs an hour, in millionths of a dollar. */
+struct configs_prices {
+    int64_t cpu;
+    int64_t gpu;
+};
+
+struct configs_choice {
+    struct config config; /* With the units of the whole device written out. */
+    uint32_t device;      /* The kind it was measured on. */
+    int64_t run_ns;       /* As measured, */
+    int64_t sd_ns;        /* and how far single runs are from it. */
+};
+
+/* By planned time, then cost, then as in the profile. */
+struct configs {
+    uint32_t count; /* At least 1. */
+    struct configs_choice *choices;
+    struct search_choice *weights; /* The same ones as the search sees them. */
+};
+
+struct configs_rules {
+    bool whole;    /* Whole devices only. */
+    bool single;   /* One item at a time. */
+    double margin; /* Planned times are longer than measured ones by this share. */
+};
+
+/* What @run_ns of @config cost, in picodollars, for each of its @config.batch items. */
+int64_t configs_cost(struct configs_prices prices, struct config config, int64_t run_ns);
+
+/*
+ * What units cost in @fleet. Where nothing is charged, a unit of a device counts twenty times
+ * one of CPU, as large clouds charge: cheap configs still leave room for others.
+ */
+struct configs_prices configs_prices(const struct fleet *fleet);
+
+/* Whether @worker could ever hold a batch of @task with @config, if nothing else were there. */
+bool configs_can_hold(
+    const struct fleet *fleet, const struct profile *profile, const struct workflow_task *task,
+    uint32_t worker, const struct config *config);
+
+/*
+ * All choices for @task. If the rules leave none of the measured points, there is one that
+ * keeps them: one item on the whole device, at the time that the profile guesses.
+ */
+void configs_collect(
+    struct arena *arena, const struct fleet *fleet, const struct profile *profile,
+    const struct workflow_task *task, const struct configs_rules *rules,
+    struct configs *configs_out);
+
+/*
+ * Average normalised lengths of a workflow's tasks over the configs that all of them have,
+ * from the tables of its tasks; see budget.h.
+ */
+void configs_lengths(const struct configs *tables, uint32_t task_count, int64_t *lengths_out);
+
+#endif /* CONFIGS_CONFIGS_H */

@@ -1,0 +1,21 @@
+/*
+ * expected.h - the mean time of a placed job, with what its joins cost.
+ *
+ * The longest of the mean ways is less than the mean of the longest way: whoever gathers
+ * several inputs waits for the unluckiest. Waits are taken to be independent, and to be 0 or
+ * exponential (queueing/delay.h); what the ways to a join have in common, up to the step that
+ * all of them pass, is counted once.
+ */
+#ifndef MIXTURE_EXPECTED_H
+#define MIXTURE_EXPECTED_H
+
+#include <stdint.h>
+
+struct congestion;
+struct patterns;
+
+/* At the loads and prices of @congestion, which is feasible. */
+double expected_length(
+    const struct congestion *congestion, const struct patterns *patterns, uint32_t index);
+
+#endif /* MIXTURE_EXPECTED_H */

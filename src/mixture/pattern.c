@@ -1,0 +1,558 @@
+#include "mixture/pattern.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "base/memory.h"
+#include "mixture/sites.h"
+#include "mixture/workload.h"
+#include "model/workflow.h"
+
+#define PRICE_NONE UINT32_MAX
+
+/* Of an arc and of a pattern, to reserve: whatever comes will have room. */
+enum { VISITS_GUESS = 2, DEMANDS_GUESS = 6 };
+
+/* A placement while it is being taken apart. Kept between calls: it is large. */
+struct taking_apart {
+    struct patterns *patterns;
+    const struct pattern_of *of;
+    const struct seat *seats;
+    struct pattern pattern;
+    uint32_t step_of[WORKFLOW_TASKS_MAX]; /* By task: its step, counted from the first, */
+    double offset_ns[WORKFLOW_TASKS_MAX]; /* when it ends in it, */
+    double spread[WORKFLOW_TASKS_MAX];    /* and the variance of that. */
+    uint32_t worker_count;                /* Workers of the placement, as they come: */
+    struct seat workers[WORKFLOW_TASKS_MAX];
+    uint32_t last_step[WORKFLOW_TASKS_MAX]; /* the newest step of each, */
+    uint32_t previous[PATTERN_STEPS_MAX];   /* and by step, the one before it there. */
+    double starts[PATTERN_STEPS_MAX];       /* By step: when it begins if nobody waits. */
+};
+
+void patterns_init(struct patterns *patterns)
+{
+    *patterns = (struct patterns){0};
+    patterns->work = memory_zeroed(1, sizeof(*patterns->work));
+}
+
+void patterns_deinit(struct patterns *patterns)
+{
+    free(patterns->items);
+    free(patterns->steps);
+    free(patterns->arcs);
+    free(patterns->visits);
+    free(patterns->demands);
+    free(patterns->seats);
+    free(patterns->work);
+}
+
+void patterns_clear(struct patterns *patterns)
+{
+    patterns->count = 0;
+    patterns->step_count = 0;
+    patterns->arc_count = 0;
+    patterns->visit_count = 0;
+    patterns->demand_count = 0;
+    patterns->seat_count = 0;
+}
+
+/* When @step can begin: the latest of its arcs, which goes to @via_out if that is not NULL. */
+static double step_start(
+    const struct patterns *patterns, const struct step *step, const double *prices,
+    const double *starts, uint32_t *via_out)
+{
+    const struct arc *arcs = patterns->arcs + step->arc_first;
+    double start_ns = -1;
+    uint32_t via = 0;
+    for (uint32_t i = 0; i < step->arc_count; i++) {
+        double at_ns = arcs[i].fixed_ns + (arcs[i].from == STEP_NONE ? 0 : starts[arcs[i].from]);
+        if (prices != NULL) {
+            const struct visit_price *visits = patterns->visits + arcs[i].visit_first;
+            for (uint32_t v = 0; v < arcs[i].visit_count; v++) {
+                at_ns += visits[v].weight * prices[visits[v].price];
+            }
+        }
+        if (at_ns > start_ns) { /* Strict: the first arc wins a tie. */
+            start_ns = at_ns;
+            via = step->arc_first + i;
+        }
+    }
+    if (via_out != NULL) {
+        *via_out = via;
+    }
+    return start_ns;
+}
+
+/* Room for one more element after @count. */
+static void *room(void *array, uint32_t count, uint32_t *capacity, size_t element_bytes)
+{
+    if (count < *capacity) {
+        return array;
+    }
+    *capacity = *capacity == 0 ? 64 : 2 * *capacity;
+    return memory_zeroed_more(array, count, *capacity, element_bytes);
+}
+
+/* Room for @more elements after @count, if there is any to be made. */
+static void *more_room(
+    void *array, uint32_t count, size_t more, uint32_t *capacity, size_t element_bytes)
+{
+    if (count + more <= *capacity || count + more > UINT32_MAX) {
+        return array;
+    }
+    *capacity = (uint32_t)(count + more);
+    return memory_zeroed_more(array, count, *capacity, element_bytes);
+}
+
+void patterns_reserve(struct patterns *patterns, size_t count, size_t tasks, size_t edges)
+{
+    const size_t steps = tasks + count;
+    const size_t arcs = tasks + edges + count;
+    patterns->items = more_room(
+        patterns->items, patterns->count, count, &patterns->capacity, sizeof(*patterns->items));
+    patterns->steps = more_room(
+        patterns->steps, patterns->step_count, steps, &patterns->step_capacity,
+        sizeof(*patterns->steps));
+    patterns->arcs = more_room(
+        patterns->arcs, patterns->arc_count, arcs, &patterns->arc_capacity,
+        sizeof(*patterns->arcs));
+    patterns->visits = more_room(
+        patterns->visits, patterns->visit_count, VISITS_GUESS * arcs, &patterns->visit_capacity,
+        sizeof(*patterns->visits));
+    patterns->demands = more_room(
+        patterns->demands, patterns->demand_count, DEMANDS_GUESS * count,
+        &patterns->demand_capacity, sizeof(*patterns->demands));
+    patterns->seats = more_room(
+        patterns->seats, patterns->seat_count, tasks, &patterns->seat_capacity,
+        sizeof(*patterns->seats));
+}
+
+static void add_visit(struct patterns *patterns, uint32_t price, double weight)
+{
+    patterns->visits = room(
+        patterns->visits, patterns->visit_count, &patterns->visit_capacity,
+        sizeof(*patterns->visits));
+    patterns->visits[patterns->visit_count++] = (struct visit_price){price, weight};
+    patterns->arcs[patterns->arc_count - 1].visit_count++;
+}
+
+/* An arc of the newest step. */
+static void add_arc(struct patterns *patterns, uint32_t from, double fixed_ns, double variance)
+{
+    patterns->arcs =
+        room(patterns->arcs, patterns->arc_count, &patterns->arc_capacity, sizeof(*patterns->arcs));
+    patterns->arcs[patterns->arc_count++] = (struct arc){
+        .from = from,
+        .visit_first = patterns->visit_count,
+        .up = QUEUE_NONE,
+        .fixed_ns = fixed_ns,
+        .variance = variance,
+    };
+    patterns->steps[patterns->step_count - 1].arc_count++;
+}
+
+static void add_step(struct taking_apart *work, uint32_t queue)
+{
+    struct patterns *patterns = work->patterns;
+    patterns->steps = room(
+        patterns->steps, patterns->step_count, &patterns->step_capacity, sizeof(*patterns->steps));
+    patterns->steps[patterns->step_count++] =
+        (struct step){.arc_first = patterns->arc_count, .queue = queue};
+    work->pattern.step_count++;
+}
+
+/* Add to what the pattern asks of a queue. */
+static void ask(struct taking_apart *work, const struct demand *more)
+{
+    struct patterns *patterns = work->patterns;
+    for (uint32_t i = work->pattern.demand_first; i < patterns->demand_count; i++) {
+        if (patterns->demands[i].queue == more->queue) {
+            patterns->demands[i].work_ns += more->work_ns;
+            patterns->demands[i].ahead_ns += more->ahead_ns;
+            patterns->demands[i].second += more->second;
+            return;
+        }
+    }
+    patterns->demands = room(
+        patterns->demands, patterns->demand_count, &patterns->demand_capacity,
+        sizeof(*patterns->demands));
+    patterns->demands[patterns->demand_count++] = *more;
+}
+
+static double wire_ns(const struct queue_site *link, double bytes)
+{
+    return bytes / link->bytes_per_ns;
+}
+
+/*
+ * Let the newest arc cross @crossing with probability @part. The last byte is there when
+ * the slowest link has passed it on: the first has gone ahead. Links that are shared make
+ * what crosses them longer in proportion.
+ */
+static void add_crossing(
+    struct taking_apart *work, const struct crossing *crossing, double bytes, double part)
+{
+    const struct sites *sites = work->of->sites;
+    struct patterns *patterns = work->patterns;
+    double longest_ns = 0;
+    for (uint32_t i = 0; i < crossing->count && bytes > 0; i++) {
+        const struct queue_site *link = &sites->queues[crossing->queues[i]];
+        const double time_ns = wire_ns(link, bytes);
+        longest_ns = time_ns > longest_ns ? time_ns : longest_ns;
+        add_visit(patterns, crossing->queues[i], part * (link->shared ? time_ns : 1));
+        const struct demand more = {
+            .queue = crossing->queues[i],
+            .work_ns = part * time_ns,
+            .second = part * time_ns * time_ns,
+        };
+        ask(work, &more);
+    }
+    patterns->arcs[patterns->arc_count - 1].fixed_ns += part * (sites->latency_ns + longest_ns);
+}
+
+/*
+ * The inputs of a request come from the machine that it reached, which may be any: from
+ * another one with probability (n - 1) / n. What they put on the links up is the same for
+ * all placements (congestion.h).
+ */
+static void add_arrival(struct taking_apart *work, struct seat seat, uint32_t wait)
+{
+    const struct sites *sites = work->of->sites;
+    const struct site *site = &sites->sites[seat.site];
+    const double node_count = sites->fleet->node_count;
+    struct crossing crossing = {0};
+    if (sites->bottleneck != QUEUE_NONE) {
+        crossing.queues[crossing.count++] = sites->bottleneck;
+    }
+    if (site->down != QUEUE_NONE) {
+        crossing.queues[crossing.count++] = site->down;
+    }
+    add_arc(work->patterns, STEP_NONE, 0, 0);
+    add_crossing(work, &crossing, work->of->stream->input_bytes, (node_count - 1) / node_count);
+    if (wait != PRICE_NONE) {
+        add_visit(work->patterns, wait, 1);
+    }
+}
+
+/* The arc of one input of a task that begins the newest step. */
+static void add_input(struct taking_apart *work, const struct workflow_edge *edge, uint32_t wait)
+{
+    const uint32_t from = edge->from;
+    const struct seat here = work->seats[edge->to];
+    const struct seat there = work->seats[from];
+    add_arc(work->patterns, work->step_of[from], work->offset_ns[from], work->spread[from]);
+    work->patterns->arcs[work->patterns->arc_count - 1].own = seat_equal(here, there);
+    if (!seat_same_machine(here, there)) {
+        const uint32_t number = (uint32_t)(edge - work->of->stream->workflow->edges);
+        struct crossing crossing;
+        sites_cross(work->of->sites, there.site, here.site, &crossing);
+        add_crossing(work, &crossing, work->of->stream->edge_bytes[number], 1);
+        struct arc *arc = &work->patterns->arcs[work->patterns->arc_count - 1];
+        arc->up = work->of->sites->sites[there.site].up;
+        arc->quiet_ns = work->offset_ns[from];
+    }
+    if (wait != PRICE_NONE && (work->of->requeue || !seat_equal(here, there))) {
+        add_visit(work->patterns, wait, 1);
+    }
+}
+
+/* The number of the worker of @seat in this placement. */
+static uint32_t find_worker(struct taking_apart *work, struct seat seat)
+{
+    uint32_t worker = 0;
+    while (worker < work->worker_count && !seat_equal(work->workers[worker], seat)) {
+        worker++;
+    }
+    if (worker == work->worker_count) {
+        work->workers[worker] = seat;
+        work->last_step[worker] = STEP_NONE;
+        work->worker_count++;
+    }
+    return worker;
+}
+
+/* Whether @task follows in step @last: everything that it needs was made there. */
+static bool is_next(const struct taking_apart *work, uint32_t task, uint32_t last)
+{
+    const struct workflow *workflow = work->of->stream->workflow;
+    const uint32_t in_count = workflow->tasks[task].in_count;
+    if (work->of->requeue || in_count == 0 || last == STEP_NONE) {
+        return false;
+    }
+    for (uint32_t i = 0; i < in_count; i++) {
+        if (work->step_of[workflow_in(workflow, task, i)->from] != last) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* When the inputs of @task are there if nobody ever waits. */
+static double ready_ns(const struct taking_apart *work, uint32_t task)
+{
+    const struct stream *stream = work->of->stream;
+    const struct sites *sites = work->of->sites;
+    const struct seat here = work->seats[task];
+    double latest_ns = 0;
+    for (uint32_t i = 0; i < stream->workflow->tasks[task].in_count; i++) {
+        const struct workflow_edge *edge = workflow_in(stream->workflow, task, i);
+        const struct seat there = work->seats[edge->from];
+        double at_ns = work->starts[work->step_of[edge->from]] + work->offset_ns[edge->from];
+        if (!seat_same_machine(here, there)) {
+            struct crossing crossing;
+            double longest_ns = 0;
+            sites_cross(sites, there.site, here.site, &crossing);
+            for (uint32_t k = 0; k < crossing.count; k++) {
+                const double bytes = stream->edge_bytes[edge - stream->workflow->edges];
+                const double time_ns = wire_ns(&sites->queues[crossing.queues[k]], bytes);
+                longest_ns = time_ns > longest_ns ? time_ns : longest_ns;
+            }
+            at_ns += sites->latency_ns + longest_ns;
+        }
+        latest_ns = at_ns > latest_ns ? at_ns : latest_ns;
+    }
+    return latest_ns;
+}
+
+/*
+ * The price at which @task waits for its worker. Whoever has an input that was made there is
+ * next when the one being served leaves. While an earlier step of the job is still there it
+ * comes right behind that and waits for nobody else.
+ */
+static uint32_t find_wait(const struct taking_apart *work, uint32_t task, uint32_t last)
+{
+    const struct workflow *workflow = work->of->stream->workflow;
+    const struct sites *sites = work->of->sites;
+    const struct seat seat = work->seats[task];
+    const uint32_t queue = sites->sites[seat.site].worker_first + seat.slot;
+    if (last != STEP_NONE) {
+        const struct step *before = &work->patterns->steps[work->pattern.step_first + last];
+        const double end_ns = work->starts[last] + before->work_ns;
+        const double at_ns = ready_ns(work, task);
+        if (work->of->requeue ? at_ns < end_ns : at_ns <= end_ns) {
+            return PRICE_NONE;
+        }
+    }
+    for (uint32_t i = 0; i < workflow->tasks[task].in_count && !work->of->requeue; i++) {
+        if (seat_equal(work->seats[workflow_in(workflow, task, i)->from], seat)) {
+            return sites->queue_count + queue;
+        }
+    }
+    return queue;
+}
+
+/* The step that was added last has all its arcs: when does it begin if nobody waits? */
+static void close_step(struct taking_apart *work)
+{
+    const struct patterns *patterns = work->patterns;
+    const struct step *step = &patterns->steps[patterns->step_count - 1];
+    work->starts[work->pattern.step_count - 1] =
+        step_start(patterns, step, NULL, work->starts, NULL);
+}
+
+/* A step that gathers the inputs of @task, if all of them then wait for the worker. */
+static bool gather(struct taking_apart *work, uint32_t task, uint32_t wait)
+{
+    const struct workflow *workflow = work->of->stream->workflow;
+    const uint32_t in_count = workflow->tasks[task].in_count;
+    if (in_count < 2 || wait >= work->of->sites->queue_count) {
+        return false;
+    }
+    add_step(work, QUEUE_NONE);
+    work->previous[work->pattern.step_count - 1] = STEP_NONE;
+    for (uint32_t i = 0; i < in_count; i++) {
+        add_input(work, workflow_in(workflow, task, i), PRICE_NONE);
+    }
+    close_step(work);
+    return true;
+}
+
+/* Whether @task has an input from step @last. */
+static bool is_input(const struct taking_apart *work, uint32_t task, uint32_t last)
+{
+    const struct workflow *workflow = work->of->stream->workflow;
+    for (uint32_t i = 0; i < workflow->tasks[task].in_count; i++) {
+        if (work->step_of[workflow_in(workflow, task, i)->from] == last) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A step of its own for @task. */
+static void begin_step(struct taking_apart *work, uint32_t task, uint32_t worker)
+{
+    const struct workflow *workflow = work->of->stream->workflow;
+    struct patterns *patterns = work->patterns;
+    const struct seat seat = work->seats[task];
+    const uint32_t in_count = workflow->tasks[task].in_count;
+    const uint32_t last = work->last_step[worker];
+    const uint32_t wait = find_wait(work, task, last);
+    const bool is_gathered = gather(work, task, wait);
+    const uint32_t number = work->pattern.step_count;
+    add_step(work, work->of->sites->sites[seat.site].worker_first + seat.slot);
+    work->last_step[worker] = number;
+    work->previous[number] = last;
+    patterns->steps[patterns->step_count - 1].goes_ahead =
+        wait != PRICE_NONE && wait >= work->of->sites->queue_count;
+    patterns->steps[patterns->step_count - 1].goes_on = wait == PRICE_NONE;
+    for (uint32_t i = 0; i < in_count && !is_gathered; i++) {
+        add_input(work, workflow_in(workflow, task, i), wait);
+    }
+    if (is_gathered) {
+        add_arc(patterns, number - 1, 0, 0);
+        add_visit(patterns, wait, 1);
+    } else if (in_count == 0) {
+        add_arrival(work, seat, wait);
+    }
+    if (last != STEP_NONE && !(is_gathered && is_input(work, task, last))) {
+        const struct step *before = &patterns->steps[work->pattern.step_first + last];
+        add_arc(patterns, last, before->work_ns, before->variance);
+        patterns->arcs[patterns->arc_count - 1].own = true;
+    }
+    close_step(work);
+}
+
+static bool place_task(struct taking_apart *work, uint32_t task)
+{
+    const struct seat seat = work->seats[task];
+    const uint32_t device = sites_device(work->of->sites, seat.site, seat.slot);
+    const struct task_time *time = stream_time(work->of->stream, task, device);
+    if (time->mean_ns < 0) {
+        return false;
+    }
+    const uint32_t worker = find_worker(work, seat);
+    if (!is_next(work, task, work->last_step[worker])) {
+        begin_step(work, task, worker);
+    }
+    const uint32_t number = work->last_step[worker];
+    struct step *step = &work->patterns->steps[work->pattern.step_first + number];
+    step->work_ns += time->mean_ns;
+    step->variance += time->variance;
+    work->step_of[task] = number;
+    work->offset_ns[task] = step->work_ns;
+    work->spread[task] = step->variance;
+    return true;
+}
+
+/* The answer goes back to where the request came from. */
+static void add_answer(struct taking_apart *work)
+{
+    const struct workflow *workflow = work->of->stream->workflow;
+    const struct sites *sites = work->of->sites;
+    const double node_count = sites->fleet->node_count;
+    const double back_ns = sites->latency_ns * (node_count - 1) / node_count;
+    add_step(work, QUEUE_NONE);
+    for (uint32_t task = 0; task < workflow->task_count; task++) {
+        if (workflow->tasks[task].out_count == 0) {
+            add_arc(
+                work->patterns, work->step_of[task], work->offset_ns[task] + back_ns,
+                work->spread[task]);
+        }
+    }
+}
+
+/*
+ * What workers are asked for. Steps that follow each other without a gap when nobody waits
+ * are one visit to the worker: who comes meanwhile waits for all of it.
+ */
+static void ask_workers(struct taking_apart *work)
+{
+    const struct step *steps = work->patterns->steps + work->pattern.step_first;
+    double visit_ns[PATTERN_STEPS_MAX]; /* By step: the visit up to its end, */
+    bool is_ahead[PATTERN_STEPS_MAX];   /* and whether that went ahead of others. */
+    for (uint32_t i = 0; i + 1 < work->pattern.step_count; i++) {
+        const uint32_t before = work->previous[i];
+        if (steps[i].queue == QUEUE_NONE) {
+            continue;
+        }
+        const bool goes_on = before != STEP_NONE && !work->of->requeue &&
+                             work->starts[i] <= work->starts[before] + steps[before].work_ns;
+        const double earlier_ns = goes_on ? visit_ns[before] : 0;
+        const double whole_ns = earlier_ns + steps[i].work_ns;
+        visit_ns[i] = whole_ns;
+        is_ahead[i] = steps[i].goes_ahead || (goes_on && is_ahead[before]);
+        const struct demand more = {
+            .queue = steps[i].queue,
+            .work_ns = steps[i].work_ns,
+            .ahead_ns = is_ahead[i] ? steps[i].work_ns : 0,
+            .second = whole_ns * whole_ns - earlier_ns * earlier_ns + steps[i].variance,
+        };
+        ask(work, &more);
+    }
+}
+
+static void undo(struct patterns *patterns, const struct pattern *pattern, const uint32_t marks[2])
+{
+    patterns->step_count = pattern->step_first;
+    patterns->demand_count = pattern->demand_first;
+    patterns->seat_count = pattern->seat_first;
+    patterns->arc_count = marks[0];
+    patterns->visit_count = marks[1];
+}
+
+uint32_t patterns_add(
+    struct patterns *patterns, const struct pattern_of *of, const struct seat *seats)
+{
+    const struct workflow *workflow = of->stream->workflow;
+    struct taking_apart *work = patterns->work;
+    const uint32_t marks[2] = {patterns->arc_count, patterns->visit_count};
+    work->patterns = patterns;
+    work->of = of;
+    work->seats = seats;
+    work->worker_count = 0;
+    work->pattern = (struct pattern){
+        .stream = of->number,
+        .step_first = patterns->step_count,
+        .demand_first = patterns->demand_count,
+        .seat_first = patterns->seat_count,
+    };
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        if (!place_task(work, workflow->order[i])) {
+            undo(patterns, &work->pattern, marks);
+            return UINT32_MAX;
+        }
+    }
+    add_answer(work);
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        patterns->seats = room(
+            patterns->seats, patterns->seat_count, &patterns->seat_capacity,
+            sizeof(*patterns->seats));
+        patterns->seats[patterns->seat_count++] = seats[i];
+    }
+    patterns->items =
+        room(patterns->items, patterns->count, &patterns->capacity, sizeof(*patterns->items));
+    patterns->items[patterns->count++] = work->pattern;
+    const uint32_t index = patterns->count - 1;
+    work->pattern.idle_ns = pattern_length(patterns, index, NULL, work->starts, NULL);
+    ask_workers(work);
+    work->pattern.demand_count = patterns->demand_count - work->pattern.demand_first;
+    patterns->items[index] = work->pattern;
+    if (work->pattern.step_count > patterns->step_count_max) {
+        patterns->step_count_max = work->pattern.step_count;
+    }
+    return index;
+}
+
+void patterns_drop_last(struct patterns *patterns)
+{
+    const struct pattern *last = &patterns->items[patterns->count - 1];
+    const uint32_t arc_first = patterns->steps[last->step_first].arc_first;
+    const uint32_t marks[2] = {arc_first, patterns->arcs[arc_first].visit_first};
+    undo(patterns, last, marks);
+    patterns->count--;
+}
+
+double pattern_length(
+    const struct patterns *patterns, uint32_t index, const double *prices, double *starts_out,
+    uint32_t *via_out)
+{
+    const struct pattern *pattern = &patterns->items[index];
+    const struct step *steps = patterns->steps + pattern->step_first;
+    for (uint32_t i = 0; i < pattern->step_count; i++) {
+        uint32_t *via = via_out != NULL ? &via_out[i] : NULL;
+        starts_out[i] = step_start(patterns, &steps[i], prices, starts_out, via);
+    }
+    return starts_out[pattern->step_count - 1];
+}

@@ -1,0 +1,155 @@
+/*
+ * pattern.h - placements of jobs on sites, taken apart into what they ask of each queue.
+ *
+ * A placed job is a graph of steps: runs of tasks on one worker that nothing can part. A
+ * step begins when the last of its arcs allows it. An arc takes a fixed time, and the waits
+ * at the queues that it visits. So the time of a job is the longest way to the last step,
+ * and it is linear in the waits as long as the same way is the longest.
+ *
+ * Waits are looked up by price: price q is the wait of who joins the end of queue q, price
+ * queue_count + q of who goes ahead of it, as its job has been there.
+ */
+#ifndef MIXTURE_PATTERN_H
+#define MIXTURE_PATTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/limits.h"
+
+struct sites;
+struct stream;
+
+#define STEP_NONE UINT32_MAX /* An arc from here starts when the job arrives. */
+
+/* Every task a step, every one a join that gathers before it waits, and the answer. */
+enum { PATTERN_STEPS_MAX = 2 * WORKFLOW_TASKS_MAX + 1 };
+
+/* A worker: copy 0 of a site is one of its machines, copy 1 another one. */
+struct seat {
+    uint16_t site;
+    uint16_t copy;
+    uint16_t slot;
+};
+
+struct visit_price {
+    uint32_t price;
+    double weight;
+};
+
+struct arc {
+    uint32_t from; /* A step of the same pattern, with a lower number. */
+    uint32_t visit_first;
+    uint32_t visit_count;
+    bool own;        /* From the worker of this step itself. */
+    uint32_t up;     /* The link up from the machine of @from, if it is crossed, or QUEUE_NONE: */
+    double quiet_ns; /* when this gets there, nothing has come from that worker for so long. */
+    double fixed_ns; /* From the begin of @from, with no waits. */
+    double variance; /* Of that. */
+};
+
+/*
+ * The last step of a pattern is the answer. It takes no time, nor do steps that only gather the
+ * inputs of a join, before all of them wait for the worker at once: they have no queue.
+ */
+struct step {
+    uint32_t arc_first;
+    uint32_t arc_count;
+    uint32_t queue;
+    bool goes_ahead; /* Of those who wait there: an input was made on its worker. */
+    bool goes_on;    /* Right behind the step before it there, if its inputs are in time. */
+    double work_ns;
+    double variance;
+};
+
+/* What one job asks of a queue: time, how much of it goes ahead, squares over its visits. */
+struct demand {
+    uint32_t queue;
+    double work_ns;
+    double ahead_ns;
+    double second;
+};
+
+struct pattern {
+    uint32_t stream;
+    uint32_t step_first;
+    uint32_t step_count;
+    uint32_t demand_first;
+    uint32_t demand_count;
+    uint32_t seat_first; /* A seat for each task. */
+    double idle_ns;      /* The time of a job that never waits. */
+};
+
+/* Patterns of one program. They own their memory; clearing keeps it. */
+struct patterns {
+    uint32_t count;
+    uint32_t capacity;
+    struct pattern *items;
+    uint32_t step_count;
+    uint32_t step_capacity;
+    struct step *steps;
+    uint32_t arc_count;
+    uint32_t arc_capacity;
+    struct arc *arcs;
+    uint32_t visit_count;
+    uint32_t visit_capacity;
+    struct visit_price *visits;
+    uint32_t demand_count;
+    uint32_t demand_capacity;
+    struct demand *demands;
+    uint32_t seat_count;
+    uint32_t seat_capacity;
+    struct seat *seats;
+    uint32_t step_count_max; /* Of one pattern. */
+    struct taking_apart *work;
+};
+
+void patterns_init(struct patterns *patterns);
+void patterns_deinit(struct patterns *patterns);
+void patterns_clear(struct patterns *patterns);
+
+/* What a placement is of. */
+struct pattern_of {
+    const struct sites *sites;
+    const struct stream *stream;
+    uint32_t number; /* Of the stream. */
+    bool requeue;    /* See struct program_options. */
+};
+
+/*
+ * Make room for about @count patterns more, with so many tasks and edges in all, so that the
+ * arrays need not grow bit by bit.
+ */
+void patterns_reserve(struct patterns *patterns, size_t count, size_t tasks, size_t edges);
+
+/*
+ * Take the placement @seats apart, one for each task, and add it. Returns its index, or
+ * UINT32_MAX if a task is where it was never measured.
+ */
+uint32_t patterns_add(
+    struct patterns *patterns, const struct pattern_of *of, const struct seat *seats);
+
+/* Take the newest pattern back. */
+void patterns_drop_last(struct patterns *patterns);
+
+/*
+ * The longest way through pattern @index at these prices. @starts_out has room for
+ * step_count_max entries and gets the begin of each step; @via_out, if not NULL, the arc by
+ * which each was held up.
+ */
+double pattern_length(
+    const struct patterns *patterns, uint32_t index, const double *prices, double *starts_out,
+    uint32_t *via_out);
+
+static inline bool seat_equal(struct seat a, struct seat b)
+{
+    return a.site == b.site && a.copy == b.copy && a.slot == b.slot;
+}
+
+static inline bool seat_same_machine(struct seat a, struct seat b)
+{
+    return a.site == b.site && a.copy == b.copy;
+}
+
+#endif /* MIXTURE_PATTERN_H */

@@ -1,0 +1,340 @@
+#include "mixture/response.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/memory.h"
+#include "mixture/congestion.h"
+#include "mixture/expected.h"
+#include "mixture/response_list.h"
+#include "mixture/response_tree.h"
+#include "mixture/sites.h"
+#include "mixture/workload.h"
+#include "model/contract.h"
+#include "model/digraph.h"
+#include "model/workflow.h"
+#include "queueing/toll.h"
+
+#define SITE_MIN 0.5 /* Smaller sites are about to vanish. */
+
+enum {
+    SWEEPS_MAX = 8,
+    STARTS_MAX = 4,
+
+    /* From one start, in all placements: 5,000 placements of 20 tasks, more than they need. */
+    TASKS_LOOKED_AT_MAX = 100000,
+};
+
+/* Seats that may be worth trying, cheapest first. */
+struct seats {
+    uint32_t count;
+    struct seat items[RESPONSE_SEATS_MAX];
+    double costs[RESPONSE_SEATS_MAX];
+};
+
+void response_init(struct response *response, const struct congestion *congestion, bool plain_joins)
+{
+    *response = (struct response){.congestion = congestion, .plain_joins = plain_joins};
+    patterns_init(&response->trial);
+}
+
+void response_deinit(struct response *response)
+{
+    patterns_deinit(&response->trial);
+    free(response->units);
+    free(response->tried);
+    free(response->best);
+    free(response->tasks);
+}
+
+static const struct stream *stream_at(const struct response *response, uint32_t stream)
+{
+    return &response->congestion->workload->streams[stream];
+}
+
+static void reserve(struct response *response, uint32_t task_count)
+{
+    if (task_count <= response->unit_capacity) {
+        return;
+    }
+    free(response->units);
+    free(response->tried);
+    free(response->best);
+    free(response->tasks);
+    response->units = memory_zeroed(task_count, sizeof(struct seat));
+    response->tried = memory_zeroed(task_count, sizeof(struct seat));
+    response->best = memory_zeroed(task_count, sizeof(struct seat));
+    response->tasks = memory_zeroed(task_count, sizeof(struct seat));
+    response->unit_capacity = task_count;
+}
+
+double response_cost(struct response *response, uint32_t number, const struct seat *tasks)
+{
+    const struct congestion *congestion = response->congestion;
+    struct patterns *trial = &response->trial;
+    const struct pattern_of of = {
+        .sites = congestion->sites,
+        .stream = stream_at(response, number),
+        .number = number,
+        .requeue = congestion->workload->requeue,
+    };
+    patterns_clear(trial);
+    response->evaluations++;
+    if (patterns_add(trial, &of, tasks) == UINT32_MAX) {
+        return (double)INFINITY;
+    }
+    double starts[PATTERN_STEPS_MAX];
+    double cost_ns = response->plain_joins
+                         ? pattern_length(trial, 0, congestion->prices, starts, NULL)
+                         : expected_length(congestion, trial, 0);
+    for (uint32_t i = 0; i < trial->demand_count; i++) {
+        const struct demand *demand = &trial->demands[i];
+        cost_ns += toll_of(
+            &congestion->tolls[demand->queue], demand->work_ns, demand->ahead_ns, demand->second);
+    }
+    return cost_ns;
+}
+
+static double cost_of_units(struct response *response, uint32_t number, const struct seat *units)
+{
+    const struct stream *stream = stream_at(response, number);
+    for (uint32_t i = 0; i < stream->workflow->task_count; i++) {
+        response->tasks[i] = units[stream->units->group_of[i]];
+    }
+    return response_cost(response, number, response->tasks);
+}
+
+/* Insert by cost; the most expensive one falls out of a full list. */
+static void insert(struct seats *seats, struct seat seat, double cost)
+{
+    if (seats->count == RESPONSE_SEATS_MAX && cost >= seats->costs[seats->count - 1]) {
+        return;
+    }
+    uint32_t at = seats->count < RESPONSE_SEATS_MAX ? seats->count++ : seats->count - 1;
+    while (at > 0 && seats->costs[at - 1] > cost) {
+        seats->items[at] = seats->items[at - 1];
+        seats->costs[at] = seats->costs[at - 1];
+        at--;
+    }
+    seats->items[at] = seat;
+    seats->costs[at] = cost;
+}
+
+/* Everything on one worker, for each worker of each site. */
+static void list_single(struct response *response, uint32_t number, struct seats *seats_out)
+{
+    const struct sites *sites = response->congestion->sites;
+    const struct stream *stream = stream_at(response, number);
+    const uint32_t unit_count = stream->units->graph->vertex_count;
+    seats_out->count = 0;
+    for (uint32_t site = 0; site < sites->site_count; site++) {
+        if (sites->sites[site].size < SITE_MIN) {
+            continue; /* Queues of a part of a machine look short. */
+        }
+        for (uint32_t slot = 0; slot < sites->sites[site].slot_count; slot++) {
+            const struct seat seat = {.site = (uint16_t)site, .slot = (uint16_t)slot};
+            for (uint32_t i = 0; i < unit_count; i++) {
+                response->tried[i] = seat;
+            }
+            const double cost = cost_of_units(response, number, response->tried);
+            const uint32_t queue = sites->sites[site].worker_first + slot;
+            /* Where not all can run, some may: they come last, by the wait there. */
+            insert(
+                seats_out, seat, isinf(cost) ? 1e30 + response->congestion->prices[queue] : cost);
+        }
+    }
+}
+
+/* Whether a site can have one machine more than the @units use there, and its number. */
+static bool fresh_copy(
+    const struct sites *sites, const struct seat *units, uint32_t count, struct seat *seat)
+{
+    uint32_t copies = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (units[i].site == seat->site && units[i].copy >= copies) {
+            copies = units[i].copy + 1U;
+        }
+    }
+    seat->copy = (uint16_t)copies;
+    return copies == 0 || (double)copies + 1 <= sites->sites[seat->site].size;
+}
+
+/*
+ * Move all units on @from, or only unit @only if there is one, to @to, if that lowers the
+ * cost. The units are those of response->best, and change with it.
+ */
+static bool try_move(
+    struct response *response, uint32_t number, uint32_t only, struct seat from, struct seat to,
+    double *cost)
+{
+    const uint32_t count = stream_at(response, number)->units->graph->vertex_count;
+    bool changes = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const bool moves = only == UINT32_MAX ? seat_equal(response->best[i], from) : i == only;
+        response->tried[i] = moves ? to : response->best[i];
+        changes = changes || !seat_equal(response->tried[i], response->best[i]);
+    }
+    if (!changes) {
+        return false;
+    }
+    const double moved = cost_of_units(response, number, response->tried);
+    if (!(moved < *cost * (1 - 1e-12))) {
+        return false;
+    }
+    *cost = moved;
+    memcpy(response->best, response->tried, count * sizeof(*response->best));
+    return true;
+}
+
+/* Unit @unit, or its whole worker, to each other worker that is in use or on the list. */
+static bool improve_unit(
+    struct response *response, uint32_t number, uint32_t unit, const struct seats *seats,
+    double *cost)
+{
+    const struct sites *sites = response->congestion->sites;
+    const uint32_t count = stream_at(response, number)->units->graph->vertex_count;
+    bool improved = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct seat used = response->best[i];
+        bool is_first = true;
+        for (uint32_t k = 0; k < i; k++) {
+            is_first = is_first && !seat_equal(response->best[k], used);
+        }
+        if (is_first) {
+            improved |= try_move(response, number, unit, response->best[unit], used, cost);
+        }
+        for (uint32_t slot = 0; is_first && slot < sites->sites[used.site].slot_count; slot++) {
+            const struct seat beside = {used.site, used.copy, (uint16_t)slot};
+            improved |= try_move(response, number, unit, response->best[unit], beside, cost);
+        }
+    }
+    for (uint32_t i = 0; i < seats->count; i++) {
+        struct seat seat = seats->items[i];
+        if (fresh_copy(sites, response->best, count, &seat)) {
+            improved |= try_move(response, number, unit, response->best[unit], seat, cost);
+        }
+        seat = seats->items[i];
+        if (fresh_copy(sites, response->best, count, &seat)) {
+            improved |= try_move(response, number, UINT32_MAX, response->best[unit], seat, cost);
+        }
+    }
+    return improved;
+}
+
+/* Number the copies of each site as they come: moves may have left gaps. */
+static void renumber(struct seat *units, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint16_t lower = 0; /* Copies of the site that came before this one. */
+        bool is_known = false;
+        for (uint32_t k = 0; k < i && !is_known; k++) {
+            is_known = seat_same_machine(units[k], units[i]);
+            if (units[k].site == units[i].site && units[k].copy >= lower) {
+                lower = (uint16_t)(units[k].copy + 1);
+            }
+        }
+        const uint16_t copy = units[i].copy;
+        for (uint32_t k = i; k < count && !is_known && copy != lower; k++) {
+            if (units[k].site != units[i].site || k == i) {
+                continue;
+            }
+            if (units[k].copy == copy) {
+                units[k].copy = lower;
+            } else if (units[k].copy == lower) {
+                units[k].copy = copy;
+            }
+        }
+        units[i].copy = is_known ? copy : lower;
+    }
+}
+
+/*
+ * Move single units and whole workers until nothing helps, or for as long as large workflows
+ * may take. The start is response->best.
+ */
+static double improve(
+    struct response *response, uint32_t number, const struct seats *seats, double cost)
+{
+    const struct stream *stream = stream_at(response, number);
+    const uint32_t count = stream->units->graph->vertex_count;
+    const uint64_t last =
+        response->evaluations + TASKS_LOOKED_AT_MAX / stream->workflow->task_count;
+    bool improved = true;
+    for (uint32_t sweep = 0; sweep < SWEEPS_MAX && improved && count > 1; sweep++) {
+        improved = false;
+        for (uint32_t unit = 0; unit < count && response->evaluations < last; unit++) {
+            improved |= improve_unit(response, number, unit, seats, &cost);
+            renumber(response->best, count);
+        }
+    }
+    return cost;
+}
+
+/* The cheapest workers, each site with as many machines as it can have, for the tree. */
+static uint32_t tree_seats(
+    const struct sites *sites, const struct seats *singles, struct seat *seats_out)
+{
+    uint32_t count = 0;
+    for (uint16_t copy = 0; copy < 3; copy++) {
+        for (uint32_t i = 0; i < singles->count && count < RESPONSE_TREE_SEATS; i++) {
+            struct seat seat = singles->items[i];
+            seat.copy = copy;
+            if (copy == 0 ? i < 3 : copy + 1.0 <= sites->sites[seat.site].size) {
+                seats_out[count++] = seat;
+            }
+        }
+    }
+    return count;
+}
+
+/* Put start number @start into response->best. False if there is none. */
+static bool begin(
+    struct response *response, uint32_t number, uint32_t start, const struct seats *singles)
+{
+    const struct stream *stream = stream_at(response, number);
+    const uint32_t count = stream->units->graph->vertex_count;
+    if (start == 0) {
+        struct seat seats[RESPONSE_TREE_SEATS];
+        const uint32_t seat_count = tree_seats(response->congestion->sites, singles, seats);
+        return stream->tree != NULL && count > 1 &&
+               response_tree_solve(response->congestion, stream, seats, seat_count, response->best);
+    }
+    if (start == 1) {
+        return count > 1 &&
+               response_list_solve(
+                   response->congestion, stream, singles->items, singles->count, response->best);
+    }
+    if (start - 2 >= singles->count) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        response->best[i] = singles->items[start - 2];
+    }
+    return true;
+}
+
+double response_find(struct response *response, uint32_t number, struct seat *tasks_out)
+{
+    const struct stream *stream = stream_at(response, number);
+    const uint32_t task_count = stream->workflow->task_count;
+    struct seats singles;
+    double best = (double)INFINITY;
+    reserve(response, task_count);
+    list_single(response, number, &singles);
+    for (uint32_t start = 0; start < STARTS_MAX; start++) {
+        if (!begin(response, number, start, &singles)) {
+            continue;
+        }
+        double cost = cost_of_units(response, number, response->best);
+        cost = improve(response, number, &singles, cost);
+        if (cost < best) {
+            best = cost;
+            for (uint32_t i = 0; i < task_count; i++) {
+                tasks_out[i] = response->best[stream->units->group_of[i]];
+            }
+        }
+    }
+    return best;
+}

@@ -1,0 +1,79 @@
+#include "mixture/restart.h"
+
+#include <math.h>
+
+#include "mixture/attempt.h"
+#include "mixture/mixture.h"
+#include "mixture/program.h"
+#include "mixture/sites.h"
+#include "mixture/spread.h"
+#include "mixture/workload.h"
+
+/* Of an even share. All that have less were about to vanish, and are a hundredth together. */
+#define SHARE_LEAST 0.01
+
+#define POOR 1.05 /* Times what is to be expected. */
+
+/* Evaluations of single patterns, after which only steps that gain much are worth their time. */
+enum { PATIENCE = 60000 };
+
+struct attempt *restart_solve(
+    const struct program_input *input, const struct program_options *options,
+    const struct workload *workload, uint64_t *evaluations)
+{
+    struct sites *sites = spread_sites(options->start, input, true);
+    struct attempt *attempt = attempt_open(workload, sites, options->plain_joins);
+    attempt->patterns_max = options->patterns_max;
+    attempt->descent.evaluations_max = options->evaluations_max;
+    attempt->descent.patience = PATIENCE;
+    const bool is_feasible = spread_in(attempt, options->start, SHARE_LEAST, NULL) == WEFT_OK &&
+                             attempt_refresh(attempt) && !isinf(attempt_settle(attempt));
+    *evaluations += attempt_evaluations(attempt);
+    if (!is_feasible) {
+        attempt_destroy(attempt);
+        return NULL;
+    }
+    return attempt;
+}
+
+/* The mean utilisation of all workers. */
+static double mean_load(const struct attempt *attempt)
+{
+    const struct sites *sites = attempt->sites;
+    double sum = 0;
+    double count = 0;
+    for (uint32_t i = 0; i < sites->site_count; i++) {
+        const struct site *site = &sites->sites[i];
+        for (uint32_t slot = 0; slot < site->slot_count; slot++) {
+            sum += site->size * attempt->congestion.loads[site->worker_first + slot];
+            count += site->size;
+        }
+    }
+    return sum / count;
+}
+
+/* How much longer queues are at a utilisation of @load than at @before, if they are. */
+static double growth(double load, double before)
+{
+    const double longer = load < 1 && before > 0 ? load * (1 - before) / (before * (1 - load)) : 1;
+    return longer > 1 ? longer : 1;
+}
+
+bool restart_is_poor(const struct attempt *attempt, const struct mixture *start)
+{
+    const struct workload *workload = attempt->workload;
+    double before = 0;
+    double expected_ns = 0;
+    for (uint32_t i = 0; i < start->worker_count; i++) {
+        before += start->worker_load[i] / start->worker_count;
+    }
+    for (uint32_t i = 0; i < workload->stream_count; i++) {
+        const double mean_ns = start->workflows[workload->streams[i].number].mean_ns;
+        if (!(mean_ns > 0)) {
+            return false;
+        }
+        expected_ns += workload->streams[i].rate / workload->rate * mean_ns;
+    }
+    expected_ns *= growth(mean_load(attempt), before);
+    return attempt->congestion.mean_ns > POOR * expected_ns;
+}
