@@ -81,7 +81,7 @@ void served_open(struct served *served)
 {
     struct weft_error error = {.status = WEFT_OK};
     if (repository_load(served->folder, NULL, &served->repository, &error) != WEFT_OK ||
-        local_open(
+        local_repository_open(
             &served->local, served->repository, /* nursery */ NULL, /* is_silent */ true,
             /* log */ NULL, &error) != WEFT_OK) {
         die(error.message);
@@ -96,7 +96,7 @@ void served_open(struct served *served)
 
 void served_close(struct served *served)
 {
-    local_close(&served->local);
+    local_repository_close(&served->local);
     repository_destroy(served->repository);
 }
 
@@ -133,7 +133,7 @@ struct report served_run(struct served *served, const char *policy, uint64_t see
     struct policy_set policies;
     struct service_result result;
     struct weft_error error = {.status = WEFT_OK};
-    const struct service_parts parts = local_parts(&served->local);
+    const struct service_parts parts = local_repository_parts(&served->local);
     parse(policy, &policies);
     const struct service_options options = {
         .scenario = &served->scenario,

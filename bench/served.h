@@ -8,7 +8,7 @@
 #define SERVED_H
 
 #include "lab/run.h"
-#include "service/local.h"
+#include "service/local_repository.h"
 #include "service/service.h"
 
 enum { SERVED_FOLDER_BYTES = 64 };
@@ -16,7 +16,7 @@ enum { SERVED_FOLDER_BYTES = 64 };
 struct served {
     char folder[SERVED_FOLDER_BYTES];
     struct repository *repository;
-    struct local local;
+    struct local_repository local;
     struct scenario scenario; /* Its parts are those above. */
 };
 

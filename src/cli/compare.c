@@ -8,9 +8,9 @@
 #include "cli/compare_table.h"
 #include "cli/report_json.h"
 #include "console/interrupt.h"
+#include "lab/child_work.h"
 #include "lab/compare_plan.h"
 #include "lab/compare_runs.h"
-#include "lab/crew.h"
 
 #define PRECISION_DEFAULT 0.05
 
@@ -110,9 +110,9 @@ static int saturate(struct compare_runs *all, const struct values *values, struc
 static enum weft_status check_values(const struct values *values, struct weft_error *error)
 {
     if (values->parallel.given &&
-        (values->parallel.value < 1 || values->parallel.value > CREW_PARALLEL_MAX)) {
+        (values->parallel.value < 1 || values->parallel.value > CHILD_WORK_PARALLEL_MAX)) {
         return error_set(
-            error, WEFT_INVALID, "'--parallel' must be between 1 and %d", CREW_PARALLEL_MAX);
+            error, WEFT_INVALID, "'--parallel' must be between 1 and %d", CHILD_WORK_PARALLEL_MAX);
     }
     if (values->saturation && values->options.rates != NULL) {
         return error_set(

@@ -10,7 +10,7 @@
 #include "document/reader.h"
 #include "document/repository_profile.h"
 #include "server/lobby.h"
-#include "service/local.h"
+#include "service/local_repository.h"
 #include "service/machine.h"
 #include "service/rehearsal.h"
 
@@ -26,7 +26,7 @@ struct served {
     struct fleet *fleet;     /* and on what. */
     struct nursery nursery;
     bool has_nursery;
-    struct local local;
+    struct local_repository local;
     struct service_parts parts; /* Of local. */
     struct scenario *scenario;  /* Its parts are those above. */
     struct policy_set policies;
@@ -112,10 +112,10 @@ static enum weft_status open_local(
 {
     struct nursery *nursery = served->has_nursery ? &served->nursery : NULL;
     const enum weft_status status =
-        local_open(&served->local, served->repository, nursery, is_silent, log, error);
+        local_repository_open(&served->local, served->repository, nursery, is_silent, log, error);
     if (status == WEFT_OK) {
         served->is_local = true;
-        served->parts = local_parts(&served->local);
+        served->parts = local_repository_parts(&served->local);
         make_scenario(
             served, served->local.measured.fleet, served->local.measured.document.profile);
     }
@@ -127,7 +127,7 @@ static void close_served(struct served *served)
     lobby_destroy(served->lobby);
     free(served->scenario);
     if (served->is_local) {
-        local_close(&served->local);
+        local_repository_close(&served->local);
     }
     if (served->has_nursery) {
         nursery_stop(&served->nursery);

@@ -7,17 +7,17 @@
 
 #include "console/whole_file.h"
 #include "document/scenario_save.h"
+#include "lab/checked_run.h"
 #include "lab/shrink.h"
-#include "lab/trial.h"
 
 enum { SECONDS_MAX = 30 };
 
 /* Everything that the callbacks of a shrink need. */
 struct search {
     struct shrink shrink;
-    struct trial trial;
-    char failure[TRIAL_FAILURE_BYTES_MAX]; /* How the scenario failed at first. */
-    enum weft_status status;               /* Of the trials themselves. */
+    struct checked_run checked;
+    char failure[CHECKED_RUN_FAILURE_BYTES_MAX]; /* How the scenario failed at first. */
+    enum weft_status status;                     /* Of the checked runs themselves. */
     struct weft_error *error;
     bool is_watched; /* Somebody sees stderr. */
 };
@@ -25,22 +25,22 @@ struct search {
 static bool fails(void *context, const struct scenario *scenario)
 {
     struct search *search = context;
-    search->status = trial_run(&search->trial, scenario, search->error);
+    search->status = checked_run_do(&search->checked, scenario, search->error);
     if (search->status != WEFT_OK) {
         search->shrink.stop = true;
         return false;
     }
-    return strcmp(search->trial.failure, search->failure) == 0;
+    return strcmp(search->checked.failure, search->failure) == 0;
 }
 
-static uint64_t piece_count(const struct scenario *scenario, enum cut_part part)
+static uint64_t piece_count(const struct scenario *scenario, enum scenario_part part)
 {
-    return part == CUT_JOBS ? scenario->jobs : cut_count(scenario, part);
+    return part == CUT_JOBS ? scenario->jobs : scenario_cut_count(scenario, part);
 }
 
-static bool is_counted(enum cut_part part)
+static bool is_counted(enum scenario_part part)
 {
-    return cut_name(part) != NULL && !cut_is_other_way(part);
+    return scenario_cut_name(part) != NULL && !scenario_cut_is_other_way(part);
 }
 
 static void on_smaller(void *context, const struct scenario *scenario, uint32_t tries)
@@ -51,10 +51,10 @@ static void on_smaller(void *context, const struct scenario *scenario, uint32_t 
     }
     (void)fprintf(stderr, "\r\033[K%" PRIu32 " tries:", tries);
     for (uint32_t part = 0; part < CUT_PARTS; part++) {
-        if (is_counted((enum cut_part)part)) {
+        if (is_counted((enum scenario_part)part)) {
             (void)fprintf(
-                stderr, " %" PRIu64 " %s", piece_count(scenario, (enum cut_part)part),
-                cut_name((enum cut_part)part));
+                stderr, " %" PRIu64 " %s", piece_count(scenario, (enum scenario_part)part),
+                scenario_cut_name((enum scenario_part)part));
         }
     }
     (void)fflush(stderr);
@@ -82,11 +82,12 @@ static void print_smaller(
 {
     (void)printf("%s fails: %s\n", before->name, search->failure);
     for (uint32_t part = 0; part < CUT_PARTS; part++) {
-        const uint64_t had = piece_count(before, (enum cut_part)part);
-        const uint64_t has = piece_count(after, (enum cut_part)part);
-        if (is_counted((enum cut_part)part) && had > 0) {
+        const uint64_t had = piece_count(before, (enum scenario_part)part);
+        const uint64_t has = piece_count(after, (enum scenario_part)part);
+        if (is_counted((enum scenario_part)part) && had > 0) {
             (void)printf(
-                "  %-10s %" PRIu64 " -> %" PRIu64 "\n", cut_name((enum cut_part)part), had, has);
+                "  %-10s %" PRIu64 " -> %" PRIu64 "\n", scenario_cut_name((enum scenario_part)part),
+                had, has);
         }
     }
     (void)printf("  policy     %s -> %s\n", before->policy, after->policy);
@@ -128,20 +129,20 @@ enum weft_status sim_shrink(
 {
     struct search search = {
         .shrink = {.fails = fails, .on_smaller = on_smaller, .tries_max = options->tries_max},
-        .trial = {.events_max = options->events_max, .seconds_max = SECONDS_MAX},
+        .checked = {.events_max = options->events_max, .seconds_max = SECONDS_MAX},
         .error = error,
         .is_watched = isatty(STDERR_FILENO) == 1,
     };
     search.shrink.context = &search;
-    const enum weft_status status = trial_run(&search.trial, scenario, error);
+    const enum weft_status status = checked_run_do(&search.checked, scenario, error);
     if (status != WEFT_OK) {
         return status;
     }
-    *has_failed_out = search.trial.failure[0] != '\0';
+    *has_failed_out = search.checked.failure[0] != '\0';
     if (!*has_failed_out) {
         (void)printf("%s does not fail: nothing to cut down\n", scenario->name);
         return WEFT_OK;
     }
-    memcpy(search.failure, search.trial.failure, sizeof(search.failure));
+    memcpy(search.failure, search.checked.failure, sizeof(search.failure));
     return cut_down(&search, scenario, options);
 }

@@ -7,16 +7,16 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "lab/split.h"
+#include "lab/option_list.h"
 
 enum { RUNS_MAX = 1 << 20, RATE_DECIMALS = 9 };
 
 /* The scenario's own policy first, then every built-in one that places, but none twice. */
-static void default_policies(const struct scenario *scenario, struct split *names)
+static void default_policies(const struct scenario *scenario, struct option_list *names)
 {
-    *names = (struct split){.count = 1};
+    *names = (struct option_list){.count = 1};
     names->parts[0] = scenario->policy;
-    for (uint32_t i = 0; policy_registry[i] != NULL && names->count < SPLIT_PARTS_MAX; i++) {
+    for (uint32_t i = 0; policy_registry[i] != NULL && names->count < OPTION_LIST_PARTS_MAX; i++) {
         const struct policy *policy = policy_registry[i];
         if (policy_fills(policy, ROLE_PLACE) && strcmp(policy->name, scenario->policy) != 0) {
             names->parts[names->count] = policy->name;
@@ -28,12 +28,12 @@ static void default_policies(const struct scenario *scenario, struct split *name
 static enum weft_status read_policies(
     struct compare_group *group, const struct compare_options *options, struct weft_error *error)
 {
-    struct split names = {0};
+    struct option_list names = {0};
     enum weft_status status = WEFT_OK;
     if (options->policies == NULL) {
         default_policies(group->scenario, &names);
     } else {
-        status = split_policies(options->policies, &names, error);
+        status = option_list_policies(options->policies, &names, error);
     }
     if (status != WEFT_OK) {
         return status;
@@ -43,7 +43,7 @@ static enum weft_status read_policies(
     for (uint32_t i = 0; i < names.count && status == WEFT_OK; i++) {
         status = policy_set_parse(names.parts[i], &group->policies[i], error);
     }
-    split_deinit(&names);
+    option_list_deinit(&names);
     return status;
 }
 
@@ -117,9 +117,9 @@ enum weft_status compare_plan_init(
     struct compare_plan *plan_out, char *const *paths, uint32_t path_count,
     const struct compare_options *options, struct weft_error *error)
 {
-    struct split rates = {.count = 1}; /* One NULL: the scenario's own. */
+    struct option_list rates = {.count = 1}; /* One NULL: the scenario's own. */
     enum weft_status status =
-        options->rates == NULL ? WEFT_OK : split_rates(options->rates, &rates, error);
+        options->rates == NULL ? WEFT_OK : option_list_rates(options->rates, &rates, error);
     if (status != WEFT_OK) {
         return status;
     }

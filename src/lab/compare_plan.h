@@ -9,8 +9,9 @@
 
 /* Options of the command, as they were written. NULL or not given: the default. */
 struct compare_options {
-    const char *policies; /* See split_policies(). Default: the scenario's, and all that place. */
-    const char *rates;    /* See split_rates(). */
+    const char
+        *policies; /* See option_list_policies(). Default: the scenario's, and all that place. */
+    const char *rates; /* See option_list_rates(). */
     struct argument_count seeds;
     const char *jobs;
     const char *warmup; /* See run_settings. */
@@ -50,7 +51,7 @@ struct compare_plan {
 /*
  * Read @path_count scenarios at @paths. On success the caller owns what is in @plan_out.
  *
- * Errors: those of run_load(), policy_set_parse(), split_policies(); WEFT_INVALID for
+ * Errors: those of run_load(), policy_set_parse(), option_list_policies(); WEFT_INVALID for
  * numbers out of range.
  */
 enum weft_status compare_plan_init(

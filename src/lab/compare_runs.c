@@ -3,11 +3,11 @@
 #include <stdio.h>
 
 #include "base/assert.h"
-#include "lab/crew.h"
+#include "lab/child_work.h"
 
 enum { COMMAND_BYTES_MAX = 4096 };
 
-static void work(void *context, uint32_t index, void *result)
+static void run_one(void *context, uint32_t index, void *result)
 {
     struct compare_runs *all = context;
     const struct compare_run *run = &all->runs[index];
@@ -49,14 +49,14 @@ static void done(void *context, uint32_t index, const void *result, const char *
 enum weft_status compare_runs_do(
     struct compare_runs *all, struct compare_run *runs, uint32_t count, struct weft_error *error)
 {
-    const struct crew crew = {
+    const struct child_work work = {
         .count = count,
         .parallel = all->parallel,
         .result_bytes = sizeof(struct run_result),
         .context = all,
-        .work = work,
+        .run = run_one,
         .done = done,
     };
     all->runs = runs;
-    return crew_run(&crew, error);
+    return child_work_run(&work, error);
 }

@@ -24,7 +24,7 @@ struct compare_runs {
  * Do @count runs and keep their results in them. A run whose process dies is reported on
  * standard error with the command that repeats it, and has no result.
  *
- * Errors: those of crew_run().
+ * Errors: those of child_work_run().
  */
 enum weft_status compare_runs_do(
     struct compare_runs *all, struct compare_run *runs, uint32_t count, struct weft_error *error);

@@ -67,7 +67,7 @@ enum weft_status compare_saturation_init(
     struct weft_error *error);
 void compare_saturation_deinit(struct compare_saturation *study);
 
-/* Run all of it with @all. Errors: those of crew_run(). */
+/* Run all of it with @all. Errors: those of child_work_run(). */
 enum weft_status compare_saturation_run(
     struct compare_saturation *study, struct compare_runs *all, struct weft_error *error);
 

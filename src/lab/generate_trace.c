@@ -11,7 +11,7 @@
 #include "console/whole_file.h"
 #include "document/arrivals_document.h"
 #include "document/trace_document.h"
-#include "lab/split.h"
+#include "lab/option_list.h"
 
 enum {
     SETTINGS_MAX = 16,
@@ -121,12 +121,12 @@ static enum weft_status read_workflows(
     struct weft_error *error)
 {
     static const struct reader_range weight_range = {0, 1e6, "between 0 and 1000000"};
-    struct split split = {0};
+    struct option_list list = {0};
     double sum = 0;
-    enum weft_status status = split_commas(text, &split, error);
+    enum weft_status status = option_list_commas(text, &list, error);
 
-    for (uint32_t i = 0; i < split.count && status == WEFT_OK; i++) {
-        char *weight = strchr(split.parts[i], '=');
+    for (uint32_t i = 0; i < list.count && status == WEFT_OK; i++) {
+        char *weight = strchr(list.parts[i], '=');
         mix[i] = 1;
         if (weight != NULL) {
             struct reader reader = {.error = error};
@@ -137,14 +137,14 @@ static enum weft_status read_workflows(
             status = reader.status;
         }
         if (status == WEFT_OK) {
-            status = add_workflow(catalogue, split.parts[i], error);
+            status = add_workflow(catalogue, list.parts[i], error);
         }
         sum += mix[i];
     }
     if (status == WEFT_OK && !(sum > 0)) {
         status = error_set(error, WEFT_INVALID, "'--workflows' gives no workflow a weight");
     }
-    split_deinit(&split);
+    option_list_deinit(&list);
     return status;
 }
 

@@ -136,7 +136,7 @@ static bool drive(
 }
 
 static void judge(
-    const struct run_options *options, const struct verdict *verdict, bool is_endless,
+    const struct run_options *options, const struct run_invariants *invariants, bool is_endless,
     struct run_result *result)
 {
     if (is_endless) {
@@ -144,7 +144,7 @@ static void judge(
             result->broken, sizeof(result->broken), "no end after %" PRIu64 " events",
             options->events_max);
     } else if (options->check) {
-        verdict_judge(verdict, &result->report, result->broken);
+        run_invariants_check(invariants, &result->report, result->broken);
     }
 }
 
@@ -176,10 +176,11 @@ bool run_simulate(
         .context = options->context,
         .stopwatch_ns = stopwatch_ns,
     };
-    struct verdict verdict = {.on_record = options->on_record, .context = options->context};
+    struct run_invariants invariants = {
+        .on_record = options->on_record, .context = options->context};
     if (options->check) {
-        sim_options.on_record = verdict_record;
-        sim_options.context = &verdict;
+        sim_options.on_record = run_invariants_record;
+        sim_options.context = &invariants;
     }
     const int64_t started_ns = progress_clock_ns();
     bool is_endless = false;
@@ -190,7 +191,7 @@ bool run_simulate(
         result_out->wall_s = (double)(progress_clock_ns() - started_ns) / 1e9;
         sim_report(sim, &result_out->report);
         sim_counters(sim, &result_out->counters);
-        judge(options, &verdict, is_endless, result_out);
+        judge(options, &invariants, is_endless, result_out);
     }
     sim_destroy(sim);
     return finished;

@@ -7,7 +7,7 @@
 #include "console/arguments.h"
 #include "console/progress.h"
 #include "document/scenario.h"
-#include "lab/verdict.h"
+#include "lab/run_invariants.h"
 #include "sim/sim.h"
 
 /* What the command line changes in a scenario. NULL: nothing. */
@@ -41,7 +41,8 @@ struct run_result {
     struct report report;
     struct sim_counters counters;
     double wall_s;
-    char broken[VERDICT_BYTES_MAX]; /* Why a checked run is wrong as a whole; "": it is not. */
+    char broken[RUN_INVARIANTS_BYTES_MAX]; /* Why a checked run is wrong as a whole; "": it is not.
+                                            */
 };
 
 /*

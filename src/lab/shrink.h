@@ -8,7 +8,7 @@
 #ifndef LAB_SHRINK_H
 #define LAB_SHRINK_H
 
-#include "lab/cut.h"
+#include "lab/scenario_cut.h"
 
 struct shrink {
     /* Whether @scenario, which is borrowed, fails in the way that is looked for. */

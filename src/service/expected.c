@@ -270,8 +270,8 @@ static void judge_text(
     for (uint32_t i = 0; i < workflow->result_count && text == NULL; i++) {
         text = first_text(answer, workflow->results[i].name);
     }
-    judgement->letters = distance_letters(text == NULL ? "" : text, expected);
-    judgement->words = distance_words(text == NULL ? "" : text, expected);
+    judgement->letters = edit_distance_letters(text == NULL ? "" : text, expected);
+    judgement->words = edit_distance_words(text == NULL ? "" : text, expected);
     judgement->is_right = judgement->letters.edits * WRONG_ONE_IN <= judgement->letters.length;
     if (!judgement->is_right) {
         char quoted[READER_QUOTE_BYTES];

@@ -17,7 +17,7 @@
 
 #include "engine/bundle.h"
 #include "model/workflow.h"
-#include "service/distance.h"
+#include "service/edit_distance.h"
 
 enum { EXPECTED_CAUSE_BYTES = 160 };
 
@@ -32,8 +32,8 @@ struct expected_answer {
 struct judgement {
     bool is_right;
     char cause[EXPECTED_CAUSE_BYTES]; /* Why not. */
-    struct distance letters;          /* Of the text; all zero if none is expected. */
-    struct distance words;
+    struct edit_distance letters;     /* Of the text; all zero if none is expected. */
+    struct edit_distance words;
 };
 
 /*

@@ -8,13 +8,13 @@ static void add_row(struct table *table, const char *name, const struct late_fig
 {
     const double count_ns = 1e9 * (double)figures->late;
     double took_ns = 0;
-    for (uint32_t i = 0; i < SPENT_PARTS; i++) {
+    for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
         took_ns += (double)figures->ns[i];
     }
     table_add(table, "%s", name);
     table_add(table, "%" PRIu64 " of %" PRIu64, figures->late, figures->done);
     table_add(table, "%.2f", took_ns / count_ns);
-    for (uint32_t i = 0; i < SPENT_PARTS; i++) {
+    for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
         table_add(table, "%.2f", (double)figures->ns[i] / count_ns);
     }
 }

@@ -7,13 +7,13 @@
 #include <stdio.h>
 
 #include "model/catalogue.h"
-#include "service/spent.h"
+#include "service/latency_parts.h"
 
 /* Of one workflow. */
 struct late_figures {
     uint64_t done;
-    uint64_t late;           /* Of these, after the SLO; */
-    int64_t ns[SPENT_PARTS]; /* and where the time of the late ones went. */
+    uint64_t late;             /* Of these, after the SLO; */
+    int64_t ns[LATENCY_PARTS]; /* and where the time of the late ones went. */
 };
 
 /* Print the workflows of @figures that had late jobs; nothing if none had. */

@@ -223,14 +223,15 @@ static void draw_workflows(const struct screen *screen, struct frame *frame)
 static void draw_parts(struct frame *frame, int64_t total_ns, const int64_t *parts_ns, uint64_t of)
 {
     uint32_t most = 0;
-    for (uint32_t i = 1; i < SPENT_PARTS; i++) {
+    for (uint32_t i = 1; i < LATENCY_PARTS; i++) {
         most = parts_ns[i] > parts_ns[most] ? i : most;
     }
     frame_put(frame, "%6.2f", seconds(total_ns) / (double)of);
-    for (uint32_t i = 0; i < SPENT_PARTS; i++) {
+    for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
         frame_style(frame, i == most ? FRAME_RED : FRAME_PLAIN);
         frame_put(
-            frame, "%*.2f", (int)strlen(spent_names[i]) + 1, seconds(parts_ns[i]) / (double)of);
+            frame, "%*.2f", (int)strlen(latency_part_names[i]) + 1,
+            seconds(parts_ns[i]) / (double)of);
     }
     frame_style(frame, FRAME_PLAIN);
 }
@@ -238,7 +239,7 @@ static void draw_parts(struct frame *frame, int64_t total_ns, const int64_t *par
 static void draw_job(const struct screen *screen, struct frame *frame, const struct watch_job *job)
 {
     const struct workflow *workflow = screen->catalogue->workflows[job->workflow];
-    const struct spent *spent = &job->spent;
+    const struct latency_parts *spent = &job->spent;
     char name[JOB_NAME_BYTES];
     (void)snprintf(
         name, sizeof(name), "%.9s %" PRIu32 ".%" PRIu32, workflow->name, job->id.node,
@@ -251,7 +252,7 @@ static void draw_job(const struct screen *screen, struct frame *frame, const str
         draw_parts(frame, job->latency_ns, spent->ns, 1);
         frame_put(
             frame, "  %s on w%" PRIu32 " %s", workflow->tasks[spent->task].name, spent->worker,
-            spent_names[spent->longest]);
+            latency_part_names[spent->longest]);
         if (frame->column + DURATION_COLUMNS <= frame->columns) {
             frame_put(frame, " %.2f", seconds(spent->longest_ns));
         }
@@ -273,7 +274,7 @@ static void draw_late(const struct screen *screen, struct frame *frame, uint32_t
         return;
     }
     if (total.late > 0) {
-        for (uint32_t i = 0; i < SPENT_PARTS; i++) {
+        for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
             late_ns += total.late_ns[i];
         }
         frame_put(frame, "       mean of %-6" PRIu64, total.late);

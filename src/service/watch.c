@@ -44,7 +44,7 @@ struct watch *watch_create(const struct fleet *fleet, const struct catalogue *ca
         (size_t)fleet->worker_count * (catalogue->model_count + 1), sizeof(*watch->loads));
     map_init(&watch->jobs, JOBS_FIRST);
     pool_init(
-        &watch->job_pool, catalogue->task_count_max * sizeof(struct spent_task), JOBS_FIRST,
+        &watch->job_pool, catalogue->task_count_max * sizeof(struct latency_task), JOBS_FIRST,
         UINT32_MAX - 1);
     return watch;
 }
@@ -69,7 +69,7 @@ static struct watched_load *load_of(struct watch *watch, uint32_t worker, uint32
 }
 
 /* The tasks of a job. NULL for one that has been answered. */
-static struct spent_task *find_job(const struct watch *watch, struct job_id id)
+static struct latency_task *find_job(const struct watch *watch, struct job_id id)
 {
     const uint32_t slot = map_get(&watch->jobs, job_key(id));
     return slot == MAP_NONE ? NULL : pool_at(&watch->job_pool, slot);
@@ -92,9 +92,9 @@ static void close_job(struct watch *watch, struct job_id id)
 }
 
 /* What is known of the task of @record. NULL if its job has been answered. */
-static struct spent_task *task_of(const struct watch *watch, const struct record *record)
+static struct latency_task *task_of(const struct watch *watch, const struct record *record)
 {
-    struct spent_task *tasks = find_job(watch, record->job);
+    struct latency_task *tasks = find_job(watch, record->job);
     return tasks == NULL ? NULL : &tasks[record->task];
 }
 
@@ -106,9 +106,9 @@ static const struct workflow_task *spec_of(const struct watch *watch, const stru
 /* It may wait in several places before it runs; and once more, if it has to run again. */
 static void note_waits(struct watch *watch, const struct record *record)
 {
-    struct spent_task *task = task_of(watch, record);
+    struct latency_task *task = task_of(watch, record);
     if (task != NULL && (task->queued_ns == 0 || task->started_ns > 0)) {
-        *task = (struct spent_task){.queued_ns = record->at_ns, .worker = record->worker};
+        *task = (struct latency_task){.queued_ns = record->at_ns, .worker = record->worker};
     }
 }
 
@@ -128,7 +128,7 @@ static int64_t loading_since(struct watch *watch, const struct record *record, i
 static void note_started(struct watch *watch, const struct record *record)
 {
     struct watch_worker *worker = &watch->workers[record->worker];
-    struct spent_task *task = task_of(watch, record);
+    struct latency_task *task = task_of(watch, record);
     worker->tasks++;
     worker->model = spec_of(watch, record)->run;
     if (task != NULL) {
@@ -146,7 +146,7 @@ static void note_stopped(struct watch *watch, const struct record *record)
 
 static void note_ended(struct watch *watch, const struct record *record)
 {
-    struct spent_task *task = task_of(watch, record);
+    struct latency_task *task = task_of(watch, record);
     note_stopped(watch, record);
     if (task != NULL) {
         task->ended_ns = record->at_ns;
@@ -169,14 +169,14 @@ static struct watch_job *add_bad(struct watch *watch, const struct record *recor
 }
 
 static void note_late(
-    struct watch *watch, const struct record *record, const struct spent_task *tasks)
+    struct watch *watch, const struct record *record, const struct latency_task *tasks)
 {
     struct watch_workflow *counts = &watch->workflows[record->workflow];
     struct watch_job *bad = add_bad(watch, record);
-    spent_split(
+    latency_parts_split(
         watch->catalogue->workflows[record->workflow], tasks, record->at_ns - record->value,
         record->at_ns, &bad->spent);
-    for (uint32_t i = 0; i < SPENT_PARTS; i++) {
+    for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
         counts->late_ns[i] += bad->spent.ns[i];
     }
 }
@@ -185,7 +185,7 @@ static void note_answered(struct watch *watch, const struct record *record)
 {
     struct watch_workflow *counts = &watch->workflows[record->workflow];
     const int64_t slo_ns = watch->catalogue->workflows[record->workflow]->slo_ns;
-    const struct spent_task *tasks = find_job(watch, record->job);
+    const struct latency_task *tasks = find_job(watch, record->job);
     if (record->reason != REASON_NONE) {
         counts->failed++;
         (void)add_bad(watch, record);
@@ -280,7 +280,7 @@ void watch_total(const struct watch *watch, struct watch_workflow *total_out)
         total_out->late += one->late;
         total_out->failed += one->failed;
         histogram_merge(&total_out->latency_ns, &one->latency_ns);
-        for (uint32_t k = 0; k < SPENT_PARTS; k++) {
+        for (uint32_t k = 0; k < LATENCY_PARTS; k++) {
             total_out->late_ns[k] += one->late_ns[k];
         }
     }

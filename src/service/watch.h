@@ -11,7 +11,7 @@
 #include "model/catalogue.h"
 #include "model/fleet.h"
 #include "node/record.h"
-#include "service/spent.h"
+#include "service/latency_parts.h"
 
 enum { WATCH_EVENTS = 8, WATCH_EVENT_BYTES = 160 };
 
@@ -23,7 +23,7 @@ struct watch_workflow {
     uint64_t late;   /* of which after the SLO. */
     uint64_t failed; /* Refused, cancelled or failed. */
     struct histogram latency_ns;
-    int64_t late_ns[SPENT_PARTS]; /* Where the time of the late ones went, all together. */
+    int64_t late_ns[LATENCY_PARTS]; /* Where the time of the late ones went, all together. */
 };
 
 struct watch_worker {
@@ -44,7 +44,7 @@ struct watch_job {
     uint32_t workflow;
     enum reason reason; /* Why it failed; REASON_NONE: it was late. */
     int64_t latency_ns;
-    struct spent spent; /* Of late ones. */
+    struct latency_parts spent; /* Of late ones. */
 };
 
 /* Both are borrowed. The caller owns it. */

@@ -4,7 +4,7 @@
 Covers: src/service/rehearsal.c, src/service/samples.c, src/cli/samples_report.c
 
 Skipped where the models or ONNX Runtime were not fetched. How right answers are is computed here
-once more, beside src/service/distance.c.
+once more, beside src/service/edit_distance.c.
 """
 
 import concurrent.futures

@@ -1,10 +1,10 @@
 /*
  * From a folder to answers: models and functions of a repository that really run.
  *
- * Covers: src/service/local.c src/service/measure.c src/service/measure_repository.c
+ * Covers: src/service/local_repository.c src/service/measure.c src/service/measure_repository.c
  * src/document/repository_profile.c
  */
-#include "service/local.h"
+#include "service/local_repository.h"
 
 #include <sys/stat.h>
 
@@ -19,7 +19,7 @@ enum { MESSAGE_BYTES = 256, COLUMNS = 4 };
 
 struct world {
     struct repository *repository;
-    struct local local;
+    struct local_repository local;
     struct service_parts parts;
     struct policy_set policies;
     struct runtime *runtime;
@@ -102,12 +102,12 @@ static void open_world(struct world *world)
     *world = (struct world){.answered = 0};
     (void)fixture_ort(); /* Or the end of this test. */
     if (repository_load(fixture_path("r"), NULL, &world->repository, &error) != WEFT_OK ||
-        local_open(
+        local_repository_open(
             &world->local, world->repository, /* nursery */ NULL, /* is_silent */ true,
             /* log */ NULL, &error) != WEFT_OK) {
         fail_msg("%s", error.message);
     }
-    world->parts = local_parts(&world->local);
+    world->parts = local_repository_parts(&world->local);
     assert_int_equal(policy_set_parse("least-work", &world->policies, NULL), WEFT_OK);
     const struct runtime_options options = {
         .fleet = world->local.measured.fleet,
@@ -132,7 +132,7 @@ static void close_world(struct world *world)
 {
     world->parts.close(world->parts.context);
     runtime_destroy(world->runtime);
-    local_close(&world->local);
+    local_repository_close(&world->local);
     repository_destroy(world->repository);
 }
 

@@ -3,7 +3,7 @@
 No run of weft is known to break an invariant, so the failure here is mostly one that is asked
 for: more events than --events-max allows.
 
-Covers: src/cli/sim_shrink.c, src/lab/trial.c and src/lab/verdict.c.
+Covers: src/cli/sim_shrink.c, src/lab/checked_run.c and src/lab/run_invariants.c.
 """
 
 import json

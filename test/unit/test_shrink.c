@@ -1,7 +1,8 @@
 /*
  * The search itself, with failures that are made up: whatever is not needed goes.
  *
- * Covers: src/lab/shrink.c, src/lab/cut.c, src/lab/cut_copy.c and src/lab/cut_plain.c.
+ * Covers: src/lab/shrink.c, src/lab/scenario_cut.c, src/lab/scenario_cut_copy.c and
+ * src/lab/scenario_cut_plain.c.
  */
 #include "lab/shrink.h"
 
@@ -83,10 +84,11 @@ static struct scenario *shrunk(bool (*fails)(void *, const struct scenario *), u
     return small;
 }
 
-static void expect_count(const struct scenario *scenario, enum cut_part part, uint32_t count)
+static void expect_count(const struct scenario *scenario, enum scenario_part part, uint32_t count)
 {
-    if (cut_count(scenario, part) != count) {
-        fail_msg("%u %s, not %u", cut_count(scenario, part), cut_name(part), count);
+    if (scenario_cut_count(scenario, part) != count) {
+        fail_msg(
+            "%u %s, not %u", scenario_cut_count(scenario, part), scenario_cut_name(part), count);
     }
 }
 
@@ -231,12 +233,12 @@ static void requests_are_found_wherever_they_are(ATTR_UNUSED void **state)
 static void roles_of_a_policy_go_one_by_one(ATTR_UNUSED void **state)
 {
     struct scenario *scenario = large();
-    const struct cut order = {CUT_POLICY, 1, 1};
-    struct scenario *without = cut_apply(scenario, &order);
+    const struct scenario_cut order = {CUT_POLICY, 1, 1};
+    struct scenario *without = scenario_cut_apply(scenario, &order);
     assert_string_equal(without->policy, "place=jit,cache=lru");
     scenario_destroy(without);
-    const struct cut all = {CUT_POLICY, 0, 3};
-    without = cut_apply(scenario, &all);
+    const struct scenario_cut all = {CUT_POLICY, 0, 3};
+    without = scenario_cut_apply(scenario, &all);
     assert_string_equal(without->policy, "place=jit");
     scenario_destroy(without);
     scenario_destroy(scenario);
@@ -245,10 +247,10 @@ static void roles_of_a_policy_go_one_by_one(ATTR_UNUSED void **state)
 static void what_leaves_nothing_is_no_cut(ATTR_UNUSED void **state)
 {
     struct scenario *scenario = large();
-    static const enum cut_part parts[] = {CUT_NODES, CUT_WORKFLOWS, CUT_TASKS};
+    static const enum scenario_part parts[] = {CUT_NODES, CUT_WORKFLOWS, CUT_TASKS};
     for (uint32_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        const struct cut all = {parts[i], 0, cut_count(scenario, parts[i])};
-        assert_null(cut_apply(scenario, &all));
+        const struct scenario_cut all = {parts[i], 0, scenario_cut_count(scenario, parts[i])};
+        assert_null(scenario_cut_apply(scenario, &all));
     }
     scenario_destroy(scenario);
 }

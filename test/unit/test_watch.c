@@ -76,7 +76,8 @@ static void a_worker_shows_what_it_runs(ATTR_UNUSED void **state)
 }
 
 /* The newest of the bad jobs must be this one, and this its time in milliseconds. */
-static void expect_late(const int64_t parts_ms[SPENT_PARTS], enum spent_part longest, uint32_t task)
+static void expect_late(
+    const int64_t parts_ms[LATENCY_PARTS], enum latency_part longest, uint32_t task)
 {
     happen(RECORD_ANSWERED, 300, TASK_NONE, 300 * MS);
     assert_int_equal(watch_workflow(watch, CHAIN)->late, 1);
@@ -87,7 +88,7 @@ static void expect_late(const int64_t parts_ms[SPENT_PARTS], enum spent_part lon
     assert_int_equal(job->latency_ns, 300 * MS);
     struct watch_workflow total;
     watch_total(watch, &total);
-    for (uint32_t i = 0; i < SPENT_PARTS; i++) {
+    for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
         assert_int_equal(job->spent.ns[i], parts_ms[i] * MS);
         assert_int_equal(watch_workflow(watch, CHAIN)->late_ns[i], parts_ms[i] * MS);
         assert_int_equal(total.late_ns[i], parts_ms[i] * MS);
@@ -105,7 +106,7 @@ static void a_late_job_may_have_waited_for_a_model(ATTR_UNUSED void **state)
     happen(RECORD_LOADED, 150, LAST, 0);
     happen(RECORD_STARTED, 160, LAST, 1);
     happen(RECORD_ENDED, 250, LAST, 90 * MS);
-    expect_late((const int64_t[]){30, 120, 90, 60}, SPENT_LOADING, LAST);
+    expect_late((const int64_t[]){30, 120, 90, 60}, LATENCY_LOADING, LAST);
 }
 
 static void a_model_may_be_on_its_way_before_the_task_is(ATTR_UNUSED void **state)
@@ -116,7 +117,7 @@ static void a_model_may_be_on_its_way_before_the_task_is(ATTR_UNUSED void **stat
     happen(RECORD_LOADED, 150, LAST, 0);
     happen(RECORD_STARTED, 160, LAST, 1);
     happen(RECORD_ENDED, 290, LAST, 130 * MS);
-    expect_late((const int64_t[]){10, 40, 130, 120}, SPENT_RUNNING, LAST);
+    expect_late((const int64_t[]){10, 40, 130, 120}, LATENCY_RUNNING, LAST);
 }
 
 static void a_late_job_may_have_waited_in_a_queue(ATTR_UNUSED void **state)
@@ -128,7 +129,7 @@ static void a_late_job_may_have_waited_in_a_queue(ATTR_UNUSED void **state)
     happen(RECORD_QUEUED, 90, LAST, 1);
     happen(RECORD_STARTED, 160, LAST, 1);
     happen(RECORD_ENDED, 250, LAST, 90 * MS);
-    expect_late((const int64_t[]){150, 0, 90, 60}, SPENT_QUEUED, LAST);
+    expect_late((const int64_t[]){150, 0, 90, 60}, LATENCY_QUEUED, LAST);
 }
 
 static void what_runs_again_waits_again(ATTR_UNUSED void **state)
@@ -140,7 +141,7 @@ static void what_runs_again_waits_again(ATTR_UNUSED void **state)
     happen(RECORD_QUEUED, 50, LAST, 1);
     happen(RECORD_STARTED, 60, LAST, 1);
     happen(RECORD_ENDED, 290, LAST, 230 * MS);
-    expect_late((const int64_t[]){10, 0, 230, 60}, SPENT_RUNNING, LAST);
+    expect_late((const int64_t[]){10, 0, 230, 60}, LATENCY_RUNNING, LAST);
 }
 
 static void a_job_that_failed_says_why(ATTR_UNUSED void **state)

@@ -1,5 +1,5 @@
-/* Covers: src/service/distance.c. */
-#include "service/distance.h"
+/* Covers: src/service/edit_distance.c. */
+#include "service/edit_distance.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,8 @@ static void letters_count_and_nothing_else(ATTR_UNUSED void **state)
         {"48.oo", "48.00", 2, 4},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const struct distance distance = distance_letters(cases[i].text, cases[i].expected);
+        const struct edit_distance distance =
+            edit_distance_letters(cases[i].text, cases[i].expected);
         assert_int_equal(distance.edits, cases[i].edits);
         assert_int_equal(distance.length, cases[i].length);
     }
@@ -36,10 +37,11 @@ static void letters_count_and_nothing_else(ATTR_UNUSED void **state)
 
 static void words_are_right_or_wrong(ATTR_UNUSED void **state)
 {
-    const struct distance same = distance_words("And Mr. John, then!", "and mr john then");
+    const struct edit_distance same =
+        edit_distance_words("And Mr. John, then!", "and mr john then");
     assert_int_equal(same.edits, 0);
     assert_int_equal(same.length, 4);
-    const struct distance glued = distance_words("thankyou for it", "thank you for it");
+    const struct edit_distance glued = edit_distance_words("thankyou for it", "thank you for it");
     assert_int_equal(glued.edits, 2);
     assert_int_equal(glued.length, 4);
 }

@@ -1,4 +1,4 @@
-#include "lab/crew.h"
+#include "lab/child_work.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -66,16 +66,16 @@ static void note(void *context, uint32_t index, const void *result, const char *
     ledger->good[index]++;
 }
 
-static struct crew crew_of(
+static struct child_work work_of(
     struct ledger *ledger, void (*work)(void *context, uint32_t index, void *result),
     uint32_t parallel)
 {
-    return (struct crew){
+    return (struct child_work){
         .count = COUNT,
         .parallel = parallel,
         .result_bytes = sizeof(struct result),
         .context = ledger,
-        .work = work,
+        .run = work,
         .done = note,
     };
 }
@@ -85,8 +85,8 @@ static void everything_is_done_once(ATTR_UNUSED void **state)
     static const uint32_t parallels[] = {0, 1, 3, COUNT + 5};
     for (size_t i = 0; i < sizeof(parallels) / sizeof(parallels[0]); i++) {
         struct ledger ledger = {0};
-        const struct crew crew = crew_of(&ledger, count_up, parallels[i]);
-        assert_int_equal(crew_run(&crew, NULL), WEFT_OK);
+        const struct child_work work = work_of(&ledger, count_up, parallels[i]);
+        assert_int_equal(child_work_run(&work, NULL), WEFT_OK);
         for (uint32_t k = 0; k < COUNT; k++) {
             assert_int_equal(ledger.good[k], 1);
         }
@@ -96,8 +96,8 @@ static void everything_is_done_once(ATTR_UNUSED void **state)
 static void who_dies_takes_nobody_along(ATTR_UNUSED void **state)
 {
     struct ledger ledger = {0};
-    const struct crew crew = crew_of(&ledger, count_or_die, /* parallel */ 4);
-    assert_int_equal(crew_run(&crew, NULL), WEFT_OK);
+    const struct child_work work = work_of(&ledger, count_or_die, /* parallel */ 4);
+    assert_int_equal(child_work_run(&work, NULL), WEFT_OK);
     for (uint32_t i = 0; i < COUNT; i++) {
         assert_int_equal(ledger.good[i], i == 3 || i == 7 ? 0 : 1);
     }
@@ -117,9 +117,9 @@ static void interrupt_oneself(void *context, uint32_t index, void *result)
 static void children_do_not_hold_interrupts_back(ATTR_UNUSED void **state)
 {
     struct ledger ledger = {0};
-    const struct crew crew = crew_of(&ledger, interrupt_oneself, /* parallel */ 2);
+    const struct child_work work = work_of(&ledger, interrupt_oneself, /* parallel */ 2);
     interrupt_catch();
-    assert_int_equal(crew_run(&crew, NULL), WEFT_OK);
+    assert_int_equal(child_work_run(&work, NULL), WEFT_OK);
     assert_string_equal(ledger.deaths[5], "signal 2 (Interrupt)");
     interrupt_release();
 }
@@ -127,9 +127,9 @@ static void children_do_not_hold_interrupts_back(ATTR_UNUSED void **state)
 static void nothing_to_do_is_done_at_once(ATTR_UNUSED void **state)
 {
     struct ledger ledger = {0};
-    struct crew crew = crew_of(&ledger, count_up, 0);
-    crew.count = 0;
-    assert_int_equal(crew_run(&crew, NULL), WEFT_OK);
+    struct child_work work = work_of(&ledger, count_up, 0);
+    work.count = 0;
+    assert_int_equal(child_work_run(&work, NULL), WEFT_OK);
 }
 
 static void sleep_long(ATTR_UNUSED void *context, ATTR_UNUSED uint32_t index, void *result)
@@ -144,12 +144,12 @@ static void an_interrupt_ends_all_of_them(ATTR_UNUSED void **state)
 {
     struct ledger ledger = {0};
     struct weft_error error;
-    const struct crew crew = crew_of(&ledger, sleep_long, /* parallel */ 3);
+    const struct child_work work = work_of(&ledger, sleep_long, /* parallel */ 3);
     interrupt_catch();
     (void)alarm(30); /* If it does not end at once, this ends the test. */
     (void)raise(SIGINT);
     assert_true(interrupt_came());
-    assert_int_equal(crew_run(&crew, &error), WEFT_CANCELLED);
+    assert_int_equal(child_work_run(&work, &error), WEFT_CANCELLED);
     (void)alarm(0);
 }
 

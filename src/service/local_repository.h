@@ -1,9 +1,9 @@
 /*
- * local.h - a repository on the processors of this machine: profile, engine, and what is
+ * local_repository.h - a repository on the processors of this machine: profile, engine, and what is
  * learnt while it is served.
  */
-#ifndef SERVICE_LOCAL_H
-#define SERVICE_LOCAL_H
+#ifndef SERVICE_LOCAL_REPOSITORY_H
+#define SERVICE_LOCAL_REPOSITORY_H
 
 #include "engine/artifact.h"
 #include "profile/refine.h"
@@ -13,7 +13,7 @@
 #include "service/samples.h"
 #include "service/service.h"
 
-struct local {
+struct local_repository {
     struct nursery *nursery; /* Borrowed. NULL: everything is done in this process. */
     struct measured measured;
     struct artifacts artifacts;
@@ -29,19 +29,19 @@ struct local {
 /*
  * Look at the models of @repository, which is borrowed like @nursery, and measure what has no
  * profile; of models that its samples run, only loads. What cannot be measured, or kept for the
- * next time, is said in @log, which is borrowed and may be NULL. On success local_close() releases
- * it.
+ * next time, is said in @log, which is borrowed and may be NULL. On success
+ * local_repository_close() releases it.
  *
  * Errors: those of samples_load() and measure_repository().
  */
-enum weft_status local_open(
-    struct local *local, struct repository *repository, struct nursery *nursery, bool is_silent,
-    struct log *log, struct weft_error *error);
+enum weft_status local_repository_open(
+    struct local_repository *local, struct repository *repository, struct nursery *nursery,
+    bool is_silent, struct log *log, struct weft_error *error);
 
 /* Save what was learnt, and release everything. */
-void local_close(struct local *local);
+void local_repository_close(struct local_repository *local);
 
 /* The part that it plays in a service. */
-struct service_parts local_parts(struct local *local);
+struct service_parts local_repository_parts(struct local_repository *local);
 
-#endif /* SERVICE_LOCAL_H */
+#endif /* SERVICE_LOCAL_REPOSITORY_H */

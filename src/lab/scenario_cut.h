@@ -1,18 +1,18 @@
 /*
- * cut.h - a smaller scenario out of a scenario: some things left out, or made plain.
+ * scenario_cut.h - a smaller scenario out of a scenario: some things left out, or made plain.
  *
  * What can be cut comes in parts, each with a number of pieces in a row. Pieces of some
  * parts are left out, with what depends on them; those of others only become simpler.
  * Nothing is judged here: a cut may well describe what no document may say.
  */
-#ifndef LAB_CUT_H
-#define LAB_CUT_H
+#ifndef LAB_SCENARIO_CUT_H
+#define LAB_SCENARIO_CUT_H
 
 #include "document/scenario.h"
 
 /* In the order in which they are best tried: what makes most difference first. */
-enum cut_part {
-    CUT_JOBS, /* Of a list of arrivals; see cut_to_list(). */
+enum scenario_part {
+    CUT_JOBS, /* Of a list of arrivals; see scenario_cut_to_list(). */
     CUT_FAULTS,
     CUT_WORKFLOWS,       /* With their jobs, */
     CUT_WORKFLOWS_MOVED, /* or with their jobs given to the first one left. */
@@ -36,31 +36,32 @@ enum cut_part {
     CUT_PARTS
 };
 
-struct cut {
-    enum cut_part part;
+struct scenario_cut {
+    enum scenario_part part;
     uint32_t first; /* Of its pieces, */
     uint32_t count; /* and how many. */
 };
 
 /* "jobs", "faults"; NULL for parts whose pieces are not left out. Two ways have one name. */
-const char *cut_name(enum cut_part part);
+const char *scenario_cut_name(enum scenario_part part);
 
 /* Whether @part is another way to leave out what a part before it has left out already. */
-bool cut_is_other_way(enum cut_part part);
+bool scenario_cut_is_other_way(enum scenario_part part);
 
 /* How many pieces @part of @scenario has. */
-uint32_t cut_count(const struct scenario *scenario, enum cut_part part);
+uint32_t scenario_cut_count(const struct scenario *scenario, enum scenario_part part);
 
 /* A copy without, or with plain, pieces. NULL if nothing would change. The caller owns it. */
-struct scenario *cut_apply(const struct scenario *scenario, const struct cut *cut);
+struct scenario *scenario_cut_apply(
+    const struct scenario *scenario, const struct scenario_cut *cut);
 
 /* A copy with at most @jobs. The caller owns it. */
-struct scenario *cut_to_jobs(const struct scenario *scenario, uint64_t jobs);
+struct scenario *scenario_cut_to_jobs(const struct scenario *scenario, uint64_t jobs);
 
 /*
  * A copy with all arrivals of the first seed as a list. NULL if it is one already, if that
  * would be too long for a document, or if it goes on for too long. The caller owns it.
  */
-struct scenario *cut_to_list(const struct scenario *scenario);
+struct scenario *scenario_cut_to_list(const struct scenario *scenario);
 
-#endif /* LAB_CUT_H */
+#endif /* LAB_SCENARIO_CUT_H */

@@ -1,5 +1,5 @@
 /* Covers: src/service/late_report.c */
-#include "service/spent.h"
+#include "service/latency_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,17 +34,17 @@ static struct workflow *diamond(void)
     return workflow;
 }
 
-static int64_t sum_of(const struct spent *spent)
+static int64_t sum_of(const struct latency_parts *spent)
 {
     int64_t sum = 0;
-    for (uint32_t i = 0; i < SPENT_PARTS; i++) {
+    for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
         sum += spent->ns[i];
     }
     return sum;
 }
 
 /* Arrived at 100, answered at 1000; the right branch is the slow one. */
-static const struct spent_task run[TASKS] = {
+static const struct latency_task run[TASKS] = {
     {.queued_ns = 110, .started_ns = 120, .ended_ns = 200, .worker = 1},
     {.queued_ns = 200, .started_ns = 210, .ended_ns = 700, .worker = 2},
     {.queued_ns = 230, .started_ns = 630, .ended_ns = 750, .loading_ns = 150, .worker = 3},
@@ -54,14 +54,15 @@ static const struct spent_task run[TASKS] = {
 static void parts_add_up_along_the_slowest_path(ATTR_UNUSED void **state)
 {
     struct workflow *workflow = diamond();
-    struct spent spent;
-    spent_split(workflow, run, 100, 1000, &spent);
-    assert_int_equal(spent.ns[SPENT_RUNNING], 80 + 120 + 190);
-    assert_int_equal(spent.ns[SPENT_LOADING], 150);
-    assert_int_equal(spent.ns[SPENT_QUEUED], 10 + 250 + 40);
-    assert_int_equal(spent.ns[SPENT_MOVING], 10 + 30 + 10 + 10);
+    struct latency_parts spent;
+    latency_parts_split(workflow, run, 100, 1000, &spent);
+    assert_int_equal(spent.ns[LATENCY_RUNNING], 80 + 120 + 190);
+    assert_int_equal(spent.ns[LATENCY_LOADING], 150);
+    assert_int_equal(spent.ns[LATENCY_QUEUED], 10 + 250 + 40);
+    assert_int_equal(spent.ns[LATENCY_MOVING], 10 + 30 + 10 + 10);
     assert_int_equal(sum_of(&spent), 900);
-    assert_int_equal(spent.longest, SPENT_QUEUED); /* Not the left branch, which ran for longer. */
+    assert_int_equal(
+        spent.longest, LATENCY_QUEUED); /* Not the left branch, which ran for longer. */
     assert_int_equal(spent.longest_ns, 250);
     assert_int_equal(spent.task, 2);
     assert_int_equal(spent.worker, 3);
@@ -71,14 +72,14 @@ static void parts_add_up_along_the_slowest_path(ATTR_UNUSED void **state)
 static void what_is_not_known_is_moving(ATTR_UNUSED void **state)
 {
     struct workflow *workflow = diamond();
-    struct spent spent;
-    struct spent_task tasks[TASKS] = {{0}};
-    spent_split(workflow, tasks, 100, 1000, &spent);
-    assert_int_equal(spent.ns[SPENT_MOVING], 900);
+    struct latency_parts spent;
+    struct latency_task tasks[TASKS] = {{0}};
+    latency_parts_split(workflow, tasks, 100, 1000, &spent);
+    assert_int_equal(spent.ns[LATENCY_MOVING], 900);
     tasks[3] = run[3]; /* Its producers run once more, and have not ended. */
-    spent_split(workflow, tasks, 100, 1000, &spent);
-    assert_int_equal(spent.ns[SPENT_RUNNING], 190);
-    assert_int_equal(spent.ns[SPENT_MOVING], 660 + 10);
+    latency_parts_split(workflow, tasks, 100, 1000, &spent);
+    assert_int_equal(spent.ns[LATENCY_RUNNING], 190);
+    assert_int_equal(spent.ns[LATENCY_MOVING], 660 + 10);
     assert_int_equal(sum_of(&spent), 900);
     workflow_destroy(workflow);
 }
@@ -86,15 +87,15 @@ static void what_is_not_known_is_moving(ATTR_UNUSED void **state)
 static void times_that_contradict_each_other_still_add_up(ATTR_UNUSED void **state)
 {
     struct workflow *workflow = diamond();
-    struct spent spent;
-    struct spent_task tasks[TASKS];
+    struct latency_parts spent;
+    struct latency_task tasks[TASKS];
     memcpy(tasks, run, sizeof(tasks));
     tasks[2].ended_ns = 900;  /* After its consumer began: of another attempt. */
     tasks[1].queued_ns = 50;  /* Before the job came. */
     tasks[3].ended_ns = 2000; /* After the answer. */
-    spent_split(workflow, tasks, 100, 1000, &spent);
+    latency_parts_split(workflow, tasks, 100, 1000, &spent);
     assert_int_equal(sum_of(&spent), 900);
-    for (uint32_t i = 0; i < SPENT_PARTS; i++) {
+    for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
         assert_true(spent.ns[i] >= 0);
     }
     workflow_destroy(workflow);

@@ -1,4 +1,4 @@
-#include "service/local.h"
+#include "service/local_repository.h"
 
 #include <stdlib.h>
 
@@ -10,15 +10,15 @@
 
 #define SAVE_NS INT64_C(60000000000) /* Between two times that the profile is saved. */
 
-enum weft_status local_open(
-    struct local *local, struct repository *repository, struct nursery *nursery, bool is_silent,
-    struct log *log, struct weft_error *error)
+enum weft_status local_repository_open(
+    struct local_repository *local, struct repository *repository, struct nursery *nursery,
+    bool is_silent, struct log *log, struct weft_error *error)
 {
     struct machine machine;
     struct local_notes notes = {.log = log, .is_silent = is_silent};
     struct model_set rehearsed = {0};
     struct measure_request request = {.nursery = nursery, .rehearsed = &rehearsed};
-    *local = (struct local){.log = log};
+    *local = (struct local_repository){.log = log};
     enum weft_status status =
         samples_load(repository->folder, repository->catalogue, &local->samples, error);
     if (status != WEFT_OK) {
@@ -47,7 +47,7 @@ enum weft_status local_open(
     return WEFT_OK;
 }
 
-static void save(struct local *local)
+static void save(struct local_repository *local)
 {
     struct weft_error error = {.status = WEFT_OK};
     if (refine_count(local->refine) == local->saved) {
@@ -62,7 +62,7 @@ static void save(struct local *local)
     local->measured.is_unsaved = !is_saved;
 }
 
-void local_close(struct local *local)
+void local_repository_close(struct local_repository *local)
 {
     if (local->refine != NULL) {
         save(local);
@@ -77,7 +77,7 @@ void local_close(struct local *local)
 /* A process ended that was not told to: whoever waited for it hears of it, the operator too. */
 static void on_ended(void *context, uint32_t worker, const char *message)
 {
-    const struct local *local = context;
+    const struct local_repository *local = context;
     const struct log_field fields[] = {log_number("worker", worker), log_text("cause", message)};
     log_say(local->log, LOG_ERROR, "engine process ended", 2, fields);
 }
@@ -85,7 +85,7 @@ static void on_ended(void *context, uint32_t worker, const char *message)
 static struct engine *make_engine(
     void *context, const struct engine_host *host, struct uv_loop_s *loop, struct weft_error *error)
 {
-    struct local *local = context;
+    struct local_repository *local = context;
     const struct settings *settings = &local->measured.repository->settings;
     struct engine *engine = NULL;
     enum weft_status status;
@@ -119,7 +119,7 @@ static struct engine *make_engine(
 
 static void on_ran(void *context, const struct runtime_ran *ran)
 {
-    struct local *local = context;
+    struct local_repository *local = context;
     const uint32_t device = local->measured.fleet->workers[ran->worker].device;
     /* What others wait for is the whole of it: the worker is busy until the end is known. */
     refine_run(local->refine, ran->model, device, ran->items, ran->took_ns);
@@ -132,7 +132,7 @@ static void on_ran(void *context, const struct runtime_ran *ran)
 
 static void on_loaded(void *context, const struct runtime_loaded *loaded)
 {
-    struct local *local = context;
+    struct local_repository *local = context;
     refine_load(local->refine, loaded->model, loaded->load_ns, loaded->bytes);
     model_set_add(&local->measured.document.listed, loaded->model);
 }
@@ -140,7 +140,7 @@ static void on_loaded(void *context, const struct runtime_loaded *loaded)
 static struct handle make_inputs(
     void *context, struct runtime *runtime, uint32_t workflow, uint32_t items, uint32_t *number_out)
 {
-    const struct local *local = context;
+    const struct local_repository *local = context;
     const struct workflow *run = local->measured.repository->catalogue->workflows[workflow];
     struct bundle *bundle = samples_next(local->samples, workflow, number_out);
     if (bundle == NULL) {
@@ -154,13 +154,13 @@ static void on_answer(
     void *context, const struct runtime *runtime, uint32_t workflow, uint32_t number,
     const struct runtime_answer *answer)
 {
-    const struct local *local = context;
+    const struct local_repository *local = context;
     samples_judge(local->samples, runtime, workflow, number, answer);
 }
 
 static void on_time(void *context)
 {
-    struct local *local = context;
+    struct local_repository *local = context;
     save(local);
     runtime_call_at(
         local->runtime, runtime_now_ns(local->runtime) + SAVE_NS, /* background */ true, on_time,
@@ -169,7 +169,7 @@ static void on_time(void *context)
 
 static enum weft_status open_part(void *context, struct runtime *runtime, struct weft_error *error)
 {
-    struct local *local = context;
+    struct local_repository *local = context;
     (void)error;
     local->runtime = runtime;
     local_index_join(&local->index, runtime);
@@ -180,7 +180,7 @@ static enum weft_status open_part(void *context, struct runtime *runtime, struct
 
 static void close_part(void *context)
 {
-    struct local *local = context;
+    struct local_repository *local = context;
     save(local);
     local->runtime = NULL;
     local_index_leave(&local->index);
@@ -190,17 +190,17 @@ static void on_rehearsed(
     void *context, const struct runtime *runtime, uint32_t workflow,
     const struct runtime_answer *answer)
 {
-    struct local *local = context;
+    struct local_repository *local = context;
     local_index_learn(&local->index, runtime, workflow, answer);
 }
 
 static void reload(void *context)
 {
-    struct local *local = context;
+    struct local_repository *local = context;
     local_change_reload(&local->index);
 }
 
-struct service_parts local_parts(struct local *local)
+struct service_parts local_repository_parts(struct local_repository *local)
 {
     return (struct service_parts){
         .context = local,

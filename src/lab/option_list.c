@@ -1,4 +1,4 @@
-#include "lab/split.h"
+#include "lab/option_list.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -50,12 +50,12 @@ static const char *trim(char *part, size_t length)
 
 /* @separator is 0 where commas may also compose. */
 static enum weft_status split_at(
-    const char *text, char separator, struct split *split_out, struct weft_error *error)
+    const char *text, char separator, struct option_list *list_out, struct weft_error *error)
 {
     const size_t bytes = strlen(text) + 1;
-    struct split split = {.bytes = memory_zeroed(bytes, 1)};
-    memcpy(split.bytes, text, bytes);
-    char *rest = split.bytes;
+    struct option_list list = {.bytes = memory_zeroed(bytes, 1)};
+    memcpy(list.bytes, text, bytes);
+    char *rest = list.bytes;
     enum weft_status status = WEFT_OK;
     bool more = true;
     while (more && status == WEFT_OK) {
@@ -65,25 +65,26 @@ static enum weft_status split_at(
         rest += length + 1;
         if (*part == '\0') {
             status = error_set(error, WEFT_INVALID, "'%s' has an empty part", text);
-        } else if (split.count == SPLIT_PARTS_MAX) {
-            status =
-                error_set(error, WEFT_LIMIT, "'%s' has more than %d parts", text, SPLIT_PARTS_MAX);
+        } else if (list.count == OPTION_LIST_PARTS_MAX) {
+            status = error_set(
+                error, WEFT_LIMIT, "'%s' has more than %d parts", text, OPTION_LIST_PARTS_MAX);
         } else {
-            split.parts[split.count] = part;
-            split.count++;
+            list.parts[list.count] = part;
+            list.count++;
         }
     }
     if (status == WEFT_OK) {
-        *split_out = split;
+        *list_out = list;
     } else {
-        split_deinit(&split);
+        option_list_deinit(&list);
     }
     return status;
 }
 
-enum weft_status split_commas(const char *text, struct split *split_out, struct weft_error *error)
+enum weft_status option_list_commas(
+    const char *text, struct option_list *list_out, struct weft_error *error)
 {
-    return split_at(text, ',', split_out, error);
+    return split_at(text, ',', list_out, error);
 }
 
 /* One plain number of a range, up to @end. */
@@ -105,8 +106,9 @@ static bool read_range(const char *part, double range[3])
            range[0] <= range[1];
 }
 
-/* Add the rates of @part to @split, whose bytes have RATE_BYTES for each. */
-static enum weft_status add_rates(struct split *split, const char *part, struct weft_error *error)
+/* Add the rates of @part to @list, whose bytes have RATE_BYTES for each. */
+static enum weft_status add_rates(
+    struct option_list *list, const char *part, struct weft_error *error)
 {
     double range[3] = {0, 0, 1};
     const bool is_range = strchr(part, ':') != NULL;
@@ -115,13 +117,13 @@ static enum weft_status add_rates(struct split *split, const char *part, struct 
             error, WEFT_INVALID, "'%s' is not a range of rates such as '0.5:4:0.5'", part);
     }
     const double count = is_range ? (range[1] - range[0]) / range[2] * (1 + 1e-9) + 1 : 1;
-    if (split->count + count >= SPLIT_PARTS_MAX + 1) {
-        return error_set(error, WEFT_LIMIT, "more than %d rates", SPLIT_PARTS_MAX);
+    if (list->count + count >= OPTION_LIST_PARTS_MAX + 1) {
+        return error_set(error, WEFT_LIMIT, "more than %d rates", OPTION_LIST_PARTS_MAX);
     }
     for (uint32_t i = 0; i < (uint32_t)count; i++) {
-        char *bytes = split->bytes + (size_t)RATE_BYTES * split->count;
-        split->parts[split->count] = bytes;
-        split->count++;
+        char *bytes = list->bytes + (size_t)RATE_BYTES * list->count;
+        list->parts[list->count] = bytes;
+        list->count++;
         if (is_range) { /* Not added up: 0.1 ten times is not 1. */
             (void)snprintf(bytes, RATE_BYTES, "%.9g", range[0] + i * range[2]);
         } else {
@@ -131,33 +133,35 @@ static enum weft_status add_rates(struct split *split, const char *part, struct 
     return WEFT_OK;
 }
 
-enum weft_status split_rates(const char *text, struct split *split_out, struct weft_error *error)
+enum weft_status option_list_rates(
+    const char *text, struct option_list *list_out, struct weft_error *error)
 {
-    struct split parts = {0};
-    enum weft_status status = split_commas(text, &parts, error);
+    struct option_list parts = {0};
+    enum weft_status status = option_list_commas(text, &parts, error);
     if (status != WEFT_OK) {
         return status;
     }
-    struct split rates = {.bytes = memory_zeroed(SPLIT_PARTS_MAX, RATE_BYTES)};
+    struct option_list rates = {.bytes = memory_zeroed(OPTION_LIST_PARTS_MAX, RATE_BYTES)};
     for (uint32_t i = 0; i < parts.count && status == WEFT_OK; i++) {
         status = add_rates(&rates, parts.parts[i], error);
     }
-    split_deinit(&parts);
+    option_list_deinit(&parts);
     if (status == WEFT_OK) {
-        *split_out = rates;
+        *list_out = rates;
     } else {
-        split_deinit(&rates);
+        option_list_deinit(&rates);
     }
     return status;
 }
 
-enum weft_status split_policies(const char *text, struct split *split_out, struct weft_error *error)
+enum weft_status option_list_policies(
+    const char *text, struct option_list *list_out, struct weft_error *error)
 {
-    return split_at(text, strchr(text, ';') == NULL ? '\0' : ';', split_out, error);
+    return split_at(text, strchr(text, ';') == NULL ? '\0' : ';', list_out, error);
 }
 
-void split_deinit(struct split *split)
+void option_list_deinit(struct option_list *list)
 {
-    free(split->bytes);
-    *split = (struct split){0};
+    free(list->bytes);
+    *list = (struct option_list){0};
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "lab/cut_copy.h"
+#include "lab/scenario_cut_copy.h"
 
 enum { CPU_UNITS_PLAIN = 16 };
 
@@ -174,7 +174,7 @@ static bool set_policy(struct scenario *scenario, const char *text)
     return true;
 }
 
-uint32_t cut_role_count(const struct scenario *scenario)
+uint32_t scenario_cut_role_count(const struct scenario *scenario)
 {
     uint32_t count = 1;
     for (const char *at = scenario->policy; *at != '\0'; at++) {
@@ -249,12 +249,12 @@ static bool plain_setting(struct scenario *scenario, uint32_t index)
     }
 }
 
-uint32_t cut_setting_count(void)
+uint32_t scenario_cut_setting_count(void)
 {
     return 12;
 }
 
-bool cut_make_plain(struct scenario *scenario, enum cut_part part, uint32_t index)
+bool scenario_cut_make_plain(struct scenario *scenario, enum scenario_part part, uint32_t index)
 {
     switch (part) {
     case CUT_SETTINGS:

@@ -1,17 +1,17 @@
-#include "service/spent.h"
+#include "service/latency_parts.h"
 
-const char *const spent_names[SPENT_PARTS] = {"queued", "loading", "running", "moving"};
+const char *const latency_part_names[LATENCY_PARTS] = {"queued", "loading", "running", "moving"};
 
 /* A walk back in time: everything from @at_ns on has been given to a part. */
 struct walk {
-    struct spent *spent;
+    struct latency_parts *spent;
     int64_t begin_ns;
     int64_t at_ns;
 };
 
 /* What lies between @from_ns and where the walk is was @part of @task. */
 static void give(
-    struct walk *walk, enum spent_part part, int64_t from_ns, uint32_t task, uint32_t worker)
+    struct walk *walk, enum latency_part part, int64_t from_ns, uint32_t task, uint32_t worker)
 {
     int64_t to_ns = from_ns > walk->begin_ns ? from_ns : walk->begin_ns;
     to_ns = to_ns < walk->at_ns ? to_ns : walk->at_ns;
@@ -27,7 +27,7 @@ static void give(
 }
 
 /* The sink that ended last. TASK_NONE if none did. */
-static uint32_t last_sink(const struct workflow *workflow, const struct spent_task *tasks)
+static uint32_t last_sink(const struct workflow *workflow, const struct latency_task *tasks)
 {
     uint32_t last = TASK_NONE;
     for (uint32_t i = 0; i < workflow->task_count; i++) {
@@ -41,7 +41,7 @@ static uint32_t last_sink(const struct workflow *workflow, const struct spent_ta
 
 /* The producer of @task that ended last, up to @at_ns: what runs again may end later. */
 static uint32_t last_producer(
-    const struct workflow *workflow, const struct spent_task *tasks, uint32_t task, int64_t at_ns)
+    const struct workflow *workflow, const struct latency_task *tasks, uint32_t task, int64_t at_ns)
 {
     uint32_t last = TASK_NONE;
     for (uint32_t i = 0; i < workflow->tasks[task].in_count; i++) {
@@ -54,22 +54,22 @@ static uint32_t last_producer(
     return last;
 }
 
-void spent_split(
-    const struct workflow *workflow, const struct spent_task *tasks, int64_t begin_ns,
-    int64_t end_ns, struct spent *spent_out)
+void latency_parts_split(
+    const struct workflow *workflow, const struct latency_task *tasks, int64_t begin_ns,
+    int64_t end_ns, struct latency_parts *spent_out)
 {
     struct walk walk = {.spent = spent_out, .begin_ns = begin_ns, .at_ns = end_ns};
     uint32_t task = last_sink(workflow, tasks);
     uint32_t later = task == TASK_NONE ? 0 : task; /* Whose inputs were on their way. */
-    *spent_out = (struct spent){.worker = tasks[later].worker};
+    *spent_out = (struct latency_parts){.worker = tasks[later].worker};
     while (task != TASK_NONE) {
-        const struct spent_task *own = &tasks[task];
-        give(&walk, SPENT_MOVING, own->ended_ns, later, tasks[later].worker);
-        give(&walk, SPENT_RUNNING, own->started_ns, task, own->worker);
-        give(&walk, SPENT_LOADING, walk.at_ns - own->loading_ns, task, own->worker);
-        give(&walk, SPENT_QUEUED, own->queued_ns, task, own->worker);
+        const struct latency_task *own = &tasks[task];
+        give(&walk, LATENCY_MOVING, own->ended_ns, later, tasks[later].worker);
+        give(&walk, LATENCY_RUNNING, own->started_ns, task, own->worker);
+        give(&walk, LATENCY_LOADING, walk.at_ns - own->loading_ns, task, own->worker);
+        give(&walk, LATENCY_QUEUED, own->queued_ns, task, own->worker);
         later = task;
         task = last_producer(workflow, tasks, task, walk.at_ns);
     }
-    give(&walk, SPENT_MOVING, begin_ns, later, tasks[later].worker);
+    give(&walk, LATENCY_MOVING, begin_ns, later, tasks[later].worker);
 }

@@ -1,27 +1,27 @@
 /*
- * crew.h - the same work on many things, each in a child process of its own.
+ * child_work.h - the same work on many things, each in a child process of its own.
  *
  * A child that crashes takes nothing with it. Results are plain bytes and come back
  * through a pipe, in the order in which the children end.
  */
-#ifndef LAB_CREW_H
-#define LAB_CREW_H
+#ifndef LAB_CHILD_WORK_H
+#define LAB_CHILD_WORK_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include <weft/status.h>
 
-enum { CREW_PARALLEL_MAX = 256 };
+enum { CHILD_WORK_PARALLEL_MAX = 256 };
 
-struct crew {
+struct child_work {
     uint32_t count;    /* How often the work is done. */
     uint32_t parallel; /* At once; 0: as many as there are cores. */
     size_t result_bytes;
     void *context;
 
     /* In a child: do number @index and fill @result, which is zeroed. */
-    void (*work)(void *context, uint32_t index, void *result);
+    void (*run)(void *context, uint32_t index, void *result);
 
     /*
      * In the parent, once for each: the result, or NULL and the way in which the child
@@ -34,6 +34,6 @@ struct crew {
  * Errors: WEFT_CANCELLED if an interrupt came: the children are ended then; WEFT_IO if
  * there can be no more pipes or processes.
  */
-enum weft_status crew_run(const struct crew *crew, struct weft_error *error);
+enum weft_status child_work_run(const struct child_work *work, struct weft_error *error);
 
-#endif /* LAB_CREW_H */
+#endif /* LAB_CHILD_WORK_H */

@@ -1,4 +1,4 @@
-#include "lab/trial.h"
+#include "lab/checked_run.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,18 +10,18 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "document/scenario_save.h"
-#include "lab/crew.h"
+#include "lab/child_work.h"
 #include "lab/run.h"
 
 enum { LINE_BYTES_MAX = 512 };
 
 /* What a child says if it lives. */
 struct outcome {
-    char failure[VERDICT_BYTES_MAX];
+    char failure[RUN_INVARIANTS_BYTES_MAX];
 };
 
 struct attempt {
-    struct trial *trial;
+    struct checked_run *checked;
     const struct scenario *scenario;
     FILE *words; /* What the child said on stderr. */
 };
@@ -48,7 +48,7 @@ static struct scenario *through_document(const struct scenario *scenario)
 }
 
 /* In the child. If it lives to its end, the outcome says how the run went. */
-static void work(void *context, uint32_t index, void *result)
+static void run_one(void *context, uint32_t index, void *result)
 {
     const struct attempt *attempt = context;
     const struct rlimit none = {0};
@@ -60,7 +60,7 @@ static void work(void *context, uint32_t index, void *result)
     if (dup2(fileno(attempt->words), STDERR_FILENO) < 0) {
         return;
     }
-    (void)alarm(attempt->trial->seconds_max);
+    (void)alarm(attempt->checked->seconds_max);
     struct scenario *scenario = through_document(attempt->scenario);
     if (scenario == NULL || policy_set_parse(scenario->policy, &policies, &error) != WEFT_OK) {
         return;
@@ -69,7 +69,7 @@ static void work(void *context, uint32_t index, void *result)
         .policies = &policies,
         .seed = scenario->seeds[0],
         .check = true,
-        .events_max = attempt->trial->events_max,
+        .events_max = attempt->checked->events_max,
     };
     struct run_result run;
     const bool is_finished = run_simulate(scenario, &options, &run);
@@ -78,14 +78,16 @@ static void work(void *context, uint32_t index, void *result)
 }
 
 /* The first line that speaks of an assertion, without its end. False if there is none. */
-static bool find_assertion(FILE *words, char out[TRIAL_FAILURE_BYTES_MAX])
+static bool find_assertion(FILE *words, char out[CHECKED_RUN_FAILURE_BYTES_MAX])
 {
     char line[LINE_BYTES_MAX];
     rewind(words);
     while (fgets(line, sizeof(line), words) != NULL) {
         if (strstr(line, "assertion failed: ") != NULL) {
             line[strcspn(line, "\n")] = '\0';
-            (void)snprintf(out, TRIAL_FAILURE_BYTES_MAX, "%.*s", TRIAL_FAILURE_BYTES_MAX - 1, line);
+            (void)snprintf(
+                out, CHECKED_RUN_FAILURE_BYTES_MAX, "%.*s", CHECKED_RUN_FAILURE_BYTES_MAX - 1,
+                line);
             return true;
         }
     }
@@ -95,38 +97,38 @@ static bool find_assertion(FILE *words, char out[TRIAL_FAILURE_BYTES_MAX])
 static void done(void *context, uint32_t index, const void *result, const char *death)
 {
     const struct attempt *attempt = context;
-    struct trial *trial = attempt->trial;
+    struct checked_run *checked = attempt->checked;
     const struct outcome *outcome = result;
     (void)index;
     if (outcome != NULL) {
-        (void)snprintf(trial->failure, sizeof(trial->failure), "%s", outcome->failure);
-    } else if (find_assertion(attempt->words, trial->failure)) {
+        (void)snprintf(checked->failure, sizeof(checked->failure), "%s", outcome->failure);
+    } else if (find_assertion(attempt->words, checked->failure)) {
         return;
     } else if (strncmp(death, "signal 14 ", strlen("signal 14 ")) == 0) {
         (void)snprintf(
-            trial->failure, sizeof(trial->failure), "no end after %u s", trial->seconds_max);
+            checked->failure, sizeof(checked->failure), "no end after %u s", checked->seconds_max);
     } else {
-        (void)snprintf(trial->failure, sizeof(trial->failure), "%s", death);
+        (void)snprintf(checked->failure, sizeof(checked->failure), "%s", death);
     }
 }
 
-enum weft_status trial_run(
-    struct trial *trial, const struct scenario *scenario, struct weft_error *error)
+enum weft_status checked_run_do(
+    struct checked_run *checked, const struct scenario *scenario, struct weft_error *error)
 {
-    struct attempt attempt = {.trial = trial, .scenario = scenario, .words = tmpfile()};
-    trial->failure[0] = '\0';
+    struct attempt attempt = {.checked = checked, .scenario = scenario, .words = tmpfile()};
+    checked->failure[0] = '\0';
     if (attempt.words == NULL) {
         return error_set(error, WEFT_IO, "a temporary file: %s", strerror(errno));
     }
-    const struct crew crew = {
+    const struct child_work work = {
         .count = 1,
         .parallel = 1,
         .result_bytes = sizeof(struct outcome),
         .context = &attempt,
-        .work = work,
+        .run = run_one,
         .done = done,
     };
-    const enum weft_status status = crew_run(&crew, error);
+    const enum weft_status status = child_work_run(&work, error);
     (void)fclose(attempt.words); /* It is read, and gone. */
     return status;
 }

@@ -1,4 +1,4 @@
-#include "service/distance.h"
+#include "service/edit_distance.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -55,7 +55,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /* Levenshtein's distance, a row at a time. */
-static struct distance compare(struct symbols text, struct symbols expected)
+static struct edit_distance compare(struct symbols text, struct symbols expected)
 {
     uint64_t *row = memory_zeroed((size_t)expected.count + 1, sizeof(*row));
     for (uint64_t k = 0; k <= expected.count; k++) {
@@ -70,19 +70,19 @@ static struct distance compare(struct symbols text, struct symbols expected)
             row[k + 1] = least(other, least(row[k], row[k + 1]) + 1);
         }
     }
-    const struct distance distance = {.edits = row[expected.count], .length = expected.count};
+    const struct edit_distance distance = {.edits = row[expected.count], .length = expected.count};
     free(row);
     free(text.items);
     free(expected.items);
     return distance;
 }
 
-struct distance distance_letters(const char *text, const char *expected)
+struct edit_distance edit_distance_letters(const char *text, const char *expected)
 {
     return compare(letters_of(text), letters_of(expected));
 }
 
-struct distance distance_words(const char *text, const char *expected)
+struct edit_distance edit_distance_words(const char *text, const char *expected)
 {
     return compare(words_of(text), words_of(expected));
 }

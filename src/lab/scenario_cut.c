@@ -1,8 +1,8 @@
-#include "lab/cut.h"
+#include "lab/scenario_cut.h"
 
 #include "base/assert.h"
 #include "document/scenario_save.h"
-#include "lab/cut_copy.h"
+#include "lab/scenario_cut_copy.h"
 
 #define AT_NS_MAX INT64_C(864000000000000) /* What documents call a duration: ten days. */
 
@@ -15,12 +15,12 @@ static const char *const names[CUT_PARTS] = {
     [CUT_WORKERS] = "workers",
 };
 
-const char *cut_name(enum cut_part part)
+const char *scenario_cut_name(enum scenario_part part)
 {
     return names[part];
 }
 
-bool cut_is_other_way(enum cut_part part)
+bool scenario_cut_is_other_way(enum scenario_part part)
 {
     return part == CUT_WORKFLOWS_MOVED || part == CUT_TASKS_BETWEEN;
 }
@@ -49,7 +49,7 @@ static uint32_t list_count(const struct scenario *scenario)
     return is_list ? scenario->arrivals.list_count : 0;
 }
 
-uint32_t cut_count(const struct scenario *scenario, enum cut_part part)
+uint32_t scenario_cut_count(const struct scenario *scenario, enum scenario_part part)
 {
     switch (part) {
     case CUT_JOBS:
@@ -76,9 +76,9 @@ uint32_t cut_count(const struct scenario *scenario, enum cut_part part)
     case CUT_BYTES:
         return edge_count(scenario);
     case CUT_SETTINGS:
-        return cut_setting_count();
+        return scenario_cut_setting_count();
     case CUT_POLICY:
-        return cut_role_count(scenario);
+        return scenario_cut_role_count(scenario);
     case CUT_SPREAD:
     case CUT_WORKSPACES:
     case CUT_MODEL_FIGURES:
@@ -90,15 +90,15 @@ uint32_t cut_count(const struct scenario *scenario, enum cut_part part)
     return 0;
 }
 
-struct scenario *cut_apply(const struct scenario *scenario, const struct cut *cut)
+struct scenario *scenario_cut_apply(const struct scenario *scenario, const struct scenario_cut *cut)
 {
-    struct scenario *copy = cut_copy(scenario, cut);
-    if (copy == NULL || cut_name(cut->part) != NULL) {
+    struct scenario *copy = scenario_cut_copy(scenario, cut);
+    if (copy == NULL || scenario_cut_name(cut->part) != NULL) {
         return copy;
     }
     bool is_changed = false;
     for (uint32_t i = cut->count; i-- > 0;) { /* From the end: roles behind others move up. */
-        is_changed |= cut_make_plain(copy, cut->part, cut->first + i);
+        is_changed |= scenario_cut_make_plain(copy, cut->part, cut->first + i);
     }
     if (is_changed) {
         return copy;
@@ -107,23 +107,23 @@ struct scenario *cut_apply(const struct scenario *scenario, const struct cut *cu
     return NULL;
 }
 
-static const struct cut nothing = {.part = CUT_JOBS};
+static const struct scenario_cut nothing = {.part = CUT_JOBS};
 
-struct scenario *cut_to_jobs(const struct scenario *scenario, uint64_t jobs)
+struct scenario *scenario_cut_to_jobs(const struct scenario *scenario, uint64_t jobs)
 {
-    struct scenario *copy = cut_copy(scenario, &nothing);
+    struct scenario *copy = scenario_cut_copy(scenario, &nothing);
     copy->jobs = jobs < copy->jobs ? jobs : copy->jobs;
     return copy;
 }
 
-struct scenario *cut_to_list(const struct scenario *scenario)
+struct scenario *scenario_cut_to_list(const struct scenario *scenario)
 {
     struct arrival_stream stream;
     uint32_t count = 0;
     if (scenario->arrivals.kind == ARRIVALS_LIST || scenario->jobs > SCENARIO_LIST_MAX) {
         return NULL;
     }
-    struct scenario *copy = cut_copy(scenario, &nothing);
+    struct scenario *copy = scenario_cut_copy(scenario, &nothing);
     struct arrival *list = arena_alloc(&copy->arena, scenario->jobs * sizeof(*list));
     arrival_stream_init(&stream, &scenario->arrivals, scenario->catalogue, scenario->seeds[0]);
     while (count < scenario->jobs && arrival_stream_next(&stream, &list[count])) {

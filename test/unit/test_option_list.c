@@ -1,5 +1,5 @@
-/* Covers: src/lab/split.c, src/console/suggest.c */
-#include "lab/split.h"
+/* Covers: src/lab/option_list.c, src/console/suggest.c */
+#include "lab/option_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,25 +14,25 @@
 #include "console/suggest.h"
 
 /* The parts of @split with bars between them. */
-static void expect_parts(struct split *split, const char *expected)
+static void expect_parts(struct option_list *list, const char *expected)
 {
     char text[512] = "";
     size_t length = 0;
-    for (uint32_t i = 0; i < split->count; i++) {
+    for (uint32_t i = 0; i < list->count; i++) {
         length += (size_t)snprintf(
-            text + length, sizeof(text) - length, "%s%s", i == 0 ? "" : "|", split->parts[i]);
+            text + length, sizeof(text) - length, "%s%s", i == 0 ? "" : "|", list->parts[i]);
     }
     assert_string_equal(text, expected);
-    split_deinit(split);
+    option_list_deinit(list);
 }
 
 static void commas_separate(ATTR_UNUSED void **state)
 {
-    struct split split;
-    assert_int_equal(split_commas("1,2, 4 ,8/s", &split, NULL), WEFT_OK);
-    expect_parts(&split, "1|2|4|8/s");
-    assert_int_equal(split_commas("1", &split, NULL), WEFT_OK);
-    expect_parts(&split, "1");
+    struct option_list list;
+    assert_int_equal(option_list_commas("1,2, 4 ,8/s", &list, NULL), WEFT_OK);
+    expect_parts(&list, "1|2|4|8/s");
+    assert_int_equal(option_list_commas("1", &list, NULL), WEFT_OK);
+    expect_parts(&list, "1");
 }
 
 static void ranges_of_rates_are_spelled_out(ATTR_UNUSED void **state)
@@ -45,21 +45,21 @@ static void ranges_of_rates_are_spelled_out(ATTR_UNUSED void **state)
         {"1:2:0.7", "1|1.7"}, {"0.1:0.7:0.1", "0.1|0.2|0.3|0.4|0.5|0.6|0.7"},
         {"3:3:1, 8", "3|8"},
     };
-    struct split split;
+    struct option_list list;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        assert_int_equal(split_rates(rows[i].text, &split, NULL), WEFT_OK);
-        expect_parts(&split, rows[i].parts);
+        assert_int_equal(option_list_rates(rows[i].text, &list, NULL), WEFT_OK);
+        expect_parts(&list, rows[i].parts);
     }
     static const char *const wrong[] = {"1:", ":", "1:2", "2:1:1", "1:2:0", "a:2:1", "1:2:1:1"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        assert_int_equal(split_rates(wrong[i], &split, NULL), WEFT_INVALID);
+        assert_int_equal(option_list_rates(wrong[i], &list, NULL), WEFT_INVALID);
     }
-    assert_int_equal(split_rates("1:64:1", &split, NULL), WEFT_OK);
-    assert_int_equal(split.count, SPLIT_PARTS_MAX);
-    split_deinit(&split);
-    assert_int_equal(split_rates("1:65:1", &split, NULL), WEFT_LIMIT);
-    assert_int_equal(split_rates("1:64:1,1", &split, NULL), WEFT_LIMIT);
-    assert_int_equal(split_rates("1:2:0.000000000001", &split, NULL), WEFT_LIMIT);
+    assert_int_equal(option_list_rates("1:64:1", &list, NULL), WEFT_OK);
+    assert_int_equal(list.count, OPTION_LIST_PARTS_MAX);
+    option_list_deinit(&list);
+    assert_int_equal(option_list_rates("1:65:1", &list, NULL), WEFT_LIMIT);
+    assert_int_equal(option_list_rates("1:64:1,1", &list, NULL), WEFT_LIMIT);
+    assert_int_equal(option_list_rates("1:2:0.000000000001", &list, NULL), WEFT_LIMIT);
 }
 
 static void compositions_keep_their_commas(ATTR_UNUSED void **state)
@@ -82,9 +82,9 @@ static void compositions_keep_their_commas(ATTR_UNUSED void **state)
         {"hash, heft", "hash|heft"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct split split;
-        assert_int_equal(split_policies(rows[i].text, &split, NULL), WEFT_OK);
-        expect_parts(&split, rows[i].parts);
+        struct option_list list;
+        assert_int_equal(option_list_policies(rows[i].text, &list, NULL), WEFT_OK);
+        expect_parts(&list, rows[i].parts);
     }
 }
 
@@ -92,28 +92,28 @@ static void empty_parts_are_mistakes(ATTR_UNUSED void **state)
 {
     static const char *const texts[] = {"", ",", "a,", ",a", "a,,b", "a, ,b", " "};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct split split;
+        struct option_list list;
         struct weft_error error;
-        assert_int_equal(split_commas(texts[i], &split, &error), WEFT_INVALID);
+        assert_int_equal(option_list_commas(texts[i], &list, &error), WEFT_INVALID);
         assert_non_null(strstr(error.message, "has an empty part"));
-        assert_int_equal(split_policies(texts[i], &split, NULL), WEFT_INVALID);
+        assert_int_equal(option_list_policies(texts[i], &list, NULL), WEFT_INVALID);
     }
 }
 
 static void there_is_a_limit(ATTR_UNUSED void **state)
 {
-    char text[2 * SPLIT_PARTS_MAX + 2];
+    char text[2 * OPTION_LIST_PARTS_MAX + 2];
     for (size_t i = 0; i < sizeof(text); i++) {
         text[i] = i % 2 == 0 ? '1' : ',';
     }
-    struct split split;
-    text[2 * SPLIT_PARTS_MAX - 1] = '\0';
-    assert_int_equal(split_commas(text, &split, NULL), WEFT_OK);
-    assert_int_equal(split.count, SPLIT_PARTS_MAX);
-    split_deinit(&split);
-    text[2 * SPLIT_PARTS_MAX - 1] = ',';
-    text[2 * SPLIT_PARTS_MAX + 1] = '\0';
-    assert_int_equal(split_commas(text, &split, NULL), WEFT_LIMIT);
+    struct option_list list;
+    text[2 * OPTION_LIST_PARTS_MAX - 1] = '\0';
+    assert_int_equal(option_list_commas(text, &list, NULL), WEFT_OK);
+    assert_int_equal(list.count, OPTION_LIST_PARTS_MAX);
+    option_list_deinit(&list);
+    text[2 * OPTION_LIST_PARTS_MAX - 1] = ',';
+    text[2 * OPTION_LIST_PARTS_MAX + 1] = '\0';
+    assert_int_equal(option_list_commas(text, &list, NULL), WEFT_LIMIT);
 }
 
 static const char *meant(const char *wrong)

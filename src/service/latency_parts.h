@@ -1,25 +1,25 @@
 /*
- * spent.h - where the time of a job went.
+ * latency_parts.h - where the time of a job went.
  *
  * The answer waited for the task that ended last, that for the last of its producers, and so on
  * back to the request. Along this path every moment belongs to one part, so that the parts add
  * up to the latency; what ran beside the path cost nothing.
  */
-#ifndef SERVICE_SPENT_H
-#define SERVICE_SPENT_H
+#ifndef SERVICE_LATENCY_PARTS_H
+#define SERVICE_LATENCY_PARTS_H
 
 #include "model/workflow.h"
 
-enum spent_part {
-    SPENT_QUEUED,  /* A task waited for a worker, */
-    SPENT_LOADING, /* or while its models were loaded for it, */
-    SPENT_RUNNING, /* or ran; */
-    SPENT_MOVING,  /* or none did: transfers and decisions. */
-    SPENT_PARTS
+enum latency_part {
+    LATENCY_QUEUED,  /* A task waited for a worker, */
+    LATENCY_LOADING, /* or while its models were loaded for it, */
+    LATENCY_RUNNING, /* or ran; */
+    LATENCY_MOVING,  /* or none did: transfers and decisions. */
+    LATENCY_PARTS
 };
 
 /* What is known of one task of a job. All zero: nothing yet. */
-struct spent_task {
+struct latency_task {
     int64_t queued_ns; /* Since when it waits, */
     int64_t started_ns;
     int64_t ended_ns;   /* and until when it ran; 0: it has not ended. */
@@ -27,20 +27,20 @@ struct spent_task {
     uint32_t worker;
 };
 
-struct spent {
-    int64_t ns[SPENT_PARTS];
+struct latency_parts {
+    int64_t ns[LATENCY_PARTS];
     int64_t longest_ns; /* The longest single piece, */
-    enum spent_part longest;
+    enum latency_part longest;
     uint32_t task; /* and whose it was. */
     uint32_t worker;
 };
 
 /* "queued", "loading", "running", "moving". */
-extern const char *const spent_names[SPENT_PARTS];
+extern const char *const latency_part_names[LATENCY_PARTS];
 
 /* Split the time from @begin_ns, the arrival, to @end_ns, the answer. @tasks by task. */
-void spent_split(
-    const struct workflow *workflow, const struct spent_task *tasks, int64_t begin_ns,
-    int64_t end_ns, struct spent *spent_out);
+void latency_parts_split(
+    const struct workflow *workflow, const struct latency_task *tasks, int64_t begin_ns,
+    int64_t end_ns, struct latency_parts *spent_out);
 
-#endif /* SERVICE_SPENT_H */
+#endif /* SERVICE_LATENCY_PARTS_H */

@@ -1,4 +1,4 @@
-#include "lab/cut_copy.h"
+#include "lab/scenario_cut_copy.h"
 
 #include <string.h>
 
@@ -17,7 +17,8 @@ struct numbers {
 };
 
 /* How many workers of @node are left: pieces of CUT_WORKERS, and one at least. */
-static uint32_t workers_left(const struct fleet *fleet, uint32_t node, const struct cut *cut)
+static uint32_t workers_left(
+    const struct fleet *fleet, uint32_t node, const struct scenario_cut *cut)
 {
     const struct fleet_node *machine = &fleet->nodes[node];
     uint32_t left = 0;
@@ -28,7 +29,7 @@ static uint32_t workers_left(const struct fleet *fleet, uint32_t node, const str
 }
 
 static void copy_node(
-    struct fleet *copy, const struct fleet *fleet, uint32_t node, const struct cut *cut,
+    struct fleet *copy, const struct fleet *fleet, uint32_t node, const struct scenario_cut *cut,
     struct numbers *numbers)
 {
     const struct fleet_node *machine = &fleet->nodes[node];
@@ -61,7 +62,7 @@ static void copy_node(
 
 /* False if no node is left, or none is changed. */
 static bool copy_fleet(
-    const struct fleet *fleet, const struct cut *cut, struct scenario *copy,
+    const struct fleet *fleet, const struct scenario_cut *cut, struct scenario *copy,
     struct numbers *numbers)
 {
     copy->fleet = fleet_create();
@@ -107,7 +108,7 @@ struct place {
     uint32_t edge;
 };
 
-static bool is_task_cut(const struct cut *cut, uint32_t task)
+static bool is_task_cut(const struct scenario_cut *cut, uint32_t task)
 {
     return cut_has(cut, CUT_TASKS, task) || cut_has(cut, CUT_TASKS_BETWEEN, task);
 }
@@ -126,7 +127,7 @@ static void add_edge(
 
 /* What was made for a task that is left out goes to those after it, if neighbours shall meet. */
 static void copy_edges(
-    const struct workflow *workflow, const uint32_t *tasks, const struct cut *cut,
+    const struct workflow *workflow, const uint32_t *tasks, const struct scenario_cut *cut,
     struct place place, struct workflow *copy)
 {
     for (uint32_t i = 0; i < workflow->edge_count; i++) {
@@ -151,7 +152,7 @@ static void copy_edges(
 
 /* NULL if no task of it is left. */
 static struct workflow *copy_workflow(
-    const struct workflow *workflow, const struct cut *cut, struct place place)
+    const struct workflow *workflow, const struct scenario_cut *cut, struct place place)
 {
     uint32_t tasks[WORKFLOW_TASKS_MAX];
     struct weft_error error;
@@ -176,7 +177,7 @@ static struct workflow *copy_workflow(
 
 /* False if one of those that shall be left, or all of them, have no task. */
 static bool copy_workflows(
-    const struct catalogue *catalogue, const struct cut *cut, struct scenario *copy,
+    const struct catalogue *catalogue, const struct scenario_cut *cut, struct scenario *copy,
     struct numbers *numbers)
 {
     struct place place = {0};
@@ -204,7 +205,7 @@ static bool copy_workflows(
 
 /* False if a list has nothing left. What a stream draws from has no pieces. */
 static bool copy_arrivals(
-    const struct scenario *scenario, const struct cut *cut, const struct numbers *numbers,
+    const struct scenario *scenario, const struct scenario_cut *cut, const struct numbers *numbers,
     struct scenario *copy)
 {
     const struct arrivals *arrivals = &scenario->arrivals;
@@ -246,7 +247,7 @@ static bool copy_arrivals(
 
 /* What is drawn at random is part of the list from here on: so it can be cut, one by one. */
 static void copy_faults(
-    const struct scenario *scenario, const struct cut *cut, const struct numbers *numbers,
+    const struct scenario *scenario, const struct scenario_cut *cut, const struct numbers *numbers,
     struct scenario *copy)
 {
     uint32_t count = scenario->fault_count;
@@ -280,7 +281,7 @@ static void copy_mixture(const struct mixture *mixture, struct scenario *copy)
     }
 }
 
-struct scenario *cut_copy(const struct scenario *scenario, const struct cut *cut)
+struct scenario *scenario_cut_copy(const struct scenario *scenario, const struct scenario_cut *cut)
 {
     struct scenario *copy = memory_zeroed(1, sizeof(*copy));
     memcpy(copy, scenario, sizeof(*copy));
