@@ -85,12 +85,6 @@ static void on_done(void *context, const struct engine_done *done)
     }
 }
 
-static void be_engine(const void *context, int socket, const void *argument)
-{
-    const struct process_argument *worker = argument;
-    process_child_main(context, socket, worker->worker);
-}
-
 /* A model, with a workflow of one task that runs it. */
 static void add_model(const char *name, struct onnx_writer *writer)
 {
@@ -141,9 +135,8 @@ static void make_engines(void)
         .local = {.cache = folder},
         .bounds_memory = true,
     };
-    check(
-        fork_server_start(&server, be_engine, &child_options, "weft-engine", &error) == WEFT_OK,
-        error.message);
+    const struct fork_options children = process_fork_options(&child_options);
+    check(fork_server_start(&server, &children, &error) == WEFT_OK, error.message);
     (void)uv_loop_init(&sides[0].loop);
     (void)uv_loop_init(&sides[1].loop);
     const struct engine_local_options local = {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "cli/serve.h"
-#include "engine/function_output.h"
+#include "engine/fork_output.h"
 
 static int64_t now_ns(void)
 {
@@ -53,6 +53,6 @@ enum weft_status serve_log_open(
         .now_ns = now_ns,
     };
     log_init(log, &options);
-    function_output_set_log(options.format, options.level); /* Before anything is forked. */
+    fork_output_set_format(options.format, options.level); /* Before anything is forked. */
     return WEFT_OK;
 }

@@ -2,355 +2,249 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/error.h"
-#include "engine/bundle.h"
+#include "engine/fork_serving.h"
 
-enum { CONTROL = 3 };
+enum { ANSWER_S_MAX = 30 }; /* A server that is stopped is as good as gone. */
 
-enum request_kind { REQUEST_FORK, REQUEST_END, REQUEST_TWIN };
+static const struct fork_way no_way = {.control = -1, .process = -1};
 
-struct request {
-    enum request_kind kind;
-    pid_t process;
-    uint8_t argument[FORK_ARGUMENT_BYTES];
-};
-
-struct reply {
-    pid_t process; /* -1 if there is none. */
-    int wait_status;
-};
-
-/* What the server process knows. */
-struct serving {
-    fork_main run;
-    const void *context;
-    char name[16];
-    pid_t children[FORK_CHILDREN_MAX]; /* 0: free. */
-};
-
-static bool is_child; /* Of a server, or a server. */
-
-pid_t fork_server_fork_self(void)
+/* Send @request with @count files. */
+static bool send_request(
+    int control, const struct fork_request *request, const int *files, uint32_t count)
 {
-    return is_child ? _Fork() : fork();
-}
-
-/* What the parent arranged for its signals and files does not hold here. */
-static void forget_parent(int keep)
-{
-    is_child = true;
-    struct sigaction usual = {.sa_handler = SIG_DFL};
-    sigset_t none;
-    for (int number = 1; number < NSIG; number++) {
-        (void)sigaction(number, &usual, NULL); /* Some cannot be changed. */
-    }
-    usual.sa_handler = SIG_IGN;
-    (void)sigaction(SIGINT, &usual, NULL); /* Of the terminal: the parent decides what it means. */
-    (void)sigaction(SIGHUP, &usual, NULL);
-    (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    if (keep != CONTROL) {
-        (void)dup2(keep, CONTROL);
-    }
-    (void)close_range(CONTROL + 1, ~0U, 0);
-    bundle_forked();
-}
-
-/* Send @reply, and with it the descriptor @passed unless that is -1. */
-static bool send_reply(const struct reply *reply, int passed)
-{
-    struct iovec part = {.iov_base = (void *)(uintptr_t)reply, .iov_len = sizeof(*reply)};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)request, .iov_len = sizeof(*request)};
     union {
-        char bytes[CMSG_SPACE(sizeof(int))];
+        char bytes[CMSG_SPACE(FORK_FILES_MAX * sizeof(int))];
         struct cmsghdr align;
     } room;
     memset(&room, 0, sizeof(room));
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    if (passed >= 0) {
+    if (count > 0) {
         message.msg_control = room.bytes;
-        message.msg_controllen = sizeof(room.bytes);
+        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
         struct cmsghdr *head = CMSG_FIRSTHDR(&message);
         head->cmsg_level = SOL_SOCKET;
         head->cmsg_type = SCM_RIGHTS;
-        head->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(head), &passed, sizeof(passed));
+        head->cmsg_len = CMSG_LEN(count * sizeof(int));
+        memcpy(CMSG_DATA(head), files, count * sizeof(int));
     }
-    return sendmsg(CONTROL, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(*reply);
+    return sendmsg(control, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(*request);
 }
 
-static pid_t *find_child(struct serving *serving, pid_t process)
+/* Ask the server at @way, and wait for its answer. False if it is gone. Under the lock. */
+static bool ask(
+    const struct fork_way *way, const struct fork_request *request, const int *files,
+    uint32_t file_count, struct fork_reply *reply_out)
 {
-    for (uint32_t i = 0; i < FORK_CHILDREN_MAX; i++) {
-        if (serving->children[i] == process) {
-            return &serving->children[i];
-        }
-    }
-    return NULL;
-}
-
-_Noreturn static void be_child(
-    const struct serving *serving, pid_t server, int socket, const struct request *request)
-{
-    /* If the server dies, so does this; it may be dead already. */
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != server) {
-        _exit(EXIT_FAILURE);
-    }
-    forget_parent(socket);
-    (void)prctl(PR_SET_NAME, serving->name);
-    serving->run(serving->context, CONTROL, request->argument);
-    _exit(EXIT_SUCCESS);
-}
-
-static bool serve_fork(struct serving *serving, const struct request *request)
-{
-    struct reply reply = {.process = -1};
-    int ends[2] = {-1, -1};
-    pid_t *slot = find_child(serving, 0);
-    if (slot != NULL && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
-        const pid_t server = getpid();
-        reply.process = fork_server_fork_self();
-        if (reply.process == 0) {
-            be_child(serving, server, ends[1], request);
-        }
-        if (reply.process > 0) {
-            *slot = reply.process;
-        }
-    }
-    const bool is_sent = send_reply(&reply, reply.process > 0 ? ends[0] : -1);
-    if (ends[0] >= 0) {
-        (void)close(ends[0]);
-        (void)close(ends[1]);
-    }
-    return is_sent;
-}
-
-static bool serve_end(struct serving *serving, pid_t process)
-{
-    struct reply reply = {.process = -1};
-    pid_t *slot = find_child(serving, process);
-    if (process > 0 && slot != NULL) {
-        (void)kill(process, SIGKILL); /* It may be over already: then that is how it ended. */
-        if (waitpid(process, &reply.wait_status, 0) == process) {
-            reply.process = process;
-        }
-        *slot = 0;
-    }
-    return send_reply(&reply, -1);
-}
-
-_Noreturn static void serve(struct serving *serving);
-
-/* One more server like this one. It outlives this one, and ends with its control. */
-static bool serve_twin(struct serving *serving)
-{
-    struct reply reply = {.process = -1};
-    int ends[2] = {-1, -1};
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0) {
-        reply.process = fork_server_fork_self();
-        if (reply.process == 0) {
-            forget_parent(ends[1]);
-            memset(serving->children, 0, sizeof(serving->children));
-            serve(serving);
-        }
-    }
-    const bool is_sent = send_reply(&reply, reply.process > 0 ? ends[0] : -1);
-    if (ends[0] >= 0) {
-        (void)close(ends[0]);
-        (void)close(ends[1]);
-    }
-    return is_sent;
-}
-
-static bool serve_one(struct serving *serving, const struct request *request)
-{
-    switch (request->kind) {
-    case REQUEST_FORK:
-        return serve_fork(serving, request);
-    case REQUEST_END:
-        return serve_end(serving, request->process);
-    case REQUEST_TWIN:
-        return serve_twin(serving);
-    }
-    return false;
-}
-
-static void serve(struct serving *serving)
-{
-    struct request request;
-    const struct rlimit none = {0, 0};
-    (void)setrlimit(RLIMIT_CORE, &none); /* A crash is expected here, and said in words. */
-    (void)prctl(PR_SET_NAME, "weft-fork");
-    for (;;) {
-        const ssize_t bytes = recv(CONTROL, &request, sizeof(request), 0);
-        if (bytes < 0 && errno == EINTR) {
-            continue;
-        }
-        if (bytes != (ssize_t)sizeof(request) || !serve_one(serving, &request)) {
-            break; /* The parent has closed its end, or is gone. */
-        }
-    }
-    for (uint32_t i = 0; i < FORK_CHILDREN_MAX; i++) {
-        if (serving->children[i] > 0) {
-            (void)kill(serving->children[i], SIGKILL);
-        }
-    }
-    _exit(EXIT_SUCCESS);
-}
-
-/* Ask the server at @control, and wait for its answer. @passed_out: the descriptor that came with
- * it, or -1. False if the server is gone. */
-static bool ask_at(
-    int control, const struct request *request, struct reply *reply_out, int *passed_out)
-{
-    struct iovec part = {.iov_base = reply_out, .iov_len = sizeof(*reply_out)};
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } room;
-    struct msghdr message = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = room.bytes,
-        .msg_controllen = sizeof(room.bytes)};
-    *passed_out = -1;
-    memset(&room, 0, sizeof(room));
-    ssize_t bytes = send(control, request, sizeof(*request), MSG_NOSIGNAL);
-    if (bytes == (ssize_t)sizeof(*request)) {
-        do {
-            bytes = recvmsg(control, &message, MSG_CMSG_CLOEXEC);
-        } while (bytes < 0 && errno == EINTR);
-    }
-    if (bytes != (ssize_t)sizeof(*reply_out)) {
+    if (way->control < 0 || !send_request(way->control, request, files, file_count)) {
         return false;
     }
-    const struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    if (head != NULL && head->cmsg_type == SCM_RIGHTS) {
-        memcpy(passed_out, CMSG_DATA(head), sizeof(*passed_out));
+    ssize_t bytes;
+    do {
+        bytes = recv(way->control, reply_out, sizeof(*reply_out), 0);
+    } while (bytes < 0 && errno == EINTR);
+    return bytes == (ssize_t)sizeof(*reply_out);
+}
+
+/* A pair of control sockets. An answer is waited for only so long. */
+static bool open_control(int ends_out[2])
+{
+    const struct timeval most = {.tv_sec = ANSWER_S_MAX};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends_out) != 0) {
+        return false;
     }
+    (void)setsockopt(ends_out[0], SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
     return true;
 }
 
-/* Let the server have a twin. Without one it still serves. */
-static void make_twin(struct fork_server *server)
+static void release(struct fork_way *way)
 {
-    const struct request request = {.kind = REQUEST_TWIN};
-    struct reply reply;
-    if (!ask_at(server->control, &request, &reply, &server->twin)) {
-        server->twin = -1;
+    if (way->control >= 0) {
+        (void)close(way->control); /* It ends of that, after its children. */
     }
+    *way = no_way;
 }
 
-/* Close our end of the server, which ends of that, after its children. */
-static void leave(struct fork_server *server)
+/* Have a second server, if the first can fork one. Under the lock. */
+static void make_second(struct fork_server *server)
 {
-    (void)close(server->control);
-    while (server->process > 0 && waitpid(server->process, NULL, 0) < 0 && errno == EINTR) {
+    const struct fork_request request = {.kind = FORK_REQUEST_TWIN};
+    struct fork_reply reply = {.process = -1};
+    int ends[2];
+    if (!open_control(ends)) {
+        return;
     }
-    server->control = -1;
-    server->process = 0;
+    server->second.control = ends[0];
+    if (ask(&server->first, &request, &ends[1], 1, &reply) && reply.process > 0) {
+        server->second.process = reply.process;
+    } else {
+        release(&server->second);
+    }
+    (void)close(ends[1]);
 }
 
-/* Ask the server or, if it is gone, its twin from now on. False if that is gone, too. */
-static bool ask(
-    struct fork_server *server, const struct request *request, struct reply *reply_out,
-    int *passed_out)
+/* Wait for the server that is a child of this process, which is ending or gone. */
+static void reap(struct fork_server *server)
 {
-    (void)pthread_mutex_lock(&server->lock);
-    bool is_answered = ask_at(server->control, request, reply_out, passed_out);
-    if (!is_answered && server->twin >= 0) { /* Its children went with it. */
-        leave(server);
-        server->control = server->twin;
-        make_twin(server);
-        is_answered = ask_at(server->control, request, reply_out, passed_out);
+    while (server->child > 0 && waitpid(server->child, NULL, 0) < 0 && errno == EINTR) {
     }
-    (void)pthread_mutex_unlock(&server->lock);
-    return is_answered;
+    server->child = -1;
+}
+
+/* The first is gone, and its children with it: the second takes over. Under the lock. */
+static void take_over(struct fork_server *server)
+{
+    if (server->first.process == server->child && server->child > 0) {
+        (void)kill(server->child, SIGKILL); /* It may only be stopped. */
+        reap(server);
+    }
+    release(&server->first);
+    server->first = server->second;
+    server->second = no_way;
+}
+
+/* Fork a first server, and let it fork a second. Under the lock, or before there is one. */
+static bool start(struct fork_server *server)
+{
+    int ends[2];
+    if (!open_control(ends)) {
+        return false;
+    }
+    server->child = fork_serving_start(&server->options, ends[1]);
+    if (server->child < 0) {
+        (void)close(ends[0]);
+        return false;
+    }
+    server->first = (struct fork_way){.control = ends[0], .process = server->child};
+    make_second(server);
+    return true;
+}
+
+/* Both are gone. Under the lock. */
+static bool start_over(struct fork_server *server)
+{
+    if (fork_serving_is_child()) {
+        _exit(EXIT_FAILURE); /* The server of this process makes another. */
+    }
+    release(&server->first);
+    return start(server);
 }
 
 enum weft_status fork_server_start(
-    struct fork_server *server, fork_main run, const void *context, const char *name,
-    struct weft_error *error)
+    struct fork_server *server, const struct fork_options *options, struct weft_error *error)
 {
-    static struct serving serving; /* Only the forked process uses it. */
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        return error_set(error, WEFT_IO, "no sockets for processes: %s", strerror(errno));
+    *server =
+        (struct fork_server){.options = *options, .first = no_way, .second = no_way, .child = -1};
+    if (!start(server)) {
+        return error_set(error, WEFT_IO, "no process to fork from: %s", strerror(errno));
     }
-    const pid_t process = fork_server_fork_self();
-    if (process == 0) {
-        forget_parent(ends[1]);
-        serving = (struct serving){.run = run, .context = context};
-        (void)snprintf(serving.name, sizeof(serving.name), "%s", name);
-        serve(&serving);
-    }
-    (void)close(ends[1]);
-    if (process < 0) {
-        (void)close(ends[0]);
-        return error_set(error, WEFT_IO, "no process: %s", strerror(errno));
-    }
-    *server = (struct fork_server){.control = ends[0], .process = process};
     (void)pthread_mutex_init(&server->lock, NULL);
-    make_twin(server);
     return WEFT_OK;
 }
 
 void fork_server_stop(struct fork_server *server)
 {
-    leave(server);
-    if (server->twin >= 0) {
-        (void)close(server->twin);
-    }
+    release(&server->first);
+    release(&server->second);
+    reap(server);
     (void)pthread_mutex_destroy(&server->lock);
 }
 
+/* Ask for a child with the files of @order. -1 if there is none. */
+static pid_t ask_for_child(
+    struct fork_server *server, const struct fork_order *order, const int *files, uint32_t count)
+{
+    struct fork_request request = {.kind = FORK_REQUEST_FORK};
+    struct fork_reply reply = {.process = -1};
+    ASSERT(order->bytes <= sizeof(request.argument));
+    memcpy(request.argument, order->argument, order->bytes);
+    (void)snprintf(request.label, sizeof(request.label), "%s", order->label);
+    (void)pthread_mutex_lock(&server->lock);
+    bool is_answered = ask(&server->first, &request, files, count, &reply);
+    if (!is_answered) { /* It was killed. */
+        take_over(server);
+        is_answered = ask(&server->first, &request, files, count, &reply);
+    }
+    if (!is_answered && start_over(server)) {
+        is_answered = ask(&server->first, &request, files, count, &reply);
+    }
+    if (is_answered && server->second.control < 0) {
+        make_second(server);
+    }
+    (void)pthread_mutex_unlock(&server->lock);
+    return is_answered ? reply.process : -1;
+}
+
 enum weft_status fork_server_fork(
-    struct fork_server *server, const void *argument, size_t bytes, struct fork_child *child_out,
+    struct fork_server *server, const struct fork_order *order, struct fork_child *child_out,
     struct weft_error *error)
 {
-    struct request request = {.kind = REQUEST_FORK};
-    struct reply reply = {.process = -1};
-    int passed;
-    ASSERT(bytes <= sizeof(request.argument));
-    memcpy(request.argument, argument, bytes);
-    if (!ask(server, &request, &reply, &passed)) {
-        return error_set(error, WEFT_IO, "the process that makes processes is gone");
+    int ends[2] = {-1, -1};
+    ASSERT(order->file_count <= FORK_FILES_MAX);
+    if (order->file_count == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return error_set(error, WEFT_IO, "no sockets for a process: %s", strerror(errno));
     }
-    if (reply.process <= 0 || passed < 0) {
-        return error_set(error, WEFT_IO, "the system gives no process");
+    const pid_t process = order->file_count == 0
+                              ? ask_for_child(server, order, &ends[1], 1)
+                              : ask_for_child(server, order, order->files, order->file_count);
+    if (ends[1] >= 0) {
+        (void)close(ends[1]);
     }
-    *child_out = (struct fork_child){.process = reply.process, .socket = passed};
+    if (process <= 0) {
+        if (ends[0] >= 0) {
+            (void)close(ends[0]);
+        }
+        return error_set(error, WEFT_IO, "the system gives no process for %s", order->label);
+    }
+    *child_out = (struct fork_child){.process = process, .socket = ends[0]};
     return WEFT_OK;
 }
 
-void fork_server_end(
-    struct fork_server *server, struct fork_child *child, char *how, size_t how_bytes)
+static void describe(int wait_status, struct fork_ended *ended)
 {
-    const struct request request = {.kind = REQUEST_END, .process = child->process};
-    struct reply reply = {.process = -1};
-    int passed;
-    const bool is_known = ask(server, &request, &reply, &passed) && reply.process > 0;
-    if (!is_known) {
-        (void)snprintf(how, how_bytes, "is gone");
-    } else if (WIFSIGNALED(reply.wait_status)) {
-        const char *name = sigabbrev_np(WTERMSIG(reply.wait_status));
-        (void)snprintf(how, how_bytes, "crashed (SIG%s)", name == NULL ? "?" : name);
-    } else {
+    if (!WIFSIGNALED(wait_status)) {
+        ended->how = FORK_END_EXIT;
+        ended->number = WEXITSTATUS(wait_status);
         (void)snprintf(
-            how, how_bytes, "ended the process (exit %d)", WEXITSTATUS(reply.wait_status));
+            ended->text, sizeof(ended->text), "ended the process (exit %d)", ended->number);
+        return;
     }
-    (void)close(child->socket);
-    child->socket = -1;
+    ended->how = FORK_END_SIGNAL;
+    ended->number = WTERMSIG(wait_status);
+    const char *name = sigabbrev_np(ended->number);
+    const char *what = ended->number == SIGXCPU   ? "used too much processor time"
+                       : ended->number == SIGKILL ? "was killed"
+                                                  : "crashed";
+    (void)snprintf(ended->text, sizeof(ended->text), "%s (SIG%s)", what, name == NULL ? "?" : name);
+}
+
+void fork_server_end(
+    struct fork_server *server, struct fork_child *child, struct fork_ended *ended_out)
+{
+    const struct fork_request request = {.kind = FORK_REQUEST_END, .process = child->process};
+    struct fork_reply reply = {.process = -1};
+    (void)pthread_mutex_lock(&server->lock);
+    const bool is_known =
+        ask(&server->first, &request, NULL, 0, &reply) && reply.process == child->process;
+    (void)pthread_mutex_unlock(&server->lock);
+    *ended_out = (struct fork_ended){.how = FORK_END_UNKNOWN};
+    if (is_known) {
+        describe(reply.wait_status, ended_out);
+    } else {
+        (void)snprintf(ended_out->text, sizeof(ended_out->text), "is gone");
+    }
+    if (child->socket >= 0) {
+        (void)close(child->socket);
+        child->socket = -1;
+    }
 }

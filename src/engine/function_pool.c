@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/function_runner.h"
 #include "engine/function_sandbox.h"
-#include "engine/function_server.h"
 #include "engine/function_usage.h"
 #include "engine/function_wire.h"
 
@@ -39,7 +39,7 @@ struct counts {
 };
 
 struct function_pool {
-    struct function_server server;
+    struct fork_server server;
     struct function_limits limits;
     int64_t cpu_s_max; /* A process that has used so much is replaced. */
     struct counts counts;
@@ -105,7 +105,7 @@ enum weft_status function_pool_create(
     struct function_pool *pool = memory_zeroed(1, sizeof(*pool));
     pool->limits = function_limits_filled(limits == NULL ? (struct function_limits){0} : *limits);
     pool->cpu_s_max = function_sandbox_cpu_s(&pool->limits) / 2;
-    const enum weft_status status = function_server_start(&pool->server, &pool->limits, error);
+    const enum weft_status status = function_runners_start(&pool->server, &pool->limits, error);
     if (status != WEFT_OK) {
         free(pool);
         return status;
@@ -116,16 +116,16 @@ enum weft_status function_pool_create(
 }
 
 static void end_resident(
-    struct function_pool *pool, struct resident *resident, struct function_ended *ended_out)
+    struct function_pool *pool, struct resident *resident, struct fork_ended *ended_out)
 {
     function_usage_close(&resident->usage);
-    function_server_end(&pool->server, &resident->runner, ended_out);
+    function_runner_end(&pool->server, &resident->runner, ended_out);
     free(resident);
 }
 
 void function_pool_destroy(struct function_pool *pool)
 {
-    struct function_ended ended;
+    struct fork_ended ended;
     if (pool == NULL) {
         return;
     }
@@ -134,7 +134,7 @@ void function_pool_destroy(struct function_pool *pool)
         pool->idle = resident->next;
         end_resident(pool, resident, &ended);
     }
-    function_server_stop(&pool->server);
+    fork_server_stop(&pool->server);
     (void)pthread_mutex_destroy(&pool->lock);
     free(pool);
 }
@@ -189,13 +189,13 @@ static enum weft_status start_resident(
 {
     struct resident *resident = memory_zeroed(1, sizeof(*resident));
     const enum weft_status status =
-        function_server_fork(&pool->server, path, &resident->runner, error);
+        function_runner_start(&pool->server, path, &resident->runner, error);
     if (status != WEFT_OK) {
         free(resident);
         return status;
     }
     (void)snprintf(resident->path, sizeof(resident->path), "%s", path);
-    function_usage_open(&resident->usage, resident->runner.process);
+    function_usage_open(&resident->usage, resident->runner.child.process);
     (void)atomic_fetch_add(&pool->counts.started, 1);
     *resident_out = resident;
     return WEFT_OK;
@@ -206,7 +206,7 @@ static enum weft_status take_resident(
     struct function_pool *pool, const char *path, struct resident **resident_out,
     struct weft_error *error)
 {
-    struct function_ended ended;
+    struct fork_ended ended;
     struct resident *resident = take_idle(pool, path);
     while (resident != NULL && !is_waiting(resident)) {
         end_resident(pool, resident, &ended); /* It was sent nothing: no call is lost. */
@@ -223,7 +223,7 @@ static enum weft_status take_resident(
 /* After a call: keep the process for the next, unless it has grown too large or too old. */
 static void give_resident(struct function_pool *pool, struct resident *resident)
 {
-    struct function_ended ended;
+    struct fork_ended ended;
     function_channel_trim(&resident->runner.channel);
     if (function_usage_grown(&resident->usage) <= pool->limits.memory_bytes_max / 4 &&
         function_usage_cpu_s(&resident->usage) < pool->cpu_s_max) {
@@ -340,10 +340,10 @@ static bool send_call(const struct exchange *exchange)
 }
 
 /* What the function did to itself it would do again; what was done to it may not come again. */
-static bool is_own_fault(const struct function_ended *ended)
+static bool is_own_fault(const struct fork_ended *ended)
 {
-    return ended->how == FUNCTION_END_EXIT ||
-           (ended->how == FUNCTION_END_SIGNAL && ended->number != SIGKILL);
+    return ended->how == FORK_END_EXIT ||
+           (ended->how == FORK_END_SIGNAL && ended->number != SIGKILL);
 }
 
 /* The process is of no use any more: end it, and say why the task failed. */
@@ -351,7 +351,7 @@ static void abandon(struct exchange *exchange, enum function_receipt receipt, bo
 {
     struct weft_error *error = &exchange->task->error;
     struct counts *counts = &exchange->pool->counts;
-    struct function_ended ended;
+    struct fork_ended ended;
     end_resident(exchange->pool, exchange->resident, &ended);
     if (was_cancelled) {
         (void)error_set(error, WEFT_CANCELLED, "function '%s' was cancelled", exchange->name);
@@ -390,7 +390,7 @@ void function_pool_run(
     const struct function_host *host, struct function_slot *slot, struct function_task *task)
 {
     struct exchange exchange = {.pool = pool, .host = host, .name = name, .task = task};
-    struct function_ended ended;
+    struct fork_ended ended;
     bool is_sent = false;
     task->output = NULL;
     task->error.status = WEFT_OK;

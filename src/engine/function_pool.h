@@ -35,7 +35,7 @@ void function_slot_reset(struct function_slot *slot);
  * Processes are forked from one that is made now: early is better, while this one is small
  * and has one thread. In @limits 0 means the default, and so does NULL.
  *
- * Errors: those of function_server_start().
+ * Errors: those of function_runners_start().
  */
 enum weft_status function_pool_create(
     const struct function_limits *limits, struct function_pool **pool_out,

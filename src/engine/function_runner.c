@@ -1,9 +1,13 @@
 #include "engine/function_runner.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
+#include "engine/function_sandbox.h"
 
 struct runner {
     const struct function_channel *channel;
@@ -66,9 +70,87 @@ static bool answer(const struct runner *runner)
     return is_sent;
 }
 
-void function_runner_main(const struct function_channel *channel, const char *path)
+struct argument {
+    bool says; /* What the kernel lacks. */
+    char path[FUNCTION_PATH_BYTES];
+};
+
+_Static_assert(sizeof(struct argument) <= FORK_ARGUMENT_BYTES, "it can be passed");
+
+/* The life of a runner: answer calls until the other end is closed. */
+static void be_runner(const void *context, const void *given)
 {
-    const struct runner runner = {.channel = channel, .path = path};
+    const struct function_limits limits = *(const struct function_limits *)context;
+    const struct argument *argument = given;
+    const struct function_channel channel = {
+        .socket = FORK_FILE_FIRST,
+        .to_there = FORK_FILE_FIRST + 1,
+        .from_there = FORK_FILE_FIRST + 2};
+    const struct runner runner = {.channel = &channel, .path = argument->path};
+    const pid_t parent = getppid();
+    char folder[FUNCTION_PATH_BYTES];
+    (void)snprintf(folder, sizeof(folder), "%s", argument->path);
+    char *slash = strrchr(folder, '/');
+    (void)snprintf(slash == NULL ? folder : slash, 3, slash == NULL ? "." : "/.");
+    function_sandbox_environment();
+    function_sandbox_enter(folder, &limits, argument->says);
+    if (getppid() != parent) { /* Its death was not our end while the user changed. */
+        _exit(EXIT_FAILURE);
+    }
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* A crash loses at most a line. */
+    function_load(argument->path);
+    function_sandbox_close(folder, &limits, argument->says);
     while (answer(&runner)) {
     }
+}
+
+enum weft_status function_runners_start(
+    struct fork_server *server, const struct function_limits *limits, struct weft_error *error)
+{
+    const struct fork_options options = {
+        .run = be_runner,
+        .context = limits,
+        .name = "weft-function",
+        .printed = "function printed",
+        .key = "file",
+        .ended = "function process ended",
+        .is_leaf = true,
+    };
+    return fork_server_start(server, &options, error);
+}
+
+enum weft_status function_runner_start(
+    struct fork_server *server, const char *path, struct function_runner *runner_out,
+    struct weft_error *error)
+{
+    static atomic_bool has_said;
+    const struct function_limits *limits = server->options.context;
+    const char *slash = strrchr(path, '/');
+    struct argument argument = {.says = !atomic_exchange(&has_said, true)};
+    struct function_channels channels;
+    (void)snprintf(argument.path, sizeof(argument.path), "%s", path);
+    if (!function_channels_open(&channels, limits->output_bytes_max)) {
+        return error_set(error, WEFT_IO, "no files for the functions of %s", path);
+    }
+    const struct fork_order order = {
+        .argument = &argument,
+        .bytes = sizeof(argument),
+        .label = slash == NULL ? path : slash + 1,
+        .files = {channels.there.socket, channels.there.to_there, channels.there.from_there},
+        .file_count = 3,
+    };
+    runner_out->channel = channels.here;
+    const enum weft_status status = fork_server_fork(server, &order, &runner_out->child, error);
+    if (status != WEFT_OK) {
+        function_channel_close(&runner_out->channel);
+    }
+    function_channel_close(&channels.there);
+    return status;
+}
+
+void function_runner_end(
+    struct fork_server *server, struct function_runner *runner, struct fork_ended *ended_out)
+{
+    fork_server_end(server, &runner->child, ended_out);
+    function_channel_close(&runner->channel);
 }

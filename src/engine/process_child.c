@@ -10,6 +10,7 @@
 #include "engine/channel.h"
 #include "engine/lender.h"
 #include "engine/ort_memory.h"
+#include "engine/process.h"
 #include "engine/process_wire.h"
 #include "engine/segment.h"
 #include "model/catalogue.h"
@@ -318,4 +319,21 @@ void process_child_main(const struct process_child_options *options, int socket,
         (void)pthread_mutex_unlock(&child->lock);
     }
     _exit(EXIT_SUCCESS); /* The threads go with the process. */
+}
+
+static void be_engine(const void *context, const void *argument)
+{
+    const struct process_argument *head = argument;
+    process_child_main(context, FORK_FILE_FIRST, head->worker);
+}
+
+struct fork_options process_fork_options(const struct process_child_options *options)
+{
+    return (struct fork_options){
+        .run = be_engine,
+        .context = options,
+        .name = "weft-engine",
+        .printed = "engine printed",
+        .key = "process",
+    };
 }

@@ -7,6 +7,7 @@
 #ifndef ENGINE_PROCESS_CHILD_H
 #define ENGINE_PROCESS_CHILD_H
 
+#include "engine/fork_server.h"
 #include "engine/local.h"
 
 /* What an engine process is told before it is forked. */
@@ -20,5 +21,8 @@ struct process_child_options {
 
 /* Serve worker @worker over @socket until it is closed. */
 void process_child_main(const struct process_child_options *options, int socket, uint32_t worker);
+
+/* Of a fork server whose children are engines; @options is borrowed while it lives. */
+struct fork_options process_fork_options(const struct process_child_options *options);
 
 #endif /* ENGINE_PROCESS_CHILD_H */

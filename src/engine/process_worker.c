@@ -137,12 +137,15 @@ enum weft_status process_worker_start(struct process_worker *worker, struct weft
 {
     struct engine_process *engine = worker->engine;
     const struct process_argument argument = {.worker = worker->number};
+    char label[32];
+    const struct fork_order order = {
+        .argument = &argument, .bytes = sizeof(argument), .label = label};
     int ends[2];
+    (void)snprintf(label, sizeof(label), "worker %u", worker->number);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
         return error_set(error, WEFT_IO, "no sockets for an engine: %s", strerror(errno));
     }
-    const enum weft_status status =
-        fork_server_fork(engine->server, &argument, sizeof(argument), &worker->child, error);
+    const enum weft_status status = fork_server_fork(engine->server, &order, &worker->child, error);
     if (status != WEFT_OK) {
         (void)close(ends[0]);
         (void)close(ends[1]);
@@ -194,8 +197,8 @@ static void start_again(struct process_worker *worker)
     retry_later(worker);
 }
 
-/* Close our side of the process of @worker, and say in @how how it ended. */
-static void leave(struct process_worker *worker, char *how, size_t how_bytes)
+/* Close our side of the process of @worker, and learn how it ended. */
+static void leave(struct process_worker *worker, struct fork_ended *ended_out)
 {
     worker->is_up = false;
     (void)uv_poll_stop(worker->poll);
@@ -209,7 +212,7 @@ static void leave(struct process_worker *worker, char *how, size_t how_bytes)
     worker->lender = NULL;
     worker->channel.socket = -1; /* Closed with the child. */
     channel_deinit(&worker->channel);
-    fork_server_end(worker->engine->server, &worker->child, how, how_bytes);
+    fork_server_end(worker->engine->server, &worker->child, ended_out);
 }
 
 /* What the process of @worker was doing with its models ends here. */
@@ -243,13 +246,13 @@ static void end_models(struct process_worker *worker, const char *how)
 void process_worker_ended(struct process_worker *worker, const char *killed_because)
 {
     struct engine_process *engine = worker->engine;
-    char ended[64];
+    struct fork_ended ended;
     char how[240];
     const bool was_soon = process_now_ns(engine) - worker->started_ns < SOON_NS;
-    leave(worker, ended, sizeof(ended));
+    leave(worker, &ended);
     (void)snprintf(
         how, sizeof(how), "the engine process of worker %u %s", worker->number,
-        killed_because == NULL ? ended : killed_because);
+        killed_because == NULL ? ended.text : killed_because);
     if (killed_because == NULL) {
         engine->counts.crashes++;
     } else {
@@ -270,9 +273,9 @@ void process_worker_ended(struct process_worker *worker, const char *killed_beca
 
 void process_worker_close(struct process_worker *worker)
 {
-    char how[64];
+    struct fork_ended ended;
     if (worker->is_up) {
-        leave(worker, how, sizeof(how));
+        leave(worker, &ended);
     }
     if (worker->retry != NULL) {
         uv_close((uv_handle_t *)worker->retry, on_closed);

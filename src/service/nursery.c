@@ -109,14 +109,14 @@ static void be_measurer(
     (void)send_all(socket, answer, sizeof(*answer)); /* Or nobody waits any more. */
 }
 
-static void be_born(const void *context, int socket, const void *argument)
+static void be_born(const void *context, const void *argument)
 {
     const struct nursery *nursery = context;
     const struct process_argument *head = argument;
     if (head->kind == PROCESS_ENGINE) {
-        process_child_main(&nursery->engines, socket, head->worker);
+        process_child_main(&nursery->engines, FORK_FILE_FIRST, head->worker);
     } else {
-        be_measurer(nursery, socket, argument);
+        be_measurer(nursery, FORK_FILE_FIRST, argument);
     }
 }
 
@@ -138,8 +138,10 @@ enum weft_status nursery_start(
         .local = {.isolate = true, .function_limits = function_limits_of(settings)},
         .bounds_memory = true,
     };
-    const enum weft_status status =
-        fork_server_start(&nursery->server, be_born, nursery, "weft-engine", error);
+    struct fork_options children = process_fork_options(&nursery->engines);
+    children.run = be_born;
+    children.context = nursery;
+    const enum weft_status status = fork_server_start(&nursery->server, &children, error);
     if (status != WEFT_OK) {
         artifacts_free(&nursery->artifacts);
         fleet_destroy(nursery->fleet);
@@ -214,16 +216,17 @@ enum weft_status nursery_measure(
         .depth = options->depth,
         .has_cache = options->cache != NULL,
     };
+    const struct fork_order order = {
+        .argument = &argument, .bytes = sizeof(argument), .label = options->name};
     struct fork_child child;
-    char how[64];
+    struct fork_ended ended;
     *figures_out = (struct measure_figures){.point_count = 0};
     if (options->cache != NULL &&
         snprintf(argument.cache, sizeof(argument.cache), "%s", options->cache) >=
             (int)sizeof(argument.cache)) {
         argument.has_cache = false; /* It is slower without, and nothing else. */
     }
-    enum weft_status status =
-        fork_server_fork(&options->nursery->server, &argument, sizeof(argument), &child, error);
+    enum weft_status status = fork_server_fork(&options->nursery->server, &order, &child, error);
     if (status != WEFT_OK) {
         return status;
     }
@@ -232,7 +235,7 @@ enum weft_status nursery_measure(
     if (status == WEFT_OK && !makes_sense(answer)) {
         status = WEFT_CRASHED;
     }
-    fork_server_end(&options->nursery->server, &child, how, sizeof(how));
+    fork_server_end(&options->nursery->server, &child, &ended);
     if (status == WEFT_OK) {
         *figures_out = answer->figures;
         status = answer->status;
@@ -245,7 +248,8 @@ enum weft_status nursery_measure(
             MEASURE_MS_MAX / 1000);
     } else {
         (void)error_set(
-            error, status, "model '%s': the process that measured it %s", options->name, how);
+            error, status, "model '%s': the process that measured it %s", options->name,
+            ended.text);
     }
     free(answer);
     return status;

@@ -72,12 +72,6 @@ static struct engine *create_models(struct host *host, const struct engine_host 
 static struct fork_server fork_server;
 static struct process_child_options child_options;
 
-static void be_engine(const void *context, int socket, const void *argument)
-{
-    const struct process_argument *worker = argument;
-    process_child_main(context, socket, worker->worker);
-}
-
 /* The workers of @host as processes that run @file. */
 static struct engine *create_process(
     struct host *host, const struct engine_host *port, const struct artifact *file, bool isolate)
@@ -102,8 +96,8 @@ static struct engine *create_process(
         .loop = &host->loop,
         .host = *port,
     };
-    if (fork_server_start(&fork_server, be_engine, &child_options, "weft-engine", &error) !=
-            WEFT_OK ||
+    const struct fork_options children = process_fork_options(&child_options);
+    if (fork_server_start(&fork_server, &children, &error) != WEFT_OK ||
         engine_process_create(&options, &engine, &error) != WEFT_OK) {
         fail_msg("%s", error.message);
     }

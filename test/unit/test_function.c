@@ -1,7 +1,7 @@
 /*
  * A function does the same in this process and in one of its own; there it may also crash.
  *
- * Covers: src/engine/function.c, src/engine/function_pool.c, src/engine/function_server.c,
+ * Covers: src/engine/function.c, src/engine/function_pool.c,
  * src/engine/function_runner.c, src/engine/function_wire.c
  */
 #include "engine/function_pool.h"
@@ -21,7 +21,7 @@
 
 #include "base/attributes.h"
 #include "base/error.h"
-#include "engine/function_server.h"
+#include "engine/function_runner.h"
 #include "engine/function_wire.h"
 
 #define SAMPLE WEFT_TEST_FUNCTIONS "/functions_sample.so"
@@ -237,16 +237,16 @@ static void a_crash_fails_its_task_alone(ATTR_UNUSED void **state)
 static void a_forker_that_was_killed_has_a_successor(ATTR_UNUSED void **state)
 {
     const struct function_limits limits = function_limits_filled((struct function_limits){0});
-    struct function_server server;
+    struct fork_server server;
     struct function_runner runner;
-    struct function_ended ended;
-    assert_int_equal(function_server_start(&server, &limits, NULL), WEFT_OK);
+    struct fork_ended ended;
+    assert_int_equal(function_runners_start(&server, &limits, NULL), WEFT_OK);
     assert_int_equal(server.first.process, server.child);
     assert_int_equal(kill(server.first.process, SIGKILL), 0); /* It has not forked anything yet. */
     for (uint32_t round = 0; round < 4; round++) {
         struct function_message message = {.kind = FUNCTION_CALL, .text = "nothing"};
         struct bundle *bundle = NULL;
-        assert_int_equal(function_server_fork(&server, SAMPLE, &runner, NULL), WEFT_OK);
+        assert_int_equal(function_runner_start(&server, SAMPLE, &runner, NULL), WEFT_OK);
         assert_true(function_send(&runner.channel, &message, NULL, 0));
         assert_int_equal(
             function_receive(&runner.channel, &message, &bundle, 0, 0), FUNCTION_RECEIVED);
@@ -255,16 +255,22 @@ static void a_forker_that_was_killed_has_a_successor(ATTR_UNUSED void **state)
         /* This process has forked the first alone: the others are forked by one another. */
         assert_int_equal(server.child, -1);
         assert_int_equal(kill(server.first.process, SIGKILL), 0);
-        function_server_end(&server, &runner, &ended);
-        assert_int_equal(ended.how, FUNCTION_END_UNKNOWN);
+        function_runner_end(&server, &runner, &ended);
+        assert_int_equal(ended.how, FORK_END_UNKNOWN);
         assert_string_equal(ended.text, "is gone");
     }
-    assert_int_equal(function_server_fork(&server, SAMPLE, &runner, NULL), WEFT_OK);
-    function_server_end(&server, &runner, &ended);
-    assert_int_equal(kill(server.second.process, SIGKILL), 0); /* Both: none is left to fork. */
-    assert_int_equal(kill(server.first.process, SIGKILL), 0);
-    assert_int_equal(function_server_fork(&server, SAMPLE, &runner, NULL), WEFT_IO);
-    function_server_stop(&server);
+    assert_int_equal(function_runner_start(&server, SAMPLE, &runner, NULL), WEFT_OK);
+    function_runner_end(&server, &runner, &ended);
+    for (uint32_t round = 0; round < 2; round++) { /* Both: this process forks a new first. */
+        assert_int_equal(kill(server.second.process, SIGKILL), 0);
+        assert_int_equal(kill(server.first.process, SIGKILL), 0);
+        assert_int_equal(function_runner_start(&server, SAMPLE, &runner, NULL), WEFT_OK);
+        assert_int_equal(server.first.process, server.child);
+        assert_true(server.second.control >= 0);
+        function_runner_end(&server, &runner, &ended);
+        assert_int_equal(ended.how, FORK_END_SIGNAL);
+    }
+    fork_server_stop(&server);
 }
 
 static void a_loop_without_end_ends(ATTR_UNUSED void **state)

@@ -2,8 +2,8 @@
  * What a function in a process of its own does wrong, on purpose or not, stays there.
  *
  * Covers: src/engine/function_sandbox.c, src/engine/function_filter.c,
- * src/engine/function_landlock.c, src/engine/function_forker.c, src/engine/function_usage.c,
- * src/engine/function_output.c
+ * src/engine/function_landlock.c, src/engine/function_usage.c,
+ * src/engine/fork_output.c
  */
 #include "engine/function_pool.h"
 
@@ -24,7 +24,6 @@
 #include "base/attributes.h"
 #include "base/error.h"
 #include "engine/function_sandbox.h"
-#include "engine/function_server.h"
 
 #define BAD WEFT_TEST_FUNCTIONS "/functions_bad.so"
 

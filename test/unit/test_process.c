@@ -5,7 +5,7 @@
  * engine keeps is in test/conformance/test_engines.c.
  *
  * Covers: src/engine/process.c, src/engine/process_batch.c, src/engine/process_child.c,
- * src/engine/process_worker.c, src/engine/fork_server.c
+ * src/engine/process_worker.c, src/engine/fork_server.c, src/engine/fork_serving.c
  */
 #include "engine/process.h"
 
@@ -136,12 +136,6 @@ static void write_tile(const char *path)
     onnx_writer_finish(&writer, path);
 }
 
-static void be_engine(const void *context, int socket, const void *argument)
-{
-    const struct process_argument *worker = argument;
-    process_child_main(context, socket, worker->worker);
-}
-
 static void world_init_with(int64_t run_ns_max, int64_t stop_ns_max, bool isolate)
 {
     struct weft_error error;
@@ -180,8 +174,8 @@ static void world_init_with(int64_t run_ns_max, int64_t stop_ns_max, bool isolat
         .host = {.done = on_done},
         .on_ended = on_ended,
     };
-    if (fork_server_start(&world.server, be_engine, &world.child, "weft-engine", &error) !=
-        WEFT_OK) {
+    const struct fork_options children = process_fork_options(&world.child);
+    if (fork_server_start(&world.server, &children, &error) != WEFT_OK) {
         fail_msg("%s", error.message);
     }
     assert_int_equal(uv_loop_init(&world.loop), 0);
@@ -414,6 +408,7 @@ static pid_t child_of(pid_t parent)
 {
     char command[96];
     int found = 0;
+    assert_true(parent > 1);
     (void)snprintf(command, sizeof(command), "pgrep -P %d | tail -n 1", (int)parent);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
@@ -446,7 +441,7 @@ static void somebody_kills_the_process(ATTR_UNUSED void **state)
     (void)fixture_ort();
     world_init(0, 0);
     load(RELU);
-    const pid_t engine = child_of(world.server.process);
+    const pid_t engine = child_of(world.server.first.process);
     assert_true(engine > 1);
     assert_int_equal(kill(engine, SIGKILL), 0);
     const struct said *said = run(1, RELU, row(5));
@@ -460,13 +455,46 @@ static void somebody_kills_the_process_that_makes_processes(ATTR_UNUSED void **s
     (void)fixture_ort();
     world_init(0, 0);
     load(RELU);
-    assert_int_equal(kill(world.server.process, SIGKILL), 0);
+    assert_int_equal(kill(world.server.first.process, SIGKILL), 0);
     wait_for_end(); /* Its children go with it. */
     expect_counts(1, 0, 1);
     const struct said *said = run(1, RELU, row(5));
     assert_true(*(const float *)output_of(said, 0, "y") == 5);
-    assert_int_equal(world.server.process, 0); /* The twin has taken over, */
-    assert_true(world.server.twin >= 0);       /* and has one itself. */
+    assert_int_equal(world.server.child, -1);      /* The twin has taken over, */
+    assert_true(world.server.second.control >= 0); /* and has one itself. */
+    world_deinit();
+}
+
+static void somebody_kills_all_processes_that_make_processes(ATTR_UNUSED void **state)
+{
+    (void)fixture_ort();
+    world_init(0, 0);
+    load(RELU);
+    assert_int_equal(kill(world.server.second.process, SIGKILL), 0);
+    assert_int_equal(kill(world.server.first.process, SIGKILL), 0);
+    wait_for_end();
+    expect_counts(1, 0, 1);
+    const struct said *said = run(1, RELU, row(5));
+    assert_true(*(const float *)output_of(said, 0, "y") == 5);
+    assert_int_equal(world.server.first.process, world.server.child);
+    assert_true(world.server.second.control >= 0);
+    world_deinit();
+}
+
+static void an_engine_that_can_start_no_functions_is_replaced(ATTR_UNUSED void **state)
+{
+    world_init_with(0, 0, /* isolate */ true);
+    load(NOTHING);
+    const pid_t engine = child_of(world.server.first.process);
+    const pid_t first = child_of(engine);
+    const pid_t second = child_of(first);
+    assert_true(second > 1);
+    assert_int_equal(kill(second, SIGKILL), 0);
+    assert_int_equal(kill(first, SIGKILL), 0);
+    const struct said *said = run(1, NOTHING, bundle_create());
+    assert_int_equal(said->done.status, WEFT_OK);
+    assert_string_equal(
+        world.last_end, "the engine process of worker 0 ended the process (exit 1)");
     world_deinit();
 }
 
@@ -476,7 +504,7 @@ static void a_model_is_unloaded_whatever_its_process_does(ATTR_UNUSED void **sta
     world_init(0, 0);
     load(RELU);
     load(DIVIDE);
-    const pid_t engine = child_of(world.server.process);
+    const pid_t engine = child_of(world.server.first.process);
     assert_int_equal(kill(engine, SIGKILL), 0);
     engine_unload(world.engine, 0, RELU); /* Before the end of the process is known. */
     assert_int_equal(settle()->done.kind, ENGINE_UNLOADED);
@@ -496,7 +524,7 @@ static void a_load_is_cancelled_whatever_its_process_does(ATTR_UNUSED void **sta
             uv_sleep(3);
         }
         if (i % 7 == 3) {
-            assert_int_equal(kill(child_of(world.server.process), SIGKILL), 0);
+            assert_int_equal(kill(child_of(world.server.first.process), SIGKILL), 0);
         }
         engine_cancel_load(world.engine, 0, RELU);
     }
@@ -615,7 +643,7 @@ static void what_was_lent_outlives_its_lender(ATTR_UNUSED void **state)
     struct bundle *middle = said->outputs[0].contents;
     world.said_count--;
     (void)snprintf(middle->tensors[0].name, sizeof(middle->tensors[0].name), "x");
-    assert_int_equal(kill(child_of(world.server.process), SIGKILL), 0);
+    assert_int_equal(kill(child_of(world.server.first.process), SIGKILL), 0);
     said = run(2, RELU, middle);
     assert_true(((const float *)output_of(said, 0, "y"))[1] == 7);
     free(values);
@@ -632,6 +660,8 @@ int main(void)
         cmocka_unit_test(what_does_not_stop_is_ended),
         cmocka_unit_test(somebody_kills_the_process),
         cmocka_unit_test(somebody_kills_the_process_that_makes_processes),
+        cmocka_unit_test(somebody_kills_all_processes_that_make_processes),
+        cmocka_unit_test(an_engine_that_can_start_no_functions_is_replaced),
         cmocka_unit_test(a_model_is_unloaded_whatever_its_process_does),
         cmocka_unit_test(a_load_is_cancelled_whatever_its_process_does),
         cmocka_unit_test(memory_beyond_the_bound_costs_the_task),
