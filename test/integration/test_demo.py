@@ -185,7 +185,7 @@ class Answered(unittest.TestCase):
         letters, of_words = error_rates({path: one["text"][0] for path, one in answers.items()})
         print(f"ocr: {100 * letters:.2f} % of letters, {100 * of_words:.2f} % of words wrong")
         self.assertLess(letters, 0.01)
-        self.assertLess(of_words, 0.25)  # Spaces: docs/BENCHMARKS.md.
+        self.assertLess(of_words, 0.25)  # Spaces: docs/studies/demo.md.
 
     def test_recordings_are_written_down(self):
         answers = {path: self.outputs("speech", path)["text"][0] for path in samples("speech")}

@@ -1,6 +1,6 @@
 /*
  * Jobs that no machine can do alone, in racks behind a core that is too small to scatter them:
- * scenarios/nona/racks.yaml. What is claimed of it in docs/BENCHMARKS.md, by counting.
+ * scenarios/nona/racks.yaml. What docs/studies/nona.md claims of it, by counting.
  */
 #include <setjmp.h>
 #include <stdarg.h>
