@@ -3,6 +3,7 @@
 
 usage: plant_bugs.py [--only NAME]... [--jobs N]
        plant_bugs.py --list [--check]
+       plant_bugs.py --write
 
 Works in a copy of the sources, build/planted/tree, and never in the tree itself; the copy and its
 build are kept, so that a bug costs one file and a few links, and are put right by the next run if
@@ -14,6 +15,7 @@ stderr.
   --jobs N      of the build; as many as there are processors unless given
   --list        print what would be planted, and do nothing
   --check       with --list: say which bugs the tree has no place for (any more)
+  --write       put the list, with the columns that must find each, into docs/SIMULATION.md
 
 Exits 0 if every column finds what BUGS says it does, 1 if not, or if an old text is not there
 exactly once; 2 if the tree fails without a bug, or nothing could be tried.
@@ -31,10 +33,12 @@ import subprocess
 import sys
 import time
 
+import page
 from planted_bugs import BUGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = pathlib.Path("build", "planted")
+PAGE = ROOT / "docs" / "SIMULATION.md"
 
 # Columns of the table, and the programs of each: tier/name, as test/CMakeLists.txt has them.
 COLUMNS = {
@@ -183,8 +187,17 @@ def title(bug):
     return f"`{bug.file.removeprefix('src/')}`: {bug.says}"
 
 
-def row(cells):
-    return "| " + " | ".join(cells) + " |"
+def head():
+    return page.head(["planted", "how", *COLUMNS])
+
+
+def table(bugs):
+    """The table of the page: which columns must find each bug."""
+    rows = ""
+    for bug in bugs:
+        found = ("yes" if column in bug.found_by else NOT_FOUND for column in COLUMNS)
+        rows += page.line([title(bug), bug.how, *found])
+    return head() + rows
 
 
 def missed(bug, results):
@@ -214,11 +227,9 @@ def campaign(bugs, jobs):
                 continue
             said = ", ".join(f"{column} {words}" for column, words in results.items())
             progress(f"{number}/{len(bugs)} {bug.name}: {said}")
-            rows.append(row([title(bug), bug.how, *results.values()]))
+            rows.append(page.line([title(bug), bug.how, *results.values()]))
             bad += [f"{bug.name}: not found by {column}" for column in missed(bug, results)]
-        print(row(["planted", "how", *COLUMNS]))
-        print("|---" * (2 + len(COLUMNS)) + "|")
-        print("\n".join(rows), flush=True)
+        print(head() + "".join(rows), flush=True)
         for line in bad:
             progress(line)
         progress(f"{len(bugs)} planted, {len(bad)} not found, {time.monotonic() - began:.0f} s")
@@ -243,6 +254,7 @@ def parse(arguments):
     parser.add_argument("--jobs", metavar="N", type=int, default=os.cpu_count())
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--write", action="store_true")
     return parser.parse_args(arguments)
 
 
@@ -250,6 +262,9 @@ def main(arguments):
     options = parse(arguments)
     if options.help:
         print(__doc__.strip())
+        return 0
+    if options.write:
+        PAGE.write_text(page.put(PAGE.read_text("utf-8"), "planted", table(BUGS)), "utf-8")
         return 0
     bugs = choose(options.only)
     problems = list(check(ROOT, bugs)) if options.check or not options.list else []
