@@ -10,7 +10,7 @@ HOSTILE_BUILD ?= release
 HOSTILE_OPTIONS ?= --program echo
 
 TEST_PRESETS = dev clang asan tsan release
-C_FOLDERS = $(wildcard src include functions test bench examples)
+C_FOLDERS = $(wildcard src include functions test bench)
 # All C files, separated by zero bytes. A corpus is input, not source.
 C_FILES = { [ -z "$(C_FOLDERS)" ] || find $(C_FOLDERS) -name '*.[ch]' \
 	-not -path 'test/fuzz/corpus/*' -print0; }
@@ -85,9 +85,10 @@ format-check:
 	@$(C_FILES) | xargs -0 -r clang-format --dry-run -Werror
 
 # One file per process: clang-tidy 14 reports false va_list errors when given several.
-check: setup format-check build/clang/build.ninja ## format, tidy, layers and clang-tidy
+check: setup format-check build/clang/build.ninja ## format, tidy, layers, pages and clang-tidy
 	@tools/check_layers.py
 	@tools/tidy.py
+	@tools/check_pages.py
 	@[ ! -d src ] || find src functions -name '*.c' -print0 | \
 		xargs -0 -r -n 1 -P $(JOBS) clang-tidy -p build/clang --quiet
 
