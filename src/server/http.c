@@ -60,8 +60,8 @@ void connection_close(struct connection *connection)
     uv_close((uv_handle_t *)&connection->tcp, on_closed);
     if (connection->exchange.is_open) {
         connection->exchange.is_open = false;
-        if (connection->exchange.request != NULL) {
-            server->handler.gone(connection->exchange.request);
+        if (connection->exchange.receiver != NULL) {
+            connection->exchange.receiver->gone(connection->exchange.request);
         }
     }
 }
@@ -78,7 +78,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     if (connection->state == CONNECTION_BODY && !exchange->is_chunked && !exchange->is_skipped &&
         connection->in_bytes == 0) {
         size_t room = 0;
-        uint8_t *bytes = connection->server->handler.room(exchange->request, &room);
+        uint8_t *bytes = exchange->receiver->room(exchange->request, &room);
         const size_t most = exchange->body_left < room ? (size_t)exchange->body_left : room;
         *buffer = uv_buf_init((char *)bytes, most > INT32_MAX ? INT32_MAX : (unsigned int)most);
         return;
@@ -451,7 +451,8 @@ enum weft_status http_server_start(
     struct http_server *server = memory_zeroed(1, sizeof(*server));
     server->loop = options->loop;
     server->tls = options->tls;
-    server->handler = options->handler;
+    server->begin = options->begin;
+    server->context = options->context;
     server->limits = options->limits;
     server->handles = 1;
     set_limits(&server->limits);

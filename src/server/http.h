@@ -3,7 +3,7 @@
  *
  * A connection has one request at a time; what a client sends ahead waits in its buffer,
  * so that answers come in order and memory has a bound. Bodies are received into memory
- * that the handler names. Whoever is too slow, too large or not understood loses its own
+ * that a receiver names. Whoever is too slow, too large or not understood loses its own
  * connection, and nobody else notices. One thread: that of the loop.
  */
 #ifndef SERVER_HTTP_H
@@ -39,23 +39,22 @@ struct http_response {
     void *context;
 };
 
-/* What becomes of requests. All but begin get the pointer that begin has set. */
-struct http_handler {
-    void *context;
+/*
+ * A head has come. Answer at once with http_respond(), or keep @exchange and name with
+ * http_exchange_set() what takes the rest of the request. @head is valid during the call.
+ */
+typedef void (*http_begin)(
+    void *context, struct http_exchange *exchange, const struct http_head *head);
 
-    /*
-     * A head has come. Answer at once with http_respond(), or keep @exchange, set its
-     * pointer, and take the body if there is one. @head is valid during the call.
-     */
-    void (*begin)(void *context, struct http_exchange *exchange, const struct http_head *head);
-
+/* What takes a request that was not answered at once. All are given its pointer. */
+struct http_receiver {
     /* Where the next bytes of the body go: *room_out > 0 of them. */
     uint8_t *(*room)(void *request, size_t *room_out);
 
     /* @count bytes are there. It may answer: the rest of the body is then thrown away. */
     void (*took)(void *request, size_t count);
 
-    /* The body is complete. Answer now or later. */
+    /* The body is complete, or there is none. Answer now or later. */
     void (*end)(void *request);
 
     /* The client is gone before it was answered. Do not respond any more. */
@@ -81,7 +80,8 @@ struct http_options {
     const char *address; /* "host:port", "[::1]:port" or ":port"; port 0: any. Copied. */
     int socket; /* One that listens there already, which the server then owns. 0: there is none. */
     struct tls_context *tls; /* NULL: plain. Borrowed. */
-    struct http_handler handler;
+    http_begin begin;
+    void *context; /* Of begin. */
     struct http_limits limits;
 };
 
@@ -134,8 +134,9 @@ uint32_t http_server_abandon(struct http_server *server, const char *cause);
  * second. */
 void http_server_sweep(struct http_server *server);
 
-/* What the handler's later calls get. */
-void http_exchange_set(struct http_exchange *exchange, void *request);
+/* @receiver, which is borrowed, takes the rest of the request, under the name of @request. */
+void http_exchange_set(
+    struct http_exchange *exchange, const struct http_receiver *receiver, void *request);
 
 /*
  * Whether its connection is one above the limits: it is kept for questions whether the server

@@ -11,8 +11,8 @@ uint32_t http_server_abandon(struct http_server *server, const char *cause)
         if (!exchange->is_open) {
             continue;
         }
-        if (exchange->request != NULL) {
-            server->handler.gone(exchange->request);
+        if (exchange->receiver != NULL) {
+            exchange->receiver->gone(exchange->request);
         }
         *exchange = (struct http_exchange){.connection = at, .is_open = true};
         at->in_bytes = 0; /* Nothing that comes is read any more. */

@@ -24,7 +24,7 @@ _Static_assert(HEAD_OUT_BYTES >= HTTP_EXTRA_BYTES + 256, "a head of a response f
 enum connection_state {
     CONNECTION_HEAD,   /* A head is being received, or waited for. */
     CONNECTION_BODY,   /* Its body is. */
-    CONNECTION_WAIT,   /* The handler has it. */
+    CONNECTION_WAIT,   /* The receiver has it. */
     CONNECTION_WRITE,  /* The response is on its way. */
     CONNECTION_LINGER, /* Nothing more is said; what comes is thrown away. */
     CONNECTION_CLOSED,
@@ -33,9 +33,10 @@ enum connection_state {
 /* One request of a connection; it is the connection's own. */
 struct http_exchange {
     struct connection *connection;
-    void *request; /* The handler's. */
-    bool is_open;  /* Begun, and not answered. */
-    bool is_head;  /* The body of the response is not sent. */
+    const struct http_receiver *receiver; /* NULL: it is answered, or not begun. */
+    void *request;                        /* The receiver's. */
+    bool is_open;                         /* Begun, and not answered. */
+    bool is_head;                         /* The body of the response is not sent. */
     bool keep_alive;
     bool is_old; /* HTTP/1.0, which wants to hear that it is kept. */
     bool has_body;
@@ -89,7 +90,8 @@ struct http_server {
     uv_tcp_t tcp;
     uv_loop_t *loop;
     struct tls_context *tls;
-    struct http_handler handler;
+    http_begin begin;
+    void *context; /* Of begin. */
     struct http_limits limits;
     struct http_counts counts;
     struct connection *connections;
@@ -122,7 +124,7 @@ void connection_process(struct connection *connection);
 /* Refuse what has come, and say no more afterwards. */
 void connection_refuse(struct connection *connection, const struct http_fault *fault);
 
-/* @count bytes of the body are where the handler wanted them. */
+/* @count bytes of the body are where the receiver wanted them. */
 void connection_took(struct connection *connection, size_t count);
 
 /* http_write.c */

@@ -17,8 +17,8 @@ void connection_refuse(struct connection *connection, const struct http_fault *f
     struct http_exchange *exchange = &connection->exchange;
     struct http_server *server = connection->server;
     server->counts.faults++;
-    if (exchange->is_open && exchange->request != NULL) {
-        server->handler.gone(exchange->request);
+    if (exchange->is_open && exchange->receiver != NULL) {
+        exchange->receiver->gone(exchange->request);
     }
     *exchange = (struct http_exchange){.connection = connection, .is_open = true};
     http_respond_error(exchange, fault->status, fault->cause, /* extra */ NULL);
@@ -34,7 +34,7 @@ static void end_body(struct connection *connection)
         return;
     }
     connection->state = CONNECTION_WAIT;
-    connection->server->handler.end(exchange->request);
+    exchange->receiver->end(exchange->request);
 }
 
 void connection_took(struct connection *connection, size_t count)
@@ -44,14 +44,14 @@ void connection_took(struct connection *connection, size_t count)
     if (!exchange->is_chunked) {
         exchange->body_left -= count;
     }
-    connection->server->handler.took(exchange->request, count);
+    exchange->receiver->took(exchange->request, count);
     if (exchange->is_open && !exchange->is_chunked && exchange->body_left == 0) {
         end_body(connection);
     }
 }
 
 /*
- * Hand @data over, piece by piece, until the handler answers. Returns how many bytes it took:
+ * Hand @data over, piece by piece, until the receiver answers. Returns how many bytes it took:
  * what is left of the body is still to be skipped.
  */
 static size_t copy_body(struct connection *connection, struct http_span data)
@@ -60,7 +60,7 @@ static size_t copy_body(struct connection *connection, struct http_span data)
     size_t taken = 0;
     while (taken < data.length && exchange->is_open) {
         size_t room = 0;
-        uint8_t *bytes = connection->server->handler.room(exchange->request, &room);
+        uint8_t *bytes = exchange->receiver->room(exchange->request, &room);
         const size_t left = data.length - taken;
         const size_t count = room < left ? room : left;
         ASSERT(count > 0);
@@ -150,18 +150,19 @@ static void begin(struct connection *connection, const struct http_head *head)
     const bool is_awaited = head->expects_continue && connection->in_bytes == head_bytes;
     connection->state = exchange->has_body ? CONNECTION_BODY : CONNECTION_WAIT;
     connection->since_ms = uv_now(server->loop);
-    server->handler.begin(server->handler.context, exchange, head);
+    server->begin(server->context, exchange, head);
     consume(connection, head_bytes);
     connection->scanned = 0;
     if (!exchange->is_open || connection->state == CONNECTION_CLOSED) {
         return;
     }
+    ASSERT(exchange->receiver != NULL);
     exchange->keep_alive = head->keep_alive;
     if (is_awaited) {
         connection_send(connection, go_on, sizeof(go_on) - 1);
     }
     if (!exchange->has_body && connection->state == CONNECTION_WAIT) {
-        server->handler.end(exchange->request);
+        exchange->receiver->end(exchange->request);
     }
 }
 

@@ -300,7 +300,7 @@ void http_respond(struct http_exchange *exchange, const struct http_response *re
     ASSERT(!out->is_writing);
     ASSERT(response->part_count <= HTTP_PARTS_MAX);
     exchange->is_open = false;
-    exchange->request = NULL;
+    exchange->receiver = NULL;
     exchange->keep_alive = can_keep(connection);
     out->release = response->release;
     out->context = response->context;
@@ -365,8 +365,12 @@ void http_respond_error(
     http_respond_json(exchange, status, json, extra);
 }
 
-void http_exchange_set(struct http_exchange *exchange, void *request)
+void http_exchange_set(
+    struct http_exchange *exchange, const struct http_receiver *receiver, void *request)
 {
+    ASSERT(exchange->is_open);
+    ASSERT(exchange->receiver == NULL);
+    exchange->receiver = receiver;
     exchange->request = request;
 }
 

@@ -447,9 +447,9 @@ void infer_was_read(struct infer *infer)
     submit(infer);
 }
 
-static void infer_gone(struct receiver *receiver)
+static void infer_gone(void *request)
 {
-    struct infer *infer = (struct infer *)receiver;
+    struct infer *infer = request;
     const bool is_held = infer->is_running || infer->is_working;
     leave(infer);
     if (infer->is_running) {
@@ -463,11 +463,11 @@ static void infer_gone(struct receiver *receiver)
 static struct infer *create(
     struct server *server, struct http_exchange *exchange, uint32_t workflow)
 {
+    static const struct http_receiver receiver = {infer_room, infer_took, infer_end, infer_gone};
     struct infer *infer = calloc(1, sizeof(*infer));
     if (infer == NULL) {
         return NULL;
     }
-    infer->receiver = (struct receiver){infer_room, infer_took, infer_end, infer_gone};
     infer->server = server;
     infer->runtime = server->runtime;
     infer->exchange = exchange;
@@ -479,7 +479,7 @@ static struct infer *create(
     server->infers = infer;
     server->open++;
     http_hold_begin(&infer->hold, exchange);
-    http_exchange_set(exchange, infer);
+    http_exchange_set(exchange, &receiver, infer);
     return infer;
 }
 

@@ -11,7 +11,6 @@
 #include "server/server_inside.h"
 
 struct infer {
-    struct receiver receiver; /* First. */
     struct server *server;
     struct runtime *runtime;
     struct http_exchange *exchange; /* NULL once nobody waits, or it is answered. */
@@ -96,9 +95,9 @@ static inline const struct weft_tensor *infer_filled(const struct infer *infer)
 }
 
 /* infer_receive.c: where the next bytes of the body go, that they have come, and that all have. */
-uint8_t *infer_room(struct receiver *receiver, size_t *room_out);
-void infer_took(struct receiver *receiver, size_t count);
-void infer_end(struct receiver *receiver);
+uint8_t *infer_room(void *request, size_t *room_out);
+void infer_took(void *request, size_t count);
+void infer_end(void *request);
 
 /* The request has been read, and is good or not, as its status says. */
 void infer_was_read(struct infer *infer);

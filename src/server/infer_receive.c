@@ -70,10 +70,10 @@ static void skip_full(struct infer *infer)
     }
 }
 
-uint8_t *infer_room(struct receiver *receiver, size_t *room_out)
+uint8_t *infer_room(void *request, size_t *room_out)
 {
     static uint8_t nowhere[BODY_BYTES_FIRST];
-    struct infer *infer = (struct infer *)receiver;
+    struct infer *infer = request;
     if (infer->is_filling) {
         skip_full(infer);
         const struct weft_tensor *tensor = infer_filled(infer);
@@ -97,9 +97,9 @@ uint8_t *infer_room(struct receiver *receiver, size_t *room_out)
     return (uint8_t *)infer->body + infer->body_bytes;
 }
 
-void infer_took(struct receiver *receiver, size_t count)
+void infer_took(void *request, size_t count)
 {
-    struct infer *infer = (struct infer *)receiver;
+    struct infer *infer = request;
     const enum http_held held = http_hold_set(&infer->hold, infer->hold.bytes + count);
     if (held != HTTP_HELD) {
         infer_refuse_held(infer, held);
@@ -124,9 +124,9 @@ static void check_filled(struct infer *infer)
     infer->status = oip_request_check(&infer->request, &infer->error);
 }
 
-void infer_end(struct receiver *receiver)
+void infer_end(void *request)
 {
-    struct infer *infer = (struct infer *)receiver;
+    struct infer *infer = request;
     if (infer->is_lost) {
         infer->status = error_set(&infer->error, WEFT_NO_MEMORY, "no memory for the request");
         infer_was_read(infer);

@@ -96,45 +96,17 @@ static void begin_metrics(
         metrics_write_ready(&buffer, /* is_ready */ false) && metrics_write_process(&buffer));
 }
 
-/* Everybody is answered at once: no body is ever received, and nobody waits. */
-static uint8_t *no_room(void *request, size_t *room_out)
-{
-    (void)request;
-    (void)room_out;
-    ASSERT(false);
-    return NULL;
-}
-
-static void nothing_took(void *request, size_t count)
-{
-    (void)request;
-    (void)count;
-}
-
-static void nothing(void *request)
-{
-    (void)request;
-}
-
 static enum weft_status listen_on(
-    struct lobby *lobby, const char *address,
-    void (*handler)(void *, struct http_exchange *, const struct http_head *),
-    struct http_server **http_out, struct weft_error *error)
+    struct lobby *lobby, const char *address, http_begin handler, struct http_server **http_out,
+    struct weft_error *error)
 {
     const struct http_options options = {
-        .loop = &lobby->loop,
+        .loop = &lobby->loop, /* Every request is answered at once. */
         .address = address,
         .tls = lobby->tls,
         .limits = lobby->limits,
-        .handler =
-            {
-                .context = lobby,
-                .begin = handler,
-                .room = no_room,
-                .took = nothing_took,
-                .end = nothing,
-                .gone = nothing,
-            },
+        .begin = handler,
+        .context = lobby,
     };
     const enum weft_status status = http_server_start(&options, http_out, error);
     if (status == WEFT_OK) {

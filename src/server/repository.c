@@ -12,7 +12,6 @@
 
 /* A request whose body is small and waited for. */
 struct call {
-    struct receiver receiver;
     struct server *server;
     struct http_exchange *exchange;
     enum repository_verb verb;
@@ -23,9 +22,9 @@ struct call {
     char body[SMALL_BODY_BYTES_MAX + 1];
 };
 
-static uint8_t *call_room(struct receiver *receiver, size_t *room_out)
+static uint8_t *call_room(void *request, size_t *room_out)
 {
-    struct call *call = (struct call *)receiver;
+    struct call *call = request;
     if (call->length == SMALL_BODY_BYTES_MAX) {
         call->is_too_long = true;
         call->length = 0; /* The rest is thrown away. */
@@ -34,14 +33,14 @@ static uint8_t *call_room(struct receiver *receiver, size_t *room_out)
     return (uint8_t *)call->body + call->length;
 }
 
-static void call_took(struct receiver *receiver, size_t count)
+static void call_took(void *request, size_t count)
 {
-    ((struct call *)receiver)->length += count;
+    ((struct call *)request)->length += count;
 }
 
-static void call_gone(struct receiver *receiver)
+static void call_gone(void *request)
 {
-    struct call *call = (struct call *)receiver;
+    struct call *call = request;
     call->exchange = NULL;
     if (!call->is_asked) {
         free(call);
@@ -136,9 +135,9 @@ static void change(struct call *call)
     on_changed(call, status, error.message);
 }
 
-static void call_end(struct receiver *receiver)
+static void call_end(void *request)
 {
-    struct call *call = (struct call *)receiver;
+    struct call *call = request;
     call->body[call->length] = '\0';
     json_error_t wrong;
     errno = 0; /* jansson does not always tell that it had no memory; malloc() does. */
@@ -172,6 +171,7 @@ void repository_begin(
     struct server *server, struct http_exchange *exchange, enum repository_verb verb,
     const char *name)
 {
+    static const struct http_receiver receiver = {call_room, call_took, call_end, call_gone};
     struct call *call = malloc(sizeof(*call));
     if (call == NULL || strlen(name) >= sizeof(call->name)) {
         http_respond_error(
@@ -180,7 +180,6 @@ void repository_begin(
         free(call);
         return;
     }
-    call->receiver = (struct receiver){call_room, call_took, call_end, call_gone};
     call->server = server;
     call->exchange = exchange;
     call->verb = verb;
@@ -188,5 +187,5 @@ void repository_begin(
     call->is_too_long = false;
     call->is_asked = false;
     (void)snprintf(call->name, sizeof(call->name), "%s", name);
-    http_exchange_set(exchange, call);
+    http_exchange_set(exchange, &receiver, call);
 }

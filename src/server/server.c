@@ -12,30 +12,6 @@
 
 #define SWEEP_NS 250000000
 
-static uint8_t *handler_room(void *request, size_t *room_out)
-{
-    struct receiver *receiver = request;
-    return receiver->room(receiver, room_out);
-}
-
-static void handler_took(void *request, size_t count)
-{
-    struct receiver *receiver = request;
-    receiver->took(receiver, count);
-}
-
-static void handler_end(void *request)
-{
-    struct receiver *receiver = request;
-    receiver->end(receiver);
-}
-
-static void handler_gone(void *request)
-{
-    struct receiver *receiver = request;
-    receiver->gone(receiver);
-}
-
 static void on_sweep(void *context)
 {
     struct server *server = context;
@@ -63,8 +39,7 @@ static enum weft_status read_files(struct server *server, struct weft_error *err
 }
 
 static enum weft_status listen_on(
-    struct server *server, const char *address, int socket,
-    void (*begin)(void *, struct http_exchange *, const struct http_head *),
+    struct server *server, const char *address, int socket, http_begin begin,
     struct http_server **http_out, struct weft_error *error)
 {
     const struct http_options options = {
@@ -72,15 +47,8 @@ static enum weft_status listen_on(
         .address = address,
         .socket = socket,
         .tls = server->tls,
-        .handler =
-            {
-                .context = server,
-                .begin = begin,
-                .room = handler_room,
-                .took = handler_took,
-                .end = handler_end,
-                .gone = handler_gone,
-            },
+        .begin = begin,
+        .context = server,
         .limits = server->options.limits,
     };
     return http_server_start(&options, http_out, error);

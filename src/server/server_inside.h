@@ -17,14 +17,6 @@ enum {
     SMALL_BODY_BYTES_MAX = 65536,
 };
 
-/* Who takes the body of a request. The first member of whatever begin() keeps. */
-struct receiver {
-    uint8_t *(*room)(struct receiver *receiver, size_t *room_out);
-    void (*took)(struct receiver *receiver, size_t count);
-    void (*end)(struct receiver *receiver);
-    void (*gone)(struct receiver *receiver);
-};
-
 /*
  * Type and shape of a result of a workflow, as answers show them: how many extents it has, but not
  * how long these are, for the next answer may differ.

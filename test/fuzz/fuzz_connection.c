@@ -201,25 +201,6 @@ static void check_nothing_is_left(void)
     ASSERT(read_next(&own, &at) == HTTP_MORE);
 }
 
-static void on_begin(void *context, struct http_exchange *exchange, const struct http_head *head)
-{
-    (void)context;
-    ASSERT(world->request.exchange == NULL);
-    check_reference(head);
-    world->begun++;
-    world->progress++;
-    world->request = (struct request){
-        .exchange = exchange,
-        .kind = kind_of(head),
-        .is_head = head->method == HTTP_HEAD,
-        .announced = http_exchange_body_bytes(exchange),
-    };
-    http_exchange_set(exchange, &world->request);
-    if (world->request.kind == KIND_AT_ONCE || world->request.kind == KIND_OTHER) {
-        answer();
-    }
-}
-
 static uint8_t *on_room(void *context, size_t *room_out)
 {
     static uint8_t room[4096];
@@ -267,6 +248,26 @@ static void on_gone(void *context)
     world->progress++;
 }
 
+static void on_begin(void *context, struct http_exchange *exchange, const struct http_head *head)
+{
+    static const struct http_receiver receiver = {on_room, on_took, on_end, on_gone};
+    (void)context;
+    ASSERT(world->request.exchange == NULL);
+    check_reference(head);
+    world->begun++;
+    world->progress++;
+    world->request = (struct request){
+        .exchange = exchange,
+        .kind = kind_of(head),
+        .is_head = head->method == HTTP_HEAD,
+        .announced = http_exchange_body_bytes(exchange),
+    };
+    http_exchange_set(exchange, &receiver, &world->request);
+    if (world->request.kind == KIND_AT_ONCE || world->request.kind == KIND_OTHER) {
+        answer();
+    }
+}
+
 static void on_watchdog(uv_timer_t *timer)
 {
     (void)timer;
@@ -277,7 +278,7 @@ static void open_world(void)
 {
     const struct http_options options = {
         .address = "127.0.0.1:0",
-        .handler = {NULL, on_begin, on_room, on_took, on_end, on_gone},
+        .begin = on_begin,
         .limits = {.body_bytes_max = BODY_BYTES_MAX, .address_connections_max = 100},
     };
     struct http_options used = options;
