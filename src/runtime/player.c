@@ -28,6 +28,7 @@ struct played {
 };
 
 static void play(void *context);
+static void schedule_next(void *context);
 
 static void check_end(struct player *player)
 {
@@ -48,6 +49,8 @@ static void schedule(struct player *player)
                    (options->until_ns == 0 || player->next.at_ns <= options->until_ns);
     if (player->more) {
         runtime_call_at(options->runtime, player->next.at_ns, /* background */ false, play, player);
+        runtime_call_at(
+            options->runtime, player->next.at_ns, /* background */ false, schedule_next, player);
     }
 }
 
@@ -125,8 +128,16 @@ static void play(void *context)
     };
     player->counts.arrived++;
     (void)runtime_request(options->runtime, node, &request);
-    schedule(player);
-    check_end(player);
+}
+
+/* A node has seen the last request by now: the order is that of the simulator. */
+static void schedule_next(void *context)
+{
+    struct player *player = context;
+    if (player->more) {
+        schedule(player);
+        check_end(player);
+    }
 }
 
 struct player *player_create(const struct player_options *options)

@@ -222,11 +222,16 @@ uint64_t runtime_request(
         (struct ticket){.node = node, .arrived_ns = runtime->clock.now_ns, .request = *request};
     const uint64_t ticket = pool_name(&runtime->tickets, slot);
     runtime->requested++;
+    const struct due due = {.kind = DUE_REQUEST, .token = ticket};
+    /*
+     * Between steps it is taken before all that is due, as the simulator takes an arrival. What
+     * an answer leads to waits for its turn: a client that is refused and asks again at once
+     * must not keep the timers waiting.
+     */
     if (runtime->stepping) {
-        const struct due due = {.kind = DUE_REQUEST, .token = ticket};
         runtime_promise(runtime, runtime->clock.now_ns, &due);
     } else {
-        runtime_submit(runtime, slot);
+        timeline_add_first(&runtime->timeline, &due);
     }
     return ticket;
 }
@@ -384,7 +389,10 @@ void runtime_run_manual(struct runtime *runtime)
             loop_wait_work(runtime->loop); /* Searches take no time on this clock. */
             continue;
         }
-        clock_set(&runtime->clock, timeline_next_ns(&runtime->timeline));
+        const int64_t next_ns = timeline_next_ns(&runtime->timeline);
+        if (next_ns > runtime->clock.now_ns) {
+            clock_set(&runtime->clock, next_ns);
+        }
         const struct due due = timeline_take(&runtime->timeline);
         runtime_turn(runtime, &due);
     }

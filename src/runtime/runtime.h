@@ -137,9 +137,8 @@ int64_t runtime_wall_ns(const struct runtime *runtime, int64_t at_ns);
 struct uv_loop_s *runtime_loop(struct runtime *runtime);
 
 /*
- * Give a request to @node, or if that is lost to the next one that is not. It is stepped
- * before this returns, and may be answered; from inside a callback, right afterwards.
- * Returns its ticket.
+ * Give a request to @node, or if that is lost to the next one that is not. The node sees it when
+ * the runtime runs: it is never answered from inside this call. Returns its ticket.
  */
 uint64_t runtime_request(
     struct runtime *runtime, uint32_t node, const struct runtime_request *request);

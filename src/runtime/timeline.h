@@ -53,7 +53,10 @@ void timeline_deinit(struct timeline *timeline);
 /* Note @due, which is copied, for @at_ns. */
 void timeline_add(struct timeline *timeline, int64_t at_ns, const struct due *due);
 
-/* When the next one is due; INT64_MAX if there is none. */
+/* The same, before everything that is noted for any time; behind what was added so before. */
+void timeline_add_first(struct timeline *timeline, const struct due *due);
+
+/* When the next one is due, 0 for one that was added first; INT64_MAX if there is none. */
 int64_t timeline_next_ns(const struct timeline *timeline);
 
 /* Take the next one, which there must be. */

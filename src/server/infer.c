@@ -352,9 +352,7 @@ static void on_answered(void *context, const struct runtime_answer *answer)
     if (infer->exchange != NULL && answer->job.number != 0) {
         (void)metrics_timing(infer->server->metrics, answer->job, &infer->timing);
     }
-    if (!infer->is_submitting) { /* Otherwise submit() goes on. */
-        finish(infer);
-    }
+    finish(infer);
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -414,14 +412,8 @@ static void submit(struct infer *infer)
     infer->items = bundle->items;
     infer->request.bundle = NULL;
     infer->is_running = true;
-    infer->is_submitting = true;
     infer->ticket = runtime_request(infer->runtime, node, &request);
-    infer->is_submitting = false;
-    if (infer->is_running) {
-        start_timer(infer);
-    } else {
-        finish(infer);
-    }
+    start_timer(infer);
 }
 
 /* The request has been read, and is good or not. */

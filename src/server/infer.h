@@ -38,11 +38,10 @@ struct infer {
     uint64_t rows;       /* That all its inputs have; 0: they differ, or have none. */
     uint32_t items;      /* As it says. */
     uint64_t ticket;
-    bool is_submitting; /* Further up in the stack. */
-    bool is_running;    /* The runtime has it. */
-    bool is_working;    /* Another thread has it. */
-    bool is_late;       /* Cancelled by its deadline. */
-    bool is_over;       /* To be freed with its timer. */
+    bool is_running; /* The runtime has it. */
+    bool is_working; /* Another thread has it. */
+    bool is_late;    /* Cancelled by its deadline. */
+    bool is_over;    /* To be freed with its timer. */
     bool has_timer;
     uv_timer_t timer;
     uv_work_t work;

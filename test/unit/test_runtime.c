@@ -22,7 +22,8 @@ struct world {
     uint32_t answered;
     struct runtime_answer last;
     uint32_t kinds[RECORD_KIND_COUNT];
-    uint32_t again; /* Requests to make from inside the next answers. */
+    uint32_t arrived_then; /* Of arrivals, when note_arrived() was called. */
+    uint32_t again;        /* Requests to make from inside the next answers. */
 };
 
 static void note_record(void *context, const struct record *record)
@@ -97,7 +98,7 @@ static void a_request_is_answered_once_with_an_output_a_sink(ATTR_UNUSED void **
     struct world world;
     start(&world, "jit", manual);
     const uint64_t ticket = ask(&world, /* node */ 1, /* workflow */ 2);
-    assert_int_equal(world.kinds[RECORD_ARRIVED], 1); /* Stepped before it returned. */
+    assert_int_equal(world.kinds[RECORD_ARRIVED], 0); /* No node has seen it yet. */
     runtime_run_manual(world.runtime);
     assert_int_equal(world.answered, 1);
     assert_int_equal(world.last.ticket, ticket);
@@ -105,6 +106,33 @@ static void a_request_is_answered_once_with_an_output_a_sink(ATTR_UNUSED void **
     assert_int_equal(world.last.output_count, 2);
     assert_int_equal(world.last.job.node, 1);
     assert_true(world.last.latency_ns > 5 * MS);
+    finish(&world);
+}
+
+static void note_arrived(void *context)
+{
+    struct world *world = context;
+    world->arrived_then = world->kinds[RECORD_ARRIVED];
+}
+
+static void a_request_is_refused_later_but_before_what_is_due(ATTR_UNUSED void **state)
+{
+    struct world world;
+    start(&world, "jit", manual);
+    for (uint32_t node = 0; node < NODES; node++) {
+        runtime_lose_node(world.runtime, node);
+    }
+    (void)ask(&world, /* node */ 0, /* workflow */ 0);
+    assert_int_equal(world.answered, 0); /* Although no node is left to ask. */
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.answered, 1);
+    assert_int_equal(world.last.reason, REASON_NO_WORKER);
+    finish(&world);
+    start(&world, "jit", manual);
+    runtime_call_at(world.runtime, /* at_ns */ 0, /* background */ false, note_arrived, &world);
+    (void)ask(&world, /* node */ 0, /* workflow */ 0);
+    runtime_run_manual(world.runtime);
+    assert_int_equal(world.arrived_then, 1);
     finish(&world);
 }
 
@@ -172,6 +200,7 @@ static void a_drained_runtime_refuses(ATTR_UNUSED void **state)
     runtime_run_manual(world.runtime);
     assert_int_equal(world.kinds[RECORD_DRAINED], NODES);
     (void)ask(&world, /* node */ 0, /* workflow */ 0);
+    runtime_run_manual(world.runtime);
     assert_int_equal(world.answered, 1);
     assert_int_equal(world.last.status, WEFT_REFUSED);
     assert_int_equal(world.last.reason, REASON_DRAIN);
@@ -240,8 +269,8 @@ static void without_nodes_everything_is_refused(ATTR_UNUSED void **state)
         runtime_lose_node(world.runtime, node);
     }
     (void)ask(&world, /* node */ 1, /* workflow */ 0);
-    assert_int_equal(world.last.status, WEFT_REFUSED);
     runtime_run_manual(world.runtime);
+    assert_int_equal(world.last.status, WEFT_REFUSED);
     finish(&world);
 }
 
@@ -254,9 +283,10 @@ static void jobs_past_the_maximum_are_refused(ATTR_UNUSED void **state)
     for (uint32_t i = 0; i < 6; i++) {
         (void)ask(&world, /* node */ 0, /* workflow */ 0);
     }
-    assert_int_equal(world.answered, 2);
-    assert_int_equal(world.last.reason, REASON_FULL);
+    runtime_call_at(world.runtime, /* at_ns */ 0, /* background */ false, note_arrived, &world);
     runtime_run_manual(world.runtime);
+    assert_int_equal(world.arrived_then, 4);
+    assert_int_equal(world.kinds[RECORD_REFUSED], 2);
     assert_int_equal(world.answered, 6);
     finish(&world);
 }
@@ -483,6 +513,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_is_answered_once_with_an_output_a_sink),
+        cmocka_unit_test(a_request_is_refused_later_but_before_what_is_due),
         cmocka_unit_test(requests_may_be_made_from_inside_an_answer),
         cmocka_unit_test(a_cancelled_request_is_answered_at_once),
         cmocka_unit_test(a_request_can_be_cancelled_at_any_time),

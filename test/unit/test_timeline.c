@@ -35,6 +35,23 @@ static void what_is_due_comes_by_time_and_then_by_insertion(ATTR_UNUSED void **s
     timeline_deinit(&timeline);
 }
 
+static void what_is_added_first_comes_before_all_else_in_its_order(ATTR_UNUSED void **state)
+{
+    struct timeline timeline;
+    const struct due first = {.kind = DUE_NET, .token = 1};
+    const struct due second = {.kind = DUE_NET, .token = 2};
+    timeline_init(&timeline);
+    add(&timeline, 0, 3, false);
+    add(&timeline, 9, 4, false);
+    timeline_add_first(&timeline, &first);
+    timeline_add_first(&timeline, &second);
+    for (uint64_t token = 1; token <= 4; token++) {
+        assert_int_equal(timeline_next_ns(&timeline), token == 4 ? 9 : 0);
+        assert_int_equal(timeline_take(&timeline).token, token);
+    }
+    timeline_deinit(&timeline);
+}
+
 static void background_does_not_keep_it_busy(ATTR_UNUSED void **state)
 {
     struct timeline timeline;
@@ -88,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_due_comes_by_time_and_then_by_insertion),
+        cmocka_unit_test(what_is_added_first_comes_before_all_else_in_its_order),
         cmocka_unit_test(background_does_not_keep_it_busy),
         cmocka_unit_test(many_are_kept_in_order),
         cmocka_unit_test(nothing_can_be_taken_from_an_empty_one),
