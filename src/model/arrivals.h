@@ -75,6 +75,7 @@ struct arrivals {
     double speed;               /* Of ARRIVALS_TRACE: 2 halves all times. */
     bool repeat;                /* Start again at the end, which is one mean gap after the last. */
 
+    int64_t deadline_ns;   /* Clients want no answer that takes longer. 0: they do not say. */
     int64_t patience_ns;   /* A client without an answer hangs up after this. 0: never. */
     bool patience_is_mean; /* Of an exponential time; else each has the same. */
 };

@@ -43,7 +43,7 @@ struct event_request {
     uint32_t workflow;
     uint32_t items;
     uint32_t priority;
-    int64_t slo_ns;       /* 0: the workflow's own; if that is 0 too, none. */
+    int64_t slo_ns;       /* The job ends then. 0: the workflow's own, which is only a target. */
     struct handle inputs; /* Kept by the node until it has answered. */
     uint64_t bytes;
 };
@@ -74,13 +74,14 @@ enum timer_kind {
     TIMER_REPAIR,   /* Jobs may have lost a worker: look at the next few. */
     TIMER_AUDIT,    /* Ask after jobs that have been silent for long. */
     TIMER_HOME,     /* A home queue that nothing fitted is to be looked at again. */
+    TIMER_DEADLINE, /* A client waits no longer. */
     TIMER_IDLE,     /* A model may have been idle for as long as its device keeps it. */
 };
 
-/* Timers that come round for ever, and that nobody waits for. */
+/* Timers that nothing waits for: they come round for ever, or ask for what may be gone. */
 static inline bool timer_is_background(enum timer_kind kind)
 {
-    return kind == TIMER_TICK || kind == TIMER_IDLE;
+    return kind == TIMER_TICK || kind == TIMER_DEADLINE || kind == TIMER_IDLE;
 }
 
 struct timer {

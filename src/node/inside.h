@@ -1,14 +1,14 @@
 /*
  * inside.h - what a node is made of. For the files of this layer alone.
  *
- * A job exists at its owner. Where tasks of it are planned, wait or run, it has a visit: one a
- * node, with placement and tasks. All lives in pools; nothing points across a step.
+ * A job is at its owner, a visit of it where its tasks are. Nothing points across a step.
  */
 #ifndef NODE_INSIDE_H
 #define NODE_INSIDE_H
 
 #include "model/sharing.h"
 #include "node/bounds.h"
+#include "node/deadlines.h"
 #include "node/inside_home.h"
 #include "node/node.h"
 #include "node/states.h"
@@ -95,11 +95,12 @@ struct job {
     uint32_t output_count;
     uint32_t previous;
     uint32_t next;
-    struct promise promise; /* What was expected of it when it was admitted. */
-    uint8_t losses;         /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
-    bool probed : 1;        /* Asked after, and not answered yet. */
-    bool firm : 1;          /* Past its deadline nobody wants the answer. */
-    uint16_t placement[];   /* By task; then as many movers: see job_movers(). */
+    struct promise promise;           /* What was expected of it when it was admitted. */
+    struct deadline_link by_deadline; /* If it is firm. */
+    uint8_t losses;       /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
+    bool probed : 1;      /* Asked after, and not answered yet. */
+    bool firm : 1;        /* Past its deadline nobody wants the answer. */
+    uint16_t placement[]; /* By task; then as many movers: see job_movers(). */
 };
 
 struct batch {
@@ -235,6 +236,7 @@ struct node {
     int64_t row_load_ns;
     int64_t row_cache_ns;
     struct home home;
+    struct deadlines deadlines;
     uint32_t grant_count;
     uint32_t parked_first;
     uint32_t parked_last;

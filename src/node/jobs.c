@@ -103,6 +103,9 @@ static uint32_t open_job(
     }
     link_job(node, slot);
     map_put(&node->jobs, job_key(job->id), slot);
+    if (job->firm) {
+        deadlines_add(node, slot);
+    }
     struct effect *effect = effect_add(node, EFFECT_ACCEPT);
     effect->accept.ticket = request->ticket;
     effect->accept.job = job->id;
@@ -243,6 +246,9 @@ void jobs_end(struct node *node, uint32_t slot, enum weft_status status, enum re
     report_end(node, job, status, reason);
     (void)map_remove(&node->jobs, job_key(job->id));
     unlink_job(node, slot);
+    if (job->firm) {
+        deadlines_remove(node, slot);
+    }
     tensor_release(node, job->inputs);
     if (!good || job->attempt > 0) { /* Otherwise everything has run, and nothing is left. */
         recall(node, job);
@@ -292,7 +298,12 @@ void jobs_output(struct node *node, const struct message *message, uint32_t tens
     };
     job->outputs = output_slot;
     job->output_count++;
-    if (job->output_count == workflow->sink_count) {
+    if (job->output_count < workflow->sink_count) {
+        return;
+    }
+    if (job->firm && now_ns(node) > job->deadline_ns) { /* Before its timer was heard of. */
+        jobs_end(node, slot, WEFT_CANCELLED, REASON_LATE);
+    } else {
         jobs_end(node, slot, WEFT_OK, REASON_NONE);
     }
 }

@@ -114,6 +114,7 @@ struct node *node_create(struct arena *arena, const struct node_options *options
     node->row_cache_ns = options->row_cache_ns;
     node->cpu_free = spec->cpu_units;
     node->job_first = POOL_NONE;
+    node->deadlines = (struct deadlines){.first = POOL_NONE, .timer_ns = INT64_MAX};
     node->job_last = POOL_NONE;
     node->visit_first = POOL_NONE;
     node->repair_job = POOL_NONE;
@@ -291,6 +292,9 @@ static void on_timer(struct node *node, const struct timer *timer)
         return;
     case TIMER_HOME:
         home_timer(node);
+        return;
+    case TIMER_DEADLINE:
+        deadlines_expire(node);
         return;
     case TIMER_IDLE:
         keep_alive_expire(node, worker);

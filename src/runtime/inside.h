@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "fabric/directory.h"
 #include "fabric/net.h"
+#include "node/ingress.h"
 #include "runtime/causes.h"
 #include "runtime/clock.h"
 #include "runtime/loop.h"
@@ -59,6 +60,7 @@ struct runtime {
     struct hosted *nodes;
     struct effects effects;
     struct policy_meter meter;
+    struct ingress ingress;
     struct pool tickets;
     struct causes causes;
     struct pool flights;

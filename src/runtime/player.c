@@ -10,7 +10,6 @@ struct played;
 struct player {
     struct player_options options;
     struct arrival_stream stream;
-    struct rng ingress;
     struct arrival next;
     bool more;  /* The next one will come. */
     bool ended; /* And has been told of. */
@@ -117,17 +116,17 @@ static void play(void *context)
         return; /* Stopped meanwhile. */
     }
     const struct arrival arrival = player->next;
-    const uint32_t node = arrival_ingress(&player->ingress, options->fleet->node_count);
     struct played *played = note(player, arrival.workflow);
     const struct runtime_request request = {
         .workflow = arrival.workflow,
         .items = arrival.items,
+        .slo_ns = options->arrivals->deadline_ns,
         .inputs = make_inputs(options, &arrival, &played->number),
         .answered = answered,
         .context = played,
     };
     player->counts.arrived++;
-    (void)runtime_request(options->runtime, node, &request);
+    (void)runtime_request(options->runtime, NODE_NONE, &request);
 }
 
 /* A node has seen the last request by now: the order is that of the simulator. */
@@ -144,7 +143,6 @@ struct player *player_create(const struct player_options *options)
 {
     struct player *player = memory_zeroed(1, sizeof(*player));
     player->options = *options;
-    player->ingress = arrival_ingress_stream(options->seed);
     arrival_stream_init(&player->stream, options->arrivals, options->catalogue, options->seed);
     schedule(player);
     return player;

@@ -96,6 +96,11 @@ static void plan(struct runtime *runtime)
     runtime->options.policies = &runtime->policies;
 }
 
+static bool is_up(const void *host, uint32_t node)
+{
+    return ((const struct runtime *)host)->nodes[node].node != NULL;
+}
+
 static void make_parts(struct runtime *runtime)
 {
     const struct runtime_options *options = &runtime->options;
@@ -107,6 +112,12 @@ static void make_parts(struct runtime *runtime)
     arena_init(&runtime->arena);
     node_effects_init(&runtime->effects, &runtime->arena, options->catalogue);
     plan(runtime);
+    runtime->ingress = (struct ingress){
+        .rng = arrival_ingress_stream(options->seed),
+        .node_count = options->fleet->node_count,
+        .is_up = is_up,
+        .host = runtime,
+    };
     pool_init(&runtime->tickets, sizeof(struct ticket), TICKETS_FIRST, UINT32_MAX - 1);
     const struct net_inproc_options net = {
         .node_count = options->fleet->node_count,
@@ -211,15 +222,18 @@ void runtime_refresh(struct runtime *runtime)
 uint64_t runtime_request(
     struct runtime *runtime, uint32_t node, const struct runtime_request *request)
 {
-    ASSERT(node < runtime->options.fleet->node_count);
+    ASSERT(node < runtime->options.fleet->node_count || node == NODE_NONE);
     ASSERT(request->workflow < runtime->options.catalogue->workflow_count);
 
     runtime_refresh(runtime);
     (void)pool_reserve(&runtime->tickets, 1);
     const uint32_t slot = pool_take(&runtime->tickets);
     ASSERT(slot != POOL_NONE);
-    *(struct ticket *)pool_at(&runtime->tickets, slot) =
-        (struct ticket){.node = node, .arrived_ns = runtime->clock.now_ns, .request = *request};
+    *(struct ticket *)pool_at(&runtime->tickets, slot) = (struct ticket){
+        .node = node == NODE_NONE ? ingress_draw(&runtime->ingress) : node,
+        .arrived_ns = runtime->clock.now_ns,
+        .request = *request,
+    };
     const uint64_t ticket = pool_name(&runtime->tickets, slot);
     runtime->requested++;
     const struct due due = {.kind = DUE_REQUEST, .token = ticket};

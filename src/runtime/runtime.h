@@ -51,7 +51,7 @@ struct runtime_request {
     uint32_t workflow;
     uint32_t items; /* 0: one. */
     uint32_t priority;
-    int64_t slo_ns;            /* 0: the workflow's own. Counts as DURATION_NS_MAX at most. */
+    int64_t slo_ns;            /* It is answered by then. 0: the workflow's own, as a target. */
     struct handle inputs;      /* Of runtime_tensor(); the runtime owns this reference. 0: none. */
     runtime_answered answered; /* NULL: nobody waits; outputs are released. */
     void *context;
@@ -137,7 +137,8 @@ int64_t runtime_wall_ns(const struct runtime *runtime, int64_t at_ns);
 struct uv_loop_s *runtime_loop(struct runtime *runtime);
 
 /*
- * Give a request to @node, or if that is lost to the next one that is not. The node sees it when
+ * Give a request to @node, or if that is lost to the next one that is not; NODE_NONE: to one that
+ * is drawn as in the simulator, from the runtime's seed. The node sees it when
  * the runtime runs: it is never answered from inside this call. Returns its ticket.
  */
 uint64_t runtime_request(

@@ -105,25 +105,12 @@ struct net_host runtime_net_host(struct runtime *runtime)
     };
 }
 
-/* @node, or the next one that is not lost; NODE_NONE if all are. */
-static uint32_t living_node(const struct runtime *runtime, uint32_t node)
-{
-    const uint32_t node_count = runtime->options.fleet->node_count;
-    for (uint32_t tries = 0; tries < node_count; tries++) {
-        if (runtime->nodes[node].node != NULL) {
-            return node;
-        }
-        node = node + 1 == node_count ? 0 : node + 1;
-    }
-    return NODE_NONE;
-}
-
 void runtime_submit(struct runtime *runtime, uint32_t slot)
 {
     struct ticket *ticket = pool_at(&runtime->tickets, slot);
     const struct runtime_request *request = &ticket->request;
     ticket->arrived_ns = runtime->clock.now_ns;
-    ticket->node = living_node(runtime, ticket->node);
+    ticket->node = ingress_owner(&runtime->ingress, ticket->node);
     if (ticket->node == NODE_NONE) {
         struct runtime_answer none = {
             .ticket = pool_name(&runtime->tickets, slot),

@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "trace/text.h"
 
-static void free_infer(struct infer *infer)
+void infer_release(struct infer *infer)
 {
     struct server *server = infer->server;
     for (uint32_t i = 0; i < infer->output_count; i++) {
@@ -43,33 +43,6 @@ static void free_infer(struct infer *infer)
         server_release(server);
     } else {
         server_check_drained(server);
-    }
-}
-
-static void on_timer_closed(uv_handle_t *handle)
-{
-    struct infer *infer = handle->data;
-    infer->has_timer = false;
-    if (infer->is_over) {
-        free_infer(infer);
-    }
-}
-
-/* The deadline no longer matters. */
-static void stop_timer(struct infer *infer)
-{
-    if (infer->has_timer && !uv_is_closing((uv_handle_t *)&infer->timer)) {
-        uv_close((uv_handle_t *)&infer->timer, on_timer_closed);
-    }
-}
-
-/* Nobody needs it any more. */
-void infer_release(struct infer *infer)
-{
-    infer->is_over = true;
-    stop_timer(infer);
-    if (!infer->has_timer) {
-        free_infer(infer);
     }
 }
 
@@ -259,13 +232,14 @@ static void answer_well(struct infer *infer)
 static void say_late(struct infer *infer)
 {
     char cause[96];
+    const int64_t target_ns = infer_workflow(infer)->slo_ns; /* Of a policy that insists on it. */
     (void)snprintf(
         cause, sizeof(cause), "late: not done within its deadline of %.3f ms",
-        (double)infer->deadline_ns / 1e6);
+        (double)(infer->deadline_ns != 0 ? infer->deadline_ns : target_ns) / 1e6);
     refuse(infer, 504, cause, /* extra */ NULL);
 }
 
-/* The job has ended in another way, or too late. */
+/* The job has ended in another way. */
 static void answer_badly(struct infer *infer)
 {
     char extra[48];
@@ -273,7 +247,7 @@ static void answer_badly(struct infer *infer)
     const int64_t retry_s =
         infer->retry_after_ns / 1000000000 + (infer->retry_after_ns % 1000000000 > 0 ? 1 : 0);
     const char *reason = infer->error.message;
-    if (infer->status == WEFT_OK || infer->is_given_up) {
+    if (infer->is_late) {
         say_late(infer);
         return;
     }
@@ -294,10 +268,9 @@ static void answer_badly(struct infer *infer)
 
 static void finish(struct infer *infer)
 {
-    const bool is_late = infer->deadline_ns > 0 && infer->latency_ns > infer->deadline_ns;
     if (infer->exchange == NULL) {
         infer_release(infer);
-    } else if (infer->status == WEFT_OK && !is_late) {
+    } else if (infer->status == WEFT_OK) {
         answer_well(infer);
     } else {
         answer_badly(infer);
@@ -338,13 +311,9 @@ static void on_answered(void *context, const struct runtime_answer *answer)
 {
     struct infer *infer = context;
     infer->is_running = false;
-    stop_timer(infer);
-    if (infer->is_late && answer->reason == REASON_CANCEL) {
-        metrics_add_late(infer->server->metrics, infer->workflow);
-    }
     /* A model that was unloaded meanwhile is no fault of the job. */
     infer->status = answer->reason == REASON_UNAVAILABLE ? WEFT_REFUSED : answer->status;
-    infer->is_given_up = answer->reason == REASON_LATE;
+    infer->is_late = answer->reason == REASON_LATE;
     infer->latency_ns = answer->latency_ns;
     infer->retry_after_ns = answer->retry_after_ns;
     (void)snprintf(infer->error.message, sizeof(infer->error.message), "%s", cause_of(answer));
@@ -353,29 +322,6 @@ static void on_answered(void *context, const struct runtime_answer *answer)
         (void)metrics_timing(infer->server->metrics, answer->job, &infer->timing);
     }
     finish(infer);
-}
-
-static void on_deadline(uv_timer_t *timer)
-{
-    struct infer *infer = timer->data;
-    if (infer->exchange == NULL || !infer->is_running) {
-        return; /* Its answer is being written. */
-    }
-    infer->is_late = true;
-    runtime_cancel(infer->runtime, infer->ticket);
-    say_late(infer);
-}
-
-static void start_timer(struct infer *infer)
-{
-    if (infer->deadline_ns == 0 || infer->has_timer) {
-        return;
-    }
-    (void)uv_timer_init(runtime_loop(infer->runtime), &infer->timer); /* Cannot fail. */
-    infer->timer.data = infer;
-    infer->has_timer = true;
-    const uint64_t ms = (uint64_t)(infer->deadline_ns + 999999) / 1000000;
-    (void)uv_timer_start(&infer->timer, on_deadline, ms, 0); /* The handle is open. */
 }
 
 /* The first extent of all inputs: how many rows they have, if they have rows. */
@@ -395,10 +341,7 @@ static uint64_t common_rows(const struct bundle *bundle)
 
 static void submit(struct infer *infer)
 {
-    struct server *server = infer->server;
     struct bundle *bundle = infer->request.bundle;
-    const uint32_t node = server->node_next;
-    server->node_next = node + 1 == server->options.fleet->node_count ? 0 : node + 1;
     const struct runtime_request request = {
         .workflow = infer->workflow,
         .items = bundle->items,
@@ -412,8 +355,7 @@ static void submit(struct infer *infer)
     infer->items = bundle->items;
     infer->request.bundle = NULL;
     infer->is_running = true;
-    infer->ticket = runtime_request(infer->runtime, node, &request);
-    start_timer(infer);
+    infer->ticket = runtime_request(infer->runtime, NODE_NONE, &request);
 }
 
 /* The request has been read, and is good or not. */

@@ -40,10 +40,6 @@ struct infer {
     uint64_t ticket;
     bool is_running; /* The runtime has it. */
     bool is_working; /* Another thread has it. */
-    bool is_late;    /* Cancelled by its deadline. */
-    bool is_over;    /* To be freed with its timer. */
-    bool has_timer;
-    uv_timer_t timer;
     uv_work_t work;
     void (*work_run)(struct infer *infer);
     void (*work_done)(struct infer *infer);
@@ -53,7 +49,7 @@ struct infer {
     struct weft_error error;
     int64_t latency_ns;
     int64_t retry_after_ns;
-    bool is_given_up; /* The job could not be in time any more. */
+    bool is_late; /* Not done by its deadline, or sure not to be. */
     struct metrics_timing timing;
     uint32_t output_count;
     struct handle *outputs;

@@ -311,12 +311,6 @@ void metrics_add(struct metrics *metrics, const struct record *record)
     }
 }
 
-void metrics_add_late(struct metrics *metrics, uint32_t workflow)
-{
-    ASSERT(workflow < metrics->catalogue->workflow_count);
-    metrics->workflows[workflow].late++;
-}
-
 double metrics_busy_ns(const struct metrics *metrics, uint32_t worker)
 {
     ASSERT(worker < metrics->fleet->worker_count);

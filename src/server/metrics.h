@@ -68,9 +68,6 @@ void metrics_destroy(struct metrics *metrics);
 
 void metrics_add(struct metrics *metrics, const struct record *record);
 
-/* A job of @workflow, whose end has been recorded, was cancelled because it was late. */
-void metrics_add_late(struct metrics *metrics, uint32_t workflow);
-
 /* Of a job that is open, or of the one that was answered last. False if it is neither. */
 bool metrics_timing(
     const struct metrics *metrics, struct job_id job, struct metrics_timing *timing_out);

@@ -42,7 +42,6 @@ struct server {
     struct infer *infers;                   /* All that have not been released. */
     uint32_t open;                          /* Inference requests without an answer. */
     uint32_t works;                         /* On other threads. */
-    uint32_t node_next;                     /* Requests go to all nodes in turn. */
     uint64_t answers[6]; /* Inference responses by the first digit of their status. */
     bool is_draining;
     bool is_drained;

@@ -118,7 +118,7 @@ void checkers_end(const struct sim *sim)
         const uint64_t ticking = is_ticking && sim->nodes[node].node != NULL ? 1 : 0;
         const uint32_t timers = sim->nodes[node].timers - sim->nodes[node].idle_timers;
         ASSERT(timers == ticking || (timers == 0 && sim->has_stopped_ticks));
-        ASSERT(sim->nodes[node].idle_timers <= sim->options.fleet->nodes[node].worker_count);
+        ASSERT(sim->nodes[node].idle_timers <= sim->options.fleet->nodes[node].worker_count + 1);
         check_idle(sim, node);
     }
 }

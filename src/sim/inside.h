@@ -8,6 +8,7 @@
 #include "base/event_queue.h"
 #include "base/histogram.h"
 #include "model/arrivals.h"
+#include "node/ingress.h"
 #include "sim/device_bus.h"
 #include "sim/device_runs.h"
 #include "sim/network.h"
@@ -106,7 +107,7 @@ struct sim_node {
     double loss;              /* Probability that a message from or to it is lost. */
     uint64_t handles;         /* Live tensors. */
     uint32_t timers;          /* Set in this life, and not come yet, */
-    uint32_t idle_timers;     /* and of these, for models that nothing uses. */
+    uint32_t idle_timers;     /* and of these, of models and deadlines. */
 };
 
 _Static_assert(sizeof(struct sim_node) == CACHE_LINE_BYTES, "every event looks at one");
@@ -140,7 +141,7 @@ struct sim {
     struct arrival_stream arrivals;
     struct arrival next_arrival;
     bool has_next_arrival;
-    struct rng ingress;
+    struct ingress ingress;
     struct rng patience;
     struct rng faults;
     struct fault *fault_list; /* Those of the options, and those that were drawn. */
@@ -158,6 +159,12 @@ struct sim {
     uint64_t arrived;
     uint64_t answered;
 };
+
+/* Timers that may still be set when a run has ended, beside ticks. */
+static inline bool is_idle_timer(enum timer_kind kind)
+{
+    return kind == TIMER_IDLE || kind == TIMER_DEADLINE;
+}
 
 /* Put @payload into the queue. */
 static inline void happen(struct sim *sim, int64_t at_ns, uint64_t payload)

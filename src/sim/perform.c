@@ -25,7 +25,7 @@ static void wake(struct sim *sim, uint32_t node, int64_t at_ns, const struct tim
     const uint64_t payload = payload_of(
         HAPPENS_TIMER, sim->nodes[node].incarnation, subject, node << 8 | (uint32_t)timer->kind);
     sim->nodes[node].timers++;
-    sim->nodes[node].idle_timers += timer->kind == TIMER_IDLE ? 1 : 0;
+    sim->nodes[node].idle_timers += is_idle_timer(timer->kind) ? 1 : 0;
     happen(sim, at_ns > sim->now_ns ? at_ns : sim->now_ns, payload);
     sim->ticks += timer_is_background(timer->kind) ? 1 : 0;
 }

@@ -47,6 +47,11 @@ static void plan(struct sim *sim)
     sim->options.policies = &sim->policies;
 }
 
+static bool is_up(const void *host, uint32_t node)
+{
+    return ((const struct sim *)host)->nodes[node].node != NULL;
+}
+
 struct sim *sim_create(const struct sim_options *options)
 {
     const struct fleet *fleet = options->fleet;
@@ -77,7 +82,12 @@ struct sim *sim_create(const struct sim_options *options)
         device_init(sim, i);
     }
     network_init(sim);
-    sim->ingress = arrival_ingress_stream(options->seed);
+    sim->ingress = (struct ingress){
+        .rng = arrival_ingress_stream(options->seed),
+        .node_count = options->fleet->node_count,
+        .is_up = is_up,
+        .host = sim,
+    };
     sim->patience = rng_stream(options->seed, RNG_PATIENCE, 0);
     sim->faults = rng_stream(options->seed, RNG_FAULTS, 0);
     sim->members = faults_members(sim, /* before */ NULL);
@@ -173,19 +183,6 @@ static void hang_up_at(struct sim *sim, uint32_t slot, int64_t at_ns)
     happen(sim, at_ns, payload_of(HAPPENS_HANG_UP, 0, 0, slot));
 }
 
-/* The first node that is up, from @node on; NODE_NONE if all are down. */
-static uint32_t find_up(const struct sim *sim, uint32_t node)
-{
-    const uint32_t node_count = sim->options.fleet->node_count;
-    for (uint32_t tries = 0; tries < node_count; tries++) {
-        if (sim->nodes[node].node != NULL) {
-            return node;
-        }
-        node = node + 1 == node_count ? 0 : node + 1;
-    }
-    return NODE_NONE;
-}
-
 /* Nobody takes the connection of a client that went to @node. */
 ATTR_COLD static void refuse(struct sim *sim, uint32_t node, const struct arrival *arrival)
 {
@@ -208,7 +205,7 @@ ATTR_COLD static void refuse(struct sim *sim, uint32_t node, const struct arriva
 /* A client goes to @wanted, or if that is down to the next one that is up. */
 static void submit(struct sim *sim, uint32_t wanted, const struct arrival *arrival)
 {
-    const uint32_t node = find_up(sim, wanted);
+    const uint32_t node = ingress_owner(&sim->ingress, wanted);
     if (node == NODE_NONE) {
         refuse(sim, wanted, arrival);
         return;
@@ -237,6 +234,7 @@ static void submit(struct sim *sim, uint32_t wanted, const struct arrival *arriv
         .ticket = slot,
         .workflow = arrival->workflow,
         .items = arrival->items,
+        .slo_ns = sim->options.arrivals->deadline_ns,
         .inputs = sim_new_tensor(sim, node),
         .bytes = sim->options.catalogue->workflows[arrival->workflow]->input_bytes,
     };
@@ -247,8 +245,7 @@ static void on_arrival(struct sim *sim)
 {
     const struct arrival arrival = sim->next_arrival;
     sim->streamed++;
-    const uint32_t node = arrival_ingress(&sim->ingress, sim->options.fleet->node_count);
-    submit(sim, node, &arrival);
+    submit(sim, ingress_draw(&sim->ingress), &arrival);
     schedule_arrival(sim);
 }
 
@@ -308,7 +305,7 @@ static void on_timer(struct sim *sim, uint32_t incarnation, uint32_t subject, ui
     }
     ASSERT(sim->nodes[node].timers > 0); /* It was set by the node that it reaches. */
     sim->nodes[node].timers--;
-    sim->nodes[node].idle_timers -= (large & 0xff) == TIMER_IDLE ? 1 : 0;
+    sim->nodes[node].idle_timers -= is_idle_timer((enum timer_kind)(large & 0xff)) ? 1 : 0;
     if (timer_is_background((enum timer_kind)(large & 0xff)) && is_only_faults(sim)) {
         sim->has_stopped_ticks = true;
         return;

@@ -29,6 +29,7 @@ struct script {
     struct workload_options cluster;
     uint64_t jobs;
     double rate_per_s;
+    int64_t deadline_ns; /* That clients name; 0: none. */
     uint64_t seed;
     double noise;
     int64_t lost_at_ns; /* 0: nobody is lost. */
@@ -48,7 +49,11 @@ static void simulate(
     const struct script *script, const struct workload *workload, const struct policy_set *policies,
     struct list *list)
 {
-    const struct arrivals arrivals = {.rate_per_s = script->rate_per_s, .mix = {2, 1, 1}};
+    const struct arrivals arrivals = {
+        .rate_per_s = script->rate_per_s,
+        .mix = {2, 1, 1},
+        .deadline_ns = script->deadline_ns,
+    };
     const struct fault fault = {
         .at_ns = script->lost_at_ns, .kind = FAULT_CRASH, .victim = script->lost_node};
     const struct sim_options options = {
@@ -88,7 +93,11 @@ static void serve(
     const struct script *script, const struct workload *workload, const struct policy_set *policies,
     struct list *list)
 {
-    const struct arrivals arrivals = {.rate_per_s = script->rate_per_s, .mix = {2, 1, 1}};
+    const struct arrivals arrivals = {
+        .rate_per_s = script->rate_per_s,
+        .mix = {2, 1, 1},
+        .deadline_ns = script->deadline_ns,
+    };
     double rates[WORKFLOWS_MAX];
     const bool has_rates = arrivals_rates(&arrivals, workload->catalogue, rates);
     const struct runtime_options options = {
@@ -275,6 +284,16 @@ static void an_overload_is_queued_in_the_same_way(ATTR_UNUSED void **state)
     }
 }
 
+static void deadlines_end_the_same_jobs(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < POLICIES; i++) {
+        struct script script = plain(policies[i], /* node_count */ 3);
+        script.rate_per_s = 100;
+        script.deadline_ns = 150 * MS;
+        compare(&script);
+    }
+}
+
 static void a_slow_network_is_pretended_as_it_is_simulated(ATTR_UNUSED void **state)
 {
     for (uint32_t i = 0; i < POLICIES; i++) {
@@ -306,6 +325,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_is_survived_in_the_same_way),
         cmocka_unit_test(run_times_are_drawn_from_the_same_streams),
         cmocka_unit_test(an_overload_is_queued_in_the_same_way),
+        cmocka_unit_test(deadlines_end_the_same_jobs),
         cmocka_unit_test(a_slow_network_is_pretended_as_it_is_simulated),
         cmocka_unit_test(a_tensor_that_takes_long_is_waited_for),
     };
