@@ -226,26 +226,28 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
 }
 
 static const struct policy_option options[] = {
-    [COMPASS_ORIGINAL] = {"original", 0, 0, 1, true, "1: as published, with its shortcuts"},
-    [COMPASS_ADJUST] = {"adjust", 1, 0, 1, true, "0: a plan stands"},
+    [COMPASS_ORIGINAL] =
+        {"original", 0, 0, 1, true, "1: the rule as published, with its shortcuts"},
+    [COMPASS_ADJUST] = {"adjust", 1, 0, 1, true, "0: plans never change"},
     [COMPASS_THRESHOLD] =
-        {"threshold", 1, 0, 100, false, "waiting under load that is tolerated, in run times"},
-    [COMPASS_LOAD] = {"load", 1, 0, 1, true, "0: blind to load"},
-    [COMPASS_CACHE] = {"cache", 1, 0, 1, true, "0: blind to models"},
+        {"threshold", 1, 0, 100, false, "tolerated wait under load, in run times"},
+    [COMPASS_LOAD] = {"load", 1, 0, 1, true, "0: ignore load"},
+    [COMPASS_CACHE] = {"cache", 1, 0, 1, true, "0: ignore models"},
     [COMPASS_EVICTION] =
-        {"eviction", 1, 0, 100, false, "what an eviction costs, in loads of what comes in"},
+        {"eviction", 1, 0, 100, false, "cost of an eviction, in loads of the incoming model"},
     [COMPASS_CROWD] =
-        {"crowd", 1, 0, 100, false, "the same, for each task that a worker has on average"},
+        {"crowd", 1, 0, 100, false, "the same, per task that a worker has on average"},
     [COMPASS_SPREAD] =
-        {"spread", 0.5, 0, 1, false, "how much of the wait for a copy in free memory is worth"},
+        {"spread", 0.5, 0, 1, false,
+         "share of the wait for a copy in free memory that is not counted"},
     [COMPASS_JITTER] =
-        {"jitter", 0.1, 0, 100, false, "noise that keeps planners apart, in run times"},
+        {"jitter", 0.1, 0, 100, false, "noise on free times, in mean run times of the job's tasks"},
     {.name = NULL},
 };
 
 const struct policy policy_compass = {
     .name = "compass",
-    .summary = "plan the job for the earliest finish with warm models, adjust it on the way",
+    .summary = "plan the job for the earliest finish with warm models, adjust it as it runs",
     .source = "Compass (arXiv 2402.17652), its flaws corrected; compass:original is as published",
     .ignores = "deadlines, batches, shares, congestion of links",
     .options = options,

@@ -13,11 +13,11 @@
 
 /* Rows of the policy's option table. */
 enum compass_option {
-    COMPASS_ORIGINAL,  /* 1: as published, with its shortcuts. */
-    COMPASS_ADJUST,    /* 0: a plan stands. */
+    COMPASS_ORIGINAL,  /* 1: the rule as published, with its shortcuts. */
+    COMPASS_ADJUST,    /* 0: plans never change. */
     COMPASS_THRESHOLD, /* Waiting that is tolerated, in run times of the task. */
-    COMPASS_LOAD,      /* 0: blind to load. */
-    COMPASS_CACHE,     /* 0: blind to models. */
+    COMPASS_LOAD,      /* 0: ignore load. */
+    COMPASS_CACHE,     /* 0: ignore models. */
     COMPASS_EVICTION,  /* What an eviction costs, in loads of what comes in. */
     COMPASS_CROWD,     /* The same, for each task that a worker has on average. */
     COMPASS_SPREAD,    /* What a new copy in free memory is worth, in the wait for it. */

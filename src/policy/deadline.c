@@ -30,9 +30,9 @@ enum { OPTION_BOUND, OPTION_STRICT, OPTION_GIVE_UP, OPTION_LEARN };
 
 static const struct policy_option options[] = {
     {"bound_s", 30, 0, 86400, false, "how long a job without deadline and SLO may wait"},
-    {"strict", 0, 0, 1, true, "1: an SLO is a deadline, past which a job is worth nothing"},
-    {"give_up", 1, 0, 1, true, "0: jobs that cannot be in time any more run all the same"},
-    {"learn", 1, 0, 1, true, "0: expect what profile and rows say"},
+    {"strict", 0, 0, 1, true, "1: an SLO is a deadline; a later answer is worthless"},
+    {"give_up", 1, 0, 1, true, "0: jobs that can no longer be in time still run"},
+    {"learn", 1, 0, 1, true, "0: use profile and rows as they are"},
     {.name = NULL},
 };
 
@@ -249,7 +249,7 @@ static bool hopeless(const struct policy_input *input, const struct ready_facts 
 
 const struct policy policy_deadline = {
     .name = "deadline",
-    .summary = "refuse at once what cannot be in time, and give up what no longer can",
+    .summary = "refuse jobs that cannot be in time, and give up those that no longer can",
     .source = "admission by predicted delay; ratios learnt as by Robbins and Monro (1951)",
     .ignores = "transfers, promises of other nodes that no row shows",
     .state_bytes = sizeof(struct deadline_state),

@@ -27,7 +27,7 @@ static int64_t order(ATTR_UNUSED const struct policy_input *input, const struct 
 
 const struct policy policy_edf = {
     .name = "edf",
-    .summary = "run first what is due first; jobs without a deadline last",
+    .summary = "earliest deadline first; jobs without a deadline last",
     .source = "earliest deadline first (Liu and Layland, 1973)",
     .ignores = "the work left in a job, run times, priorities",
     .by_deadline = true,

@@ -215,19 +215,20 @@ static const struct policy_option options[] = {
     [ESG_BATCH] = {"batch", 1, 0, 1, true, "0: one item at a time"},
     [ESG_ADAPT] = {"adapt", 1, 0, 1, true, "0: configs are planned once, before the first job"},
     [ESG_SPLIT] = {"split", 1, 0, 1, true, "0: each task has the same part of the deadline"},
-    [ESG_LOCALITY] = {"locality", 1, 0, 1, true, "0: blind to where inputs are"},
+    [ESG_LOCALITY] = {"locality", 1, 0, 1, true, "0: ignore where inputs are"},
     [ESG_RECHECK] =
         {"recheck", 0, 0, 1000000, true, "rounds to wait for room before other configs are tried"},
     [ESG_WAIT] = {"wait", 1, 0, 1, true, "0: never wait for more items"},
     [ESG_PREWARM] = {"prewarm", 1, 0, 1, true, "0: models are loaded only when they are needed"},
-    [ESG_MARGIN] = {"margin", 0.13, 0, 10, false, "how much longer than measured runs are planned"},
+    [ESG_MARGIN] =
+        {"margin", 0.13, 0, 10, false, "margin on measured run times, as a share of them"},
     {.name = NULL},
 };
 
 const struct policy policy_esg = {
     .name = "esg",
     .summary = "the cheapest batch and shares that keep the deadline, chosen before every task",
-    .source = "ESG (HPDC 2024), with rules of our own where its text was not at hand",
+    .source = "ESG (HPDC 2024), with our rules where its text was not at hand",
     .ignores = "other queues except through what is free, the spread of run times",
     .state_bytes = sizeof(struct esg_state),
     .by_deadline = true,

@@ -151,7 +151,7 @@ static const struct policy_option options[] = {
 
 const struct policy policy_expert = {
     .name = "expert",
-    .summary = "jobs in turn, whole or split by hand where little is moved",
+    .summary = "jobs to workers in turn, whole or split where little data moves",
     .source = "a baseline of Nona",
     .ignores = "queues, run times, links, models in memory, deadlines",
     .state_bytes = sizeof(struct expert_state),

@@ -54,7 +54,7 @@ static int64_t order(ATTR_UNUSED const struct policy_input *input, const struct 
 
 const struct policy policy_fair = {
     .name = "fair",
-    .summary = "as fifo, but no job holds more than its part of the workers",
+    .summary = "like fifo, but no job holds more than its part of the workers",
     .source = "dynamic_partition of Decima's simulator; a baseline of Nona",
     .ignores = "models in memory, transfers, run times, deadlines",
     .state_bytes = sizeof(struct executors_state),

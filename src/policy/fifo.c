@@ -26,7 +26,7 @@ static int64_t order(ATTR_UNUSED const struct policy_input *input, const struct 
 
 const struct policy policy_fifo = {
     .name = "fifo",
-    .summary = "oldest job first; a worker stays in the job that has released it",
+    .summary = "oldest job first; a worker stays with the job that released it",
     .source = "spark_fifo of Decima's simulator; a baseline of Nona",
     .ignores = "models in memory, transfers, run times, deadlines",
     .state_bytes = sizeof(struct executors_state),

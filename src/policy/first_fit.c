@@ -14,9 +14,9 @@
 enum { OPTION_BATCH, OPTION_GPU, OPTION_CPU };
 
 static const struct policy_option options[] = {
-    {"batch", 8, 1, 65536, true, "items run together at most"},
-    {"gpu", 1, 0, 255, true, "units of the device; 0: all of them"},
-    {"cpu", 0, 0, 65536, true, "units of the machine"},
+    {"batch", 8, 1, 65536, true, "largest number of items run together"},
+    {"gpu", 1, 0, 255, true, "units of the device, as far as it has them; 0: all"},
+    {"cpu", 0, 0, 65536, true, "units of the machine, as far as it has them"},
     {.name = NULL},
 };
 

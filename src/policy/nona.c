@@ -262,17 +262,16 @@ static void solved(
 
 static const struct policy_option options[] = {
     [OPTION_DRIFT] =
-        {"drift", 0.3, 0, 100, false, "solve anew if a rate is off by this share; 0: never"},
+        {"drift", 0.3, 0, 100, false, "solve again if a rate is off by this share; 0: never"},
     [OPTION_WINDOW_S] = {"window_s", 60, 1, 1e6, false, "seconds over which rates are measured"},
     [OPTION_RESTARTS] =
-        {"restarts", 0, 0, RESTARTS_MAX, true,
-         "starts of the solver; 0: as many as it thinks right"},
+        {"restarts", 0, 0, RESTARTS_MAX, true, "starts of the solver; 0: its default"},
     {.name = NULL},
 };
 
 const struct policy policy_nona = {
     .name = "nona",
-    .summary = "draw a placement from probabilities that were solved for ahead",
+    .summary = "draw placements from probabilities solved ahead",
     .source = "Nona (CloudNet 2024)",
     .ignores = "queues, models in memory, deadlines",
     .state_bytes = sizeof(struct nona_state),

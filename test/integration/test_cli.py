@@ -137,13 +137,14 @@ def range_text(option):
 
 
 class PoliciesTest(Cli):
-    def test_the_page_has_every_option_with_its_default_and_range(self):
+    def test_the_page_has_every_option_as_the_policy_describes_it(self):
         page = pathlib.Path("docs/POLICIES.md").read_text(encoding="utf-8")
         for policy in json.loads(self.good("policies", "--json")):
             part = re.search(rf"\n### {policy['name']}\n(.*?)(\n### |$)", page, re.DOTALL)
-            rows = re.findall(r"\n\| `(\w+)` \| ([\d.]+) \| ([^|]+) \| ", part[1])
+            row = r"\n\| `(\w+)` \| ([\d.]+) \| ([^|]+) \| (.*) \|"
+            rows = re.findall(row, part[1])
             expected = [
-                (option["name"], f"{option['value']:.10g}", range_text(option))
+                (option["name"], f"{option['value']:.10g}", range_text(option), option["help"])
                 for option in policy["options"]
             ]
             self.assertEqual(rows, expected, policy["name"])

@@ -121,13 +121,12 @@ static enum weft_status check(
 }
 
 static const struct policy_option options[] = {
-    [OPTION_RANDOM] = {"random", 10, 1, BAYES_TRIALS_MAX, true, "trials at random"},
+    [OPTION_RANDOM] = {"random", 10, 1, BAYES_TRIALS_MAX, true, "random trials"},
     [OPTION_ROUNDS] =
         {"rounds", 20, 0, BAYES_TRIALS_MAX - 1, true,
-         "rounds after them; with theirs at most 90 trials in all"},
+         "rounds after them; at most 90 trials in all"},
     [OPTION_BATCH] = {"batch", 3, 1, BAYES_BATCH_MAX, true, "trials of each round"},
-    [OPTION_NOISE] =
-        {"noise", 0.05, 0, 1, false, "deviation of what a trial measures, over its mean"},
+    [OPTION_NOISE] = {"noise", 0.05, 0, 1, false, "relative deviation of what a trial measures"},
     {.name = NULL},
 };
 

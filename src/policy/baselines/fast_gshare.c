@@ -172,16 +172,17 @@ static void dispatch(
 }
 
 static const struct policy_option options[] = {
-    [PODS_MARGIN] = {"margin", 0.1, 0, 10, false, "how much longer than measured runs are planned"},
-    [PODS_HEADROOM] = {"headroom", 1, 0, 100, false, "how much more than the rate is provided for"},
+    [PODS_MARGIN] =
+        {"margin", 0.1, 0, 10, false, "margin on measured run times, as a share of them"},
+    [PODS_HEADROOM] = {"headroom", 1, 0, 100, false, "capacity beyond the rate, as a share of it"},
     [OPTION_SLACK] =
-        {"slack", 0.2, 0, 1, false, "share of capacity that may be unused before pods go"},
+        {"slack", 0.2, 0, 1, false, "share of capacity that may be unused before pods are removed"},
     {.name = NULL},
 };
 
 const struct policy policy_fast_gshare = {
     .name = "fast-gshare",
-    .summary = "pods with the most requests for each unit of a device, packed tightly",
+    .summary = "pods with the most requests per device unit, packed tightly",
     .source = "FaST-GShare (ICPP 2023), from its slides and published autoscaler",
     .ignores = "prices, the rest of the workflow, where inputs are",
     .state_bytes = sizeof(struct pods),

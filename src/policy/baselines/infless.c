@@ -242,20 +242,22 @@ static void dispatch(
 }
 
 static const struct policy_option options[] = {
-    [PODS_MARGIN] = {"margin", 0.1, 0, 10, false, "how much longer than measured runs are planned"},
-    [PODS_HEADROOM] = {"headroom", 1, 0, 100, false, "how much more than the rate is provided for"},
+    [PODS_MARGIN] =
+        {"margin", 0.1, 0, 10, false, "margin on measured run times, as a share of them"},
+    [PODS_HEADROOM] = {"headroom", 1, 0, 100, false, "capacity beyond the rate, as a share of it"},
     [OPTION_INACTIVE] =
-        {"inactive", 10, 0, 1000000, true, "rounds of a second after which an idle instance goes"},
+        {"inactive", 10, 0, 1000000, true,
+         "rounds, one second each, after which an idle instance is removed"},
     [OPTION_OVERFLOW] =
         {"overflow", 0.03, 0, 1, false, "share of the rate that may exceed all instances"},
     [OPTION_ORIGINAL] =
-        {"original", 0, 0, 1, true, "1: throughput for what is left over, as published"},
+        {"original", 0, 0, 1, true, "1: throughput over leftover units, as published"},
     {.name = NULL},
 };
 
 const struct policy policy_infless = {
     .name = "infless",
-    .summary = "standing instances of a function with the most throughput for what they waste",
+    .summary = "standing instances with the most throughput for what they waste",
     .source = "INFless (ASPLOS 2022), from its published code",
     .ignores = "prices, the rest of the workflow, where inputs are",
     .state_bytes = sizeof(struct pods),

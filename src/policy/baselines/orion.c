@@ -110,7 +110,8 @@ static void tick(const struct policy_input *input, struct tick_answer *answer_ou
 
 static const struct policy_option options[] = {
     [OPTION_SHARE] =
-        {"percentile", 0.95, 0, 1, false, "of the workflow's time that is to be within the SLO"},
+        {"percentile", 0.95, 0, 1, false,
+         "percentile of the workflow's time that must be within the SLO"},
     [OPTION_SPREAD] =
         {"spread", 0.05, 0, 10, false, "deviation of run times where the profile has none"},
     [OPTION_WORK] = {"work", 20000, 1, 1e9, true, "convolutions after which the search ends"},
