@@ -202,7 +202,7 @@ enum weft_status sound_decode(
     SF_INFO info = {0};
     SNDFILE *sound = sf_open_virtual(&calls, SFM_READ, &info, &source);
     if (sound == NULL) {
-        return weft_call_fail(call, "the file is no sound that can be read");
+        return weft_call_fail(call, "the file is not a sound that can be read");
     }
     const enum weft_status status = read_sound(call, sound, &info, name);
     (void)sf_close(sound);

@@ -204,7 +204,7 @@ enum weft_status fork_server_fork(
         if (ends[0] >= 0) {
             (void)close(ends[0]);
         }
-        return error_set(error, WEFT_IO, "the system gives no process for %s", order->label);
+        return error_set(error, WEFT_IO, "cannot fork a process for %s", order->label);
     }
     *child_out = (struct fork_child){.process = process, .socket = ends[0]};
     return WEFT_OK;

@@ -244,7 +244,7 @@ static enum weft_status run_model(
     struct weft_error *error = &inside->model_error;
     struct bundle *output = NULL;
     if (inside->host->run == NULL) {
-        return error_set(error, WEFT_NOT_FOUND, "no models can be run here");
+        return error_set(error, WEFT_NOT_FOUND, "models cannot be run here");
     }
     if (input_count > BUNDLE_TENSORS_MAX || inside->run_count == FUNCTION_MODEL_RUNS_MAX) {
         return error_set(
@@ -285,7 +285,7 @@ static void judge(const struct inside *inside, int status)
 {
     struct function_task *task = inside->task;
     if (task->error.status == WEFT_OK && (status > 0 || status < WEFT_LOST)) {
-        (void)error_set(&task->error, WEFT_FAILED, "it returned %d, which is no status", status);
+        (void)error_set(&task->error, WEFT_FAILED, "it returned %d, which is not a status", status);
     } else if (task->error.status == WEFT_OK && status == (int)inside->model_error.status) {
         task->error = inside->model_error; /* It passes on what a model said. */
     } else if (task->error.status == WEFT_OK && status != WEFT_OK) {

@@ -258,7 +258,7 @@ static bool serve_model(
     struct weft_error error = {.status = WEFT_OK};
     enum weft_status status;
     if (host->run == NULL) {
-        status = error_set(&error, WEFT_NOT_FOUND, "no models can be run here");
+        status = error_set(&error, WEFT_NOT_FOUND, "models cannot be run here");
     } else if (exchange->model_runs++ == FUNCTION_MODEL_RUNS_MAX) {
         exchange->model_runs = FUNCTION_MODEL_RUNS_MAX;
         status =

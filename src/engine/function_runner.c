@@ -25,7 +25,8 @@ static enum weft_status run_model(
     (void)snprintf(message.text, sizeof(message.text), "%s", model);
     if (!function_send(runner->channel, &message, inputs, /* deadline_ns */ 0) ||
         function_receive(runner->channel, &message, &output, UINT64_MAX, 0) != FUNCTION_RECEIVED) {
-        return error_set(error, WEFT_CANCELLED, "nobody waits for model '%s'", model);
+        return error_set(
+            error, WEFT_CANCELLED, "the result of model '%s' is no longer wanted", model);
     }
     if (message.status != WEFT_OK) {
         bundle_destroy(output);

@@ -119,7 +119,7 @@ void function_sandbox_enter(const char *folder, const struct function_limits *li
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (!function_filter_enter() && says) {
         (void)fprintf(
-            stderr, "this kernel filters no system calls (%s): functions may make any\n",
+            stderr, "this kernel cannot filter system calls (%s): functions may make any\n",
             strerror(errno));
     }
 }

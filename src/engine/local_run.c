@@ -206,7 +206,7 @@ static enum weft_status run_for_function(
     }
     if (index == stage->kind->model_count || operation->models[index]->onnx == NULL) {
         return error_set(
-            error, WEFT_NOT_FOUND, "task '%s' lists no model '%s'", stage->kind->name, name);
+            error, WEFT_NOT_FOUND, "task '%s' does not list model '%s'", stage->kind->name, name);
     }
     struct onnx_model *model = operation->models[index]->onnx;
     struct onnx_task task = {.inputs = inputs, .input_count = input_count};
@@ -280,7 +280,7 @@ static void run_batch(struct stage *stage)
         run_models(stage, index);
     } else {
         (void)error_set(
-            &error, WEFT_INVALID, "'%s' can be run by no engine here",
+            &error, WEFT_INVALID, "no engine here can run '%s'",
             stage->engine->catalogue->models[stage->kind->run]);
     }
     for (uint32_t i = 0; i < operation->task_count; i++) {

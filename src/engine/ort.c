@@ -144,7 +144,7 @@ static void *find_library(struct weft_error *error)
     if (handle == NULL) {
         (void)error_set(
             error, WEFT_NOT_FOUND,
-            "no ONNX Runtime is found; run tools/fetch.sh, or name a libonnxruntime.so in "
+            "ONNX Runtime is not found; run tools/fetch.sh, or name a libonnxruntime.so in "
             "WEFT_ONNXRUNTIME");
     }
     return handle;

@@ -92,7 +92,7 @@ static void what_is_no_sound_is_refused(ATTR_UNUSED void **state)
     const int64_t shape[] = {8};
     fake_input(fake, "file", WEFT_UINT8, 1, shape, "RIFFjunk");
     assert_int_equal(fake_call(fake, "decode"), WEFT_INVALID);
-    assert_string_equal(fake_message(fake), "the file is no sound that can be read");
+    assert_string_equal(fake_message(fake), "the file is not a sound that can be read");
     size_t length = 0;
     uint8_t *file = wav_of(16000, 1, 0, &length);
     const int64_t empty[] = {(int64_t)length};

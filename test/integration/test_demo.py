@@ -243,8 +243,8 @@ class Answered(unittest.TestCase):
             ("picture", photo[: len(photo) // 3], "the JPEG file is broken, or not all there"),
             ("ocr", photo[:200], "the JPEG file is broken"),
             ("ocr", letter[: len(letter) // 2], "the PNG file is broken"),
-            ("speech", b"no sound\n", "the file is no sound that can be read"),
-            ("speech", b"", "the file is no sound that can be read"),
+            ("speech", b"no sound\n", "the file is not a sound that can be read"),
+            ("speech", b"", "the file is not a sound that can be read"),
             ("speech", sound[:44], "there is no sound in the file"),
         ]
         path = WORK / "wrong"

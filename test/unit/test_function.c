@@ -115,7 +115,7 @@ static void what_goes_wrong_fails_the_task_and_says_why(ATTR_UNUSED void **state
     } cases[] = {
         {"invert", WEFT_INVALID, "function 'invert': 'image' must be UINT8"},
         {"refuse", WEFT_REFUSED, "function 'refuse': refused"},
-        {"strange", WEFT_FAILED, "function 'strange': it returned 17, which is no status"},
+        {"strange", WEFT_FAILED, "function 'strange': it returned 17, which is not a status"},
         {"same_name", WEFT_FAILED, "function 'same_name': output 'a' is made twice"},
         {"too_many", WEFT_FAILED, "function 'too_many': more than 64 outputs"},
         {"too_large", WEFT_FAILED,
@@ -195,7 +195,7 @@ static void models_are_run_for_functions(ATTR_UNUSED void **state)
     struct function_task task = {.inputs = &x, .input_count = 1, .items = 1};
     call("twice", /* apart */ true, &without, &task);
     assert_int_equal(task.error.status, WEFT_NOT_FOUND);
-    assert_string_equal(task.error.message, "function 'twice': no models can be run here");
+    assert_string_equal(task.error.message, "function 'twice': models cannot be run here");
 }
 
 static void what_is_no_library_of_functions_is_refused(ATTR_UNUSED void **state)
