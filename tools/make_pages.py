@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Draw the pages in repositories/demo/inputs, each with what is known of it beside it.
+"""Draw the pages in repositories/demo/inputs, and write down what is known about each.
 
 usage: make_pages.py [FOLDER]
 
     FOLDER/ocr/NAME.png, .jpg          pages, with their text in NAME.txt
-    FOLDER/picture/NAME.png, .jpg      pages that lie on a side or on their head, a report with a
-                                       table and a figure, and something without a word in it
-    FOLDER/picture/NAME.yaml           what is known of these, and of the pages for ocr
+    FOLDER/picture/NAME.png, .jpg      pages on their side or upside down, a report with a table
+                                       and a figure, and a picture without words
+    FOLDER/picture/NAME.yaml           what is known about these, and about the pages for ocr
 
-Needs the Debian packages python3-pil and fonts-dejavu-core. The pages are part of the tree; this
-is how to make them again, or others.
+Needs the Debian packages python3-pil and fonts-dejavu-core. The pages are part of the tree; use
+this to make them again, or others.
 """
 
 import math

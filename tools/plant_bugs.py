@@ -5,19 +5,18 @@ usage: plant_bugs.py [--only NAME]... [--jobs N]
        plant_bugs.py --list [--check]
        plant_bugs.py --write
 
-Works in a copy of the sources, build/planted/tree, and never in the tree itself; the copy and its
-build are kept, so that a bug costs one file and a few links, and are put right by the next run if
-one was interrupted. First everything must pass as it is. Then each bug of BUGS replaces one
-text by another, and the programs of COLUMNS are run. Prints a table in Markdown; progress goes to
-stderr.
+Works in a copy of the sources, build/planted/tree, and never in the tree itself. The copy and its
+build are kept, so a bug costs one compiled file and a few links; the next run repairs them if one
+was interrupted. First everything must pass as it is. Then each bug of BUGS replaces one text by
+another, and the programs of COLUMNS are run. Prints a table in Markdown; progress goes to stderr.
 
   --only NAME   plant this one; can be given again
-  --jobs N      of the build; as many as there are processors unless given
+  --jobs N      jobs of the build; one per processor by default
   --list        print what would be planted, and do nothing
-  --check       with --list: say which bugs the tree has no place for (any more)
+  --check       with --list: say which bugs no longer fit the tree
   --write       put the list, with the columns that must find each, into docs/SIMULATION.md
 
-Exits 0 if every column finds what BUGS says it does, 1 if not, or if an old text is not there
+Exits 0 if every column finds what BUGS says it must; 1 if not, or if an old text does not occur
 exactly once; 2 if the tree fails without a bug, or nothing could be tried.
 """
 
@@ -59,7 +58,7 @@ PROGRAMS = [program for programs in COLUMNS.values() for program in programs]
 PROGRAM_SECONDS_MAX = 120
 NOT_FOUND = "–"
 
-# A bug may leave something that nobody uses any more.
+# A bug may leave something unused.
 C_FLAGS = "-Wno-unused-function -Wno-unused-parameter -Wno-unused-variable"
 C_FLAGS += " -Wno-unused-but-set-variable"
 
@@ -86,7 +85,7 @@ def check(root, bugs):
             )
         for column in bug.found_by:
             if column not in COLUMNS:
-                yield f"{bug.name}: {column} is no column"
+                yield f"{bug.name}: {column} is not a column"
     for name, count in collections.Counter(bug.name for bug in bugs).items():
         if count > 1:
             yield f"{name}: {count} bugs have this name"

@@ -1,7 +1,8 @@
 """The bugs that tools/plant_bugs.py plants.
 
-Old texts are as short as can be and still be in their file once: whoever changes one changes it
-here, too, and test/lint/test_planted_bugs.py says so. A bug must compile, and change what happens.
+Old texts are as short as possible while occurring in their file exactly once. If you change one,
+change it here too; test/lint/test_planted_bugs.py fails otherwise. A bug must compile, and change
+behaviour.
 """
 
 import typing
@@ -78,7 +79,7 @@ BUGS = [
     Bug(
         "no-recall",
         "src/node/jobs.c",
-        "after a job that ran again, nobody is told to drop the rest",
+        "after a job that ran again, no node is told to drop the rest",
         "no `recall()` for `attempt > 0`",
         "!good || job->attempt > 0",
         "!good",

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Install the Debian packages that building and testing need, and only those that are missing;
-# then let fetch.sh look for ONNX Runtime and fetch_models.py for models, which are no Debian
-# packages. Does nothing, and says so in a line for each, when everything is there.
+# then let fetch.sh fetch ONNX Runtime and fetch_models.py the models, which are not Debian
+# packages. Does nothing, and says so in one line each, when everything is there.
 set -eu
 
 # package, and what it is for

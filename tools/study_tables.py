@@ -277,7 +277,7 @@ NONA = [
         ],
         ALL, "saturation", 4, 10000,
     ),
-    # Policies that send to whoever is free first stay within a rack once every other is waited for.
+    # Policies that send to the worker that is free first settle within a rack after a while.
     Table(
         "nona", "lasting", "racks", rates("racks", 150, 250, 350, options=FRESH),
         columns("nona", "fair", "fifo", "opportunistic", "po2", "least-work", "hash"),

@@ -240,7 +240,7 @@ def rule_nesting(source):
         if depth > NESTING_MAX:
             yield line, (
                 f"{function.name} nests {depth} deep, the limit is {NESTING_MAX}; "
-                "use a function of its own instead"
+                "use another function instead"
             )
 
 

@@ -73,7 +73,7 @@ class CheckTest(unittest.TestCase):
 
     def test_names_and_columns_are_checked(self):
         self.assertEqual(check("a < b", [bug(), bug()]), ["one: 2 bugs have this name"])
-        self.assertEqual(check("a < b", [bug(found_by=("luck",))]), ["one: luck is no column"])
+        self.assertEqual(check("a < b", [bug(found_by=("luck",))]), ["one: luck is not a column"])
 
 
 class CommandTest(unittest.TestCase):

@@ -89,7 +89,7 @@ class RulesTest(unittest.TestCase):
         self.expect(
             "src/base/x.c",
             nested(5),
-            "7: work nests 5 deep, the limit is 4; use a function of its own instead",
+            "7: work nests 5 deep, the limit is 4; use another function instead",
         )
 
     def test_rule_nesting_ignores_initialisers(self):
