@@ -28,6 +28,7 @@ enum {
 /* Everything that lives while a scenario is being read, and no longer. */
 struct loading {
     struct reader reader;
+    struct arena arena; /* Of a tree that settings have changed. */
     struct scenario *scenario;
     struct tree *trees[TREES_MAX];
     uint32_t tree_count;
@@ -219,14 +220,34 @@ static void load_all(struct loading *loading, const struct tree_node *node)
     scenario_read_policy(reader, tree_find(node, "policy"), scenario);
 }
 
-enum weft_status scenario_read(
-    const struct tree_node *node, struct scenario **scenario_out, struct weft_error *error)
+/* The tree with @settings in place of what it says. */
+static const struct tree_node *change(
+    struct loading *loading, const struct tree_node *node, const struct scenario_setting *settings,
+    uint32_t setting_count)
+{
+    const struct tree_node *cluster = tree_find(node, "cluster");
+
+    if (setting_count > 0 && cluster != NULL) {
+        cluster = open_part(loading, cluster);
+        node = cluster == NULL ? node : tree_with(&loading->arena, node, "cluster", cluster);
+    }
+    for (uint32_t i = 0; i < setting_count && reader_is_good(&loading->reader); i++) {
+        node = scenario_set(&loading->reader, &loading->arena, node, &settings[i]);
+    }
+    return node;
+}
+
+enum weft_status scenario_read_with(
+    const struct tree_node *node, const struct scenario_setting *settings, uint32_t setting_count,
+    struct scenario **scenario_out, struct weft_error *error)
 {
     struct loading loading = {.reader = {.error = error}};
 
     loading.scenario = memory_zeroed(1, sizeof(*loading.scenario));
     arena_init(&loading.scenario->arena);
-    load_all(&loading, node);
+    arena_init(&loading.arena);
+    load_all(&loading, change(&loading, node, settings, setting_count));
+    arena_deinit(&loading.arena);
     for (uint32_t i = 0; i < loading.tree_count; i++) {
         tree_destroy(loading.trees[i]);
     }
@@ -238,8 +259,15 @@ enum weft_status scenario_read(
     return WEFT_OK;
 }
 
-enum weft_status scenario_load(
-    const char *path, struct scenario **scenario_out, struct weft_error *error)
+enum weft_status scenario_read(
+    const struct tree_node *node, struct scenario **scenario_out, struct weft_error *error)
+{
+    return scenario_read_with(node, /* settings */ NULL, /* count */ 0, scenario_out, error);
+}
+
+enum weft_status scenario_load_with(
+    const char *path, const struct scenario_setting *settings, uint32_t setting_count,
+    struct scenario **scenario_out, struct weft_error *error)
 {
     struct tree *tree = NULL;
 
@@ -247,9 +275,15 @@ enum weft_status scenario_load(
     if (status != WEFT_OK) {
         return status;
     }
-    status = scenario_read(tree->root, scenario_out, error);
+    status = scenario_read_with(tree->root, settings, setting_count, scenario_out, error);
     tree_destroy(tree);
     return status;
+}
+
+enum weft_status scenario_load(
+    const char *path, struct scenario **scenario_out, struct weft_error *error)
+{
+    return scenario_load_with(path, /* settings */ NULL, /* count */ 0, scenario_out, error);
 }
 
 void scenario_destroy(struct scenario *scenario)

@@ -66,14 +66,25 @@ enum weft_status scenario_read(
     const struct tree_node *node, struct scenario **scenario_out, struct weft_error *error);
 
 /*
- * Change one setting as `--set key=value` does, before anything is run: rate, patience,
- * jobs, noise, profile_error, warmup, workers, link, latency, rows.load, rows.cache, memory,
- * policy.
- *
- * Errors: WEFT_NOT_FOUND for an unknown key; WEFT_INVALID for its value.
+ * What `--set key=value` changes before a scenario is read: rate, patience, jobs, noise,
+ * profile_error, warmup, workers, link, latency, rows.load, rows.cache, memory, policy.
  */
-enum weft_status scenario_set(
-    struct scenario *scenario, const char *key, const char *value, struct weft_error *error);
+struct scenario_setting {
+    const char *key;
+    const char *value;
+};
+
+/*
+ * The same with settings changed, in their order.
+ *
+ * Errors: also WEFT_NOT_FOUND for an unknown key. What is wrong with a value has no line.
+ */
+enum weft_status scenario_load_with(
+    const char *path, const struct scenario_setting *settings, uint32_t setting_count,
+    struct scenario **scenario_out, struct weft_error *error);
+enum weft_status scenario_read_with(
+    const struct tree_node *node, const struct scenario_setting *settings, uint32_t setting_count,
+    struct scenario **scenario_out, struct weft_error *error);
 
 /* Release @scenario. NULL is allowed. */
 void scenario_destroy(struct scenario *scenario);

@@ -34,6 +34,14 @@ void scenario_read_row(struct reader *reader, const struct tree_node *node, int6
 void scenario_check_length(
     struct reader *reader, const struct tree_node *node, const struct scenario *scenario);
 
+/*
+ * The tree at @root with one setting of the command line changed, in @arena. Parts of it that are
+ * in files of their own must be in the tree already.
+ */
+const struct tree_node *scenario_set(
+    struct reader *reader, struct arena *arena, const struct tree_node *root,
+    const struct scenario_setting *setting);
+
 /* The policy: a text, or a mapping from roles to policies. */
 void scenario_policy_text(
     struct reader *reader, const struct tree_node *node, char policy_out[POLICY_TEXT_BYTES_MAX]);

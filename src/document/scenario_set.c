@@ -1,205 +1,114 @@
-#include "document/scenario.h"
-
-#include <stdlib.h>
+/* Settings of the command line, put into the tree of a scenario before it is read. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
-#include "document/arrivals_document.h"
-#include "document/reader.h"
-#include "document/scenario_check.h"
 #include "document/scenario_parts.h"
 
 static const struct reader_range workers_range = {1, WORKERS_MAX, "between 1 and 16384"};
 
 _Static_assert(WORKERS_MAX == 16384, "as workers_range says");
 
-static void set_rate(
-    struct reader *reader, const struct tree_node *value, struct scenario *scenario)
+static const struct tree_node *find(const struct tree_node *root, const char *path)
 {
-    const struct arrivals before = scenario->arrivals;
+    char key[NAME_BYTES_MAX];
 
-    scenario_read_rate(reader, value, scenario);
-    scenario_check_length(reader, value, scenario);
-    if (!reader_is_good(reader)) {
-        scenario->arrivals = before;
+    while (root != NULL && *path != '\0') {
+        const size_t length = strcspn(path, ".");
+        (void)snprintf(key, sizeof(key), "%.*s", (int)length, path);
+        root = tree_find(root, key);
+        path += path[length] == '.' ? length + 1 : length;
     }
+    return root;
 }
 
-static void set_patience(
-    struct reader *reader, const struct tree_node *value, struct scenario *scenario)
+static double number_at(
+    const struct tree_node *root, const char *path, enum quantity_kind kind, double fallback)
 {
-    arrivals_read_patience(reader, value, &scenario->arrivals);
+    const struct tree_node *node = find(root, path);
+    double value = fallback;
+
+    /* What is not a number is found when the tree is read. */
+    return node != NULL && quantity_parse(kind, node->text, &value) ? value : fallback;
 }
 
-static void set_jobs(
-    struct reader *reader, const struct tree_node *value, struct scenario *scenario)
+/* Bursts keep their proportion to what is between them; a trace has a rate instead of a speed. */
+static const struct tree_node *set_rate(
+    struct reader *reader, struct arena *arena, const struct tree_node *root,
+    const struct tree_node *value)
 {
-    const uint64_t before = scenario->jobs;
+    const double before = number_at(root, "arrivals.rate", QUANTITY_RATE, /* fallback */ 0);
+    const double burst = number_at(root, "arrivals.burst.rate", QUANTITY_RATE, /* fallback */ 0);
+    struct tree_node scaled = *value;
+    char text[NAME_BYTES_MAX];
+    double rate = 0;
 
-    scenario_read_jobs(reader, value, scenario);
-    scenario_check_length(reader, value, scenario);
-    if (!reader_is_good(reader)) {
-        scenario->jobs = before;
+    (void)reader;
+    if (before > 0 && burst > 0 && quantity_parse(QUANTITY_RATE, value->text, &rate)) {
+        (void)snprintf(text, sizeof(text), "%.17g/s", burst * (rate / before));
+        scaled.text = arena_text(arena, text);
+        root = tree_with(arena, root, "arrivals.burst.rate", &scaled);
     }
+    root = tree_with(arena, root, "arrivals.speed", NULL);
+    return tree_with(arena, root, "arrivals.rate", value);
 }
 
-static void set_row_load(
-    struct reader *reader, const struct tree_node *value, struct scenario *scenario)
+/* Devices, or partitions of them, of all machines together. */
+static const struct tree_node *set_workers(
+    struct reader *reader, struct arena *arena, const struct tree_node *root,
+    const struct tree_node *value)
 {
-    scenario_read_row(reader, value, &scenario->row_load_ns);
-}
-
-static void set_row_cache(
-    struct reader *reader, const struct tree_node *value, struct scenario *scenario)
-{
-    scenario_read_row(reader, value, &scenario->row_cache_ns);
-}
-
-static void set_link(
-    struct reader *reader, const struct tree_node *value, struct scenario *scenario)
-{
-    const double link = reader_quantity(reader, value, QUANTITY_BANDWIDTH, &reader_bandwidth);
-
-    if (reader_is_good(reader)) {
-        scenario->fleet->network.link_bytes_per_s = (uint64_t)link;
-    }
-}
-
-static void set_latency(
-    struct reader *reader, const struct tree_node *value, struct scenario *scenario)
-{
-    const double latency = reader_quantity(reader, value, QUANTITY_DURATION, &reader_latency);
-
-    if (reader_is_good(reader)) {
-        scenario->fleet->network.latency_ns = (int64_t)latency;
-    }
-}
-
-/* The same machines and network, made anew. NULL if some machine differs from the first. */
-static struct fleet *copy_fleet(const struct fleet *fleet, uint32_t node_count)
-{
-    const struct fleet_worker *device = &fleet->workers[0];
-    const struct fleet_node *node = &fleet->nodes[0];
-
-    for (uint32_t i = 0; i < fleet->worker_count; i++) {
-        const struct fleet_node *owner = &fleet->nodes[fleet->workers[i].node];
-        if (!fleet_is_alike(&fleet->workers[i], device) ||
-            owner->worker_count != node->worker_count || owner->cpu_units != node->cpu_units ||
-            owner->up_bytes_per_s != node->up_bytes_per_s ||
-            owner->down_bytes_per_s != node->down_bytes_per_s) {
-            return NULL;
-        }
-    }
-    struct fleet *copy = fleet_create();
-    for (uint32_t i = 0; i < fleet->device_count; i++) {
-        (void)fleet_device(copy, fleet->devices[i]); /* As many as there were before. */
-    }
-    for (uint32_t i = 0; i < node_count; i++) {
-        /* At most WORKERS_MAX in all, as the range of the value says. */
-        const uint32_t devices = node->worker_count / fleet_partitions(device);
-        (void)fleet_add_machine(copy, device, devices, node->cpu_units);
-        fleet_set_rates(copy, i, node->up_bytes_per_s, node->down_bytes_per_s);
-    }
-    copy->network = fleet->network;
-    return copy;
-}
-
-static void set_workers(
-    struct reader *reader, const struct tree_node *value, struct scenario *scenario)
-{
-    const uint32_t per_node = scenario->fleet->nodes[0].worker_count;
+    const struct tree_node *machines = find(root, "cluster.machines");
     const uint32_t count = (uint32_t)reader_quantity(reader, value, QUANTITY_COUNT, &workers_range);
+    struct tree_node machine_count = *value;
+    char text[NAME_BYTES_MAX];
 
-    if (count % per_node != 0) {
-        reader_fail(
-            reader, value, "'workers' is %u, but each machine has %u devices", count, per_node);
-    }
-    for (uint32_t i = 0; i < scenario->fault_count; i++) {
-        if (scenario->faults[i].victim >=
-            (fault_hits_worker(scenario->faults[i].kind) ? count : count / per_node)) {
-            reader_fail(
-                reader, value, "'workers' is %u, but a fault names %s %u", count,
-                fault_hits_worker(scenario->faults[i].kind) ? "worker" : "node",
-                scenario->faults[i].victim);
+    if (machines != NULL && machines->kind == TREE_LIST) {
+        if (machines->child_count > 1) {
+            reader_fail(reader, value, "'workers' can be set only if all machines are alike");
         }
+        machines = machines->first;
     }
-    if (scenario->fault_random_count > 0 && count < 2 * per_node) {
-        reader_fail(
-            reader, value, "'workers' is %u, but random faults spare node 0, and there is no other",
-            count);
-    }
-    if (scenario->mixture != NULL && count != scenario->fleet->worker_count) {
-        reader_fail(
-            reader, value, "'workers' is %u, but the mixture is for %u", count,
-            scenario->fleet->worker_count);
+    const double each = number_at(machines, "devices", QUANTITY_COUNT, /* fallback */ 1) *
+                        number_at(machines, "partitions", QUANTITY_COUNT, /* fallback */ 1);
+    if (!(each >= 1 && each <= count) || count % (uint32_t)each != 0) {
+        reader_fail(reader, value, "'workers' is %u, but each machine has %g", count, each);
     }
     if (!reader_is_good(reader)) {
-        return;
+        return root;
     }
-    struct fleet *fleet = copy_fleet(scenario->fleet, count / per_node);
-    if (fleet == NULL) {
-        reader_fail(reader, value, "'workers' can be set only if all machines are alike");
-        return;
-    }
-    fleet_destroy(scenario->fleet);
-    scenario->fleet = fleet;
-}
-
-static void set_all_memory(struct fleet *fleet, uint64_t bytes)
-{
-    for (uint32_t i = 0; i < fleet->worker_count; i++) {
-        fleet->workers[i].memory_bytes = bytes / fleet_partitions(&fleet->workers[i]);
-    }
-}
-
-/* Tried on a copy first. */
-static void set_memory(
-    struct reader *reader, const struct tree_node *value, struct scenario *scenario)
-{
-    const uint64_t bytes = (uint64_t)reader_quantity(reader, value, QUANTITY_BYTES, &reader_memory);
-    struct fleet tried = *scenario->fleet;
-    struct scenario view = *scenario;
-
-    if (!reader_is_good(reader)) {
-        return;
-    }
-    tried.workers = memory_zeroed(tried.worker_count, sizeof(*tried.workers));
-    memcpy(tried.workers, scenario->fleet->workers, tried.worker_count * sizeof(*tried.workers));
-    set_all_memory(&tried, bytes);
-    view.fleet = &tried;
-    scenario_check_memory(reader, &view, /* workflows */ NULL, value);
-    free(tried.workers);
-    if (reader_is_good(reader)) {
-        set_all_memory(scenario->fleet, bytes);
-    }
+    (void)snprintf(text, sizeof(text), "%u", count / (uint32_t)each);
+    machine_count.text = arena_text(arena, text);
+    return tree_with(arena, root, "cluster.machines.count", &machine_count);
 }
 
 struct setting {
     const char *key;
-    void (*set)(struct reader *reader, const struct tree_node *value, struct scenario *scenario);
+    const char *path; /* In the tree of a scenario; or else: */
+    const struct tree_node *(*set)(
+        struct reader *reader, struct arena *arena, const struct tree_node *root,
+        const struct tree_node *value);
 };
 
 static const struct setting settings[] = {
-    {"rate", set_rate},
-    {"patience", set_patience},
-    {"jobs", set_jobs},
-    {"noise", scenario_read_noise},
-    {"profile_error", scenario_read_profile_error},
-    {"warmup", scenario_read_warmup},
-    {"workers", set_workers},
-    {"link", set_link},
-    {"latency", set_latency},
-    {"rows.load", set_row_load},
-    {"rows.cache", set_row_cache},
-    {"memory", set_memory},
-    {"policy", scenario_read_policy},
+    {.key = "rate", .set = set_rate},
+    {.key = "patience", .path = "arrivals.patience"},
+    {.key = "jobs", .path = "jobs"},
+    {.key = "noise", .path = "noise"},
+    {.key = "profile_error", .path = "profile_error"},
+    {.key = "warmup", .path = "warmup"},
+    {.key = "workers", .set = set_workers},
+    {.key = "link", .path = "cluster.network.link"},
+    {.key = "latency", .path = "cluster.network.latency"},
+    {.key = "rows.load", .path = "rows.load"},
+    {.key = "rows.cache", .path = "rows.cache"},
+    {.key = "memory", .path = "cluster.machines.device.memory"},
+    {.key = "policy", .path = "policy"},
 };
 
 enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };
 
-enum weft_status scenario_set(
-    struct scenario *scenario, const char *key, const char *value, struct weft_error *error)
+static void fail_unknown(struct reader *reader, const char *key)
 {
     const char *names[SETTINGS + 1] = {NULL};
     char quoted[READER_QUOTE_BYTES];
@@ -207,14 +116,28 @@ enum weft_status scenario_set(
 
     for (uint32_t i = 0; i < SETTINGS; i++) {
         names[i] = settings[i].key;
-        if (strcmp(settings[i].key, key) == 0) {
-            struct reader reader = {.error = error};
-            const struct tree_node node = {.kind = TREE_SCALAR, .key = key, .text = value};
-            settings[i].set(&reader, &node, scenario);
-            return reader.status;
+    }
+    reader_keep(
+        reader, error_set(
+                    reader->error, WEFT_NOT_FOUND, "unknown setting %s%s",
+                    reader_quote_text(quoted, key), reader_suggestion(key, names, suggestion)));
+}
+
+const struct tree_node *scenario_set(
+    struct reader *reader, struct arena *arena, const struct tree_node *root,
+    const struct scenario_setting *setting)
+{
+    const struct tree_node value = {
+        .kind = TREE_SCALAR, .key = setting->key, .text = setting->value};
+
+    for (uint32_t i = 0; i < SETTINGS && reader_is_good(reader); i++) {
+        if (strcmp(settings[i].key, setting->key) == 0) {
+            return settings[i].set != NULL ? settings[i].set(reader, arena, root, &value)
+                                           : tree_with(arena, root, settings[i].path, &value);
         }
     }
-    return error_set(
-        error, WEFT_NOT_FOUND, "unknown setting %s%s", reader_quote_text(quoted, key),
-        reader_suggestion(key, names, suggestion));
+    if (reader_is_good(reader)) {
+        fail_unknown(reader, setting->key);
+    }
+    return root;
 }

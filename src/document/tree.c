@@ -340,6 +340,71 @@ const struct tree_node *tree_find(const struct tree_node *mapping, const char *k
     return NULL;
 }
 
+static struct tree_node *copy_node(struct arena *arena, const struct tree_node *node)
+{
+    struct tree_node *copy = arena_alloc(arena, sizeof(*copy));
+    *copy = *node;
+    copy->next = NULL;
+    return copy;
+}
+
+/* What takes the place of @old, the child of a mapping at the start of @path; NULL: nothing. */
+static struct tree_node *replace_child(
+    struct arena *arena, const struct tree_node *old, const char *path,
+    const struct tree_node *value)
+{
+    const size_t length = strcspn(path, ".");
+    const struct tree_node missing = {.kind = TREE_MAPPING, .text = ""};
+    struct tree_node *child = NULL;
+
+    if (path[length] != '\0') { /* As deep as the path has dots. */
+        const struct tree_node *below =
+            tree_with(arena, old == NULL ? &missing : old, path + length + 1, value);
+        child = copy_node(arena, below);
+    } else if (value != NULL) {
+        child = copy_node(arena, value);
+    } else {
+        return NULL;
+    }
+    char *key = arena_alloc(arena, length + 1);
+    memcpy(key, path, length);
+    key[length] = '\0';
+    child->key = key;
+    return child;
+}
+
+const struct tree_node *tree_with(
+    struct arena *arena, const struct tree_node *root, const char *path,
+    const struct tree_node *value)
+{
+    const size_t length = strcspn(path, ".");
+    struct tree_node *copy = copy_node(arena, root);
+    const struct tree_node **link = &copy->first;
+    bool is_found = root->kind != TREE_MAPPING;
+
+    for (const struct tree_node *old = root->first; old != NULL; old = old->next) {
+        struct tree_node *child = NULL;
+        if (root->kind == TREE_LIST) {
+            child = copy_node(arena, tree_with(arena, old, path, value));
+        } else if (strlen(old->key) == length && strncmp(old->key, path, length) == 0) {
+            child = replace_child(arena, old, path, value);
+            is_found = true;
+        } else {
+            child = copy_node(arena, old);
+        }
+        if (child != NULL) {
+            *link = child;
+            link = &child->next;
+        }
+    }
+    *link = is_found ? NULL : replace_child(arena, NULL, path, value);
+    copy->child_count = 0;
+    for (const struct tree_node *child = copy->first; child != NULL; child = child->next) {
+        copy->child_count++;
+    }
+    return copy;
+}
+
 void tree_destroy(struct tree *tree)
 {
     if (tree == NULL) {

@@ -59,6 +59,15 @@ enum weft_status tree_parse(
 /* The value of @key in @mapping. NULL if there is none, or if @mapping is no mapping. */
 const struct tree_node *tree_find(const struct tree_node *mapping, const char *key);
 
+/*
+ * @root with another value at @path, such as "cluster.network.link": a copy in @arena that shares
+ * what stays the same. Mappings on the way are made where they are missing; of a list, every item
+ * is changed. Without @value the key is taken away. What is no mapping stays as it is.
+ */
+const struct tree_node *tree_with(
+    struct arena *arena, const struct tree_node *root, const char *path,
+    const struct tree_node *value);
+
 /* Release @tree. NULL is allowed. */
 void tree_destroy(struct tree *tree);
 

@@ -8,26 +8,40 @@
 
 enum { EVENTS_BETWEEN_LOOKS = 1 << 12, SETTING_BYTES_MAX = 64 };
 
-static enum weft_status apply_set(
-    struct scenario *scenario, const char *setting, struct weft_error *error)
+/* What the command line changes, in order, with the texts that it was given as or that are made. */
+struct changes {
+    struct arena arena;
+    uint32_t count;
+    struct scenario_setting items[ARGUMENT_LIST_MAX + 3];
+};
+
+static void change(struct changes *changes, const char *key, const char *value)
 {
-    char key[SETTING_BYTES_MAX];
+    if (value != NULL) {
+        changes->items[changes->count++] = (struct scenario_setting){.key = key, .value = value};
+    }
+}
+
+static enum weft_status change_set(
+    struct changes *changes, const char *setting, struct weft_error *error)
+{
     const size_t length = strcspn(setting, "=");
-    if (setting[length] == '\0' || length == 0 || length >= sizeof(key)) {
+    if (setting[length] == '\0' || length == 0) {
         return error_set(error, WEFT_INVALID, "'--set %s' is not of the form key=value", setting);
     }
-    (void)snprintf(key, sizeof(key), "%.*s", (int)length, setting);
-    return scenario_set(scenario, key, setting + length + 1, error);
+    char *key = arena_text(&changes->arena, setting);
+    key[length] = '\0';
+    change(changes, key, key + length + 1);
+    return WEFT_OK;
 }
 
 /* A bare number of the command line is one a second; documents say so. */
-static enum weft_status set_rate(
-    struct scenario *scenario, const char *rate, struct weft_error *error)
+static void change_rate(struct changes *changes, const char *rate)
 {
-    char with_unit[SETTING_BYTES_MAX];
     const bool is_bare = rate[0] != '\0' && rate[strspn(rate, "0123456789.")] == '\0';
+    char with_unit[SETTING_BYTES_MAX];
     (void)snprintf(with_unit, sizeof(with_unit), "%s%s", rate, is_bare ? "/s" : "");
-    return scenario_set(scenario, "rate", with_unit, error);
+    change(changes, "rate", arena_text(&changes->arena, with_unit));
 }
 
 bool run_warmup_is_auto(const char *warmup)
@@ -35,42 +49,37 @@ bool run_warmup_is_auto(const char *warmup)
     return warmup != NULL && strcmp(warmup, "auto") == 0;
 }
 
-static enum weft_status apply(
-    struct scenario *scenario, const struct run_settings *settings, struct weft_error *error)
+static enum weft_status collect(
+    struct changes *changes, const struct run_settings *settings, struct weft_error *error)
 {
-    enum weft_status status = WEFT_OK;
     const uint32_t set_count = settings->sets == NULL ? 0 : settings->sets->count;
-    for (uint32_t i = 0; i < set_count && status == WEFT_OK; i++) {
-        status = apply_set(scenario, settings->sets->items[i], error);
+    for (uint32_t i = 0; i < set_count; i++) {
+        const enum weft_status status = change_set(changes, settings->sets->items[i], error);
+        if (status != WEFT_OK) {
+            return status;
+        }
     }
-    if (status == WEFT_OK && settings->jobs != NULL) {
-        status = scenario_set(scenario, "jobs", settings->jobs, error);
+    change(changes, "jobs", settings->jobs);
+    change(changes, "warmup", run_warmup_is_auto(settings->warmup) ? NULL : settings->warmup);
+    if (settings->rate != NULL) {
+        change_rate(changes, settings->rate);
     }
-    if (status == WEFT_OK && settings->warmup != NULL && !run_warmup_is_auto(settings->warmup)) {
-        status = scenario_set(scenario, "warmup", settings->warmup, error);
-    }
-    if (status == WEFT_OK && settings->rate != NULL) {
-        status = set_rate(scenario, settings->rate, error);
-    }
-    return status;
+    return WEFT_OK;
 }
 
 enum weft_status run_load(
     const char *path, const struct run_settings *settings, struct scenario **scenario_out,
     struct weft_error *error)
 {
-    struct scenario *scenario = NULL;
-    enum weft_status status = scenario_load(path, &scenario, error);
-    if (status != WEFT_OK) {
-        return status;
+    struct changes changes = {.count = 0};
+
+    arena_init(&changes.arena);
+    enum weft_status status = collect(&changes, settings, error);
+    if (status == WEFT_OK) {
+        status = scenario_load_with(path, changes.items, changes.count, scenario_out, error);
     }
-    status = apply(scenario, settings, error);
-    if (status != WEFT_OK) {
-        scenario_destroy(scenario);
-        return status;
-    }
-    *scenario_out = scenario;
-    return WEFT_OK;
+    arena_deinit(&changes.arena);
+    return status;
 }
 
 static uint64_t stopwatch_ns(void)

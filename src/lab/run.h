@@ -48,7 +48,7 @@ struct run_result {
 /*
  * Read the scenario at @path and apply @settings. On success the caller owns *scenario_out.
  *
- * Errors: those of scenario_load() and scenario_set().
+ * Errors: those of scenario_load_with().
  */
 enum weft_status run_load(
     const char *path, const struct run_settings *settings, struct scenario **scenario_out,

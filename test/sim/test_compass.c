@@ -14,15 +14,10 @@
 
 enum { SEEDS = 3, SETTINGS_MAX = 4 };
 
-struct setting {
-    const char *key;
-    const char *value;
-};
-
 struct setup {
     const char *file;
     const char *policy;
-    struct setting settings[SETTINGS_MAX];
+    struct scenario_setting settings[SETTINGS_MAX];
     uint64_t failed_max;
 };
 
@@ -72,12 +67,12 @@ static struct outcome run(const struct setup *setup)
     struct outcome outcome = {0};
     char path[256];
     (void)snprintf(path, sizeof(path), "scenarios/compass/%s.yaml", setup->file);
-    require(scenario_load(path, &scenario, &error), &error);
-    require(scenario_set(scenario, "jobs", "1500", &error), &error);
-    for (uint32_t i = 0; i < SETTINGS_MAX && setup->settings[i].key != NULL; i++) {
-        const struct setting *setting = &setup->settings[i];
-        require(scenario_set(scenario, setting->key, setting->value, &error), &error);
+    struct scenario_setting settings[SETTINGS_MAX + 1] = {{.key = "jobs", .value = "1500"}};
+    uint32_t count = 1;
+    for (; count <= SETTINGS_MAX && setup->settings[count - 1].key != NULL; count++) {
+        settings[count] = setup->settings[count - 1];
     }
+    require(scenario_load_with(path, settings, count, &scenario, &error), &error);
     require(policy_set_parse(setup->policy, &set, &error), &error);
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct report report;

@@ -44,6 +44,19 @@ static struct scenario *read_good(const char *more)
     return scenario;
 }
 
+static struct scenario *read_changed(const char *more, const struct scenario_setting *setting)
+{
+    char text[TEXT_BYTES];
+    struct scenario *scenario = NULL;
+    struct weft_error error = {0};
+
+    (void)snprintf(text, sizeof(text), SMALL "%s", more);
+    struct tree *tree = parsed(text);
+    assert_good(scenario_read_with(tree->root, setting, 1, &scenario, &error), &error);
+    tree_destroy(tree);
+    return scenario;
+}
+
 /* A file of this process alone, with @text in it. */
 static const char *written(const char *text)
 {
@@ -289,18 +302,22 @@ static void what_does_not_go_with_a_trace_is_said(ATTR_UNUSED void **state)
     }
 }
 
-/* --set rate: bursts keep their proportion; what fails changes nothing. */
+/* --set rate: bursts keep their proportion, and a trace is no longer played at a speed. */
 static void a_new_rate_is_for_all_of_it(ATTR_UNUSED void **state)
 {
-    struct scenario *scenario = read_good("arrivals: {rate: 2/s, " BURST "}\n");
-    struct weft_error error = {0};
+    static const struct scenario_setting rate = {.key = "rate", .value = "4/s"};
+    struct scenario *scenario = read_changed("arrivals: {rate: 2/s, " BURST "}\n", &rate);
 
-    assert_good(scenario_set(scenario, "rate", "4/s", &error), &error);
-    assert_true(scenario->arrivals.burst.rate_per_s == 40);
-    assert_int_equal(scenario_set(scenario, "rate", "0.00001/s", &error), WEFT_INVALID);
     assert_true(scenario->arrivals.rate_per_s == 4);
     assert_true(scenario->arrivals.burst.rate_per_s == 40);
     scenario_destroy(scenario);
+    const char *path = written("t_ms,workflow\n0,chat\n1000,chat\n");
+    char text[512];
+    (void)snprintf(text, sizeof(text), "arrivals: {trace: %s, speed: 3}\n", path);
+    scenario = read_changed(text, &rate);
+    assert_true(scenario->arrivals.speed == 4);
+    scenario_destroy(scenario);
+    assert_int_equal(unlink(path), 0);
 }
 
 static void paths_are_relative_to_the_document(ATTR_UNUSED void **state)
