@@ -124,7 +124,7 @@ static int measure(
     }
     if (values->json) {
         /* What was made here is UTF-8. */
-        (void)profile_write(stdout, repository->catalogue, measured.fleet, &measured.document);
+        (void)profile_print(stdout, repository->catalogue, measured.fleet, &measured.document);
     } else {
         print(&measured);
     }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "console/whole_file.h"
-#include "document/scenario_save.h"
+#include "document/scenario.h"
 #include "lab/checked_run.h"
 #include "lab/shrink.h"
 

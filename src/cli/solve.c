@@ -74,7 +74,7 @@ static enum weft_status save(
     if (status != WEFT_OK) {
         return status;
     }
-    mixture_write(mixture, scenario->catalogue, /* indent */ 0, file.stream);
+    mixture_print(mixture, scenario->catalogue, file.stream);
     return whole_file_commit(&file, error);
 }
 

@@ -8,9 +8,14 @@
 #define DOCUMENT_ARRIVALS_DOCUMENT_H
 
 #include "base/arena.h"
-#include "document/reader.h"
+#include "document/record.h"
 #include "model/arrivals.h"
 #include "model/catalogue.h"
+
+extern const struct field arrivals_fields[];
+extern const struct field arrivals_burst_fields[];   /* Of `burst`, */
+extern const struct field arrivals_diurnal_fields[]; /* `diurnal`, */
+extern const struct field arrivals_list_fields[];    /* and each of `list`. */
 
 /*
  * Read the arrivals at @node. Lists and traces come from @arena and live as long. The
@@ -20,15 +25,15 @@ void arrivals_read(
     struct reader *reader, const struct tree_node *node, const struct catalogue *catalogue,
     struct arena *arena, struct arrivals *arrivals_out);
 
-/*
- * Change the rate of what was read, as arrivals_set_rate() does. On failure @arrivals is
- * of no use: keep a copy.
- */
-void arrivals_read_rate(
-    struct reader *reader, const struct tree_node *node, struct arrivals *arrivals);
+/* Arrivals, and what is needed to list them one by one: as many as @jobs, with this seed. */
+struct arrivals_written {
+    const struct arrivals *arrivals;
+    const struct catalogue *catalogue;
+    uint64_t seed;
+    uint64_t jobs;
+};
 
-/* How long clients wait: a time, or a mapping with the mean of one. */
-void arrivals_read_patience(
-    struct reader *reader, const struct tree_node *node, struct arrivals *arrivals);
+/* Write them as the next value, each key on its line. A trace is written as a list. */
+void arrivals_write(struct writer *writer, const struct arrivals_written *written);
 
 #endif /* DOCUMENT_ARRIVALS_DOCUMENT_H */

@@ -1,169 +1,218 @@
 #include "document/cluster_document.h"
 
-#include "document/network_document.h"
-#include "document/reader.h"
-#include "model/sharing.h"
+#include <stdio.h>
 
-enum { CPU_UNITS_DEFAULT = 16 };
+#include "document/network_document.h"
+#include "model/sharing.h"
 
 static const struct reader_range count_range = {1, NODES_MAX, "between 1 and 16384"};
 static const struct reader_range units_range = {1, 1024, "between 1 and 1024"};
-static const struct reader_range gpu_range = {1, 128, "between 1 and 128"};
-static const struct reader_range partitions_range = {1, 64, "between 1 and 64"};
 static const struct reader_range price_range = {0, 1e6, "between 0 and 1000000"};
-static const struct reader_range interference_range = {0, 100, "between 0 and 100"};
-
-static const struct reader_range keep_range = {1e6, 8.64e14, "between 1ms and 240h"};
 
 _Static_assert(NODES_MAX == 16384, "as count_range says");
 
-/* A whole number of @mapping, or @fallback if it says nothing. */
-static uint32_t read_count(
-    struct reader *reader, const struct tree_node *mapping, const char *key,
-    const struct reader_range *range, uint32_t fallback)
+static const char *const sharings[] = {"counted", "mig", "sm", NULL};
+
+/* An entry of `machines`: so many alike. */
+struct machines {
+    uint32_t count;
+    uint32_t devices;
+    uint32_t cpu;
+    uint64_t up_bytes_per_s;
+    uint64_t down_bytes_per_s;
+    char kind[NAME_BYTES_MAX];
+    struct fleet_worker device; /* With the memory of all its partitions. */
+};
+
+const struct field cluster_device_fields[] = {
+    {"kind", FIELD_NAME(struct machines, kind), .needed = true, .help = "as profiles name it"},
+    {"memory", FIELD_BYTES(struct machines, device.memory_bytes), .range = &reader_memory,
+     .needed = true, .help = "for models and workspaces"},
+    {"h2d", FIELD_BANDWIDTH(struct machines, device.bus_bytes_per_s), .range = &reader_bandwidth,
+     .needed = true, .help = "the bandwidth from host to device"},
+    {"units", FIELD_COUNT(struct machines, device.gpu_units),
+     .range = FIELD_RANGE(1, 128, "between 1 and 128"), .fallback = "1",
+     .help = "what shares are counted in"},
+    {"sharing", FIELD_WORD(struct machines, device.sharing), .words = sharings,
+     .help = "how units are given out"},
+    {"reshape", FIELD_DURATION(struct machines, device.reshape_ns), .range = &reader_latency,
+     .help = "the time to make a share of a new size"},
+    {"interference", FIELD_SHARE(struct machines, device.interference),
+     .range = FIELD_RANGE(0, 100, "between 0 and 100"),
+     .help = "how much longer a batch takes for each other batch on the device, with `sharing: sm` "
+             "if others hold all of it"},
+    {"keep_alive", FIELD_DURATION(struct machines, device.keep_alive_ns),
+     .range = FIELD_RANGE(1e6, 8.64e14, "between 1ms and 240h"),
+     .help = "the time after which a model that nothing has used leaves the device",
+     .left_out = "models stay until their room is needed"},
+    {"bus_inputs", FIELD_FLAG(struct machines, device.bus_inputs),
+     .help = "`true` if inputs of batches cross the bus as well"},
+    {0},
+};
+
+const struct field cluster_machines_fields[] = {
+    {"count", FIELD_COUNT(struct machines, count), .range = &count_range, .fallback = "1",
+     .always = true, .help = "how many machines are like this"},
+    {"devices", FIELD_COUNT(struct machines, devices), .range = &units_range, .fallback = "1",
+     .help = "devices of each machine"},
+    {"partitions", FIELD_COUNT(struct machines, device.partitions),
+     .range = FIELD_RANGE(1, 64, "between 1 and 64"), .fallback = "1",
+     .help = "workers that each device is divided into; each has its share of the memory, its own "
+             "units, and run times as profiles give them for `kind`; they share the bus"},
+    {"device", FIELD_SAME_RECORD(cluster_device_fields), .needed = true,
+     .help = "what each device is: see below"},
+    {"cpu", FIELD_COUNT(struct machines, cpu), .range = &units_range, .fallback = "16",
+     .always = true, .help = "units of CPU of each machine"},
+    {"up", FIELD_BANDWIDTH(struct machines, up_bytes_per_s), .range = &network_rate,
+     .help = "the rate of its link into the network", .left_out = "as `network` says"},
+    {"down", FIELD_BANDWIDTH(struct machines, down_bytes_per_s), .range = &network_rate,
+     .help = "the rate of its link back", .left_out = "as `network` says"},
+    {0},
+};
+
+const struct field cluster_prices_fields[] = {
+    {"cpu", FIELD_NUMBER(struct fleet_prices, cpu), .range = &price_range, .always = true,
+     .help = "of a unit of CPU"},
+    {"gpu", FIELD_NUMBER(struct fleet_prices, gpu), .range = &price_range, .always = true,
+     .help = "of a unit of a device"},
+    {0},
+};
+
+/* How batches on one device, and its partitions, get in each other's way. */
+static void check_sharing(
+    struct reader *reader, const struct tree_node *node, const struct fleet_worker *device)
 {
-    const struct tree_node *node = tree_find(mapping, key);
+    const struct tree_node *inside = tree_find(node, "device");
 
-    return node == NULL ? fallback : (uint32_t)reader_quantity(reader, node, QUANTITY_COUNT, range);
-}
-
-/* How batches on one device, and what crosses its bus, get in each other's way. */
-static void read_sharing(
-    struct reader *reader, const struct tree_node *node, struct fleet_worker *device_out)
-{
-    static const char *const answers[] = {"false", "true", NULL};
-    static const char *const kinds[] = {"counted", "mig", "sm", NULL};
-    const struct tree_node *sharing = tree_find(node, "sharing");
-    const struct tree_node *interference = tree_find(node, "interference");
-    const struct tree_node *bus_inputs = tree_find(node, "bus_inputs");
-
-    device_out->interference =
-        reader_quantity(reader, interference, QUANTITY_SHARE, &interference_range);
-    device_out->bus_inputs = reader_word(reader, bus_inputs, answers) == 1;
-    device_out->sharing = (enum device_sharing)reader_word(reader, sharing, kinds);
-    if (device_out->sharing != SHARES_MIG) {
+    if (!reader_is_good(reader) || device->sharing != SHARES_MIG) {
         return;
     }
-    if (device_out->gpu_units != MIG_UNITS) {
-        reader_fail(reader, sharing, "'sharing: mig' wants 'units: %d'", MIG_UNITS);
-    } else if (device_out->interference > 0) {
-        reader_fail(reader, interference, "instances of 'sharing: mig' have no interference");
-    }
-}
-
-static void read_device(
-    struct reader *reader, const struct tree_node *node, struct fleet *fleet,
-    struct fleet_worker *device_out)
-{
-    static const char *const keys[] = {
-        "kind",         "memory",  "h2d",        "units",      "reshape",
-        "interference", "sharing", "bus_inputs", "keep_alive", NULL,
-    };
-    char kind[NAME_BYTES_MAX] = "";
-
-    reader_mapping(reader, node, keys);
-    const struct tree_node *name = reader_need(reader, node, "kind");
-    reader_name(reader, name, kind);
-    device_out->memory_bytes = (uint64_t)reader_quantity(
-        reader, reader_need(reader, node, "memory"), QUANTITY_BYTES, &reader_memory);
-    device_out->bus_bytes_per_s = (uint64_t)reader_quantity(
-        reader, reader_need(reader, node, "h2d"), QUANTITY_BANDWIDTH, &reader_bandwidth);
-    device_out->gpu_units = read_count(reader, node, "units", &gpu_range, 1);
-    const struct tree_node *reshape = tree_find(node, "reshape");
-    if (reshape != NULL) {
-        device_out->reshape_ns =
-            (int64_t)reader_quantity(reader, reshape, QUANTITY_DURATION, &reader_latency);
-    }
-    const struct tree_node *keep_alive = tree_find(node, "keep_alive");
-    if (keep_alive != NULL) {
-        device_out->keep_alive_ns =
-            (int64_t)reader_quantity(reader, keep_alive, QUANTITY_DURATION, &keep_range);
-    }
-    read_sharing(reader, node, device_out);
-    if (!reader_is_good(reader)) {
-        return;
-    }
-    device_out->device = fleet_device(fleet, kind);
-    if (device_out->device == WORKER_NONE) {
-        reader_fail(reader, name, "more than %d kinds of devices", DEVICE_KINDS_MAX);
-    }
-}
-
-static void read_machines(struct reader *reader, const struct tree_node *node, struct fleet *fleet)
-{
-    static const char *const keys[] = {"count", "device", "devices", "partitions",
-                                       "cpu",   "up",     "down",    NULL};
-    struct fleet_worker device = {0};
-
-    reader_mapping(reader, node, keys);
-    const uint32_t count = read_count(reader, node, "count", &count_range, 1);
-    const uint32_t devices = read_count(reader, node, "devices", &units_range, 1);
-    const uint32_t cpu = read_count(reader, node, "cpu", &units_range, CPU_UNITS_DEFAULT);
-    const uint64_t up = network_read_rate(reader, node, "up");
-    const uint64_t down = network_read_rate(reader, node, "down");
-    read_device(reader, reader_need(reader, node, "device"), fleet, &device);
-    device.partitions = read_count(reader, node, "partitions", &partitions_range, 1);
-    device.memory_bytes /= fleet_partitions(&device); /* Each has its share. */
-    if (device.sharing == SHARES_MIG && device.partitions > 1) {
+    if (device->gpu_units != MIG_UNITS) {
+        reader_fail(
+            reader, tree_find(inside, "sharing"), "'sharing: mig' wants 'units: %d'", MIG_UNITS);
+    } else if (device->interference > 0) {
+        reader_fail(
+            reader, tree_find(inside, "interference"),
+            "instances of 'sharing: mig' have no interference");
+    } else if (device->partitions > 1) {
         reader_fail(
             reader, tree_find(node, "partitions"), "'partitions' do not go with 'sharing: mig'");
     }
-    for (uint32_t i = 0; i < count && reader_is_good(reader); i++) {
-        if (!fleet_add_machine(fleet, &device, devices, cpu)) {
+}
+
+static void read_entry(struct reader *reader, const struct tree_node *node, struct fleet *fleet)
+{
+    struct machines machines = {.count = 0};
+    struct fleet_worker *device = &machines.device;
+
+    record_read(reader, node, cluster_machines_fields, &machines);
+    check_sharing(reader, node, device);
+    if (!reader_is_good(reader)) {
+        return;
+    }
+    device->memory_bytes /= device->partitions; /* Each has its share. */
+    device->device = fleet_device(fleet, machines.kind);
+    if (device->device == WORKER_NONE) {
+        reader_fail(
+            reader, tree_find(tree_find(node, "device"), "kind"), "more than %d kinds of devices",
+            DEVICE_KINDS_MAX);
+    }
+    for (uint32_t i = 0; i < machines.count && reader_is_good(reader); i++) {
+        if (!fleet_add_machine(fleet, device, machines.devices, machines.cpu)) {
             reader_fail(reader, node, "more than %d devices", WORKERS_MAX);
-        } else if (up != 0 || down != 0) {
-            fleet_set_rates(fleet, fleet->node_count - 1, up, down);
+        } else if (machines.up_bytes_per_s != 0 || machines.down_bytes_per_s != 0) {
+            fleet_set_rates(
+                fleet, fleet->node_count - 1, machines.up_bytes_per_s, machines.down_bytes_per_s);
         }
     }
 }
 
-static void read_fleet(struct reader *reader, const struct tree_node *node, struct fleet *fleet)
+static void read_machines(struct reader *reader, const struct tree_node *node, void *record)
 {
-    if (node == NULL || node->kind != TREE_LIST) {
-        read_machines(reader, node, fleet);
+    if (node->kind != TREE_LIST) {
+        read_entry(reader, node, record);
         return;
     }
-    if (node->child_count == 0) {
-        reader_fail(reader, node, "'machines' is empty");
-    }
-    for (const struct tree_node *item = node->first; item != NULL && reader_is_good(reader);
-         item = item->next) {
-        read_machines(reader, item, fleet);
+    reader_filled(reader, node);
+    READER_EACH (item, reader, node) {
+        read_entry(reader, item, record);
     }
 }
 
-static void read_prices(
-    struct reader *reader, const struct tree_node *node, struct fleet_prices *prices_out)
+static bool are_same_machines(const struct fleet *fleet, uint32_t a, uint32_t b)
 {
-    static const char *const keys[] = {"cpu", "gpu", NULL};
-
-    if (node == NULL) {
-        return;
-    }
-    reader_mapping(reader, node, keys);
-    const struct tree_node *cpu = tree_find(node, "cpu");
-    const struct tree_node *gpu = tree_find(node, "gpu");
-    if (cpu != NULL) {
-        prices_out->cpu = reader_quantity(reader, cpu, QUANTITY_NUMBER, &price_range);
-    }
-    if (gpu != NULL) {
-        prices_out->gpu = reader_quantity(reader, gpu, QUANTITY_NUMBER, &price_range);
-    }
+    const struct fleet_node *one = &fleet->nodes[a];
+    const struct fleet_node *other = &fleet->nodes[b];
+    return one->worker_count == other->worker_count && one->cpu_units == other->cpu_units &&
+           one->up_bytes_per_s == other->up_bytes_per_s &&
+           one->down_bytes_per_s == other->down_bytes_per_s &&
+           fleet_is_alike(&fleet->workers[one->worker_first], &fleet->workers[other->worker_first]);
 }
+
+static void write_entry(
+    struct writer *writer, const struct fleet *fleet, uint32_t node, uint32_t count)
+{
+    const struct fleet_node *machine = &fleet->nodes[node];
+    struct machines machines = {
+        .count = count,
+        .cpu = machine->cpu_units,
+        .up_bytes_per_s = machine->up_bytes_per_s,
+        .down_bytes_per_s = machine->down_bytes_per_s,
+        .device = fleet->workers[machine->worker_first],
+    };
+    struct fleet_worker *device = &machines.device;
+
+    device->partitions = fleet_partitions(device);
+    device->memory_bytes *= device->partitions;
+    machines.devices = machine->worker_count / device->partitions;
+    (void)snprintf(machines.kind, sizeof(machines.kind), "%s", fleet->devices[device->device]);
+    record_write_inline(writer, cluster_machines_fields, &machines);
+}
+
+static void write_machines(struct writer *writer, const void *record)
+{
+    const struct fleet *fleet = record;
+
+    writer_key(writer, "machines");
+    writer_open_list(writer, WRITER_LINES);
+    for (uint32_t first = 0; first < fleet->node_count;) {
+        uint32_t end = first + 1;
+        while (end < fleet->node_count && are_same_machines(fleet, first, end)) {
+            end++;
+        }
+        write_entry(writer, fleet, first, end - first);
+        first = end;
+    }
+    writer_close(writer);
+}
+
+static void read_name(struct reader *reader, const struct tree_node *node, void *record)
+{
+    char name[NAME_BYTES_MAX];
+
+    (void)record; /* It is for people, and not kept. */
+    reader_name(reader, node, name);
+}
+
+const struct field cluster_fields[] = {
+    {"cluster", .read = read_name, .form = "name", .help = "its name, for people"},
+    {"machines", .read = read_machines, .write = write_machines, .needed = true,
+     .form = "list of mappings, or one", .help = "machines that are alike, each: see below"},
+    {"network", .read = network_read, .write = network_write, .form = "mapping",
+     .help = "what connects them: see below", .left_out = "nothing is limited"},
+    {"prices", FIELD_RECORD(struct fleet, prices, cluster_prices_fields),
+     .help = "what a unit costs for an hour, in any currency: see below",
+     .left_out = "nothing is charged"},
+    {0},
+};
 
 enum weft_status cluster_read(
     const struct tree_node *node, struct fleet **fleet_out, struct weft_error *error)
 {
-    static const char *const keys[] = {"cluster", "machines", "network", "prices", NULL};
     struct reader reader = {.error = error};
-    char name[NAME_BYTES_MAX];
-
     struct fleet *fleet = fleet_create();
-    reader_mapping(&reader, node, keys);
-    reader_name(&reader, tree_find(node, "cluster"), name); /* For people; not kept. */
-    read_fleet(&reader, reader_need(&reader, node, "machines"), fleet);
-    network_read(&reader, tree_find(node, "network"), fleet);
-    read_prices(&reader, tree_find(node, "prices"), &fleet->prices);
+
+    record_read(&reader, node, cluster_fields, fleet);
     if (!reader_is_good(&reader)) {
         fleet_destroy(fleet);
         return reader.status;
@@ -172,15 +221,26 @@ enum weft_status cluster_read(
     return WEFT_OK;
 }
 
-enum weft_status cluster_load(const char *path, struct fleet **fleet_out, struct weft_error *error)
+bool cluster_is_writable(const struct fleet *fleet)
 {
-    struct tree *tree = NULL;
-
-    enum weft_status status = tree_load(path, &tree, error);
-    if (status != WEFT_OK) {
-        return status;
+    for (uint32_t i = 0; i < fleet->node_count; i++) {
+        const struct fleet_node *node = &fleet->nodes[i];
+        const struct fleet_worker *first = &fleet->workers[node->worker_first];
+        if (node->worker_count == 0 || node->worker_count % fleet_partitions(first) != 0) {
+            return false;
+        }
+        for (uint32_t j = 1; j < node->worker_count; j++) {
+            if (!fleet_is_alike(&fleet->workers[node->worker_first + j], first)) {
+                return false;
+            }
+        }
     }
-    status = cluster_read(tree->root, fleet_out, error);
-    tree_destroy(tree);
-    return status;
+    return fleet->node_count > 0;
+}
+
+void cluster_write(struct writer *writer, const struct fleet *fleet)
+{
+    writer_open_mapping(writer, WRITER_LINES);
+    record_write(writer, cluster_fields, fleet);
+    writer_close(writer);
 }

@@ -8,7 +8,7 @@
 #include "document/reference.h"
 #include "model/builtin.h"
 
-enum { AMOUNT_BYTES_MAX = 64 };
+enum { AMOUNT_BYTES_MAX = 64, INPUTS_A_LINE = 2 /* More get a line for their bytes. */ };
 
 static void read_producer(const struct scope *scope, const struct tree_node *node)
 {
@@ -37,8 +37,7 @@ static void read_after(const struct scope *scope, const struct tree_node *after)
         return;
     }
     reader_list(scope->reader, after);
-    for (const struct tree_node *item = after->first; item != NULL && reader_is_good(scope->reader);
-         item = item->next) {
+    READER_EACH (item, scope->reader, after) {
         read_producer(scope, item);
     }
 }
@@ -122,8 +121,7 @@ static void read_bytes(const struct scope *scope, const struct tree_node *bytes)
         read_amount_of_all(scope, bytes);
         return;
     }
-    for (const struct tree_node *one = bytes->first; one != NULL && reader_is_good(scope->reader);
-         one = one->next) {
+    READER_EACH (one, scope->reader, bytes) {
         read_amount_of_one(scope, one);
     }
 }
@@ -147,16 +145,14 @@ void edges_read(
         return;
     }
     ports_read_inputs(reader, scope.inputs, workflow);
-    for (const struct tree_node *task = tasks->first; task != NULL && reader_is_good(reader);
-         task = task->next) {
+    READER_EACH (task, reader, tasks) {
         read_after(&scope, tree_find(task, "after"));
         ports_read_in(&scope, tree_find(task, "in"));
         scope.task++;
     }
     ports_pass_request(&scope, node);
     scope.task = 0;
-    for (const struct tree_node *task = tasks->first; task != NULL && reader_is_good(reader);
-         task = task->next) {
+    READER_EACH (task, reader, tasks) {
         read_bytes(&scope, tree_find(task, "bytes"));
         scope.task++;
     }
@@ -164,4 +160,76 @@ void edges_read(
     if (reader_is_good(reader)) {
         cycle_refuse(reader, tasks, workflow);
     }
+}
+
+static bool has_port(const struct workflow *workflow, uint32_t task, uint32_t from)
+{
+    for (uint32_t i = 0; i < workflow->port_count; i++) {
+        if (workflow->ports[i].task == task && workflow->ports[i].from == from) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void edges_write_after(struct writer *writer, const void *record)
+{
+    const struct task_entry *entry = record;
+    const struct workflow *workflow = entry->workflow;
+    const struct catalogue *catalogue = writer->context;
+    bool is_open = false;
+
+    for (uint32_t i = 0; i < entry->task.in_count; i++) {
+        const uint32_t from = workflow_in(workflow, entry->number, i)->from;
+        if (has_port(workflow, entry->number, from)) {
+            continue;
+        }
+        if (!is_open) {
+            writer_key(writer, "after");
+            writer_open_list(writer, WRITER_INLINE);
+            is_open = true;
+        }
+        writer_text(writer, reference_task_name(workflow, catalogue, from));
+    }
+    if (is_open) {
+        writer_close(writer);
+    }
+}
+
+/* Whether some edge into @task says other than what is meant if nothing is said. */
+static bool has_bytes(
+    const struct workflow *workflow, const struct catalogue *catalogue, uint32_t task)
+{
+    for (uint32_t i = 0; i < workflow->tasks[task].in_count; i++) {
+        const struct workflow_edge *edge = workflow_in(workflow, task, i);
+        const bool is_request = reference_is_added(workflow, catalogue, edge->from);
+        if (edge->bytes != (is_request ? workflow->input_bytes : 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void edges_write_bytes(struct writer *writer, const void *record)
+{
+    const struct task_entry *entry = record;
+    const struct workflow *workflow = entry->workflow;
+    const struct catalogue *catalogue = writer->context;
+    const uint32_t count = entry->task.in_count;
+
+    if (!has_bytes(workflow, catalogue, entry->number)) {
+        return;
+    }
+    if (count <= INPUTS_A_LINE) {
+        writer_key(writer, "bytes");
+    } else {
+        writer_key_below(writer, "bytes");
+    }
+    writer_open_mapping(writer, WRITER_INLINE);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct workflow_edge *edge = workflow_in(workflow, entry->number, i);
+        writer_key(writer, reference_task_name(workflow, catalogue, edge->from));
+        writer_bytes_and(writer, edge->bytes, edge->per_item ? " per item" : "");
+    }
+    writer_close(writer);
 }

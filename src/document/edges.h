@@ -9,6 +9,7 @@
 
 #include "document/reader.h"
 #include "document/tree.h"
+#include "document/writer.h"
 #include "model/catalogue.h"
 
 /*
@@ -20,5 +21,10 @@
 void edges_read(
     struct reader *reader, const struct tree_node *node, struct catalogue *catalogue,
     struct workflow *workflow);
+
+/* Write the producers of a struct task_entry that no port names, under `after`; and all edges,
+ * under `bytes`. The writer's context is the catalogue. */
+void edges_write_after(struct writer *writer, const void *entry);
+void edges_write_bytes(struct writer *writer, const void *entry);
 
 #endif /* DOCUMENT_EDGES_H */

@@ -11,6 +11,7 @@
 
 #include <weft/status.h>
 
+#include "document/record.h"
 #include "document/tree.h"
 
 struct catalogue;
@@ -18,6 +19,10 @@ struct fleet;
 struct mixture;
 
 enum { MIXTURE_VERSION = 1 };
+
+extern const struct field mixture_fields[];
+extern const struct field mixture_workflow_fields[]; /* Of each of `workflows`, */
+extern const struct field mixture_pattern_fields[];  /* and of each of its `patterns`. */
 
 /*
  * Read the mixture at @node, for the workflows of @catalogue on @fleet. On success the
@@ -29,16 +34,11 @@ enum weft_status mixture_read(
     const struct tree_node *node, const struct catalogue *catalogue, const struct fleet *fleet,
     struct mixture **mixture_out, struct weft_error *error);
 
-/* All of the file at @path. Errors: also those of tree_load(). */
-enum weft_status mixture_load(
-    const char *path, const struct catalogue *catalogue, const struct fleet *fleet,
-    struct mixture **mixture_out, struct weft_error *error);
-
-/*
- * Write the sealed @mixture to @file, all lines but the first behind @indent spaces. What is
- * not drawn is left out. Whether that went well, the file knows.
- */
+/* Write the sealed @mixture as the next value, which is JSON. What is not drawn is left out. */
 void mixture_write(
-    const struct mixture *mixture, const struct catalogue *catalogue, uint32_t indent, FILE *file);
+    struct writer *writer, const struct mixture *mixture, const struct catalogue *catalogue);
+
+/* All of it to @file. */
+void mixture_print(const struct mixture *mixture, const struct catalogue *catalogue, FILE *file);
 
 #endif /* DOCUMENT_MIXTURE_DOCUMENT_H */

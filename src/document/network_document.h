@@ -4,13 +4,16 @@
 #ifndef DOCUMENT_NETWORK_DOCUMENT_H
 #define DOCUMENT_NETWORK_DOCUMENT_H
 
-#include "document/reader.h"
+#include "document/record.h"
 #include "model/fleet.h"
 
-/* Read @node, which may be NULL, into the network of @fleet, whose machines are all there. */
-void network_read(struct reader *reader, const struct tree_node *node, struct fleet *fleet);
+extern const struct field network_fields[];            /* Of struct fleet_network. */
+extern const struct field network_background_fields[]; /* Of `background`. */
 
-/* The rate @key of @mapping, which is above 0 if it is given; 0 if not. */
-uint64_t network_read_rate(struct reader *reader, const struct tree_node *mapping, const char *key);
+extern const struct reader_range network_rate; /* Of a link that has a limit. */
+
+/* Read @node into the network of a struct fleet, whose machines are all there; and write it. */
+void network_read(struct reader *reader, const struct tree_node *node, void *fleet);
+void network_write(struct writer *writer, const void *fleet);
 
 #endif /* DOCUMENT_NETWORK_DOCUMENT_H */

@@ -46,30 +46,78 @@ static void read_shape(
         reader_fail(reader, shape, "'shape' has more than %d extents", WEFT_RANK_MAX);
         return;
     }
-    for (const struct tree_node *extent = shape->first; extent != NULL && reader_is_good(reader);
-         extent = extent->next) {
+    READER_EACH (extent, reader, shape) {
         extents_out[*rank_out] = read_extent(reader, extent);
         (*rank_out)++;
     }
 }
 
+static void write_shape(struct writer *writer, uint32_t rank, const int64_t *extents)
+{
+    writer_key(writer, "shape");
+    writer_open_list(writer, WRITER_INLINE);
+    for (uint32_t i = 0; i < rank; i++) {
+        writer_integer(writer, extents[i]);
+    }
+    writer_close(writer);
+}
+
+static void read_input_shape(struct reader *reader, const struct tree_node *node, void *record)
+{
+    struct workflow_input *input = record;
+    read_shape(reader, node, &input->rank, input->shape);
+}
+
+static void write_input_shape(struct writer *writer, const void *record)
+{
+    const struct workflow_input *input = record;
+    write_shape(writer, input->rank, input->shape);
+}
+
+static void read_output_shape(struct reader *reader, const struct tree_node *node, void *record)
+{
+    struct workflow_result *result = record;
+    read_shape(reader, node, &result->rank, result->shape);
+}
+
+static void write_output_shape(struct writer *writer, const void *record)
+{
+    const struct workflow_result *result = record;
+    write_shape(writer, result->rank, result->shape);
+}
+
+#define DTYPE_HELP "as the Open Inference Protocol writes it"
+#define SHAPE_FORM "list of whole numbers"
+#define SHAPE_HELP "its extents; -1 is any"
+
+const struct field ports_input_fields[] = {
+    {"dtype", FIELD_WORD(struct workflow_input, dtype), .words = dtype_words, .needed = true,
+     .help = DTYPE_HELP},
+    {"shape", .read = read_input_shape, .write = write_input_shape, .needed = true,
+     .form = SHAPE_FORM, .help = SHAPE_HELP},
+    {0},
+};
+
+const struct field ports_output_fields[] = {
+    {"from", .needed = true, .form = "`task.output`", .help = "what it is"},
+    {"dtype", FIELD_WORD(struct workflow_result, dtype), .words = dtype_words, .needed = true,
+     .help = DTYPE_HELP},
+    {"shape", .read = read_output_shape, .write = write_output_shape, .needed = true,
+     .form = SHAPE_FORM, .help = SHAPE_HELP},
+    {0},
+};
+
 void ports_read_inputs(
     struct reader *reader, const struct tree_node *node, struct workflow *workflow)
 {
-    static const char *const keys[] = {"dtype", "shape", NULL};
-
     reader_any_mapping(reader, node);
     if (node == NULL) {
         return;
     }
-    for (const struct tree_node *child = node->first; child != NULL && reader_is_good(reader);
-         child = child->next) {
+    READER_EACH (child, reader, node) {
         struct workflow_input input = {.rank = 0};
-        reader_mapping(reader, child, keys);
         reference_port_name(reader, child, child->key, input.name);
-        input.dtype =
-            (enum weft_dtype)reader_word(reader, reader_need(reader, child, "dtype"), dtype_words);
-        read_shape(reader, reader_need(reader, child, "shape"), &input.rank, input.shape);
+        record_read(reader, child, ports_input_fields, &input);
         if (reader_is_good(reader) && workflow_add_input(workflow, &input) != WEFT_OK) {
             reader_fail(reader, child, "more than %d inputs", WORKFLOW_PORTS_MAX);
         }
@@ -82,8 +130,7 @@ void ports_read_in(const struct scope *scope, const struct tree_node *in)
     if (in == NULL) {
         return;
     }
-    for (const struct tree_node *node = in->first; node != NULL && reader_is_good(scope->reader);
-         node = node->next) {
+    READER_EACH (node, scope->reader, in) {
         struct workflow_port port = {.task = scope->task};
         struct reference reference;
         reference_port_name(scope->reader, node, node->key, port.name);
@@ -175,7 +222,7 @@ void ports_pass_request(struct scope *scope, const struct tree_node *node)
 {
     for (uint32_t task = 0; task < scope->written && reader_is_good(scope->reader); task++) {
         if (!scope->wants_request[task] || !has_producer(scope->workflow, task)) {
-            continue; /* Whoever has no producer is given the request itself. */
+            continue; /* A task without producers is given the request itself. */
         }
         const uint32_t request = pass_task(scope, node, BUILTIN_REQUEST_TASK, "");
         if (request != TASK_NONE) {
@@ -184,25 +231,16 @@ void ports_pass_request(struct scope *scope, const struct tree_node *node)
     }
 }
 
-/*
- * What the output at @node is, if it says so: a mapping instead of a reference. Returns where the
- * reference is.
- */
+/* Where the reference of the output at @node is, which may say what it is besides. */
 static const struct tree_node *read_declared(
     struct reader *reader, const struct tree_node *node, struct workflow_result *result)
 {
-    static const char *const keys[] = {"from", "dtype", "shape", NULL};
-
     if (node->kind != TREE_MAPPING) {
         return node;
     }
-    reader_mapping(reader, node, keys);
-    const struct tree_node *from = reader_need(reader, node, "from");
+    record_read(reader, node, ports_output_fields, result);
     result->is_declared = true;
-    result->dtype =
-        (enum weft_dtype)reader_word(reader, reader_need(reader, node, "dtype"), dtype_words);
-    read_shape(reader, reader_need(reader, node, "shape"), &result->rank, result->shape);
-    return from;
+    return tree_find(node, "from");
 }
 
 void ports_read_outputs(struct scope *scope, const struct tree_node *outputs)
@@ -211,8 +249,7 @@ void ports_read_outputs(struct scope *scope, const struct tree_node *outputs)
     if (outputs == NULL) {
         return;
     }
-    for (const struct tree_node *node = outputs->first;
-         node != NULL && reader_is_good(scope->reader); node = node->next) {
+    READER_EACH (node, scope->reader, outputs) {
         struct workflow_result result = {.task = TASK_NONE};
         struct reference reference;
         reference_port_name(scope->reader, node, node->key, result.name);
@@ -240,4 +277,73 @@ void ports_read_outputs(struct scope *scope, const struct tree_node *outputs)
             reader_fail(scope->reader, node, "more than %d outputs", WORKFLOW_PORTS_MAX);
         }
     }
+}
+
+void ports_write_inputs(struct writer *writer, const void *record)
+{
+    const struct workflow *workflow = record;
+
+    if (workflow->input_count == 0) {
+        return;
+    }
+    writer_key(writer, "inputs");
+    writer_open_mapping(writer, WRITER_LINES);
+    for (uint32_t i = 0; i < workflow->input_count; i++) {
+        writer_key(writer, workflow->inputs[i].name);
+        record_write_inline(writer, ports_input_fields, &workflow->inputs[i]);
+    }
+    writer_close(writer);
+}
+
+void ports_write_in(struct writer *writer, const void *record)
+{
+    const struct task_entry *entry = record;
+    const struct workflow *workflow = entry->workflow;
+    bool is_open = false;
+
+    for (uint32_t i = 0; i < workflow->port_count; i++) {
+        const struct workflow_port *port = &workflow->ports[i];
+        if (port->task != entry->number) {
+            continue;
+        }
+        if (!is_open) {
+            writer_key(writer, "in");
+            writer_open_mapping(writer, WRITER_INLINE);
+            is_open = true;
+        }
+        reference_write(
+            writer, port->name, reference_task_name(workflow, writer->context, port->from),
+            port->output);
+    }
+    if (is_open) {
+        writer_close(writer);
+    }
+}
+
+void ports_write_outputs(struct writer *writer, const void *record)
+{
+    const struct workflow *workflow = record;
+
+    if (workflow->result_count == 0) {
+        return;
+    }
+    writer_key(writer, "outputs");
+    writer_open_mapping(writer, WRITER_LINES);
+    for (uint32_t i = 0; i < workflow->result_count; i++) {
+        const struct workflow_result *result = &workflow->results[i];
+        const uint32_t task = reference_is_added(workflow, writer->context, result->task)
+                                  ? workflow_in(workflow, result->task, 0)->from
+                                  : result->task;
+        const char *name = workflow->tasks[task].name;
+        if (result->is_declared) {
+            writer_key(writer, result->name);
+            writer_open_mapping(writer, WRITER_INLINE);
+            reference_write(writer, "from", name, result->output);
+            record_write(writer, ports_output_fields, result);
+            writer_close(writer);
+        } else {
+            reference_write(writer, result->name, name, result->output);
+        }
+    }
+    writer_close(writer);
 }

@@ -8,7 +8,12 @@
 #ifndef DOCUMENT_PORTS_H
 #define DOCUMENT_PORTS_H
 
+#include "document/record.h"
 #include "document/reference.h"
+
+extern const struct field ports_input_fields[]; /* Of each of `inputs`, */
+extern const struct field
+    ports_output_fields[]; /* and of each of `outputs` that says what it is. */
 
 /* The parts of a request, under `inputs`. NULL: none are declared. */
 void ports_read_inputs(
@@ -22,5 +27,11 @@ void ports_pass_request(struct scope *scope, const struct tree_node *node);
 
 /* The parts of the answer, under `outputs`. NULL: the outputs of all sinks. */
 void ports_read_outputs(struct scope *scope, const struct tree_node *outputs);
+
+/* Write the same of a workflow, of a struct task_entry, and of a workflow. Unless there is nothing
+ * to say; the writer's context is the catalogue. */
+void ports_write_inputs(struct writer *writer, const void *workflow);
+void ports_write_in(struct writer *writer, const void *entry);
+void ports_write_outputs(struct writer *writer, const void *workflow);
 
 #endif /* DOCUMENT_PORTS_H */

@@ -1,102 +1,125 @@
 #include "document/profile_document.h"
 
-#include <math.h>
-#include <stdio.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "document/reader.h"
+#include "base/assert.h"
+#include "base/error.h"
+#include "document/bytes.h"
+#include "document/path.h"
 
-static const struct reader_range version_range = {
-    PROFILE_VERSION,
-    PROFILE_VERSION,
-    "1, the only version known",
-};
 static const struct reader_range ms_range = {1e-6, 86400e3, "more than 0 and at most a day"};
 static const struct reader_range spread_range = {0, 86400e3, "between 0 and a day"};
 static const struct reader_range share_range = {0, 1024, "between 0 and 1024"};
 
-/* Everything that the models of a document are read with. */
+static const char *const figures[] = {"measured", "published", "assumed", NULL};
+static const char *const distributions[] = {
+    "normal", "exponential", "gamma", "deterministic", NULL,
+};
+
+/* What a document is read with, */
 struct scope {
-    struct reader *reader;
     enum profile_scope kind;
     struct catalogue *catalogue;
     struct fleet *fleet;
     struct profile_document *document;
+    uint32_t model; /* The one at hand; MODEL_NONE: of no interest here. */
 };
 
-/* Whose points are read. */
-struct curve {
-    uint32_t model;  /* MODEL_NONE, or */
-    uint32_t device; /* WORKER_NONE: of no interest here. */
+/* and written with. */
+struct writing {
+    enum profile_scope kind;
+    const struct catalogue *catalogue;
+    const struct fleet *fleet;
+    const struct profile_document *document;
+};
+
+/* What a document is, and what it says of a model on a kind of device. */
+struct root {
+    uint32_t version;
+    struct profile_origin origin;
+};
+
+struct device {
+    struct profile_point point; /* Where there is no list of them. */
     enum profile_distribution distribution;
+    const struct profile_curve *curve; /* Where it is written. */
 };
 
-static bool is_wanted(const struct curve *curve)
-{
-    return curve->model != MODEL_NONE && curve->device != WORKER_NONE;
-}
+const struct field profile_point_fields[] = {
+    {"items", FIELD_COUNT(struct profile_point, items), .range = &reader_items, .fallback = "1",
+     .always = true, .help = "how many run together"},
+    {"cpu", FIELD_COUNT(struct profile_point, cpu), .range = &share_range, .help = "units of CPU",
+     .left_out = "any"},
+    {"gpu", FIELD_COUNT(struct profile_point, gpu), .range = &share_range,
+     .help = "units of the device", .left_out = "the whole device"},
+    {"ms", FIELD_MS(struct profile_point, run_ns), .range = &ms_range, .needed = true,
+     .help = "the mean run time"},
+    {"sd_ms", FIELD_MS(struct profile_point, sd_ns), .range = &spread_range,
+     .help = "its standard deviation"},
+    {0},
+};
 
-static int64_t read_ms(
-    struct reader *reader, const struct tree_node *node, const struct reader_range *range)
+static void write_points(struct writer *writer, const void *record)
 {
-    const double ms = reader_quantity(reader, node, QUANTITY_NUMBER, range);
-    return (int64_t)floor(ms * 1e6 + 0.5);
-}
+    const struct profile_curve *curve = ((const struct device *)record)->curve;
 
-static uint64_t read_bytes(
-    struct reader *reader, const struct tree_node *model, const char *key,
-    const struct reader_range *range)
-{
-    return (uint64_t)reader_quantity(reader, tree_find(model, key), QUANTITY_BYTES, range);
-}
-
-static void read_point(
-    struct reader *reader, const struct tree_node *node, struct profile_point *point_out)
-{
-    const struct tree_node *items = tree_find(node, "items");
-
-    point_out->items = 1;
-    if (items != NULL) {
-        point_out->items = (uint32_t)reader_quantity(reader, items, QUANTITY_COUNT, &reader_items);
+    writer_key(writer, "points");
+    writer_open_list(writer, WRITER_INLINE);
+    for (uint32_t i = 0; i < curve->point_count; i++) {
+        record_write_inline(writer, profile_point_fields, &curve->points[i]);
     }
-    point_out->cpu =
-        (uint32_t)reader_quantity(reader, tree_find(node, "cpu"), QUANTITY_COUNT, &share_range);
-    point_out->gpu =
-        (uint32_t)reader_quantity(reader, tree_find(node, "gpu"), QUANTITY_COUNT, &share_range);
-    point_out->run_ns = read_ms(reader, reader_need(reader, node, "ms"), &ms_range);
-    point_out->sd_ns = read_ms(reader, tree_find(node, "sd_ms"), &spread_range);
+    writer_close(writer);
 }
 
-/* The point is checked even if nobody wants it. */
+const struct field profile_device_fields[] = {
+    {"ms", FIELD_MS(struct device, point.run_ns), .range = &ms_range,
+     .help = "the mean run time of one item on the whole device; or else `points`",
+     .left_out = "`points`"},
+    {"sd_ms", FIELD_MS(struct device, point.sd_ns), .range = &spread_range,
+     .help = "its standard deviation"},
+    {"points", .write = write_points, .form = "list of mappings",
+     .help = "run times by items and shares: see below", .left_out = "`ms`"},
+    {"distribution", FIELD_WORD(struct device, distribution), .words = distributions,
+     .help = "how run times scatter about their mean when they are simulated: `normal` by `sd_ms`, "
+             "but never below a tenth of the mean; `exponential`, by the mean alone; `gamma`, by "
+             "`sd_ms`, which it wants; `deterministic`, not at all"},
+    {0},
+};
+
+/* The point is checked even if it is of no interest. */
 static void add_point(
-    const struct scope *scope, const struct tree_node *node, const struct curve *curve)
+    struct reader *reader, const struct tree_node *node, uint32_t device,
+    enum profile_distribution distribution, const struct profile_point *point)
 {
-    struct profile_point point = {0};
+    const struct scope *scope = reader->context;
 
-    read_point(scope->reader, node, &point);
-    if (curve->distribution == DISTRIBUTION_GAMMA && point.sd_ns == 0) {
-        reader_fail(scope->reader, node, "a gamma distribution wants 'sd_ms'");
+    if (distribution == DISTRIBUTION_GAMMA && point->sd_ns == 0) {
+        reader_fail(reader, node, "a gamma distribution wants 'sd_ms'");
     }
-    if (!reader_is_good(scope->reader) || !is_wanted(curve)) {
+    if (!reader_is_good(reader) || scope->model == MODEL_NONE || device == WORKER_NONE) {
         return;
     }
     const enum weft_status status =
-        profile_add_point(scope->document->profile, curve->model, curve->device, &point);
+        profile_add_point(scope->document->profile, scope->model, device, point);
     if (status == WEFT_EXISTS) {
         reader_fail(
-            scope->reader, node, "a second point for items %u, cpu %u, gpu %u", point.items,
-            point.cpu, point.gpu);
+            reader, node, "a second point for items %u, cpu %u, gpu %u", point->items, point->cpu,
+            point->gpu);
     } else if (status != WEFT_OK) {
-        reader_fail(scope->reader, node, "this point makes no sense");
+        reader_fail(reader, node, "this point makes no sense");
     }
 }
 
-static uint32_t number_device(const struct scope *scope, const struct tree_node *node)
+static uint32_t number_device(
+    struct reader *reader, const struct scope *scope, const struct tree_node *node)
 {
     char name[NAME_BYTES_MAX] = "";
 
-    reader_key_name(scope->reader, node, name);
-    if (!reader_is_good(scope->reader)) {
+    reader_key_name(reader, node, name);
+    if (!reader_is_good(reader)) {
         return WORKER_NONE;
     }
     for (uint32_t i = 0; i < scope->fleet->device_count; i++) {
@@ -109,186 +132,279 @@ static uint32_t number_device(const struct scope *scope, const struct tree_node 
     }
     const uint32_t device = fleet_device(scope->fleet, name);
     if (device == WORKER_NONE) {
-        reader_fail(scope->reader, node, "more than %d kinds of devices", DEVICE_KINDS_MAX);
+        reader_fail(reader, node, "more than %d kinds of devices", DEVICE_KINDS_MAX);
     }
     return device;
 }
 
 static void read_points(
-    const struct scope *scope, const struct tree_node *points, const struct curve *curve)
+    struct reader *reader, const struct tree_node *points, uint32_t device,
+    enum profile_distribution distribution)
 {
-    static const char *const keys[] = {"items", "cpu", "gpu", "ms", "sd_ms", NULL};
-    struct reader *reader = scope->reader;
-
     reader_list(reader, points);
-    if (points->child_count == 0) {
-        reader_fail(reader, points, "'points' is empty");
-    }
+    reader_filled(reader, points);
     if (points->child_count > PROFILE_POINTS_MAX) {
         reader_fail(reader, points, "more than %d points", PROFILE_POINTS_MAX);
     }
-    for (const struct tree_node *point = points->first; point != NULL && reader_is_good(reader);
-         point = point->next) {
-        reader_mapping(reader, point, keys);
-        add_point(scope, point, curve);
+    READER_EACH (node, reader, points) {
+        struct profile_point point = {.items = 0};
+        record_read(reader, node, profile_point_fields, &point);
+        add_point(reader, node, device, distribution, &point);
     }
 }
 
 /* Either a list of points, or, in place of it, one point for a single item. */
-static void read_device(const struct scope *scope, const struct tree_node *node, uint32_t model)
+static void read_device(struct reader *reader, const struct tree_node *node)
 {
-    static const char *const keys[] = {"ms", "sd_ms", "points", "distribution", NULL};
-    /* In the order of enum profile_distribution. */
-    static const char *const words[] = {"normal", "exponential", "gamma", "deterministic", NULL};
-    struct reader *reader = scope->reader;
-    struct curve curve = {.model = model};
-
-    reader_mapping(reader, node, keys);
-    curve.device = number_device(scope, node);
-    curve.distribution =
-        (enum profile_distribution)reader_word(reader, tree_find(node, "distribution"), words);
+    const struct scope *scope = reader->context;
     const struct tree_node *points = tree_find(node, "points");
+    struct device device = {.point = {.items = 1}};
+
+    record_read(reader, node, profile_device_fields, &device);
+    const uint32_t number = number_device(reader, scope, node);
     if (points == NULL) {
-        add_point(scope, node, &curve);
+        (void)reader_need(reader, node, "ms");
+        add_point(reader, node, number, device.distribution, &device.point);
     } else if (tree_find(node, "ms") != NULL || tree_find(node, "sd_ms") != NULL) {
         reader_fail(reader, points, "'points' stands alone, in place of 'ms' and 'sd_ms'");
     } else {
-        read_points(scope, points, &curve);
+        read_points(reader, points, number, device.distribution);
     }
-    if (reader_is_good(reader) && is_wanted(&curve)) {
-        scope->document->profile->models[model].curves[curve.device].distribution =
-            curve.distribution;
+    if (reader_is_good(reader) && scope->model != MODEL_NONE && number != WORKER_NONE) {
+        scope->document->profile->models[scope->model].curves[number].distribution =
+            device.distribution;
     }
 }
 
-static void read_model(const struct scope *scope, const struct tree_node *node, uint32_t model)
+static bool has_device(
+    const struct writing *writing, const struct profile_model *model, uint32_t device)
 {
-    static const char *const keys[] = {
-        "load",          "resident", "workspace", "workspace_per_item",
-        "load_fixed_ms", "pinned",   "devices",   NULL,
-    };
-    static const char *const answers[] = {"false", "true", NULL};
-    struct reader *reader = scope->reader;
-    struct profile_model known = {0};
+    bool is_known = writing->kind == PROFILE_ALL;
 
-    reader_mapping(reader, node, keys);
-    known.load_bytes = read_bytes(reader, node, "load", &reader_any_bytes);
-    known.resident_bytes = read_bytes(reader, node, "resident", &reader_any_bytes);
-    known.workspace_bytes = read_bytes(reader, node, "workspace", &reader_any_bytes);
-    known.workspace_bytes_per_item =
-        read_bytes(reader, node, "workspace_per_item", &reader_edge_bytes);
-    known.load_fixed_ns = read_ms(reader, tree_find(node, "load_fixed_ms"), &spread_range);
-    known.pinned = reader_word(reader, tree_find(node, "pinned"), answers) == 1;
+    for (uint32_t i = 0; i < writing->fleet->worker_count && !is_known; i++) {
+        is_known = writing->fleet->workers[i].device == device;
+    }
+    return is_known && model->curves[device].point_count > 0;
+}
+
+static void write_devices(struct writer *writer, const void *record)
+{
+    const struct writing *writing = writer->context;
+    const struct profile_model *model = record;
+    bool is_empty = writing->kind != PROFILE_ALL;
+
+    for (uint32_t i = 0; i < writing->fleet->device_count; i++) {
+        is_empty = is_empty && !has_device(writing, model, i);
+    }
+    if (is_empty) {
+        return;
+    }
+    writer_key(writer, "devices");
+    writer_open_mapping(writer, WRITER_LINES);
+    for (uint32_t i = 0; i < writing->fleet->device_count; i++) {
+        const struct device device = {
+            .distribution = model->curves[i].distribution, .curve = &model->curves[i]};
+        if (has_device(writing, model, i)) {
+            writer_key(writer, writing->fleet->devices[i]);
+            record_write_inline(writer, profile_device_fields, &device);
+        }
+    }
+    writer_close(writer);
+}
+
+/* Load and resident are written always: one that is left out is read as the other. */
+const struct field profile_model_fields[] = {
+    {"load", FIELD_BYTES(struct profile_model, load_bytes), .range = &reader_any_bytes,
+     .always = true, .help = "what is copied to the device", .left_out = "as `resident`"},
+    {"resident", FIELD_BYTES(struct profile_model, resident_bytes), .range = &reader_any_bytes,
+     .always = true, .help = "what stays there", .left_out = "as `load`"},
+    {"workspace", FIELD_BYTES(struct profile_model, workspace_bytes), .range = &reader_any_bytes,
+     .help = "what a running batch needs on top"},
+    {"workspace_per_item", FIELD_BYTES(struct profile_model, workspace_bytes_per_item),
+     .range = &reader_edge_bytes, .help = "the same for each of its items"},
+    {"load_fixed_ms", FIELD_MS(struct profile_model, load_fixed_ns), .range = &spread_range,
+     .help = "what a load takes beside the copy"},
+    {"pinned", FIELD_FLAG(struct profile_model, pinned),
+     .help = "`true`: where it is resident it stays as long as anything else can leave"},
+    {"devices", .write = write_devices, .form = "mapping from kinds of devices to mappings",
+     .help = "run times: see below", .left_out = "it is not run, as weights that a function uses"},
+    {0},
+};
+
+static void read_model(struct reader *reader, const struct tree_node *node)
+{
+    struct scope *scope = reader->context;
+    struct profile_model known = {0};
+    const struct tree_node *devices = tree_find(node, "devices");
+
+    scope->model = catalogue_find_model(scope->catalogue, node->key);
+    record_read(reader, node, profile_model_fields, &known);
     /* Most models stay as they were copied. */
     if (tree_find(node, "resident") == NULL) {
         known.resident_bytes = known.load_bytes;
     } else if (tree_find(node, "load") == NULL) {
         known.load_bytes = known.resident_bytes;
     }
-    if (model != MODEL_NONE) {
-        scope->document->profile->models[model] = known;
-        model_set_add(&scope->document->listed, model);
+    if (scope->model != MODEL_NONE) {
+        scope->document->profile->models[scope->model] = known;
+        model_set_add(&scope->document->listed, scope->model);
     }
-    const struct tree_node *devices = tree_find(node, "devices");
     reader_any_mapping(reader, devices);
-    for (const struct tree_node *device = devices == NULL ? NULL : devices->first;
-         device != NULL && reader_is_good(reader); device = device->next) {
-        read_device(scope, device, model);
+    READER_EACH (device, reader, devices) {
+        read_device(reader, device);
     }
-}
-
-static uint32_t find_model(const struct scope *scope, const struct tree_node *node)
-{
-    return catalogue_find_model(scope->catalogue, node->key);
 }
 
 /* Number every model first: a profile is made for as many as there are. */
-static void number_models(const struct scope *scope, const struct tree_node *models)
+static void number_models(struct reader *reader, const struct tree_node *models)
 {
+    const struct scope *scope = reader->context;
     char name[NAME_BYTES_MAX] = "";
 
     for (const struct tree_node *node = models->first; node != NULL; node = node->next) {
-        reader_key_name(scope->reader, node, name);
-        if (!reader_is_good(scope->reader)) {
+        reader_key_name(reader, node, name);
+        if (!reader_is_good(reader)) {
             return;
         }
         if (scope->kind == PROFILE_ALL && catalogue_model(scope->catalogue, name) == MODEL_NONE) {
-            reader_fail(scope->reader, node, "more than %d models and functions", MODELS_MAX);
+            reader_fail(reader, node, "more than %d models and functions", MODELS_MAX);
         }
     }
 }
 
-static void read_origin(
-    struct reader *reader, const struct tree_node *node, struct profile_origin *origin_out)
+static void read_models(struct reader *reader, const struct tree_node *models, void *record)
 {
-    static const char *const words[] = {"measured", "published", "assumed", NULL};
-    const struct tree_node *figures = tree_find(node, "figures");
-    const struct tree_node *source = tree_find(node, "source");
+    const struct scope *scope = reader->context;
 
-    (void)reader_quantity(
-        reader, reader_need(reader, node, "weft_profile"), QUANTITY_COUNT, &version_range);
-    origin_out->figures = (enum profile_figures)reader_word(reader, figures, words);
-    const char *text = reader_text(reader, source);
-    if (strlen(text) >= sizeof(origin_out->source)) {
-        reader_fail(
-            reader, source, "'source' is longer than %d letters", PROFILE_SOURCE_BYTES_MAX - 1);
+    (void)record;
+    reader_any_mapping(reader, models);
+    number_models(reader, models);
+    if (!reader_is_good(reader)) {
         return;
     }
-    (void)snprintf(origin_out->source, sizeof(origin_out->source), "%s", text);
-    if (origin_out->figures == FIGURES_PUBLISHED && source == NULL) {
-        reader_fail(reader, figures, "published figures want a 'source'");
+    scope->document->profile = profile_create(scope->catalogue->model_count);
+    READER_EACH (model, reader, models) {
+        read_model(reader, model);
     }
 }
+
+static void write_models(struct writer *writer, const void *record)
+{
+    const struct writing *writing = writer->context;
+
+    (void)record;
+    writer_key(writer, "models");
+    writer_open_mapping(writer, WRITER_LINES);
+    for (uint32_t i = 0; i < writing->document->profile->model_count; i++) {
+        if (model_set_has(&writing->document->listed, i)) {
+            writer_key(writer, writing->catalogue->models[i]);
+            writer_open_mapping(writer, WRITER_LINES);
+            record_write(writer, profile_model_fields, &writing->document->profile->models[i]);
+            writer_close(writer);
+        }
+    }
+    writer_close(writer);
+}
+
+const struct field profile_fields[] = {
+    {"weft_profile", FIELD_COUNT(struct root, version), .needed = true,
+     .range = FIELD_RANGE(PROFILE_VERSION, PROFILE_VERSION, "1, the only version known"),
+     .help = "the version of the form"},
+    {"figures", FIELD_WORD(struct root, origin.figures), .words = figures, .always = true,
+     .help = "where they come from; published figures want a `source`"},
+    {"source", FIELD_TEXT(struct root, origin.source), .help = "who published them, and where"},
+    {"models", .read = read_models, .write = write_models, .needed = true,
+     .form = "mapping from names to mappings", .help = "models and functions: see below"},
+    {0},
+};
 
 enum weft_status profile_read(
     const struct tree_node *node, enum profile_scope scope, struct catalogue *catalogue,
     struct fleet *fleet, struct profile_document *document_out, struct weft_error *error)
 {
-    static const char *const keys[] = {"weft_profile", "figures", "source", "models", NULL};
-    struct reader reader = {.error = error};
-    struct profile_document document = {0};
-    const struct scope all = {
-        .reader = &reader,
+    struct profile_document document = {.profile = NULL};
+    struct scope all = {
         .kind = scope,
         .catalogue = catalogue,
         .fleet = fleet,
         .document = &document,
     };
+    struct reader reader = {.error = error, .context = &all};
+    struct root root = {.version = 0};
 
-    reader_mapping(&reader, node, keys);
-    read_origin(&reader, node, &document.origin);
-    const struct tree_node *models = reader_need(&reader, node, "models");
-    reader_any_mapping(&reader, models);
-    if (reader_is_good(&reader)) {
-        number_models(&all, models);
-    }
-    if (!reader_is_good(&reader)) {
-        return reader.status;
-    }
-    document.profile = profile_create(catalogue->model_count);
-    for (const struct tree_node *model = models->first; model != NULL && reader_is_good(&reader);
-         model = model->next) {
-        read_model(&all, model, find_model(&all, model));
+    record_read(&reader, node, profile_fields, &root);
+    if (root.origin.figures == FIGURES_PUBLISHED && root.origin.source[0] == '\0') {
+        reader_fail(&reader, tree_find(node, "figures"), "published figures want a 'source'");
     }
     if (!reader_is_good(&reader)) {
         profile_destroy(document.profile);
         return reader.status;
     }
+    document.origin = root.origin;
     *document_out = document;
     return WEFT_OK;
 }
 
-enum weft_status profile_load(
-    const char *path, struct catalogue *catalogue, struct fleet *fleet,
-    struct profile_document *document_out, struct weft_error *error)
+void profile_write(
+    struct writer *writer, enum profile_scope scope, const struct catalogue *catalogue,
+    const struct fleet *fleet, const struct profile_document *document)
 {
-    struct tree *tree = NULL;
+    const struct writing all = {
+        .kind = scope, .catalogue = catalogue, .fleet = fleet, .document = document};
+    const struct root root = {.version = PROFILE_VERSION, .origin = document->origin};
+    const void *context = writer->context;
 
-    enum weft_status status = tree_load(path, &tree, error);
-    if (status != WEFT_OK) {
-        return status;
+    writer->context = &all;
+    writer_open_mapping(writer, WRITER_LINES);
+    record_write(writer, profile_fields, &root);
+    writer_close(writer);
+    writer->context = context;
+}
+
+static bool is_utf8(const char *text)
+{
+    return bytes_check_utf8("text", text, strlen(text), /* error */ NULL) == WEFT_OK;
+}
+
+enum weft_status profile_print(
+    FILE *file, const struct catalogue *catalogue, const struct fleet *fleet,
+    const struct profile_document *document)
+{
+    struct writer writer;
+
+    if (!is_utf8(document->origin.source)) {
+        return WEFT_INVALID;
     }
-    status = profile_read(tree->root, PROFILE_ALL, catalogue, fleet, document_out, error);
-    tree_destroy(tree);
-    return status;
+    writer_init(&writer, file, WRITER_JSON_SPREAD);
+    profile_write(&writer, PROFILE_ALL, catalogue, fleet, document);
+    return WEFT_OK;
+}
+
+/* Beside its place first, then into it: a reader sees the old document or the new one. */
+enum weft_status profile_save(
+    const char *path, const struct catalogue *catalogue, const struct fleet *fleet,
+    const struct profile_document *document, struct weft_error *error)
+{
+    char beside[DOCUMENT_PATH_BYTES_MAX];
+    const int length = snprintf(beside, sizeof(beside), "%s.new", path);
+
+    if (length < 0 || (size_t)length >= sizeof(beside)) {
+        return error_set(error, WEFT_IO, "%s: the path is too long", path);
+    }
+    if (!is_utf8(document->origin.source)) {
+        return error_set(error, WEFT_INVALID, "%s: the source is not UTF-8", path);
+    }
+    FILE *file = fopen(beside, "wb");
+    if (file == NULL) {
+        return error_set(error, WEFT_IO, "%s: cannot be opened: %s", beside, strerror(errno));
+    }
+    (void)profile_print(file, catalogue, fleet, document); /* Its source has been looked at. */
+    const bool is_written = ferror(file) == 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    const bool is_closed = fclose(file) == 0;
+    if (!is_written || !is_closed || rename(beside, path) != 0) {
+        const int cause = errno;
+        (void)remove(beside); /* Half a document is of no use. */
+        return error_set(error, WEFT_IO, "%s: cannot be written: %s", path, strerror(cause));
+    }
+    return WEFT_OK;
 }

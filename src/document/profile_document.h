@@ -12,6 +12,7 @@
 #include <weft/status.h>
 
 #include "base/bitset.h"
+#include "document/record.h"
 #include "document/tree.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
@@ -25,7 +26,7 @@ enum {
 
 enum profile_figures {
     FIGURES_MEASURED,  /* On the device itself. */
-    FIGURES_PUBLISHED, /* Somebody else's: they name their source. */
+    FIGURES_PUBLISHED, /* By others: they name their source. */
     FIGURES_ASSUMED,   /* Made up. */
 };
 
@@ -35,7 +36,7 @@ struct profile_origin {
 };
 
 struct profile_document {
-    struct profile *profile; /* Owned by whoever reads the document. */
+    struct profile *profile; /* Owned by the caller who read the document. */
     struct profile_origin origin;
     struct model_set listed; /* The models that the document names. */
 };
@@ -46,6 +47,11 @@ enum profile_scope {
     PROFILE_KNOWN, /* Those that catalogue and fleet have; the others are only checked. */
 };
 
+extern const struct field profile_fields[];
+extern const struct field profile_model_fields[];  /* Of each of `models`, */
+extern const struct field profile_device_fields[]; /* of each of its `devices`, */
+extern const struct field profile_point_fields[];  /* and of each of their `points`. */
+
 /*
  * Read the profile at @node. On success the caller owns document_out->profile.
  *
@@ -55,23 +61,26 @@ enum weft_status profile_read(
     const struct tree_node *node, enum profile_scope scope, struct catalogue *catalogue,
     struct fleet *fleet, struct profile_document *document_out, struct weft_error *error);
 
-/* All of the file at @path. Errors: also those of tree_load(). */
-enum weft_status profile_load(
-    const char *path, struct catalogue *catalogue, struct fleet *fleet,
-    struct profile_document *document_out, struct weft_error *error);
+/*
+ * Write the listed models of @document as the next value: PROFILE_ALL with every device that was
+ * measured, PROFILE_KNOWN with those that a worker of @fleet has.
+ */
+void profile_write(
+    struct writer *writer, enum profile_scope scope, const struct catalogue *catalogue,
+    const struct fleet *fleet, const struct profile_document *document);
+
+/* All of it as JSON. Errors: WEFT_INVALID if its source is not UTF-8. */
+enum weft_status profile_print(
+    FILE *file, const struct catalogue *catalogue, const struct fleet *fleet,
+    const struct profile_document *document);
 
 /*
- * Write the listed models to @path, which is replaced only by a whole document.
+ * The same into the file at @path, which is replaced only by a whole document.
  *
- * Errors: WEFT_IO; WEFT_INVALID if its source is not UTF-8.
+ * Errors: also WEFT_IO.
  */
 enum weft_status profile_save(
     const char *path, const struct catalogue *catalogue, const struct fleet *fleet,
     const struct profile_document *document, struct weft_error *error);
-
-/* The same to @file. Errors: WEFT_INVALID if its source is not UTF-8. */
-enum weft_status profile_write(
-    FILE *file, const struct catalogue *catalogue, const struct fleet *fleet,
-    const struct profile_document *document);
 
 #endif /* DOCUMENT_PROFILE_DOCUMENT_H */

@@ -172,6 +172,13 @@ void reader_list(struct reader *reader, const struct tree_node *node)
     }
 }
 
+void reader_filled(struct reader *reader, const struct tree_node *node)
+{
+    if (node->child_count == 0) {
+        reader_fail(reader, node, "'%s' is empty", node->key);
+    }
+}
+
 static bool is_among(const char *text, const char *const *known)
 {
     while (*known != NULL && strcmp(*known, text) != 0) {

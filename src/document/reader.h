@@ -27,6 +27,7 @@ enum {
 struct reader {
     struct weft_error *error; /* Borrowed; may be NULL. */
     enum weft_status status;
+    void *context; /* What functions of fields read with: record.h. Borrowed. */
 };
 
 /* What a quantity may be, in its base unit, and how to say so. */
@@ -50,6 +51,11 @@ static inline bool reader_is_good(const struct reader *reader)
     return reader->status == WEFT_OK;
 }
 
+/* Every item of a list, or value of a mapping, while the reader is good. NULL has none. */
+#define READER_EACH(item, reader, node)                                                            \
+    for (const struct tree_node *item = (node) == NULL ? NULL : (node)->first;                     \
+         item != NULL && reader_is_good(reader); item = item->next)
+
 /*
  * Fail with "file:line: cause" at @node, or at its key if it has one. A value that does
  * not come from a document has no file, and the message is the cause alone.
@@ -66,6 +72,9 @@ void reader_mapping(struct reader *reader, const struct tree_node *node, const c
 /* Fail unless @node is a mapping, with any keys, or a list. */
 void reader_any_mapping(struct reader *reader, const struct tree_node *node);
 void reader_list(struct reader *reader, const struct tree_node *node);
+
+/* Fail if the list or mapping @node is empty. */
+void reader_filled(struct reader *reader, const struct tree_node *node);
 
 /* The value of @key, which must be there. */
 const struct tree_node *reader_need(

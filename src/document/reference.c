@@ -1,6 +1,9 @@
 #include "document/reference.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "model/builtin.h"
 
 static const char *suggest_task(
     const struct scope *scope, const char *text, char out[READER_QUOTE_BYTES])
@@ -132,4 +135,27 @@ void reference_link(
             scope->reader, node, "task '%s' comes after '%s' twice", name,
             scope->workflow->tasks[from].name);
     }
+}
+
+bool reference_is_added(
+    const struct workflow *workflow, const struct catalogue *catalogue, uint32_t task)
+{
+    return task != TASK_NONE && builtin_is_reserved(catalogue->models[workflow->tasks[task].run]);
+}
+
+const char *reference_task_name(
+    const struct workflow *workflow, const struct catalogue *catalogue, uint32_t task)
+{
+    return task == TASK_NONE || reference_is_added(workflow, catalogue, task)
+               ? REFERENCE_INPUTS
+               : workflow->tasks[task].name;
+}
+
+void reference_write(struct writer *writer, const char *key, const char *task, const char *output)
+{
+    char reference[2 * NAME_BYTES_MAX];
+
+    writer_key(writer, key);
+    (void)snprintf(reference, sizeof(reference), "%s.%s", task, output);
+    writer_text(writer, reference);
 }

@@ -8,6 +8,7 @@
 
 #include "document/reader.h"
 #include "document/tree.h"
+#include "document/writer.h"
 #include "model/catalogue.h"
 #include "model/workflow.h"
 
@@ -23,6 +24,13 @@ struct scope {
     uint32_t written;               /* So many tasks are in the document; others were added. */
     uint32_t task;                  /* The one at hand. */
     bool *wants_request;            /* By task: it names the request as `inputs`. */
+};
+
+/* A task as it is read, and where it is written. */
+struct task_entry {
+    struct workflow_task task;
+    const struct workflow *workflow;
+    uint32_t number;
 };
 
 /* "task.output", or "inputs.name". */
@@ -42,6 +50,17 @@ bool reference_read(
 /* Make @from a producer of the task at hand. @twice: whether it may be one already. */
 void reference_link(
     const struct scope *scope, const struct tree_node *node, uint32_t from, bool twice);
+
+/* Whether @task is in no document, because reading the names adds it: see model/builtin.h. */
+bool reference_is_added(
+    const struct workflow *workflow, const struct catalogue *catalogue, uint32_t task);
+
+/* How a document names @task: as the request, if it is TASK_NONE or stands for that. */
+const char *reference_task_name(
+    const struct workflow *workflow, const struct catalogue *catalogue, uint32_t task);
+
+/* "key: task.output". */
+void reference_write(struct writer *writer, const char *key, const char *task, const char *output);
 
 /* A name as models have them: any text that is short enough. As the key of @node. */
 void reference_port_name(

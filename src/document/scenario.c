@@ -1,35 +1,48 @@
 #include "document/scenario.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "document/arrivals_document.h"
 #include "document/cluster_document.h"
+#include "document/fault_document.h"
 #include "document/mixture_document.h"
 #include "document/path.h"
-#include "document/profile_document.h"
-#include "document/reader.h"
+#include "document/policy_document.h"
 #include "document/scenario_check.h"
-#include "document/scenario_parts.h"
-#include "document/tree.h"
+#include "document/scenario_set.h"
+#include "document/settings.h"
 #include "document/workflow_document.h"
 #include "mixture/mixture.h"
 #include "mixture/mixture_copy.h"
+#include "model/builtin.h"
 #include "profile/builtin.h"
 
 enum {
     TREES_MAX = WORKFLOWS_MAX + 3, /* Of the workflows, cluster, profile and mixture. */
+    JOBS_DEFAULT = 1000,
 };
 
-#define POLICY_DEFAULT "least-work"
+#define LENGTH_S_MAX 1e8 /* Three years: far from the end of 64-bit nanoseconds. */
+
+static const struct reader_range jobs_range = {1, 1e9, "between 1 and 1000000000"};
+static const struct reader_range share_range = {0, 0.99, "between 0% and 99%"};
+static const struct reader_range seed_range = {0, 0x1p53, "between 0 and 2^53"};
+static const struct reader_range seed_count_range = {
+    1,
+    SCENARIO_SEEDS_MAX,
+    "between 1 and 1024 seeds",
+};
+
+_Static_assert(SCENARIO_SEEDS_MAX == 1024, "as seed_count_range says");
 
 /* Everything that lives while a scenario is being read, and no longer. */
 struct loading {
-    struct reader reader;
+    struct reader *reader;
     struct arena arena; /* Of a tree that settings have changed. */
-    struct scenario *scenario;
     struct tree *trees[TREES_MAX];
     uint32_t tree_count;
     const struct tree_node *workflows[WORKFLOWS_MAX];
@@ -40,14 +53,14 @@ static const struct tree_node *open_path(struct loading *loading, const struct t
 {
     char path[DOCUMENT_PATH_BYTES_MAX];
     struct weft_error cause = {0};
-    const char *text = reader_text(&loading->reader, node);
+    const char *text = reader_text(loading->reader, node);
 
-    if (!reader_is_good(&loading->reader)) {
+    if (!reader_is_good(loading->reader)) {
         return NULL;
     }
     if (!path_beside(path, node->file, text)) {
         reader_fail(
-            &loading->reader, node, "the path is longer than %d bytes", DOCUMENT_PATH_BYTES_MAX);
+            loading->reader, node, "the path is longer than %d bytes", DOCUMENT_PATH_BYTES_MAX);
         return NULL;
     }
     struct tree **tree = &loading->trees[loading->tree_count];
@@ -59,12 +72,12 @@ static const struct tree_node *open_path(struct loading *loading, const struct t
     /* A file that is not there is the fault of the line that names it. */
     if (status == WEFT_IO) {
         reader_keep(
-            &loading->reader, error_set(
-                                  loading->reader.error, status, "%s:%u: %s", node->file,
-                                  node->key_line, cause.message));
+            loading->reader, error_set(
+                                 loading->reader->error, status, "%s:%u: %s", node->file,
+                                 node->key_line, cause.message));
     } else {
         reader_keep(
-            &loading->reader, error_set(loading->reader.error, status, "%s", cause.message));
+            loading->reader, error_set(loading->reader->error, status, "%s", cause.message));
     }
     return NULL;
 }
@@ -74,150 +87,319 @@ static const struct tree_node *open_part(struct loading *loading, const struct t
 {
     char quoted[READER_QUOTE_BYTES];
 
-    if (node == NULL || !reader_is_good(&loading->reader)) {
+    if (node == NULL || !reader_is_good(loading->reader)) {
         return NULL;
     }
     if (node->kind == TREE_LIST) {
         reader_fail(
-            &loading->reader, node, "'%s' wants a mapping or the path of a file, not %s", node->key,
+            loading->reader, node, "'%s' wants a mapping or the path of a file, not %s", node->key,
             reader_quote(quoted, node));
         return NULL;
     }
     return node->kind == TREE_MAPPING ? node : open_path(loading, node);
 }
 
-static void load_cluster(struct loading *loading, const struct tree_node *node)
+static void read_cluster(struct reader *reader, const struct tree_node *node, void *record)
 {
-    const struct tree_node *cluster =
-        open_part(loading, reader_need(&loading->reader, node, "cluster"));
+    struct scenario *scenario = record;
+    const struct tree_node *cluster = open_part(reader->context, node);
 
     if (cluster != NULL) {
-        reader_keep(
-            &loading->reader,
-            cluster_read(cluster, &loading->scenario->fleet, loading->reader.error));
+        reader_keep(reader, cluster_read(cluster, &scenario->fleet, reader->error));
     }
 }
 
-static void load_workflow(struct loading *loading, const struct tree_node *node)
+static void write_cluster(struct writer *writer, const void *record)
 {
-    struct catalogue *catalogue = loading->scenario->catalogue;
+    const struct scenario *scenario = record;
+
+    writer_key(writer, "cluster");
+    cluster_write(writer, scenario->fleet);
+}
+
+static void read_workflow(
+    struct reader *reader, const struct tree_node *node, struct catalogue *catalogue)
+{
+    struct loading *loading = reader->context;
     struct workflow *workflow = NULL;
 
     if (catalogue->workflow_count == WORKFLOWS_MAX) {
-        reader_fail(&loading->reader, node, "more than %d workflows", WORKFLOWS_MAX);
+        reader_fail(reader, node, "more than %d workflows", WORKFLOWS_MAX);
     }
     const struct tree_node *source = open_part(loading, node);
     if (source == NULL) {
         return;
     }
-    reader_keep(
-        &loading->reader, workflow_read(source, catalogue, &workflow, loading->reader.error));
-    if (!reader_is_good(&loading->reader)) {
+    reader_keep(reader, workflow_read(source, catalogue, &workflow, reader->error));
+    if (!reader_is_good(reader)) {
         return;
     }
     loading->workflows[catalogue->workflow_count] = source;
     if (catalogue_add_workflow(catalogue, workflow) != WEFT_OK) {
-        reader_fail(&loading->reader, node, "a second workflow is called '%s'", workflow->name);
+        reader_fail(reader, node, "a second workflow is called '%s'", workflow->name);
         workflow_destroy(workflow);
     }
 }
 
-static void load_workflows(struct loading *loading, const struct tree_node *node)
+static void read_workflows(struct reader *reader, const struct tree_node *node, void *record)
 {
-    struct reader *reader = &loading->reader;
-    const struct tree_node *workflows = reader_need(reader, node, "workflows");
+    struct scenario *scenario = record;
 
-    reader_list(reader, workflows);
-    if (!reader_is_good(reader)) {
-        return;
-    }
-    loading->scenario->catalogue = catalogue_create();
-    if (workflows->child_count == 0) {
-        reader_fail(reader, workflows, "'workflows' is empty");
-    }
-    for (const struct tree_node *item = workflows->first; item != NULL && reader_is_good(reader);
-         item = item->next) {
-        load_workflow(loading, item);
+    scenario->catalogue = catalogue_create();
+    reader_list(reader, node);
+    reader_filled(reader, node);
+    READER_EACH (item, reader, node) {
+        read_workflow(reader, item, scenario->catalogue);
     }
 }
 
-/* The last of the three, because it is checked against the other two. */
-static void load_profile(struct loading *loading, const struct tree_node *node)
+static void write_workflows(struct writer *writer, const void *record)
 {
-    struct scenario *scenario = loading->scenario;
+    const struct catalogue *catalogue = ((const struct scenario *)record)->catalogue;
+
+    writer_key(writer, "workflows");
+    writer_open_list(writer, WRITER_LINES);
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        workflow_write(writer, catalogue->workflows[i], catalogue);
+    }
+    writer_close(writer);
+}
+
+/* Checked against cluster and workflows, which come before it. */
+static void read_profile(struct reader *reader, const struct tree_node *node, void *record)
+{
+    const struct loading *loading = reader->context;
+    struct scenario *scenario = record;
     struct profile_document document = {0};
-    const struct tree_node *profile =
-        open_part(loading, reader_need(&loading->reader, node, "profile"));
+    const struct tree_node *profile = open_part(reader->context, node);
 
     if (profile == NULL) {
         return;
     }
     reader_keep(
-        &loading->reader, profile_read(
-                              profile, PROFILE_KNOWN, scenario->catalogue, scenario->fleet,
-                              &document, loading->reader.error));
-    if (!reader_is_good(&loading->reader)) {
+        reader, profile_read(
+                    profile, PROFILE_KNOWN, scenario->catalogue, scenario->fleet, &document,
+                    reader->error));
+    if (!reader_is_good(reader)) {
         return;
     }
     scenario->profile = document.profile;
     profile_add_builtin(scenario->profile, scenario->catalogue, scenario->fleet->device_count);
     scenario->origin = document.origin;
-    scenario_check_profile(
-        &loading->reader, scenario, &document.listed, loading->workflows, profile);
+    scenario_check_profile(reader, scenario, &document.listed, loading->workflows, profile);
+}
+
+/* Of which models the document speaks: those that some task runs or needs. */
+static void find_models(const struct catalogue *catalogue, struct model_set *used_out)
+{
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        const struct workflow *workflow = catalogue->workflows[i];
+        for (uint32_t j = 0; j < workflow->task_count; j++) {
+            const struct workflow_task *task = &workflow->tasks[j];
+            if (!builtin_is_reserved(catalogue->models[task->run])) {
+                model_set_add(used_out, task->run);
+            }
+            for (uint32_t k = 0; k < task->model_count; k++) {
+                model_set_add(used_out, task->models[k]);
+            }
+        }
+    }
+}
+
+static void write_profile(struct writer *writer, const void *record)
+{
+    const struct scenario *scenario = record;
+    struct profile_document document = {.profile = scenario->profile, .origin = scenario->origin};
+
+    find_models(scenario->catalogue, &document.listed);
+    writer_key(writer, "profile");
+    profile_write(writer, PROFILE_KNOWN, scenario->catalogue, scenario->fleet, &document);
+}
+
+static void read_arrivals(struct reader *reader, const struct tree_node *node, void *record)
+{
+    struct scenario *scenario = record;
+    const struct arrivals *arrivals = &scenario->arrivals;
+
+    arrivals_read(reader, node, scenario->catalogue, &scenario->arena, &scenario->arrivals);
+    scenario->jobs = arrivals->list_count > 0 ? arrivals->list_count : JOBS_DEFAULT;
+}
+
+static void write_arrivals(struct writer *writer, const void *record)
+{
+    const struct scenario *scenario = record;
+    const struct arrivals_written written = {
+        .arrivals = &scenario->arrivals,
+        .catalogue = scenario->catalogue,
+        .seed = scenario->seeds[0],
+        .jobs = scenario->jobs,
+    };
+
+    writer_key(writer, "arrivals");
+    arrivals_write(writer, &written);
+}
+
+static bool is_list(const struct arrivals *arrivals)
+{
+    return arrivals->kind == ARRIVALS_LIST || arrivals->kind == ARRIVALS_TRACE;
+}
+
+static void read_jobs(struct reader *reader, const struct tree_node *node, void *record)
+{
+    struct scenario *scenario = record;
+    const struct arrivals *arrivals = &scenario->arrivals;
+
+    scenario->jobs = (uint64_t)reader_quantity(reader, node, QUANTITY_COUNT, &jobs_range);
+    if (!is_list(arrivals) || arrivals->repeat || scenario->jobs <= arrivals->list_count) {
+        return;
+    }
+    reader_fail(
+        reader, node,
+        arrivals->kind == ARRIVALS_LIST ? "'jobs' is %" PRIu64 ", but the list has only %u"
+                                        : "'jobs' is %" PRIu64
+                                          ", but the trace has only %u rows; it may be repeated",
+        scenario->jobs, arrivals->list_count);
+}
+
+static void write_jobs(struct writer *writer, const void *record)
+{
+    const struct scenario *scenario = record;
+
+    if (!is_list(&scenario->arrivals)) {
+        writer_key(writer, "jobs");
+        writer_count(writer, scenario->jobs);
+    }
 }
 
 /* Kept in one piece, in the arena. */
-static void load_mixture(struct loading *loading, const struct tree_node *node)
+static void read_mixture(struct reader *reader, const struct tree_node *node, void *record)
 {
-    struct scenario *scenario = loading->scenario;
+    struct scenario *scenario = record;
     struct mixture *mixture = NULL;
-    const struct tree_node *source = open_part(loading, node);
+    const struct tree_node *source = open_part(reader->context, node);
 
     if (source == NULL) {
         return;
     }
     reader_keep(
-        &loading->reader,
-        mixture_read(
-            source, scenario->catalogue, scenario->fleet, &mixture, loading->reader.error));
-    if (reader_is_good(&loading->reader)) {
-        scenario_check_mixture(&loading->reader, scenario, mixture, source);
+        reader,
+        mixture_read(source, scenario->catalogue, scenario->fleet, &mixture, reader->error));
+    if (reader_is_good(reader)) {
+        scenario_check_mixture(reader, scenario, mixture, source);
     }
-    if (reader_is_good(&loading->reader)) {
+    if (reader_is_good(reader)) {
         scenario->mixture = mixture_copy_to(&scenario->arena, mixture);
     }
     mixture_destroy(mixture);
 }
 
-static void load_all(struct loading *loading, const struct tree_node *node)
+static void write_mixture(struct writer *writer, const void *record)
 {
-    static const char *const keys[] = {
-        "scenario", "cluster", "workflows", "profile",       "arrivals",
-        "rows",     "policy",  "noise",     "profile_error", "jobs",
-        "warmup",   "seeds",   "faults",    "mixture",       NULL,
-    };
-    struct reader *reader = &loading->reader;
-    struct scenario *scenario = loading->scenario;
+    const struct scenario *scenario = record;
 
-    reader_mapping(reader, node, keys);
-    reader_name(reader, reader_need(reader, node, "scenario"), scenario->name);
-    load_cluster(loading, node);
-    load_workflows(loading, node);
-    load_profile(loading, node);
-    if (!reader_is_good(reader)) {
+    if (scenario->mixture != NULL) {
+        writer_key(writer, "mixture");
+        mixture_write(writer, scenario->mixture, scenario->catalogue);
+    }
+}
+
+/* A list of seeds; or how many, counted from 1. */
+static void read_seeds(struct reader *reader, const struct tree_node *node, void *record)
+{
+    struct scenario *scenario = record;
+
+    scenario->seed_count = 0;
+    if (node->kind != TREE_LIST) {
+        const double count = reader_quantity(reader, node, QUANTITY_COUNT, &seed_count_range);
+        for (; scenario->seed_count < count; scenario->seed_count++) {
+            scenario->seeds[scenario->seed_count] = scenario->seed_count + 1;
+        }
         return;
     }
-    load_mixture(loading, tree_find(node, "mixture"));
-    if (!reader_is_good(reader)) {
+    if (node->child_count == 0 || node->child_count > SCENARIO_SEEDS_MAX) {
+        reader_fail(
+            reader, node, "'seeds' has %u seeds; it must have between 1 and %d", node->child_count,
+            SCENARIO_SEEDS_MAX);
         return;
     }
-    scenario_parts_default(scenario);
-    (void)snprintf(scenario->policy, sizeof(scenario->policy), POLICY_DEFAULT);
-    scenario_parts_read(reader, node, scenario);
-    if (reader_is_good(reader)) { /* Arrivals say how many items there can be. */
-        scenario_check_memory(reader, scenario, loading->workflows, node);
+    READER_EACH (seed, reader, node) {
+        scenario->seeds[scenario->seed_count++] =
+            (uint64_t)reader_quantity(reader, seed, QUANTITY_COUNT, &seed_range);
     }
-    scenario_read_policy(reader, tree_find(node, "policy"), scenario);
+}
+
+/* Workflows drawn for the rows of a trace hold for one seed only. */
+static void write_seeds(struct writer *writer, const void *record)
+{
+    const struct scenario *scenario = record;
+    const struct arrivals *arrivals = &scenario->arrivals;
+    const bool is_drawn = arrivals->kind == ARRIVALS_TRACE && arrivals->list_count > 0 &&
+                          arrivals->list[0].workflow == ARRIVAL_WORKFLOW_ANY;
+    const uint32_t count = is_drawn ? 1 : scenario->seed_count;
+
+    writer_key(writer, "seeds");
+    writer_open_list(writer, WRITER_INLINE);
+    for (uint32_t i = 0; i < count; i++) {
+        writer_count(writer, scenario->seeds[i]);
+    }
+    writer_close(writer);
+}
+
+static const struct field rows_fields[] = {
+    SETTINGS_ROW_FIELDS(struct scenario),
+    {0},
+};
+
+const struct field scenario_fields[] = {
+    {"scenario", FIELD_NAME(struct scenario, name), .needed = true, .help = "its name"},
+    {"cluster", .read = read_cluster, .write = write_cluster, .needed = true,
+     .form = "cluster or its path", .help = "the machines"},
+    {"workflows", .read = read_workflows, .write = write_workflows, .needed = true,
+     .form = "list of workflows or their paths", .help = "what requests ask for"},
+    {"profile", .read = read_profile, .write = write_profile, .needed = true,
+     .form = "profile or its path",
+     .help = "how long tasks run; what no workflow or device needs is not read"},
+    {"arrivals", .read = read_arrivals, .write = write_arrivals, .needed = true, .form = "mapping",
+     .help = "how requests come: see below"},
+    {"jobs", FIELD_LONG_COUNT(struct scenario, jobs), .range = &jobs_range, .read = read_jobs,
+     .write = write_jobs, .help = "how many requests arrive",
+     .left_out = "`1000`, or as many as the list has"},
+    {"mixture", .read = read_mixture, .write = write_mixture, .form = "mixture or its path",
+     .help = "for policy `nona`: see below", .left_out = "solved when a run begins"},
+    {"rows", FIELD_SAME_RECORD(rows_fields), .always = true, .form = "`{load, cache}`",
+     .help = "how often workers tell the others of their load and of their cache",
+     .left_out = "`10ms`, `100ms`"},
+    {"policy", FIELD_PART(struct scenario, policy), .read = policy_read, .write = policy_write,
+     .fallback = "least-work", .form = POLICY_FORM,
+     .help = "how decisions are made: [POLICIES](POLICIES.md)"},
+    {"noise", FIELD_SHARE(struct scenario, noise), .range = &share_range, .always = true,
+     .help = "run times vary uniformly by this share up and down"},
+    {"profile_error", FIELD_SHARE(struct scenario, profile_error), .range = &share_range,
+     .help = "what every config of every model takes differs from the profile by a factor of its "
+             "own, the same in the whole run and drawn uniformly, up to this share up or down; "
+             "policies know the profile alone. Simulated only"},
+    {"warmup", FIELD_SHARE(struct scenario, warmup), .range = &share_range, .always = true,
+     .fallback = "10%", .help = "the share of jobs that is not reported"},
+    {"seeds", .read = read_seeds, .write = write_seeds, .fallback = "1",
+     .form = "list of numbers, or how many, counted from 1", .help = "one run for each"},
+    {"faults", .read = faults_read, .write = faults_write, .form = "list of mappings",
+     .help = "what breaks: see below", .left_out = "nothing"},
+    {0},
+};
+
+/* Fail if the jobs would take longer than clocks count. */
+static void check_length(
+    struct reader *reader, const struct tree_node *node, const struct scenario *scenario)
+{
+    const struct tree_node *jobs = tree_find(node, "jobs");
+    const double rate_per_s = scenario->arrivals.rate_per_s;
+
+    /* A list is no longer than a duration, and neither is a trace that takes no time. */
+    if (rate_per_s > 0 && (double)scenario->jobs / rate_per_s > LENGTH_S_MAX) {
+        reader_fail(
+            reader, jobs != NULL ? jobs : tree_find(node, "arrivals"),
+            "%" PRIu64 " jobs at %g/s take more than three years", scenario->jobs, rate_per_s);
+    }
 }
 
 /* The tree with @settings in place of what it says. */
@@ -231,8 +413,8 @@ static const struct tree_node *change(
         cluster = open_part(loading, cluster);
         node = cluster == NULL ? node : tree_with(&loading->arena, node, "cluster", cluster);
     }
-    for (uint32_t i = 0; i < setting_count && reader_is_good(&loading->reader); i++) {
-        node = scenario_set(&loading->reader, &loading->arena, node, &settings[i]);
+    for (uint32_t i = 0; i < setting_count && reader_is_good(loading->reader); i++) {
+        node = scenario_set(loading->reader, &loading->arena, node, &settings[i]);
     }
     return node;
 }
@@ -241,21 +423,28 @@ enum weft_status scenario_read_with(
     const struct tree_node *node, const struct scenario_setting *settings, uint32_t setting_count,
     struct scenario **scenario_out, struct weft_error *error)
 {
-    struct loading loading = {.reader = {.error = error}};
+    struct loading loading = {.tree_count = 0};
+    struct reader reader = {.error = error, .context = &loading};
+    struct scenario *scenario = memory_zeroed(1, sizeof(*scenario));
 
-    loading.scenario = memory_zeroed(1, sizeof(*loading.scenario));
-    arena_init(&loading.scenario->arena);
+    loading.reader = &reader;
+    arena_init(&scenario->arena);
     arena_init(&loading.arena);
-    load_all(&loading, change(&loading, node, settings, setting_count));
+    node = change(&loading, node, settings, setting_count);
+    record_read(&reader, node, scenario_fields, scenario);
+    if (reader_is_good(&reader)) {
+        check_length(&reader, node, scenario);
+        scenario_check_memory(&reader, scenario, loading.workflows);
+    }
     arena_deinit(&loading.arena);
     for (uint32_t i = 0; i < loading.tree_count; i++) {
         tree_destroy(loading.trees[i]);
     }
-    if (!reader_is_good(&loading.reader)) {
-        scenario_destroy(loading.scenario);
-        return loading.reader.status;
+    if (!reader_is_good(&reader)) {
+        scenario_destroy(scenario);
+        return reader.status;
     }
-    *scenario_out = loading.scenario;
+    *scenario_out = scenario;
     return WEFT_OK;
 }
 
@@ -296,4 +485,26 @@ void scenario_destroy(struct scenario *scenario)
     fleet_destroy(scenario->fleet);
     arena_deinit(&scenario->arena);
     free(scenario);
+}
+
+enum weft_status scenario_write(
+    const struct scenario *scenario, FILE *file, struct weft_error *error)
+{
+    struct writer writer;
+
+    if (!cluster_is_writable(scenario->fleet)) {
+        return error_set(
+            error, WEFT_INVALID, "%s: no document describes a machine with unlike devices",
+            scenario->name);
+    }
+    if (is_list(&scenario->arrivals) && scenario->jobs > SCENARIO_LIST_MAX) {
+        return error_set(
+            error, WEFT_LIMIT, "%s: one document has room for %d arrivals, not %" PRIu64,
+            scenario->name, SCENARIO_LIST_MAX, scenario->jobs);
+    }
+    writer_init(&writer, file, WRITER_YAML);
+    writer_open_mapping(&writer, WRITER_LINES);
+    record_write(&writer, scenario_fields, scenario);
+    writer_close(&writer);
+    return WEFT_OK;
 }

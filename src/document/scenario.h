@@ -9,11 +9,13 @@
 #define DOCUMENT_SCENARIO_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include <weft/status.h>
 
 #include "base/arena.h"
 #include "document/profile_document.h"
+#include "document/record.h"
 #include "document/tree.h"
 #include "model/arrivals.h"
 #include "model/catalogue.h"
@@ -24,7 +26,10 @@
 
 struct mixture;
 
-enum { SCENARIO_SEEDS_MAX = 1024 };
+enum {
+    SCENARIO_SEEDS_MAX = 1024,
+    SCENARIO_LIST_MAX = 200000, /* Arrivals that one document has room for. */
+};
 
 struct scenario {
     char name[NAME_BYTES_MAX];
@@ -49,6 +54,8 @@ struct scenario {
     uint32_t fault_random_count;
     struct fault_random fault_randoms[FAULT_RANDOMS_MAX]; /* Drawn by each run, from its seed. */
 };
+
+extern const struct field scenario_fields[];
 
 /*
  * Read the scenario at @path. On success the caller owns *scenario_out.
@@ -85,6 +92,17 @@ enum weft_status scenario_load_with(
 enum weft_status scenario_read_with(
     const struct tree_node *node, const struct scenario_setting *settings, uint32_t setting_count,
     struct scenario **scenario_out, struct weft_error *error);
+
+/*
+ * Write @scenario to @file as one document, which reads as the same scenario. A trace becomes a
+ * list of its arrivals; where workflows were drawn for its rows, they are those of the first seed,
+ * which is then the only one written. Whether it could be written, the file knows.
+ *
+ * Errors, before anything is written: WEFT_INVALID if no document describes its machines;
+ * WEFT_LIMIT for a list or trace of more than SCENARIO_LIST_MAX.
+ */
+enum weft_status scenario_write(
+    const struct scenario *scenario, FILE *file, struct weft_error *error);
 
 /* Release @scenario. NULL is allowed. */
 void scenario_destroy(struct scenario *scenario);

@@ -148,7 +148,7 @@ static void fail_memory(
 
 void scenario_check_memory(
     struct reader *reader, const struct scenario *scenario,
-    const struct tree_node *const *workflows, const struct tree_node *node)
+    const struct tree_node *const *workflows)
 {
     uint32_t requests[WORKFLOWS_MAX];
     uint32_t items[WORKFLOW_TASKS_MAX];
@@ -161,9 +161,7 @@ void scenario_check_memory(
             const struct workflow_task *vertex = &workflow->tasks[task];
             const struct need need = need_of(scenario->profile, vertex, items[task]);
             if (!need_is_met_by_any(need, scenario->fleet)) {
-                fail_memory(
-                    reader, scenario, vertex, items[task],
-                    workflows == NULL ? node : task_node(workflows[i], task));
+                fail_memory(reader, scenario, vertex, items[task], task_node(workflows[i], task));
             }
         }
     }

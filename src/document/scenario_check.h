@@ -15,12 +15,12 @@ void scenario_check_profile(
     const struct tree_node *const *workflows, const struct tree_node *profile);
 
 /*
- * Fail if no worker can ever hold a task with as many items as it can have (profile/need.h): at
- * its line, or without @workflows at @node.
+ * Fail, at its line, if no worker can ever hold a task with as many items as it can have:
+ * profile/need.h.
  */
 void scenario_check_memory(
     struct reader *reader, const struct scenario *scenario,
-    const struct tree_node *const *workflows, const struct tree_node *node);
+    const struct tree_node *const *workflows);
 
 /* Fail, at @node, if @mixture places a task on a device that cannot run it. */
 void scenario_check_mixture(

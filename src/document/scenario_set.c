@@ -1,9 +1,9 @@
-/* Settings of the command line, put into the tree of a scenario before it is read. */
+#include "document/scenario_set.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "document/scenario_parts.h"
 
 static const struct reader_range workers_range = {1, WORKERS_MAX, "between 1 and 16384"};
 

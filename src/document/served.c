@@ -106,8 +106,7 @@ enum weft_status served_check(
     struct reader reader = {.error = error};
     const struct check check = {.reader = &reader, .workflow = workflow, .stock = stock};
 
-    for (const struct tree_node *task = tree_find(node, "tasks")->first;
-         task != NULL && reader_is_good(&reader); task = task->next) {
+    READER_EACH (task, &reader, tree_find(node, "tasks")) {
         check_task(&check, task);
     }
     check_ends(&check, node);

@@ -1,188 +1,145 @@
 #include "document/settings.h"
 
-#include <stdio.h>
+#include "base/assert.h"
+#include "document/policy_document.h"
+#include "document/record.h"
 
-#include "document/reader.h"
-#include "document/scenario_parts.h"
-
-#define ROW_LOAD_NS_DEFAULT  INT64_C(10000000)
-#define ROW_CACHE_NS_DEFAULT INT64_C(100000000)
-
-static const struct reader_range nodes_range = {1, 64, "between 1 and 64"};
-static const struct reader_range workers_range = {1, 64, "between 1 and 64"};
-static const struct reader_range threads_range = {1, 1, "1: a batch runs on one thread"};
-static const struct reader_range jobs_range = {1, 1e9, "between 1 and 1000000000"};
 static const struct reader_range time_range = {1e6, 8.64e14, "between 1ms and 240h"};
-static const struct reader_range slo_range = {1e3, 8.64e14, "between 1us and 240h"};
-static const struct reader_range process_range = {64e6, 1e15, "between 64MB and 1000TB"};
-static const struct reader_range output_range = {1e6, 1e12, "between 1MB and 1TB"};
-static const char *const answers[] = {"false", "true", NULL};
 
-void settings_default(struct settings *settings_out)
+static const char *const isolates[] = {
+    [ISOLATE_NOTHING] = "false",
+    [ISOLATE_ALL] = "true",
+    [ISOLATE_FUNCTIONS] = "functions",
+    NULL,
+};
+static const char *const sandboxes[] = {"true", "false", NULL}; /* The second is open. */
+static const char *const admissions[] = {"on", "off", NULL};
+static const char *const priorities[] = {"honour", "ignore", NULL};
+
+static void read_models(struct reader *reader, const struct tree_node *node, void *record)
 {
-    *settings_out = (struct settings){
-        .nodes = 1,
-        .isolate = ISOLATE_ALL,
-        .row_load_ns = ROW_LOAD_NS_DEFAULT,
-        .row_cache_ns = ROW_CACHE_NS_DEFAULT,
-    };
-    (void)snprintf(settings_out->policy, sizeof(settings_out->policy), SETTINGS_POLICY_DEFAULT);
-}
+    struct settings *settings = record;
 
-/* A whole number of @mapping; @out stays as it is if nothing is said. */
-static void read_count(
-    struct reader *reader, const struct tree_node *mapping, const char *key,
-    const struct reader_range *range, uint32_t *out)
-{
-    const struct tree_node *node = tree_find(mapping, key);
-
-    if (node != NULL) {
-        *out = (uint32_t)reader_quantity(reader, node, QUANTITY_COUNT, range);
-    }
-}
-
-static void read_rows(
-    struct reader *reader, const struct tree_node *node, struct settings *settings)
-{
-    static const char *const keys[] = {"load", "cache", NULL};
-
-    reader_mapping(reader, node, keys);
-    scenario_read_row(reader, tree_find(node, "load"), &settings->row_load_ns);
-    scenario_read_row(reader, tree_find(node, "cache"), &settings->row_cache_ns);
-}
-
-/* How long a call of a function may take; 0 if nothing is said. */
-static int64_t read_time(struct reader *reader, const struct tree_node *mapping)
-{
-    const struct tree_node *node = tree_find(mapping, "time");
-
-    return node == NULL ? 0
-                        : (int64_t)reader_quantity(reader, node, QUANTITY_DURATION, &time_range);
-}
-
-static void read_functions(
-    struct reader *reader, const struct tree_node *node, struct settings_functions *functions)
-{
-    static const char *const keys[] = {"time", "memory", "output", "sandbox", NULL};
-    const struct tree_node *memory = tree_find(node, "memory");
-    const struct tree_node *output = tree_find(node, "output");
-    const struct tree_node *sandbox = tree_find(node, "sandbox");
-
-    reader_mapping(reader, node, keys);
-    functions->time_ns = read_time(reader, node);
-    if (memory != NULL) {
-        functions->memory_bytes =
-            (uint64_t)reader_quantity(reader, memory, QUANTITY_BYTES, &process_range);
-    }
-    if (output != NULL) {
-        functions->output_bytes =
-            (uint64_t)reader_quantity(reader, output, QUANTITY_BYTES, &output_range);
-    }
-    if (sandbox != NULL) {
-        functions->is_open = reader_word(reader, sandbox, answers) == 0;
-    }
-}
-
-static void read_model(
-    struct reader *reader, const struct tree_node *node, struct settings_model *model)
-{
-    static const char *const keys[] = {"batch", "time", "pinned", NULL};
-
-    reader_mapping(reader, node, keys);
-    reader_key_name(reader, node, model->name);
-    read_count(reader, node, "batch", &reader_items, &model->batch_max);
-    model->time_ns = read_time(reader, node);
-    model->pinned = reader_word(reader, tree_find(node, "pinned"), answers) == 1;
-    model->line = node->key_line;
-}
-
-static void read_models(
-    struct reader *reader, const struct tree_node *models, struct settings *settings)
-{
-    reader_any_mapping(reader, models);
-    if (models == NULL) {
-        return;
-    }
-    for (const struct tree_node *node = models->first; node != NULL && reader_is_good(reader);
-         node = node->next) {
+    reader_any_mapping(reader, node);
+    READER_EACH (child, reader, node) {
+        struct settings_model *model = &settings->models[settings->model_count];
         if (settings->model_count == MODELS_MAX) {
-            reader_fail(reader, node, "more than %d models and functions", MODELS_MAX);
+            reader_fail(reader, child, "more than %d models and functions", MODELS_MAX);
             return;
         }
-        read_model(reader, node, &settings->models[settings->model_count]);
+        reader_key_name(reader, child, model->name);
+        model->line = child->key_line;
+        record_read(reader, child, settings_model_fields, model);
         settings->model_count++;
     }
 }
 
-static void read_amounts(
-    struct reader *reader, const struct tree_node *node, struct settings *settings)
+static const struct field rows_fields[] = {
+    SETTINGS_ROW_FIELDS(struct settings),
+    {0},
+};
+
+const struct field settings_functions_fields[] = {
+    {"time", FIELD_DURATION(struct settings_functions, time_ns), .range = &time_range,
+     .help = "how long a call may take, without the models that it runs; then its process is ended "
+             "and the task fails. More than the `time` of a batch needs that key too",
+     .left_out = "`30s`"},
+    {"memory", FIELD_BYTES(struct settings_functions, memory_bytes),
+     .range = FIELD_RANGE(64e6, 1e15, "between 64MB and 1000TB"),
+     .help = "of one process; it gets no more. One that has kept a quarter of this since its first "
+             "call is replaced after a call",
+     .left_out = "`4GiB`"},
+    {"output", FIELD_BYTES(struct settings_functions, output_bytes),
+     .range = FIELD_RANGE(1e6, 1e12, "between 1MB and 1TB"),
+     .help = "of a call, all outputs together", .left_out = "`1GiB`"},
+    {"sandbox", FIELD_FLAG(struct settings_functions, is_open), .words = sandboxes,
+     .help = "`true`: they can reach no network, no other process and no files but their own, "
+             "[FUNCTIONS.md](FUNCTIONS.md#what-a-function-may-do); `false`: what the server's user "
+             "may"},
+    {0},
+};
+
+const struct field settings_model_fields[] = {
+    {"batch", FIELD_COUNT(struct settings_model, batch_max), .range = &reader_items,
+     .help = "how many items run together at most", .left_out = "no limit"},
+    {"time", FIELD_DURATION(struct settings_model, time_ns), .range = &time_range,
+     .help = "of a function: how long a call may take, instead of the `time` of all functions",
+     .left_out = "as all functions"},
+    {"pinned", FIELD_FLAG(struct settings_model, pinned), .help = "as in a profile"},
+    {0},
+};
+
+const struct field settings_fields[] = {
+    {"weft", FIELD_NAME(struct settings, name), .needed = true, .help = "the name of this server"},
+    {"nodes", FIELD_COUNT(struct settings, nodes), .range = FIELD_RANGE(1, 64, "between 1 and 64"),
+     .fallback = "1", .help = "nodes in this process, which share nothing but the machine"},
+    {"workers", FIELD_COUNT(struct settings, workers),
+     .range = FIELD_RANGE(1, 64, "between 1 and 64"),
+     .help = "workers of each node; each runs one batch at a time, on one core",
+     .left_out = "one for every core, over all nodes"},
+    {"threads", FIELD_COUNT(struct settings, threads),
+     .range = FIELD_RANGE(1, 1, "1: a batch runs on one thread"), .fallback = "1",
+     .help = "of each worker: there is no choice, because a batch of ONNX Runtime here runs on one "
+             "thread"},
+    {"memory", FIELD_BYTES(struct settings, memory_bytes), .range = &reader_memory,
+     .help = "of each worker, for models and workspaces",
+     .left_out = "all workers together: half of the machine's, or of its container's"},
+    {"device", FIELD_NAME(struct settings, device),
+     .help = "the kind of device, as profiles call it",
+     .left_out = "the processor's name; with `--emulated` the first device of the first profile"},
+    {"policy", FIELD_PART(struct settings, policy), .read = policy_read, .form = POLICY_FORM,
+     .fallback = SETTINGS_POLICY_DEFAULT,
+     .help = "how decisions are made: [POLICIES](POLICIES.md)"},
+    {"slo", FIELD_DURATION(struct settings, slo_ns),
+     .range = FIELD_RANGE(1e3, 8.64e14, "between 1us and 240h"),
+     .help = "of workflows that say none", .left_out = "best effort"},
+    {"rows", FIELD_SAME_RECORD(rows_fields), .form = "`{load, cache}`",
+     .help = "how often workers tell the others of their load and of their cache",
+     .left_out = "`10ms`, `100ms`"},
+    {"jobs", FIELD_COUNT(struct settings, jobs_max),
+     .range = FIELD_RANGE(1, 1e9, "between 1 and 1000000000"),
+     .help = "how many jobs a node takes at once; more are refused", .left_out = "no limit"},
+    {"admission", FIELD_FLAG(struct settings, admits_all), .words = admissions,
+     .help = "`on`: requests that could not be answered in time are refused at once, by the policy "
+             "`deadline` unless `policy` names another for `admit`; `off`: all are taken"},
+    {"priority", FIELD_FLAG(struct settings, ignores_priority), .words = priorities,
+     .help = "of clients: `honour` it, or `ignore` it; that of workflows counts either way"},
+    {"isolate", FIELD_WORD(struct settings, isolate), .words = isolates, .fallback = "true",
+     .help =
+         "`true`: models run in a process for each worker, and functions in others: a crash "
+         "there hurts nothing else; `functions`: only functions do; `false`: everything runs in "
+         "the server's process, and can end it"},
+    {"time", FIELD_DURATION(struct settings, run_ns_max), .range = &time_range,
+     .help =
+         "how long a batch may run in the process of its worker; then that process is ended and "
+         "replaced, and the batch fails",
+     .left_out = "`60s`"},
+    {"functions", FIELD_RECORD(struct settings, functions, settings_functions_fields),
+     .help = "what functions in processes of their own may use: see below"},
+    {"models", .read = read_models,
+     .form = "mapping from names of models and functions to mappings",
+     .help = "what holds for one of them: see below"},
+    {0},
+};
+
+void settings_default(struct settings *settings_out)
 {
-    static const char *const isolated[] = {
-        [ISOLATE_NOTHING] = "false",
-        [ISOLATE_ALL] = "true",
-        [ISOLATE_FUNCTIONS] = "functions",
-        NULL,
-    };
-    const struct tree_node *memory = tree_find(node, "memory");
-    const struct tree_node *slo = tree_find(node, "slo");
-    const struct tree_node *time = tree_find(node, "time");
-    const struct tree_node *isolate = tree_find(node, "isolate");
-    uint32_t threads = 1; /* Checked, for documents that say it; there is no choice. */
+    struct reader reader = {.error = NULL};
 
-    read_count(reader, node, "nodes", &nodes_range, &settings->nodes);
-    read_count(reader, node, "workers", &workers_range, &settings->workers);
-    read_count(reader, node, "threads", &threads_range, &threads);
-    read_count(reader, node, "jobs", &jobs_range, &settings->jobs_max);
-    settings->memory_bytes =
-        (uint64_t)reader_quantity(reader, memory, QUANTITY_BYTES, &reader_memory);
-    if (isolate != NULL) {
-        settings->isolate =
-            (enum settings_isolate)reader_word(reader, isolate, isolated); /* In that order. */
-    }
-    if (time != NULL) {
-        settings->run_ns_max =
-            (int64_t)reader_quantity(reader, time, QUANTITY_DURATION, &time_range);
-    }
-    if (slo != NULL) {
-        settings->slo_ns = (int64_t)reader_quantity(reader, slo, QUANTITY_DURATION, &slo_range);
-    }
-}
-
-/* Who is taken, and who goes first. */
-static void read_admission(
-    struct reader *reader, const struct tree_node *node, struct settings *settings)
-{
-    static const char *const admissions[] = {"on", "off", NULL};
-    static const char *const priorities[] = {"honour", "ignore", NULL};
-
-    settings->admits_all = reader_word(reader, tree_find(node, "admission"), admissions) == 1;
-    settings->ignores_priority = reader_word(reader, tree_find(node, "priority"), priorities) == 1;
+    *settings_out = (struct settings){.nodes = 0};
+    record_read(&reader, /* node */ NULL, settings_fields, settings_out);
+    ASSERT(reader_is_good(&reader));
 }
 
 enum weft_status settings_read(
     const struct tree_node *node, struct settings *settings_out, struct weft_error *error)
 {
-    static const char *const keys[] = {
-        "weft",      "nodes",  "workers",   "memory",   "threads", "device",
-        "policy",    "slo",    "rows",      "jobs",     "isolate", "time",
-        "functions", "models", "admission", "priority", NULL,
-    };
     struct reader reader = {.error = error};
-    struct settings settings;
+    struct settings settings = {.nodes = 0};
 
-    settings_default(&settings);
-    reader_mapping(&reader, node, keys);
-    reader_name(&reader, reader_need(&reader, node, "weft"), settings.name);
-    read_amounts(&reader, node, &settings);
-    reader_name(&reader, tree_find(node, "device"), settings.device);
-    scenario_policy_text(&reader, tree_find(node, "policy"), settings.policy);
-    read_rows(&reader, tree_find(node, "rows"), &settings);
-    read_functions(&reader, tree_find(node, "functions"), &settings.functions);
-    read_admission(&reader, node, &settings);
-    read_models(&reader, tree_find(node, "models"), &settings);
-    if (!reader_is_good(&reader)) {
-        return reader.status;
+    record_read(&reader, node, settings_fields, &settings);
+    if (reader_is_good(&reader)) {
+        *settings_out = settings;
     }
-    *settings_out = settings;
-    return WEFT_OK;
+    return reader.status;
 }

@@ -1,7 +1,7 @@
 /*
  * settings.h - weft.yaml: how this machine serves a repository. docs/DOCUMENTS.md has the form.
  *
- * Everything may be left out. What is 0 then is decided by whoever knows the machine.
+ * Everything may be left out. What is 0 then depends on the machine and its engine.
  */
 #ifndef DOCUMENT_SETTINGS_H
 #define DOCUMENT_SETTINGS_H
@@ -12,6 +12,7 @@
 #include <weft/status.h>
 
 #include "base/limits.h"
+#include "document/record.h"
 #include "document/tree.h"
 #include "policy/compose.h"
 
@@ -27,7 +28,7 @@ struct settings_model {
     uint32_t line; /* Where it is said. */
 };
 
-/* What runs in processes of its own, and hurts nobody else if it crashes. */
+/* What runs in processes of its own, where a crash hurts nothing else. */
 enum settings_isolate { ISOLATE_NOTHING, ISOLATE_ALL, ISOLATE_FUNCTIONS };
 
 /* What functions in processes of their own may use. 0: the default of the engine. */
@@ -42,6 +43,7 @@ struct settings {
     char name[NAME_BYTES_MAX];
     uint32_t nodes;              /* In this process. */
     uint32_t workers;            /* Of each node. */
+    uint32_t threads;            /* Of each worker: 1. */
     uint64_t memory_bytes;       /* Of each worker, for models and workspaces. */
     char device[NAME_BYTES_MAX]; /* As profiles call it; "": as this machine is called. */
     char policy[POLICY_TEXT_BYTES_MAX];
@@ -57,6 +59,25 @@ struct settings {
     uint32_t model_count;
     struct settings_model models[MODELS_MAX];
 };
+
+extern const struct field settings_fields[];
+extern const struct field settings_functions_fields[]; /* Of `functions`, */
+extern const struct field settings_model_fields[];     /* and of each of `models`. */
+
+/* How often rows are published, for a struct with these two members. */
+#define SETTINGS_ROW_RANGE FIELD_RANGE(1e3, 3600e9, "between 1us and 1h")
+#define SETTINGS_ROW_FIELDS(record)                                                                \
+    {"load",                                                                                       \
+     FIELD_DURATION(record, row_load_ns),                                                          \
+     .range = SETTINGS_ROW_RANGE,                                                                  \
+     .always = true,                                                                               \
+     .fallback = "10ms",                                                                           \
+     .help = "of their load"},                                                                     \
+    {                                                                                              \
+        "cache", FIELD_DURATION(record, row_cache_ns), .range = SETTINGS_ROW_RANGE,                \
+                                                       .always = true, .fallback = "100ms",        \
+                                                       .help = "of their cache"                    \
+    }
 
 /* As if nothing were said. */
 void settings_default(struct settings *settings_out);

@@ -7,16 +7,16 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "document/edges.h"
-#include "document/reader.h"
+#include "document/ports.h"
+#include "document/record.h"
 #include "document/reference.h"
 #include "model/builtin.h"
 
-static const struct reader_range slo_range = {1e3, 8.64e14, "between 1us and 240h"};
 static const struct reader_range priority_range = {1, PRIORITY_MAX, "between 1 and 16"};
 
-static uint32_t number_model(
-    struct reader *reader, struct catalogue *catalogue, const struct tree_node *node)
+static uint32_t number_model(struct reader *reader, const struct tree_node *node)
 {
+    struct catalogue *catalogue = reader->context;
     char name[NAME_BYTES_MAX] = "";
 
     reader_name(reader, node, name);
@@ -55,8 +55,7 @@ static void add_model(
 
 /* What runs, and which models it needs: either a model, or a function with its models. */
 static void read_run(
-    struct reader *reader, const struct tree_node *node, struct catalogue *catalogue,
-    struct workflow_task *task)
+    struct reader *reader, const struct tree_node *node, struct workflow_task *task)
 {
     const struct tree_node *model = tree_find(node, "model");
     const struct tree_node *function = tree_find(node, "function");
@@ -72,7 +71,7 @@ static void read_run(
         reader_fail(reader, models, "'models' goes with 'function', not with 'model'");
         return;
     }
-    task->run = number_model(reader, catalogue, model != NULL ? model : function);
+    task->run = number_model(reader, model != NULL ? model : function);
     if (model != NULL) {
         add_model(reader, model, task, task->run);
     }
@@ -80,9 +79,8 @@ static void read_run(
         return;
     }
     reader_list(reader, models);
-    for (const struct tree_node *item = models->first; item != NULL && reader_is_good(reader);
-         item = item->next) {
-        add_model(reader, item, task, number_model(reader, catalogue, item));
+    READER_EACH (item, reader, models) {
+        add_model(reader, item, task, number_model(reader, item));
     }
 }
 
@@ -92,101 +90,179 @@ static uint32_t read_items(struct reader *reader, const struct tree_node *node)
 }
 
 /* A number of items, or the two ends of a range. */
-static struct items_rule read_gives(struct reader *reader, const struct tree_node *node)
+static void read_gives(struct reader *reader, const struct tree_node *node, void *record)
 {
-    struct items_rule rule = {0};
+    struct items_rule *rule = &((struct task_entry *)record)->task.gives;
 
-    if (node == NULL) {
-        return rule;
-    }
     if (node->kind != TREE_LIST) {
-        rule.low = read_items(reader, node);
-        rule.high = rule.low;
-        return rule;
+        rule->low = read_items(reader, node);
+        rule->high = rule->low;
+        return;
     }
     if (node->child_count != 2) {
         reader_fail(reader, node, "'gives' wants a number or a range such as '[1, 20]'");
-        return rule;
+        return;
     }
-    rule.low = read_items(reader, node->first);
-    rule.high = read_items(reader, node->first->next);
-    if (rule.low > rule.high) {
-        reader_fail(reader, node, "'gives' is a range from %u down to %u", rule.low, rule.high);
+    rule->low = read_items(reader, node->first);
+    rule->high = read_items(reader, node->first->next);
+    if (rule->low > rule->high) {
+        reader_fail(reader, node, "'gives' is a range from %u down to %u", rule->low, rule->high);
     }
-    return rule;
 }
 
-static void read_task(
-    struct reader *reader, const struct tree_node *node, struct catalogue *catalogue,
-    struct workflow *workflow)
+/* `model` or `function`, and its `models`. */
+static void write_run(struct writer *writer, const void *record)
 {
-    static const char *const keys[] = {
-        "model", "function", "models", "after", "in", "bytes", "gives", NULL,
-    };
-    struct workflow_task task = {0};
-    uint32_t number = 0;
+    const struct workflow_task *task = &((const struct task_entry *)record)->task;
+    const struct catalogue *catalogue = writer->context;
+    const bool is_model = task->model_count == 1 && task->models[0] == task->run;
 
-    reader_key_name(reader, node, task.name);
-    if (strcmp(task.name, REFERENCE_INPUT) == 0 || strcmp(task.name, REFERENCE_INPUTS) == 0) {
-        reader_fail(reader, node, "'%s' is the request, not the name of a task", task.name);
-    }
-    if (strncmp(task.name, BUILTIN_ANSWER_TASK, sizeof(BUILTIN_ANSWER_TASK) - 1) == 0) {
-        reader_fail(reader, node, "'%s' is of the answer, not the name of a task", task.name);
-    }
-    reader_mapping(reader, node, keys);
-    if (!reader_is_good(reader)) {
+    writer_key(writer, is_model ? "model" : "function");
+    writer_text(writer, catalogue->models[task->run]);
+    if (is_model || task->model_count == 0) {
         return;
     }
-    read_run(reader, node, catalogue, &task);
-    task.gives = read_gives(reader, tree_find(node, "gives"));
-    if (!reader_is_good(reader)) {
+    writer_key(writer, "models");
+    writer_open_list(writer, WRITER_INLINE);
+    for (uint32_t i = 0; i < task->model_count; i++) {
+        writer_text(writer, catalogue->models[task->models[i]]);
+    }
+    writer_close(writer);
+}
+
+static void write_gives(struct writer *writer, const void *record)
+{
+    const struct items_rule *rule = &((const struct task_entry *)record)->task.gives;
+
+    if (rule->low == 0 && rule->high == 0) {
         return;
     }
-    if (workflow_add_task(workflow, &task, &number) != WEFT_OK) {
+    writer_key(writer, "gives");
+    if (rule->low == rule->high) {
+        writer_count(writer, rule->low);
+        return;
+    }
+    writer_open_list(writer, WRITER_INLINE);
+    writer_count(writer, rule->low);
+    writer_count(writer, rule->high);
+    writer_close(writer);
+}
+
+const struct field workflow_task_fields[] = {
+    {"model", .write = write_run, .form = "name",
+     .help = "the model that runs; it must be resident while it does", .left_out = "`function`"},
+    {"function", .form = "name", .help = "the function that runs, instead of a model",
+     .left_out = "`model`"},
+    {"models", .form = "list of names",
+     .help = "with `function`: the models, at most four, that must be resident while it runs",
+     .left_out = "none"},
+    {"after", .write = edges_write_after, .form = "list of names, or one",
+     .help = "the tasks whose outputs it takes; `input` is the request",
+     .left_out = "the request alone"},
+    {"in", .write = ports_write_in, .form = "mapping from ports to `task.output`",
+     .help =
+         "the same, port by port; `inputs.name` is a part of the request. Ports and outputs are "
+         "called as the model or function calls its tensors"},
+    {"bytes", .write = edges_write_bytes,
+     .form = "size, `60KB per item`, or mapping from producers to these",
+     .help = "what crosses each edge into the task; `per item` counts the items of the producer's "
+             "output",
+     .left_out = "0"},
+    {"gives", .read = read_gives, .write = write_gives, .form = "number, or `[low, high]`",
+     .help = "how many items its output has; a range is drawn from uniformly",
+     .left_out = "as many as its input"},
+    {0},
+};
+
+static void read_task(
+    struct reader *reader, const struct tree_node *node, struct workflow *workflow)
+{
+    struct task_entry entry = {.number = 0};
+    struct workflow_task *task = &entry.task;
+
+    reader_key_name(reader, node, task->name);
+    if (strcmp(task->name, REFERENCE_INPUT) == 0 || strcmp(task->name, REFERENCE_INPUTS) == 0) {
+        reader_fail(reader, node, "'%s' is the request, not the name of a task", task->name);
+    }
+    if (strncmp(task->name, BUILTIN_ANSWER_TASK, sizeof(BUILTIN_ANSWER_TASK) - 1) == 0) {
+        reader_fail(reader, node, "'%s' is of the answer, not the name of a task", task->name);
+    }
+    record_check_keys(reader, node, workflow_task_fields);
+    if (reader_is_good(reader)) {
+        read_run(reader, node, task);
+        record_read(reader, node, workflow_task_fields, &entry);
+    }
+    if (reader_is_good(reader) && workflow_add_task(workflow, task, &entry.number) != WEFT_OK) {
         reader_fail(reader, node, "more than %d tasks", WORKFLOW_TASKS_MAX);
     }
 }
 
-static void read_tasks(
-    struct reader *reader, const struct tree_node *tasks, struct catalogue *catalogue,
-    struct workflow *workflow)
+static void read_tasks(struct reader *reader, const struct tree_node *tasks, void *record)
 {
     reader_any_mapping(reader, tasks);
-    if (!reader_is_good(reader)) {
-        return;
-    }
-    if (tasks->child_count == 0) {
-        reader_fail(reader, tasks, "'tasks' is empty");
-    }
-    for (const struct tree_node *task = tasks->first; task != NULL && reader_is_good(reader);
-         task = task->next) {
-        read_task(reader, task, catalogue, workflow);
+    reader_filled(reader, tasks);
+    READER_EACH (task, reader, tasks) {
+        read_task(reader, task, record);
     }
 }
 
-static void read_body(
-    struct reader *reader, const struct tree_node *node, struct catalogue *catalogue,
-    struct workflow *workflow)
+static void write_tasks(struct writer *writer, const void *record)
 {
-    const struct tree_node *slo = tree_find(node, "slo");
-    const struct tree_node *priority = tree_find(node, "priority");
-    const struct tree_node *input = tree_find(node, "input");
+    const struct workflow *workflow = record;
 
-    if (slo != NULL) {
-        workflow->slo_ns = (int64_t)reader_quantity(reader, slo, QUANTITY_DURATION, &slo_range);
+    writer_key(writer, "tasks");
+    writer_open_mapping(writer, WRITER_LINES);
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        const struct task_entry entry = {
+            .task = workflow->tasks[i], .workflow = workflow, .number = i};
+        if (!reference_is_added(workflow, writer->context, i)) {
+            writer_key(writer, entry.task.name);
+            record_write_inline(writer, workflow_task_fields, &entry);
+        }
     }
-    if (priority != NULL) { /* As clients count: 1 is the highest. */
-        workflow->priority =
-            PRIORITY_MAX + 1 -
-            (uint32_t)reader_quantity(reader, priority, QUANTITY_COUNT, &priority_range);
-    }
-    if (input != NULL) {
-        workflow->input_bytes =
-            (uint64_t)reader_quantity(reader, input, QUANTITY_BYTES, &reader_edge_bytes);
-    }
-    read_tasks(reader, reader_need(reader, node, "tasks"), catalogue, workflow);
-    edges_read(reader, node, catalogue, workflow);
+    writer_close(writer);
 }
+
+/* As clients count: 1 is the highest. */
+static void read_priority(struct reader *reader, const struct tree_node *node, void *record)
+{
+    struct workflow *workflow = record;
+    const double priority = reader_quantity(reader, node, QUANTITY_COUNT, &priority_range);
+
+    workflow->priority = PRIORITY_MAX + 1 - (uint32_t)priority;
+}
+
+static void write_priority(struct writer *writer, const void *record)
+{
+    const struct workflow *workflow = record;
+
+    if (workflow->priority > 0) {
+        writer_key(writer, "priority");
+        writer_count(writer, PRIORITY_MAX + 1 - workflow->priority);
+    }
+}
+
+const struct field workflow_fields[] = {
+    {"workflow", FIELD_NAME(struct workflow, name), .needed = true, .help = "its name"},
+    {"slo", FIELD_DURATION(struct workflow, slo_ns),
+     .range = FIELD_RANGE(1e3, 8.64e14, "between 1us and 240h"),
+     .help = "the time from arrival to the last result", .left_out = "best effort"},
+    {"priority", .read = read_priority, .write = write_priority, .form = "number, between 1 and 16",
+     .help = "of requests that say none: 1 is the highest", .left_out = "after all of these"},
+    {"input", FIELD_BYTES(struct workflow, input_bytes), .range = &reader_edge_bytes,
+     .help = "what a request brings"},
+    {"inputs", .write = ports_write_inputs, .form = "mapping from names to mappings",
+     .help = "the parts of a request: see below", .left_out = "none are declared"},
+    {"tasks", .read = read_tasks, .write = write_tasks, .needed = true,
+     .form = "mapping from names to mappings", .help = "its tasks: see below"},
+    {"outputs", .write = ports_write_outputs,
+     .form = "mapping from names to `task.output`, or to mappings",
+     .help =
+         "the parts of the answer; a mapping tells clients what a part is, which nothing checks: "
+         "see below",
+     .left_out = "what tasks make that have no consumers"},
+    {0},
+};
 
 static void seal(struct reader *reader, const struct tree_node *node, struct workflow *workflow)
 {
@@ -205,19 +281,11 @@ enum weft_status workflow_read(
     const struct tree_node *node, struct catalogue *catalogue, struct workflow **workflow_out,
     struct weft_error *error)
 {
-    static const char *const keys[] = {
-        "workflow", "slo", "priority", "input", "inputs", "tasks", "outputs", NULL,
-    };
-    struct reader reader = {.error = error};
-    char name[NAME_BYTES_MAX] = "";
+    struct reader reader = {.error = error, .context = catalogue};
+    struct workflow *workflow = workflow_create("");
 
-    reader_mapping(&reader, node, keys);
-    reader_name(&reader, reader_need(&reader, node, "workflow"), name);
-    if (!reader_is_good(&reader)) {
-        return reader.status;
-    }
-    struct workflow *workflow = workflow_create(name);
-    read_body(&reader, node, catalogue, workflow);
+    record_read(&reader, node, workflow_fields, workflow);
+    edges_read(&reader, node, catalogue, workflow);
     seal(&reader, node, workflow);
     if (!reader_is_good(&reader)) {
         workflow_destroy(workflow);
@@ -227,17 +295,23 @@ enum weft_status workflow_read(
     return WEFT_OK;
 }
 
-enum weft_status workflow_load(
-    const char *path, struct catalogue *catalogue, struct workflow **workflow_out,
-    struct weft_error *error)
+void workflow_write(
+    struct writer *writer, const struct workflow *workflow, const struct catalogue *catalogue)
 {
-    struct tree *tree = NULL;
+    const void *context = writer->context;
 
-    enum weft_status status = tree_load(path, &tree, error);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    status = workflow_read(tree->root, catalogue, workflow_out, error);
-    tree_destroy(tree);
-    return status;
+    ASSERT(workflow->sealed);
+    writer->context = catalogue;
+    writer_open_mapping(writer, WRITER_LINES);
+    record_write(writer, workflow_fields, workflow);
+    writer_close(writer);
+    writer->context = context;
+}
+
+void workflow_print(const struct workflow *workflow, const struct catalogue *catalogue, FILE *file)
+{
+    struct writer writer;
+
+    writer_init(&writer, file, WRITER_YAML);
+    workflow_write(&writer, workflow, catalogue);
 }

@@ -9,7 +9,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
-#include "document/scenario_save.h"
+#include "document/scenario.h"
 #include "lab/child_work.h"
 #include "lab/run.h"
 

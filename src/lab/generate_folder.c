@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "document/workflow_save.h"
+#include "document/workflow_document.h"
 
 enum weft_status generate_open(
     const struct whole_folder *folder, const char *name, struct whole_file *file_out,
@@ -26,7 +26,7 @@ enum weft_status generate_save(
         (void)snprintf(name, sizeof(name), "%s.yaml", workflow->name);
         status = generate_open(folder, name, &file, error);
         if (status == WEFT_OK) {
-            workflow_write(workflow, catalogue, file.stream);
+            workflow_print(workflow, catalogue, file.stream);
             status = whole_file_commit(&file, error);
         }
     }

@@ -1,7 +1,7 @@
 #include "lab/scenario_cut.h"
 
 #include "base/assert.h"
-#include "document/scenario_save.h"
+#include "document/scenario.h"
 #include "lab/scenario_cut_copy.h"
 
 #define AT_NS_MAX INT64_C(864000000000000) /* What documents call a duration: ten days. */

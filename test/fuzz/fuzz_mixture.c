@@ -36,7 +36,7 @@ static void check(const struct mixture *mixture, const struct catalogue *catalog
     }
     FILE *file = open_memstream(&text, &size);
     ASSERT(file != NULL);
-    mixture_write(mixture, catalogue, /* indent */ 2, file);
+    mixture_print(mixture, catalogue, file);
     ASSERT(fclose(file) == 0);
     free(text);
 }

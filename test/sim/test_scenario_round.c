@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "document/scenario_save.h"
+#include "document/scenario.h"
 #include "swarm.h"
 
 enum { DRAWS = 200, JOBS_MAX = 400 };

@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-#include "document/scenario_save.h"
+#include "document/scenario.h"
 #include "swarm.h"
 #include "trace/text.h"
 

@@ -26,6 +26,19 @@ static inline struct tree *parsed(const char *text)
     return tree;
 }
 
+/* The tree of the file at @path. */
+static inline struct tree *loaded(const char *path)
+{
+    struct tree *tree = NULL;
+    struct weft_error error = {0};
+
+    const enum weft_status status = tree_load(path, &tree, &error);
+    if (status != WEFT_OK) {
+        fail_msg("%s", error.message);
+    }
+    return tree;
+}
+
 /* Whether @status is what it should be; shows the message if not. */
 static inline void assert_good(enum weft_status status, const struct weft_error *error)
 {

@@ -225,7 +225,7 @@ static const struct bad bad[] = {
     {"{kind: poisson, rate: 1/s, speed: 2}", "t.yaml:8: 'speed' goes with 'kind: trace'"},
     {"{trace: none.csv}", "t.yaml:8: none.csv: cannot be opened: No such file or directory"},
     {"{kind: list, list: [{at: 0, workflow: chat}], mix: {chat: 1}}",
-     "t.yaml:8: 'mix' does not go with a list of arrivals"},
+     "t.yaml:8: 'mix' does not go with 'kind: list'"},
 };
 
 static void what_is_wrong_is_said_with_its_line(ATTR_UNUSED void **state)

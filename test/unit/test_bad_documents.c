@@ -77,7 +77,7 @@ static const struct bad bad[] = {
     {"network-background-full.yaml", ":4: 'background' is more than 95% of the slowest link"},
     {"network-background-none.yaml", ":2: 'background' needs links with a limit"},
     {"network-background.yaml", ":2: 'background' must be between 0% and 95%, not '100%'"},
-    {"network-core.yaml", ":2: 'core' does not go with kind 'star'"},
+    {"network-core.yaml", ":2: 'core' does not go with 'kind: star'"},
     {"network-kind.yaml", ":2: kind 'mesh' is not known; use star, two-tier or bottleneck"},
     {"network-no-core.yaml", ":2: 'core' is missing"},
     {"network-racks.yaml", ":2: a two-tier network has one of racks and per_rack"},
@@ -138,7 +138,7 @@ static const struct bad bad[] = {
     {"scenario-kind.yaml", ":15: kind 'poison' is not known; use poisson, constant, list, gamma, "
                            "burst, mmpp, diurnal or trace"},
     {"scenario-list-jobs.yaml", ":16: 'jobs' is 2, but the list has only 1"},
-    {"scenario-list-rate.yaml", ":15: 'rate' does not go with a list of arrivals"},
+    {"scenario-list-rate.yaml", ":15: 'rate' does not go with 'kind: list'"},
     {"scenario-list.yaml", ":16: 'at' goes back in time; the list is by time, ascending"},
     {"scenario-missing-device.yaml", ":8: function 'chat.prompt' of task 'prompt' has no run time "
                                      "on device 'a30' in profile 'scenario-missing-device.yaml'"},

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "document/scenario.h"
-#include "document/scenario_save.h"
 #include "document_fixture.h"
 #include "mixture/mixture.h"
 
@@ -68,7 +67,7 @@ static char *written(const struct scenario *scenario)
     size_t size = 0;
     FILE *file = open_memstream(&text, &size);
     assert_non_null(file);
-    mixture_write(scenario->mixture, scenario->catalogue, /* indent */ 0, file);
+    mixture_print(scenario->mixture, scenario->catalogue, file);
     assert_int_equal(fclose(file), 0);
     return text;
 }

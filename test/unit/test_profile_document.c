@@ -1,4 +1,3 @@
-/* Covers: src/document/profile_save.c */
 #include "document/profile_document.h"
 
 #include <stdio.h>
@@ -155,7 +154,7 @@ static void assert_same(const struct named *a, const struct named *b)
     }
 }
 
-/* A path nobody else uses. */
+/* A path of this process alone. */
 static void make_path(char out[64])
 {
     (void)snprintf(out, 64, "/tmp/weft-test-%ld.profile.json", (long)getpid());
@@ -184,7 +183,12 @@ static void what_is_saved_is_loaded_again(ATTR_UNUSED void **state)
     make_path(path);
     assert_good(
         profile_save(path, before.catalogue, before.fleet, &before.document, &error), &error);
-    assert_good(profile_load(path, after.catalogue, after.fleet, &after.document, &error), &error);
+    struct tree *tree = loaded(path);
+    assert_good(
+        profile_read(
+            tree->root, PROFILE_ALL, after.catalogue, after.fleet, &after.document, &error),
+        &error);
+    tree_destroy(tree);
     assert_same(&before, &after);
     assert_int_equal(remove(path), 0);
     forget(&before);
@@ -217,11 +221,12 @@ static void shipped_profiles_name_their_source(ATTR_UNUSED void **state)
     struct named named = nothing();
     struct weft_error error = {0};
 
+    struct tree *tree = loaded("scenarios/compass/compass-t4.profile.json");
     assert_good(
-        profile_load(
-            "scenarios/compass/compass-t4.profile.json", named.catalogue, named.fleet,
-            &named.document, &error),
+        profile_read(
+            tree->root, PROFILE_ALL, named.catalogue, named.fleet, &named.document, &error),
         &error);
+    tree_destroy(tree);
     assert_int_equal(named.document.origin.figures, FIGURES_PUBLISHED);
     assert_non_null(strstr(named.document.origin.source, "simulator"));
     forget(&named);

@@ -1,15 +1,13 @@
 /*
  * What a document can say, written and read again; test/sim/test_scenario_round.c runs it.
  *
- * Covers: src/document/scenario_save.c, src/document/cluster_save.c and
- * src/document/scalar_save.c.
+ * Covers: src/document/writer.c and src/document/fault_document.c.
  */
-#include "document/scenario_save.h"
+#include "document/scenario.h"
 
 #include <stdlib.h>
 
-#include "document/cluster_save.h"
-#include "document/scalar_save.h"
+#include "document/cluster_document.h"
 #include "document_fixture.h"
 
 /* As scenario_write() writes it: nothing is left to say otherwise. */
@@ -170,7 +168,12 @@ static void networks_are_written_as_they_are(ATTR_UNUSED void **state)
         }
         FILE *file = open_memstream(&lines, &size);
         assert_non_null(file);
-        cluster_write(fleet, 2, file);
+        struct writer writer;
+        writer_init(&writer, file, WRITER_YAML);
+        writer_open_mapping(&writer, WRITER_LINES);
+        writer_key(&writer, "cluster");
+        cluster_write(&writer, fleet);
+        writer_close(&writer);
         assert_int_equal(fclose(file), 0);
         assert_non_null(strstr(lines, networks[i]));
         free(lines);
@@ -227,7 +230,9 @@ static void texts_are_quoted_if_they_have_to_be(ATTR_UNUSED void **state)
         size_t size = 0;
         FILE *file = open_memstream(&out, &size);
         assert_non_null(file);
-        scalar_write_text(texts[i][0], file);
+        struct writer writer;
+        writer_init(&writer, file, WRITER_YAML);
+        writer_text(&writer, texts[i][0]);
         assert_int_equal(fclose(file), 0);
         assert_string_equal(out, texts[i][1]);
         free(out);

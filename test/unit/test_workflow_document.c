@@ -266,20 +266,6 @@ static void models_are_limited_over_all_workflows(ATTR_UNUSED void **state)
     catalogue_destroy(catalogue);
 }
 
-static void files_are_read_too(ATTR_UNUSED void **state)
-{
-    struct catalogue *catalogue = catalogue_create();
-    struct workflow *workflow = NULL;
-    struct weft_error error = {0};
-
-    assert_good(
-        workflow_load("scenarios/compass/translation.yaml", catalogue, &workflow, &error), &error);
-    assert_int_equal(workflow->task_count, 5);
-    workflow_destroy(workflow);
-    assert_int_equal(workflow_load("no.yaml", catalogue, &workflow, &error), WEFT_IO);
-    catalogue_destroy(catalogue);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,7 +278,6 @@ int main(void)
         cmocka_unit_test(a_model_of_two_tasks_is_one_model),
         cmocka_unit_test(a_failure_gives_no_workflow),
         cmocka_unit_test(models_are_limited_over_all_workflows),
-        cmocka_unit_test(files_are_read_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

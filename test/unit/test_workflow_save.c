@@ -1,4 +1,3 @@
-#include "document/workflow_save.h"
 
 #include <stdlib.h>
 
@@ -8,7 +7,7 @@
 
 enum { TEXT_BYTES = 1 << 20 };
 
-/* What workflow_write() makes of @workflow. The caller owns it: free(). */
+/* What workflow_print() makes of @workflow. The caller owns it: free(). */
 static char *written(const struct workflow *workflow, const struct catalogue *catalogue)
 {
     char *text = calloc(TEXT_BYTES, 1);
@@ -16,7 +15,7 @@ static char *written(const struct workflow *workflow, const struct catalogue *ca
 
     assert_non_null(text);
     assert_non_null(file);
-    workflow_write(workflow, catalogue, file);
+    workflow_print(workflow, catalogue, file);
     rewind(file);
     assert_true(fread(text, 1, TEXT_BYTES - 1, file) > 0);
     assert_int_equal(fclose(file), 0);

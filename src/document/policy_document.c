@@ -1,10 +1,10 @@
-#include "document/scenario_parts.h"
+#include "document/policy_document.h"
 
 #include <string.h>
 
 #include "base/text.h"
 
-static const struct reader_range option_range = {-1e300, 1e300, "a number of use"};
+static const struct reader_range option_range = {-1e300, 1e300, "a finite number"};
 
 /* ":option=value". What is true is 1. */
 static void add_option(struct reader *reader, const struct tree_node *node, struct text *policy)
@@ -33,8 +33,7 @@ static void add_choice(struct reader *reader, const struct tree_node *node, stru
     }
     reader_name(reader, reader_need(reader, node, "name"), name);
     text_add(policy, "%s", name);
-    for (const struct tree_node *option = node->first; option != NULL && reader_is_good(reader);
-         option = option->next) {
+    READER_EACH (option, reader, node) {
         if (strcmp(option->key, "name") != 0) {
             add_option(reader, option, policy);
         }
@@ -45,32 +44,27 @@ static void add_roles(struct reader *reader, const struct tree_node *node, struc
 {
     char role[NAME_BYTES_MAX] = "";
 
-    for (const struct tree_node *choice = node->first; choice != NULL && reader_is_good(reader);
-         choice = choice->next) {
+    READER_EACH (choice, reader, node) {
         reader_key_name(reader, choice, role);
         text_add(policy, "%s%s=", choice == node->first ? "" : ",", role);
         add_choice(reader, choice, policy);
     }
 }
 
-void scenario_policy_text(
-    struct reader *reader, const struct tree_node *node, char policy_out[POLICY_TEXT_BYTES_MAX])
+void policy_read(struct reader *reader, const struct tree_node *node, void *policy)
 {
     char bytes[POLICY_TEXT_BYTES_MAX];
     struct policy_set set;
     struct weft_error cause = {0};
-    struct text policy;
+    struct text text;
 
-    if (node == NULL || !reader_is_good(reader)) {
-        return;
-    }
-    text_init(&policy, bytes, sizeof(bytes));
+    text_init(&text, bytes, sizeof(bytes));
     if (node->kind == TREE_MAPPING && tree_find(node, "name") == NULL) {
-        add_roles(reader, node, &policy);
+        add_roles(reader, node, &text);
     } else {
-        add_choice(reader, node, &policy);
+        add_choice(reader, node, &text);
     }
-    if (policy.cut) {
+    if (text.cut) {
         reader_fail(reader, node, "'policy' is longer than %d letters", POLICY_TEXT_BYTES_MAX - 1);
     }
     if (!reader_is_good(reader)) {
@@ -80,11 +74,11 @@ void scenario_policy_text(
         reader_fail(reader, node, "%s", cause.message);
         return;
     }
-    memcpy(policy_out, bytes, sizeof(bytes));
+    memcpy(policy, bytes, sizeof(bytes));
 }
 
-void scenario_read_policy(
-    struct reader *reader, const struct tree_node *node, struct scenario *scenario)
+void policy_write(struct writer *writer, const void *policy)
 {
-    scenario_policy_text(reader, node, scenario->policy);
+    writer_key(writer, "policy");
+    writer_text(writer, policy);
 }

@@ -1,0 +1,349 @@
+#include "document/record.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/text.h"
+#include "base/units.h"
+
+enum { ONLY_BYTES = 160 };
+
+static const char *const answers[] = {"false", "true", NULL};
+
+/* Of the kinds that are numbers: how they are written, and what documentation calls them. */
+static const struct {
+    enum quantity_kind quantity;
+    const char *text;
+} numbers[] = {
+    [FIELD_IS_COUNT] = {QUANTITY_COUNT, "number"},
+    [FIELD_IS_DURATION] = {QUANTITY_DURATION, "duration"},
+    [FIELD_IS_MS] = {QUANTITY_NUMBER, "milliseconds"},
+    [FIELD_IS_BYTES] = {QUANTITY_BYTES, "size"},
+    [FIELD_IS_BANDWIDTH] = {QUANTITY_BANDWIDTH, "bandwidth"},
+    [FIELD_IS_RATE] = {QUANTITY_RATE, "rate"},
+    [FIELD_IS_SHARE] = {QUANTITY_SHARE, "share"},
+    [FIELD_IS_NUMBER] = {QUANTITY_NUMBER, "number"},
+};
+
+static bool is_number(const struct field *field)
+{
+    return field->kind >= FIELD_IS_COUNT && field->kind <= FIELD_IS_NUMBER;
+}
+
+static const char *const *words_of(const struct field *field)
+{
+    return field->words == NULL ? answers : field->words;
+}
+
+static void *member(const struct field *field, void *record)
+{
+    return (char *)record + field->place;
+}
+
+static const void *const_member(const struct field *field, const void *record)
+{
+    return (const char *)record + field->place;
+}
+
+/* Whether @field goes with the kind of @record, which is its first field. */
+static bool goes_with(const struct field *fields, const struct field *field, const void *record)
+{
+    if (field->only == 0) {
+        return true;
+    }
+    ASSERT(fields[0].kind == FIELD_IS_WORD);
+    const uint32_t *kind = const_member(&fields[0], record);
+    return (field->only >> *kind & 1) != 0;
+}
+
+/* Refuse @field, which goes with other kinds of the record: names the fewer of both. */
+static void fail_only(
+    struct reader *reader, const struct tree_node *node, const struct field *fields,
+    const struct field *field)
+{
+    char bytes[ONLY_BYTES];
+    struct text text;
+    uint32_t count = 0;
+    uint32_t with = 0;
+
+    for (; fields[0].words[count] != NULL; count++) {
+        with += field->only >> count & 1;
+    }
+    const bool names_others = with > count / 2;
+    const uint32_t named = names_others ? ~field->only : field->only;
+    text_init(&text, bytes, sizeof(bytes));
+    for (uint32_t i = 0; i < count; i++) {
+        if ((named >> i & 1) != 0) {
+            text_add(
+                &text, "%s'%s: %s'", text.length == 0 ? "" : " or ", fields[0].key,
+                fields[0].words[i]);
+        }
+    }
+    reader_fail(
+        reader, node, "'%s' %s %s", field->key, names_others ? "does not go with" : "goes with",
+        bytes);
+}
+
+void record_check_keys(
+    struct reader *reader, const struct tree_node *node, const struct field *fields)
+{
+    const char *keys[FIELDS_MAX + 1] = {NULL};
+
+    for (uint32_t i = 0; fields[i].key != NULL; i++) {
+        ASSERT(i < FIELDS_MAX);
+        keys[i] = fields[i].key;
+    }
+    reader_mapping(reader, node, keys);
+}
+
+static void store_number(const struct field *field, double value, void *record)
+{
+    void *to = member(field, record);
+
+    if (field->kind == FIELD_IS_COUNT && field->size == sizeof(uint32_t)) {
+        *(uint32_t *)to = (uint32_t)value;
+    } else if (field->kind == FIELD_IS_DURATION) {
+        *(int64_t *)to = (int64_t)value;
+    } else if (field->kind == FIELD_IS_MS) {
+        *(int64_t *)to = (int64_t)floor(value * (double)NS_PER_MS + 0.5);
+    } else if (
+        field->kind == FIELD_IS_COUNT || field->kind == FIELD_IS_BYTES ||
+        field->kind == FIELD_IS_BANDWIDTH) {
+        *(uint64_t *)to = (uint64_t)value;
+    } else {
+        *(double *)to = value;
+    }
+}
+
+static void read_text(
+    struct reader *reader, const struct tree_node *node, const struct field *field, void *record)
+{
+    const char *text = reader_text(reader, node);
+
+    if (strlen(text) >= field->size) {
+        reader_fail(reader, node, "'%s' is longer than %zu letters", field->key, field->size - 1);
+    } else if (reader_is_good(reader)) {
+        memcpy(member(field, record), text, strlen(text) + 1);
+    }
+}
+
+static void read_value(
+    struct reader *reader, const struct tree_node *node, const struct field *field, void *record)
+{
+    if (field->read != NULL) {
+        field->read(reader, node, field->kind == FIELD_OWN ? member(field, record) : record);
+    } else if (is_number(field)) {
+        const double value =
+            reader_quantity(reader, node, numbers[field->kind].quantity, field->range);
+        if (reader_is_good(reader)) {
+            store_number(field, value, record);
+        }
+    } else if (field->kind == FIELD_IS_WORD) {
+        *(uint32_t *)member(field, record) = reader_word(reader, node, words_of(field));
+    } else if (field->kind == FIELD_IS_FLAG) {
+        *(bool *)member(field, record) = reader_word(reader, node, words_of(field)) == 1;
+    } else if (field->kind == FIELD_IS_NAME) {
+        reader_name(reader, node, member(field, record));
+    } else if (field->kind == FIELD_IS_TEXT) {
+        read_text(reader, node, field, record);
+    } else if (field->kind == FIELD_IS_RECORD) {
+        record_read(reader, node, field->fields, member(field, record));
+    }
+}
+
+void record_read(
+    struct reader *reader, const struct tree_node *node, const struct field *fields, void *record)
+{
+    record_check_keys(reader, node, fields);
+    for (const struct field *field = fields; field->key != NULL && reader_is_good(reader);
+         field++) {
+        const struct tree_node *value = tree_find(node, field->key);
+        const struct tree_node meant = {
+            .kind = TREE_SCALAR, .key = field->key, .text = field->fallback};
+        if (!goes_with(fields, field, record)) {
+            if (value != NULL) {
+                fail_only(reader, value, fields, field);
+            }
+        } else if (value != NULL) {
+            read_value(reader, value, field, record);
+        } else if (field->needed) {
+            (void)reader_need(reader, node, field->key);
+        } else if (field->fallback != NULL) {
+            read_value(reader, &meant, field, record);
+        } else if (field->kind == FIELD_IS_RECORD && field->read == NULL) {
+            record_read(reader, NULL, field->fields, member(field, record));
+        }
+    }
+}
+
+static double load_number(const struct field *field, const void *record)
+{
+    const void *from = const_member(field, record);
+
+    if (field->kind == FIELD_IS_COUNT && field->size == sizeof(uint32_t)) {
+        return *(const uint32_t *)from;
+    }
+    if (field->kind == FIELD_IS_DURATION || field->kind == FIELD_IS_MS) {
+        return (double)*(const int64_t *)from;
+    }
+    if (field->kind == FIELD_IS_COUNT || field->kind == FIELD_IS_BYTES ||
+        field->kind == FIELD_IS_BANDWIDTH) {
+        return (double)*(const uint64_t *)from;
+    }
+    return *(const double *)from;
+}
+
+static uint32_t load_word(const struct field *field, const void *record)
+{
+    return field->kind == FIELD_IS_FLAG ? *(const bool *)const_member(field, record)
+                                        : *(const uint32_t *)const_member(field, record);
+}
+
+/* Whether @record says what is meant if @field is left out. */
+static bool can_be_left_out(const struct field *field, const void *record)
+{
+    if (field->needed || field->always) {
+        return false;
+    }
+    if (is_number(field)) {
+        double meant = 0;
+        if (field->fallback != NULL) {
+            (void)quantity_parse(numbers[field->kind].quantity, field->fallback, &meant);
+        }
+        return load_number(field, record) == meant;
+    }
+    if (field->kind == FIELD_IS_WORD || field->kind == FIELD_IS_FLAG) {
+        const char *word = words_of(field)[load_word(field, record)];
+        return strcmp(word, field->fallback == NULL ? words_of(field)[0] : field->fallback) == 0;
+    }
+    if (field->kind == FIELD_IS_NAME || field->kind == FIELD_IS_TEXT) {
+        return ((const char *)const_member(field, record))[0] == '\0';
+    }
+    const struct field *inner = field->fields;
+    bool all = true; /* One level down, and no further: tables do not hold each other. */
+    for (; inner->key != NULL; inner++) {
+        struct field optional = *inner;
+        optional.always = false;
+        all = all && can_be_left_out(&optional, const_member(field, record));
+    }
+    return all;
+}
+
+static void write_value(struct writer *writer, const struct field *field, const void *record)
+{
+    const void *from = const_member(field, record);
+
+    switch (field->kind) {
+    case FIELD_IS_COUNT:
+        writer_count(
+            writer,
+            field->size == sizeof(uint32_t) ? *(const uint32_t *)from : *(const uint64_t *)from);
+        break;
+    case FIELD_IS_DURATION:
+        writer_duration(writer, *(const int64_t *)from);
+        break;
+    case FIELD_IS_MS:
+        writer_ms(writer, *(const int64_t *)from);
+        break;
+    case FIELD_IS_BYTES:
+        writer_bytes(writer, *(const uint64_t *)from);
+        break;
+    case FIELD_IS_BANDWIDTH:
+        writer_bandwidth(writer, *(const uint64_t *)from);
+        break;
+    case FIELD_IS_RATE:
+        writer_rate(writer, *(const double *)from);
+        break;
+    case FIELD_IS_SHARE:
+    case FIELD_IS_NUMBER:
+        writer_number(writer, *(const double *)from);
+        break;
+    case FIELD_IS_WORD:
+    case FIELD_IS_FLAG:
+        writer_word(writer, words_of(field)[load_word(field, record)]);
+        break;
+    case FIELD_IS_NAME:
+    case FIELD_IS_TEXT:
+        writer_text(writer, from);
+        break;
+    case FIELD_IS_RECORD:
+        record_write_inline(writer, field->fields, from);
+        break;
+    case FIELD_OWN:
+        break;
+    }
+}
+
+void record_write(struct writer *writer, const struct field *fields, const void *record)
+{
+    for (const struct field *field = fields; field->key != NULL; field++) {
+        if (!goes_with(fields, field, record)) {
+            continue;
+        }
+        if (field->write != NULL) {
+            field->write(writer, field->kind == FIELD_OWN ? const_member(field, record) : record);
+        } else if (field->kind != FIELD_OWN && !can_be_left_out(field, record)) {
+            writer_key(writer, field->key);
+            write_value(writer, field, record);
+        }
+    }
+}
+
+void record_write_inline(struct writer *writer, const struct field *fields, const void *record)
+{
+    writer_open_mapping(writer, WRITER_INLINE);
+    record_write(writer, fields, record);
+    writer_close(writer);
+}
+
+/* What is written there: "duration, between 1us and 1h", "`star` or `two-tier`". */
+static void print_form(const struct field *field, FILE *file)
+{
+    if (field->form != NULL) {
+        (void)fputs(field->form, file);
+    } else if (is_number(field)) {
+        (void)fprintf(file, "%s, %s", numbers[field->kind].text, field->range->text);
+    } else if (field->kind == FIELD_IS_WORD || field->kind == FIELD_IS_FLAG) {
+        const char *const *words = words_of(field);
+        for (uint32_t i = 0; words[i] != NULL; i++) {
+            (void)fprintf(
+                file, "%s`%s`",
+                i == 0                 ? ""
+                : words[i + 1] == NULL ? " or "
+                                       : ", ",
+                words[i]);
+        }
+    } else {
+        (void)fputs(
+            field->kind == FIELD_IS_NAME   ? "name"
+            : field->kind == FIELD_IS_TEXT ? "text"
+                                           : "mapping",
+            file);
+    }
+}
+
+static void print_left_out(const struct field *field, FILE *file)
+{
+    if (field->left_out != NULL || field->needed) {
+        (void)fputs(field->left_out != NULL ? field->left_out : "needed", file);
+    } else if (field->fallback != NULL) {
+        (void)fprintf(file, "`%s`", field->fallback);
+    } else if (field->kind == FIELD_IS_WORD || field->kind == FIELD_IS_FLAG) {
+        (void)fprintf(file, "`%s`", words_of(field)[0]);
+    } else if (is_number(field)) {
+        (void)fputc('0', file);
+    }
+}
+
+void record_print(const struct field *fields, FILE *file)
+{
+    (void)fputs("| key | holds | means | left out |\n|---|---|---|---|\n", file);
+    for (const struct field *field = fields; field->key != NULL; field++) {
+        (void)fprintf(file, "| `%s` | ", field->key);
+        print_form(field, file);
+        (void)fprintf(file, " | %s | ", field->help);
+        print_left_out(field, file);
+        (void)fputs(" |\n", file);
+    }
+}
