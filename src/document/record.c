@@ -338,7 +338,7 @@ static void print_left_out(const struct field *field, FILE *file)
 
 void record_print(const struct field *fields, FILE *file)
 {
-    (void)fputs("| key | holds | means | left out |\n|---|---|---|---|\n", file);
+    (void)fputs("| key | value | means | default |\n|---|---|---|---|\n", file);
     for (const struct field *field = fields; field->key != NULL; field++) {
         (void)fprintf(file, "| `%s` | ", field->key);
         print_form(field, file);

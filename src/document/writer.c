@@ -187,8 +187,10 @@ static void put_scaled(struct writer *writer, uint64_t value, const struct unit 
     while (units->scale > 1 && (value == 0 || value % units->scale != 0)) {
         units++;
     }
+    const char *quote = is_json(writer) && units->name[0] != '\0' ? "\"" : "";
     (void)begin(writer, /* breaks */ false);
-    (void)fprintf(writer->file, "%" PRIu64 "%s", value / units->scale, units->name);
+    (void)fprintf(
+        writer->file, "%s%" PRIu64 "%s%s", quote, value / units->scale, units->name, quote);
 }
 
 void writer_count(struct writer *writer, uint64_t count)
@@ -243,24 +245,34 @@ void writer_ms(struct writer *writer, int64_t ns)
     }
 }
 
-void writer_number(struct writer *writer, double number)
+/* The shortest text that reads as exactly @number. */
+static void shortest(double number, char text[NUMBER_BYTES])
 {
-    char text[NUMBER_BYTES];
     ASSERT(isfinite(number));
     for (int digits = 6; digits <= 17; digits++) {
-        (void)snprintf(text, sizeof(text), "%.*g", digits, number);
+        (void)snprintf(text, NUMBER_BYTES, "%.*g", digits, number);
         if (strtod(text, NULL) == number) {
             break;
         }
     }
+}
+
+void writer_number(struct writer *writer, double number)
+{
+    char text[NUMBER_BYTES];
+
+    shortest(number, text);
     (void)begin(writer, /* breaks */ false);
     (void)fputs(text, writer->file);
 }
 
 void writer_rate(struct writer *writer, double rate_per_s)
 {
-    writer_number(writer, rate_per_s);
-    (void)fputs("/s", writer->file);
+    char text[NUMBER_BYTES];
+
+    shortest(rate_per_s, text);
+    (void)begin(writer, /* breaks */ false);
+    (void)fprintf(writer->file, is_json(writer) ? "\"%s/s\"" : "%s/s", text);
 }
 
 void writer_numbers(struct writer *writer, const char *key, const double *numbers, uint32_t count)

@@ -1,6 +1,5 @@
 /*
- * Covers: src/document/scenario_parts.c, src/document/scenario_policy.c,
- * src/document/scenario_check.c, src/profile/builtin.c
+ * Covers: src/document/policy_document.c, src/document/scenario_check.c, src/profile/builtin.c
  */
 #include "document/scenario.h"
 

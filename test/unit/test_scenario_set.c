@@ -220,8 +220,7 @@ static void what_does_not_fit_the_rest_is_refused(ATTR_UNUSED void **state)
         mixed, rate, (struct scenario_setting){"workers", "5"},
         "'workers' can be set only if all machines are alike");
     assert_refused(
-        t4, list, (struct scenario_setting){"rate", "1/s"},
-        "'rate' does not go with 'kind: list'");
+        t4, list, (struct scenario_setting){"rate", "1/s"}, "'rate' does not go with 'kind: list'");
     assert_refused(
         t4, list, (struct scenario_setting){"jobs", "2"}, "'jobs' is 2, but the list has only 1");
 }
