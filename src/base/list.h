@@ -13,20 +13,20 @@
 
 #include "base/pool.h"
 
-struct link {
-    struct link *previous;
-    struct link *next;
+struct list_link {
+    struct list_link *previous;
+    struct list_link *next;
 };
 
 struct list {
-    struct link *first;
-    struct link *last;
+    struct list_link *first;
+    struct list_link *last;
 };
 
 /* The object of @type whose @member is @link, which is not NULL. */
 #define LIST_ITEM(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
-static inline void list_push_back(struct list *list, struct link *link)
+static inline void list_push_back(struct list *list, struct list_link *link)
 {
     link->previous = list->last;
     link->next = NULL;
@@ -34,7 +34,7 @@ static inline void list_push_back(struct list *list, struct link *link)
     list->last = link;
 }
 
-static inline void list_push_front(struct list *list, struct link *link)
+static inline void list_push_front(struct list *list, struct list_link *link)
 {
     link->previous = NULL;
     link->next = list->first;
@@ -43,11 +43,11 @@ static inline void list_push_front(struct list *list, struct link *link)
 }
 
 /* Take out @link, which is in @list. */
-static inline void list_remove(struct list *list, struct link *link)
+static inline void list_remove(struct list *list, struct list_link *link)
 {
     *(link->previous == NULL ? &list->first : &link->previous->next) = link->next;
     *(link->next == NULL ? &list->last : &link->next->previous) = link->previous;
-    *link = (struct link){NULL, NULL};
+    *link = (struct list_link){NULL, NULL};
 }
 
 struct slot_link {

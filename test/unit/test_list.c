@@ -13,7 +13,7 @@
 
 struct person {
     uint32_t number;
-    struct link link;
+    struct list_link link;
 };
 
 struct seat {
@@ -24,7 +24,7 @@ struct seat {
 /* The people of @list, read in both directions, are @numbers. */
 static void expect_people(const struct list *list, const uint32_t *numbers, uint32_t count)
 {
-    struct link *link = list->first;
+    struct list_link *link = list->first;
     for (uint32_t i = 0; i < count; i++) {
         assert_non_null(link);
         assert_int_equal(LIST_ITEM(link, struct person, link)->number, numbers[i]);
