@@ -110,7 +110,7 @@ static void inproc_send(
         .job = message->job,
     };
     if (tensor != 0) {
-        packet.wire_ns = fleet_bytes_ns(message->bytes, net->network.link_bytes_per_s);
+        packet.wire_ns = fleet_bytes_ns(message->work.bytes, net->network.link_bytes_per_s);
     }
     int64_t at_ns = net->host.now_ns(net->host.context);
     if (packet.wire_ns > 0) {

@@ -69,6 +69,12 @@ static inline int64_t now_ns(const struct node *node)
     return node->view.now_ns;
 }
 
+/* Until @deadline_ns, as messages have it: INT64_MAX for none. */
+static inline int64_t left_ns(const struct node *node, int64_t deadline_ns)
+{
+    return deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - now_ns(node);
+}
+
 /* Whoever counts, a client or an engine: so many that those of a batch can be added. */
 static inline uint32_t items_bounded(uint32_t items)
 {

@@ -135,15 +135,18 @@ uint32_t claims_make(
             .task = claim.task,
             .worker = worker,
             .attempt = tickets[i].attempt,
-            .items = claim.items,
             .sequence = i == 0 ? claim.sequence : 0,
-            .claim = claim.number,
-            .index = i,
-            .count = count,
-            .batch = config.batch,
-            .cpu = config.cpu,
-            .gpu = config.gpu,
-            .holder = tickets[i].holder,
+            .claim =
+                {
+                    .number = claim.number,
+                    .index = i,
+                    .count = count,
+                    .items = claim.items,
+                    .batch = config.batch,
+                    .cpu = config.cpu,
+                    .gpu = config.gpu,
+                    .holder = tickets[i].holder,
+                },
         };
         outbox_send(node, node_of_worker(node, worker), &message);
         *declined_out = map_get(&node->home.claims, claim.number) == MAP_NONE;
@@ -153,7 +156,7 @@ uint32_t claims_make(
 
 uint32_t claims_find(const struct node *node, const struct message *message)
 {
-    const uint32_t slot = map_get(&node->home.claims, message->claim);
+    const uint32_t slot = map_get(&node->home.claims, message->outcome.number);
     if (slot == MAP_NONE || claim_at(node, slot)->worker != message->worker ||
         node_of_worker(node, message->worker) != message->from) {
         return POOL_NONE;
@@ -220,7 +223,7 @@ static void note_news(struct node *node, const struct message *message, int32_t 
         .worker = message->worker,
         .gpu = gpu,
         .cpu = cpu,
-        .row_sequence = message->row_sequence,
+        .row_sequence = message->outcome.row_sequence,
     };
     if (view_is_own(&node->view, message->worker)) {
         return;
@@ -238,7 +241,7 @@ void claims_declined(struct node *node, uint32_t slot, const struct message *mes
 {
     const struct claim *claim = claim_at(node, slot);
     const struct ended_facts facts = {.completed = false};
-    const enum reason reason = (enum reason)message->reason;
+    const enum reason reason = (enum reason)message->outcome.reason;
     const bool never = reason == REASON_TOO_LARGE || reason == REASON_UNAVAILABLE;
     if (claim->sequence != 0) {
         (void)reservations_remove(&node->view.reservations, claim->worker, claim->sequence);
@@ -253,13 +256,13 @@ void claims_ended(struct node *node, uint32_t slot, const struct message *messag
 {
     const struct claim *claim = claim_at(node, slot);
     const struct ended_facts facts = {
-        .run_ns = message->run_ns,
-        .completed = message->reason == REASON_NONE,
+        .run_ns = message->outcome.run_ns,
+        .completed = message->outcome.reason == REASON_NONE,
     };
     note_news(node, message, (int32_t)claim->config.gpu, (int32_t)claim->config.cpu);
     /* What failed, its owner knows of; what never came may still wait where it was. */
     finish(
-        node, slot, &facts, message->reason == REASON_STALE ? FATE_PUT_BACK : FATE_FORGET,
+        node, slot, &facts, message->outcome.reason == REASON_STALE ? FATE_PUT_BACK : FATE_FORGET,
         REASON_NONE);
 }
 
@@ -294,7 +297,7 @@ void claims_audit(struct node *node)
             .kind = MESSAGE_ASK,
             .job = {.node = node->id},
             .worker = claim->worker,
-            .claim = claim->number,
+            .asked = claim->number,
         };
         outbox_send(node, peer, &ask);
     }

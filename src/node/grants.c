@@ -46,14 +46,23 @@ static void settle(struct node *node, struct grant *grant, uint32_t index, enum 
     own_worker(node, grant->worker)->touched = true;
 }
 
-/* What the home must be told: about a claim, and from which row on it shows. */
+/* What the home must be told: @outcome of a claim for @worker, and from which row on it shows. */
 static void tell_home(
-    struct node *node, const struct message *about, enum message_kind kind, uint32_t home)
+    struct node *node, const struct worker *worker, enum message_kind kind, uint32_t home,
+    struct message_outcome outcome)
 {
-    struct message message = *about;
-    message.kind = kind;
-    message.job = (struct job_id){.node = node->id};
-    message.row_sequence = own_worker(node, about->worker)->row_sequence + 1;
+    const struct message message = {
+        .kind = kind,
+        .job = {.node = node->id},
+        .worker = worker->id,
+        .outcome =
+            {
+                .number = outcome.number,
+                .reason = outcome.reason,
+                .row_sequence = worker->row_sequence + 1,
+                .run_ns = outcome.run_ns,
+            },
+    };
     if (members_is_up(node->view.members, home)) {
         outbox_send(node, home, &message);
     }
@@ -67,33 +76,32 @@ static enum reason obstacle(
     if (node->draining && message->from != node->id) {
         return REASON_DRAIN;
     }
-    const uint32_t items = message->count == 1 ? message->items : 1; /* More can be left out. */
+    const uint32_t items =
+        message->claim.count == 1 ? message->claim.items : 1; /* More can be left out. */
     const enum reason reason = cache_obstacle(node, worker, kind, items);
     if (reason != REASON_NONE) {
         return reason;
     }
-    const bool fits = message->gpu == sharing_round(worker->spec, message->gpu) &&
-                      sharing_fits(worker->spec, &worker->shares, message->gpu) &&
-                      message->cpu <= node->cpu_free;
+    const uint32_t gpu = message->claim.gpu;
+    const bool fits = gpu == sharing_round(worker->spec, gpu) &&
+                      sharing_fits(worker->spec, &worker->shares, gpu) &&
+                      message->claim.cpu <= node->cpu_free;
     return fits ? REASON_NONE : REASON_BUSY;
 }
 
 static uint32_t open_grant(struct node *node, struct worker *worker, const struct message *message)
 {
-    const struct config config = {
-        .batch = message->batch,
-        .cpu = message->cpu,
-        .gpu = message->gpu,
-    };
+    const struct message_claim *claim = &message->claim;
+    const struct config config = {.batch = claim->batch, .cpu = claim->cpu, .gpu = claim->gpu};
     const uint32_t slot = pool_take(&node->pools->grants);
     ASSERT(slot != POOL_NONE);
     struct grant *grant = grant_at(node, slot);
     grant->next = POOL_NONE;
     grant->worker = worker->id;
     grant->home = message->from;
-    grant->number = message->claim;
-    grant->count = message->count;
-    grant->open = message->count;
+    grant->number = claim->number;
+    grant->count = claim->count;
+    grant->open = claim->count;
     grant->epoch = node->view.members->epoch;
     grant->config = config;
     grant->granted_ns = now_ns(node);
@@ -109,7 +117,7 @@ static uint32_t open_grant(struct node *node, struct worker *worker, const struc
     struct batch *batch = batch_at(node, grant->batch);
     batch_state_move(&batch->state, BATCH_GATHERING);
     batch->grant = slot;
-    batch->items = message->items == 0 ? 1 : message->items;
+    batch->items = claim->items == 0 ? 1 : claim->items;
     batch->ends_at_ns = now_ns(node) + batches_estimate(node, batch).run_ns;
     batches_changed(node, worker, grant->batch);
     cache_want(worker, grants_kind(node, slot), +1);
@@ -120,8 +128,8 @@ static uint32_t open_grant(struct node *node, struct worker *worker, const struc
 static void await(struct node *node, uint32_t slot, const struct message *message)
 {
     struct grant *grant = grant_at(node, slot);
-    const uint32_t index = message->index;
-    const uint32_t holder = node_of_worker(node, message->holder);
+    const uint32_t index = message->claim.index;
+    const uint32_t holder = node_of_worker(node, message->claim.holder);
     if (index >= grant->count || grant->entries[index].state != ENTRY_UNKNOWN) {
         return;
     }
@@ -150,13 +158,12 @@ void grants_claim(struct node *node, const struct message *message)
     if (message->sequence != 0) {
         rows_notice(node, message->worker, message->from, message->sequence);
     }
-    uint32_t slot = find(node, worker, message->from, message->claim);
-    if (slot == POOL_NONE && message->index == 0) {
+    uint32_t slot = find(node, worker, message->from, message->claim.number);
+    if (slot == POOL_NONE && message->claim.index == 0) {
         const enum reason reason = obstacle(node, worker, message);
         if (reason != REASON_NONE) {
-            struct message about = *message;
-            about.reason = reason;
-            tell_home(node, &about, MESSAGE_DECLINE, message->from);
+            const struct message_outcome no = {.number = message->claim.number, .reason = reason};
+            tell_home(node, worker, MESSAGE_DECLINE, message->from, no);
             rows_load_changed(node, worker); /* The home waits for its next row. */
             return;
         }
@@ -369,24 +376,23 @@ void grants_ended(struct node *node, uint32_t slot, int64_t run_ns, bool complet
     pool_give(&node->pools->grants, slot);
     node->grant_count--;
     trace_released(node, &grant, completed ? run_ns : 0);
-    const struct message about = {
-        .worker = worker->id,
-        .claim = grant.number,
+    const struct message_outcome outcome = {
+        .number = grant.number,
         .run_ns = run_ns,
         .reason = completed        ? REASON_NONE
                   : grant.short_of ? REASON_STALE
                                    : REASON_BATCH_FAILED,
     };
-    tell_home(node, &about, MESSAGE_ENDED, grant.home);
+    tell_home(node, worker, MESSAGE_ENDED, grant.home, outcome);
     home_freed(node); /* Its own rows show it at once. */
 }
 
 void grants_asked(struct node *node, const struct message *message)
 {
-    if (find(node, own_worker(node, message->worker), message->from, message->claim) == POOL_NONE) {
-        struct message about = *message;
-        about.reason = REASON_STALE;
-        tell_home(node, &about, MESSAGE_DECLINE, message->from);
+    const struct worker *worker = own_worker(node, message->worker);
+    const struct message_outcome stale = {.number = message->asked, .reason = REASON_STALE};
+    if (find(node, worker, message->from, message->asked) == POOL_NONE) {
+        tell_home(node, worker, MESSAGE_DECLINE, message->from, stale);
     }
 }
 

@@ -73,12 +73,12 @@ void home_freed(struct node *node)
 void home_declined(struct node *node, const struct message *message)
 {
     const uint32_t slot = claims_find(node, message);
-    if (slot == POOL_NONE || message->reason >= REASON_COUNT) {
+    if (slot == POOL_NONE || message->outcome.reason >= REASON_COUNT) {
         return;
     }
     const struct claim claim = *claim_at(node, slot);
     const uint32_t queue = workflow_at(node, claim.workflow)->queue_first + claim.task;
-    struct record *record = trace(node, RECORD_DECLINED, (enum reason)message->reason);
+    struct record *record = trace(node, RECORD_DECLINED, (enum reason)message->outcome.reason);
     record->workflow = (uint16_t)claim.workflow;
     record->task = claim.task;
     record->worker = claim.worker;

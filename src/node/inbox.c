@@ -1,5 +1,6 @@
 #include "node/inbox.h"
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/audit.h"
 #include "node/grants.h"
@@ -12,11 +13,36 @@
 #include "node/steal.h"
 #include "node/visits.h"
 
+/* A claim has those of its whole batch, the others of one task. */
+enum { BATCH_ITEMS_MAX = BATCH_TASKS_MAX * ITEMS_MAX };
+
 /* Whether @message is of the workflow that its job has, if that is this node's. */
 static bool is_of_workflow(const struct node *node, const struct message *message)
 {
     const uint32_t job = jobs_find(node, message->job);
     return job == MAP_NONE || job_at(node, job)->workflow == message->workflow;
+}
+
+/* Whether the items, and the placement if there is one, of @message can be. */
+static bool has_sound_work(const struct node *node, const struct message *message)
+{
+    const struct message_work *work = &message->work;
+    if (work->items > BATCH_ITEMS_MAX) {
+        return false;
+    }
+    if (work->placement_count == 0) {
+        return true;
+    }
+    if (message->workflow >= node->catalogue->workflow_count ||
+        work->placement_count != workflow_at(node, message->workflow)->task_count ||
+        !is_of_workflow(node, message)) {
+        return false;
+    }
+    uint32_t highest = 0; /* Of the entries plus one: no worker is 0. */
+    for (uint32_t i = 0; i < work->placement_count; i++) {
+        highest = max_u32(highest, (uint16_t)(work->placement[i] + 1u));
+    }
+    return highest <= node->fleet->worker_count;
 }
 
 /* A message can name what this node has never heard of: another version, or an attack. */
@@ -25,32 +51,18 @@ static bool is_sound(const struct node *node, const struct message *message)
     if (message->job.node >= node->fleet->node_count || message->from >= node->fleet->node_count) {
         return false;
     }
-    if (message->items > BATCH_TASKS_MAX * ITEMS_MAX) {
-        return false; /* A claim has those of its whole batch, the others of one task. */
+    if (message->kind == MESSAGE_CLAIM) {
+        return message->claim.items <= BATCH_ITEMS_MAX;
     }
-    if (message->placement_count > 0) {
-        if (message->workflow >= node->catalogue->workflow_count) {
-            return false;
-        }
-        const struct workflow *workflow = workflow_at(node, message->workflow);
-        if (message->placement_count != workflow->task_count || !is_of_workflow(node, message)) {
-            return false;
-        }
-        uint32_t highest = 0; /* Of the entries plus one: no worker is 0. */
-        for (uint32_t i = 0; i < message->placement_count; i++) {
-            const uint32_t entry = (uint16_t)(message->placement[i] + 1u);
-            highest = entry > highest ? entry : highest;
-        }
-        if (highest > node->fleet->worker_count) {
-            return false;
-        }
+    if (message->kind == MESSAGE_OFFER) {
+        return message->work.items <= BATCH_ITEMS_MAX;
     }
-    return true;
+    return !message_has_placement(message->kind) || has_sound_work(node, message);
 }
 
 static bool names_task(const struct node *node, const struct message *message)
 {
-    return message->placement_count > 0 && message->task < message->placement_count &&
+    return message->task < message->work.placement_count &&
            view_is_own(&node->view, message->worker);
 }
 
@@ -60,7 +72,7 @@ static bool names_input(const struct node *node, const struct message *message)
         return false;
     }
     const uint32_t in_count = workflow_at(node, message->workflow)->tasks[message->task].in_count;
-    return message->input < (in_count == 0 ? 1 : in_count); /* A source has the job's input. */
+    return message->work.input < (in_count == 0 ? 1 : in_count); /* A source has the job's input. */
 }
 
 /* Whether @message is from the node whose worker it asks for. */
@@ -81,8 +93,8 @@ static bool names_queue(const struct node *node, const struct message *message)
 static bool names_claim(const struct node *node, const struct message *message)
 {
     return names_queue(node, message) && view_is_own(&node->view, message->worker) &&
-           message->holder < node->fleet->worker_count && message->index < message->count &&
-           message->count <= BATCH_TASKS_MAX;
+           message->claim.holder < node->fleet->worker_count &&
+           message->claim.index < message->claim.count && message->claim.count <= BATCH_TASKS_MAX;
 }
 
 /* Messages of home queues, which only a policy that binds has. */
@@ -151,7 +163,7 @@ void inbox_own_message(struct node *node, const struct message *message)
         visits_cancel(node, message->job, REASON_CANCEL);
         return;
     case MESSAGE_STEAL:
-        if (view_is_own(&node->view, message->input) && names_thief(node, message)) {
+        if (view_is_own(&node->view, message->victim) && names_thief(node, message)) {
             steal_asked(node, message);
         }
         return;

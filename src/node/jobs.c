@@ -279,9 +279,9 @@ void jobs_output(struct node *node, const struct message *message, uint32_t tens
     }
     struct job *job = job_at(node, slot);
     const struct workflow *workflow = workflow_at(node, job->workflow);
-    bool useful = message->input < workflow->sink_count;
+    bool useful = message->work.input < workflow->sink_count;
     for (uint32_t i = job->outputs; i != POOL_NONE; i = input_at(node, i)->next) {
-        useful = useful && input_at(node, i)->number != message->input;
+        useful = useful && input_at(node, i)->number != message->work.input;
     }
     if (!useful) {
         tensor_release(node, tensor);
@@ -291,10 +291,10 @@ void jobs_output(struct node *node, const struct message *message, uint32_t tens
     ASSERT(output_slot != POOL_NONE);
     *input_at(node, output_slot) = (struct input){
         .next = job->outputs,
-        .number = message->input,
+        .number = message->work.input,
         .tensor = tensor,
-        .items = message->items,
-        .bytes = message->bytes,
+        .items = message->work.items,
+        .bytes = message->work.bytes,
     };
     job->outputs = output_slot;
     job->output_count++;

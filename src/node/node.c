@@ -331,7 +331,7 @@ ATTR_COLD static void on_repository_changed(
 
 static void on_tensor(struct node *node, const struct message *message, struct handle handle)
 {
-    const uint32_t tensor = tensor_take(node, handle, message->items, message->bytes);
+    const uint32_t tensor = tensor_take(node, handle, message->work.items, message->work.bytes);
     inbox_input(node, message, tensor);
 }
 

@@ -8,25 +8,6 @@
 #include "node/routing.h"
 #include "node/visits.h"
 
-static struct message task_message(
-    const struct node *node, enum message_kind kind, const struct task *task)
-{
-    const struct visit *visit = visit_at(node, task->visit);
-    return (struct message){
-        .kind = kind,
-        .job = visit->job,
-        .workflow = visit->workflow,
-        .task = task->number,
-        .worker = task->worker,
-        .attempt = visit->attempt,
-        .items = task->items,
-        .priority = visit->priority,
-        .firm = visit->firm,
-        .age_ns = now_ns(node) - visit->arrived_ns,
-        .left_ns = visit->deadline_ns == INT64_MAX ? INT64_MAX : visit->deadline_ns - now_ns(node),
-    };
-}
-
 void offers_again(struct node *node, uint32_t slot)
 {
     struct task *task = task_at(node, slot);
@@ -36,7 +17,8 @@ void offers_again(struct node *node, uint32_t slot)
     task->home = home_of(node, workflow->queue_first + task->number);
     task->epoch = node->view.members->epoch;
     trace_task(node, RECORD_OFFERED, visit, task)->value = task->home;
-    const struct message offer = task_message(node, MESSAGE_OFFER, task);
+    struct message offer = visit_message(visit, MESSAGE_OFFER, task->number, task->worker);
+    offer.work = visit_work(node, visit, task->items);
     outbox_send(node, task->home, &offer);
 }
 
@@ -57,7 +39,8 @@ bool offers_is_lost(const struct node *node, const struct task *task)
 void offers_withdraw(struct node *node, uint32_t slot)
 {
     const struct task *task = task_at(node, slot);
-    const struct message gone = task_message(node, MESSAGE_GONE, task);
+    const struct message gone =
+        visit_message(visit_at(node, task->visit), MESSAGE_GONE, task->number, task->worker);
     ASSERT(task->state == TASK_OFFERED);
     if (members_is_up(node->view.members, task->home)) {
         outbox_send(node, task->home, &gone);

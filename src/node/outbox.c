@@ -49,15 +49,15 @@ struct handle tensor_pass(struct node *node, uint32_t tensor)
 /* Keep a copy of the placement for the host: the job may be gone before it looks. */
 static void copy_placement(struct effects *effects, struct message *message)
 {
-    if (message->placement_count == 0) {
-        message->placement = NULL;
+    const uint32_t count = message_placement_count(message);
+    if (count == 0) {
         return;
     }
-    ASSERT(effects->placement_count + message->placement_count <= effects->placement_capacity);
+    ASSERT(effects->placement_count + count <= effects->placement_capacity);
     uint16_t *copy = effects->placements + effects->placement_count;
-    memcpy(copy, message->placement, message->placement_count * sizeof(*copy));
-    effects->placement_count += message->placement_count;
-    message->placement = copy;
+    memcpy(copy, message->work.placement, count * sizeof(*copy));
+    effects->placement_count += count;
+    message->work.placement = copy;
 }
 
 static struct effect *emit(
@@ -100,10 +100,10 @@ static void park(
     parked->edge = edge;
     parked->tensor = tensor;
     parked->message = *message;
-    if (message->placement_count > 0) {
+    if (message_placement_count(message) > 0) {
         memcpy(
-            parked->placement, message->placement,
-            message->placement_count * sizeof(parked->placement[0]));
+            parked->placement, message->work.placement,
+            message->work.placement_count * sizeof(parked->placement[0]));
     }
     if (node->parked_last == POOL_NONE) {
         node->parked_first = slot;
@@ -169,7 +169,9 @@ static void unpark(struct node *node, uint32_t to, bool send)
             slot = next;
             continue;
         }
-        parked->message.placement = parked->placement;
+        if (message_has_placement(parked->message.kind)) {
+            parked->message.work.placement = parked->placement;
+        }
         if (send && parked->tensor == POOL_NONE) {
             (void)emit(node, EFFECT_SEND, to, &parked->message);
         } else if (send) {

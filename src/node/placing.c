@@ -7,22 +7,38 @@
 #include "node/visits.h"
 #include "policy/choose.h"
 
+/* A message, with the placement, about task @task of @job, for @worker. */
 static struct message job_message(
-    const struct node *node, const struct job *job, enum message_kind kind, uint32_t task)
+    const struct node *node, const struct job *job, enum message_kind kind, uint32_t task,
+    uint32_t worker)
 {
     return (struct message){
         .kind = kind,
         .job = job->id,
         .workflow = job->workflow,
         .task = task,
+        .worker = worker,
         .attempt = job->attempt,
-        .priority = job->priority,
-        .firm = job->firm,
-        .age_ns = now_ns(node) - job->arrived_ns,
-        .left_ns = job->deadline_ns == INT64_MAX ? INT64_MAX : job->deadline_ns - now_ns(node),
-        .placement_count = workflow_at(node, job->workflow)->task_count,
-        .placement = job->placement,
+        .work =
+            {
+                .priority = job->priority,
+                .firm = job->firm,
+                .age_ns = now_ns(node) - job->arrived_ns,
+                .left_ns = left_ns(node, job->deadline_ns),
+                .placement_count = (uint16_t)workflow_at(node, job->workflow)->task_count,
+                .placement = job->placement,
+            },
     };
+}
+
+/* The input of source @task of @job, for @worker. */
+static struct message source_message(
+    const struct node *node, const struct job *job, uint32_t task, uint32_t worker)
+{
+    struct message input = job_message(node, job, MESSAGE_INPUT, task, worker);
+    input.work.items = job->items;
+    input.work.bytes = tensor_at(node, job->inputs)->bytes;
+    return input;
 }
 
 static void trace_placed(
@@ -39,8 +55,7 @@ static void trace_placed(
 static void reserve(
     struct node *node, const struct job *job, uint32_t task, uint32_t worker, int64_t run_ns)
 {
-    struct message message = job_message(node, job, MESSAGE_RESERVE, task);
-    message.worker = worker;
+    struct message message = job_message(node, job, MESSAGE_RESERVE, task, worker);
     message.sequence = routing_note(node, worker, run_ns);
     outbox_send(node, node_of_worker(node, worker), &message);
 }
@@ -109,10 +124,7 @@ static enum reason place_source(
 /* The input of a source that is to be claimed waits here. */
 static void keep_source(struct node *node, struct job *job, uint32_t task)
 {
-    struct message input = job_message(node, job, MESSAGE_INPUT, task);
-    input.worker = node->view.worker_first;
-    input.items = job->items;
-    input.bytes = tensor_at(node, job->inputs)->bytes;
+    const struct message input = source_message(node, job, task, node->view.worker_first);
     tensor_hold(node, job->inputs);
     outbox_move(node, node->id, &input, job->inputs, UINT32_MAX);
 }
@@ -124,11 +136,8 @@ static void send_source(struct node *node, struct job *job, uint32_t task)
         keep_source(node, job, task);
         return;
     }
-    struct message input = job_message(node, job, MESSAGE_INPUT, task);
-    input.worker = worker;
-    input.items = job->items;
-    input.bytes = tensor_at(node, job->inputs)->bytes;
-    input.settled = true;
+    struct message input = source_message(node, job, task, worker);
+    input.work.settled = true;
     input.sequence =
         routing_note(node, worker, task_run_ns(node, job->workflow, task, worker, job->items));
     struct record *record = trace(node, RECORD_SENT, REASON_NONE);
@@ -136,7 +145,7 @@ static void send_source(struct node *node, struct job *job, uint32_t task)
     record->workflow = (uint16_t)job->workflow;
     record->task = task;
     record->worker = worker;
-    record->value = (int64_t)input.bytes;
+    record->value = (int64_t)input.work.bytes;
     tensor_hold(node, job->inputs);
     outbox_move(node, node_of_worker(node, worker), &input, job->inputs, UINT32_MAX);
 }

@@ -1,5 +1,6 @@
 #include "node/routing.h"
 
+#include "base/units.h"
 #include "node/access.h"
 #include "node/dispatch.h"
 #include "node/grants.h"
@@ -8,23 +9,15 @@
 #include "node/outbox.h"
 #include "node/visits.h"
 
-/* What every message about @visit starts from. */
-static struct message visit_message(
-    const struct node *node, const struct visit *visit, enum message_kind kind, uint32_t task)
+/* An input of task @task of @visit, with @items, for a worker that is still to be named. */
+static struct message input_message(
+    const struct node *node, const struct visit *visit, uint32_t task, uint32_t items)
 {
-    return (struct message){
-        .kind = kind,
-        .job = visit->job,
-        .workflow = visit->workflow,
-        .task = task,
-        .attempt = visit->attempt,
-        .priority = visit->priority,
-        .firm = visit->firm,
-        .age_ns = now_ns(node) - visit->arrived_ns,
-        .left_ns = visit->deadline_ns == INT64_MAX ? INT64_MAX : visit->deadline_ns - now_ns(node),
-        .placement_count = workflow_at(node, visit->workflow)->task_count,
-        .placement = visit->placement,
-    };
+    struct message input = visit_message(visit, MESSAGE_INPUT, task, WORKER_NONE);
+    input.work = visit_work(node, visit, items);
+    input.work.placement_count = (uint16_t)workflow_at(node, visit->workflow)->task_count;
+    input.work.placement = visit->placement;
+    return input;
 }
 
 uint32_t rendezvous(
@@ -88,9 +81,7 @@ static void announce(struct node *node, struct visit *visit, uint32_t number, ui
         return;
     }
     visit->placement[number] = (uint16_t)worker;
-    struct message moved = visit_message(node, visit, MESSAGE_MOVED, number);
-    moved.worker = worker;
-    moved.placement_count = 0;
+    struct message moved = visit_message(visit, MESSAGE_MOVED, number, worker);
     outbox_send(node, visit->job.node, &moved);
     /* Within one node the task itself brings the news. */
     if (planned != WORKER_NONE && node_of_worker(node, planned) != node_of_worker(node, worker) &&
@@ -114,7 +105,7 @@ static void send_input(
     record->workflow = (uint16_t)input->workflow;
     record->task = input->task;
     record->worker = input->worker;
-    record->value = (int64_t)input->bytes;
+    record->value = (int64_t)input->work.bytes;
     tensor_hold(node, tensor);
     outbox_move(node, node_of_worker(node, input->worker), input, tensor, edge);
 }
@@ -127,10 +118,9 @@ static void route_edge(
     const struct workflow_edge *crossed = &workflow->edges[edge];
     const uint32_t to = crossed->to;
     const uint32_t items = tensor_at(node, tensor)->items;
-    struct message input = visit_message(node, visit, MESSAGE_INPUT, to);
-    input.input = crossed->in_index;
-    input.items = items;
-    input.bytes = workflow_edge_bytes(crossed, items);
+    struct message input = input_message(node, visit, to, items);
+    input.work.input = crossed->in_index;
+    input.work.bytes = workflow_edge_bytes(crossed, items);
     if (workflow_is_join(workflow, to)) {
         input.worker = rendezvous(node, workflow, visit->job, visit->placement, to);
         if (!members_is_up(node->view.members, node_of_worker(node, input.worker))) {
@@ -146,7 +136,7 @@ static void route_edge(
         return;
     }
     const struct job_facts job = visit_facts(node, visit);
-    const struct input_facts from = {.worker = task->worker, .bytes = input.bytes};
+    const struct input_facts from = {.worker = task->worker, .bytes = input.work.bytes};
     const struct task_facts facts = {
         .job = &job,
         .placement = visit->placement,
@@ -159,20 +149,13 @@ static void route_edge(
     };
     const uint32_t worker = routing_place(node, &facts);
     if (worker == WORKER_NONE) {
-        const struct message failed = {
-            .kind = MESSAGE_FAILED,
-            .job = visit->job,
-            .workflow = visit->workflow,
-            .task = to,
-            .worker = task->worker,
-            .attempt = visit->attempt,
-            .reason = why_nobody(node, need_at(node, visit->workflow, to, items)),
-        };
+        struct message failed = visit_message(visit, MESSAGE_FAILED, to, task->worker);
+        failed.reason = why_nobody(node, need_at(node, visit->workflow, to, items));
         outbox_send(node, visit->job.node, &failed);
         return;
     }
     input.worker = worker;
-    input.settled = true;
+    input.work.settled = true;
     if (worker != facts.planned) {
         announce(node, visit, to, worker);
         input.sequence =
@@ -187,11 +170,10 @@ void routing_output(
     const struct workflow *workflow = workflow_at(node, visit->workflow);
     const struct workflow_task *made = &workflow->tasks[task->number];
     if (made->sink != TASK_NONE) {
-        struct message answer = visit_message(node, visit, MESSAGE_INPUT, TASK_ANSWER);
-        answer.input = made->sink;
-        answer.items = tensor_at(node, tensor)->items;
-        answer.bytes = tensor_at(node, tensor)->bytes;
-        answer.placement_count = 0;
+        struct message answer = visit_message(visit, MESSAGE_INPUT, TASK_ANSWER, /* worker */ 0);
+        answer.work = visit_work(node, visit, tensor_at(node, tensor)->items);
+        answer.work.input = made->sink;
+        answer.work.bytes = tensor_at(node, tensor)->bytes;
         tensor_hold(node, tensor);
         outbox_move(node, visit->job.node, &answer, tensor, UINT32_MAX);
         return;
@@ -214,12 +196,11 @@ void routing_forward(
     uint32_t sequence = node->seat.binds ? 0 : routing_note(node, worker, run_ns);
     for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
         const struct input *held = input_at(node, slot);
-        struct message input = visit_message(node, visit, MESSAGE_INPUT, task->number);
+        struct message input = input_message(node, visit, task->number, held->items);
         input.worker = worker;
-        input.settled = true;
-        input.input = held->number;
-        input.items = held->items;
-        input.bytes = held->bytes;
+        input.work.settled = true;
+        input.work.input = held->number;
+        input.work.bytes = held->bytes;
         input.sequence = sequence;
         sequence = 0; /* One promise, however many inputs. */
         send_input(
@@ -235,7 +216,7 @@ static uint32_t place_join(struct node *node, const struct visit *visit, const s
     struct input_facts inputs[64]; /* More inputs than that are summed up in the last. */
     uint32_t count = 0;
     for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
-        if (count < sizeof(inputs) / sizeof(inputs[0])) {
+        if (count < ARRAY_COUNT(inputs)) {
             inputs[count] = (struct input_facts){.worker = task->worker};
             count++;
         }

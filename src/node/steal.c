@@ -19,7 +19,7 @@ void steal_try(struct node *node, struct worker *worker)
         .kind = MESSAGE_STEAL,
         .job = {.node = node->id},
         .worker = worker->id,
-        .input = peer,
+        .victim = peer,
     };
     outbox_send(node, node_of_worker(node, peer), &message);
 }
@@ -47,7 +47,7 @@ static uint32_t last_queued(const struct node *node, const struct worker *worker
 
 void steal_asked(struct node *node, const struct message *message)
 {
-    const struct worker *worker = own_worker(node, message->input);
+    const struct worker *worker = own_worker(node, message->victim);
     const uint32_t slot = last_queued(node, worker, message->worker);
     if (slot == POOL_NONE || !members_is_up(node->view.members, message->from)) {
         const struct message nothing = {

@@ -155,6 +155,7 @@ bool tickets_join(struct node *node, const struct message *message)
     if (is_known(node, message)) {
         return false;
     }
+    const struct message_work *work = &message->work;
     const uint32_t slot = pool_take(&node->pools->tickets);
     ASSERT(slot != POOL_NONE);
     node->home.ticket_count++;
@@ -164,17 +165,16 @@ bool tickets_join(struct node *node, const struct message *message)
         .workflow = message->workflow,
         .task = message->task,
         .attempt = message->attempt,
-        .items = message->items == 0 ? 1 : message->items,
-        .priority = message->priority,
-        .firm = message->firm,
+        .items = work->items == 0 ? 1 : work->items,
+        .priority = work->priority,
+        .firm = work->firm,
         .holder = message->worker,
         .epoch = node->view.members->epoch,
         .arrival = ++node->arrival,
         .ready_ns = now_ns(node),
-        .arrived_ns = now_ns(node) - duration_bounded(message->age_ns),
-        .deadline_ns = message->left_ns == INT64_MAX
-                           ? INT64_MAX
-                           : now_ns(node) + duration_bounded(message->left_ns),
+        .arrived_ns = now_ns(node) - duration_bounded(work->age_ns),
+        .deadline_ns =
+            work->left_ns == INT64_MAX ? INT64_MAX : now_ns(node) + duration_bounded(work->left_ns),
     };
     ticket->key = order_of(node, ticket);
     insert(node, slot);

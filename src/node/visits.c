@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/audit.h"
 #include "node/dispatch.h"
@@ -69,16 +70,16 @@ static void merge_placement(
     if (message->attempt > visit->attempt) {
         visit->attempt = message->attempt;
         memcpy(
-            visit->placement, message->placement,
-            message->placement_count * sizeof(visit->placement[0]));
+            visit->placement, message->work.placement,
+            message->work.placement_count * sizeof(visit->placement[0]));
         return;
     }
-    for (uint32_t i = 0; i < message->placement_count; i++) {
+    for (uint32_t i = 0; i < message->work.placement_count; i++) {
         const bool knows = message->kind == MESSAGE_INPUT &&
-                           message->placement[i] != PLACEMENT_UNBOUND &&
+                           message->work.placement[i] != PLACEMENT_UNBOUND &&
                            workflow_is_ancestor(workflow, i, message->task);
         if (knows || visit->placement[i] == PLACEMENT_UNBOUND) {
-            visit->placement[i] = message->placement[i];
+            visit->placement[i] = message->work.placement[i];
         }
     }
 }
@@ -104,25 +105,23 @@ static uint32_t open_visit(struct node *node, const struct message *message)
         merge_placement(workflow_at(node, known->workflow), known, message);
         return slot;
     }
+    const struct message_work *work = &message->work;
     slot = pool_take(&node->pools->visits);
     ASSERT(slot != POOL_NONE);
     struct visit *visit = visit_at(node, slot);
     visit->job = message->job;
     visit->workflow = (uint16_t)message->workflow;
     visit->attempt = message->attempt;
-    visit->priority = message->priority;
-    visit->firm = message->firm;
+    visit->priority = work->priority;
+    visit->firm = work->firm;
     visit->tasks = POOL_NONE;
     ASSERT(node->view.members->epoch <= UINT32_MAX); /* It counts changes of the list. */
     visit->epoch = (uint32_t)node->view.members->epoch;
-    visit->arrived_ns = now_ns(node) - duration_bounded(message->age_ns);
-    visit->deadline_ns = message->left_ns == INT64_MAX
-                             ? INT64_MAX
-                             : now_ns(node) + duration_bounded(message->left_ns);
+    visit->arrived_ns = now_ns(node) - duration_bounded(work->age_ns);
+    visit->deadline_ns =
+        work->left_ns == INT64_MAX ? INT64_MAX : now_ns(node) + duration_bounded(work->left_ns);
     visit->touched_ns = now_ns(node);
-    memcpy(
-        visit->placement, message->placement,
-        message->placement_count * sizeof(visit->placement[0]));
+    memcpy(visit->placement, work->placement, work->placement_count * sizeof(visit->placement[0]));
     link_visit(node, slot);
     map_put(&node->visits, job_key(message->job), slot);
     audit_start(node);
@@ -259,6 +258,30 @@ struct job_facts visit_facts(const struct node *node, const struct visit *visit)
     };
 }
 
+struct message visit_message(
+    const struct visit *visit, enum message_kind kind, uint32_t task, uint32_t worker)
+{
+    return (struct message){
+        .kind = kind,
+        .job = visit->job,
+        .workflow = visit->workflow,
+        .task = task,
+        .worker = worker,
+        .attempt = visit->attempt,
+    };
+}
+
+struct message_work visit_work(const struct node *node, const struct visit *visit, uint32_t items)
+{
+    return (struct message_work){
+        .items = items,
+        .priority = visit->priority,
+        .firm = visit->firm,
+        .age_ns = now_ns(node) - visit->arrived_ns,
+        .left_ns = left_ns(node, visit->deadline_ns),
+    };
+}
+
 static void reserve_task(
     struct node *node, uint32_t visit_slot, uint32_t number, uint32_t worker_id)
 {
@@ -281,7 +304,7 @@ void visits_reserve(struct node *node, const struct message *message)
     if (message->sequence != 0) {
         rows_notice(node, message->worker, message->from, message->sequence);
     }
-    if (message->placement_count == 0 || is_buried(node, message->job)) {
+    if (message->work.placement_count == 0 || is_buried(node, message->job)) {
         return;
     }
     const struct workflow *workflow = workflow_at(node, message->workflow);
@@ -290,9 +313,10 @@ void visits_reserve(struct node *node, const struct message *message)
         return;
     }
     for (uint32_t i = 0; i < workflow->task_count; i++) {
-        const bool meant = message->task == TASK_NONE ? message->placement[i] == message->worker &&
-                                                            workflow->tasks[i].in_count > 0
-                                                      : message->task == i;
+        const bool meant =
+            message->task == TASK_NONE
+                ? message->work.placement[i] == message->worker && workflow->tasks[i].in_count > 0
+                : message->task == i;
         if (meant) {
             reserve_task(node, visit, i, message->worker);
         }
@@ -375,6 +399,7 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
         return;
     }
     const struct workflow *workflow = workflow_at(node, message->workflow);
+    const struct message_work *work = &message->work;
     const uint32_t in_count = workflow->tasks[message->task].in_count;
     const uint32_t visit_slot = open_visit(node, message);
     if (visit_slot == POOL_NONE) {
@@ -383,7 +408,7 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
     }
     const uint32_t slot = receive_task(node, visit_slot, message);
     struct task *task = task_at(node, slot);
-    if (task->state != TASK_GATHERING || has_input(node, task, message->input)) {
+    if (task->state != TASK_GATHERING || has_input(node, task, work->input)) {
         trace_task(node, RECORD_DROPPED, visit_at(node, visit_slot), task)->reason =
             REASON_DUPLICATE;
         drop_duplicate(node, slot, message);
@@ -394,21 +419,19 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
     ASSERT(input_slot != POOL_NONE);
     *input_at(node, input_slot) = (struct input){
         .next = task->inputs,
-        .number = message->input,
+        .number = work->input,
         .tensor = tensor,
-        .items = message->items,
-        .bytes = message->bytes,
+        .items = work->items,
+        .bytes = work->bytes,
     };
     task->inputs = input_slot;
     task->input_count++;
-    task->settled = task->settled || message->settled;
+    task->settled = task->settled || work->settled;
     if (in_count > 0 && message->from == node->id) {
-        const uint32_t producer = workflow_in(workflow, message->task, message->input)->from;
+        const uint32_t producer = workflow_in(workflow, message->task, work->input)->from;
         task->continues = visit_at(node, visit_slot)->placement[producer] == task->worker;
     }
-    if (message->items > task->items) {
-        task->items = message->items;
-    }
+    task->items = max_u32(task->items, work->items);
     if (task->input_count >= in_count) {
         routing_gathered(node, slot);
     }
@@ -460,15 +483,8 @@ void visits_fail(struct node *node, uint32_t slot, enum reason reason)
     const struct visit *visit = visit_at(node, task.visit);
     struct record *record = trace_task(node, RECORD_FAILED, visit, &task);
     record->reason = (uint8_t)reason;
-    const struct message failed = {
-        .kind = MESSAGE_FAILED,
-        .job = visit->job,
-        .workflow = visit->workflow,
-        .task = task.number,
-        .worker = task.worker,
-        .attempt = visit->attempt,
-        .reason = reason,
-    };
+    struct message failed = visit_message(visit, MESSAGE_FAILED, task.number, task.worker);
+    failed.reason = reason;
     stop_waiting(node, slot);
     remove_task(node, slot);
     close_visit(node, task.visit);

@@ -58,4 +58,9 @@ uint32_t rendezvous(
     const struct node *node, const struct workflow *workflow, struct job_id job,
     const uint16_t *placement, uint32_t task);
 
+/* A message about task @task of @visit and @worker; its work. */
+struct message visit_message(
+    const struct visit *visit, enum message_kind kind, uint32_t task, uint32_t worker);
+struct message_work visit_work(const struct node *node, const struct visit *visit, uint32_t items);
+
 #endif /* NODE_VISITS_H */

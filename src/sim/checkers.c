@@ -87,7 +87,8 @@ void checkers_deliver(const struct sim *sim, const struct parcel *parcel)
         links_route(sim->options.fleet, network->rates, parcel->from, parcel->to, &route);
     }
     for (uint32_t i = 0; i < route.count; i++) {
-        const int64_t ns = fleet_bytes_ns(parcel->message.bytes, network->rates[route.links[i]]);
+        const int64_t ns =
+            fleet_bytes_ns(parcel->message.work.bytes, network->rates[route.links[i]]);
         wire_ns = ns > wire_ns ? ns : wire_ns;
     }
     ASSERT(sim->now_ns >= parcel->sent_ns + sim->options.fleet->network.latency_ns + wire_ns);

@@ -77,10 +77,10 @@ static uint32_t pack(
     parcel->last_ns = 0;
     parcel->sent_ns = sim->now_ns;
     parcel->message = *message;
-    if (message->placement_count > 0) {
+    if (message_placement_count(message) > 0) {
         memcpy(
-            parcel->placement, message->placement,
-            message->placement_count * sizeof(parcel->placement[0]));
+            parcel->placement, message->work.placement,
+            message->work.placement_count * sizeof(parcel->placement[0]));
     }
     return slot;
 }
@@ -93,7 +93,7 @@ static int64_t take_link(
     struct network *network = &sim->network;
     const uint32_t link = route->links[parcel->hop];
     const int64_t latency_ns = parcel->hop == 0 ? sim->options.fleet->network.latency_ns : 0;
-    const int64_t wire_ns = fleet_bytes_ns(parcel->message.bytes, network->rates[link]);
+    const int64_t wire_ns = fleet_bytes_ns(parcel->message.work.bytes, network->rates[link]);
     if (sim->options.check) {
         checkers_reach(sim, link, at_ns);
     }
@@ -160,10 +160,10 @@ void network_send(
         carried_note(sim, slot);
         links_route(fleet, sim->network.rates, from, to, &route);
     }
-    if (route.count == 0 || message->bytes == 0) {
+    if (route.count == 0 || message->work.bytes == 0) {
         deliver_after_latency(sim, slot);
     } else if (is_fair(sim)) {
-        (void)links_fair_start(&sim->network.fair, sim->now_ns, &route, message->bytes, slot);
+        (void)links_fair_start(&sim->network.fair, sim->now_ns, &route, message->work.bytes, slot);
         if (sim->options.check) {
             checkers_links(sim);
         }
@@ -234,7 +234,9 @@ void network_deliver(struct sim *sim, uint32_t slot)
         pool_give(&sim->parcels, slot);
         return; /* Nobody is there who could take it. */
     }
-    parcel->message.placement = parcel->message.placement_count > 0 ? parcel->placement : NULL;
+    if (message_has_placement(parcel->message.kind)) {
+        parcel->message.work.placement = parcel->placement;
+    }
     struct event event = {.kind = EVENT_MESSAGE};
     event.message.message = &parcel->message;
     if (parcel->has_tensor) {

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/units.h"
 #include "wire/bytes.h"
 
 /*
@@ -18,16 +19,15 @@ enum {
     HAS_WORKER = 1 << 2,
     HAS_ATTEMPT = 1 << 3,
     HAS_SEQUENCE = 1 << 4,
-    HAS_WORK = 1 << 5, /* What a queue must know: items, priority, age, deadline. */
-    HAS_INPUT = 1 << 6,
-    HAS_TENSOR = 1 << 7,
-    HAS_REASON = 1 << 8,
-    HAS_ROW_SEQUENCE = 1 << 9,
-    HAS_PLACEMENT = 1 << 10,
-
-    HAS_NUMBER = 1 << 11, /* Of a claim. */
-    HAS_CLAIM = 1 << 12,  /* What the worker must know: place in the batch, config, holder. */
-    HAS_RUN = 1 << 13,
+    HAS_WORK = 1 << 5,  /* What a queue must know: items, priority, age, deadline. */
+    HAS_INPUT = 1 << 6, /* Which one, and the tensor beside it. */
+    HAS_REASON = 1 << 7,
+    HAS_ROW_SEQUENCE = 1 << 8,
+    HAS_CLAIM = 1 << 9,
+    HAS_OUTCOME = 1 << 10, /* Of a claim. */
+    HAS_RUN = 1 << 11,
+    HAS_ASKED = 1 << 12,
+    HAS_VICTIM = 1 << 13,
     HAS_MODEL = 1 << 14,
 
     ALWAYS = 1 << 15,
@@ -35,26 +35,26 @@ enum {
 };
 
 static const uint32_t kind_fields[MESSAGE_KINDS] = {
-    [MESSAGE_INPUT] = OF_TASK | HAS_SEQUENCE | HAS_WORK | HAS_INPUT | HAS_TENSOR | HAS_PLACEMENT,
-    [MESSAGE_RESERVE] = OF_TASK | HAS_SEQUENCE | HAS_WORK | HAS_PLACEMENT,
+    [MESSAGE_INPUT] = OF_TASK | HAS_SEQUENCE | HAS_WORK | HAS_INPUT,
+    [MESSAGE_RESERVE] = OF_TASK | HAS_SEQUENCE | HAS_WORK,
     [MESSAGE_UNRESERVE] = OF_TASK | HAS_SEQUENCE,
     [MESSAGE_ACKNOWLEDGE] = HAS_WORKER | HAS_SEQUENCE | HAS_ROW_SEQUENCE,
     [MESSAGE_MOVED] = OF_TASK,
     [MESSAGE_FAILED] = OF_TASK | HAS_REASON,
     [MESSAGE_CANCEL] = HAS_JOB | HAS_ATTEMPT,
-    [MESSAGE_STEAL] = HAS_WORKER | HAS_INPUT,
+    [MESSAGE_STEAL] = HAS_WORKER | HAS_VICTIM,
     [MESSAGE_NOTHING] = HAS_WORKER,
     [MESSAGE_QUERY] = HAS_JOB | HAS_ATTEMPT,
     [MESSAGE_PROBE] = HAS_JOB | HAS_ATTEMPT,
     [MESSAGE_ALIVE] = HAS_JOB | HAS_ATTEMPT,
     [MESSAGE_OFFER] = OF_TASK | HAS_WORK,
     [MESSAGE_GONE] = OF_TASK,
-    [MESSAGE_CLAIM] = OF_TASK | HAS_SEQUENCE | HAS_NUMBER | HAS_CLAIM,
-    [MESSAGE_DECLINE] = HAS_WORKER | HAS_NUMBER | HAS_REASON | HAS_ROW_SEQUENCE,
+    [MESSAGE_CLAIM] = OF_TASK | HAS_SEQUENCE | HAS_CLAIM,
+    [MESSAGE_DECLINE] = HAS_WORKER | HAS_OUTCOME,
     [MESSAGE_PULL] = OF_TASK,
     [MESSAGE_UNFIT] = OF_TASK | HAS_REASON,
-    [MESSAGE_ENDED] = HAS_WORKER | HAS_NUMBER | HAS_REASON | HAS_ROW_SEQUENCE | HAS_RUN,
-    [MESSAGE_ASK] = HAS_WORKER | HAS_NUMBER,
+    [MESSAGE_ENDED] = HAS_WORKER | HAS_OUTCOME | HAS_RUN,
+    [MESSAGE_ASK] = HAS_WORKER | HAS_ASKED,
     [MESSAGE_WARM] = HAS_WORKER | HAS_MODEL,
     [MESSAGE_SEEK] = OF_TASK,
 };
@@ -81,31 +81,37 @@ static const struct field fields[] = {
     {FIELD(HAS_WORKER, worker, 4), .limit = WORKERS_MAX, .specials = 1},
     {FIELD(HAS_ATTEMPT, attempt, 4)},
     {FIELD(HAS_SEQUENCE, sequence, 4)},
-    {FIELD(HAS_WORK | HAS_CLAIM, items, 4)},
-    {FIELD(HAS_WORK, priority, 4)},
-    {FIELD(HAS_WORK, firm, 1), .limit = 2},
-    {FIELD(HAS_WORK, age_ns, 8), .is_duration = true},
-    {FIELD(HAS_WORK, left_ns, 8), .is_duration = true},
-    {FIELD(HAS_INPUT, input, 4), .limit = WORKERS_MAX},
-    {FIELD(HAS_TENSOR, settled, 1), .limit = 2},
-    {FIELD(HAS_TENSOR, bytes, 8)},
+    {FIELD(HAS_WORK, work.items, 4)},
+    {FIELD(HAS_CLAIM, claim.items, 4)},
+    {FIELD(HAS_WORK, work.priority, 4)},
+    {FIELD(HAS_WORK, work.firm, 1), .limit = 2},
+    {FIELD(HAS_WORK, work.age_ns, 8), .is_duration = true},
+    {FIELD(HAS_WORK, work.left_ns, 8), .is_duration = true},
+    {FIELD(HAS_INPUT, work.input, 4), .limit = WORKERS_MAX},
+    {FIELD(HAS_VICTIM, victim, 4), .limit = WORKERS_MAX},
+    {FIELD(HAS_INPUT, work.settled, 1), .limit = 2},
+    {FIELD(HAS_INPUT, work.bytes, 8)},
     {FIELD(HAS_REASON, reason, 4)},
+    {FIELD(HAS_OUTCOME, outcome.reason, 4)},
     {FIELD(HAS_ROW_SEQUENCE, row_sequence, 8)},
-    {FIELD(HAS_NUMBER, claim, 4)},
-    {FIELD(HAS_CLAIM, index, 4), .limit = BATCH_TASKS_MAX},
-    {FIELD(HAS_CLAIM, count, 4), .limit = BATCH_TASKS_MAX + 1},
-    {FIELD(HAS_CLAIM, batch, 4)},
-    {FIELD(HAS_CLAIM, cpu, 4)},
-    {FIELD(HAS_CLAIM, gpu, 4)},
-    {FIELD(HAS_CLAIM, holder, 4), .limit = WORKERS_MAX},
-    {FIELD(HAS_RUN, run_ns, 8), .is_duration = true},
+    {FIELD(HAS_OUTCOME, outcome.row_sequence, 8)},
+    {FIELD(HAS_CLAIM, claim.number, 4)},
+    {FIELD(HAS_OUTCOME, outcome.number, 4)},
+    {FIELD(HAS_ASKED, asked, 4)},
+    {FIELD(HAS_CLAIM, claim.index, 4), .limit = BATCH_TASKS_MAX},
+    {FIELD(HAS_CLAIM, claim.count, 4), .limit = BATCH_TASKS_MAX + 1},
+    {FIELD(HAS_CLAIM, claim.batch, 4)},
+    {FIELD(HAS_CLAIM, claim.cpu, 4)},
+    {FIELD(HAS_CLAIM, claim.gpu, 4)},
+    {FIELD(HAS_CLAIM, claim.holder, 4), .limit = WORKERS_MAX},
+    {FIELD(HAS_RUN, outcome.run_ns, 8), .is_duration = true},
     {FIELD(HAS_MODEL, model, 4), .limit = MODELS_MAX},
 };
 
-enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };
+enum { FIELD_COUNT = ARRAY_COUNT(fields) };
 
 _Static_assert(MESSAGE_BYTES_MAX >= 128 + 2 * WORKFLOW_TASKS_MAX, "a placement of any job fits");
-_Static_assert(WORKERS_MAX >= WORKFLOW_TASKS_MAX, "an input is a number of either");
+_Static_assert(WORKERS_MAX >= WORKFLOW_EDGES_MAX, "an input, or a sink, fits the limit");
 _Static_assert(TASK_NONE - TASK_ANSWER == 1, "the special tasks are the last two numbers");
 _Static_assert(sizeof(bool) == 1, "a flag is copied as one byte");
 
@@ -167,12 +173,12 @@ static bool is_entry(uint64_t entry)
 
 static void put_placement(struct bytes_writer *writer, const struct message *message)
 {
-    ASSERT(message->placement_count <= WORKFLOW_TASKS_MAX);
+    ASSERT(message->work.placement_count <= WORKFLOW_TASKS_MAX);
 
-    bytes_put(writer, message->placement_count, 2);
-    for (uint32_t i = 0; i < message->placement_count; i++) {
-        ASSERT(is_entry(message->placement[i]));
-        bytes_put(writer, message->placement[i], 2);
+    bytes_put(writer, message->work.placement_count, 2);
+    for (uint32_t i = 0; i < message->work.placement_count; i++) {
+        ASSERT(is_entry(message->work.placement[i]));
+        bytes_put(writer, message->work.placement[i], 2);
     }
 }
 
@@ -190,7 +196,7 @@ size_t message_encode(const struct message *message, uint8_t *bytes, size_t byte
             bytes_put(&writer, value, fields[i].width);
         }
     }
-    if (kind_has(message->kind, HAS_PLACEMENT)) {
+    if (message_has_placement(message->kind)) {
         put_placement(&writer, message);
     }
     return writer.is_short ? 0 : writer.count;
@@ -213,8 +219,8 @@ static bool take_placement(
     for (uint32_t i = 0; i < count; i++) {
         placement[i] = (uint16_t)bytes_take(reader, 2);
     }
-    message->placement_count = count;
-    message->placement = placement;
+    message->work.placement_count = (uint16_t)count;
+    message->work.placement = placement;
     return true;
 }
 
@@ -222,7 +228,7 @@ enum weft_status message_decode(
     const uint8_t *bytes, size_t bytes_count, uint16_t *placement, struct message *message_out)
 {
     struct bytes_reader reader = {.bytes = bytes, .count = bytes_count};
-    struct message message = {0};
+    struct message message = {.work = {0}}; /* The largest of the union: all of it is 0. */
 
     const uint64_t version = bytes_take(&reader, 1);
     const uint64_t kind = bytes_take(&reader, 1);
@@ -239,7 +245,7 @@ enum weft_status message_decode(
             set_field(&message, &fields[i], value);
         }
     }
-    if (kind_has(message.kind, HAS_PLACEMENT) && !take_placement(&reader, placement, &message)) {
+    if (message_has_placement(message.kind) && !take_placement(&reader, placement, &message)) {
         return WEFT_INVALID;
     }
     if (!bytes_is_spent(&reader)) {

@@ -1,9 +1,10 @@
 /*
  * message.h - what nodes say to each other about jobs.
  *
- * One struct for all kinds keeps the node's handlers short; the wire form of a kind
- * holds only the fields that it names. Times are durations. The placement is
- * borrowed: it lives as long as the step, or the buffer, that the message came from.
+ * A message starts with what it is about, which many kinds have in common; the rest is a
+ * union by kind. The wire form of a kind holds only the fields that it names. Times are
+ * durations. The placement is borrowed: it lives as long as the step, or the buffer, that
+ * the message came from.
  */
 #ifndef WIRE_MESSAGE_H
 #define WIRE_MESSAGE_H
@@ -45,37 +46,75 @@ enum message_kind {
     MESSAGE_KINDS
 };
 
+/* What a queue must know of a task; of INPUT and RESERVE, also where its job runs. */
+struct message_work {
+    uint32_t items;
+    uint32_t priority;
+    int64_t age_ns;  /* Since the job arrived. */
+    int64_t left_ns; /* Until its deadline; INT64_MAX if it has none. */
+    uint64_t bytes;  /* INPUT: of the tensor beside it. */
+    uint32_t input;  /* INPUT: which one; of the answer: which sink. */
+    bool settled;    /* INPUT: the task has been placed for the last time. */
+    bool firm;       /* Past its deadline nobody wants the job's answer. */
+    uint16_t placement_count;
+    const uint16_t *placement;
+};
+
+/* One task of a batch that a home claims. */
+struct message_claim {
+    uint32_t number; /* Per home. */
+    uint32_t index;  /* Of this task in the batch. */
+    uint32_t count;  /* Of the batch's tasks. */
+    uint32_t items;  /* Of all of them. */
+    uint32_t batch;  /* Config: items at most. */
+    uint32_t cpu;    /* Config: units of the machine. */
+    uint32_t gpu;    /* Config: units of the device. */
+    uint32_t holder; /* The worker with the inputs. */
+};
+
+/* What became of a claim. */
+struct message_outcome {
+    uint32_t number;       /* Of the claim. */
+    uint32_t reason;       /* enum reason of the node. */
+    uint64_t row_sequence; /* The first row that shows it. */
+    int64_t run_ns;        /* ENDED: how long the batch ran. */
+};
+
 struct message {
     enum message_kind kind;
     uint32_t from; /* Sending node. */
+
+    /* What it is about. 0 where the kind does not say. */
     struct job_id job;
     uint32_t workflow;
     uint32_t task;
-    uint32_t worker; /* For which worker; of MOVED, FAILED, STEAL, OFFER, GONE: about which. */
-    uint32_t input;  /* INPUT: which one; of the answer: which sink. STEAL: who is asked. */
-    uint32_t items;
+    uint32_t worker;   /* For which worker; of MOVED, FAILED, STEAL, OFFER, GONE: about which. */
     uint32_t attempt;  /* Version of the placement; grows when the owner re-places. */
     uint32_t sequence; /* Reservation, per sender. 0: none. */
-    uint32_t reason;   /* FAILED, DECLINE, UNFIT, ENDED: enum reason of the node. */
-    uint32_t priority;
-    bool firm;             /* Past its deadline nobody wants the job's answer. */
-    bool settled;          /* INPUT: the task has been placed for the last time. */
-    uint64_t row_sequence; /* ACKNOWLEDGE; of DECLINE and ENDED: the first row that shows it. */
-    uint64_t bytes;        /* INPUT: of the tensor beside it. */
-    int64_t age_ns;        /* Since the job arrived. */
-    int64_t left_ns;       /* Until its deadline; INT64_MAX if it has none. */
-    uint32_t claim;        /* Number of a claim, per home, */
-    uint32_t index;        /* which of its tasks this is, */
-    uint32_t count;        /* of how many, */
-    uint32_t batch;        /* and its config: items at most, */
-    uint32_t cpu;          /* units of the machine, */
-    uint32_t gpu;          /* and of the device. */
-    uint32_t holder;       /* CLAIM: the worker with the inputs. */
-    uint32_t model;        /* WARM. */
-    int64_t run_ns;        /* ENDED: how long it ran. */
-    uint32_t placement_count;
-    const uint16_t *placement;
+
+    union {
+        struct message_work work; /* INPUT, RESERVE, OFFER. */
+        struct message_claim claim;
+        struct message_outcome outcome; /* DECLINE, ENDED. */
+        uint32_t asked;                 /* ASK: number of the claim. */
+        uint32_t victim;                /* STEAL: the worker that is to give something. */
+        uint32_t reason;                /* FAILED, UNFIT: enum reason of the node. */
+        uint32_t model;                 /* WARM. */
+        uint64_t row_sequence;          /* ACKNOWLEDGE. */
+    };
 };
+
+/* Whether messages of @kind have a placement, which may be empty. */
+static inline bool message_has_placement(enum message_kind kind)
+{
+    return kind == MESSAGE_INPUT || kind == MESSAGE_RESERVE;
+}
+
+/* How many entries the placement of @message has; 0 if its kind has none. */
+static inline uint32_t message_placement_count(const struct message *message)
+{
+    return message_has_placement(message->kind) ? message->work.placement_count : 0;
+}
 
 enum { MESSAGE_BYTES_MAX = 128 + 2 * 1024 };
 
@@ -87,7 +126,8 @@ size_t message_encode(const struct message *message, uint8_t *bytes, size_t byte
 
 /*
  * Read a message. Its placement is written to @placement, which has room for
- * WORKFLOW_TASKS_MAX entries. Fields that the kind does not name are 0. Ids are below
+ * WORKFLOW_TASKS_MAX entries. Fields in front of the union that the
+ * kind does not name are 0, as are those of a named member. Ids are below
  * their limits; whether they exist in this cluster is for the receiver to check.
  *
  * Errors: WEFT_INVALID for anything that message_encode() cannot have written.

@@ -85,7 +85,8 @@ static void play(struct stage *stage, const struct sent *sent, uint32_t count)
     int64_t came_ns[SENT_MAX] = {0};
     stage_start(stage, "least-work");
     for (uint32_t i = 0; i < count; i++) {
-        const struct message message = {.kind = MESSAGE_INPUT, .task = i, .bytes = sent[i].bytes};
+        const struct message message = {
+            .kind = MESSAGE_INPUT, .task = i, .work = {.bytes = sent[i].bytes}};
         play_until(stage->sim, sent[i].at_ns, came_ns);
         stage->sim->now_ns = sent[i].at_ns;
         network_send(stage->sim, sent[i].from, sent[i].to, &message, /* has_tensor */ true);

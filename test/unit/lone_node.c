@@ -385,20 +385,26 @@ struct message lone_message(
     struct lone *lone, enum message_kind kind, struct job_id job, enum lone_workflow workflow,
     uint32_t task)
 {
-    memcpy(lone->placement, plan, sizeof(plan));
-    return (struct message){
+    struct message message = {
         .kind = kind,
         .from = job.node,
         .job = job,
         .workflow = workflow,
         .task = task,
         .worker = lone->worker,
-        .items = 1,
-        .bytes = MB(1),
-        .left_ns = INT64_MAX,
-        .placement_count = lone->catalogue->workflows[workflow]->task_count,
-        .placement = lone->placement,
+        .work = {0},
     };
+    memcpy(lone->placement, plan, sizeof(plan));
+    if (message_has_placement(kind) || kind == MESSAGE_OFFER) {
+        message.work.items = 1;
+        message.work.left_ns = INT64_MAX;
+    }
+    if (message_has_placement(kind)) {
+        message.work.bytes = MB(1);
+        message.work.placement_count = (uint16_t)lone->catalogue->workflows[workflow]->task_count;
+        message.work.placement = lone->placement;
+    }
+    return message;
 }
 
 void lone_deliver(struct lone *lone, const struct message *message)
@@ -419,9 +425,7 @@ void lone_answer(struct lone *lone, struct job_id job, uint32_t sink)
         .from = (lone->id + 1) % LONE_NODES,
         .job = job,
         .task = TASK_ANSWER,
-        .input = sink,
-        .items = 1,
-        .left_ns = INT64_MAX,
+        .work = {.input = sink, .items = 1, .left_ns = INT64_MAX},
     };
     lone_deliver(lone, &answer);
 }

@@ -137,6 +137,40 @@ static void act_cancel(struct lone_script *script, struct lone *lone)
     lone_cancel(lone, take_job(script, lone));
 }
 
+/* What a message says beyond what it is about, drawn from @where and @more. */
+static void fill_body(struct message *message, uint32_t where, uint32_t more)
+{
+    const uint32_t reason = more % (REASON_COUNT + 1);
+    const uint32_t claim = 1 + (more & 3);
+    if (message->kind == MESSAGE_CLAIM) {
+        message->claim = (struct message_claim){
+            .number = claim,
+            .index = more >> 2 & 1,
+            .count = 1 + (more >> 3 & 1),
+            .items = more >> 4 & 3,
+            .batch = more >> 4,
+            .cpu = more & 7,
+            .gpu = more >> 6,
+            .holder = where & 7,
+        };
+    } else if (message->kind == MESSAGE_DECLINE || message->kind == MESSAGE_ENDED) {
+        message->outcome =
+            (struct message_outcome){.number = claim, .reason = reason, .row_sequence = more};
+    } else if (message_has_placement(message->kind) || message->kind == MESSAGE_OFFER) {
+        message->work.input = more & 3;
+        message->work.items = more >> 4 & 3;
+        message->work.settled = (more >> 6 & 1) != 0;
+    } else if (message->kind == MESSAGE_FAILED || message->kind == MESSAGE_UNFIT) {
+        message->reason = reason;
+    } else if (message->kind == MESSAGE_ACKNOWLEDGE) {
+        message->row_sequence = more;
+    } else if (message->kind == MESSAGE_ASK) {
+        message->asked = claim;
+    } else if (message->kind == MESSAGE_STEAL) {
+        message->victim = more & 3;
+    }
+}
+
 /* A message field by field: mostly about what exists, with room for what does not. */
 static void act_message(struct lone_script *script, struct lone *lone)
 {
@@ -150,20 +184,9 @@ static void act_message(struct lone_script *script, struct lone *lone)
     message.task = message.task < 5 ? message.task : TASK_NONE - (message.task & 1);
     message.from = (where >> 3 & 3) == 3 ? job.node : where >> 3 & 3;
     message.worker = (where >> 5) == 7 ? lone->worker : where >> 5;
-    message.input = more & 3;
     message.attempt = more >> 2 & 3;
-    message.items = more >> 4 & 3;
-    message.settled = (more >> 6 & 1) != 0;
     message.sequence = more >> 7;
-    message.row_sequence = more;
-    message.reason = more % (REASON_COUNT + 1);
-    message.claim = 1 + (more & 3);
-    message.index = more >> 2 & 1;
-    message.count = 1 + (more >> 3 & 1);
-    message.batch = more >> 4;
-    message.cpu = more & 7;
-    message.gpu = more >> 6;
-    message.holder = where & 7;
+    fill_body(&message, where, more);
     lone_deliver(lone, &message);
 }
 

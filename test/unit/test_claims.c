@@ -30,13 +30,15 @@ static struct message claim_of(
 {
     struct message message = lone_message(lone, MESSAGE_CLAIM, job, workflow, /* task */ 0);
     message.from = HOME;
-    message.claim = 7;
-    message.index = index;
-    message.count = count;
-    message.items = count;
-    message.batch = count;
-    message.gpu = 1;
-    message.holder = HOLDER;
+    message.claim = (struct message_claim){
+        .number = 7,
+        .index = index,
+        .count = count,
+        .items = count,
+        .batch = count,
+        .gpu = 1,
+        .holder = HOLDER,
+    };
     return message;
 }
 
@@ -52,7 +54,7 @@ static void claim(
 static void arrive(struct lone *lone, struct job_id job, enum lone_workflow workflow)
 {
     struct message input = lone_message(lone, MESSAGE_INPUT, job, workflow, /* task */ 0);
-    input.settled = true;
+    input.work.settled = true;
     lone_deliver(lone, &input);
 }
 
@@ -60,9 +62,9 @@ static void expect_ended(const struct lone *lone, enum reason reason)
 {
     const struct message *ended = lone_sent(lone, HOME, MESSAGE_ENDED);
     assert_non_null(ended);
-    assert_int_equal(ended->claim, 7);
-    assert_int_equal(ended->reason, reason);
-    assert_true(ended->row_sequence > 0);
+    assert_int_equal(ended->outcome.number, 7);
+    assert_int_equal(ended->outcome.reason, reason);
+    assert_true(ended->outcome.row_sequence > 0);
     assert_int_equal(lone->board.entries[lone->worker].live.load.gpu_free, 1);
     assert_int_equal(lone->pools.grants.used, 0);
 }
@@ -76,12 +78,12 @@ static void a_claim_is_refused_while_others_hold_the_units(void **state)
     assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_PULL), 1);
     assert_int_equal(lone_sent_count(&lone, HOME, MESSAGE_DECLINE), 0);
     struct message other = claim_of(&lone, second, FLOW_A, 0, 1);
-    other.claim = 8;
+    other.claim.number = 8;
     lone_deliver(&lone, &other);
     const struct message *declined = lone_sent(&lone, HOME, MESSAGE_DECLINE);
     assert_non_null(declined);
-    assert_int_equal(declined->claim, 8);
-    assert_int_equal(declined->reason, REASON_BUSY);
+    assert_int_equal(declined->outcome.number, 8);
+    assert_int_equal(declined->outcome.reason, REASON_BUSY);
     assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_PULL), 0);
     assert_int_equal(lone.pools.grants.used, 1);
     lone_close(&lone);
@@ -93,14 +95,14 @@ static void a_claim_that_can_never_be_granted_says_why(void **state)
     struct lone lone;
     open_binding(&lone);
     claim(&lone, first, FLOW_HUGE, 0, 1);
-    assert_int_equal(lone_sent(&lone, HOME, MESSAGE_DECLINE)->reason, REASON_TOO_LARGE);
+    assert_int_equal(lone_sent(&lone, HOME, MESSAGE_DECLINE)->outcome.reason, REASON_TOO_LARGE);
     lone_repository(&lone, MODEL_A, false);
     claim(&lone, first, FLOW_A, 0, 1);
-    assert_int_equal(lone_sent(&lone, HOME, MESSAGE_DECLINE)->reason, REASON_UNAVAILABLE);
+    assert_int_equal(lone_sent(&lone, HOME, MESSAGE_DECLINE)->outcome.reason, REASON_UNAVAILABLE);
     struct event drain = {.kind = EVENT_DRAIN};
     lone_step(&lone, &drain);
     claim(&lone, first, FLOW_B, 0, 1);
-    assert_int_equal(lone_sent(&lone, HOME, MESSAGE_DECLINE)->reason, REASON_DRAIN);
+    assert_int_equal(lone_sent(&lone, HOME, MESSAGE_DECLINE)->outcome.reason, REASON_DRAIN);
     assert_true(lone_is_empty(&lone));
     lone_close(&lone);
 }
@@ -226,7 +228,6 @@ static void a_holder_that_was_never_asked_sends_what_is_sought(void **state)
     struct message sought = lone_message(&lone, MESSAGE_SEEK, job, flow, /* task */ 0);
     sought.from = HOLDER;
     sought.worker = lone.fleet->nodes[HOLDER].worker_first;
-    sought.placement_count = 0;
     lone_deliver(&lone, &sought);
     assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_INPUT), 1);
     lone_deliver(&lone, &sought); /* It has left: the host knows whether it has arrived. */
@@ -283,8 +284,11 @@ static void tell(
     struct message message = *claimed;
     message.kind = kind;
     message.from = HOLDER;
-    message.reason = reason;
-    message.row_sequence = row_sequence;
+    message.outcome = (struct message_outcome){
+        .number = claimed->claim.number,
+        .reason = reason,
+        .row_sequence = row_sequence,
+    };
     lone_deliver(lone, &message);
 }
 

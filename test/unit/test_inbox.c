@@ -39,13 +39,13 @@ static void expect_malformed_ignored(struct lone *lone, enum message_kind kind)
     bad.workflow = LONE_WORKFLOWS;
     expect_ignored(lone, &bad);
     bad = good;
-    bad.placement_count = 3;
+    bad.work.placement_count = 3;
     expect_ignored(lone, &bad);
     bad = good;
     bad.workflow = FLOW_CHAIN; /* Its placement has two entries. */
     expect_ignored(lone, &bad);
     bad = good;
-    bad.placement = beyond;
+    bad.work.placement = beyond;
     expect_ignored(lone, &bad);
     bad = good;
     bad.worker = LONE_NODES; /* No such worker, */
@@ -58,7 +58,7 @@ static void expect_malformed_ignored(struct lone *lone, enum message_kind kind)
     bad.task = 4;
     expect_ignored(lone, &bad);
     bad = good;
-    bad.items = BATCH_TASKS_MAX * ITEMS_MAX + 1; /* More than a whole batch may have. */
+    bad.work.items = BATCH_TASKS_MAX * ITEMS_MAX + 1; /* More than a whole batch may have. */
     expect_ignored(lone, &bad);
     bad = good;
     bad.job.node = LONE_NODES;
@@ -89,12 +89,12 @@ static void an_input_that_makes_no_sense_changes_nothing(void **state)
     lone_open(&lone, &(struct lone_options){0});
     expect_malformed_ignored(&lone, MESSAGE_INPUT);
     struct message bad = lone_message(&lone, MESSAGE_INPUT, foreign, FLOW_DIAMOND, 3);
-    bad.input = 2; /* The join has two. */
+    bad.work.input = 2; /* The join has two. */
     expect_ignored(&lone, &bad);
     bad.task = 0;
-    bad.input = 1; /* A source has one. */
+    bad.work.input = 1; /* A source has one. */
     expect_ignored(&lone, &bad);
-    bad.placement_count = 0;
+    bad.work.placement_count = 0;
     expect_ignored(&lone, &bad);
     assert_true(lone_is_empty(&lone));
     lone_close(&lone);
@@ -144,7 +144,7 @@ static void a_second_copy_of_an_input_is_dropped(void **state)
     assert_int_equal(node_counts(lone.node).queued, 0); /* It gathers. */
     expect_ignored(&lone, &input);
     assert_int_equal(lone_record(&lone, RECORD_DROPPED)->reason, REASON_DUPLICATE);
-    input.input = 1;
+    input.work.input = 1;
     lone_deliver(&lone, &input);
     assert_int_equal(lone_count(&lone, EFFECT_LAUNCH), 1);
     expect_ignored(&lone, &input); /* It runs. */
@@ -202,7 +202,7 @@ static void a_task_that_gathers_can_be_unreserved_one_that_waits_or_runs_cannot(
     const struct message waiting = lone_message(&lone, MESSAGE_INPUT, foreign, FLOW_DIAMOND, 1);
     const struct message late = lone_message(&lone, MESSAGE_UNRESERVE, foreign, FLOW_DIAMOND, 1);
     lone_deliver(&lone, &input);
-    input.input = 1;
+    input.work.input = 1;
     lone_deliver(&lone, &input);
     expect_ignored(&lone, &undo);
     lone_deliver(&lone, &waiting); /* For its model. */
@@ -281,8 +281,8 @@ static void an_older_attempt_does_not_move_the_place_where_a_join_meets(void **s
     const struct message *output = lone_sent(&lone, 1, MESSAGE_INPUT);
     assert_int_equal(output->task, 3);
     assert_int_equal(output->attempt, 1);
-    assert_int_equal(output->placement[0], 1);
-    assert_int_equal(output->placement[3], PLACEMENT_UNBOUND);
+    assert_int_equal(output->work.placement[0], 1);
+    assert_int_equal(output->work.placement[3], PLACEMENT_UNBOUND);
     assert_true(lone_is_empty(&lone));
     lone_close(&lone);
 }
@@ -407,8 +407,8 @@ static void a_job_of_any_age_can_be_passed_on(void **state)
     for (uint32_t i = 0; i < 3; i++) {
         struct message input =
             lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, i + 1}, FLOW_CHAIN, 0);
-        input.age_ns = limits[i];
-        input.left_ns = limits[i];
+        input.work.age_ns = limits[i];
+        input.work.left_ns = limits[i];
         lone_deliver(&lone, &input);
         lone.now_ns += MS(5);
         if (lone_is_asked(&lone, EFFECT_LOAD)) {
@@ -583,7 +583,7 @@ static void a_thief_gets_the_last_task_and_its_inputs(void **state)
         inputs[i] = lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, i + 1}, FLOW_F, 0);
         lone_deliver(&lone, &inputs[i]);
     }
-    struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .input = 0};
+    struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
     lone_deliver(&lone, &steal);
     assert_int_equal(lone_sent(&lone, 2, MESSAGE_INPUT)->job.number, 3);
     assert_int_equal(lone_sent(&lone, 1, MESSAGE_MOVED)->worker, 2);
@@ -606,7 +606,7 @@ static void a_thief_gets_nothing_that_it_cannot_run(void **state)
             lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, i + 1}, FLOW_F, 0);
         lone_deliver(&lone, &input);
     }
-    const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .input = 0};
+    const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
     lone_deliver(&lone, &steal);
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 0);
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_NOTHING), 1);
@@ -625,14 +625,14 @@ static void a_thief_that_names_a_worker_of_another_node_gets_nothing(void **stat
             lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, i + 1}, FLOW_F, 0);
         lone_deliver(&lone, &input);
     }
-    struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 0, .input = 0};
+    struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 0, .victim = 0};
     expect_ignored(&lone, &steal); /* Ours, */
     steal.worker = 1;
     expect_ignored(&lone, &steal); /* a third node's, */
     steal.worker = LONE_NODES;
     expect_ignored(&lone, &steal); /* nobody's; */
     steal.worker = 2;
-    steal.input = 1;
+    steal.victim = 1;
     expect_ignored(&lone, &steal); /* or it asks for what is not ours. */
     assert_int_equal(node_counts(lone.node).queued, 1);
     lone_settle(&lone);

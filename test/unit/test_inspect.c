@@ -86,13 +86,13 @@ static void a_batch_tells_its_tasks_and_their_inputs(void **state)
     lone_open(&lone, &(struct lone_options){.policy = &batching});
     struct message input =
         lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, 5}, FLOW_DIAMOND, 3);
-    input.input = 1;
-    input.items = 2;
-    input.bytes = 30;
+    input.work.input = 1;
+    input.work.items = 2;
+    input.work.bytes = 30;
     lone_deliver(&lone, &input); /* Tensor 1 is input 1. */
-    input.input = 0;
-    input.items = 1;
-    input.bytes = 12;
+    input.work.input = 0;
+    input.work.items = 1;
+    input.work.bytes = 12;
     lone_deliver(&lone, &input); /* Tensor 2 is input 0. */
     const uint32_t batch = lone_find(&lone, EFFECT_LAUNCH)->launch.batch;
     const struct batch_task task = node_batch_task(lone.node, batch, 0);

@@ -437,7 +437,7 @@ static void a_task_with_too_many_items_does_not_fit(void **state)
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
     struct message input = lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, 1}, FLOW_WORK, 0);
-    input.items = 4; /* 60 MB and 160 MB of workspace. */
+    input.work.items = 4; /* 60 MB and 160 MB of workspace. */
     lone_deliver(&lone, &input);
     assert_int_equal(lone_sent(&lone, 1, MESSAGE_FAILED)->reason, REASON_TOO_LARGE);
     assert_true(lone_is_empty(&lone));
@@ -454,7 +454,7 @@ static void a_workspace_counts_while_its_batch_runs_and_evicts(void **state)
     lone_settle(&lone);
     assert_int_equal(memory_used(&lone), MB(80));
     struct message input = lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, 1}, FLOW_WORK, 0);
-    input.items = 3;
+    input.work.items = 3;
     lone_deliver(&lone, &input);
     lone_load_done(&lone, WEFT_OK); /* 140 MB, and 120 MB of workspace: both must go. */
     assert_int_equal(lone_count(&lone, EFFECT_UNLOAD), 2);
@@ -491,7 +491,7 @@ static void a_later_queue_does_not_evict_what_an_earlier_one_needs(void **state)
     (void)lone_request(&lone, FLOW_A);
     lone_load_done(&lone, WEFT_OK);
     struct message input = lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, 1}, FLOW_WORK, 0);
-    input.items = 3; /* 60 MB and 120 MB: not beside A. */
+    input.work.items = 3; /* 60 MB and 120 MB: not beside A. */
     lone_deliver(&lone, &input);
     lone_load_done(&lone, WEFT_OK);
     assert_false(lone_is_asked(&lone, EFFECT_UNLOAD));

@@ -52,7 +52,7 @@ static void what_was_on_a_lost_node_is_placed_anew(void **state)
     assert_true(lone_timer(&lone, TIMER_REPAIR));
     const struct message *input = lone_sent(&lone, 2, MESSAGE_INPUT);
     assert_int_equal(input->attempt, 1);
-    assert_int_equal(input->placement[0], 2);
+    assert_int_equal(input->work.placement[0], 2);
     assert_false(lone_timer(&lone, TIMER_REPAIR));
     lone_answer(&lone, job, 0);
     assert_int_equal(lone.answers, 1);

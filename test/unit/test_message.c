@@ -29,10 +29,56 @@ static int64_t draw_duration(struct rng *rng)
     return class == 0 ? INT64_MAX : class < 4 ? -ns / 2 : ns / 2;
 }
 
-/* Every field is set, whether the kind has it or not. */
+static void draw_work(struct rng *rng, struct message_work *work)
+{
+    work->items = (uint32_t)rng_next(rng);
+    work->priority = (uint32_t)rng_next(rng);
+    work->firm = rng_below(rng, 2) == 1;
+    work->settled = rng_below(rng, 2) == 1;
+    work->age_ns = draw_duration(rng);
+    work->left_ns = draw_duration(rng);
+    work->input = rng_below(rng, WORKERS_MAX);
+    work->bytes = rng_next(rng);
+    const uint32_t count_max = rng_below(rng, 20) == 0 ? WORKFLOW_TASKS_MAX : 12;
+    work->placement_count = (uint16_t)rng_below(rng, count_max + 1);
+    work->placement = placement;
+    for (uint32_t i = 0; i < work->placement_count; i++) {
+        const uint32_t worker = rng_below(rng, WORKERS_MAX + 1);
+        placement[i] = worker == WORKERS_MAX ? PLACEMENT_UNBOUND : (uint16_t)worker;
+    }
+}
+
+static void draw_claim(struct rng *rng, struct message_claim *claim)
+{
+    claim->number = (uint32_t)rng_next(rng);
+    claim->index = rng_below(rng, BATCH_TASKS_MAX);
+    claim->count = rng_below(rng, BATCH_TASKS_MAX + 1);
+    claim->items = (uint32_t)rng_next(rng);
+    claim->batch = (uint32_t)rng_next(rng);
+    claim->cpu = (uint32_t)rng_next(rng);
+    claim->gpu = (uint32_t)rng_next(rng);
+    claim->holder = rng_below(rng, WORKERS_MAX);
+}
+
+static bool is_work(enum message_kind kind)
+{
+    return message_has_placement(kind) || kind == MESSAGE_OFFER;
+}
+
+static bool is_outcome(enum message_kind kind)
+{
+    return kind == MESSAGE_DECLINE || kind == MESSAGE_ENDED;
+}
+
+static bool is_refusal(enum message_kind kind)
+{
+    return kind == MESSAGE_FAILED || kind == MESSAGE_UNFIT;
+}
+
+/* Every field is set that the kind has, and those in front of the union that it has not. */
 static void draw_message(struct rng *rng, enum message_kind kind, struct message *message_out)
 {
-    *message_out = (struct message){.kind = kind, .placement = placement};
+    *message_out = (struct message){.kind = kind, .work = {0}};
     message_out->from = rng_below(rng, NODES_MAX);
     message_out->job.node = rng_below(rng, NODES_MAX);
     message_out->job.number = (uint32_t)rng_next(rng);
@@ -45,31 +91,75 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
     if (rng_below(rng, 4) == 0) {
         message_out->worker = WORKER_NONE;
     }
-    message_out->input = rng_below(rng, WORKERS_MAX);
-    message_out->items = (uint32_t)rng_next(rng);
     message_out->attempt = (uint32_t)rng_next(rng);
     message_out->sequence = (uint32_t)rng_next(rng);
-    message_out->reason = (uint32_t)rng_next(rng);
-    message_out->priority = (uint32_t)rng_next(rng);
-    message_out->settled = rng_below(rng, 2) == 1;
-    message_out->row_sequence = rng_next(rng);
-    message_out->bytes = rng_next(rng);
-    message_out->age_ns = draw_duration(rng);
-    message_out->left_ns = draw_duration(rng);
-    message_out->claim = (uint32_t)rng_next(rng);
-    message_out->index = rng_below(rng, BATCH_TASKS_MAX);
-    message_out->count = rng_below(rng, BATCH_TASKS_MAX + 1);
-    message_out->batch = (uint32_t)rng_next(rng);
-    message_out->cpu = (uint32_t)rng_next(rng);
-    message_out->gpu = (uint32_t)rng_next(rng);
-    message_out->holder = rng_below(rng, WORKERS_MAX);
-    message_out->run_ns = draw_duration(rng);
-    message_out->model = rng_below(rng, MODELS_MAX);
-    const uint32_t count_max = rng_below(rng, 20) == 0 ? WORKFLOW_TASKS_MAX : 12;
-    message_out->placement_count = rng_below(rng, count_max + 1);
-    for (uint32_t i = 0; i < message_out->placement_count; i++) {
-        const uint32_t worker = rng_below(rng, WORKERS_MAX + 1);
-        placement[i] = worker == WORKERS_MAX ? PLACEMENT_UNBOUND : (uint16_t)worker;
+    if (is_work(kind)) {
+        draw_work(rng, &message_out->work);
+    } else if (kind == MESSAGE_CLAIM) {
+        draw_claim(rng, &message_out->claim);
+    } else if (is_outcome(kind)) {
+        message_out->outcome.number = (uint32_t)rng_next(rng);
+        message_out->outcome.reason = (uint32_t)rng_next(rng);
+        message_out->outcome.row_sequence = rng_next(rng);
+        message_out->outcome.run_ns = draw_duration(rng);
+    } else if (is_refusal(kind)) {
+        message_out->reason = (uint32_t)rng_next(rng);
+    } else if (kind == MESSAGE_ACKNOWLEDGE) {
+        message_out->row_sequence = rng_next(rng);
+    } else if (kind == MESSAGE_ASK) {
+        message_out->asked = (uint32_t)rng_next(rng);
+    } else if (kind == MESSAGE_STEAL) {
+        message_out->victim = rng_below(rng, WORKERS_MAX);
+    } else if (kind == MESSAGE_WARM) {
+        message_out->model = rng_below(rng, MODELS_MAX);
+    }
+}
+
+static void expect_same_work(const struct message *message, const struct message *decoded)
+{
+    const bool is_input = message->kind == MESSAGE_INPUT;
+    const struct message_work *work = &message->work;
+    const struct message_work *read = &decoded->work;
+    assert_int_equal(read->items, work->items);
+    assert_int_equal(read->priority, work->priority);
+    assert_int_equal(read->firm, work->firm);
+    assert_int_equal(read->age_ns, work->age_ns);
+    assert_int_equal(read->left_ns, work->left_ns);
+    assert_int_equal(read->input, is_input ? work->input : 0);
+    assert_int_equal(read->settled, is_input && work->settled);
+    assert_int_equal(read->bytes, is_input ? work->bytes : 0);
+    assert_int_equal(read->placement_count, message_placement_count(message));
+    if (read->placement_count > 0) {
+        assert_ptr_equal(read->placement, placement_decoded);
+        assert_memory_equal(
+            read->placement, work->placement, read->placement_count * sizeof(uint16_t));
+    }
+}
+
+/* The union of @message, as read back. */
+static void expect_same_body(const struct message *message, const struct message *decoded)
+{
+    const enum message_kind kind = message->kind;
+    if (is_work(kind)) {
+        expect_same_work(message, decoded);
+    } else if (kind == MESSAGE_CLAIM) {
+        assert_memory_equal(&decoded->claim, &message->claim, sizeof(message->claim));
+    } else if (is_outcome(kind)) {
+        assert_int_equal(decoded->outcome.number, message->outcome.number);
+        assert_int_equal(decoded->outcome.reason, message->outcome.reason);
+        assert_int_equal(decoded->outcome.row_sequence, message->outcome.row_sequence);
+        assert_int_equal(
+            decoded->outcome.run_ns, kind == MESSAGE_ENDED ? message->outcome.run_ns : 0);
+    } else if (is_refusal(kind)) {
+        assert_int_equal(decoded->reason, message->reason);
+    } else if (kind == MESSAGE_ACKNOWLEDGE) {
+        assert_int_equal(decoded->row_sequence, message->row_sequence);
+    } else if (kind == MESSAGE_ASK) {
+        assert_int_equal(decoded->asked, message->asked);
+    } else if (kind == MESSAGE_STEAL) {
+        assert_int_equal(decoded->victim, message->victim);
+    } else if (kind == MESSAGE_WARM) {
+        assert_int_equal(decoded->model, message->model);
     }
 }
 
@@ -77,23 +167,15 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
 static void expect_same(const struct message *message, const struct message *decoded)
 {
     const enum message_kind kind = message->kind;
-    const bool is_input = kind == MESSAGE_INPUT;
-    const bool is_planned = is_input || kind == MESSAGE_RESERVE;
-    const bool is_work = is_planned || kind == MESSAGE_OFFER;
-    const bool is_claim = kind == MESSAGE_CLAIM;
-    const bool is_end = kind == MESSAGE_DECLINE || kind == MESSAGE_ENDED;
-    const bool is_booking = is_planned || is_claim || kind == MESSAGE_UNRESERVE;
-    const bool is_of_task = is_booking || is_work || kind == MESSAGE_MOVED ||
-                            kind == MESSAGE_FAILED || kind == MESSAGE_GONE ||
-                            kind == MESSAGE_PULL || kind == MESSAGE_UNFIT || kind == MESSAGE_SEEK;
-    const bool has_number = is_claim || is_end || kind == MESSAGE_ASK;
-    const bool has_reason = is_end || kind == MESSAGE_FAILED || kind == MESSAGE_UNFIT;
+    const bool is_booking =
+        message_has_placement(kind) || kind == MESSAGE_CLAIM || kind == MESSAGE_UNRESERVE;
+    const bool is_of_task = is_booking || is_work(kind) || is_refusal(kind) ||
+                            kind == MESSAGE_MOVED || kind == MESSAGE_GONE || kind == MESSAGE_PULL ||
+                            kind == MESSAGE_SEEK;
     const bool is_of_job_alone = kind == MESSAGE_CANCEL || kind == MESSAGE_QUERY ||
                                  kind == MESSAGE_PROBE || kind == MESSAGE_ALIVE;
     const bool is_of_job = is_of_task || is_of_job_alone;
-    const bool has_worker = !is_of_job_alone;
     const bool has_sequence = is_booking || kind == MESSAGE_ACKNOWLEDGE;
-    const bool has_input = is_input || kind == MESSAGE_STEAL;
 
     assert_int_equal(decoded->kind, kind);
     assert_int_equal(decoded->from, message->from);
@@ -102,33 +184,9 @@ static void expect_same(const struct message *message, const struct message *dec
     assert_int_equal(decoded->workflow, is_of_job ? message->workflow : 0);
     assert_int_equal(decoded->attempt, is_of_job ? message->attempt : 0);
     assert_int_equal(decoded->task, is_of_task ? message->task : 0);
-    assert_int_equal(decoded->worker, has_worker ? message->worker : 0);
+    assert_int_equal(decoded->worker, is_of_job_alone ? 0 : message->worker);
     assert_int_equal(decoded->sequence, has_sequence ? message->sequence : 0);
-    assert_int_equal(decoded->items, is_work || is_claim ? message->items : 0);
-    assert_int_equal(decoded->priority, is_work ? message->priority : 0);
-    assert_int_equal(decoded->age_ns, is_work ? message->age_ns : 0);
-    assert_int_equal(decoded->left_ns, is_work ? message->left_ns : 0);
-    assert_int_equal(decoded->input, has_input ? message->input : 0);
-    assert_int_equal(decoded->settled, is_input && message->settled);
-    assert_int_equal(decoded->bytes, is_input ? message->bytes : 0);
-    assert_int_equal(decoded->reason, has_reason ? message->reason : 0);
-    assert_int_equal(
-        decoded->row_sequence, is_end || kind == MESSAGE_ACKNOWLEDGE ? message->row_sequence : 0);
-    assert_int_equal(decoded->claim, has_number ? message->claim : 0);
-    assert_int_equal(decoded->index, is_claim ? message->index : 0);
-    assert_int_equal(decoded->count, is_claim ? message->count : 0);
-    assert_int_equal(decoded->batch, is_claim ? message->batch : 0);
-    assert_int_equal(decoded->cpu, is_claim ? message->cpu : 0);
-    assert_int_equal(decoded->gpu, is_claim ? message->gpu : 0);
-    assert_int_equal(decoded->holder, is_claim ? message->holder : 0);
-    assert_int_equal(decoded->model, kind == MESSAGE_WARM ? message->model : 0);
-    assert_int_equal(decoded->run_ns, kind == MESSAGE_ENDED ? message->run_ns : 0);
-    assert_int_equal(decoded->placement_count, is_planned ? message->placement_count : 0);
-    if (decoded->placement_count > 0) {
-        assert_ptr_equal(decoded->placement, placement_decoded);
-        assert_memory_equal(
-            decoded->placement, message->placement, decoded->placement_count * sizeof(uint16_t));
-    }
+    expect_same_body(message, decoded);
 }
 
 static void every_kind_is_read_as_it_was_written(ATTR_UNUSED void **state)
@@ -150,9 +208,12 @@ static void the_largest_message_fits_its_limit(ATTR_UNUSED void **state)
 {
     struct message message = {
         .kind = MESSAGE_INPUT,
-        .left_ns = INT64_MAX,
-        .placement = placement,
-        .placement_count = WORKFLOW_TASKS_MAX,
+        .work =
+            {
+                .left_ns = INT64_MAX,
+                .placement = placement,
+                .placement_count = WORKFLOW_TASKS_MAX,
+            },
     };
     memset(placement, 0xff, sizeof(placement));
 
@@ -196,16 +257,19 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
         .worker = WORKER_NONE,
         .attempt = 0x0c,
         .sequence = 0x0d,
-        .items = 0x0e,
-        .priority = 0x0f,
-        .firm = true,
-        .age_ns = 0x10,
-        .left_ns = -1,
-        .input = 0x11,
-        .settled = true,
-        .bytes = UINT64_C(0x1213141516171819),
-        .placement_count = 2,
-        .placement = two,
+        .work =
+            {
+                .items = 0x0e,
+                .priority = 0x0f,
+                .firm = true,
+                .age_ns = 0x10,
+                .left_ns = -1,
+                .input = 0x11,
+                .settled = true,
+                .bytes = UINT64_C(0x1213141516171819),
+                .placement_count = 2,
+                .placement = two,
+            },
     };
 
     assert_int_equal(message_encode(&message, encoded, sizeof(encoded)), sizeof(expected));
@@ -246,7 +310,9 @@ static void anything_after_the_end_is_refused(ATTR_UNUSED void **state)
 
     for (uint32_t i = 0; i < 20 * MESSAGE_KINDS; i++) {
         draw_message(&rng, (enum message_kind)(i % MESSAGE_KINDS), &message);
-        message.placement_count %= 16;
+        if (message_has_placement(message.kind)) {
+            message.work.placement_count %= 16;
+        }
         const size_t count = message_encode(&message, encoded, sizeof(encoded));
         for (size_t extra = 1; extra < 8; extra++) {
             encoded[count + extra - 1] = 0;
@@ -264,7 +330,9 @@ static void a_corrupted_byte_is_refused_or_gives_another_good_message(ATTR_UNUSE
 
     for (uint32_t i = 0; i < 2 * MESSAGE_KINDS; i++) {
         draw_message(&rng, (enum message_kind)(i % MESSAGE_KINDS), &message);
-        message.placement_count %= 16;
+        if (message_has_placement(message.kind)) {
+            message.work.placement_count %= 16;
+        }
         const size_t count = message_encode(&message, encoded, sizeof(encoded));
         for (size_t at = 0; at < count; at++) {
             for (uint32_t change = 1; change < 256; change++) {
@@ -321,8 +389,7 @@ static void numbers_out_of_range_are_refused(ATTR_UNUSED void **state)
     };
     const struct message message = {
         .kind = MESSAGE_INPUT,
-        .placement_count = 1,
-        .placement = placement,
+        .work = {.placement_count = 1, .placement = placement},
     };
     struct message decoded;
 
@@ -359,8 +426,7 @@ static void a_placement_longer_than_any_job_is_refused(ATTR_UNUSED void **state)
 {
     const struct message message = {
         .kind = MESSAGE_RESERVE,
-        .placement_count = WORKFLOW_TASKS_MAX,
-        .placement = placement,
+        .work = {.placement_count = WORKFLOW_TASKS_MAX, .placement = placement},
     };
     struct message decoded;
 
@@ -381,8 +447,7 @@ static void a_refused_message_leaves_the_outputs_alone(ATTR_UNUSED void **state)
 {
     const struct message message = {
         .kind = MESSAGE_RESERVE,
-        .placement_count = 2,
-        .placement = placement,
+        .work = {.placement_count = 2, .placement = placement},
     };
     struct message decoded;
     struct message before;
@@ -414,8 +479,7 @@ static void a_message_that_could_not_be_read_is_not_written(ATTR_UNUSED void **s
     struct message worker = {.kind = MESSAGE_STEAL, .worker = WORKERS_MAX};
     struct message count = {
         .kind = MESSAGE_RESERVE,
-        .placement_count = WORKFLOW_TASKS_MAX + 1,
-        .placement = placement,
+        .work = {.placement_count = WORKFLOW_TASKS_MAX + 1, .placement = placement},
     };
 
     assert_true(dies(encode, &kind));

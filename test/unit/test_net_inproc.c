@@ -54,9 +54,9 @@ static void on_message(void *context, uint32_t to, const struct message *message
     struct received *received = &host->messages[host->message_count++];
     *received =
         (struct received){.at_ns = host->now_ns, .to = to, .tensor = tensor, .message = *message};
-    assert_true(message->placement_count <= PLACEMENT_MAX);
-    for (uint32_t i = 0; i < message->placement_count; i++) {
-        received->placement[i] = message->placement[i];
+    assert_true(message_placement_count(message) <= PLACEMENT_MAX);
+    for (uint32_t i = 0; i < message_placement_count(message); i++) {
+        received->placement[i] = message->work.placement[i];
     }
 }
 
@@ -129,11 +129,14 @@ static struct message input(uint32_t from, uint32_t number, uint64_t bytes)
         .workflow = 2,
         .task = 1,
         .worker = 3,
-        .items = 5,
-        .bytes = bytes,
-        .left_ns = INT64_MAX,
-        .placement_count = 3,
-        .placement = placement,
+        .work =
+            {
+                .items = 5,
+                .bytes = bytes,
+                .left_ns = INT64_MAX,
+                .placement_count = 3,
+                .placement = placement,
+            },
     };
 }
 
@@ -151,7 +154,7 @@ static void a_message_arrives_later_with_its_tensor(ATTR_UNUSED void **state)
     struct message message = input(0, 1, 100);
     send(&host, 2, &message, 77);
     assert_int_equal(host.message_count, 0);
-    message.items = 99; /* Copied: this is not seen. */
+    message.work.items = 99; /* Copied: this is not seen. */
     run(&host);
 
     assert_int_equal(host.message_count, 1);
@@ -159,9 +162,9 @@ static void a_message_arrives_later_with_its_tensor(ATTR_UNUSED void **state)
     assert_int_equal(received->to, 2);
     assert_int_equal(received->tensor, 77);
     assert_int_equal(received->message.from, 0);
-    assert_int_equal(received->message.items, 5);
+    assert_int_equal(received->message.work.items, 5);
     assert_int_equal(received->message.job.number, 1);
-    assert_int_equal(received->message.left_ns, INT64_MAX);
+    assert_int_equal(received->message.work.left_ns, INT64_MAX);
     assert_int_equal(received->placement[0], 3);
     assert_int_equal(received->placement[1], PLACEMENT_UNBOUND);
     assert_int_equal(received->placement[2], 1);
@@ -173,13 +176,13 @@ static void messages_pass_through_their_wire_form(ATTR_UNUSED void **state)
     struct host host;
     host_init(&host, NULL);
     struct message message = {
-        .kind = MESSAGE_CANCEL, .from = 1, .job = {1, 2}, .row_sequence = 44, .bytes = 9};
+        .kind = MESSAGE_CANCEL, .from = 1, .job = {1, 2}, .sequence = 44, .work = {.bytes = 9}};
     send(&host, 0, &message, 0);
     run(&host);
     assert_int_equal(host.messages[0].message.kind, MESSAGE_CANCEL);
     assert_int_equal(host.messages[0].message.job.number, 2);
-    assert_int_equal(host.messages[0].message.row_sequence, 0); /* Not a field of this kind. */
-    assert_int_equal(host.messages[0].message.bytes, 0);
+    assert_int_equal(host.messages[0].message.sequence, 0); /* Not a field of this kind. */
+    assert_int_equal(host.messages[0].message.work.bytes, 0);
     host_deinit(&host);
 }
 

@@ -420,7 +420,7 @@ static void a_zero_of_items_counts_as_one_task_all_the_same(void **state)
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
     struct message input = lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, 1}, FLOW_WORK, 0);
-    input.items = 0; /* Its producer found nothing. */
+    input.work.items = 0; /* Its producer found nothing. */
     lone_deliver(&lone, &input);
     lone_settle(&lone);
     assert_true(lone_is_empty(&lone));

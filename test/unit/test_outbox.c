@@ -44,8 +44,8 @@ static void messages_for_a_blocked_peer_wait_and_leave_in_order(void **state)
         const struct effect *effect = &lone.effects.items[i];
         assert_int_equal(effect->kind, number % 2 == 0 ? EFFECT_SEND : EFFECT_MOVE);
         assert_int_equal(effect->send.message.job.number, number / 2 + 1);
-        assert_int_equal(effect->send.message.placement_count, 2);
-        assert_int_equal(effect->send.message.placement[1], 1);
+        assert_int_equal(effect->send.message.work.placement_count, 2);
+        assert_int_equal(effect->send.message.work.placement[1], 1);
         assert_int_equal(effect->send.message.from, 0);
         number++;
     }
@@ -69,7 +69,7 @@ static void a_message_without_a_placement_can_wait_as_well(void **state)
     assert_int_equal(lone.answers, 1); /* The client does not have to wait for it. */
     send_ready(&lone, 1);
     assert_int_equal(lone_sent(&lone, 1, MESSAGE_CANCEL)->job.number, job.number);
-    assert_null(lone_sent(&lone, 1, MESSAGE_CANCEL)->placement);
+    assert_int_equal(message_placement_count(lone_sent(&lone, 1, MESSAGE_CANCEL)), 0);
     assert_true(lone_is_empty(&lone));
     lone_close(&lone);
 }
@@ -225,7 +225,7 @@ static void a_deadline_of_centuries_can_be_sent(void **state)
         assert_non_null(message);
         const int64_t expected_ns =
             deadlines_ns[i] < DURATION_NS_MAX ? deadlines_ns[i] : DURATION_NS_MAX;
-        assert_int_equal(message->left_ns, expected_ns);
+        assert_int_equal(message->work.left_ns, expected_ns);
         assert_true(message_encode(message, bytes, sizeof(bytes)) > 0);
     }
     lone_close(&lone);
