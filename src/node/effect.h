@@ -1,9 +1,12 @@
 /*
- * effect.h - everything a node can ask of its host, and the records of what it did.
+ * effect.h - everything a node can ask of its host, the rows it shows, and the records of
+ * what it did.
  *
- * Effects are carried out in their order, after the records of the step were noted in theirs. Load,
- * unload, reshape, launch, move and solve are asynchronous, end in an event and may fail; the rest
- * is done at once and cannot. Pointers in an effect are valid until the node's next step.
+ * A host notes the records, shows the rows to the other nodes, and then carries out the effects,
+ * each list in its order. Rows come before messages of the same step, so that whoever is told of
+ * a task, or of the end of a batch, finds the row that goes with it. Load, unload, reshape,
+ * launch, move and solve are asynchronous, end in an event and may fail; the rest is done at once
+ * and cannot. Pointers are valid until the node's next step.
  */
 #ifndef NODE_EFFECT_H
 #define NODE_EFFECT_H
@@ -25,7 +28,6 @@ enum effect_kind {
     EFFECT_RESHAPE,      /* Make a GPU share of a size ready. */
     EFFECT_LAUNCH,       /* Run a batch. */
     EFFECT_CANCEL_BATCH, /* Its result is not wanted: no BATCH_DONE follows. */
-    EFFECT_PUBLISH,      /* Show a row to the others. */
     EFFECT_WAKE_AT,      /* Send a timer event. */
     EFFECT_SOLVE,        /* Run a longer search off the loop. */
     EFFECT_FIND,         /* If a tensor of a job has left here and not arrived, say UNDER_WAY. */
@@ -80,7 +82,6 @@ struct effect {
         } reshape;
         struct effect_launch launch;
         uint32_t batch; /* CANCEL_BATCH. */
-        const struct row *row;
         struct {
             int64_t at_ns;
             struct timer timer;
@@ -96,13 +97,15 @@ struct effect {
     };
 };
 
-/* A step's worth of effects and records; the host's memory, cleared by each step. */
+/* What a step has to say; the host's memory, cleared by each step. */
 struct effects {
-    uint32_t capacity; /* Of effects, and of records as many. */
+    uint32_t capacity; /* Of effects, of records and of rows. */
     uint32_t count;
     struct effect *items;
     uint32_t record_count;
-    struct record *records;   /* What was done, and why. */
+    struct record *records; /* What was done, and why. */
+    uint32_t row_count;
+    const struct row **rows;  /* Of own workers, each once, to be shown to the other nodes. */
     uint32_t placement_count; /* Entries used by the placements of messages. */
     uint32_t placement_capacity;
     uint16_t *placements;

@@ -1,7 +1,5 @@
 #include "node/node.h"
 
-#include <string.h>
-
 #include "node/access.h"
 #include "node/audit.h"
 #include "node/batches.h"
@@ -335,26 +333,6 @@ static void on_tensor(struct node *node, const struct message *message, struct h
     inbox_input(node, message, tensor);
 }
 
-/*
- * Rows go before the messages of the same step: a home that is told of a task, or of the end
- * of a batch, finds the row that goes with it. Both hosts then show it the same.
- */
-static void hoist_rows(struct effects *effects)
-{
-    uint32_t rows = 0;
-    for (uint32_t i = 0; i < effects->count; i++) {
-        if (effects->items[i].kind != EFFECT_PUBLISH) {
-            continue;
-        }
-        const struct effect row = effects->items[i];
-        memmove(
-            &effects->items[rows + 1], &effects->items[rows],
-            (i - rows) * sizeof(effects->items[0]));
-        effects->items[rows] = row;
-        rows++;
-    }
-}
-
 static void begin(struct node *node, int64_t at_ns, struct effects *effects)
 {
     ASSERT(at_ns >= node->view.now_ns);
@@ -365,6 +343,7 @@ static void begin(struct node *node, int64_t at_ns, struct effects *effects)
     node->launched = false;
     effects->count = 0;
     effects->record_count = 0;
+    effects->row_count = 0;
     effects->placement_count = 0;
 }
 
@@ -450,7 +429,4 @@ void node_step(struct node *node, const struct event *event, struct effects *eff
     begin(node, event->at_ns, effects);
     apply(node, event);
     finish_step(node);
-    if (node->seat.binds) {
-        hoist_rows(effects);
-    }
 }

@@ -8,7 +8,7 @@
  *
  *     node_prepare(node);                  grows pools if it must; the only place
  *     node_step(node, &event, &effects);   allocates nothing
- *     ... carry out effects.items[0 .. effects.count) in order ...
+ *     ... note effects.records, show effects.rows, carry out effects.items, in order ...
  */
 #ifndef NODE_NODE_H
 #define NODE_NODE_H

@@ -83,9 +83,8 @@ static void acknowledge(struct node *node, struct worker *worker)
 /* Whether @row is to be shown in this step already: a worker may be looked at twice. */
 static bool is_shown(const struct node *node, const struct row *row)
 {
-    for (uint32_t i = 0; i < node->effects->count; i++) {
-        const struct effect *effect = &node->effects->items[i];
-        if (effect->kind == EFFECT_PUBLISH && effect->row == row) {
+    for (uint32_t i = 0; i < node->effects->row_count; i++) {
+        if (node->effects->rows[i] == row) {
             return true;
         }
     }
@@ -112,7 +111,9 @@ static void show(struct node *node, struct worker *worker, uint32_t parts)
         worker->cache_published_ns = now_ns(node);
     }
     if (!shown) {
-        effect_add(node, EFFECT_PUBLISH)->row = live;
+        ASSERT(node->effects->row_count < node->effects->capacity);
+        node->effects->rows[node->effects->row_count] = live;
+        node->effects->row_count++;
     }
     if ((parts & ROW_LOAD) != 0) {
         acknowledge(node, worker);

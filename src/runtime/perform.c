@@ -60,7 +60,7 @@ static void answer(struct runtime *runtime, const struct effect_answer *effect)
     runtime_finish(runtime, slot, &given);
 }
 
-/* The part that the edge names is the receiver's to cut out: contents are never copied here. */
+/* What a consumer takes of a tensor is cut out where it runs: contents are never copied here. */
 static void send(struct runtime *runtime, const struct effect *effect)
 {
     struct handle tensor = {0};
@@ -167,9 +167,6 @@ static void perform(struct runtime *runtime, uint32_t node, const struct effect 
     case EFFECT_CANCEL_BATCH:
         runtime_cancel_batch(runtime, node, effect->batch);
         return;
-    case EFFECT_PUBLISH:
-        net_publish(runtime->net, node, effect->row);
-        return;
     case EFFECT_WAKE_AT:
         wake_at(runtime, node, effect->wake.at_ns, &effect->wake.timer);
         return;
@@ -191,6 +188,9 @@ void runtime_perform(struct runtime *runtime, uint32_t node)
         for (uint32_t i = 0; i < runtime->effects.record_count; i++) {
             runtime->options.on_record(runtime->options.context, &runtime->effects.records[i]);
         }
+    }
+    for (uint32_t i = 0; i < runtime->effects.row_count; i++) {
+        net_publish(runtime->net, node, runtime->effects.rows[i]);
     }
     for (uint32_t i = 0; i < runtime->effects.count; i++) {
         perform(runtime, node, &runtime->effects.items[i]);

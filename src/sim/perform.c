@@ -76,9 +76,6 @@ static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
     case EFFECT_CANCEL_BATCH:
         device_cancel(sim, effect->batch);
         return;
-    case EFFECT_PUBLISH:
-        publish(sim, effect->row);
-        return;
     case EFFECT_WAKE_AT:
         wake(sim, node, effect->wake.at_ns, &effect->wake.timer);
         return;
@@ -98,6 +95,9 @@ void sim_perform(struct sim *sim, uint32_t node)
 {
     for (uint32_t i = 0; i < sim->effects.record_count; i++) {
         sim_record(sim, &sim->effects.records[i]);
+    }
+    for (uint32_t i = 0; i < sim->effects.row_count; i++) {
+        publish(sim, sim->effects.rows[i]);
     }
     for (uint32_t i = 0; i < sim->effects.count; i++) {
         perform(sim, node, &sim->effects.items[i]);

@@ -246,7 +246,6 @@ static void expect_sendable(const struct effect *effect)
 
 static void keep_books(struct lone *lone, const struct effect *effect)
 {
-    uint8_t bytes[ROW_BYTES_MAX];
     switch (effect->kind) {
     case EFFECT_LOAD:
     case EFFECT_UNLOAD:
@@ -269,9 +268,6 @@ static void keep_books(struct lone *lone, const struct effect *effect)
         expect_sendable(effect);
         expect_held(lone, effect->send.tensor);
         return;
-    case EFFECT_PUBLISH:
-        ASSERT(row_encode(effect->row, bytes, sizeof(bytes)) > 0);
-        return;
     case EFFECT_REFUSE:
     case EFFECT_ANSWER:
         lone->answers++;
@@ -291,6 +287,10 @@ static void keep_books(struct lone *lone, const struct effect *effect)
 
 static void keep_all_books(struct lone *lone)
 {
+    uint8_t bytes[ROW_BYTES_MAX];
+    for (uint32_t i = 0; i < lone->effects.row_count; i++) {
+        ASSERT(row_encode(lone->effects.rows[i], bytes, sizeof(bytes)) > 0);
+    }
     for (uint32_t i = 0; i < lone->effects.count; i++) {
         keep_books(lone, &lone->effects.items[i]);
     }
@@ -673,7 +673,7 @@ static uint64_t hash_effect(uint64_t hash, const struct effect *effect)
     case EFFECT_MOVE:
         count = message_encode(&effect->send.message, bytes, sizeof(bytes));
         hash = hash_mix(hash_bytes(hash, bytes, count), effect->send.node);
-        return hash_mix(hash_mix(hash, effect->send.tensor.id), effect->send.edge);
+        return hash_mix(hash, effect->send.tensor.id);
     case EFFECT_RELEASE:
         return hash_mix(hash, effect->release.id);
     case EFFECT_LOAD:
@@ -688,9 +688,6 @@ static uint64_t hash_effect(uint64_t hash, const struct effect *effect)
         return hash_bytes(hash, bytes, sizeof(effect->launch));
     case EFFECT_CANCEL_BATCH:
         return hash_mix(hash, effect->batch);
-    case EFFECT_PUBLISH:
-        count = row_encode(effect->row, bytes, sizeof(bytes));
-        return hash_bytes(hash, bytes, count);
     case EFFECT_WAKE_AT:
         hash = hash_mix(hash_mix(hash, (uint64_t)effect->wake.at_ns), effect->wake.timer.kind);
         return hash_mix(hash, effect->wake.timer.worker);
@@ -711,6 +708,10 @@ uint64_t lone_hash(const struct lone *lone)
     for (uint32_t i = 0; i < lone->effects.count; i++) {
         const struct effect *effect = &lone->effects.items[i];
         hash = hash_effect(hash_mix(hash, effect->kind), effect);
+    }
+    for (uint32_t i = 0; i < lone->effects.row_count; i++) {
+        uint8_t bytes[ROW_BYTES_MAX];
+        hash = hash_bytes(hash, bytes, row_encode(lone->effects.rows[i], bytes, sizeof(bytes)));
     }
     for (uint32_t i = 0; i < lone->effects.record_count; i++) {
         uint8_t bytes[sizeof(struct record)];

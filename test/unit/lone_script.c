@@ -286,6 +286,7 @@ bool lone_script_act(struct lone_script *script, struct lone *lone)
     const uint32_t choice = take(script);
     lone->now_ns += MS(choice / ACTIONS);
     lone->effects.count = 0; /* An action may take no step. */
+    lone->effects.row_count = 0;
     actions[choice % ACTIONS](script, lone);
     count_step(script, lone);
     return true;

@@ -560,7 +560,7 @@ static void the_next_row_acknowledges_the_newest_reservation_of_each_node(void *
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_ACKNOWLEDGE), 1);
     assert_int_equal(lone_sent(&lone, 1, MESSAGE_ACKNOWLEDGE)->sequence, 4);
     assert_int_equal(lone_sent(&lone, 2, MESSAGE_ACKNOWLEDGE)->sequence, 3);
-    const struct row *row = lone_find(&lone, EFFECT_PUBLISH)->row;
+    const struct row *row = lone.effects.rows[0];
     assert_int_equal(lone_sent(&lone, 1, MESSAGE_ACKNOWLEDGE)->row_sequence, row->load.sequence);
     lone_close(&lone);
 }

@@ -432,13 +432,13 @@ static void the_first_row_is_shown_at_once_and_the_next_after_its_interval(void 
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    const struct row first = *lone_find(&lone, EFFECT_PUBLISH)->row;
+    const struct row first = *lone.effects.rows[0];
     assert_int_equal(first.parts, ROW_BOTH);
     (void)lone_request(&lone, FLOW_F);
-    assert_int_equal(lone_count(&lone, EFFECT_PUBLISH), 0);
+    assert_int_equal(lone.effects.row_count, 0);
     assert_true(lone_timer(&lone, TIMER_PUBLISH));
     assert_int_equal(lone.now_ns, MS(10));
-    const struct row *second = lone_find(&lone, EFFECT_PUBLISH)->row;
+    const struct row *second = lone.effects.rows[0];
     assert_int_equal(second->parts, ROW_LOAD);
     assert_true(second->load.sequence > first.load.sequence);
     lone_close(&lone);
