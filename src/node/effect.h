@@ -66,7 +66,6 @@ struct effect {
         struct effect_answer answer; /* ANSWER, REFUSE. */
         struct {
             uint32_t node;
-            uint32_t edge;        /* MOVE: of the workflow; UINT32_MAX: the whole tensor. */
             struct handle tensor; /* MOVE. */
             struct message message;
         } send;

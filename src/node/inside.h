@@ -123,7 +123,6 @@ struct batch {
 struct parked {
     uint32_t next;
     uint32_t node;
-    uint32_t edge;
     uint32_t tensor; /* POOL_NONE for a plain message. */
     struct message message;
     uint16_t placement[];

@@ -65,7 +65,6 @@ static struct effect *emit(
 {
     struct effect *effect = effect_add(node, kind);
     effect->send.node = to;
-    effect->send.edge = UINT32_MAX;
     effect->send.tensor.id = 0;
     effect->send.message = *message;
     effect->send.message.from = node->id;
@@ -74,10 +73,9 @@ static struct effect *emit(
 }
 
 static void emit_move(
-    struct node *node, uint32_t to, const struct message *message, uint32_t tensor, uint32_t edge)
+    struct node *node, uint32_t to, const struct message *message, uint32_t tensor)
 {
     struct effect *effect = emit(node, EFFECT_MOVE, to, message);
-    effect->send.edge = edge;
     effect->send.tensor = tensor_at(node, tensor)->handle;
     tensor_release(node, tensor); /* The host holds the contents until they have left. */
 }
@@ -89,15 +87,13 @@ static bool must_park(const struct node *node, uint32_t to)
            suspects_has(&node->blocked, to);
 }
 
-static void park(
-    struct node *node, uint32_t to, const struct message *message, uint32_t tensor, uint32_t edge)
+static void park(struct node *node, uint32_t to, const struct message *message, uint32_t tensor)
 {
     const uint32_t slot = pool_take(&node->pools->parked);
     ASSERT(slot != POOL_NONE);
     struct parked *parked = pool_at(&node->pools->parked, slot);
     parked->next = POOL_NONE;
     parked->node = to;
-    parked->edge = edge;
     parked->tensor = tensor;
     parked->message = *message;
     if (message_placement_count(message) > 0) {
@@ -125,14 +121,13 @@ void outbox_send(struct node *node, uint32_t to, const struct message *message)
         return;
     }
     if (must_park(node, to)) {
-        park(node, to, message, POOL_NONE, UINT32_MAX);
+        park(node, to, message, POOL_NONE);
         return;
     }
     (void)emit(node, EFFECT_SEND, to, message);
 }
 
-void outbox_move(
-    struct node *node, uint32_t to, const struct message *message, uint32_t tensor, uint32_t edge)
+void outbox_move(struct node *node, uint32_t to, const struct message *message, uint32_t tensor)
 {
     ASSERT(message->kind == MESSAGE_INPUT);
     ASSERT(to < node->fleet->node_count);
@@ -143,10 +138,10 @@ void outbox_move(
         return;
     }
     if (must_park(node, to)) {
-        park(node, to, message, tensor, edge);
+        park(node, to, message, tensor);
         return;
     }
-    emit_move(node, to, message, tensor, edge);
+    emit_move(node, to, message, tensor);
 }
 
 /* Take everything for @to off the list; send it, or drop it. */
@@ -175,7 +170,7 @@ static void unpark(struct node *node, uint32_t to, bool send)
         if (send && parked->tensor == POOL_NONE) {
             (void)emit(node, EFFECT_SEND, to, &parked->message);
         } else if (send) {
-            emit_move(node, to, &parked->message, parked->tensor, parked->edge);
+            emit_move(node, to, &parked->message, parked->tensor);
         } else if (parked->tensor != POOL_NONE) {
             tensor_release(node, parked->tensor);
         }

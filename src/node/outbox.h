@@ -12,12 +12,8 @@
 /* Send @message to node @to. Its placement is copied. */
 void outbox_send(struct node *node, uint32_t to, const struct message *message);
 
-/*
- * Send @message, of kind INPUT, with @tensor. One reference to the tensor is given
- * up. @edge is the workflow's edge that it crosses, UINT32_MAX for the whole tensor.
- */
-void outbox_move(
-    struct node *node, uint32_t to, const struct message *message, uint32_t tensor, uint32_t edge);
+/* Send @message, of kind INPUT, with @tensor. One reference to the tensor is given up. */
+void outbox_move(struct node *node, uint32_t to, const struct message *message, uint32_t tensor);
 
 /* Peer @to takes no messages (@blocked), or takes them again. */
 void outbox_block(struct node *node, uint32_t to, bool blocked);

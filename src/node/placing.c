@@ -126,7 +126,7 @@ static void keep_source(struct node *node, struct job *job, uint32_t task)
 {
     const struct message input = source_message(node, job, task, node->view.worker_first);
     tensor_hold(node, job->inputs);
-    outbox_move(node, node->id, &input, job->inputs, UINT32_MAX);
+    outbox_move(node, node->id, &input, job->inputs);
 }
 
 static void send_source(struct node *node, struct job *job, uint32_t task)
@@ -147,7 +147,7 @@ static void send_source(struct node *node, struct job *job, uint32_t task)
     record->worker = worker;
     record->value = (int64_t)input.work.bytes;
     tensor_hold(node, job->inputs);
-    outbox_move(node, node_of_worker(node, worker), &input, job->inputs, UINT32_MAX);
+    outbox_move(node, node_of_worker(node, worker), &input, job->inputs);
 }
 
 /* All inputs of job @slot, unless one that stays here ends it or places it anew. */

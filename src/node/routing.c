@@ -97,8 +97,7 @@ void routing_bind(struct node *node, uint32_t slot)
     announce(node, visit_at(node, task->visit), task->number, task->worker);
 }
 
-static void send_input(
-    struct node *node, const struct message *input, uint32_t tensor, uint32_t edge)
+static void send_input(struct node *node, const struct message *input, uint32_t tensor)
 {
     struct record *record = trace(node, RECORD_SENT, REASON_NONE);
     record->job = input->job;
@@ -107,7 +106,7 @@ static void send_input(
     record->worker = input->worker;
     record->value = (int64_t)input->work.bytes;
     tensor_hold(node, tensor);
-    outbox_move(node, node_of_worker(node, input->worker), input, tensor, edge);
+    outbox_move(node, node_of_worker(node, input->worker), input, tensor);
 }
 
 /* One output edge of @task: decide where its consumer runs, and send. */
@@ -126,13 +125,13 @@ static void route_edge(
         if (!members_is_up(node->view.members, node_of_worker(node, input.worker))) {
             return; /* The owner re-places what was lost, and this output with it. */
         }
-        send_input(node, &input, tensor, edge);
+        send_input(node, &input, tensor);
         return;
     }
     if (node->seat.binds) { /* It stays until somebody claims its consumer. */
         input.worker = task->worker;
         tensor_hold(node, tensor);
-        outbox_move(node, node->id, &input, tensor, edge);
+        outbox_move(node, node->id, &input, tensor);
         return;
     }
     const struct job_facts job = visit_facts(node, visit);
@@ -161,7 +160,7 @@ static void route_edge(
         input.sequence =
             routing_note(node, worker, task_run_ns(node, visit->workflow, to, worker, items));
     }
-    send_input(node, &input, tensor, edge);
+    send_input(node, &input, tensor);
 }
 
 void routing_output(
@@ -175,7 +174,7 @@ void routing_output(
         answer.work.input = made->sink;
         answer.work.bytes = tensor_at(node, tensor)->bytes;
         tensor_hold(node, tensor);
-        outbox_move(node, visit->job.node, &answer, tensor, UINT32_MAX);
+        outbox_move(node, visit->job.node, &answer, tensor);
         return;
     }
     for (uint32_t i = 0; i < made->out_count && !visit->dropped; i++) {
@@ -186,8 +185,6 @@ void routing_output(
 void routing_forward(
     struct node *node, struct visit *visit, const struct task *task, uint32_t worker)
 {
-    const struct workflow *workflow = workflow_at(node, visit->workflow);
-    const struct workflow_task *moved = &workflow->tasks[task->number];
     const int64_t run_ns = task_run_ns(node, visit->workflow, task->number, worker, task->items);
     /* The task leaves this worker by itself: nobody has to be told to unreserve it. */
     visit->placement[task->number] = PLACEMENT_UNBOUND;
@@ -203,9 +200,7 @@ void routing_forward(
         input.work.bytes = held->bytes;
         input.sequence = sequence;
         sequence = 0; /* One promise, however many inputs. */
-        send_input(
-            node, &input, held->tensor,
-            moved->in_count == 0 ? UINT32_MAX : workflow->edges_in[moved->in_first + held->number]);
+        send_input(node, &input, held->tensor);
     }
 }
 
