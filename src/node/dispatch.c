@@ -78,14 +78,8 @@ static int64_t order_key(struct node *node, const struct visit *visit, const str
         return policy_order_by_time(&node->seat, visit->priority);
     }
     const struct job_facts job = visit_facts(node, visit);
-    const struct ready_facts facts = {
-        .job = &job,
-        .task = task->number,
-        .items = task->items,
-        .worker = task->worker,
-        .ready_ns = now_ns(node),
-        .continues = task->continues,
-    };
+    const struct ready_facts facts = visit_ready(task, &job);
+    policy_queued(&node->seat, &facts);
     return policy_order(&node->seat, &facts);
 }
 
@@ -95,9 +89,9 @@ void dispatch_queue(struct node *node, uint32_t slot)
     const struct visit *visit = visit_at(node, task->visit);
     struct worker *worker = own_worker(node, task->worker);
     task_state_move(&task->state, TASK_QUEUED);
+    task->ready_ns = now_ns(node);
     task->key = order_key(node, visit, task);
     task->arrival = ++node->arrival;
-    task->ready_ns = now_ns(node);
     task->run_ns = task_run_ns(node, visit->workflow, task->number, task->worker, task->items);
 
     const uint32_t number = queue_number(node, task);

@@ -11,14 +11,7 @@ static bool is_hopeless(struct node *node, const struct task *task)
         return false;
     }
     const struct job_facts job = visit_facts(node, visit);
-    const struct ready_facts facts = {
-        .job = &job,
-        .task = task->number,
-        .items = task->items,
-        .worker = task->worker,
-        .ready_ns = task->ready_ns,
-        .continues = task->continues,
-    };
+    const struct ready_facts facts = visit_ready(task, &job);
     return policy_hopeless(&node->seat, &facts);
 }
 
@@ -51,13 +44,7 @@ bool give_up_tickets(struct node *node, uint32_t number)
     while (queue->count > 0) {
         const struct ticket *head = ticket_at(node, queue->head);
         const struct job_facts job = tickets_facts(node, head);
-        const struct ready_facts facts = {
-            .job = &job,
-            .task = head->task,
-            .items = head->items,
-            .worker = head->holder,
-            .ready_ns = head->ready_ns,
-        };
+        const struct ready_facts facts = tickets_ready(head, &job);
         if (head->deadline_ns == INT64_MAX || !policy_hopeless(&node->seat, &facts)) {
             return true;
         }

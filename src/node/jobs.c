@@ -143,6 +143,7 @@ void jobs_request(struct node *node, const struct event_request *request)
     record->job = facts.id;
     record->workflow = (uint16_t)request->workflow;
     record->value = facts.items;
+    policy_arrived(&node->seat, &facts);
     const uint32_t slot = open_job(node, request, &facts);
     job_at(node, slot)->promise = admission.promise;
     const enum reason nobody = placing_first(node, slot, &facts);

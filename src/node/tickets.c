@@ -121,16 +121,22 @@ struct job_facts tickets_facts(const struct node *node, const struct ticket *tic
     };
 }
 
-static int64_t order_of(struct node *node, const struct ticket *ticket)
+struct ready_facts tickets_ready(const struct ticket *ticket, const struct job_facts *job)
 {
-    const struct job_facts job = tickets_facts(node, ticket);
-    const struct ready_facts facts = {
-        .job = &job,
+    return (struct ready_facts){
+        .job = job,
         .task = ticket->task,
         .items = ticket->items,
         .worker = ticket->holder,
         .ready_ns = ticket->ready_ns,
     };
+}
+
+static int64_t order_of(struct node *node, const struct ticket *ticket)
+{
+    const struct job_facts job = tickets_facts(node, ticket);
+    const struct ready_facts facts = tickets_ready(ticket, &job);
+    policy_queued(&node->seat, &facts);
     return policy_order(&node->seat, &facts);
 }
 

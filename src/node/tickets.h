@@ -30,4 +30,7 @@ void tickets_repair(struct node *node);
 /* What policies are told of the job of @ticket. */
 struct job_facts tickets_facts(const struct node *node, const struct ticket *ticket);
 
+/* What policies may know of the task of @ticket, whose job they know as @job. */
+struct ready_facts tickets_ready(const struct ticket *ticket, const struct job_facts *job);
+
 #endif /* NODE_TICKETS_H */

@@ -258,6 +258,18 @@ struct job_facts visit_facts(const struct node *node, const struct visit *visit)
     };
 }
 
+struct ready_facts visit_ready(const struct task *task, const struct job_facts *job)
+{
+    return (struct ready_facts){
+        .job = job,
+        .task = task->number,
+        .items = task->items,
+        .worker = task->worker,
+        .ready_ns = task->ready_ns,
+        .continues = task->continues,
+    };
+}
+
 struct message visit_message(
     const struct visit *visit, enum message_kind kind, uint32_t task, uint32_t worker)
 {

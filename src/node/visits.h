@@ -46,6 +46,9 @@ bool visits_repair(struct node *node);
 /* What policies may know of the job of @visit. */
 struct job_facts visit_facts(const struct node *node, const struct visit *visit);
 
+/* What policies may know of @task, whose job they know as @job. */
+struct ready_facts visit_ready(const struct task *task, const struct job_facts *job);
+
 /* Others may claim any duration: @ns, cut to what can be added to a time. */
 int64_t duration_bounded(int64_t ns);
 

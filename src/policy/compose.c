@@ -261,6 +261,14 @@ struct admission policy_admit(struct policy_seat *seat, const struct job_facts *
     return answer;
 }
 
+void policy_arrived(struct policy_seat *seat, const struct job_facts *job)
+{
+    const struct policy *policy = policy_at(seat, ROLE_PLACE);
+    if (policy != NULL && policy->arrived != NULL) {
+        policy->arrived(&seat->inputs[ROLE_PLACE], job);
+    }
+}
+
 void policy_answered(struct policy_seat *seat, const struct answered_facts *job)
 {
     const struct policy *policy = policy_at(seat, ROLE_ADMIT);
@@ -340,6 +348,14 @@ uint32_t policy_place_task(struct policy_seat *seat, const struct task_facts *ta
     ASSERT(worker == task->planned || view_is_usable(input->view, worker));
     meter_row(seat->meter, input->view, worker);
     return worker;
+}
+
+void policy_queued(struct policy_seat *seat, const struct ready_facts *task)
+{
+    const struct policy *policy = policy_at(seat, ROLE_ORDER);
+    if (policy != NULL && policy->queued != NULL) {
+        policy->queued(&seat->inputs[ROLE_ORDER], task);
+    }
 }
 
 int64_t policy_order(struct policy_seat *seat, const struct ready_facts *task)

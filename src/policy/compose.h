@@ -97,6 +97,7 @@ void policy_seat_init(
     void *state, struct rng rng, struct policy_meter *meter);
 
 struct admission policy_admit(struct policy_seat *seat, const struct job_facts *job);
+void policy_arrived(struct policy_seat *seat, const struct job_facts *job);
 void policy_answered(struct policy_seat *seat, const struct answered_facts *job);
 bool policy_hopeless(struct policy_seat *seat, const struct ready_facts *task);
 void policy_place_job(
@@ -111,6 +112,9 @@ static inline int64_t policy_advance(int64_t key, uint32_t priority)
     const int64_t ahead_ns = (int64_t)level * PRIORITY_LEVEL_NS;
     return key < INT64_MIN + ahead_ns ? INT64_MIN : key - ahead_ns;
 }
+
+/* A task joins a queue. */
+void policy_queued(struct policy_seat *seat, const struct ready_facts *task);
 
 /* The key of a task that is ready; and what it is without a policy. */
 int64_t policy_order(struct policy_seat *seat, const struct ready_facts *task);

@@ -24,13 +24,17 @@
 /* Keys from here on belong to jobs without a deadline. 2^62 ns are 146 years. */
 #define KEY_NO_DEADLINE (INT64_C(1) << 62)
 
+static void queued(const struct policy_input *input, const struct ready_facts *task)
+{
+    esg_warm_note(input, task->job->graph->queue_first + task->task, task->items);
+}
+
 static int64_t order(const struct policy_input *input, const struct ready_facts *task)
 {
     const struct job_facts *job = task->job;
     const struct esg_plan *plan = input->plan;
     const uint32_t number = job->graph->queue_first + task->task;
     const struct esg_queue *known = &plan->queues[number];
-    esg_warm_note(input, number, task->items);
     if (job->deadline_ns >= KEY_NO_DEADLINE) {
         return KEY_NO_DEADLINE + job->arrived_ns;
     }
@@ -235,6 +239,7 @@ const struct policy policy_esg = {
     .binds = true,
     .options = options,
     .plan = esg_plan,
+    .queued = queued,
     .order = order,
     .dispatch = dispatch,
     .tick_ns = ESG_TICK_NS,

@@ -181,12 +181,17 @@ static void place_whole(
     }
 }
 
+static void arrived(const struct policy_input *input, const struct job_facts *job)
+{
+    struct nona_state *state = input->state;
+    state->arrived[job->workflow]++;
+}
+
 static void place_job(
     const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out)
 {
-    struct nona_state *state = input->state;
+    const struct nona_state *state = input->state;
     const struct mixture *mixture = state->mixture != NULL ? state->mixture : input->plan;
-    state->arrived[job->workflow]++;
     if (mixture == NULL || !mixture_has(mixture, job->workflow)) {
         place_whole(input, job, placement_out);
         return;
@@ -278,6 +283,7 @@ const struct policy policy_nona = {
     .options = options,
     .plan = plan,
     .init = init,
+    .arrived = arrived,
     .place_job = place_job,
     .order = order,
     .tick_ns = TICK_NS,

@@ -9,11 +9,12 @@
  * In the life of a job the questions come in this order:
  *
  *   admit       at the owner, when a request arrives; answered, when its job has ended
- *   place_job   at the owner, for all tasks at once; may leave tasks unbound
+ *   place_job   at the owner, for all tasks at once; may leave tasks unbound. arrived, once
+ *               for each job, before it
  *   place_task  when an output is about to leave for a task with one input, at the
  *               node that made it; for a join, at its rendezvous, once all inputs are
  *               there. Binds an unbound task, or moves a planned one
- *   order       when a task joins a queue; hopeless, when it has waited and would start
+ *   order       when a task joins a queue, after queued; hopeless, when it has waited and would start
  *   dispatch    when a worker could start something; of a home queue, whenever a task
  *               joins it or something that ran has ended
  *   victim, prefetch   when a worker's memory is to change
@@ -86,6 +87,12 @@ struct policy {
     bool (*hopeless)(const struct policy_input *input, const struct ready_facts *task);
 
     /*
+     * A job has been admitted at its owner: told once, however often its tasks are placed. Not a
+     * decision: to keep count. Belongs to place_job. Default: ignored.
+     */
+    void (*arrived)(const struct policy_input *input, const struct job_facts *job);
+
+    /*
      * Choose a worker for every task, or PLACEMENT_UNBOUND: @placement_out has one entry
      * a task, all unbound on entry. Only usable workers. Default: leave all unbound.
      */
@@ -97,6 +104,9 @@ struct policy {
      * one. Default: the planned worker, else @task->here, else the first usable one.
      */
     uint32_t (*place_task)(const struct policy_input *input, const struct task_facts *task);
+
+    /* A task joins a queue. Not a decision: to keep count. Belongs to order. Default: ignored. */
+    void (*queued)(const struct policy_input *input, const struct ready_facts *task);
 
     /*
      * The key of a task in its queues: smallest first, ties by arrival. Priority is not its

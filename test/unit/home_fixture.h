@@ -75,6 +75,7 @@ static inline int64_t home_join(struct cluster *cluster, uint32_t task, int64_t 
     job.arrived_ns = cluster->view.now_ns;
     job.deadline_ns = job.arrived_ns + slo_ms * MS;
     const struct ready_facts facts = {.job = &job, .task = task, .items = 1};
+    policy_queued(&cluster->seat, &facts);
     return policy_order(&cluster->seat, &facts);
 }
 

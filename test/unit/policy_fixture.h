@@ -208,6 +208,7 @@ static inline uint32_t cluster_place(
 
 static inline void cluster_place_job(struct cluster *cluster, uint16_t *placement_out)
 {
+    policy_arrived(&cluster->seat, &cluster->job);
     policy_place_job(&cluster->seat, &cluster->job, placement_out);
 }
 
@@ -219,6 +220,7 @@ static inline int64_t cluster_order(
     job.arrived_ns = arrived_ns;
     job.deadline_ns = deadline_ns;
     const struct ready_facts facts = {.job = &job, .items = 1};
+    policy_queued(&cluster->seat, &facts);
     return policy_order(&cluster->seat, &facts);
 }
 

@@ -236,6 +236,44 @@ static void a_batch_is_cancelled_with_the_last_task_that_is_wanted(void **state)
     lone_close(&lone);
 }
 
+static uint32_t arrivals;
+static uint32_t placements;
+
+static void count_arrival(const struct policy_input *input, const struct job_facts *job)
+{
+    (void)input;
+    (void)job;
+    arrivals++;
+}
+
+static void place_on_the_second(
+    const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out)
+{
+    (void)input;
+    (void)job;
+    placements++;
+    placement_out[0] = 1;
+}
+
+static void a_job_that_is_placed_again_has_arrived_once(void **state)
+{
+    (void)state;
+    static const struct policy counting = {
+        .name = "counting",
+        .arrived = count_arrival,
+        .place_job = place_on_the_second,
+    };
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){.policy = &counting});
+    const struct job_id job = lone_request(&lone, FLOW_F);
+    struct message failed = lone_message(&lone, MESSAGE_FAILED, job, FLOW_F, 0);
+    failed.reason = REASON_BATCH_FAILED;
+    lone_deliver(&lone, &failed);
+    assert_int_equal(placements, 2);
+    assert_int_equal(arrivals, 1);
+    lone_close(&lone);
+}
+
 static void news_of_an_attempt_that_was_replaced_are_ignored(void **state)
 {
     (void)state;
@@ -419,6 +457,7 @@ int main(void)
         cmocka_unit_test(the_owner_of_a_failed_task_is_told_why),
         cmocka_unit_test(nobody_is_told_of_a_failure_that_nobody_waits_for),
         cmocka_unit_test(a_batch_is_cancelled_with_the_last_task_that_is_wanted),
+        cmocka_unit_test(a_job_that_is_placed_again_has_arrived_once),
         cmocka_unit_test(news_of_an_attempt_that_was_replaced_are_ignored),
         cmocka_unit_test(a_failure_that_makes_no_sense_is_ignored),
         cmocka_unit_test(a_model_that_is_not_available_ends_the_job_at_once),

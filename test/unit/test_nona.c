@@ -106,6 +106,7 @@ static void place(struct bed *bed, uint16_t *placement_out)
         placement_out[i] = PLACEMENT_UNBOUND;
     }
     bed->job.id.number++;
+    policy_arrived(&bed->seat, &bed->job);
     policy_place_job(&bed->seat, &bed->job, placement_out);
 }
 
