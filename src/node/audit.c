@@ -145,10 +145,8 @@ void audit_run(struct node *node)
     }
     node->audit_timer = false;
     probe_workers(node);
-    if (node->seat.binds) {
-        home_audit(node);
-        grants_audit(node);
-    }
+    home_audit(node);
+    grants_audit(node);
     if (node->visit_count > 0 || node->job_count > 0 || node->home.claims.count > 0 ||
         node->grant_count > 0) {
         audit_start(node);

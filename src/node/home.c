@@ -303,6 +303,11 @@ static uint32_t next_due(const struct node *node)
     return best;
 }
 
+bool home_is_due(const struct node *node)
+{
+    return next_due(node) != UINT32_MAX;
+}
+
 void home_serve(struct node *node)
 {
     uint32_t left = 0;

@@ -12,6 +12,12 @@
 
 #include "node/inside.h"
 
+/* Whether there are home queues: tasks that nobody has placed wait in them. */
+static inline bool home_is_kept(const struct node *node)
+{
+    return node->home.queues != NULL;
+}
+
 /* The node that keeps queue @queue. */
 uint32_t home_of(struct node *node, uint32_t queue);
 
@@ -25,6 +31,9 @@ void home_freed(struct node *node);
 /* A claim was declined; its batch has ended. */
 void home_declined(struct node *node, const struct message *message);
 void home_ended(struct node *node, const struct message *message);
+
+/* Whether something has happened to a queue that this node keeps. */
+bool home_is_due(const struct node *node);
 
 /* Before a step ends: claim what can be claimed from the queues that something happened to. */
 void home_serve(struct node *node);

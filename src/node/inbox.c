@@ -188,7 +188,7 @@ void inbox_own_message(struct node *node, const struct message *message)
     case MESSAGE_ENDED:
     case MESSAGE_ASK:
     case MESSAGE_SEEK:
-        if (node->seat.binds) {
+        if (home_is_kept(node)) {
             inbox_home(node, message);
         }
         return;

@@ -60,10 +60,8 @@ void members_changed(struct node *node, const struct members *members)
     }
     if (lost) {
         members_look_again(node);
-        if (node->seat.binds) {
-            grants_repair(node);
-            home_repair(node);
-        }
+        grants_repair(node);
+        home_repair(node);
     }
 }
 

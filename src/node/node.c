@@ -11,6 +11,7 @@
 #include "node/members.h"
 #include "node/model_cache.h"
 #include "node/outbox.h"
+#include "node/routing.h"
 #include "node/rows.h"
 #include "node/steal.h"
 
@@ -67,7 +68,7 @@ static void init_home(struct node *node, struct arena *arena)
     const uint32_t queue_count = node->catalogue->queue_count;
     home->claim_first = POOL_NONE;
     home->wake_ns = INT64_MAX;
-    if (!node->seat.binds) {
+    if (!routing_binds(node)) {
         return;
     }
     map_init(&home->tickets, 16);
@@ -177,9 +178,7 @@ static void finish_worker(struct node *node, struct worker *worker)
 /* Look at every worker that something happened to. */
 static void finish_workers(struct node *node)
 {
-    if (node->seat.binds) {
-        home_serve(node);
-    }
+    home_serve(node);
     for (uint32_t i = 0; i < node->worker_count; i++) {
         struct worker *worker = &node->workers[i];
         if (!worker->touched) {
@@ -198,15 +197,13 @@ static void finish_workers(struct node *node)
             i++;
         }
     }
-    if (node->seat.binds) {
-        home_linger(node);
-    }
+    home_linger(node);
 }
 
 /* Many a message changes what is known of a job and nothing that a worker could act on. */
 static bool has_news(const struct node *node)
 {
-    if (node->seat.binds || node->seat.steals) {
+    if (node->seat.steals || home_is_due(node)) {
         return true;
     }
     for (uint32_t i = 0; i < node->worker_count; i++) {

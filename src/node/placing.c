@@ -95,7 +95,7 @@ static void reserve_all(struct node *node, const struct job *job)
 static enum reason place_source(
     struct node *node, struct job *job, const struct job_facts *facts, uint32_t task)
 {
-    if (node->seat.binds) { /* Somebody will claim it, if there is anybody. */
+    if (routing_binds(node)) { /* It is claimed later, if there is any worker. */
         const bool any = node->draining || choose_first_usable(&node->view) != WORKER_NONE;
         return any ? REASON_NONE : REASON_NO_WORKER;
     }
@@ -270,7 +270,7 @@ static void run_again(struct node *node, uint32_t slot, const uint64_t *lost, en
     job->attempt++;
     job->probed = false;
     trace_repeated(node, job, reason);
-    for (uint32_t i = 0; node->seat.binds && i < workflow->task_count; i++) {
+    for (uint32_t i = 0; routing_binds(node) && i < workflow->task_count; i++) {
         job->placement[i] = PLACEMENT_UNBOUND; /* What was claimed was claimed for once. */
     }
     replace_lost(node, job, &facts, lost);

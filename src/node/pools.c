@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "node/access.h"
+#include "node/home.h"
 #include "node/rows.h"
 
 _Static_assert(offsetof(struct visit, placement) == 60, "many wait: no gaps");
@@ -101,7 +102,7 @@ static void prepare_home(struct node *node, uint32_t tasks)
 void node_prepare(struct node *node)
 {
     struct node_pools *pools = node->pools;
-    if (node->seat.binds) {
+    if (home_is_kept(node)) {
         prepare_home(node, pools->step_tasks_max);
     }
     if (pools->steps_ready == 0) {

@@ -11,6 +11,15 @@
 
 #include "node/inside.h"
 
+/*
+ * Whether workers are chosen last, by those who claim tasks from home queues: then nothing is
+ * placed on its way, and what is ready stays where its inputs are.
+ */
+static inline bool routing_binds(const struct node *node)
+{
+    return node->seat.binds;
+}
+
 /* All inputs of task @slot are here: queue it, or forward it once. */
 void routing_gathered(struct node *node, uint32_t slot);
 

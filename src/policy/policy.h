@@ -14,7 +14,8 @@
  *   place_task  when an output is about to leave for a task with one input, at the
  *               node that made it; for a join, at its rendezvous, once all inputs are
  *               there. Binds an unbound task, or moves a planned one
- *   order       when a task joins a queue, after queued; hopeless, when it has waited and would start
+ *   order       when a task joins a queue, after queued; hopeless, when it has waited and
+ *               would start
  *   dispatch    when a worker could start something; of a home queue, whenever a task
  *               joins it or something that ran has ended
  *   victim, prefetch   when a worker's memory is to change
