@@ -64,7 +64,7 @@ static enum weft_status make_catalogue(struct bench *bench, struct weft_error *e
     uint32_t index;
     bench->catalogue = catalogue_create();
     if (strlen(bench->target.workflow) >= NAME_BYTES_MAX) {
-        return error_set(error, WEFT_INVALID, "'%s' is too long a name", bench->target.workflow);
+        return error_set(error, WEFT_INVALID, "the name '%s' is too long", bench->target.workflow);
     }
     (void)catalogue_model(bench->catalogue, "model");
     struct workflow *workflow = workflow_create(bench->target.workflow);
@@ -109,7 +109,7 @@ static enum weft_status read_arrivals(struct bench *bench, struct weft_error *er
     const char *kind = values->arrivals == NULL ? "poisson" : values->arrivals;
     double rate = 0;
     if (values->rate != NULL && !read_rate(values->rate, &rate)) {
-        return error_set(error, WEFT_INVALID, "--rate: '%s' is no rate above 0", values->rate);
+        return error_set(error, WEFT_INVALID, "--rate: '%s' is not a rate above 0", values->rate);
     }
     if (values->trace != NULL) {
         const enum weft_status status = read_trace(bench, error);
@@ -140,7 +140,7 @@ static enum weft_status prepare(
     where.url = operands->items[0];
     enum weft_status status = infer_target_init(&bench->target, &where, operands->items[1], error);
     if (status == WEFT_OK && bench->target.url.is_tls) {
-        status = error_set(error, WEFT_INVALID, "load is made over plain HTTP alone, not TLS");
+        status = error_set(error, WEFT_INVALID, "only plain HTTP is supported, not TLS");
     }
     if (status == WEFT_OK) {
         status = make_catalogue(bench, error);
@@ -343,23 +343,25 @@ static int run(const struct command *command, char **argv)
 }
 
 static const struct argument rows[] = {
-    {"--rate", "RATE", "requests per second, 100/s if left out; of a trace, its own", ARGUMENT_TEXT,
-     offsetof(struct values, rate)},
+    {"--rate", "RATE", "requests per second; default 100/s, or the rate of the trace",
+     ARGUMENT_TEXT, offsetof(struct values, rate)},
     {"--arrivals", "KIND", "'poisson' or 'constant' gaps", ARGUMENT_TEXT,
      offsetof(struct values, arrivals)},
-    {"--trace", "FILE", "times of a CSV, t_ms,workflow", ARGUMENT_TEXT,
+    {"--trace", "FILE", "arrival times from a CSV file, t_ms,workflow", ARGUMENT_TEXT,
      offsetof(struct values, trace)},
-    {"--seconds", "N", "how long requests are due, after the warm-up; 10", ARGUMENT_COUNT,
+    {"--seconds", "N", "seconds of requests after the warm-up; default 10", ARGUMENT_COUNT,
      offsetof(struct values, seconds)},
-    {"--warmup", "N", "seconds before anything is counted; 1", ARGUMENT_COUNT,
+    {"--warmup", "N", "seconds before counting starts; default 1", ARGUMENT_COUNT,
      offsetof(struct values, warmup)},
-    {"--connections", "N", "at most; 64", ARGUMENT_COUNT, offsetof(struct values, connections)},
+    {"--connections", "N", "largest number of connections; default 64", ARGUMENT_COUNT,
+     offsetof(struct values, connections)},
     {"--slo", "MS", "count goodput against this latency", ARGUMENT_COUNT,
      offsetof(struct values, slo)},
-    {"--deadline", "MS", "tell the server that answers are of no use after this", ARGUMENT_COUNT,
+    {"--deadline", "MS", "deadline sent with every request", ARGUMENT_COUNT,
      offsetof(struct values, deadline)},
-    {"--seed", "N", "of the arrivals; 1", ARGUMENT_COUNT, offsetof(struct values, seed)},
-    {"--token-file", "FILE", "what the server wants to see", ARGUMENT_TEXT,
+    {"--seed", "N", "seed of the arrivals; default 1", ARGUMENT_COUNT,
+     offsetof(struct values, seed)},
+    {"--token-file", "FILE", "file with the bearer token", ARGUMENT_TEXT,
      offsetof(struct values, where.token_file)},
     {"--json", NULL, "print one JSON object", ARGUMENT_FLAG, offsetof(struct values, json)},
     {.name = NULL},
@@ -372,8 +374,8 @@ const struct command command_bench = {
     .description =
         "Requests are due at their times whether earlier ones are answered or not, and latency\n"
         "counts from then: a server that stalls cannot hide it. Inputs that are not given are\n"
-        "zeros. The server's own account splits the latency: no task ran and one waited; a task\n"
-        "ran; transfers and decisions. The rest is sockets, HTTP and waiting for a connection.\n"
+        "zeros. The server's own figures split the latency: waiting while no task ran; running;\n"
+        "transfers and decisions. The rest is sockets, HTTP and waiting for a connection.\n"
         "Ctrl-C ends early and prints what was measured. Exit code 1 if nothing was answered.\n",
     .arguments =
         {.operand = "URL WORKFLOW", .operand_min = 2, .operand_max = UINT32_MAX, .rows = rows},

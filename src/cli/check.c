@@ -33,10 +33,10 @@ const struct command command_check = {
     .summary = "check scenarios, workflows, profiles, clusters and repositories",
     .usage = "FILE...",
     .description =
-        "Says what each file is and that it is good, or in one line which file and line is not,\n"
-        "and why. All files are checked, with the files they name. A folder is a repository: says\n"
-        "what it holds and what in it is ignored, or what is wrong with each bad file. Of models,\n"
-        "only those are found that are empty, cut short or no models at all.\n",
+        "Prints what each file is and that it is ok, or one line with the file, the line and\n"
+        "the error. All files are checked, with the files they name. For a repository, which is\n"
+        "a folder, prints what it holds and what is ignored, or what is wrong with each bad\n"
+        "file. Models are opened only to find those that are empty, cut short or not models.\n",
     .arguments = {.operand = "FILE", .operand_min = 1, .operand_max = UINT32_MAX},
     .run = run,
 };

@@ -120,7 +120,7 @@ static enum weft_status check_values(const struct values *values, struct weft_er
             "'--saturation' finds the rates by itself; '--set rate=R' says where it starts");
     }
     if (values->precision != NULL && !values->saturation) {
-        return error_set(error, WEFT_INVALID, "'--precision' is of '--saturation' only");
+        return error_set(error, WEFT_INVALID, "'--precision' goes with '--saturation' only");
     }
     return WEFT_OK;
 }
@@ -157,35 +157,35 @@ static int run(const struct command *command, char **argv)
 
 static const struct argument rows[] = {
     {"--policies", "A,B,...",
-     "instead of the scenario's and all built-in ones that place.\n"
-     "Separated by ';', or if there is none by ','; a comma between\n"
-     "two parts role=policy composes one policy of them",
+     "policies to compare; default: the scenario's and all built-in\n"
+     "ones that place. Separated by ';', or if there is none by ',';\n"
+     "a comma between two parts role=policy composes one policy",
      ARGUMENT_TEXT, offsetof(struct values, options.policies)},
     {"--rates", "R,R,...",
      "jobs per second, instead of the scenario's; FIRST:LAST:STEP\n"
-     "stands for a range of them",
+     "is a range",
      ARGUMENT_TEXT, offsetof(struct values, options.rates)},
     {"--saturation", NULL,
-     "find for each policy the highest rate at which it is stable\n"
-     "in three quarters of the seeds, starting from the scenario's",
+     "find the highest rate at which each policy is stable in\n"
+     "three quarters of the seeds, starting from the scenario's",
      ARGUMENT_FLAG, offsetof(struct values, saturation)},
-    {"--precision", "SHARE", "how wide a bracket around that rate may be left: 5%", ARGUMENT_TEXT,
+    {"--precision", "SHARE", "width of the bracket around that rate; default 5%", ARGUMENT_TEXT,
      offsetof(struct values, precision)},
-    {"--seeds", "N", "how many, instead of all of the scenario's", ARGUMENT_COUNT,
+    {"--seeds", "N", "number of seeds, instead of all of the scenario's", ARGUMENT_COUNT,
      offsetof(struct values, options.seeds)},
-    {"--jobs", "N", "how many arrive, instead of the scenario's", ARGUMENT_TEXT,
+    {"--jobs", "N", "number of jobs, instead of the scenario's", ARGUMENT_TEXT,
      offsetof(struct values, options.jobs)},
     {"--warmup", "SHARE",
-     "of the jobs that are not counted, instead of the scenario's;\n"
-     "'auto': as many as each run itself shows to be transient",
+     "share of jobs that are not counted, instead of the scenario's;\n"
+     "'auto': the transient that is found in each run",
      ARGUMENT_TEXT, offsetof(struct values, options.warmup)},
     {"--set", "KEY=VALUE", "change a setting of the scenarios; may be repeated", ARGUMENT_LIST,
      offsetof(struct values, options.sets)},
-    {"--parallel", "N", "runs at once, instead of one a core", ARGUMENT_COUNT,
+    {"--parallel", "N", "runs at once; default one per core", ARGUMENT_COUNT,
      offsetof(struct values, parallel)},
     {"--json", NULL,
-     "print every run as JSON: {\"runs\": [...]}, and beside it\n"
-     "\"saturation\": [...]",
+     "print every run as JSON: {\"runs\": [...]}, with\n"
+     "--saturation also \"saturation\": [...]",
      ARGUMENT_FLAG, offsetof(struct values, json)},
     {.name = NULL},
 };
@@ -195,15 +195,15 @@ const struct command command_compare = {
     .summary = "run policies against each other, paired by seed",
     .usage = "SCENARIO... [options]",
     .description =
-        "A table for every scenario and rate. Figures are means over the seeds. After ± stands\n"
-        "half of the 95 % confidence interval. VS FIRST is the difference in mean latency to\n"
+        "Prints a table per scenario and rate. Figures are means over the seeds, with half of\n"
+        "the 95 % confidence interval after ±. VS FIRST is the difference in mean latency to\n"
         "the first policy, in percent, from pairs of runs with the same seed: a policy is better\n"
-        "where the whole interval is below zero and both are stable. RATIO is that of the\n"
+        "where the whole interval is below zero and both are stable. RATIO is the ratio of the\n"
         "slow-down to the first policy's, from the same pairs.\n"
         "\n"
-        "With --saturation, a table for every scenario: the highest rate found stable, the\n"
+        "With --saturation, prints a table per scenario: the highest rate found stable, the\n"
         "bracket around it, its ratio to that of the first policy, and mean latency and\n"
-        "slow-down of the policy at a half and at 0.8 of its own rate.\n",
+        "slow-down of the policy at 0.5 and 0.8 of its own rate.\n",
     .arguments = {.operand = "SCENARIO", .operand_min = 1, .operand_max = UINT32_MAX, .rows = rows},
     .run = run,
 };

@@ -105,40 +105,40 @@ static int run(const struct command *command, char **argv)
 
 static const struct argument rows[] = {
     {"-o", "PATH",
-     "the file of a trace, which is standard output if it is left\n"
-     "out; the folder of workflows, which must be new or empty",
+     "file of a trace, by default standard output; folder of\n"
+     "workflows, which must be new or empty",
      ARGUMENT_TEXT, AT(output)},
-    {"--seed", "N", "of everything that is drawn; 1 if left out", ARGUMENT_COUNT, AT(seed)},
-    {"--workflows", "A,B=2", "trace: names of workflows, and what each weighs if not 1",
-     ARGUMENT_TEXT, AT(workflows)},
-    {"--jobs", "N", "trace: how many requests; 1000 if left out", ARGUMENT_COUNT, AT(jobs)},
+    {"--seed", "N", "seed of all random draws; default 1", ARGUMENT_COUNT, AT(seed)},
+    {"--workflows", "A,B=2", "trace: names of workflows, and their weights if not 1", ARGUMENT_TEXT,
+     AT(workflows)},
+    {"--jobs", "N", "trace: number of requests; default 1000", ARGUMENT_COUNT, AT(jobs)},
     {"--kind", "KIND", "trace: poisson, constant, gamma, burst, mmpp, diurnal, trace",
      ARGUMENT_TEXT, AT(kind)},
-    {"--rate", "RATE", "trace: requests per second; between bursts, if there are any",
-     ARGUMENT_TEXT, AT(rate)},
+    {"--rate", "RATE", "trace: requests per second; with bursts, between them", ARGUMENT_TEXT,
+     AT(rate)},
     {"--cv", "CV", "gamma: standard deviation of the gaps over their mean", ARGUMENT_TEXT, AT(cv)},
     {"--burst-rate", "RATE", "burst, mmpp: requests per second while a burst lasts", ARGUMENT_TEXT,
      AT(burst_rate)},
-    {"--every", "TIME", "burst, mmpp: from burst to burst", ARGUMENT_TEXT, AT(every)},
-    {"--length", "TIME", "burst, mmpp: of a burst", ARGUMENT_TEXT, AT(length)},
-    {"--period", "TIME", "diurnal: from low to high and back", ARGUMENT_TEXT, AT(period)},
+    {"--every", "TIME", "burst, mmpp: time from burst to burst", ARGUMENT_TEXT, AT(every)},
+    {"--length", "TIME", "burst, mmpp: length of a burst", ARGUMENT_TEXT, AT(length)},
+    {"--period", "TIME", "diurnal: time from low to high and back", ARGUMENT_TEXT, AT(period)},
     {"--swing", "SHARE", "diurnal: how far the rate goes down and up from RATE", ARGUMENT_TEXT,
      AT(swing)},
-    {"--trace", "FILE", "trace: a trace to be rewritten, of our form or of tokens", ARGUMENT_TEXT,
+    {"--trace", "FILE", "trace: a trace to rewrite, in Weft's form or of tokens", ARGUMENT_TEXT,
      AT(trace)},
     {"--speed", "X", "trace: X times as fast as FILE", ARGUMENT_TEXT, AT(speed)},
-    {"--items-per", "N", "trace: N tokens of FILE are an item", ARGUMENT_TEXT, AT(items_per)},
-    {"--name", "NAME", "workflows: of the scenario; 'random' if left out", ARGUMENT_TEXT, AT(name)},
-    {"--count", "N", "workflows: how many; 8 if left out", ARGUMENT_COUNT, AT(count)},
-    {"--tasks-max", "N", "workflows: tasks of the largest, 2 to 199; 64 if left out",
-     ARGUMENT_COUNT, AT(tasks_max)},
-    {"--networks", "A,B", "operators: which networks; every one if left out", ARGUMENT_TEXT,
-     AT(networks)},
-    {"--gmac-ms", "MS", "operators: how long a billion multiplications take; 10 if left out",
-     ARGUMENT_TEXT, AT(gmac_ms)},
-    {"--writes", "RATE", "operators: bytes a second that results are written at; 20GB/s",
+    {"--items-per", "N", "trace: N tokens of FILE make one item", ARGUMENT_TEXT, AT(items_per)},
+    {"--name", "NAME", "workflows: name of the scenario; default 'random'", ARGUMENT_TEXT,
+     AT(name)},
+    {"--count", "N", "workflows: how many; default 8", ARGUMENT_COUNT, AT(count)},
+    {"--tasks-max", "N", "workflows: tasks of the largest, 2 to 199; default 64", ARGUMENT_COUNT,
+     AT(tasks_max)},
+    {"--networks", "A,B", "operators: which networks; default all", ARGUMENT_TEXT, AT(networks)},
+    {"--gmac-ms", "MS", "operators: time of a billion multiplications; default 10", ARGUMENT_TEXT,
+     AT(gmac_ms)},
+    {"--writes", "RATE", "operators: rate at which results are written; default 20GB/s",
      ARGUMENT_TEXT, AT(writes)},
-    {"--device", "KIND", "operators: the kind of device of the profile; 'server' if left out",
+    {"--device", "KIND", "operators: kind of device in the profile; default 'server'",
      ARGUMENT_TEXT, AT(device)},
     {.name = NULL},
 };
@@ -148,16 +148,16 @@ const struct command command_generate = {
     .summary = "make a trace of requests, random workflows, or those of networks",
     .usage = "trace|workflows|operators [options]",
     .description =
-        "The same options and seed give the same bytes, on every machine.\n"
+        "The same options and seed give the same bytes on every machine.\n"
         "\n"
         "  weft generate trace --kind gamma --rate 5/s --cv 4 --workflows a,b -o FILE.csv\n"
         "  weft generate workflows --count 8 --seed 1 -o FOLDER\n"
         "  weft generate operators --networks resnet18,gpt2 -o FOLDER\n"
         "\n"
         "A trace is a file of rows 't_ms,workflow', which the arrivals of a scenario may name.\n"
-        "A folder has one file a workflow, a profile, and, of random workflows, a scenario that\n"
-        "runs them. Operators are those of well-known networks, contracted to what can run side\n"
-        "by side; most networks become a single task.\n",
+        "A folder has one file per workflow, a profile, and for random workflows a scenario that\n"
+        "runs them. Operators are those of well-known networks, contracted to parts that can run\n"
+        "side by side; most networks become a single task.\n",
     .arguments =
         {.operand = "trace, workflows or operators",
          .operand_min = 1,

@@ -273,20 +273,20 @@ static int run(const struct command *command, char **argv)
 }
 
 static const struct argument rows[] = {
-    {"--url", "URL", "of the server; http://127.0.0.1:8000 if left out", ARGUMENT_TEXT,
+    {"--url", "URL", "address of the server; default http://127.0.0.1:8000", ARGUMENT_TEXT,
      offsetof(struct values, where.url)},
     {"--out", "NAME=FILE", "write the bytes of an output to a file; may be repeated", ARGUMENT_LIST,
      offsetof(struct values, outs)},
     {"--slo", "MS", "deadline in milliseconds", ARGUMENT_COUNT, offsetof(struct values, slo)},
-    {"--timeout", "S", "give up after so many seconds; 600", ARGUMENT_COUNT,
+    {"--timeout", "S", "give up after this many seconds; default 600", ARGUMENT_COUNT,
      offsetof(struct values, timeout)},
-    {"--answer-max", "SIZE", "refuse longer answers; 64MiB", ARGUMENT_TEXT,
+    {"--answer-max", "SIZE", "refuse longer answers; default 64MiB", ARGUMENT_TEXT,
      offsetof(struct values, answer_max)},
-    {"--token-file", "FILE", "what the server wants to see", ARGUMENT_TEXT,
+    {"--token-file", "FILE", "file with the bearer token", ARGUMENT_TEXT,
      offsetof(struct values, where.token_file)},
-    {"--ca", "FILE", "certificates to trust, in PEM; the system's if left out", ARGUMENT_TEXT,
+    {"--ca", "FILE", "certificates to trust, in PEM; default the system's", ARGUMENT_TEXT,
      offsetof(struct values, where.ca_file)},
-    {"--json", NULL, "print the answer as the server gave it", ARGUMENT_FLAG,
+    {"--json", NULL, "print the answer as the server sent it", ARGUMENT_FLAG,
      offsetof(struct values, json)},
     {.name = NULL},
 };
@@ -296,10 +296,11 @@ const struct command command_infer = {
     .summary = "ask a server to run a workflow once",
     .usage = "WORKFLOW [NAME=VALUE | NAME=@FILE]... [options]",
     .description =
-        "A value is numbers, \"1,2.5,-3\", or a text, as the workflow declares the input; @FILE\n"
-        "sends the bytes of a file. Where pixels are declared, [-1,-1,3] of UINT8, a binary\n"
-        "PPM file is unpacked; other pictures go to workflows that take their bytes. Extents\n"
-        "that a shape leaves open are chosen by the value: the last of them, the others are 1.\n",
+        "A value is a list of numbers, \"1,2.5,-3\", or a text, as the workflow declares the "
+        "input;\n"
+        "@FILE sends the bytes of a file. Where pixels are declared, [-1,-1,3] of UINT8, a\n"
+        "binary PPM file is unpacked; other pictures go to workflows that take their bytes. If a\n"
+        "shape has open extents, the value decides the last of them and the others are 1.\n",
     .arguments = {.operand = "WORKFLOW", .operand_min = 1, .operand_max = UINT32_MAX, .rows = rows},
     .run = run,
 };

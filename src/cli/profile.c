@@ -153,9 +153,9 @@ static int run(const struct command *command, char **argv)
 }
 
 static const struct argument rows[] = {
-    {"--model", "NAME", "measure this one, even if it has been; may be repeated", ARGUMENT_LIST,
+    {"--model", "NAME", "measure this model, even if it was before; may be repeated", ARGUMENT_LIST,
      offsetof(struct values, models)},
-    {"--again", NULL, "measure all models, even if they have been", ARGUMENT_FLAG,
+    {"--again", NULL, "measure all models, even if they were before", ARGUMENT_FLAG,
      offsetof(struct values, again)},
     {"--json", NULL, "print the profile as a document", ARGUMENT_FLAG,
      offsetof(struct values, json)},
@@ -168,10 +168,10 @@ const struct command command_profile = {
     .usage = "REPOSITORY [options]",
     .description =
         "Loads each model a few times and runs it with 1, 2, 4 ... 32 made-up items: open extents\n"
-        "are 64, whole numbers 0. What was measured is kept in the repository, in a file for\n"
-        "this kind of processor and this version of ONNX Runtime, after every model. `weft\n"
-        "serve` does the same for what has no profile yet. Functions, and models that fail on\n"
-        "made-up inputs, are learnt while they are served.\n",
+        "are 64, whole numbers 0. After every model the results are written to the repository,\n"
+        "in a file for this kind of processor and this version of ONNX Runtime. `weft serve`\n"
+        "does the same for models without a profile. Functions, and models that fail on made-up\n"
+        "inputs, are learnt while they are served.\n",
     .arguments = {.operand = "REPOSITORY", .operand_min = 1, .operand_max = 1, .rows = rows},
     .run = run,
 };

@@ -236,51 +236,51 @@ static int run(const struct command *command, char **argv)
 }
 
 static const struct argument rows[] = {
-    {"--emulated", NULL, "workers that only pretend, in the profile's time", ARGUMENT_FLAG,
+    {"--emulated", NULL, "emulate workers, with the times of the profile", ARGUMENT_FLAG,
      offsetof(struct serve_values, emulated)},
-    {"--policy", "POLICY", "instead of the configured one; 'weft policies' lists them",
+    {"--policy", "POLICY", "policy, instead of the configured one; see 'weft policies'",
      ARGUMENT_TEXT, offsetof(struct serve_values, policy)},
-    {"--no-admission", NULL, "take every request, also if it would wait for too long",
-     ARGUMENT_FLAG, offsetof(struct serve_values, admits_all)},
+    {"--no-admission", NULL, "accept every request, even if it would be late", ARGUMENT_FLAG,
+     offsetof(struct serve_values, admits_all)},
     {"--rate", "RATE",
-     "jobs per second: instead of the scenario's; of a repository, samples from its\n"
-     "folder 'inputs' or, if it has none, requests that are made up",
+     "requests per second, instead of the scenario's; for a repository, samples from\n"
+     "its folder 'inputs' or, if it has none, made-up requests",
      ARGUMENT_TEXT, offsetof(struct serve_values, rate)},
-    {"--seed", "N", "instead of the scenario's first", ARGUMENT_COUNT,
+    {"--seed", "N", "seed, instead of the scenario's first", ARGUMENT_COUNT,
      offsetof(struct serve_values, seed)},
-    {"--seconds", "N", "how long requests come; without it, until Ctrl-C", ARGUMENT_COUNT,
+    {"--seconds", "N", "how long requests come; default until Ctrl-C", ARGUMENT_COUNT,
      offsetof(struct serve_values, seconds)},
     {"--set", "KEY=VALUE", "change a setting of the scenario; may be repeated", ARGUMENT_LIST,
      offsetof(struct serve_values, sets)},
-    {"--drain", "SECONDS", "how long the end waits for answers; 30 if left out", ARGUMENT_COUNT,
+    {"--drain", "SECONDS", "how long to wait for answers at the end; default 30", ARGUMENT_COUNT,
      offsetof(struct serve_values, drain)},
-    {"--plain", NULL, "a line a second while something happens, also on a terminal", ARGUMENT_FLAG,
-     offsetof(struct serve_values, plain)},
-    {"--json", NULL, "show nothing on the way, and print one JSON object at the end", ARGUMENT_FLAG,
+    {"--plain", NULL, "print a line per second while something happens, even on a terminal",
+     ARGUMENT_FLAG, offsetof(struct serve_values, plain)},
+    {"--json", NULL, "print nothing but one JSON object at the end", ARGUMENT_FLAG,
      offsetof(struct serve_values, json)},
-    {"--log-format", "FORMAT", "of the log on stderr: 'text', which is logfmt, or 'json'",
+    {"--log-format", "FORMAT", "format of the log on stderr: 'text', which is logfmt, or 'json'",
      ARGUMENT_TEXT, offsetof(struct serve_values, log_format)},
     {"--log-level", "LEVEL",
-     "'error', 'warn' or 'info': 'info' beside --http, but not on a terminal", ARGUMENT_TEXT,
+     "'error', 'warn' or 'info'; default 'info' with --http, 'warn' on a terminal", ARGUMENT_TEXT,
      offsetof(struct serve_values, log_level)},
-    {"--http", "HOST:PORT", "serve clients there; a scenario's arrivals come only with --rate",
+    {"--http", "HOST:PORT", "serve clients there; a scenario's own arrivals then need --rate",
      ARGUMENT_TEXT, offsetof(struct serve_values, listen.http)},
-    {"--metrics", "HOST:PORT", "of /metrics; port 8002 beside --http, or 'none'", ARGUMENT_TEXT,
-     offsetof(struct serve_values, listen.metrics)},
-    {"--tls-cert", "FILE", "certificate in PEM: serve clients with TLS", ARGUMENT_TEXT,
+    {"--metrics", "HOST:PORT", "address of /metrics, or 'none'; default port 8002 with --http",
+     ARGUMENT_TEXT, offsetof(struct serve_values, listen.metrics)},
+    {"--tls-cert", "FILE", "certificate in PEM, to serve clients with TLS", ARGUMENT_TEXT,
      offsetof(struct serve_values, listen.tls_certificate)},
     {"--tls-key", "FILE", "its key", ARGUMENT_TEXT, offsetof(struct serve_values, listen.tls_key)},
-    {"--token-file", "FILE", "clients must bring this token", ARGUMENT_TEXT,
+    {"--token-file", "FILE", "file with the token that clients must send", ARGUMENT_TEXT,
      offsetof(struct serve_values, listen.token_file)},
     {"--limit", "NAME=VALUE",
      "change a limit of the server, such as connections=100; may be repeated;\n"
      "docs/SERVING.md lists them",
      ARGUMENT_LIST, offsetof(struct serve_values, listen.limits_given)},
-    {"--admin-token-file", "FILE", "who loads or unloads models must bring this one instead",
+    {"--admin-token-file", "FILE", "file with the token for loading and unloading models",
      ARGUMENT_TEXT, offsetof(struct serve_values, listen.admin_token_file)},
     {"--management", "WHO",
-     "loads and unloads models without such a token: 'local', clients on this machine,\n"
-     "if left out; 'off', nobody, not even with one; 'on', everybody",
+     "who may load and unload models without that token: 'local', clients on this\n"
+     "machine, by default; 'off', no client, even with a token; 'on', all clients",
      ARGUMENT_TEXT, offsetof(struct serve_values, listen.management)},
     {.name = NULL},
 };
@@ -291,25 +291,25 @@ const struct command command_serve = {
     .usage = "REPOSITORY | --emulated SCENARIO [options]",
     .description =
         "A repository is a folder of models, functions and workflows. A cluster of workers in\n"
-        "this process runs them: as many, and with as much memory, as its weft.yaml says. What\n"
-        "has no profile yet is measured first, by samples from its folder 'inputs' if it has\n"
-        "any; profiles follow what is seen.\n"
+        "this process runs them; its weft.yaml says how many, and with how much memory. Models\n"
+        "without a profile are measured first, by samples from the folder 'inputs' if it has\n"
+        "any. Profiles are adjusted to what is observed.\n"
         "\n"
         "With --emulated, nodes, their messages and the clock are real, while devices and the\n"
-        "network take the time that the profile says. The requests of a scenario come as its\n"
-        "arrivals say; its faults are left out. Where requests were made up, the simulator's\n"
-        "prediction for the same jobs stands beside what was measured at the end.\n"
+        "network take the time that the profile says. Requests come as the scenario's arrivals\n"
+        "say; its faults are left out. Where requests were made up, the end also shows the\n"
+        "simulator's prediction for the same jobs.\n"
         "\n"
-        "With --http, clients bring requests by the Open Inference Protocol: docs/SERVING.md.\n"
-        "Emulated workers make no tensors, so that outputs stay empty.\n"
+        "With --http, clients send requests by the Open Inference Protocol: docs/SERVING.md.\n"
+        "Emulated workers make no tensors, so outputs are empty.\n"
         "\n"
-        "On a terminal a picture is drawn over and over; with NO_COLOR set, without colours.\n"
-        "Late jobs are split into the time that they were queued, loading their models,\n"
-        "running and moving, along the tasks that their answers waited for.\n"
+        "On a terminal a live screen is drawn; with NO_COLOR set, without colours. It splits\n"
+        "late jobs into the time that they were queued, loading their models, running and\n"
+        "moving, along the tasks that their answers waited for.\n"
         "\n"
-        "The first Ctrl-C or SIGTERM lets no more requests in and waits for those that are\n"
-        "there, as long as --drain says; the second stops at once. SIGHUP reads models again\n"
-        "whose files have changed.\n",
+        "The first Ctrl-C or SIGTERM lets no more requests in and waits for the others, as long\n"
+        "as --drain says; the second stops at once. SIGHUP reloads models whose files have\n"
+        "changed.\n",
     .arguments =
         {.operand = "REPOSITORY or SCENARIO", .operand_min = 1, .operand_max = 1, .rows = rows},
     .run = run,

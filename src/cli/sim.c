@@ -163,11 +163,11 @@ static void print_result(const struct run_result *result, FILE *file)
         print_slo(report, file);
     }
     if (report->completed > 0) {
-        (void)fprintf(file, "  cost       %.3f device seconds a job\n", report->cost_per_job);
+        (void)fprintf(file, "  cost       %.3f device seconds per job\n", report->cost_per_job);
     }
     if (report->price_per_job > 0) {
         (void)fprintf(
-            file, "  price      %.3g a job while it ran, %.3g with what was held for it\n",
+            file, "  price      %.3g per job while it ran, %.3g with what was held for it\n",
             report->price_per_job, report->price_reserved);
     }
     print_load(result, file);
@@ -332,37 +332,36 @@ static int run(const struct command *command, char **argv)
 }
 
 static const struct argument rows[] = {
-    {"--policy", "POLICY", "instead of the scenario's; 'weft policies' lists them", ARGUMENT_TEXT,
+    {"--policy", "POLICY", "policy, instead of the scenario's; see 'weft policies'", ARGUMENT_TEXT,
      offsetof(struct values, policy)},
     {"--rate", "RATE", "jobs per second, instead of the scenario's", ARGUMENT_TEXT,
      offsetof(struct values, rate)},
-    {"--seed", "N", "instead of the scenario's first", ARGUMENT_COUNT,
+    {"--seed", "N", "seed, instead of the scenario's first", ARGUMENT_COUNT,
      offsetof(struct values, seed)},
-    {"--jobs", "N", "how many arrive, instead of the scenario's", ARGUMENT_TEXT,
+    {"--jobs", "N", "number of jobs, instead of the scenario's", ARGUMENT_TEXT,
      offsetof(struct values, jobs)},
     {"--warmup", "SHARE",
-     "of the jobs that are not counted, instead of the scenario's;\n"
-     "'auto': as many as the run itself shows to be transient",
+     "share of jobs that are not counted, instead of the scenario's;\n"
+     "'auto': the transient that is found in the run",
      ARGUMENT_TEXT, offsetof(struct values, warmup)},
     {"--set", "KEY=VALUE", "change a setting of the scenario; may be repeated", ARGUMENT_LIST,
      offsetof(struct values, sets)},
     {"--trace", "FILE",
-     "write every record: a text line each, or a JSON object if\n"
-     "FILE ends in .json or .jsonl. With '-', the trace goes to\n"
+     "write every record, as a line of text, or of JSON if FILE\n"
+     "ends in .json or .jsonl. With '-', the trace goes to\n"
      "standard output and the summary to standard error",
      ARGUMENT_TEXT, offsetof(struct values, trace)},
-    {"--check", NULL, "look for broken invariants after every event (slow)", ARGUMENT_FLAG,
+    {"--check", NULL, "check the invariants after every event (slow)", ARGUMENT_FLAG,
      offsetof(struct values, check)},
     {"--events-max", "N",
-     "after so many events, as the report counts them, a run is\n"
-     "taken to have no end, and has failed; with --check 5000000,\n"
-     "else any number",
+     "fail a run with more events than this, as the report counts\n"
+     "them; default 5000000 with --check, otherwise no limit",
      ARGUMENT_COUNT, offsetof(struct values, events_max)},
     {"--shrink", "FILE",
-     "check; and if that fails, look for the smallest scenario\n"
-     "that fails in the same way, and write it to FILE",
+     "check and, if that fails, write the smallest scenario that\n"
+     "fails in the same way to FILE",
      ARGUMENT_TEXT, offsetof(struct values, shrink)},
-    {"--tries-max", "N", "runs that --shrink may take; 3000 if nothing is said", ARGUMENT_COUNT,
+    {"--tries-max", "N", "runs that --shrink may take; default 3000", ARGUMENT_COUNT,
      offsetof(struct values, tries_max)},
     {"--json", NULL, "print one JSON object", ARGUMENT_FLAG, offsetof(struct values, json)},
     {.name = NULL},
@@ -370,14 +369,15 @@ static const struct argument rows[] = {
 
 const struct command command_sim = {
     .name = "sim",
-    .summary = "simulate a scenario and sum it up",
+    .summary = "simulate a scenario and print a summary",
     .usage = "SCENARIO [options]",
     .description =
         "The same scenario, policy and seed give the same trace, whose hash is printed.\n"
         "Keys of --set: rate, patience, jobs, noise, profile_error, warmup, workers, link,\n"
-        "latency, rows.load, rows.cache, memory, policy.\n\n"
-        "--shrink exits with 1 if the scenario fails, and with 0, having written nothing, if it\n"
-        "does not. See docs/SIMULATION.md.\n",
+        "latency, rows.load, rows.cache, memory, policy.\n"
+        "\n"
+        "--shrink exits with 1 if the scenario fails. If it does not fail, --shrink writes\n"
+        "nothing and exits with 0. See docs/SIMULATION.md.\n",
     .arguments = {.operand = "SCENARIO", .operand_min = 1, .operand_max = 1, .rows = rows},
     .run = run,
 };

@@ -139,21 +139,21 @@ static int run(const struct command *command, char **argv)
 }
 
 static const struct argument rows[] = {
-    {"-o", "FILE", "write the mixture to FILE, which 'mixture' of a scenario may name",
-     ARGUMENT_TEXT, offsetof(struct values, output)},
+    {"-o", "FILE", "write the mixture to FILE, for 'mixture' of a scenario", ARGUMENT_TEXT,
+     offsetof(struct values, output)},
     {"--rate", "RATE", "jobs per second, instead of the scenario's", ARGUMENT_TEXT,
      offsetof(struct values, rate)},
-    {"--restarts", "N", "starts from different points; 4 if left out", ARGUMENT_COUNT,
+    {"--restarts", "N", "number of starts from different points; default 4", ARGUMENT_COUNT,
      offsetof(struct values, restarts)},
     {"--patterns-max", "N",
-     "placements of one workflow, before they are spread over\n"
-     "equal machines; 64 if left out",
+     "placements per workflow, before they are spread over equal\n"
+     "machines; default 64",
      ARGUMENT_COUNT, offsetof(struct values, patterns_max)},
-    {"--seed", "N", "of the starts; the scenario's first if left out", ARGUMENT_COUNT,
+    {"--seed", "N", "seed of the starts; default the scenario's first", ARGUMENT_COUNT,
      offsetof(struct values, seed)},
     {"--requeue", NULL,
-     "as if each task queued anew on the worker that has just run\n"
-     "the one before it, which it does not under nona",
+     "as if each task queued again on the worker that has just run\n"
+     "its predecessor, which nona does not do",
      ARGUMENT_FLAG, offsetof(struct values, requeue)},
     {"--set", "KEY=VALUE", "change a setting of the scenario; may be repeated", ARGUMENT_LIST,
      offsetof(struct values, sets)},
@@ -166,9 +166,9 @@ const struct command command_solve = {
     .summary = "find the probabilities of placements that policy nona draws from",
     .usage = "SCENARIO [options]",
     .description =
-        "Prints the mean time that queueing theory expects for each workflow, and how busy\n"
-        "workers and links are. If nothing can serve the rates it exits with 1 and names what\n"
-        "is over. A mixture that the scenario names is where the search begins.\n",
+        "Prints the mean time that queueing theory predicts for each workflow, and how busy\n"
+        "workers and links are. If the rates are too high, exits with 1 and names what is\n"
+        "overloaded. A mixture that the scenario names is where the search begins.\n",
     .arguments = {.operand = "SCENARIO", .operand_min = 1, .operand_max = 1, .rows = rows},
     .run = run,
 };

@@ -108,15 +108,15 @@ static double spread_of(const struct mixture_workflow *mixed)
 void solve_print(const struct solution *solution, FILE *file)
 {
     static const struct table_column columns[] = {
-        {"workflow", false}, {"rate/s", true},        {"mean ms", true},
-        {"patterns", true},  {"workers a job", true},
+        {"workflow", false}, {"rate/s", true},          {"mean ms", true},
+        {"patterns", true},  {"workers per job", true},
     };
     const struct mixture *mixture = solution->mixture;
     const struct catalogue *catalogue = solution->scenario->catalogue;
     struct table table;
     (void)fprintf(
         file,
-        "%s: %.3f ms expected on average, %.3f ms if nobody waited; busiest %.1f %%\n"
+        "%s: %.3f ms expected on average, %.3f ms without waits; busiest %.1f %%\n"
         "%" PRIu32 " patterns, %" PRIu64 " evaluations in %.2f s, gap %.2g %%\n\n",
         solution->scenario->name, mixture->mean_ns / NS_PER_MS,
         solution->report->idle_ns / NS_PER_MS, 100 * solution->report->load_max,

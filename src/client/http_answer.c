@@ -71,7 +71,7 @@ static enum http_got take_head(
         return begin_body(answer, fault_out);
     }
     if (answer->head.status == 101 || ++answer->interims > HTTP_INTERIMS_MAX) {
-        return bad(fault_out, 502, "it says something else first, and does not come to an end");
+        return bad(fault_out, 502, "it sends too many interim answers");
     }
     answer->head_bytes = 0;
     answer->scanned = 0;

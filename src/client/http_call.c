@@ -59,7 +59,7 @@ enum weft_status http_url_parse(
     const size_t port_bytes = colon == NULL ? 0 : length - host_bytes - 1;
     if (host_bytes == 0 || host_bytes >= sizeof(url.host) || port_bytes >= sizeof(url.port) ||
         (host[length] != '\0' && host[length + 1] != '\0')) {
-        return error_set(error, WEFT_INVALID, "'%s' is no URL: say http://HOST:PORT", text);
+        return error_set(error, WEFT_INVALID, "'%s' is not a URL; use http://HOST:PORT", text);
     }
     const bool is_bracketed = host[0] == '[' && host[host_bytes - 1] == ']';
     (void)snprintf(
@@ -263,7 +263,7 @@ static enum weft_status send_all(struct line *line, const void *bytes, size_t co
         count -= sent;
         *goes_on = sent > 0;
     }
-    return is_late ? fail_late(line, "it does not take the request") : WEFT_OK;
+    return is_late ? fail_late(line, "it does not accept the request") : WEFT_OK;
 }
 
 /* Receive some bytes. Returns how many; 0: it hung up; -1: it broke; -2: it takes too long. */

@@ -64,7 +64,7 @@ enum weft_status infer_target_init(
 {
     *target = (struct infer_target){.workflow = workflow, .ca_file = where->ca_file};
     if (workflow[0] == '\0' || strpbrk(workflow, "/?#% \r\n") != NULL) {
-        return error_set(error, WEFT_INVALID, "'%s' is no name of a workflow", workflow);
+        return error_set(error, WEFT_INVALID, "'%s' is not the name of a workflow", workflow);
     }
     enum weft_status status = http_url_parse(
         where->url == NULL ? "http://127.0.0.1:8000" : where->url, &target->url, error);
@@ -81,7 +81,7 @@ enum weft_status infer_explain(const struct http_reply *reply, struct weft_error
     const char *cause = json_string_value(json_object_get(body, "error"));
     (void)error_set(
         error, WEFT_FAILED, "%" PRIu32 ": %s", reply->status,
-        cause == NULL ? "the server says no more" : cause);
+        cause == NULL ? "the server gave no reason" : cause);
     json_decref(body);
     return WEFT_FAILED;
 }
@@ -302,7 +302,7 @@ static enum weft_status add_file(
         const char *pixels = tensor->dtype == WEFT_UINT8 ? ppm_pixels(bytes, &count, tensor) : NULL;
         if (count % width != 0) {
             status = error_set(
-                building->error, WEFT_INVALID, "%s: %zu bytes are no whole number of %s", path,
+                building->error, WEFT_INVALID, "%s: %zu bytes are not a whole number of %s", path,
                 count, dtype_name(tensor->dtype));
         } else if (pixels == NULL) {
             status = fit_shape(tensor, count / width, building->error);
@@ -327,7 +327,7 @@ static enum weft_status add_numbers(
     const bool is_path = value[strspn(value, "0123456789,-+.eE ")] != '\0';
     if (is_path && access(value, F_OK) == 0) {
         return error_set(
-            building->error, WEFT_INVALID, "input '%s': say %s=@%s to send the file", tensor->name,
+            building->error, WEFT_INVALID, "input '%s': use %s=@%s to send the file", tensor->name,
             tensor->name, value);
     }
     enum weft_status status = fit_shape(tensor, elements, building->error);
@@ -362,7 +362,7 @@ static enum weft_status add_zeros(struct building *building, struct weft_tensor 
     const uint64_t bytes = tensor_bytes(tensor->dtype, tensor->rank, tensor->shape);
     if (bytes > building->zeros_left) {
         return error_set(
-            building->error, WEFT_LIMIT, "input '%s' is too large to be made up", tensor->name);
+            building->error, WEFT_LIMIT, "input '%s' is too large to make up", tensor->name);
     }
     building->zeros_left -= bytes;
     void *zeros = calloc(1, bytes + 1);
@@ -378,7 +378,7 @@ static enum weft_status add_given(struct building *building, struct given *given
 {
     struct weft_tensor *tensor = &given->tensor;
     if (strlen(given->name) >= sizeof(tensor->name)) {
-        return error_set(building->error, WEFT_INVALID, "'%s' is too long a name", given->name);
+        return error_set(building->error, WEFT_INVALID, "the name '%s' is too long", given->name);
     }
     (void)memcpy(tensor->name, given->name, strlen(given->name) + 1);
     if (given->value == NULL) {
@@ -406,8 +406,8 @@ static enum weft_status fail_unknown(
         (void)buffer_add(&known, "%s'%.80s'", i == 0 ? "" : ", ", other == NULL ? "?" : other);
     }
     (void)error_set(
-        building->error, WEFT_INVALID, "there is no input '%s', but %.*s", name, (int)known.length,
-        known.length == 0 ? "" : known.bytes);
+        building->error, WEFT_INVALID, "no input is called '%s'; the inputs are %.*s", name,
+        (int)known.length, known.length == 0 ? "" : known.bytes);
     free(known.bytes);
     return WEFT_INVALID;
 }
@@ -422,7 +422,7 @@ static enum weft_status add_values(
         const size_t length = equals == NULL ? 0 : (size_t)(equals - values[i]);
         if (length == 0 || length >= sizeof(name)) {
             return error_set(
-                building->error, WEFT_INVALID, "'%s' is no input: say NAME=VALUE or NAME=@FILE",
+                building->error, WEFT_INVALID, "'%s' is not an input; use NAME=VALUE or NAME=@FILE",
                 values[i]);
         }
         (void)snprintf(name, sizeof(name), "%.*s", (int)length, values[i]);
@@ -465,7 +465,7 @@ static enum weft_status add_missing(
         status = look_up(building, metadata, &given);
         if (status == WEFT_OK && !values->fills) {
             return error_set(
-                building->error, WEFT_INVALID, "input '%.80s' is missing: say %.80s=%s", name, name,
+                building->error, WEFT_INVALID, "input '%.80s' is missing; use %.80s=%s", name, name,
                 given.tensor.dtype == WEFT_UINT8 ? "@FILE" : "VALUE");
         }
         if (status == WEFT_OK) {
@@ -528,7 +528,8 @@ enum weft_status infer_body_make(
     json_error_t wrong;
     json_t *metadata = json_loadb(described->body, described->body_bytes, 0, &wrong);
     if (metadata == NULL) {
-        return error_set(error, WEFT_IO, "the server describes nothing: %s", wrong.text);
+        return error_set(
+            error, WEFT_IO, "the server did not describe the workflow: %s", wrong.text);
     }
     enum weft_status status = build(&building, metadata, values);
     if (status == WEFT_OK) {

@@ -71,7 +71,7 @@ void interrupt_obey(void)
 
 static void on_limit(int signal_number)
 {
-    static const char text[] = "weft: what still ran did not stop; ended without it\n";
+    static const char text[] = "weft: something still running did not stop; ended without it\n";
     (void)signal_number;
     (void)!write(STDERR_FILENO, text, sizeof(text) - 1); /* Nobody else to tell. */
     _exit(1);

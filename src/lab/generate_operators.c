@@ -106,7 +106,7 @@ static enum weft_status make_network(struct made *made, const char *name, struct
             suggest_offer(&suggestion, operators_names[i]);
         }
         return error_set(
-            error, WEFT_INVALID, "'%s' is no network that is known%s%s%s", name,
+            error, WEFT_INVALID, "'%s' is not a known network%s%s%s", name,
             suggestion.name == NULL ? "" : "; did you mean '",
             suggestion.name == NULL ? "" : suggestion.name, suggestion.name == NULL ? "" : "'?");
     }

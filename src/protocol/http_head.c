@@ -119,7 +119,7 @@ static enum http_got read_version(
         return bad(fault_out, 400, "the request line has no HTTP version");
     }
     if (text.bytes[5] != '1' || (text.bytes[7] != '0' && text.bytes[7] != '1')) {
-        return bad(fault_out, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+        return bad(fault_out, 505, "only HTTP/1.0 and HTTP/1.1 are supported");
     }
     head->minor = (uint32_t)(text.bytes[7] - '0');
     return HTTP_DONE;
@@ -251,7 +251,7 @@ static enum http_got note_coding(
         return bad(fault_out, 400, "Transfer-Encoding is given twice");
     }
     if (!http_span_is(value, "chunked")) {
-        return bad(fault_out, 501, "only the transfer coding 'chunked' is understood");
+        return bad(fault_out, 501, "only the transfer coding 'chunked' is supported");
     }
     head->is_chunked = true;
     return HTTP_DONE;
@@ -277,7 +277,7 @@ static enum http_got read_framing(struct http_head *head, struct http_fault *fau
         } else if (http_span_is(header->name, "expect")) {
             head->expects_continue = http_span_is(header->value, "100-continue");
             if (!head->expects_continue) {
-                got = bad(fault_out, 417, "only 100-continue can be expected");
+                got = bad(fault_out, 417, "Expect supports only 100-continue");
             }
         }
         if (got != HTTP_DONE) {
@@ -288,7 +288,7 @@ static enum http_got read_framing(struct http_head *head, struct http_fault *fau
         return bad(fault_out, 400, "Content-Length and Transfer-Encoding exclude each other");
     }
     if (head->is_chunked && head->minor == 0) {
-        return bad(fault_out, 400, "HTTP/1.0 has no chunks");
+        return bad(fault_out, 400, "chunked bodies need HTTP/1.1");
     }
     return HTTP_DONE;
 }
@@ -313,7 +313,7 @@ static enum http_got check_host(const struct http_head *head, struct http_fault 
         hosts += http_span_is(head->headers[i].name, "host") ? 1 : 0;
     }
     if (hosts > 1 || (hosts == 0 && head->minor == 1)) {
-        return bad(fault_out, 400, "a request names its host once");
+        return bad(fault_out, 400, "a request needs exactly one Host header");
     }
     return HTTP_DONE;
 }

@@ -75,7 +75,7 @@ static bool copy(struct cutter *cutter, const char *until, const char *more)
     const size_t count = (size_t)(until - cutter->copied);
     const size_t needed = rest->length + count + strlen(more) + 1;
     if (needed > JSON_REST_BYTES_MAX) {
-        return fail(cutter, "too much beside the data of tensors");
+        return fail(cutter, "too much JSON beside the data of tensors");
     }
     if (needed > cutter->rest_max) {
         const size_t larger = 2 * needed;

@@ -225,7 +225,7 @@ static enum weft_status read_input(struct reading *reading, const json_t *input,
     const struct json_cut *cut = find_cut(reading->rest, index);
     if (name == NULL || strlen(name) >= sizeof(tensor.name) || name[0] == '\0') {
         return error_set(
-            error, WEFT_INVALID, "input %" PRIu32 " has no name, or a long one", index);
+            error, WEFT_INVALID, "input %" PRIu32 " has no name, or one that is too long", index);
     }
     (void)memcpy(tensor.name, name, strlen(name) + 1);
     tensor.dtype = type == NULL ? WEFT_DTYPES : dtype_parse(type);

@@ -226,7 +226,7 @@ class OperatorsTest(Generate):
         folder = self.path("made")
         options = ("generate", "operators", "-o", folder)
         self.wrong("operators need '-o': a folder", "generate", "operators")
-        self.wrong("'resnet19' is no network that is known; did you mean 'resnet18'?", *options,
+        self.wrong("'resnet19' is not a known network; did you mean 'resnet18'?", *options,
                    "--networks=vgg16,resnet19")  # fmt: skip
         self.wrong("'--networks' names 'vgg16' twice", *options, "--networks=vgg16,vgg16")
         self.wrong("'--gmac-ms' wants a number such as '1.5', not '-1'", *options,

@@ -83,19 +83,19 @@ class Infer(Client):
     def test_what_is_wrong_is_one_line(self):
         picture = self.file("picture.png", b"\x89PNG....")
         for arguments, code, cause in (
-            (("echo",), 2, "input 'x' is missing: say x=VALUE"),
-            (("echo", "y=1"), 2, "there is no input 'y', but 'x'"),
-            (("echo", "x"), 2, "'x' is no input: say NAME=VALUE or NAME=@FILE"),
+            (("echo",), 2, "input 'x' is missing; use x=VALUE"),
+            (("echo", "y=1"), 2, "no input is called 'y'; the inputs are 'x'"),
+            (("echo", "x"), 2, "'x' is not an input; use NAME=VALUE or NAME=@FILE"),
             (("echo", "x=one"), 2, "element 0 of its data is not a number (FP32)"),
-            (("echo", "x=README.md"), 2, "say x=@README.md to send the file"),
+            (("echo", "x=README.md"), 2, "use x=@README.md to send the file"),
             (("echo", "x=@no/such"), 1, "no/such"),
-            (("echo", f"x=@{self.file('odd', b'12345')}"), 2, "no whole number of FP32"),
+            (("echo", f"x=@{self.file('odd', b'12345')}"), 2, "not a whole number of FP32"),
             (("image", f"pixels=@{picture}"), 2, "do not fit its shape [-1,-1,3]"),
             (("nobody",), 1, "404: there is no model 'nobody'"),
             (("fail", "x=1"), 1, '500: the job failed: task \'t0\': there is "no face" in it'),
             (("slow", "x=1", "--slo", "20"), 1, "504: late"),
             (("echo", "x=1", "--out", "x"), 2, "--out takes NAME=FILE, not 'x'"),
-            (("a/b", "x=1"), 2, "'a/b' is no name of a workflow"),
+            (("a/b", "x=1"), 2, "'a/b' is not the name of a workflow"),
         ):
             got, out, err = self.infer(*arguments)
             self.assertEqual((got, out, err.count("\n")), (code, "", 1), (arguments, err))
@@ -190,10 +190,10 @@ class Bench(Client):
         for arguments, code, cause in (
             (("http://127.0.0.1:1", "echo"), 1, "cannot connect"),
             ((self.url, "nobody"), 1, "404"),
-            ((self.url, "echo", "--rate", "0"), 2, "'0' is no rate above 0"),
+            ((self.url, "echo", "--rate", "0"), 2, "'0' is not a rate above 0"),
             ((self.url, "echo", "--arrivals", "never"), 2, "not 'never'"),
             ((self.url, "echo", "--connections", "0"), 2, "from 1 to 10000"),
-            (("https://127.0.0.1:1", "echo"), 2, "plain HTTP alone"),
+            (("https://127.0.0.1:1", "echo"), 2, "only plain HTTP"),
         ):
             got, out, err = self.weft("bench", *arguments)
             self.assertEqual((got, out, err.count("\n")), (code, "", 1), (arguments, err))

@@ -42,7 +42,7 @@ class Solve(unittest.TestCase):
 
     def test_expectations_are_printed(self):
         text = self.good("solve", SIZES)
-        self.assertIn("28.800 ms expected on average, 9.600 ms if nobody waited", text)
+        self.assertIn("28.800 ms expected on average, 9.600 ms without waits", text)
         self.assertRegex(text, r"(?m)^short +4000\.0 +6\.000 +10 +1\.00$")
         self.assertRegex(text, r"(?m)^long +666\.7 +180\.000 +50 +1\.00$")
         self.assertRegex(text, r"busiest workers: \d+ \(80\.0 %\), ")

@@ -131,7 +131,7 @@ class SaturationTest(Study):
             "compare", DEMO, "--saturation", "--rates", "1",
         )  # fmt: skip
         self.wrong(
-            "weft compare: '--precision' is of '--saturation' only",
+            "weft compare: '--precision' goes with '--saturation' only",
             "compare", DEMO, "--precision", "5%",
         )  # fmt: skip
         for precision in ("0", "200%", "x"):

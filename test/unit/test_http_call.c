@@ -153,7 +153,7 @@ static void endless_answers_are_given_up(ATTR_UNUSED void **state)
         "too long");
     fails(
         call((struct script){.then = "HTTP/1.1 100 Continue\r\n\r\n"}, bounded), WEFT_IO,
-        "does not come to an end");
+        "too many interim answers");
     fails(
         call((struct script){.first = "HTTP/1.1 200 OK\r\n\r\n", .then = lines}, bounded),
         WEFT_LIMIT, "the answer is longer than 1048576 bytes");
@@ -193,7 +193,7 @@ static void slow_servers_are_given_up(ATTR_UNUSED void **state)
         call(
             (struct script){.reads_nothing = true, .end = SCRIPT_STAY},
             (struct asked){.timeout_s = 1, .body_bytes = LARGE_BYTES}),
-        WEFT_IO, "does not take the request");
+        WEFT_IO, "does not accept the request");
 }
 
 static void an_answer_may_come_before_the_request_has_left(ATTR_UNUSED void **state)

@@ -72,9 +72,9 @@ static void extents_whose_product_is_no_number_are_refused(ATTR_UNUSED void **st
 
 static void too_much_is_not_made_up(ATTR_UNUSED void **state)
 {
-    fails(NULL, "FP32", "[4294967296,4294967296]", WEFT_LIMIT, "too large to be made up");
-    fails(NULL, "UINT8", "[1073741825]", WEFT_LIMIT, "too large to be made up");
-    fails(NULL, "FP64", "[2305843009213693952]", WEFT_LIMIT, "too large to be made up");
+    fails(NULL, "FP32", "[4294967296,4294967296]", WEFT_LIMIT, "too large to make up");
+    fails(NULL, "UINT8", "[1073741825]", WEFT_LIMIT, "too large to make up");
+    fails(NULL, "FP64", "[2305843009213693952]", WEFT_LIMIT, "too large to make up");
 }
 
 static void what_does_not_exist_is_not_guessed(ATTR_UNUSED void **state)
@@ -86,7 +86,7 @@ static void what_does_not_exist_is_not_guessed(ATTR_UNUSED void **state)
     fails("x=1", "FP32", "\"[1]\"", WEFT_INVALID, cause);
     fails("x=1", "FP32", "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", WEFT_INVALID, cause);
     fails(NULL, "FP32", "null", WEFT_INVALID, cause);
-    fails("x=1", "FP32", "[", WEFT_IO, "the server describes nothing");
+    fails("x=1", "FP32", "[", WEFT_IO, "the server did not describe the workflow");
 }
 
 int main(void)
