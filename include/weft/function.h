@@ -1,9 +1,9 @@
 /*
  * function.h - writing functions for workflows: decode, crop, join, post-process.
  *
- * A function is C code in a shared object of a repository. It needs nothing but this
- * header: whatever it asks of Weft goes through the call it is given, so that a shared
- * object links to no library of Weft.
+ * A function is C code in a shared object of a repository. It needs only this header:
+ * everything it asks of Weft goes through the call it is given, so a shared object links
+ * to no library of Weft.
  *
  *     static enum weft_status invert(const struct weft_call *call)
  *     {
@@ -20,9 +20,9 @@
  *
  * A workflow names it `function: FILE.invert`, FILE being the shared object without its
  * ".so". A function may be called from several threads at once; it keeps no state and touches
- * nothing outside of its call. Whatever it returns but WEFT_OK fails the task alone. It usually
- * runs in a process of its own, with limits on time and memory, which can read the files beside
- * the shared object and reach nothing else: docs/FUNCTIONS.md.
+ * nothing outside its call. Any status but WEFT_OK fails this task and no other. A function
+ * usually runs in a separate process, with limits on time and memory, which can read the files
+ * beside the shared object and reach nothing else: docs/FUNCTIONS.md.
  */
 #ifndef WEFT_FUNCTION_H
 #define WEFT_FUNCTION_H
@@ -66,7 +66,7 @@ struct weft_function_table {
     const struct weft_function_entry *entries;
 };
 
-/* What a shared object offers: once in one of its files. */
+/* The functions of a shared object. Use it once, in one of its files. */
 #define WEFT_FUNCTIONS(...)                                                                        \
     static const struct weft_function_entry weft_function_entries[] = {__VA_ARGS__};               \
     __attribute__((visibility("default"))) extern const struct weft_function_table weft_functions; \
@@ -95,8 +95,8 @@ static inline const struct weft_tensor *weft_call_input(
 }
 
 /*
- * Room for output @name, not initialised; Weft owns it. NULL if there is no memory: return
- * WEFT_NO_MEMORY then. Not for WEFT_BYTES.
+ * Memory for output @name, not initialised, owned by Weft. NULL if there is none: then return
+ * WEFT_NO_MEMORY. Not for WEFT_BYTES.
  */
 static inline void *weft_call_output(
     const struct weft_call *call, const char *name, enum weft_dtype dtype, uint32_t rank,
@@ -105,7 +105,7 @@ static inline void *weft_call_output(
     return call->output(call->inside, name, dtype, rank, shape, 0);
 }
 
-/* The same for texts of @bytes in all, lengths included, in the form of tensor.h. */
+/* The same for texts of @bytes in total, lengths included, in the form of tensor.h. */
 static inline void *weft_call_texts(
     const struct weft_call *call, const char *name, uint32_t rank, const int64_t *shape,
     uint64_t bytes)
@@ -114,8 +114,8 @@ static inline void *weft_call_texts(
 }
 
 /*
- * Say that the outputs hold @items items: the first extent of every output that is one for
- * each. Left out: as many as the inputs.
+ * Say that the outputs hold @items items: the first extent of every output that has one entry
+ * per item. Without this call, as many as the inputs.
  */
 static inline void weft_call_give_items(const struct weft_call *call, uint32_t items)
 {
@@ -140,7 +140,7 @@ static inline enum weft_status weft_call_fail(const struct weft_call *call, cons
     return WEFT_INVALID;
 }
 
-/* Whether nobody waits for the result any more. Long functions ask now and then. */
+/* Whether the result is no longer wanted. Long functions should ask now and then. */
 static inline int weft_call_is_cancelled(const struct weft_call *call)
 {
     return call->is_cancelled(call->inside);

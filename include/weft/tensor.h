@@ -2,8 +2,8 @@
  * tensor.h - arrays of numbers or texts, as functions and clients see them.
  *
  * Elements lie in row-major order without gaps, little-endian, 64-byte aligned where Weft
- * made them. Of type WEFT_BYTES each element is a text of its own length: four bytes of
- * length, then so many bytes, one element after the other.
+ * made them. An element of type WEFT_BYTES is a text: four bytes of length, then that many
+ * bytes, one element after the other.
  */
 #ifndef WEFT_TENSOR_H
 #define WEFT_TENSOR_H

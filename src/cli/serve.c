@@ -53,7 +53,7 @@ static int say_abandoned(const struct command *command, const struct service_res
 {
     if (result->abandoned > 0) {
         (void)fprintf(
-            stderr, "weft %s: the end did not wait for %" PRIu32 " requests\n", command->name,
+            stderr, "weft %s: ended without waiting for %" PRIu32 " requests\n", command->name,
             result->abandoned);
     } else if (result->answered < result->arrived) {
         (void)fprintf(

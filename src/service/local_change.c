@@ -124,7 +124,8 @@ static bool is_usable(const struct local_index *index, struct looked *item)
         !is_same_signature(&known->signature, &item->signature)) {
         item->status = error_set(
             &item->error, WEFT_INVALID,
-            "%s: takes or gives other tensors than the file that it replaces; start again",
+            "%s: its inputs or outputs differ from those of the file it replaces; restart the "
+            "server",
             index->measured->repository->files[item->model].path);
     }
     return item->status == WEFT_OK;

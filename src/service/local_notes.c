@@ -80,7 +80,7 @@ void local_notes_cache(struct log *log)
     char path[ONNX_CACHE_PATH_BYTES];
     struct log_field fields[2] = {log_text("folder", ""), log_text("cause", "")};
     if (!onnx_cache_default_folder(path)) {
-        fields[1].text = "there is no home; WEFT_CACHE names a folder";
+        fields[1].text = "no home folder is known; set WEFT_CACHE to a folder";
         log_say(log, LOG_WARN, "models are not cached", 2, fields);
         return;
     }

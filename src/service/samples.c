@@ -116,7 +116,7 @@ static enum weft_status read_all(
             status = error_set(error, WEFT_INVALID, "%s: no workflow has this name", entry->path);
         } else if (!takes_a_file(samples->catalogue->workflows[workflow])) {
             status = error_set(
-                error, WEFT_INVALID, "%s: the workflow does not take one file: UINT8 [-1]",
+                error, WEFT_INVALID, "%s: the workflow does not take exactly one file, UINT8 [-1]",
                 entry->path);
         } else {
             status = folder_list(arena, root, entry->path, &folder, error);

@@ -133,7 +133,7 @@ class Served(unittest.TestCase):
 
         self.replace("relu", onnx_models.relu(columns=5))
         status, text = self.change("relu", "load")
-        self.assertEqual((status, "other tensors" in text), (400, True), text)
+        self.assertEqual((status, "inputs or outputs differ" in text), (400, True), text)
         self.replace("relu", b"this is no model")
         status, text = self.change("relu", "load")
         self.assertEqual((status, "model.onnx" in text), (400, True), text)

@@ -90,7 +90,7 @@ class Operating(unittest.TestCase):
         self.assertIn("the server ended first", body)
         self.assertEqual(code, 1)
         self.assertTrue(any("drain took too long" in line for line in log), log)
-        self.assertTrue(any("did not wait for 1 request" in line for line in log), log)
+        self.assertTrue(any("without waiting for 1 request" in line for line in log), log)
 
     def test_a_second_signal_ends_at_once(self):
         write_repository(self.folder, "loop")
