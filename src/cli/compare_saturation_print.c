@@ -149,7 +149,7 @@ void compare_saturation_print(const struct compare_saturation *study, FILE *file
     }
 }
 
-/* null for what is no number, or is not known. */
+/* null for what is not a number, or not known. */
 static json_t *real_json(double value)
 {
     return isfinite(value) && value > 0 ? json_real(value) : json_null();

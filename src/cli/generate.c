@@ -61,7 +61,7 @@ static bool is_given(const struct argument *row, const struct generate_values *v
     return *text != NULL;
 }
 
-/* An option that would be ignored is a mistake of whoever gave it. */
+/* An option that would be ignored is a mistake of the user. */
 static enum weft_status check_options(
     const struct product *product, const struct argument *rows,
     const struct generate_values *values, struct weft_error *error)

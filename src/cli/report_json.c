@@ -6,13 +6,13 @@ enum { DIGITS = 12 }; /* Of a number: more is noise, and 0.1 stays 0.1. */
 
 static void add(json_t *object, const char *key, json_t *value)
 {
-    /* Fails only without memory; then a key is missing, and whoever reads says so. */
+    /* Fails only without memory; then a key is missing, and the reader says so. */
     (void)json_object_set_new(object, key, value == NULL ? json_null() : value);
 }
 
 static void add_real(json_t *object, const char *key, double value)
 {
-    add(object, key, json_real(value)); /* NULL, hence null, for what is no number. */
+    add(object, key, json_real(value)); /* NULL, hence null, for what is not a number. */
 }
 
 static void add_count(json_t *object, const char *key, uint64_t value)

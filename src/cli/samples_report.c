@@ -33,7 +33,7 @@ void samples_print(const struct samples *samples, const struct catalogue *catalo
     };
     struct table table;
     if (!have_run(samples, catalogue)) {
-        return; /* It ended before that: somebody has said why. */
+        return; /* It ended before that, and the cause was printed. */
     }
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {

@@ -131,7 +131,7 @@ static void print_summary(const struct service_result *result)
     (void)printf("\n");
 }
 
-/* The same for programs, also if nobody came. */
+/* The same for programs, even without any request. */
 static void print_json(const struct service_options *options, const struct service_result *served)
 {
     const struct scenario *scenario = options->scenario;

@@ -9,7 +9,7 @@
 struct serve_values;
 
 /*
- * A log on standard error. Unless somebody says otherwise it tells a server's operator of
+ * A log on standard error. By default it tells a server's operator of
  * everything, and a person at a terminal only of what is wrong.
  *
  * Errors: WEFT_INVALID for a format or level that there is not.

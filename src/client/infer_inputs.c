@@ -350,7 +350,7 @@ static enum weft_status add_numbers(
     return status;
 }
 
-/* What nobody gave: as small as the shape allows. */
+/* An input that was not given: as small as the shape allows. */
 static enum weft_status add_zeros(struct building *building, struct weft_tensor *tensor)
 {
     if (tensor->dtype == WEFT_BYTES) {
@@ -395,7 +395,7 @@ static enum weft_status add_given(struct building *building, struct given *given
                : add_numbers(building, tensor, given->value);
 }
 
-/* There is no input @name: say which there are. */
+/* No input is called @name: list those there are. */
 static enum weft_status fail_unknown(
     struct building *building, const json_t *metadata, const char *name)
 {

@@ -54,7 +54,7 @@ struct infer_values {
  * Build the request for what a server has @described as its workflow's inputs. Nothing that it
  * says is trusted.
  *
- * Errors: WEFT_IO if it is no description; WEFT_INVALID for what it, or @values, have wrong;
+ * Errors: WEFT_IO if it is not a description; WEFT_INVALID for what it, or @values, have wrong;
  * WEFT_LIMIT if too much would have to be made up; WEFT_NO_MEMORY.
  */
 enum weft_status infer_body_make(

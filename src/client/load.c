@@ -248,7 +248,7 @@ static void answered(struct wire *wire, bool is_at_end)
     }
 }
 
-/* Take what has come, 0 bytes at the end of the connection. False if it is no answer. */
+/* Take what has come, 0 bytes at the end of the connection. False if it is not an answer. */
 static bool take(struct wire *wire, size_t count)
 {
     const struct http_span come = {wire->load->in, count};

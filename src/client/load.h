@@ -27,7 +27,7 @@ struct load_options {
     int64_t slo_ns;                  /* 0: none. */
     uint32_t connections;            /* At most. */
 
-    /* Called now and then. True: stop, and forget what is open. NULL: nobody asks. */
+    /* Called now and then. True: stop, and forget what is open. May be NULL. */
     bool (*is_over)(void *context, const struct load_report *report);
     void *context;
 };

@@ -324,7 +324,7 @@ static struct floors middle_floors(
 /*
  * How dear a path may be: the last of the paths asked for, if all stages between the first
  * one and @rest take their fastest choice. INT64_MAX if these are too few. The list is made
- * anew for each front: a path and its continuation are the same one and must not count twice.
+ * again for each front: a path and its continuation are the same one and must not count twice.
  */
 static int64_t cost_bound(
     const struct search_stage *first, const struct search_front *rest, const struct floors *middle,

@@ -3,7 +3,7 @@
  *
  * Each stage offers choices with a time and a cost; a path takes one of every stage. Asked
  * for are the first choices of the cheapest paths that end in time, each with its best
- * path: whoever dispatches uses the first choice, needs others where it does not fit, and
+ * path: the dispatcher uses the first choice, needs others where it does not fit, and
  * searches again before the next stage.
  *
  * This is the question of ESG_1Q (ESG, HPDC 2024). Its answer here is exact: stages meet

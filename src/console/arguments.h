@@ -2,8 +2,8 @@
  * arguments.h - options of a command as a table: parsed by it, and explained from it.
  *
  * A row names an option and where its value goes in the command's struct of values,
- * which holds the defaults before. "--name value", "--name=value" and, for what is no
- * option, operands in any order; "--" ends the options.
+ * which holds the defaults before. "--name value", "--name=value" and, for what is not
+ * an option, operands in any order; "--" ends the options.
  */
 #ifndef CONSOLE_ARGUMENTS_H
 #define CONSOLE_ARGUMENTS_H

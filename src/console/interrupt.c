@@ -66,7 +66,7 @@ void interrupt_obey(void)
     ASSERT(signal_number != 0);
     interrupt_release();
     (void)raise(signal_number);
-    abort(); /* Blocked by whoever started us. */
+    abort(); /* Blocked by the parent process. */
 }
 
 static void on_limit(int signal_number)

@@ -20,7 +20,7 @@ bool interrupt_hang_up_came(void);
 /* Whether one has come. */
 bool interrupt_came(void);
 
-/* Die of the signal that came, as whoever waits for this process expects. */
+/* Die of the signal that came, as the waiting parent process expects. */
 _Noreturn void interrupt_obey(void);
 
 /* As before interrupt_catch(): for children. */

@@ -12,7 +12,7 @@
 
 struct suggestion {
     const char *wrong;
-    const char *name; /* Borrowed from whoever offered it; NULL: nothing is near. */
+    const char *name; /* Borrowed from the caller's list; NULL: nothing is near. */
     uint32_t distance;
 };
 

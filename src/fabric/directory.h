@@ -40,8 +40,8 @@ const struct members *directory_members(const struct directory *directory);
 void directory_destroy(struct directory *directory);
 
 /*
- * A fixed list: nodes 0 to @node_count - 1 are all there from epoch 1 on, and nobody is
- * lost unless somebody says so. The caller owns it.
+ * A fixed list: nodes 0 to @node_count - 1 are all there from epoch 1 on, and none is
+ * lost unless a caller says so. The caller owns it.
  */
 struct directory *directory_static_create(
     uint32_t node_count, directory_changed changed, void *context);

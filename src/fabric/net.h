@@ -44,7 +44,7 @@ struct net_host {
 
     /*
      * Call net_wake(net, token) once, at @at_ns, after whatever was asked for earlier and is
-     * due at the same time. Required by nets without descriptors of their own.
+     * due at the same time. Required by nets without descriptors.
      */
     void (*wake_at)(void *context, int64_t at_ns, uint64_t token);
 

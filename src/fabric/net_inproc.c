@@ -81,7 +81,7 @@ static uint32_t add_packet(
     return slot;
 }
 
-/* Take @slot out of the pool: whoever handles it may send, which moves the others. */
+/* Take @slot out of the pool: its handler may send, which moves the others. */
 static struct packet take_packet(struct net_inproc *net, uint32_t slot)
 {
     const struct packet packet = *(struct packet *)pool_at(&net->packets, slot);
@@ -237,7 +237,7 @@ static void inproc_flush_rows(struct net *base)
         waiting->waits = false;
         deliver_row(net, waiting->from, bytes, bytes_count);
     }
-    /* What receivers published meanwhile has asked for a flush of its own. */
+    /* What receivers published meanwhile has asked for another flush. */
     net->row_count -= count;
     memmove(net->row_order, net->row_order + count, net->row_count * sizeof(*net->row_order));
 }

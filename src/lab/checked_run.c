@@ -56,7 +56,7 @@ static void run_one(void *context, uint32_t index, void *result)
     struct policy_set policies;
     struct weft_error error;
     (void)index;
-    (void)setrlimit(RLIMIT_CORE, &none); /* Hundreds may die; nobody wants their cores. */
+    (void)setrlimit(RLIMIT_CORE, &none); /* Hundreds may die, and their cores are useless. */
     if (dup2(fileno(attempt->words), STDERR_FILENO) < 0) {
         return;
     }

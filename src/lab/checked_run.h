@@ -12,13 +12,13 @@
 enum { CHECKED_RUN_FAILURE_BYTES_MAX = 256 };
 
 struct checked_run {
-    uint64_t events_max;                         /* More are no end. */
+    uint64_t events_max;                         /* A run with more has no end. */
     unsigned seconds_max;                        /* So is more time. */
     char failure[CHECKED_RUN_FAILURE_BYTES_MAX]; /* How the last run failed; "" if it did not. */
 };
 
 /*
- * Run @scenario with its first seed and say in checked->failure how it failed. One that is no
+ * Run @scenario with its first seed and say in checked->failure how it failed. One that is not a
  * good document has not failed.
  *
  * Errors: WEFT_CANCELLED if an interrupt came; WEFT_IO.

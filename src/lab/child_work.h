@@ -1,5 +1,5 @@
 /*
- * child_work.h - the same work on many things, each in a child process of its own.
+ * child_work.h - the same work on many things, each in a child process.
  *
  * A child that crashes takes nothing with it. Results are plain bytes and come back
  * through a pipe, in the order in which the children end.

@@ -18,7 +18,7 @@ struct compare_options {
     struct argument_list sets;
 };
 
-/* One scenario at one rate: a table of its own. */
+/* One scenario at one rate: one table. */
 struct compare_group {
     const char *path; /* Borrowed, like the next. */
     const char *rate; /* As given; NULL: the scenario's. */

@@ -17,7 +17,7 @@ static void run_one(void *context, uint32_t index, void *result)
         .seed = group->seeds[run->seed],
         .warmup_auto = run_warmup_is_auto(all->plan->options->warmup),
     };
-    if (run->rate_per_s > 0) { /* This process has a scenario of its own. */
+    if (run->rate_per_s > 0) { /* This process has its own copy of the scenario. */
         const bool has_rate = arrivals_set_rate(&group->scenario->arrivals, run->rate_per_s);
         ASSERT(has_rate);
     }

@@ -1,5 +1,5 @@
 /*
- * compare_runs.h - do a list of runs, each in a process of its own.
+ * compare_runs.h - do a list of runs, each in its own process.
  *
  * The list may come in parts: figures for the progress bar go on from part to part.
  */

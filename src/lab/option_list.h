@@ -32,7 +32,7 @@ enum weft_status option_list_rates(
     const char *text, struct option_list *list_out, struct weft_error *error);
 
 /*
- * Policies, whose compositions have commas of their own. If there is a semicolon, only
+ * Policies, whose compositions contain commas. If there is a semicolon, only
  * semicolons separate. Otherwise commas do, except between two parts of the form
  * role=policy, which belong to one composition: "hash,place=jit,cache=lru,heft" is three
  * policies. Two compositions in a row need the semicolon. Errors as above.

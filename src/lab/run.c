@@ -114,7 +114,7 @@ static void describe(
     (void)snprintf(result->policy, sizeof(result->policy), "%s", options->policies->text);
 }
 
-/* How many events may pass before somebody looks. */
+/* How many events may pass before the next look at limits and interrupts. */
 static uint64_t events_before_look(const struct run_options *options, uint64_t events)
 {
     const uint64_t left = options->events_max - events;

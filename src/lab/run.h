@@ -22,7 +22,7 @@ struct run_options {
     const struct policy_set *policies;
     uint64_t seed;
     bool check;
-    uint64_t events_max;       /* Events after which there is no end; 0: no limit. */
+    uint64_t events_max;       /* Events after which a run counts as endless; 0: no limit. */
     bool warmup_auto;          /* Leave out what the run itself shows to be its warm-up. */
     struct progress *progress; /* NULL: none is shown. */
     void (*on_record)(void *context, const struct record *record);
@@ -61,7 +61,7 @@ bool run_warmup_is_auto(const char *warmup);
 bool run_has_slo(const struct scenario *scenario);
 
 /*
- * Simulate @scenario. False if an interrupt came first; there is no result then. A run that
+ * Simulate @scenario. False, without a result, if an interrupt came first. A run that
  * is stopped after events_max events is broken.
  */
 bool run_simulate(

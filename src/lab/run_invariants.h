@@ -12,7 +12,7 @@ enum { RUN_INVARIANTS_BYTES_MAX = 96 };
 struct run_invariants {
     double latency_sum_ns; /* Of all jobs, however they ended. */
 
-    /* Whom every record is passed on to. NULL: nobody. */
+    /* Gets every record. May be NULL. */
     void (*on_record)(void *context, const struct record *record);
     void *context;
 };

@@ -2,7 +2,7 @@
  * saturation.h - the search for the highest rate that something still keeps up with.
  *
  * Pure: it says which rate to try next and is told what came of it. Many searches can
- * therefore go on side by side, each waiting for runs of its own.
+ * therefore go on side by side, each waiting for its runs.
  *
  *     struct saturation search;
  *     saturation_init(&search, scenario_rate, 0.05);

@@ -271,7 +271,7 @@ static void copy_faults(
     copy->faults = faults;
 }
 
-/* What is left may be another cluster: then it has to find a mixture of its own. */
+/* What is left may be another cluster: then it has to find another mixture. */
 static void copy_mixture(const struct mixture *mixture, struct scenario *copy)
 {
     copy->mixture = NULL;

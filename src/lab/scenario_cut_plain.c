@@ -36,7 +36,7 @@ static bool round_bytes(uint64_t *value)
     return is_changed;
 }
 
-/* Lists of a copy lie in its own arena: nobody else reads them. */
+/* Lists of a copy lie in its own arena: nothing else reads them. */
 static struct arrival *arrival_at(struct scenario *scenario, uint32_t index)
 {
     return &((struct arrival *)(uintptr_t)scenario->arrivals.list)[index];
@@ -180,7 +180,7 @@ uint32_t scenario_cut_role_count(const struct scenario *scenario)
     for (const char *at = scenario->policy; *at != '\0'; at++) {
         count += *at == ',' ? 1 : 0;
     }
-    return count == 1 ? 0 : count; /* A policy of its own has no roles. */
+    return count == 1 ? 0 : count; /* A single policy has no roles. */
 }
 
 /* The composition without its part @index. */

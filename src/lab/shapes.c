@@ -166,7 +166,7 @@ static uint64_t draw_bytes(struct rng *rng, double low, double high, uint64_t st
     return (uint64_t)(bytes / (double)step + 0.5) * step;
 }
 
-/* A model nobody has used before, or a function. Its number in the catalogue. */
+/* A model that was not used before, or a function. Its number in the catalogue. */
 static uint32_t draw_new_model(struct drawing *drawing)
 {
     struct shapes *shapes = drawing->shapes;

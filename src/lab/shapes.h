@@ -3,7 +3,7 @@
  *
  * How many tasks a graph has, how many levels deep it is and on which level each task
  * stands follow the jobs of a public cluster trace, and so does the spread of run times.
- * That trace does not say who feeds whom, and its tasks are no models: inputs beyond the
+ * That trace has neither edges nor models: inputs beyond the
  * first, sizes, and how often a model is used again are assumed. The same seed gives the
  * same workflows on every machine, and more of them leave the first ones as they are.
  */

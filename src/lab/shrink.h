@@ -14,7 +14,7 @@ struct shrink {
     /* Whether @scenario, which is borrowed, fails in the way that is looked for. */
     bool (*fails)(void *context, const struct scenario *scenario);
 
-    /* Called when a smaller one was found. NULL: nobody wants to know. */
+    /* Called when a smaller one was found. May be NULL. */
     void (*on_smaller)(void *context, const struct scenario *scenario, uint32_t tries);
     void *context;
     uint32_t tries_max;

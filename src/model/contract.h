@@ -2,7 +2,7 @@
  * contract.h - vertices that may as well run as one: a smaller graph of the same work.
  *
  * Two vertices a -> b are contracted where nothing that could run beside one of them
- * waits for the other: b needs nothing that a did not need, and whoever waits for a waits
+ * waits for the other: b needs nothing that a did not need, and every task that waits for a waits
  * for b. This is repeated until nothing is left to contract; the groups do not depend
  * on the order, and the graph of the groups has no cycle. (Nona, "graph contraction".)
  */

@@ -34,7 +34,7 @@ static uint32_t kind_count(uint32_t kinds)
     return count;
 }
 
-/* What it hits: neither node 0 nor its workers, so that somebody can always go on. */
+/* What it hits: neither node 0 nor its workers, so that one node can always go on. */
 static uint32_t draw_victim(const struct fleet *fleet, enum fault_kind kind, struct rng *rng)
 {
     const uint32_t first = fault_hits_worker(kind) ? fleet->nodes[1].worker_first : 1;

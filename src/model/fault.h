@@ -62,7 +62,7 @@ uint32_t fault_draw(
     const struct fault_random *random, const struct fleet *fleet, struct rng *rng,
     struct fault *faults_out, uint32_t faults_max);
 
-/* The same for all @randoms of the run with @seed, each from a stream of its own. */
+/* The same for all @randoms of the run with @seed, each from a separate stream. */
 uint32_t fault_draw_all(
     const struct fault_random *randoms, uint32_t random_count, const struct fleet *fleet,
     uint64_t seed, struct fault *faults_out, uint32_t faults_max);

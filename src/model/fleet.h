@@ -65,7 +65,7 @@ struct network_background {
     bool exponential;  /* Sizes are drawn, with that mean. */
 };
 
-/* All zero: a star without limits. Rates of 0 are no limit unless another field decides. */
+/* All zero: a star without limits. A rate of 0 means no limit unless another field decides. */
 struct fleet_network {
     uint64_t link_bytes_per_s; /* Of each machine, each direction. */
     int64_t latency_ns;        /* Added to every message between machines. */
@@ -132,7 +132,7 @@ static inline uint32_t fleet_first_partition(const struct fleet *fleet, uint32_t
     return worker - (worker - first) % partitions;
 }
 
-/* Give @node links of its own rates; a rate of 0 stays what the network says. */
+/* Give @node links with other rates; a rate of 0 stays what the network says. */
 void fleet_set_rates(
     struct fleet *fleet, uint32_t node, uint64_t up_bytes_per_s, uint64_t down_bytes_per_s);
 

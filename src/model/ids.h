@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WORKER_NONE UINT32_MAX /* No worker: not placed, or nobody to ask. */
+#define WORKER_NONE UINT32_MAX /* No worker: not placed, or none to ask. */
 #define NODE_NONE   UINT32_MAX
 #define MODEL_NONE  UINT32_MAX
 #define TASK_NONE   UINT32_MAX

@@ -1,4 +1,4 @@
-/* builtin.h - what nobody has to measure: the functions of model/builtin.h take no time. */
+/* builtin.h - what need not be measured: the functions of model/builtin.h take no time. */
 #ifndef PROFILE_BUILTIN_H
 #define PROFILE_BUILTIN_H
 

@@ -50,7 +50,7 @@ struct need_room {
     uint64_t bytes[DEVICE_KINDS_MAX];
 };
 
-/* @room with @worker; all zero is the room of nobody, and only bytes of known kinds are read. */
+/* @room with @worker; all zero is the room of no worker, and only bytes of known kinds are read. */
 static inline void need_room_add(struct need_room *room, const struct fleet_worker *worker)
 {
     const uint32_t bit = UINT32_C(1) << worker->device;

@@ -3,7 +3,7 @@
  *
  * Run time is known at points (items, cpu share, gpu share) for a model on a kind of
  * device. Between measured numbers of items of one share it is interpolated; beyond
- * them, or for a share nobody measured, the answer says that it is a guess. Load
+ * them, or for an unmeasured share, the answer says that it is a guess. Load
  * bytes (what crosses the bus), resident bytes (what stays) and workspace bytes (what
  * a running batch needs on top) are three different things.
  */
@@ -103,7 +103,7 @@ void profile_forget(struct profile *profile, uint32_t model, uint32_t device);
 
 /*
  * The run time of a batch of @items with the shares of @config, at most DURATION_NS_MAX.
- * More items than were measured count as several batches. A gpu share that nobody
+ * More items than were measured count as several batches. A gpu share that was not
  * measured takes as long as the nearest one, and longer if it is smaller.
  */
 struct estimate profile_run(
@@ -126,7 +126,7 @@ static inline bool profile_is_measured(
 
 /*
  * The kinds of devices that can run @model, a bit each: those on which it was measured. If it
- * was on none, nobody knows, and all count.
+ * was on none, it is not known, and all count.
  */
 static inline uint32_t profile_kinds(const struct profile *profile, uint32_t model)
 {

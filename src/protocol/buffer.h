@@ -1,5 +1,5 @@
 /*
- * buffer.h - text that grows, for answers whose length nobody knows before.
+ * buffer.h - text that grows, for answers whose length is not known ahead.
  *
  * All zero is an empty buffer. Whoever adds looks at the result: memory that a client can
  * make us ask for may not be there.

@@ -66,7 +66,7 @@ static bool take_exactly(struct http_chunks *chunks, char c, char expected, uint
     return c == expected;
 }
 
-/* One character that is no data. */
+/* One character that is not data. */
 static bool take(struct http_chunks *chunks, char c)
 {
     switch (chunks->state) {

@@ -63,7 +63,7 @@ const struct http_span *http_head_find(const struct http_head *head, const char 
 
 /*
  * Look for the empty line. Every line must end in CR LF; a CR elsewhere is found later, by
- * whoever reads the line.
+ * the reader of the line.
  */
 static enum http_got find_end(
     const char *bytes, size_t count, size_t *scanned, size_t *end_out, struct http_fault *fault_out)

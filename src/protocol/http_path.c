@@ -42,7 +42,7 @@ static struct http_span path_of(struct http_span target)
     return target;
 }
 
-/* Decode the character at *at of @path; negative if it is no character of a path. */
+/* Decode the character at *at of @path; negative if it is not a character of a path. */
 static int decode(struct http_span path, size_t *at)
 {
     if (path.bytes[*at] != '%') {

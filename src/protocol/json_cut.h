@@ -36,7 +36,7 @@ struct json_rest {
 };
 
 /*
- * Cut @text. Only brackets and quotes are looked at: whoever reads the rest and the cuts
+ * Cut @text. Only brackets and quotes are looked at: the reader of the rest and the cuts
  * finds what is not JSON.
  *
  * Errors, with *cause_out: WEFT_INVALID if brackets do not match or a bound is reached;

@@ -8,7 +8,7 @@
 #include "engine/bundle.h"
 #include "protocol/json_text.h"
 
-enum { NUMBER_BYTES_MAX = 512 }; /* Longer than any number that somebody means. */
+enum { NUMBER_BYTES_MAX = 512 }; /* Longer than any number that is meant. */
 
 #define HALF_END 65520.0 /* From here on a half rounds to infinity. */
 

@@ -15,7 +15,7 @@
 /*
  * The bytes that texts in the array @text of @length take in a tensor, lengths included.
  *
- * Errors: WEFT_INVALID if it is no array of strings.
+ * Errors: WEFT_INVALID if it is not an array of strings.
  */
 enum weft_status json_texts_bytes(
     const char *text, size_t length, uint64_t *bytes_out, struct weft_error *error);

@@ -37,7 +37,7 @@ char *oip_shape_text(char out[static OIP_SHAPE_BYTES], uint32_t rank, const int6
 }
 
 /*
- * A whole number >= 0. All numbers are read as doubles: a parameter that nobody uses may be
+ * A whole number >= 0. All numbers are read as doubles: an unused parameter may be
  * larger than an integer can be. What is larger than any size counts as the largest.
  */
 static bool read_whole(const json_t *value, int64_t *number_out)
@@ -74,7 +74,7 @@ static enum weft_status read_shape(
     return WEFT_OK;
 }
 
-/* The names of all inputs, for whoever has mistaken one. */
+/* The names of all inputs, for a client that used a wrong one. */
 static void list_inputs(const struct workflow *workflow, char *out, size_t room)
 {
     struct text text;

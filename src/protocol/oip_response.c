@@ -23,7 +23,7 @@ const struct weft_tensor *oip_answer_tensor(const struct oip_answer *answer, uin
     return bundle_find(answer->bundles[sink], wanted->output);
 }
 
-/* Whether no engine made anything: then there is nothing to show, which is no failure. */
+/* Whether no engine made anything: then there is nothing to show, which is not a failure. */
 static bool is_pretended(const struct oip_answer *answer)
 {
     for (uint32_t i = 0; i < answer->bundle_count; i++) {
@@ -110,7 +110,7 @@ static uint32_t write_signed(char *out, int64_t value)
     return write_whole(out, value < 0 ? -(uint64_t)value : (uint64_t)value, value < 0);
 }
 
-/* The element at @data, of a type that is no text. Returns the bytes written. */
+/* The element at @data, of a type other than text. Returns the bytes written. */
 static uint32_t write_element(char *out, enum weft_dtype dtype, const uint8_t *data)
 {
     union {

@@ -31,8 +31,8 @@ struct service service_exponential(double rate, double mean);
 double waiting_mean(double load, double residual);
 
 /*
- * Two classes at one server, the first of which goes ahead of the other but interrupts nobody
- * (Cobham): the mean wait of who is ahead, and behind. @ahead is the utilisation by the first;
+ * Two classes at one server, the first of which goes ahead of the other but does not interrupt
+ * (Cobham): the mean wait of those ahead, and behind. @ahead is the utilisation by the first;
  * @load and @residual are of both.
  */
 double waiting_ahead(double ahead, double residual);

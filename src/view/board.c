@@ -76,7 +76,7 @@ void board_allow_cuts(struct board *board, struct arena *arena, uint32_t cuts_ma
     board->cuts = arena_alloc(arena, cuts_max * sizeof(*board->cuts));
 }
 
-/* Cuts that nobody can be behind any more are forgotten, all at once. */
+/* Cuts that no node can be behind any more are forgotten, all at once. */
 static void forget_healed(struct board *board, int64_t now_ns)
 {
     for (uint32_t i = 0; i < board->cut_count; i++) {

@@ -2,7 +2,7 @@
  * board.h - the rows that have been published, as their readers may see them.
  *
  * A board keeps a few versions of each part of each row and shows a reader the
- * newest one that is at least delay_ns old. A runtime has a board of its own for
+ * newest one that is at least delay_ns old. A runtime has one board for
  * each node, with no delay, filled by row events. A simulator shares one board among
  * all nodes: N views then cost neither N * N rows nor N * N events.
  */

@@ -2,7 +2,7 @@
  * row.h - what a worker tells the others.
  *
  * A row has two parts with their own intervals: load changes with every task, the
- * cache seldom. Times in a row are durations; at_ns is written by whoever holds the
+ * cache seldom. Times in a row are durations; at_ns is written by the holder of the
  * row, from its own clock, when the part reaches it.
  */
 #ifndef VIEW_ROW_H

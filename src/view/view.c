@@ -88,7 +88,7 @@ uint32_t view_cpu_free(const struct view *view, uint32_t worker)
 
 /*
  * Instances as the row shows them, and where those that were claimed since will be. What has
- * ended since is no help: nobody knows which instances have become idle.
+ * ended since does not help: it is not known which instances have become idle.
  */
 static bool fits_layout(const struct view *view, uint32_t worker, uint32_t gpu)
 {

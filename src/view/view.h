@@ -138,7 +138,7 @@ static inline uint32_t view_skip_busy(const struct view *view, uint32_t worker, 
 }
 
 /*
- * Units of @worker and of its machine that nobody is believed to hold: as its row says, less
+ * Units of @worker and of its machine that are believed to be free: as its row says, less
  * what this node has claimed and the row does not show yet, and by what it was told since.
  */
 uint32_t view_gpu_free(const struct view *view, uint32_t worker);
