@@ -28,7 +28,8 @@ enum { WEFT_RANK_MAX = 8, WEFT_TENSOR_NAME_BYTES_MAX = 64 };
     X(WEFT_FP16, 2, "FP16")                                                                        \
     X(WEFT_FP32, 4, "FP32")                                                                        \
     X(WEFT_FP64, 8, "FP64")                                                                        \
-    X(WEFT_BYTES, 0, "BYTES")
+    X(WEFT_BYTES, 0, "BYTES")                                                                      \
+    X(WEFT_BF16, 2, "BF16") /* Behind the others: compiled functions know these by number. */
 
 enum weft_dtype {
 #define X(name, bytes, text) name,

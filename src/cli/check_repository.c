@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "document/onnx_file.h"
 #include "document/repository.h"
+#include "engine/onnx_file.h"
 #include "model/builtin.h"
 
 static void on_problem(void *context, const char *message)

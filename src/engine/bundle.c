@@ -91,26 +91,50 @@ static void append(
     bundle->bytes += tensor->bytes;
 }
 
+/* Room for the data of a tensor of @bytes; NULL if there is none. */
+static void *make_room(uint64_t bytes, struct bundle_memory *memory_out)
+{
+    const uint64_t from = atomic_load_explicit(&segments_from, memory_order_relaxed);
+    *memory_out = (struct bundle_memory){.segment = NULL};
+    if (from > 0 && bytes >= from) {
+        memory_out->segment = segment_take((size_t)bytes);
+        if (memory_out->segment != NULL) {
+            return memory_out->segment->data;
+        }
+    }
+    const size_t blocks = ((size_t)bytes + ALIGNMENT - 1) / ALIGNMENT;
+    return aligned_alloc(ALIGNMENT, (blocks == 0 ? 1 : blocks) * ALIGNMENT);
+}
+
 void *bundle_add(struct bundle *bundle, const struct weft_tensor *tensor)
 {
-    struct bundle_memory memory = {.segment = NULL};
-    void *data = NULL;
-    if (!has_room(bundle, tensor)) {
-        return NULL;
-    }
-    const uint64_t from = atomic_load_explicit(&segments_from, memory_order_relaxed);
-    if (from > 0 && tensor->bytes >= from) {
-        memory.segment = segment_take((size_t)tensor->bytes);
-        data = memory.segment == NULL ? NULL : memory.segment->data;
-    }
-    if (data == NULL) {
-        const size_t blocks = ((size_t)tensor->bytes + ALIGNMENT - 1) / ALIGNMENT;
-        data = aligned_alloc(ALIGNMENT, (blocks == 0 ? 1 : blocks) * ALIGNMENT);
-    }
+    struct bundle_memory memory;
+    void *data = has_room(bundle, tensor) ? make_room(tensor->bytes, &memory) : NULL;
     if (data != NULL) {
         append(bundle, tensor, data, &memory);
     }
     return data;
+}
+
+bool bundle_extend(struct bundle *bundle, const char *name, const void *bytes, uint64_t count)
+{
+    const struct weft_tensor *found = bundle_find(bundle, name);
+    struct bundle_memory memory;
+    uint8_t *data = found == NULL || count > SIZE_MAX / 2 - found->bytes
+                        ? NULL
+                        : make_room(found->bytes + count, &memory);
+    if (data == NULL) {
+        return false;
+    }
+    struct weft_tensor *tensor = &bundle->tensors[found - bundle->tensors];
+    memcpy(data, tensor->data, tensor->bytes);
+    memcpy(data + tensor->bytes, bytes, count);
+    release(tensor, &bundle->memory[found - bundle->tensors]);
+    bundle->memory[found - bundle->tensors] = memory;
+    tensor->data = data;
+    tensor->bytes += count;
+    bundle->bytes += count;
+    return true;
 }
 
 bool bundle_borrow(

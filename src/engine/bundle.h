@@ -17,7 +17,7 @@
 
 #include <weft/tensor.h>
 
-enum { BUNDLE_TENSORS_MAX = 64 };
+enum { BUNDLE_TENSORS_MAX = 256 }; /* A decoder has two for each of its layers, and more. */
 
 struct lender;
 struct mapping;
@@ -66,6 +66,9 @@ struct bundle *bundle_share(const struct bundle *bundle);
  * bundle is full, or a name is used twice.
  */
 void *bundle_add(struct bundle *bundle, const struct weft_tensor *tensor);
+
+/* Put @count bytes behind the data of tensor @name. False if there is none, or no memory. */
+bool bundle_extend(struct bundle *bundle, const char *name, const void *bytes, uint64_t count);
 
 /*
  * Add a tensor like @tensor whose data lies in @mapping, of @lender: both are given back with the

@@ -20,8 +20,8 @@ static bool fits(const struct onnx_port *port, const struct weft_tensor *given, 
     if (given->dtype != port->dtype) {
         return false;
     }
-    if (port->rank == 0) {
-        return true; /* A scalar, or a rank that only the library knows. */
+    if (port->rank == 0 || port->is_any_rank) {
+        return true; /* The library decides what a scalar may be. */
     }
     bool is_fit = given->rank == port->rank;
     for (uint32_t i = 0; i < port->rank && is_fit; i++) {
@@ -46,7 +46,9 @@ static enum weft_status bind_input(
             port->name, onnx_shape_text(wanted, port->dtype, port->rank, port->shape));
     }
     if (!fits(port, given, atomic_load(&model->has_rows)) ||
-        given->bytes != tensor_bytes(given->dtype, given->rank, given->shape)) {
+        (given->dtype == WEFT_BYTES
+             ? !tensor_texts_fit(given)
+             : given->bytes != tensor_bytes(given->dtype, given->rank, given->shape))) {
         return error_set(
             &task->error, WEFT_INVALID, "model '%s': input '%s' wants %s, and is given %s",
             model->name, port->name, onnx_shape_text(wanted, port->dtype, port->rank, port->shape),

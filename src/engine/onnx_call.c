@@ -7,40 +7,61 @@
 #include "engine/onnx_inside.h"
 #include "engine/ort_memory.h"
 
-/* Copy rows @range of input @input of the group, laid one after another, to @to. */
-static void gather(
-    const struct onnx_job *job, const struct onnx_group *group, uint32_t input,
-    const uint64_t range[2], uint8_t *to)
+bool onnx_part_of(
+    const struct onnx_job *job, const struct onnx_group *group, uint32_t index,
+    const uint64_t range[2], struct onnx_part *part_out)
 {
     uint64_t start = 0;
-    for (uint32_t i = 0; i < group->count; i++) {
-        const uint32_t task = group->members[i];
-        const struct weft_tensor *from = job->bound[task][input];
-        const uint64_t end = start + job->rows[task];
-        const uint64_t low = start > range[0] ? start : range[0];
-        const uint64_t high = end < range[1] ? end : range[1];
-        if (low < high) {
-            const uint64_t bytes = (high - low) * onnx_row_bytes(from);
-            memcpy(to, (const uint8_t *)from->data + (low - start) * onnx_row_bytes(from), bytes);
-            to += bytes;
-        }
-        start = end;
+    for (uint32_t i = 0; i < index; i++) {
+        start += job->rows[group->members[i]];
     }
+    const uint64_t end = start + job->rows[group->members[index]];
+    const uint64_t low = start > range[0] ? start : range[0];
+    const uint64_t high = end < range[1] ? end : range[1];
+    *part_out = (struct onnx_part){.row = low - start, .at = low - range[0], .count = high - low};
+    return low < high;
 }
 
-static struct OrtStatus *make_value(
-    const struct ort *ort, const struct weft_tensor *like, void *data, int64_t rows,
-    struct OrtValue **value_out)
+/* Lay rows @range of input @input of the group one after another. NULL if there is no memory. */
+static void *gather(
+    const struct onnx_job *job, const struct onnx_group *group, uint32_t input,
+    const uint64_t range[2], uint64_t *bytes_out)
 {
-    int64_t shape[WEFT_RANK_MAX] = {0};
-    uint64_t bytes = like->bytes;
-    memcpy(shape, like->shape, like->rank * sizeof(*shape));
-    if (rows >= 0) {
-        shape[0] = rows;
-        bytes = (uint64_t)rows * onnx_row_bytes(like);
+    struct onnx_span spans[BATCH_TASKS_MAX] = {{NULL, 0}};
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < group->count; i++) {
+        struct onnx_part part;
+        if (onnx_part_of(job, group, i, range, &part)) {
+            spans[i] = onnx_span(job->bound[group->members[i]][input], part.row, part.count);
+            bytes += spans[i].bytes;
+        }
     }
-    return ort->api.CreateTensorWithDataAsOrtValue(
-        ort->memory, data, bytes, shape, like->rank, onnx_type_of(like->dtype), value_out);
+    uint8_t *data = aligned_alloc(64, (bytes / 64 + 1) * 64);
+    uint8_t *to = data;
+    for (uint32_t i = 0; i < group->count && data != NULL; i++) {
+        if (spans[i].bytes > 0) {
+            memcpy(to, spans[i].data, spans[i].bytes);
+            to += spans[i].bytes;
+        }
+    }
+    *bytes_out = bytes;
+    return data;
+}
+
+static enum weft_status make_value(
+    const struct onnx_model *model, const struct weft_tensor *tensor, struct OrtValue **value_out,
+    struct weft_error *error)
+{
+    const struct ort *ort = model->ort;
+    if (tensor->dtype == WEFT_BYTES) {
+        return onnx_texts_give(ort, tensor, value_out, error);
+    }
+    return ort_check(
+        ort,
+        ort->api.CreateTensorWithDataAsOrtValue(
+            ort->memory, tensor->data, tensor->bytes, tensor->shape, tensor->rank,
+            onnx_type_of(tensor->dtype), value_out),
+        model->name, error);
 }
 
 /* The inputs of rows @range of @group; where they lie, if they are all of one task. */
@@ -50,29 +71,28 @@ enum weft_status onnx_call_take_rows(
 {
     const struct onnx_model *model = job->model;
     uint32_t first = 0;
-    uint64_t start = 0;
-    while (start + job->rows[group->members[first]] <= range[0]) {
-        start += job->rows[group->members[first++]];
+    struct onnx_part part;
+    while (!onnx_part_of(job, group, first, range, &part)) {
+        first++;
     }
     const uint32_t task = group->members[first];
-    const bool is_one = range[1] <= start + job->rows[task];
+    const bool is_one = part.count == range[1] - range[0];
     for (uint32_t i = 0; i < model->inputs.count; i++) {
-        const struct weft_tensor *like = job->bound[task][i];
-        uint8_t *data = (uint8_t *)like->data + (range[0] - start) * onnx_row_bytes(like);
-        if (!is_one) {
-            const uint64_t bytes = (range[1] - range[0]) * onnx_row_bytes(like);
-            data = aligned_alloc(64, (bytes / 64 + 1) * 64);
-            if (data == NULL) {
+        struct weft_tensor tensor = *job->bound[task][i];
+        if (is_one) {
+            const struct onnx_span span = onnx_span(&tensor, part.row, part.count);
+            tensor.data = span.data;
+            tensor.bytes = span.bytes;
+        } else {
+            tensor.data = gather(job, group, i, range, &tensor.bytes);
+            if (tensor.data == NULL) {
                 return error_set(error, WEFT_NO_MEMORY, "no memory for a batch");
             }
-            call->gathered[i] = data;
-            call->gathered_bytes += bytes;
-            gather(job, group, i, range, data);
+            call->gathered[i] = tensor.data;
+            call->gathered_bytes += tensor.bytes;
         }
-        const enum weft_status status = ort_check(
-            model->ort,
-            make_value(model->ort, like, data, (int64_t)(range[1] - range[0]), &call->inputs[i]),
-            model->name, error);
+        tensor.shape[0] = (int64_t)(range[1] - range[0]);
+        const enum weft_status status = make_value(model, &tensor, &call->inputs[i], error);
         if (status != WEFT_OK) {
             return status;
         }
@@ -87,10 +107,7 @@ enum weft_status onnx_call_take_whole(
     const struct onnx_model *model = job->model;
     enum weft_status status = WEFT_OK;
     for (uint32_t i = 0; i < model->inputs.count && status == WEFT_OK; i++) {
-        const struct weft_tensor *like = job->bound[task][i];
-        status = ort_check(
-            model->ort, make_value(model->ort, like, like->data, /* rows */ -1, &call->inputs[i]),
-            model->name, error);
+        status = make_value(model, job->bound[task][i], &call->inputs[i], error);
     }
     return status;
 }
@@ -113,7 +130,7 @@ enum weft_status onnx_call_run(
     struct OrtStatus *outcome = model->ort->api.Run(
         model->session, job->options, model->inputs.names,
         (const struct OrtValue *const *)call->inputs, model->inputs.count, model->outputs.names,
-        model->outputs.count, call->outputs);
+        model->outputs.source_count, call->outputs);
     ort_meter_stop();
     const uint64_t needed = (uint64_t)meter.peak_bytes + call->gathered_bytes;
     usage->run_count++;
@@ -141,27 +158,26 @@ void onnx_call_end(const struct onnx_job *job, struct onnx_call *call)
         }
         free(call->gathered[i]);
     }
-    for (uint32_t i = 0; i < model->outputs.count; i++) {
+    for (uint32_t i = 0; i < model->outputs.source_count; i++) {
         if (call->outputs[i] != NULL) {
             model->ort->api.ReleaseValue(call->outputs[i]);
         }
+    }
+    for (uint32_t i = 0; i < model->outputs.count; i++) {
+        free(call->converted[i]);
     }
     ort_meter_stop();
     job->usage->left_bytes += meter.now_bytes;
 }
 
-/* Look at output @index of @run. */
-enum weft_status onnx_call_look(
-    const struct onnx_job *job, struct onnx_call *call, uint32_t index, struct onnx_made *made,
+enum weft_status onnx_look_at_tensor(
+    const struct ort *ort, struct OrtValue *value, struct weft_tensor *tensor,
     struct weft_error *error)
 {
-    const struct ort *ort = job->model->ort;
-    const struct onnx_port *port = &job->model->outputs.items[index];
     struct OrtTensorTypeAndShapeInfo *info = NULL;
     uint32_t type = 0;
     size_t rank = 0;
-    memset(made, 0, sizeof(*made));
-    struct OrtStatus *outcome = ort->api.GetTensorTypeAndShape(call->outputs[index], &info);
+    struct OrtStatus *outcome = ort->api.GetTensorTypeAndShape(value, &info);
     if (outcome == NULL) {
         outcome = ort->api.GetTensorElementType(info, &type);
     }
@@ -169,27 +185,49 @@ enum weft_status onnx_call_look(
         outcome = ort->api.GetDimensionsCount(info, &rank);
     }
     if (outcome == NULL && rank <= WEFT_RANK_MAX) {
-        outcome = ort->api.GetDimensions(info, made->tensor.shape, rank);
-    }
-    if (outcome == NULL) {
-        outcome = ort->api.GetTensorMutableData(call->outputs[index], &made->tensor.data);
+        outcome = ort->api.GetDimensions(info, tensor->shape, rank);
     }
     if (info != NULL) {
         ort->api.ReleaseTensorTypeAndShapeInfo(info);
     }
-    const enum weft_status status = ort_check(ort, outcome, port->name, error);
+    enum weft_status status = ort_check(ort, outcome, tensor->name, error);
     if (status != WEFT_OK) {
         return status;
     }
-    memcpy(made->tensor.name, port->name, sizeof(made->tensor.name));
-    made->tensor.dtype = onnx_dtype_of(type);
-    if (rank > WEFT_RANK_MAX || made->tensor.dtype == WEFT_DTYPES) {
+    tensor->dtype = onnx_dtype_of(type);
+    tensor->rank = (uint32_t)rank;
+    if (rank > WEFT_RANK_MAX || tensor->dtype == WEFT_DTYPES) {
         return error_set(
-            error, WEFT_LIMIT, "model '%s': output '%s' has %zu extents", job->model->name,
-            port->name, rank);
+            error, WEFT_LIMIT, "output '%s' is of a type that cannot be passed, or has %zu extents",
+            tensor->name, rank);
     }
-    made->tensor.rank = (uint32_t)rank;
-    made->tensor.bytes = tensor_bytes(made->tensor.dtype, made->tensor.rank, made->tensor.shape);
-    made->row_bytes = rank > 0 ? onnx_row_bytes(&made->tensor) : 0;
-    return WEFT_OK;
+    if (tensor->dtype == WEFT_BYTES) {
+        return onnx_texts_take(ort, value, tensor, error);
+    }
+    tensor->bytes = tensor_bytes(tensor->dtype, tensor->rank, tensor->shape);
+    return ort_check(ort, ort->api.GetTensorMutableData(value, &tensor->data), tensor->name, error);
+}
+
+enum weft_status onnx_call_look(
+    const struct onnx_job *job, struct onnx_call *call, uint32_t index, struct weft_tensor *made,
+    struct weft_error *error)
+{
+    const struct onnx_model *model = job->model;
+    const struct onnx_port *port = &model->outputs.items[index];
+    struct OrtValue *value = call->outputs[port->source];
+    *made = (struct weft_tensor){.dtype = port->dtype};
+    memcpy(made->name, port->name, sizeof(made->name));
+    const enum weft_status status =
+        port->part == PART_WHOLE
+            ? onnx_look_at_tensor(model->ort, value, made, error)
+            : onnx_maps_take(model->ort, value, port->part == PART_KEYS, made, error);
+    if (status == WEFT_OK && (port->part != PART_WHOLE || made->dtype == WEFT_BYTES)) {
+        call->converted[index] = made->data;
+    }
+    if (status == WEFT_OK && made->dtype != port->dtype) {
+        return error_set(
+            error, WEFT_FAILED, "model '%s': output '%s' is %s, and its file says %s", model->name,
+            port->name, dtype_name(made->dtype), dtype_name(port->dtype));
+    }
+    return status;
 }

@@ -29,22 +29,11 @@ struct onnx_group {
 /* One call of the library. */
 struct onnx_call {
     struct OrtValue *inputs[BUNDLE_TENSORS_MAX];
-    struct OrtValue *outputs[BUNDLE_TENSORS_MAX];
-    void *gathered[BUNDLE_TENSORS_MAX]; /* Owned; NULL if an input is used where it lies. */
+    struct OrtValue *outputs[BUNDLE_TENSORS_MAX]; /* As the library counts them. */
+    void *gathered[BUNDLE_TENSORS_MAX];  /* Owned; NULL if an input is used where it lies, */
+    void *converted[BUNDLE_TENSORS_MAX]; /* and an output where the library has it. */
     uint64_t gathered_bytes;
 };
-
-/* An output of a run, where the library has it. */
-struct onnx_made {
-    struct weft_tensor tensor; /* Its data is borrowed. */
-    uint64_t row_bytes;
-};
-
-/* The bytes of one row of @tensor. */
-static inline uint64_t onnx_row_bytes(const struct weft_tensor *tensor)
-{
-    return tensor->shape[0] == 0 ? 0 : tensor->bytes / (uint64_t)tensor->shape[0];
-}
 
 /* onnx_bind.c */
 
@@ -52,6 +41,18 @@ static inline uint64_t onnx_row_bytes(const struct weft_tensor *tensor)
 bool onnx_bind(struct onnx_job *job, uint32_t index);
 
 /* onnx_call.c */
+
+/* What a task has of a range of rows of its group. */
+struct onnx_part {
+    uint64_t row; /* The first, as the task counts its rows, */
+    uint64_t at;  /* and as the range does. */
+    uint64_t count;
+};
+
+/* The part of member @index of @group in @range; false if it has none. */
+bool onnx_part_of(
+    const struct onnx_job *job, const struct onnx_group *group, uint32_t index,
+    const uint64_t range[2], struct onnx_part *part_out);
 
 /* The inputs of rows @range of @group; used where they lie, if they are all of one task. */
 enum weft_status onnx_call_take_rows(
@@ -66,12 +67,44 @@ enum weft_status onnx_call_take_whole(
 enum weft_status onnx_call_run(
     const struct onnx_job *job, struct onnx_call *call, uint64_t rows, struct weft_error *error);
 
-/* Look at output @index. */
+/* Look at output @index. The data of *made_out is borrowed from @call. */
 enum weft_status onnx_call_look(
-    const struct onnx_job *job, struct onnx_call *call, uint32_t index, struct onnx_made *made_out,
+    const struct onnx_job *job, struct onnx_call *call, uint32_t index,
+    struct weft_tensor *made_out, struct weft_error *error);
+
+/*
+ * Type, shape and data of @value, a tensor; @tensor has its name. Data is the library's but for
+ * texts, which the caller frees.
+ */
+enum weft_status onnx_look_at_tensor(
+    const struct ort *ort, struct OrtValue *value, struct weft_tensor *tensor,
     struct weft_error *error);
 
 /* Give everything back, outputs too. */
 void onnx_call_end(const struct onnx_job *job, struct onnx_call *call);
+
+/* onnx_texts.c */
+
+/* Where @count rows of a tensor lie, from row @first on. */
+struct onnx_span {
+    uint8_t *data;
+    uint64_t bytes;
+};
+struct onnx_span onnx_span(const struct weft_tensor *tensor, uint64_t first, uint64_t count);
+
+/* Make a tensor of the library of @texts, which fit their shape. */
+enum weft_status onnx_texts_give(
+    const struct ort *ort, const struct weft_tensor *texts, struct OrtValue **value_out,
+    struct weft_error *error);
+
+/* Data and bytes of @texts, whose shape is known, from @value. The caller frees the data. */
+enum weft_status onnx_texts_take(
+    const struct ort *ort, const struct OrtValue *value, struct weft_tensor *texts,
+    struct weft_error *error);
+
+/* onnx_maps.c: all but name and type of @out from a sequence of maps. The caller frees the data. */
+enum weft_status onnx_maps_take(
+    const struct ort *ort, const struct OrtValue *maps, bool is_keys, struct weft_tensor *out,
+    struct weft_error *error);
 
 #endif /* ENGINE_ONNX_INSIDE_H */

@@ -177,134 +177,13 @@ static enum weft_status open_session(
     return make_session(model, given, error);
 }
 
-/* A type that cannot be passed, as ONNX calls it. Number 0: no tensor at all. */
-static const char *foreign_type_name(uint32_t number)
-{
-    static const char *const names[] = {
-        [0] = "a sequence, map or optional", /* The library counts tensors alone. */
-        [8] = "STRING",
-        [14] = "COMPLEX64",
-        [15] = "COMPLEX128",
-        [16] = "BFLOAT16",
-        [17] = "FLOAT8E4M3FN",
-        [18] = "FLOAT8E4M3FNUZ",
-        [19] = "FLOAT8E5M2",
-        [20] = "FLOAT8E5M2FNUZ",
-        [21] = "UINT4",
-        [22] = "INT4",
-        [23] = "FLOAT4E2M1",
-    };
-    const bool is_named = number < sizeof(names) / sizeof(names[0]) && names[number] != NULL;
-    return is_named ? names[number] : "a type that is not known here";
-}
-
-/* Fill @port in from what the library says of it. */
-static struct OrtStatus *read_type(
-    const struct ort_abi *api, struct OrtTypeInfo *type, struct onnx_port *port,
-    uint32_t *number_out, size_t *rank_out)
-{
-    const struct OrtTensorTypeAndShapeInfo *info = NULL;
-    const char *symbols[WEFT_RANK_MAX] = {NULL};
-    *number_out = 0;
-    struct OrtStatus *outcome = api->CastTypeInfoToTensorInfo(type, &info);
-    if (outcome != NULL || info == NULL) {
-        return outcome; /* A sequence or a map. */
-    }
-    outcome = api->GetTensorElementType(info, number_out);
-    if (outcome == NULL) {
-        outcome = api->GetDimensionsCount(info, rank_out);
-    }
-    if (outcome == NULL && *rank_out <= WEFT_RANK_MAX) {
-        port->rank = (uint32_t)*rank_out;
-        outcome = api->GetDimensions(info, port->shape, *rank_out);
-        if (outcome == NULL) {
-            outcome = api->GetSymbolicDimensions(info, symbols, *rank_out);
-        }
-        if (outcome == NULL && *rank_out > 0 && symbols[0] != NULL) {
-            (void)snprintf(port->symbol, sizeof(port->symbol), "%s", symbols[0]);
-        }
-    }
-    return outcome;
-}
-
-static enum weft_status read_port(
-    struct onnx_model *model, bool is_input, size_t index, struct onnx_port *port,
-    struct weft_error *error)
-{
-    const struct ort *ort = model->ort;
-    const struct ort_abi *api = &ort->api;
-    struct OrtTypeInfo *type = NULL;
-    char *name = NULL;
-    uint32_t number = 0;
-    size_t rank = 0;
-    struct OrtStatus *outcome =
-        is_input ? api->SessionGetInputName(model->session, index, ort->names, &name)
-                 : api->SessionGetOutputName(model->session, index, ort->names, &name);
-    if (outcome == NULL) {
-        outcome = is_input ? api->SessionGetInputTypeInfo(model->session, index, &type)
-                           : api->SessionGetOutputTypeInfo(model->session, index, &type);
-    }
-    if (outcome == NULL) {
-        outcome = read_type(api, type, port, &number, &rank);
-    }
-    enum weft_status status = ort_check(ort, outcome, model->name, error);
-    port->dtype = onnx_dtype_of(number);
-    if (status != WEFT_OK) {
-        goto out;
-    }
-    if (snprintf(port->name, sizeof(port->name), "%s", name) >= (int)sizeof(port->name) ||
-        rank > WEFT_RANK_MAX) {
-        status = error_set(
-            error, WEFT_LIMIT, "model '%s': '%.64s' has a name of %d bytes or more than %d extents",
-            model->name, name, (int)strlen(name), WEFT_RANK_MAX);
-    } else if (port->dtype == WEFT_DTYPES) {
-        status = error_set(
-            error, WEFT_INVALID, "model '%s': '%s' is %s, which cannot be passed", model->name,
-            name, foreign_type_name(number));
-    }
-out:
-    if (type != NULL) {
-        api->ReleaseTypeInfo(type);
-    }
-    if (name != NULL) {
-        (void)ort_check(ort, api->AllocatorFree(ort->names, name), "free", NULL); /* It is ours. */
-    }
-    return status;
-}
-
-static enum weft_status read_ports(
-    struct onnx_model *model, bool is_input, struct onnx_ports *ports, struct weft_error *error)
-{
-    const struct ort_abi *api = &model->ort->api;
-    size_t count = 0;
-    struct OrtStatus *outcome = is_input ? api->SessionGetInputCount(model->session, &count)
-                                         : api->SessionGetOutputCount(model->session, &count);
-    enum weft_status status = ort_check(model->ort, outcome, model->name, error);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    if (count > BUNDLE_TENSORS_MAX) {
-        return error_set(
-            error, WEFT_LIMIT, "model '%s' has %zu %s; at most %d can be passed", model->name,
-            count, is_input ? "inputs" : "outputs", BUNDLE_TENSORS_MAX);
-    }
-    ports->items = memory_zeroed(count + 1, sizeof(*ports->items));
-    ports->names = memory_zeroed(count + 1, sizeof(*ports->names));
-    ports->count = (uint32_t)count;
-    for (size_t i = 0; i < count && status == WEFT_OK; i++) {
-        status = read_port(model, is_input, i, &ports->items[i], error);
-        ports->names[i] = ports->items[i].name;
-    }
-    return status;
-}
-
 /* Whether all first extents are open under one name, or all are 1: then they count rows. */
 static bool counts_rows(const struct onnx_ports *ports, const struct onnx_port *like)
 {
     for (uint32_t i = 0; i < ports->count; i++) {
         const struct onnx_port *port = &ports->items[i];
-        if (port->rank == 0 || port->shape[0] != like->shape[0] || port->shape[0] > 1 ||
-            port->shape[0] == 0) {
+        if (port->rank == 0 || port->is_any_rank || port->shape[0] != like->shape[0] ||
+            port->shape[0] > 1 || port->shape[0] == 0) {
             return false;
         }
         if (*port->symbol != '\0' && *like->symbol != '\0' &&
@@ -348,10 +227,7 @@ enum weft_status onnx_model_load(
     (void)snprintf(model->name, sizeof(model->name), "%s", options->name);
     enum weft_status status = open_session(model, options, error);
     if (status == WEFT_OK) {
-        status = read_ports(model, /* is_input */ true, &model->inputs, error);
-    }
-    if (status == WEFT_OK) {
-        status = read_ports(model, /* is_input */ false, &model->outputs, error);
+        status = onnx_ports_read(model, options->path, error);
     }
     if (status != WEFT_OK) {
         onnx_model_unload(model);

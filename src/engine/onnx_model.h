@@ -18,19 +18,30 @@
 
 enum { ONNX_SYMBOL_BYTES = 64 };
 
+/*
+ * What a port is of an output of the library. A sequence of maps is two: its values, a row for each
+ * map, and under a name with this behind it the keys, a row for each map as well.
+ */
+enum onnx_port_part { PART_WHOLE, PART_VALUES, PART_KEYS };
+#define ONNX_KEYS "_keys"
+
 /* An input or output. */
 struct onnx_port {
     char name[WEFT_TENSOR_NAME_BYTES_MAX];
     enum weft_dtype dtype;
     uint32_t rank;
     int64_t shape[WEFT_RANK_MAX];   /* -1: any extent. */
+    bool is_any_rank;               /* The model does not say; rank and shape are [-1]. */
     char symbol[ONNX_SYMBOL_BYTES]; /* What the model calls the first extent; "" if nothing. */
+    uint32_t source;                /* Which of the library's it is, or a part of. */
+    enum onnx_port_part part;
 };
 
 struct onnx_ports {
     uint32_t count;
     struct onnx_port *items;
-    const char **names; /* Of the same, as the library wants them. */
+    uint32_t source_count;
+    const char **names; /* Of those of the library. */
 };
 
 struct onnx_options {
@@ -69,12 +80,15 @@ struct onnx_model {
  * Load a model. On success the caller owns *model_out.
  *
  * Errors: WEFT_IO if it cannot be read; WEFT_FAILED if the library refuses it;
- * WEFT_LIMIT for more ports than a bundle has, or names or ranks too long; WEFT_INVALID for
- * ports of types that weft/tensor.h has not, texts included.
+ * those of onnx_declared_check() and onnx_declared_count().
  */
 enum weft_status onnx_model_load(
     const struct ort *ort, const struct onnx_options *options, struct onnx_model **model_out,
     struct weft_error *error);
+
+/* onnx_ports.c: fill in what @model, of the file at @path, takes and gives. Errors: the same. */
+enum weft_status onnx_ports_read(
+    struct onnx_model *model, const char *path, struct weft_error *error);
 
 /* Release @model, which nobody runs. NULL is allowed. */
 void onnx_model_unload(struct onnx_model *model);

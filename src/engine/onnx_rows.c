@@ -3,17 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The value of a half: five bits of exponent, ten of fraction. */
-static double from_half(uint16_t bits)
-{
-    const int exponent = (bits >> 10) & 31;
-    const int fraction = bits & 1023;
-    const double sign = (bits & 0x8000) != 0 ? -1 : 1;
-    if (exponent == 31) {
-        return fraction != 0 ? (double)NAN : sign * (double)INFINITY;
-    }
-    return sign * (exponent == 0 ? ldexp(fraction, -24) : ldexp(1024 + fraction, exponent - 25));
-}
+#include "engine/half.h"
 
 static double element(const struct weft_tensor *tensor, uint64_t index)
 {
@@ -30,12 +20,12 @@ static double element(const struct weft_tensor *tensor, uint64_t index)
     }
     uint16_t bits;
     memcpy(&bits, at, sizeof(bits));
-    return from_half(bits);
+    return tensor->dtype == WEFT_FP16 ? half_to_double(bits) : bf16_to_double(bits);
 }
 
 static bool is_float(enum weft_dtype dtype)
 {
-    return dtype == WEFT_FP16 || dtype == WEFT_FP32 || dtype == WEFT_FP64;
+    return dtype == WEFT_FP16 || dtype == WEFT_BF16 || dtype == WEFT_FP32 || dtype == WEFT_FP64;
 }
 
 static bool is_near(double a, double b, double scale)

@@ -64,18 +64,17 @@ static void run_whole(struct onnx_job *job, uint32_t index)
         status = onnx_call_run(job, &call, has_rows ? job->rows[index] : 1, &error);
     }
     for (uint32_t i = 0; i < job->model->outputs.count && status == WEFT_OK; i++) {
-        struct onnx_made made;
+        struct weft_tensor made;
         status = onnx_call_look(job, &call, i, &made, &error);
-        void *data = status == WEFT_OK ? add_output(task, &made.tensor) : NULL;
+        void *data = status == WEFT_OK ? add_output(task, &made) : NULL;
         if (status == WEFT_OK && data == NULL) {
             error = task->error;
             status = WEFT_NO_MEMORY;
         }
-        if (data != NULL && made.tensor.bytes > 0) { /* The library has no place for nothing. */
-            memcpy(data, made.tensor.data, made.tensor.bytes);
+        if (data != NULL && made.bytes > 0) { /* The library has no place for nothing. */
+            memcpy(data, made.data, made.bytes);
         }
-        rows_match = rows_match && made.tensor.rank > 0 &&
-                     (uint64_t)made.tensor.shape[0] == job->rows[index];
+        rows_match = rows_match && made.rank > 0 && (uint64_t)made.shape[0] == job->rows[index];
     }
     onnx_call_end(job, &call);
     job->is_open[index] = false;
@@ -89,41 +88,46 @@ static void run_whole(struct onnx_job *job, uint32_t index)
     }
 }
 
+/* Give @taker, which has @rows in all, @part of @made. False if that does not fit with what it has
+ * from other runs. */
+static bool deal_to(
+    struct onnx_task *taker, const struct weft_tensor *made, const struct onnx_part *part,
+    uint64_t rows)
+{
+    const struct onnx_span span = onnx_span(made, part->at, part->count);
+    struct weft_tensor mine = *made;
+    mine.shape[0] = (int64_t)rows;
+    if (made->dtype == WEFT_BYTES && part->row > 0) { /* Other runs made those before. */
+        return bundle_extend(taker->output, mine.name, span.data, span.bytes);
+    }
+    const uint64_t row_bytes = span.bytes / part->count;
+    mine.bytes = made->dtype == WEFT_BYTES ? span.bytes : row_bytes * rows;
+    const struct weft_tensor *known = bundle_find(taker->output, mine.name);
+    if (known != NULL && known->bytes != mine.bytes) {
+        return false; /* Another run of this task made rows of another size. */
+    }
+    uint8_t *to = known == NULL ? add_output(taker, &mine) : known->data;
+    if (to != NULL && span.bytes > 0) {
+        memcpy(to + part->row * row_bytes, span.data, span.bytes);
+    }
+    return to != NULL;
+}
+
 /* Deal the rows @range of @made out to the members of @group. False if it has other rows. */
 static bool deal(
     struct onnx_job *job, const struct onnx_group *group, const uint64_t range[2],
-    const struct onnx_made *made)
+    const struct weft_tensor *made)
 {
-    uint64_t start = 0;
-    const uint8_t *from = made->tensor.data;
-    if (made->tensor.rank == 0 || (uint64_t)made->tensor.shape[0] != range[1] - range[0]) {
+    if (made->rank == 0 || (uint64_t)made->shape[0] != range[1] - range[0]) {
         return false;
     }
     for (uint32_t i = 0; i < group->count; i++) {
         const uint32_t task = group->members[i];
-        const uint64_t end = start + job->rows[task];
-        const uint64_t low = start > range[0] ? start : range[0];
-        const uint64_t high = end < range[1] ? end : range[1];
-        if (low < high) {
-            struct onnx_task *taker = &job->tasks[task];
-            struct weft_tensor mine = made->tensor;
-            mine.shape[0] = (int64_t)job->rows[task];
-            mine.bytes = job->rows[task] * made->row_bytes;
-            const struct weft_tensor *known = bundle_find(taker->output, mine.name);
-            void *to = known == NULL ? add_output(taker, &mine) : known->data;
-            if (to == NULL) {
-                return false;
-            }
-            if (known != NULL && known->bytes != mine.bytes) {
-                return false; /* Another run of this task made rows of another size. */
-            }
-            if (made->row_bytes > 0) {
-                const uint64_t bytes = (high - low) * made->row_bytes;
-                memcpy((uint8_t *)to + (low - start) * made->row_bytes, from, bytes);
-                from += bytes;
-            }
+        struct onnx_part part;
+        if (onnx_part_of(job, group, i, range, &part) &&
+            !deal_to(&job->tasks[task], made, &part, job->rows[task])) {
+            return false;
         }
-        start = end;
     }
     return true;
 }
@@ -139,11 +143,11 @@ static bool run_rows(struct onnx_job *job, const struct onnx_group *group, const
         status = onnx_call_run(job, &call, range[1] - range[0], &error);
     }
     for (uint32_t i = 0; i < job->model->outputs.count && status == WEFT_OK && is_dealt; i++) {
-        struct onnx_made made;
+        struct weft_tensor made;
         status = onnx_call_look(job, &call, i, &made, &error);
         is_dealt = status == WEFT_OK && deal(job, group, range, &made);
-        if (status == WEFT_OK && !is_dealt && made.tensor.rank > 0 &&
-            (uint64_t)made.tensor.shape[0] != range[1] - range[0]) {
+        if (status == WEFT_OK && !is_dealt && made.rank > 0 &&
+            (uint64_t)made.shape[0] != range[1] - range[0]) {
             atomic_store(&job->model->has_rows, false);
         }
     }

@@ -38,7 +38,9 @@ enum {
     X(WEFT_FP16, 10, FLOAT16)                                                                      \
     X(WEFT_FP64, 11, DOUBLE)                                                                       \
     X(WEFT_UINT32, 12, UINT32)                                                                     \
-    X(WEFT_UINT64, 13, UINT64)
+    X(WEFT_UINT64, 13, UINT64)                                                                     \
+    X(WEFT_BYTES, 8, STRING)                                                                       \
+    X(WEFT_BF16, 16, BFLOAT16)
 
 struct OrtEnv;
 struct OrtStatus;
@@ -50,6 +52,8 @@ struct OrtMemoryInfo;
 struct OrtTypeInfo;
 struct OrtTensorTypeAndShapeInfo;
 struct OrtThreadingOptions;
+struct OrtMapTypeInfo;
+struct OrtSequenceTypeInfo;
 
 /* Memory for tensors and weights, from whoever fills this in. */
 struct OrtAllocator {
@@ -99,6 +103,8 @@ struct ort_abi_base {
     X(49, struct OrtStatus *, CreateTensorWithDataAsOrtValue,                                      \
         (const struct OrtMemoryInfo *, void *, size_t, const int64_t *, size_t, uint32_t,          \
         struct OrtValue **))                                                                       \
+    X(48, struct OrtStatus *, CreateTensorAsOrtValue,                                              \
+        (struct OrtAllocator *, const int64_t *, size_t, uint32_t, struct OrtValue **))            \
     X(51, struct OrtStatus *, GetTensorMutableData, (struct OrtValue *, void **))                  \
     X(55, struct OrtStatus *, CastTypeInfoToTensorInfo,                                            \
         (const struct OrtTypeInfo *, const struct OrtTensorTypeAndShapeInfo **))                   \
@@ -115,6 +121,9 @@ struct ort_abi_base {
     X(69, struct OrtStatus *, CreateCpuMemoryInfo, (int, int, struct OrtMemoryInfo **))            \
     X(76, struct OrtStatus *, AllocatorFree, (struct OrtAllocator *, void *))                      \
     X(78, struct OrtStatus *, GetAllocatorWithDefaultOptions, (struct OrtAllocator **))            \
+    X(80, struct OrtStatus *, GetValue,                                                            \
+        (const struct OrtValue *, int, struct OrtAllocator *, struct OrtValue **))                 \
+    X(81, struct OrtStatus *, GetValueCount, (const struct OrtValue *, size_t *))                  \
     X(92, void, ReleaseEnv, (struct OrtEnv *))                                                     \
     X(93, void, ReleaseStatus, (struct OrtStatus *))                                               \
     X(94, void, ReleaseMemoryInfo, (struct OrtMemoryInfo *))                                       \
@@ -124,17 +133,32 @@ struct ort_abi_base {
     X(98, void, ReleaseTypeInfo, (struct OrtTypeInfo *))                                           \
     X(99, void, ReleaseTensorTypeAndShapeInfo, (struct OrtTensorTypeAndShapeInfo *))               \
     X(100, void, ReleaseSessionOptions, (struct OrtSessionOptions *))                              \
+    X(103, struct OrtStatus *, CastTypeInfoToMapTypeInfo,                                          \
+        (const struct OrtTypeInfo *, const struct OrtMapTypeInfo **))                              \
+    X(104, struct OrtStatus *, CastTypeInfoToSequenceTypeInfo,                                     \
+        (const struct OrtTypeInfo *, const struct OrtSequenceTypeInfo **))                         \
+    X(105, struct OrtStatus *, GetMapKeyType, (const struct OrtMapTypeInfo *, uint32_t *))         \
+    X(106, struct OrtStatus *, GetMapValueType,                                                    \
+        (const struct OrtMapTypeInfo *, struct OrtTypeInfo **))                                    \
+    X(107, struct OrtStatus *, GetSequenceElementType,                                             \
+        (const struct OrtSequenceTypeInfo *, struct OrtTypeInfo **))                               \
     X(119, struct OrtStatus *, CreateEnvWithGlobalThreadPools,                                     \
         (uint32_t, const char *, const struct OrtThreadingOptions *, struct OrtEnv **))            \
     X(120, struct OrtStatus *, DisablePerSessionThreads, (struct OrtSessionOptions *))             \
     X(121, struct OrtStatus *, CreateThreadingOptions, (struct OrtThreadingOptions **))            \
     X(122, void, ReleaseThreadingOptions, (struct OrtThreadingOptions *))                          \
+    X(127, struct OrtStatus *, GetStringTensorElementLength,                                       \
+        (const struct OrtValue *, size_t, size_t *))                                               \
+    X(128, struct OrtStatus *, GetStringTensorElement,                                             \
+        (const struct OrtValue *, size_t, size_t, void *))                                         \
     X(130, struct OrtStatus *, AddSessionConfigEntry,                                              \
         (struct OrtSessionOptions *, const char *, const char *))                                  \
     X(147, struct OrtStatus *, SetGlobalIntraOpNumThreads, (struct OrtThreadingOptions *, int))    \
     X(148, struct OrtStatus *, SetGlobalInterOpNumThreads, (struct OrtThreadingOptions *, int))    \
     X(149, struct OrtStatus *, SetGlobalSpinControl, (struct OrtThreadingOptions *, int))          \
-    X(176, struct OrtStatus *, RegisterAllocator, (struct OrtEnv *, struct OrtAllocator *))
+    X(176, struct OrtStatus *, RegisterAllocator, (struct OrtEnv *, struct OrtAllocator *))        \
+    X(252, struct OrtStatus *, GetResizedStringTensorElementBuffer,                                \
+        (struct OrtValue *, size_t, size_t, char **))
 /* clang-format on */
 
 /* All of them, to be called as api->Run(...). NOLINTBEGIN(bugprone-macro-parentheses) */

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PACKET_FILES_MAX = 128, PACKET_BYTES_MAX = 1 << 27 };
+enum { PACKET_FILES_MAX = 250, PACKET_BYTES_MAX = 1 << 27 };
 
 /* Before the bytes of a packet; the channel fills it in. */
 struct packet_head {

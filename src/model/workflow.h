@@ -66,6 +66,7 @@ struct workflow_input {
     enum weft_dtype dtype;
     uint32_t rank;
     int64_t shape[WEFT_RANK_MAX]; /* -1: any extent. */
+    bool is_any_rank;             /* Of any shape; the one above is [-1]. */
 };
 
 /* A part of the answer: output @output of @task, which the client sees as @name. */

@@ -16,7 +16,7 @@
 #include <weft/status.h>
 
 enum {
-    JSON_CUTS_MAX = 64,  /* As many inputs as a bundle holds. */
+    JSON_CUTS_MAX = 256, /* As many inputs as a bundle holds. */
     JSON_DEPTH_MAX = 16, /* Of what is not cut. */
     JSON_REST_BYTES_MAX = 1048576,
 };

@@ -6,11 +6,10 @@
 
 #include "base/error.h"
 #include "engine/bundle.h"
+#include "engine/half.h"
 #include "protocol/json_text.h"
 
 enum { NUMBER_BYTES_MAX = 512 }; /* Longer than any number that is meant. */
-
-#define HALF_END 65520.0 /* From here on a half rounds to infinity. */
 
 /* A reader of one array. */
 struct reader {
@@ -154,41 +153,14 @@ static double number_value(const struct number *number)
     return strtod(text, NULL);
 }
 
-uint16_t half_from_double(double value)
-{
-    const uint16_t sign = signbit(value) ? 0x8000 : 0;
-    const double size = fabs(value);
-    if (isnan(value)) {
-        return 0x7e00;
-    }
-    if (size >= HALF_END) {
-        return sign | 0x7c00;
-    }
-    int exponent;
-    (void)frexp(size, &exponent);
-    exponent = size == 0 || exponent - 1 < -14 ? -14 : exponent - 1;
-    const double steps = rint(ldexp(size, 10 - exponent)); /* Of the last place; ties to even. */
-    const uint32_t bits = (uint32_t)steps;
-    /* 1024 steps are the next exponent, and adding makes them that. */
-    return (uint16_t)(sign | (uint32_t)((exponent + 14) * 1024 + (int)bits));
-}
-
-double half_to_double(uint16_t half)
-{
-    const int exponent = half >> 10 & 31;
-    const int steps = half & 1023;
-    double size = exponent == 0 ? ldexp(steps, -24) : ldexp(steps + 1024, exponent - 25);
-    if (exponent == 31) {
-        size = steps == 0 ? (double)INFINITY : (double)NAN;
-    }
-    return (half & 0x8000) != 0 ? -size : size;
-}
-
 /* What is larger than the type can hold would become infinite. */
 static bool is_too_large(enum weft_dtype dtype, double value)
 {
     if (dtype == WEFT_FP16) {
         return fabs(value) >= HALF_END;
+    }
+    if (dtype == WEFT_BF16) {
+        return fabs(value) >= BF16_END;
     }
     return dtype == WEFT_FP32 ? isinf((float)value) : isinf(value);
 }
@@ -210,9 +182,10 @@ static bool store_float(struct reader *reader, const struct number *number)
         (void)memcpy(reader->out, &single, sizeof(single));
         reader->out += sizeof(single);
     } else {
-        const uint16_t half = half_from_double(value);
-        (void)memcpy(reader->out, &half, sizeof(half));
-        reader->out += sizeof(half);
+        const uint16_t bits =
+            reader->tensor->dtype == WEFT_FP16 ? half_from_double(value) : bf16_from_double(value);
+        (void)memcpy(reader->out, &bits, sizeof(bits));
+        reader->out += sizeof(bits);
     }
     return true;
 }
@@ -302,6 +275,7 @@ static bool store(struct reader *reader)
     case WEFT_FP16:
     case WEFT_FP32:
     case WEFT_FP64:
+    case WEFT_BF16:
         return read_number(reader, &number) && store_float(reader, &number);
     case WEFT_UINT8:
     case WEFT_UINT16:

@@ -28,8 +28,4 @@ enum weft_status json_texts_bytes(
 enum weft_status json_data_read(
     const char *text, size_t length, const struct weft_tensor *tensor, struct weft_error *error);
 
-/* Between FP16 and double: rounded to the nearest, ties to even. */
-uint16_t half_from_double(double value);
-double half_to_double(uint16_t half);
-
 #endif /* PROTOCOL_JSON_DATA_H */

@@ -109,8 +109,8 @@ static enum weft_status check_input(
             error, WEFT_INVALID, "input '%s' is %s, not %s", tensor->name, dtype_name(input->dtype),
             dtype_name(tensor->dtype));
     }
-    bool fits = input->rank == tensor->rank;
-    for (uint32_t i = 0; i < input->rank && fits; i++) {
+    bool fits = input->is_any_rank || input->rank == tensor->rank;
+    for (uint32_t i = 0; i < input->rank && fits && !input->is_any_rank; i++) {
         fits = input->shape[i] < 0 || input->shape[i] == tensor->shape[i];
     }
     if (!fits) {

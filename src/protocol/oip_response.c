@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/half.h"
 #include "protocol/buffer.h"
 #include "protocol/json_data.h"
 #include "protocol/json_text.h"
@@ -40,7 +41,7 @@ static const uint8_t element_chars[WEFT_DTYPES] = {
     [WEFT_UINT64] = 21, [WEFT_INT8] = 5,  [WEFT_INT16] = 7,  [WEFT_INT32] = 12,
     [WEFT_INT64] = 21,  [WEFT_FP16] = 12, [WEFT_FP32] = 17, /* A whole number of 15 digits, and its
                                                                sign. */
-    [WEFT_FP64] = 25,
+    [WEFT_FP64] = 25,   [WEFT_BF16] = 17,
 };
 
 static uint64_t estimate(const struct weft_tensor *tensor, bool is_binary)
@@ -146,6 +147,8 @@ static uint32_t write_element(char *out, enum weft_dtype dtype, const uint8_t *d
         return write_signed(out, value.i64);
     case WEFT_FP16:
         return write_float(out, half_to_double(value.u16), 5);
+    case WEFT_BF16:
+        return write_float(out, bf16_to_double(value.u16), 4);
     case WEFT_FP32:
         return write_float(out, (double)value.f32, 9);
     case WEFT_FP64:

@@ -146,6 +146,7 @@ static double element_of(const struct weft_tensor *tensor, uint64_t index)
     case WEFT_INT8:
     case WEFT_INT16:
     case WEFT_FP16:
+    case WEFT_BF16:
     case WEFT_BYTES:
     case WEFT_DTYPES:
     default:

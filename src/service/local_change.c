@@ -59,7 +59,7 @@ static bool is_same_ports(
     bool is_same = left_count == right_count;
     for (uint32_t i = 0; i < left_count && is_same; i++) {
         is_same = strcmp(left[i].name, right[i].name) == 0 && left[i].dtype == right[i].dtype &&
-                  left[i].rank == right[i].rank &&
+                  left[i].rank == right[i].rank && left[i].is_any_rank == right[i].is_any_rank &&
                   memcmp(left[i].shape, right[i].shape, left[i].rank * sizeof(int64_t)) == 0;
     }
     return is_same;

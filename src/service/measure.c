@@ -46,7 +46,8 @@ static uint32_t copy_ports(const struct onnx_ports *ports, struct workflow_input
     const uint32_t count = ports->count < MEASURE_PORTS_MAX ? ports->count : MEASURE_PORTS_MAX;
     for (uint32_t i = 0; i < count; i++) {
         const struct onnx_port *port = &ports->items[i];
-        out[i] = (struct workflow_input){.dtype = port->dtype, .rank = port->rank};
+        out[i] = (struct workflow_input){
+            .dtype = port->dtype, .rank = port->rank, .is_any_rank = port->is_any_rank};
         memcpy(out[i].name, port->name, sizeof(out[i].name));
         memcpy(out[i].shape, port->shape, sizeof(out[i].shape));
     }

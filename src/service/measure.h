@@ -17,8 +17,8 @@
 struct nursery;
 
 enum {
-    MEASURE_PORTS_MAX = 64,
-    MEASURE_POINTS_MAX = 6, /* Of 1, 2, 4 ... 32 items. */
+    MEASURE_PORTS_MAX = 256, /* As many as a bundle has. */
+    MEASURE_POINTS_MAX = 6,  /* Of 1, 2, 4 ... 32 items. */
 };
 
 /* What a model takes and gives, as its file says. */

@@ -7,6 +7,7 @@
 static void fill(enum weft_dtype dtype, uint8_t *data, uint64_t bytes)
 {
     static const uint16_t half_16 = 0x3800;
+    static const uint16_t half_bf16 = 0x3f00;
     static const float half_32 = 0.5F;
     static const double half_64 = 0.5;
     const void *pattern = NULL;
@@ -14,6 +15,9 @@ static void fill(enum weft_dtype dtype, uint8_t *data, uint64_t bytes)
     if (dtype == WEFT_FP16) {
         pattern = &half_16;
         width = sizeof(half_16);
+    } else if (dtype == WEFT_BF16) {
+        pattern = &half_bf16;
+        width = sizeof(half_bf16);
     } else if (dtype == WEFT_FP32) {
         pattern = &half_32;
         width = sizeof(half_32);
@@ -91,8 +95,11 @@ static void vary(const struct weft_tensor *tensor)
         }
         return;
     case WEFT_FP16: /* Between one half and one: the bits of the fraction, counted up. */
+    case WEFT_BF16:
         for (uint64_t i = 0; i < tensor->bytes / 2; i++) {
-            const uint16_t value = (uint16_t)(0x3800 + (uint16_t)(varied(i) * 0x3ff));
+            const uint16_t value = tensor->dtype == WEFT_FP16
+                                       ? (uint16_t)(0x3800 + (uint16_t)(varied(i) * 0x3ff))
+                                       : (uint16_t)(0x3f00 + (uint16_t)(varied(i) * 0x7f));
             memcpy(data + i * sizeof(value), &value, sizeof(value));
         }
         return;

@@ -5,7 +5,7 @@ import pathlib
 import random
 import struct
 
-FLOAT = 1
+FLOAT, STRING, BFLOAT16 = 1, 8, 16
 LIBRARY = pathlib.Path(
     os.environ.get("WEFT_ONNXRUNTIME", "build/deps/onnxruntime/libonnxruntime.so")
 )
@@ -36,13 +36,14 @@ def piece(field, data):
     return varint(field << 3 | 2) + varint(len(data)) + data
 
 
-def value_info(name, shape):
-    """A tensor of floats; an extent that is text is open, under that name."""
+def value_info(name, shape, kind=FLOAT):
+    """A tensor; an extent that is text is open, under that name. No shape: any rank."""
     extents = b"".join(
         piece(1, piece(2, extent) if isinstance(extent, str) else number(1, extent))
-        for extent in shape
+        for extent in shape or ()
     )
-    return piece(1, name) + piece(2, piece(1, number(1, FLOAT) + piece(2, extents)))
+    extents = b"" if shape is None else piece(2, extents)
+    return piece(1, name) + piece(2, piece(1, number(1, kind) + extents))
 
 
 def node(operator, inputs, output):
@@ -59,7 +60,48 @@ def model(nodes, inputs, outputs, weights=()):
     graph += b"".join(piece(5, one) for one in weights)
     graph += b"".join(piece(11, one) for one in inputs)
     graph += b"".join(piece(12, one) for one in outputs)
-    return number(1, 8) + piece(7, graph) + piece(8, piece(1, "") + number(2, 13))
+    opsets = piece(8, piece(1, "") + number(2, 13))
+    opsets += piece(8, piece(1, "ai.onnx.ml") + number(2, 1))
+    return number(1, 8) + piece(7, graph) + opsets
+
+
+def same(shape, kind):
+    """y is x."""
+    return model(
+        [node("Identity", ["x"], "y")],
+        [value_info("x", shape, kind)],
+        [value_info("y", shape, kind)],
+    )
+
+
+def zipmap(labels):
+    """z: a map for each row of x, from the labels to its columns, as classifiers are exported."""
+    strings = b"".join(piece(9, label) for label in labels)
+    attribute = piece(1, "classlabels_strings") + strings + number(20, 8)
+    zipped = node("ZipMap", ["x"], "z") + piece(5, attribute) + piece(7, "ai.onnx.ml")
+    map_type = number(1, STRING) + piece(2, piece(1, number(1, FLOAT)))
+    maps = piece(1, "z") + piece(2, piece(4, piece(1, piece(5, map_type))))
+    return model([zipped], [value_info("x", ["N", len(labels)])], [maps])
+
+
+def sequence():
+    """y: a sequence of x alone."""
+    floats = piece(1, number(1, FLOAT))
+    return model(
+        [node("SequenceConstruct", ["x"], "y")],
+        [value_info("x", ["N"])],
+        [piece(1, "y") + piece(2, piece(4, piece(1, floats)))],
+    )
+
+
+def sums(count):
+    """z: the sum of @count inputs."""
+    names = [f"x{i}" for i in range(count)]
+    return model(
+        [node("Sum", names, "z")],
+        [value_info(name, ["N", 2]) for name in names],
+        [value_info("z", ["N", 2])],
+    )
 
 
 def relu(columns=4, rows="N"):

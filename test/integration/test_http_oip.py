@@ -33,6 +33,7 @@ TYPES = [
     ("INT32", [-2147483648, 2147483647], "i"),
     ("INT64", [-9223372036854775808, 9223372036854775807], "q"),
     ("FP16", [0.5, -65504.0], "e"),
+    ("BF16", [0.5, -96.0], "bf"),
     ("FP32", [0.25, -1e10], "f"),
     ("FP64", [0.1, -1e300], "d"),
 ]
@@ -76,7 +77,10 @@ class Contents(unittest.TestCase):
         self.assertLessEqual(abs(parts - int(timing["total_us"])), 3)
 
     def test_every_type_comes_back_from_bytes(self):
-        tensors = {name: struct.pack(f"<2{form}", *values) for name, values, form in TYPES}
+        tensors = {
+            name: struct.pack(f"<2{form}", *values) for name, values, form in TYPES if form != "bf"
+        }
+        tensors["BF16"] = struct.pack("<2H", 0x3F00, 0xC2C0)
         tensors["BYTES"] = texts(b"", b"\xff\x00")
         inputs = [
             {"name": name, "shape": [2], "datatype": name,

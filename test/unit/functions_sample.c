@@ -114,7 +114,7 @@ static enum weft_status same_name(const struct weft_call *call)
 static enum weft_status too_many(const struct weft_call *call)
 {
     const int64_t one = 1;
-    for (uint32_t i = 0; i < 65; i++) {
+    for (uint32_t i = 0; i < 257; i++) {
         char name[8];
         (void)snprintf(name, sizeof(name), "o%u", i);
         if (weft_call_output(call, name, WEFT_UINT8, 1, &one) == NULL) {

@@ -12,6 +12,7 @@ enum {
     MODEL_VERSION = 1,
     MODEL_GRAPH = 7,
     MODEL_OPSET = 8,
+    OPSET_DOMAIN = 1,
     OPSET_VERSION = 2,
     GRAPH_NODE = 1,
     GRAPH_NAME = 2,
@@ -21,9 +22,20 @@ enum {
     NODE_INPUT = 1,
     NODE_OUTPUT = 2,
     NODE_OP = 4,
+    NODE_ATTRIBUTE = 5,
+    NODE_DOMAIN = 7,
+    ATTRIBUTE_NAME = 1,
+    ATTRIBUTE_INTS = 8,
+    ATTRIBUTE_STRINGS = 9,
+    ATTRIBUTE_TYPE = 20,
     VALUE_NAME = 1,
     VALUE_TYPE = 2,
     TYPE_TENSOR = 1,
+    TYPE_SEQUENCE = 4,
+    TYPE_MAP = 5,
+    ELEMENT_TYPE = 1,
+    MAP_KEY = 1,
+    MAP_VALUE = 2,
     TENSOR_TYPE = 1,
     TENSOR_SHAPE = 2,
     SHAPE_EXTENT = 1,
@@ -103,7 +115,9 @@ static void put_value(
     struct onnx_bytes kind = {.data = NULL};
     struct onnx_bytes value = {.data = NULL};
     field_number(&tensor, TENSOR_TYPE, (uint64_t)type);
-    field_bytes(&tensor, TENSOR_SHAPE, shape->data, shape->count);
+    if (shape != NULL) {
+        field_bytes(&tensor, TENSOR_SHAPE, shape->data, shape->count);
+    }
     field_message(&kind, TYPE_TENSOR, &tensor);
     field_text(&value, VALUE_NAME, name);
     field_message(&value, VALUE_TYPE, &kind);
@@ -113,7 +127,7 @@ static void put_value(
 static struct onnx_bytes shape_of(uint32_t rank, const int64_t *shape)
 {
     struct onnx_bytes whole = {.data = NULL};
-    for (uint32_t i = 0; i < rank; i++) {
+    for (uint32_t i = 0; i < rank && shape != NULL; i++) {
         struct onnx_bytes extent = {.data = NULL};
         if (shape[i] < 0) {
             field_text(&extent, EXTENT_NAME, shape[i] == -1 ? "N" : "M");
@@ -129,7 +143,7 @@ void onnx_writer_input(
     struct onnx_writer *writer, const char *name, int type, uint32_t rank, const int64_t *shape)
 {
     struct onnx_bytes extents = shape_of(rank, shape);
-    put_value(writer, GRAPH_INPUT, name, type, &extents);
+    put_value(writer, GRAPH_INPUT, name, type, shape == NULL ? NULL : &extents);
     free(extents.data);
 }
 
@@ -137,8 +151,47 @@ void onnx_writer_output(
     struct onnx_writer *writer, const char *name, int type, uint32_t rank, const int64_t *shape)
 {
     struct onnx_bytes extents = shape_of(rank, shape);
-    put_value(writer, GRAPH_OUTPUT, name, type, &extents);
+    put_value(writer, GRAPH_OUTPUT, name, type, shape == NULL ? NULL : &extents);
     free(extents.data);
+}
+
+/* An output that is a sequence of @element. */
+static void put_sequence(struct onnx_writer *writer, const char *name, struct onnx_bytes *element)
+{
+    struct onnx_bytes sequence = {.data = NULL};
+    struct onnx_bytes type = {.data = NULL};
+    struct onnx_bytes value = {.data = NULL};
+    field_message(&sequence, ELEMENT_TYPE, element);
+    field_message(&type, TYPE_SEQUENCE, &sequence);
+    field_text(&value, VALUE_NAME, name);
+    field_message(&value, VALUE_TYPE, &type);
+    field_message(&writer->graph, GRAPH_OUTPUT, &value);
+}
+
+static struct onnx_bytes float_type(void)
+{
+    struct onnx_bytes tensor = {.data = NULL};
+    struct onnx_bytes type = {.data = NULL};
+    field_number(&tensor, TENSOR_TYPE, ONNX_FLOAT);
+    field_message(&type, TYPE_TENSOR, &tensor);
+    return type;
+}
+
+void onnx_writer_sequence(struct onnx_writer *writer, const char *name)
+{
+    struct onnx_bytes element = float_type();
+    put_sequence(writer, name, &element);
+}
+
+void onnx_writer_maps(struct onnx_writer *writer, const char *name, int key)
+{
+    struct onnx_bytes value = float_type();
+    struct onnx_bytes map = {.data = NULL};
+    struct onnx_bytes element = {.data = NULL};
+    field_number(&map, MAP_KEY, (uint64_t)key);
+    field_message(&map, MAP_VALUE, &value);
+    field_message(&element, TYPE_MAP, &map);
+    put_sequence(writer, name, &element);
 }
 
 void onnx_writer_node(
@@ -207,6 +260,9 @@ void onnx_writer_finish(struct onnx_writer *writer, const char *path)
     field_number(&model, MODEL_VERSION, 8);
     field_message(&model, MODEL_GRAPH, &writer->graph);
     field_number(&opset, OPSET_VERSION, 13);
+    field_message(&model, MODEL_OPSET, &opset);
+    field_text(&opset, OPSET_DOMAIN, "ai.onnx.ml");
+    field_number(&opset, OPSET_VERSION, 1);
     field_message(&model, MODEL_OPSET, &opset);
     FILE *file = fopen(path, "wb");
     ASSERT(file != NULL);
@@ -281,5 +337,41 @@ void onnx_write_deadly(const char *path)
     onnx_writer_node(&writer, "Div", "least", "minus", "none");
     onnx_writer_node(&writer, "Add", "x", "none", "y");
     onnx_writer_output(&writer, "y", ONNX_INT64, 1, shape);
+    onnx_writer_finish(&writer, path);
+}
+
+void onnx_write_zipmap(const char *path, const char *const *labels)
+{
+    struct onnx_writer writer;
+    struct onnx_bytes node = {.data = NULL};
+    struct onnx_bytes attribute = {.data = NULL};
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", ONNX_FLOAT, 2, (const int64_t[]){-1, 2});
+    field_text(&attribute, ATTRIBUTE_NAME, labels ? "classlabels_strings" : "classlabels_int64s");
+    for (uint32_t i = 0; i < 2; i++) {
+        if (labels != NULL) {
+            field_text(&attribute, ATTRIBUTE_STRINGS, labels[i]);
+        } else {
+            field_number(&attribute, ATTRIBUTE_INTS, 10 + i);
+        }
+    }
+    field_number(&attribute, ATTRIBUTE_TYPE, labels != NULL ? 8 : 7);
+    field_text(&node, NODE_INPUT, "x");
+    field_text(&node, NODE_OUTPUT, "z");
+    field_text(&node, NODE_OP, "ZipMap");
+    field_message(&node, NODE_ATTRIBUTE, &attribute);
+    field_text(&node, NODE_DOMAIN, "ai.onnx.ml");
+    field_message(&writer.graph, GRAPH_NODE, &node);
+    onnx_writer_maps(&writer, "z", labels != NULL ? ONNX_STRING : ONNX_INT64);
+    onnx_writer_finish(&writer, path);
+}
+
+void onnx_write_same(const char *path, int type, uint32_t rank, const int64_t *shape)
+{
+    struct onnx_writer writer;
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", type, rank, shape);
+    onnx_writer_node(&writer, "Identity", "x", NULL, "y");
+    onnx_writer_output(&writer, "y", type, rank, shape);
     onnx_writer_finish(&writer, path);
 }

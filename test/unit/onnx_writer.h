@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ONNX_FLOAT = 1, ONNX_INT64 = 7, ONNX_STRING = 8 };
+enum { ONNX_FLOAT = 1, ONNX_INT64 = 7, ONNX_STRING = 8, ONNX_BFLOAT16 = 16 };
 
 /* Bytes of a message under way. */
 struct onnx_bytes {
@@ -29,7 +29,7 @@ struct onnx_writer {
 
 void onnx_writer_start(struct onnx_writer *writer);
 
-/* An extent of -1 is open, under the name N; -2 under the name M. */
+/* An extent of -1 is open, under the name N; -2 under the name M. A shape of NULL: none is said. */
 void onnx_writer_input(
     struct onnx_writer *writer, const char *name, int type, uint32_t rank, const int64_t *shape);
 void onnx_writer_output(
@@ -52,6 +52,19 @@ void onnx_writer_long(struct onnx_writer *writer, const char *name, int64_t valu
 void onnx_writer_external(
     struct onnx_writer *writer, const char *name, uint32_t rank, const int64_t *shape,
     const char *file);
+
+/* An output that is a sequence of maps of @key to floats. */
+void onnx_writer_maps(struct onnx_writer *writer, const char *name, int key);
+
+/* An output that is a sequence of tensors of floats. */
+void onnx_writer_sequence(struct onnx_writer *writer, const char *name);
+
+/* z: a map for each row of x, floats, from @labels, of which there are two, to the two of the row.
+ * Texts, or whole numbers without. */
+void onnx_write_zipmap(const char *path, const char *const *labels);
+
+/* y = x, both of @type and @rank; @shape as above. */
+void onnx_write_same(const char *path, int type, uint32_t rank, const int64_t *shape);
 
 /* Write the file @path, and release @writer. */
 void onnx_writer_finish(struct onnx_writer *writer, const char *path);

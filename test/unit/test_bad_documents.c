@@ -97,13 +97,13 @@ static const struct bad bad[] = {
      "with consumers, and too long for one whose output is an output of the workflow"},
     {"output-of-request.yaml", ":4: an output is made by a task, not by the request"},
     {"output-type.yaml", ":3: dtype 'FP31' is not known; use BOOL, UINT8, UINT16, UINT32, UINT64, "
-                         "INT8, INT16, INT32, INT64, FP16, FP32, FP64 or BYTES"},
+                         "INT8, INT16, INT32, INT64, FP16, FP32, FP64, BYTES or BF16"},
     {"output-unknown.yaml", ":3: 'b' is not a task"},
     {"overlong-utf8.yaml", ":1: byte 0xc0 is not valid UTF-8 here"},
     {"partitions-none.yaml", ":1: 'partitions' must be between 1 and 64, not '0'"},
     {"path-with-newline.yaml", ":6: 'workflows' holds a control character"},
     {"port-dtype.yaml", ":2: dtype 'FP31' is not known; use BOOL, UINT8, UINT16, UINT32, UINT64, "
-                        "INT8, INT16, INT32, INT64, FP16, FP32, FP64 or BYTES"},
+                        "INT8, INT16, INT32, INT64, FP16, FP32, FP64, BYTES or BF16"},
     {"port-long.yaml",
      ":3: the name 'nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn...' is longer than "
      "63 letters"},

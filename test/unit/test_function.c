@@ -117,7 +117,7 @@ static void what_goes_wrong_fails_the_task_and_says_why(ATTR_UNUSED void **state
         {"refuse", WEFT_REFUSED, "function 'refuse': refused"},
         {"strange", WEFT_FAILED, "function 'strange': it returned 17, which is not a status"},
         {"same_name", WEFT_FAILED, "function 'same_name': output 'a' is made twice"},
-        {"too_many", WEFT_FAILED, "function 'too_many': more than 64 outputs"},
+        {"too_many", WEFT_FAILED, "function 'too_many': more than 256 outputs"},
         {"too_large", WEFT_FAILED,
          "function 'too_large': 'big' is larger than what is left of the limit, 1000000 bytes"},
         {"bad_shape", WEFT_FAILED, "function 'bad_shape': 'out' has a negative extent"},

@@ -1,5 +1,5 @@
 /* Covers: src/protocol/json_data.c src/protocol/json_text.c src/protocol/json_cut.c
- * src/protocol/buffer.c
+ * src/protocol/buffer.c, src/engine/half.c
  */
 #include "protocol/json_data.h"
 
@@ -16,6 +16,7 @@
 
 #include "base/attributes.h"
 #include "base/rng.h"
+#include "engine/half.h"
 #include "protocol/buffer.h"
 #include "protocol/json_cut.h"
 #include "protocol/json_text.h"
@@ -118,6 +119,16 @@ static void halves_round_to_the_nearest_even(ATTR_UNUSED void **state)
             assert_int_equal(half_from_double(value), half);
         }
     }
+    for (uint32_t bits = 0; bits <= UINT16_MAX; bits++) {
+        const double value = bf16_to_double((uint16_t)bits);
+        if (!isnan(value)) {
+            assert_int_equal(bf16_from_double(value), bits);
+        }
+    }
+    assert_int_equal(bf16_from_double(1.0 + 0x1p-8), 0x3f80); /* A tie, down to even, */
+    assert_int_equal(bf16_from_double(1.0 + 0x3p-8), 0x3f82); /* and up. */
+    assert_int_equal(bf16_from_double(0x1.fefp+127), 0x7f7f);
+    assert_int_equal(bf16_from_double(0x1.ffp+127), 0x7f80);
     assert_int_equal(half_from_double(1.0), 0x3c00);
     assert_int_equal(half_from_double(1.0 + 0x1p-11), 0x3c00); /* A tie, down to even, */
     assert_int_equal(half_from_double(1.0 + 0x3p-11), 0x3c02); /* and up. */

@@ -1,4 +1,5 @@
-#include "document/onnx_file.h"
+/* Covers: src/engine/onnx_file.c, src/engine/onnx_declared.c */
+#include "engine/onnx_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,8 +74,8 @@ static void a_model_that_was_cut_is_none(void **state)
         put(bytes, i);
         const enum weft_status status = check(&error);
         if (status == WEFT_OK) {
-            /* Whole up to here, but for what follows the graph: which opset it wants. */
-            assert_true(i + 16 > count);
+            /* Whole up to here, but for what follows the graph: which opsets it wants. */
+            assert_true(i + 32 > count);
         } else {
             assert_int_equal(status, WEFT_INVALID);
         }
@@ -115,12 +116,71 @@ static void other_files_are_none(void **state)
     put("", 0); /* For the end. */
 }
 
+static void what_cannot_be_passed_is_found(void **state)
+{
+    struct onnx_writer writer;
+    struct weft_error error;
+    const int64_t nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    (void)state;
+    onnx_write_same(path, ONNX_STRING, 1, (const int64_t[]){-1});
+    assert_int_equal(check(&error), WEFT_OK);
+    onnx_write_zipmap(path, NULL);
+    assert_int_equal(check(&error), WEFT_OK);
+    onnx_write_same(path, 14, 1, (const int64_t[]){-1});
+    assert_int_equal(check(&error), WEFT_INVALID);
+    assert_non_null(strstr(
+        error.message,
+        ": input 'x' is COMPLEX64, which cannot be passed: add a Cast to the model"));
+    onnx_write_same(path, ONNX_FLOAT, 9, nine);
+    assert_int_equal(check(&error), WEFT_LIMIT);
+    assert_non_null(strstr(error.message, ": input 'x' has 9 extents; at most 8 can be passed"));
+    onnx_writer_start(&writer);
+    onnx_writer_output(
+        &writer, "a_name_that_is_so_long_that_it_has_more_than_the_sixty_three_bytes_allowed",
+        ONNX_FLOAT, 1, nine);
+    onnx_writer_finish(&writer, path);
+    assert_int_equal(check(&error), WEFT_LIMIT);
+    assert_non_null(strstr(error.message, "has a name of 74 bytes; rename it to 63 or fewer"));
+    onnx_writer_start(&writer);
+    for (uint32_t i = 0; i < 257; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "x%u", (unsigned)i);
+        onnx_writer_input(&writer, name, ONNX_FLOAT, 1, nine);
+    }
+    onnx_writer_finish(&writer, path);
+    assert_int_equal(check(&error), WEFT_LIMIT);
+    assert_non_null(strstr(error.message, ": it has 257 inputs; at most 256 can be passed"));
+}
+
+static void note_name(void *context, const struct onnx_declared *declared)
+{
+    char *names = context;
+    (void)snprintf(names + strlen(names), 16, "%.8s", declared->name);
+}
+
+static void weights_are_no_inputs(void **state)
+{
+    struct onnx_writer writer;
+    char names[256] = "";
+    (void)state;
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", ONNX_FLOAT, 1, (const int64_t[]){1});
+    onnx_writer_input(&writer, "w", 14, 1, (const int64_t[]){1});
+    onnx_writer_input(&writer, "v", 14, 1, (const int64_t[]){1});
+    onnx_writer_floats(&writer, "v", 1, (const int64_t[]){1}, (const float[]){1});
+    onnx_writer_floats(&writer, "w", 1, (const int64_t[]){1}, (const float[]){1});
+    onnx_writer_output(&writer, "y", ONNX_FLOAT, 1, (const int64_t[]){1});
+    onnx_writer_finish(&writer, path);
+    assert_int_equal(onnx_file_read(path, note_name, names, NULL), WEFT_OK);
+    assert_string_equal(names, "xy");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_is_one),
-        cmocka_unit_test(a_model_that_was_cut_is_none),
-        cmocka_unit_test(other_files_are_none),
+        cmocka_unit_test(a_model_is_one),        cmocka_unit_test(a_model_that_was_cut_is_none),
+        cmocka_unit_test(other_files_are_none),  cmocka_unit_test(what_cannot_be_passed_is_found),
+        cmocka_unit_test(weights_are_no_inputs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

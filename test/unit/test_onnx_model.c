@@ -1,8 +1,8 @@
 /*
  * Models are loaded as they are or mapped from the cache, say what they take, and leave nothing.
  *
- * Covers: src/engine/onnx_model.c, src/engine/onnx_cache.c, src/engine/onnx_digest.c,
- * src/engine/ort.c
+ * Covers: src/engine/onnx_ports.c, src/engine/onnx_model.c, src/engine/onnx_cache.c,
+ * src/engine/onnx_digest.c, src/engine/ort.c
  */
 #include "unit/onnx_fixture.h"
 
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/attributes.h"
+#include "engine/onnx_file.h"
 #include "engine/ort_memory.h"
 
 static void write_file(const char *path, const char *contents)
@@ -75,9 +76,42 @@ static void types_go_both_ways(ATTR_UNUSED void **state)
 {
     for (enum weft_dtype dtype = WEFT_BOOL; dtype < WEFT_DTYPES; dtype++) {
         const uint32_t type = onnx_type_of(dtype);
-        assert_int_equal(onnx_dtype_of(type), dtype == WEFT_BYTES ? WEFT_DTYPES : dtype);
+        assert_int_equal(onnx_dtype_of(type), dtype);
     }
-    assert_int_equal(onnx_dtype_of(ONNX_STRING), WEFT_DTYPES);
+    assert_int_equal(onnx_dtype_of(0), WEFT_DTYPES);
+    assert_int_equal(onnx_dtype_of(14), WEFT_DTYPES); /* COMPLEX64 */
+}
+
+static void a_rank_that_is_not_said_may_be_any(ATTR_UNUSED void **state)
+{
+    onnx_write_same(fixture_path("any.onnx"), ONNX_FLOAT, 0, NULL);
+    onnx_write_same(fixture_path("scalar.onnx"), ONNX_FLOAT, 0, (const int64_t[]){0});
+    struct onnx_model *model = fixture_load("any.onnx", 0);
+    assert_true(model->inputs.items[0].is_any_rank);
+    assert_true(model->outputs.items[0].is_any_rank);
+    assert_int_equal(model->inputs.items[0].rank, 1);
+    assert_int_equal(model->inputs.items[0].shape[0], -1);
+    assert_false(model->has_rows);
+    onnx_model_unload(model);
+    model = fixture_load("scalar.onnx", 0);
+    assert_false(model->inputs.items[0].is_any_rank);
+    assert_int_equal(model->inputs.items[0].rank, 0);
+    onnx_model_unload(model);
+}
+
+static void maps_are_keys_and_values(ATTR_UNUSED void **state)
+{
+    onnx_write_zipmap(fixture_path("zipmap.onnx"), NULL);
+    struct onnx_model *model = fixture_load("zipmap.onnx", 0);
+    assert_int_equal(model->outputs.count, 2);
+    assert_int_equal(model->outputs.source_count, 1);
+    assert_string_equal(model->outputs.items[0].name, "z");
+    assert_int_equal(model->outputs.items[0].dtype, WEFT_FP32);
+    assert_int_equal(model->outputs.items[0].rank, 2);
+    assert_string_equal(model->outputs.items[1].name, "z_keys");
+    assert_int_equal(model->outputs.items[1].dtype, WEFT_INT64);
+    assert_true(model->has_rows);
+    onnx_model_unload(model);
 }
 
 static void what_cannot_be_loaded_says_why(ATTR_UNUSED void **state)
@@ -98,14 +132,18 @@ static void what_cannot_be_loaded_says_why(ATTR_UNUSED void **state)
     assert_int_equal(onnx_model_load(ort, &options, &model, &error), WEFT_FAILED);
     assert_non_null(strstr(error.message, "model 'm': "));
 
-    options.path = fixture_path("strings.onnx");
+    options.path = fixture_path("sequence.onnx");
     onnx_writer_start(&writer);
-    onnx_writer_input(&writer, "x", ONNX_STRING, 1, (const int64_t[]){-1});
-    onnx_writer_node(&writer, "Identity", "x", NULL, "y");
-    onnx_writer_output(&writer, "y", ONNX_STRING, 1, (const int64_t[]){-1});
+    onnx_writer_input(&writer, "x", ONNX_FLOAT, 1, (const int64_t[]){-1});
+    onnx_writer_node(&writer, "SequenceConstruct", "x", NULL, "y");
+    onnx_writer_sequence(&writer, "y");
     onnx_writer_finish(&writer, options.path);
+    static const char cause[] = "output 'y' is a sequence, which cannot be passed: add a "
+                                "ConcatFromSequence to the model";
     assert_int_equal(onnx_model_load(ort, &options, &model, &error), WEFT_INVALID);
-    assert_string_equal(error.message, "model 'm': 'x' is STRING, which cannot be passed");
+    assert_non_null(strstr(error.message, cause));
+    assert_int_equal(onnx_file_check(options.path, &error), WEFT_INVALID); /* It says the same. */
+    assert_non_null(strstr(error.message, cause));
     assert_null(model);
 }
 
@@ -366,6 +404,8 @@ int main(void)
         cmocka_unit_test(ports_are_those_of_the_file),
         cmocka_unit_test(extents_of_two_names_are_no_rows),
         cmocka_unit_test(types_go_both_ways),
+        cmocka_unit_test(a_rank_that_is_not_said_may_be_any),
+        cmocka_unit_test(maps_are_keys_and_values),
         cmocka_unit_test(what_cannot_be_loaded_says_why),
         cmocka_unit_test(a_model_is_written_once_and_mapped),
         cmocka_unit_test(a_damaged_copy_is_replaced),

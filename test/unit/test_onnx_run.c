@@ -2,7 +2,7 @@
  * Tasks share runs where they can, fail alone where they cannot, and memory is counted.
  *
  * Covers: src/engine/onnx_run.c, src/engine/onnx_bind.c, src/engine/onnx_call.c,
- * src/engine/onnx_rows.c, src/engine/ort_memory.c
+ * src/engine/onnx_rows.c, src/engine/onnx_texts.c, src/engine/onnx_maps.c, src/engine/ort_memory.c
  */
 #include "unit/onnx_fixture.h"
 
@@ -508,9 +508,133 @@ static void numbers_agree_but_for_the_order_of_summation(ATTR_UNUSED void **stat
     }
 }
 
+/* A task of texts: @count of them, each of @length bytes, as @rows rows. */
+struct spoken {
+    uint8_t data[1024];
+    struct weft_tensor input;
+};
+
+static struct onnx_task speak(struct spoken *spoken, int64_t rows, int64_t columns, uint32_t seed)
+{
+    uint64_t at = 0;
+    for (int64_t i = 0; i < rows * columns; i++) {
+        const uint32_t length = (uint32_t)(seed + i * 3) % 7; /* Some are empty. */
+        memcpy(spoken->data + at, &length, sizeof(length));
+        at += sizeof(length);
+        memset(spoken->data + at, (int)(seed + i) % 4, length); /* Some bytes are 0. */
+        at += length;
+    }
+    spoken->input = (struct weft_tensor){
+        .name = "x",
+        .dtype = WEFT_BYTES,
+        .rank = 2,
+        .shape = {rows, columns},
+        .bytes = at,
+        .data = spoken->data};
+    return (struct onnx_task){.inputs = &spoken->input, .input_count = 1};
+}
+
+static void texts_come_back_as_they_went(ATTR_UNUSED void **state)
+{
+    onnx_write_same(fixture_path("texts.onnx"), ONNX_STRING, 2, (const int64_t[]){-1, -2});
+    for (uint32_t rows_max = 0; rows_max < 4; rows_max++) {
+        struct spoken spoken[4];
+        struct onnx_usage usage;
+        struct onnx_model *model = fixture_load("texts.onnx", rows_max);
+        struct onnx_task tasks[4] = {
+            speak(&spoken[0], 3, 2, 1), speak(&spoken[1], 1, 2, 2), speak(&spoken[2], 0, 2, 3),
+            speak(&spoken[3], 5, 2, 6)};
+        onnx_run(model, NULL, tasks, 4, &usage);
+        for (uint32_t i = 0; i < 4; i++) {
+            assert_int_equal(tasks[i].error.status, WEFT_OK);
+            const struct weft_tensor *y = bundle_find(tasks[i].output, "y");
+            assert_int_equal(y->dtype, WEFT_BYTES);
+            assert_int_equal(y->shape[0], spoken[i].input.shape[0]);
+            assert_int_equal(y->bytes, spoken[i].input.bytes);
+            assert_memory_equal(y->data, spoken[i].data, y->bytes);
+            bundle_destroy(tasks[i].output);
+        }
+        /* Nine rows, and a run for what has none. */
+        assert_int_equal(usage.run_count, (rows_max == 0 ? 1 : (9 + rows_max - 1) / rows_max) + 1);
+        onnx_model_unload(model);
+    }
+}
+
+static void texts_that_do_not_add_up_are_refused(ATTR_UNUSED void **state)
+{
+    struct spoken spoken;
+    struct onnx_usage usage;
+    onnx_write_same(fixture_path("texts.onnx"), ONNX_STRING, 2, (const int64_t[]){-1, -2});
+    struct onnx_model *model = fixture_load("texts.onnx", 0);
+    struct onnx_task task = speak(&spoken, 3, 2, 1);
+    spoken.input.bytes--;
+    onnx_run(model, NULL, &task, 1, &usage);
+    assert_int_equal(task.error.status, WEFT_INVALID);
+    onnx_model_unload(model);
+}
+
+static void numbers_of_two_bytes_pass(ATTR_UNUSED void **state)
+{
+    const uint16_t data[4] = {0x3f80, 0xbf80, 0x7f80, 0x0001};
+    struct onnx_usage usage;
+    struct weft_tensor input = {
+        .name = "x",
+        .dtype = WEFT_BF16,
+        .rank = 2,
+        .shape = {2, 2},
+        .bytes = sizeof(data),
+        .data = (void *)(uintptr_t)data};
+    struct onnx_task task = {.inputs = &input, .input_count = 1};
+    onnx_write_same(fixture_path("bf16.onnx"), ONNX_BFLOAT16, 2, (const int64_t[]){-1, 2});
+    struct onnx_model *model = fixture_load("bf16.onnx", 0);
+    onnx_run(model, NULL, &task, 1, &usage);
+    assert_int_equal(task.error.status, WEFT_OK);
+    assert_int_equal(task.output->tensors[0].dtype, WEFT_BF16);
+    assert_memory_equal(task.output->tensors[0].data, data, sizeof(data));
+    bundle_destroy(task.output);
+    onnx_model_unload(model);
+}
+
+static void a_map_of_each_row_is_a_row(ATTR_UNUSED void **state)
+{
+    static const char *const labels[] = {"dog", "c"};
+    static const uint8_t texts[] = "\1\0\0\0c\3\0\0\0dog\1\0\0\0c\3\0\0\0dog";
+    static const int64_t numbers[] = {10, 11, 10, 11};
+    for (uint32_t round = 0; round < 2; round++) {
+        struct fed fed[2];
+        struct onnx_usage usage;
+        onnx_write_zipmap(fixture_path("zipmap.onnx"), round == 0 ? labels : NULL);
+        struct onnx_model *model = fixture_load("zipmap.onnx", 0);
+        struct onnx_task tasks[2] = {feed(&fed[0], 2, 2, 1), feed(&fed[1], 1, 2, 10)};
+        onnx_run(model, NULL, tasks, 2, &usage);
+        assert_int_equal(usage.run_count, 1);
+        const struct weft_tensor *keys = bundle_find(tasks[0].output, "z_keys");
+        const float *values = bundle_find(tasks[0].output, "z")->data;
+        assert_int_equal(keys->shape[0], 2);
+        assert_int_equal(keys->shape[1], 2);
+        /* Maps are in the order of their keys. */
+        for (uint32_t i = 0; i < 4; i++) {
+            assert_true(values[i] == fed[0].data[round == 0 ? i ^ 1 : i]);
+        }
+        assert_int_equal(keys->bytes, round == 0 ? sizeof(texts) - 1 : sizeof(numbers));
+        assert_memory_equal(keys->data, round == 0 ? (const void *)texts : numbers, keys->bytes);
+        assert_int_equal(bundle_find(tasks[1].output, "z")->bytes, 2 * sizeof(float));
+        assert_int_equal(
+            bundle_find(tasks[1].output, "z_keys")->bytes,
+            round == 0 ? (sizeof(texts) - 1) / 2 : sizeof(numbers) / 2);
+        bundle_destroy(tasks[0].output);
+        bundle_destroy(tasks[1].output);
+        onnx_model_unload(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_come_back_as_they_went),
+        cmocka_unit_test(texts_that_do_not_add_up_are_refused),
+        cmocka_unit_test(numbers_of_two_bytes_pass),
+        cmocka_unit_test(a_map_of_each_row_is_a_row),
         cmocka_unit_test(tasks_share_a_run),
         cmocka_unit_test(runs_have_at_most_so_many_rows),
         cmocka_unit_test(a_model_of_one_row_runs_for_each),
