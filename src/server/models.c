@@ -135,17 +135,25 @@ void models_learn(
     }
 }
 
-/* One input or output: as metadata "datatype" and "shape", as configuration "data_type", "dims". */
+/* In which of its two forms a tensor is described. */
+enum form {
+    FORM_METADATA, /* "datatype", "shape" */
+    FORM_CONFIG,   /* "data_type", "dims" */
+    FORM_BATCHED,  /* The same without the first extent, which counts rows. */
+};
+
 static bool write_tensor(
-    struct buffer *json, const char *name, const struct learned *learned, bool is_config)
+    struct buffer *json, const char *name, const struct learned *learned, enum form form)
 {
+    const bool is_config = form != FORM_METADATA;
+    const uint32_t first = form == FORM_BATCHED && learned->rank > 0 ? 1 : 0;
     char shape[OIP_SHAPE_BYTES];
     const char *type = learned->is_known ? dtype_name(learned->dtype) : "INVALID"; /* Triton's. */
     if (is_config && learned->is_known && learned->dtype == WEFT_BYTES) {
         type = "STRING"; /* Its name in configurations alone. */
     }
     if (learned->is_known) {
-        (void)oip_shape_text(shape, learned->rank, learned->shape);
+        (void)oip_shape_text(shape, learned->rank - first, learned->shape + first);
     }
     return buffer_add(json, "{\"name\":") && buffer_add_quoted(json, name) &&
            buffer_add(
@@ -154,7 +162,7 @@ static bool write_tensor(
                learned->is_known ? shape : "[-1]");
 }
 
-static bool write_inputs(struct buffer *json, const struct workflow *workflow, bool is_config)
+static bool write_inputs(struct buffer *json, const struct workflow *workflow, enum form form)
 {
     bool is_good = true;
     for (uint32_t i = 0; i < workflow->input_count && is_good; i++) {
@@ -162,13 +170,13 @@ static bool write_inputs(struct buffer *json, const struct workflow *workflow, b
         struct learned known = {.is_known = true, .dtype = input->dtype, .rank = input->rank};
         (void)memcpy(known.shape, input->shape, sizeof(known.shape));
         is_good =
-            (i == 0 || buffer_add(json, ",")) && write_tensor(json, input->name, &known, is_config);
+            (i == 0 || buffer_add(json, ",")) && write_tensor(json, input->name, &known, form);
     }
     return is_good;
 }
 
 static bool write_results(
-    struct buffer *json, const struct server *server, uint32_t number, bool is_config)
+    struct buffer *json, const struct server *server, uint32_t number, enum form form)
 {
     const struct workflow *workflow = server->catalogue->workflows[number];
     bool is_good = true;
@@ -176,7 +184,7 @@ static bool write_results(
         struct learned known;
         describe(server, number, i, &known);
         is_good = (i == 0 || buffer_add(json, ",")) &&
-                  write_tensor(json, workflow->results[i].name, &known, is_config);
+                  write_tensor(json, workflow->results[i].name, &known, form);
     }
     return is_good;
 }
@@ -192,9 +200,8 @@ void models_metadata(struct server *server, struct http_exchange *exchange, uint
         buffer_add(
             &json, ",\"versions\":[\"%s\"],\"platform\":\"%s\",\"inputs\":[", entry.version,
             entry.platform) &&
-        write_inputs(&json, described, /* is_config */ false) &&
-        buffer_add(&json, "],\"outputs\":[") &&
-        write_results(&json, server, workflow, /* is_config */ false) && buffer_add(&json, "]}");
+        write_inputs(&json, described, FORM_METADATA) && buffer_add(&json, "],\"outputs\":[") &&
+        write_results(&json, server, workflow, FORM_METADATA) && buffer_add(&json, "]}");
     models_respond(exchange, &json, is_good);
 }
 
@@ -204,16 +211,16 @@ void models_config(struct server *server, struct http_exchange *exchange, uint32
     struct buffer json = {.length = 0};
     struct server_entry entry;
     repository_entry(server, workflow, &entry);
+    const enum form form = entry.batch_max > 0 ? FORM_BATCHED : FORM_CONFIG;
     const bool is_good =
         buffer_add(&json, "{\"name\":") && buffer_add_quoted(&json, described->name) &&
         buffer_add(
             &json,
-            ",\"platform\":\"%s\",\"backend\":\"weft\",\"max_batch_size\":0,"
-            "\"version_policy\":{\"latest\":{\"num_versions\":1}},\"input\":[",
-            entry.platform) &&
-        write_inputs(&json, described, /* is_config */ true) &&
-        buffer_add(&json, "],\"output\":[") &&
-        write_results(&json, server, workflow, /* is_config */ true) && buffer_add(&json, "]}");
+            ",\"platform\":\"%s\",\"backend\":\"weft\",\"max_batch_size\":%" PRIu32
+            ",\"version_policy\":{\"latest\":{\"num_versions\":1}},\"input\":[",
+            entry.platform, entry.batch_max) &&
+        write_inputs(&json, described, form) && buffer_add(&json, "],\"output\":[") &&
+        write_results(&json, server, workflow, form) && buffer_add(&json, "]}");
     models_respond(exchange, &json, is_good);
 }
 

@@ -37,6 +37,7 @@ struct server_entry {
     char state[16];       /* "READY", "UNAVAILABLE", "LOADING", "UNLOADING" */
     char reason[240];     /* Why it is not ready. */
     const char *platform; /* What runs it. */
+    uint32_t batch_max;   /* Rows that a request may have, if the first extents count them. */
 };
 
 /* A change that @asker asked for has been made, or not: @message says why. */

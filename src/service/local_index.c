@@ -64,6 +64,29 @@ static bool is_looking(const struct local_index *index, const struct workflow *w
     return false;
 }
 
+/* Whether the first extent of all @ports is open. */
+static bool are_rows(const struct workflow_input *ports, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (ports[i].rank == 0 || ports[i].shape[0] != -1 || ports[i].is_any_rank) {
+            return false;
+        }
+    }
+    return count > 0;
+}
+
+/* The rows that a request for @model alone may have; 0: its first extents count none. */
+static uint32_t batch_max_of(const struct local_index *index, uint32_t model)
+{
+    const struct measure_signature *signature = &index->measured->looks[model].signature;
+    const uint32_t most = index->measured->repository->files[model].batch_max;
+    if (most == 1 || !are_rows(signature->inputs, signature->input_count) ||
+        !are_rows(signature->outputs, signature->output_count)) {
+        return 0;
+    }
+    return most == 0 ? ITEMS_MAX : most;
+}
+
 static bool entry(void *context, uint32_t number, struct server_entry *entry_out)
 {
     const struct local_index *index = context;
@@ -75,6 +98,7 @@ static bool entry(void *context, uint32_t number, struct server_entry *entry_out
     const bool is_alone = repository_is_alone(repository, number);
     const uint32_t version = is_alone ? repository->files[workflow->tasks[0].run].version : 1;
     *entry_out = (struct server_entry){.platform = is_alone ? "onnxruntime_onnx" : "weft_workflow"};
+    entry_out->batch_max = is_alone ? batch_max_of(index, workflow->tasks[0].run) : 0;
     const bool is_faulty = find_fault(index, number, entry_out->reason);
     const char *state = !is_faulty                    ? "READY"
                         : is_looking(index, workflow) ? "LOADING"
