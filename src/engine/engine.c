@@ -1,8 +1,12 @@
 #include "engine/engine.h"
 
+#include <stdlib.h>
+
 #include <stddef.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
+#include "engine/bundle.h"
 
 void engine_load(struct engine *engine, uint32_t worker, uint32_t model)
 {
@@ -55,4 +59,43 @@ void engine_destroy(struct engine *engine)
     if (engine != NULL) {
         engine->ops->destroy(engine);
     }
+}
+
+void engine_batch_copy(const struct engine_batch *batch, struct engine_batch *copy_out)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        count += batch->tasks[i].input_count;
+    }
+    struct engine_task *tasks = memory_zeroed(batch->task_count, sizeof(*tasks));
+    struct engine_input *inputs = memory_zeroed(count + 1, sizeof(*inputs));
+    *copy_out = *batch;
+    copy_out->tasks = tasks;
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        tasks[i] = batch->tasks[i];
+        tasks[i].inputs = inputs;
+        for (uint32_t k = 0; k < tasks[i].input_count; k++) {
+            *inputs = batch->tasks[i].inputs[k];
+            if (inputs->contents != NULL) {
+                inputs->contents = bundle_share(inputs->contents);
+            }
+            inputs++;
+        }
+    }
+}
+
+void engine_batch_release(struct engine_batch *copy)
+{
+    for (uint32_t i = 0; i < copy->task_count; i++) {
+        for (uint32_t k = 0; k < copy->tasks[i].input_count; k++) {
+            const void *contents = copy->tasks[i].inputs[k].contents;
+            bundle_destroy((void *)(uintptr_t)contents);
+        }
+    }
+    if (copy->task_count >
+        0) { /* The inputs of all are one piece, which begins with the first's. */
+        free((void *)(uintptr_t)copy->tasks[0].inputs);
+        free((void *)(uintptr_t)copy->tasks);
+    }
+    *copy = (struct engine_batch){.task_count = 0};
 }

@@ -179,6 +179,13 @@ void engine_get_counts(const struct engine *engine, struct engine_counts *counts
 /* NULL is allowed. */
 void engine_destroy(struct engine *engine);
 
+/* Copy @batch with its tasks and inputs, whose contents are shared: for engines that keep it until
+ * it has run. */
+void engine_batch_copy(const struct engine_batch *batch, struct engine_batch *copy_out);
+
+/* Release what engine_batch_copy() made. All zero is allowed. */
+void engine_batch_release(struct engine_batch *copy);
+
 struct engine_emulated_options {
     const struct fleet *fleet; /* Borrowed, like the next two. */
     const struct catalogue *catalogue;

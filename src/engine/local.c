@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "engine/local_inside.h"
 #include "engine/ort_memory.h"
+#include "engine/segment.h"
 
 static struct engine_local *local_from(struct engine *engine)
 {
@@ -30,16 +31,13 @@ static struct operation *begin(
 
 void local_end(struct engine_local *engine, struct operation *operation)
 {
-    for (uint32_t i = 0; i < operation->task_count; i++) {
-        for (uint32_t k = 0; k < operation->tasks[i].input_count; k++) {
-            bundle_destroy(operation->tasks[i].inputs[k]);
-        }
+    for (uint32_t i = 0; i < operation->batch.task_count; i++) {
         bundle_destroy(operation->tasks[i].output);
     }
+    engine_batch_release(&operation->batch);
     for (uint32_t i = 0; i < TASK_MODELS_MAX; i++) {
         local_release(engine, operation->models[i]);
     }
-    free(operation->inputs);
     free(operation->tasks);
     free(operation);
     if (--engine->pending == 0 && engine->signal != NULL) {
@@ -71,6 +69,7 @@ void local_release(struct engine_local *engine, struct local_model *model)
     if (model->onnx != NULL) {
         onnx_model_unload(model->onnx);
         ort_memory_trim();
+        segments_trim();
     }
     free(model);
     if (unload != NULL) {
@@ -142,29 +141,6 @@ static void local_reshape(struct engine *base, uint32_t worker, uint32_t gpu)
     local_finish(engine, operation);
 }
 
-static void copy_tasks(struct operation *operation, const struct engine_batch *batch)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < batch->task_count; i++) {
-        count += batch->tasks[i].input_count;
-    }
-    operation->task_count = batch->task_count;
-    operation->tasks = memory_zeroed(batch->task_count, sizeof(*operation->tasks));
-    operation->inputs = memory_zeroed(count + 1, sizeof(struct bundle *));
-    count = 0;
-    for (uint32_t i = 0; i < batch->task_count; i++) {
-        const struct engine_task *from = &batch->tasks[i];
-        struct local_task *to = &operation->tasks[i];
-        to->items = from->items;
-        to->input_count = from->input_count;
-        to->inputs = operation->inputs + count;
-        for (uint32_t k = 0; k < from->input_count; k++) {
-            const struct bundle *contents = from->inputs[k].contents;
-            operation->inputs[count++] = contents == NULL ? NULL : bundle_share(contents);
-        }
-    }
-}
-
 static void local_launch(struct engine *base, const struct engine_batch *batch)
 {
     struct engine_local *engine = local_from(base);
@@ -172,16 +148,17 @@ static void local_launch(struct engine *base, const struct engine_batch *batch)
     const struct workflow_task *kind =
         &engine->catalogue->workflows[batch->workflow]->tasks[batch->task];
     struct operation *operation = begin(engine, ENGINE_RAN, batch->worker);
-    operation->batch = batch->batch;
-    operation->workflow = batch->workflow;
-    operation->task = batch->task;
+    engine_batch_copy(batch, &operation->batch);
+    operation->tasks = memory_zeroed(batch->task_count, sizeof(*operation->tasks));
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        operation->tasks[i].given = &operation->batch.tasks[i];
+    }
     for (uint32_t i = 0; i < kind->model_count; i++) {
         struct local_model *model = worker->resident[kind->models[i]];
         ASSERT(model != NULL);
         atomic_fetch_add(&model->references, 1);
         operation->models[i] = model;
     }
-    copy_tasks(operation, batch);
     operation->next_open = engine->runs;
     engine->runs = operation;
     queue_push(&worker->runs, &operation->queued);
@@ -206,7 +183,7 @@ static void local_cancel(struct engine *base, uint64_t batch)
 {
     struct engine_local *engine = local_from(base);
     struct operation *operation = engine->runs;
-    while (operation != NULL && operation->batch != batch) {
+    while (operation != NULL && operation->batch.batch != batch) {
         operation = operation->next_open;
     }
     ASSERT(operation != NULL);
@@ -218,18 +195,18 @@ static void tell_ran(struct engine_local *engine, struct operation *operation)
     struct engine_output outputs[BATCH_TASKS_MAX];
     struct engine_usage usages[TASK_MODELS_MAX];
     const struct workflow_task *kind =
-        &engine->catalogue->workflows[operation->workflow]->tasks[operation->task];
+        &engine->catalogue->workflows[operation->batch.workflow]->tasks[operation->batch.task];
     struct engine_done done = {
         .kind = ENGINE_RAN,
         .worker = operation->worker,
-        .batch = operation->batch,
+        .batch = operation->batch.batch,
         .run_ns = operation->run_ns,
-        .output_count = operation->task_count,
+        .output_count = operation->batch.task_count,
         .outputs = outputs,
         .usages = usages,
     };
     uint32_t failed = 0;
-    ASSERT(operation->task_count > 0);
+    ASSERT(operation->batch.task_count > 0);
     for (uint32_t i = 0; i < kind->model_count; i++) {
         const struct onnx_usage *measured = &operation->usages[i];
         if (measured->run_count > 0) {
@@ -240,7 +217,7 @@ static void tell_ran(struct engine_local *engine, struct operation *operation)
             };
         }
     }
-    for (uint32_t i = 0; i < operation->task_count; i++) {
+    for (uint32_t i = 0; i < operation->batch.task_count; i++) {
         struct local_task *task = &operation->tasks[i];
         outputs[i] = (struct engine_output){.contents = task->output};
         if (task->output == NULL) {
@@ -253,7 +230,7 @@ static void tell_ran(struct engine_local *engine, struct operation *operation)
             task->output = NULL; /* The host's from here on. */
         }
     }
-    if (failed == operation->task_count) {
+    if (failed == operation->batch.task_count) {
         done.status = outputs[0].status;
         done.message = outputs[0].message;
         done.output_count = 0;
@@ -313,7 +290,7 @@ static void tell(struct engine_local *engine, struct operation *operation)
             unlink_operation(&engine->runs, operation);
             tell_ran(engine, operation);
         } else if (engine->base.host.stopped != NULL) {
-            engine->base.host.stopped(engine->base.host.context, operation->batch);
+            engine->base.host.stopped(engine->base.host.context, operation->batch.batch);
         }
         return;
     case ENGINE_UNLOADED:
@@ -366,13 +343,3 @@ const struct engine_ops local_ops = {
     .count = local_count,
     .destroy = local_destroy,
 };
-
-void engine_local_function_counts(const struct engine *base, struct function_counts *counts_out)
-{
-    const struct engine_local *engine = (const struct engine_local *)base;
-    ASSERT(base->ops == &local_ops);
-    *counts_out = (struct function_counts){0};
-    if (engine->pool != NULL) {
-        function_pool_counts(engine->pool, counts_out);
-    }
-}

@@ -58,9 +58,4 @@ enum weft_status engine_local_create(
     const struct engine_local_options *options, struct engine **engine_out,
     struct weft_error *error);
 
-struct function_counts;
-
-/* What became of the processes of functions: function_pool.h. All 0 if they run in this one. */
-void engine_local_function_counts(const struct engine *engine, struct function_counts *counts_out);
-
 #endif /* ENGINE_LOCAL_H */

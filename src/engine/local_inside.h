@@ -28,9 +28,7 @@ struct local_model {
 
 /* A task of a batch. */
 struct local_task {
-    uint32_t items;
-    uint32_t input_count;
-    struct bundle **inputs; /* Shared; NULL for what was never made. */
+    const struct engine_task *given;
     struct bundle *output;
     struct weft_error error;
 };
@@ -50,15 +48,11 @@ struct operation {
     struct operation *next_open; /* Of loads or runs not yet told of; on the host's thread. */
 
     /* RAN */
-    uint64_t batch;
-    uint32_t workflow;
-    uint32_t task;
+    struct engine_batch batch; /* A copy. */
     int64_t run_ns;
     struct local_model *models[TASK_MODELS_MAX]; /* As the task lists them. */
     struct onnx_usage usages[TASK_MODELS_MAX];
-    uint32_t task_count;
     struct local_task *tasks;
-    struct bundle **inputs; /* Of all tasks. */
 };
 
 /* A thread that runs batches. */

@@ -42,7 +42,7 @@ static const struct bundle *source_of(
             index = edge->from == port->from ? edge->in_index : index;
         }
     }
-    return index < task->input_count ? task->inputs[index] : NULL;
+    return index < task->given->input_count ? task->given->inputs[index].contents : NULL;
 }
 
 static enum weft_status take_ports(
@@ -53,7 +53,7 @@ static enum weft_status take_ports(
     uint32_t count = 0;
     for (uint32_t i = 0; i < workflow->port_count; i++) {
         const struct workflow_port *port = &workflow->ports[i];
-        if (port->task != stage->operation->task) {
+        if (port->task != stage->operation->batch.task) {
             continue;
         }
         if (count == BUNDLE_TENSORS_MAX) {
@@ -78,10 +78,11 @@ static enum weft_status take_ports(
 static void take_all(const struct local_task *task, struct weft_tensor *inputs, uint32_t *count_out)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < task->input_count; i++) {
-        const uint32_t offered = task->inputs[i] == NULL ? 0 : task->inputs[i]->count;
+    for (uint32_t i = 0; i < task->given->input_count; i++) {
+        const struct bundle *source = task->given->inputs[i].contents;
+        const uint32_t offered = source == NULL ? 0 : source->count;
         for (uint32_t k = 0; k < offered && count < BUNDLE_TENSORS_MAX; k++) {
-            inputs[count++] = task->inputs[i]->tensors[k];
+            inputs[count++] = source->tensors[k];
         }
     }
     *count_out = count;
@@ -93,7 +94,7 @@ static enum weft_status take_inputs(
 {
     bool has_ports = false;
     for (uint32_t i = 0; i < stage->workflow->port_count; i++) {
-        has_ports = has_ports || stage->workflow->ports[i].task == stage->operation->task;
+        has_ports = has_ports || stage->workflow->ports[i].task == stage->operation->batch.task;
     }
     if (has_ports) {
         return take_ports(stage, task, inputs, count_out);
@@ -109,11 +110,37 @@ static void fail_task(struct local_task *task, const struct weft_error *error)
     task->error = *error;
 }
 
+/* Whether @output has what the answer takes of it, as the document declares it. */
+static void check_result(
+    const struct workflow_result *result, const struct bundle *output, struct weft_error *error)
+{
+    const struct weft_tensor *made = bundle_find(output, result->output);
+    char wanted[ONNX_SHAPE_BYTES];
+    char got[ONNX_SHAPE_BYTES];
+    if (made == NULL) {
+        (void)error_set(
+            error, WEFT_FAILED, "output '%s', which the answer has as '%s', was not made",
+            result->output, result->name);
+        return;
+    }
+    bool fits =
+        !result->is_declared || (made->dtype == result->dtype && made->rank == result->rank);
+    for (uint32_t i = 0; result->is_declared && i < result->rank && fits; i++) {
+        fits = result->shape[i] < 0 || result->shape[i] == made->shape[i];
+    }
+    if (!fits) {
+        (void)error_set(
+            error, WEFT_FAILED, "output '%s' is declared as %s, and was made as %s", result->name,
+            onnx_shape_text(wanted, result->dtype, result->rank, result->shape),
+            onnx_shape_text(got, made->dtype, made->rank, made->shape));
+    }
+}
+
 /* Whoever comes next, or the client, must find what it takes. */
 static void check_outputs(const struct stage *stage, struct local_task *task)
 {
     const struct workflow *workflow = stage->workflow;
-    const uint32_t self = stage->operation->task;
+    const uint32_t self = stage->operation->batch.task;
     struct weft_error error = {.status = WEFT_OK};
     for (uint32_t i = 0; i < workflow->port_count && error.status == WEFT_OK; i++) {
         const struct workflow_port *port = &workflow->ports[i];
@@ -124,11 +151,8 @@ static void check_outputs(const struct stage *stage, struct local_task *task)
         }
     }
     for (uint32_t i = 0; i < workflow->result_count && error.status == WEFT_OK; i++) {
-        const struct workflow_result *result = &workflow->results[i];
-        if (result->task == self && bundle_find(task->output, result->output) == NULL) {
-            (void)error_set(
-                &error, WEFT_FAILED, "output '%s', which the answer has as '%s', was not made",
-                result->output, result->name);
+        if (workflow->results[i].task == self) {
+            check_result(&workflow->results[i], task->output, &error);
         }
     }
     if (error.status != WEFT_OK) {
@@ -173,7 +197,7 @@ static void run_models(struct stage *stage, uint32_t index)
     uint32_t order[BATCH_TASKS_MAX];
     uint32_t count = 0;
     prepare(stage->runner, model->ort);
-    for (uint32_t i = 0; i < operation->task_count; i++) {
+    for (uint32_t i = 0; i < operation->batch.task_count; i++) {
         struct local_task *task = &operation->tasks[i];
         struct onnx_task *run = &stage->models[count];
         if (take_inputs(stage, task, stage->inputs[count], &run->input_count) == WEFT_OK) {
@@ -187,7 +211,7 @@ static void run_models(struct stage *stage, uint32_t index)
         task->output = stage->models[i].output;
         task->error = stage->models[i].error;
         if (task->output != NULL && !atomic_load(&model->has_rows)) {
-            task->output->items = task->items; /* Nothing in the tensors tells how many. */
+            task->output->items = task->given->items; /* Nothing in the tensors tells how many. */
         }
     }
 }
@@ -238,9 +262,9 @@ static void run_functions(struct stage *stage, const struct artifact *artifact)
         .output_bytes_max = engine->output_bytes_max,
         .run_ns_max = artifact->run_ns_max,
     };
-    for (uint32_t i = 0; i < operation->task_count; i++) {
+    for (uint32_t i = 0; i < operation->batch.task_count; i++) {
         struct local_task *task = &operation->tasks[i];
-        struct function_task call = {.inputs = stage->inputs[0], .items = task->items};
+        struct function_task call = {.inputs = stage->inputs[0], .items = task->given->items};
         struct function function;
         if (take_inputs(stage, task, stage->inputs[0], &call.input_count) != WEFT_OK) {
             continue;
@@ -283,7 +307,7 @@ static void run_batch(struct stage *stage)
             &error, WEFT_INVALID, "no engine here can run '%s'",
             stage->engine->catalogue->models[stage->kind->run]);
     }
-    for (uint32_t i = 0; i < operation->task_count; i++) {
+    for (uint32_t i = 0; i < operation->batch.task_count; i++) {
         struct local_task *task = &operation->tasks[i];
         if (error.status != WEFT_OK) {
             fail_task(task, &error);
@@ -352,8 +376,8 @@ void *local_runner_main(void *argument)
         stage->engine = engine;
         stage->runner = runner;
         stage->operation = operation;
-        stage->workflow = engine->catalogue->workflows[operation->workflow];
-        stage->kind = &stage->workflow->tasks[operation->task];
+        stage->workflow = engine->catalogue->workflows[operation->batch.workflow];
+        stage->kind = &stage->workflow->tasks[operation->batch.task];
         set_current(runner, operation);
         const int64_t start_ns = monotonic_ns();
         if (!atomic_load(&operation->is_cancelled)) {

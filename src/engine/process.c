@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "engine/process_inside.h"
+#include "engine/segment.h"
 #include "model/catalogue.h"
 
 enum { WATCH_MS = 100 };
@@ -113,12 +114,7 @@ static void order(
     struct process_worker *worker, enum process_order_kind kind, uint32_t model, uint64_t number)
 {
     struct engine_process *engine = worker->engine;
-    const struct process_order order = {
-        .number = number,
-        .worker = worker->number,
-        .model = model,
-        .bytes = kind == ORDER_LOAD ? engine->artifacts->items[model].bytes : 0,
-    };
+    const struct process_order order = {.number = number, .worker = worker->number, .model = model};
     packet_start(&engine->packet, kind);
     packet_put(&engine->packet, &order, sizeof(order));
     process_worker_send(worker);
@@ -145,6 +141,7 @@ static bool on_loaded(struct process_worker *worker, const struct process_report
         return false;
     }
     struct process_model *model = &worker->models[report->model];
+    worker->loaded_ns = process_now_ns(worker->engine);
     if (model->load != report->number) {
         return true; /* It was cancelled, and has left again. */
     }
@@ -180,6 +177,7 @@ static bool on_unloaded(struct process_worker *worker, const struct process_repo
     const struct engine_done done = {
         .kind = ENGINE_UNLOADED, .worker = worker->number, .model = report->model};
     worker->models[report->model].state = MODEL_ABSENT;
+    segments_trim(); /* Of the inputs that it was given. */
     (void)process_tell(worker->engine, &done, NULL);
     return true;
 }
@@ -304,9 +302,9 @@ static void process_load(struct engine *base, uint32_t number, uint32_t model)
     ASSERT(model < engine->artifacts->count);
     ASSERT(state->state == MODEL_ABSENT);
     begin(engine);
-    *state = (struct process_model){.state = MODEL_LOADING, .load = ++engine->last_number};
+    *state = (struct process_model){.state = MODEL_LOADING};
     if (worker->is_up) {
-        order(worker, ORDER_LOAD, model, state->load);
+        process_worker_load(worker, model);
     }
 }
 
@@ -413,6 +411,33 @@ static void process_cancel(struct engine *base, uint64_t number)
     end(engine);
 }
 
+/* End the process of @worker if a load there takes too long. They come one after another. */
+static void watch_load(struct process_worker *worker, int64_t now_ns)
+{
+    const struct engine_process *engine = worker->engine;
+    struct process_model *first = NULL;
+    char why[NAME_BYTES_MAX + 64];
+    for (uint32_t i = 0; i < engine->artifacts->count; i++) {
+        struct process_model *model = &worker->models[i];
+        if ((model->state == MODEL_LOADING || model->state == MODEL_RESTORING) &&
+            (first == NULL || model->load < first->load)) {
+            first = model;
+        }
+    }
+    if (first == NULL) {
+        return;
+    }
+    const int64_t began_ns =
+        first->since_ns > worker->loaded_ns ? first->since_ns : worker->loaded_ns;
+    if (now_ns - began_ns > engine->load_ns_max) {
+        (void)snprintf(
+            why, sizeof(why), "took more than %.3g s to load '%s'",
+            (double)engine->load_ns_max / 1e9, engine->catalogue->models[first - worker->models]);
+        first->tries = PROCESS_RESTORES_MAX; /* It is not tried again. */
+        process_worker_ended(worker, why);
+    }
+}
+
 /* End the process of @worker if a batch there takes too long, or does not stop. */
 static void watch_worker(struct process_worker *worker, int64_t now_ns)
 {
@@ -441,6 +466,9 @@ static void on_watch(uv_timer_t *timer)
     for (uint32_t i = 0; i < engine->fleet->worker_count; i++) {
         if (engine->workers[i].is_up) {
             watch_worker(&engine->workers[i], now_ns);
+        }
+        if (engine->workers[i].is_up) {
+            watch_load(&engine->workers[i], now_ns);
         }
     }
     tell_all(engine);
@@ -539,6 +567,8 @@ enum weft_status engine_process_create(
     engine->loop = options->loop;
     engine->run_ns_max = options->run_ns_max == 0 ? PROCESS_RUN_NS_MAX : options->run_ns_max;
     engine->stop_ns_max = options->stop_ns_max == 0 ? PROCESS_STOP_NS_MAX : options->stop_ns_max;
+    engine->load_ns_max =
+        options->load_ns_max == 0 ? PROCESS_LOAD_FACTOR * engine->run_ns_max : options->load_ns_max;
     engine->on_ended = options->on_ended;
     engine->context = options->context;
     engine->told_end = &engine->told;

@@ -29,6 +29,7 @@ enum { PROCESS_ENGINE };
 
 #define PROCESS_RUN_NS_MAX  INT64_C(60000000000) /* If nobody says otherwise. */
 #define PROCESS_STOP_NS_MAX INT64_C(5000000000)
+#define PROCESS_LOAD_FACTOR 10 /* A load may take so many times as long as a batch. */
 
 struct engine_process_options {
     const struct fleet *fleet; /* Borrowed, like the next three. */
@@ -38,6 +39,7 @@ struct engine_process_options {
     struct uv_loop_s *loop;     /* The host's. The engine is destroyed before it. */
     int64_t run_ns_max;         /* A batch may take so long. 0: PROCESS_RUN_NS_MAX. */
     int64_t stop_ns_max;        /* And so long to stop, once cancelled. 0: PROCESS_STOP_NS_MAX. */
+    int64_t load_ns_max;        /* A load may take so long. 0: PROCESS_LOAD_FACTOR batches. */
     struct engine_host host;
 
     /* Called for each process that ended unasked, with one line that says so. May be NULL. */
@@ -57,7 +59,7 @@ enum weft_status engine_process_create(
 /* What became of the processes so far. */
 struct engine_process_counts {
     uint64_t crashes;  /* Ended by themselves. */
-    uint64_t kills;    /* Ended from here: a batch took too long, or they sent nonsense. */
+    uint64_t kills;    /* Ended from here: something took too long, or they sent nonsense. */
     uint64_t restarts; /* Made in place of another. */
 };
 

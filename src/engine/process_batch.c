@@ -10,44 +10,18 @@
 
 struct process_batch *process_batch_create(const struct engine_batch *batch)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < batch->task_count; i++) {
-        count += batch->tasks[i].input_count;
-    }
     struct process_batch *copy = memory_zeroed(1, sizeof(*copy));
-    struct engine_task *tasks = memory_zeroed(batch->task_count, sizeof(*tasks));
-    struct engine_input *inputs = memory_zeroed(count + 1, sizeof(*inputs));
     copy->messages = memory_zeroed(batch->task_count, sizeof(*copy->messages));
-    copy->batch = *batch;
-    copy->batch.tasks = tasks;
-    count = 0;
-    for (uint32_t i = 0; i < batch->task_count; i++) {
-        tasks[i] = batch->tasks[i];
-        tasks[i].inputs = inputs + count;
-        for (uint32_t k = 0; k < tasks[i].input_count; k++) {
-            inputs[count] = batch->tasks[i].inputs[k];
-            if (inputs[count].contents != NULL) {
-                inputs[count].contents = bundle_share(inputs[count].contents);
-            }
-            count++;
-        }
-    }
+    engine_batch_copy(batch, &copy->batch);
     return copy;
 }
 
 void process_batch_destroy(struct process_batch *batch)
 {
     for (uint32_t i = 0; i < batch->batch.task_count; i++) {
-        const struct engine_task *task = &batch->batch.tasks[i];
-        for (uint32_t k = 0; k < task->input_count; k++) {
-            const struct bundle *input = task->inputs[k].contents;
-            bundle_destroy((void *)(uintptr_t)input);
-        }
         bundle_destroy(batch->outputs[i].contents);
     }
-    /* The inputs of all tasks are one piece, and begin with those of the first. */
-    free((void *)(uintptr_t)batch->batch.tasks[0].inputs);
-    free((void *)(uintptr_t)batch->batch.tasks);
+    engine_batch_release(&batch->batch);
     free(batch->messages);
     free(batch);
 }

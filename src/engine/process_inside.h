@@ -15,6 +15,8 @@
 #include "engine/process.h"
 #include "engine/process_wire.h"
 
+enum { PROCESS_RESTORES_MAX = 2 }; /* Processes that may end over the same model. */
+
 enum model_state {
     MODEL_ABSENT,
     MODEL_LOADING,   /* The host waits for it. */
@@ -26,7 +28,8 @@ enum model_state {
 
 struct process_model {
     enum model_state state;
-    uint64_t load;    /* Number of the load under way. */
+    uint64_t load;    /* Number of the load under way, */
+    int64_t since_ns; /* and when it was asked for. */
     uint32_t tries;   /* Processes that ended while they loaded it, one after another. */
     bool is_unwanted; /* RESTORING: unload it as soon as it is there. */
     char cause[240];  /* BROKEN: why. */
@@ -70,6 +73,7 @@ struct process_worker {
     int64_t started_ns;
     uint32_t failures;        /* Processes that ended soon after they began, in a row. */
     uint32_t restoring;       /* Models that are. */
+    int64_t loaded_ns;        /* When a load last ended: the next one began. */
     uint64_t function_starts; /* As its process last said. */
     uint64_t function_crashes;
     struct process_model *models;
@@ -93,6 +97,7 @@ struct engine_process {
     uv_loop_t *loop;
     int64_t run_ns_max;
     int64_t stop_ns_max;
+    int64_t load_ns_max;
     void (*on_ended)(void *context, uint32_t worker, const char *message);
     void *context;
     struct process_worker *workers;
@@ -127,6 +132,9 @@ enum weft_status process_worker_start(struct process_worker *worker, struct weft
 
 /* The process of @worker has ended, or is to: find out how, and make another. */
 void process_worker_ended(struct process_worker *worker, const char *killed_because);
+
+/* Let the process of @worker, which is up, load @model. */
+void process_worker_load(struct process_worker *worker, uint32_t model);
 
 /* Send what engine->packet holds to @worker; if it is gone that is noticed later. */
 void process_worker_send(struct process_worker *worker);

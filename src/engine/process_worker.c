@@ -15,7 +15,6 @@
 enum {
     RETRY_MS_FIRST = 50, /* Before another process is made, if they end soon; doubles, */
     RETRY_MS_MAX = 5000, /* up to this. */
-    RESTORES_MAX = 2,    /* Processes that may end over the same model. */
 };
 
 #define SOON_NS INT64_C(1000000000) /* A process that lives longer has begun well. */
@@ -79,10 +78,11 @@ void process_worker_send_launch(struct process_worker *worker)
     }
 }
 
-static void send_load(struct process_worker *worker, uint32_t model)
+void process_worker_load(struct process_worker *worker, uint32_t model)
 {
     struct engine_process *engine = worker->engine;
     worker->models[model].load = ++engine->last_number;
+    worker->models[model].since_ns = process_now_ns(engine);
     const struct process_order order = {
         .number = worker->models[model].load,
         .worker = worker->number,
@@ -101,11 +101,11 @@ static void restore(struct process_worker *worker)
     for (uint32_t i = 0; i < worker->engine->artifacts->count; i++) {
         struct process_model *model = &worker->models[i];
         if (model->state == MODEL_LOADING) {
-            send_load(worker, i);
+            process_worker_load(worker, i);
         } else if (model->state == MODEL_RESIDENT || model->state == MODEL_RESTORING) {
             model->state = MODEL_RESTORING;
             worker->restoring++;
-            send_load(worker, i);
+            process_worker_load(worker, i);
         }
     }
 }
@@ -221,7 +221,7 @@ static void end_models(struct process_worker *worker, const char *how)
     for (uint32_t i = 0; i < worker->engine->artifacts->count; i++) {
         struct process_model *model = &worker->models[i];
         struct engine_done done = {.worker = worker->number, .model = i};
-        if (model->state == MODEL_LOADING && ++model->tries < RESTORES_MAX) {
+        if (model->state == MODEL_LOADING && ++model->tries < PROCESS_RESTORES_MAX) {
             continue; /* Something else may have ended the process: once more. */
         }
         if (model->state == MODEL_LOADING) {
@@ -236,7 +236,7 @@ static void end_models(struct process_worker *worker, const char *how)
             (void)process_tell(worker->engine, &done, NULL);
             model->state = MODEL_ABSENT;
             model->is_unwanted = false;
-        } else if (model->state == MODEL_RESTORING && ++model->tries >= RESTORES_MAX) {
+        } else if (model->state == MODEL_RESTORING && ++model->tries >= PROCESS_RESTORES_MAX) {
             model->state = MODEL_BROKEN;
             (void)snprintf(model->cause, sizeof(model->cause), "loading it again, %.200s", how);
         }

@@ -15,7 +15,7 @@ import unittest
 
 WEFT = os.environ["WEFT"]
 
-GRAPH = ":\x01x"  # The least that can be a model: a field 7, the graph.
+GRAPH = ":\x02\x08\x01"  # Hardly a model: a field 7, the graph, with one number in it.
 
 WORKFLOW = """workflow: ocr
 slo: 300ms
@@ -71,7 +71,7 @@ class Repository(unittest.TestCase):
             lines[1],
             "  workflow  ocr: 3 tasks, SLO 300ms; takes image UINT8[-1,-1,3]; gives text, map",
         )
-        self.assertEqual(lines[2], "  model     det: version 2, 3B")
+        self.assertEqual(lines[2], "  model     det: version 2, 4B")
         self.assertIn(f"  function  img.crop: {self.folder}/functions/img.so", lines)
         self.assertEqual(lines[-1], f"  ignored   {self.folder}/notes.txt")
 

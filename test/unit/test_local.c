@@ -8,81 +8,9 @@
  */
 #include "engine/local.h"
 
-#include <uv.h>
-
-#include "base/attributes.h"
 #include "engine/function_pool.h"
 #include "engine/local_queue.h"
-#include "model/catalogue.h"
-#include "unit/onnx_fixture.h"
-
-#define SAMPLE WEFT_TEST_FUNCTIONS "/functions_sample.so"
-
-enum { MODELS_MAX_HERE = 24, DONE_MAX = 512 };
-
-/* What the engine said, with copies of what is valid only then. */
-struct said {
-    struct engine_done done;
-    char message[240];
-    struct engine_output outputs[4];
-    char messages[4][240];
-    struct engine_usage usages[ENGINE_USAGES_MAX];
-};
-
-struct world {
-    struct fleet *fleet;
-    struct catalogue *catalogue;
-    struct artifacts artifacts;
-    struct artifact files[MODELS_MAX_HERE];
-    char paths[MODELS_MAX_HERE][128];
-    uv_loop_t loop;
-    struct engine *engine;
-    uint32_t said_count;
-    struct said said[DONE_MAX];
-};
-
-static struct world world; /* Large: not on the stack. */
-
-static void on_done(ATTR_UNUSED void *context, const struct engine_done *done)
-{
-    assert_true(world.said_count < DONE_MAX);
-    struct said *said = &world.said[world.said_count++];
-    said->done = *done;
-    (void)snprintf(said->message, sizeof(said->message), "%s", done->message ? done->message : "");
-    assert_true(done->output_count <= 4);
-    for (uint32_t i = 0; i < done->output_count; i++) {
-        said->outputs[i] = done->outputs[i];
-        (void)snprintf(
-            said->messages[i], sizeof(said->messages[i]), "%s",
-            done->outputs[i].message ? done->outputs[i].message : "");
-    }
-    assert_true(done->usage_count <= ENGINE_USAGES_MAX);
-    for (uint32_t i = 0; i < done->usage_count; i++) {
-        said->usages[i] = done->usages[i];
-    }
-}
-
-/* Run the loop until nothing is under way, and return what was said last. */
-static struct said *settle(void)
-{
-    (void)uv_run(&world.loop, UV_RUN_DEFAULT);
-    assert_true(world.said_count > 0);
-    return &world.said[world.said_count - 1];
-}
-
-static uint32_t add_model(const char *name, enum artifact_kind kind, const char *path)
-{
-    const uint32_t model = catalogue_model(world.catalogue, name);
-    assert_true(model < MODELS_MAX_HERE);
-    (void)snprintf(world.paths[model], sizeof(world.paths[model]), "%s", path);
-    world.files[model].kind = kind;
-    world.files[model].path = world.paths[model];
-    if (kind == ARTIFACT_FUNCTION) {
-        (void)snprintf(world.files[model].function, NAME_BYTES_MAX, "%s", name);
-    }
-    world.artifacts.count = world.catalogue->model_count;
-    return model;
-}
+#include "unit/engine_fixture.h"
 
 static uint32_t add_task(struct workflow *workflow, const char *name, uint32_t run, uint32_t model)
 {
@@ -167,14 +95,7 @@ enum { RELU, ADD, MLP, ABSENT }; /* Models. */
 
 static void world_init(void)
 {
-    memset(&world, 0, sizeof(world));
-    world.fleet = fleet_create();
-    struct fleet_worker device = {.memory_bytes = 1 << 30, .gpu_units = 2};
-    device.device = fleet_device(world.fleet, "cpu");
-    assert_true(fleet_add_machine(world.fleet, &device, 1, /* cpu_units */ 2));
-    world.catalogue = catalogue_create();
-    world.artifacts.items = world.files;
-    assert_int_equal(uv_loop_init(&world.loop), 0);
+    world_open(1 << 30);
     onnx_write_relu(fixture_path("relu.onnx"), -1);
     write_add(fixture_path("add.onnx"));
     onnx_write_mlp(fixture_path("mlp.onnx"), 256, 6);
@@ -205,25 +126,7 @@ static void world_start(bool isolate)
 static void world_deinit(void)
 {
     engine_destroy(world.engine);
-    assert_int_equal(uv_run(&world.loop, UV_RUN_DEFAULT), 0);
-    assert_int_equal(uv_loop_close(&world.loop), 0);
-    for (uint32_t i = 0; i < world.said_count; i++) {
-        for (uint32_t k = 0; k < world.said[i].done.output_count; k++) {
-            bundle_destroy(world.said[i].outputs[k].contents);
-        }
-    }
-    catalogue_destroy(world.catalogue);
-    fleet_destroy(world.fleet);
-}
-
-/* Load @model, which must work. */
-static void load(uint32_t model)
-{
-    engine_load(world.engine, 0, model);
-    const struct said *said = settle();
-    assert_int_equal(said->done.kind, ENGINE_LOADED);
-    assert_string_equal(said->message, "");
-    assert_int_equal(said->done.status, WEFT_OK);
+    world_close();
 }
 
 /* A bundle of one tensor of floats, 1 row of @columns, counting up from @first. */
@@ -390,6 +293,44 @@ static void a_missing_output_fails_the_task(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+static void an_output_is_what_the_document_declares(ATTR_UNUSED void **state)
+{
+    static const struct {
+        enum weft_dtype dtype;
+        uint32_t rank;
+        int64_t shape[WEFT_RANK_MAX];
+        const char *message;
+    } cases[] = {
+        {WEFT_FP32, 2, {-1, 4}, ""},
+        {WEFT_FP32, 2, {1, -1}, ""},
+        {WEFT_FP32, 1, {-1}, "output 'r' is declared as FP32 [?], and was made as FP32 [1,4]"},
+        {WEFT_FP32, 2, {-1, 3}, "output 'r' is declared as FP32 [?,3], and was made as FP32 [1,4]"},
+        {WEFT_INT8, 2, {-1, 4}, "output 'r' is declared as INT8 [?,4], and was made as FP32 [1,4]"},
+    };
+    (void)fixture_ort();
+    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct workflow_result result = {
+            .name = "r",
+            .output = "y",
+            .is_declared = true,
+            .dtype = cases[i].dtype,
+            .rank = cases[i].rank};
+        memcpy(result.shape, cases[i].shape, sizeof(result.shape));
+        world_init();
+        struct workflow *workflow = workflow_create("declared");
+        (void)add_task(workflow, "relu", RELU, RELU);
+        assert_int_equal(workflow_add_result(workflow, &result), WEFT_OK);
+        const uint32_t declared = seal(workflow);
+        world_start(/* isolate */ false);
+        load(RELU);
+        struct bundle *input = bundle_of("x", 4, 1);
+        launch(1, declared, 0, 1, &input, 1);
+        assert_string_equal(settle()->message, cases[i].message);
+        bundle_destroy(input);
+        world_deinit();
+    }
+}
+
 static void a_crash_apart_fails_its_task_alone(ATTR_UNUSED void **state)
 {
     world_init();
@@ -406,10 +347,9 @@ static void a_crash_apart_fails_its_task_alone(ATTR_UNUSED void **state)
                 said->message, said->done.batch == 1 ? "function 'crash' crashed (SIGSEGV)" : "");
         }
     }
-    struct function_counts counts;
-    engine_local_function_counts(world.engine, &counts);
-    assert_int_equal(counts.crashed, 3);
-    assert_int_equal(counts.late, 0);
+    struct engine_counts counts;
+    engine_get_counts(world.engine, &counts);
+    assert_int_equal(counts.function_crashes, 3);
     world_deinit();
 }
 
@@ -592,6 +532,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_loaded_says_so),
         cmocka_unit_test(functions_run_models_of_their_task),
         cmocka_unit_test(a_missing_output_fails_the_task),
+        cmocka_unit_test(an_output_is_what_the_document_declares),
         cmocka_unit_test(a_crash_apart_fails_its_task_alone),
         cmocka_unit_test(what_is_given_up_needs_its_inputs_no_more),
         cmocka_unit_test(an_engine_ends_while_functions_loop),

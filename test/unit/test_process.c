@@ -17,65 +17,21 @@
 #include "engine/lender.h"
 #include "engine/process_child.h"
 #include "engine/segment.h"
-#include "model/catalogue.h"
-#include "unit/onnx_fixture.h"
+#include "unit/engine_fixture.h"
 
-#define SAMPLE WEFT_TEST_FUNCTIONS "/functions_sample.so"
-
-enum { DONE_MAX = 256, TASKS_MAX = 4, MODELS_HERE = 8 };
-
-struct said {
-    struct engine_done done;
-    char message[240];
-    struct engine_output outputs[TASKS_MAX];
-    char messages[TASKS_MAX][240];
-};
-
-struct world {
-    struct fleet *fleet;
-    struct catalogue *catalogue;
-    struct artifacts artifacts;
-    struct artifact files[MODELS_HERE];
-    char paths[MODELS_HERE][128];
+/* What is there beside the world. */
+static struct {
     struct process_child_options child;
     struct fork_server server;
-    uv_loop_t loop;
-    struct engine *engine;
+    int64_t load_ns_max; /* Of the next engine; 0: the default. */
     uint32_t ended;
     char last_end[240];
-    uint32_t said_count;
-    struct said said[DONE_MAX];
-};
-
-static struct world world; /* Large: not on the stack. */
-
-static void on_done(ATTR_UNUSED void *context, const struct engine_done *done)
-{
-    assert_true(world.said_count < DONE_MAX);
-    struct said *said = &world.said[world.said_count++];
-    said->done = *done;
-    (void)snprintf(said->message, sizeof(said->message), "%s", done->message ? done->message : "");
-    assert_true(done->output_count <= TASKS_MAX);
-    for (uint32_t i = 0; i < done->output_count; i++) {
-        said->outputs[i] = done->outputs[i];
-        (void)snprintf(
-            said->messages[i], sizeof(said->messages[i]), "%s",
-            done->outputs[i].message ? done->outputs[i].message : "");
-    }
-}
+} processes;
 
 static void on_ended(ATTR_UNUSED void *context, ATTR_UNUSED uint32_t worker, const char *message)
 {
-    world.ended++;
-    (void)snprintf(world.last_end, sizeof(world.last_end), "%s", message);
-}
-
-/* Run the loop until nothing is under way. */
-static struct said *settle(void)
-{
-    (void)uv_run(&world.loop, UV_RUN_DEFAULT);
-    assert_true(world.said_count > 0);
-    return &world.said[world.said_count - 1];
+    processes.ended++;
+    (void)snprintf(processes.last_end, sizeof(processes.last_end), "%s", message);
 }
 
 /* What was said of batch @number. */
@@ -96,18 +52,13 @@ static const struct said *said_of(uint64_t number)
 static void add(const char *name, enum artifact_kind kind, const char *path)
 {
     struct workflow *workflow = workflow_create(name);
-    const uint32_t model = catalogue_model(world.catalogue, name);
+    const uint32_t model = add_model(name, kind, path);
     struct workflow_task task = {.run = model, .models = {model}, .model_count = 1};
     uint32_t index;
     (void)snprintf(task.name, sizeof(task.name), "%s", name);
     assert_int_equal(workflow_add_task(workflow, &task, &index), WEFT_OK);
     assert_int_equal(workflow_seal(workflow, NULL), WEFT_OK);
     assert_int_equal(catalogue_add_workflow(world.catalogue, workflow), WEFT_OK);
-    (void)snprintf(world.paths[model], sizeof(world.paths[model]), "%s", path);
-    world.files[model].kind = kind;
-    world.files[model].path = world.paths[model];
-    (void)snprintf(world.files[model].function, NAME_BYTES_MAX, "%s", name);
-    world.artifacts.count = world.catalogue->model_count;
 }
 
 enum { NOTHING, CRASH, INVERT, HANG, RELU, DIVIDE, TILE }; /* Models and workflows. */
@@ -139,13 +90,8 @@ static void write_tile(const char *path)
 static void world_init_with(int64_t run_ns_max, int64_t stop_ns_max, bool isolate)
 {
     struct weft_error error;
-    memset(&world, 0, sizeof(world));
-    world.fleet = fleet_create();
-    struct fleet_worker device = {.memory_bytes = 64 << 20, .gpu_units = 2};
-    device.device = fleet_device(world.fleet, "cpu");
-    assert_true(fleet_add_machine(world.fleet, &device, 1, /* cpu_units */ 2));
-    world.catalogue = catalogue_create();
-    world.artifacts.items = world.files;
+    world_open(64 << 20);
+    processes.ended = 0;
     add("nothing", ARTIFACT_FUNCTION, SAMPLE);
     add("crash", ARTIFACT_FUNCTION, SAMPLE);
     add("invert", ARTIFACT_FUNCTION, SAMPLE);
@@ -156,7 +102,7 @@ static void world_init_with(int64_t run_ns_max, int64_t stop_ns_max, bool isolat
     add("relu", ARTIFACT_ONNX, fixture_path("relu.onnx"));
     add("divide", ARTIFACT_ONNX, fixture_path("divide.onnx"));
     add("tile", ARTIFACT_ONNX, fixture_path("tile.onnx"));
-    world.child = (struct process_child_options){
+    processes.child = (struct process_child_options){
         .fleet = world.fleet,
         .catalogue = world.catalogue,
         .artifacts = &world.artifacts,
@@ -167,18 +113,18 @@ static void world_init_with(int64_t run_ns_max, int64_t stop_ns_max, bool isolat
         .fleet = world.fleet,
         .catalogue = world.catalogue,
         .artifacts = &world.artifacts,
-        .server = &world.server,
+        .server = &processes.server,
         .loop = &world.loop,
         .run_ns_max = run_ns_max,
         .stop_ns_max = stop_ns_max,
+        .load_ns_max = processes.load_ns_max,
         .host = {.done = on_done},
         .on_ended = on_ended,
     };
-    const struct fork_options children = process_fork_options(&world.child);
-    if (fork_server_start(&world.server, &children, &error) != WEFT_OK) {
+    const struct fork_options children = process_fork_options(&processes.child);
+    if (fork_server_start(&processes.server, &children, &error) != WEFT_OK) {
         fail_msg("%s", error.message);
     }
-    assert_int_equal(uv_loop_init(&world.loop), 0);
     if (engine_process_create(&options, &world.engine, &error) != WEFT_OK) {
         fail_msg("%s", error.message);
     }
@@ -192,25 +138,8 @@ static void world_init(int64_t run_ns_max, int64_t stop_ns_max)
 static void world_deinit(void)
 {
     engine_destroy(world.engine);
-    fork_server_stop(&world.server);
-    assert_int_equal(uv_run(&world.loop, UV_RUN_DEFAULT), 0);
-    assert_int_equal(uv_loop_close(&world.loop), 0);
-    for (uint32_t i = 0; i < world.said_count; i++) {
-        for (uint32_t k = 0; k < world.said[i].done.output_count; k++) {
-            bundle_destroy(world.said[i].outputs[k].contents);
-        }
-    }
-    catalogue_destroy(world.catalogue);
-    fleet_destroy(world.fleet);
-}
-
-static void load(uint32_t model)
-{
-    engine_load(world.engine, 0, model);
-    const struct said *said = settle();
-    assert_int_equal(said->done.kind, ENGINE_LOADED);
-    assert_string_equal(said->message, "");
-    assert_int_equal(said->done.status, WEFT_OK);
+    fork_server_stop(&processes.server);
+    world_close();
 }
 
 static void add_tensor(
@@ -286,7 +215,7 @@ static void expect_counts(uint64_t crashes, uint64_t kills, uint64_t restarts)
     assert_int_equal(counts.crashes, crashes);
     assert_int_equal(counts.kills, kills);
     assert_int_equal(counts.restarts, restarts);
-    assert_int_equal(world.ended, crashes + kills);
+    assert_int_equal(processes.ended, crashes + kills);
     struct engine_counts told; /* The same, as every engine tells it. */
     engine_get_counts(world.engine, &told);
     assert_int_equal(told.engine_crashes, crashes + kills);
@@ -310,7 +239,7 @@ static void a_crash_costs_the_task_that_did_it(ATTR_UNUSED void **state)
     assert_string_equal(said->messages[1], "the engine process of worker 0 crashed (SIGFPE)");
     /* Once for the batch, once for the task alone. The model came back both times. */
     expect_counts(2, 0, 2);
-    assert_string_equal(world.last_end, said->messages[1]);
+    assert_string_equal(processes.last_end, said->messages[1]);
     for (uint32_t i = 0; i < 3; i++) {
         bundle_destroy(inputs[i]);
     }
@@ -397,7 +326,7 @@ static void what_does_not_stop_is_ended(ATTR_UNUSED void **state)
     (void)settle();
     assert_int_equal(said_of(3)->done.status, WEFT_OK);
     expect_counts(0, 1, 1);
-    assert_non_null(strstr(world.last_end, "did not stop in 0.2 s"));
+    assert_non_null(strstr(processes.last_end, "did not stop in 0.2 s"));
     bundle_destroy(inputs[0]);
     bundle_destroy(inputs[1]);
     world_deinit();
@@ -429,7 +358,7 @@ static void wait_for_end(void)
     uv_timer_t tick; /* Without anything under way the loop would not even look. */
     assert_int_equal(uv_timer_init(&world.loop, &tick), 0);
     assert_int_equal(uv_timer_start(&tick, on_tick, 1, 1), 0);
-    for (uint32_t i = 0; i < 5000 && world.ended == 0; i++) {
+    for (uint32_t i = 0; i < 5000 && processes.ended == 0; i++) {
         (void)uv_run(&world.loop, UV_RUN_ONCE);
     }
     uv_close((uv_handle_t *)&tick, NULL);
@@ -441,7 +370,7 @@ static void somebody_kills_the_process(ATTR_UNUSED void **state)
     (void)fixture_ort();
     world_init(0, 0);
     load(RELU);
-    const pid_t engine = child_of(world.server.first.process);
+    const pid_t engine = child_of(processes.server.first.process);
     assert_true(engine > 1);
     assert_int_equal(kill(engine, SIGKILL), 0);
     const struct said *said = run(1, RELU, row(5));
@@ -455,13 +384,13 @@ static void somebody_kills_the_process_that_makes_processes(ATTR_UNUSED void **s
     (void)fixture_ort();
     world_init(0, 0);
     load(RELU);
-    assert_int_equal(kill(world.server.first.process, SIGKILL), 0);
+    assert_int_equal(kill(processes.server.first.process, SIGKILL), 0);
     wait_for_end(); /* Its children go with it. */
     expect_counts(1, 0, 1);
     const struct said *said = run(1, RELU, row(5));
     assert_true(*(const float *)output_of(said, 0, "y") == 5);
-    assert_int_equal(world.server.child, -1);      /* The twin has taken over, */
-    assert_true(world.server.second.control >= 0); /* and has one itself. */
+    assert_int_equal(processes.server.child, -1);      /* The twin has taken over, */
+    assert_true(processes.server.second.control >= 0); /* and has one itself. */
     world_deinit();
 }
 
@@ -470,14 +399,14 @@ static void somebody_kills_all_processes_that_make_processes(ATTR_UNUSED void **
     (void)fixture_ort();
     world_init(0, 0);
     load(RELU);
-    assert_int_equal(kill(world.server.second.process, SIGKILL), 0);
-    assert_int_equal(kill(world.server.first.process, SIGKILL), 0);
+    assert_int_equal(kill(processes.server.second.process, SIGKILL), 0);
+    assert_int_equal(kill(processes.server.first.process, SIGKILL), 0);
     wait_for_end();
     expect_counts(1, 0, 1);
     const struct said *said = run(1, RELU, row(5));
     assert_true(*(const float *)output_of(said, 0, "y") == 5);
-    assert_int_equal(world.server.first.process, world.server.child);
-    assert_true(world.server.second.control >= 0);
+    assert_int_equal(processes.server.first.process, processes.server.child);
+    assert_true(processes.server.second.control >= 0);
     world_deinit();
 }
 
@@ -485,7 +414,7 @@ static void an_engine_that_can_start_no_functions_is_replaced(ATTR_UNUSED void *
 {
     world_init_with(0, 0, /* isolate */ true);
     load(NOTHING);
-    const pid_t engine = child_of(world.server.first.process);
+    const pid_t engine = child_of(processes.server.first.process);
     const pid_t first = child_of(engine);
     const pid_t second = child_of(first);
     assert_true(second > 1);
@@ -494,7 +423,29 @@ static void an_engine_that_can_start_no_functions_is_replaced(ATTR_UNUSED void *
     const struct said *said = run(1, NOTHING, bundle_create());
     assert_int_equal(said->done.status, WEFT_OK);
     assert_string_equal(
-        world.last_end, "the engine process of worker 0 ended the process (exit 1)");
+        processes.last_end, "the engine process of worker 0 ended the process (exit 1)");
+    world_deinit();
+}
+
+static void a_load_without_end_ends(ATTR_UNUSED void **state)
+{
+    (void)fixture_ort();
+    processes.load_ns_max = 300000000;
+    world_init(0, 0);
+    processes.load_ns_max = 0;
+    load(RELU);
+    const pid_t engine = child_of(processes.server.first.process);
+    assert_int_equal(kill(engine, SIGSTOP), 0);
+    engine_load(world.engine, 0, DIVIDE);
+    const struct said *failed = settle();
+    assert_int_equal(failed->done.kind, ENGINE_LOADED);
+    assert_int_equal(failed->done.status, WEFT_FAILED);
+    assert_string_equal(
+        failed->message, "the engine process of worker 0 took more than 0.3 s to load 'divide'");
+    expect_counts(0, 1, 1);
+    load(DIVIDE); /* Another process does better. */
+    const struct said *said = run(1, RELU, row(5));
+    assert_true(*(const float *)output_of(said, 0, "y") == 5);
     world_deinit();
 }
 
@@ -504,7 +455,7 @@ static void a_model_is_unloaded_whatever_its_process_does(ATTR_UNUSED void **sta
     world_init(0, 0);
     load(RELU);
     load(DIVIDE);
-    const pid_t engine = child_of(world.server.first.process);
+    const pid_t engine = child_of(processes.server.first.process);
     assert_int_equal(kill(engine, SIGKILL), 0);
     engine_unload(world.engine, 0, RELU); /* Before the end of the process is known. */
     assert_int_equal(settle()->done.kind, ENGINE_UNLOADED);
@@ -524,7 +475,7 @@ static void a_load_is_cancelled_whatever_its_process_does(ATTR_UNUSED void **sta
             uv_sleep(3);
         }
         if (i % 7 == 3) {
-            assert_int_equal(kill(child_of(world.server.first.process), SIGKILL), 0);
+            assert_int_equal(kill(child_of(processes.server.first.process), SIGKILL), 0);
         }
         engine_cancel_load(world.engine, 0, RELU);
     }
@@ -643,7 +594,7 @@ static void what_was_lent_outlives_its_lender(ATTR_UNUSED void **state)
     struct bundle *middle = said->outputs[0].contents;
     world.said_count--;
     (void)snprintf(middle->tensors[0].name, sizeof(middle->tensors[0].name), "x");
-    assert_int_equal(kill(child_of(world.server.first.process), SIGKILL), 0);
+    assert_int_equal(kill(child_of(processes.server.first.process), SIGKILL), 0);
     said = run(2, RELU, middle);
     assert_true(((const float *)output_of(said, 0, "y"))[1] == 7);
     free(values);
@@ -662,6 +613,7 @@ int main(void)
         cmocka_unit_test(somebody_kills_the_process_that_makes_processes),
         cmocka_unit_test(somebody_kills_all_processes_that_make_processes),
         cmocka_unit_test(an_engine_that_can_start_no_functions_is_replaced),
+        cmocka_unit_test(a_load_without_end_ends),
         cmocka_unit_test(a_model_is_unloaded_whatever_its_process_does),
         cmocka_unit_test(a_load_is_cancelled_whatever_its_process_does),
         cmocka_unit_test(memory_beyond_the_bound_costs_the_task),
