@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <uv.h>
 
+#include "bench.h"
 #include "engine/function_pool.h"
 #include "engine/local.h"
 #include "engine/onnx_run.h"
@@ -25,21 +25,6 @@
 #include "unit/onnx_writer.h"
 
 static char folder[] = "/tmp/weft-bench-XXXXXX";
-
-static double now_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
-static void check(bool is_good, const char *what)
-{
-    if (!is_good) {
-        (void)fprintf(stderr, "bench_engine: %s\n", what);
-        exit(EXIT_FAILURE);
-    }
-}
 
 static char *path_of(const char *name)
 {

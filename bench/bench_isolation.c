@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <uv.h>
 
+#include "bench.h"
 #include "engine/bundle.h"
 #include "engine/local.h"
 #include "engine/process.h"
@@ -44,21 +44,6 @@ static struct artifacts artifacts = {.count = MODELS, .items = files};
 static struct process_child_options child_options;
 static struct fork_server server;
 static struct side sides[2] = {{.name = "this process"}, {.name = "own process"}};
-
-static double now_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
-static void check(bool is_good, const char *what)
-{
-    if (!is_good) {
-        (void)fprintf(stderr, "bench_isolation: %s\n", what);
-        exit(EXIT_FAILURE);
-    }
-}
 
 static uint32_t crash_count;
 static uint32_t good_count;

@@ -41,6 +41,18 @@ void world_start(struct world *world, const struct server_options *options)
     world->port = (uint16_t)strtoul(strrchr(address, ':') + 1, NULL, 10);
 }
 
+void world_start_with_token(struct world *world)
+{
+    char path[] = "/tmp/weft-token-XXXXXX";
+    const struct server_options options = {.access = {.token_file = path}};
+    const int descriptor = mkstemp(path);
+    ASSERT(descriptor >= 0);
+    ASSERT(write(descriptor, "secret\n", 7) == 7);
+    (void)close(descriptor);
+    world_start(world, &options);
+    (void)unlink(path); /* It has been read. */
+}
+
 void world_stop(struct world *world)
 {
     server_stop(world->server);

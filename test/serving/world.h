@@ -25,6 +25,9 @@ struct world {
 /* Options of the server; where it listens and what is behind it is set here. NULL: defaults. */
 void world_start(struct world *world, const struct server_options *options);
 
+/* The same for clients that say the token "secret". */
+void world_start_with_token(struct world *world);
+
 void world_stop(struct world *world);
 
 /* Run the loop while @script runs on a thread of its own. */

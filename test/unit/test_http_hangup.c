@@ -135,15 +135,8 @@ static void who_leaves_before_it_is_answered_harms_nobody(ATTR_UNUSED void **sta
 
 static void who_leaves_without_a_token_harms_nobody(ATTR_UNUSED void **state)
 {
-    char path[] = "/tmp/weft-token-XXXXXX";
-    const int descriptor = mkstemp(path);
-    assert_true(descriptor >= 0);
-    assert_int_equal(write(descriptor, "secret\n", 7), 7);
-    (void)close(descriptor);
-    const struct server_options options = {.access = {.token_file = path}};
     struct world world;
-    world_start(&world, &options);
-    (void)unlink(path);
+    world_start_with_token(&world);
     world_run(&world, leave_after, (void *)(uintptr_t) "GET /v2" GO "GET /v2" GO "GET /v2" GO);
     char *reply = world_ask(&world, "GET /v2/health/live" LAST, strlen("GET /v2/health/live" LAST));
     assert_non_null(strstr(reply, "200 OK"));

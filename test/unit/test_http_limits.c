@@ -100,15 +100,8 @@ static void a_token_is_neither_longer_nor_shorter(ATTR_UNUSED void **state)
         {"Authorization: Basic secret\r\n", "401 Unauthorized"},
         {"Authorization: Bearer\tsecret\r\n", "401 Unauthorized"},
     };
-    char path[] = "/tmp/weft-token-XXXXXX";
-    const int descriptor = mkstemp(path);
-    assert_true(descriptor >= 0);
-    assert_int_equal(write(descriptor, "secret\n", 7), 7);
-    (void)close(descriptor);
-    const struct server_options options = {.access = {.token_file = path}};
     struct world world;
-    world_start(&world, &options);
-    (void)unlink(path);
+    world_start_with_token(&world);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[256];
         (void)snprintf(
