@@ -5,10 +5,11 @@
 #include <sys/mman.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
 #include "engine/lender.h"
 #include "engine/segment.h"
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, TENSORS_FIRST = 4 };
 
 static atomic_uint_fast64_t segments_from; /* 0: never. */
 
@@ -25,14 +26,11 @@ void bundle_forked(void)
 
 struct bundle *bundle_create(void)
 {
-    struct bundle *bundle = malloc(sizeof(*bundle));
-    if (bundle == NULL) {
-        return NULL;
+    struct bundle *bundle = memory_reserved_zeroed(1, sizeof(*bundle));
+    if (bundle != NULL) {
+        atomic_init(&bundle->references, 1);
+        bundle->items = 1;
     }
-    atomic_init(&bundle->references, 1);
-    bundle->items = 1;
-    bundle->count = 0;
-    bundle->bytes = 0;
     return bundle;
 }
 
@@ -60,6 +58,8 @@ void bundle_destroy(void *bundle_or_null)
     for (uint32_t i = 0; i < bundle->count; i++) {
         release(&bundle->tensors[i], &bundle->memory[i]);
     }
+    free(bundle->tensors);
+    free(bundle->memory);
     free(bundle);
 }
 
@@ -71,13 +71,27 @@ struct bundle *bundle_share(const struct bundle *bundle)
     return shared;
 }
 
+/* Let there be room for twice as many tensors. */
+static bool grow(struct bundle *bundle)
+{
+    const uint32_t room = bundle->room == 0 ? TENSORS_FIRST : 2 * bundle->room;
+    struct weft_tensor *tensors =
+        memory_reserved_more(bundle->tensors, room * sizeof(*bundle->tensors));
+    bundle->tensors = tensors == NULL ? bundle->tensors : tensors;
+    struct bundle_memory *memory =
+        memory_reserved_more(bundle->memory, room * sizeof(*bundle->memory));
+    bundle->memory = memory == NULL ? bundle->memory : memory;
+    bundle->room = tensors == NULL || memory == NULL ? bundle->room : room;
+    return bundle->room == room;
+}
+
 /* Whether @bundle can take one more tensor, like @tensor. */
-static bool has_room(const struct bundle *bundle, const struct weft_tensor *tensor)
+static bool has_room(struct bundle *bundle, const struct weft_tensor *tensor)
 {
     ASSERT(tensor->rank <= WEFT_RANK_MAX);
     ASSERT(tensor->dtype < WEFT_DTYPES);
     return bundle->count < BUNDLE_TENSORS_MAX && bundle_find(bundle, tensor->name) == NULL &&
-           tensor->bytes <= SIZE_MAX / 2;
+           tensor->bytes <= SIZE_MAX / 2 && (bundle->count < bundle->room || grow(bundle));
 }
 
 static void append(

@@ -36,9 +36,10 @@ struct bundle {
     atomic_uint references;
     uint32_t items;
     uint32_t count;
+    uint32_t room;  /* For tensors, until the next is added: then they may move. */
     uint64_t bytes; /* Of all tensors. */
-    struct weft_tensor tensors[BUNDLE_TENSORS_MAX];
-    struct bundle_memory memory[BUNDLE_TENSORS_MAX];
+    struct weft_tensor *tensors;
+    struct bundle_memory *memory;
 };
 
 /*

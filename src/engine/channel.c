@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+
 enum { READ_BYTES = 65536 };
 
 /* A packet that waits for the socket. */
@@ -97,7 +99,7 @@ static ssize_t send_some(
 /* Keep what @packet has beyond the @sent bytes, with files if nothing was sent. */
 static bool keep_unsent(struct channel *channel, const struct packet *packet, size_t sent)
 {
-    struct unsent *unsent = malloc(sizeof(*unsent) + packet->used);
+    struct unsent *unsent = memory_reserved(sizeof(*unsent) + packet->used);
     if (unsent == NULL) {
         return false;
     }
@@ -229,7 +231,7 @@ static bool make_room(struct channel *channel, size_t count)
     while (room - channel->in_used < count) {
         room *= 2;
     }
-    uint8_t *larger = realloc(channel->in, room);
+    uint8_t *larger = memory_reserved_more(channel->in, room);
     if (larger == NULL) {
         return false;
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
 #include "engine/segment.h"
 
 struct lender {
@@ -39,7 +40,7 @@ struct lender *lender_create(int ledger_file)
                           NULL, SEGMENTS_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, ledger_file,
                           /* offset */ 0);
     }
-    struct lender *lender = slots == MAP_FAILED ? NULL : calloc(1, sizeof(*lender));
+    struct lender *lender = slots == MAP_FAILED ? NULL : memory_reserved_zeroed(1, sizeof(*lender));
     if (lender == NULL) {
         return NULL;
     }
@@ -127,7 +128,7 @@ static struct mapping *add(struct lender *lender, uint64_t key, int file)
     if (lender->count == LENDER_MAPPINGS_MAX && !drop_oldest(lender)) {
         return NULL;
     }
-    struct mapping *mapping = fstat(file, &stat) == 0 ? malloc(sizeof(*mapping)) : NULL;
+    struct mapping *mapping = fstat(file, &stat) == 0 ? memory_reserved(sizeof(*mapping)) : NULL;
     if (mapping == NULL) {
         return NULL;
     }

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LENDER_MAPPINGS_MAX = 128 };
+enum { LENDER_MAPPINGS_MAX = 1024 }; /* Four packets of as many files as they may have. */
 
 #define LENDER_KEPT_MAX                                                                            \
     (UINT64_C(128) << 20) /* Bytes of mappings that are not in use, at most.                       \

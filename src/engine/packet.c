@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/memory.h"
 
 enum { ROOM_FIRST = 4096 };
 
@@ -29,7 +30,7 @@ void packet_put(struct packet *packet, const void *bytes, size_t count)
         while (room < packet->used + count) {
             room *= 2; /* Far from where it would overflow: see PACKET_BYTES_MAX. */
         }
-        uint8_t *larger = realloc(packet->bytes, room);
+        uint8_t *larger = memory_reserved_more(packet->bytes, room);
         if (larger == NULL) {
             packet->is_short = true;
             return;

@@ -50,10 +50,18 @@ static void watch_socket(struct process_worker *worker)
     ASSERT(code == 0); /* The descriptor is a socket, and open. */
 }
 
+/* Something could not be sent. If the process is gone, its end of the socket is closed; if there
+ * was no memory, half of it may have been sent: then it ends of this. The loop will say so. */
+static void hang_up(struct process_worker *worker)
+{
+    (void)shutdown(worker->channel.socket, SHUT_RDWR);
+}
+
 void process_worker_send(struct process_worker *worker)
 {
-    /* If it is gone, its end of the socket is closed: the loop will say so. */
-    (void)channel_send(&worker->channel, &worker->engine->packet);
+    if (!channel_send(&worker->channel, &worker->engine->packet)) {
+        hang_up(worker);
+    }
     if (channel_is_blocked(&worker->channel)) {
         watch_socket(worker);
     }
@@ -72,7 +80,9 @@ static void on_launches_ready(uv_poll_t *poll, int status, int events)
 
 void process_worker_send_launch(struct process_worker *worker)
 {
-    (void)channel_send(&worker->launches, &worker->engine->packet);
+    if (!channel_send(&worker->launches, &worker->engine->packet)) {
+        hang_up(worker);
+    }
     if (channel_is_blocked(&worker->launches)) {
         (void)uv_poll_start(worker->poll_launches, UV_WRITABLE, on_launches_ready);
     }

@@ -427,6 +427,30 @@ static void an_engine_that_can_start_no_functions_is_replaced(ATTR_UNUSED void *
     world_deinit();
 }
 
+/* A batch that fits no packet: more files than can be passed, and more bytes than are copied. */
+static void what_cannot_be_sent_whole_is_sent_in_parts(ATTR_UNUSED void **state)
+{
+    struct bundle *many = bundle_create();
+    struct weft_tensor tensor = {.dtype = WEFT_UINT8, .rank = 1, .shape = {200000}};
+    tensor.bytes = 200000;
+    world_init(0, 0);
+    load(NOTHING);
+    for (uint32_t i = 0; i < BUNDLE_TENSORS_MAX; i++) {
+        (void)snprintf(tensor.name, sizeof(tensor.name), "t%u", i);
+        assert_non_null(bundle_add(many, &tensor));
+    }
+    launch(1, NOTHING, TASKS_MAX, (struct bundle *const[]){many, many, many, many});
+    (void)settle();
+    assert_int_equal(said_of(1)->done.status, WEFT_OK);
+    for (uint32_t i = 0; i < TASKS_MAX; i++) {
+        assert_int_equal(said_of(1)->outputs[i].status, WEFT_OK);
+    }
+    expect_counts(1, 0, 1);
+    bundle_destroy(many);
+    world_deinit();
+    segments_trim();
+}
+
 static void a_load_without_end_ends(ATTR_UNUSED void **state)
 {
     (void)fixture_ort();
@@ -613,6 +637,7 @@ int main(void)
         cmocka_unit_test(somebody_kills_the_process_that_makes_processes),
         cmocka_unit_test(somebody_kills_all_processes_that_make_processes),
         cmocka_unit_test(an_engine_that_can_start_no_functions_is_replaced),
+        cmocka_unit_test(what_cannot_be_sent_whole_is_sent_in_parts),
         cmocka_unit_test(a_load_without_end_ends),
         cmocka_unit_test(a_model_is_unloaded_whatever_its_process_does),
         cmocka_unit_test(a_load_is_cancelled_whatever_its_process_does),
