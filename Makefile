@@ -18,8 +18,6 @@ C_FILES = { [ -z "$(C_FOLDERS)" ] || find $(C_FOLDERS) -name '*.[ch]' \
 DEMO_HTTP = 127.0.0.1:8000
 DEMO_RATE ?= 1.5/s
 DEMO_OPTIONS = --http $(DEMO_HTTP) --rate $(DEMO_RATE) $(DEMO_SECONDS:%=--seconds %)
-# Tests and benchmarks are more than half of the build.
-DEMO_TARGETS = weft functions_document functions_picture functions_speech
 
 .PHONY: help setup build demo test bench soak hostile planted fuzz format format-check check install clean
 .NOTPARALLEL:
@@ -36,27 +34,28 @@ build/%/build.ninja: CMakePresets.json $(wildcard src/*/CMakeLists.txt bench/CMa
 	@echo "configure: $*"; cmake --preset $* >/dev/null
 	@touch $@
 
+# Tests and benchmarks are most of the tree: targets that run them build them.
 build: setup build/release/build.ninja ## build the release; the program is build/weft
-	@ninja -C build/release --quiet
-	@if [ -e build/release/bin/weft ]; then ln -f build/release/bin/weft build/weft; fi
-
-demo: setup build/release/build.ninja ## serve real workflows on this machine (DEMO_SECONDS to end by itself)
-	@ninja -C build/release --quiet $(DEMO_TARGETS)
+	@ninja -C build/release program
 	@ln -f build/release/bin/weft build/weft
+
+demo: build ## serve real workflows on this machine (DEMO_SECONDS to end by itself)
 	@tools/demo_repository.py build/release build/demo
 	build/weft serve build/demo $(DEMO_OPTIONS)
 
 test: setup $(TEST_PRESETS:%=build/%/build.ninja) ## build with all compilers and sanitizers, run every test
 	@set -e; for preset in $(TEST_PRESETS); do \
 		echo "build: $$preset"; ninja -C build/$$preset --quiet; done
-	@if [ -e build/release/bin/weft ]; then ln -f build/release/bin/weft build/weft; fi
+	@ln -f build/release/bin/weft build/weft
 	@ctest --preset dev -j $(JOBS)
 
 bench: build ## run every benchmark of the release build
+	@ninja -C build/release benches
 	@set -e; for bench in build/release/bin/bench/bench_*; do \
 		if [ -x "$$bench" ]; then echo "bench: $$bench"; "$$bench"; fi; done
 
 soak: build ## let every allocation fail, then run the swarm over SOAK_SEEDS new seeds
+	@ninja -C build/release test_sim_swarm failing_memory
 	@WEFT=build/release/bin/weft MEMORY_ALL=1 python3 -B test/integration/test_memory.py
 	@seq 0 1000 $$(($(SOAK_SEEDS) - 1)) | xargs -P $(JOBS) -I DONE sh -c \
 		'left=$$(($(SOAK_SEEDS) - DONE)); exec build/release/bin/sim/test_swarm \
