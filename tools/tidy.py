@@ -14,7 +14,6 @@ import sys
 
 FOLDERS = ("src", "include", "functions", "test", "bench")
 LINES_MAX = {".c": 600, ".h": 250}
-POLICY_LINES_MAX = 300
 FUNCTION_LINES_MAX = 70
 PARAMETERS_MAX = 6
 NESTING_MAX = 4
@@ -206,7 +205,7 @@ def rule_file_size(source):
     suffix = pathlib.PurePath(source.name).suffix
     if not source.is_under("src", "include") or DATA_TABLE_MARK in top_comment(source.text):
         return
-    limit = POLICY_LINES_MAX if is_policy(source) else LINES_MAX[suffix]
+    limit = LINES_MAX[suffix]
     count = len(source.lines) - 1
     if count > limit:
         yield limit + 1, f"{count} lines, the limit is {limit}; use two files instead"

@@ -11,10 +11,10 @@
 #include "console/suggest.h"
 
 static const struct command *const commands[] = {
-    &command_bench,    &command_check, &command_compare,
-    &command_generate, &command_infer, &command_policies,
-    &command_profile,  &command_serve, &command_sim,
-    &command_solve,    NULL,
+#define X(name) &command_##name,
+    COMMAND_LIST(X)
+#undef X
+        NULL,
 };
 
 static const struct command *find(const char *name)

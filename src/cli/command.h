@@ -1,8 +1,8 @@
 /*
  * command.h - the commands of weft, as a table.
  *
- * A command is one file with one row. To add one: write <command>.c, declare its row
- * here, and name it in the list of command.c. Exit codes are those of every command.
+ * A command is one file with one row. To add one: write <command>.c and name it in COMMAND_LIST.
+ * Exit codes are those of every command.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
@@ -26,16 +26,22 @@ struct command {
     int (*run)(const struct command *command, char **argv);
 };
 
-extern const struct command command_bench;
-extern const struct command command_check;
-extern const struct command command_compare;
-extern const struct command command_generate;
-extern const struct command command_infer;
-extern const struct command command_policies;
-extern const struct command command_profile;
-extern const struct command command_serve;
-extern const struct command command_sim;
-extern const struct command command_solve;
+/* In the order in which help lists them. */
+#define COMMAND_LIST(X)                                                                            \
+    X(bench)                                                                                       \
+    X(check)                                                                                       \
+    X(compare)                                                                                     \
+    X(generate)                                                                                    \
+    X(infer)                                                                                       \
+    X(policies)                                                                                    \
+    X(profile)                                                                                     \
+    X(serve)                                                                                       \
+    X(sim)                                                                                         \
+    X(solve)
+
+#define X(name) extern const struct command command_##name;
+COMMAND_LIST(X)
+#undef X
 
 /* The whole program, apart from main itself. */
 int command_main(char **argv);

@@ -49,7 +49,7 @@ class RulesTest(unittest.TestCase):
         self.expect_clean("test/unit/test_x.c", "\n" * 601)
         self.expect_clean("src/base/x.c", "/* tidy: data table */\n" + "\n" * 601)
 
-    def test_rule_file_size_of_a_header_and_of_a_policy(self):
+    def test_rule_file_size_of_a_header(self):
         guard = "#ifndef BASE_X_H\n#define BASE_X_H\n#endif\n"
         self.expect(
             "src/base/x.h",
@@ -57,9 +57,6 @@ class RulesTest(unittest.TestCase):
             "251: 251 lines, the limit is 250; use two files instead",
         )
         self.expect_clean("src/base/x.h", guard + "\n" * 247)
-        self.expect(
-            "src/policy/x.c", "\n" * 301, "301: 301 lines, the limit is 300; use two files instead"
-        )
 
     def test_rule_function_size(self):
         self.expect(

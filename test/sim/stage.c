@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -170,24 +171,50 @@ static char *read_file(const char *path)
     return bytes;
 }
 
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    (void)fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Whether WEFT_WRITE_GOLDEN asks for golden @name: by its name, or "all". */
+static bool is_rewritten(const char *name)
+{
+    const char *wanted = getenv("WEFT_WRITE_GOLDEN");
+    return wanted != NULL && (strcmp(wanted, name) == 0 || strcmp(wanted, "all") == 0);
+}
+
+/* Show how @trace differs from the golden at @path, and how to accept it. */
+static void explain(const char *path, const char *name, const char *trace)
+{
+    char command[1024];
+    char program[256] = "";
+    (void)snprintf(
+        command, sizeof(command), "diff -u --label %s --label 'the trace now' %s - >&2", path,
+        path);
+    FILE *diff = popen(command, "w");
+    assert_non_null(diff);
+    (void)fputs(trace, diff);
+    (void)pclose(diff);
+    assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
+    (void)fprintf(stderr, "to accept it: WEFT_WRITE_GOLDEN=%s %s\n", name, program);
+}
+
 void stage_expect(struct stage *stage, const char *name)
 {
     char path[256];
     (void)snprintf(path, sizeof(path), "test/sim/golden/%s.txt", name);
     sim_run(stage->sim);
-    if (getenv("WEFT_WRITE_GOLDEN") != NULL) {
-        FILE *file = fopen(path, "w");
-        assert_non_null(file);
-        (void)fputs(stage->trace_bytes, file);
-        (void)fclose(file);
+    if (is_rewritten(name)) {
+        write_file(path, stage->trace_bytes);
     }
     char *expected = read_file(path);
-    if (expected == NULL) {
-        fail_msg("%s is missing; WEFT_WRITE_GOLDEN=1 writes it", path);
-    }
-    if (strcmp(expected, stage->trace_bytes) != 0) {
-        (void)fprintf(stderr, "%s: the trace is now\n%s", path, stage->trace_bytes);
-    }
-    assert_string_equal(stage->trace_bytes, expected);
+    const bool is_equal = expected != NULL && strcmp(expected, stage->trace_bytes) == 0;
     free(expected);
+    if (!is_equal) {
+        explain(path, name, stage->trace_bytes);
+        fail_msg("the trace is not %s", path);
+    }
 }

@@ -3,7 +3,7 @@
  *
  * Each case is a script of a few lines; what the cluster does about it stands in
  * test/sim/golden/<case>.txt, one record a line. A change in behaviour shows as a diff
- * of those files. WEFT_WRITE_GOLDEN=1 writes them anew: read the diff before you keep it.
+ * of those files; CONTRIBUTING.md says how to read and accept one.
  *
  * Covers: src/sim/sim.c src/sim/device.c src/sim/network.c src/sim/perform.c
  * src/sim/faults.c src/sim/checkers.c src/node/jobs.c src/node/placing.c
