@@ -37,8 +37,11 @@ MAY_USE = {
     "server": TO_TRACE + ["fabric", "engine", "runtime", "protocol"],
     "client": ["base", "model", "document", "engine", "runtime", "protocol"],
     "service": TO_TRACE + ["document", "console", "engine", "runtime", "protocol", "server"],
-    "cli": TO_TRACE + ["document", "console", "lab", "engine", "server", "client", "service"],
-}
+    "cli": [
+        "base", "model", "mixture", "policy", "trace", "document", "console", "lab", "client",
+        "service",
+    ],
+}  # fmt: skip
 
 # The core owns no thread, socket, file descriptor or clock: ISO C and a little memory.
 CORE = set(TO_TRACE) | {"sim"}

@@ -41,7 +41,7 @@ BANNED = {
 }
 
 CLOCKS = ("time", "gettimeofday", "clock_gettime", "clock", "timespec_get")
-CLOCK_FOLDERS = ("src/runtime", "src/engine", "src/console", "src/cli", "bench", "test")
+CLOCK_FOLDERS = ("src/runtime", "src/engine", "src/console", "src/service", "bench", "test")
 
 ALLOCATORS = ("malloc", "calloc", "realloc", "free", "strdup", "aligned_alloc")
 ALLOCATION_FREE = ("src/policy", "src/node", "src/wire", "src/queueing")

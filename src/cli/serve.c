@@ -10,12 +10,11 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/serve_log.h"
 #include "cli/serve_report.h"
 #include "console/interrupt.h"
 #include "document/repository.h"
-#include "policy/registry.h"
 #include "service/listen_limits.h"
+#include "service/serve_log.h"
 #include "service/service.h"
 
 enum { TITLE_BYTES = 512, DRAIN_SECONDS_MAX = 86400 };
@@ -63,15 +62,6 @@ static int say_abandoned(const struct command *command, const struct service_res
         return COMMAND_OK;
     }
     return COMMAND_FAILED;
-}
-
-void serve_admit(struct policy_set *policies)
-{
-    struct policy_set alone;
-    if (policies->roles[ROLE_ADMIT].policy == NULL) {
-        policy_set_single(&policy_deadline, &alone);
-        policies->roles[ROLE_ADMIT] = alone.roles[ROLE_ADMIT];
-    }
 }
 
 int serve_played(
@@ -188,7 +178,7 @@ static int serve_scenario(
         return command_fail(command, &error, COMMAND_WRONG);
     }
     if (values->listen.http != NULL && !values->admits_all) {
-        serve_admit(&policies); /* Without clients it is an experiment, as it is written. */
+        service_admit(&policies); /* Without clients it is an experiment, as it is written. */
     }
     const struct service_options options = {
         .scenario = scenario,
@@ -223,7 +213,9 @@ static int run(const struct command *command, char **argv)
     if (!command_parse(command, argv, &values, &files, &exit_code)) {
         return exit_code;
     }
-    if (serve_log_open(&values, &log, &error) != WEFT_OK ||
+    if (serve_log_open(
+            values.log_format, values.log_level, values.listen.http != NULL, &log, &error) !=
+            WEFT_OK ||
         listen_limits_read(&values.listen.limits_given, &values.listen.limits, &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_WRONG);
     }

@@ -30,9 +30,6 @@ int serve_played(
 /* Serve what comes, from wherever. The exit code. */
 int serve_clients(const struct command *command, const struct service_options *options, bool json);
 
-/* Refuse what cannot be in time, unless @policies names another policy for it. */
-void serve_admit(struct policy_set *policies);
-
 /* Serve the repository at @folder. The exit code. */
 int serve_repository(
     const struct command *command, const char *folder, const struct serve_values *values,

@@ -8,6 +8,7 @@
 #include "console/interrupt.h"
 #include "console/progress.h"
 #include "engine/engine.h"
+#include "policy/registry.h"
 #include "server/server.h"
 #include "service/journal.h"
 #include "service/screen.h"
@@ -306,6 +307,15 @@ static void run(struct service *service)
     journal_tick(&service->journal, runtime_now_ns(service->runtime), /* is_end */ true);
     if (!options->silent) {
         screen_end(&service->screen);
+    }
+}
+
+void service_admit(struct policy_set *policies)
+{
+    struct policy_set alone;
+    if (policies->roles[ROLE_ADMIT].policy == NULL) {
+        policy_set_single(&policy_deadline, &alone);
+        policies->roles[ROLE_ADMIT] = alone.roles[ROLE_ADMIT];
     }
 }
 

@@ -84,6 +84,9 @@ struct service_result {
     double wall_s;
 };
 
+/* Refuse what cannot be in time, unless @policies has an opinion of its own. */
+void service_admit(struct policy_set *policies);
+
 /*
  * Serve until the end, whoever brings it about.
  *

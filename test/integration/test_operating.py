@@ -1,8 +1,8 @@
 """What somebody who operates a server meets: starts, ends, signals, logs, repositories that
 cannot be written. Skipped without ONNX Runtime.
 
-Covers: src/service/journal.c src/service/local_notes.c src/cli/serve_log.c src/console/interrupt.c
-Covers: src/server/http_end.c
+Covers: src/service/journal.c src/service/local_notes.c src/service/serve_log.c
+Covers: src/console/interrupt.c src/server/http_end.c
 """
 
 import http.client

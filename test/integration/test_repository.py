@@ -1,7 +1,7 @@
 """A folder of models, functions and workflows as people meet it: checked and served.
 
-Covers: src/cli/check_repository.c, src/cli/serve_repository.c, src/service/service.c,
-src/cli/serve_report.c, src/document/repository_profile.c
+Covers: src/cli/check_repository.c, src/cli/serve_repository.c, src/service/served_repository.c,
+src/service/service.c, src/cli/serve_report.c, src/document/repository_profile.c
 """
 
 import json

@@ -1,11 +1,10 @@
-#include "cli/serve_log.h"
+#include "service/serve_log.h"
 
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/serve.h"
 #include "engine/fork_output.h"
 
 static int64_t now_ns(void)
@@ -27,29 +26,28 @@ static int find_word(const char *const *words, const char *word)
 }
 
 enum weft_status serve_log_open(
-    const struct serve_values *values, struct log *log, struct weft_error *error)
+    const char *format, const char *level, bool has_clients, struct log *log,
+    struct weft_error *error)
 {
     static const char *const formats[] = {[LOG_TEXT] = "text", [LOG_JSON] = "json", NULL};
     static const char *const levels[] = {
         [LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", NULL};
-    const bool is_server = values->listen.http != NULL && isatty(STDERR_FILENO) != 1;
+    const bool is_server = has_clients && isatty(STDERR_FILENO) != 1;
     const char *usual = levels[is_server ? LOG_INFO : LOG_WARN];
-    const int format = find_word(formats, values->log_format == NULL ? "text" : values->log_format);
-    const int level = find_word(levels, values->log_level == NULL ? usual : values->log_level);
-    if (format < 0) {
+    const int format_number = find_word(formats, format == NULL ? "text" : format);
+    const int level_number = find_word(levels, level == NULL ? usual : level);
+    if (format_number < 0) {
         return error_set(
-            error, WEFT_INVALID, "'--log-format' is 'text' or 'json', not '%s'",
-            values->log_format);
+            error, WEFT_INVALID, "'--log-format' is 'text' or 'json', not '%s'", format);
     }
-    if (level < 0) {
+    if (level_number < 0) {
         return error_set(
-            error, WEFT_INVALID, "'--log-level' is 'error', 'warn' or 'info', not '%s'",
-            values->log_level);
+            error, WEFT_INVALID, "'--log-level' is 'error', 'warn' or 'info', not '%s'", level);
     }
     const struct log_options options = {
         .file = stderr,
-        .format = (enum log_format)format,
-        .level = (enum log_level)level,
+        .format = (enum log_format)format_number,
+        .level = (enum log_level)level_number,
         .now_ns = now_ns,
     };
     log_init(log, &options);

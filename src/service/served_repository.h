@@ -1,0 +1,69 @@
+/*
+ * served_repository.h - a repository on its way to being served: its processes, ports, workers and
+ * samples, in the order in which they must come.
+ *
+ *     served_repository_start()        before there are threads; clients may connect, and wait
+ *     served_repository_open()         models are looked at, or measured
+ *     served_repository_rehearse()     samples show what only they can
+ *     service_run()
+ *     served_repository_close()
+ */
+#ifndef SERVICE_SERVED_REPOSITORY_H
+#define SERVICE_SERVED_REPOSITORY_H
+
+#include "base/log.h"
+#include "service/local_repository.h"
+
+struct lobby;
+
+/* What is asked of it beside its own settings. All pointers are borrowed. */
+struct served_options {
+    bool emulated;      /* Nothing runs: workers take the time that the profile says. */
+    bool admits_all;    /* Even what cannot be in time. */
+    bool silent;        /* Nothing is shown on the way. */
+    const char *policy; /* Instead of the configured one. NULL: that. */
+    const char *rate;   /* Of requests of our own. NULL: there are none. */
+    const struct listen_where *listen;
+    struct log *log;
+};
+
+struct served_repository {
+    struct served_options options;
+    struct repository *repository;
+    bool is_local; /* Models really run. */
+    struct local_repository local;
+    struct service_parts parts; /* Of local. */
+    struct profile *profile;    /* Of one that is emulated. */
+    struct fleet *fleet;        /* The same. */
+    struct nursery nursery;
+    bool has_nursery;
+    struct scenario *scenario; /* What a service is given; made of the above. */
+    struct policy_set policies;
+    struct lobby *lobby; /* Where clients wait until it is served. NULL: nowhere. */
+};
+
+/*
+ * Start processes and take ports for @repository, which is the served repository's from now on.
+ * Whatever this returns, served_repository_close() releases everything.
+ *
+ * Errors: those of nursery_start() and listening_begin().
+ */
+enum weft_status served_repository_start(
+    struct served_repository *served, struct repository *repository,
+    const struct served_options *options, struct weft_error *error);
+
+/* Errors: those of policy_set_parse(), local_repository_open() and of profiles; WEFT_INVALID. */
+enum weft_status served_repository_open(struct served_repository *served, struct weft_error *error);
+
+/*
+ * Run what only samples can tell of models and workflows, on the cluster of @options.
+ *
+ * Errors: those of rehearsal_run().
+ */
+enum weft_status served_repository_rehearse(
+    const struct served_repository *served, const struct service_options *options,
+    struct weft_error *error);
+
+void served_repository_close(struct served_repository *served);
+
+#endif /* SERVICE_SERVED_REPOSITORY_H */
