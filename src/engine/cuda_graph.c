@@ -1,0 +1,189 @@
+#include "engine/cuda_graph.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "engine/cuda_arena.h"
+
+enum {
+    WARM_RUNS = 2, /* The first finds plans and memory; a recording must ask for neither. */
+    ALIGNMENT = 256,
+    PIECE_BYTES = 16, /* A thread of the reader copies so much. */
+    BLOCK_THREADS = 128,
+};
+
+static uint64_t align(uint64_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Where inputs and outputs lie. Returns the bytes of host memory. */
+static uint64_t lay_out(struct cuda_graph *graph, const struct cuda_manifest *manifest)
+{
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < manifest->input_count; i++) {
+        graph->input_at[i] = at;
+        at += align(manifest->inputs[i].row_bytes * graph->rows);
+    }
+    graph->input_bytes = at;
+    for (uint32_t i = 0; i < manifest->output_count; i++) {
+        graph->output_at[i] = at;
+        at += align(manifest->outputs[i].row_bytes * graph->rows);
+    }
+    return at;
+}
+
+static int read_inputs(struct cuda_graph *graph)
+{
+    uint64_t to = graph->device_in;
+    const uint8_t *from = graph->host;
+    unsigned count = (unsigned)(graph->input_bytes / PIECE_BYTES);
+    void *arguments[] = {&to, &from, &count};
+    return graph->device->driver->kernel_launch(
+        graph->device->reader, (count + BLOCK_THREADS - 1) / BLOCK_THREADS, 1, 1, BLOCK_THREADS, 1,
+        1, /* shared */ 0, graph->share->stream, arguments, NULL);
+}
+
+/* Put one run on the stream, or record it. */
+static enum weft_status enqueue(
+    struct cuda_graph *graph, struct cuda_package *package, const struct cuda_manifest *manifest,
+    struct weft_error *error)
+{
+    const struct cuda_driver *driver = graph->device->driver;
+    struct AtenTensorOpaque *tensors[CUDA_PORTS_MAX];
+    uint64_t inputs[CUDA_PORTS_MAX];
+    uint64_t outputs[CUDA_PORTS_MAX];
+    for (uint32_t i = 0; i < manifest->input_count; i++) {
+        inputs[i] = graph->device_in + graph->input_at[i];
+    }
+    int result = read_inputs(graph);
+    if (result != CUDA_SUCCESS) {
+        return cuda_check(driver, result, "read the inputs", error);
+    }
+    const enum weft_status status =
+        cuda_package_run(package, inputs, graph->share->stream, outputs, tensors, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < manifest->output_count && result == CUDA_SUCCESS; i++) {
+        result = driver->copy_out(
+            graph->host + graph->output_at[i], outputs[i],
+            manifest->outputs[i].row_bytes * graph->rows, graph->share->stream);
+    }
+    cuda_package_drop(package, tensors);
+    return cuda_check(driver, result, "copy the outputs", error);
+}
+
+static enum weft_status record(
+    struct cuda_graph *graph, struct cuda_package *package, const struct cuda_manifest *manifest,
+    struct weft_error *error)
+{
+    const struct cuda_driver *driver = graph->device->driver;
+    struct CUstream_st *stream = graph->share->stream;
+    struct CUgraph_st *recorded = NULL;
+    enum weft_status status = WEFT_OK;
+    for (uint32_t i = 0; i < WARM_RUNS && status == WEFT_OK; i++) {
+        status = enqueue(graph, package, manifest, error);
+        const int result = driver->stream_wait(stream);
+        if (status == WEFT_OK || cuda_is_fatal(result)) {
+            status = cuda_check(driver, result, "run once", error);
+        }
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    int result = driver->capture_begin(stream, CUDA_CAPTURE_THREAD);
+    if (result != CUDA_SUCCESS) {
+        return cuda_check(driver, result, "record", error);
+    }
+    status = enqueue(graph, package, manifest, error);
+    result = driver->capture_end(stream, &recorded); /* In any case. */
+    if (status == WEFT_OK && result == CUDA_SUCCESS) {
+        result = driver->graph_make(&graph->graph, recorded, /* flags */ 0);
+    }
+    if (recorded != NULL) {
+        (void)driver->graph_destroy(recorded);
+    }
+    return status == WEFT_OK ? cuda_check(driver, result, "record", error) : status;
+}
+
+/* If a run failed because the share has spent its memory: say that. */
+static enum weft_status explain(
+    const struct cuda_graph *graph, enum weft_status status, struct weft_error *error)
+{
+    const struct cuda_arena_use use = cuda_arena_use(graph->share->number + 1);
+    if (status != WEFT_FAILED || use.denied_bytes == 0) {
+        return status;
+    }
+    return error_set(
+        error, WEFT_NO_MEMORY, "a run of %u rows asked for %llu bytes more; its share has %llu",
+        graph->rows, (unsigned long long)use.denied_bytes, (unsigned long long)use.held_bytes);
+}
+
+enum weft_status cuda_graph_open(
+    const struct cuda_device *device, const struct cuda_share *share, struct cuda_package *package,
+    const struct cuda_manifest *manifest, struct cuda_graph *graph_out, struct weft_error *error)
+{
+    const struct cuda_driver *driver = device->driver;
+    struct cuda_graph *graph = graph_out;
+    *graph =
+        (struct cuda_graph){.device = device, .share = share, .rows = cuda_package_rows(package)};
+    const uint64_t bytes = lay_out(graph, manifest);
+    int result = driver->host_take((void **)&graph->host, bytes, CUDA_HOST_PORTABLE);
+    if (result == CUDA_SUCCESS) {
+        memset(graph->host, 0, bytes);
+        result = driver->memory_take(&graph->device_in, graph->input_bytes);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = driver->event_create(&graph->event, CUDA_EVENT_UNTIMED);
+    }
+    enum weft_status status = cuda_check(driver, result, "memory for inputs", error);
+    if (status == WEFT_OK) {
+        cuda_arena_enter(share->number + 1);
+        status = explain(graph, record(graph, package, manifest, error), error);
+        cuda_arena_enter(CUDA_OWNER_COMMON);
+    }
+    if (status != WEFT_OK) {
+        cuda_graph_close(graph);
+    }
+    return status;
+}
+
+void cuda_graph_close(struct cuda_graph *graph)
+{
+    const struct cuda_driver *driver = graph->device->driver;
+    if (graph->graph != NULL) {
+        (void)driver->graph_exec_destroy(graph->graph);
+    }
+    if (graph->event != NULL) {
+        (void)driver->event_destroy(graph->event);
+    }
+    if (graph->device_in != 0) {
+        (void)driver->memory_give(graph->device_in);
+    }
+    if (graph->host != NULL) {
+        (void)driver->host_give(graph->host);
+    }
+    *graph = (struct cuda_graph){.device = graph->device};
+}
+
+enum weft_status cuda_graph_launch(struct cuda_graph *graph, struct weft_error *error)
+{
+    const struct cuda_driver *driver = graph->device->driver;
+    ASSERT(graph->graph != NULL);
+    int result = driver->graph_launch(graph->graph, graph->share->stream);
+    if (result == CUDA_SUCCESS) {
+        result = driver->event_record(graph->event, graph->share->stream);
+    }
+    return cuda_check(driver, result, "launch", error);
+}
+
+enum weft_status cuda_graph_poll(struct cuda_graph *graph, struct weft_error *error)
+{
+    const int result = graph->device->driver->event_query(graph->event);
+    if (result == CUDA_NOT_READY) {
+        return WEFT_BUSY;
+    }
+    return cuda_check(graph->device->driver, result, "run", error);
+}

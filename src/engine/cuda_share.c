@@ -1,0 +1,162 @@
+#include "engine/cuda_share.h"
+
+#include "base/assert.h"
+
+static uint32_t mask_of(uint32_t count)
+{
+    return count >= 32 ? UINT32_MAX : (UINT32_C(1) << count) - 1;
+}
+
+static uint32_t count_of(uint32_t units)
+{
+    uint32_t count = 0;
+    for (; units != 0; units &= units - 1) {
+        count++;
+    }
+    return count;
+}
+
+enum weft_status cuda_shares_open(
+    const struct cuda_device *device, struct cuda_shares *shares_out, struct weft_error *error)
+{
+    const struct cuda_driver *driver = device->driver;
+    struct cuda_resource whole = {.type = 0};
+    struct cuda_resource rest = {.type = 0};
+    unsigned count = CUDA_UNITS_MAX - 1;
+    *shares_out = (struct cuda_shares){.device = device};
+    int result = driver->resource_of(device->number, &whole, CUDA_RESOURCE_SM);
+    if (result == CUDA_SUCCESS && whole.sm.count >= 2 * CUDA_UNIT_PROCESSORS) {
+        const unsigned most = whole.sm.count / CUDA_UNIT_PROCESSORS;
+        count = most < count ? most : count;
+        result = driver->resource_split(
+            shares_out->parts, &count, &whole, &rest, /* flags */ 0, CUDA_UNIT_PROCESSORS);
+        shares_out->unit_count = count;
+        if (result == CUDA_SUCCESS && rest.sm.count >= CUDA_UNIT_PROCESSORS) {
+            shares_out->parts[shares_out->unit_count++] = rest;
+        }
+    }
+    if (result != CUDA_SUCCESS || shares_out->unit_count == 0) {
+        shares_out->unit_count = 1; /* It cannot be split. */
+    }
+    return cuda_is_fatal(result) ? cuda_check(driver, result, "split the GPU", error) : WEFT_OK;
+}
+
+void cuda_shares_close(struct cuda_shares *shares)
+{
+    const struct cuda_driver *driver = shares->device->driver;
+    for (uint32_t i = 0; i < shares->share_count; i++) {
+        (void)driver->stream_destroy(shares->shares[i].stream);
+        if (shares->shares[i].green != NULL) {
+            (void)driver->green_destroy(shares->shares[i].green);
+        }
+    }
+    shares->share_count = 0;
+}
+
+/* Make @share, of its units. */
+static int make(const struct cuda_shares *shares, struct cuda_share *share)
+{
+    const struct cuda_driver *driver = shares->device->driver;
+    struct cuda_resource parts[CUDA_UNITS_MAX];
+    struct CUdevResourceDesc_st *description;
+    unsigned count = 0;
+    if (share->units == mask_of(shares->unit_count)) {
+        return driver->stream_create(&share->stream, CUDA_STREAM_APART);
+    }
+    for (uint32_t i = 0; i < shares->unit_count; i++) {
+        if ((share->units >> i & 1) != 0) {
+            parts[count++] = shares->parts[i];
+        }
+    }
+    int result = driver->resource_describe(&description, parts, count);
+    if (result == CUDA_SUCCESS) {
+        result = driver->green_create(
+            &share->green, description, shares->device->number, CUDA_GREEN_DEFAULT_STREAM);
+    }
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = driver->green_stream(&share->stream, share->green, CUDA_STREAM_APART, 0);
+    if (result != CUDA_SUCCESS) {
+        (void)driver->green_destroy(share->green);
+    }
+    return result;
+}
+
+/*
+ * Which of the free units to take: neighbours from a multiple of their number on, so that the same
+ * shares come again and again; else neighbours; else any. 0 if there are too few.
+ */
+static uint32_t choose(const struct cuda_shares *shares, uint32_t count)
+{
+    const uint32_t free = ~shares->busy & mask_of(shares->unit_count);
+    if (count_of(free) < count) {
+        return 0;
+    }
+    for (uint32_t step = count; step > 0; step = step == 1 ? 0 : 1) {
+        for (uint32_t at = 0; at + count <= shares->unit_count; at += step) {
+            const uint32_t units = mask_of(count) << at;
+            if ((units & free) == units) {
+                return units;
+            }
+        }
+    }
+    uint32_t units = 0;
+    for (uint32_t i = 0; i < shares->unit_count && count_of(units) < count; i++) {
+        units |= free & UINT32_C(1) << i;
+    }
+    return units;
+}
+
+/* The largest share that is there, is free, and has at most @count units. */
+static struct cuda_share *find_smaller(struct cuda_shares *shares, uint32_t count)
+{
+    struct cuda_share *best = NULL;
+    for (uint32_t i = 0; i < shares->share_count; i++) {
+        struct cuda_share *share = &shares->shares[i];
+        if ((share->units & shares->busy) == 0 && count_of(share->units) <= count &&
+            (best == NULL || count_of(share->units) > count_of(best->units))) {
+            best = share;
+        }
+    }
+    return best;
+}
+
+enum weft_status cuda_shares_take(
+    struct cuda_shares *shares, uint32_t units, struct cuda_share **share_out,
+    struct weft_error *error)
+{
+    const uint32_t count = units < 1 ? 1 : units > shares->unit_count ? shares->unit_count : units;
+    const uint32_t chosen = choose(shares, count);
+    struct cuda_share *share = NULL;
+    *share_out = NULL;
+    if (chosen == 0) {
+        return WEFT_OK;
+    }
+    for (uint32_t i = 0; i < shares->share_count && share == NULL; i++) {
+        share = shares->shares[i].units == chosen ? &shares->shares[i] : NULL;
+    }
+    if (share == NULL && shares->share_count < CUDA_SHARES_MAX) {
+        share = &shares->shares[shares->share_count];
+        *share = (struct cuda_share){.number = shares->share_count, .units = chosen};
+        const int result = make(shares, share);
+        if (result != CUDA_SUCCESS) {
+            return cuda_check(shares->device->driver, result, "make a share of the GPU", error);
+        }
+        shares->share_count++;
+    }
+    if (share == NULL) {
+        share = find_smaller(shares, count);
+    }
+    if (share != NULL) {
+        shares->busy |= share->units;
+    }
+    *share_out = share;
+    return WEFT_OK;
+}
+
+void cuda_shares_give(struct cuda_shares *shares, const struct cuda_share *share)
+{
+    ASSERT((shares->busy & share->units) == share->units);
+    shares->busy &= ~share->units;
+}

@@ -1,0 +1,53 @@
+/*
+ * cuda_share.h - parts of a GPU that run at the same time: units of processors, freely combined.
+ *
+ * The device is split once into units of eight processors (SMs); what is left over is one unit
+ * more, a larger one. A share is any set of units with a stream: what runs on it runs on those
+ * processors alone. All units together are the whole device. Shares are made when they are first
+ * needed, and stay: graphs are recorded for one of them.
+ */
+#ifndef ENGINE_CUDA_SHARE_H
+#define ENGINE_CUDA_SHARE_H
+
+#include "engine/cuda_driver.h"
+
+enum { CUDA_UNITS_MAX = 32, CUDA_SHARES_MAX = 64, CUDA_UNIT_PROCESSORS = 8 };
+
+struct cuda_share {
+    uint32_t number;             /* Its place, below CUDA_SHARES_MAX. */
+    uint32_t units;              /* As bits. */
+    struct CUgreenCtx_st *green; /* NULL: the whole device. */
+    struct CUstream_st *stream;
+};
+
+struct cuda_shares {
+    const struct cuda_device *device;
+    uint32_t unit_count;
+    struct cuda_resource parts[CUDA_UNITS_MAX];
+    uint32_t busy; /* Units in use, as bits. */
+    uint32_t share_count;
+    struct cuda_share shares[CUDA_SHARES_MAX];
+};
+
+/*
+ * Split @device. Only the whole can be had of one that cannot be split. On success
+ * cuda_shares_close() releases it.
+ *
+ * Errors: those of cuda_check().
+ */
+enum weft_status cuda_shares_open(
+    const struct cuda_device *device, struct cuda_shares *shares_out, struct weft_error *error);
+void cuda_shares_close(struct cuda_shares *shares);
+
+/*
+ * Take @units units, at least 1, or as many as there are: until cuda_shares_give(). Where no
+ * further share can be made, one with fewer units. NULL with WEFT_OK if they are in use.
+ *
+ * Errors: those of cuda_check().
+ */
+enum weft_status cuda_shares_take(
+    struct cuda_shares *shares, uint32_t units, struct cuda_share **share_out,
+    struct weft_error *error);
+void cuda_shares_give(struct cuda_shares *shares, const struct cuda_share *share);
+
+#endif /* ENGINE_CUDA_SHARE_H */

@@ -1,0 +1,193 @@
+#include "engine/cuda_weights.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+
+enum { PAGE_BYTES = 4096 };
+
+uint64_t cuda_weights_round(const struct cuda_device *device, uint64_t bytes)
+{
+    return (bytes + device->grain_bytes - 1) / device->grain_bytes * device->grain_bytes;
+}
+
+static size_t pages_of(const struct cuda_weights *weights)
+{
+    return (weights->bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+enum weft_status cuda_weights_open(
+    const struct cuda_device *device, uint64_t bytes, struct cuda_weights *weights_out,
+    struct weft_error *error)
+{
+    *weights_out = (struct cuda_weights){
+        .device = device, .bytes = bytes, .range_bytes = cuda_weights_round(device, bytes)};
+    return cuda_check(
+        device->driver,
+        device->driver->range_reserve(
+            &weights_out->address, weights_out->range_bytes, /* alignment */ 0, /* wanted */ 0,
+            /* flags */ 0),
+        "reserve addresses for weights", error);
+}
+
+void cuda_weights_close(struct cuda_weights *weights)
+{
+    const struct cuda_driver *driver = weights->device->driver;
+    cuda_weights_unmap(weights);
+    if (weights->file != NULL) {
+        (void)driver->host_unregister(weights->file);
+        (void)munmap(weights->file, pages_of(weights));
+        weights->file = NULL;
+    }
+    (void)driver->range_free(weights->address, weights->range_bytes);
+}
+
+enum weft_status cuda_weights_take(
+    const struct cuda_device *device, uint64_t bytes, int handles, uint64_t *block_out,
+    struct weft_error *error)
+{
+    const struct cuda_memory_kind kind = {
+        .type = CUDA_MEMORY_PINNED,
+        .handles = handles,
+        .where = {.type = CUDA_ON_DEVICE, .number = device->number},
+    };
+    return cuda_check(
+        device->driver,
+        device->driver->block_create(
+            block_out, cuda_weights_round(device, bytes), &kind, /* flags */ 0),
+        "memory for weights", error);
+}
+
+enum weft_status cuda_weights_map(
+    struct cuda_weights *weights, uint64_t block, struct weft_error *error)
+{
+    const struct cuda_driver *driver = weights->device->driver;
+    const struct cuda_access access = {
+        .where = {.type = CUDA_ON_DEVICE, .number = weights->device->number},
+        .flags = CUDA_READ_WRITE,
+    };
+    ASSERT(weights->block == 0);
+    int result = driver->block_map(
+        weights->address, weights->range_bytes, /* offset */ 0, block, /* flags */ 0);
+    if (result == CUDA_SUCCESS) {
+        weights->block = block;
+        result = driver->block_access(weights->address, weights->range_bytes, &access, 1);
+        if (result != CUDA_SUCCESS) {
+            cuda_weights_unmap(weights);
+        }
+    } else {
+        (void)driver->block_release(block);
+    }
+    return cuda_check(driver, result, "map weights", error);
+}
+
+void cuda_weights_unmap(struct cuda_weights *weights)
+{
+    const struct cuda_driver *driver = weights->device->driver;
+    if (weights->block != 0) {
+        (void)driver->block_unmap(weights->address, weights->range_bytes);
+        (void)driver->block_release(weights->block);
+        weights->block = 0;
+    }
+}
+
+static enum weft_status register_file(
+    struct cuda_weights *weights, const char *path, struct weft_error *error)
+{
+    struct stat about;
+    void *memory = MAP_FAILED;
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file >= 0 && fstat(file, &about) == 0) {
+        if ((uint64_t)about.st_size != weights->bytes) {
+            (void)close(file);
+            return error_set(
+                error, WEFT_IO, "%s has %lld bytes, not the %llu that its manifest says", path,
+                (long long)about.st_size, (unsigned long long)weights->bytes);
+        }
+        memory = mmap(NULL, pages_of(weights), PROT_READ, MAP_SHARED | MAP_POPULATE, file, 0);
+    }
+    if (memory == MAP_FAILED) {
+        const int why = errno;
+        if (file >= 0) {
+            (void)close(file);
+        }
+        return error_set(error, WEFT_IO, "%s: %s", path, strerror(why));
+    }
+    (void)close(file);
+    const int result = weights->device->driver->host_register(
+        memory, pages_of(weights), CUDA_HOST_PORTABLE | CUDA_HOST_READ_ONLY);
+    if (result != CUDA_SUCCESS) {
+        (void)munmap(memory, pages_of(weights));
+        return cuda_check(weights->device->driver, result, path, error);
+    }
+    weights->file = memory;
+    return WEFT_OK;
+}
+
+/* Send the pieces, so many at a time. */
+static int copy_pieces(
+    const struct cuda_weights *weights, struct CUstream_st *stream, struct CUevent_st **events,
+    bool (*is_cancelled)(void *context), void *context)
+{
+    const struct cuda_driver *driver = weights->device->driver;
+    int result = CUDA_SUCCESS;
+    uint32_t sent = 0;
+    for (uint64_t at = 0; at < weights->bytes && result == CUDA_SUCCESS;
+         at += CUDA_CHUNK_BYTES, sent++) {
+        struct CUevent_st *event = events[sent % CUDA_CHUNKS_IN_FLIGHT];
+        const uint64_t left = weights->bytes - at;
+        if (sent >= CUDA_CHUNKS_IN_FLIGHT) {
+            result = driver->event_wait(event);
+        }
+        if (is_cancelled != NULL && is_cancelled(context)) {
+            break;
+        }
+        if (result == CUDA_SUCCESS) {
+            result = driver->copy_in(
+                weights->address + at, (const uint8_t *)weights->file + at,
+                left < CUDA_CHUNK_BYTES ? left : CUDA_CHUNK_BYTES, stream);
+        }
+        if (result == CUDA_SUCCESS) {
+            result = driver->event_record(event, stream);
+        }
+    }
+    const int last = driver->stream_wait(stream);
+    return result == CUDA_SUCCESS ? last : result;
+}
+
+enum weft_status cuda_weights_copy(
+    struct cuda_weights *weights, const char *path, struct CUstream_st *stream,
+    bool (*is_cancelled)(void *context), void *context, struct weft_error *error)
+{
+    const struct cuda_driver *driver = weights->device->driver;
+    struct CUevent_st *events[CUDA_CHUNKS_IN_FLIGHT] = {NULL};
+    ASSERT(weights->block != 0);
+    if (weights->file == NULL) {
+        const enum weft_status status = register_file(weights, path, error);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
+    int result = CUDA_SUCCESS;
+    for (uint32_t i = 0; i < CUDA_CHUNKS_IN_FLIGHT && result == CUDA_SUCCESS; i++) {
+        result = driver->event_create(&events[i], CUDA_EVENT_UNTIMED);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = copy_pieces(weights, stream, events, is_cancelled, context);
+    }
+    for (uint32_t i = 0; i < CUDA_CHUNKS_IN_FLIGHT; i++) {
+        if (events[i] != NULL) {
+            (void)driver->event_destroy(events[i]);
+        }
+    }
+    if (result == CUDA_SUCCESS && is_cancelled != NULL && is_cancelled(context)) {
+        return error_set(error, WEFT_CANCELLED, "the load was cancelled");
+    }
+    return cuda_check(driver, result, "copy weights", error);
+}

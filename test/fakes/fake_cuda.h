@@ -1,0 +1,50 @@
+/*
+ * fake_cuda.h - what fakes and tests ask of the fake driver beyond the driver's own functions.
+ *
+ * Device memory is memory of this machine; streams do what they are told at once. What the real
+ * driver would answer with undefined behaviour ends the process, with a line that says what was
+ * wrong. What breaks a real device breaks this one: every later call fails.
+ */
+#ifndef FAKES_FAKE_CUDA_H
+#define FAKES_FAKE_CUDA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FAKE_UNITS = 16, FAKE_PROCESSORS = 132 };
+
+/* What can be made to happen. */
+enum fake_cuda_fault {
+    FAKE_NO_FAULT,
+    FAKE_NO_MEMORY,   /* The next that is asked for memory has none. */
+    FAKE_SLOW_COPY,   /* The next copy to the device takes a number of questions to end. */
+    FAKE_OLD_DRIVER,  /* From now on. */
+    FAKE_NO_SHARES,   /* The device cannot be split, from now on. */
+    FAKE_NO_REGISTER, /* The next host memory cannot be registered. */
+    FAKE_LOST,        /* The device is broken, as by a kernel. */
+};
+
+struct fake_cuda_counts {
+    uint32_t objects; /* Streams, events, graphs and so on that were not destroyed. */
+    uint64_t device_bytes;
+    uint64_t copied_bytes; /* To the device, ever. */
+    uint32_t copies;
+    uint32_t launches; /* Of graphs, ever. */
+    uint32_t captures;
+};
+
+typedef void fake_cuda_fail_function(int fault, uint32_t count);
+typedef void fake_cuda_count_function(struct fake_cuda_counts *counts_out);
+
+/* Put @function, with a copy of @arguments, on @stream. Returns a result. */
+typedef int fake_cuda_enqueue_function(
+    void *stream, void (*function)(void *stream, const void *arguments), const void *arguments,
+    size_t bytes);
+
+/* Whether a kernel may use the @bytes at @address; if not, the device is broken from now on. */
+typedef int fake_cuda_touch_function(uint64_t address, size_t bytes);
+
+/* @stream never ends what it is at. */
+typedef void fake_cuda_hang_function(void *stream);
+
+#endif /* FAKES_FAKE_CUDA_H */

@@ -1,0 +1,190 @@
+/*
+ * fake_package.c - a package as AOTInductor makes them: y = x * scale + shift, in floats.
+ *
+ * A first element of x of 666 makes its kernel use an illegal address; 777 makes it hang. The rows
+ * that a package is for are in its folder's name; with "big" in it, a run needs 64 MiB.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fakes/fake_cuda.h"
+#include "fakes/fake_torch.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { CONSTANTS = 2 };
+
+struct container {
+    uint64_t magic;
+    bool is_big;
+    const float *constants[CONSTANTS];
+};
+
+struct pair {
+    const char *name;
+    struct AtenTensorOpaque *tensor;
+};
+
+struct arguments {
+    const float *x;
+    float *y;
+    int64_t count;
+    const float *scale;
+    const float *shift;
+};
+
+static const char *const names[CONSTANTS] = {"layer.scale", "layer.shift"};
+static const char *const inner[CONSTANTS] = {"layer_scale", "layer_shift"};
+
+extern fake_cuda_enqueue_function fake_cuda_enqueue;
+extern fake_cuda_touch_function fake_cuda_touch;
+extern fake_cuda_hang_function fake_cuda_hang;
+
+EXPORT int32_t AOTInductorModelContainerCreateWithDevice(
+    void **out, size_t runners, const char *device, const char *folder);
+EXPORT int32_t AOTInductorModelContainerDelete(void *handle);
+EXPORT int32_t AOTInductorModelContainerGetNumConstants(void *handle, size_t *out);
+EXPORT int32_t
+AOTInductorModelContainerGetConstantOriginalFQN(void *handle, size_t index, const char **out);
+EXPORT int32_t
+AOTInductorModelContainerGetConstantName(void *handle, size_t index, const char **out);
+EXPORT int32_t AOTInductorModelContainerUpdateUserManagedConstantBufferPairs(
+    void *handle, const struct pair *pairs, size_t count, bool use_inactive, bool check_all);
+EXPORT int32_t AOTInductorModelContainerRunSingleThreaded(
+    void *handle, struct AtenTensorOpaque **inputs, size_t input_count,
+    struct AtenTensorOpaque **outputs, size_t output_count, void *stream, void *executor);
+
+extern int32_t aoti_torch_get_data_ptr(struct AtenTensorOpaque *tensor, void **out);
+extern int32_t aoti_torch_delete_tensor_object(struct AtenTensorOpaque *tensor);
+
+static struct container *check(void *handle)
+{
+    struct container *container = handle;
+    if (container == NULL || container->magic != FAKE_TENSOR) {
+        (void)fputs("fake package: not a container, or deleted\n", stderr);
+        abort();
+    }
+    return container;
+}
+
+int32_t AOTInductorModelContainerCreateWithDevice(
+    void **out, size_t runners, const char *device, const char *folder)
+{
+    struct container *container = calloc(1, sizeof(*container));
+    if (container == NULL || runners != 1 || strcmp(device, "cuda") != 0) {
+        abort();
+    }
+    container->magic = FAKE_TENSOR;
+    container->is_big = strstr(folder, "big") != NULL;
+    *out = container;
+    return 0;
+}
+
+int32_t AOTInductorModelContainerDelete(void *handle)
+{
+    check(handle)->magic = 0;
+    free(handle);
+    return 0;
+}
+
+int32_t AOTInductorModelContainerGetNumConstants(void *handle, size_t *out)
+{
+    (void)check(handle);
+    *out = CONSTANTS;
+    return 0;
+}
+
+int32_t AOTInductorModelContainerGetConstantOriginalFQN(
+    void *handle, size_t index, const char **out)
+{
+    (void)check(handle);
+    *out = names[index];
+    return 0;
+}
+
+int32_t AOTInductorModelContainerGetConstantName(void *handle, size_t index, const char **out)
+{
+    (void)check(handle);
+    *out = inner[index];
+    return 0;
+}
+
+int32_t AOTInductorModelContainerUpdateUserManagedConstantBufferPairs(
+    void *handle, const struct pair *pairs, size_t count, bool use_inactive, bool check_all)
+{
+    struct container *container = check(handle);
+    if (use_inactive || !check_all || count != CONSTANTS) {
+        return 1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        void *data;
+        if (strcmp(pairs[i].name, inner[i]) != 0) {
+            return 1;
+        }
+        (void)aoti_torch_get_data_ptr(pairs[i].tensor, &data);
+        container->constants[i] = data;
+    }
+    return 0;
+}
+
+static bool touch(const void *at, size_t bytes)
+{
+    return fake_cuda_touch((uint64_t)(uintptr_t)at, bytes) == 0;
+}
+
+static void run(void *stream, const void *given)
+{
+    struct arguments a;
+    memcpy(&a, given, sizeof(a));
+    const size_t bytes = (size_t)a.count * sizeof(float);
+    if (!touch(a.x, bytes) || !touch(a.y, bytes) || !touch(a.scale, sizeof(float)) ||
+        !touch(a.shift, sizeof(float))) {
+        return;
+    }
+    if (a.x[0] > 665.5F && a.x[0] < 666.5F) {
+        (void)fake_cuda_touch(/* address */ 16, /* bytes */ 4);
+        return;
+    }
+    if (a.x[0] > 776.5F && a.x[0] < 777.5F) {
+        fake_cuda_hang(stream);
+        return;
+    }
+    for (int64_t i = 0; i < a.count; i++) {
+        a.y[i] = a.x[i] * *a.scale + *a.shift;
+    }
+}
+
+int32_t AOTInductorModelContainerRunSingleThreaded(
+    void *handle, struct AtenTensorOpaque **inputs, size_t input_count,
+    struct AtenTensorOpaque **outputs, size_t output_count, void *stream, void *executor)
+{
+    const struct container *container = check(handle);
+    struct arguments a = {.count = inputs[0]->shape[0] * inputs[0]->shape[1]};
+    void *x;
+    if (input_count != 1 || output_count != 1 || executor != NULL || inputs[0]->type != 6 ||
+        inputs[0]->rank != 2) {
+        abort();
+    }
+    struct AtenTensorOpaque *work =
+        container->is_big ? fake_torch_empty(stream, INT64_C(16) << 20) : NULL;
+    struct AtenTensorOpaque *y = fake_torch_empty(stream, a.count);
+    (void)aoti_torch_get_data_ptr(inputs[0], &x);
+    (void)aoti_torch_delete_tensor_object(inputs[0]); /* They are the run's. */
+    if (work != NULL) {
+        (void)aoti_torch_delete_tensor_object(work);
+    }
+    if (y == NULL || (container->is_big && work == NULL)) {
+        if (y != NULL) {
+            (void)aoti_torch_delete_tensor_object(y);
+        }
+        return 1;
+    }
+    a.x = x;
+    a.y = y->data;
+    a.scale = container->constants[0];
+    a.shift = container->constants[1];
+    outputs[0] = y;
+    return fake_cuda_enqueue(stream, run, &a, sizeof(a));
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Make the models that gpu_check runs, from packages that were compiled earlier.
+
+usage: prepare.py PACKAGES FOLDER [NET...]
+
+PACKAGES has a folder NET_ROWS for each; FOLDER gets a model for GPUs for each NET, and in its
+`check` inputs, and what PyTorch itself makes of them: ROWS.x and, in FP32, ROWS.y.
+"""
+
+import os
+import sys
+import time
+
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "tools")]
+
+import models  # noqa: E402
+import weft_export  # noqa: E402
+
+ROWS = (1, 4, 8, 16)
+
+
+def prepare(name, packages, folder, seed):
+    """One model."""
+    module = models.net(name)
+    rows = [n for n in ROWS if os.path.isdir(f"{packages}/{name}_{n}")]
+    weft_export.export(
+        module,
+        lambda count: models.sample(name, count, seed + count),
+        rows,
+        folder,
+        packages=lambda count: f"{packages}/{name}_{count}",
+    )
+    os.makedirs(f"{folder}/check", exist_ok=True)
+    for count in rows:
+        inputs = models.sample(name, count, seed + count)
+        with torch.no_grad():
+            (output,) = weft_export.outputs_of(module(*inputs.values())).values()
+        with open(f"{folder}/check/{count}.x", "wb") as file:
+            for tensor in inputs.values():
+                file.write(weft_export.memory_of(tensor))
+        with open(f"{folder}/check/{count}.y", "wb") as file:
+            file.write(weft_export.memory_of(output.float()))
+
+
+def main():
+    packages, folder, *names = sys.argv[1:]
+    seed = int.from_bytes(os.urandom(3), "little")
+    print(f"inputs by seed {seed}", flush=True)
+    for name in names or list(models.NETS):
+        start = time.time()
+        prepare(name, packages, f"{folder}/{name}", seed)
+        print(f"prepared {name} in {time.time() - start:.1f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+#!/bin/bash
+# Gather what checks the GPU engine on a machine with an NVIDIA GPU and PyTorch, and nothing else.
+#
+# usage: tools/gpu_bundle.sh BUILD PACKAGES.tgz
+#
+# BUILD is a build folder with bin/gpu, PACKAGES.tgz the models of test/gpu/models.py, compiled for
+# the card. Fills build/gpu_bundle; run build/gpu_bundle/run.sh there.
+set -eu
+cd "$(dirname "$0")/.."
+build=$1
+packages=$2
+bundle=build/gpu_bundle
+
+rm -rf "$bundle"
+mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/tools" "$bundle/test/gpu"
+for program in "$build"/bin/gpu/*; do
+    strip -o "$bundle/bin/$(basename "$program")" "$program"
+done
+# The C library is the machine's own; the rest may not be there.
+ldd "$build"/bin/gpu/* | awk '/=> \// { print $3 }' | sort -u |
+    grep -Ev '/(libc|libm|libdl|libpthread|librt)\.so' | while read -r library; do
+    cp -L "$library" "$bundle/lib/"
+done
+cp "$packages" "$bundle/packages.tgz"
+cp tools/weft_export.py "$bundle/tools/"
+cp test/gpu/*.py "$bundle/test/gpu/"
+cp test/gpu/run.sh "$bundle/run.sh"
+du -sm "$bundle" | awk '{ print $1 " MiB in " $2; if ($1 > 60) exit 1 }'
