@@ -52,7 +52,7 @@ struct cuda_memory_kind {
 
 struct cuda_access {
     struct cuda_location where;
-    int flags; /* CUDA_READ_WRITE. */
+    int flags; /* CUDA_READ or CUDA_READ_WRITE. */
 };
 
 enum {
@@ -61,6 +61,7 @@ enum {
     CUDA_MEMORY_PINNED = 1,
     CUDA_HANDLE_NONE = 0,
     CUDA_HANDLE_FILE = 1,
+    CUDA_READ = 1,
     CUDA_READ_WRITE = 3,
     CUDA_STREAM_APART = 1,   /* Does not wait for the default stream. */
     CUDA_EVENT_UNTIMED = 2,  /* Cheaper. */

@@ -64,20 +64,26 @@ enum weft_status cuda_weights_take(
         "memory for weights", error);
 }
 
-enum weft_status cuda_weights_map(
-    struct cuda_weights *weights, uint64_t block, struct weft_error *error)
+static int set_access(const struct cuda_weights *weights, int flags)
 {
-    const struct cuda_driver *driver = weights->device->driver;
     const struct cuda_access access = {
         .where = {.type = CUDA_ON_DEVICE, .number = weights->device->number},
-        .flags = CUDA_READ_WRITE,
+        .flags = flags,
     };
+    return weights->device->driver->block_access(
+        weights->address, weights->range_bytes, &access, 1);
+}
+
+enum weft_status cuda_weights_map(
+    struct cuda_weights *weights, uint64_t block, bool is_filled, struct weft_error *error)
+{
+    const struct cuda_driver *driver = weights->device->driver;
     ASSERT(weights->block == 0);
     int result = driver->block_map(
         weights->address, weights->range_bytes, /* offset */ 0, block, /* flags */ 0);
     if (result == CUDA_SUCCESS) {
         weights->block = block;
-        result = driver->block_access(weights->address, weights->range_bytes, &access, 1);
+        result = set_access(weights, is_filled ? CUDA_READ : CUDA_READ_WRITE);
         if (result != CUDA_SUCCESS) {
             cuda_weights_unmap(weights);
         }
@@ -174,12 +180,15 @@ enum weft_status cuda_weights_copy(
             return status;
         }
     }
-    int result = CUDA_SUCCESS;
+    int result = set_access(weights, CUDA_READ_WRITE);
     for (uint32_t i = 0; i < CUDA_CHUNKS_IN_FLIGHT && result == CUDA_SUCCESS; i++) {
         result = driver->event_create(&events[i], CUDA_EVENT_UNTIMED);
     }
     if (result == CUDA_SUCCESS) {
         result = copy_pieces(weights, stream, events, is_cancelled, context);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = set_access(weights, CUDA_READ);
     }
     for (uint32_t i = 0; i < CUDA_CHUNKS_IN_FLIGHT; i++) {
         if (events[i] != NULL) {

@@ -6,6 +6,8 @@
  * there and to copy the file in; to evict is to unmap it. Bindings and graphs stay good all the
  * while, but must not run without the block.
  *
+ * What is filled can only be read: a kernel that runs wild breaks its own process, and no weights.
+ *
  * The file is mapped and registered with the driver the first time that it is copied, read-only,
  * and stays so: copies then run at the speed of the bus.
  */
@@ -43,9 +45,9 @@ enum weft_status cuda_weights_take(
     const struct cuda_device *device, uint64_t bytes, int handles, uint64_t *block_out,
     struct weft_error *error);
 
-/* Map @block, which becomes the weights', behind their address. */
+/* Map @block, which becomes the weights', behind their address; @is_filled: with what is in it. */
 enum weft_status cuda_weights_map(
-    struct cuda_weights *weights, uint64_t block, struct weft_error *error);
+    struct cuda_weights *weights, uint64_t block, bool is_filled, struct weft_error *error);
 
 /* Unmap the block and release it; nothing that runs may use it. None is allowed. */
 void cuda_weights_unmap(struct cuda_weights *weights);

@@ -116,7 +116,7 @@ static bool is_device(uint64_t address, size_t bytes)
 {
     const struct range *range = find_range(RANGE_RESERVED, address, bytes);
     return find_range(RANGE_DEVICE, address, bytes) != NULL ||
-           (range != NULL && range->block != NULL && range->has_access);
+           (range != NULL && range->block != NULL && range->access != 0);
 }
 
 bool take_fault(enum fake_cuda_fault fault)

@@ -47,7 +47,7 @@ struct range {
     uint64_t address;
     uint64_t bytes;
     struct object *block; /* RESERVED: what is mapped there. */
-    bool has_access;
+    int access;           /* CUDA_READ, CUDA_READ_WRITE, or 0. */
 };
 
 struct fake {

@@ -32,7 +32,8 @@ EXPORT int cuMemGetAllocationGranularity(
 
 static void *map_memory(size_t bytes, int protection)
 {
-    void *memory = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory =
+        mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         wrong("this machine has no memory");
     }
@@ -241,7 +242,7 @@ int cuMemMap(uint64_t address, size_t bytes, size_t offset, void *handle, unsign
         wrong("this machine maps nothing");
     }
     range->block = block;
-    range->has_access = false;
+    range->access = 0;
     return leave(0);
 }
 
@@ -258,7 +259,7 @@ int cuMemUnmap(uint64_t address, size_t bytes)
         wrong("this machine unmaps nothing");
     }
     range->block = NULL;
-    range->has_access = false;
+    range->access = 0;
     return leave(result);
 }
 
@@ -266,13 +267,15 @@ int cuMemSetAccess(uint64_t address, size_t bytes, const struct cuda_access *acc
 {
     const int result = enter("cuMemSetAccess");
     struct range *range = find_range(RANGE_RESERVED, address, bytes);
-    if (range == NULL || range->block == NULL || count != 1 || access->flags != CUDA_READ_WRITE ||
+    if (range == NULL || range->block == NULL || count != 1 ||
+        (access->flags != CUDA_READ_WRITE && access->flags != CUDA_READ) ||
         access->where.type != CUDA_ON_DEVICE) {
         wrong("cuMemSetAccess with such arguments");
     }
     if (result == 0) {
-        (void)mprotect((void *)(uintptr_t)address, bytes, PROT_READ | PROT_WRITE);
-        range->has_access = true;
+        const int writes = access->flags == CUDA_READ_WRITE ? PROT_WRITE : 0;
+        (void)mprotect((void *)(uintptr_t)address, bytes, PROT_READ | writes);
+        range->access = access->flags;
     }
     return leave(result);
 }

@@ -163,7 +163,7 @@ static void load(struct model *model, const char *what)
     const double start = now();
     need(
         cuda_weights_take(&device, model->weights.bytes, CUDA_HANDLE_FILE, &block, &error), &error);
-    need(cuda_weights_map(&model->weights, block, &error), &error);
+    need(cuda_weights_map(&model->weights, block, /* is_filled */ false, &error), &error);
     const double mapped = now();
     (void)snprintf(path, sizeof(path), "%s/%s", model->folder, model->manifest.weights);
     need(cuda_weights_copy(&model->weights, path, copy_stream, NULL, NULL, &error), &error);

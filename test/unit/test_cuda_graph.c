@@ -1,0 +1,338 @@
+/*
+ * Graphs: inputs and outputs in host memory, on their share, over weights that come and go.
+ *
+ * Covers: src/engine/cuda_graph.c, src/engine/cuda_torch.c, src/engine/cuda_weights.c
+ */
+#include "engine/cuda_graph.h"
+
+#include "engine/cuda_arena.h"
+#include "engine/cuda_weights.h"
+#include "unit/cuda_fixture.h"
+
+enum { MIB = 1 << 20, WEIGHTS_BYTES = 40 * MIB };
+
+static struct cuda_world world;
+static struct cuda_shares shares;
+static struct cuda_manifest manifest;
+static struct cuda_weights weights;
+static struct cuda_package *packages[2];
+static struct CUstream_st *copies;
+static uint64_t arena;
+static const char *folder;
+
+static void must(enum weft_status status, const struct weft_error *error)
+{
+    if (status != WEFT_OK) {
+        fail_msg("%s", error->message);
+    }
+}
+
+static const char *weights_path(void)
+{
+    static char path[600];
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, manifest.weights);
+    return path;
+}
+
+static void load(void)
+{
+    struct weft_error error;
+    uint64_t block;
+    must(cuda_weights_take(&world.device, weights.bytes, CUDA_HANDLE_FILE, &block, &error), &error);
+    must(cuda_weights_map(&weights, block, /* is_filled */ false, &error), &error);
+    must(cuda_weights_copy(&weights, weights_path(), copies, NULL, NULL, &error), &error);
+}
+
+static int set_up(ATTR_UNUSED void **state)
+{
+    static uint32_t number;
+    struct weft_error error;
+    char name[16];
+    (void)snprintf(name, sizeof(name), "model%u", number++);
+    folder = cuda_make_model(name, 2, 1, WEIGHTS_BYTES);
+    cuda_world_open(&world);
+    must(cuda_shares_open(&world.device, &shares, &error), &error);
+    must(cuda_manifest_read(folder, &manifest, &error), &error);
+    must(cuda_weights_open(&world.device, manifest.weights_bytes, &weights, &error), &error);
+    assert_int_equal(world.driver.stream_create(&copies, CUDA_STREAM_APART), 0);
+    assert_int_equal(world.driver.memory_take(&arena, 64 * MIB), 0);
+    cuda_arena_start(arena, 64 * MIB, 4 * MIB);
+    for (uint32_t i = 0; i < 2; i++) {
+        must(
+            cuda_package_open(&world.torch, &manifest, i, weights.address, &packages[i], &error),
+            &error);
+    }
+    return 0;
+}
+
+static int tear_down(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        cuda_package_close(packages[i]);
+    }
+    cuda_weights_close(&weights);
+    cuda_manifest_free(&manifest);
+    cuda_shares_close(&shares);
+    cuda_arena_stop();
+    assert_int_equal(world.driver.memory_give(arena), 0);
+    assert_int_equal(world.driver.stream_destroy(copies), 0);
+    cuda_world_close(&world);
+    return 0;
+}
+
+static struct cuda_share *take(uint32_t units)
+{
+    struct cuda_share *share;
+    struct weft_error error;
+    must(cuda_shares_take(&shares, units, &share, &error), &error);
+    assert_non_null(share);
+    return share;
+}
+
+static struct cuda_graph record(uint32_t package, const struct cuda_share *share)
+{
+    struct cuda_graph graph;
+    struct weft_error error;
+    must(
+        cuda_graph_open(&world.device, share, packages[package], &manifest, &graph, &error),
+        &error);
+    return graph;
+}
+
+/* Run @graph on rows that begin with @first: they must become twice and one more. */
+static enum weft_status try(struct cuda_graph *graph, float first)
+{
+    struct weft_error error;
+    float *x = (float *)(void *)(graph->host + graph->input_at[0]);
+    const float *y = (const float *)(const void *)(graph->host + graph->output_at[0]);
+    const uint32_t count = graph->rows * FIXTURE_EXTENT;
+    for (uint32_t i = 0; i < count; i++) {
+        x[i] = first + (float)i;
+    }
+    enum weft_status status = cuda_graph_launch(graph, &error);
+    if (status == WEFT_OK) {
+        status = cuda_graph_poll(graph, &error);
+    }
+    for (uint32_t i = 0; i < count && status == WEFT_OK; i++) {
+        assert_true(y[i] == 2 * x[i] + 1); /* Small numbers: exact. */
+    }
+    return status;
+}
+
+static void a_graph_runs_on_its_share(ATTR_UNUSED void **state)
+{
+    load();
+    struct cuda_graph small = record(0, take(2));
+    struct cuda_graph large = record(1, take(4));
+    assert_int_equal(small.rows, 1);
+    assert_int_equal(large.rows, 4);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(try(&small, (float)i), WEFT_OK);
+        assert_int_equal(try(&large, (float)(10 * i)), WEFT_OK);
+    }
+    cuda_graph_close(&small);
+    cuda_graph_close(&large);
+}
+
+static void weights_come_and_go_behind_a_graph(ATTR_UNUSED void **state)
+{
+    struct fake_cuda_counts before;
+    struct fake_cuda_counts after;
+    load();
+    struct cuda_graph graph = record(1, take(16));
+    assert_int_equal(try(&graph, 1), WEFT_OK);
+    cuda_weights_unmap(&weights);
+    world.count(&before);
+    load();
+    world.count(&after);
+    assert_int_equal(after.copied_bytes - before.copied_bytes, WEIGHTS_BYTES);
+    assert_int_equal(after.copies - before.copies, 3); /* In pieces. */
+    assert_int_equal(try(&graph, 5), WEFT_OK);
+    cuda_graph_close(&graph);
+}
+
+static void a_graph_without_weights_breaks_the_device(ATTR_UNUSED void **state)
+{
+    load();
+    struct cuda_graph graph = record(0, take(1));
+    cuda_weights_unmap(&weights);
+    assert_int_equal(try(&graph, 1), WEFT_LOST);
+    assert_int_equal(try(&graph, 1), WEFT_LOST); /* And stays broken. */
+    world.cause(FAKE_NO_FAULT, 0);
+    cuda_graph_close(&graph);
+}
+
+static void filled_weights_cannot_be_written(ATTR_UNUSED void **state)
+{
+    void *host;
+    load();
+    assert_int_equal(world.driver.host_take(&host, 4096, CUDA_HOST_PORTABLE), 0);
+    assert_int_not_equal(world.driver.copy_in(weights.address, host, 4096, copies), 0);
+    assert_int_equal(world.driver.host_give(host), 0);
+}
+
+static void a_kernel_that_runs_wild(ATTR_UNUSED void **state)
+{
+    load();
+    struct cuda_graph graph = record(0, take(1));
+    assert_int_equal(try(&graph, 666), WEFT_LOST);
+    world.cause(FAKE_NO_FAULT, 0);
+    assert_int_equal(try(&graph, 777), WEFT_BUSY); /* This one hangs. */
+    cuda_graph_close(&graph);
+}
+
+static void a_share_that_has_spent_its_memory(ATTR_UNUSED void **state)
+{
+    struct cuda_package *big;
+    struct cuda_graph graph;
+    struct weft_error error;
+    load();
+    cuda_add_package(folder, "big");
+    (void)snprintf(manifest.packages[1].folder, sizeof(manifest.packages[1].folder), "big");
+    must(cuda_package_open(&world.torch, &manifest, 1, weights.address, &big, &error), &error);
+    struct cuda_share *first = take(2);
+    struct cuda_share *second = take(2);
+    struct cuda_graph small = record(0, first);
+    assert_int_equal(
+        cuda_graph_open(&world.device, second, big, &manifest, &graph, &error), WEFT_NO_MEMORY);
+    assert_non_null(strstr(error.message, "asked for 67108864 bytes more"));
+    struct cuda_graph other = record(1, second); /* It can still be used, */
+    assert_int_equal(try(&other, 3), WEFT_OK);
+    assert_int_equal(try(&small, 3), WEFT_OK); /* and what the first has is its own. */
+    cuda_graph_close(&small);
+    cuda_graph_close(&other);
+    cuda_package_close(big);
+}
+
+static void a_device_without_memory(ATTR_UNUSED void **state)
+{
+    struct cuda_graph graph;
+    struct weft_error error;
+    uint64_t block;
+    load();
+    struct cuda_share *share = take(1);
+    for (uint32_t i = 0; i < 2; i++) { /* Of the host, then of the device. */
+        world.cause(FAKE_NO_MEMORY, 1);
+        assert_int_equal(
+            cuda_graph_open(&world.device, share, packages[0], &manifest, &graph, &error),
+            WEFT_NO_MEMORY);
+    }
+    world.cause(FAKE_NO_MEMORY, 1);
+    assert_int_equal(
+        cuda_weights_take(&world.device, 1, CUDA_HANDLE_FILE, &block, &error), WEFT_NO_MEMORY);
+    world.cause(FAKE_NO_FAULT, 0);
+}
+
+static bool is_cancelled(void *context)
+{
+    uint32_t *left = context;
+    return *left == 0 || --*left == 0;
+}
+
+static void a_load_is_cancelled(ATTR_UNUSED void **state)
+{
+    struct fake_cuda_counts counts;
+    struct weft_error error;
+    uint64_t block;
+    uint32_t asked = 2;
+    world.count(&counts);
+    const uint64_t before = counts.copied_bytes;
+    must(cuda_weights_take(&world.device, weights.bytes, CUDA_HANDLE_FILE, &block, &error), &error);
+    must(cuda_weights_map(&weights, block, /* is_filled */ false, &error), &error);
+    assert_int_equal(
+        cuda_weights_copy(&weights, weights_path(), copies, is_cancelled, &asked, &error),
+        WEFT_CANCELLED);
+    world.count(&counts);
+    assert_int_equal(counts.copied_bytes - before, CUDA_CHUNK_BYTES);
+}
+
+static void files_that_are_not_as_they_should(ATTR_UNUSED void **state)
+{
+    struct weft_error error;
+    uint64_t block;
+    must(cuda_weights_take(&world.device, weights.bytes, CUDA_HANDLE_FILE, &block, &error), &error);
+    must(cuda_weights_map(&weights, block, /* is_filled */ false, &error), &error);
+    assert_int_equal(cuda_weights_copy(&weights, "/nowhere", copies, NULL, NULL, &error), WEFT_IO);
+    assert_int_equal(
+        cuda_weights_copy(&weights, cuda_path("short"), copies, NULL, NULL, &error), WEFT_IO);
+    cuda_write(cuda_folder, "short", "x", 1);
+    assert_int_equal(
+        cuda_weights_copy(&weights, cuda_path("short"), copies, NULL, NULL, &error), WEFT_IO);
+    assert_non_null(strstr(error.message, "has 1 bytes"));
+    world.cause(FAKE_NO_REGISTER, 1);
+    assert_int_equal(
+        cuda_weights_copy(&weights, weights_path(), copies, NULL, NULL, &error), WEFT_FAILED);
+    world.cause(FAKE_NO_FAULT, 0);
+    must(cuda_weights_copy(&weights, weights_path(), copies, NULL, NULL, &error), &error);
+}
+
+static void packages_that_are_not(ATTR_UNUSED void **state)
+{
+    struct cuda_package *package;
+    struct weft_error error;
+    char path[600];
+    struct cuda_manifest other = manifest;
+    (void)snprintf(other.packages[0].folder, sizeof(other.packages[0].folder), "nowhere");
+    assert_int_equal(
+        cuda_package_open(&world.torch, &other, 0, weights.address, &package, &error),
+        WEFT_NOT_FOUND);
+    assert_null(package);
+    other.packages[0] = manifest.packages[0];
+    other.constant_count = 1;
+    assert_int_equal(
+        cuda_package_open(&world.torch, &other, 0, weights.address, &package, &error),
+        WEFT_NOT_FOUND);
+    assert_non_null(strstr(error.message, "layer.shift"));
+    (void)snprintf(path, sizeof(path), "%s/one/second.so", folder);
+    assert_int_equal(symlink(FAKE_CUDA, path), 0);
+    assert_int_equal(
+        cuda_package_open(&world.torch, &manifest, 0, weights.address, &package, &error),
+        WEFT_NOT_FOUND);
+    assert_non_null(strstr(error.message, "2 shared objects"));
+}
+
+static void an_output_of_another_size(ATTR_UNUSED void **state)
+{
+    struct cuda_graph graph;
+    struct weft_error error;
+    load();
+    manifest.outputs[0].row_bytes *= 2;
+    assert_int_equal(
+        cuda_graph_open(&world.device, take(1), packages[0], &manifest, &graph, &error),
+        WEFT_FAILED);
+    assert_non_null(strstr(error.message, "has 8 elements, not 16"));
+}
+
+static void a_libtorch_that_is_not_there(ATTR_UNUSED void **state)
+{
+    struct cuda_torch torch;
+    struct weft_error error;
+    assert_int_equal(cuda_torch_open("/nowhere", &torch, &error), WEFT_NOT_FOUND);
+    assert_non_null(strstr(error.message, "no libtorch"));
+}
+
+static int remove_all(ATTR_UNUSED void **state)
+{
+    cuda_remove_folder();
+    return 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_graph_runs_on_its_share),
+        TEST(weights_come_and_go_behind_a_graph),
+        TEST(a_graph_without_weights_breaks_the_device),
+        TEST(filled_weights_cannot_be_written),
+        TEST(a_kernel_that_runs_wild),
+        TEST(a_share_that_has_spent_its_memory),
+        TEST(a_device_without_memory),
+        TEST(a_load_is_cancelled),
+        TEST(files_that_are_not_as_they_should),
+        TEST(packages_that_are_not),
+        TEST(an_output_of_another_size),
+        cmocka_unit_test(a_libtorch_that_is_not_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, remove_all);
+}

@@ -1,0 +1,112 @@
+/* Shares: any units combine, the same ones come again, and no two in use overlap. */
+#include "engine/cuda_share.h"
+
+#include "unit/cuda_fixture.h"
+
+static struct cuda_world world;
+static struct cuda_shares shares;
+
+static int set_up(ATTR_UNUSED void **state)
+{
+    struct weft_error error;
+    cuda_world_open(&world);
+    return cuda_shares_open(&world.device, &shares, &error) == WEFT_OK ? 0 : -1;
+}
+
+static int tear_down(ATTR_UNUSED void **state)
+{
+    cuda_shares_close(&shares);
+    cuda_world_close(&world);
+    return 0;
+}
+
+static struct cuda_share *take(uint32_t units)
+{
+    struct cuda_share *share;
+    struct weft_error error;
+    assert_int_equal(cuda_shares_take(&shares, units, &share, &error), WEFT_OK);
+    return share;
+}
+
+static void units_combine(ATTR_UNUSED void **state)
+{
+    assert_int_equal(shares.unit_count, FAKE_UNITS);
+    struct cuda_share *a = take(4);
+    struct cuda_share *b = take(1);
+    struct cuda_share *c = take(4);
+    assert_int_equal(a->units, 0x000f);
+    assert_int_equal(b->units, 0x0010);
+    assert_int_equal(c->units, 0x0f00); /* From a multiple of four on. */
+    struct cuda_share *d = take(7);     /* No seven neighbours: any. */
+    assert_int_equal(d->units, 0xf0e0);
+    assert_null(take(1));
+    cuda_shares_give(&shares, a);
+    cuda_shares_give(&shares, c);
+    assert_ptr_equal(take(4), a);
+    assert_null(take(16));
+}
+
+static void the_whole_is_no_green_context(ATTR_UNUSED void **state)
+{
+    struct cuda_share *whole = take(UINT32_MAX);
+    assert_int_equal(whole->units, 0xffff);
+    assert_null(whole->green);
+    assert_null(take(1));
+    cuda_shares_give(&shares, whole);
+    assert_non_null(take(0)->green); /* At least one. */
+}
+
+static void shares_are_not_without_end(ATTR_UNUSED void **state)
+{
+    struct cuda_share *held[FAKE_UNITS];
+    uint32_t made = 0;
+    for (uint32_t gap = 0; made < CUDA_SHARES_MAX && gap < FAKE_UNITS; gap++) {
+        held[gap] = take(1);
+        for (uint32_t units = 1; units < FAKE_UNITS - gap; units++) {
+            struct cuda_share *share = take(units);
+            assert_non_null(share);
+            assert_int_equal(share->units & shares.busy, share->units);
+            cuda_shares_give(&shares, share);
+        }
+        made = shares.share_count;
+    }
+    assert_int_equal(shares.share_count, CUDA_SHARES_MAX);
+    cuda_shares_give(&shares, held[0]);
+    const uint32_t busy = shares.busy;
+    struct cuda_share *other = take(3); /* None of that kind can be made: a smaller one. */
+    assert_non_null(other);
+    assert_int_equal(other->units & busy, 0);
+}
+
+static void a_device_that_cannot_be_split(ATTR_UNUSED void **state)
+{
+    struct weft_error error;
+    cuda_shares_close(&shares);
+    world.cause(FAKE_NO_SHARES, 0);
+    assert_int_equal(cuda_shares_open(&world.device, &shares, &error), WEFT_OK);
+    assert_int_equal(shares.unit_count, 1);
+    assert_null(take(1)->green);
+    world.cause(FAKE_NO_FAULT, 0);
+}
+
+static void a_lost_device_is_said(ATTR_UNUSED void **state)
+{
+    struct cuda_share *share;
+    struct weft_error error;
+    world.cause(FAKE_LOST, 0);
+    assert_int_equal(cuda_shares_take(&shares, 2, &share, &error), WEFT_LOST);
+    assert_null(share);
+    world.cause(FAKE_NO_FAULT, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(units_combine, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_whole_is_no_green_context, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(shares_are_not_without_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_device_that_cannot_be_split, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_lost_device_is_said, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
