@@ -39,6 +39,7 @@ typedef void (*fork_main)(const void *context, const void *argument);
 
 struct fork_options {
     fork_main run;
+    void (*prepare)(const void *context); /* What the server does before all else. May be NULL. */
     const void *context; /* Copied at the fork with all else; borrowed while the server lives. */
     const char *name;    /* Of children in lists of processes: at most 15 bytes. */
     const char *printed; /* The event of the log that a line which a child prints is. */

@@ -313,6 +313,9 @@ pid_t fork_serving_start(const struct fork_options *options, int control)
     const pid_t process = fork_self();
     if (process == 0) {
         serving.options = *options;
+        if (options->prepare != NULL) {
+            options->prepare(options->context);
+        }
         serve_all(control);
     }
     (void)close(control);

@@ -60,6 +60,11 @@ static void load(struct engine_local *engine, struct operation *operation)
     case ARTIFACT_FUNCTION:
         status = load_function(engine, number, &operation->error);
         break;
+    case ARTIFACT_CUDA:
+        (void)error_set(
+            &operation->error, status, "model '%s' runs on GPUs only",
+            engine->catalogue->models[number]);
+        break;
     case ARTIFACT_NONE:
         (void)error_set(
             &operation->error, status, "model '%s' has no file", engine->catalogue->models[number]);

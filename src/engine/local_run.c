@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/local_inside.h"
+#include "engine/task_inputs.h"
 
 /* What the run of a batch is made with. */
 struct stage {
@@ -25,82 +26,16 @@ static int64_t monotonic_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-static const char *producer_name(const struct stage *stage, uint32_t from)
-{
-    return from == TASK_NONE ? "the request" : stage->workflow->tasks[from].name;
-}
-
-/* The bundle that @port takes its tensor from; NULL if there is none. */
-static const struct bundle *source_of(
-    const struct stage *stage, const struct local_task *task, const struct workflow_port *port)
-{
-    uint32_t index = 0;
-    if (port->from != TASK_NONE) {
-        index = UINT32_MAX;
-        for (uint32_t i = 0; i < stage->kind->in_count; i++) {
-            const struct workflow_edge *edge = workflow_in(stage->workflow, port->task, i);
-            index = edge->from == port->from ? edge->in_index : index;
-        }
-    }
-    return index < task->given->input_count ? task->given->inputs[index].contents : NULL;
-}
-
-static enum weft_status take_ports(
-    const struct stage *stage, struct local_task *task, struct weft_tensor *inputs,
-    uint32_t *count_out)
-{
-    const struct workflow *workflow = stage->workflow;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < workflow->port_count; i++) {
-        const struct workflow_port *port = &workflow->ports[i];
-        if (port->task != stage->operation->batch.task) {
-            continue;
-        }
-        if (count == BUNDLE_TENSORS_MAX) {
-            return error_set(&task->error, WEFT_LIMIT, "more than %d inputs", BUNDLE_TENSORS_MAX);
-        }
-        const struct bundle *source = source_of(stage, task, port);
-        const struct weft_tensor *found = source == NULL ? NULL : bundle_find(source, port->output);
-        if (found == NULL) {
-            return error_set(
-                &task->error, WEFT_NOT_FOUND, "input '%s': %s has no '%s'", port->name,
-                producer_name(stage, port->from), port->output);
-        }
-        inputs[count] = *found;
-        memcpy(inputs[count].name, port->name, sizeof(port->name));
-        count++;
-    }
-    *count_out = count;
-    return WEFT_OK;
-}
-
-/* Without ports, tensors go by the names that they have. */
-static void take_all(const struct local_task *task, struct weft_tensor *inputs, uint32_t *count_out)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < task->given->input_count; i++) {
-        const struct bundle *source = task->given->inputs[i].contents;
-        const uint32_t offered = source == NULL ? 0 : source->count;
-        for (uint32_t k = 0; k < offered && count < BUNDLE_TENSORS_MAX; k++) {
-            inputs[count++] = source->tensors[k];
-        }
-    }
-    *count_out = count;
-}
-
 static enum weft_status take_inputs(
     const struct stage *stage, struct local_task *task, struct weft_tensor *inputs,
     uint32_t *count_out)
 {
-    bool has_ports = false;
-    for (uint32_t i = 0; i < stage->workflow->port_count; i++) {
-        has_ports = has_ports || stage->workflow->ports[i].task == stage->operation->batch.task;
-    }
-    if (has_ports) {
-        return take_ports(stage, task, inputs, count_out);
-    }
-    take_all(task, inputs, count_out);
-    return WEFT_OK;
+    const struct task_inputs from = {
+        .workflow = stage->workflow,
+        .task = stage->operation->batch.task,
+        .given = task->given,
+    };
+    return task_inputs_take(&from, inputs, count_out, &task->error);
 }
 
 static void fail_task(struct local_task *task, const struct weft_error *error)
@@ -110,52 +45,11 @@ static void fail_task(struct local_task *task, const struct weft_error *error)
     task->error = *error;
 }
 
-/* Whether @output has what the answer takes of it, as the document declares it. */
-static void check_result(
-    const struct workflow_result *result, const struct bundle *output, struct weft_error *error)
-{
-    const struct weft_tensor *made = bundle_find(output, result->output);
-    char wanted[ONNX_SHAPE_BYTES];
-    char got[ONNX_SHAPE_BYTES];
-    if (made == NULL) {
-        (void)error_set(
-            error, WEFT_FAILED, "output '%s', which the answer has as '%s', was not made",
-            result->output, result->name);
-        return;
-    }
-    bool fits =
-        !result->is_declared || (made->dtype == result->dtype && made->rank == result->rank);
-    for (uint32_t i = 0; result->is_declared && i < result->rank && fits; i++) {
-        fits = result->shape[i] < 0 || result->shape[i] == made->shape[i];
-    }
-    if (!fits) {
-        (void)error_set(
-            error, WEFT_FAILED, "output '%s' is declared as %s, and was made as %s", result->name,
-            onnx_shape_text(wanted, result->dtype, result->rank, result->shape),
-            onnx_shape_text(got, made->dtype, made->rank, made->shape));
-    }
-}
-
-/* Whoever comes next, or the client, must find what it takes. */
 static void check_outputs(const struct stage *stage, struct local_task *task)
 {
-    const struct workflow *workflow = stage->workflow;
-    const uint32_t self = stage->operation->batch.task;
-    struct weft_error error = {.status = WEFT_OK};
-    for (uint32_t i = 0; i < workflow->port_count && error.status == WEFT_OK; i++) {
-        const struct workflow_port *port = &workflow->ports[i];
-        if (port->from == self && bundle_find(task->output, port->output) == NULL) {
-            (void)error_set(
-                &error, WEFT_FAILED, "output '%s', which task '%s' takes, was not made",
-                port->output, workflow->tasks[port->task].name);
-        }
-    }
-    for (uint32_t i = 0; i < workflow->result_count && error.status == WEFT_OK; i++) {
-        if (workflow->results[i].task == self) {
-            check_result(&workflow->results[i], task->output, &error);
-        }
-    }
-    if (error.status != WEFT_OK) {
+    struct weft_error error;
+    if (task_output_check(stage->workflow, stage->operation->batch.task, task->output, &error) !=
+        WEFT_OK) {
         fail_task(task, &error);
     }
 }

@@ -569,6 +569,7 @@ enum weft_status engine_process_create(
     engine->stop_ns_max = options->stop_ns_max == 0 ? PROCESS_STOP_NS_MAX : options->stop_ns_max;
     engine->load_ns_max =
         options->load_ns_max == 0 ? PROCESS_LOAD_FACTOR * engine->run_ns_max : options->load_ns_max;
+    engine->keeps_weights = options->keeps_weights;
     engine->on_ended = options->on_ended;
     engine->context = options->context;
     engine->told_end = &engine->told;

@@ -21,11 +21,11 @@ struct uv_loop_s;
 
 /* What the fork server passes to an engine process: which one it is to be. */
 struct process_argument {
-    uint32_t kind; /* PROCESS_ENGINE; what else is made there is not the engine's concern. */
+    uint32_t kind; /* From PROCESS_KINDS on it is not the engine's concern. */
     uint32_t worker;
 };
 
-enum { PROCESS_ENGINE };
+enum { PROCESS_ENGINE, PROCESS_KEEPER, PROCESS_KINDS };
 
 #define PROCESS_RUN_NS_MAX  INT64_C(60000000000) /* If nobody says otherwise. */
 #define PROCESS_STOP_NS_MAX INT64_C(5000000000)
@@ -40,6 +40,7 @@ struct engine_process_options {
     int64_t run_ns_max;         /* A batch may take so long. 0: PROCESS_RUN_NS_MAX. */
     int64_t stop_ns_max;        /* And so long to stop, once cancelled. 0: PROCESS_STOP_NS_MAX. */
     int64_t load_ns_max;        /* A load may take so long. 0: PROCESS_LOAD_FACTOR batches. */
+    bool keeps_weights;         /* Workers with SHARES_SM are on GPUs: each has a keeper. */
     struct engine_host host;
 
     /* Called for each process that ended unasked, with one line that says so. May be NULL. */

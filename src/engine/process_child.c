@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "engine/channel.h"
+#include "engine/cuda_keeper.h"
 #include "engine/lender.h"
 #include "engine/ort_memory.h"
 #include "engine/process.h"
@@ -41,6 +42,7 @@ struct child {
     struct channel launches;
     pthread_mutex_t reading; /* one by whoever holds this. */
     struct lender *lender;   /* The other side. */
+    int keeper;              /* Its socket, for an engine on a GPU; -1: there is none. */
     struct packet packet;
     struct engine *engine;
     const struct process_child_options *options;
@@ -186,16 +188,19 @@ static void launch(struct child *child, struct held_batch *batch)
     engine_launch(child->engine, &batch->in.batch);
 }
 
-/* A thread has nothing to run: wait for a batch, and launch it. */
-static bool fetch(void *context)
+/* Launch a batch that has come; @waits: for it. */
+static enum engine_fetched fetch_one(void *context, bool waits)
 {
     struct child *child = context;
     struct received *received;
-    struct held_batch *batch = memory_zeroed(1, sizeof(*batch));
     (void)pthread_mutex_lock(&child->reading);
-    const bool is_there =
-        channel_receive(&child->launches, /* waits */ true, &received) == CHANNEL_RECEIVED;
-    if (!is_there || !process_take_batch(received, child->lender, &batch->in)) {
+    const enum channel_receipt receipt = channel_receive(&child->launches, waits, &received);
+    if (receipt == CHANNEL_EMPTY) {
+        (void)pthread_mutex_unlock(&child->reading);
+        return FETCHED_NOTHING;
+    }
+    struct held_batch *batch = memory_zeroed(1, sizeof(*batch));
+    if (receipt != CHANNEL_RECEIVED || !process_take_batch(received, child->lender, &batch->in)) {
         _exit(EXIT_SUCCESS); /* The other side is gone. */
     }
     (void)pthread_mutex_unlock(&child->reading);
@@ -203,7 +208,13 @@ static bool fetch(void *context)
     (void)pthread_mutex_lock(&child->lock);
     launch(child, batch);
     (void)pthread_mutex_unlock(&child->lock);
-    return true;
+    return FETCHED_BATCH;
+}
+
+/* A thread has nothing to run: wait for a batch, and launch it. */
+static bool fetch(void *context)
+{
+    return fetch_one(context, /* waits */ true) != FETCHED_END;
 }
 
 /* The batch may have ended before the order came: its report is on the way then. Or the order has
@@ -222,6 +233,11 @@ static void cancel(struct child *child, uint64_t number)
         *cancelled = (struct cancelled){.next = child->ahead, .number = number};
         child->ahead = cancelled;
     }
+}
+
+static bool is_on_gpu(const struct process_child_options *options, uint32_t worker)
+{
+    return options->cuda != NULL && options->fleet->workers[worker].sharing == SHARES_SM;
 }
 
 static void obey(struct child *child, struct received *received)
@@ -247,6 +263,11 @@ static void obey(struct child *child, struct received *received)
     case ORDER_CANCEL:
         cancel(child, order.number);
         return;
+    case ORDER_KEEPER:
+        ASSERT(received->file_count == 1 && is_on_gpu(child->options, child->worker));
+        engine_cuda_set_keeper(child->engine, received->files[0]);
+        received->files[0] = -1; /* The engine's. */
+        return;
     case ORDER_LAUNCH: /* Those come over the other channel. */
     case ORDER_HELLO:
         break;
@@ -254,10 +275,48 @@ static void obey(struct child *child, struct received *received)
     ASSERT(false);
 }
 
-/* The engine of this process. False, and said on stderr, if there is none. */
-static bool make_engine(struct child *child)
+/* Which GPU of its machine @worker is: the first such worker is the first GPU. */
+static int gpu_of(const struct process_child_options *options, uint32_t worker)
 {
-    struct weft_error error;
+    const struct fleet *fleet = options->fleet;
+    int gpu = 0;
+    for (uint32_t i = 0; i < worker; i++) {
+        gpu += fleet->workers[i].node == fleet->workers[worker].node &&
+                       fleet->workers[i].sharing == SHARES_SM
+                   ? 1
+                   : 0;
+    }
+    return gpu;
+}
+
+/* Nothing runs on the device any more: the next process starts afresh. */
+static void on_lost(void *context, const char *message)
+{
+    const struct child *child = context;
+    (void)fprintf(stderr, "weft: worker %u: %s\n", child->worker, message);
+    _exit(EXIT_FAILURE);
+}
+
+static enum weft_status make_cuda(struct child *child, struct weft_error *error)
+{
+    struct engine_cuda_options cuda = *child->options->cuda;
+    cuda.catalogue = child->options->catalogue;
+    cuda.artifacts = child->options->artifacts;
+    cuda.gpu = gpu_of(child->options, child->worker);
+    cuda.worker = child->worker;
+    cuda.keeper = child->keeper;
+    cuda.lock = &child->lock;
+    cuda.fetch = fetch_one;
+    cuda.lost = on_lost;
+    cuda.host = (struct engine_host){.context = child, .done = on_done, .stopped = on_stopped};
+    (void)pthread_mutex_lock(&child->lock); /* Its threads find the engine in its place. */
+    const enum weft_status status = engine_cuda_create(&cuda, &child->engine, error);
+    (void)pthread_mutex_unlock(&child->lock);
+    return status;
+}
+
+static enum weft_status make_local(struct child *child, struct weft_error *error)
+{
     struct engine_local_options local = child->options->local;
     local.fleet = child->options->fleet;
     local.catalogue = child->options->catalogue;
@@ -270,7 +329,17 @@ static bool make_engine(struct child *child)
     if (child->options->bounds_memory) {
         ort_memory_set_limit(child->options->fleet->workers[child->worker].memory_bytes);
     }
-    if (engine_local_create(&local, &child->engine, &error) != WEFT_OK) {
+    return engine_local_create(&local, &child->engine, error);
+}
+
+/* The engine of this process. False, and said on stderr, if there is none. */
+static bool make_engine(struct child *child)
+{
+    struct weft_error error;
+    const enum weft_status status = is_on_gpu(child->options, child->worker)
+                                        ? make_cuda(child, &error)
+                                        : make_local(child, &error);
+    if (status != WEFT_OK) {
         (void)fprintf(stderr, "weft: worker %u: %s\n", child->worker, error.message);
         return false;
     }
@@ -284,18 +353,21 @@ static bool greet(struct child *child)
     struct received *received;
     uint32_t place;
     if (channel_receive(&child->channel, /* waits */ true, &received) != CHANNEL_RECEIVED ||
-        received->kind != ORDER_HELLO || received->file_count != 1) {
+        received->kind != ORDER_HELLO || received->file_count < 1 || received->file_count > 2) {
         return false;
     }
     channel_init(&child->launches, received->files[0]);
     received->files[0] = -1; /* The channel's. */
+    child->keeper = received->file_count == 2 ? received->files[1] : -1;
+    received->files[1] = -1; /* The engine's. */
     packet_start(&child->packet, REPORT_HELLO);
     packet_put(&child->packet, &report, sizeof(report));
     return packet_put_file(&child->packet, segment_ledger_file(), /* is_owned */ false, &place) &&
            channel_send_wait(&child->channel, &child->packet);
 }
 
-void process_child_main(const struct process_child_options *options, int socket, uint32_t worker)
+/* Serve worker @worker over @socket until it is closed. */
+static void be_engine(const struct process_child_options *options, int socket, uint32_t worker)
 {
     struct child *child = memory_zeroed(1, sizeof(*child));
     pthread_mutexattr_t recursive;
@@ -321,16 +393,34 @@ void process_child_main(const struct process_child_options *options, int socket,
     _exit(EXIT_SUCCESS); /* The threads go with the process. */
 }
 
-static void be_engine(const void *context, const void *argument)
+void process_child_be(
+    const struct process_child_options *options, const struct process_argument *argument)
 {
-    const struct process_argument *head = argument;
-    process_child_main(context, FORK_FILE_FIRST, head->worker);
+    if (argument->kind == PROCESS_KEEPER) {
+        cuda_keeper_main(options->cuda->driver, gpu_of(options, argument->worker), FORK_FILE_FIRST);
+    }
+    be_engine(options, FORK_FILE_FIRST, argument->worker);
+}
+
+static void run(const void *context, const void *argument)
+{
+    process_child_be(context, argument);
+}
+
+/* libtorch takes a third of a second to open: once, in the server. */
+static void prepare(const void *context)
+{
+    const struct process_child_options *options = context;
+    if (options->cuda != NULL) {
+        engine_cuda_warm(options->cuda->torch);
+    }
 }
 
 struct fork_options process_fork_options(const struct process_child_options *options)
 {
     return (struct fork_options){
-        .run = be_engine,
+        .run = run,
+        .prepare = prepare,
         .context = options,
         .name = "weft-engine",
         .printed = "engine printed",

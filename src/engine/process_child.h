@@ -7,6 +7,7 @@
 #ifndef ENGINE_PROCESS_CHILD_H
 #define ENGINE_PROCESS_CHILD_H
 
+#include "engine/cuda_engine.h"
 #include "engine/fork_server.h"
 #include "engine/local.h"
 
@@ -17,10 +18,17 @@ struct process_child_options {
     struct artifacts *artifacts;
     struct engine_local_options local; /* Limits and the like; what is above is filled in. */
     bool bounds_memory;                /* Runs may take what the worker has, and no more. */
+
+    /* For workers with SHARES_SM, which are GPUs of this machine: paths and limits. NULL: there
+     * are none. */
+    const struct engine_cuda_options *cuda;
 };
 
-/* Serve worker @worker over @socket until it is closed. */
-void process_child_main(const struct process_child_options *options, int socket, uint32_t worker);
+struct process_argument;
+
+/* Be what @argument says: an engine or a keeper, with FORK_FILE_FIRST. */
+void process_child_be(
+    const struct process_child_options *options, const struct process_argument *argument);
 
 /* Of a fork server whose children are engines; @options is borrowed while it lives. */
 struct fork_options process_fork_options(const struct process_child_options *options);

@@ -3,6 +3,7 @@
  *
  *     process.c          operations of the host, reports of the processes
  *     process_worker.c   a process comes, ends and is replaced
+ *     process_keeper.c   what keeps the weights of a GPU comes and is replaced
  *     process_batch.c    a batch is sent whole or, under suspicion, task by task
  */
 #ifndef ENGINE_PROCESS_INSIDE_H
@@ -58,6 +59,14 @@ struct process_batch {
     char (*messages)[240]; /* One a task. */
 };
 
+/* The process that keeps the weights of a worker on a GPU: cuda_keeper.h. */
+struct process_keeper {
+    struct fork_child child;
+    struct channel channel;
+    uv_poll_t *poll; /* On the heap: it outlives the engine. NULL while there is none. */
+    int64_t started_ns;
+};
+
 struct process_worker {
     struct engine_process *engine;
     uint32_t number;
@@ -76,6 +85,7 @@ struct process_worker {
     int64_t loaded_ns;        /* When a load last ended: the next one began. */
     uint64_t function_starts; /* As its process last said. */
     uint64_t function_crashes;
+    struct process_keeper keeper;
     struct process_model *models;
     struct process_batch *batches; /* In the order they were launched. */
 };
@@ -98,6 +108,7 @@ struct engine_process {
     int64_t run_ns_max;
     int64_t stop_ns_max;
     int64_t load_ns_max;
+    bool keeps_weights;
     void (*on_ended)(void *context, uint32_t worker, const char *message);
     void *context;
     struct process_worker *workers;
@@ -142,6 +153,17 @@ void process_worker_send_launch(struct process_worker *worker);
 
 /* Close its handles and end its process. */
 void process_worker_close(struct process_worker *worker);
+
+/* process_keeper.c */
+
+/*
+ * A socket to the keeper of @worker, for its engine process: made, with the keeper, if need be. -1
+ * if there is none. The caller owns it.
+ */
+int process_keeper_attach(struct process_worker *worker);
+
+/* End it. */
+void process_keeper_close(struct process_worker *worker);
 
 /* process_batch.c */
 

@@ -5,7 +5,7 @@
  * engine.h, the reports are what engine_host is told. Everything under way has a number of its
  * own, so that what crosses a cancellation on the way is not mistaken for something newer.
  *
- *     to there:     HELLO, LOAD, CANCEL_LOAD, UNLOAD, RESHAPE, CANCEL; LAUNCH with inputs
+ *     to there:     HELLO, LOAD, CANCEL_LOAD, UNLOAD, RESHAPE, CANCEL, KEEPER; LAUNCH with inputs
  *     from there:   HELLO, LOADED, UNLOADED, SHAPED, RAN with outputs, STOPPED
  *
  * Launches have a socket to themselves, from which the threads that run batches read: no other
@@ -33,7 +33,9 @@ enum process_order_kind {
     ORDER_RESHAPE,
     ORDER_LAUNCH,
     ORDER_CANCEL,
-    ORDER_HELLO, /* The first of all; brings the socket that launches come over. */
+    ORDER_HELLO,  /* The first of all; brings the socket that launches come over. On a GPU, and if
+                     there is one, also that of the keeper (cuda_keeper.h). */
+    ORDER_KEEPER, /* Brings the socket of another keeper. */
 };
 
 /* Every packet to an engine process begins with it. */

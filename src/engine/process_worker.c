@@ -131,15 +131,19 @@ static uv_poll_t *make_poll(struct process_worker *worker, int socket)
     return poll;
 }
 
-/* Give the new process its end of @ends, which launches go over. */
+/* Give the new process its end of @ends, which launches go over, and the way to its keeper. */
 static void greet(struct process_worker *worker, const int ends[2])
 {
     struct packet *packet = &worker->engine->packet;
     const struct process_order order = {.worker = worker->number};
+    const int keeper = process_keeper_attach(worker);
     uint32_t place;
     packet_start(packet, ORDER_HELLO);
     packet_put(packet, &order, sizeof(order));
     (void)packet_put_file(packet, ends[1], /* is_owned */ true, &place); /* It is the first. */
+    if (keeper >= 0) {
+        (void)packet_put_file(packet, keeper, /* is_owned */ true, &place); /* The second. */
+    }
     process_worker_send(worker);
 }
 
@@ -287,6 +291,7 @@ void process_worker_close(struct process_worker *worker)
     if (worker->is_up) {
         leave(worker, &ended);
     }
+    process_keeper_close(worker);
     if (worker->retry != NULL) {
         uv_close((uv_handle_t *)worker->retry, on_closed);
     }

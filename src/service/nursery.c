@@ -13,8 +13,8 @@
 #include "engine/process.h"
 
 enum {
-    NURSERY_MEASURE = PROCESS_ENGINE + 1, /* Another kind of process. */
-    MEASURE_MS_MAX = 600000,              /* For one model, loads and all. */
+    NURSERY_MEASURE = PROCESS_KINDS, /* Another kind of process. */
+    MEASURE_MS_MAX = 600000,         /* For one model, loads and all. */
 };
 
 /* For a process that measures. The beginning is that of every argument. */
@@ -113,8 +113,8 @@ static void be_born(const void *context, const void *argument)
 {
     const struct nursery *nursery = context;
     const struct process_argument *head = argument;
-    if (head->kind == PROCESS_ENGINE) {
-        process_child_main(&nursery->engines, FORK_FILE_FIRST, head->worker);
+    if (head->kind < PROCESS_KINDS) {
+        process_child_be(&nursery->engines, head);
     } else {
         be_measurer(nursery, FORK_FILE_FIRST, argument);
     }
@@ -140,6 +140,7 @@ enum weft_status nursery_start(
     };
     struct fork_options children = process_fork_options(&nursery->engines);
     children.run = be_born;
+    children.prepare = NULL;
     children.context = nursery;
     const enum weft_status status = fork_server_start(&nursery->server, &children, error);
     if (status != WEFT_OK) {

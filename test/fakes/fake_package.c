@@ -1,7 +1,7 @@
 /*
  * fake_package.c - a package as AOTInductor makes them: y = x * scale + shift, in floats.
  *
- * A first element of x of 666 makes its kernel use an illegal address; 777 makes it hang. The rows
+ * A row that begins with 666 makes its kernel use an illegal address; 777 makes it hang. The rows
  * that a package is for are in its folder's name; with "big" in it, a run needs 64 MiB.
  */
 #include <stdbool.h>
@@ -31,6 +31,7 @@ struct arguments {
     const float *x;
     float *y;
     int64_t count;
+    int64_t extent; /* Of a row. */
     const float *scale;
     const float *shift;
 };
@@ -143,13 +144,15 @@ static void run(void *stream, const void *given)
         !touch(a.shift, sizeof(float))) {
         return;
     }
-    if (a.x[0] > 665.5F && a.x[0] < 666.5F) {
-        (void)fake_cuda_touch(/* address */ 16, /* bytes */ 4);
-        return;
-    }
-    if (a.x[0] > 776.5F && a.x[0] < 777.5F) {
-        fake_cuda_hang(stream);
-        return;
+    for (int64_t i = 0; i < a.count; i += a.extent) {
+        if (a.x[i] > 665.5F && a.x[i] < 666.5F) {
+            (void)fake_cuda_touch(/* address */ 16, /* bytes */ 4);
+            return;
+        }
+        if (a.x[i] > 776.5F && a.x[i] < 777.5F) {
+            fake_cuda_hang(stream);
+            return;
+        }
     }
     for (int64_t i = 0; i < a.count; i++) {
         a.y[i] = a.x[i] * *a.scale + *a.shift;
@@ -162,6 +165,7 @@ int32_t AOTInductorModelContainerRunSingleThreaded(
 {
     const struct container *container = check(handle);
     struct arguments a = {.count = inputs[0]->shape[0] * inputs[0]->shape[1]};
+    const int64_t extent = inputs[0]->shape[1];
     void *x;
     if (input_count != 1 || output_count != 1 || executor != NULL || inputs[0]->type != 6 ||
         inputs[0]->rank != 2) {
@@ -182,6 +186,7 @@ int32_t AOTInductorModelContainerRunSingleThreaded(
         return 1;
     }
     a.x = x;
+    a.extent = extent;
     a.y = y->data;
     a.scale = container->constants[0];
     a.shift = container->constants[1];

@@ -21,7 +21,7 @@
 #include "engine/cuda_graph.h"
 #include "engine/cuda_weights.h"
 
-enum { MODELS_MAX = 8, RUNS = 200, SHARE_UNITS = 4 };
+enum { MODELS_HERE = 8, RUNS = 200, SHARE_UNITS = 4 };
 
 #define ARENA_BYTES  (UINT64_C(4) << 30)
 #define BUDGET_BYTES (UINT64_C(512) << 20)
@@ -41,7 +41,7 @@ static struct cuda_device device;
 static struct cuda_torch torch;
 static struct cuda_shares shares;
 static struct CUstream_st *copy_stream;
-static struct model models[MODELS_MAX];
+static struct model models[MODELS_HERE];
 static uint32_t model_count;
 static bool is_wrong;
 
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
         "%.0f\n",
         device.name, device.processors, shares.unit_count, (double)device.memory_bytes / 0x1p30,
         (opened - start) * 1e3, (ready - opened) * 1e3);
-    model_count = argc - 1 < MODELS_MAX ? (uint32_t)(argc - 1) : MODELS_MAX;
+    model_count = argc - 1 < MODELS_HERE ? (uint32_t)(argc - 1) : MODELS_HERE;
     for (uint32_t i = 0; i < model_count; i++) {
         open_model(&models[i], argv[i + 1]);
         run_model(&models[i]);

@@ -16,3 +16,4 @@ tar xzf packages.tgz -C "$work/packages"
 time python3 test/gpu/prepare.py "$work/packages" "$work/models"
 cd "$work/models"
 time "$here/bin/gpu_check" r18 r50 bert
+time "$here/bin/gpu_engine" r18 r50 bert

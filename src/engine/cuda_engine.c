@@ -1,0 +1,254 @@
+/* cuda_engine.c - the engine for GPUs: operations of the host. */
+#include "engine/cuda_engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/cuda_arena.h"
+#include "engine/cuda_inside.h"
+
+enum { ARENA_PART = 8, BUDGET_PART = 8 };
+
+#define ARENA_BYTES_MAX (UINT64_C(8) << 30)
+
+_Static_assert(CUDA_SHARES_MAX + 2 <= CUDA_OWNERS_MAX, "each share owns memory, and the trial");
+
+static struct engine_cuda *cuda_from(struct engine *engine)
+{
+    return (struct engine_cuda *)engine; /* base is the first member. */
+}
+
+void cuda_lock(struct engine_cuda *engine)
+{
+    (void)pthread_mutex_lock(engine->options.lock);
+}
+
+void cuda_unlock(struct engine_cuda *engine)
+{
+    (void)pthread_mutex_unlock(engine->options.lock);
+}
+
+void cuda_mind(struct engine_cuda *engine, enum weft_status status, const struct weft_error *error)
+{
+    if (status == WEFT_LOST) {
+        engine->options.lost(engine->base.host.context, error->message);
+        abort();
+    }
+}
+
+void cuda_add_job(struct engine_cuda *engine, const struct cuda_job *job)
+{
+    struct cuda_job *copy = memory_zeroed(1, sizeof(*copy));
+    struct cuda_job **link = &engine->jobs;
+    copy->kind = job->kind;
+    copy->model = job->model;
+    copy->gpu = job->gpu;
+    copy->socket = job->socket;
+    copy->batch = job->batch;
+    while (*link != NULL && !(job->kind == JOB_RECORD && (*link)->kind != JOB_RECORD)) {
+        link = &(*link)->next; /* A batch waits for a recording: it goes before loads. */
+    }
+    copy->next = *link;
+    *link = copy;
+    (void)pthread_cond_broadcast(&engine->changed);
+}
+
+static void cuda_load(struct engine *base, uint32_t worker, uint32_t model)
+{
+    struct engine_cuda *engine = cuda_from(base);
+    ASSERT(worker == engine->options.worker && model < engine->options.artifacts->count);
+    cuda_add_job(engine, &(struct cuda_job){.kind = JOB_LOAD, .model = model});
+}
+
+static void cuda_cancel_load(struct engine *base, uint32_t worker, uint32_t model)
+{
+    struct engine_cuda *engine = cuda_from(base);
+    (void)worker;
+    for (struct cuda_job *job = engine->jobs; job != NULL; job = job->next) {
+        if (job->kind == JOB_LOAD && job->model == model && !atomic_load(&job->is_cancelled)) {
+            atomic_store(&job->is_cancelled, true); /* Passed over when its turn comes. */
+            return;
+        }
+    }
+    ASSERT(engine->job != NULL && engine->job->kind == JOB_LOAD && engine->job->model == model);
+    atomic_store(&engine->job->is_cancelled, true);
+}
+
+static void cuda_unload(struct engine *base, uint32_t worker, uint32_t model)
+{
+    (void)worker;
+    cuda_add_job(cuda_from(base), &(struct cuda_job){.kind = JOB_UNLOAD, .model = model});
+}
+
+static void cuda_reshape(struct engine *base, uint32_t worker, uint32_t gpu)
+{
+    (void)worker;
+    cuda_add_job(cuda_from(base), &(struct cuda_job){.kind = JOB_SHAPE, .gpu = gpu});
+}
+
+static void cuda_launch(struct engine *base, const struct engine_batch *given)
+{
+    struct engine_cuda *engine = cuda_from(base);
+    struct cuda_batch **link = &engine->batches;
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = cuda_batch_create(engine, given);
+}
+
+static void cuda_cancel(struct engine *base, uint64_t number)
+{
+    struct engine_cuda *engine = cuda_from(base);
+    for (struct cuda_batch *batch = engine->batches; batch != NULL; batch = batch->next) {
+        if (batch->number == number && !batch->is_cancelled) {
+            batch->is_cancelled = true; /* The launching thread sees it. */
+            return;
+        }
+    }
+    ASSERT(false);
+}
+
+static void cuda_destroy(struct engine *base)
+{
+    struct engine_cuda *engine = cuda_from(base);
+    cuda_lock(engine);
+    engine->ends = true;
+    (void)pthread_cond_broadcast(&engine->changed);
+    cuda_unlock(engine);
+    (void)pthread_join(engine->launcher, NULL);
+    (void)pthread_join(engine->loader, NULL);
+    while (engine->batches != NULL) {
+        struct cuda_batch *batch = engine->batches;
+        engine->batches = batch->next;
+        if (batch->state == BATCH_RUNS) {
+            (void)engine->driver.stream_wait(batch->share->stream);
+        }
+        cuda_batch_destroy(engine, batch);
+    }
+    while (engine->jobs != NULL) {
+        struct cuda_job *job = engine->jobs;
+        engine->jobs = job->next;
+        free(job);
+    }
+    for (uint32_t i = 0; i < engine->options.artifacts->count; i++) {
+        cuda_model_close(engine, &engine->models[i]);
+    }
+    free(engine->models);
+    cuda_keeper_close(&engine->keeper);
+    cuda_shares_close(&engine->shares);
+    cuda_arena_stop();
+    (void)engine->driver.memory_give(engine->arena);
+    (void)engine->driver.stream_destroy(engine->copies);
+    (void)engine->driver.stream_destroy(engine->trial.stream);
+    cuda_device_close(&engine->device);
+    (void)pthread_cond_destroy(&engine->changed);
+    free(engine);
+}
+
+static const struct engine_ops cuda_ops = {
+    .name = "cuda",
+    .load = cuda_load,
+    .cancel_load = cuda_cancel_load,
+    .unload = cuda_unload,
+    .reshape = cuda_reshape,
+    .launch = cuda_launch,
+    .cancel = cuda_cancel,
+    .destroy = cuda_destroy,
+};
+
+void engine_cuda_set_keeper(struct engine *base, int socket)
+{
+    cuda_add_job(cuda_from(base), &(struct cuda_job){.kind = JOB_KEEPER, .socket = socket});
+}
+
+void engine_cuda_warm(const char *torch)
+{
+    struct cuda_torch opened;
+    struct weft_error error;
+    (void)cuda_torch_open(torch, &opened, &error); /* Each process does so again, and may say. */
+}
+
+/* Everything on the device but models. */
+static enum weft_status open_device(struct engine_cuda *engine, struct weft_error *error)
+{
+    const struct cuda_driver *driver = &engine->driver;
+    uint64_t bytes = engine->options.arena_bytes;
+    enum weft_status status = cuda_shares_open(&engine->device, &engine->shares, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (bytes == 0) {
+        bytes = engine->device.memory_bytes / ARENA_PART;
+        bytes = bytes < ARENA_BYTES_MAX ? bytes : ARENA_BYTES_MAX;
+    }
+    const uint64_t budget =
+        engine->options.budget_bytes == 0 ? bytes / BUDGET_PART : engine->options.budget_bytes;
+    int result = driver->stream_create(&engine->copies, CUDA_STREAM_APART);
+    if (result == CUDA_SUCCESS) {
+        result = driver->stream_create(&engine->trial.stream, CUDA_STREAM_APART);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = driver->memory_take(&engine->arena, bytes);
+    }
+    if (result == CUDA_SUCCESS) {
+        engine->trial.number = CUDA_SHARES_MAX;
+        cuda_arena_start(engine->arena, bytes, budget);
+    }
+    return cuda_check(driver, result, "memory for runs", error);
+}
+
+static enum weft_status start_threads(struct engine_cuda *engine, struct weft_error *error)
+{
+    if (pthread_create(&engine->loader, NULL, cuda_loader_main, engine) != 0) {
+        return error_set(error, WEFT_IO, "no thread to load models");
+    }
+    if (pthread_create(&engine->launcher, NULL, cuda_launcher_main, engine) != 0) {
+        cuda_lock(engine);
+        engine->ends = true;
+        (void)pthread_cond_broadcast(&engine->changed);
+        cuda_unlock(engine);
+        (void)pthread_join(engine->loader, NULL);
+        return error_set(error, WEFT_IO, "no thread to launch batches");
+    }
+    return WEFT_OK;
+}
+
+enum weft_status engine_cuda_create(
+    const struct engine_cuda_options *options, struct engine **engine_out, struct weft_error *error)
+{
+    struct engine_cuda *engine = memory_zeroed(1, sizeof(*engine));
+    engine->base = (struct engine){.ops = &cuda_ops, .host = options->host};
+    engine->options = *options;
+    engine->models = memory_zeroed(options->artifacts->count + 1, sizeof(*engine->models));
+    (void)pthread_cond_init(&engine->changed, NULL);
+    cuda_keeper_open(&engine->keeper, options->keeper);
+    for (uint32_t i = 0; i < options->artifacts->count; i++) {
+        engine->models[i].file = -1;
+    }
+    enum weft_status status = cuda_torch_open(options->torch, &engine->torch, error);
+    if (status == WEFT_OK) {
+        status = cuda_driver_open(options->driver, &engine->driver, error);
+    }
+    if (status == WEFT_OK) {
+        status = cuda_device_open(&engine->driver, options->gpu, &engine->device, error);
+    }
+    if (status == WEFT_OK) {
+        status = open_device(engine, error);
+    }
+    if (status == WEFT_OK) {
+        status = start_threads(engine, error);
+    }
+    if (status != WEFT_OK) { /* The process that wanted it ends, and the device is free then. */
+        cuda_keeper_close(&engine->keeper);
+        free(engine->models);
+        free(engine);
+        return status;
+    }
+    *engine_out = &engine->base;
+    return WEFT_OK;
+}

@@ -1,0 +1,70 @@
+/*
+ * cuda_engine.h - the engine that runs compiled models on one NVIDIA GPU.
+ *
+ * It lives in an engine process (process_child.h). One thread loads: weights are copied in pieces
+ * beside what runs, and graphs are recorded, for each package on each share when they are first
+ * needed. One thread launches, and asks the device what has ended for as long as anything runs:
+ * that takes a core, and saves a tenth of a millisecond of every batch.
+ *
+ * A batch holds a share of its own while it runs. Its rows are laid one after another into the
+ * smallest package that has room for them; if none has, it takes several runs. What a package makes
+ * of a row must not depend on the rows beside it.
+ *
+ * Memory: the weights are in blocks that a keeper owns (cuda_keeper.h), what runs need is in an
+ * arena with a budget for each share (cuda_arena.h). A run that has no memory is an error of its
+ * batch. A kernel that breaks the device ends the process.
+ */
+#ifndef ENGINE_CUDA_ENGINE_H
+#define ENGINE_CUDA_ENGINE_H
+
+#include <pthread.h>
+
+#include "engine/artifact.h"
+#include "engine/engine.h"
+
+struct cuda_torch;
+
+/* What came of waiting for a batch. */
+enum engine_fetched { FETCHED_BATCH, FETCHED_NOTHING, FETCHED_END };
+
+struct engine_cuda_options {
+    const struct catalogue *catalogue; /* Borrowed, like the next. */
+    const struct artifacts *artifacts;
+    const char *driver; /* Its path; NULL: the system's. Copied, like the next. */
+    const char *torch;  /* The folder of libtorch; NULL: where the loader finds it. */
+    int gpu;
+    uint32_t worker;
+    uint64_t arena_bytes;  /* For what runs need. 0: an eighth of the device, at most 8 GiB. */
+    uint64_t budget_bytes; /* Of that, for each share. 0: an eighth. */
+    int keeper;            /* The socket of the keeper; -1: there is none. */
+
+    /* A recursive lock, held by callers of operations, and while the host is called. */
+    pthread_mutex_t *lock;
+
+    /* Called without the lock by the thread that launches: launch a batch, if @waits wait for it.
+     */
+    enum engine_fetched (*fetch)(void *context, bool waits);
+
+    /* The device is lost, for the reason @message: nothing here will work again. Must not return.
+     */
+    void (*lost)(void *context, const char *message);
+    struct engine_host host; /* Its context is that of all of these. */
+};
+
+/*
+ * Open the GPU. On success the caller owns *engine_out.
+ *
+ * Errors: those of cuda_driver_open(), cuda_torch_open() and cuda_device_open(); WEFT_NO_MEMORY if
+ * the device has no room for the arena; WEFT_IO if the system gives no threads.
+ */
+enum weft_status engine_cuda_create(
+    const struct engine_cuda_options *options, struct engine **engine_out,
+    struct weft_error *error);
+
+/* There is another keeper, at @socket, which becomes the engine's. */
+void engine_cuda_set_keeper(struct engine *engine, int socket);
+
+/* Open libtorch ahead, in a process that others are forked from. */
+void engine_cuda_warm(const char *torch);
+
+#endif /* ENGINE_CUDA_ENGINE_H */

@@ -1,0 +1,60 @@
+/*
+ * cuda_keeper.h - a process that owns the weights on a GPU, so that they outlive engine processes.
+ *
+ * A kernel that goes wrong takes its whole process with it. The keeper runs no kernels: it takes
+ * memory, passes it on as a descriptor, and remembers what was filled. The engine process that
+ * comes after a broken one maps what is there, and copies nothing. The keeper has no context on the
+ * device, and costs next to no memory there.
+ *
+ *     engine process ── TAKE ──► keeper ── descriptor, filled or not ──► engine process
+ *                    ── FILLED, DROP, ADOPT ──►
+ *
+ * Where there is no keeper, or it is gone, an engine process has memory of its own; it gives that
+ * to the next keeper (ADOPT).
+ */
+#ifndef ENGINE_CUDA_KEEPER_H
+#define ENGINE_CUDA_KEEPER_H
+
+#include "engine/channel.h"
+#include "engine/cuda_driver.h"
+
+/* A keeper, as its engine process sees it. Of one thread. */
+struct cuda_keeper {
+    struct channel channel;
+    struct packet packet;
+    bool is_there;
+};
+
+/* @socket becomes the keeper's; -1: there is none. */
+void cuda_keeper_open(struct cuda_keeper *keeper, int socket);
+void cuda_keeper_close(struct cuda_keeper *keeper);
+
+/*
+ * Memory for the weights of @model, of @bytes, whole grains: a descriptor, which is the caller's,
+ * and whether what an earlier process wrote there is complete.
+ *
+ * Errors: WEFT_LOST if the keeper is gone; what it was answered, if it has no memory.
+ */
+enum weft_status cuda_keeper_take(
+    struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int *file_out, bool *is_filled_out,
+    struct weft_error *error);
+
+/* The weights of @model are complete. */
+void cuda_keeper_filled(struct cuda_keeper *keeper, uint32_t model);
+
+/* The weights of @model are no longer needed. */
+void cuda_keeper_drop(struct cuda_keeper *keeper, uint32_t model);
+
+/* Keep these complete weights, which another keeper had: @file stays the caller's. */
+void cuda_keeper_adopt(struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int file);
+
+/*
+ * Be the keeper of GPU @gpu, with the driver @path, until @socket is closed: over it come the
+ * sockets of engine processes, one after the other. Does not return.
+ */
+_Noreturn void cuda_keeper_main(const char *path, int gpu, int socket);
+
+/* Pass a keeper, over @channel, the socket of a new engine process. False if it is gone. */
+bool cuda_keeper_attach(struct channel *channel, struct packet *packet, int socket);
+
+#endif /* ENGINE_CUDA_KEEPER_H */

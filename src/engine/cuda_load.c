@@ -1,0 +1,312 @@
+/* cuda_load.c - the thread that loads weights and records graphs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/cuda_inside.h"
+
+static void close_file(struct cuda_model *model)
+{
+    if (model->file >= 0) {
+        (void)close(model->file);
+        model->file = -1;
+    }
+}
+
+static void close_graphs(struct cuda_model *model, uint32_t package)
+{
+    for (uint32_t i = 0; i < CUDA_SHARES_MAX; i++) {
+        if (model->graphs[package][i] != NULL) {
+            cuda_graph_close(model->graphs[package][i]);
+            free(model->graphs[package][i]);
+        }
+    }
+}
+
+void cuda_model_close(struct engine_cuda *engine, struct cuda_model *model)
+{
+    (void)engine;
+    if (!model->is_open) {
+        return;
+    }
+    for (uint32_t i = 0; i < model->manifest.package_count; i++) {
+        close_graphs(model, i);
+        cuda_package_close(model->packages[i]);
+    }
+    close_file(model);
+    cuda_weights_close(&model->weights);
+    cuda_manifest_free(&model->manifest);
+    model->is_open = false;
+}
+
+/* The manifest and an address: once. */
+static enum weft_status open_model(
+    struct engine_cuda *engine, uint32_t number, struct weft_error *error)
+{
+    struct cuda_model *model = &engine->models[number];
+    const struct artifact *artifact = &engine->options.artifacts->items[number];
+    if (artifact->kind != ARTIFACT_CUDA) {
+        return error_set(
+            error, WEFT_INVALID, "model '%s' has no packages for a GPU",
+            engine->options.catalogue->models[number]);
+    }
+    if (model->is_open) {
+        return WEFT_OK;
+    }
+    enum weft_status status = cuda_manifest_read(artifact->path, &model->manifest, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    status =
+        cuda_weights_open(&engine->device, model->manifest.weights_bytes, &model->weights, error);
+    if (status != WEFT_OK) {
+        cuda_manifest_free(&model->manifest);
+        return status;
+    }
+    model->is_open = true;
+    return WEFT_OK;
+}
+
+/* Memory of the keeper, or else of this process, behind the model's address. */
+static enum weft_status map_block(
+    struct engine_cuda *engine, uint32_t number, bool *is_filled_out, struct weft_error *error)
+{
+    struct cuda_model *model = &engine->models[number];
+    const struct cuda_driver *driver = &engine->driver;
+    uint64_t block = 0;
+    *is_filled_out = false;
+    enum weft_status status = cuda_keeper_take(
+        &engine->keeper, number, model->weights.range_bytes, &model->file, is_filled_out, error);
+    if (status == WEFT_OK) {
+        void *file = (void *)(intptr_t)model->file; /* NOLINT: as the driver wants it. */
+        status = cuda_check(
+            driver, driver->block_import(&block, file, CUDA_HANDLE_FILE), "import weights", error);
+    } else if (status == WEFT_LOST) { /* There is no keeper; one that comes will take it over. */
+        status = cuda_weights_take(
+            &engine->device, model->weights.bytes, CUDA_HANDLE_FILE, &block, error);
+        if (status == WEFT_OK) {
+            status = cuda_check(
+                driver, driver->block_export(&model->file, block, CUDA_HANDLE_FILE, 0),
+                "export weights", error);
+        }
+        if (status != WEFT_OK && block != 0) {
+            (void)driver->block_release(block);
+        }
+    }
+    return status == WEFT_OK ? cuda_weights_map(&model->weights, block, *is_filled_out, error)
+                             : status;
+}
+
+static bool is_cancelled(void *context)
+{
+    struct cuda_job *job = context;
+    return atomic_load(&job->is_cancelled);
+}
+
+/* Packages, each run once: plans are found now, and what cannot run is known. */
+static enum weft_status try_packages(
+    struct engine_cuda *engine, struct cuda_model *model, struct weft_error *error)
+{
+    enum weft_status status = WEFT_OK;
+    for (uint32_t i = 0; i < model->manifest.package_count && status == WEFT_OK; i++) {
+        struct cuda_graph graph;
+        if (model->packages[i] == NULL) {
+            status = cuda_package_open(
+                &engine->torch, &model->manifest, i, model->weights.address, &model->packages[i],
+                error);
+        }
+        if (status == WEFT_OK) {
+            status = cuda_graph_open(
+                &engine->device, &engine->trial, model->packages[i], &model->manifest, &graph,
+                error);
+        }
+        if (status == WEFT_OK) {
+            cuda_graph_close(&graph);
+        }
+    }
+    model->is_tried = status == WEFT_OK;
+    return status;
+}
+
+static void give_up_weights(struct engine_cuda *engine, uint32_t number)
+{
+    struct cuda_model *model = &engine->models[number];
+    if (model->is_open) {
+        cuda_weights_unmap(&model->weights);
+    }
+    close_file(model);
+    cuda_keeper_drop(&engine->keeper, number);
+}
+
+static enum weft_status load_weights(
+    struct engine_cuda *engine, struct cuda_job *job, struct weft_error *error)
+{
+    struct cuda_model *model = &engine->models[job->model];
+    char path[4096];
+    bool is_filled;
+    enum weft_status status = open_model(engine, job->model, error);
+    if (status == WEFT_OK) {
+        status = map_block(engine, job->model, &is_filled, error);
+    }
+    if (status == WEFT_OK && !is_filled) {
+        if (snprintf(
+                path, sizeof(path), "%s/%s", model->manifest.folder, model->manifest.weights) >=
+            (int)sizeof(path)) {
+            return error_set(error, WEFT_LIMIT, "the path of the weights is too long");
+        }
+        status = cuda_weights_copy(&model->weights, path, engine->copies, is_cancelled, job, error);
+        if (status == WEFT_OK) {
+            cuda_keeper_filled(&engine->keeper, job->model);
+        }
+    }
+    return status;
+}
+
+static void load(struct engine_cuda *engine, struct cuda_job *job)
+{
+    struct cuda_model *model = &engine->models[job->model];
+    struct weft_error error = {.status = WEFT_OK};
+    enum weft_status status = load_weights(engine, job, &error);
+    if (status == WEFT_OK && !model->is_tried) {
+        status = try_packages(engine, model, &error);
+    }
+    cuda_mind(engine, status, &error);
+    if (status != WEFT_OK) {
+        give_up_weights(engine, job->model);
+    }
+    cuda_lock(engine);
+    if (atomic_load(&job->is_cancelled)) {
+        cuda_unlock(engine);
+        if (status == WEFT_OK) {
+            give_up_weights(engine, job->model);
+        }
+        return;
+    }
+    engine->job = NULL; /* It can no longer be cancelled. */
+    engine->base.host.done(
+        engine->base.host.context, &(struct engine_done){
+                                       .kind = ENGINE_LOADED,
+                                       .status = status,
+                                       .message = status == WEFT_OK ? NULL : error.message,
+                                       .worker = engine->options.worker,
+                                       .model = job->model,
+                                       .bytes = status == WEFT_OK ? model->weights.range_bytes : 0,
+                                   });
+    cuda_unlock(engine);
+}
+
+static void unload(struct engine_cuda *engine, const struct cuda_job *job)
+{
+    cuda_lock(engine);
+    while (engine->models[job->model].users > 0 && !engine->ends) { /* Cancelled, but they run. */
+        (void)pthread_cond_wait(&engine->changed, engine->options.lock);
+    }
+    cuda_unlock(engine);
+    give_up_weights(engine, job->model);
+    cuda_lock(engine);
+    engine->base.host.done(
+        engine->base.host.context, &(struct engine_done){
+                                       .kind = ENGINE_UNLOADED,
+                                       .worker = engine->options.worker,
+                                       .model = job->model,
+                                   });
+    cuda_unlock(engine);
+}
+
+/* Shares are made when a batch first needs them, in a millisecond or two. */
+static void shape(struct engine_cuda *engine, const struct cuda_job *job)
+{
+    cuda_lock(engine);
+    engine->base.host.done(
+        engine->base.host.context, &(struct engine_done){
+                                       .kind = ENGINE_SHAPED,
+                                       .worker = engine->options.worker,
+                                       .gpu = job->gpu,
+                                   });
+    cuda_unlock(engine);
+}
+
+static void record(struct engine_cuda *engine, const struct cuda_job *job)
+{
+    struct cuda_batch *batch = job->batch;
+    struct cuda_model *model = &engine->models[batch->model];
+    struct cuda_graph *graph = memory_zeroed(1, sizeof(*graph));
+    struct weft_error error = {.status = WEFT_OK};
+    const enum weft_status status = cuda_graph_open(
+        &engine->device, batch->share, model->packages[batch->package], &model->manifest, graph,
+        &error);
+    cuda_mind(engine, status, &error);
+    cuda_lock(engine);
+    if (status == WEFT_OK) {
+        model->graphs[batch->package][batch->share->number] = graph;
+    } else {
+        batch->error = error;
+        free(graph);
+    }
+    batch->state = BATCH_READY;
+    cuda_unlock(engine);
+}
+
+/* Another keeper: it gets what is complete. */
+static void change_keeper(struct engine_cuda *engine, const struct cuda_job *job)
+{
+    cuda_keeper_close(&engine->keeper);
+    cuda_keeper_open(&engine->keeper, job->socket);
+    for (uint32_t i = 0; i < engine->options.artifacts->count; i++) {
+        const struct cuda_model *model = &engine->models[i];
+        if (model->file >= 0) {
+            cuda_keeper_adopt(&engine->keeper, i, model->weights.range_bytes, model->file);
+        }
+    }
+}
+
+static void work(struct engine_cuda *engine, struct cuda_job *job)
+{
+    switch (job->kind) {
+    case JOB_LOAD:
+        if (!atomic_load(&job->is_cancelled)) {
+            load(engine, job);
+        }
+        return;
+    case JOB_UNLOAD:
+        unload(engine, job);
+        return;
+    case JOB_SHAPE:
+        shape(engine, job);
+        return;
+    case JOB_RECORD:
+        record(engine, job);
+        return;
+    case JOB_KEEPER:
+        change_keeper(engine, job);
+        return;
+    }
+}
+
+void *cuda_loader_main(void *argument)
+{
+    struct engine_cuda *engine = argument;
+    struct weft_error error;
+    cuda_mind(engine, cuda_device_enter(&engine->device, &error), &error);
+    cuda_lock(engine);
+    while (!engine->ends) {
+        struct cuda_job *job = engine->jobs;
+        if (job == NULL) {
+            (void)pthread_cond_wait(&engine->changed, engine->options.lock);
+            continue;
+        }
+        engine->jobs = job->next;
+        engine->job = job;
+        cuda_unlock(engine);
+        work(engine, job);
+        cuda_lock(engine);
+        engine->job = NULL;
+        free(job);
+    }
+    cuda_unlock(engine);
+    return NULL;
+}

@@ -1,0 +1,386 @@
+/* cuda_run.c - the thread that launches batches, and asks the device what has ended. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/cuda_inside.h"
+#include "engine/task_inputs.h"
+
+enum { PAUSE_NS = 20000 }; /* While batches wait, but none runs. */
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* It is always there. */
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* ── A batch comes ──────────────────────────────────────────────────────────────────────── */
+
+/* Whether @tensor has rows as @port says. */
+static bool fits(const struct cuda_port *port, const struct weft_tensor *tensor)
+{
+    if (tensor->dtype != port->dtype || tensor->rank != port->rank + 1 || tensor->shape[0] < 0 ||
+        tensor->shape[0] > ITEMS_MAX) {
+        return false;
+    }
+    for (uint32_t i = 0; i < port->rank; i++) {
+        if (tensor->shape[i + 1] != port->shape[i]) {
+            return false;
+        }
+    }
+    return tensor->bytes == (uint64_t)tensor->shape[0] * port->row_bytes;
+}
+
+/* Find the inputs of the model among @count @tensors. */
+static enum weft_status bind_inputs(
+    const struct cuda_manifest *manifest, struct cuda_task *task, const struct weft_tensor *tensors,
+    uint32_t count)
+{
+    for (uint32_t i = 0; i < manifest->input_count; i++) {
+        const struct cuda_port *port = &manifest->inputs[i];
+        const struct weft_tensor *found = NULL;
+        for (uint32_t k = 0; k < count && found == NULL; k++) {
+            found = strcmp(tensors[k].name, port->name) == 0 ? &tensors[k] : NULL;
+        }
+        if (found == NULL) {
+            return error_set(
+                &task->error, WEFT_NOT_FOUND, "the model takes '%s', which is missing", port->name);
+        }
+        if (!fits(port, found)) {
+            return error_set(
+                &task->error, WEFT_INVALID, "input '%s' has another type or shape than the model's",
+                port->name);
+        }
+        if (i > 0 && (uint32_t)found->shape[0] != task->rows) {
+            return error_set(
+                &task->error, WEFT_INVALID, "input '%s' has %lld rows, another has %u", port->name,
+                (long long)found->shape[0], task->rows);
+        }
+        task->rows = (uint32_t)found->shape[0];
+        task->inputs[i] = found->data;
+    }
+    return WEFT_OK;
+}
+
+/* Room for what @task will make. */
+static enum weft_status make_output(const struct cuda_manifest *manifest, struct cuda_task *task)
+{
+    task->output = bundle_create();
+    for (uint32_t i = 0; i < manifest->output_count && task->output != NULL; i++) {
+        const struct cuda_port *port = &manifest->outputs[i];
+        struct weft_tensor tensor = {.dtype = port->dtype, .rank = port->rank + 1};
+        memcpy(tensor.name, port->name, sizeof(tensor.name));
+        tensor.shape[0] = task->rows;
+        memcpy(tensor.shape + 1, port->shape, port->rank * sizeof(*port->shape));
+        tensor.bytes = task->rows * port->row_bytes;
+        if (bundle_add(task->output, &tensor) == NULL) {
+            bundle_destroy(task->output);
+            task->output = NULL;
+        }
+    }
+    if (task->output == NULL) {
+        return error_set(&task->error, WEFT_NO_MEMORY, "no memory for outputs");
+    }
+    task->output->items = task->rows;
+    return WEFT_OK;
+}
+
+static void take_task(
+    const struct engine_cuda *engine, const struct engine_batch *given, uint32_t index,
+    struct cuda_batch *batch)
+{
+    const struct workflow *workflow = engine->options.catalogue->workflows[given->workflow];
+    const struct cuda_manifest *manifest = &engine->models[batch->model].manifest;
+    const struct engine_task *from = &given->tasks[index];
+    struct cuda_task *task = &batch->tasks[index];
+    struct weft_tensor *tensors = memory_zeroed(BUNDLE_TENSORS_MAX, sizeof(*tensors));
+    uint32_t count = 0;
+    const struct task_inputs inputs = {
+        .workflow = workflow,
+        .task = given->task,
+        .given = from,
+    };
+    enum weft_status status = task_inputs_take(&inputs, tensors, &count, &task->error);
+    if (status == WEFT_OK) {
+        status = bind_inputs(manifest, task, tensors, count);
+    }
+    if (status == WEFT_OK) {
+        status = make_output(manifest, task);
+    }
+    if (status != WEFT_OK) {
+        task->rows = 0;
+    }
+    free(tensors);
+}
+
+struct cuda_batch *cuda_batch_create(struct engine_cuda *engine, const struct engine_batch *given)
+{
+    const struct catalogue *catalogue = engine->options.catalogue;
+    const struct workflow_task *kind = &catalogue->workflows[given->workflow]->tasks[given->task];
+    struct cuda_batch *batch = memory_zeroed(1, sizeof(*batch));
+    ASSERT(given->task_count <= BATCH_TASKS_MAX);
+    batch->number = given->batch;
+    batch->workflow = given->workflow;
+    batch->task = given->task;
+    batch->units = given->config.gpu == 0 ? UINT32_MAX : given->config.gpu;
+    batch->model = kind->run;
+    batch->task_count = given->task_count;
+    if (engine->options.artifacts->items[kind->run].kind != ARTIFACT_CUDA ||
+        !engine->models[kind->run].is_tried) {
+        (void)error_set(
+            &batch->error, WEFT_INVALID, "'%s' can be run by no engine here",
+            catalogue->models[kind->run]);
+        batch->model = UINT32_MAX;
+        return batch;
+    }
+    engine->models[batch->model].users++;
+    for (uint32_t i = 0; i < given->task_count; i++) {
+        take_task(engine, given, i, batch);
+        batch->rows += batch->tasks[i].rows;
+    }
+    return batch;
+}
+
+void cuda_batch_destroy(struct engine_cuda *engine, struct cuda_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        bundle_destroy(batch->tasks[i].output);
+    }
+    if (batch->share != NULL) {
+        cuda_shares_give(&engine->shares, batch->share);
+    }
+    if (batch->model != UINT32_MAX) {
+        engine->models[batch->model].users--;
+        (void)pthread_cond_broadcast(&engine->changed);
+    }
+    free(batch);
+}
+
+/* ── It runs ────────────────────────────────────────────────────────────────────────────── */
+
+static uint32_t package_rows(const struct engine_cuda *engine, const struct cuda_batch *batch)
+{
+    return engine->models[batch->model].manifest.packages[batch->package].rows;
+}
+
+/* The smallest package that has room for what is left; the largest if none has. */
+static void choose_package(const struct engine_cuda *engine, struct cuda_batch *batch)
+{
+    const struct cuda_manifest *manifest = &engine->models[batch->model].manifest;
+    batch->package = 0;
+    while (batch->package + 1 < manifest->package_count &&
+           manifest->packages[batch->package].rows < batch->rows - batch->at) {
+        batch->package++;
+    }
+}
+
+/* Which rows of task @index, whose first is row @start of the batch, are in the run under way. */
+struct part {
+    uint32_t first; /* Of the task. */
+    uint32_t at;    /* In the run. */
+    uint32_t count;
+};
+
+static struct part part_of(
+    const struct engine_cuda *engine, const struct cuda_batch *batch, uint32_t start, uint32_t rows)
+{
+    const uint32_t run_end = batch->at + package_rows(engine, batch);
+    const uint32_t low = start > batch->at ? start : batch->at;
+    const uint32_t high = start + rows < run_end ? start + rows : run_end;
+    return low >= high ? (struct part){.count = 0}
+                       : (struct part){low - start, low - batch->at, high - low};
+}
+
+/* Rows between the inputs or outputs of all tasks and the host memory of @graph. */
+static void move_rows(
+    const struct engine_cuda *engine, const struct cuda_batch *batch,
+    const struct cuda_graph *graph, bool is_input)
+{
+    const struct cuda_manifest *manifest = &engine->models[batch->model].manifest;
+    const uint32_t ports = is_input ? manifest->input_count : manifest->output_count;
+    uint32_t start = 0;
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        const struct cuda_task *task = &batch->tasks[i];
+        const struct part part = part_of(engine, batch, start, task->rows);
+        start += task->rows;
+        for (uint32_t k = 0; k < ports && part.count > 0; k++) {
+            const uint64_t row =
+                is_input ? manifest->inputs[k].row_bytes : manifest->outputs[k].row_bytes;
+            uint8_t *host =
+                graph->host + (is_input ? graph->input_at[k] : graph->output_at[k]) + part.at * row;
+            if (is_input) {
+                memcpy(host, task->inputs[k] + part.first * row, part.count * row);
+            } else {
+                memcpy(
+                    (uint8_t *)task->output->tensors[k].data + part.first * row, host,
+                    part.count * row);
+            }
+        }
+    }
+}
+
+static struct cuda_graph *graph_of(struct engine_cuda *engine, const struct cuda_batch *batch)
+{
+    return engine->models[batch->model].graphs[batch->package][batch->share->number];
+}
+
+/* Start the next run of @batch, or let its graph be made first. */
+static void start_run(struct engine_cuda *engine, struct cuda_batch *batch)
+{
+    choose_package(engine, batch);
+    struct cuda_graph *graph = graph_of(engine, batch);
+    if (graph == NULL) {
+        batch->state = BATCH_RECORDS;
+        cuda_add_job(engine, &(struct cuda_job){.kind = JOB_RECORD, .batch = batch});
+        return;
+    }
+    move_rows(engine, batch, graph, /* is_input */ true);
+    const enum weft_status status = cuda_graph_launch(graph, &batch->error);
+    cuda_mind(engine, status, &batch->error);
+    batch->state = status == WEFT_OK ? BATCH_RUNS : BATCH_READY;
+}
+
+static void tell(struct engine_cuda *engine, struct cuda_batch *batch)
+{
+    struct engine_output outputs[BATCH_TASKS_MAX];
+    struct engine_done done = {
+        .kind = ENGINE_RAN,
+        .status = batch->error.status,
+        .message = batch->error.status == WEFT_OK ? NULL : batch->error.message,
+        .worker = engine->options.worker,
+        .batch = batch->number,
+        .run_ns = batch->run_ns,
+    };
+    for (uint32_t i = 0; i < batch->task_count && done.status == WEFT_OK; i++) {
+        struct cuda_task *task = &batch->tasks[i];
+        const struct workflow *workflow = engine->options.catalogue->workflows[batch->workflow];
+        if (task->output != NULL &&
+            task_output_check(workflow, batch->task, task->output, &task->error) != WEFT_OK) {
+            bundle_destroy(task->output);
+            task->output = NULL;
+        }
+        outputs[i] = (struct engine_output){
+            .contents = task->output,
+            .bytes = task->output == NULL ? 0 : task->output->bytes,
+            .items = task->output == NULL ? 0 : task->output->items,
+            .status = task->error.status,
+            .message = task->error.status == WEFT_OK ? NULL : task->error.message,
+        };
+        task->output = NULL; /* The host's. */
+        done.outputs = outputs;
+        done.output_count = i + 1;
+    }
+    engine->base.host.done(engine->base.host.context, &done);
+}
+
+/* @batch, which has left the list, is over. */
+static void finish(struct engine_cuda *engine, struct cuda_batch *batch)
+{
+    if (!batch->is_cancelled) {
+        if (batch->share != NULL) {
+            cuda_shares_give(&engine->shares, batch->share);
+            batch->share = NULL;
+        }
+        tell(engine, batch);
+    } else if (engine->base.host.stopped != NULL) {
+        engine->base.host.stopped(engine->base.host.context, batch->number);
+    }
+    cuda_batch_destroy(engine, batch);
+}
+
+/* Whether the run of @batch has ended, and the batch with it. */
+static bool poll_run(struct engine_cuda *engine, struct cuda_batch *batch)
+{
+    struct cuda_graph *graph = graph_of(engine, batch);
+    const enum weft_status status = cuda_graph_poll(graph, &batch->error);
+    if (status == WEFT_BUSY) {
+        return false;
+    }
+    cuda_mind(engine, status, &batch->error);
+    if (status != WEFT_OK || batch->is_cancelled) {
+        return true;
+    }
+    move_rows(engine, batch, graph, /* is_input */ false);
+    batch->at += package_rows(engine, batch);
+    if (batch->at < batch->rows) {
+        start_run(engine, batch);
+        return batch->error.status != WEFT_OK;
+    }
+    batch->run_ns = monotonic_ns() - batch->start_ns;
+    return true;
+}
+
+/* Let @batch go on. Whether it is over. */
+static bool step(struct engine_cuda *engine, struct cuda_batch *batch)
+{
+    switch (batch->state) {
+    case BATCH_WAITS:
+        if (batch->is_cancelled || batch->error.status != WEFT_OK || batch->rows == 0) {
+            return true;
+        }
+        cuda_mind(
+            engine, cuda_shares_take(&engine->shares, batch->units, &batch->share, &batch->error),
+            &batch->error);
+        if (batch->share != NULL) {
+            batch->start_ns = monotonic_ns();
+            start_run(engine, batch);
+        }
+        return batch->error.status != WEFT_OK;
+    case BATCH_RECORDS:
+        return false;
+    case BATCH_READY:
+        if (batch->is_cancelled || batch->error.status != WEFT_OK) {
+            return true;
+        }
+        start_run(engine, batch);
+        return batch->error.status != WEFT_OK;
+    case BATCH_RUNS:
+        return poll_run(engine, batch);
+    }
+    return true;
+}
+
+/* Let all batches go on. Whether any is running. */
+static bool step_all(struct engine_cuda *engine)
+{
+    bool runs = false;
+    struct cuda_batch **link = &engine->batches;
+    while (*link != NULL) {
+        struct cuda_batch *batch = *link;
+        if (step(engine, batch)) {
+            *link = batch->next;
+            finish(engine, batch); /* The host may launch, at the end of the list, or cancel. */
+        } else {
+            runs = runs || batch->state == BATCH_RUNS;
+            link = &batch->next;
+        }
+    }
+    return runs;
+}
+
+void *cuda_launcher_main(void *argument)
+{
+    struct engine_cuda *engine = argument;
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    struct weft_error error;
+    bool is_idle = true;
+    cuda_mind(engine, cuda_device_enter(&engine->device, &error), &error);
+    while (engine->options.fetch(engine->base.host.context, is_idle) != FETCHED_END) {
+        cuda_lock(engine);
+        const bool runs = step_all(engine);
+        is_idle = engine->batches == NULL;
+        const bool ends = engine->ends;
+        cuda_unlock(engine);
+        if (ends) {
+            break;
+        }
+        if (!is_idle && !runs) {
+            (void)nanosleep(&pause, NULL);
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,532 @@
+/*
+ * The engine for GPUs, in processes as it runs, on a fake driver: rows are laid together and dealt
+ * out, weights outlive what breaks, and nothing that goes wrong hits anything else.
+ *
+ * Covers: src/engine/cuda_engine.c, src/engine/cuda_load.c, src/engine/cuda_run.c,
+ * src/engine/cuda_keeper.c, src/engine/process_keeper.c, src/engine/task_inputs.c
+ */
+#include "engine/cuda_engine.h"
+
+#include <signal.h>
+
+#include <uv.h>
+
+#include "engine/process.h"
+#include "engine/process_child.h"
+#include "engine/process_inside.h"
+#include "model/catalogue.h"
+#include "unit/cuda_fixture.h"
+
+enum { DONE_MAX = 64, TASKS_MAX = 16, MODELS_HERE = 4, MIB = 1 << 20, UNITS = FAKE_UNITS };
+enum { DOUBLE, NEGATE, BIG, MISSING }; /* Models and workflows. */
+
+struct said {
+    struct engine_done done;
+    char message[240];
+    struct engine_output outputs[TASKS_MAX];
+    char messages[TASKS_MAX][240];
+};
+
+static struct world {
+    struct fleet *fleet;
+    struct catalogue *catalogue;
+    struct artifact files[MODELS_HERE];
+    struct artifacts artifacts;
+    char paths[MODELS_HERE][512];
+    struct engine_cuda_options cuda;
+    struct process_child_options child;
+    struct fork_server server;
+    uv_loop_t loop;
+    struct engine *engine;
+    uint32_t ended;
+    char last_end[240];
+    uint32_t said_count;
+    struct said said[DONE_MAX];
+} world; /* Large: not on the stack. */
+
+static void on_done(ATTR_UNUSED void *context, const struct engine_done *done)
+{
+    assert_true(world.said_count < DONE_MAX);
+    struct said *said = &world.said[world.said_count++];
+    said->done = *done;
+    (void)snprintf(said->message, sizeof(said->message), "%s", done->message ? done->message : "");
+    assert_true(done->output_count <= TASKS_MAX);
+    for (uint32_t i = 0; i < done->output_count; i++) {
+        said->outputs[i] = done->outputs[i];
+        (void)snprintf(
+            said->messages[i], sizeof(said->messages[i]), "%s",
+            done->outputs[i].message ? done->outputs[i].message : "");
+    }
+}
+
+static void on_ended(ATTR_UNUSED void *context, ATTR_UNUSED uint32_t worker, const char *message)
+{
+    world.ended++;
+    (void)snprintf(world.last_end, sizeof(world.last_end), "%s", message);
+}
+
+/* Run the loop until nothing is under way. */
+static const struct said *settle(void)
+{
+    (void)uv_run(&world.loop, UV_RUN_DEFAULT);
+    assert_true(world.said_count > 0);
+    return &world.said[world.said_count - 1];
+}
+
+static const struct said *said_of(uint64_t batch)
+{
+    for (uint32_t i = 0; i < world.said_count; i++) {
+        if (world.said[i].done.kind == ENGINE_RAN && world.said[i].done.batch == batch) {
+            return &world.said[i];
+        }
+    }
+    fail_msg("nothing was said of batch %u", (uint32_t)batch);
+    return NULL;
+}
+
+/* A model, and a workflow of one task that runs it. Both have the same number. */
+static void add(const char *name, const char *path)
+{
+    struct workflow *workflow = workflow_create(name);
+    const uint32_t model = catalogue_model(world.catalogue, name);
+    struct workflow_task task = {.run = model, .models = {model}, .model_count = 1};
+    uint32_t index;
+    (void)snprintf(task.name, sizeof(task.name), "%s", name);
+    assert_int_equal(workflow_add_task(workflow, &task, &index), WEFT_OK);
+    assert_int_equal(workflow_seal(workflow, NULL), WEFT_OK);
+    assert_int_equal(catalogue_add_workflow(world.catalogue, workflow), WEFT_OK);
+    (void)snprintf(world.paths[model], sizeof(world.paths[model]), "%s", path);
+    world.files[model] = (struct artifact){.kind = ARTIFACT_CUDA, .path = world.paths[model]};
+    world.artifacts.count = world.catalogue->model_count;
+}
+
+/* Models of this test in a folder of their own. */
+static void make_models(void)
+{
+    static uint32_t number;
+    char name[32];
+    char path[512];
+    (void)snprintf(name, sizeof(name), "double%u", ++number);
+    add("double", cuda_make_model(name, 2, 1, MIB));
+    (void)snprintf(name, sizeof(name), "negate%u", number);
+    add("negate", cuda_make_model(name, -1, 0, MIB));
+    (void)snprintf(name, sizeof(name), "large%u", number);
+    (void)snprintf(path, sizeof(path), "%s", cuda_make_model(name, 1, 0, MIB));
+    char file[600];
+    (void)snprintf(file, sizeof(file), "%s/manifest", path);
+    FILE *manifest = fopen(file, "a");
+    assert_non_null(manifest);
+    (void)fputs("package 8 big\n", manifest);
+    assert_int_equal(fclose(manifest), 0);
+    cuda_add_package(path, "big");
+    add("big", path);
+    add("missing", "/nowhere");
+}
+
+static void world_init(int64_t run_ns_max, const char *driver)
+{
+    struct weft_error error;
+    memset(&world, 0, sizeof(world));
+    world.fleet = fleet_create();
+    struct fleet_worker device = {
+        .memory_bytes = 64 * MIB, .gpu_units = UNITS, .sharing = SHARES_SM};
+    device.device = fleet_device(world.fleet, "gpu");
+    assert_true(fleet_add_machine(world.fleet, &device, 1, /* cpu_units */ 2));
+    world.catalogue = catalogue_create();
+    world.artifacts.items = world.files;
+    make_models();
+    world.cuda = (struct engine_cuda_options){
+        .driver = driver,
+        .torch = WEFT_TEST_FAKES,
+        .arena_bytes = 256 * MIB,
+        .budget_bytes = 8 * MIB,
+    };
+    world.child = (struct process_child_options){
+        .fleet = world.fleet,
+        .catalogue = world.catalogue,
+        .artifacts = &world.artifacts,
+        .cuda = &world.cuda,
+    };
+    const struct engine_process_options options = {
+        .fleet = world.fleet,
+        .catalogue = world.catalogue,
+        .artifacts = &world.artifacts,
+        .server = &world.server,
+        .loop = &world.loop,
+        .run_ns_max = run_ns_max,
+        .keeps_weights = true,
+        .host = {.done = on_done},
+        .on_ended = on_ended,
+    };
+    const struct fork_options children = process_fork_options(&world.child);
+    if (fork_server_start(&world.server, &children, &error) != WEFT_OK) {
+        fail_msg("%s", error.message);
+    }
+    assert_int_equal(uv_loop_init(&world.loop), 0);
+    if (engine_process_create(&options, &world.engine, &error) != WEFT_OK) {
+        fail_msg("%s", error.message);
+    }
+}
+
+static void world_deinit(void)
+{
+    engine_destroy(world.engine);
+    fork_server_stop(&world.server);
+    assert_int_equal(uv_run(&world.loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&world.loop), 0);
+    for (uint32_t i = 0; i < world.said_count; i++) {
+        for (uint32_t k = 0; k < world.said[i].done.output_count; k++) {
+            bundle_destroy(world.said[i].outputs[k].contents);
+        }
+    }
+    catalogue_destroy(world.catalogue);
+    fleet_destroy(world.fleet);
+}
+
+static void load(uint32_t model)
+{
+    engine_load(world.engine, 0, model);
+    const struct said *said = settle();
+    assert_int_equal(said->done.kind, ENGINE_LOADED);
+    assert_string_equal(said->message, "");
+    assert_int_equal(said->done.status, WEFT_OK);
+    assert_true(said->done.bytes >= MIB);
+}
+
+static void unload(uint32_t model)
+{
+    engine_unload(world.engine, 0, model);
+    assert_int_equal(settle()->done.kind, ENGINE_UNLOADED);
+}
+
+/* From now on the file of @model says another scale: what is on the device does not. */
+static void change_file(uint32_t model, float scale)
+{
+    char path[600];
+    (void)snprintf(path, sizeof(path), "%s/weights.bin", world.paths[model]);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fwrite(&scale, sizeof(scale), 1, file), 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Rows that count from @first on. */
+static struct bundle *rows(uint32_t count, float first)
+{
+    struct bundle *bundle = bundle_create();
+    struct weft_tensor tensor = {.name = "x", .dtype = WEFT_FP32, .rank = 2};
+    tensor.shape[0] = count;
+    tensor.shape[1] = FIXTURE_EXTENT;
+    tensor.bytes = tensor_bytes(WEFT_FP32, 2, tensor.shape);
+    float *values = bundle_add(bundle, &tensor);
+    for (uint32_t i = 0; i < count * FIXTURE_EXTENT; i++) {
+        values[i] = first + (float)i;
+    }
+    return bundle;
+}
+
+/* Launch a batch of @count tasks on @units units. The bundles stay the caller's. */
+static void launch(
+    uint64_t batch, uint32_t workflow, uint32_t units, uint32_t count,
+    struct bundle *const *bundles)
+{
+    struct engine_task tasks[TASKS_MAX];
+    struct engine_input inputs[TASKS_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        inputs[i] = (struct engine_input){.contents = bundles[i], .bytes = bundles[i]->bytes};
+        tasks[i] = (struct engine_task){.items = 1, .input_count = 1, .inputs = &inputs[i]};
+    }
+    const struct engine_batch launched = {
+        .batch = batch,
+        .workflow = workflow,
+        .items = count,
+        .task_count = count,
+        .tasks = tasks,
+        .config = {.batch = count, .gpu = units},
+    };
+    engine_launch(world.engine, &launched);
+}
+
+static void expect_rows(
+    const struct said *said, uint32_t task, uint32_t count, float first, float scale, float shift)
+{
+    assert_string_equal(said->message, "");
+    assert_string_equal(said->messages[task], "");
+    assert_int_equal(said->outputs[task].status, WEFT_OK);
+    assert_int_equal(said->outputs[task].items, count);
+    const struct weft_tensor *y = bundle_find(said->outputs[task].contents, "y");
+    assert_non_null(y);
+    assert_int_equal(y->shape[0], count);
+    assert_int_equal(y->shape[1], FIXTURE_EXTENT);
+    for (uint32_t i = 0; i < count * FIXTURE_EXTENT; i++) {
+        assert_true(((const float *)y->data)[i] == (first + (float)i) * scale + shift);
+    }
+}
+
+/* Run @count rows, and expect them back at @scale and @shift. */
+static void run(uint64_t batch, uint32_t workflow, uint32_t count, float scale, float shift)
+{
+    struct bundle *input = rows(count, 3);
+    launch(batch, workflow, 4, 1, &input);
+    (void)settle();
+    expect_rows(said_of(batch), 0, count, 3, scale, shift);
+    bundle_destroy(input);
+}
+
+static void batches_of_any_size_run(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    run(1, DOUBLE, 1, 2, 1);
+    run(2, DOUBLE, 3, 2, 1);  /* In a package for four. */
+    run(3, DOUBLE, 11, 2, 1); /* Four, four and three. */
+    run(4, DOUBLE, 0, 2, 1);
+    struct bundle *inputs[3] = {rows(1, 10), rows(5, 20), rows(2, 30)};
+    launch(5, DOUBLE, 0, 3, inputs);
+    (void)settle();
+    expect_rows(said_of(5), 0, 1, 10, 2, 1);
+    expect_rows(said_of(5), 1, 5, 20, 2, 1);
+    expect_rows(said_of(5), 2, 2, 30, 2, 1);
+    assert_true(said_of(5)->done.run_ns > 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        bundle_destroy(inputs[i]);
+    }
+    assert_int_equal(world.ended, 0);
+    world_deinit();
+}
+
+static void models_run_side_by_side(ATTR_UNUSED void **state)
+{
+    struct bundle *inputs[12];
+    world_init(0, FAKE_CUDA);
+    engine_load(world.engine, 0, DOUBLE);
+    engine_load(world.engine, 0, NEGATE);
+    (void)settle();
+    for (uint32_t i = 0; i < 12; i++) { /* More than the device has units for. */
+        inputs[i] = rows(i % 5 + 1, (float)i);
+        launch(i + 1, i % 2 == 0 ? DOUBLE : NEGATE, i % 6 + 1, 1, &inputs[i]);
+    }
+    (void)settle();
+    for (uint32_t i = 0; i < 12; i++) {
+        const float scale = i % 2 == 0 ? 2 : -1;
+        expect_rows(said_of(i + 1), 0, i % 5 + 1, (float)i, scale, i % 2 == 0 ? 1 : 0);
+        bundle_destroy(inputs[i]);
+    }
+    world_deinit();
+}
+
+static void a_task_that_does_not_fit_fails_alone(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    struct bundle *inputs[4] = {rows(1, 10), rows(2, 20), rows(1, 30), rows(1, 40)};
+    inputs[1]->tensors[0].shape[1] = FIXTURE_EXTENT / 2;
+    inputs[1]->tensors[0].shape[0] = 4;
+    (void)snprintf(inputs[2]->tensors[0].name, sizeof(inputs[2]->tensors[0].name), "z");
+    launch(1, DOUBLE, 2, 4, inputs);
+    (void)settle();
+    expect_rows(said_of(1), 0, 1, 10, 2, 1);
+    expect_rows(said_of(1), 3, 1, 40, 2, 1);
+    assert_int_equal(said_of(1)->outputs[1].status, WEFT_INVALID);
+    assert_int_equal(said_of(1)->outputs[2].status, WEFT_NOT_FOUND);
+    assert_string_equal(said_of(1)->messages[2], "the model takes 'x', which is missing");
+    for (uint32_t i = 0; i < 4; i++) {
+        bundle_destroy(inputs[i]);
+    }
+    world_deinit();
+}
+
+static void weights_leave_and_come_again(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    run(1, DOUBLE, 4, 2, 1);
+    unload(DOUBLE);
+    change_file(DOUBLE, 5);
+    load(DOUBLE);
+    run(2, DOUBLE, 4, 5, 1); /* The same graph, with what the file says now. */
+    unload(DOUBLE);
+    engine_load(world.engine, 0, DOUBLE);
+    engine_cancel_load(world.engine, 0, DOUBLE);
+    load(DOUBLE);
+    run(3, DOUBLE, 4, 5, 1);
+    world_deinit();
+}
+
+static void a_broken_device_costs_the_task_that_broke_it(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    load(NEGATE);
+    change_file(DOUBLE, 7); /* If it were copied again, this would show. */
+    change_file(NEGATE, 7);
+    struct bundle *inputs[3] = {rows(1, 1), rows(1, 666), rows(1, 2)};
+    launch(1, DOUBLE, 4, 3, inputs);
+    launch(2, NEGATE, 4, 1, &inputs[2]);
+    (void)settle();
+    expect_rows(said_of(1), 0, 1, 1, 2, 1);
+    expect_rows(said_of(1), 2, 1, 2, 2, 1);
+    expect_rows(said_of(2), 0, 1, 2, -1, 0);
+    assert_int_equal(said_of(1)->outputs[1].status, WEFT_CRASHED);
+    assert_true(world.ended >= 1);
+    run(3, DOUBLE, 5, 2, 1);
+    run(4, NEGATE, 5, -1, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        bundle_destroy(inputs[i]);
+    }
+    world_deinit();
+}
+
+static void a_run_without_end_is_ended(ATTR_UNUSED void **state)
+{
+    world_init(/* run_ns_max */ INT64_C(300000000), FAKE_CUDA);
+    load(DOUBLE);
+    change_file(DOUBLE, 7);
+    struct bundle *input = rows(1, 777);
+    launch(1, DOUBLE, 4, 1, &input);
+    (void)settle();
+    assert_int_equal(said_of(1)->done.status, WEFT_CRASHED);
+    assert_non_null(strstr(said_of(1)->message, "ran a batch for more than 0.3 s"));
+    run(2, DOUBLE, 2, 2, 1);
+    bundle_destroy(input);
+    world_deinit();
+}
+
+static void batches_can_be_cancelled(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    struct bundle *input = rows(40, 1);
+    for (uint64_t i = 1; i <= 4; i++) {
+        launch(i, DOUBLE, 0, 1, &input);
+    }
+    engine_cancel(world.engine, 1);
+    engine_cancel(world.engine, 3);
+    (void)settle();
+    expect_rows(said_of(2), 0, 40, 1, 2, 1);
+    expect_rows(said_of(4), 0, 40, 1, 2, 1);
+    assert_int_equal(world.said_count, 3); /* The load, and these two. */
+    unload(DOUBLE);
+    bundle_destroy(input);
+    world_deinit();
+}
+
+static struct process_worker *worker_zero(void)
+{
+    return ((struct engine_process *)world.engine)->workers;
+}
+
+static void on_timer(ATTR_UNUSED uv_timer_t *timer)
+{
+}
+
+/* End a process that was forked for the engine, and wait until that was noticed. */
+static void end_process(pid_t process)
+{
+    const uint32_t before = world.ended;
+    uv_timer_t timer; /* The loop would not wait for what nothing is under way for. */
+    assert_int_equal(uv_timer_init(&world.loop, &timer), 0);
+    assert_int_equal(uv_timer_start(&timer, on_timer, 1, 1), 0);
+    assert_int_equal(kill(process, SIGKILL), 0);
+    while (world.ended == before) {
+        (void)uv_run(&world.loop, UV_RUN_ONCE);
+    }
+    uv_close((uv_handle_t *)&timer, NULL);
+    (void)uv_run(&world.loop, UV_RUN_NOWAIT);
+}
+
+static void a_killed_engine_leaves_its_weights(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    change_file(DOUBLE, 7);
+    end_process(worker_zero()->child.process);
+    run(1, DOUBLE, 1, 2, 1);
+    world_deinit();
+}
+
+static void a_killed_keeper_is_replaced(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    change_file(DOUBLE, 7);
+    worker_zero()->keeper.started_ns = 0; /* As if it had lived for long. */
+    const pid_t first = worker_zero()->keeper.child.process;
+    end_process(first);
+    assert_non_null(strstr(world.last_end, "the keeper of worker 0 "));
+    assert_non_null(worker_zero()->keeper.poll);
+    assert_int_not_equal(worker_zero()->keeper.child.process, first);
+    run(1, DOUBLE, 1, 2, 1);
+    load(NEGATE); /* By then the new keeper has what the old one had. */
+    end_process(worker_zero()->child.process);
+    run(2, DOUBLE, 1, 2, 1);
+    run(3, NEGATE, 1, -1, 0);
+    world_deinit();
+}
+
+static void without_a_keeper_weights_are_copied_again(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    end_process(worker_zero()->keeper.child.process); /* It ended soon: none comes before time. */
+    assert_null(worker_zero()->keeper.poll);
+    load(NEGATE);
+    run(1, NEGATE, 1, -1, 0);
+    change_file(NEGATE, 7);
+    end_process(worker_zero()->child.process);
+    assert_non_null(worker_zero()->keeper.poll); /* With the next process. */
+    run(2, NEGATE, 1, 7, 0);
+    world_deinit();
+}
+
+static void what_cannot_be_loaded_says_why(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    engine_load(world.engine, 0, BIG);
+    const struct said *said = settle();
+    assert_int_equal(said->done.status, WEFT_NO_MEMORY);
+    assert_non_null(strstr(said->message, "a run of 8 rows asked for 67108864 bytes more"));
+    engine_load(world.engine, 0, MISSING);
+    said = settle();
+    assert_int_equal(said->done.status, WEFT_IO);
+    assert_non_null(strstr(said->message, "/nowhere/manifest"));
+    run(1, DOUBLE, 1, 2, 1);
+    assert_int_equal(world.ended, 0);
+    engine_reshape(world.engine, 0, 3);
+    assert_int_equal(settle()->done.kind, ENGINE_SHAPED);
+    world_deinit();
+}
+
+static void without_a_driver_nothing_can_be_loaded(ATTR_UNUSED void **state)
+{
+    world_init(0, "/nowhere/libcuda.so");
+    engine_load(world.engine, 0, DOUBLE);
+    assert_int_equal(settle()->done.status, WEFT_FAILED);
+    world_deinit();
+}
+
+static int remove_all(ATTR_UNUSED void **state)
+{
+    cuda_remove_folder();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_of_any_size_run),
+        cmocka_unit_test(models_run_side_by_side),
+        cmocka_unit_test(a_task_that_does_not_fit_fails_alone),
+        cmocka_unit_test(weights_leave_and_come_again),
+        cmocka_unit_test(a_broken_device_costs_the_task_that_broke_it),
+        cmocka_unit_test(a_run_without_end_is_ended),
+        cmocka_unit_test(batches_can_be_cancelled),
+        cmocka_unit_test(a_killed_engine_leaves_its_weights),
+        cmocka_unit_test(a_killed_keeper_is_replaced),
+        cmocka_unit_test(without_a_keeper_weights_are_copied_again),
+        cmocka_unit_test(what_cannot_be_loaded_says_why),
+        cmocka_unit_test(without_a_driver_nothing_can_be_loaded),
+    };
+    return cmocka_run_group_tests(tests, NULL, remove_all);
+}
