@@ -22,6 +22,9 @@ COLUMNS_MAX = 100
 # A file of nothing but data says so in its first comment, and may be as long as the data.
 DATA_TABLE_MARK = "tidy: data table"
 
+# A file that stands in for a library says so in its first comment: it has that library's parameters.
+FOREIGN_MARK = "tidy: foreign interface"
+
 # name: replacement, wherever it is called.
 BANNED = {
     "strcpy": "snprintf or memcpy with a size",
@@ -224,6 +227,8 @@ def rule_function_size(source):
 
 
 def rule_parameters(source):
+    if FOREIGN_MARK in top_comment(source.text):
+        return
     for function in source.functions():
         count = function.parameter_count()
         if count > PARAMETERS_MAX:

@@ -22,7 +22,7 @@
 
 struct cuda_model {
     bool is_open;  /* Manifest and address. */
-    bool is_tried; /* Packages are open and have run once. */
+    bool is_tried; /* Its packages have run, here or in an earlier process. */
     struct cuda_manifest manifest;
     struct cuda_weights weights;
     int file;       /* Of its block, for the next keeper; -1: there is none. */

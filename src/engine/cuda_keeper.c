@@ -117,6 +117,7 @@ struct kept {
     uint32_t model;
     uint64_t bytes;
     uint64_t block;
+    int file; /* Of the block. What another keeper had cannot be exported once more. */
     bool is_filled;
 };
 
@@ -135,6 +136,7 @@ static void release(struct keeping *keeping, struct kept **link)
     struct kept *kept = *link;
     *link = kept->next;
     (void)keeping->driver.block_release(kept->block);
+    (void)close(kept->file);
     free(kept);
 }
 
@@ -148,25 +150,48 @@ static struct kept **find(struct keeping *keeping, uint32_t model)
     return link;
 }
 
-static struct kept *add(struct keeping *keeping, const struct keeper_word *word, uint64_t block)
+static struct kept *add(
+    struct keeping *keeping, const struct keeper_word *word, uint64_t block, int file)
 {
     struct kept *kept = memory_zeroed(1, sizeof(*kept));
     *kept = (struct kept){
-        .next = keeping->first, .model = word->model, .bytes = word->bytes, .block = block};
+        .next = keeping->first,
+        .model = word->model,
+        .bytes = word->bytes,
+        .block = block,
+        .file = file,
+    };
     keeping->first = kept;
     return kept;
 }
 
-static void take(struct keeping *keeping, struct keeper_word *word)
+/* Memory that was not kept yet. */
+static int create(struct keeping *keeping, const struct keeper_word *word, struct kept **kept_out)
 {
     const struct cuda_memory_kind kind = {
         .type = CUDA_MEMORY_PINNED,
         .handles = CUDA_HANDLE_FILE,
         .where = {.type = CUDA_ON_DEVICE, .number = keeping->gpu},
     };
+    uint64_t block;
+    int file;
+    int result = keeping->driver.block_create(&block, word->bytes, &kind, /* flags */ 0);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = keeping->driver.block_export(&file, block, CUDA_HANDLE_FILE, /* flags */ 0);
+    if (result != CUDA_SUCCESS) {
+        (void)keeping->driver.block_release(block);
+        return result;
+    }
+    *kept_out = add(keeping, word, block, file);
+    return CUDA_SUCCESS;
+}
+
+static void take(struct keeping *keeping, struct keeper_word *word)
+{
     struct kept **link = find(keeping, word->model);
     struct weft_error error = {.status = WEFT_OK};
-    int file = -1;
     int result = CUDA_SUCCESS;
     if (*link != NULL && (*link)->bytes != word->bytes) {
         release(keeping, link);
@@ -174,25 +199,18 @@ static void take(struct keeping *keeping, struct keeper_word *word)
     }
     struct kept *kept = *link;
     if (kept == NULL) {
-        uint64_t block;
-        result = keeping->driver.block_create(&block, word->bytes, &kind, /* flags */ 0);
-        kept = result == CUDA_SUCCESS ? add(keeping, word, block) : NULL;
+        result = create(keeping, word, &kept);
     }
-    if (kept != NULL) {
-        result = keeping->driver.block_export(&file, kept->block, CUDA_HANDLE_FILE, 0);
-        word->is_filled = kept->is_filled ? 1 : 0;
-    }
+    word->is_filled = kept != NULL && kept->is_filled ? 1 : 0;
     word->status = cuda_check(&keeping->driver, result, "memory for weights", &error);
     (void)snprintf(
         word->message, sizeof(word->message), "%s", word->status == WEFT_OK ? "" : error.message);
-    (void)say(&keeping->client, &keeping->packet, KEEP_TAKEN, word, file); /* Or it is gone. */
-    if (file >= 0) {
-        (void)close(file);
-    }
+    (void)say(/* Or it is gone. */
+              &keeping->client, &keeping->packet, KEEP_TAKEN, word, kept == NULL ? -1 : kept->file);
 }
 
 static void adopt(
-    struct keeping *keeping, const struct keeper_word *word, const struct received *received)
+    struct keeping *keeping, const struct keeper_word *word, struct received *received)
 {
     struct kept **link = find(keeping, word->model);
     uint64_t block;
@@ -201,7 +219,8 @@ static void adopt(
     }
     void *file = (void *)(intptr_t)received->files[0]; /* NOLINT: as the driver wants it. */
     if (keeping->driver.block_import(&block, file, CUDA_HANDLE_FILE) == CUDA_SUCCESS) {
-        add(keeping, word, block)->is_filled = true;
+        add(keeping, word, block, received->files[0])->is_filled = true;
+        received->files[0] = -1;
     }
 }
 

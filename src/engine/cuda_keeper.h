@@ -31,7 +31,7 @@ void cuda_keeper_close(struct cuda_keeper *keeper);
 
 /*
  * Memory for the weights of @model, of @bytes, whole grains: a descriptor, which is the caller's,
- * and whether what an earlier process wrote there is complete.
+ * and whether an earlier process has filled it, and run the model.
  *
  * Errors: WEFT_LOST if the keeper is gone; what it was answered, if it has no memory.
  */
@@ -39,7 +39,7 @@ enum weft_status cuda_keeper_take(
     struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int *file_out, bool *is_filled_out,
     struct weft_error *error);
 
-/* The weights of @model are complete. */
+/* The weights of @model are complete, and its packages have run. */
 void cuda_keeper_filled(struct cuda_keeper *keeper, uint32_t model);
 
 /* The weights of @model are no longer needed. */

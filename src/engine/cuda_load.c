@@ -107,6 +107,22 @@ static bool is_cancelled(void *context)
     return atomic_load(&job->is_cancelled);
 }
 
+static enum weft_status make_graph(
+    struct engine_cuda *engine, struct cuda_model *model, uint32_t package,
+    const struct cuda_share *share, struct cuda_graph *graph_out, struct weft_error *error)
+{
+    if (model->packages[package] == NULL) {
+        const enum weft_status status = cuda_package_open(
+            &engine->torch, &model->manifest, package, model->weights.address,
+            &model->packages[package], error);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
+    return cuda_graph_open(
+        &engine->device, share, model->packages[package], &model->manifest, graph_out, error);
+}
+
 /* Packages, each run once: plans are found now, and what cannot run is known. */
 static enum weft_status try_packages(
     struct engine_cuda *engine, struct cuda_model *model, struct weft_error *error)
@@ -114,16 +130,7 @@ static enum weft_status try_packages(
     enum weft_status status = WEFT_OK;
     for (uint32_t i = 0; i < model->manifest.package_count && status == WEFT_OK; i++) {
         struct cuda_graph graph;
-        if (model->packages[i] == NULL) {
-            status = cuda_package_open(
-                &engine->torch, &model->manifest, i, model->weights.address, &model->packages[i],
-                error);
-        }
-        if (status == WEFT_OK) {
-            status = cuda_graph_open(
-                &engine->device, &engine->trial, model->packages[i], &model->manifest, &graph,
-                error);
-        }
+        status = make_graph(engine, model, i, &engine->trial, &graph, error);
         if (status == WEFT_OK) {
             cuda_graph_close(&graph);
         }
@@ -142,26 +149,38 @@ static void give_up_weights(struct engine_cuda *engine, uint32_t number)
     cuda_keeper_drop(&engine->keeper, number);
 }
 
-static enum weft_status load_weights(
+static enum weft_status copy_weights(
     struct engine_cuda *engine, struct cuda_job *job, struct weft_error *error)
 {
     struct cuda_model *model = &engine->models[job->model];
     char path[4096];
+    if (snprintf(path, sizeof(path), "%s/%s", model->manifest.folder, model->manifest.weights) >=
+        (int)sizeof(path)) {
+        return error_set(error, WEFT_LIMIT, "the path of the weights is too long");
+    }
+    return cuda_weights_copy(&model->weights, path, engine->copies, is_cancelled, job, error);
+}
+
+/* Weights and code. Of what an earlier process has tried, code is opened with its first use. */
+static enum weft_status load_model(
+    struct engine_cuda *engine, struct cuda_job *job, struct weft_error *error)
+{
+    struct cuda_model *model = &engine->models[job->model];
     bool is_filled;
     enum weft_status status = open_model(engine, job->model, error);
     if (status == WEFT_OK) {
         status = map_block(engine, job->model, &is_filled, error);
     }
-    if (status == WEFT_OK && !is_filled) {
-        if (snprintf(
-                path, sizeof(path), "%s/%s", model->manifest.folder, model->manifest.weights) >=
-            (int)sizeof(path)) {
-            return error_set(error, WEFT_LIMIT, "the path of the weights is too long");
-        }
-        status = cuda_weights_copy(&model->weights, path, engine->copies, is_cancelled, job, error);
-        if (status == WEFT_OK) {
-            cuda_keeper_filled(&engine->keeper, job->model);
-        }
+    if (status != WEFT_OK || is_filled) {
+        model->is_tried = model->is_tried || status == WEFT_OK;
+        return status;
+    }
+    status = copy_weights(engine, job, error);
+    if (status == WEFT_OK && !model->is_tried) {
+        status = try_packages(engine, model, error);
+    }
+    if (status == WEFT_OK) {
+        cuda_keeper_filled(&engine->keeper, job->model);
     }
     return status;
 }
@@ -170,10 +189,7 @@ static void load(struct engine_cuda *engine, struct cuda_job *job)
 {
     struct cuda_model *model = &engine->models[job->model];
     struct weft_error error = {.status = WEFT_OK};
-    enum weft_status status = load_weights(engine, job, &error);
-    if (status == WEFT_OK && !model->is_tried) {
-        status = try_packages(engine, model, &error);
-    }
+    const enum weft_status status = load_model(engine, job, &error);
     cuda_mind(engine, status, &error);
     if (status != WEFT_OK) {
         give_up_weights(engine, job->model);
@@ -236,9 +252,8 @@ static void record(struct engine_cuda *engine, const struct cuda_job *job)
     struct cuda_model *model = &engine->models[batch->model];
     struct cuda_graph *graph = memory_zeroed(1, sizeof(*graph));
     struct weft_error error = {.status = WEFT_OK};
-    const enum weft_status status = cuda_graph_open(
-        &engine->device, batch->share, model->packages[batch->package], &model->manifest, graph,
-        &error);
+    const enum weft_status status =
+        make_graph(engine, model, batch->package, batch->share, graph, &error);
     cuda_mind(engine, status, &error);
     cuda_lock(engine);
     if (status == WEFT_OK) {

@@ -4,7 +4,8 @@
  *
  * The address is reserved once, and packages are bound to it. To load is to map a block of memory
  * there and to copy the file in; to evict is to unmap it. Bindings and graphs stay good all the
- * while, but must not run without the block.
+ * while, but must not run without the block, nor while it is copied: to change what may be done
+ * with memory breaks the kernels that use it.
  *
  * What is filled can only be read: a kernel that runs wild breaks its own process, and no weights.
  *

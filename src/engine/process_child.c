@@ -294,7 +294,7 @@ static void on_lost(void *context, const char *message)
 {
     const struct child *child = context;
     (void)fprintf(stderr, "weft: worker %u: %s\n", child->worker, message);
-    _exit(EXIT_FAILURE);
+    _exit(PROCESS_EXIT_LOST);
 }
 
 static enum weft_status make_cuda(struct child *child, struct weft_error *error)

@@ -26,6 +26,9 @@
 /* Tensors from here on lie in segments: below, the copy is cheaper than the mapping. */
 enum { PROCESS_SEGMENT_BYTES_MIN = 65536 };
 
+/* How an engine process ends that has lost its GPU; what it printed last says why. */
+enum { PROCESS_EXIT_LOST = 70 };
+
 enum process_order_kind {
     ORDER_LOAD,
     ORDER_CANCEL_LOAD,

@@ -264,6 +264,9 @@ void process_worker_ended(struct process_worker *worker, const char *killed_beca
     char how[240];
     const bool was_soon = process_now_ns(engine) - worker->started_ns < SOON_NS;
     leave(worker, &ended);
+    if (ended.how == FORK_END_EXIT && ended.number == PROCESS_EXIT_LOST) {
+        (void)snprintf(ended.text, sizeof(ended.text), "lost its GPU");
+    }
     (void)snprintf(
         how, sizeof(how), "the engine process of worker %u %s", worker->number,
         killed_because == NULL ? ended.text : killed_because);

@@ -35,6 +35,7 @@ struct object {
     uint32_t node_count;
     struct node *nodes; /* GRAPH, EXEC, and a STREAM that records. */
     int file;           /* BLOCK */
+    bool is_imported;   /* BLOCK */
     uint64_t bytes;
     uint32_t mappings; /* BLOCK */
     char name[32];     /* FUNCTION */

@@ -199,8 +199,12 @@ int cuMemExportToShareableHandle(int *out, void *handle, int handles, unsigned l
     if (handles != CUDA_HANDLE_FILE || flags != 0) {
         wrong("cuMemExportToShareableHandle with such arguments");
     }
-    *out = dup(check(handle, BLOCK, "cuMemExportToShareableHandle")->file);
-    return leave(result);
+    const struct object *block = check(handle, BLOCK, "cuMemExportToShareableHandle");
+    if (result != 0 || block->is_imported) {
+        return leave(result != 0 ? result : 1);
+    }
+    *out = dup(block->file);
+    return leave(0);
 }
 
 int cuMemImportFromShareableHandle(void **out, intptr_t file, int handles)
@@ -215,6 +219,7 @@ int cuMemImportFromShareableHandle(void **out, intptr_t file, int handles)
     }
     struct object *block = make(BLOCK);
     block->bytes = (uint64_t)bytes;
+    block->is_imported = true;
     block->file = dup((int)file);
     fake.counts.device_bytes += block->bytes;
     *out = block;

@@ -1,4 +1,8 @@
-/* fake_cuda_streams.c - the fake driver: streams, events, graphs and shares. */
+/*
+ * fake_cuda_streams.c - the fake driver: streams, events, graphs and shares.
+ *
+ * tidy: foreign interface
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,8 @@
  *
  * A row that begins with 666 makes its kernel use an illegal address; 777 makes it hang. The rows
  * that a package is for are in its folder's name; with "big" in it, a run needs 64 MiB.
+ *
+ * tidy: foreign interface
  */
 #include <stdbool.h>
 #include <stdio.h>

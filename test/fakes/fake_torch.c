@@ -1,6 +1,8 @@
 /*
  * fake_torch.c - a libtorch of a few functions, with an allocator that behaves like the real one:
  * memory is cached by stream, and given back, of all streams, when there is no more.
+ *
+ * tidy: foreign interface
  */
 #include "fakes/fake_torch.h"
 
@@ -88,6 +90,13 @@ int32_t aoti_torch_delete_tensor_object(struct AtenTensorOpaque *tensor)
     tensor->magic = 0;
     free(tensor);
     return 0;
+}
+
+void fake_torch_forget(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    memset(blocks, 0, sizeof(blocks));
+    (void)pthread_mutex_unlock(&lock);
 }
 
 static struct block *find_cached(void *stream, size_t bytes)

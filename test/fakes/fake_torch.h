@@ -22,4 +22,7 @@ struct AtenTensorOpaque {
 __attribute__((visibility("default"))) struct AtenTensorOpaque *fake_torch_empty(
     void *stream, int64_t count);
 
+/* Forget all cached memory: what it came from is gone. */
+__attribute__((visibility("default"))) void fake_torch_forget(void);
+
 #endif /* FAKES_FAKE_TORCH_H */

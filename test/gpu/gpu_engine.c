@@ -34,7 +34,8 @@ enum { MODELS_HERE = 8, RUNS = 300, UNITS = 16, SHARE_UNITS = 4, SHARES = 4, PEN
 struct model {
     const char *name;
     struct cuda_manifest manifest;
-    float *want; /* Of the check with one row. */
+    float *want;   /* Of the check with one row. */
+    uint8_t *data; /* Of that check's input. */
     struct bundle *input;
     struct bundle *poison;
 };
@@ -406,17 +407,7 @@ static void open_model(const char *folder)
     model->name = slash == NULL ? folder : slash + 1;
     model->want =
         read_check(folder, "1.y", out->row_bytes / dtype_bytes(out->dtype) * sizeof(float));
-    uint8_t *data = read_check(folder, "1.x", in->row_bytes);
-    model->input = bundle_of(in, data);
-    for (size_t i = 0; i < in->row_bytes / dtype_bytes(in->dtype); i++) {
-        if (in->dtype == WEFT_INT64) {
-            ((int64_t *)(void *)data)[i] = POISON_INT;
-        } else if (in->dtype == WEFT_FP32) {
-            ((float *)(void *)data)[i] = POISON_FP32;
-        }
-    }
-    model->poison = bundle_of(in, data);
-    free(data);
+    model->data = read_check(folder, "1.x", in->row_bytes);
     struct workflow *workflow = workflow_create(model->name);
     const uint32_t number = catalogue_model(catalogue, model->name);
     struct workflow_task task = {.run = number, .models = {number}, .model_count = 1};
@@ -429,6 +420,25 @@ static void open_model(const char *folder)
         "a workflow");
     files[number] = (struct artifact){.kind = ARTIFACT_CUDA, .path = model->manifest.folder};
     artifacts.count = ++model_count;
+}
+
+/* Inputs as a server has them: where engine processes can read them. */
+static void make_inputs(void)
+{
+    for (uint32_t i = 0; i < model_count; i++) {
+        struct model *model = &models[i];
+        const struct cuda_port *in = &model->manifest.inputs[0];
+        model->input = bundle_of(in, model->data);
+        model->poison = bundle_of(in, model->data);
+        void *data = model->poison->tensors[0].data;
+        for (size_t k = 0; k < in->row_bytes / dtype_bytes(in->dtype); k++) {
+            if (in->dtype == WEFT_INT64) {
+                ((int64_t *)data)[k] = POISON_INT;
+            } else if (in->dtype == WEFT_FP32) {
+                ((float *)data)[k] = POISON_FP32;
+            }
+        }
+    }
 }
 
 static void start(uint64_t budget_bytes)
@@ -455,10 +465,15 @@ static void start(uint64_t budget_bytes)
     need(fork_server_start(&server, &children, &error) == WEFT_OK, error.message);
     need(uv_loop_init(&loop) == 0, "a loop");
     need(engine_process_create(&options, &engine, &error) == WEFT_OK, error.message);
+    make_inputs();
 }
 
 static void stop(void)
 {
+    for (uint32_t i = 0; i < model_count; i++) {
+        bundle_destroy(models[i].input);
+        bundle_destroy(models[i].poison);
+    }
     engine_destroy(engine);
     fork_server_stop(&server);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
@@ -560,6 +575,13 @@ int main(int argc, char **argv)
     (void)load(model_count - 1);
     measure_faults();
     stop();
+    for (uint32_t i = 0; i < model_count; i++) {
+        free(models[i].want);
+        free(models[i].data);
+        cuda_manifest_free(&models[i].manifest);
+    }
+    catalogue_destroy(catalogue);
+    fleet_destroy(fleet);
     printf("%s\n", is_wrong ? "WRONG" : "all outputs right, all faults contained");
     return is_wrong ? 1 : 0;
 }

@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 
 export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PYTHONUNBUFFERED=1
-WEFT_TORCH=$(python3 -c 'import os, torch; print(os.path.join(os.path.dirname(torch.__file__), "lib"))')
+WEFT_TORCH=$(python3 -c 'import torch; print(torch.__path__[0])')/lib
 export WEFT_TORCH
 
 mkdir "$work/packages"

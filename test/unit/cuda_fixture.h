@@ -111,9 +111,9 @@ struct cuda_world {
     fake_cuda_count_function *count;
 };
 
-static void cuda_find(const struct cuda_driver *driver, const char *name, void *function_out)
+static void cuda_find(void *library, const char *name, void *function_out)
 {
-    void *found = dlsym(driver->library, name);
+    void *found = dlsym(library, name);
     assert_non_null(found);
     memcpy(function_out, &found, sizeof(found));
 }
@@ -125,8 +125,8 @@ ATTR_UNUSED static void cuda_world_open(struct cuda_world *world)
         cuda_torch_open(WEFT_TEST_FAKES, &world->torch, &error) != WEFT_OK) {
         fail_msg("%s", error.message);
     }
-    cuda_find(&world->driver, "fake_cuda_fail", &world->cause);
-    cuda_find(&world->driver, "fake_cuda_count", &world->count);
+    cuda_find(world->driver.library, "fake_cuda_fail", &world->cause);
+    cuda_find(world->driver.library, "fake_cuda_count", &world->count);
     if (cuda_device_open(&world->driver, 0, &world->device, &error) != WEFT_OK) {
         fail_msg("%s", error.message);
     }
@@ -136,6 +136,9 @@ ATTR_UNUSED static void cuda_world_open(struct cuda_world *world)
 ATTR_UNUSED static void cuda_world_close(struct cuda_world *world)
 {
     struct fake_cuda_counts counts;
+    void (*forget)(void);
+    cuda_find(world->torch.library, "fake_torch_forget", &forget);
+    forget();
     cuda_device_close(&world->device);
     world->count(&counts);
     assert_int_equal(counts.objects, 0);

@@ -368,6 +368,7 @@ static void a_broken_device_costs_the_task_that_broke_it(ATTR_UNUSED void **stat
     expect_rows(said_of(1), 2, 1, 2, 2, 1);
     expect_rows(said_of(2), 0, 1, 2, -1, 0);
     assert_int_equal(said_of(1)->outputs[1].status, WEFT_CRASHED);
+    assert_string_equal(said_of(1)->messages[1], "the engine process of worker 0 lost its GPU");
     assert_true(world.ended >= 1);
     run(3, DOUBLE, 5, 2, 1);
     run(4, NEGATE, 5, -1, 0);
@@ -461,6 +462,9 @@ static void a_killed_keeper_is_replaced(ATTR_UNUSED void **state)
     end_process(worker_zero()->child.process);
     run(2, DOUBLE, 1, 2, 1);
     run(3, NEGATE, 1, -1, 0);
+    unload(DOUBLE);
+    load(DOUBLE);
+    run(4, DOUBLE, 1, 7, 1); /* It let go of what it had taken over. */
     world_deinit();
 }
 
