@@ -22,7 +22,7 @@ COLUMNS_MAX = 100
 # A file of nothing but data says so in its first comment, and may be as long as the data.
 DATA_TABLE_MARK = "tidy: data table"
 
-# A file that stands in for a library says so in its first comment: it has that library's parameters.
+# A file that stands in for a library says so in its first comment, and has its parameters.
 FOREIGN_MARK = "tidy: foreign interface"
 
 # name: replacement, wherever it is called.

@@ -76,6 +76,11 @@ class RulesTest(unittest.TestCase):
             function("", six.replace("int f", "int f, int g")),
             "1: six has 7 parameters, the limit is 6; use a struct instead",
         )
+        self.expect_clean(
+            "test/fakes/x.c",
+            "/* tidy: foreign interface */\n"
+            + function("", six.replace("int f", "int f, int g")),
+        )
 
     def test_rule_nesting(self):
         def nested(depth):
