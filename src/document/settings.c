@@ -111,8 +111,8 @@ const struct field settings_fields[] = {
          "the server's process, and can end it"},
     {"time", FIELD_DURATION(struct settings, run_ns_max), .range = &time_range,
      .help =
-         "how long a batch may run in the process of its worker; then that process is ended and "
-         "replaced, and the batch fails",
+         "how long a batch may run in the process of its worker, and a tenth of how long a load "
+         "may take there; then that process is ended and replaced, and the batch or load fails",
      .left_out = "`60s`"},
     {"functions", FIELD_RECORD(struct settings, functions, settings_functions_fields),
      .help = "what functions in processes of their own may use: see below"},
