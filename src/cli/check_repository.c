@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "document/repository.h"
-#include "engine/onnx_file.h"
 #include "model/builtin.h"
+#include "service/served_repository.h"
 
 static void on_problem(void *context, const char *message)
 {
@@ -93,21 +93,6 @@ static void print_file(const char *name, const struct repository_file *file)
     }
 }
 
-/* Whether every model can be one; each that cannot is said. */
-static bool check_models(const struct repository *repository)
-{
-    bool is_good = true;
-    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
-        struct weft_error error = {.status = WEFT_OK};
-        if (repository->files[i].kind == REPOSITORY_ONNX &&
-            onnx_file_check(repository->files[i].path, &error) != WEFT_OK) {
-            (void)fprintf(stderr, "%s\n", error.message);
-            is_good = false;
-        }
-    }
-    return is_good;
-}
-
 static void copy_out(FILE *from)
 {
     char line[512];
@@ -127,7 +112,7 @@ bool check_repository(const char *folder)
         .context = ignored,
     };
     const bool is_good = repository_load(folder, &listener, &repository, NULL) == WEFT_OK &&
-                         check_models(repository);
+                         served_repository_check(repository, &listener);
     if (is_good) {
         (void)printf("%s: repository ok\n", folder);
         for (uint32_t i = 0; i < repository->written; i++) {

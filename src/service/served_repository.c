@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "document/reader.h"
 #include "document/repository_profile.h"
+#include "engine/onnx_file.h"
 #include "server/lobby.h"
 #include "service/rehearsal.h"
 
@@ -24,6 +25,21 @@ static enum weft_status read_rate(
     }
     *arrivals_out = (struct arrivals){.kind = ARRIVALS_POISSON, .rate_per_s = rate};
     return WEFT_OK;
+}
+
+bool served_repository_check(
+    const struct repository *repository, const struct repository_listener *listener)
+{
+    bool is_good = true;
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        struct weft_error error = {.status = WEFT_OK};
+        if (repository->files[i].kind == REPOSITORY_ONNX &&
+            onnx_file_check(repository->files[i].path, &error) != WEFT_OK) {
+            listener->on_problem(listener->context, error.message);
+            is_good = false;
+        }
+    }
+    return is_good;
 }
 
 /* What hosts are given of a repository, in the form they have in common. */

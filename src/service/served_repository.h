@@ -42,6 +42,11 @@ struct served_repository {
     struct lobby *lobby; /* Where clients wait until it is served. NULL: nowhere. */
 };
 
+/* Whether every model's file can be run, as far as it says; on_problem is told of each that cannot.
+ */
+bool served_repository_check(
+    const struct repository *repository, const struct repository_listener *listener);
+
 /*
  * Start processes and take ports for @repository, which is the served repository's from now on.
  * Whatever this returns, served_repository_close() releases everything.
