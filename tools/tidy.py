@@ -71,6 +71,12 @@ VARIABLE = re.compile(
     r"[a-z]\w*\s[\w\s*]*?(\w+)(?:\[\w*\])?\s*[=;]"
 )
 
+# Parameters that are ids: plain numbers, which a compiler does not tell apart.
+IDS = frozenset(
+    "node worker device model workflow task job batch queue link slot visit ticket claim grant "
+    "run client peer home holder asker from to owner victim fault edge vertex tensor".split()
+)
+
 VAGUE_NAME = re.compile(r"util|helper|common|manager")
 
 
@@ -94,6 +100,26 @@ class Source:
         """(line, name) of each call of a function whose name matches the pattern @names."""
         for match in re.finditer(rf"(?<![\w.>])({names})\s*\(", self.code):
             yield self.line_of(match.start()), match.group(1)
+
+    def prototypes(self):
+        """(name, [(type, parameter)]) of functions that take two ids of one type side by side."""
+        for match in re.finditer(r"^[a-zA-Z][\w *]*?\b(\w+)\(([^()]*)\)\s*[;{]", self.code, re.M):
+            split = [part.split() for part in match.group(2).split(",")]
+            ids = [
+                (parts[-2], parts[-1]) if len(parts) > 1 and parts[-1] in IDS else None
+                for parts in split
+            ]
+            if any(a and b and a[0] == b[0] for a, b in zip(ids, ids[1:])):
+                yield match.group(1), [one or ("", "") for one in ids]
+
+    def arguments_of(self, names):
+        """(line, name, arguments) of calls of @names; of an argument, its last name alone."""
+        for match in re.finditer(r"(?<![\w.>])(\w+)\(", self.code):
+            if match.group(1) in names:
+                texts = split_arguments(self.code, match.end())
+                lasts = [re.fullmatch(r"(?:[\w\]\[]+(?:\.|->))*(\w+)", t) for t in texts]
+                arguments = [last.group(1) if last else "" for last in lasts]
+                yield self.line_of(match.start()), match.group(1), arguments
 
     def functions(self):
         """Definitions, found by the layout of .clang-format: braces in the first column."""
@@ -165,6 +191,18 @@ def is_block(before, stack):
         word = re.search(r"(\w+)\s*$", before[:at])
         return word is not None and word.group(1) not in ("return", "sizeof", "case")
     return before[-1] in ";{}" and stack[-1]
+
+
+def split_arguments(code, at):
+    """The arguments of a call whose brace opens before @at."""
+    depth, begin, texts = 1, at, []
+    while depth > 0 and at < len(code):
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(code[at], 0)
+        if depth == 0 or (depth == 1 and code[at] == ","):
+            texts.append(" ".join(code[begin:at].split()))
+            begin = at + 1
+        at += 1
+    return texts
 
 
 def blank_out(text):
@@ -347,6 +385,27 @@ def rule_last_newline(source):
 # Rules over the tree: they give (path, line, message).
 
 
+def rule_swapped_arguments(tree):
+    """Ids are plain numbers: a call must not pass one under the name of another parameter."""
+    known = {}  # name: parameters, or None where two files disagree.
+    for source in tree.sources:
+        for name, parameters in source.prototypes():
+            known[name] = parameters if known.get(name, parameters) == parameters else None
+    swappable = {name for name, parameters in known.items() if parameters}
+    for source in (source for source in tree.sources if source.is_under("src", "bench")):
+        for line, name, arguments in source.arguments_of(swappable):
+            parameters = known[name]
+            if len(arguments) != len(parameters):
+                continue
+            for argument, (kind, parameter) in zip(arguments, parameters):
+                others = {n for k, n in parameters if kind and k == kind and n != parameter}
+                if argument in others:
+                    yield source.name, line, (
+                        f"{argument} is passed to {name} as its {parameter}; use the arguments in "
+                        "their order, or a variable with the name of its parameter, instead"
+                    )
+
+
 def rule_tested(tree):
     for source in tree.sources:
         path = pathlib.PurePath(source.name)
@@ -384,7 +443,7 @@ C_RULES = (
     rule_guard,
 )
 TEXT_RULES = (rule_columns, rule_tabs, rule_trailing_space, rule_last_newline)
-TREE_RULES = (rule_tested, rule_file_name)
+TREE_RULES = (rule_swapped_arguments, rule_tested, rule_file_name)
 RULES = C_RULES + TEXT_RULES + TREE_RULES
 
 

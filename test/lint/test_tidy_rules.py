@@ -218,6 +218,21 @@ class RulesTest(unittest.TestCase):
         self.expect("src/base/x.c", "int a;", "1: no newline at the end; use one instead")
         self.expect_clean("src/base/x.c", "int a;\n")
 
+    def test_rule_swapped_arguments(self):
+        header = "void load(struct engine *engine, uint32_t worker, uint32_t model);\n"
+        for call, what in (
+            ("load(engine, model, 3)", "model is passed to load as its worker"),
+            ("load(engine, 3, effect->load.worker)", "worker is passed to load as its model"),
+        ):
+            self.expect(
+                "src/base/x.c",
+                header + function(f"    {call};\n", "static void work(struct engine *engine)"),
+                f"4: {what}; use the arguments in their order, or a variable with the name of its "
+                "parameter, instead",
+            )
+        for call in ("load(engine, worker, effect->load.model)", "load(engine, first, count)"):
+            self.expect_clean("src/base/x.c", header + function(f"    {call};\n"))
+
     def test_rule_tested(self):
         says = (
             "src/sim/x.c:1: no test names this file; use test_x.c, or a `Covers: src/sim/x.c` "
