@@ -91,8 +91,8 @@ struct arrival_stream {
     int64_t at_ns;        /* Of the last arrival. */
     uint32_t next;        /* Into the list. */
     int64_t lap_ns;       /* When this pass over the trace began. */
-    int64_t phase_end_ns; /* When the rate changes next, */
-    bool is_burst;        /* and whether it is the burst's now. */
+    int64_t phase_end_ns; /* When the rate changes next. */
+    bool is_burst;        /* The rate is the burst's now. */
     double shape_mean;    /* Of the points. */
     double shape_peak;    /* The highest. */
 };

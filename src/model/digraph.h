@@ -49,8 +49,8 @@ struct digraph {
 
     /* Derived by digraph_seal(). */
     uint32_t *order;     /* Vertices, every producer before its consumers. */
-    uint32_t *edges_in;  /* Edge indices grouped by consumer, */
-    uint32_t *edges_out; /* and by producer; in a group as they came. */
+    uint32_t *edges_in;  /* Edge indices grouped by consumer; in a group as they came. */
+    uint32_t *edges_out; /* Likewise by producer. */
 };
 
 /* An empty graph; the caller owns it. */

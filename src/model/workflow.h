@@ -44,8 +44,8 @@ struct workflow_task {
 struct workflow_edge {
     uint32_t from;
     uint32_t to;
-    uint64_t bytes;    /* What crosses the edge, */
-    bool per_item;     /* in all, or for each item of the producer's output. */
+    uint64_t bytes;    /* What crosses the edge. */
+    bool per_item;     /* bytes is for each item of the producer's output, not for all of it. */
     uint32_t in_index; /* Derived: which of the consumer's inputs this is. */
 };
 
@@ -56,8 +56,8 @@ struct workflow_edge {
 struct workflow_port {
     uint32_t task;
     uint32_t from;               /* Its producer; TASK_NONE: the request. */
-    char name[NAME_BYTES_MAX];   /* As the task's model or function calls it, */
-    char output[NAME_BYTES_MAX]; /* and as the producer, or the client, does. */
+    char name[NAME_BYTES_MAX];   /* As the task's model or function calls it. */
+    char output[NAME_BYTES_MAX]; /* As the producer, or the client, calls it. */
 };
 
 /* A part of the request, as the document declares it. */

@@ -4,7 +4,7 @@
 #ifndef NODE_BOUNDS_H
 #define NODE_BOUNDS_H
 
-#include <stdint.h>
+#include "base/units.h"
 
 enum {
     JOB_ATTEMPTS_MAX = 5, /* Then a job fails rather than go round for ever. */
@@ -19,11 +19,11 @@ enum {
     OFFERS_PER_REPAIR = 64, /* Made again in one step, after the loss of a home or a silence. */
 };
 
-#define AUDIT_NS            INT64_C(10000000000) /* Silence after which a visit asks its owner. */
-#define STEAL_PAUSE_NS      INT64_C(1000000)
-#define LOAD_RETRY_FIRST_NS INT64_C(10000000)
-#define RECHECK_FIRST_NS    INT64_C(2000000)     /* A home queue that nothing fits is looked at, */
-#define STARVED_NS          INT64_C(10000000000) /* So long no policy may leave a task waiting. */
-#define RECHECK_LAST_NS     INT64_C(50000000) /* with pauses that double from one to the other. */
+#define AUDIT_NS            (10 * NS_PER_S)  /* Silence after which a visit asks its owner. */
+#define STARVED_NS          (10 * NS_PER_S)  /* No policy may leave a task waiting for longer. */
+#define STEAL_PAUSE_NS      NS_PER_MS        /* After a peer had nothing to give. */
+#define LOAD_RETRY_FIRST_NS (10 * NS_PER_MS) /* After a load that failed; doubles. */
+#define RECHECK_FIRST_NS    (2 * NS_PER_MS)  /* Before a queue that fits nowhere is asked again. */
+#define RECHECK_LAST_NS     (50 * NS_PER_MS) /* The pause before that doubles up to this. */
 
 #endif /* NODE_BOUNDS_H */

@@ -33,9 +33,9 @@ struct task {
     uint32_t visit;
     uint32_t next_of_visit;
     union {
-        uint32_t next_in_queue; /* While it is queued, */
-        uint32_t batch;         /* while it is claimed and while it runs, */
-        uint32_t home;          /* and while it is offered: who has its ticket. */
+        uint32_t next_in_queue; /* Of a QUEUED task. */
+        uint32_t batch;         /* Of a CLAIMED or RUNNING task. */
+        uint32_t home;          /* Of an OFFERED task: the node that has its ticket. */
     };
     uint32_t inputs; /* List of struct input. */
     uint32_t worker;
@@ -129,8 +129,8 @@ struct parked {
 };
 
 struct queue {
-    int64_t key;      /* Of the head, if there is one, */
-    uint64_t arrival; /* like this: who is next of all queues is seen without the tasks. */
+    int64_t key;      /* Of the head, if there is one: the first of all queues is found without the tasks. */
+    uint64_t arrival; /* Likewise. */
     uint32_t head;
     uint32_t tail;
     uint32_t count;
@@ -173,13 +173,13 @@ struct worker {
     uint32_t queued;
     uint32_t queued_items;
     struct shares shares; /* Of the device: what is free. */
-    int64_t queue_ns;     /* Estimated run time of what is queued, */
-    int64_t reserved_ns;  /* planned and not here yet, */
-    int64_t missing_ns;   /* and of loads that queued tasks will need. */
+    int64_t queue_ns;     /* Estimated run time of queued tasks. */
+    int64_t reserved_ns;  /* Estimated run time of tasks that are planned and not here yet. */
+    int64_t missing_ns;   /* Estimated time of loads that queued tasks will need. */
     uint32_t running;     /* Tasks. */
     uint32_t batches;     /* List. */
-    uint32_t notices;     /* List: of nodes that wait for the next row, */
-    uint64_t noticed;     /* and a bit for each of them; nodes 64 apart share one. */
+    uint32_t notices;     /* List: nodes that wait for the next row. */
+    uint64_t noticed;     /* A bit for each node of notices; nodes 64 apart share one. */
     uint32_t grants;      /* List: of those that gather, and of those that run for a home. */
     uint32_t loading;     /* The model on the bus, or MODEL_NONE. */
     uint32_t warm;        /* What the policy wants loaded ahead, or MODEL_NONE. */

@@ -17,10 +17,10 @@ struct ticket {
     uint32_t attempt;
     uint32_t items;
     uint32_t priority;
-    uint32_t holder;   /* The worker with its inputs, */
-    uint64_t epoch;    /* as of this member list. */
-    uint32_t previous; /* In its queue; */
-    uint32_t next;     /* or of the same claim. */
+    uint32_t holder;   /* The worker with its inputs. */
+    uint64_t epoch;    /* Of the member list that named the holder. */
+    uint32_t previous; /* In its queue. */
+    uint32_t next;     /* In its queue, or in its claim. */
     int64_t key;
     uint64_t arrival;
     int64_t ready_ns;
@@ -86,8 +86,8 @@ struct home {
     struct home_queue *queues; /* NULL unless the policy binds. */
     uint32_t *active;          /* Queues that are not empty, in no order. */
     uint32_t active_count;
-    uint32_t *homes;       /* By queue: the node that keeps it, NODE_NONE if not known yet, */
-    uint64_t epoch;        /* as of this member list. */
+    uint32_t *homes;       /* By queue: the node that keeps it; NODE_NONE: not known yet. */
+    uint64_t epoch;        /* Of the member list that homes follows. */
     struct map tickets;    /* Those that wait, by ticket_key(). */
     struct map claims;     /* By number. */
     uint32_t ticket_count; /* Waiting or claimed. */

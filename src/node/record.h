@@ -109,9 +109,9 @@ struct record {
     uint32_t worker;
     uint16_t workflow;
     uint16_t model;
-    uint16_t batch; /* STARTED, ENDED, CLAIMED: how many tasks run together, */
-    uint16_t gpu;   /* and the units they hold, of the device */
-    uint16_t cpu;   /* and of the machine. */
+    uint16_t batch; /* STARTED, ENDED, CLAIMED: how many tasks run together. */
+    uint16_t gpu;   /* Likewise: units of the device that they hold. */
+    uint16_t cpu;   /* Likewise: units of the machine. */
     uint8_t kind;   /* enum record_kind */
     uint8_t reason; /* enum reason */
 };

@@ -45,8 +45,8 @@ struct policy_meter {
     uint64_t decisions;
     uint64_t (*stopwatch_ns)(void); /* Borrowed; NULL: decisions are only counted. */
     struct histogram *times;        /* Of one decision in 16, if there is a stopwatch. */
-    uint64_t rows;                  /* Load rows of other nodes that placements went by, */
-    int64_t row_age_ns;             /* and their ages, summed up: how stale they were. */
+    uint64_t rows;                  /* Load rows of other nodes that placements went by. */
+    int64_t row_age_ns;             /* The ages of those rows, summed up. */
 };
 
 /* The state of a composition at one node. */
@@ -54,9 +54,9 @@ struct policy_seat {
     bool binds;        /* Tasks that nobody places wait in home queues. */
     bool steals;       /* Idle workers of this node look for work elsewhere. */
     bool places_tasks; /* place_task has something to say; the node saves the question otherwise. */
-    bool orders;       /* Likewise order, */
-    bool dispatches;   /* dispatch */
-    bool gives_up;     /* and hopeless. */
+    bool orders;       /* Likewise for order. */
+    bool dispatches;   /* Likewise for dispatch. */
+    bool gives_up;     /* Likewise for hopeless. */
     const struct policy_set *set;
     struct policy_meter *meter;
     struct policy_input inputs[POLICY_ROLES];

@@ -17,12 +17,12 @@
 
 /* What was learnt of a workflow, and promised to its jobs. */
 struct flow {
-    int64_t wait_ratio; /* Of what came to what was expected, */
-    int64_t run_ratio;  /* in parts of RATIO_ONE. */
+    int64_t wait_ratio; /* Of what came to what was expected, in parts of RATIO_ONE. */
+    int64_t run_ratio;  /* Likewise. */
     uint32_t waits;     /* How often each was learnt, up to a bound. */
     uint32_t runs;
-    uint32_t refused;    /* In a row, */
-    uint32_t tries;      /* and how often somebody was admitted against the odds since. */
+    uint32_t refused;    /* In a row. */
+    uint32_t tries;      /* How often a job was admitted against the odds since. */
     int64_t promised_ns; /* Work of jobs that have not ended. */
     int64_t target_ns;   /* From arrival to the deadline, of the last job. */
 };

@@ -91,8 +91,8 @@ struct queue_facts {
     uint32_t workflow;
     uint32_t task;
     uint32_t worker;  /* WORKER_NONE: a home queue, of the whole cluster. */
-    uint32_t waiting; /* Tasks, */
-    uint32_t items;   /* and their items. */
+    uint32_t waiting; /* Tasks. */
+    uint32_t items;   /* Items of all waiting tasks. */
     uint32_t head_items;
     int64_t head_ready_ns;
     int64_t head_deadline_ns; /* Of the oldest job: INT64_MAX if it has none. */
@@ -127,9 +127,9 @@ struct ended_facts {
 
 /* What was expected of a job when it was admitted. The node keeps it as long as the job. */
 struct promise {
-    int64_t wait_ns; /* As rows and earlier promises had it, before anything learnt, */
-    int64_t run_ns;  /* likewise the longest way through its tasks, */
-    int64_t work_ns; /* and all of them together. */
+    int64_t wait_ns; /* By rows and earlier promises, before anything learnt. */
+    int64_t run_ns;  /* Likewise: the longest way through its tasks. */
+    int64_t work_ns; /* Likewise: all of its tasks together. */
 };
 
 struct admission {

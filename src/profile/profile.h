@@ -66,8 +66,8 @@ struct profile_curve {
 struct profile_model {
     uint64_t load_bytes;
     uint64_t resident_bytes;
-    uint64_t workspace_bytes;          /* Of a batch, */
-    uint64_t workspace_bytes_per_item; /* and for each of its items. */
+    uint64_t workspace_bytes;          /* Of a batch, whatever its items. */
+    uint64_t workspace_bytes_per_item; /* Of a batch, for each of its items. */
     int64_t load_fixed_ns;             /* Beside the copy itself. */
     bool pinned;    /* Stays where it is resident as long as anything else can leave. */
     uint32_t kinds; /* A bit for each kind of device that has a point. */

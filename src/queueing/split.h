@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 struct split_server {
-    double mean;    /* Of the service of one job, */
-    double squared; /* and its squared coefficient of variation. */
+    double mean;    /* Of the service of one job. */
+    double squared; /* Its squared coefficient of variation. */
 };
 
 /*

@@ -16,8 +16,8 @@ struct sim;
 struct crossing {
     uint32_t next; /* Behind it. */
     uint32_t worker;
-    uint32_t model; /* MODEL_NONE: inputs, */
-    uint32_t run;   /* of this batch; else POOL_NONE. */
+    uint32_t model; /* MODEL_NONE: inputs of a batch. */
+    uint32_t run;   /* The batch whose inputs they are; else POOL_NONE. */
     int64_t bus_ns;
 };
 

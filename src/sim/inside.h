@@ -14,8 +14,8 @@
 #include "sim/network.h"
 #include "sim/sim.h"
 
-#define FAULT_HINT_NS    INT64_C(1000000)    /* A reset connection tells after a millisecond, */
-#define FAULT_VERDICT_NS INT64_C(1000000000) /* the directory after a second. */
+#define FAULT_HINT_NS    INT64_C(1000000)    /* Until peers notice that a connection was reset. */
+#define FAULT_VERDICT_NS INT64_C(1000000000) /* Until the directory changes the member list. */
 
 /* What the queue holds. Small things are packed into the payload, others are slots. */
 enum happening {
@@ -55,8 +55,8 @@ struct parcel {
     bool has_tensor;
     bool is_lost;    /* Its connection broke: it takes its time, but nobody gets it. */
     bool is_carried; /* Somebody has asked, and it was counted: see network_carried.h. */
-    uint8_t hop;     /* Links of its route that it has been given, */
-    int64_t last_ns; /* and when its last byte will have left them. */
+    uint8_t hop;     /* Links of its route that it has been given. */
+    int64_t last_ns; /* When its last byte will have left those links. */
     int64_t sent_ns;
     struct message message;
     uint16_t placement[];
@@ -87,8 +87,8 @@ struct worker_faults {
 
 struct sim_worker {
     struct worker_faults faults;
-    struct bus bus;         /* Of its device, if it is the first worker on it, */
-    struct running running; /* like this. */
+    struct bus bus;         /* Of its device, if it is the first worker on it. */
+    struct running running; /* Likewise. */
     uint64_t memory_bytes;  /* In use, by this host's own count. */
     uint32_t gpu_used;
     uint32_t slices_used; /* Of MIG devices, as bits. */
@@ -102,12 +102,12 @@ struct sim_node {
     uint32_t incarnation;
     bool fresh;               /* Restarted, or back, since the last member list. */
     uint32_t cuts;            /* Partitions on whose far side it is; equal: they can talk. */
-    int64_t stopped_at_ns;    /* It does nothing from here, */
-    int64_t stopped_until_ns; /* to here. */
+    int64_t stopped_at_ns;    /* It does nothing from this time on. */
+    int64_t stopped_until_ns; /* It does something again from this time on. */
     double loss;              /* Probability that a message from or to it is lost. */
     uint64_t handles;         /* Live tensors. */
-    uint32_t timers;          /* Set in this life, and not come yet, */
-    uint32_t idle_timers;     /* and of these, of models and deadlines. */
+    uint32_t timers;          /* Set in this life, and not come yet. */
+    uint32_t idle_timers;     /* Of these: of models and deadlines. */
 };
 
 _Static_assert(sizeof(struct sim_node) == CACHE_LINE_BYTES, "every event looks at one");
@@ -154,8 +154,8 @@ struct sim {
     uint64_t streamed;      /* Of the arrival stream. */
     uint32_t ticks;         /* Timers in the queue that nobody waits for. */
     bool has_stopped_ticks; /* Nobody waits any more, but some fault is not over. */
-    uint64_t events;        /* Taken from the queue, */
-    uint64_t steps;         /* and those of nodes. */
+    uint64_t events;        /* Taken from the queue. */
+    uint64_t steps;         /* Of nodes. */
     uint64_t arrived;
     uint64_t answered;
 };

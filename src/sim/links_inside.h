@@ -21,8 +21,8 @@ __extension__ typedef unsigned __int128 fair_work;
  * comes is a guest on all of them until it is held back for the first time.
  */
 struct flow {
-    uint32_t holder; /* The link that holds it back, or LINK_NONE, */
-    uint32_t place;  /* and where among those that it holds back. */
+    uint32_t holder; /* The link that holds it back, or LINK_NONE. */
+    uint32_t place;  /* Its place among those that the holder holds back. */
     uint32_t tag;
     struct route route;
     uint32_t seats[ROUTE_LINKS_MAX]; /* Where among the guests of each link. */

@@ -38,8 +38,8 @@ struct network {
     struct network_link *links;
     struct network_carried carried;
     uint64_t queued;           /* Events of links and of other traffic, stale ones included. */
-    uint64_t background_count; /* Transfers of others so far, */
-    uint64_t background_bytes; /* and their bytes. */
+    uint64_t background_count; /* Transfers of others so far. */
+    uint64_t background_bytes; /* Bytes of others so far. */
 };
 
 /* Build the links of the fleet. */

@@ -33,8 +33,8 @@ struct sim_options {
     int64_t row_cache_ns;
     const struct mixture *mixture; /* As the scenario names it; NULL: it names none. */
     int64_t solve_ns;              /* How long a search of a policy takes; 0: 10 ms. */
-    double noise;                  /* Run times vary uniformly by this fraction up and down, */
-    double profile_error;          /* and those of each config by a factor that nobody knows. */
+    double noise;                  /* Run times vary uniformly by this fraction up and down. */
+    double profile_error;          /* Run times of each config are off by a factor within this fraction. */
     uint32_t fault_count;
     const struct fault *faults;
     uint32_t fault_random_count;

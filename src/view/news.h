@@ -14,9 +14,9 @@ enum { NEWS_MAX = 64 };
 
 struct news_entry {
     uint32_t worker;
-    int32_t gpu; /* Units more, or fewer, than its row says, */
+    int32_t gpu; /* Units more, or fewer, than its row says. */
     int32_t cpu;
-    uint64_t row_sequence; /* until this row. */
+    uint64_t row_sequence; /* The first row that shows them. */
 };
 
 struct news {

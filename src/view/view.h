@@ -16,8 +16,8 @@
 
 struct view {
     int64_t now_ns;
-    uint32_t node;         /* Whose view it is, */
-    uint32_t worker_first; /* and its own workers. */
+    uint32_t node;         /* Whose view it is. */
+    uint32_t worker_first; /* The first of its own workers. */
     uint32_t worker_count;
     const struct fleet *fleet;
     const struct board *board;
