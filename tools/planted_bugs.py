@@ -126,7 +126,8 @@ BUGS = [
         "src/sim/sim.c",
         "timers of a node's former life reach the new one",
         "`on_timer()` does not compare incarnations",
-        "sim->nodes[node].node == NULL || (sim->nodes[node].incarnation & 0xff) != incarnation",
+        "sim->nodes[node].node == NULL ||\n"
+        "        (sim->nodes[node].incarnation & PAYLOAD_INCARNATION_MAX) != incarnation",
         "sim->nodes[node].node == NULL",
         (GOLDENS, SWARM, BY_HAND),
     ),

@@ -4,6 +4,7 @@
 #ifndef NODE_ACCESS_H
 #define NODE_ACCESS_H
 
+#include "base/numbers.h"
 #include "node/inside.h"
 #include "profile/need.h"
 
@@ -78,7 +79,7 @@ static inline int64_t left_ns(const struct node *node, int64_t deadline_ns)
 /* Whoever counts, a client or an engine: so many that those of a batch can be added. */
 static inline uint32_t items_bounded(uint32_t items)
 {
-    return items < ITEMS_MAX ? items : ITEMS_MAX;
+    return min_u32(items, ITEMS_MAX);
 }
 
 /* NULL if @worker is not one of this node's. */

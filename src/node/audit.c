@@ -1,5 +1,6 @@
 #include "node/audit.h"
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/grants.h"
 #include "node/home.h"
@@ -107,8 +108,7 @@ static void probe(struct node *node, struct job *job)
 
 static int64_t patience_ns(const struct job *job)
 {
-    const uint32_t shift =
-        job->audits < AUDIT_PATIENCE_SHIFT_MAX ? job->audits : AUDIT_PATIENCE_SHIFT_MAX;
+    const uint32_t shift = min_u32(job->audits, AUDIT_PATIENCE_SHIFT_MAX);
     return AUDIT_NS << shift;
 }
 

@@ -11,7 +11,7 @@ enum {
     REPAIRS_PER_STEP = 4, /* A step stays short even when a thousand jobs lost a worker. */
     REPAIR_LOOKS_PER_STEP = 256,
     PARKED_MAX = 1024,           /* Messages that wait for blocked peers. */
-    BURIED_MAX = 64,             /* Cancelled jobs whose late messages are still recognised. */
+    CANCELLED_MAX = 64,          /* Cancelled jobs whose late messages are still recognised. */
     GPU_UNITS_MAX = 128,         /* A share size is a bit of two words: percents fit. */
     LOAD_RETRIES_SHIFT_MAX = 10, /* Back-off doubles up to 2^10 times the first pause. */
     HOME_TASKS_PER_STEP = 128,   /* Claimed or turned away in one step; the next goes on. */

@@ -1,5 +1,6 @@
 #include "node/claims.h"
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/audit.h"
 #include "node/outbox.h"
@@ -60,7 +61,7 @@ static uint32_t open_claim(
         .touched_ns = now_ns(node),
     };
     const uint32_t most = items_max(node, worker, kind);
-    fill(node, &home->queues[number], claim, config.batch < most ? config.batch : most);
+    fill(node, &home->queues[number], claim, min_u32(config.batch, most));
     if (claim->next != POOL_NONE) {
         claim_at(node, claim->next)->previous = slot;
     }

@@ -1,8 +1,9 @@
 #include "node/dispatch.h"
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/batches.h"
-#include "node/doom.h"
+#include "node/fail_waiting.h"
 #include "node/give_up.h"
 #include "node/grants.h"
 #include "node/model_cache.h"
@@ -303,7 +304,7 @@ static bool start_queue(struct node *node, struct worker *worker, uint32_t numbe
             continue;
         }
         const uint32_t items_max = cache_items_max(node, worker, kind);
-        config.batch = config.batch < items_max ? config.batch : items_max;
+        config.batch = min_u32(config.batch, items_max);
         const uint32_t items = batch_items(node, &worker->queues[number], config.batch);
         if (cache_make_room(
                 node, worker, profile_workspace_bytes(node->profile, kind->run, items), kind)) {
@@ -340,7 +341,7 @@ static bool start_one(struct node *node, struct worker *worker)
 void dispatch_worker(struct node *node, struct worker *worker)
 {
     bool started = true;
-    if ((worker->dooming > 0 || worker->lost) && doom_fail_some(node, worker)) {
+    if ((worker->failing_models > 0 || worker->lost) && fail_waiting_some(node, worker)) {
         set_wake(node, worker, now_ns(node));
         return; /* The rest fails in steps of its own. */
     }

@@ -1,5 +1,6 @@
 #include "node/grants.h"
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/audit.h"
 #include "node/batches.h"
@@ -358,7 +359,7 @@ static void trace_released(struct node *node, const struct grant *grant, int64_t
     struct record *record = trace(node, RECORD_RELEASED, REASON_NONE);
     record->worker = grant->worker;
     record->value = now_ns(node) - grant->granted_ns - run_ns;
-    record->value = record->value > 0 ? record->value : 0;
+    record->value = max_i64(record->value, 0);
     record->batch = (uint16_t)grant->count;
     record->gpu = (uint16_t)grant->config.gpu;
     record->cpu = (uint16_t)grant->config.cpu;

@@ -1,6 +1,7 @@
 #include "node/home.h"
 
 #include "base/hash.h"
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/claims.h"
 #include "node/dispatch.h"
@@ -231,7 +232,7 @@ static void recheck(struct node *node, struct home_queue *queue)
     for (uint32_t i = 0; i < queue->rechecks && pause_ns < RECHECK_LAST_NS; i++) {
         pause_ns *= 2;
     }
-    pause_ns = pause_ns < RECHECK_LAST_NS ? pause_ns : RECHECK_LAST_NS;
+    pause_ns = min_i64(pause_ns, RECHECK_LAST_NS);
     queue->rechecks++;
     look_at(node, queue, now_ns(node) + pause_ns);
 }

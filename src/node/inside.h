@@ -47,8 +47,8 @@ struct task {
     bool continues : 1; /* Its producer ran on the same worker just now. */
     bool cancelled : 1; /* Runs, but nobody wants the result. */
     union {
-        int64_t key;    /* In its queue; */
-        uint64_t epoch; /* while it is offered, the member list of its home. */
+        int64_t key;    /* In its queue. */
+        uint64_t epoch; /* Of an OFFERED task: of the member list that named its home. */
     };
     uint64_t arrival; /* Tie-breaker, per node. */
     int64_t ready_ns;
@@ -129,7 +129,8 @@ struct parked {
 };
 
 struct queue {
-    int64_t key;      /* Of the head, if there is one: the first of all queues is found without the tasks. */
+    int64_t
+        key; /* Of the head, if there is one: the first of all queues is found without the tasks. */
     uint64_t arrival; /* Likewise. */
     uint32_t head;
     uint32_t tail;
@@ -138,16 +139,16 @@ struct queue {
 };
 
 struct model_slot {
-    uint8_t state;     /* enum model_state */
-    bool withdrawn;    /* From the repository: not to be loaded. */
-    bool warm;         /* Loading because the policy wants it. */
-    bool doomed;       /* Loading, but the result is to be given back. */
-    bool stale;        /* Out of date: leaves when the batches that use it have ended. */
-    uint32_t users;    /* Batches that run with it. */
-    uint32_t wanted;   /* Queued tasks, and batches that gather, that need it. */
-    uint32_t failures; /* Loads that failed in a row. */
-    uint8_t doom;      /* enum reason: why the tasks below fail. */
-    uint64_t doom_end; /* Tasks that wait for it up to this arrival fail. 0: none. */
+    uint8_t state;          /* enum model_state */
+    bool withdrawn;         /* From the repository: not to be loaded. */
+    bool warm;              /* Loading because the policy wants it. */
+    bool unwanted;          /* Loading, but the result is to be given back. */
+    bool stale;             /* Out of date: leaves when the batches that use it have ended. */
+    uint32_t users;         /* Batches that run with it. */
+    uint32_t wanted;        /* Queued tasks, and batches that gather, that need it. */
+    uint32_t failures;      /* Loads that failed in a row. */
+    uint8_t failing_reason; /* enum reason: why the tasks below fail. */
+    uint64_t failing_until; /* Tasks that wait for it up to this arrival fail. 0: none. */
     int64_t retry_at_ns;
     int64_t used_ns;
     uint64_t bytes; /* It occupies, or will. */
@@ -163,9 +164,9 @@ struct worker {
     bool load_changed;
     bool cache_changed;
     bool publish_timer;
-    bool idle_timer;  /* Set: some model may have to leave then. */
-    uint32_t dooming; /* Models whose waiting tasks still have to be failed. */
-    uint32_t missing; /* Models that queued tasks need and that are not resident. */
+    bool idle_timer;         /* Set: some model may have to leave then. */
+    uint32_t failing_models; /* Models whose waiting tasks still have to be failed. */
+    uint32_t missing;        /* Models that queued tasks need and that are not resident. */
     const struct fleet_worker *spec;
     struct queue *queues;
     uint32_t *active; /* Queues that are not empty, in no order. */
@@ -240,8 +241,8 @@ struct node {
     uint32_t parked_first;
     uint32_t parked_last;
     uint32_t parked_count;
-    uint32_t buried_count;
-    uint64_t buried[BURIED_MAX];
+    uint32_t cancelled_count;
+    uint64_t cancelled[CANCELLED_MAX];
     struct suspects blocked; /* Peers that take no messages now. */
     void *question;          /* Of the search that was asked for in this step. */
 };

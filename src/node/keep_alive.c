@@ -1,5 +1,6 @@
 #include "node/keep_alive.h"
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/model_cache.h"
 
@@ -33,7 +34,7 @@ void keep_alive_expire(struct node *node, struct worker *worker)
         if (end_ns <= now_ns(node)) {
             cache_evict(node, worker, model, REASON_IDLE);
         } else {
-            next_ns = end_ns < next_ns ? end_ns : next_ns;
+            next_ns = min_i64(end_ns, next_ns);
         }
     }
     if (next_ns != INT64_MAX) {

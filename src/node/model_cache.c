@@ -1,8 +1,10 @@
 #include "node/model_cache.h"
 
+#include "base/numbers.h"
+#include "base/units.h"
 #include "node/access.h"
 #include "node/dispatch.h"
-#include "node/doom.h"
+#include "node/fail_waiting.h"
 #include "node/grants.h"
 #include "node/keep_alive.h"
 #include "node/rows.h"
@@ -380,7 +382,7 @@ int64_t cache_advance(struct node *node, struct worker *worker)
         return retry_at_ns;
     }
     uint32_t number = dispatch_next_queue(worker, QUEUE_NONE);
-    while (number != QUEUE_NONE && count < sizeof(ahead) / sizeof(ahead[0])) {
+    while (number != QUEUE_NONE && count < ARRAY_COUNT(ahead)) {
         uint32_t workflow;
         uint32_t task;
         const struct workflow_task *kind = dispatch_queue_task(node, number, &workflow, &task);
@@ -412,7 +414,7 @@ static void stop_loading(struct node *node, struct worker *worker, uint32_t mode
     move_model(worker, model, MODEL_ABSENT);
     worker->loading = MODEL_NONE;
     worker->memory_used_bytes -= slot->bytes;
-    slot->doomed = false;
+    slot->unwanted = false;
     slot->warm = false;
     rows_cache_changed(node, worker);
     rows_load_changed(node, worker);
@@ -487,8 +489,7 @@ void cache_drop_unwanted(struct node *node, struct worker *worker)
 static void load_failed(struct node *node, struct worker *worker, uint32_t model)
 {
     struct model_slot *slot = &worker->models[model];
-    const uint32_t shift =
-        slot->failures < LOAD_RETRIES_SHIFT_MAX ? slot->failures : LOAD_RETRIES_SHIFT_MAX;
+    const uint32_t shift = min_u32(slot->failures, LOAD_RETRIES_SHIFT_MAX);
     const int64_t pause_ns = LOAD_RETRY_FIRST_NS << shift;
     slot->failures++;
     slot->retry_at_ns = now_ns(node) + pause_ns;
@@ -497,7 +498,7 @@ static void load_failed(struct node *node, struct worker *worker, uint32_t model
     record->worker = worker->id;
     record->model = (uint16_t)model;
     record->value = pause_ns;
-    doom_waiting(node, worker, model, REASON_LOAD_FAILED);
+    fail_waiting_for(node, worker, model, REASON_LOAD_FAILED);
 }
 
 void cache_device_lost(struct node *node, struct worker *worker)
@@ -525,7 +526,7 @@ void cache_loaded(
     if (bytes != 0) { /* Measured: it replaces what the profile promised. */
         worker->memory_used_bytes = worker->memory_used_bytes - slot->bytes + bytes;
         slot->bytes = bytes;
-        doom_waiting(node, worker, model, REASON_TOO_LARGE); /* Those that no longer fit. */
+        fail_waiting_for(node, worker, model, REASON_TOO_LARGE); /* Those that no longer fit. */
     }
     slot->failures = 0;
     slot->used_ns = now_ns(node);
@@ -533,8 +534,8 @@ void cache_loaded(
     struct record *record = trace(node, RECORD_LOADED, REASON_NONE);
     record->worker = worker->id;
     record->model = (uint16_t)model;
-    if (slot->doomed) {
-        slot->doomed = false;
+    if (slot->unwanted) {
+        slot->unwanted = false;
         cache_evict(node, worker, model, REASON_WITHDRAWN);
     }
     rows_cache_changed(node, worker);
@@ -557,17 +558,17 @@ void cache_repository_changed(
 {
     struct model_slot *slot = &worker->models[model];
     slot->withdrawn = !available;
-    slot->doomed = slot->state == MODEL_LOADING;
+    slot->unwanted = slot->state == MODEL_LOADING;
     slot->stale = slot->state == MODEL_RESIDENT;
     slot->failures = 0;
     slot->retry_at_ns = 0;
     worker->touched = true;
-    doom_end(worker, model);
+    fail_waiting_stop(worker, model);
     if (slot->stale && slot->users == 0) {
         cache_evict(node, worker, model, REASON_WITHDRAWN);
     }
     if (!available) {
-        doom_waiting(node, worker, model, REASON_UNAVAILABLE);
+        fail_waiting_for(node, worker, model, REASON_UNAVAILABLE);
     }
 }
 

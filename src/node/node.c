@@ -1,5 +1,6 @@
 #include "node/node.h"
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/audit.h"
 #include "node/batches.h"
@@ -56,8 +57,7 @@ static void init_worker(struct node *node, struct arena *arena, uint32_t index)
     entry->live.load.accepting = 1;
     entry->live.load.gpu_free = (uint8_t)worker->shares.free;
     entry->live.load.layout = worker->shares.layout;
-    entry->live.load.cpu_free =
-        (uint16_t)(node->cpu_free < UINT16_MAX ? node->cpu_free : UINT16_MAX);
+    entry->live.load.cpu_free = (uint16_t)(min_u32(node->cpu_free, UINT16_MAX));
     entry->live.cache.free_bytes = worker->spec->memory_bytes;
 }
 
@@ -90,7 +90,7 @@ static uint32_t most_sinks(const struct catalogue *catalogue)
     uint32_t most = 1;
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const uint32_t count = catalogue->workflows[i]->sink_count;
-        most = count > most ? count : most;
+        most = max_u32(count, most);
     }
     return most;
 }

@@ -1,6 +1,7 @@
 /* pools.c - the memory of nodes: made by the host, grown only between steps. */
 #include <stddef.h>
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/home.h"
 #include "node/rows.h"
@@ -17,11 +18,11 @@ static uint32_t fan_max(const struct catalogue *catalogue)
     uint32_t most = 1;
     for (uint32_t w = 0; w < catalogue->workflow_count; w++) {
         const struct workflow *workflow = catalogue->workflows[w];
-        most = workflow->source_count > most ? workflow->source_count : most;
+        most = max_u32(workflow->source_count, most);
         for (uint32_t i = 0; i < workflow->task_count; i++) {
             const struct workflow_task *task = &workflow->tasks[i];
-            most = task->out_count > most ? task->out_count : most;
-            most = task->in_count > most ? task->in_count : most;
+            most = max_u32(task->out_count, most);
+            most = max_u32(task->in_count, most);
         }
     }
     return most;

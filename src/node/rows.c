@@ -1,11 +1,12 @@
 #include "node/rows.h"
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/outbox.h"
 
 static int64_t at_least_zero(int64_t ns)
 {
-    return ns > 0 ? ns : 0;
+    return max_i64(ns, 0);
 }
 
 /* Until the last running batch is expected to end. */
@@ -14,7 +15,7 @@ static int64_t running_ns(const struct node *node, const struct worker *worker)
     int64_t until_ns = now_ns(node);
     for (uint32_t slot = worker->batches; slot != POOL_NONE; slot = batch_at(node, slot)->next) {
         const int64_t ends_at_ns = batch_at(node, slot)->ends_at_ns;
-        until_ns = ends_at_ns > until_ns ? ends_at_ns : until_ns;
+        until_ns = max_i64(ends_at_ns, until_ns);
     }
     return until_ns - now_ns(node);
 }
@@ -176,7 +177,7 @@ void rows_notice(struct node *node, uint32_t worker_id, uint32_t from, uint32_t 
          * One number covers all before it, also the few that a large tensor still holds up
          * behind smaller messages: those are forgotten a little early.
          */
-        known->sequence = sequence > known->sequence ? sequence : known->sequence;
+        known->sequence = max_u32(sequence, known->sequence);
         return;
     }
     const uint32_t slot = pool_take_raw(&node->pools->notices);

@@ -13,14 +13,14 @@
 #include "node/rows.h"
 
 /* Whether nobody waits for @job any more, as far as this node can know. */
-static bool is_buried(const struct node *node, struct job_id job)
+static bool is_over(const struct node *node, struct job_id job)
 {
     if (job.node == node->id) {
         return map_get(&node->jobs, job_key(job)) == MAP_NONE;
     }
-    const uint32_t count = node->buried_count < BURIED_MAX ? node->buried_count : BURIED_MAX;
+    const uint32_t count = min_u32(node->cancelled_count, CANCELLED_MAX);
     for (uint32_t i = 0; i < count; i++) {
-        if (node->buried[i] == job_key(job)) {
+        if (node->cancelled[i] == job_key(job)) {
             return true;
         }
     }
@@ -89,7 +89,7 @@ int64_t duration_bounded(int64_t ns)
     if (ns > DURATION_NS_MAX) {
         return DURATION_NS_MAX;
     }
-    return ns < -DURATION_NS_MAX ? -DURATION_NS_MAX : ns;
+    return max_i64(ns, -DURATION_NS_MAX);
 }
 
 /* The visit of the job of @message. POOL_NONE if that is known, with another workflow. */
@@ -316,7 +316,7 @@ void visits_reserve(struct node *node, const struct message *message)
     if (message->sequence != 0) {
         rows_notice(node, message->worker, message->from, message->sequence);
     }
-    if (message->work.placement_count == 0 || is_buried(node, message->job)) {
+    if (message->work.placement_count == 0 || is_over(node, message->job)) {
         return;
     }
     const struct workflow *workflow = workflow_at(node, message->workflow);
@@ -405,7 +405,7 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
     if (message->sequence != 0) {
         rows_notice(node, message->worker, message->from, message->sequence);
     }
-    if (is_buried(node, message->job)) {
+    if (is_over(node, message->job)) {
         grants_miss(node, message);
         tensor_release(node, tensor);
         return;
@@ -452,8 +452,8 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
 void visits_cancel(struct node *node, struct job_id job, enum reason reason)
 {
     if (reason != REASON_OWNER_LOST) { /* A partition may give the owner back, job and all. */
-        node->buried[node->buried_count % BURIED_MAX] = job_key(job);
-        node->buried_count++;
+        node->cancelled[node->cancelled_count % CANCELLED_MAX] = job_key(job);
+        node->cancelled_count++;
     }
     grants_forget(node, job);
     const uint32_t slot = map_get(&node->visits, job_key(job));

@@ -4,6 +4,7 @@
  * Device memory and shares, answers that come once and rows that move forward are
  * watched where they happen, always. These are the checks that cost more.
  */
+#include "base/numbers.h"
 #include "profile/need.h"
 #include "sim/inside.h"
 
@@ -89,7 +90,7 @@ void checkers_deliver(const struct sim *sim, const struct parcel *parcel)
     for (uint32_t i = 0; i < route.count; i++) {
         const int64_t ns =
             fleet_bytes_ns(parcel->message.work.bytes, network->rates[route.links[i]]);
-        wire_ns = ns > wire_ns ? ns : wire_ns;
+        wire_ns = max_i64(ns, wire_ns);
     }
     ASSERT(sim->now_ns >= parcel->sent_ns + sim->options.fleet->network.latency_ns + wire_ns);
 }
@@ -99,7 +100,7 @@ void checkers_end(const struct sim *sim)
 {
     const bool is_ticking = sim->policies.roles[ROLE_TICK].policy != NULL; /* For ever. */
     ASSERT(sim->answered == sim->arrived); /* Every request has been answered, */
-    ASSERT(sim->tickets.used == 0);        /* and once. */
+    ASSERT(sim->clients.used == 0);        /* and once. */
     ASSERT(sim->parcels.used == 0);
     ASSERT(map_count(&sim->network.carried.counts) == 0);
     ASSERT(sim->runs.used == 0);

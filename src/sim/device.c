@@ -28,7 +28,7 @@ static void vacate(struct sim *sim, uint32_t worker, uint64_t bytes)
 }
 
 static uint64_t payload_for(
-    const struct sim *sim, enum happening kind, uint32_t worker, uint32_t large)
+    const struct sim *sim, enum timed_kind kind, uint32_t worker, uint32_t large)
 {
     return payload_of(kind, sim->nodes[node_of(sim, worker)].incarnation, worker, large);
 }
@@ -89,7 +89,7 @@ void device_crossed(struct sim *sim, uint32_t worker, uint32_t stamp)
 
 void device_unload(struct sim *sim, uint32_t worker, uint32_t model)
 {
-    happen(sim, sim->now_ns, payload_for(sim, HAPPENS_UNLOADED, worker, model));
+    schedule(sim, sim->now_ns, payload_for(sim, TIMED_UNLOADED, worker, model));
 }
 
 void device_unloaded(struct sim *sim, uint32_t worker, uint32_t model)
@@ -105,7 +105,7 @@ void device_unloaded(struct sim *sim, uint32_t worker, uint32_t model)
 void device_reshape(struct sim *sim, uint32_t worker, uint32_t gpu)
 {
     const int64_t at_ns = sim->now_ns + sim->options.fleet->workers[worker].reshape_ns;
-    happen(sim, at_ns, payload_for(sim, HAPPENS_SHAPED, worker, gpu));
+    schedule(sim, at_ns, payload_for(sim, TIMED_SHAPED, worker, gpu));
 }
 
 /*

@@ -23,9 +23,9 @@ static void start(struct sim *sim, uint32_t worker)
     }
     const uint32_t node = sim->options.fleet->workers[worker].node;
     bus->until_ns = sim->now_ns + crossing_at(sim, bus->first)->bus_ns;
-    happen(
+    schedule(
         sim, bus->until_ns,
-        payload_of(HAPPENS_CROSSED, sim->nodes[node].incarnation, worker, bus->stamp));
+        payload_of(TIMED_CROSSED, sim->nodes[node].incarnation, worker, bus->stamp));
 }
 
 void bus_push(struct sim *sim, const struct crossing *crossing)

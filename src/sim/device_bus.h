@@ -25,7 +25,7 @@ struct crossing {
 struct bus {
     uint32_t first; /* On its way; the others wait. POOL_NONE: the bus is idle. */
     uint32_t last;
-    uint32_t stamp;   /* Of the happening that ends the first: others are out of date. */
+    uint32_t stamp;   /* Of the timed event that ends the first: others are out of date. */
     int64_t until_ns; /* When that is. */
 };
 
@@ -38,7 +38,7 @@ void bus_push(struct sim *sim, const struct crossing *crossing);
 void bus_drop(struct sim *sim, uint32_t worker, uint32_t model, uint32_t run);
 
 /*
- * The happening with @stamp of the device that starts with @worker: what has crossed
+ * The timed event with @stamp of the device that starts with @worker: what has crossed
  * leaves the bus to the next. False if it was dropped meanwhile.
  */
 bool bus_pop(struct sim *sim, uint32_t worker, uint32_t stamp, struct crossing *crossing_out);

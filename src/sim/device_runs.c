@@ -1,9 +1,8 @@
 #include "sim/device_runs.h"
 
+#include "base/numbers.h"
 #include "model/sharing.h"
 #include "sim/inside.h"
-
-enum { STAMP_MASK = 0x3ffff }; /* What the payload of a happening has room for. */
 
 static struct run *run_at(const struct sim *sim, uint32_t slot)
 {
@@ -29,14 +28,14 @@ static double stretch(const struct sim *sim, uint32_t worker, const struct run *
 }
 
 /* From now on run @slot takes @factor times as long. */
-static void schedule(struct sim *sim, uint32_t slot, double factor)
+static void schedule_end(struct sim *sim, uint32_t slot, double factor)
 {
     struct run *run = run_at(sim, slot);
     run->since_ns = sim->now_ns;
     run->ends_at_ns = sim->now_ns + (int64_t)(run->left_ns * factor + 0.5);
-    sim->run_stamp = (sim->run_stamp + 1) & STAMP_MASK;
+    sim->run_stamp = (sim->run_stamp + 1) & PAYLOAD_SMALL_MAX;
     run->stamp = sim->run_stamp;
-    happen(sim, run->ends_at_ns, payload_of(HAPPENS_BATCH_DONE, 0, run->stamp, slot));
+    schedule(sim, run->ends_at_ns, payload_of(TIMED_BATCH_DONE, 0, run->stamp, slot));
 }
 
 /* Every run of the device has come as far as it could since it was last looked at. */
@@ -47,17 +46,17 @@ static void settle(struct sim *sim, uint32_t device)
         struct run *run = run_at(sim, slot);
         const double factor = stretch(sim, device, run);
         const double left_ns = run->left_ns - (double)(sim->now_ns - run->since_ns) / factor;
-        run->left_ns = left_ns > 0 ? left_ns : 0;
+        run->left_ns = max_double(left_ns, 0);
         run->since_ns = sim->now_ns;
         slot = run->next;
     }
 }
 
-static void schedule_all(struct sim *sim, uint32_t device)
+static void reschedule_all(struct sim *sim, uint32_t device)
 {
     uint32_t slot = sim->workers[device].running.first;
     while (slot != POOL_NONE) {
-        schedule(sim, slot, stretch(sim, device, run_at(sim, slot)));
+        schedule_end(sim, slot, stretch(sim, device, run_at(sim, slot)));
         slot = run_at(sim, slot)->next;
     }
 }
@@ -86,9 +85,9 @@ void runs_begin(struct sim *sim, uint32_t slot)
     running->count++;
     running->units += run->gpu;
     if (shared) {
-        schedule_all(sim, device);
+        reschedule_all(sim, device);
     } else {
-        schedule(sim, slot, /* factor */ 1);
+        schedule_end(sim, slot, /* factor */ 1);
     }
 }
 
@@ -110,7 +109,7 @@ void runs_end(struct sim *sim, uint32_t slot)
     running->count--;
     running->units -= run->gpu;
     if (shared) {
-        schedule_all(sim, device);
+        reschedule_all(sim, device);
     }
 }
 

@@ -27,13 +27,15 @@ struct run {
     uint64_t workspace_bytes;
     int64_t run_ns; /* Alone on its device. */
 
-    bool begun;         /* Its inputs are there, and it is among those that run: */
-    uint32_t next;      /* the next of its device; */
-    uint32_t stamp;     /* of the happening that ends it; others are out of date; */
-    int64_t begun_ns;   /* when it began, */
-    int64_t ends_at_ns; /* when it will end as things are, */
-    double left_ns;     /* what was left of run_ns */
-    int64_t since_ns;   /* at this time. */
+    bool begun; /* Its inputs are there, and it is among those that run. */
+
+    /* Once it has begun. */
+    uint32_t next;  /* Of its device. */
+    uint32_t stamp; /* Of the timed event that ends it; others are out of date. */
+    int64_t begun_ns;
+    int64_t ends_at_ns; /* As things are. */
+    double left_ns;     /* What was left of run_ns at since_ns. */
+    int64_t since_ns;
 };
 
 /* What runs on a device, kept with the first of its workers. */
@@ -45,13 +47,13 @@ struct running {
 
 void runs_init(struct sim *sim, uint32_t worker);
 
-/* Run @slot begins now: HAPPENS_BATCH_DONE follows. */
+/* Run @slot begins now: TIMED_BATCH_DONE follows. */
 void runs_begin(struct sim *sim, uint32_t slot);
 
 /* It ends, or is not wanted any more. */
 void runs_end(struct sim *sim, uint32_t slot);
 
-/* Whether the happening with @stamp ends run @slot now; a later one does, or it is gone. */
+/* Whether the timed event with @stamp ends run @slot now; a later one does, or it is gone. */
 bool runs_is_over(const struct sim *sim, uint32_t slot, uint32_t stamp);
 
 /* The node that hears of the end of run @slot; NODE_NONE if it is gone: cancelled, or lost. */

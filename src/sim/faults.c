@@ -1,64 +1,8 @@
 /* faults.c - what breaks, and how the others come to know of it. */
+#include "base/numbers.h"
 #include "sim/inside.h"
 
 #include <string.h>
-
-/* Whether a node's lease holds: it is there, reachable, and has not stood still for long. */
-static bool is_member(const struct sim_node *node, int64_t now_ns)
-{
-    const bool stands = node->stopped_until_ns > now_ns;
-    return node->node != NULL && node->cuts == 0 &&
-           (!stands || now_ns - node->stopped_at_ns < FAULT_VERDICT_NS);
-}
-
-/* The next member list: who is up now, and since when. */
-struct members *faults_members(struct sim *sim, const struct members *before)
-{
-    const uint32_t node_count = sim->options.fleet->node_count;
-    struct members *members = arena_alloc(&sim->arena, sizeof(*members));
-    uint64_t *up = arena_alloc(&sim->arena, bitset_words(node_count) * sizeof(uint64_t));
-    uint64_t *since = arena_alloc(&sim->arena, node_count * sizeof(uint64_t));
-    members->epoch = before == NULL ? 1 : before->epoch + 1;
-    members->node_count = node_count;
-    for (uint32_t node = 0; node < node_count; node++) {
-        const bool is_up = before == NULL || is_member(&sim->nodes[node], sim->now_ns);
-        if (is_up) {
-            bitset_add(up, node);
-            members->up_count++;
-        }
-        since[node] = before == NULL ? members->epoch : before->since[node];
-        if (before != NULL && is_up && sim->nodes[node].fresh) {
-            since[node] = members->epoch;
-        }
-        sim->nodes[node].fresh = sim->nodes[node].fresh && !is_up;
-    }
-    members->up = up;
-    members->since = since;
-    return members;
-}
-
-void faults_boot(struct sim *sim, uint32_t node)
-{
-    const struct node_options options = {
-        .node = node,
-        .incarnation = sim->nodes[node].incarnation,
-        .fleet = sim->options.fleet,
-        .catalogue = sim->options.catalogue,
-        .profile = sim->options.profile,
-        .policies = sim->options.policies,
-        .members = sim->members,
-        .board = &sim->board,
-        .pools = &sim->pools,
-        .meter = &sim->meter,
-        .seed = sim->options.seed,
-        .row_load_ns = sim->options.row_load_ns,
-        .row_cache_ns = sim->options.row_cache_ns,
-    };
-    sim->nodes[node].node = node_create(&sim->arena, &options);
-    node_prepare(sim->nodes[node].node);
-    node_start(sim->nodes[node].node, sim->now_ns, &sim->effects);
-    sim_perform(sim, node);
-}
 
 /* What the options say, and what is drawn. */
 static void plan(struct sim *sim)
@@ -81,51 +25,57 @@ void faults_start(struct sim *sim)
     plan(sim);
     for (uint32_t i = 0; i < sim->fault_count; i++) {
         const struct fault *fault = &sim->fault_list[i];
-        happen(sim, fault->at_ns, payload_of(HAPPENS_FAULT, 0, 0, i));
+        schedule(sim, fault->at_ns, payload_of(TIMED_FAULT, 0, 0, i));
         sim->has_stops = sim->has_stops || fault->kind == FAULT_STOP;
         partitions += fault->kind == FAULT_PARTITION ? 1 : 0;
         if (fault->for_ns > 0) {
-            happen(sim, fault->at_ns + fault->for_ns, payload_of(HAPPENS_FAULT_OVER, 0, 0, i));
+            schedule(sim, fault->at_ns + fault->for_ns, payload_of(TIMED_FAULT_OVER, 0, 0, i));
         }
     }
     board_allow_cuts(&sim->board, &sim->arena, partitions);
 }
 
 /* Clients of a crashed owner get no answer: their jobs have failed. */
-static void fail_tickets(struct sim *sim, uint32_t node)
+static void fail_clients(struct sim *sim, uint32_t node)
 {
-    for (uint32_t slot = 0; slot < sim->tickets.capacity; slot++) {
-        if (!pool_is_taken(&sim->tickets, slot)) {
+    for (uint32_t slot = 0; slot < sim->clients.capacity; slot++) {
+        if (!pool_is_taken(&sim->clients, slot)) {
             continue;
         }
-        const struct ticket ticket = *(struct ticket *)pool_at(&sim->tickets, slot);
-        if (ticket.job.node != node) {
+        const struct client client = *(struct client *)pool_at(&sim->clients, slot);
+        if (client.job.node != node) {
             continue;
         }
         const struct record record = {
             .at_ns = sim->now_ns,
-            .job = ticket.job,
-            .value = sim->now_ns - ticket.arrived_ns,
+            .job = client.job,
+            .value = sim->now_ns - client.arrived_ns,
             .node = node,
             .task = TASK_NONE,
             .worker = WORKER_NONE,
-            .workflow = (uint16_t)ticket.workflow,
+            .workflow = (uint16_t)client.workflow,
             .model = RECORD_NONE,
             .kind = RECORD_ANSWERED,
             .reason = REASON_OWNER_LOST,
         };
         sim_record(sim, &record);
         sim->answered++;
-        pool_give(&sim->tickets, slot);
+        pool_give(&sim->clients, slot);
     }
+}
+
+/* Node @at notices then that its connection to @about broke, or is back. */
+static void schedule_hint(struct sim *sim, int64_t at_ns, uint32_t at, uint32_t about, bool broken)
+{
+    const uint32_t hint = about << 1 | (broken ? 1 : 0);
+    schedule(sim, at_ns, payload_of(TIMED_HINT, /* incarnation */ 0, at, hint));
 }
 
 /* The connection between @a and @b breaks, or comes back: both notice. */
 static void connection(struct sim *sim, uint32_t a, uint32_t b, bool broken, int64_t after_ns)
 {
-    const uint32_t kind = broken ? 1 : 0;
-    happen(sim, sim->now_ns + after_ns, payload_of(HAPPENS_HINT, kind, a, b));
-    happen(sim, sim->now_ns + after_ns, payload_of(HAPPENS_HINT, kind, b, a));
+    schedule_hint(sim, sim->now_ns + after_ns, a, b, broken);
+    schedule_hint(sim, sim->now_ns + after_ns, b, a, broken);
 }
 
 /*
@@ -163,13 +113,13 @@ static void crash(struct sim *sim, uint32_t node)
     sim->nodes[node].idle_timers = 0;
     device_lost(sim, node);
     network_lose(sim, is_cut_short, node, NODE_NONE);
-    fail_tickets(sim, node);
+    fail_clients(sim, node);
     for (uint32_t other = 0; other < sim->options.fleet->node_count; other++) {
         if (other != node) {
             connection(sim, other, node, /* broken */ true, FAULT_HINT_NS);
         }
     }
-    happen(sim, sim->now_ns + FAULT_VERDICT_NS, payload_of(HAPPENS_VERDICT, 0, 0, node));
+    schedule(sim, sim->now_ns + FAULT_VERDICT_NS, payload_of(TIMED_VERDICT, 0, 0, node));
 }
 
 static void restart(struct sim *sim, uint32_t node)
@@ -178,7 +128,7 @@ static void restart(struct sim *sim, uint32_t node)
         return;
     }
     sim->nodes[node].fresh = true;
-    faults_boot(sim, node);
+    nodes_boot(sim, node);
     faults_verdict(sim); /* It joins the directory itself. */
 }
 
@@ -200,9 +150,9 @@ static void partition(struct sim *sim, uint32_t first, bool broken)
         }
     }
     /* The directory is on the near side. */
-    happen(
+    schedule(
         sim, sim->now_ns + (broken ? FAULT_VERDICT_NS : FAULT_HINT_NS),
-        payload_of(HAPPENS_VERDICT, 0, 0, first));
+        payload_of(TIMED_VERDICT, 0, 0, first));
 }
 
 static void stop(struct sim *sim, const struct fault *fault)
@@ -211,8 +161,8 @@ static void stop(struct sim *sim, const struct fault *fault)
     node->stopped_at_ns = sim->now_ns;
     node->stopped_until_ns = sim->now_ns + fault->for_ns;
     if (fault->for_ns > FAULT_VERDICT_NS) { /* Its lease runs out meanwhile. */
-        happen(sim, sim->now_ns + FAULT_VERDICT_NS, payload_of(HAPPENS_VERDICT, 0, 0, 0));
-        happen(sim, node->stopped_until_ns, payload_of(HAPPENS_VERDICT, 0, 0, 0));
+        schedule(sim, sim->now_ns + FAULT_VERDICT_NS, payload_of(TIMED_VERDICT, 0, 0, 0));
+        schedule(sim, node->stopped_until_ns, payload_of(TIMED_VERDICT, 0, 0, 0));
     }
 }
 
@@ -273,7 +223,7 @@ static void drain(struct sim *sim, uint32_t node)
     }
 }
 
-void faults_happen(struct sim *sim, uint32_t number)
+void faults_begin(struct sim *sim, uint32_t number)
 {
     const struct fault *fault = &sim->fault_list[number];
     switch (fault->kind) {
@@ -328,17 +278,17 @@ void faults_hint(struct sim *sim, uint32_t at, uint32_t about, bool broken)
     event.peer.hint = broken ? PEER_BROKEN : PEER_RESTORED;
     sim_step(sim, at, &event);
     if (broken && is_connected(sim, at, about)) { /* It was only a moment: they try again. */
-        happen(sim, sim->now_ns + FAULT_HINT_NS, payload_of(HAPPENS_HINT, 0, at, about));
+        schedule_hint(sim, sim->now_ns + FAULT_HINT_NS, at, about, /* broken */ false);
     }
 }
 
 void faults_verdict(struct sim *sim)
 {
     if (sim->directory_away_until_ns > sim->now_ns) {
-        happen(sim, sim->directory_away_until_ns, payload_of(HAPPENS_VERDICT, 0, 0, 0));
+        schedule(sim, sim->directory_away_until_ns, payload_of(TIMED_VERDICT, 0, 0, 0));
         return;
     }
-    sim->members = faults_members(sim, sim->members);
+    sim->members = nodes_members(sim, sim->members);
     for (uint32_t node = 0; node < sim->options.fleet->node_count; node++) {
         tell_members(sim, node);
     }
@@ -349,10 +299,10 @@ bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to)
     const struct sim_node *sender = &sim->nodes[from];
     const struct sim_node *receiver = &sim->nodes[to];
     if (sender->cuts != receiver->cuts) { /* The sender notices that nobody answers. */
-        happen(sim, sim->now_ns + FAULT_HINT_NS, payload_of(HAPPENS_HINT, 1, from, to));
+        schedule_hint(sim, sim->now_ns + FAULT_HINT_NS, from, to, /* broken */ true);
         return true;
     }
-    const double loss = sender->loss > receiver->loss ? sender->loss : receiver->loss;
+    const double loss = max_double(sender->loss, receiver->loss);
     if (loss == 0 || rng_unit(&sim->faults) >= loss) {
         return false;
     }
@@ -365,7 +315,7 @@ bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to)
 double faults_slowness(const struct sim *sim, uint32_t worker)
 {
     const double slowness = sim->workers[worker].faults.slowness;
-    return slowness > 1 ? slowness : 1;
+    return max_double(slowness, 1);
 }
 
 static enum weft_status status_of(struct sim *sim, uint32_t worker, double failing)

@@ -7,45 +7,17 @@
 #include "base/arena.h"
 #include "base/event_queue.h"
 #include "base/histogram.h"
+#include "base/units.h"
 #include "model/arrivals.h"
 #include "node/ingress.h"
 #include "sim/device_bus.h"
 #include "sim/device_runs.h"
 #include "sim/network.h"
 #include "sim/sim.h"
+#include "sim/timed.h"
 
-#define FAULT_HINT_NS    INT64_C(1000000)    /* Until peers notice that a connection was reset. */
-#define FAULT_VERDICT_NS INT64_C(1000000000) /* Until the directory changes the member list. */
-
-/* What the queue holds. Small things are packed into the payload, others are slots. */
-enum happening {
-    HAPPENS_ARRIVAL,    /* The next of the stream. */
-    HAPPENS_REQUEST,    /* slot: a scripted one. */
-    HAPPENS_CANCEL,     /* number of the request. */
-    HAPPENS_SCRIPT,     /* slot: a scripted event of a node. */
-    HAPPENS_TIMER,      /* worker or node, timer kind. */
-    HAPPENS_CROSSED,    /* worker, stamp: something has crossed the bus of its device. */
-    HAPPENS_UNLOADED,   /* worker, model. */
-    HAPPENS_SHAPED,     /* worker, units. */
-    HAPPENS_BATCH_DONE, /* stamp, slot of a run. */
-    HAPPENS_AT_SWITCH,  /* slot of a parcel: it reaches its next link. */
-    HAPPENS_DELIVERED,  /* slot of a parcel. */
-    HAPPENS_PASSED,     /* A transfer may have passed its fair links. */
-    HAPPENS_BACKGROUND, /* link: other traffic. */
-    HAPPENS_FAULT,      /* number of the fault. */
-    HAPPENS_HINT,       /* A connection broke, or is back: two nodes. */
-    HAPPENS_VERDICT,    /* The member list changes now. */
-    HAPPENS_FAULT_OVER, /* number of the fault. */
-    HAPPENS_HANG_UP,    /* slot of a ticket: its client has waited for long enough. */
-};
-
-/* kind : 6, incarnation : 8, small : 18, large : 32 */
-static inline uint64_t payload_of(
-    enum happening kind, uint32_t incarnation, uint32_t small, uint32_t large)
-{
-    return (uint64_t)kind << 58 | (uint64_t)(incarnation & 0xff) << 50 |
-           (uint64_t)(small & 0x3ffff) << 32 | large;
-}
+#define FAULT_HINT_NS    NS_PER_MS /* Until peers notice that a connection was reset. */
+#define FAULT_VERDICT_NS NS_PER_S  /* Until the directory changes the member list. */
 
 /* A message on its way, with or without a tensor. The placement follows. */
 struct parcel {
@@ -63,7 +35,7 @@ struct parcel {
 };
 
 /* A client that waits. */
-struct ticket {
+struct client {
     struct job_id job; /* Its node is where the client went; its number is 0 until accepted. */
     int64_t arrived_ns;
     int64_t hangs_up_ns; /* 0: never. */
@@ -133,7 +105,7 @@ struct sim {
     struct pool runs;
     struct pool crossings;
     struct pool parcels;
-    struct pool tickets;
+    struct pool clients;
     struct pool scripted;
     uint32_t *run_of_batch;
     uint32_t run_of_batch_count;
@@ -167,7 +139,7 @@ static inline bool is_idle_timer(enum timer_kind kind)
 }
 
 /* Put @payload into the queue. */
-static inline void happen(struct sim *sim, int64_t at_ns, uint64_t payload)
+static inline void schedule(struct sim *sim, int64_t at_ns, uint64_t payload)
 {
     event_queue_push(&sim->queue, at_ns, payload);
 }
@@ -212,14 +184,16 @@ void device_done(struct sim *sim, uint32_t run, uint32_t stamp);
 /* Forget what the devices of @node, which is gone, were doing. */
 ATTR_COLD void device_lost(struct sim *sim, uint32_t node);
 
+/* nodes.c: their life. */
+struct members *nodes_members(struct sim *sim, const struct members *before);
+ATTR_COLD void nodes_boot(struct sim *sim, uint32_t node);
+
 /* faults.c: what breaks, and how the others come to know of it. */
 void faults_start(struct sim *sim);
-ATTR_COLD void faults_happen(struct sim *sim, uint32_t fault);
+ATTR_COLD void faults_begin(struct sim *sim, uint32_t fault);
 ATTR_COLD void faults_over(struct sim *sim, uint32_t fault);
 ATTR_COLD void faults_hint(struct sim *sim, uint32_t at, uint32_t about, bool broken);
 ATTR_COLD void faults_verdict(struct sim *sim);
-struct members *faults_members(struct sim *sim, const struct members *before);
-ATTR_COLD void faults_boot(struct sim *sim, uint32_t node);
 /* Whether a message from @from to @to is lost. */
 ATTR_COLD bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to);
 /* How much longer batches of @worker take. */

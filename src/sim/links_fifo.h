@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/assert.h"
+#include "base/numbers.h"
 
 struct links_fifo {
     int64_t *free_ns; /* By link; the caller owns it, all zero at first. */
@@ -21,7 +22,7 @@ static inline int64_t links_fifo_take(
 {
     ASSERT(wire_ns >= 0);
     const int64_t free_ns = links->free_ns[link];
-    const int64_t start_ns = now_ns > free_ns ? now_ns : free_ns;
+    const int64_t start_ns = max_i64(now_ns, free_ns);
     links->free_ns[link] = start_ns + wire_ns;
     return start_ns;
 }

@@ -23,9 +23,9 @@
  * rise on it: should it get over its rate, it is put in then, takes back what is too much,
  * and the links that it takes it from have more to give.
  */
+#include "base/numbers.h"
+#include "base/units.h"
 #include "sim/links_inside.h"
-
-#define NS_PER_S UINT64_C(1000000000)
 
 /* Those that it has held back so far and that do not rise. */
 static uint32_t resting(const struct fair_link *link)
@@ -97,7 +97,7 @@ void links_fill_reach(struct links_fair *links, uint32_t number)
 /* A guest has this rate now. */
 static void raise_guests_max(struct fair_link *link, uint64_t rate)
 {
-    link->guests_max = rate > link->guests_max ? rate : link->guests_max;
+    link->guests_max = max_u64(rate, link->guests_max);
 }
 
 /* No more than the slowest link would carry in the longest duration there is. */
@@ -300,7 +300,7 @@ static uint64_t find_level(const struct links_fair *links, struct fair_link *lin
         for (uint32_t i = 0; i < link->guest_count; i++) {
             const struct flow *flow = flow_at(links, link->guests[i].flow);
             const uint64_t rate = is_rising(links, flow) ? 0 : flow_rate(links, flow);
-            guests_max = rate > guests_max ? rate : guests_max;
+            guests_max = max_u64(rate, guests_max);
             left += rate > level ? (int64_t)rate : 0;
             count += rate > level;
         }

@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "base/numbers.h"
 #include "sim/inside.h"
 
 static bool is_fair(const struct sim *sim)
@@ -27,7 +28,7 @@ static void wake(void *context, int64_t at_ns)
 {
     struct sim *sim = context;
     sim->network.queued++;
-    happen(sim, at_ns, payload_of(HAPPENS_PASSED, 0, 0, 0));
+    schedule(sim, at_ns, payload_of(TIMED_PASSED, 0, 0, 0));
 }
 
 void network_init(struct sim *sim)
@@ -99,7 +100,7 @@ static int64_t take_link(
     }
     const int64_t first_ns = links_fifo_take(&network->fifo, link, at_ns, wire_ns) + latency_ns;
     const int64_t last_ns = first_ns + wire_ns;
-    parcel->last_ns = last_ns > parcel->last_ns ? last_ns : parcel->last_ns;
+    parcel->last_ns = max_i64(last_ns, parcel->last_ns);
     parcel->hop++;
     return first_ns;
 }
@@ -135,19 +136,19 @@ static void hop(struct sim *sim, uint32_t slot, const struct route *route)
             if (parcel->hop == 1) {
                 expect(sim, parcel, route);
             }
-            happen(sim, next_ns, payload_of(HAPPENS_AT_SWITCH, 0, 0, slot));
+            schedule(sim, next_ns, payload_of(TIMED_AT_SWITCH, 0, 0, slot));
             return;
         }
         (void)take_link(sim, parcel, route, next_ns);
     }
-    happen(sim, parcel->last_ns, payload_of(HAPPENS_DELIVERED, 0, 0, slot));
+    schedule(sim, parcel->last_ns, payload_of(TIMED_DELIVERED, 0, 0, slot));
 }
 
 /* What waits for nothing but the latency comes in the order in which it leaves. */
 static void deliver_after_latency(struct sim *sim, uint32_t slot)
 {
     const int64_t at_ns = sim->now_ns + sim->options.fleet->network.latency_ns;
-    event_queue_line_up(&sim->queue, at_ns, payload_of(HAPPENS_DELIVERED, 0, 0, slot));
+    event_queue_line_up(&sim->queue, at_ns, payload_of(TIMED_DELIVERED, 0, 0, slot));
 }
 
 void network_send(

@@ -6,9 +6,8 @@
  * takes its share.
  */
 #include "base/exact.h"
+#include "base/units.h"
 #include "sim/inside.h"
-
-#define NS_PER_S 1e9
 
 static double rate_on(const struct network_background *background, uint64_t bytes_per_s)
 {
@@ -21,14 +20,14 @@ static double rate_on(const struct network_background *background, uint64_t byte
     return background->rate_per_s;
 }
 
-static void schedule(struct sim *sim, uint32_t number)
+static void schedule_next(struct sim *sim, uint32_t number)
 {
     struct network_link *link = &sim->network.links[number];
     const double gap_ns = NS_PER_S / link->rate_per_s * exact_exponential(&link->rng);
     const int64_t whole_ns =
         gap_ns < (double)DURATION_NS_MAX ? (int64_t)(gap_ns + 0.5) : DURATION_NS_MAX;
     sim->network.queued++;
-    happen(sim, sim->now_ns + whole_ns, payload_of(HAPPENS_BACKGROUND, 0, 0, number));
+    schedule(sim, sim->now_ns + whole_ns, payload_of(TIMED_BACKGROUND, 0, 0, number));
 }
 
 void network_background_start(struct sim *sim)
@@ -39,7 +38,7 @@ void network_background_start(struct sim *sim)
         link->rate_per_s = rate_on(&sim->options.fleet->network.background, network->rates[i]);
         if (link->rate_per_s > 0) {
             link->rng = rng_stream(sim->options.seed, RNG_NETWORK, NETWORK_STREAM_LINKS + i);
-            schedule(sim, i);
+            schedule_next(sim, i);
         }
     }
 }
@@ -83,5 +82,5 @@ void network_background_next(struct sim *sim, uint32_t number)
         const int64_t wire_ns = fleet_bytes_ns(bytes, network->rates[number]);
         (void)links_fifo_take(&network->fifo, number, sim->now_ns, wire_ns);
     }
-    schedule(sim, number);
+    schedule_next(sim, number);
 }

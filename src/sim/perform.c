@@ -1,12 +1,13 @@
 /* perform.c - what becomes of a node's effects in virtual time. */
+#include "base/numbers.h"
 #include "sim/inside.h"
 
-static void finish_ticket(struct sim *sim, uint32_t node, const struct effect_answer *answer)
+static void finish_client(struct sim *sim, uint32_t node, const struct effect_answer *answer)
 {
-    const struct ticket *ticket = pool_at(&sim->tickets, (uint32_t)answer->ticket);
+    const struct client *client = pool_at(&sim->clients, (uint32_t)answer->ticket);
     ASSERT(
-        ticket->job.node == node); /* Answered by its owner, once: the slot is free after this. */
-    pool_give(&sim->tickets, (uint32_t)answer->ticket);
+        client->job.node == node); /* Answered by its owner, once: the slot is free after this. */
+    pool_give(&sim->clients, (uint32_t)answer->ticket);
     sim->answered++;
     for (uint32_t i = 0; i < answer->output_count; i++) {
         sim_drop_tensor(sim, node, answer->outputs[i]); /* The client has it. */
@@ -21,12 +22,12 @@ static void publish(struct sim *sim, const struct row *row)
 
 static void wake(struct sim *sim, uint32_t node, int64_t at_ns, const struct timer *timer)
 {
-    const uint32_t subject = timer->worker == WORKER_NONE ? 0x3ffff : timer->worker;
+    const uint32_t subject = timer->worker == WORKER_NONE ? PAYLOAD_SMALL_MAX : timer->worker;
     const uint64_t payload = payload_of(
-        HAPPENS_TIMER, sim->nodes[node].incarnation, subject, node << 8 | (uint32_t)timer->kind);
+        TIMED_TIMER, sim->nodes[node].incarnation, subject, node << 8 | (uint32_t)timer->kind);
     sim->nodes[node].timers++;
     sim->nodes[node].idle_timers += is_idle_timer(timer->kind) ? 1 : 0;
-    happen(sim, at_ns > sim->now_ns ? at_ns : sim->now_ns, payload);
+    schedule(sim, max_i64(at_ns, sim->now_ns), payload);
     sim->ticks += timer_is_background(timer->kind) ? 1 : 0;
 }
 
@@ -42,14 +43,14 @@ static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
 {
     switch (effect->kind) {
     case EFFECT_ACCEPT: {
-        struct ticket *ticket = pool_at(&sim->tickets, (uint32_t)effect->accept.ticket);
-        ASSERT(ticket->job.node == effect->accept.job.node);
-        ticket->job = effect->accept.job;
+        struct client *client = pool_at(&sim->clients, (uint32_t)effect->accept.ticket);
+        ASSERT(client->job.node == effect->accept.job.node);
+        client->job = effect->accept.job;
         return;
     }
     case EFFECT_REFUSE:
     case EFFECT_ANSWER:
-        finish_ticket(sim, node, &effect->answer);
+        finish_client(sim, node, &effect->answer);
         return;
     case EFFECT_SEND:
     case EFFECT_MOVE:

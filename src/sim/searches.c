@@ -8,9 +8,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/units.h"
 #include "sim/inside.h"
 
-#define SOLVE_NS_DEFAULT INT64_C(10000000)
+#define SOLVE_NS_DEFAULT (10 * NS_PER_MS)
 
 struct search {
     struct search *next;

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "sim/inside.h"
 
-enum { SLOTS_FIRST = 64, SMALL_NONE = 0x3ffff };
+enum { SLOTS_FIRST = 64 };
 
 static void init_pools(struct sim *sim)
 {
@@ -14,7 +14,7 @@ static void init_pools(struct sim *sim)
     pool_init(&sim->runs, sizeof(struct run), SLOTS_FIRST, UINT32_MAX - 1);
     pool_init(&sim->crossings, sizeof(struct crossing), SLOTS_FIRST, UINT32_MAX - 1);
     pool_init(&sim->parcels, sizeof(struct parcel) + placement_bytes, SLOTS_FIRST, UINT32_MAX - 1);
-    pool_init(&sim->tickets, sizeof(struct ticket), SLOTS_FIRST, UINT32_MAX - 1);
+    pool_init(&sim->clients, sizeof(struct client), SLOTS_FIRST, UINT32_MAX - 1);
     pool_init(&sim->scripted, sizeof(struct scripted), SLOTS_FIRST, UINT32_MAX - 1);
 }
 
@@ -23,7 +23,7 @@ static void schedule_arrival(struct sim *sim)
     sim->has_next_arrival = sim->streamed < sim->options.jobs &&
                             arrival_stream_next(&sim->arrivals, &sim->next_arrival);
     if (sim->has_next_arrival) {
-        happen(sim, sim->next_arrival.at_ns, payload_of(HAPPENS_ARRIVAL, 0, 0, 0));
+        schedule(sim, sim->next_arrival.at_ns, payload_of(TIMED_ARRIVAL, 0, 0, 0));
     }
 }
 
@@ -90,9 +90,9 @@ struct sim *sim_create(const struct sim_options *options)
     };
     sim->patience = rng_stream(options->seed, RNG_PATIENCE, 0);
     sim->faults = rng_stream(options->seed, RNG_FAULTS, 0);
-    sim->members = faults_members(sim, /* before */ NULL);
+    sim->members = nodes_members(sim, /* before */ NULL);
     for (uint32_t i = 0; i < fleet->node_count; i++) {
-        faults_boot(sim, i);
+        nodes_boot(sim, i);
     }
     faults_start(sim);
     arrival_stream_init(&sim->arrivals, options->arrivals, options->catalogue, options->seed);
@@ -114,7 +114,7 @@ void sim_destroy(struct sim *sim)
     pool_deinit(&sim->runs);
     pool_deinit(&sim->crossings);
     pool_deinit(&sim->parcels);
-    pool_deinit(&sim->tickets);
+    pool_deinit(&sim->clients);
     pool_deinit(&sim->scripted);
     network_deinit(sim);
     map_deinit(&sim->tensors);
@@ -176,11 +176,11 @@ void sim_step(struct sim *sim, uint32_t node, struct event *event)
     sim_end_step(sim, node);
 }
 
-/* The client of ticket @slot will have waited for long enough at @at_ns. */
+/* Client @slot will have waited for long enough at @at_ns. */
 static void hang_up_at(struct sim *sim, uint32_t slot, int64_t at_ns)
 {
-    ((struct ticket *)pool_at(&sim->tickets, slot))->hangs_up_ns = at_ns;
-    happen(sim, at_ns, payload_of(HAPPENS_HANG_UP, 0, 0, slot));
+    ((struct client *)pool_at(&sim->clients, slot))->hangs_up_ns = at_ns;
+    schedule(sim, at_ns, payload_of(TIMED_HANG_UP, 0, 0, slot));
 }
 
 /* Nobody takes the connection of a client that went to @node. */
@@ -214,9 +214,9 @@ static void submit(struct sim *sim, uint32_t wanted, const struct arrival *arriv
         sim_request(sim, sim->nodes[node].stopped_until_ns, node, arrival);
         return;
     }
-    (void)pool_reserve(&sim->tickets, 1);
-    const uint32_t slot = pool_take_raw(&sim->tickets);
-    *(struct ticket *)pool_at(&sim->tickets, slot) = (struct ticket){
+    (void)pool_reserve(&sim->clients, 1);
+    const uint32_t slot = pool_take_raw(&sim->clients);
+    *(struct client *)pool_at(&sim->clients, slot) = (struct client){
         .job = {.node = node},
         .workflow = arrival->workflow,
         .arrived_ns = sim->now_ns,
@@ -252,26 +252,26 @@ static void on_arrival(struct sim *sim)
 /* A node that stands still hears of it later, if the client is still there then. */
 static void hang_up(struct sim *sim, uint32_t slot)
 {
-    const struct ticket *ticket = pool_at(&sim->tickets, slot);
-    const int64_t stopped_until_ns = sim->nodes[ticket->job.node].stopped_until_ns;
+    const struct client *client = pool_at(&sim->clients, slot);
+    const int64_t stopped_until_ns = sim->nodes[client->job.node].stopped_until_ns;
     if (stopped_until_ns > sim->now_ns) {
         hang_up_at(sim, slot, stopped_until_ns);
         return;
     }
     struct event event = {.kind = EVENT_CANCEL};
-    event.cancel = ticket->job;
-    sim_step(sim, ticket->job.node, &event);
+    event.cancel = client->job;
+    sim_step(sim, client->job.node, &event);
 }
 
 /* Scripts are short: the request is looked for among those that are running. */
 static void on_cancel(struct sim *sim, uint32_t number)
 {
-    for (uint32_t slot = 0; slot < sim->tickets.capacity; slot++) {
-        if (!pool_is_taken(&sim->tickets, slot)) {
+    for (uint32_t slot = 0; slot < sim->clients.capacity; slot++) {
+        if (!pool_is_taken(&sim->clients, slot)) {
             continue;
         }
-        const struct ticket *ticket = pool_at(&sim->tickets, slot);
-        if (ticket->number == number) {
+        const struct client *client = pool_at(&sim->clients, slot);
+        if (client->number == number) {
             hang_up(sim, slot);
             return;
         }
@@ -281,8 +281,8 @@ static void on_cancel(struct sim *sim, uint32_t number)
 /* The slot may be another client's by now, who waits until another time. */
 static void on_hang_up(struct sim *sim, uint32_t slot)
 {
-    const struct ticket *ticket = pool_at(&sim->tickets, slot);
-    if (pool_is_taken(&sim->tickets, slot) && ticket->hangs_up_ns == sim->now_ns) {
+    const struct client *client = pool_at(&sim->clients, slot);
+    if (pool_is_taken(&sim->clients, slot) && client->hangs_up_ns == sim->now_ns) {
         hang_up(sim, slot);
     }
 }
@@ -300,7 +300,8 @@ static void on_timer(struct sim *sim, uint32_t incarnation, uint32_t subject, ui
 {
     const uint32_t node = large >> 8;
     sim->ticks -= timer_is_background((enum timer_kind)(large & 0xff)) ? 1 : 0;
-    if (sim->nodes[node].node == NULL || (sim->nodes[node].incarnation & 0xff) != incarnation) {
+    if (sim->nodes[node].node == NULL ||
+        (sim->nodes[node].incarnation & PAYLOAD_INCARNATION_MAX) != incarnation) {
         return;
     }
     ASSERT(sim->nodes[node].timers > 0); /* It was set by the node that it reaches. */
@@ -312,15 +313,15 @@ static void on_timer(struct sim *sim, uint32_t incarnation, uint32_t subject, ui
     }
     struct event event = {.kind = EVENT_TIMER};
     event.timer.kind = (enum timer_kind)(large & 0xff);
-    event.timer.worker = subject == SMALL_NONE ? WORKER_NONE : subject;
+    event.timer.worker = subject == PAYLOAD_SMALL_MAX ? WORKER_NONE : subject;
     sim_step(sim, node, &event);
 }
 
-static void on_scripted(struct sim *sim, enum happening kind, uint32_t slot)
+static void on_scripted(struct sim *sim, enum timed_kind kind, uint32_t slot)
 {
     struct scripted scripted = *(struct scripted *)pool_at(&sim->scripted, slot);
     pool_give(&sim->scripted, slot);
-    if (kind == HAPPENS_REQUEST) {
+    if (kind == TIMED_REQUEST) {
         submit(sim, scripted.node, &scripted.arrival);
     } else if (sim->nodes[scripted.node].node != NULL) {
         sim_step(sim, scripted.node, &scripted.event);
@@ -331,7 +332,7 @@ static void on_scripted(struct sim *sim, enum happening kind, uint32_t slot)
 static bool is_current(const struct sim *sim, uint32_t worker, uint32_t incarnation)
 {
     const struct sim_node *node = &sim->nodes[sim->options.fleet->workers[worker].node];
-    return node->node != NULL && (node->incarnation & 0xff) == incarnation;
+    return node->node != NULL && (node->incarnation & PAYLOAD_INCARNATION_MAX) == incarnation;
 }
 
 static void on_shaped(struct sim *sim, uint32_t worker, uint32_t gpu)
@@ -342,46 +343,46 @@ static void on_shaped(struct sim *sim, uint32_t worker, uint32_t gpu)
     sim_step(sim, sim->options.fleet->workers[worker].node, &event);
 }
 
-static void on_device(struct sim *sim, enum happening kind, uint32_t worker, uint32_t large)
+static void on_device(struct sim *sim, enum timed_kind kind, uint32_t worker, uint32_t large)
 {
-    if (kind == HAPPENS_CROSSED) {
+    if (kind == TIMED_CROSSED) {
         device_crossed(sim, worker, large);
-    } else if (kind == HAPPENS_UNLOADED) {
+    } else if (kind == TIMED_UNLOADED) {
         device_unloaded(sim, worker, large);
     } else {
         on_shaped(sim, worker, large);
     }
 }
 
-/* The node that a happening is for; NODE_NONE if it is for the host itself. */
+/* The node that a timed event is for; NODE_NONE if it is for the host itself. */
 static uint32_t receiver_of(
-    const struct sim *sim, enum happening kind, uint32_t small, uint32_t large)
+    const struct sim *sim, enum timed_kind kind, uint32_t small, uint32_t large)
 {
     switch (kind) {
-    case HAPPENS_TIMER:
+    case TIMED_TIMER:
         return large >> 8;
-    case HAPPENS_CROSSED:
-    case HAPPENS_UNLOADED:
-    case HAPPENS_SHAPED:
+    case TIMED_CROSSED:
+    case TIMED_UNLOADED:
+    case TIMED_SHAPED:
         return sim->options.fleet->workers[small].node;
-    case HAPPENS_BATCH_DONE:
+    case TIMED_BATCH_DONE:
         return runs_node(sim, large);
-    case HAPPENS_DELIVERED:
+    case TIMED_DELIVERED:
         return ((const struct parcel *)pool_at(&sim->parcels, large))->to;
-    case HAPPENS_SCRIPT:
+    case TIMED_SCRIPT:
         return ((const struct scripted *)pool_at(&sim->scripted, large))->node;
-    case HAPPENS_HINT:
+    case TIMED_HINT:
         return small;
-    case HAPPENS_ARRIVAL:
-    case HAPPENS_REQUEST:
-    case HAPPENS_CANCEL:
-    case HAPPENS_HANG_UP:
-    case HAPPENS_AT_SWITCH:
-    case HAPPENS_PASSED:
-    case HAPPENS_BACKGROUND:
-    case HAPPENS_FAULT:
-    case HAPPENS_FAULT_OVER:
-    case HAPPENS_VERDICT:
+    case TIMED_ARRIVAL:
+    case TIMED_REQUEST:
+    case TIMED_CANCEL:
+    case TIMED_HANG_UP:
+    case TIMED_AT_SWITCH:
+    case TIMED_PASSED:
+    case TIMED_BACKGROUND:
+    case TIMED_FAULT:
+    case TIMED_FAULT_OVER:
+    case TIMED_VERDICT:
         return NODE_NONE;
     }
     return NODE_NONE;
@@ -390,71 +391,71 @@ static uint32_t receiver_of(
 /* A node that stands still hears of everything later, in the same order. */
 ATTR_COLD static bool is_deferred(struct sim *sim, uint64_t payload)
 {
-    const uint32_t node = receiver_of(
-        sim, (enum happening)(payload >> 58), payload >> 32 & 0x3ffff, (uint32_t)payload);
+    const uint32_t node =
+        receiver_of(sim, payload_kind(payload), payload_small(payload), payload_large(payload));
     ASSERT(node == NODE_NONE || node < sim->options.fleet->node_count);
     if (node == NODE_NONE || sim->nodes[node].stopped_until_ns <= sim->now_ns) {
         return false;
     }
-    happen(sim, sim->nodes[node].stopped_until_ns, payload);
+    schedule(sim, sim->nodes[node].stopped_until_ns, payload);
     return true;
 }
 
 static void handle(struct sim *sim, uint64_t payload)
 {
-    const enum happening kind = (enum happening)(payload >> 58);
-    const uint32_t incarnation = payload >> 50 & 0xff;
-    const uint32_t small = payload >> 32 & 0x3ffff;
-    const uint32_t large = (uint32_t)payload;
+    const enum timed_kind kind = payload_kind(payload);
+    const uint32_t incarnation = payload_incarnation(payload);
+    const uint32_t small = payload_small(payload);
+    const uint32_t large = payload_large(payload);
     switch (kind) {
-    case HAPPENS_ARRIVAL:
+    case TIMED_ARRIVAL:
         on_arrival(sim);
         return;
-    case HAPPENS_REQUEST:
-    case HAPPENS_SCRIPT:
+    case TIMED_REQUEST:
+    case TIMED_SCRIPT:
         on_scripted(sim, kind, large);
         return;
-    case HAPPENS_CANCEL:
+    case TIMED_CANCEL:
         on_cancel(sim, large);
         return;
-    case HAPPENS_HANG_UP:
+    case TIMED_HANG_UP:
         on_hang_up(sim, large);
         return;
-    case HAPPENS_TIMER:
+    case TIMED_TIMER:
         on_timer(sim, incarnation, small, large);
         return;
-    case HAPPENS_CROSSED:
-    case HAPPENS_UNLOADED:
-    case HAPPENS_SHAPED:
+    case TIMED_CROSSED:
+    case TIMED_UNLOADED:
+    case TIMED_SHAPED:
         if (is_current(sim, small, incarnation)) {
             on_device(sim, kind, small, large);
         }
         return;
-    case HAPPENS_BATCH_DONE:
+    case TIMED_BATCH_DONE:
         device_done(sim, large, small);
         return;
-    case HAPPENS_AT_SWITCH:
+    case TIMED_AT_SWITCH:
         network_at_switch(sim, large);
         return;
-    case HAPPENS_DELIVERED:
+    case TIMED_DELIVERED:
         network_deliver(sim, large);
         return;
-    case HAPPENS_PASSED:
+    case TIMED_PASSED:
         network_passed(sim);
         return;
-    case HAPPENS_BACKGROUND:
+    case TIMED_BACKGROUND:
         network_background_next(sim, large);
         return;
-    case HAPPENS_FAULT:
-        faults_happen(sim, large);
+    case TIMED_FAULT:
+        faults_begin(sim, large);
         return;
-    case HAPPENS_FAULT_OVER:
+    case TIMED_FAULT_OVER:
         faults_over(sim, large);
         return;
-    case HAPPENS_HINT:
-        faults_hint(sim, small, large, incarnation != 0);
+    case TIMED_HINT:
+        faults_hint(sim, small, large >> 1, (large & 1) != 0);
         return;
-    case HAPPENS_VERDICT:
+    case TIMED_VERDICT:
         faults_verdict(sim);
         return;
     }
@@ -502,19 +503,19 @@ void sim_request(struct sim *sim, int64_t at_ns, uint32_t node, const struct arr
 {
     const uint32_t slot = add_scripted(sim, node);
     ((struct scripted *)pool_at(&sim->scripted, slot))->arrival = *arrival;
-    happen(sim, at_ns, payload_of(HAPPENS_REQUEST, 0, 0, slot));
+    schedule(sim, at_ns, payload_of(TIMED_REQUEST, 0, 0, slot));
 }
 
 void sim_cancel(struct sim *sim, int64_t at_ns, uint64_t nth)
 {
-    happen(sim, at_ns, payload_of(HAPPENS_CANCEL, 0, 0, (uint32_t)nth));
+    schedule(sim, at_ns, payload_of(TIMED_CANCEL, 0, 0, (uint32_t)nth));
 }
 
 void sim_event(struct sim *sim, uint32_t node, const struct event *event)
 {
     const uint32_t slot = add_scripted(sim, node);
     ((struct scripted *)pool_at(&sim->scripted, slot))->event = *event;
-    happen(sim, event->at_ns, payload_of(HAPPENS_SCRIPT, 0, 0, slot));
+    schedule(sim, event->at_ns, payload_of(TIMED_SCRIPT, 0, 0, slot));
 }
 
 void sim_report(const struct sim *sim, struct report *report_out)

@@ -34,7 +34,7 @@ struct sim_options {
     const struct mixture *mixture; /* As the scenario names it; NULL: it names none. */
     int64_t solve_ns;              /* How long a search of a policy takes; 0: 10 ms. */
     double noise;                  /* Run times vary uniformly by this fraction up and down. */
-    double profile_error;          /* Run times of each config are off by a factor within this fraction. */
+    double profile_error; /* Run times of each config are off by a factor within this fraction. */
     uint32_t fault_count;
     const struct fault *faults;
     uint32_t fault_random_count;

@@ -5,7 +5,7 @@
  * test/sim/golden/<case>.txt, one record a line. A change in behaviour shows as a diff
  * of those files; CONTRIBUTING.md says how to read and accept one.
  *
- * Covers: src/sim/sim.c src/sim/device.c src/sim/network.c src/sim/perform.c
+ * Covers: src/sim/sim.c src/sim/device.c src/sim/network.c src/sim/nodes.c src/sim/perform.c
  * src/sim/faults.c src/sim/checkers.c src/node/jobs.c src/node/placing.c
  * src/node/visits.c src/node/routing.c src/node/dispatch.c src/node/model_cache.c
  * src/node/rows.c src/node/members.c src/node/steal.c src/node/end.c

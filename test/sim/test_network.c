@@ -56,14 +56,14 @@ static void open_network(struct stage *stage, const struct fleet_network *networ
 /* One event of the network. What is delivered is noted by its number, and goes nowhere. */
 static void step(struct sim *sim, const struct timed_item *item, int64_t *came_ns)
 {
-    const enum happening kind = (enum happening)(item->payload >> 58);
-    const uint32_t large = (uint32_t)item->payload;
+    const enum timed_kind kind = payload_kind(item->payload);
+    const uint32_t large = payload_large(item->payload);
     sim->now_ns = item->at_ns;
-    if (kind == HAPPENS_AT_SWITCH) {
+    if (kind == TIMED_AT_SWITCH) {
         network_at_switch(sim, large);
-    } else if (kind == HAPPENS_PASSED) {
+    } else if (kind == TIMED_PASSED) {
         network_passed(sim);
-    } else if (kind == HAPPENS_DELIVERED) {
+    } else if (kind == TIMED_DELIVERED) {
         const struct parcel *parcel = pool_at(&sim->parcels, large);
         came_ns[parcel->message.task] = sim->now_ns;
         pool_give(&sim->parcels, large);

@@ -341,7 +341,7 @@ void lone_script_end(struct lone_script *script, struct lone *lone)
     for (uint32_t i = 0; i < lone->node->worker_count; i++) {
         const struct worker *worker = &lone->node->workers[i];
         ASSERT(worker->queue_ns == 0 && worker->reserved_ns == 0 && worker->missing_ns == 0);
-        ASSERT(worker->queued_items == 0 && worker->missing == 0 && worker->dooming == 0);
+        ASSERT(worker->queued_items == 0 && worker->missing == 0 && worker->failing_models == 0);
         ASSERT(worker->shares.free == worker->spec->gpu_units);
         ASSERT(worker->batches == POOL_NONE && worker->loading == MODEL_NONE);
     }

@@ -311,7 +311,7 @@ static void what_comes_of_own_jobs_that_have_ended_is_dropped_however_late(void 
     const struct job_id job = lone_request(&lone, FLOW_DIAMOND);
     const struct message late = lone_message(&lone, MESSAGE_INPUT, job, FLOW_DIAMOND, 3);
     lone_cancel(&lone, job);
-    for (uint32_t i = 0; i < 2 * BURIED_MAX; i++) {
+    for (uint32_t i = 0; i < 2 * CANCELLED_MAX; i++) {
         lone_cancel(&lone, lone_request(&lone, FLOW_F));
     }
     expect_ignored(&lone, &late);

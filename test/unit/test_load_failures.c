@@ -2,7 +2,7 @@
  * Loads that fail, models that leave the repository, models and workspaces that do not fit.
  *
  * Covers: src/node/model_cache.c
- * Covers: src/node/doom.c
+ * Covers: src/node/fail_waiting.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -207,7 +207,7 @@ static void thousands_of_tasks_survive_the_withdrawal_of_their_model(void **stat
     lone_close(&lone);
 }
 
-static void a_doomed_load_that_ends_all_the_same_is_given_back(void **state)
+static void an_unwanted_load_that_ends_all_the_same_is_given_back(void **state)
 {
     (void)state;
     struct lone lone;
@@ -575,7 +575,7 @@ int main(void)
         cmocka_unit_test(thousands_of_tasks_survive_the_failure_of_their_model),
         cmocka_unit_test(hundreds_of_own_jobs_survive_the_failure_of_their_model),
         cmocka_unit_test(thousands_of_tasks_survive_the_withdrawal_of_their_model),
-        cmocka_unit_test(a_doomed_load_that_ends_all_the_same_is_given_back),
+        cmocka_unit_test(an_unwanted_load_that_ends_all_the_same_is_given_back),
         cmocka_unit_test(a_model_that_comes_back_in_time_spares_the_rest_of_its_tasks),
         cmocka_unit_test(a_model_withdrawn_while_it_loads_is_not_loaded),
         cmocka_unit_test(a_withdrawn_model_stays_until_the_batch_that_uses_it_has_ended),

@@ -1,4 +1,4 @@
-#include "node/doom.h"
+#include "node/fail_waiting.h"
 
 #include "node/access.h"
 #include "node/dispatch.h"
@@ -6,32 +6,33 @@
 #include "node/model_cache.h"
 #include "node/visits.h"
 
-void doom_waiting(struct node *node, struct worker *worker, uint32_t model, enum reason reason)
+void fail_waiting_for(struct node *node, struct worker *worker, uint32_t model, enum reason reason)
 {
     struct model_slot *slot = &worker->models[model];
     if (slot->wanted == 0 || node->arrival == 0) {
         return; /* A batch that gathers may want it before the first of its tasks is here. */
     }
-    worker->dooming += slot->doom_end == 0 ? 1 : 0;
-    slot->doom_end = node->arrival;
-    slot->doom = (uint8_t)reason;
+    worker->failing_models += slot->failing_until == 0 ? 1 : 0;
+    slot->failing_until = node->arrival;
+    slot->failing_reason = (uint8_t)reason;
     worker->touched = true;
 }
 
-void doom_end(struct worker *worker, uint32_t model)
+void fail_waiting_stop(struct worker *worker, uint32_t model)
 {
-    if (worker->models[model].doom_end != 0) {
-        worker->models[model].doom_end = 0;
-        worker->dooming--;
+    if (worker->models[model].failing_until != 0) {
+        worker->models[model].failing_until = 0;
+        worker->failing_models--;
     }
 }
 
-/* A task that waited for @model when it was doomed, or POOL_NONE. */
-static uint32_t find_doomed(const struct node *node, const struct worker *worker, uint32_t model)
+/* A task that waited for @model when it was found that it cannot be had, or POOL_NONE. */
+static uint32_t find_failing(const struct node *node, const struct worker *worker, uint32_t model)
 {
     const struct model_slot *slot = &worker->models[model];
-    if (slot->doom != REASON_TOO_LARGE) { /* Batches look at their size when they start. */
-        const uint32_t claimed = grants_find(node, worker, model, slot->doom_end);
+    if (slot->failing_reason !=
+        REASON_TOO_LARGE) { /* Batches look at their size when they start. */
+        const uint32_t claimed = grants_find(node, worker, model, slot->failing_until);
         if (claimed != POOL_NONE) {
             return claimed;
         }
@@ -45,8 +46,8 @@ static uint32_t find_doomed(const struct node *node, const struct worker *worker
             cache_is_of_kind(kind, model) ? worker->queues[worker->active[i]].head : POOL_NONE;
         for (; at != POOL_NONE; at = task_at(node, at)->next_in_queue) {
             const struct task *task = task_at(node, at);
-            if (task->arrival <= slot->doom_end &&
-                (slot->doom != REASON_TOO_LARGE ||
+            if (task->arrival <= slot->failing_until &&
+                (slot->failing_reason != REASON_TOO_LARGE ||
                  cache_obstacle(node, worker, kind, task->items) != REASON_NONE)) {
                 return at;
             }
@@ -70,24 +71,25 @@ static bool fail_lost(struct node *node, struct worker *worker)
     return true;
 }
 
-bool doom_fail_some(struct node *node, struct worker *worker)
+bool fail_waiting_some(struct node *node, struct worker *worker)
 {
     uint32_t failed = 0;
     if (worker->lost) {
         return fail_lost(node, worker);
     }
-    for (uint32_t model = 0; worker->dooming > 0 && model < node->catalogue->model_count; model++) {
-        while (worker->models[model].doom_end != 0) {
-            const uint32_t task = find_doomed(node, worker, model);
+    for (uint32_t model = 0; worker->failing_models > 0 && model < node->catalogue->model_count;
+         model++) {
+        while (worker->models[model].failing_until != 0) {
+            const uint32_t task = find_failing(node, worker, model);
             if (task == POOL_NONE) {
-                doom_end(worker, model);
+                fail_waiting_stop(worker, model);
                 break;
             }
             if (failed == BATCH_TASKS_MAX) {
                 return true;
             }
             failed++;
-            visits_fail(node, task, (enum reason)worker->models[model].doom);
+            visits_fail(node, task, (enum reason)worker->models[model].failing_reason);
         }
     }
     return false;
