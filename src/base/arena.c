@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/attributes.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 
 enum {
     ALIGNMENT = 16,
@@ -38,7 +39,7 @@ static size_t chunk_bytes(const struct arena *arena, size_t bytes)
         size = CHUNK_BYTES_MAX;
     }
     const size_t needed = sizeof(struct arena_chunk) + bytes;
-    return size > needed ? size : needed;
+    return max_size(size, needed);
 }
 
 static void add_chunk(struct arena *arena, size_t bytes)

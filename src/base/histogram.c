@@ -1,6 +1,7 @@
 #include "base/histogram.h"
 
 #include "base/assert.h"
+#include "base/numbers.h"
 
 enum { STEP_BITS = 6 };
 
@@ -97,7 +98,7 @@ static uint64_t rank_of(double q, uint64_t count)
     if ((double)rank < exact) {
         rank++;
     }
-    return rank < count ? rank : count;
+    return min_u64(rank, count);
 }
 
 int64_t histogram_quantile(const struct histogram *histogram, double q)
@@ -119,5 +120,5 @@ int64_t histogram_quantile(const struct histogram *histogram, double q)
     }
     ASSERT(bucket < HISTOGRAM_BUCKETS);
     const int64_t last = bucket_last(bucket);
-    return last < histogram->max ? last : histogram->max;
+    return min_i64(last, histogram->max);
 }

@@ -5,8 +5,7 @@
 
 #include "base/assert.h"
 #include "base/text.h"
-
-#define SECOND_NS INT64_C(1000000000)
+#include "base/units.h"
 
 enum { TIME_BYTES = 48 };
 
@@ -33,7 +32,7 @@ static size_t character_bytes(const unsigned char *at)
         {0xff, 0xf0, 0x90, 0xbf, 4}, {0xff, 0xf4, 0x80, 0x8f, 4}, {0xfe, 0xc0, 0xff, 0x00, 0},
         {0xe0, 0xc0, 0x80, 0xbf, 2}, {0xf0, 0xe0, 0x80, 0xbf, 3}, {0xfc, 0xf0, 0x80, 0xbf, 4},
     };
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(forms); i++) {
         if ((at[0] & forms[i].mask) != forms[i].lead) {
             continue;
         }
@@ -113,7 +112,7 @@ static void add_field(const struct log *log, struct text *line, const struct log
 /* "2026-03-01T12:00:00.000Z". Days are counted in eras of 400 years, which begin in March. */
 static void format_time(int64_t now_ns, char out[static TIME_BYTES])
 {
-    const int64_t seconds = now_ns / SECOND_NS;
+    const int64_t seconds = now_ns / NS_PER_S;
     const int64_t days = seconds / 86400 + 719468; /* Since March of the year 0. */
     const int64_t era = days / 146097;
     const int64_t day_of_era = days - era * 146097;
@@ -193,7 +192,7 @@ void log_say(
     const int64_t now_ns = log->options.now_ns();
     struct log_event *limit = find_event(log, event, level);
     const struct log_event said = {.name = event, .level = level};
-    if (now_ns - limit->since_ns >= SECOND_NS || now_ns < limit->since_ns) {
+    if (now_ns - limit->since_ns >= NS_PER_S || now_ns < limit->since_ns) {
         say_held_back(log, now_ns, limit);
         limit->since_ns = now_ns;
         limit->written = 0;
@@ -215,7 +214,7 @@ void log_flush(struct log *log, bool is_end)
     const int64_t now_ns = log->options.now_ns();
     for (uint32_t i = 0; i < log->event_count; i++) {
         struct log_event *event = &log->events[i];
-        if (is_end || now_ns - event->since_ns >= SECOND_NS || now_ns < event->since_ns) {
+        if (is_end || now_ns - event->since_ns >= NS_PER_S || now_ns < event->since_ns) {
             say_held_back(log, now_ns, event);
         }
     }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 
 struct unit {
     const char *name;
@@ -77,8 +78,8 @@ char *text_duration(char out[static TEXT_SCALED_BYTES], int64_t ns)
     static const struct unit units[] = {
         {"ns", 1},
         {"us", UINT64_C(1000)},
-        {"ms", UINT64_C(1000000)},
-        {"s", UINT64_C(1000000000)},
+        {"ms", NS_PER_MS},
+        {"s", NS_PER_S},
     };
     /* Negated as unsigned: the most negative duration has no positive counterpart. */
     const uint64_t magnitude = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
@@ -88,7 +89,7 @@ char *text_duration(char out[static TEXT_SCALED_BYTES], int64_t ns)
     if (ns < 0) {
         text_add(&text, "-");
     }
-    write_scaled(&text, magnitude, units, sizeof(units) / sizeof(units[0]));
+    write_scaled(&text, magnitude, units, ARRAY_COUNT(units));
     return out;
 }
 
@@ -104,6 +105,6 @@ char *text_bytes(char out[static TEXT_SCALED_BYTES], uint64_t bytes)
     struct text text;
 
     text_init(&text, out, TEXT_SCALED_BYTES);
-    write_scaled(&text, bytes, units, sizeof(units) / sizeof(units[0]));
+    write_scaled(&text, bytes, units, ARRAY_COUNT(units));
     return out;
 }

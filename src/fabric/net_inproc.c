@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/pool.h"
 #include "fabric/net.h"
 #include "model/fleet.h"
@@ -91,7 +92,7 @@ static struct packet take_packet(struct net_inproc *net, uint32_t slot)
 
 static int64_t later(int64_t a_ns, int64_t b_ns)
 {
-    return a_ns > b_ns ? a_ns : b_ns;
+    return max_i64(a_ns, b_ns);
 }
 
 static void inproc_send(

@@ -2,11 +2,11 @@
 
 #include "base/assert.h"
 #include "base/exact.h"
+#include "base/units.h"
 #include "model/arrivals_varying.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
 
-#define NS_PER_S   1e9
 #define END_OF_NS  (INT64_MAX - DURATION_NS_MAX)
 #define SCALED_MAX ((double)(INT64_C(1) << 62))
 

@@ -45,8 +45,8 @@ struct arrival {
 /* Of ARRIVALS_BURST and ARRIVALS_MMPP: calm at first, a burst at the end of each period. */
 struct arrivals_burst {
     double rate_per_s; /* While it lasts, of all workflows together. */
-    int64_t every_ns;  /* From burst to burst, and */
-    int64_t length_ns; /* how much of that it takes: exactly, or in ARRIVALS_MMPP on average. */
+    int64_t every_ns;  /* From burst to burst. */
+    int64_t length_ns; /* Of a burst: exactly, or in ARRIVALS_MMPP on average. */
 };
 
 /* Of ARRIVALS_DIURNAL: the rate goes straight from each point to the next, and round. */

@@ -2,9 +2,8 @@
 
 #include "base/assert.h"
 #include "base/exact.h"
+#include "base/units.h"
 #include "model/fleet.h"
-
-#define NS_PER_S 1e9
 
 /* How long the phase that begins now lasts. At least a nanosecond: time goes on. */
 static int64_t phase_length_ns(struct arrival_stream *stream)

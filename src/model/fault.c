@@ -3,9 +3,8 @@
 #include "base/assert.h"
 #include "base/exact.h"
 #include "base/rng.h"
+#include "base/units.h"
 #include "model/fleet.h"
-
-#define NS_PER_S 1e9
 
 uint32_t fault_drawable_kinds(void)
 {

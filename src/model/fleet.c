@@ -6,9 +6,9 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/numbers.h"
+#include "base/units.h"
 #include "model/grow.h"
-
-#define NS_PER_S UINT64_C(1000000000)
 
 __extension__ typedef unsigned __int128 fleet_product;
 
@@ -128,7 +128,7 @@ static uint64_t slower(uint64_t a, uint64_t b)
     if (a == 0 || b == 0) {
         return a + b;
     }
-    return a < b ? a : b;
+    return min_u64(a, b);
 }
 
 int64_t fleet_transfer_ns(const struct fleet *fleet, uint32_t from, uint32_t to, uint64_t bytes)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/numbers.h"
 
 void graph_upward_rank(
     const struct workflow *workflow, const int64_t *run_ns, const int64_t *edge_ns,
@@ -20,7 +21,7 @@ void graph_upward_rank(
             if (edge_ns != NULL) {
                 way_ns += edge_ns[edge];
             }
-            after_ns = way_ns > after_ns ? way_ns : after_ns;
+            after_ns = max_i64(way_ns, after_ns);
         }
         rank_out[task] = run_ns[task] + after_ns;
     }
@@ -66,7 +67,7 @@ int64_t graph_longest_path(
     graph_upward_rank(workflow, run_ns, /* edge_ns */ NULL, rank_scratch);
     for (uint32_t i = 0; i < workflow->source_count; i++) {
         const int64_t way_ns = rank_scratch[workflow->sources[i]];
-        longest_ns = way_ns > longest_ns ? way_ns : longest_ns;
+        longest_ns = max_i64(way_ns, longest_ns);
     }
     return longest_ns;
 }

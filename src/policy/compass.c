@@ -18,6 +18,7 @@
  * Not for: jobs under an SLO that needs batching; networks that are the bottleneck.
  */
 #include "base/assert.h"
+#include "base/numbers.h"
 #include "policy/choose.h"
 #include "policy/compass_cache.h"
 #include "policy/compass_plan.h"
@@ -65,7 +66,7 @@ static void open_hop(
             continue;
         }
         const int64_t run_ns = profile_run_one_ns(input->profile, hop->task.kind->run, device);
-        hop->least_run_ns = run_ns < hop->least_run_ns ? run_ns : hop->least_run_ns;
+        hop->least_run_ns = min_i64(run_ns, hop->least_run_ns);
     }
 }
 

@@ -2,6 +2,8 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/numbers.h"
+#include "base/units.h"
 #include "policy/registry.h"
 
 /* Beyond this many tasks a worker nothing is learnt from one more. */
@@ -21,7 +23,7 @@ enum weft_status compass_check(const double *values, uint32_t given, struct weft
 {
     static const enum compass_option corrected[] = {
         COMPASS_THRESHOLD, COMPASS_EVICTION, COMPASS_CROWD, COMPASS_SPREAD, COMPASS_JITTER};
-    for (uint32_t i = 0; i < sizeof(corrected) / sizeof(corrected[0]); i++) {
+    for (uint32_t i = 0; i < ARRAY_COUNT(corrected); i++) {
         if (values[COMPASS_ORIGINAL] != 0 && (given >> corrected[i] & 1) != 0) {
             return error_set(
                 error, WEFT_INVALID,
@@ -37,16 +39,16 @@ struct compass_prices compass_prices(
 {
     const double *options = input->options;
     double waiting = run_ns > 0 ? (double)backlog_ns / (double)run_ns : 0;
-    waiting = waiting < WAITING_MAX ? waiting : WAITING_MAX;
+    waiting = min_double(waiting, WAITING_MAX);
     const double jitter_ns = options[COMPASS_JITTER] * (double)run_ns / 65536;
     const bool noisy = !has(input, COMPASS_ORIGINAL) && jitter_ns >= 1;
-    const double patience = waiting < 1 ? waiting : 1; /* Idle machines wait for work. */
+    const double patience = min_double(waiting, 1); /* Idle machines wait for work. */
     return (struct compass_prices){
         .eviction_64ths = in_64ths(options[COMPASS_EVICTION] + options[COMPASS_CROWD] * waiting),
         .spread_64ths = in_64ths(options[COMPASS_SPREAD]),
         .promised_64ths = in_64ths(1 / (1 + waiting)),
         .patience_64ths = in_64ths(options[COMPASS_THRESHOLD] * patience),
-        .jitter_ns = noisy ? (int64_t)(jitter_ns < 0x1p34 ? jitter_ns : 0x1p34) : 0,
+        .jitter_ns = noisy ? (int64_t)min_double(jitter_ns, 0x1p34) : 0,
         .draw = noisy ? rng_next(input->rng) : 0,
         .original = has(input, COMPASS_ORIGINAL),
     };

@@ -8,6 +8,7 @@
 #ifndef POLICY_COMPASS_COST_H
 #define POLICY_COMPASS_COST_H
 
+#include "base/numbers.h"
 #include "policy/policy.h"
 #include "profile/need.h"
 
@@ -83,7 +84,7 @@ struct compass_cost {
 
 static inline int64_t compass_later(int64_t a_ns, int64_t b_ns)
 {
-    return a_ns > b_ns ? a_ns : b_ns;
+    return max_i64(a_ns, b_ns);
 }
 
 /*

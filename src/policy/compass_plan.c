@@ -1,6 +1,7 @@
 #include "policy/compass_plan.h"
 
 #include "base/assert.h"
+#include "base/numbers.h"
 #include "model/graph.h"
 #include "policy/choose.h"
 
@@ -71,7 +72,7 @@ static uint32_t expect_items(const struct table *table, uint32_t task)
         const struct items_rule gives = graph->tasks[from].gives;
         const uint32_t given =
             gives.high == 0 ? table->items[from] : gives.low + (gives.high - gives.low) / 2;
-        items = given > items ? given : items;
+        items = max_u32(given, items);
     }
     return items;
 }

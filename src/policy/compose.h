@@ -12,6 +12,7 @@
 #include <weft/status.h>
 
 #include "base/histogram.h"
+#include "base/numbers.h"
 #include "policy/policy.h"
 
 /* The groups of questions that one policy answers together. */
@@ -108,7 +109,7 @@ uint32_t policy_place_task(struct policy_seat *seat, const struct task_facts *ta
 /* @key of a task of a job with @priority: see PRIORITY_LEVEL_NS. */
 static inline int64_t policy_advance(int64_t key, uint32_t priority)
 {
-    const uint32_t level = priority < PRIORITY_MAX ? priority : PRIORITY_MAX;
+    const uint32_t level = min_u32(priority, PRIORITY_MAX);
     const int64_t ahead_ns = (int64_t)level * PRIORITY_LEVEL_NS;
     return key < INT64_MIN + ahead_ns ? INT64_MIN : key - ahead_ns;
 }

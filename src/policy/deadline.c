@@ -21,6 +21,8 @@
  * Not for: comparisons in which every job has to run.
  */
 #include "base/assert.h"
+#include "base/numbers.h"
+#include "base/units.h"
 #include "model/graph.h"
 #include "policy/choose.h"
 #include "policy/deadline_learn.h"
@@ -56,13 +58,13 @@ static void init(const struct policy_input *input)
 
 static uint32_t level_of(const struct job_facts *job)
 {
-    return job->priority < PRIORITY_MAX ? job->priority : PRIORITY_MAX;
+    return min_u32(job->priority, PRIORITY_MAX);
 }
 
 /* How long @job may take in all. */
 static int64_t target_ns(const struct policy_input *input, const struct job_facts *job)
 {
-    const int64_t bound_ns = (int64_t)(input->options[OPTION_BOUND] * 1e9);
+    const int64_t bound_ns = (int64_t)(input->options[OPTION_BOUND] * NS_PER_S);
     return job->deadline_ns == INT64_MAX ? bound_ns : job->deadline_ns - job->arrived_ns;
 }
 
@@ -99,7 +101,7 @@ static bool expect(
             return false;
         }
         const int64_t wait_ns = bounded(view_free_at_ns(view, worker) - view->now_ns);
-        promise_out->wait_ns = wait_ns > promise_out->wait_ns ? wait_ns : promise_out->wait_ns;
+        promise_out->wait_ns = max_i64(wait_ns, promise_out->wait_ns);
         const uint32_t device = view->fleet->workers[worker].device;
         run_ns[task] = bounded(run_ns_on(input, graph->tasks[task].run, device, job->items));
         load_ns = bounded(load_ns + choose_missing_load_ns(input, &graph->tasks[task], worker));
@@ -142,15 +144,15 @@ static int64_t wait_ahead(
     if (input->binds && state->open >= worker_count) {
         /* Each worker has a job in hand that is half done: of what is promised, the rest waits. */
         const int64_t hidden_ns = bounded(all_ns / worker_count - promise->work_ns);
-        wait_ns = hidden_ns > wait_ns ? hidden_ns : wait_ns;
+        wait_ns = max_i64(hidden_ns, wait_ns);
     }
     int64_t ahead_ns = share(wait_ns, level_ns, all_ns);
     if (input->by_deadline) {
         ahead_ns = share(ahead_ns, promised_before(input, job, left_ns), all_ns);
     }
     /* What runs is not stopped. */
-    const int64_t least_ns = wait_ns < promise->run_ns ? wait_ns : promise->run_ns;
-    return ahead_ns > least_ns ? ahead_ns : least_ns;
+    const int64_t least_ns = min_i64(wait_ns, promise->run_ns);
+    return max_i64(ahead_ns, least_ns);
 }
 
 /* How long @job, which runs for @run_ns, may wait. Less than nothing: it will be late anyway. */
@@ -158,7 +160,7 @@ static int64_t allowed_wait_ns(
     const struct policy_input *input, const struct job_facts *job, int64_t run_ns)
 {
     if (job->deadline_ns == INT64_MAX) {
-        return (int64_t)(input->options[OPTION_BOUND] * 1e9);
+        return (int64_t)(input->options[OPTION_BOUND] * NS_PER_S);
     }
     const int64_t left_ns = job->deadline_ns - input->view->now_ns;
     const bool is_firm = job->firm || input->options[OPTION_STRICT] != 0;
@@ -182,7 +184,7 @@ static struct admission admit(const struct policy_input *input, const struct job
     if (promise.wait_ns == 0 || wait_ns <= allowed_ns) {
         deadline_admitted(flow);
     } else if (!deadline_starves(flow)) {
-        return (struct admission){.retry_after_ns = wait_ns - (allowed_ns > 0 ? allowed_ns : 0)};
+        return (struct admission){.retry_after_ns = wait_ns - max_i64(allowed_ns, 0)};
     }
     flow->target_ns = left_ns;
     flow->promised_ns += promise.work_ns;
@@ -213,7 +215,7 @@ static int64_t fastest_ns(const struct policy_input *input, uint32_t model, uint
     for (uint32_t device = 0; device < input->view->fleet->device_count; device++) {
         if (profile_kinds_have(kinds, device)) {
             const int64_t run_ns = run_ns_on(input, model, device, items);
-            best_ns = run_ns < best_ns ? run_ns : best_ns;
+            best_ns = min_i64(run_ns, best_ns);
         }
     }
     return best_ns == INT64_MAX ? 0 : bounded(best_ns);
@@ -242,8 +244,7 @@ static bool hopeless(const struct policy_input *input, const struct ready_facts 
     }
     graph_upward_rank(graph, run_ns, /* edge_ns */ NULL, rank_ns);
     const int64_t ratio = state->flows[job->workflow].run_ratio;
-    const int64_t rest_ns =
-        times(bounded(rank_ns[task->task]), ratio < RATIO_ONE ? ratio : RATIO_ONE);
+    const int64_t rest_ns = times(bounded(rank_ns[task->task]), min_i64(ratio, RATIO_ONE));
     return rest_ns > job->deadline_ns - now_ns;
 }
 

@@ -1,5 +1,7 @@
 #include "policy/deadline_learn.h"
 
+#include "base/numbers.h"
+
 enum {
     LEARN_USUAL = 512, /* What the last so many jobs met, in about equal parts, */
     LEARN_FIRST = 8,   /* the first ones more. */
@@ -27,7 +29,7 @@ static int64_t ratio_of(int64_t part_ns, int64_t whole_ns)
     if (ratio > RATIO_MAX) {
         return RATIO_MAX;
     }
-    return ratio < RATIO_MIN ? RATIO_MIN : ratio;
+    return max_i64(ratio, RATIO_MIN);
 }
 
 /* Move @ratio a little towards @seen. */
@@ -47,7 +49,7 @@ static void learn_late(int64_t *ratio, int64_t seen, bool is_least)
     if (!is_least && step > error) {
         step = error;
     }
-    *ratio += *ratio + step < RATIO_MAX ? step : RATIO_MAX - *ratio;
+    *ratio = min_i64(*ratio + step, RATIO_MAX);
 }
 
 /* What @job took, against what was promised. Where there was a wait, that is put down to it. */
@@ -55,7 +57,7 @@ void deadline_learn(struct flow *flow, const struct answered_facts *job, int64_t
 {
     const struct promise *promise = &job->promise;
     const int64_t least_ns = job->late ? due_ns + 1 : 0; /* Where it was given up is no matter. */
-    const int64_t took_ns = bounded(job->latency_ns > least_ns ? job->latency_ns : least_ns);
+    const int64_t took_ns = bounded(max_i64(job->latency_ns, least_ns));
     const bool waited = promise->wait_ns > promise->run_ns / 4;
     const int64_t rest_ns = waited ? times(promise->run_ns, flow->run_ratio)
                                    : times(promise->wait_ns, flow->wait_ratio);
@@ -71,8 +73,7 @@ void deadline_learn(struct flow *flow, const struct answered_facts *job, int64_t
 
 bool deadline_starves(struct flow *flow)
 {
-    const uint32_t patience = (uint32_t)STARVED
-                              << (flow->tries < TRIES_MAX ? flow->tries : TRIES_MAX);
+    const uint32_t patience = (uint32_t)STARVED << min_u32(flow->tries, TRIES_MAX);
     flow->refused++;
     if (flow->refused > STARVED && flow->wait_ratio > RATIO_ONE) {
         flow->wait_ratio -= flow->wait_ratio / LEARN_USUAL;

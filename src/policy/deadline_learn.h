@@ -8,6 +8,7 @@
 #ifndef POLICY_DEADLINE_LEARN_H
 #define POLICY_DEADLINE_LEARN_H
 
+#include "base/numbers.h"
 #include "policy/facts.h"
 
 #define RATIO_ONE (INT64_C(1) << 20)
@@ -35,7 +36,7 @@ struct deadline_state {
 
 static inline int64_t bounded(int64_t ns)
 {
-    return ns < TIME_MAX ? ns : TIME_MAX;
+    return min_i64(ns, TIME_MAX);
 }
 
 static inline int64_t times(int64_t ns, int64_t ratio)

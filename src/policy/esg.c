@@ -15,6 +15,7 @@
  * Ignores: other queues, except through what is free; the spread of run times beyond a margin.
  * Not for: models that were never measured with shares and batches.
  */
+#include "base/numbers.h"
 #include "policy/esg_plan.h"
 #include "policy/esg_search.h"
 #include "policy/esg_warm.h"
@@ -80,7 +81,7 @@ static void add(struct draft *draft, const struct config *config, uint32_t worke
 /* A batch runs what is there, even if it was planned for more. */
 static struct config cut(struct config config, uint32_t items)
 {
-    config.batch = config.batch < items ? config.batch : items;
+    config.batch = min_u32(config.batch, items);
     return config;
 }
 

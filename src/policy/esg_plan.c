@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/assert.h"
+#include "base/numbers.h"
 #include "configs/budget.h"
 #include "policy/fit.h"
 
@@ -42,7 +43,7 @@ static void collect(
         queue->bytes_per_item = fit_bytes_per_item(workflow, task);
         for (uint32_t i = 0; i < queue->configs.count; i++) {
             const uint32_t batch = queue->configs.weights[i].batch;
-            queue->batch_max = batch > queue->batch_max ? batch : queue->batch_max;
+            queue->batch_max = max_u32(batch, queue->batch_max);
         }
         tables[task] = queue->configs;
     }
@@ -56,7 +57,7 @@ static void measure_tails(const struct workflow *workflow, struct esg_queue *que
         int64_t after_ns = 0;
         for (uint32_t out = 0; out < workflow->tasks[task].out_count; out++) {
             const uint32_t to = workflow_out(workflow, task, out)->to;
-            after_ns = queues[to].tail_ns > after_ns ? queues[to].tail_ns : after_ns;
+            after_ns = max_i64(queues[to].tail_ns, after_ns);
         }
         queues[task].after_ns = after_ns;
         queues[task].tail_ns =
@@ -97,7 +98,7 @@ static void plan_once(
     int64_t left_ns = esg_scaled(slo_ns, queues[task].group_end_ns - queues[task].group_start_ns);
     for (uint32_t at = task; at != TASK_NONE; at = budgets[at].next) {
         const struct search_query query = {
-            .target_ns = left_ns > 1 ? left_ns : 1, .batch_max = UINT32_MAX, .path_count = 1};
+            .target_ns = max_i64(left_ns, 1), .batch_max = UINT32_MAX, .path_count = 1};
         struct search_answer answer;
         search_best(&queues[at].stage, &queues[at].rest, &query, &answer);
         queues[at].planned = answer.paths[0].first;

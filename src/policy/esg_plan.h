@@ -29,10 +29,11 @@ struct esg_queue {
     struct configs configs;
     struct search_stage stage; /* The same, for the search. */
     struct search_front rest;  /* Of its group. */
-    int64_t group_start_ns;    /* Its share of the budget, as if the workflow had WHOLE: */
-    int64_t group_end_ns;      /* from where it starts to where its group ends. */
-    int64_t tail_ns;           /* It and the longest way after it, all as fast as can be. */
-    int64_t after_ns;          /* Of it: what comes after its group. */
+    int64_t
+        group_start_ns;   /* Where its share of the budget starts, as if the workflow had WHOLE. */
+    int64_t group_end_ns; /* Where the share of its group ends, likewise. */
+    int64_t tail_ns;      /* It and the longest way after it, all as fast as can be. */
+    int64_t after_ns;     /* Of it: what comes after its group. */
     uint64_t bytes_per_item;
     uint32_t planned; /* The choice of a plan that is made once. */
     uint32_t batch_max;

@@ -4,6 +4,7 @@
 #include "policy/esg_search.h"
 
 #include "base/assert.h"
+#include "base/numbers.h"
 
 /* Longer than any deadline, with room to add to it. */
 #define ANY_TIME_NS (INT64_MAX / 8)
@@ -35,7 +36,7 @@ static void ask(
     struct search_answer *answer_out)
 {
     const uint32_t head = queue->head_items;
-    query.batch_min = head < known->batch_max ? head : known->batch_max;
+    query.batch_min = min_u32(head, known->batch_max);
     search_best(&known->stage, &known->rest, &query, answer_out);
     if (answer_out->count == 0) {
         query.batch_max = UINT32_MAX;

@@ -4,6 +4,7 @@
 #include "policy/esg_warm.h"
 
 #include "base/assert.h"
+#include "base/numbers.h"
 #include "policy/choose.h"
 #include "policy/fit.h"
 
@@ -40,7 +41,7 @@ static int64_t gap_of(const struct policy_input *input, uint32_t number)
     }
     const struct esg_pace *pace = &state->paces[number];
     const int64_t silence_ns = (input->view->now_ns - pace->last_ns) / GAP_WEIGHT;
-    return silence_ns > pace->gap_ns ? silence_ns : pace->gap_ns;
+    return max_i64(silence_ns, pace->gap_ns);
 }
 
 /* The cost of the cheapest path in time for at most @items; INT64_MAX if there is none. */
@@ -51,7 +52,7 @@ static int64_t least_cost(
     const uint32_t head = queue->head_items;
     const struct search_query query = {
         .target_ns = target_ns,
-        .batch_min = head < known->batch_max ? head : known->batch_max,
+        .batch_min = min_u32(head, known->batch_max),
         .batch_max = items,
         .path_count = 1,
     };

@@ -8,11 +8,12 @@
 #ifndef POLICY_ESG_WARM_H
 #define POLICY_ESG_WARM_H
 
+#include "base/units.h"
 #include "policy/esg_search.h"
 
 enum { ESG_QUEUES_MAX = 1024 }; /* Of others, no rate is kept. */
 
-#define ESG_TICK_NS INT64_C(50000000)
+#define ESG_TICK_NS (50 * NS_PER_MS)
 
 struct esg_pace {
     int64_t last_ns; /* When something last joined the queue; 0: never. */

@@ -12,6 +12,7 @@
  * Ignores: queues, run times, how busy links are, models in memory, deadlines.
  * Not for: loads that change, or workers that are not equally fast.
  */
+#include "base/numbers.h"
 #include "policy/choose.h"
 #include "policy/registry.h"
 
@@ -65,7 +66,7 @@ static void split(const struct workflow *graph, uint32_t parts, uint16_t *part_o
 static uint32_t parts_of(const struct policy_input *input, uint32_t usable_count)
 {
     const uint32_t parts = (uint32_t)input->options[OPTION_SPLIT];
-    return parts < usable_count ? parts : usable_count;
+    return min_u32(parts, usable_count);
 }
 
 static uint32_t rack_of(const struct view *view, uint32_t worker)
@@ -124,7 +125,7 @@ static void place_job(
         return;
     }
     uint32_t parts = parts_of(input, usable_count);
-    parts = parts > job->graph->task_count ? job->graph->task_count : parts;
+    parts = min_u32(parts, job->graph->task_count);
     /* Every node begins with its own workers: all begin with different ones. */
     const uint32_t first = view->worker_first + state->turn * parts;
     state->turn++;

@@ -8,6 +8,7 @@
  * Ignores: run times, models in memory, transfers, deadlines.
  * Not for: loads that need different shares: it is the least that a home queue can be given.
  */
+#include "base/numbers.h"
 #include "policy/choose.h"
 #include "policy/registry.h"
 
@@ -29,8 +30,8 @@ static struct config config_of(const struct policy_input *input, uint32_t worker
     const uint32_t cpu = (uint32_t)input->options[OPTION_CPU];
     return (struct config){
         .batch = (uint32_t)input->options[OPTION_BATCH],
-        .gpu = gpu < spec->gpu_units ? gpu : spec->gpu_units,
-        .cpu = cpu < cpu_units ? cpu : cpu_units,
+        .gpu = min_u32(gpu, spec->gpu_units),
+        .cpu = min_u32(cpu, cpu_units),
     };
 }
 

@@ -3,6 +3,7 @@
  */
 #include "policy/fit.h"
 
+#include "base/numbers.h"
 #include "configs/configs.h"
 #include "model/sharing.h"
 #include "policy/choose.h"
@@ -95,8 +96,8 @@ struct config fit_own(const struct view *view, uint32_t worker, struct config co
 {
     const struct fleet_worker *device = &view->fleet->workers[worker];
     const uint32_t cpu_units = view->fleet->nodes[device->node].cpu_units;
-    config.gpu = config.gpu < device->gpu_units ? config.gpu : device->gpu_units;
-    config.cpu = config.cpu < cpu_units ? config.cpu : cpu_units;
+    config.gpu = min_u32(config.gpu, device->gpu_units);
+    config.cpu = min_u32(config.cpu, cpu_units);
     return config;
 }
 

@@ -12,6 +12,7 @@
  * so the fewer tasks run side by side.
  */
 #include "base/assert.h"
+#include "base/numbers.h"
 #include "model/graph.h"
 #include "policy/choose.h"
 #include "policy/registry.h"
@@ -77,7 +78,7 @@ static void expect_items(struct plan *plan, uint32_t items)
         uint32_t in = vertex->in_count == 0 ? items : 0;
         for (uint32_t k = 0; k < vertex->in_count; k++) {
             const uint32_t from_items = plan->items_out[workflow_in(graph, task, k)->from];
-            in = from_items > in ? from_items : in;
+            in = max_u32(from_items, in);
         }
         const struct items_rule gives = vertex->gives;
         plan->items_in[task] = in;
@@ -197,7 +198,7 @@ static int64_t arrive_ns(const struct arrival *arrivals, uint32_t count, uint32_
     for (uint32_t i = 0; i < count; i++) {
         const int64_t at_ns =
             arrivals[i].node == node ? arrivals[i].here_ns : arrivals[i].elsewhere_ns;
-        latest_ns = at_ns > latest_ns ? at_ns : latest_ns;
+        latest_ns = max_i64(at_ns, latest_ns);
     }
     return latest_ns;
 }
@@ -219,7 +220,7 @@ static void place_earliest(
             continue;
         }
         const int64_t input_ns = arrive_ns(arrivals, count, worker->node);
-        const int64_t start_ns = input_ns > plan->free_ns[i] ? input_ns : plan->free_ns[i];
+        const int64_t start_ns = max_i64(input_ns, plan->free_ns[i]);
         const int64_t end_ns = start_ns + run_ns[worker->device];
         if (end_ns < best_ns) { /* Strict: the lowest index wins a tie. */
             best = i;

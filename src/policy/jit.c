@@ -11,6 +11,7 @@
  * Not for: workflows that move much data, or memory so small that the moves themselves
  * push models out.
  */
+#include "base/units.h"
 #include "policy/choose.h"
 #include "policy/registry.h"
 
@@ -67,7 +68,7 @@ static uint32_t earliest_start(const struct policy_input *input, const struct ta
 /* In whole nanoseconds, because no comparison of doubles decides. */
 static int64_t threshold_ns(const struct policy_input *input)
 {
-    return (int64_t)(input->options[OPTION_THRESHOLD_MS] * 1e6);
+    return (int64_t)(input->options[OPTION_THRESHOLD_MS] * NS_PER_MS);
 }
 
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)

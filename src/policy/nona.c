@@ -15,6 +15,7 @@
  * Ignores: queues and all else that is happening right now, models in memory, deadlines.
  * Not for: loads that change faster than they can be measured, bursts, or few requests.
  */
+#include "base/units.h"
 #include "mixture/drift.h"
 #include "mixture/mixture.h"
 #include "mixture/mixture_copy.h"
@@ -29,7 +30,7 @@ enum {
     SCALES_MAX = 24 /* For rates that nothing can serve: 0.9^24 is a twelfth of them. */
 };
 
-#define TICK_NS      INT64_C(1000000000)
+#define TICK_NS      NS_PER_S
 #define SCALE_STEP   0.9
 #define RESTARTS_MAX 1000
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/exact.h"
+#include "base/numbers.h"
 
 /* An exponential of this rate, or 0. */
 struct chance {
@@ -64,7 +65,7 @@ static struct chance chance_after(const struct delay *delay, double later)
  */
 struct delay delay_max(const struct delay *a, const struct delay *b)
 {
-    const double fixed = a->fixed > b->fixed ? a->fixed : b->fixed;
+    const double fixed = max_double(a->fixed, b->fixed);
     const struct chance one = chance_after(a, fixed - a->fixed);
     const struct chance two = chance_after(b, fixed - b->fixed);
     const double both = one.busy * two.busy;

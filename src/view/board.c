@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/numbers.h"
 
 /* So long ago that any reader sees it, with room to add to it or subtract from it. */
 #define LONG_AGO_NS (INT64_MIN / 4)
@@ -35,7 +36,7 @@ static void set_until(struct board *board, uint32_t worker, int64_t until_ns)
     earliest_ns[place] = until_ns;
     while (place > 1) {
         const int64_t other_ns = earliest_ns[place ^ 1];
-        const int64_t lower_ns = earliest_ns[place] < other_ns ? earliest_ns[place] : other_ns;
+        const int64_t lower_ns = min_i64(earliest_ns[place], other_ns);
         place /= 2;
         if (earliest_ns[place] == lower_ns) {
             return;
@@ -129,7 +130,7 @@ bool board_publish(struct board *board, const struct row *row)
         memmove(&loads[1], &loads[0], (BOARD_VERSIONS - 1) * sizeof(loads[0]));
         loads[0] = row->load;
         set_until(board, row->worker, row->load.at_ns + row->load.queued_ns);
-        board->newest_ns = row->load.at_ns > board->newest_ns ? row->load.at_ns : board->newest_ns;
+        board->newest_ns = max_i64(row->load.at_ns, board->newest_ns);
         taken = true;
     }
     if ((row->parts & ROW_CACHE) != 0 && row->cache.sequence > caches[0].sequence) {

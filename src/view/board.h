@@ -10,6 +10,7 @@
 #define VIEW_BOARD_H
 
 #include "base/arena.h"
+#include "base/numbers.h"
 #include "view/row.h"
 
 enum { BOARD_VERSIONS = 4 };
@@ -29,19 +30,20 @@ struct board_caches {
 
 /* A partition of the network, and what each side had seen of the other when it began. */
 struct board_cut {
-    uint32_t node_first;   /* Nodes from here on and those before it do not hear each other */
-    int64_t from_ns;       /* from here */
-    int64_t until_ns;      /* to here; INT64_MAX: it has not healed yet. */
+    uint32_t node_first;   /* Nodes from this one on and those before it do not hear each other. */
+    int64_t from_ns;       /* When it began. */
+    int64_t until_ns;      /* When it healed; INT64_MAX: it has not yet. */
     struct row_load *load; /* By worker. */
     struct row_cache *cache;
 };
 
 struct board {
     uint32_t worker_count;
-    int64_t delay_ns;     /* From publication to the readers. */
-    int64_t newest_ns;    /* When any load was published last. */
-    int64_t *until_ns;    /* By worker: until when its newest load has work; the leaves of */
-    int64_t *earliest_ns; /* a tree: at 1 the root, below place p the earlier of 2p, 2p + 1. */
+    int64_t delay_ns;  /* From publication to the readers. */
+    int64_t newest_ns; /* When any load was published last. */
+    int64_t
+        *until_ns; /* By worker: until when its newest load has work. The leaves of earliest_ns. */
+    int64_t *earliest_ns; /* A tree: at 1 the root; at place p the earlier of 2p and 2p + 1. */
     uint32_t leaf_count;
     struct board_entry *entries; /* By worker, like the next two. */
     struct board_loads *loads;
@@ -67,7 +69,7 @@ bool board_publish(struct board *board, const struct row *row);
 static inline uint32_t board_earliest(const struct board *board, int64_t now_ns)
 {
     const int64_t *earliest_ns = board->earliest_ns;
-    const int64_t bound_ns = earliest_ns[1] > now_ns ? earliest_ns[1] : now_ns;
+    const int64_t bound_ns = max_i64(earliest_ns[1], now_ns);
     uint32_t place = 1;
     while (place < board->leaf_count) {
         const size_t left = (size_t)2 * place;

@@ -8,6 +8,7 @@
 #define VIEW_VIEW_H
 
 #include "base/assert.h"
+#include "base/numbers.h"
 #include "model/fleet.h"
 #include "view/board.h"
 #include "view/members.h"
@@ -81,7 +82,7 @@ static inline int64_t view_row_free_at_ns(const struct view *view, uint32_t work
     const struct row_load *load = view_load(view, worker);
     const int64_t delay_ns = view_is_own(view, worker) ? 0 : view->board->delay_ns;
     const int64_t free_at_ns = load->at_ns + delay_ns + load->queued_ns;
-    return free_at_ns < view->now_ns ? view->now_ns : free_at_ns;
+    return max_i64(free_at_ns, view->now_ns);
 }
 
 /* When @worker is believed to have nothing left to do; never before now. */

@@ -14,6 +14,7 @@
 #include "base/attributes.h"
 #include "base/error.h"
 #include "base/exact.h"
+#include "base/numbers.h"
 #include "policy/baselines/bayes.h"
 #include "policy/baselines/planned.h"
 #include "policy/registry.h"
@@ -58,16 +59,16 @@ static struct bayes_trial attempt(void *context, const double *point)
         const uint32_t number = choice_at(trials, task, point);
         const struct configs_choice *choice = &problem->tables[task].choices[number];
         const double drawn = 1 + trials->noise * exact_normal(&trials->rng);
-        const double noise = drawn > FACTOR_MIN ? drawn : FACTOR_MIN;
+        const double noise = max_double(drawn, FACTOR_MIN);
         double ready_ns = 0;
         for (uint32_t in = 0; in < workflow->tasks[task].in_count; in++) {
             const double from_ns = ends_ns[workflow_in(workflow, task, in)->from];
-            ready_ns = from_ns > ready_ns ? from_ns : ready_ns;
+            ready_ns = max_double(from_ns, ready_ns);
         }
         ends_ns[task] = ready_ns + (double)choice->run_ns * noise +
                         (double)planned_fill_ns(choice, problem->gap_ns);
         cost += (double)problem->tables[task].weights[number].cost * noise;
-        last_ns = ends_ns[task] > last_ns ? ends_ns[task] : last_ns;
+        last_ns = max_double(ends_ns[task], last_ns);
     }
     return (struct bayes_trial){
         .cost = exact_log(1 + cost), /* Costs span orders of magnitude. */
@@ -81,7 +82,7 @@ static void optimise(const struct planned_problem *problem, uint32_t *choices_ou
     const uint32_t task_count = problem->workflow->task_count;
     struct trials trials = {
         .problem = problem,
-        .free_count = task_count < TASKS_MAX ? task_count : TASKS_MAX,
+        .free_count = min_u32(task_count, TASKS_MAX),
         .noise = options[OPTION_NOISE],
         .rng = rng_stream(problem->input->seed, RNG_POLICY, 2 * problem->number),
     };

@@ -11,6 +11,7 @@
  * are those of the profile that fill in time at the rate there is. Ignores: prices, what comes
  * before and after a function, where inputs are. Not for: rates that change faster than its rounds.
  */
+#include "base/units.h"
 #include "policy/baselines/pods.h"
 #include "policy/registry.h"
 
@@ -18,7 +19,7 @@ __extension__ typedef __int128 fast_product;
 
 enum { OPTION_SLACK = PODS_OPTIONS };
 
-#define ROUND_NS INT64_C(1000000000)
+#define ROUND_NS NS_PER_S
 
 /*
  * Whether a choice of @known meets the SLO of its function at @rate; fills in its rates. While

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/exact.h"
+#include "base/numbers.h"
 
 typedef double matrix[GAUSSIAN_POINTS_MAX][GAUSSIAN_POINTS_MAX];
 
@@ -34,7 +35,7 @@ static void decompose(matrix a, uint32_t count)
                 sum -= a[i][k] * a[j][k];
             }
             if (i == j) {
-                a[i][i] = sqrt(sum > 1e-12 ? sum : 1e-12);
+                a[i][i] = sqrt(max_double(sum, 1e-12));
             } else {
                 a[i][j] = sum / a[j][j];
             }
@@ -188,7 +189,7 @@ struct gaussian_guess gaussian_at(const struct gaussian *gaussian, const double 
     const double variance = 1 - known;
     return (struct gaussian_guess){
         .mean = gaussian->mean + gaussian->scale * mean,
-        .sd = gaussian->scale * sqrt(variance > 1e-12 ? variance : 1e-12),
+        .sd = gaussian->scale * sqrt(max_double(variance, 1e-12)),
     };
 }
 

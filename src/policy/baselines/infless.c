@@ -16,6 +16,8 @@
  * Not for: rates that change faster than its rounds.
  */
 #include "base/assert.h"
+#include "base/numbers.h"
+#include "base/units.h"
 #include "policy/baselines/pods.h"
 #include "policy/registry.h"
 
@@ -26,7 +28,7 @@ enum { OPTION_INACTIVE = PODS_OPTIONS, OPTION_OVERFLOW, OPTION_ORIGINAL };
 /* Weights of what is left over: of a unit of CPU, and of a per cent of a device. */
 enum { WEIGHT_CPU = 64, WEIGHT_GPU = 142 };
 
-#define ROUND_NS INT64_C(1000000000)
+#define ROUND_NS NS_PER_S
 
 /* An option for one batch size on one worker, and how good it is. */
 struct candidate {
@@ -118,7 +120,7 @@ static uint32_t next_batch(const struct configs *configs, uint32_t batch)
     uint32_t next = 0;
     for (uint32_t i = 0; i < configs->count; i++) {
         const uint32_t own = configs->choices[i].config.batch;
-        next = own < batch && own > next ? own : next;
+        next = own < batch ? max_u32(own, next) : next;
     }
     return next;
 }

@@ -10,13 +10,14 @@
  * where inputs are, anything that happens after a job arrived. Not for: rates that differ from
  * those planned for.
  */
+#include "base/units.h"
 #include "policy/baselines/planned.h"
 #include "policy/baselines/sizing.h"
 #include "policy/registry.h"
 
 enum { OPTION_SHARE, OPTION_SPREAD, OPTION_WORK };
 
-#define TICK_NS INT64_C(20000000)
+#define TICK_NS (20 * NS_PER_MS)
 
 enum { WARMS_MAX = 64 };
 

@@ -4,9 +4,11 @@
 #include "policy/baselines/planned.h"
 
 #include "base/arena.h"
+#include "base/numbers.h"
+#include "base/units.h"
 
 /* Without an SLO, a workflow may take this long. */
-#define SLO_DEFAULT_NS INT64_C(10000000000)
+#define SLO_DEFAULT_NS (10 * NS_PER_S)
 
 /* After so many rounds without room, the fewest units are tried. */
 enum { RECHECKS_MAX = 3 };
@@ -105,7 +107,7 @@ void planned_dispatch(
         return;
     }
     const struct config *planned = &known->configs.choices[known->choice].config;
-    config.batch = config.batch < queue->items ? config.batch : queue->items;
+    config.batch = min_u32(config.batch, queue->items);
     answer_out->unplanned =
         config.batch != planned->batch || config.cpu != planned->cpu || config.gpu != planned->gpu;
     if (queue->worker != WORKER_NONE) {

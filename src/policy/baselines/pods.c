@@ -4,13 +4,15 @@
 #include "policy/baselines/pods.h"
 
 #include "base/arena.h"
+#include "base/numbers.h"
+#include "base/units.h"
 #include "configs/budget.h"
 
 /* A new rate counts one part in this many. */
 enum { RATE_WEIGHT = 2, RATE_LEAST = 1000 /* An item a second. */ };
 
 /* Without an SLO, a function may take this long. */
-#define SLO_DEFAULT_NS INT64_C(10000000000)
+#define SLO_DEFAULT_NS (10 * NS_PER_S)
 
 static void plan_workflow(
     struct arena *arena, const struct plan_input *input, uint32_t number, struct pods_queue *queues)
@@ -114,7 +116,7 @@ static struct config held_on(const struct pods *pods, const struct pods_plan *pl
 static uint32_t left_of(uint32_t all, uint32_t held, uint32_t free)
 {
     const uint32_t left = held < all ? all - held : 0;
-    return left < free ? left : free;
+    return min_u32(left, free);
 }
 
 struct config pods_room(const struct policy_input *input, const struct pods *pods, uint32_t worker)
@@ -174,7 +176,7 @@ static bool put(
 {
     const struct view *view = ask->input->view;
     struct config config = choice->config;
-    config.batch = config.batch < ask->queue->items ? config.batch : ask->queue->items;
+    config.batch = min_u32(config.batch, ask->queue->items);
     if (pod == NULL || ask->queue->rechecks > 0 || !view_is_usable(view, pod->worker) ||
         !fit_has_room(ask, pod->worker, &config)) {
         const struct fit_offer offer = fit_find(ask, &config, choice->device);
@@ -228,7 +230,7 @@ void pods_dispatch(
     }
     if (number < PODS_QUEUES_MAX && !pods_has(pods, number)) { /* Deployed with one, at least. */
         const int64_t rate = plan->queues[number].rate;
-        scale_up(input, pods, number, rate > RATE_LEAST ? rate : RATE_LEAST);
+        scale_up(input, pods, number, max_i64(rate, RATE_LEAST));
     }
     const struct pods_queue *known = &plan->queues[number];
     const struct fit_ask ask = {
