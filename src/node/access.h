@@ -54,6 +54,27 @@ static inline struct grant *grant_at(const struct node *node, uint32_t slot)
     return pool_at(&node->pools->grants, slot);
 }
 
+/* Where the links of lists through these pools are. */
+static inline struct slot_links job_links(const struct node *node)
+{
+    return (struct slot_links){&node->pools->jobs, offsetof(struct job, link)};
+}
+
+static inline struct slot_links visit_links(const struct node *node)
+{
+    return (struct slot_links){&node->pools->visits, offsetof(struct visit, link)};
+}
+
+static inline struct slot_links ticket_links(const struct node *node)
+{
+    return (struct slot_links){&node->pools->tickets, offsetof(struct ticket, link)};
+}
+
+static inline struct slot_links claim_links(const struct node *node)
+{
+    return (struct slot_links){&node->pools->claims, offsetof(struct claim, link)};
+}
+
 static inline const struct workflow *workflow_at(const struct node *node, uint32_t workflow)
 {
     return node->catalogue->workflows[workflow];

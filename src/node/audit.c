@@ -31,12 +31,12 @@ bool audit_has_room(const struct node *node, uint32_t messages)
 static bool query_owners(struct node *node)
 {
     uint32_t offered = 0;
-    uint32_t next = node->visit_first;
+    uint32_t next = node->visit_list.first;
     while (next != POOL_NONE) {
         const uint32_t slot = next;
         struct visit *visit = visit_at(node, slot);
         const uint32_t task_count = workflow_at(node, visit->workflow)->task_count;
-        next = visit->next;
+        next = visit->link.next;
         if (now_ns(node) - visit->touched_ns < AUDIT_NS) {
             continue;
         }
@@ -115,11 +115,11 @@ static int64_t patience_ns(const struct job *job)
 static void probe_workers(struct node *node)
 {
     uint32_t again = 0;
-    uint32_t next = node->job_first;
+    uint32_t next = node->job_list.first;
     while (next != POOL_NONE) {
         const uint32_t slot = next;
         struct job *job = job_at(node, slot);
-        next = job->next;
+        next = job->link.next;
         const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
         if (now_ns(node) - job->touched_ns < patience_ns(job) ||
             !audit_has_room(node, 2 * task_count)) {

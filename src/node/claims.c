@@ -26,7 +26,7 @@ static void fill(struct node *node, struct home_queue *queue, struct claim *clai
     uint32_t *link = &claim->tickets;
     *link = POOL_NONE;
     while (queue->count > 0 && claim->task_count < BATCH_TASKS_MAX) {
-        const uint32_t slot = queue->head;
+        const uint32_t slot = queue->list.first;
         struct ticket *ticket = ticket_at(node, slot);
         if (claim->task_count > 0 && claim->items + ticket->items > batch) {
             break;
@@ -35,7 +35,7 @@ static void fill(struct node *node, struct home_queue *queue, struct claim *clai
         claim->task_count++;
         claim->items += ticket->items;
         *link = slot;
-        link = &ticket->next;
+        link = &ticket->link.next;
     }
 }
 
@@ -43,7 +43,7 @@ static uint32_t open_claim(
     struct node *node, uint32_t number, uint32_t worker, struct config config)
 {
     struct home *home = &node->home;
-    const struct ticket *head = ticket_at(node, home->queues[number].head);
+    const struct ticket *head = ticket_at(node, home->queues[number].list.first);
     const struct workflow_task *kind = &workflow_at(node, head->workflow)->tasks[head->task];
     const uint32_t slot = pool_take(&node->pools->claims);
     ASSERT(slot != POOL_NONE);
@@ -55,17 +55,12 @@ static uint32_t open_claim(
         .workflow = head->workflow,
         .task = head->task,
         .config = config,
-        .previous = POOL_NONE,
-        .next = home->claim_first,
         .epoch = node->view.members->epoch,
         .touched_ns = now_ns(node),
     };
     const uint32_t most = items_max(node, worker, kind);
     fill(node, &home->queues[number], claim, min_u32(config.batch, most));
-    if (claim->next != POOL_NONE) {
-        claim_at(node, claim->next)->previous = slot;
-    }
-    home->claim_first = slot;
+    slot_list_insert(&home->claim_list, claim_links(node), /* before */ POOL_NONE, slot);
     map_put(&home->claims, claim->number, slot);
     audit_start(node);
     return slot;
@@ -75,11 +70,7 @@ static void close_claim(struct node *node, uint32_t slot)
 {
     const struct claim *claim = claim_at(node, slot);
     struct home *home = &node->home;
-    *(claim->previous == POOL_NONE ? &home->claim_first : &claim_at(node, claim->previous)->next) =
-        claim->next;
-    if (claim->next != POOL_NONE) {
-        claim_at(node, claim->next)->previous = claim->previous;
-    }
+    slot_list_remove(&home->claim_list, claim_links(node), slot);
     (void)map_remove(&home->claims, claim->number);
     pool_give(&node->pools->claims, slot);
 }
@@ -123,7 +114,7 @@ uint32_t claims_make(
     const struct claim claim = *claim_at(node, slot); /* Declined at once, it is gone. */
     struct ticket tickets[BATCH_TASKS_MAX];
     uint32_t count = 0;
-    for (uint32_t at = claim.tickets; at != POOL_NONE; at = tickets[count - 1].next) {
+    for (uint32_t at = claim.tickets; at != POOL_NONE; at = tickets[count - 1].link.next) {
         tickets[count] = *ticket_at(node, at);
         trace_claimed(node, &claim, &tickets[count], reason);
         count++;
@@ -167,8 +158,8 @@ uint32_t claims_find(const struct node *node, const struct message *message)
 
 void claims_drop(struct node *node, const struct message *message)
 {
-    uint32_t slot = node->home.claim_first;
-    for (; slot != POOL_NONE; slot = claim_at(node, slot)->next) {
+    uint32_t slot = node->home.claim_list.first;
+    for (; slot != POOL_NONE; slot = claim_at(node, slot)->link.next) {
         struct claim *claim = claim_at(node, slot);
         uint32_t *link = &claim->tickets;
         while (*link != POOL_NONE && claim->workflow == message->workflow &&
@@ -176,11 +167,11 @@ void claims_drop(struct node *node, const struct message *message)
             const uint32_t at = *link;
             struct ticket *ticket = ticket_at(node, at);
             if (job_equal(ticket->job, message->job)) {
-                *link = ticket->next;
+                *link = ticket->link.next;
                 tickets_forget(node, at);
                 return;
             }
-            link = &ticket->next;
+            link = &ticket->link.next;
         }
     }
 }
@@ -205,7 +196,7 @@ static void finish(
     uint32_t next = claim.tickets;
     while (next != POOL_NONE) {
         const uint32_t at = next;
-        next = ticket_at(node, at)->next;
+        next = ticket_at(node, at)->link.next;
         if (fate == FATE_PUT_BACK) {
             tickets_put_back(node, at);
         } else if (fate == FATE_REFUSE) {
@@ -269,11 +260,11 @@ void claims_ended(struct node *node, uint32_t slot, const struct message *messag
 
 void claims_repair(struct node *node)
 {
-    uint32_t next = node->home.claim_first;
+    uint32_t next = node->home.claim_list.first;
     while (next != POOL_NONE) {
         const uint32_t slot = next;
         const struct claim *claim = claim_at(node, slot);
-        next = claim->next;
+        next = claim->link.next;
         const uint32_t peer = node_of_worker(node, claim->worker);
         if (!members_is_same(node->view.members, peer, claim->epoch)) {
             const struct ended_facts facts = {.completed = false};
@@ -284,10 +275,10 @@ void claims_repair(struct node *node)
 
 void claims_audit(struct node *node)
 {
-    uint32_t next = node->home.claim_first;
+    uint32_t next = node->home.claim_list.first;
     while (next != POOL_NONE) {
         struct claim *claim = claim_at(node, next);
-        next = claim->next;
+        next = claim->link.next;
         const uint32_t peer = node_of_worker(node, claim->worker);
         if (now_ns(node) - claim->touched_ns < AUDIT_NS ||
             !members_is_up(node->view.members, peer) || !audit_has_room(node, /* messages */ 4)) {

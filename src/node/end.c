@@ -80,7 +80,7 @@ static void end_worker(struct node *node, struct worker *worker)
 static void drop_tickets(struct node *node, uint32_t slot)
 {
     while (slot != POOL_NONE) {
-        const uint32_t next = ticket_at(node, slot)->next;
+        const uint32_t next = ticket_at(node, slot)->link.next;
         pool_give(&node->pools->tickets, slot);
         slot = next;
     }
@@ -90,14 +90,14 @@ static void end_home(struct node *node)
 {
     struct home *home = &node->home;
     for (uint32_t i = 0; i < home->active_count; i++) {
-        drop_tickets(node, home->queues[home->active[i]].head);
+        drop_tickets(node, home->queues[home->active[i]].list.first);
     }
-    uint32_t slot = home->claim_first;
+    uint32_t slot = home->claim_list.first;
     while (slot != POOL_NONE) {
         const struct claim claim = *claim_at(node, slot);
         drop_tickets(node, claim.tickets);
         pool_give(&node->pools->claims, slot);
-        slot = claim.next;
+        slot = claim.link.next;
     }
     if (home->queues != NULL) {
         map_deinit(&home->tickets);
@@ -107,20 +107,20 @@ static void end_home(struct node *node)
 
 static void end_jobs(struct node *node)
 {
-    uint32_t slot = node->job_first;
+    uint32_t slot = node->job_list.first;
     while (slot != POOL_NONE) {
         const struct job job = *job_at(node, slot);
         drop_tensor(node, job.inputs);
         drop_inputs(node, job.outputs);
         pool_give(&node->pools->jobs, slot);
-        slot = job.next;
+        slot = job.link.next;
     }
-    slot = node->visit_first;
+    slot = node->visit_list.first;
     while (slot != POOL_NONE) {
         const struct visit visit = *visit_at(node, slot);
         drop_tasks(node, visit.tasks);
         pool_give(&node->pools->visits, slot);
-        slot = visit.next;
+        slot = visit.link.next;
     }
     slot = node->parked_first;
     while (slot != POOL_NONE) {

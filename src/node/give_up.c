@@ -42,7 +42,7 @@ bool give_up_tickets(struct node *node, uint32_t number)
 {
     const struct home_queue *queue = &node->home.queues[number];
     while (queue->count > 0) {
-        const struct ticket *head = ticket_at(node, queue->head);
+        const struct ticket *head = ticket_at(node, queue->list.first);
         const struct job_facts job = tickets_facts(node, head);
         const struct ready_facts facts = tickets_ready(head, &job);
         if (head->deadline_ns == INT64_MAX || !policy_hopeless(&node->seat, &facts)) {
@@ -52,7 +52,7 @@ bool give_up_tickets(struct node *node, uint32_t number)
             return false;
         }
         node->given_up++;
-        const uint32_t slot = queue->head;
+        const uint32_t slot = queue->list.first;
         tickets_take(node, slot);
         tickets_refuse(node, slot, REASON_LATE);
     }

@@ -101,7 +101,7 @@ void home_ended(struct node *node, const struct message *message)
 static struct queue_facts facts_of(const struct node *node, uint32_t number)
 {
     const struct home_queue *queue = &node->home.queues[number];
-    const struct ticket *head = ticket_at(node, queue->head);
+    const struct ticket *head = ticket_at(node, queue->list.first);
     struct queue_facts facts = {
         .worker = WORKER_NONE,
         .workflow = head->workflow,
@@ -118,7 +118,7 @@ static struct queue_facts facts_of(const struct node *node, uint32_t number)
     uint32_t counts[HEAD_LOOKS];
     uint32_t holder_count = 0;
     uint32_t most = 0;
-    uint32_t slot = queue->head;
+    uint32_t slot = queue->list.first;
     for (uint32_t looks = 0; looks < HEAD_LOOKS && slot != POOL_NONE; looks++) {
         const struct ticket *ticket = ticket_at(node, slot);
         if (ticket->arrived_ns < facts.head_arrived_ns) {
@@ -136,7 +136,7 @@ static struct queue_facts facts_of(const struct node *node, uint32_t number)
         }
         counts[i]++;
         most = counts[i] > counts[most] ? i : most;
-        slot = ticket->next;
+        slot = ticket->link.next;
     }
     ASSERT(holder_count > 0);
     facts.holder = holders[most]; /* In a tie, the first to have so many. */
@@ -211,7 +211,7 @@ static uint32_t claim_starved(
 /* Nobody can run the head, whose @need is met by none: its owner shall know. */
 static void turn_away(struct node *node, uint32_t number, struct need need)
 {
-    const uint32_t slot = node->home.queues[number].head;
+    const uint32_t slot = node->home.queues[number].list.first;
     tickets_take(node, slot);
     tickets_refuse(node, slot, why_nobody(node, need));
 }
@@ -294,7 +294,7 @@ static uint32_t next_due(const struct node *node)
     const struct ticket *best_head = NULL;
     for (uint32_t i = 0; i < home->active_count; i++) {
         const uint32_t number = home->active[i];
-        const struct ticket *head = ticket_at(node, home->queues[number].head);
+        const struct ticket *head = ticket_at(node, home->queues[number].list.first);
         if (home->queues[number].due &&
             (best_head == NULL || tickets_comes_before(head, best_head))) {
             best = number;

@@ -64,8 +64,7 @@ struct visit {
     uint32_t attempt;
     uint32_t priority;
     uint32_t tasks; /* List. */
-    uint32_t previous;
-    uint32_t next;
+    struct slot_link link;
     uint32_t epoch; /* Of the member list when it opened. */
     int64_t arrived_ns;
     int64_t deadline_ns;
@@ -93,8 +92,7 @@ struct job {
     int64_t deadline_ns;
     uint32_t outputs; /* List of struct input, by sink. */
     uint32_t output_count;
-    uint32_t previous;
-    uint32_t next;
+    struct slot_link link;
     struct promise promise;           /* What was expected of it when it was admitted. */
     struct deadline_link by_deadline; /* If it is firm. */
     uint8_t losses;       /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
@@ -219,9 +217,8 @@ struct node {
     bool audit_timer;
     bool launched; /* Something, in this step. */
     uint32_t output_count;
-    uint32_t job_first;
-    uint32_t job_last;
-    uint32_t visit_first;
+    struct slot_list job_list; /* The oldest first. */
+    struct slot_list visit_list;
     uint32_t running;
     uint32_t job_number;
     uint32_t given_up;   /* Jobs, in this step: see GIVE_UP_PER_STEP. */

@@ -7,6 +7,7 @@
 #ifndef NODE_INSIDE_HOME_H
 #define NODE_INSIDE_HOME_H
 
+#include "base/list.h"
 #include "node/node.h"
 
 /* A task that waits elsewhere, or here, in the queue of its home. */
@@ -17,10 +18,9 @@ struct ticket {
     uint32_t attempt;
     uint32_t items;
     uint32_t priority;
-    uint32_t holder;   /* The worker with its inputs. */
-    uint64_t epoch;    /* Of the member list that named the holder. */
-    uint32_t previous; /* In its queue. */
-    uint32_t next;     /* In its queue, or in its claim. */
+    uint32_t holder;       /* The worker with its inputs. */
+    uint64_t epoch;        /* Of the member list that named the holder. */
+    struct slot_link link; /* In its queue; in its claim, only to the next. */
     int64_t key;
     uint64_t arrival;
     int64_t ready_ns;
@@ -40,8 +40,7 @@ struct claim {
     struct config config;
     uint32_t sequence; /* Of its reservation. */
     uint32_t tickets;  /* List: put back if nothing comes of it. */
-    uint32_t previous;
-    uint32_t next;
+    struct slot_link link;
     uint64_t epoch;
     int64_t touched_ns; /* When it was made or last asked after, for the audit. */
 };
@@ -73,8 +72,7 @@ struct grant {
 
 /* Tickets of one (workflow, task), at its home. */
 struct home_queue {
-    uint32_t head;
-    uint32_t tail;
+    struct slot_list list;
     uint32_t count;
     uint32_t items;
     uint32_t rechecks;
@@ -91,7 +89,7 @@ struct home {
     struct map tickets;    /* Those that wait, by ticket_key(). */
     struct map claims;     /* By number. */
     uint32_t ticket_count; /* Waiting or claimed. */
-    uint32_t claim_first;
+    struct slot_list claim_list;
     uint32_t claim_number;
     int64_t wake_ns; /* Earliest timer that is set, or INT64_MAX. */
 };

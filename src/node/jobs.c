@@ -9,34 +9,16 @@
 
 static void link_job(struct node *node, uint32_t slot)
 {
-    struct job *job = job_at(node, slot);
-    job->next = POOL_NONE;
-    job->previous = node->job_last;
-    if (node->job_last == POOL_NONE) {
-        node->job_first = slot;
-    } else {
-        job_at(node, node->job_last)->next = slot;
-    }
-    node->job_last = slot;
+    slot_list_insert(&node->job_list, job_links(node), node->job_list.last, slot);
     node->job_count++;
 }
 
 static void unlink_job(struct node *node, uint32_t slot)
 {
-    const struct job *job = job_at(node, slot);
     if (node->repair_job == slot) {
-        node->repair_job = job->next;
+        node->repair_job = job_at(node, slot)->link.next;
     }
-    if (job->previous == POOL_NONE) {
-        node->job_first = job->next;
-    } else {
-        job_at(node, job->previous)->next = job->next;
-    }
-    if (job->next == POOL_NONE) {
-        node->job_last = job->previous;
-    } else {
-        job_at(node, job->next)->previous = job->previous;
-    }
+    slot_list_remove(&node->job_list, job_links(node), slot);
     node->job_count--;
 }
 
@@ -388,7 +370,7 @@ bool jobs_repair(struct node *node)
         if (slot == POOL_NONE || repaired == REPAIRS_PER_STEP) {
             break;
         }
-        node->repair_job = job_at(node, slot)->next;
+        node->repair_job = job_at(node, slot)->link.next;
         if (placing_again(node, slot, TASK_NONE)) {
             repaired++;
         }

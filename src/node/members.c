@@ -27,8 +27,8 @@ static void lose(struct node *node, uint32_t peer)
 
 void members_look_again(struct node *node)
 {
-    node->repair_job = node->job_first;
-    node->repair_visit = node->visit_first;
+    node->repair_job = node->job_list.first;
+    node->repair_visit = node->visit_list.first;
     if (!node->repair_timer) {
         node->repair_timer = true;
         wake_at(node, now_ns(node), TIMER_REPAIR, WORKER_NONE);

@@ -66,7 +66,7 @@ static void init_home(struct node *node, struct arena *arena)
 {
     struct home *home = &node->home;
     const uint32_t queue_count = node->catalogue->queue_count;
-    home->claim_first = POOL_NONE;
+    slot_list_init(&home->claim_list);
     home->wake_ns = INT64_MAX;
     if (!routing_binds(node)) {
         return;
@@ -78,8 +78,7 @@ static void init_home(struct node *node, struct arena *arena)
     home->active = arena_alloc(arena, queue_count * sizeof(*home->active));
     home->homes = arena_alloc(arena, queue_count * sizeof(*home->homes));
     for (uint32_t i = 0; i < queue_count; i++) {
-        home->queues[i].head = POOL_NONE;
-        home->queues[i].tail = POOL_NONE;
+        slot_list_init(&home->queues[i].list);
         home->homes[i] = NODE_NONE;
     }
 }
@@ -112,10 +111,9 @@ struct node *node_create(struct arena *arena, const struct node_options *options
     node->row_load_ns = options->row_load_ns;
     node->row_cache_ns = options->row_cache_ns;
     node->cpu_free = spec->cpu_units;
-    node->job_first = POOL_NONE;
+    slot_list_init(&node->job_list);
+    slot_list_init(&node->visit_list);
     node->deadlines = (struct deadlines){.first = POOL_NONE, .timer_ns = INT64_MAX};
-    node->job_last = POOL_NONE;
-    node->visit_first = POOL_NONE;
     node->repair_job = POOL_NONE;
     node->repair_visit = POOL_NONE;
     node->parked_first = POOL_NONE;

@@ -30,7 +30,7 @@ static void insert(struct node *node, uint32_t slot)
     struct ticket *ticket = ticket_at(node, slot);
     const uint32_t number = queue_of(node, ticket);
     struct home_queue *queue = &node->home.queues[number];
-    uint32_t before = queue->tail;
+    uint32_t before = queue->list.last;
     if (queue->count == 0) {
         node->home.active[node->home.active_count] = number;
         node->home.active_count++;
@@ -39,17 +39,9 @@ static void insert(struct node *node, uint32_t slot)
         queue->due = false;
     }
     while (before != POOL_NONE && tickets_comes_before(ticket, ticket_at(node, before))) {
-        before = ticket_at(node, before)->previous;
+        before = ticket_at(node, before)->link.previous;
     }
-    ticket->previous = before;
-    uint32_t *link = before == POOL_NONE ? &queue->head : &ticket_at(node, before)->next;
-    ticket->next = *link;
-    *link = slot;
-    if (ticket->next == POOL_NONE) {
-        queue->tail = slot;
-    } else {
-        ticket_at(node, ticket->next)->previous = slot;
-    }
+    slot_list_insert(&queue->list, ticket_links(node), before, slot);
     queue->count++;
     queue->items += ticket->items;
     map_put(&node->home.tickets, ticket_key(ticket->job, ticket->task), slot);
@@ -61,12 +53,7 @@ void tickets_take(struct node *node, uint32_t slot)
     struct home *home = &node->home;
     const uint32_t number = queue_of(node, ticket);
     struct home_queue *queue = &home->queues[number];
-    *(ticket->previous == POOL_NONE ? &queue->head : &ticket_at(node, ticket->previous)->next) =
-        ticket->next;
-    *(ticket->next == POOL_NONE ? &queue->tail : &ticket_at(node, ticket->next)->previous) =
-        ticket->previous;
-    ticket->previous = POOL_NONE;
-    ticket->next = POOL_NONE;
+    slot_list_remove(&queue->list, ticket_links(node), slot);
     queue->count--;
     queue->items -= ticket->items;
     (void)map_remove(&home->tickets, ticket_key(ticket->job, ticket->task));
@@ -222,10 +209,10 @@ void tickets_repair(struct node *node)
 {
     const struct home *home = &node->home;
     for (uint32_t i = home->active_count; i > 0; i--) { /* The last takes the place of an empty. */
-        uint32_t next = home->queues[home->active[i - 1]].head;
+        uint32_t next = home->queues[home->active[i - 1]].list.first;
         while (next != POOL_NONE) {
             const uint32_t slot = next;
-            next = ticket_at(node, slot)->next;
+            next = ticket_at(node, slot)->link.next;
             if (is_lost(node, ticket_at(node, slot))) {
                 tickets_take(node, slot);
                 tickets_forget(node, slot);

@@ -29,30 +29,16 @@ static bool is_over(const struct node *node, struct job_id job)
 
 static void link_visit(struct node *node, uint32_t slot)
 {
-    struct visit *visit = visit_at(node, slot);
-    visit->previous = POOL_NONE;
-    visit->next = node->visit_first;
-    if (node->visit_first != POOL_NONE) {
-        visit_at(node, node->visit_first)->previous = slot;
-    }
-    node->visit_first = slot;
+    slot_list_insert(&node->visit_list, visit_links(node), /* before */ POOL_NONE, slot);
     node->visit_count++;
 }
 
 static void unlink_visit(struct node *node, uint32_t slot)
 {
-    const struct visit *visit = visit_at(node, slot);
     if (node->repair_visit == slot) {
-        node->repair_visit = visit->next;
+        node->repair_visit = visit_at(node, slot)->link.next;
     }
-    if (visit->previous == POOL_NONE) {
-        node->visit_first = visit->next;
-    } else {
-        visit_at(node, visit->previous)->next = visit->next;
-    }
-    if (visit->next != POOL_NONE) {
-        visit_at(node, visit->next)->previous = visit->previous;
-    }
+    slot_list_remove(&node->visit_list, visit_links(node), slot);
     node->visit_count--;
 }
 
@@ -551,7 +537,7 @@ bool visits_repair(struct node *node)
             break;
         }
         const struct visit *visit = visit_at(node, slot);
-        node->repair_visit = visit->next;
+        node->repair_visit = visit->link.next;
         if (!members_is_same(node->view.members, visit->job.node, visit->epoch)) {
             dropped++;
             visits_cancel(node, visit->job, REASON_OWNER_LOST);

@@ -294,12 +294,12 @@ bool lone_script_act(struct lone_script *script, struct lone *lone)
 
 static void cancel_jobs(struct lone *lone)
 {
-    while (lone->node->job_first != POOL_NONE) {
-        lone_cancel(lone, job_at(lone->node, lone->node->job_first)->id);
+    while (lone->node->job_list.first != POOL_NONE) {
+        lone_cancel(lone, job_at(lone->node, lone->node->job_list.first)->id);
     }
-    while (lone->node->visit_first != POOL_NONE) {
+    while (lone->node->visit_list.first != POOL_NONE) {
         const struct message cancel = {
-            .kind = MESSAGE_CANCEL, .job = visit_at(lone->node, lone->node->visit_first)->job};
+            .kind = MESSAGE_CANCEL, .job = visit_at(lone->node, lone->node->visit_list.first)->job};
         lone_deliver(lone, &cancel);
     }
 }
