@@ -15,7 +15,8 @@
 
 enum {
     LISTEN_BACKLOG = 1024,
-    DESCRIPTORS_KEPT = 32, /* For files, engines and connections above the limits. */
+    READ_BYTES_MAX = 1 << 18, /* Of a body, at once. */
+    DESCRIPTORS_KEPT = 32,    /* For files, engines and connections above the limits. */
 };
 
 static void handle_closed(struct http_server *server)
@@ -46,6 +47,7 @@ void connection_close(struct connection *connection)
         return;
     }
     connection->state = CONNECTION_CLOSED;
+    http_turn_leave(connection);
     if (connection->next != NULL) {
         connection->next->previous = connection->previous;
     }
@@ -80,7 +82,8 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
         size_t room = 0;
         uint8_t *bytes = exchange->receiver->room(exchange->request, &room);
         const size_t most = exchange->body_left < room ? (size_t)exchange->body_left : room;
-        *buffer = uv_buf_init((char *)bytes, most > INT32_MAX ? INT32_MAX : (unsigned int)most);
+        *buffer = uv_buf_init(
+            (char *)bytes, (unsigned int)(most > READ_BYTES_MAX ? READ_BYTES_MAX : most));
         return;
     }
     *buffer = uv_buf_init(
@@ -126,7 +129,7 @@ static void ended(struct connection *connection)
 {
     connection->has_ended = true;
     set_reading(connection, false);
-    if (connection->state != CONNECTION_WRITE) {
+    if (connection->state != CONNECTION_WRITE && !connection->is_waiting) {
         connection_close(connection); /* A client that waits does not hang up. */
     }
 }
@@ -179,6 +182,9 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
         return;
     }
     connection->server->counts.bytes_in += (uint64_t)got;
+    if (!http_turn_took(connection, (size_t)got)) {
+        set_reading(connection, false);
+    }
     if (connection->tls != NULL) {
         take_tls(connection, buffer->base, (size_t)got);
         return;
@@ -203,12 +209,13 @@ void connection_answered(struct connection *connection)
         make_room(connection);
     }
     if (connection->has_ended) {
-        if (!connection->is_processing && connection->state != CONNECTION_WRITE) {
+        if (!connection->is_processing && connection->state != CONNECTION_WRITE &&
+            !connection->is_waiting) {
             connection_close(connection); /* All that it had sent ahead is answered. */
         }
         return;
     }
-    if (connection->in_bytes < connection->in_max) {
+    if (connection->in_bytes < connection->in_max && !connection->is_waiting) {
         set_reading(connection, true);
         if (connection->tls != NULL && !connection->is_processing &&
             connection->state != CONNECTION_CLOSED) {
@@ -473,6 +480,7 @@ enum weft_status http_server_start(
         return error_set(
             error, WEFT_IO, "cannot listen on %s: %s", options->address, uv_strerror(code));
     }
+    http_turns_start(server);
     note_address(server);
     *server_out = server;
     return WEFT_OK;
@@ -487,6 +495,7 @@ void http_server_stop(struct http_server *server)
     while (server->connections != NULL) {
         connection_close(server->connections);
     }
+    http_turns_stop(server, on_listener_closed);
     if (uv_is_closing((uv_handle_t *)&server->tcp)) {
         handle_closed(server); /* It had left. */
     } else {

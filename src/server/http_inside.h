@@ -81,6 +81,11 @@ struct connection {
     size_t in_max;
     size_t scanned;
     uint64_t since_ms; /* The beginning of what it is doing. */
+    uint32_t turn;     /* Of the loop: in which it did what follows. */
+    uint32_t turn_requests;
+    uint64_t turn_bytes;
+    bool is_waiting; /* For the next turn. */
+    struct connection *next_waiting;
     struct http_exchange exchange;
     struct outgoing out;
     uv_shutdown_t shutdown;
@@ -104,6 +109,11 @@ struct http_server {
     bool is_offered;  /* A connection waits to be accepted: there was no memory for it. */
     uint32_t handles; /* Not yet closed; the last one releases the server. */
     uint8_t *cipher;  /* TLS: what was read from a socket. */
+    uint32_t turn;    /* Of the loop; counted here. */
+    uint32_t waiting_count;
+    struct connection *waiting; /* For the next one. */
+    uv_prepare_t prepare;
+    uv_idle_t idle; /* Runs while any waits. */
 };
 
 /* http.c */
@@ -126,6 +136,20 @@ void connection_refuse(struct connection *connection, const struct http_fault *f
 
 /* @count bytes of the body are where the receiver wanted them. */
 void connection_took(struct connection *connection, size_t count);
+
+/* http_turn.c */
+
+void http_turns_start(struct http_server *server);
+void http_turns_stop(struct http_server *server, uv_close_cb on_closed);
+
+/* Whether @connection may begin one more request in this turn; else it goes on in the next. */
+bool http_turn_may_begin(struct connection *connection);
+
+/* It has taken @bytes from its socket; false if it takes no more in this turn. */
+bool http_turn_took(struct connection *connection, size_t bytes);
+
+/* It waits no longer: it goes on, or is closed. */
+void http_turn_leave(struct connection *connection);
 
 /* http_write.c */
 

@@ -132,6 +132,7 @@ static void begin(struct connection *connection, const struct http_head *head)
     struct http_server *server = connection->server;
     struct http_fault fault;
     server->counts.requests++;
+    connection->turn_requests++;
     if (!is_acceptable(head, &server->limits, &fault)) {
         connection_refuse(connection, &fault);
         return;
@@ -192,7 +193,7 @@ void connection_process(struct connection *connection)
     while (is_moving && connection->in_bytes > 0) { /* Nobody else takes from the buffer. */
         switch (connection->state) {
         case CONNECTION_HEAD:
-            is_moving = take_head(connection);
+            is_moving = http_turn_may_begin(connection) && take_head(connection);
             break;
         case CONNECTION_BODY:
             if (connection->exchange.is_chunked) {

@@ -5,11 +5,15 @@
  *
  * cert, key, token, admin: files. connections, address_connections, body, held, address_held,
  * head_ms, idle_ms, grace_ms, answer_ms, rate: limits, as in server/http.h. jobs: at once.
- * management: a number, as in server/access.h. Says where it listens, and ends like `weft serve`.
+ * management: a number, as in server/access.h. turns: say how long turns of the loop took. Says
+ * where it listens, and ends like `weft serve`.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include <uv.h>
 
 #include "server/server.h"
 #include "serving/echo.h"
@@ -116,6 +120,59 @@ static void set(struct server_options *options, const char *name, const char *va
     }
 }
 
+/*
+ * How long the loop's thread is at work in one turn, which is what everybody else waits for. By the
+ * clock of the thread, which stands still while it waits or something else has the processor.
+ */
+static struct turns {
+    bool is_wanted;
+    uv_prepare_t prepare;
+    int64_t began_ns;
+    uint64_t counts[40]; /* By powers of two of microseconds. */
+    int64_t most_ns;
+} turns;
+
+static int64_t thread_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now); /* It is always there. */
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static void on_turn(uv_prepare_t *prepare)
+{
+    const int64_t now_ns = thread_ns();
+    const int64_t took_ns = now_ns - turns.began_ns;
+    uint32_t place = 0;
+    (void)prepare;
+    while (took_ns / 1000 >> place > 0) {
+        place++;
+    }
+    turns.counts[place]++;
+    turns.most_ns = took_ns > turns.most_ns ? took_ns : turns.most_ns;
+    turns.began_ns = now_ns;
+}
+
+static void turns_start(uv_loop_t *loop)
+{
+    turns.began_ns = thread_ns();
+    (void)uv_prepare_init(loop, &turns.prepare); /* Neither can fail. */
+    (void)uv_prepare_start(&turns.prepare, on_turn);
+    uv_unref((uv_handle_t *)&turns.prepare);
+}
+
+static void turns_stop(void)
+{
+    (void)printf("turns of the loop by their microseconds:");
+    for (uint32_t i = 0; i < 40; i++) {
+        if (turns.counts[i] > 0) {
+            (void)printf(" <%llu:%llu", 1ULL << i, (unsigned long long)turns.counts[i]);
+        }
+    }
+    (void)printf("; longest %.3f ms\n", (double)turns.most_ns / 1e6);
+    uv_close((uv_handle_t *)&turns.prepare, NULL);
+}
+
 int main(int argc, char **argv)
 {
     static struct world world;
@@ -130,6 +187,7 @@ int main(int argc, char **argv)
         char *equals = strchr(argv[i], '=');
         if (equals != NULL) {
             *equals = '\0';
+            turns.is_wanted = turns.is_wanted || strcmp(argv[i], "turns") == 0;
             if (strcmp(argv[i], "jobs") == 0) {
                 world.cluster.jobs_max = (uint32_t)strtoul(equals + 1, NULL, 10);
             }
@@ -152,7 +210,13 @@ int main(int argc, char **argv)
         "%s %s\n", server_http_address(world.server), server_metrics_address(world.server));
     (void)fflush(stdout);
     runtime_on_signal(world.cluster.runtime, on_signal, &world);
+    if (turns.is_wanted) {
+        turns_start(runtime_loop(world.cluster.runtime));
+    }
     runtime_run(world.cluster.runtime);
+    if (turns.is_wanted) {
+        turns_stop();
+    }
     const uint32_t tensors = runtime_counts(world.cluster.runtime).tensors;
     const uint32_t open = server_open_count(world.server);
     server_stop(world.server);

@@ -4,15 +4,17 @@
 usage: hostile.py BUILD [--seconds N] [...]          starts a server of that build folder
        hostile.py --address HOST:PORT --pid PID ...   takes one that is there
 
-Good clients are served alone first, then beside hostile ones, which send garbage, break off, are
-slow, lie about lengths, ask for what cannot be and open more than they use. All of it is on
-loopback and bounded. Every good answer is compared with what was answered at the beginning, when
-nobody else was there. Prints a table; exit code 1 if an answer was wrong, a good client got none,
-or the server did not survive it, or did not end well.
+Good clients are served alone and beside hostile ones in turn, so that whatever else the machine
+does meets both alike. Hostile ones send garbage, break off, are slow, lie about lengths, ask for
+what cannot be and open more than they use. All of it is on loopback and bounded. Every good answer
+is compared with what was answered at the beginning, when nobody else was there. Prints a table;
+exit code 1 if an answer was wrong, a good client got none, or the server did not survive it, or
+did not end well; with --ratio also if the p99 of good clients grew by more.
 """
 
 import argparse
 import collections
+import functools
 import http.client
 import json
 import multiprocessing
@@ -34,6 +36,7 @@ ANSWER_S = 60  # A good client waits for so long.
 ACTION_S = 2.0  # Nothing hostile takes much longer.
 THREADS = 8  # Of one hostile process, each a client.
 FLOOD_MAX = 50  # Connections at once of one hostile client.
+SLICE_S = 10.0  # Alone or beside, at most.
 END_S = 120  # Draining, with everything that hostile clients left behind.
 
 
@@ -49,6 +52,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--good", type=int, default=4, help="good clients")
     parser.add_argument("--hostile", type=int, default=4, help="processes of 8 hostile clients")
+    parser.add_argument("--ratio", type=float, help="p99 beside may be so many times p99 alone")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     if (given.build is None) == (given.address is None):
@@ -70,7 +74,7 @@ class Server:
         command += ["--plain", "--log-level", "error"]  # Refusals are no fault.
         command += [given.repository] if given.repository else ["--emulated", SCENARIO]
         if given.program == "echo":
-            command = [os.path.join(given.build, "bin", "echo_server")]
+            command = [os.path.join(given.build, "bin", "echo_server"), "turns=1"]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -81,9 +85,9 @@ class Server:
             if line == "":
                 sys.exit(f"hostile: no server: {self.process.stderr.read()}")
         self.address = ("127.0.0.1", int(found.group(1)))
-        self.said = []
+        self.said, self.last = [], collections.deque(maxlen=2)
         for stream in (self.process.stdout, self.process.stderr):
-            keep = self.said if stream is self.process.stderr else collections.deque(maxlen=1)
+            keep = self.said if stream is self.process.stderr else self.last
             threading.Thread(target=lambda s=stream, k=keep: k.extend(s), daemon=True).start()
 
     def resident_mb(self):
@@ -163,12 +167,15 @@ class Good:
 
     def __init__(self, address, path, requests, number):
         self.address, self.path, self.requests, self.number = address, path, requests, number
-        self.latencies, self.ends, self.notes = [], collections.Counter(), []
+        self.latencies = {ALONE: [], BESIDE: []}
+        self.ends = {ALONE: collections.Counter(), BESIDE: collections.Counter()}
+        self.notes = []
 
-    def run(self, until):
+    def run(self, slices):
         connection = http.client.HTTPConnection(*self.address, timeout=ANSWER_S)
         count = 0
-        while time.monotonic() < until:
+        while not slices.is_over:
+            kind, number = slices.kind, slices.number
             inputs, outputs = self.requests[count % len(self.requests)]
             count += 1
             name = f"good-{self.number}-{count}"
@@ -178,42 +185,69 @@ class Good:
                 response = connection.getresponse()
                 status, body = response.status, response.read()
             except (OSError, http.client.HTTPException) as cause:
-                self.ends["broken"] += 1
+                self.ends[kind or BESIDE]["broken"] += 1
                 self.notes.append(f"{name}: {cause!r}")
                 connection.close()
                 continue
-            self.count(name, status, body, outputs, time.monotonic() - start)
+            seconds = time.monotonic() - start
+            end = self.end_of(name, status, body, outputs)
+            self.ends[kind or BESIDE][end] += 1
+            if end == "good" and kind is not None and number == slices.number:
+                self.latencies[kind].append(seconds)
             time.sleep(0.002)
         connection.close()
 
-    def count(self, name, status, body, outputs, seconds):
+    def end_of(self, name, status, body, outputs):
         if status == 503:
-            self.ends["refused"] += 1
             self.notes.append(f"{name}: {body[:200]}")
-            return
+            return "refused"
         reply = json.loads(body)
         if status == 200 and reply.get("id") == name and reply["outputs"] == outputs:
-            self.ends["good"] += 1
-            self.latencies.append(seconds)
-            return
-        self.ends["wrong"] += 1
+            return "good"
         self.notes.append(f"{name}: {status} {body[:200]}")
+        return "wrong"
 
 
-def run_good(address, path, requests, clients, seconds):
-    until = time.monotonic() + seconds
+ALONE, BESIDE = "alone", "beside"
+
+
+class Slices:
+    """Whose turn it is. Between slices, while hostile clients come to an end, it is nobody's."""
+
+    def __init__(self, hostile, seconds):
+        self.kind, self.number, self.is_over = None, 0, False
+        self.hostile = hostile
+        self.until = time.monotonic() + seconds
+        self.slice_s = max(1.0, min(SLICE_S, seconds / 8))
+
+    def last(self, kind):
+        self.kind = kind
+        time.sleep(max(0.0, min(self.slice_s, self.until - time.monotonic())))
+        self.kind, self.number = None, self.number + 1
+
+    def run(self):
+        while time.monotonic() < self.until:
+            self.last(ALONE)
+            self.hostile.allow(True)
+            self.last(BESIDE)
+            self.hostile.allow(False)
+        self.is_over = True
+
+
+def run_good(address, path, requests, clients, slices):
+    """What good clients saw: how requests ended and how long they took, by kind of slice."""
     all_good = [Good(address, path, requests, number) for number in range(clients)]
-    threads = [threading.Thread(target=good.run, args=(until,)) for good in all_good]
+    threads = [threading.Thread(target=good.run, args=(slices,)) for good in all_good]
     for thread in threads:
         thread.start()
+    slices.run()
     for thread in threads:
         thread.join()
-    ends, latencies, notes = collections.Counter(), [], []
-    for good in all_good:
-        ends += good.ends
-        latencies += good.latencies
-        notes += good.notes
-    return ends, sorted(latencies), notes
+    seen = {}
+    for kind in (ALONE, BESIDE):
+        ends = sum((good.ends[kind] for good in all_good), collections.Counter())
+        seen[kind] = ends, sorted(sum((good.latencies[kind] for good in all_good), []))
+    return seen, sum((good.notes for good in all_good), [])
 
 
 class Hostile:
@@ -430,14 +464,21 @@ class Hostile:
             for sock in socks:
                 sock.close()
 
-    def run(self, until, is_over):
+    def run(self, control):
         counts = collections.Counter()
-        while time.monotonic() < until and not is_over.is_set():
+        while not control.is_over.is_set():
+            if not control.is_allowed.wait(0.1):
+                continue
             kind = self.draw.choice(KINDS)
+            with control.busy.get_lock():
+                control.busy.value += 1
             try:
                 getattr(self, kind)()
             except OSError:
                 pass  # It was thrown out, or was too slow for itself.
+            finally:
+                with control.busy.get_lock():
+                    control.busy.value -= 1
             counts[kind] += 1
         return counts
 
@@ -461,6 +502,7 @@ def png(width, height, *chunks):
     )  # fmt: skip
 
 
+@functools.cache  # Made once: who makes it should not be what takes time.
 def png_bomb():
     """One pixel, and a text of 64 MB beside it."""
     packer = zlib.compressobj(9)
@@ -480,13 +522,21 @@ def flac_bomb():
     return b"fLaC" + struct.pack(">I", 0x80 << 24 | len(info)) + info + bytes(1000)
 
 
-def be_hostile(address, inputs, seed, number, seconds, is_over, results):
+class Control:
+    """What tells hostile processes when to act, and how many of them do."""
+
+    def __init__(self):
+        self.is_allowed, self.is_over = multiprocessing.Event(), multiprocessing.Event()
+        self.busy = multiprocessing.Value("i", 0)
+
+
+def be_hostile(address, inputs, seed, number, control, results):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    until = time.monotonic() + seconds
+    png_bomb()
     all_hostile = [Hostile(address, inputs, seed, number + i) for i in range(THREADS)]
     counts = []
     threads = [
-        threading.Thread(target=lambda one=one: counts.append(one.run(until, is_over)))
+        threading.Thread(target=lambda one=one: counts.append(one.run(control)))
         for one in all_hostile
     ]
     for thread in threads:
@@ -496,11 +546,55 @@ def be_hostile(address, inputs, seed, number, seconds, is_over, results):
     results.put(sum(counts, collections.Counter()))
 
 
+class Hostiles:
+    """All hostile processes."""
+
+    def __init__(self, server, given, inputs):
+        self.control, self.results = Control(), multiprocessing.Queue()
+        self.processes = [
+            multiprocessing.Process(
+                target=be_hostile,
+                args=(server.address, inputs, given.seed, number * THREADS, self.control,
+                      self.results),
+                daemon=True,
+            )
+            for number in range(given.hostile)
+        ]  # fmt: skip
+        for process in self.processes:
+            process.start()
+
+    def allow(self, is_allowed):
+        """Let them act, or wait until none does."""
+        if is_allowed:
+            self.control.is_allowed.set()
+            return
+        self.control.is_allowed.clear()
+        end = time.monotonic() + 10 * ACTION_S
+        while self.control.busy.value > 0 and time.monotonic() < end:
+            time.sleep(0.02)
+
+    def end(self):
+        """How often they did what."""
+        self.control.is_over.set()
+        counts = collections.Counter()
+        for _ in self.processes:
+            counts += self.results.get(timeout=60)
+        for process in self.processes:
+            process.join(timeout=10)
+        return counts
+
+
 def quantile(latencies, share):
     return latencies[min(len(latencies) - 1, int(share * len(latencies)))] if latencies else 0.0
 
 
-def print_table(alone, beside, counts, server, resident):
+def p99_ratio(seen):
+    before, after = (quantile(seen[kind][1], 0.99) for kind in (ALONE, BESIDE))
+    return after / before if before > 0 else 0.0
+
+
+def print_table(seen, counts, server, resident):
+    alone, beside = seen[ALONE], seen[BESIDE]
     rows = [("", "alone", "beside", "ratio")]
     for end in ("good", "refused", "broken", "wrong"):
         rows.append((f"{end} requests", str(alone[0][end]), str(beside[0][end]), ""))
@@ -517,30 +611,6 @@ def print_table(alone, beside, counts, server, resident):
     print(f"\nserver: {'alive' if server.is_alive() else 'DEAD'}", flush=True)
 
 
-def attack(server, given, workflows, path, requests, seconds):
-    """Good clients beside hostile ones; (what good ones saw, hostile actions)."""
-    is_over, results = multiprocessing.Event(), multiprocessing.Queue()
-    processes = [
-        multiprocessing.Process(
-            target=be_hostile,
-            args=(server.address, workflows.inputs, given.seed, number * THREADS, seconds, is_over,
-                  results),
-            daemon=True,
-        )
-        for number in range(given.hostile)
-    ]  # fmt: skip
-    for process in processes:
-        process.start()
-    beside = run_good(server.address, path, requests, given.good, seconds)
-    is_over.set()
-    counts = collections.Counter()
-    for _ in processes:
-        counts += results.get(timeout=60)
-    for process in processes:
-        process.join(timeout=10)
-    return beside, counts
-
-
 def main():
     given = arguments()
     server = Server(given)
@@ -552,21 +622,26 @@ def main():
         if status != 200:
             sys.exit(f"hostile: {path}: {status} {body[:200]}")
         requests.append((inputs, json.loads(body)["outputs"]))
-    alone_s = min(10.0, given.seconds / 4)
-    alone = run_good(server.address, path, requests, given.good, alone_s)
+    hostiles = Hostiles(server, given, workflows.inputs)
     before = server.resident_mb()
-    beside, counts = attack(server, given, workflows, path, requests, given.seconds - alone_s)
+    slices = Slices(hostiles, given.seconds)
+    seen, notes = run_good(server.address, path, requests, given.good, slices)
+    counts = hostiles.end()
     resident = before, server.resident_mb()
-    print_table(alone, beside, counts, server, resident)
+    print_table(seen, counts, server, resident)
     problems = []
-    for ends, _, notes in (alone, beside):
+    for ends, _ in seen.values():
         if ends["wrong"] + ends["broken"] > 0 or ends["good"] == 0:
             problems.append(f"good clients: {dict(ends)}: {notes[:5]}")
+    if given.ratio is not None and p99_ratio(seen) > given.ratio:
+        problems.append(f"p99 grew {p99_ratio(seen):.2f} times, more than {given.ratio}")
     if not server.is_alive():
         problems.append("the server is dead")
     elif ask(server.address, "GET", "/v2/health/ready")[0] != 200:
         problems.append("the server is not ready")
     problem = server.end()
+    if server.process is not None and given.program == "echo":
+        print("".join(server.last), end="")
     problems += [f"the server: {problem}"] if problem else []
     for problem in problems:
         print(f"hostile: {problem}", file=sys.stderr)

@@ -2,7 +2,7 @@
  * What one client may have, so that others have something: connections, bytes in flight,
  * time, and nothing at all without the token.
  *
- * Covers: src/server/http.c src/server/http_peers.c src/server/http_sweep.c
+ * Covers: src/server/http.c src/server/http_peers.c src/server/http_sweep.c src/server/http_turn.c
  * src/server/http_process.c src/server/infer.c src/server/infer_receive.c src/server/routes.c
  */
 #include <setjmp.h>
@@ -20,6 +20,7 @@
 
 #include "base/attributes.h"
 #include "base/memory.h"
+#include "server/http_inside.h"
 #include "server/server_inside.h"
 #include "serving/world.h"
 
@@ -408,9 +409,38 @@ static void a_body_that_is_fast_enough_is_not(ATTR_UNUSED void **state)
     world_stop(&world);
 }
 
+/* What a client has sent ahead is answered in several turns of the loop, and all of it. */
+static void who_sends_many_ahead_waits_for_others(ATTR_UNUSED void **state)
+{
+    enum { COUNT = 40 };
+    static const char one[] = "GET /v2/health/live HTTP/1.1\r\nHost: h\r\n\r\n";
+    static const char last[] = "GET /v2 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+    char text[COUNT * sizeof(one) + sizeof(last)] = "";
+    size_t length = 0;
+    struct world world;
+    world_start(&world, NULL);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        memcpy(text + length, one, sizeof(one) - 1);
+        length += sizeof(one) - 1;
+    }
+    memcpy(text + length, last, sizeof(last));
+    length += sizeof(last) - 1;
+    const uint32_t before = world.server->http->turn;
+    char *reply = world_ask(&world, text, length);
+    assert_true(world.server->http->turn - before >= COUNT / 4);
+    uint32_t answers = 0;
+    for (const char *at = strstr(reply, "200 OK"); at != NULL; at = strstr(at + 1, "200 OK")) {
+        answers++;
+    }
+    assert_int_equal(answers, COUNT + 1);
+    free(reply);
+    world_stop(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_sends_many_ahead_waits_for_others),
         cmocka_unit_test(a_token_is_neither_longer_nor_shorter),
         cmocka_unit_test(what_was_held_is_given_back),
         cmocka_unit_test(answers_count_like_requests),
