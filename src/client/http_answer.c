@@ -125,6 +125,7 @@ enum http_got http_answer_take(
     struct http_answer *answer, struct http_span bytes, size_t *used_out,
     struct http_fault *fault_out)
 {
+    ASSERT(bytes.length > 0);
     enum http_got got = HTTP_MORE;
     *used_out = 0;
     ASSERT(answer->state != HTTP_ANSWER_DONE);

@@ -16,6 +16,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "client/http_answer.h"
 #include "protocol/buffer.h"
@@ -397,6 +398,9 @@ static enum weft_status exchange(struct line *line, struct http_reply *reply_out
 enum weft_status http_call(
     const struct http_call *call, struct http_reply *reply_out, struct weft_error *error)
 {
+    ASSERT(call->url != NULL && call->method != NULL);
+    ASSERT(call->path[0] == '/');
+    ASSERT(call->body != NULL || call->body_bytes == 0);
     struct line line = {.call = call, .descriptor = -1, .error = error};
     enum weft_status status = dial(&line);
     if (status == WEFT_OK && call->url->is_tls) {

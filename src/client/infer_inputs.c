@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "document/bytes.h"
 #include "engine/bundle.h"
@@ -62,6 +63,7 @@ enum weft_status infer_target_init(
     struct infer_target *target, const struct infer_where *where, const char *workflow,
     struct weft_error *error)
 {
+    ASSERT(workflow != NULL);
     *target = (struct infer_target){.workflow = workflow, .ca_file = where->ca_file};
     if (workflow[0] == '\0' || strpbrk(workflow, "/?#% \r\n") != NULL) {
         return error_set(error, WEFT_INVALID, "'%s' is not the name of a workflow", workflow);

@@ -451,6 +451,10 @@ static void close_all(struct load *load)
 enum weft_status load_run(
     const struct load_options *options, struct load_report *report, struct weft_error *error)
 {
+    ASSERT(options->url != NULL && options->path[0] == '/');
+    ASSERT(options->arrivals != NULL);
+    ASSERT(options->connections > 0);
+    ASSERT(options->body != NULL || options->body_bytes == 0);
     struct load load = {.options = options, .report = report};
     *report = (struct load_report){.due = 0};
     enum weft_status status = loop_create(&load.loop, error);

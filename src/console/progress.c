@@ -4,6 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
+
 enum { BAR_CELLS = 30 };
 
 #define DRAW_FIRST_NS INT64_C(300000000)
@@ -18,6 +20,7 @@ int64_t progress_clock_ns(void)
 
 void progress_start(struct progress *progress, const char *label)
 {
+    ASSERT(label != NULL);
     *progress = (struct progress){
         .label = label,
         .is_watched = isatty(STDERR_FILENO) == 1,

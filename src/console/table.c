@@ -14,6 +14,7 @@ enum { COLUMN_GAP = 2 };
 void table_init(struct table *table, const struct table_column *columns, uint32_t column_count)
 {
     ASSERT(column_count > 0);
+    ASSERT(column_count > 0);
     *table = (struct table){.columns = columns, .column_count = column_count};
 }
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -90,6 +91,7 @@ enum weft_status whole_file_open(
 
 void whole_file_write(struct whole_file *whole, const void *bytes, size_t count)
 {
+    ASSERT(whole->stream != NULL);
     errno = 0;
     if (fwrite(bytes, 1, count, whole->stream) < count && whole->cause == 0) {
         whole->cause = errno;
@@ -98,6 +100,7 @@ void whole_file_write(struct whole_file *whole, const void *bytes, size_t count)
 
 enum weft_status whole_file_commit(struct whole_file *whole, struct weft_error *error)
 {
+    ASSERT(whole->stream != NULL);
     FILE *file = whole->stream;
     const char *path = whole->path == NULL ? "standard output" : whole->path;
     errno = 0;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -93,11 +94,13 @@ enum weft_status whole_folder_open(
 
 char *whole_folder_file(const struct whole_folder *whole, const char *name)
 {
+    ASSERT(whole->temporary != NULL);
     return joined(whole->temporary, "/", name);
 }
 
 enum weft_status whole_folder_commit(struct whole_folder *whole, struct weft_error *error)
 {
+    ASSERT(whole->temporary != NULL);
     if (rename(whole->temporary, whole->path) != 0) {
         const enum weft_status status = fail(whole->path, errno, error);
         whole_folder_discard(whole);

@@ -115,6 +115,7 @@ static void done(void *context, uint32_t index, const void *result, const char *
 enum weft_status checked_run_do(
     struct checked_run *checked, const struct scenario *scenario, struct weft_error *error)
 {
+    ASSERT(checked->seconds_max > 0);
     struct attempt attempt = {.checked = checked, .scenario = scenario, .words = tmpfile()};
     checked->failure[0] = '\0';
     if (attempt.words == NULL) {

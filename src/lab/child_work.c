@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "console/interrupt.h"
@@ -181,6 +182,8 @@ static void dismiss(struct children *children)
 
 enum weft_status child_work_run(const struct child_work *work, struct weft_error *error)
 {
+    ASSERT(work->run != NULL && work->done != NULL);
+    ASSERT(work->result_bytes > 0);
     struct children *children = memory_zeroed(1, sizeof(*children));
     children->work = work;
     const uint32_t parallel = parallel_of(work);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -117,6 +118,7 @@ enum weft_status compare_plan_init(
     struct compare_plan *plan_out, char *const *paths, uint32_t path_count,
     const struct compare_options *options, struct weft_error *error)
 {
+    ASSERT(path_count > 0);
     struct option_list rates = {.count = 1}; /* One NULL: the scenario's own. */
     enum weft_status status =
         options->rates == NULL ? WEFT_OK : option_list_rates(options->rates, &rates, error);
@@ -156,6 +158,8 @@ const struct compare_run *compare_plan_run(
     const struct compare_plan *plan, const struct compare_group *group, uint32_t policy,
     uint32_t seed)
 {
+    ASSERT(policy < group->policy_count);
+    ASSERT(seed < group->seed_count);
     return &plan->runs[group->run_first + policy * group->seed_count + seed];
 }
 
@@ -190,6 +194,9 @@ static void add_option(struct text *text, const char *name, const char *value)
 void compare_plan_command(
     const struct compare_plan *plan, const struct compare_run *run, char *text, size_t text_bytes)
 {
+    ASSERT(run->group < plan->group_count);
+    ASSERT(run->policy < plan->groups[run->group].policy_count);
+    ASSERT(run->seed < plan->groups[run->group].seed_count);
     const struct compare_group *group = &plan->groups[run->group];
     struct text line;
     text_init(&line, text, text_bytes);

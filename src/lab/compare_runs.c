@@ -49,6 +49,7 @@ static void done(void *context, uint32_t index, const void *result, const char *
 enum weft_status compare_runs_do(
     struct compare_runs *all, struct compare_run *runs, uint32_t count, struct weft_error *error)
 {
+    ASSERT(all->plan != NULL && all->command != NULL);
     const struct child_work work = {
         .count = count,
         .parallel = all->parallel,

@@ -34,6 +34,7 @@ enum weft_status compare_saturation_init(
     struct compare_saturation *study, const struct compare_plan *plan, double precision,
     struct weft_error *error)
 {
+    ASSERT(precision >= SATURATION_PRECISION_MIN);
     uint32_t case_count = 0;
     for (uint32_t i = 0; i < plan->group_count; i++) {
         if (!has_rate(plan->groups[i].scenario)) {
@@ -113,6 +114,7 @@ struct saturation_figures compare_saturation_figures(
     const struct compare_saturation *study, const struct saturation_case *subject,
     const struct saturation_point *point)
 {
+    ASSERT(point >= subject->points && point < subject->points + subject->point_count);
     struct saturation_figures figures = {0};
     double count = 0;
     for (uint32_t i = 0; i < study->plan->groups[subject->group].seed_count; i++) {

@@ -1,13 +1,16 @@
 #include "lab/generate_folder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/assert.h"
 #include "document/workflow_document.h"
 
 enum weft_status generate_open(
     const struct whole_folder *folder, const char *name, struct whole_file *file_out,
     struct weft_error *error)
 {
+    ASSERT(strchr(name, '/') == NULL);
     char *path = whole_folder_file(folder, name);
     const enum weft_status status = whole_file_open(file_out, path, error);
     free(path);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -84,6 +85,7 @@ static enum weft_status split_at(
 enum weft_status option_list_commas(
     const char *text, struct option_list *list_out, struct weft_error *error)
 {
+    ASSERT(text != NULL);
     return split_at(text, ',', list_out, error);
 }
 
@@ -136,6 +138,7 @@ static enum weft_status add_rates(
 enum weft_status option_list_rates(
     const char *text, struct option_list *list_out, struct weft_error *error)
 {
+    ASSERT(text != NULL);
     struct option_list parts = {0};
     enum weft_status status = option_list_commas(text, &parts, error);
     if (status != WEFT_OK) {
@@ -157,6 +160,7 @@ enum weft_status option_list_rates(
 enum weft_status option_list_policies(
     const char *text, struct option_list *list_out, struct weft_error *error)
 {
+    ASSERT(text != NULL);
     return split_at(text, strchr(text, ';') == NULL ? '\0' : ';', list_out, error);
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "console/interrupt.h"
 
@@ -161,6 +162,8 @@ bool run_simulate(
     const struct scenario *scenario, const struct run_options *options,
     struct run_result *result_out)
 {
+    ASSERT(options->policies != NULL);
+    ASSERT(scenario->jobs > 0);
     struct sim_options sim_options = {
         .fleet = scenario->fleet,
         .catalogue = scenario->catalogue,

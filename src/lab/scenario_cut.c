@@ -17,6 +17,7 @@ static const char *const names[CUT_PARTS] = {
 
 const char *scenario_cut_name(enum scenario_part part)
 {
+    ASSERT(part < CUT_PARTS);
     return names[part];
 }
 
@@ -92,6 +93,8 @@ uint32_t scenario_cut_count(const struct scenario *scenario, enum scenario_part 
 
 struct scenario *scenario_cut_apply(const struct scenario *scenario, const struct scenario_cut *cut)
 {
+    ASSERT(cut->count > 0);
+    ASSERT(cut->first + cut->count <= scenario_cut_count(scenario, cut->part));
     struct scenario *copy = scenario_cut_copy(scenario, cut);
     if (copy == NULL || scenario_cut_name(cut->part) != NULL) {
         return copy;
@@ -111,6 +114,7 @@ static const struct scenario_cut nothing = {.part = CUT_JOBS};
 
 struct scenario *scenario_cut_to_jobs(const struct scenario *scenario, uint64_t jobs)
 {
+    ASSERT(jobs > 0);
     struct scenario *copy = scenario_cut_copy(scenario, &nothing);
     copy->jobs = jobs < copy->jobs ? jobs : copy->jobs;
     return copy;

@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "base/assert.h"
+
 static bool is_over(const struct shrink *shrink)
 {
     return shrink->stop || shrink->tries >= shrink->tries_max;
@@ -71,6 +73,7 @@ static bool shrink_part(struct shrink *shrink, enum scenario_part part, struct s
 
 struct scenario *shrink_run(struct shrink *shrink, const struct scenario *scenario)
 {
+    ASSERT(shrink->fails != NULL);
     struct scenario *smallest = scenario_cut_to_jobs(scenario, scenario->jobs);
     shrink->tries = 0;
     shrink_stream(shrink, &smallest);

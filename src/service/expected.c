@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "document/bytes.h"
 #include "document/reader.h"
@@ -287,6 +288,7 @@ void expected_judge(
     const struct expected *expected, const struct workflow *workflow,
     const struct expected_answer *answer, struct judgement *judgement_out)
 {
+    ASSERT(answer->find != NULL);
     const struct tree_node *rule =
         expected->outputs == NULL ? NULL : expected->outputs->root->first;
     *judgement_out = (struct judgement){.is_right = true};

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "document/scenario.h"
 #include "server/server.h"
@@ -75,6 +76,7 @@ enum weft_status listening_open(
     const struct listen_where *where, const struct listening_parts *parts,
     struct server **server_out, struct weft_error *error)
 {
+    ASSERT(parts->runtime != NULL && parts->scenario != NULL);
     char room[HTTP_ADDRESS_BYTES];
     struct lobby_options common;
     if (where == NULL || where->http == NULL) {
@@ -113,6 +115,7 @@ static const char *scheme_of(const struct listen_where *where)
 void listening_url(
     const struct server *server, const struct listen_where *where, char out[LISTENING_URL_BYTES])
 {
+    ASSERT(where->http != NULL);
     (void)snprintf(
         out, LISTENING_URL_BYTES, "%s://%s", scheme_of(where), server_http_address(server));
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -177,6 +178,8 @@ static void on_looked(void *argument)
 void local_change_load(void *context, const char *name, server_changed changed, void *asker)
 {
     struct local_index *index = context;
+    ASSERT(index->runtime != NULL);
+    ASSERT(changed != NULL);
     const struct repository *repository = index->measured->repository;
     struct model_set models;
     uint32_t workflow;
@@ -205,6 +208,7 @@ void local_change_load(void *context, const char *name, server_changed changed, 
 enum weft_status local_change_unload(void *context, const char *name, struct weft_error *error)
 {
     struct local_index *index = context;
+    ASSERT(index->runtime != NULL);
     const struct repository *repository = index->measured->repository;
     struct model_set models;
     uint32_t workflow;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "engine/bundle.h"
 #include "model/builtin.h"
@@ -156,6 +157,7 @@ void local_index_learn(
     struct local_index *index, const struct runtime *runtime, uint32_t number,
     const struct runtime_answer *answer)
 {
+    ASSERT(number < index->measured->repository->catalogue->workflow_count);
     const struct workflow *workflow = index->measured->repository->catalogue->workflows[number];
     for (uint32_t i = 0; i < workflow->result_count; i++) {
         const uint32_t sink = workflow->tasks[workflow->results[i].task].sink;
@@ -179,6 +181,7 @@ void local_index_learn(
 
 bool local_index_is_unknown(const struct local_index *index, uint32_t number)
 {
+    ASSERT(number < index->measured->repository->catalogue->workflow_count);
     const struct workflow *workflow = index->measured->repository->catalogue->workflows[number];
     for (uint32_t i = 0; i < workflow->result_count; i++) {
         struct weft_tensor tensor;
@@ -225,6 +228,7 @@ void local_index_deinit(struct local_index *index)
 
 void local_index_join(struct local_index *index, struct runtime *runtime)
 {
+    ASSERT(index->runtime == NULL);
     const struct measured *measured = index->measured;
     index->runtime = runtime;
     for (uint32_t i = 0; i < measured->repository->catalogue->model_count; i++) {

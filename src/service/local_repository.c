@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "engine/local.h"
 #include "engine/process.h"
@@ -14,6 +15,7 @@ enum weft_status local_repository_open(
     struct local_repository *local, struct repository *repository, struct nursery *nursery,
     bool is_silent, struct log *log, struct weft_error *error)
 {
+    ASSERT(nursery == NULL || nursery->repository == repository);
     struct machine machine;
     struct local_notes notes = {.log = log, .is_silent = is_silent};
     struct model_set rehearsed = {0};

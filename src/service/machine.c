@@ -100,6 +100,7 @@ void machine_read(struct machine *machine_out)
 struct fleet *machine_fleet(
     const struct machine *machine, const struct settings *settings, const char *device)
 {
+    ASSERT(machine->cores > 0 && settings->nodes > 0);
     uint32_t workers = settings->workers;
     if (workers == 0) {
         workers = machine->cores / settings->nodes;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "console/progress.h"
 #include "engine/onnx_run.h"
@@ -205,6 +206,7 @@ enum weft_status measure_model(
     const struct measure_options *options, struct measure_figures *figures_out,
     struct weft_error *error)
 {
+    ASSERT(options->file->kind == REPOSITORY_ONNX);
     return options->nursery == NULL ? measure_here(options, figures_out, error)
                                     : nursery_measure(options, figures_out, error);
 }
@@ -212,6 +214,8 @@ enum weft_status measure_model(
 void measure_apply(
     const struct measure_figures *figures, struct profile *profile, uint32_t model, uint32_t device)
 {
+    ASSERT(model < profile->model_count);
+    ASSERT(figures->point_count <= MEASURE_POINTS_MAX);
     struct profile_model *known = &profile->models[model];
     if (figures->has_loads) {
         known->resident_bytes = figures->resident_bytes;

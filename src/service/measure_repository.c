@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/onnx_cache.h"
@@ -204,6 +205,7 @@ enum weft_status measured_look(
     const struct measured *measured, uint32_t model, struct measure_signature *signature_out,
     struct weft_error *error)
 {
+    ASSERT(model < measured->repository->catalogue->model_count);
     const struct repository *repository = measured->repository;
     struct measure_figures figures;
     char cache[ONNX_CACHE_PATH_BYTES];
@@ -224,6 +226,7 @@ enum weft_status measured_look(
 void measured_take(
     struct measured *measured, uint32_t model, const struct measure_signature *signature)
 {
+    ASSERT(model < measured->repository->catalogue->model_count);
     struct measure_look *look = &measured->looks[model];
     const bool is_new = look->signature.output_count == 0;
     look->signature = *signature;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/ort_memory.h"
@@ -211,6 +212,7 @@ enum weft_status nursery_measure(
     const struct measure_options *options, struct measure_figures *figures_out,
     struct weft_error *error)
 {
+    ASSERT(options->nursery != NULL);
     struct measure_argument argument = {
         .head = {.kind = NURSERY_MEASURE},
         .model = options->model,

@@ -1,5 +1,6 @@
 #include "service/rehearsal.h"
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "console/progress.h"
 #include "engine/engine.h"
@@ -130,6 +131,8 @@ enum weft_status rehearsal_run(
     const struct samples *samples, const struct service_options *options, uint32_t count_max,
     struct weft_error *error)
 {
+    ASSERT(samples != NULL);
+    ASSERT(count_max > 0 && count_max <= REHEARSAL_SAMPLES_MAX);
     const struct scenario *scenario = options->scenario;
     struct rehearsal rehearsal = {
         .samples = samples,

@@ -204,6 +204,7 @@ void samples_models(const struct samples *samples, struct model_set *models)
 
 uint32_t samples_count(const struct samples *samples, uint32_t workflow)
 {
+    ASSERT(samples == NULL || workflow < samples->catalogue->workflow_count);
     return samples == NULL ? 0 : samples->workflows[workflow].count;
 }
 
@@ -322,6 +323,7 @@ void samples_judge(
 
 const struct samples_score *samples_score(const struct samples *samples, uint32_t workflow)
 {
+    ASSERT(samples == NULL || workflow < samples->catalogue->workflow_count);
     const struct workflow_samples *own = samples == NULL ? NULL : &samples->workflows[workflow];
     return own == NULL || own->count == 0 ? NULL : &own->score;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "document/reader.h"
@@ -128,6 +129,7 @@ void served_repository_close(struct served_repository *served)
 
 enum weft_status served_repository_open(struct served_repository *served, struct weft_error *error)
 {
+    ASSERT(served->repository != NULL && served->scenario == NULL);
     const struct served_options *options = &served->options;
     const struct settings *settings = &served->repository->settings;
     const char *policy = options->policy == NULL ? settings->policy : options->policy;
@@ -164,6 +166,7 @@ enum weft_status served_repository_rehearse(
     const struct served_repository *served, const struct service_options *options,
     struct weft_error *error)
 {
+    ASSERT(served->scenario != NULL);
     const struct scenario *scenario = served->scenario;
     const struct samples *samples = served->local.samples;
     if (samples != NULL && rehearsal_is_needed(samples, scenario->catalogue, scenario->profile)) {
@@ -193,6 +196,7 @@ enum weft_status served_repository_start(
     struct served_repository *served, struct repository *repository,
     const struct served_options *options, struct weft_error *error)
 {
+    ASSERT(repository != NULL);
     *served = (struct served_repository){.options = *options, .repository = repository};
     /* The nursery first: it is forked from one thread, and without the sockets of clients. */
     const enum weft_status status = start_nursery(served, error);

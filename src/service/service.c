@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "console/interrupt.h"
 #include "console/progress.h"
 #include "engine/engine.h"
@@ -334,6 +335,8 @@ enum weft_status service_run(
     const struct service_options *options, struct service_result *result_out,
     struct weft_error *error)
 {
+    ASSERT(options->scenario != NULL && options->policies != NULL);
+    ASSERT(options->drain_ns >= 0);
     static const struct service_parts nobody = {.context = NULL};
     const struct scenario *scenario = options->scenario;
     const int64_t started_ns = progress_clock_ns();

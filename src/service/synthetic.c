@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
+
 /* Fill @bytes at @data with the number one half, or with zeros. */
 static void fill(enum weft_dtype dtype, uint8_t *data, uint64_t bytes)
 {
@@ -53,6 +55,7 @@ static uint64_t bytes_of(const struct weft_tensor *tensor)
 struct bundle *synthetic_bundle(
     const struct workflow_input *inputs, uint32_t input_count, uint32_t items)
 {
+    ASSERT(items > 0);
     struct bundle *bundle = bundle_create();
     for (uint32_t i = 0; i < input_count && bundle != NULL; i++) {
         struct weft_tensor tensor = {.dtype = inputs[i].dtype};
