@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "model/catalogue.h"
 
@@ -14,14 +15,13 @@ struct player {
     bool more;  /* The next one will come. */
     bool ended; /* And has been told of. */
     struct player_counts counts;
-    struct played *waiting; /* List of all that have not been answered. */
+    struct list waiting; /* All that have not been answered. */
 };
 
 /* One request, until it is answered or the player is released. */
 struct played {
     struct player *player;
-    struct played *previous;
-    struct played *next;
+    struct list_link link;
     uint32_t workflow;
     uint32_t number;
 };
@@ -56,25 +56,14 @@ static void schedule(struct player *player)
 static struct played *note(struct player *player, uint32_t workflow)
 {
     struct played *played = memory_zeroed(1, sizeof(*played));
-    *played = (struct played){.player = player, .next = player->waiting, .workflow = workflow};
-    if (player->waiting != NULL) {
-        player->waiting->previous = played;
-    }
-    player->waiting = played;
+    *played = (struct played){.player = player, .workflow = workflow};
+    list_push_front(&player->waiting, &played->link);
     return played;
 }
 
 static void forget(struct played *played)
 {
-    struct player *player = played->player;
-    if (played->next != NULL) {
-        played->next->previous = played->previous;
-    }
-    if (played->previous != NULL) {
-        played->previous->next = played->next;
-    } else {
-        player->waiting = played->next;
-    }
+    list_remove(&played->player->waiting, &played->link);
     free(played);
 }
 
@@ -150,11 +139,8 @@ struct player *player_create(const struct player_options *options)
 
 void player_destroy(struct player *player)
 {
-    struct played *played = player == NULL ? NULL : player->waiting;
-    while (played != NULL) {
-        struct played *next = played->next;
-        free(played);
-        played = next;
+    while (player != NULL && player->waiting.first != NULL) {
+        forget(LIST_ITEM(player->waiting.first, struct played, link));
     }
     free(player);
 }

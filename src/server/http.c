@@ -48,14 +48,7 @@ void connection_close(struct connection *connection)
     }
     connection->state = CONNECTION_CLOSED;
     http_turn_leave(connection);
-    if (connection->next != NULL) {
-        connection->next->previous = connection->previous;
-    }
-    if (connection->previous != NULL) {
-        connection->previous->next = connection->next;
-    } else {
-        server->connections = connection->next;
-    }
+    list_remove(&server->connections, &connection->link);
     server->counts.open--;
     http_peer_leave(connection->peer, connection->admission);
     connection->peer = NULL;
@@ -226,11 +219,7 @@ void connection_answered(struct connection *connection)
 
 static void link_connection(struct http_server *server, struct connection *connection)
 {
-    connection->next = server->connections;
-    if (server->connections != NULL) {
-        server->connections->previous = connection;
-    }
-    server->connections = connection;
+    list_push_front(&server->connections, &connection->link);
     server->counts.open++;
 }
 
@@ -492,8 +481,8 @@ void http_server_stop(struct http_server *server)
         return;
     }
     server->is_stopped = true;
-    while (server->connections != NULL) {
-        connection_close(server->connections);
+    while (server->connections.first != NULL) {
+        connection_close(LIST_ITEM(server->connections.first, struct connection, link));
     }
     http_turns_stop(server, on_listener_closed);
     if (uv_is_closing((uv_handle_t *)&server->tcp)) {

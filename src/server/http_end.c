@@ -4,9 +4,10 @@
 uint32_t http_server_abandon(struct http_server *server, const char *cause)
 {
     uint32_t count = 0;
-    struct connection *next;
-    for (struct connection *at = server->connections; at != NULL; at = next) {
-        struct http_exchange *exchange = &at->exchange;
+    struct list_link *next;
+    for (struct list_link *at = server->connections.first; at != NULL; at = next) {
+        struct connection *connection = LIST_ITEM(at, struct connection, link);
+        struct http_exchange *exchange = &connection->exchange;
         next = at->next;
         if (!exchange->is_open) {
             continue;
@@ -14,8 +15,8 @@ uint32_t http_server_abandon(struct http_server *server, const char *cause)
         if (exchange->receiver != NULL) {
             exchange->receiver->gone(exchange->request);
         }
-        *exchange = (struct http_exchange){.connection = at, .is_open = true};
-        at->in_bytes = 0; /* Nothing that comes is read any more. */
+        *exchange = (struct http_exchange){.connection = connection, .is_open = true};
+        connection->in_bytes = 0; /* Nothing that comes is read any more. */
         http_respond_error(exchange, 503, cause, "Retry-After: 1\r\n");
         count++;
     }

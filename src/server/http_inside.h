@@ -6,6 +6,7 @@
 
 #include <uv.h>
 
+#include "base/list.h"
 #include "server/http.h"
 #include "server/http_peers.h"
 #include "server/tls.h"
@@ -66,8 +67,7 @@ struct outgoing {
 struct connection {
     uv_tcp_t tcp;
     struct http_server *server;
-    struct connection *next;
-    struct connection *previous;
+    struct list_link link; /* Of the server's. */
     enum connection_state state;
     bool is_reading;
     bool is_processing; /* Further up in the stack. */
@@ -99,7 +99,7 @@ struct http_server {
     void *context; /* Of begin. */
     struct http_limits limits;
     struct http_counts counts;
-    struct connection *connections;
+    struct list connections;
     struct http_peers *peers;
     char address[HTTP_ADDRESS_BYTES];
     int64_t date_s; /* Of the date that responses carry: */

@@ -91,10 +91,10 @@ static void sweep_one(struct connection *connection, uint64_t now_ms)
 void http_server_sweep(struct http_server *server)
 {
     const uint64_t now_ms = uv_now(server->loop);
-    struct connection *next;
-    for (struct connection *at = server->connections; at != NULL; at = next) {
+    struct list_link *next;
+    for (struct list_link *at = server->connections.first; at != NULL; at = next) {
         next = at->next;
-        sweep_one(at, now_ms);
+        sweep_one(LIST_ITEM(at, struct connection, link), now_ms);
     }
     http_accept_again(server);
 }

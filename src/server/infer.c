@@ -1,10 +1,9 @@
 /*
  * infer.c - one inference request: received, given to the runtime, answered.
  *
- *     receiving ─► reading ─► in the runtime ─► writing ─► released
- *
- * Reading and writing long JSON happens on another thread. The bytes of binary tensors go
- * from the socket into the tensor (infer_receive.c) and from the tensor to the socket.
+ * Which state follows which is in infer.h. Reading and writing long JSON happens on another thread.
+ * The bytes of binary tensors go from the socket into the tensor (infer_receive.c) and from the
+ * tensor to the socket.
  */
 #include "server/infer.h"
 
@@ -21,17 +20,11 @@
 void infer_release(struct infer *infer)
 {
     struct server *server = infer->server;
+    infer_move(&infer->state, INFER_RELEASED);
     for (uint32_t i = 0; i < infer->output_count; i++) {
         runtime_release(infer->runtime, infer->outputs[i]);
     }
-    if (infer->next != NULL) {
-        infer->next->previous = infer->previous;
-    }
-    if (infer->previous != NULL) {
-        infer->previous->next = infer->next;
-    } else {
-        server->infers = infer->next;
-    }
+    list_remove(&server->infers, &infer->link);
     http_hold_end(&infer->hold);
     free(infer->outputs);
     free(infer->bundles);
@@ -156,6 +149,7 @@ static void respond(struct infer *infer)
         .context = infer,
     };
     server->answers[2]++;
+    infer_move(&infer->state, INFER_SENDING);
     leave(infer);
     http_respond(exchange, &response);
 }
@@ -204,6 +198,7 @@ static void refuse_answer(struct infer *infer, enum http_held held, uint64_t byt
 static void answer_well(struct infer *infer)
 {
     uint64_t made_bytes = 0;
+    infer_move(&infer->state, INFER_WRITING);
     infer->bundles = calloc(infer->output_count + 1, sizeof(void *));
     if (infer->bundles == NULL) {
         refuse(infer, 503, "no memory for the answer", "Retry-After: 1\r\n");
@@ -247,7 +242,7 @@ static void answer_badly(struct infer *infer)
     const int64_t retry_s =
         infer->retry_after_ns / 1000000000 + (infer->retry_after_ns % 1000000000 > 0 ? 1 : 0);
     const char *reason = infer->error.message;
-    if (infer->is_late) {
+    if (infer->status == WEFT_CANCELLED) { /* By its deadline: the client is there. */
         say_late(infer);
         return;
     }
@@ -310,10 +305,9 @@ static void keep_outputs(struct infer *infer, const struct runtime_answer *answe
 static void on_answered(void *context, const struct runtime_answer *answer)
 {
     struct infer *infer = context;
-    infer->is_running = false;
+    ASSERT(infer->state == INFER_RUNNING);
     /* A model that was unloaded meanwhile is no fault of the job. */
     infer->status = answer->reason == REASON_UNAVAILABLE ? WEFT_REFUSED : answer->status;
-    infer->is_late = answer->reason == REASON_LATE;
     infer->latency_ns = answer->latency_ns;
     infer->retry_after_ns = answer->retry_after_ns;
     (void)snprintf(infer->error.message, sizeof(infer->error.message), "%s", cause_of(answer));
@@ -354,7 +348,7 @@ static void submit(struct infer *infer)
     infer->rows = common_rows(bundle);
     infer->items = bundle->items;
     infer->request.bundle = NULL;
-    infer->is_running = true;
+    infer_move(&infer->state, INFER_RUNNING);
     infer->ticket = runtime_request(infer->runtime, NODE_NONE, &request);
 }
 
@@ -384,12 +378,10 @@ void infer_was_read(struct infer *infer)
 static void infer_gone(void *request)
 {
     struct infer *infer = request;
-    const bool is_held = infer->is_running || infer->is_working;
     leave(infer);
-    if (infer->is_running) {
+    if (infer->state == INFER_RUNNING) {
         runtime_cancel(infer->runtime, infer->ticket);
-    }
-    if (!is_held) {
+    } else if (infer->state != INFER_READING && infer->state != INFER_WRITING) {
         infer_release(infer);
     }
 }
@@ -406,11 +398,7 @@ static struct infer *create(
     infer->runtime = server->runtime;
     infer->exchange = exchange;
     infer->workflow = workflow;
-    infer->next = server->infers;
-    if (infer->next != NULL) {
-        infer->next->previous = infer;
-    }
-    server->infers = infer;
+    list_push_front(&server->infers, &infer->link);
     server->open++;
     http_hold_begin(&infer->hold, exchange);
     http_exchange_set(exchange, &receiver, infer);
@@ -448,16 +436,16 @@ void infer_begin(
 }
 
 /*
- * Connections are closed by now, so that nobody waits. What another thread works on, or a
+ * Connections are closed by now, so that no client waits. What another thread works on, or a
  * connection that closes still holds, goes when those are done.
  */
 void infer_forget(struct server *server)
 {
-    struct infer *next;
-    for (struct infer *infer = server->infers; infer != NULL; infer = next) {
-        next = infer->next;
-        if (infer->is_running) {
-            infer->is_running = false;
+    struct list_link *next;
+    for (struct list_link *at = server->infers.first; at != NULL; at = next) {
+        struct infer *infer = LIST_ITEM(at, struct infer, link);
+        next = at->next;
+        if (infer->state == INFER_RUNNING) {
             infer_release(infer);
         }
     }

@@ -6,16 +6,40 @@
 
 #include <uv.h>
 
+#include "base/assert.h"
+#include "base/list.h"
 #include "protocol/oip_response.h"
 #include "server/http_peers.h"
 #include "server/server_inside.h"
 
+/*
+ *      RECEIVING ──► FILLING ──┐
+ *          ├───────────────────┼─► READING ──► RUNNING ──► WRITING ──► SENDING
+ *          └───► SKIPPING ─────┘
+ *
+ *      every state ──► RELEASED: refused, failed, sent, or the client has gone
+ *
+ * A client that goes while another thread is READING or WRITING, or while the job is RUNNING, is
+ * noticed when that is over.
+ */
+enum infer_state {
+    INFER_RECEIVING, /* The body comes, and is kept as it is. */
+    INFER_FILLING,   /* Its JSON has been read, and what follows goes into tensors. */
+    INFER_SKIPPING,  /* There was no memory for it: the rest is thrown away. */
+    INFER_READING,   /* It has come, and is being read, here or on another thread. */
+    INFER_RUNNING,   /* The runtime has it. */
+    INFER_WRITING,   /* The answer is being written, here or on another thread. */
+    INFER_SENDING,   /* The connection has the answer. */
+    INFER_RELEASED,
+    INFER_STATES
+};
+
 struct infer {
+    enum infer_state state;
     struct server *server;
     struct runtime *runtime;
-    struct http_exchange *exchange; /* NULL once nobody waits, or it is answered. */
-    struct infer *next;             /* Of the server's. */
-    struct infer *previous;
+    struct http_exchange *exchange; /* NULL once it is answered, or its client has gone. */
+    struct list_link link;          /* Of the server's. */
     uint32_t workflow;
 
     /* Receiving. */
@@ -26,9 +50,7 @@ struct infer {
     uint64_t length;       /* As announced; UINT64_MAX for chunks. */
     uint64_t json_bytes;   /* Of the body, before its binary part. */
     bool has_json_bytes;
-    bool is_streamed; /* The JSON is read as soon as it is there, */
-    bool is_filling;  /* and then tensors are received in place. */
-    bool is_lost;     /* There was no memory. */
+    bool is_streamed; /* The JSON is read as soon as it is there. */
     uint32_t binary_next;
     uint64_t binary_at;
 
@@ -38,8 +60,6 @@ struct infer {
     uint64_t rows;       /* That all its inputs have; 0: they differ, or have none. */
     uint32_t items;      /* As it says. */
     uint64_t ticket;
-    bool is_running; /* The runtime has it. */
-    bool is_working; /* Another thread has it. */
     uv_work_t work;
     void (*work_run)(struct infer *infer);
     void (*work_done)(struct infer *infer);
@@ -49,13 +69,29 @@ struct infer {
     struct weft_error error;
     int64_t latency_ns;
     int64_t retry_after_ns;
-    bool is_late; /* Not done by its deadline, or sure not to be. */
     struct metrics_timing timing;
     uint32_t output_count;
     struct handle *outputs;
     const struct bundle **bundles;
     struct oip_response response;
 };
+
+static inline void infer_move(enum infer_state *state, enum infer_state to)
+{
+    static const uint8_t allowed[INFER_STATES] = {
+        [INFER_RECEIVING] =
+            1 << INFER_FILLING | 1 << INFER_SKIPPING | 1 << INFER_READING | 1 << INFER_RELEASED,
+        [INFER_FILLING] = 1 << INFER_READING | 1 << INFER_RELEASED,
+        [INFER_SKIPPING] = 1 << INFER_READING | 1 << INFER_RELEASED,
+        [INFER_READING] = 1 << INFER_RUNNING | 1 << INFER_RELEASED,
+        [INFER_RUNNING] = 1 << INFER_WRITING | 1 << INFER_RELEASED,
+        [INFER_WRITING] = 1 << INFER_SENDING | 1 << INFER_RELEASED,
+        [INFER_SENDING] = 1 << INFER_RELEASED,
+    };
+    _Static_assert(INFER_STATES <= 8, "a state is a bit of a byte");
+    ASSERT((allowed[*state] >> to & 1) != 0);
+    *state = to;
+}
 
 static inline const struct workflow *infer_workflow(const struct infer *infer)
 {
@@ -101,7 +137,7 @@ void infer_was_read(struct infer *infer);
 void infer_refuse_error(struct infer *infer, enum weft_status status, const struct weft_error *why);
 void infer_refuse_held(struct infer *infer, enum http_held held);
 
-/* Nobody needs it any more. */
+/* Forget it, wherever it stands. */
 void infer_release(struct infer *infer);
 
 /* What the head of a request says about the rest. */

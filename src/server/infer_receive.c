@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "server/infer.h"
 
 enum { BODY_BYTES_FIRST = 16384 };
@@ -53,11 +54,12 @@ static void read_streamed(struct infer *infer)
             "%" PRIu64 " bytes follow the JSON, its inputs name %" PRIu64, rest,
             infer->request.binary_bytes);
     }
-    infer->is_filling = infer->status == WEFT_OK;
-    if (!infer->is_filling) {
-        infer_refuse_error(infer, infer->status, &infer->error);
-        infer_release(infer);
+    if (infer->status == WEFT_OK) {
+        infer_move(&infer->state, INFER_FILLING);
+        return;
     }
+    infer_refuse_error(infer, infer->status, &infer->error);
+    infer_release(infer);
 }
 
 /* Step over tensors that are full. */
@@ -70,26 +72,35 @@ static void skip_full(struct infer *infer)
     }
 }
 
+static bool make_room(struct infer *infer)
+{
+    const uint64_t most = infer->is_streamed ? infer->json_bytes : infer->length;
+    const uint64_t larger =
+        min_u64(infer->body_max == 0 ? BODY_BYTES_FIRST : 2 * infer->body_max, most);
+    char *body = realloc(infer->body, (size_t)larger);
+    if (body == NULL) {
+        return false;
+    }
+    infer->body = body;
+    infer->body_max = larger;
+    return true;
+}
+
 uint8_t *infer_room(void *request, size_t *room_out)
 {
     static uint8_t nowhere[BODY_BYTES_FIRST];
     struct infer *infer = request;
-    if (infer->is_filling) {
+    if (infer->state == INFER_FILLING) {
         skip_full(infer);
         const struct weft_tensor *tensor = infer_filled(infer);
         *room_out = (size_t)(tensor->bytes - infer->binary_at);
         return (uint8_t *)tensor->data + infer->binary_at;
     }
-    const uint64_t most = infer->is_streamed ? infer->json_bytes : infer->length;
-    if (infer->body_bytes == infer->body_max && !infer->is_lost) {
-        uint64_t larger = infer->body_max == 0 ? BODY_BYTES_FIRST : 2 * infer->body_max;
-        larger = larger > most ? most : larger;
-        char *body = realloc(infer->body, (size_t)larger);
-        infer->is_lost = body == NULL;
-        infer->body = body == NULL ? infer->body : body;
-        infer->body_max = body == NULL ? infer->body_max : larger;
+    if (infer->state == INFER_RECEIVING && infer->body_bytes == infer->body_max &&
+        !make_room(infer)) {
+        infer_move(&infer->state, INFER_SKIPPING);
     }
-    if (infer->is_lost) {
+    if (infer->state == INFER_SKIPPING) {
         *room_out = sizeof(nowhere);
         return nowhere;
     }
@@ -106,16 +117,13 @@ void infer_took(void *request, size_t count)
         infer_release(infer);
         return;
     }
-    if (infer->is_lost) {
-        return;
-    }
-    if (infer->is_filling) {
+    if (infer->state == INFER_FILLING) {
         infer->binary_at += count;
-        return;
-    }
-    infer->body_bytes += count;
-    if (infer->is_streamed && infer->body_bytes == infer->json_bytes) {
-        read_streamed(infer);
+    } else if (infer->state == INFER_RECEIVING) {
+        infer->body_bytes += count;
+        if (infer->is_streamed && infer->body_bytes == infer->json_bytes) {
+            read_streamed(infer);
+        }
     }
 }
 
@@ -127,14 +135,16 @@ static void check_filled(struct infer *infer)
 void infer_end(void *request)
 {
     struct infer *infer = request;
-    if (infer->is_lost) {
+    const enum infer_state came = infer->state;
+    infer_move(&infer->state, INFER_READING);
+    if (came == INFER_SKIPPING) {
         infer->status = error_set(&infer->error, WEFT_NO_MEMORY, "no memory for the request");
         infer_was_read(infer);
     } else if (
-        infer->is_filling && infer->request.binary_bytes > LOOP_BYTES_MAX &&
+        came == INFER_FILLING && infer->request.binary_bytes > LOOP_BYTES_MAX &&
         oip_request_needs_check(&infer->request)) {
         infer_work(infer, check_filled, infer_was_read);
-    } else if (infer->is_filling) {
+    } else if (came == INFER_FILLING) {
         check_filled(infer);
         infer_was_read(infer);
     } else if (infer->body_bytes > LOOP_BYTES_MAX) {

@@ -23,8 +23,7 @@ static void on_done(uv_work_t *work, int status)
 {
     struct infer *infer = work->data;
     struct server *server = infer->server;
-    ASSERT(status == 0); /* Nothing is ever cancelled. */
-    infer->is_working = false;
+    ASSERT(status == 0);     /* Nothing is ever cancelled. */
     infer->work_done(infer); /* May release it. */
     end_work(server);
 }
@@ -55,7 +54,6 @@ void infer_work_start(struct server *server)
 void infer_work(
     struct infer *infer, void (*run)(struct infer *infer), void (*done)(struct infer *infer))
 {
-    infer->is_working = true;
     infer->server->works++;
     infer->work_run = run;
     infer->work_done = done;

@@ -77,7 +77,7 @@ static void make_versions(struct server *server)
 
 void server_release(struct server *server)
 {
-    if (server->works > 0 || server->infers != NULL) {
+    if (server->works > 0 || server->infers.first != NULL) {
         return; /* They come back here. */
     }
     for (uint32_t i = 0; server->learned != NULL && i < server->catalogue->workflow_count; i++) {
@@ -162,7 +162,7 @@ uint32_t server_open_count(const struct server *server)
 
 void server_check_drained(struct server *server)
 {
-    if (server->is_draining && !server->is_drained && server->infers == NULL) {
+    if (server->is_draining && !server->is_drained && server->infers.first == NULL) {
         server->is_drained = true;
         if (server->options.drained != NULL) {
             server->options.drained(server->options.context);
@@ -172,7 +172,7 @@ void server_check_drained(struct server *server)
 
 bool server_is_drained(const struct server *server)
 {
-    return server == NULL || server->infers == NULL;
+    return server == NULL || server->infers.first == NULL;
 }
 
 void server_drain(struct server *server)

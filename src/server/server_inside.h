@@ -4,13 +4,12 @@
 #ifndef SERVER_SERVER_INSIDE_H
 #define SERVER_SERVER_INSIDE_H
 
+#include "base/list.h"
 #include "model/catalogue.h"
 #include "runtime/runtime.h"
 #include "server/metrics.h"
 #include "server/server.h"
 #include "server/tls.h"
-
-struct infer;
 
 enum {
     LOOP_BYTES_MAX = 65536, /* Of JSON that is read or written on the loop: some 0.5 ms. */
@@ -39,7 +38,7 @@ struct server {
     struct access access;
     struct learned **learned;               /* By workflow and result. */
     char (*versions)[SERVER_VERSION_BYTES]; /* By workflow. */
-    struct infer *infers;                   /* All that have not been released. */
+    struct list infers;                     /* All inference requests not released. */
     uint32_t open;                          /* Inference requests without an answer. */
     uint32_t works;                         /* On other threads. */
     uint64_t answers[6]; /* Inference responses by the first digit of their status. */
