@@ -3,16 +3,11 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
-#include "base/map.h"
 #include "base/memory.h"
-#include "base/pool.h"
 
-enum { JOBS_FIRST = 256 };
-
-struct open_job {
-    int64_t since_ns; /* Up to when its time has been split. */
-    uint32_t queued;
-    uint32_t running;
+/* A job that has been answered well, and where its time went. */
+struct ended_job {
+    struct job_id job; /* Number 0: none yet. */
     struct metrics_timing time;
 };
 
@@ -25,10 +20,9 @@ struct metrics {
     int64_t *loaded_ns; /* By worker and model, like the next. */
     uint64_t *loading_bytes;
     double *busy_ns; /* By worker. */
-    struct map jobs;
-    struct pool pool;
-    struct job_id last; /* The job that ended last. */
-    struct metrics_timing last_time;
+    struct tally *tally;
+    uint64_t ended_count;
+    struct ended_job ended[METRICS_ENDED]; /* The newest, in a ring. */
 };
 
 /* Upper ends, in microseconds: half a millisecond to two minutes, two or three an octave. */
@@ -49,8 +43,11 @@ struct metrics *metrics_create(const struct fleet *fleet, const struct catalogue
     metrics->loading_bytes = memory_zeroed(
         (size_t)fleet->worker_count * catalogue->model_count + 1, sizeof(*metrics->loading_bytes));
     metrics->busy_ns = memory_zeroed(fleet->worker_count + 1, sizeof(*metrics->busy_ns));
-    map_init(&metrics->jobs, JOBS_FIRST);
-    pool_init(&metrics->pool, sizeof(struct open_job), JOBS_FIRST, UINT32_MAX - 1);
+    metrics->tally = tally_create(fleet, catalogue, /* follows */ true);
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        metrics->workflows[i].tally = tally_workflow(metrics->tally, i);
+        metrics->workflows[i].has_slo = catalogue->workflows[i]->slo_ns > 0;
+    }
     return metrics;
 }
 
@@ -59,57 +56,13 @@ void metrics_destroy(struct metrics *metrics)
     if (metrics == NULL) {
         return;
     }
-    map_deinit(&metrics->jobs);
-    pool_deinit(&metrics->pool);
+    tally_destroy(metrics->tally);
     free(metrics->workflows);
     free(metrics->models);
     free(metrics->loaded_ns);
     free(metrics->loading_bytes);
     free(metrics->busy_ns);
     free(metrics);
-}
-
-static struct open_job *find_job(const struct metrics *metrics, struct job_id job)
-{
-    const uint32_t slot = map_get(&metrics->jobs, job_key(job));
-    return slot == MAP_NONE ? NULL : pool_at(&metrics->pool, slot);
-}
-
-static void open_job(struct metrics *metrics, const struct record *record)
-{
-    (void)pool_reserve(&metrics->pool, 1);
-    (void)map_reserve(&metrics->jobs, 1);
-    const uint32_t slot = pool_take(&metrics->pool);
-    ((struct open_job *)pool_at(&metrics->pool, slot))->since_ns = record->at_ns;
-    map_put(&metrics->jobs, job_key(record->job), slot);
-}
-
-/* Give the time since the last change to what the job was doing. */
-static void split(struct open_job *job, int64_t now_ns)
-{
-    const int64_t passed_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
-    if (job->running > 0) {
-        job->time.run_ns += passed_ns;
-    } else if (job->queued > 0) {
-        job->time.queue_ns += passed_ns;
-    } else {
-        job->time.other_ns += passed_ns;
-    }
-    job->since_ns = now_ns;
-}
-
-static void close_job(struct metrics *metrics, const struct record *record)
-{
-    const uint32_t slot = map_get(&metrics->jobs, job_key(record->job));
-    if (slot == MAP_NONE) {
-        return;
-    }
-    struct open_job *job = pool_at(&metrics->pool, slot);
-    split(job, record->at_ns);
-    metrics->last = record->job;
-    metrics->last_time = job->time;
-    (void)map_remove(&metrics->jobs, job_key(record->job));
-    pool_give(&metrics->pool, slot);
 }
 
 static uint32_t bucket_of(int64_t latency_ns)
@@ -121,50 +74,39 @@ static uint32_t bucket_of(int64_t latency_ns)
     return index;
 }
 
-static void note_end(struct metrics *metrics, const struct record *record)
+static void note_success(
+    struct metrics *metrics, const struct record *record, const struct latency_parts *parts)
 {
     struct metrics_workflow *counts = &metrics->workflows[record->workflow];
-    const int64_t slo_ns = metrics->catalogue->workflows[record->workflow]->slo_ns;
-    close_job(metrics, record);
-    counts->open -= counts->open > 0 ? 1 : 0;
-    counts->last_ns = record->at_ns;
-    if (record->reason == REASON_CANCEL) {
-        counts->cancelled++;
-        return;
-    }
-    counts->slo_asked += slo_ns > 0 ? 1 : 0;
-    if (record->reason == REASON_LATE) {
-        counts->cancelled++;
-        counts->late++;
-        return;
-    }
-    if (record->reason != REASON_NONE) {
-        counts->failed++;
-        counts->reasons[record->reason]++;
-        counts->fail_ns += record->value;
-        return;
-    }
-    counts->succeeded++;
-    counts->slo_met += slo_ns > 0 && record->value <= slo_ns ? 1 : 0;
+    const struct metrics_timing time = {
+        .queue_ns = parts->ns[LATENCY_QUEUED] + parts->ns[LATENCY_LOADING],
+        .run_ns = parts->ns[LATENCY_RUNNING],
+        .other_ns = parts->ns[LATENCY_MOVING],
+    };
     counts->success_ns += record->value;
     counts->latencies[bucket_of(record->value)]++;
-    if (job_equal(metrics->last, record->job)) {
-        counts->time.queue_ns += metrics->last_time.queue_ns;
-        counts->time.run_ns += metrics->last_time.run_ns;
-        counts->time.other_ns += metrics->last_time.other_ns;
-    }
+    counts->time.queue_ns += time.queue_ns;
+    counts->time.run_ns += time.run_ns;
+    counts->time.other_ns += time.other_ns;
+    metrics->ended[metrics->ended_count % METRICS_ENDED] =
+        (struct ended_job){.job = record->job, .time = time};
+    metrics->ended_count++;
 }
 
-/* A task of an open job changes places: out of one count, into another. */
-static void note_task(struct metrics *metrics, const struct record *record, int queued, int running)
+static void note_end(
+    struct metrics *metrics, const struct record *record, enum outcome outcome,
+    const struct latency_parts *parts)
 {
-    struct open_job *job = find_job(metrics, record->job);
-    if (job == NULL) {
-        return;
+    struct metrics_workflow *counts = &metrics->workflows[record->workflow];
+    if (outcome != OUTCOME_REFUSED) {
+        counts->last_ns = record->at_ns;
     }
-    split(job, record->at_ns);
-    job->queued += queued >= 0 || job->queued > 0 ? (uint32_t)queued : 0;
-    job->running += running >= 0 || job->running > 0 ? (uint32_t)running : 0;
+    if (outcome == OUTCOME_GOOD || outcome == OUTCOME_SLOW) {
+        note_success(metrics, record, parts);
+    } else if (outcome == OUTCOME_FAILED || outcome == OUTCOME_REFUSED) {
+        counts->reasons[record->reason]++;
+        counts->fail_ns += outcome == OUTCOME_FAILED ? record->value : 0;
+    }
 }
 
 static void note_started(struct metrics *metrics, const struct record *record)
@@ -176,15 +118,12 @@ static void note_started(struct metrics *metrics, const struct record *record)
     for (uint32_t i = 0; i < task->model_count; i++) {
         metrics->models[task->models[i]].needed++;
     }
-    note_task(metrics, record, /* queued */ -1, /* running */ 1);
 }
 
 static void note_model(struct metrics *metrics, const struct record *record)
 {
-    if (record->model >= metrics->catalogue->model_count ||
-        record->worker >= metrics->fleet->worker_count) {
-        return;
-    }
+    ASSERT(record->model < metrics->catalogue->model_count);
+    ASSERT(record->worker < metrics->fleet->worker_count);
     struct metrics_model *model = &metrics->models[record->model];
     const size_t place = (size_t)record->worker * metrics->catalogue->model_count + record->model;
     uint64_t *bytes = &metrics->loading_bytes[place];
@@ -207,14 +146,11 @@ static void note_model(struct metrics *metrics, const struct record *record)
 /* Tasks of a batch share its time. A share of 0 units is the whole worker. */
 static void note_ran(struct metrics *metrics, const struct record *record)
 {
-    if (record->worker < metrics->fleet->worker_count) {
-        const uint32_t units = metrics->fleet->workers[record->worker].gpu_units;
-        const double share =
-            record->gpu == 0 || units == 0 ? 1.0 : (double)record->gpu / (double)units;
-        metrics->busy_ns[record->worker] +=
-            (double)record->value * share / (record->batch == 0 ? 1.0 : (double)record->batch);
-    }
-    note_task(metrics, record, /* queued */ 0, /* running */ -1);
+    ASSERT(record->worker < metrics->fleet->worker_count);
+    const uint32_t units = metrics->fleet->workers[record->worker].gpu_units;
+    const double share = record->gpu == 0 || units == 0 ? 1.0 : (double)record->gpu / (double)units;
+    metrics->busy_ns[record->worker] +=
+        (double)record->value * share / (record->batch == 0 ? 1.0 : (double)record->batch);
 }
 
 static void note_placed(struct metrics *metrics, const struct record *record)
@@ -227,37 +163,21 @@ static void note_placed(struct metrics *metrics, const struct record *record)
                                  : 0;
 }
 
-static void note_arrived(struct metrics *metrics, const struct record *record)
-{
-    struct metrics_workflow *counts = &metrics->workflows[record->workflow];
-    counts->arrived++;
-    counts->open++;
-    counts->items += record->value > 0 ? (uint64_t)record->value : 1;
-    open_job(metrics, record);
-}
-
-static void note_refused(struct metrics *metrics, const struct record *record)
-{
-    struct metrics_workflow *counts = &metrics->workflows[record->workflow];
-    counts->refused++;
-    counts->reasons[record->reason]++;
-    counts->slo_asked += metrics->catalogue->workflows[record->workflow]->slo_ns > 0 ? 1 : 0;
-}
-
 void metrics_add(struct metrics *metrics, const struct record *record)
 {
-    switch ((enum record_kind)record->kind) {
-    case RECORD_ARRIVED:
-        note_arrived(metrics, record);
+    struct latency_parts parts;
+    const enum outcome outcome = tally_add(metrics->tally, record, &parts);
+    if (outcome != OUTCOME_OPEN) {
+        note_end(metrics, record, outcome, &parts);
         return;
-    case RECORD_REFUSED:
-        note_refused(metrics, record);
+    }
+    switch (record->kind) {
+    case RECORD_ARRIVED:
+        metrics->workflows[record->workflow].items +=
+            record->value > 0 ? (uint64_t)record->value : 1;
         return;
     case RECORD_PLACED:
         note_placed(metrics, record);
-        return;
-    case RECORD_QUEUED:
-        note_task(metrics, record, /* queued */ 1, /* running */ 0);
         return;
     case RECORD_STARTED:
         note_started(metrics, record);
@@ -265,19 +185,8 @@ void metrics_add(struct metrics *metrics, const struct record *record)
     case RECORD_ENDED:
         note_ran(metrics, record);
         return;
-    case RECORD_STOPPED:
-    case RECORD_FAILED:
-        note_task(metrics, record, /* queued */ 0, /* running */ -1);
-        return;
     case RECORD_STOLEN:
         metrics->totals.stolen++;
-        note_task(metrics, record, /* queued */ -1, /* running */ 0);
-        return;
-    case RECORD_DROPPED:
-        note_task(metrics, record, /* queued */ -1, /* running */ 0);
-        return;
-    case RECORD_ANSWERED:
-        note_end(metrics, record);
         return;
     case RECORD_LOADING:
     case RECORD_LOADED:
@@ -288,26 +197,8 @@ void metrics_add(struct metrics *metrics, const struct record *record)
     case RECORD_NODE_LOST:
         metrics->totals.nodes_lost++;
         return;
-    case RECORD_CANCELLED: /* An answer follows. */
-    case RECORD_RESERVED:
-    case RECORD_UNRESERVED:
-    case RECORD_ACKNOWLEDGED:
-    case RECORD_SENT:
-    case RECORD_OFFERED:
-    case RECORD_CLAIMED:
-    case RECORD_DECLINED:
-    case RECORD_RELEASED:
-    case RECORD_LOAD_DROPPED:
-    case RECORD_SHAPED:
-    case RECORD_NODE_BACK:
-    case RECORD_SUSPECTED:
-    case RECORD_DRAINING:
-    case RECORD_DRAINED:
-    case RECORD_SOLVED:
-    case RECORD_REPEATED:
-    case RECORD_KIND_COUNT:
-    default:
-        return; /* Nothing here counts them. */
+    default: /* Nothing here counts the others. */
+        return;
     }
 }
 
@@ -325,14 +216,12 @@ const struct fleet *metrics_fleet(const struct metrics *metrics)
 bool metrics_timing(
     const struct metrics *metrics, struct job_id job, struct metrics_timing *timing_out)
 {
-    const struct open_job *open = find_job(metrics, job);
-    if (open != NULL) {
-        *timing_out = open->time;
-        return true;
-    }
-    if (metrics->last.number != 0 && job_equal(metrics->last, job)) {
-        *timing_out = metrics->last_time;
-        return true;
+    for (uint64_t i = 1; i <= METRICS_ENDED && i <= metrics->ended_count; i++) {
+        const struct ended_job *ended = &metrics->ended[(metrics->ended_count - i) % METRICS_ENDED];
+        if (job_equal(ended->job, job)) {
+            *timing_out = ended->time;
+            return true;
+        }
     }
     return false;
 }

@@ -1,9 +1,9 @@
 /*
  * metrics.h - counters and histograms, read from trace records and nothing else.
  *
- * The time of a job is split without gaps and overlaps: while one of its tasks runs it is
- * run time; else, while one waits in a queue (for a worker or for its model), queue time;
- * else it is on its way between machines, or being decided about.
+ * The time of a job is split without gaps and overlaps, along the path of tasks that its answer
+ * waited for (trace/latency_parts.h): one of them ran, or waited for a worker or its models, or none
+ * did, while tensors moved and decisions were made.
  */
 #ifndef SERVER_METRICS_H
 #define SERVER_METRICS_H
@@ -12,8 +12,12 @@
 #include "model/fleet.h"
 #include "node/record.h"
 #include "protocol/buffer.h"
+#include "trace/tally.h"
 
-enum { METRICS_BOUNDS = 24 }; /* Of the latency histogram; one more bucket lies above. */
+enum {
+    METRICS_BOUNDS = 24,                 /* Of latencies; one more bucket lies above. */
+    METRICS_ENDED = 2 * BATCH_TASKS_MAX, /* A batch may end a job with each of its tasks. */
+};
 
 struct metrics;
 struct runtime;
@@ -26,18 +30,11 @@ struct metrics_timing {
 };
 
 struct metrics_workflow {
-    uint64_t arrived;
-    uint64_t succeeded;
-    uint64_t failed;
-    uint64_t refused;
-    uint64_t cancelled;
-    uint64_t late; /* Of these, because their deadline came first; the others' clients left. */
-    uint64_t reasons[REASON_COUNT]; /* Of those that were refused or failed. */
-    uint64_t slo_met;               /* Succeeded within the SLO. */
-    uint64_t slo_asked;             /* Ended, with an SLO: cancelled ones aside. */
+    const struct tally_counts *tally; /* How its requests ended. */
+    bool has_slo;
+    uint64_t reasons[REASON_COUNT]; /* Of requests that were refused or failed. */
     uint64_t items;
-    double batches; /* A task in a batch of n is 1/n of it. */
-    uint64_t open;
+    double batches;  /* A task in a batch of n is 1/n of it. */
     int64_t last_ns; /* When the last one was answered. */
     int64_t success_ns;
     int64_t fail_ns;
@@ -57,10 +54,17 @@ struct metrics_model {
 
 struct metrics_totals {
     uint64_t placed;
-    uint64_t moved; /* Placed anew on the way. */
+    uint64_t moved; /* Placed again on the way. */
     uint64_t stolen;
     uint64_t nodes_lost;
 };
+
+/* Its requests that ended in any way but well. */
+static inline uint64_t metrics_failures(const struct metrics_workflow *workflow)
+{
+    return tally_cancelled(workflow->tally) + workflow->tally->ended[OUTCOME_FAILED] +
+           workflow->tally->ended[OUTCOME_REFUSED];
+}
 
 /* Both are borrowed. The caller owns it. */
 struct metrics *metrics_create(const struct fleet *fleet, const struct catalogue *catalogue);
@@ -68,13 +72,17 @@ void metrics_destroy(struct metrics *metrics);
 
 void metrics_add(struct metrics *metrics, const struct record *record);
 
-/* Of a job that is open, or of the one that was answered last. False if it is neither. */
+/*
+ * Of a job that has been answered well: the last METRICS_ENDED are known. False if it is none of
+ * them.
+ */
 bool metrics_timing(
     const struct metrics *metrics, struct job_id job, struct metrics_timing *timing_out);
 
 /* A request of @workflow held @more items than the records have told. */
 void metrics_count_items(struct metrics *metrics, uint32_t workflow, uint64_t more);
 
+/* Borrowed, like the next two, and changed by the next record. */
 const struct metrics_workflow *metrics_workflow(const struct metrics *metrics, uint32_t workflow);
 const struct metrics_model *metrics_model(const struct metrics *metrics, uint32_t model);
 const struct metrics_totals *metrics_totals(const struct metrics *metrics);

@@ -14,12 +14,12 @@ struct family {
 
 static double success(const struct metrics_workflow *counts)
 {
-    return (double)counts->succeeded;
+    return (double)tally_completed(counts->tally);
 }
 
 static double failure(const struct metrics_workflow *counts)
 {
-    return (double)(counts->failed + counts->refused + counts->cancelled);
+    return (double)metrics_failures(counts);
 }
 
 static double items(const struct metrics_workflow *counts)
@@ -34,7 +34,7 @@ static double batches(const struct metrics_workflow *counts)
 
 static double pending(const struct metrics_workflow *counts)
 {
-    return (double)counts->open;
+    return (double)tally_open(counts->tally);
 }
 
 static double duration_us(const struct metrics_workflow *counts)
@@ -65,32 +65,34 @@ static double nothing(const struct metrics_workflow *counts)
 
 static double refused(const struct metrics_workflow *counts)
 {
-    return (double)counts->refused;
+    return (double)counts->tally->ended[OUTCOME_REFUSED];
 }
 
 static double left(const struct metrics_workflow *counts)
 {
-    return counts->cancelled > counts->late ? (double)(counts->cancelled - counts->late) : 0;
+    return (double)counts->tally->ended[OUTCOME_LEFT];
 }
 
 static double late(const struct metrics_workflow *counts)
 {
-    return (double)counts->late;
+    return (double)counts->tally->ended[OUTCOME_LATE];
 }
 
 static double goodput(const struct metrics_workflow *counts)
 {
-    return (double)counts->slo_met;
+    return counts->has_slo ? (double)counts->tally->ended[OUTCOME_GOOD] : 0;
 }
 
+/* A client that left says nothing about the SLO. */
 static double slo_asked(const struct metrics_workflow *counts)
 {
-    return (double)counts->slo_asked;
+    const uint64_t *ended = counts->tally->ended;
+    return counts->has_slo ? success(counts) + failure(counts) - (double)ended[OUTCOME_LEFT] : 0;
 }
 
 static double attainment(const struct metrics_workflow *counts)
 {
-    return counts->slo_asked == 0 ? 1 : (double)counts->slo_met / (double)counts->slo_asked;
+    return slo_asked(counts) > 0 ? goodput(counts) / slo_asked(counts) : 1;
 }
 
 static const struct family families[] = {
@@ -100,7 +102,7 @@ static const struct family families[] = {
     {"nv_inference_exec_count", "counter", "batches run for them, over all tasks", batches},
     {"nv_inference_pending_request_count", "gauge", "requests not answered yet", pending},
     {"nv_inference_request_duration_us", "counter", "time of requests answered well", duration_us},
-    {"nv_inference_queue_duration_us", "counter", "of that, no task ran and one waited", queue_us},
+    {"nv_inference_queue_duration_us", "counter", "of that, a task waited", queue_us},
     {"nv_inference_compute_input_duration_us", "counter",
      "of that, no task ran or waited: transfers and decisions", other_us},
     {"nv_inference_compute_infer_duration_us", "counter", "of that, a task ran", run_us},
@@ -241,11 +243,11 @@ static bool write_latencies(
     }
     return is_good && buffer_add(buffer, "%s_bucket{model=", family) &&
            buffer_add_quoted(buffer, name) &&
-           buffer_add(buffer, ",le=\"+Inf\"} %" PRIu64 "\n", counts->succeeded) &&
+           buffer_add(buffer, ",le=\"+Inf\"} %" PRIu64 "\n", tally_completed(counts->tally)) &&
            buffer_add(buffer, "%s_sum{model=", family) && buffer_add_quoted(buffer, name) &&
            buffer_add(buffer, "} %.9f\n", (double)counts->success_ns / 1e9) &&
            buffer_add(buffer, "%s_count{model=", family) && buffer_add_quoted(buffer, name) &&
-           buffer_add(buffer, "} %" PRIu64 "\n", counts->succeeded);
+           buffer_add(buffer, "} %" PRIu64 "\n", tally_completed(counts->tally));
 }
 
 /* Only what has happened: there are many reasons. */

@@ -233,8 +233,8 @@ static bool write_stats(struct buffer *json, const struct server *server, uint32
 {
     const struct workflow *workflow = server->catalogue->workflows[number];
     const struct metrics_workflow *counts = metrics_workflow(server->metrics, number);
-    const uint64_t failures = counts->failed + counts->refused + counts->cancelled;
-    const uint64_t good = counts->succeeded;
+    const uint64_t failures = metrics_failures(counts);
+    const uint64_t good = tally_completed(counts->tally);
     return buffer_add(json, "{\"name\":") && buffer_add_quoted(json, workflow->name) &&
            buffer_add(
                json,

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "model/catalogue.h"
-#include "service/latency_parts.h"
+#include "trace/latency_parts.h"
 
 /* Of one workflow. */
 struct late_figures {

@@ -11,7 +11,7 @@
 #include "model/catalogue.h"
 #include "model/fleet.h"
 #include "node/record.h"
-#include "service/latency_parts.h"
+#include "trace/tally.h"
 
 enum { WATCH_EVENTS = 8, WATCH_EVENT_BYTES = 160 };
 

@@ -21,6 +21,7 @@
 #include "model/graph.h"
 #include "trace/series.h"
 #include "trace/stability.h"
+#include "trace/tally.h"
 #include "trace/warmup.h"
 
 enum {
@@ -44,11 +45,7 @@ struct summary {
     struct histogram *slowdowns; /* Beside them, in steps. */
     uint64_t warmup_jobs;        /* So many arrivals are not counted. */
     int64_t counted_first_ns;    /* When the first counted job arrived; INT64_MAX until then. */
-    uint64_t arrived;
-    uint64_t refused;
-    uint64_t completed;
-    uint64_t failed;
-    uint64_t cancelled;
+    struct tally *tally;
     uint64_t slo_hits;
     uint64_t slo_jobs;
     uint64_t slo_hung_up;
@@ -165,6 +162,7 @@ struct summary *summary_create(const struct summary_options *options)
     }
     summary->counted_first_ns = INT64_MAX;
     summary->first_ns = INT64_MAX;
+    summary->tally = tally_create(options->fleet, options->catalogue, /* follows */ false);
     prepare_workflows(summary, options);
     prepare_workers(summary, options->fleet);
     summary->cpu_price = options->fleet->prices.cpu / NS_PER_HOUR;
@@ -181,6 +179,7 @@ void summary_destroy(struct summary *summary)
         series_deinit(&summary->workflows[i].latencies_ns);
         series_deinit(&summary->workflows[i].arrivals_ns);
     }
+    tally_destroy(summary->tally);
     free(summary->workflows);
     free(summary->queue_models);
     free(summary->queue_first);
@@ -197,7 +196,14 @@ void summary_destroy(struct summary *summary)
 
 static uint64_t in_system(const struct summary *summary)
 {
-    return summary->arrived - summary->completed - summary->failed - summary->cancelled;
+    return tally_open(tally_total(summary->tally));
+}
+
+/* Requests so far, whatever became of them. */
+static uint64_t request_count(const struct summary *summary)
+{
+    const struct tally_counts *total = tally_total(summary->tally);
+    return total->arrived + total->ended[OUTCOME_REFUSED];
 }
 
 /* The number of jobs in the system is about to change. */
@@ -218,14 +224,14 @@ static void on_request(struct summary *summary, const struct record *record)
     if (summary->first_ns == INT64_MAX) {
         summary->first_ns = record->at_ns;
     }
-    if (summary->counted_first_ns == INT64_MAX &&
-        summary->arrived + summary->refused >= summary->warmup_jobs) {
+    if (summary->counted_first_ns == INT64_MAX && request_count(summary) >= summary->warmup_jobs) {
         summary->counted_first_ns = record->at_ns;
     }
     series_push(&summary->backlogs, (int64_t)in_system(summary));
     if (summary->warmup_auto) {
         series_push(&summary->requests_ns, record->at_ns);
     }
+    (void)tally_add(summary->tally, record, /* spent_out */ NULL);
 }
 
 /*
@@ -265,11 +271,9 @@ static void count_latency(
     }
 }
 
-static void on_completed(struct summary *summary, const struct record *record)
+static void on_completed(struct summary *summary, const struct record *record, bool is_in_time)
 {
-    ASSERT(record->workflow < summary->workflow_count);
     struct workflow_sum *workflow = &summary->workflows[record->workflow];
-    summary->completed++;
     if (record->at_ns - record->value < summary->counted_first_ns) {
         return;
     }
@@ -279,23 +283,20 @@ static void on_completed(struct summary *summary, const struct record *record)
     }
     if (workflow->slo_ns > 0) {
         summary->slo_jobs++;
-        summary->slo_hits += record->value <= workflow->slo_ns ? 1 : 0;
+        summary->slo_hits += is_in_time ? 1 : 0;
     }
 }
 
 static void on_answered(struct summary *summary, const struct record *record)
 {
     advance(summary, record->at_ns);
-    if (record->reason == REASON_NONE) {
-        on_completed(summary, record);
+    const enum outcome outcome = tally_add(summary->tally, record, /* spent_out */ NULL);
+    if (outcome == OUTCOME_GOOD || outcome == OUTCOME_SLOW) {
+        on_completed(summary, record, outcome == OUTCOME_GOOD);
         return;
     }
-    const bool is_left = record->reason == REASON_CANCEL;
-    const bool is_cancelled = is_left || record->reason == REASON_LATE;
-    summary->cancelled += is_cancelled ? 1 : 0;
-    summary->failed += is_cancelled ? 0 : 1;
     const bool is_early = record->value <= summary->workflows[record->workflow].slo_ns;
-    miss_slo(summary, record, record->at_ns - record->value, is_left && is_early);
+    miss_slo(summary, record, record->at_ns - record->value, outcome == OUTCOME_LEFT && is_early);
 }
 
 static void on_started(struct summary *summary, const struct record *record)
@@ -357,11 +358,9 @@ void summary_add(struct summary *summary, const struct record *record)
     switch (record->kind) {
     case RECORD_ARRIVED:
         on_request(summary, record);
-        summary->arrived++;
         break;
     case RECORD_REFUSED:
         on_request(summary, record);
-        summary->refused++;
         miss_slo(summary, record, record->at_ns, /* hung_up */ false);
         break;
     case RECORD_ANSWERED:
@@ -538,7 +537,8 @@ static void report_latencies(const struct summary *summary, int64_t first_ns, st
 
 static double per_job(const struct summary *summary, double all)
 {
-    return summary->completed == 0 ? FIGURE_NONE : all / (double)summary->completed;
+    const uint64_t completed = tally_completed(tally_total(summary->tally));
+    return completed == 0 ? FIGURE_NONE : all / (double)completed;
 }
 
 void summary_report(const struct summary *summary, struct report *report_out)
@@ -548,12 +548,13 @@ void summary_report(const struct summary *summary, struct report *report_out)
     const double available_ns = duration_ns * (double)summary->worker_count;
     const uint64_t loads = summary->loads;
     const uint64_t needed = summary->models_needed;
+    const struct tally_counts *total = tally_total(summary->tally);
     struct report report = {
-        .jobs = summary->arrived + summary->refused,
-        .completed = summary->completed,
-        .refused = summary->refused,
-        .failed = summary->failed,
-        .cancelled = summary->cancelled,
+        .jobs = request_count(summary),
+        .completed = tally_completed(total),
+        .refused = total->ended[OUTCOME_REFUSED],
+        .failed = total->ended[OUTCOME_FAILED],
+        .cancelled = tally_cancelled(total),
         .slo_hit_rate = part(summary->slo_hits, summary->slo_jobs),
         .slo_hung_up = summary->slo_hung_up,
         .cost_per_job = per_job(summary, summary->busy_ns / 1e9),

@@ -1,5 +1,5 @@
 /* Covers: src/service/late_report.c */
-#include "service/latency_parts.h"
+#include "trace/latency_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

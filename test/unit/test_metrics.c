@@ -62,12 +62,9 @@ static void the_time_of_a_job_is_split_without_gaps(ATTR_UNUSED void **state)
 {
     struct metrics_timing timing;
     note(RECORD_ARRIVED, 0, 1, REASON_NONE, 3);
-    note(RECORD_QUEUED, 10, 1, REASON_NONE, 1); /* 10 on its way. */
-    note(RECORD_QUEUED, 15, 1, REASON_NONE, 1);
+    note(RECORD_QUEUED, 10, 1, REASON_NONE, 1);  /* 10 on its way. */
     note(RECORD_STARTED, 40, 1, REASON_NONE, 1); /* 30 waiting. */
-    note(RECORD_STARTED, 60, 1, REASON_NONE, 1);
-    note(RECORD_ENDED, 100, 1, REASON_NONE, 1);
-    note(RECORD_ENDED, 140, 1, REASON_NONE, 1); /* 100 running. */
+    note(RECORD_ENDED, 140, 1, REASON_NONE, 1);  /* 100 running. */
     note(RECORD_ANSWERED, 160, 1, REASON_NONE, 160000);
     assert_true(metrics_timing(metrics, (struct job_id){0, 1}, &timing));
     assert_int_equal(timing.queue_ns, 30000);
@@ -76,9 +73,30 @@ static void the_time_of_a_job_is_split_without_gaps(ATTR_UNUSED void **state)
     assert_false(metrics_timing(metrics, (struct job_id){0, 2}, &timing));
     const struct metrics_workflow *counts = metrics_workflow(metrics, 0);
     assert_int_equal(counts->items, 3);
-    assert_int_equal(counts->open, 0);
-    assert_true(counts->batches == 1.0); /* Two tasks, each in a batch of two. */
+    assert_int_equal(tally_open(counts->tally), 0);
+    assert_true(counts->batches == 0.5); /* One of two tasks of a batch. */
     assert_int_equal(counts->time.run_ns, 100000);
+}
+
+/* Two jobs that one batch ends are answered after both have been recorded. */
+static void the_times_of_jobs_that_end_together_are_known(ATTR_UNUSED void **state)
+{
+    struct metrics_timing timing;
+    for (uint32_t job = 1; job <= METRICS_ENDED + 1; job++) {
+        note(RECORD_ARRIVED, 0, job, REASON_NONE, 1);
+        note(RECORD_QUEUED, 10, job, REASON_NONE, 1);
+        note(RECORD_STARTED, 10 + job, job, REASON_NONE, 1);
+        note(RECORD_ENDED, 500, job, REASON_NONE, 1);
+    }
+    for (uint32_t job = 1; job <= METRICS_ENDED + 1; job++) {
+        note(RECORD_ANSWERED, 500, job, REASON_NONE, 500000);
+    }
+    for (uint32_t job = 2; job <= METRICS_ENDED + 1; job++) {
+        assert_true(metrics_timing(metrics, (struct job_id){0, job}, &timing));
+        assert_int_equal(timing.queue_ns, job * 1000);
+        assert_int_equal(timing.queue_ns + timing.run_ns + timing.other_ns, 500000);
+    }
+    assert_false(metrics_timing(metrics, (struct job_id){0, 1}, &timing));
 }
 
 static void ends_are_told_apart(ATTR_UNUSED void **state)
@@ -95,18 +113,17 @@ static void ends_are_told_apart(ATTR_UNUSED void **state)
     note(RECORD_ARRIVED, 0, 5, REASON_NONE, 1);
     note(RECORD_ANSWERED, 900, 5, REASON_LATE, 900000);
     const struct metrics_workflow *counts = metrics_workflow(metrics, 0);
-    assert_int_equal(counts->arrived, 5);
-    assert_int_equal(counts->succeeded, 2);
-    assert_int_equal(counts->failed, 1);
-    assert_int_equal(counts->cancelled, 2);
-    assert_int_equal(counts->late, 1); /* It was given up. */
+    assert_int_equal(counts->tally->arrived, 5);
+    assert_int_equal(tally_completed(counts->tally), 2);
+    assert_int_equal(counts->tally->ended[OUTCOME_FAILED], 1);
+    assert_int_equal(tally_cancelled(counts->tally), 2);
+    assert_int_equal(counts->tally->ended[OUTCOME_LATE], 1);
     assert_int_equal(counts->reasons[REASON_FULL], 1);
     assert_int_equal(counts->reasons[REASON_BATCH_FAILED], 1);
     assert_int_equal(counts->reasons[REASON_CANCEL], 0);
-    assert_int_equal(counts->refused, 1);
-    assert_int_equal(counts->slo_met, 1);
-    assert_int_equal(counts->slo_asked, 5);
-    assert_int_equal(counts->open, 0);
+    assert_int_equal(counts->tally->ended[OUTCOME_REFUSED], 1);
+    assert_int_equal(counts->tally->ended[OUTCOME_GOOD], 1);
+    assert_int_equal(tally_open(counts->tally), 0);
     assert_int_equal(counts->success_ns, 2500000);
 }
 
@@ -182,6 +199,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_time_of_a_job_is_split_without_gaps, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            the_times_of_jobs_that_end_together_are_known, setup, teardown),
         cmocka_unit_test_setup_teardown(ends_are_told_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(models_are_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(workers_are_busy_while_they_run, setup, teardown),

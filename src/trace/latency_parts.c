@@ -1,4 +1,4 @@
-#include "service/latency_parts.h"
+#include "trace/latency_parts.h"
 
 const char *const latency_part_names[LATENCY_PARTS] = {"queued", "loading", "running", "moving"};
 

@@ -5,8 +5,8 @@
  * back to the request. Along this path every moment belongs to one part, so that the parts add
  * up to the latency; what ran beside the path cost nothing.
  */
-#ifndef SERVICE_LATENCY_PARTS_H
-#define SERVICE_LATENCY_PARTS_H
+#ifndef TRACE_LATENCY_PARTS_H
+#define TRACE_LATENCY_PARTS_H
 
 #include "model/workflow.h"
 
@@ -43,4 +43,4 @@ void latency_parts_split(
     const struct workflow *workflow, const struct latency_task *tasks, int64_t begin_ns,
     int64_t end_ns, struct latency_parts *spent_out);
 
-#endif /* SERVICE_LATENCY_PARTS_H */
+#endif /* TRACE_LATENCY_PARTS_H */
