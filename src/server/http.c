@@ -23,7 +23,7 @@ static void handle_closed(struct http_server *server)
 {
     server->handles--;
     if (server->handles == 0) {
-        http_peers_destroy(server->peers);
+        http_clients_destroy(server->clients);
         free(server->cipher);
         free(server);
     }
@@ -50,8 +50,8 @@ void connection_close(struct connection *connection)
     http_turn_leave(connection);
     list_remove(&server->connections, &connection->link);
     server->counts.open--;
-    http_peer_leave(connection->peer, connection->admission);
-    connection->peer = NULL;
+    http_client_leave(connection->client, connection->admission);
+    connection->client = NULL;
     uv_close((uv_handle_t *)&connection->tcp, on_closed);
     if (connection->exchange.is_open) {
         connection->exchange.is_open = false;
@@ -241,8 +241,9 @@ static void enter(struct connection *connection)
     int bytes = sizeof(name);
     /* A client that has left already has no name, and counts with others like it. */
     (void)uv_tcp_getpeername(&connection->tcp, (struct sockaddr *)&name, &bytes);
-    connection->admission = http_peers_enter(
-        connection->server->peers, (const struct sockaddr *)&name, &connection->peer);
+    connection->is_local = http_client_is_local((const struct sockaddr *)&name);
+    connection->admission = http_clients_enter(
+        connection->server->clients, (const struct sockaddr *)&name, &connection->client);
 }
 
 static struct connection *connection_create(struct http_server *server)
@@ -452,7 +453,7 @@ enum weft_status http_server_start(
     server->limits = options->limits;
     server->handles = 1;
     set_limits(&server->limits);
-    server->peers = http_peers_create(&server->limits);
+    server->clients = http_clients_create(&server->limits);
     if (server->tls != NULL) {
         server->cipher = memory_zeroed(1, CIPHER_BYTES);
     }

@@ -8,7 +8,7 @@
 
 #include "base/list.h"
 #include "server/http.h"
-#include "server/http_peers.h"
+#include "server/http_clients.h"
 #include "server/tls.h"
 
 enum {
@@ -73,8 +73,9 @@ struct connection {
     bool is_processing; /* Further up in the stack. */
     bool has_ended;     /* The client says no more. */
     bool is_idle;       /* Something was answered, and nothing has come since. */
+    bool is_local;      /* It comes over this machine's loopback interface. */
     enum http_admission admission;
-    struct http_peer *peer; /* NULL only while it is turned away. */
+    struct http_client *client; /* NULL only while it is turned away. */
     struct tls_session *tls;
     char *in; /* What has come and is not taken. */
     size_t in_bytes;
@@ -100,7 +101,7 @@ struct http_server {
     struct http_limits limits;
     struct http_counts counts;
     struct list connections;
-    struct http_peers *peers;
+    struct http_clients *clients;
     char address[HTTP_ADDRESS_BYTES];
     int64_t date_s; /* Of the date that responses carry: */
     char date[64];

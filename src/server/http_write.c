@@ -10,8 +10,8 @@
 #include "server/http_inside.h"
 
 enum {
-    SKIP_BYTES_MAX = 65536,   /* A body that nobody wants is read to its end up to here. */
-    QUEUE_BYTES_MAX = 262144, /* Beside responses: a client that makes us talk must listen. */
+    SKIP_BYTES_MAX = 65536,   /* An unwanted body is read to its end if no more is left. */
+    QUEUE_BYTES_MAX = 262144, /* Beside responses: a client that asks for more must read. */
 };
 
 struct loose_write {
@@ -377,6 +377,11 @@ void http_exchange_set(
 bool http_exchange_is_spare(const struct http_exchange *exchange)
 {
     return exchange->connection->admission == HTTP_SPARE;
+}
+
+bool http_exchange_is_local(const struct http_exchange *exchange)
+{
+    return exchange->connection->is_local;
 }
 
 uint64_t http_exchange_body_bytes(const struct http_exchange *exchange)

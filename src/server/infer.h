@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "base/list.h"
 #include "protocol/oip_response.h"
-#include "server/http_peers.h"
+#include "server/http_clients.h"
 #include "server/server_inside.h"
 
 /*

@@ -1,21 +1,21 @@
 /*
- * http_peers.h - clients by their address: connections and bytes that are held for them.
+ * http_clients.h - clients by their address: connections and bytes that are held for them.
  *
  * What there is for all has a bound, and of it what there is for one address, so that one
  * client cannot keep the others out. An address of IPv6 counts with its first 64 bits, which
- * is what one client is given. Bytes are held and given back on any thread; everything else
- * is of the loop's.
+ * is what one client is given. Bytes are held and given back on any thread, everything else is
+ * done on that of the loop.
  */
-#ifndef SERVER_HTTP_PEERS_H
-#define SERVER_HTTP_PEERS_H
+#ifndef SERVER_HTTP_CLIENTS_H
+#define SERVER_HTTP_CLIENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct http_exchange;
 struct http_limits;
-struct http_peer;
-struct http_peers;
+struct http_client;
+struct http_clients;
 struct sockaddr;
 
 /* What a connection is. */
@@ -33,24 +33,27 @@ enum http_held {
     HTTP_HELD_NEVER, /* More than one address may ever hold. */
 };
 
-/* Bytes that are held for a client, also after its connection. All zero: none, for nobody. */
+/* Bytes that are held for a client, also after its connection. All zero: none. */
 struct http_hold {
-    struct http_peer *peer;
+    struct http_client *client;
     uint64_t bytes;
 };
 
 /* @limits are borrowed, and complete. */
-struct http_peers *http_peers_create(const struct http_limits *limits);
+struct http_clients *http_clients_create(const struct http_limits *limits);
 
 /* No more connections come. The memory is released with the last hold. NULL is allowed. */
-void http_peers_destroy(struct http_peers *peers);
+void http_clients_destroy(struct http_clients *clients);
 
-/* A connection from @address. The caller leaves *peer_out; if there is no memory that is NULL. */
-enum http_admission http_peers_enter(
-    struct http_peers *peers, const struct sockaddr *address, struct http_peer **peer_out);
+/* A connection from @address. The caller leaves *client_out; if there is no memory that is NULL. */
+enum http_admission http_clients_enter(
+    struct http_clients *clients, const struct sockaddr *address, struct http_client **client_out);
+
+/* Whether @address is of this machine's loopback interface. */
+bool http_client_is_local(const struct sockaddr *address);
 
 /* A connection that was entered as @admission has ended. NULL is allowed. */
-void http_peer_leave(struct http_peer *peer, enum http_admission admission);
+void http_client_leave(struct http_client *client, enum http_admission admission);
 
 /* Hold nothing yet for the client of @exchange. The caller ends it. */
 void http_hold_begin(struct http_hold *hold, const struct http_exchange *exchange);
@@ -63,4 +66,4 @@ void http_hold_end(struct http_hold *hold);
 /* What a client is told who cannot have it. */
 const char *http_held_text(enum http_held held);
 
-#endif /* SERVER_HTTP_PEERS_H */
+#endif /* SERVER_HTTP_CLIENTS_H */
