@@ -1,5 +1,5 @@
 /*
- * causes.h - why loads and batches failed, in the engine's own words, for those who are told.
+ * causes.h - why loads and batches failed, in the engine's own words.
  *
  * The core knows only reasons. What an engine says about a model stays until the model is
  * loaded well; what it says about a job is kept for the last CAUSES_JOBS jobs. So a job

@@ -12,24 +12,24 @@
 #include "model/catalogue.h"
 #include "runtime/inside.h"
 
-enum { FLIGHTS_FIRST = 64 };
+enum { RUNNING_FIRST = 64 };
 
 void runtime_devices_init(struct runtime *runtime)
 {
     const struct runtime_options *options = &runtime->options;
     const size_t loads = (size_t)options->fleet->worker_count * options->catalogue->model_count;
-    pool_init(&runtime->flights, sizeof(struct flight), FLIGHTS_FIRST, UINT32_MAX - 1);
-    map_init(&runtime->flying, FLIGHTS_FIRST);
+    pool_init(&runtime->running, sizeof(struct running), RUNNING_FIRST, UINT32_MAX - 1);
+    map_init(&runtime->running_by_key, RUNNING_FIRST);
     runtime->load_starts = memory_zeroed(loads + 1, sizeof(*runtime->load_starts));
-    runtime->pass = options->make_engine == NULL
+    runtime->pass = options->engine.make == NULL
                         ? MODEL_NONE
                         : catalogue_find_model(options->catalogue, BUILTIN_PASS);
 }
 
 void runtime_devices_deinit(struct runtime *runtime)
 {
-    pool_deinit(&runtime->flights);
-    map_deinit(&runtime->flying);
+    pool_deinit(&runtime->running);
+    map_deinit(&runtime->running_by_key);
     free(runtime->load_starts);
     free(runtime->inputs);
 }
@@ -65,13 +65,13 @@ void runtime_reshape(struct runtime *runtime, uint32_t worker, uint32_t gpu)
 }
 
 /* Note that batch @key runs. */
-static void take_off(struct runtime *runtime, uint64_t key, const struct effect_launch *launch)
+static void note_launch(struct runtime *runtime, uint64_t key, const struct effect_launch *launch)
 {
-    (void)pool_reserve(&runtime->flights, 1);
-    (void)map_reserve(&runtime->flying, 1);
-    const uint32_t slot = pool_take(&runtime->flights);
+    (void)pool_reserve(&runtime->running, 1);
+    (void)map_reserve(&runtime->running_by_key, 1);
+    const uint32_t slot = pool_take(&runtime->running);
     ASSERT(slot != POOL_NONE);
-    *(struct flight *)pool_at(&runtime->flights, slot) = (struct flight){
+    *(struct running *)pool_at(&runtime->running, slot) = (struct running){
         .workflow = launch->workflow,
         .task = launch->task,
         .items = launch->items,
@@ -79,19 +79,19 @@ static void take_off(struct runtime *runtime, uint64_t key, const struct effect_
         .config = launch->config,
         .launched_ns = runtime->clock.now_ns,
     };
-    map_put(&runtime->flying, key, slot);
+    map_put(&runtime->running_by_key, key, slot);
 }
 
 /* Batch @key has ended. False if it did so before. */
-static bool land(struct runtime *runtime, uint64_t key, struct flight *flight_out)
+static bool note_end(struct runtime *runtime, uint64_t key, struct running *running_out)
 {
-    const uint32_t slot = map_get(&runtime->flying, key);
+    const uint32_t slot = map_get(&runtime->running_by_key, key);
     if (slot == MAP_NONE) {
         return false;
     }
-    *flight_out = *(struct flight *)pool_at(&runtime->flights, slot);
-    (void)map_remove(&runtime->flying, key);
-    pool_give(&runtime->flights, slot);
+    *running_out = *(struct running *)pool_at(&runtime->running, slot);
+    (void)map_remove(&runtime->running_by_key, key);
+    pool_give(&runtime->running, slot);
     return true;
 }
 
@@ -145,10 +145,10 @@ static void gather(
 void runtime_launch(struct runtime *runtime, uint32_t number, const struct effect_launch *effect)
 {
     const uint64_t key = batch_key(number, effect->batch);
-    take_off(runtime, key, effect);
+    note_launch(runtime, key, effect);
     if (model_of(runtime, effect->workflow, effect->task) == runtime->pass) {
         const struct due due = {.kind = DUE_PASSED, .node = number, .token = key};
-        runtime_promise(runtime, runtime->clock.now_ns, &due);
+        runtime_add_due(runtime, runtime->clock.now_ns, &due);
         return;
     }
     struct engine_task tasks[BATCH_TASKS_MAX];
@@ -169,12 +169,12 @@ void runtime_launch(struct runtime *runtime, uint32_t number, const struct effec
 
 void runtime_cancel_batch(struct runtime *runtime, uint32_t node, uint32_t batch)
 {
-    struct flight flight;
+    struct running running;
     const uint64_t key = batch_key(node, batch);
-    const bool was_flying = land(runtime, key, &flight);
-    ASSERT(was_flying);
-    if (model_of(runtime, flight.workflow, flight.task) == runtime->pass) {
-        return; /* What was promised finds nothing. */
+    const bool was_running = note_end(runtime, key, &running);
+    ASSERT(was_running);
+    if (model_of(runtime, running.workflow, running.task) == runtime->pass) {
+        return; /* What is due for it finds nothing. */
     }
     runtime->engine_open--;
     engine_cancel(runtime->engine, key);
@@ -185,13 +185,13 @@ void runtime_passed(struct runtime *runtime, uint32_t number, uint64_t key)
     const struct node *node = runtime->nodes[number].node;
     struct output outputs[BATCH_TASKS_MAX];
     struct event event = {.kind = EVENT_BATCH_DONE};
-    struct flight flight;
-    if (!land(runtime, key, &flight) || node == NULL) {
+    struct running running;
+    if (!note_end(runtime, key, &running) || node == NULL) {
         return;
     }
     event.batch = (struct event_batch_done){
-        .batch = (uint32_t)key, .output_count = flight.task_count, .outputs = outputs};
-    for (uint32_t i = 0; i < flight.task_count; i++) {
+        .batch = (uint32_t)key, .output_count = running.task_count, .outputs = outputs};
+    for (uint32_t i = 0; i < running.task_count; i++) {
         const struct handle input = node_batch_input(node, event.batch.batch, i, /* input */ 0);
         outputs[i] = (struct output){.items = node_batch_task(node, event.batch.batch, i).items};
         if (input.id != 0) {
@@ -218,14 +218,14 @@ static void step_loaded(struct runtime *runtime, uint32_t node, const struct eng
     }
     runtime_step(runtime, node, &event);
     if (done->kind == ENGINE_LOADED && done->status == WEFT_OK &&
-        runtime->options.on_loaded != NULL) {
+        runtime->options.engine.on_loaded != NULL) {
         const struct runtime_loaded loaded = {
             .worker = done->worker,
             .model = done->model,
             .bytes = done->bytes,
             .load_ns = runtime->clock.now_ns - *load_start(runtime, done->worker, done->model),
         };
-        runtime->options.on_loaded(runtime->options.context, &loaded);
+        runtime->options.engine.on_loaded(runtime->options.engine.context, &loaded);
     }
 }
 
@@ -239,24 +239,24 @@ static void step_shaped(struct runtime *runtime, uint32_t node, const struct eng
 
 /* Keep what the engine says of @job, whose task failed for @status. */
 static void note_failure(
-    struct runtime *runtime, const struct flight *flight, struct job_id job,
+    struct runtime *runtime, const struct running *running, struct job_id job,
     enum weft_status status, const char *message)
 {
     causes_note_job(
-        &runtime->causes, job, flight->workflow, flight->task,
+        &runtime->causes, job, running->workflow, running->task,
         message != NULL ? message : weft_status_text(status));
 }
 
 /* What the tasks of a batch made, for the node; and why those failed that did. */
 static void take_outputs(
-    struct runtime *runtime, uint32_t node, const struct flight *flight,
+    struct runtime *runtime, uint32_t node, const struct running *running,
     const struct engine_done *done, struct output *outputs)
 {
-    for (uint32_t i = 0; i < flight->task_count; i++) {
+    for (uint32_t i = 0; i < running->task_count; i++) {
         const struct node *stepped = runtime->nodes[node].node;
         const struct job_id job = node_batch_task(stepped, (uint32_t)done->batch, i).job;
         if (done->status != WEFT_OK) {
-            note_failure(runtime, flight, job, done->status, done->message);
+            note_failure(runtime, running, job, done->status, done->message);
             continue;
         }
         const struct engine_output *made = &done->outputs[i];
@@ -266,7 +266,7 @@ static void take_outputs(
             outputs[i].tensor =
                 tensors_add(&runtime->tensors, node, made->contents, made->bytes, bundle_destroy);
         } else {
-            note_failure(runtime, flight, job, made->status, made->message);
+            note_failure(runtime, running, job, made->status, made->message);
         }
     }
 }
@@ -274,12 +274,12 @@ static void take_outputs(
 static void step_ran(struct runtime *runtime, uint32_t node, const struct engine_done *done)
 {
     struct output outputs[BATCH_TASKS_MAX];
-    struct flight flight;
+    struct running running;
     ASSERT(done->output_count <= BATCH_TASKS_MAX);
-    const bool was_flying = land(runtime, done->batch, &flight);
-    ASSERT(was_flying);
-    ASSERT(done->status != WEFT_OK || done->output_count == flight.task_count);
-    take_outputs(runtime, node, &flight, done, outputs);
+    const bool was_running = note_end(runtime, done->batch, &running);
+    ASSERT(was_running);
+    ASSERT(done->status != WEFT_OK || done->output_count == running.task_count);
+    take_outputs(runtime, node, &running, done, outputs);
     struct event event = {.kind = EVENT_BATCH_DONE};
     event.batch = (struct event_batch_done){
         .batch = (uint32_t)done->batch,
@@ -289,29 +289,29 @@ static void step_ran(struct runtime *runtime, uint32_t node, const struct engine
         .outputs = outputs,
     };
     runtime_step(runtime, node, &event);
-    if (done->status == WEFT_OK && runtime->options.on_ran != NULL) {
+    if (done->status == WEFT_OK && runtime->options.engine.on_ran != NULL) {
         const struct runtime_ran ran = {
             .worker = done->worker,
-            .model = model_of(runtime, flight.workflow, flight.task),
-            .items = flight.items,
-            .config = flight.config,
+            .model = model_of(runtime, running.workflow, running.task),
+            .items = running.items,
+            .config = running.config,
             .run_ns = done->run_ns,
-            .took_ns = runtime->clock.now_ns - flight.launched_ns,
+            .took_ns = runtime->clock.now_ns - running.launched_ns,
             .usage_count = done->usage_count,
             .usages = done->usages,
         };
-        runtime->options.on_ran(runtime->options.context, &ran);
+        runtime->options.engine.on_ran(runtime->options.engine.context, &ran);
     }
 }
 
 static void drop(struct runtime *runtime, const struct engine_done *done)
 {
-    struct flight flight;
+    struct running running;
     for (uint32_t i = 0; i < done->output_count; i++) {
         bundle_destroy(done->outputs[i].contents);
     }
     if (done->kind == ENGINE_RAN) {
-        (void)land(runtime, done->batch, &flight);
+        (void)note_end(runtime, done->batch, &running);
     }
 }
 
@@ -349,7 +349,7 @@ static int64_t now_ns(void *context)
 static void wake_at(void *context, int64_t at_ns, uint64_t token)
 {
     const struct due due = {.kind = DUE_ENGINE, .token = token};
-    runtime_promise(context, at_ns, &due);
+    runtime_add_due(context, at_ns, &due);
 }
 
 struct engine_host runtime_engine_host(struct runtime *runtime)

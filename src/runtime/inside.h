@@ -36,7 +36,7 @@ struct ticket {
 };
 
 /* A batch that runs. */
-struct flight {
+struct running {
     uint32_t workflow;
     uint32_t task;
     uint32_t items; /* Of all its tasks. */
@@ -63,8 +63,8 @@ struct runtime {
     struct ingress ingress;
     struct pool tickets;
     struct causes causes;
-    struct pool flights;
-    struct map flying;           /* By batch_key(): its flight. */
+    struct pool running;         /* Batches. */
+    struct map running_by_key;   /* By batch_key(): their slots. */
     int64_t *load_starts;        /* By worker and model: when the last load began. */
     uint32_t engine_open;        /* What was asked of the engine and has not ended. */
     uint32_t pass;               /* The model that is handed on here; MODEL_NONE: the engine's. */
@@ -86,16 +86,16 @@ static inline uint64_t batch_key(uint32_t node, uint32_t batch)
     return (uint64_t)node << 32 | batch;
 }
 
-/* turn.c */
+/* due.c */
 
 /* Let @node take @event now, and carry out what it says. A lost node takes nothing. */
 void runtime_step(struct runtime *runtime, uint32_t node, struct event *event);
 
-/* The next promise is kept. */
-void runtime_turn(struct runtime *runtime, const struct due *due);
+/* Do what is due now. */
+void runtime_take_due(struct runtime *runtime, const struct due *due);
 
 /* Note @due for @at_ns, or for now if that has passed. */
-void runtime_promise(struct runtime *runtime, int64_t at_ns, const struct due *due);
+void runtime_add_due(struct runtime *runtime, int64_t at_ns, const struct due *due);
 
 /* What the net calls. */
 struct net_host runtime_net_host(struct runtime *runtime);

@@ -22,7 +22,7 @@ struct loop {
     uv_poll_t alarm_poll;
     int64_t alarm_ns; /* Of CLOCK_MONOTONIC, as set; INT64_MAX if it is off. */
     uv_async_t interrupt;
-    uv_async_t signal; /* Some have come; only if somebody is told of them. */
+    uv_async_t signal; /* Some have come; only if there is a handler for them. */
     void (*signalled)(void *context, int number);
     void *signal_context;
     uint32_t work_count;
@@ -35,7 +35,7 @@ struct loop {
 enum { SIGNALS = 3 };
 static const int signal_numbers[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 static atomic_uint signals_come[SIGNALS];
-static _Atomic(struct loop *) signals_to; /* NULL: nobody is told. */
+static _Atomic(struct loop *) signals_to; /* NULL: no loop handles them. */
 static atomic_uint signals_inside;        /* Handlers that may be looking at it. */
 
 struct work {
@@ -53,7 +53,7 @@ static void on_alarm(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     if (read(loop->alarm, &count, sizeof(count)) == sizeof(count)) {
-        loop->alarm_ns = INT64_MAX; /* It rings once. Otherwise it was set anew meanwhile. */
+        loop->alarm_ns = INT64_MAX; /* It rings once, unless it has been set again meanwhile. */
     }
 }
 
@@ -111,7 +111,7 @@ static void start_handles(struct loop *loop)
 
 /*
  * libuv writes to sockets without MSG_NOSIGNAL: a peer that hangs up while it is written to would
- * end the process. Writes fail with EPIPE instead. A handler that somebody else has set stays.
+ * end the process. Writes fail with EPIPE instead. A handler that was set before stays.
  */
 static void ignore_hangups(void)
 {

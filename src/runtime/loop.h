@@ -38,7 +38,7 @@ void loop_interrupt(struct loop *loop);
 
 /*
  * Call @signalled with the number of every SIGINT, SIGTERM and SIGHUP, instead of dying of it. They
- * are ignored once the loop is destroyed, until somebody says otherwise.
+ * are ignored once the loop is destroyed, until another handler is set.
  */
 void loop_on_signal(struct loop *loop, void (*signalled)(void *context, int number), void *context);
 

@@ -79,7 +79,7 @@ static void wake_at(
         .timer = *timer,
         .background = timer_is_background(timer->kind),
     };
-    runtime_promise(runtime, at_ns, &due);
+    runtime_add_due(runtime, at_ns, &due);
 }
 
 static void find(struct runtime *runtime, uint32_t node, struct job_id job, uint32_t asker)
@@ -91,7 +91,7 @@ static void find(struct runtime *runtime, uint32_t node, struct job_id job, uint
         .asker = asker,
     };
     if (net_carries(runtime->net, node, job)) {
-        runtime_promise(runtime, runtime->clock.now_ns, &due);
+        runtime_add_due(runtime, runtime->clock.now_ns, &due);
     }
 }
 
@@ -114,7 +114,7 @@ static void search_done(void *argument)
         .token = search->problem,
         .context = search->result,
     };
-    runtime_promise(search->runtime, search->runtime->clock.now_ns, &due);
+    runtime_add_due(search->runtime, search->runtime->clock.now_ns, &due);
     profile_destroy(search->profile);
     free(search);
 }

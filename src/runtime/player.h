@@ -21,7 +21,7 @@ struct player_options {
     uint64_t jobs;    /* How many at most. 0: without end. */
     int64_t until_ns; /* None after this time. 0: without end. */
 
-    /* Called when the last request has been answered and no more will come. NULL: nobody. */
+    /* Called when the last request has been answered and no more will come. May be NULL. */
     void (*ended)(void *context);
     void *context;
 
@@ -34,7 +34,7 @@ struct player_options {
         void *context, struct runtime *runtime, uint32_t workflow, uint32_t items,
         uint32_t *number_out);
 
-    /* Look at an answer before its outputs are released. NULL: nobody does. */
+    /* Look at an answer before its outputs are released. May be NULL. */
     void (*on_answer)(
         void *context, const struct runtime *runtime, uint32_t workflow, uint32_t number,
         const struct runtime_answer *answer);
@@ -43,8 +43,8 @@ struct player_options {
 
 struct player_counts {
     uint64_t arrived;
-    uint64_t answered; /* In any way, */
-    uint64_t failed;   /* of which not with WEFT_OK. */
+    uint64_t answered; /* In any way. */
+    uint64_t failed;   /* Answered with any status but WEFT_OK. */
 };
 
 /* Make a player, whose first request waits for its time. It must outlive the runtime's run. */

@@ -73,10 +73,10 @@ static struct engine *make_engine(struct runtime *runtime, struct weft_error *er
         .noise = options->noise,
         .host = host,
     };
-    if (options->make_engine == NULL) {
+    if (options->engine.make == NULL) {
         return engine_emulated_create(&emulated);
     }
-    return options->make_engine(options->context, &host, loop_uv(runtime->loop), error);
+    return options->engine.make(options->engine.context, &host, loop_uv(runtime->loop), error);
 }
 
 /* What policies compute ahead, before there is any node. */
@@ -243,7 +243,7 @@ uint64_t runtime_request(
      * must not keep the timers waiting.
      */
     if (runtime->stepping) {
-        runtime_promise(runtime, runtime->clock.now_ns, &due);
+        runtime_add_due(runtime, runtime->clock.now_ns, &due);
     } else {
         timeline_add_first(&runtime->timeline, &due);
     }
@@ -254,7 +254,7 @@ void runtime_cancel(struct runtime *runtime, uint64_t ticket)
 {
     runtime_refresh(runtime);
     const struct due due = {.kind = DUE_CANCEL, .token = ticket};
-    runtime_promise(runtime, runtime->clock.now_ns, &due);
+    runtime_add_due(runtime, runtime->clock.now_ns, &due);
 }
 
 const char *runtime_cause(
@@ -267,7 +267,7 @@ void runtime_drain(struct runtime *runtime)
 {
     for (uint32_t node = 0; node < runtime->options.fleet->node_count; node++) {
         const struct due due = {.kind = DUE_DRAIN, .node = node};
-        runtime_promise(runtime, runtime->clock.now_ns, &due);
+        runtime_add_due(runtime, runtime->clock.now_ns, &due);
     }
 }
 
@@ -281,7 +281,7 @@ void runtime_offer(struct runtime *runtime, uint32_t model, bool is_available)
             .node = node,
             .token = (uint64_t)model << 1 | (is_available ? 1 : 0),
         };
-        runtime_promise(runtime, runtime->clock.now_ns, &due);
+        runtime_add_due(runtime, runtime->clock.now_ns, &due);
     }
 }
 
@@ -342,8 +342,8 @@ void runtime_lose_node(struct runtime *runtime, uint32_t node)
     runtime->stepping = false;
     const struct due hint = {.kind = DUE_HINT, .node = node};
     const struct due verdict = {.kind = DUE_VERDICT, .node = node};
-    runtime_promise(runtime, runtime->clock.now_ns + runtime->options.hint_ns, &hint);
-    runtime_promise(runtime, runtime->clock.now_ns + runtime->options.verdict_ns, &verdict);
+    runtime_add_due(runtime, runtime->clock.now_ns + runtime->options.hint_ns, &hint);
+    runtime_add_due(runtime, runtime->clock.now_ns + runtime->options.verdict_ns, &verdict);
 }
 
 void runtime_call_at(
@@ -352,7 +352,7 @@ void runtime_call_at(
 {
     const struct due due = {
         .kind = DUE_CALL, .background = background, .call = call, .context = context};
-    runtime_promise(runtime, at_ns, &due);
+    runtime_add_due(runtime, at_ns, &due);
 }
 
 void runtime_work(
@@ -384,7 +384,7 @@ void runtime_run(struct runtime *runtime)
                 break;
             }
             const struct due due = timeline_take(&runtime->timeline);
-            runtime_turn(runtime, &due);
+            runtime_take_due(runtime, &due);
         }
         if (!atomic_load(&runtime->stopped) && !is_idle(runtime)) {
             runtime->waiting = true;
@@ -408,7 +408,7 @@ void runtime_run_manual(struct runtime *runtime)
             clock_set(&runtime->clock, next_ns);
         }
         const struct due due = timeline_take(&runtime->timeline);
-        runtime_turn(runtime, &due);
+        runtime_take_due(runtime, &due);
     }
     atomic_store(&runtime->stopped, false);
 }

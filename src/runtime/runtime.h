@@ -37,7 +37,7 @@ struct runtime_answer {
     const char *message; /* If it failed: what an engine said about it, "" or NULL if nothing. */
     int64_t latency_ns;
     int64_t retry_after_ns; /* If it was refused. */
-    uint32_t output_count;  /* One a sink, if the status is WEFT_OK. */
+    uint32_t output_count;  /* One per sink, if the status is WEFT_OK. */
     const struct handle *outputs;
 };
 
@@ -53,7 +53,7 @@ struct runtime_request {
     uint32_t priority;
     int64_t slo_ns;            /* It is answered by then. 0: the workflow's own, as a target. */
     struct handle inputs;      /* Of runtime_tensor(); the runtime owns this reference. 0: none. */
-    runtime_answered answered; /* NULL: nobody waits; outputs are released. */
+    runtime_answered answered; /* NULL: outputs are released. */
     void *context;
 };
 
@@ -63,8 +63,8 @@ struct runtime_ran {
     uint32_t model; /* Or function. */
     uint32_t items;
     struct config config;
-    int64_t run_ns;  /* As the engine says; */
-    int64_t took_ns; /* and from the launch until it was heard of: threads wait for processors. */
+    int64_t run_ns;       /* As the engine measured it. */
+    int64_t took_ns;      /* From the launch until its end was noticed. */
     uint32_t usage_count; /* What it needed of models, as far as that was measured. */
     const struct engine_usage *usages;
 };
@@ -77,13 +77,33 @@ struct runtime_loaded {
     int64_t load_ns;
 };
 
+/* What runs models, and is told what that took. */
+struct runtime_engine {
+    void *context; /* Of all three. */
+
+    /*
+     * Make the engine, on @host and with handles in @loop; the runtime owns it, and destroys it
+     * while the loop can still close its handles. NULL if that fails, with the cause in @error.
+     */
+    struct engine *(*make)(
+        void *context, const struct engine_host *host, struct uv_loop_s *loop,
+        struct weft_error *error);
+
+    /*
+     * Called after a batch ran or a model was loaded, between two steps of nodes: the profile
+     * may be changed then, but keeps its models. Either may be NULL.
+     */
+    void (*on_ran)(void *context, const struct runtime_ran *ran);
+    void (*on_loaded)(void *context, const struct runtime_loaded *loaded);
+};
+
 struct runtime_options {
-    const struct fleet *fleet; /* Borrowed, like all below: one node a machine. */
+    const struct fleet *fleet; /* Borrowed, like all below: one node per machine. */
     const struct catalogue *catalogue;
     const struct profile *profile;
     const struct policy_set *policies;
     const struct mixture *mixture; /* As the scenario names it; NULL: it names none. */
-    const double *rates;           /* Jobs a second expected of each workflow; NULL: unknown. */
+    const double *rates;           /* Expected jobs per second of each workflow; NULL: unknown. */
     enum clock_kind clock;
     uint64_t seed;
     int64_t row_load_ns; /* As in struct node_options. */
@@ -92,28 +112,14 @@ struct runtime_options {
     bool stays;           /* Run until stopped, even if nothing is left to do: a server. */
     double noise;         /* Of emulated run times. */
     bool pretend_network; /* Let the fleet's network take its time. */
-    int64_t hint_ns;      /* After a loss: until peers notice, */
-    int64_t verdict_ns;   /* and until the directory says so. */
+    int64_t hint_ns;      /* From a loss until peers notice. */
+    int64_t verdict_ns;   /* From a loss until the directory says so. */
 
-    /* Called with every record, in order. NULL: nobody listens. */
+    /* Called with every record, in order, before what it records is carried out. NULL: no. */
     void (*on_record)(void *context, const struct record *record);
-    void *context;
+    void *context; /* Of on_record. */
 
-    /*
-     * Called after a batch ran or a model was loaded, between two steps of nodes: the
-     * profile may be changed then, but keeps its models. NULL: nobody listens.
-     */
-    void (*on_ran)(void *context, const struct runtime_ran *ran);
-    void (*on_loaded)(void *context, const struct runtime_loaded *loaded);
-
-    /*
-     * Make the engine that runs models, on @host and with handles in @loop; the runtime
-     * owns it, and destroys it while the loop can still close its handles. NULL if that
-     * fails, with the cause in @error. Without this, workers are emulated.
-     */
-    struct engine *(*make_engine)(
-        void *context, const struct engine_host *host, struct uv_loop_s *loop,
-        struct weft_error *error);
+    struct runtime_engine engine; /* All zero: workers are emulated. */
 };
 
 /*
@@ -133,7 +139,7 @@ int64_t runtime_now_ns(const struct runtime *runtime);
 /* What a calendar showed then, in ns since 1970. */
 int64_t runtime_wall_ns(const struct runtime *runtime, int64_t at_ns);
 
-/* The event loop, for those who add descriptors of their own. Borrowed. */
+/* The event loop, to which callers may add handles of their own. Borrowed. */
 struct uv_loop_s *runtime_loop(struct runtime *runtime);
 
 /*
@@ -148,7 +154,7 @@ uint64_t runtime_request(
 void runtime_cancel(struct runtime *runtime, uint64_t ticket);
 
 /*
- * @model has come, or come anew: it is loaded where there is room, and batches wait for it as
+ * @model has come or has changed: it is loaded where there is room, and batches wait for it as
  * it is now. Or it has gone: jobs that need it are refused or fail, and it leaves memory with
  * the last batch that uses it.
  */
@@ -201,7 +207,7 @@ void runtime_stop(struct runtime *runtime);
 
 /*
  * A tensor for a request. @contents may be NULL; they are given back with @give_back,
- * unless that is NULL, when nobody needs them any more.
+ * unless that is NULL, when they are no longer needed.
  */
 struct handle runtime_tensor(
     struct runtime *runtime, void *contents, uint64_t bytes, void (*give_back)(void *contents));

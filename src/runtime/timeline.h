@@ -1,5 +1,5 @@
 /*
- * timeline.h - everything that a runtime has promised to do, by time, then by insertion.
+ * timeline.h - everything that a runtime has to do, by time, then by insertion.
  *
  * One queue for all: timers of nodes, packets of the net, operations of the engine,
  * requests. That is what makes ties come out as in the simulator.

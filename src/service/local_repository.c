@@ -205,10 +205,8 @@ static void reload(void *context)
 struct service_parts local_repository_parts(struct local_repository *local)
 {
     return (struct service_parts){
+        .engine = {local, make_engine, on_ran, on_loaded},
         .context = local,
-        .make_engine = make_engine,
-        .on_ran = on_ran,
-        .on_loaded = on_loaded,
         .make_inputs = make_inputs,
         .on_answer = on_answer,
         .on_rehearsed = on_rehearsed,

@@ -44,25 +44,6 @@ bool rehearsal_is_needed(
     return false;
 }
 
-static struct engine *make_engine(
-    void *context, const struct engine_host *host, struct uv_loop_s *loop, struct weft_error *error)
-{
-    const struct rehearsal *rehearsal = context;
-    return rehearsal->parts->make_engine(rehearsal->parts->context, host, loop, error);
-}
-
-static void on_ran(void *context, const struct runtime_ran *ran)
-{
-    const struct rehearsal *rehearsal = context;
-    rehearsal->parts->on_ran(rehearsal->parts->context, ran);
-}
-
-static void on_loaded(void *context, const struct runtime_loaded *loaded)
-{
-    const struct rehearsal *rehearsal = context;
-    rehearsal->parts->on_loaded(rehearsal->parts->context, loaded);
-}
-
 static void send_next(struct rehearsal *rehearsal);
 
 static void on_answered(void *context, const struct runtime_answer *answer)
@@ -151,10 +132,7 @@ enum weft_status rehearsal_run(
         .seed = options->seed,
         .row_load_ns = scenario->row_load_ns,
         .row_cache_ns = scenario->row_cache_ns,
-        .on_ran = on_ran,
-        .on_loaded = on_loaded,
-        .make_engine = make_engine,
-        .context = &rehearsal,
+        .engine = options->parts->engine,
     };
     const enum weft_status status = runtime_create(&runtime, &rehearsal.runtime, error);
     if (status != WEFT_OK) {

@@ -43,28 +43,6 @@ static void on_record(void *context, const struct record *record)
     watch_add(service->watch, record);
     server_record(service->server, record);
     journal_add(&service->journal, record);
-    if (service->parts.on_record != NULL) {
-        service->parts.on_record(service->parts.context, record);
-    }
-}
-
-static void on_ran(void *context, const struct runtime_ran *ran)
-{
-    const struct service *service = context;
-    service->parts.on_ran(service->parts.context, ran);
-}
-
-static void on_loaded(void *context, const struct runtime_loaded *loaded)
-{
-    const struct service *service = context;
-    service->parts.on_loaded(service->parts.context, loaded);
-}
-
-static struct engine *make_engine(
-    void *context, const struct engine_host *host, struct uv_loop_s *loop, struct weft_error *error)
-{
-    const struct service *service = context;
-    return service->parts.make_engine(service->parts.context, host, loop, error);
 }
 
 static void say(const struct service *service, enum log_level level, const char *event)
@@ -217,10 +195,8 @@ static enum weft_status start_runtime(struct service *service, struct weft_error
         .noise = scenario->noise,
         .pretend_network = true,
         .on_record = on_record,
-        .on_ran = service->parts.on_ran == NULL ? NULL : on_ran,
-        .on_loaded = service->parts.on_loaded == NULL ? NULL : on_loaded,
-        .make_engine = service->parts.make_engine == NULL ? NULL : make_engine,
         .context = service,
+        .engine = service->parts.engine,
     };
     return runtime_create(&runtime, &service->runtime, error);
 }

@@ -15,17 +15,10 @@
 #include "service/listening.h"
 #include "trace/summary.h"
 
-/* Who else takes part. All may be NULL. Each is called with @context, on the one thread. */
+/* What else takes part. All may be NULL. */
 struct service_parts {
-    void *context;
-
-    /* As in struct runtime_options. */
-    struct engine *(*make_engine)(
-        void *context, const struct engine_host *host, struct uv_loop_s *loop,
-        struct weft_error *error);
-    void (*on_ran)(void *context, const struct runtime_ran *ran);
-    void (*on_loaded)(void *context, const struct runtime_loaded *loaded);
-    void (*on_record)(void *context, const struct record *record);
+    struct runtime_engine engine;
+    void *context; /* Of all below, which are called on the one thread. */
 
     /* As in struct player_options. */
     struct handle (*make_inputs)(

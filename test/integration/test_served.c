@@ -117,10 +117,7 @@ static void open_world(struct world *world)
         .row_load_ns = 10 * MS,
         .row_cache_ns = 50 * MS,
         .stays = true,
-        .make_engine = world->parts.make_engine,
-        .on_ran = world->parts.on_ran,
-        .on_loaded = world->parts.on_loaded,
-        .context = world->parts.context,
+        .engine = world->parts.engine,
     };
     if (runtime_create(&options, &world->runtime, &error) != WEFT_OK) {
         fail_msg("%s", error.message);

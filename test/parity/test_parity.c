@@ -4,7 +4,7 @@
  * The simulator on one side; on the other a runtime with its net, engine and tensor table
  * on a clock that jumps. Not only decisions but every record must be equal, in order.
  *
- * Covers: src/runtime/perform.c src/runtime/turn.c src/runtime/player.c
+ * Covers: src/runtime/perform.c src/runtime/due.c src/runtime/player.c
  */
 #include <stdlib.h>
 #include <string.h>

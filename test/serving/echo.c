@@ -274,7 +274,7 @@ void echo_start(struct echo_cluster *cluster)
         .stays = true,
         .on_record = forward_record,
         .context = cluster,
-        .make_engine = make_engine,
+        .engine = {.context = cluster, .make = make_engine},
     };
     ASSERT(runtime_create(&options, &cluster->runtime, NULL) == WEFT_OK);
 }

@@ -322,10 +322,7 @@ static enum weft_status open_world(struct world *world, bool no_engine, struct w
         .policies = &world->policies,
         .row_load_ns = 10 * MS,
         .row_cache_ns = 50 * MS,
-        .make_engine = make_adder,
-        .on_ran = note_ran,
-        .on_loaded = note_loaded,
-        .context = world,
+        .engine = {world, make_adder, note_ran, note_loaded},
     };
     return runtime_create(&options, &world->runtime, error);
 }

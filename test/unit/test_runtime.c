@@ -1,4 +1,4 @@
-/* Covers: src/runtime/runtime.c src/runtime/turn.c src/runtime/perform.c src/runtime/player.c */
+/* Covers: src/runtime/runtime.c src/runtime/due.c src/runtime/perform.c src/runtime/player.c */
 #include "runtime/runtime.h"
 
 #include <pthread.h>

@@ -1,10 +1,10 @@
-/* turn.c - what is due becomes an event of a node; what the net and the engine say, too. */
+/* due.c - what is due becomes an event of a node; what the net and the engine say, too. */
 #include <stdlib.h>
 
 #include "model/catalogue.h"
 #include "runtime/inside.h"
 
-void runtime_promise(struct runtime *runtime, int64_t at_ns, const struct due *due)
+void runtime_add_due(struct runtime *runtime, int64_t at_ns, const struct due *due)
 {
     const int64_t now_ns = runtime->clock.now_ns;
     timeline_add(&runtime->timeline, at_ns > now_ns ? at_ns : now_ns, due);
@@ -14,7 +14,7 @@ void runtime_promise(struct runtime *runtime, int64_t at_ns, const struct due *d
 static void flush_rows(struct runtime *runtime)
 {
     if (runtime->rows_flow) {
-        return; /* A row was received just now, and whoever called is at it. */
+        return; /* A row is being received: the call further up goes on. */
     }
     runtime->rows_flow = true;
     while (runtime->rows_ready) {
@@ -84,7 +84,7 @@ static int64_t host_now_ns(void *context)
 static void net_wake_at(void *context, int64_t at_ns, uint64_t token)
 {
     const struct due due = {.kind = DUE_NET, .token = token};
-    runtime_promise(context, at_ns, &due);
+    runtime_add_due(context, at_ns, &due);
 }
 
 static void net_rows_ready(void *context)
@@ -195,7 +195,7 @@ static void drain(struct runtime *runtime, uint32_t node)
     runtime_step(runtime, node, &event);
 }
 
-/* A model that has come is wanted in memory: somebody has just asked for it. */
+/* A model that has come is wanted in memory: it has just been asked for. */
 static void offer(struct runtime *runtime, uint32_t node, uint64_t token)
 {
     struct event event = {.kind = EVENT_REPOSITORY_CHANGED};
@@ -205,7 +205,7 @@ static void offer(struct runtime *runtime, uint32_t node, uint64_t token)
     runtime_step(runtime, node, &event);
 }
 
-void runtime_turn(struct runtime *runtime, const struct due *due)
+void runtime_take_due(struct runtime *runtime, const struct due *due)
 {
     switch (due->kind) {
     case DUE_NET:
