@@ -76,7 +76,7 @@ enum http_got http_path_read(
         while (at < path.length && path.bytes[at] != '/') {
             const int c = decode(path, &at);
             if (c < 0) {
-                return bad(fault_out, "the target has a wrong or forbidden escape");
+                return bad(fault_out, "the target has an invalid or forbidden escape");
             }
             *out++ = (char)c;
         }

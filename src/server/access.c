@@ -64,7 +64,7 @@ bool access_is_client(const struct access *access, const struct http_head *head)
            brings(head, &access->admin);
 }
 
-/* Whether a proxy or a browser, which may well run on this machine, asks for somebody else. */
+/* Whether a proxy or a browser, which may well run on this machine, asks for another client. */
 static bool is_forwarded(const struct http_head *head)
 {
     static const char *const names[] = {
@@ -82,13 +82,13 @@ uint32_t access_to_models(
     const char **cause_out)
 {
     if (access->management == ACCESS_NOBODY) {
-        *cause_out = "loading and unloading is switched off here";
+        *cause_out = "loading and unloading models is disabled";
         return 403;
     }
     if (access->admin.length > 0) {
         *cause_out = "the bearer token of the administrator is missing or wrong";
         return brings(head, &access->admin) ? 200 : 401;
     }
-    *cause_out = "models are loaded and unloaded from the server's own machine alone";
+    *cause_out = "models can only be loaded and unloaded from the server's own machine";
     return access->management == ACCESS_EVERYBODY || (is_local && !is_forwarded(head)) ? 200 : 403;
 }

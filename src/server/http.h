@@ -3,8 +3,8 @@
  *
  * A connection has one request at a time; what a client sends ahead waits in its buffer,
  * so that answers come in order and memory has a bound. Bodies are received into memory
- * that a receiver names. Whoever is too slow, too large or not understood loses its own
- * connection, and nobody else notices. One thread: that of the loop.
+ * that a receiver names. A client that is too slow, too large or malformed loses its
+ * own connection, and no other notices. One thread: that of the loop.
  */
 #ifndef SERVER_HTTP_H
 #define SERVER_HTTP_H
@@ -19,7 +19,7 @@ struct tls_context;
 struct uv_loop_s;
 
 enum {
-    HTTP_PARTS_MAX = 66,     /* Of a body: JSON, then one a tensor. */
+    HTTP_PARTS_MAX = 66,     /* Of a body: JSON, then one per tensor. */
     HTTP_EXTRA_BYTES = 512,  /* Of further headers. */
     HTTP_ADDRESS_BYTES = 96, /* "host:port" */
 };
@@ -35,7 +35,7 @@ struct http_response {
     const char *extra; /* Further headers, each with its CR LF. NULL: none. Copied. */
     uint32_t part_count;
     const struct http_part *parts;  /* Copied; what they point to is borrowed until released. */
-    void (*release)(void *context); /* Called once, when the parts are not needed. NULL: nobody. */
+    void (*release)(void *context); /* Called once, when the parts are not needed. May be NULL. */
     void *context;
 };
 
@@ -70,8 +70,8 @@ struct http_limits {
     uint64_t address_held_bytes_max;  /* Of one client's address: half of all. */
     uint32_t head_ms;                 /* From the first byte of a head to its last: 10 s. */
     uint32_t idle_ms;                 /* Between requests: 75 s. */
-    uint32_t grace_ms;                /* Bodies and responses may rest this long in all: 30 s, */
-    uint32_t bytes_per_s_min;         /* beside the time that they would take at this rate: 1024. */
+    uint32_t grace_ms;                /* How long a body or response may stall in all: 30 s. */
+    uint32_t bytes_per_s_min;         /* The rate below which one counts as stalling: 1024. */
     uint32_t answer_ms;               /* A response that is not read by then is given up: 15 min. */
 };
 
@@ -89,7 +89,7 @@ struct http_counts {
     uint64_t accepted;
     uint64_t refused; /* Above a limit of connections. */
     uint64_t requests;
-    uint64_t faults; /* Heads or bodies that were not understood. */
+    uint64_t faults; /* Malformed heads or bodies. */
     uint64_t slow;   /* Connections that were closed for being too slow. */
     uint64_t bytes_in;
     uint64_t bytes_out;
@@ -99,7 +99,7 @@ struct http_counts {
 /*
  * Listen. On success the caller owns *server_out.
  *
- * Errors: WEFT_INVALID for an address that is none; WEFT_IO if it cannot be had.
+ * Errors: WEFT_INVALID for a malformed address; WEFT_IO if it cannot be listened on.
  */
 enum weft_status http_server_start(
     const struct http_options *options, struct http_server **server_out, struct weft_error *error);
@@ -111,8 +111,8 @@ enum weft_status http_server_start(
 void http_server_stop(struct http_server *server);
 
 /*
- * Listen no more, and give the socket away: who connects waits for its next owner. Connections stay
- * until http_server_stop(). 0 if there is no descriptor for it.
+ * Stop listening, and give the socket away: new connections wait for its next owner. Those that are
+ * open stay until http_server_stop(). 0 if there is no descriptor for it.
  */
 int http_server_leave(struct http_server *server);
 
@@ -130,8 +130,7 @@ void http_server_drain(struct http_server *server);
  */
 uint32_t http_server_abandon(struct http_server *server, const char *cause);
 
-/* Close connections that are too slow, or whose clients have left. To be called a few times a
- * second. */
+/* Close connections that are too slow, or whose clients have left: a few times per second. */
 void http_server_sweep(struct http_server *server);
 
 /* @receiver, which is borrowed, takes the rest of the request, under the name of @request. */
@@ -139,8 +138,8 @@ void http_exchange_set(
     struct http_exchange *exchange, const struct http_receiver *receiver, void *request);
 
 /*
- * Whether its connection is one above the limits: it is kept for questions whether the server
- * is well, everything else should be refused.
+ * Whether its connection is above the limits: it may ask about the server's health, everything
+ * else should be refused.
  */
 bool http_exchange_is_spare(const struct http_exchange *exchange);
 
@@ -150,7 +149,7 @@ uint64_t http_exchange_body_bytes(const struct http_exchange *exchange);
 /* Whether it comes from this machine, over its loopback interface. */
 bool http_exchange_is_local(const struct http_exchange *exchange);
 
-/* Answer. @exchange is no more then. */
+/* Answer. @exchange is invalid afterwards. */
 void http_respond(struct http_exchange *exchange, const struct http_response *response);
 
 /* The same with a text of type JSON, which is copied. */

@@ -1,4 +1,4 @@
-/* http_end.c - a server that is about to end: answers for those who would wait in vain. */
+/* http_end.c - a server that is about to end: answers for requests that it will not finish. */
 #include "server/http_inside.h"
 
 uint32_t http_server_abandon(struct http_server *server, const char *cause)

@@ -107,14 +107,14 @@ static void take_chunks(struct connection *connection)
         connection_refuse(connection, &fault);
         return;
     }
-    (void)copy_body(connection, data); /* Who answers before the end closes the connection. */
+    (void)copy_body(connection, data); /* An answer before the end closes the connection. */
     consume(connection, used);
     if (got == HTTP_DONE && exchange->is_open) {
         end_body(connection);
     }
 }
 
-/* What can be said about a request before anybody looks at it. */
+/* What can be said about a request by its head alone. */
 static bool is_acceptable(
     const struct http_head *head, const struct http_limits *limits, struct http_fault *fault_out)
 {
@@ -190,7 +190,7 @@ void connection_process(struct connection *connection)
     bool is_moving = true;
     ASSERT(!connection->is_processing);
     connection->is_processing = true;
-    while (is_moving && connection->in_bytes > 0) { /* Nobody else takes from the buffer. */
+    while (is_moving && connection->in_bytes > 0) { /* Nothing else takes from the buffer. */
         switch (connection->state) {
         case CONNECTION_HEAD:
             is_moving = http_turn_may_begin(connection) && take_head(connection);

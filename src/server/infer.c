@@ -283,7 +283,7 @@ static const char *cause_of(const struct runtime_answer *answer)
     return reason[0] == '\0' ? weft_status_text(answer->status) : reason;
 }
 
-/* The answer's handles become ours, or without memory for them nobody's. */
+/* The answer's handles become ours; without memory for them they are released. */
 static void keep_outputs(struct infer *infer, const struct runtime_answer *answer)
 {
     const size_t count = answer->output_count;
@@ -306,7 +306,7 @@ static void on_answered(void *context, const struct runtime_answer *answer)
 {
     struct infer *infer = context;
     ASSERT(infer->state == INFER_RUNNING);
-    /* A model that was unloaded meanwhile is no fault of the job. */
+    /* A job cannot help it if a model was unloaded meanwhile. */
     infer->status = answer->reason == REASON_UNAVAILABLE ? WEFT_REFUSED : answer->status;
     infer->latency_ns = answer->latency_ns;
     infer->retry_after_ns = answer->retry_after_ns;

@@ -4,8 +4,6 @@
 #include "model/fleet.h"
 #include "server/infer.h"
 
-enum { NS_DIGITS = 6 }; /* Of a millisecond behind its point. */
-
 /* "500" or "500.25" milliseconds, above 0 and at most DURATION_NS_MAX. */
 static bool read_ms(struct http_span text, int64_t *ns_out)
 {
@@ -39,19 +37,19 @@ const char *infer_head_read(
     *infer_out = (struct infer_head){.has_json_bytes = json != NULL};
     *status_out = 415;
     if (coding != NULL && !http_span_is(*coding, "identity")) {
-        return "compressed requests are not understood";
+        return "compressed requests are not supported";
     }
     if (type != NULL && type->length >= 10 &&
         http_span_is((struct http_span){type->bytes, 10}, "multipart/")) {
-        return "a request is JSON, alone or with binary tensors behind it";
+        return "a request is JSON, optionally followed by binary tensors";
     }
     if (!head->has_length && !head->is_chunked) {
         *status_out = 411;
-        return "the body has no length";
+        return "the request has no Content-Length";
     }
     *status_out = 400;
     if (slo != NULL && !read_ms(*slo, &infer_out->slo_ns)) {
-        return "x-slo-ms is not a number of milliseconds above 0 and up to 13 days";
+        return "x-slo-ms is not a number of milliseconds between 0 and 13 days";
     }
     if (json != NULL && !http_span_number(*json, &infer_out->json_bytes)) {
         return "Inference-Header-Content-Length is not a number";

@@ -16,7 +16,7 @@
 
 enum {
     SWEEP_MS = 250,
-    LEAVE_LOOK_MS = 5, /* Whether everybody has gone. */
+    LEAVE_LOOK_MS = 5, /* How often to look whether all clients have gone. */
     LEAVE_MS = 500,    /* Then those who still talk are cut off. */
 };
 
@@ -88,7 +88,7 @@ static void begin_metrics(
         return;
     }
     if (path.count != 1 || strcmp(path.segments[0], "metrics") != 0) {
-        http_respond_error(exchange, 404, "there is only /metrics here", /* extra */ NULL);
+        http_respond_error(exchange, 404, "not found: there is only /metrics", /* extra */ NULL);
         return;
     }
     metrics_respond(
@@ -110,7 +110,7 @@ static enum weft_status listen_on(
     };
     const enum weft_status status = http_server_start(&options, http_out, error);
     if (status == WEFT_OK) {
-        http_server_drain(*http_out); /* The next request goes to whoever comes after. */
+        http_server_drain(*http_out); /* The next request goes to the server that follows. */
     }
     return status;
 }
@@ -188,7 +188,7 @@ static enum weft_status start(
         status = listen_on(lobby, options->metrics, begin_metrics, &lobby->metrics, error);
     }
     if (status == WEFT_OK && pthread_create(&lobby->thread, NULL, run, lobby) != 0) {
-        status = error_set(error, WEFT_IO, "no thread for those who come early");
+        status = error_set(error, WEFT_IO, "cannot start a thread for clients during start-up");
     }
     return status;
 }

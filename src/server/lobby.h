@@ -3,7 +3,7 @@
  *
  * Takes the ports at once, so that one that is taken is found before anything is measured, and
  * answers on a thread of its own: it is live, it is not ready, and requests should be tried again.
- * Then the same sockets go on to the server, and no client finds nobody there.
+ * Then the server takes over the same sockets, so that no client is turned away.
  *
  *     lobby_open(&options, &lobby, &error);
  *     ...                                    measure

@@ -59,7 +59,7 @@ static bool write_processes(struct buffer *buffer, const struct engine_counts *c
     return write_head(buffer, starts, "counter", "processes started to run functions or models") &&
            buffer_add(buffer, row, starts, "function", counts->function_starts) &&
            buffer_add(buffer, row, starts, "engine", counts->engine_starts) &&
-           write_head(buffer, crashes, "counter", "of these, ended before their work was") &&
+           write_head(buffer, crashes, "counter", "of these, ended before their work") &&
            buffer_add(buffer, row, crashes, "function", counts->function_crashes) &&
            buffer_add(buffer, row, crashes, "engine", counts->engine_crashes);
 }

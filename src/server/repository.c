@@ -47,7 +47,7 @@ static void call_gone(void *request)
     }
 }
 
-/* The entries when nobody keeps a repository: the workflows of the catalogue. */
+/* The entries of a server without a repository: the workflows of the catalogue. */
 static bool catalogue_entry(
     const struct server *server, uint32_t index, struct server_entry *entry_out)
 {
@@ -149,14 +149,14 @@ static void call_end(void *request)
     } else if (call->length > 0 && body == NULL && errno == ENOMEM) {
         http_respond_error(call->exchange, 503, "no memory", "Retry-After: 1\r\n");
     } else if (call->length > 0 && !json_is_object(body)) {
-        http_respond_error(call->exchange, 400, "the body is no JSON object", /* extra */ NULL);
+        http_respond_error(call->exchange, 400, "the body is not a JSON object", /* extra */ NULL);
     } else if (call->verb == REPOSITORY_INDEX) {
         answer_index(call, body);
     } else if (
         call->verb == REPOSITORY_LOAD &&
         json_object_size(json_object_get(body, "parameters")) > 0) {
         http_respond_error(
-            call->exchange, 400, "models are loaded as they are: without parameters",
+            call->exchange, 400, "models are loaded without parameters",
             /* extra */ NULL);
     } else {
         json_decref(body);

@@ -1,4 +1,4 @@
-/* routes.c - which target means what. One function a resource; everything else is 404. */
+/* routes.c - which target means what. One function per resource; everything else is 404. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static bool wants(const struct routed *routed, enum http_method method)
         const struct http_response response = {.status = 204, .extra = allow};
         http_respond(routed->exchange, &response);
     } else {
-        http_respond_error(routed->exchange, 405, "this method means nothing here", allow);
+        http_respond_error(routed->exchange, 405, "the method is not allowed here", allow);
     }
     return false;
 }
@@ -40,7 +40,7 @@ static void health(const struct routed *routed)
 {
     const bool is_live = strcmp(routed->path.segments[2], "live") == 0;
     if (!is_live && strcmp(routed->path.segments[2], "ready") != 0) {
-        not_found(routed, "health is 'live' or 'ready'");
+        not_found(routed, "not found: health is 'live' or 'ready'");
         return;
     }
     if (!wants(routed, HTTP_GET)) {
@@ -83,7 +83,7 @@ static void workflow_verb(const struct routed *routed, uint32_t workflow, const 
             return;
         }
     }
-    not_found(routed, "a model has 'infer', 'ready', 'stats' and 'config'");
+    not_found(routed, "not found: a model has 'infer', 'ready', 'stats' and 'config'");
 }
 
 /* "/v2/models/NAME[/versions/VERSION][/VERB]" */
@@ -108,14 +108,14 @@ static void models(const struct routed *routed)
         const char *version = routed->server->versions[workflow];
         if (strcmp(path->segments[at + 1], version) != 0) {
             char cause[64];
-            (void)snprintf(cause, sizeof(cause), "there is version %s alone", version);
+            (void)snprintf(cause, sizeof(cause), "there is only version %s", version);
             not_found(routed, cause);
             return;
         }
         at += 2;
     }
     if (path->count > at + 1 || (path->count == at + 1 && path->segments[at][0] == '\0')) {
-        not_found(routed, "there is nothing here");
+        not_found(routed, "not found");
         return;
     }
     workflow_verb(routed, workflow, path->count == at ? "" : path->segments[at]);
@@ -147,7 +147,7 @@ static void repository(const struct routed *routed)
     const bool is_load = path->count == 5 && strcmp(path->segments[4], "load") == 0;
     const bool is_unload = path->count == 5 && strcmp(path->segments[4], "unload") == 0;
     if (strcmp(path->segments[2], "models") != 0 || !(is_load || is_unload)) {
-        not_found(routed, "a repository has 'index' and 'models/NAME/load' or 'unload'");
+        not_found(routed, "not found: a repository has 'index' and 'models/NAME/load' or 'unload'");
         return;
     }
     if (wants(routed, HTTP_POST) && may_change(routed)) {
@@ -161,7 +161,7 @@ static void route(const struct routed *routed)
 {
     const struct http_path *path = &routed->path;
     if (strcmp(path->segments[0], "v2") != 0) {
-        not_found(routed, "there is nothing here; the protocol is under /v2");
+        not_found(routed, "not found: the protocol is under /v2");
     } else if (path->count == 1 || (path->count == 2 && path->segments[1][0] == '\0')) {
         if (wants(routed, HTTP_GET)) {
             models_server(routed->server, routed->exchange);
@@ -173,7 +173,7 @@ static void route(const struct routed *routed)
     } else if (path->count >= 3 && strcmp(path->segments[1], "repository") == 0) {
         repository(routed);
     } else {
-        not_found(routed, "there is nothing here");
+        not_found(routed, "not found");
     }
 }
 
@@ -197,7 +197,7 @@ static bool prepare(
     }
     if (head->method == HTTP_OTHER) {
         http_respond_error(
-            exchange, 405, "this method means nothing here", "Allow: GET, HEAD, POST, OPTIONS\r\n");
+            exchange, 405, "the method is not allowed here", "Allow: GET, HEAD, POST, OPTIONS\r\n");
         return false;
     }
     if (http_path_read(head->target, &routed->path, &fault) != HTTP_DONE) {
@@ -213,7 +213,7 @@ static bool prepare(
     }
     if (!is_health && http_exchange_is_spare(exchange)) {
         http_respond_error(
-            exchange, 503, "refused: too many connections, of all clients or of this address",
+            exchange, 503, "refused: too many connections, in all or from this address",
             "Retry-After: 1\r\n");
         return false;
     }
@@ -238,27 +238,27 @@ static bool write_own(const struct server *server, struct buffer *buffer)
         const char *help;
         double value;
     } rows[] = {
-        {"weft_scheduler_steps_total", "counter", "events that nodes took", (double)runtime.steps},
+        {"weft_scheduler_steps_total", "counter", "events that nodes handled",
+         (double)runtime.steps},
         {"weft_scheduler_decisions_total", "counter", "questions that policies answered",
          (double)runtime.decisions},
-        {"weft_tensors", "gauge", "tensors that are held", (double)runtime.tensors},
+        {"weft_tensors", "gauge", "tensors in memory", (double)runtime.tensors},
         {"weft_http_connections", "gauge", "connections that are open", (double)counts.open},
         {"weft_http_connections_total", "counter", "connections accepted", (double)counts.accepted},
         {"weft_http_connections_refused_total", "counter", "connections above the limit",
          (double)counts.refused},
         {"weft_http_connections_slow_total", "counter", "connections closed for being too slow",
          (double)counts.slow},
-        {"weft_http_requests_total", "counter", "requests whose head was understood",
+        {"weft_http_requests_total", "counter", "requests whose head was read",
          (double)counts.requests},
-        {"weft_http_faults_total", "counter", "requests that were not understood",
-         (double)counts.faults},
+        {"weft_http_faults_total", "counter", "malformed requests", (double)counts.faults},
         {"weft_http_received_bytes_total", "counter", "bytes from clients",
          (double)counts.bytes_in},
         {"weft_http_sent_bytes_total", "counter", "bytes to clients", (double)counts.bytes_out},
         {"weft_infer_open", "gauge", "inference requests without an answer", (double)server->open},
-        {"weft_infer_responses_2xx_total", "counter", "inference responses that were good",
+        {"weft_infer_responses_2xx_total", "counter", "successful inference responses",
          (double)server->answers[2]},
-        {"weft_infer_responses_4xx_total", "counter", "inference requests that were wrong",
+        {"weft_infer_responses_4xx_total", "counter", "inference requests with errors",
          (double)server->answers[4]},
         {"weft_infer_responses_5xx_total", "counter", "refused, late or failed",
          (double)server->answers[5]},
@@ -283,7 +283,7 @@ void route_metrics(void *context, struct http_exchange *exchange, const struct h
         return;
     }
     if (routed.path.count != 1 || strcmp(routed.path.segments[0], "metrics") != 0) {
-        not_found(&routed, "there is only /metrics here");
+        not_found(&routed, "not found: there is only /metrics");
         return;
     }
     if (!wants(&routed, HTTP_GET)) {

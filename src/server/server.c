@@ -134,7 +134,7 @@ void server_stop(struct server *server)
     http_server_stop(server->http);
     http_server_stop(server->metrics_http);
     infer_forget(server);
-    server->is_stopped = true; /* From here on whoever is last releases it. */
+    server->is_stopped = true; /* From here on what ends last releases it. */
     server_release(server);
 }
 

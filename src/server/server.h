@@ -82,7 +82,7 @@ struct server_options {
     const char *tls_key;
     struct access_options access;
     struct server_repository repository;
-    bool ignores_priority; /* What clients say of it counts for nothing. */
+    bool ignores_priority; /* Priorities that clients name are ignored. */
     struct http_limits limits;
 
     /* Called once, when everything that was in flight at server_drain() is answered. NULL: no. */
@@ -93,7 +93,7 @@ struct server_options {
 /*
  * Listen. On success the caller owns *server_out.
  *
- * Errors: those of http_server_start(); WEFT_INVALID for files that are not as they must be.
+ * Errors: those of http_server_start(); WEFT_INVALID for unusable certificates, keys or tokens.
  */
 enum weft_status server_start(
     const struct server_options *options, struct server **server_out, struct weft_error *error);
@@ -101,7 +101,7 @@ enum weft_status server_start(
 /* Close everything, before the runtime is destroyed. NULL is allowed. */
 void server_stop(struct server *server);
 
-/* Take the next trace record. NULL is allowed: nobody serves then. */
+/* Take the next trace record. NULL is allowed. */
 void server_record(struct server *server, const struct record *record);
 
 /* Where it listens, with the ports that were chosen. Borrowed; NULL if it does not. */

@@ -4,7 +4,7 @@ const char *const latency_part_names[LATENCY_PARTS] = {"queued", "loading", "run
 
 /* A walk back in time: everything from @at_ns on has been given to a part. */
 struct walk {
-    struct latency_parts *spent;
+    struct latency_parts *parts;
     int64_t begin_ns;
     int64_t at_ns;
 };
@@ -17,12 +17,12 @@ static void give(
     to_ns = to_ns < walk->at_ns ? to_ns : walk->at_ns;
     const int64_t ns = walk->at_ns - to_ns;
     walk->at_ns = to_ns;
-    walk->spent->ns[part] += ns;
-    if (ns > walk->spent->longest_ns) {
-        walk->spent->longest_ns = ns;
-        walk->spent->longest = part;
-        walk->spent->task = task;
-        walk->spent->worker = worker;
+    walk->parts->ns[part] += ns;
+    if (ns > walk->parts->longest_ns) {
+        walk->parts->longest_ns = ns;
+        walk->parts->longest = part;
+        walk->parts->task = task;
+        walk->parts->worker = worker;
     }
 }
 
@@ -56,12 +56,12 @@ static uint32_t last_producer(
 
 void latency_parts_split(
     const struct workflow *workflow, const struct latency_task *tasks, int64_t begin_ns,
-    int64_t end_ns, struct latency_parts *spent_out)
+    int64_t end_ns, struct latency_parts *parts_out)
 {
-    struct walk walk = {.spent = spent_out, .begin_ns = begin_ns, .at_ns = end_ns};
+    struct walk walk = {.parts = parts_out, .begin_ns = begin_ns, .at_ns = end_ns};
     uint32_t task = last_sink(workflow, tasks);
     uint32_t later = task == TASK_NONE ? 0 : task; /* Whose inputs were on their way. */
-    *spent_out = (struct latency_parts){.worker = tasks[later].worker};
+    *parts_out = (struct latency_parts){.worker = tasks[later].worker};
     while (task != TASK_NONE) {
         const struct latency_task *own = &tasks[task];
         give(&walk, LATENCY_MOVING, own->ended_ns, later, tasks[later].worker);

@@ -11,27 +11,27 @@
 #include "model/workflow.h"
 
 enum latency_part {
-    LATENCY_QUEUED,  /* A task waited for a worker, */
-    LATENCY_LOADING, /* or while its models were loaded for it, */
-    LATENCY_RUNNING, /* or ran; */
-    LATENCY_MOVING,  /* or none did: transfers and decisions. */
+    LATENCY_QUEUED,  /* A task waited for a worker. */
+    LATENCY_LOADING, /* A task waited while its models were loaded. */
+    LATENCY_RUNNING, /* A task ran. */
+    LATENCY_MOVING,  /* None of these: transfers and decisions. */
     LATENCY_PARTS
 };
 
 /* What is known of one task of a job. All zero: nothing yet. */
 struct latency_task {
-    int64_t queued_ns; /* Since when it waits, */
+    int64_t queued_ns; /* When it began to wait. */
     int64_t started_ns;
-    int64_t ended_ns;   /* and until when it ran; 0: it has not ended. */
+    int64_t ended_ns;   /* 0: it has not ended. */
     int64_t loading_ns; /* How much of its wait was a load of its models. */
     uint32_t worker;
 };
 
 struct latency_parts {
     int64_t ns[LATENCY_PARTS];
-    int64_t longest_ns; /* The longest single piece, */
+    int64_t longest_ns; /* The longest single piece. */
     enum latency_part longest;
-    uint32_t task; /* and whose it was. */
+    uint32_t task; /* Whose longest piece it was. */
     uint32_t worker;
 };
 
@@ -41,6 +41,6 @@ extern const char *const latency_part_names[LATENCY_PARTS];
 /* Split the time from @begin_ns, the arrival, to @end_ns, the answer. @tasks by task. */
 void latency_parts_split(
     const struct workflow *workflow, const struct latency_task *tasks, int64_t begin_ns,
-    int64_t end_ns, struct latency_parts *spent_out);
+    int64_t end_ns, struct latency_parts *parts_out);
 
 #endif /* TRACE_LATENCY_PARTS_H */

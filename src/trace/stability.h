@@ -24,7 +24,7 @@
  *   broke down late.
  *
  * At a load of r the backlog forgets in about 1 / (1 - r)^2 services. Runs much longer
- * than that are judged well on both sides of 1; of shorter ones nobody can tell, and
+ * than that are judged well on both sides of 1; shorter ones cannot be judged, and
  * their latencies do depend on how long they were.
  */
 bool stability_of(const int64_t *backlogs, uint64_t count);

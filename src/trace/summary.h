@@ -3,7 +3,7 @@
  *
  * Both hosts feed it: a simulated and a served run are summed up by the same code. Jobs
  * that arrive within the warm-up are run but not counted in latencies; loads, busy time
- * and the trace hash count everything. Where nobody was counted a figure is FIGURE_NONE.
+ * and the trace hash count everything. Where no job was counted a figure is FIGURE_NONE.
  */
 #ifndef TRACE_SUMMARY_H
 #define TRACE_SUMMARY_H
@@ -39,11 +39,11 @@ struct report {
     uint64_t counted;     /* Completed after the warm-up: what the next three are about. */
     struct quantiles latency_ms;
     struct quantiles slowdown; /* Latency over the critical path on the fastest device. */
-    double slo_hit_rate;       /* Answered in time, of all such jobs of workflows with an SLO; */
-    uint64_t slo_hung_up;      /* of the others, those whose clients left before it was over. */
+    double slo_hit_rate;       /* Answered in time, of all such jobs of workflows with an SLO. */
+    uint64_t slo_hung_up;      /* Of those not in time: clients that left before the SLO. */
     double cost_per_job;       /* Device seconds: run time weighted by the share held. */
-    double price_per_job;      /* At the fleet's prices, while batches ran, */
-    double price_reserved;     /* and from grant to release, where homes claim units. */
+    double price_per_job;      /* At the fleet's prices, while batches ran. */
+    double price_reserved;     /* The same from grant to release, where homes claim units. */
     uint64_t cold_starts;      /* Loads that a batch or a queue had to wait for. */
     uint64_t claims_declined;  /* By rows that were out of date, mostly. */
     uint64_t plan_misses;      /* Tasks claimed with other configs than their policy had planned. */
@@ -51,11 +51,11 @@ struct report {
     uint64_t loads;
     uint64_t evictions;
     uint64_t tasks; /* Ended. */
-    uint64_t moved; /* Placed anew on the way: adjusted, forwarded or stolen. */
+    uint64_t moved; /* Placed again on the way: adjusted, forwarded or stolen. */
     uint32_t workers_used;
     double utilisation; /* Busy share of all devices from the first arrival to the last answer. */
     double in_system_mean; /* Jobs in the system, over that time: rate x latency (Little). */
-    bool stable; /* The backlog kept coming back, and somebody was counted: trace/stability.h. */
+    bool stable; /* The backlog kept coming back, and some job was counted: trace/stability.h. */
     double duration_s; /* From the first arrival to the last answer. */
     uint64_t trace_hash;
 };

@@ -110,7 +110,7 @@ static void answer(void)
     world->answered++;
     world->progress++;
     if (request->kind == KIND_OTHER) {
-        http_respond_error(exchange, 404, "there is nothing here", extra);
+        http_respond_error(exchange, 404, "not found", extra);
         return;
     }
     const bool is_much = request->kind == KIND_MUCH && world->much_count < MUCH_MAX;

@@ -102,7 +102,7 @@ static void resources_answer(ATTR_UNUSED void **state)
         &world, "/v2/repository/index", "{}",
         "\"name\":\"types\",\"version\":\"1\",\"state\":\"READY\"");
     post(&world, "/v2/repository/models/x/load", "", "no repository to load from");
-    post(&world, "/v2/repository/index", "[]", "no JSON object");
+    post(&world, "/v2/repository/index", "[]", "not a JSON object");
     world_stop(&world);
 }
 
