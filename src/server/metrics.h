@@ -2,8 +2,8 @@
  * metrics.h - counters and histograms, read from trace records and nothing else.
  *
  * The time of a job is split without gaps and overlaps, along the path of tasks that its answer
- * waited for (trace/latency_parts.h): one of them ran, or waited for a worker or its models, or none
- * did, while tensors moved and decisions were made.
+ * waited for (trace/latency_parts.h): one of them ran, or waited for a worker or its models, or
+ * none did, while tensors moved and decisions were made.
  */
 #ifndef SERVER_METRICS_H
 #define SERVER_METRICS_H
