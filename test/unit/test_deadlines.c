@@ -13,7 +13,7 @@
 #include "lone_node.h"
 #include "node/bounds.h"
 
-enum { JOBS = 200 };
+enum { JOBS = 400, ROUNDS = 10 };
 
 static struct job_id request(struct lone *lone, int64_t slo_ns)
 {
@@ -83,24 +83,23 @@ static void a_target_of_the_workflow_ends_nothing(ATTR_UNUSED void **state)
     finish(&lone);
 }
 
-static void one_timer_is_enough_unless_an_earlier_deadline_comes(ATTR_UNUSED void **state)
+static void timers_do_not_pile_up(ATTR_UNUSED void **state)
 {
     struct lone lone;
     lone_open(&lone, &(struct lone_options){.node = 0});
-    const struct job_id first = request(&lone, MS(10));
-    (void)request(&lone, MS(10));
     (void)request(&lone, MS(20));
+    (void)request(&lone, MS(20));
+    (void)request(&lone, MS(100));
     assert_int_equal(timer_count(&lone), 1);
-    (void)request(&lone, MS(5));
+    (void)request(&lone, MS(5)); /* An earlier one needs another timer. */
     assert_int_equal(timer_count(&lone), 2);
-    assert_true(lone_timer(&lone, TIMER_DEADLINE)); /* The last one ends. */
-    assert_int_equal(lone_records(&lone, RECORD_ANSWERED), 1);
-    lone_cancel(&lone, first);
-    lone.answers = 0;
-    while (lone_timer(&lone, TIMER_DEADLINE)) {
-        assert_true(timer_count(&lone) <= 2);
+    static const uint32_t ended[] = {1, 2, 0, 1}; /* One for 20 ms was set twice. */
+    static const uint32_t left[] = {2, 2, 1, 0};
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_true(lone_timer(&lone, TIMER_DEADLINE));
+        assert_int_equal(lone_records(&lone, RECORD_ANSWERED), ended[i]);
+        assert_int_equal(timer_count(&lone), left[i]);
     }
-    assert_int_equal(lone.answers, 2);
     finish(&lone);
 }
 
@@ -121,43 +120,79 @@ static void many_deadlines_at_once_take_several_steps(ATTR_UNUSED void **state)
     finish(&lone);
 }
 
+/* Jobs by number, which counts from 1. */
+struct jobs {
+    struct lone lone;
+    struct rng rng;
+    struct job_id ids[JOBS + 1];
+    int64_t deadlines_ns[JOBS + 1];
+    uint32_t count;
+    uint32_t open;
+};
+
+static void add_some(struct jobs *jobs, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const int64_t slo_ns = MS(1 + rng_below(&jobs->rng, 50));
+        const struct job_id id = request(&jobs->lone, slo_ns);
+        jobs->ids[id.number] = id;
+        jobs->deadlines_ns[id.number] = jobs->lone.now_ns + slo_ns;
+        jobs->count++;
+        jobs->open++;
+    }
+}
+
+static void cancel_some(struct jobs *jobs, uint32_t tries)
+{
+    for (uint32_t i = 0; i < tries; i++) {
+        const uint32_t number = 1 + rng_below(&jobs->rng, jobs->count);
+        if (jobs->deadlines_ns[number] != 0) {
+            lone_cancel(&jobs->lone, jobs->ids[number]);
+            jobs->deadlines_ns[number] = 0;
+            jobs->open--;
+        }
+    }
+}
+
+/* Jobs that have ended in the last step did so late, and no other is later than they are. */
+static void check_ended(struct jobs *jobs)
+{
+    for (uint32_t i = 0; i < jobs->lone.effects.count; i++) {
+        if (jobs->lone.effects.items[i].kind != EFFECT_ANSWER) {
+            continue;
+        }
+        const uint32_t number = jobs->lone.effects.items[i].answer.job.number;
+        const int64_t deadline_ns = jobs->deadlines_ns[number];
+        assert_true(deadline_ns > 0 && deadline_ns < jobs->lone.now_ns);
+        for (uint32_t other = 1; other <= jobs->count; other++) {
+            assert_true(
+                jobs->deadlines_ns[other] == 0 || other == number ||
+                jobs->deadlines_ns[other] > deadline_ns ||
+                (jobs->deadlines_ns[other] == deadline_ns && other > number));
+        }
+        jobs->deadlines_ns[number] = 0;
+        jobs->open--;
+    }
+}
+
 static void jobs_end_in_the_order_of_their_deadlines(ATTR_UNUSED void **state)
 {
-    struct lone lone;
-    struct rng rng = rng_stream(7, RNG_NETWORK, 0);
-    struct job_id jobs[JOBS];
-    int64_t deadlines_ns[JOBS + 1] = {0}; /* By number of the job, which counts from 1. */
-    uint32_t left = JOBS;
-    lone_open(&lone, &(struct lone_options){.node = 0});
-    for (uint32_t i = 0; i < JOBS; i++) {
-        const int64_t slo_ns = MS(1 + rng_below(&rng, 50));
-        jobs[i] = request(&lone, slo_ns);
-        deadlines_ns[jobs[i].number] = lone.now_ns + slo_ns;
-    }
-    for (uint32_t i = 0; i < JOBS; i++) {
-        if (rng_below(&rng, 3) == 0) {
-            lone_cancel(&lone, jobs[i]);
-            left--;
+    static struct jobs jobs;
+    jobs = (struct jobs){.rng = rng_stream(7, RNG_NETWORK, 0)};
+    lone_open(&jobs.lone, &(struct lone_options){.node = 0});
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        add_some(&jobs, JOBS / ROUNDS);
+        cancel_some(&jobs, JOBS / ROUNDS / 2);
+        for (uint32_t i = 0; i < 3 && lone_timer(&jobs.lone, TIMER_DEADLINE); i++) {
+            check_ended(&jobs);
+            cancel_some(&jobs, 3);
         }
     }
-    struct job_id last = {0};
-    while (lone_timer(&lone, TIMER_DEADLINE)) {
-        for (uint32_t i = 0; i < lone.effects.count; i++) {
-            if (lone.effects.items[i].kind != EFFECT_ANSWER) {
-                continue;
-            }
-            const struct job_id job = lone.effects.items[i].answer.job;
-            const int64_t before_ns = deadlines_ns[last.number];
-            assert_true(deadlines_ns[job.number] < lone.now_ns);
-            assert_true(
-                deadlines_ns[job.number] > before_ns ||
-                (deadlines_ns[job.number] == before_ns && job.number > last.number));
-            last = job;
-            left--;
-        }
+    while (lone_timer(&jobs.lone, TIMER_DEADLINE)) {
+        check_ended(&jobs);
     }
-    assert_int_equal(left, 0);
-    finish(&lone);
+    assert_int_equal(jobs.open, 0);
+    finish(&jobs.lone);
 }
 
 int main(void)
@@ -166,7 +201,7 @@ int main(void)
         cmocka_unit_test(a_job_ends_at_its_deadline_even_while_it_runs),
         cmocka_unit_test(an_output_at_the_deadline_is_in_time_and_after_it_is_late),
         cmocka_unit_test(a_target_of_the_workflow_ends_nothing),
-        cmocka_unit_test(one_timer_is_enough_unless_an_earlier_deadline_comes),
+        cmocka_unit_test(timers_do_not_pile_up),
         cmocka_unit_test(many_deadlines_at_once_take_several_steps),
         cmocka_unit_test(jobs_end_in_the_order_of_their_deadlines),
     };
