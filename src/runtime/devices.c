@@ -48,6 +48,7 @@ void runtime_load(struct runtime *runtime, uint32_t worker, uint32_t model)
 
 void runtime_cancel_load(struct runtime *runtime, uint32_t worker, uint32_t model)
 {
+    ASSERT(runtime->engine_open > 0);
     runtime->engine_open--;
     engine_cancel_load(runtime->engine, worker, model);
 }
@@ -176,6 +177,7 @@ void runtime_cancel_batch(struct runtime *runtime, uint32_t node, uint32_t batch
     if (model_of(runtime, running.workflow, running.task) == runtime->pass) {
         return; /* What is due for it finds nothing. */
     }
+    ASSERT(runtime->engine_open > 0);
     runtime->engine_open--;
     engine_cancel(runtime->engine, key);
 }

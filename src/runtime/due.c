@@ -26,8 +26,9 @@ static void flush_rows(struct runtime *runtime)
 
 void runtime_step(struct runtime *runtime, uint32_t node, struct event *event)
 {
-    struct node *stepped = runtime->nodes[node].node;
+    ASSERT(node < runtime->options.fleet->node_count);
     ASSERT(!runtime->stepping);
+    struct node *stepped = runtime->nodes[node].node;
     if (stepped == NULL) {
         return;
     }

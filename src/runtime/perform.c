@@ -18,6 +18,7 @@ void runtime_finish(struct runtime *runtime, uint32_t slot, struct runtime_answe
 {
     /* A copy: the client may make another request, which moves the tickets. */
     const struct ticket ticket = *(struct ticket *)pool_at(&runtime->tickets, slot);
+    ASSERT(runtime->answered < runtime->requested);
     answer->latency_ns = runtime->clock.now_ns - ticket.arrived_ns;
     pool_give(&runtime->tickets, slot);
     runtime->answered++;

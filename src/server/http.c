@@ -46,6 +46,7 @@ void connection_close(struct connection *connection)
     if (connection->state == CONNECTION_CLOSED) {
         return;
     }
+    ASSERT(server->counts.open > 0);
     connection->state = CONNECTION_CLOSED;
     http_turn_leave(connection);
     list_remove(&server->connections, &connection->link);

@@ -40,8 +40,10 @@ static void end_body(struct connection *connection)
 void connection_took(struct connection *connection, size_t count)
 {
     struct http_exchange *exchange = &connection->exchange;
+    ASSERT(exchange->is_open);
     exchange->body_took += count;
     if (!exchange->is_chunked) {
+        ASSERT(count <= exchange->body_left);
         exchange->body_left -= count;
     }
     exchange->receiver->took(exchange->request, count);

@@ -298,6 +298,8 @@ void http_respond(struct http_exchange *exchange, const struct http_response *re
     struct outgoing *out = &connection->out;
     ASSERT(exchange->is_open);
     ASSERT(!out->is_writing);
+    ASSERT(response->status >= 200 && response->status < 600);
+    ASSERT(response->extra == NULL || strlen(response->extra) < HTTP_EXTRA_BYTES);
     ASSERT(response->part_count <= HTTP_PARTS_MAX);
     exchange->is_open = false;
     exchange->receiver = NULL;

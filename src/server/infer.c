@@ -47,6 +47,8 @@ static void on_response_released(void *context)
 /* No client waits for it any more. */
 static void leave(struct infer *infer)
 {
+    ASSERT(infer->exchange != NULL);
+    ASSERT(infer->server->open > 0);
     infer->exchange = NULL;
     infer->server->open--;
 }
@@ -56,6 +58,7 @@ static void refuse(struct infer *infer, uint32_t status, const char *cause, cons
 {
     struct http_exchange *exchange = infer->exchange;
     struct server *server = infer->server;
+    ASSERT(status >= 400 && status < 600);
     server->answers[status / 100]++;
     leave(infer);
     http_respond_error(exchange, status, cause, extra);
@@ -336,6 +339,7 @@ static uint64_t common_rows(const struct bundle *bundle)
 static void submit(struct infer *infer)
 {
     struct bundle *bundle = infer->request.bundle;
+    ASSERT(bundle != NULL);
     const struct runtime_request request = {
         .workflow = infer->workflow,
         .items = bundle->items,

@@ -111,6 +111,7 @@ uint8_t *infer_room(void *request, size_t *room_out)
 void infer_took(void *request, size_t count)
 {
     struct infer *infer = request;
+    ASSERT(infer->state < INFER_READING);
     const enum http_held held = http_hold_set(&infer->hold, infer->hold.bytes + count);
     if (held != HTTP_HELD) {
         infer_refuse_held(infer, held);
@@ -119,8 +120,10 @@ void infer_took(void *request, size_t count)
     }
     if (infer->state == INFER_FILLING) {
         infer->binary_at += count;
+        ASSERT(infer->binary_at <= infer_filled(infer)->bytes);
     } else if (infer->state == INFER_RECEIVING) {
         infer->body_bytes += count;
+        ASSERT(infer->body_bytes <= infer->body_max);
         if (infer->is_streamed && infer->body_bytes == infer->json_bytes) {
             read_streamed(infer);
         }

@@ -13,6 +13,7 @@ static void on_run(uv_work_t *work)
 
 static void end_work(struct server *server)
 {
+    ASSERT(server->works > 0);
     server->works--;
     if (server->is_stopped) {
         server_release(server);
@@ -23,7 +24,8 @@ static void on_done(uv_work_t *work, int status)
 {
     struct infer *infer = work->data;
     struct server *server = infer->server;
-    ASSERT(status == 0);     /* Nothing is ever cancelled. */
+    ASSERT(status == 0); /* Nothing is ever cancelled. */
+    ASSERT(infer->state == INFER_READING || infer->state == INFER_WRITING);
     infer->work_done(infer); /* May release it. */
     end_work(server);
 }

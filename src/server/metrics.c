@@ -228,6 +228,7 @@ bool metrics_timing(
 
 void metrics_count_items(struct metrics *metrics, uint32_t workflow, uint64_t more)
 {
+    ASSERT(workflow < metrics->catalogue->workflow_count);
     metrics->workflows[workflow].items += more;
 }
 
