@@ -74,8 +74,11 @@ fuzz: setup build/fuzz/build.ninja ## fuzz each parser for FUZZ_SECONDS
 	@set -e; for fuzz in build/fuzz/bin/fuzz/fuzz_*; do \
 		[ -x "$$fuzz" ] || continue; name=$${fuzz##*/fuzz_}; \
 		echo "fuzz: $$name"; mkdir -p build/fuzz/corpus/$$name; \
+		case $$name in cluster|mixture|profile|scenario|settings|workflow) \
+			more="test/documents/bad test/documents/good scenarios/compass scenarios/demo";; \
+			*) more=;; esac; \
 		"$$fuzz" -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/$$name- \
-			-print_final_stats=1 build/fuzz/corpus/$$name test/fuzz/corpus/$$name; done
+			-print_final_stats=1 build/fuzz/corpus/$$name test/fuzz/corpus/$$name $$more; done
 
 format: ## format all C files
 	@$(C_FILES) | xargs -0 -r clang-format -i
