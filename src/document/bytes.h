@@ -26,7 +26,7 @@ bool bytes_is_json_name(const char *file);
 /*
  * Read the file at @path, at most TREE_BYTES_MAX. On success the caller owns *bytes_out.
  *
- * Errors: WEFT_IO, also for what is no regular file; WEFT_LIMIT; WEFT_NO_MEMORY. All are
+ * Errors: WEFT_IO, also for anything but a regular file; WEFT_LIMIT; WEFT_NO_MEMORY. All are
  * "file: cause".
  */
 enum weft_status bytes_load(

@@ -27,7 +27,7 @@ static const struct unit bandwidths[] = {
     {"Mb/s", 1e6 / 8}, {"Gb/s", 1e9 / 8}, {"Tb/s", 1e12 / 8}, {NULL, 0},
 };
 
-/* Per minute and per hour divide: 1/60 is no double, and 120/m must be 2 exactly. */
+/* Per minute and per hour divide: 1/60 is not a double, and 120/m must be 2 exactly. */
 static const struct unit rates[] = {{"/s", 1}, {"/m", 60}, {"/h", 3600}, {NULL, 0}};
 
 static const struct unit shares[] = {{"%", 100}, {"", 1}, {NULL, 0}};

@@ -3,8 +3,8 @@
  *
  *   duration   300ms  2us  1.5s  10m  1h        whole nanoseconds
  *   bytes      60KB  14GB  14GiB  4096          whole bytes; KB is 1000, KiB is 1024
- *   bandwidth  10.2GB/s  100Gb/s                whole bytes a second; b is a bit
- *   rate       2/s  120/m                       a second
+ *   bandwidth  10.2GB/s  100Gb/s                whole bytes per second; b is a bit
+ *   rate       2/s  120/m                       per second
  *   share      10%  0.1                         a fraction
  *
  * Only the form is judged here; whether the value makes sense depends on its use.
@@ -28,7 +28,7 @@ enum quantity_kind {
 /* Read all of @text. False if it has another form. Too large a number is infinite. */
 bool quantity_parse(enum quantity_kind kind, const char *text, double *value_out);
 
-/* What to tell somebody who wrote something else: "a rate such as '2/s'". */
+/* What a message asks for instead of another text: "a rate such as '2/s'". */
 const char *quantity_example(enum quantity_kind kind);
 
 #endif /* DOCUMENT_QUANTITY_H */

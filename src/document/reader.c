@@ -9,7 +9,7 @@
 
 enum {
     MESSAGE_BYTES_MAX = 240,
-    SUGGESTION_BYTES_MAX = 40, /* Longer words are not compared: nobody mistypes those. */
+    SUGGESTION_BYTES_MAX = 40, /* Longer words are not compared. */
     DISTANCE_MAX = 2,
 };
 

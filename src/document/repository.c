@@ -7,15 +7,15 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "document/served.h"
-#include "document/stock.h"
+#include "document/repository_scan.h"
+#include "document/served_workflow.h"
 #include "document/workflow_document.h"
 #include "model/builtin.h"
 
 /* Everything that lives while a repository is being read, and no longer. */
 struct loading {
     struct repository *repository;
-    struct stock stock;
+    struct repository_scan scan;
 };
 
 bool repository_is_folder(const char *path)
@@ -29,12 +29,12 @@ static void read_settings(struct loading *loading)
     struct weft_error error = {.status = WEFT_OK};
     struct tree *tree = NULL;
 
-    if (loading->stock.settings == NULL) {
+    if (loading->scan.settings == NULL) {
         return;
     }
-    if (tree_load(loading->stock.settings, &tree, &error) != WEFT_OK ||
+    if (tree_load(loading->scan.settings, &tree, &error) != WEFT_OK ||
         settings_read(tree->root, &loading->repository->settings, &error) != WEFT_OK) {
-        stock_error(&loading->stock, &error);
+        repository_scan_error(&loading->scan, &error);
     }
     tree_destroy(tree);
 }
@@ -47,8 +47,8 @@ static void add_workflow(
     const struct tree_node *name = tree_find(node, "workflow");
     struct weft_error error = {.status = WEFT_OK};
 
-    enum weft_status status = served_check(node, workflow, &loading->stock, &error);
-    if (status == WEFT_OK && stock_find_model(&loading->stock, workflow->name) != NULL) {
+    enum weft_status status = served_workflow_check(node, workflow, &loading->scan, &error);
+    if (status == WEFT_OK && repository_scan_find_model(&loading->scan, workflow->name) != NULL) {
         status = error_set(
             &error, WEFT_INVALID,
             "%s:%u: '%s' is a model of the repository; give the workflow "
@@ -66,7 +66,7 @@ static void add_workflow(
         }
     }
     if (status != WEFT_OK) {
-        stock_error(&loading->stock, &error);
+        repository_scan_error(&loading->scan, &error);
         workflow_destroy(workflow);
     }
 }
@@ -79,7 +79,7 @@ static void read_workflow(struct loading *loading, const char *path)
 
     if (tree_load(path, &tree, &error) != WEFT_OK ||
         workflow_read(tree->root, loading->repository->catalogue, &workflow, &error) != WEFT_OK) {
-        stock_error(&loading->stock, &error);
+        repository_scan_error(&loading->scan, &error);
     } else {
         add_workflow(loading, tree->root, workflow);
     }
@@ -87,7 +87,7 @@ static void read_workflow(struct loading *loading, const char *path)
 }
 
 /* @found as a workflow of its own: one task, which takes the request and gives the answer. */
-static void add_alone(struct loading *loading, const struct stock_model *found)
+static void add_alone(struct loading *loading, const struct scanned_model *found)
 {
     struct repository *repository = loading->repository;
     struct workflow *workflow = workflow_create(found->name);
@@ -100,17 +100,17 @@ static void add_alone(struct loading *loading, const struct stock_model *found)
     const bool is_added = workflow_add_task(workflow, &task, &number) == WEFT_OK &&
                           workflow_seal(workflow, NULL) == WEFT_OK;
     if (!is_added || catalogue_add_workflow(repository->catalogue, workflow) != WEFT_OK) {
-        stock_fault(
-            &loading->stock, "%s: more than %d models and workflows", found->path, WORKFLOWS_MAX);
+        repository_scan_fault(
+            &loading->scan, "%s: more than %d models and workflows", found->path, WORKFLOWS_MAX);
         workflow_destroy(workflow);
     }
 }
 
-/* Models first, in the order of their names, whoever uses them. */
+/* Models first, in the order of their names, whichever task uses them. */
 static void number_models(struct loading *loading)
 {
-    for (uint32_t i = 0; i < loading->stock.model_count; i++) {
-        (void)catalogue_model(loading->repository->catalogue, loading->stock.models[i].name);
+    for (uint32_t i = 0; i < loading->scan.model_count; i++) {
+        (void)catalogue_model(loading->repository->catalogue, loading->scan.models[i].name);
     }
 }
 
@@ -123,14 +123,14 @@ static void fill_files(struct loading *loading)
     for (uint32_t i = 0; i < model_count; i++) {
         struct repository_file *file = &repository->files[i];
         const char *function = NULL;
-        if (i < loading->stock.model_count) {
+        if (i < loading->scan.model_count) {
             file->kind = REPOSITORY_ONNX;
-            file->path = arena_text(&repository->arena, loading->stock.models[i].path);
-            file->bytes = loading->stock.models[i].bytes;
-            file->version = loading->stock.models[i].version;
+            file->path = arena_text(&repository->arena, loading->scan.models[i].path);
+            file->bytes = loading->scan.models[i].bytes;
+            file->version = loading->scan.models[i].version;
         } else if (!builtin_is_reserved(repository->catalogue->models[i])) {
-            const struct folder_entry *entry =
-                stock_find_function(&loading->stock, repository->catalogue->models[i], &function);
+            const struct folder_entry *entry = repository_scan_find_function(
+                &loading->scan, repository->catalogue->models[i], &function);
             file->kind = REPOSITORY_FUNCTION;
             file->path = arena_text(&repository->arena, entry->path);
             file->bytes = entry->bytes;
@@ -148,16 +148,16 @@ static void apply_settings(struct loading *loading)
         const struct settings_model *said = &settings->models[i];
         const uint32_t model = catalogue_find_model(repository->catalogue, said->name);
         if (model == MODEL_NONE) {
-            stock_fault(
-                &loading->stock,
-                "%s/%s:%u: '%s' is no model of the repository, nor a function in use",
-                loading->stock.root, STOCK_SETTINGS_FILE, said->line, said->name);
+            repository_scan_fault(
+                &loading->scan,
+                "%s/%s:%u: '%s' is neither a model of the repository nor a function in use",
+                loading->scan.root, REPOSITORY_SETTINGS_FILE, said->line, said->name);
             return;
         }
         if (said->time_ns != 0 && repository->files[model].kind != REPOSITORY_FUNCTION) {
-            stock_fault(
-                &loading->stock, "%s/%s:%u: 'time' is for functions, and '%s' is none",
-                loading->stock.root, STOCK_SETTINGS_FILE, said->line, said->name);
+            repository_scan_fault(
+                &loading->scan, "%s/%s:%u: 'time' is for functions, and '%s' is a model",
+                loading->scan.root, REPOSITORY_SETTINGS_FILE, said->line, said->name);
             return;
         }
         repository->files[model].batch_max = said->batch_max;
@@ -174,23 +174,23 @@ static void load_all(struct loading *loading)
 {
     struct repository *repository = loading->repository;
 
-    stock_scan(&loading->stock);
+    repository_scan_all(&loading->scan);
     read_settings(loading);
     number_models(loading);
-    for (uint32_t i = 0; i < loading->stock.document_count; i++) {
-        read_workflow(loading, loading->stock.documents[i]);
+    for (uint32_t i = 0; i < loading->scan.document_count; i++) {
+        read_workflow(loading, loading->scan.documents[i]);
     }
     repository->written = repository->catalogue->workflow_count;
-    if (loading->stock.status != WEFT_OK) {
+    if (loading->scan.status != WEFT_OK) {
         return;
     }
-    for (uint32_t i = 0; i < loading->stock.model_count; i++) {
-        add_alone(loading, &loading->stock.models[i]);
+    for (uint32_t i = 0; i < loading->scan.model_count; i++) {
+        add_alone(loading, &loading->scan.models[i]);
     }
     if (repository->catalogue->workflow_count == 0) {
-        stock_fault(
-            &loading->stock, "%s: nothing to serve: no MODEL/1/%s and no %s", loading->stock.root,
-            STOCK_MODEL_FILE, STOCK_WORKFLOW_FILE);
+        repository_scan_fault(
+            &loading->scan, "%s: nothing to serve: no MODEL/1/%s and no %s", loading->scan.root,
+            REPOSITORY_MODEL_FILE, REPOSITORY_WORKFLOW_FILE);
         return;
     }
     fill_files(loading);
@@ -213,7 +213,7 @@ enum weft_status repository_load(
     const char *folder, const struct repository_listener *listener,
     struct repository **repository_out, struct weft_error *error)
 {
-    static const struct repository_listener nobody = {.context = NULL};
+    static const struct repository_listener silent = {.context = NULL};
     struct loading *loading = memory_zeroed(1, sizeof(*loading));
 
     struct repository *repository = memory_zeroed(1, sizeof(*repository));
@@ -222,13 +222,13 @@ enum weft_status repository_load(
     repository->catalogue = catalogue_create();
     settings_default(&repository->settings);
     loading->repository = repository;
-    loading->stock.listener = listener == NULL ? &nobody : listener;
-    loading->stock.root = repository->folder;
-    loading->stock.error = error;
-    arena_init(&loading->stock.arena);
+    loading->scan.listener = listener == NULL ? &silent : listener;
+    loading->scan.root = repository->folder;
+    loading->scan.error = error;
+    arena_init(&loading->scan.arena);
     load_all(loading);
-    const enum weft_status status = loading->stock.status;
-    arena_deinit(&loading->stock.arena);
+    const enum weft_status status = loading->scan.status;
+    arena_deinit(&loading->scan.arena);
     free(loading);
     if (status != WEFT_OK) {
         repository_destroy(repository);

@@ -32,10 +32,10 @@ enum weft_status repository_profile_save(
     const char *library, const struct profile_document *document, struct weft_error *error);
 
 /*
- * The device to pretend, if nobody names one: the first that the first profile speaks of.
+ * The device to emulate if none is named: the first that the first profile has figures for.
  * Its name in @device_out and the profile's path, which belongs to @repository.
  *
- * Errors: WEFT_NOT_FOUND if there is no profile, or it speaks of no device.
+ * Errors: WEFT_NOT_FOUND if there is no profile, or it has no device.
  */
 enum weft_status repository_profile_any(
     struct repository *repository, const char *wanted, char device_out[NAME_BYTES_MAX],

@@ -24,7 +24,7 @@
 #include "model/arrivals.h"
 #include "model/catalogue.h"
 
-enum { TRACE_BYTES_MAX = 512 * 1024 * 1024 }; /* 32 bytes a row. */
+enum { TRACE_BYTES_MAX = 512 * 1024 * 1024 }; /* 32 bytes per row. */
 
 #define TRACE_SPAN_NS (INT64_C(240) * 3600 * 1000000000) /* Ten days, as any duration. */
 

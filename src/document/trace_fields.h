@@ -1,7 +1,7 @@
 /*
  * trace_fields.h - the fields of a line of CSV, and the numbers and times in them.
  *
- * A field is a piece of somebody else's bytes: it does not end with a zero. Nothing is
+ * A field is a piece of the caller's bytes: it does not end with a zero. Nothing is
  * quoted and nothing is escaped. Numbers have digits only: no sign, no exponent, no space.
  */
 #ifndef DOCUMENT_TRACE_FIELDS_H

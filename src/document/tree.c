@@ -169,7 +169,7 @@ static enum weft_status on_open(
     return WEFT_OK;
 }
 
-/* By key; equal keys by place. Memory is no measure of place, and a line may hold several. */
+/* By key; equal keys by place. Addresses do not tell the place, and a line may hold several. */
 struct keyed {
     const struct tree_node *node;
     uint32_t place;

@@ -1,8 +1,8 @@
 /*
  * tree.h - a YAML or JSON document as a tree in which every node knows its line.
  *
- * Scalars stay text: what they mean is decided by whoever reads them. What makes YAML
- * surprising is refused: anchors, aliases, tags, merge keys, keys that are no text, keys
+ * Scalars stay text: their readers decide what they mean. What makes YAML
+ * surprising is refused: anchors, aliases, tags, merge keys, keys that are not text, keys
  * that occur twice, a second document. A file whose name ends in .json is JSON and must
  * be so strictly. A tree is read-only once loaded.
  */
@@ -56,13 +56,13 @@ enum weft_status tree_parse(
     const char *file, const char *bytes, size_t size, struct tree **tree_out,
     struct weft_error *error);
 
-/* The value of @key in @mapping. NULL if there is none, or if @mapping is no mapping. */
+/* The value of @key in @mapping. NULL if there is none, or if @mapping is not a mapping. */
 const struct tree_node *tree_find(const struct tree_node *mapping, const char *key);
 
 /*
  * @root with another value at @path, such as "cluster.network.link": a copy in @arena that shares
  * what stays the same. Mappings on the way are made where they are missing; of a list, every item
- * is changed. Without @value the key is taken away. What is no mapping stays as it is.
+ * is changed. Without @value the key is taken away. Scalars on the way stay as they are.
  */
 const struct tree_node *tree_with(
     struct arena *arena, const struct tree_node *root, const char *path,

@@ -1,6 +1,6 @@
 /*
- * Covers: src/document/repository.c, src/document/stock.c, src/document/served.c,
- * src/document/folder.c, src/document/settings.c
+ * Covers: src/document/repository.c, src/document/repository_scan.c,
+ * src/document/served_workflow.c, src/document/folder.c, src/document/settings.c
  */
 #include "document/repository.h"
 
@@ -254,7 +254,7 @@ static void bad_files_are_named(ATTR_UNUSED void **state)
         "/weft.yaml:2: unknown key 'sandbx'; did you mean 'sandbox'?");
     expect_problem(
         "weft.yaml", "weft: a\nmodels: {det: {time: 1s}}\n",
-        "/weft.yaml:2: 'time' is for functions, and 'det' is none");
+        "/weft.yaml:2: 'time' is for functions, and 'det' is a model");
     expect_problem(
         "weft.yaml", "weft: a\nthreads: 2\n",
         "/weft.yaml:2: 'threads' must be 1: a batch runs on one thread, not '2'");
@@ -266,7 +266,7 @@ static void bad_files_are_named(ATTR_UNUSED void **state)
         "/weft.yaml:2: policy 'fastest' is not known; known: ");
     expect_problem(
         "weft.yaml", "weft: a\nmodels:\n  dett: {batch: 2}\n",
-        "/weft.yaml:3: 'dett' is no model of the repository, nor a function in use");
+        "/weft.yaml:3: 'dett' is neither a model of the repository nor a function in use");
     expect_problem("det/13/model.bin", "", "/det/13: there is no file 'model.onnx'");
     expect_problem(
         "new/model.onnx", "",

@@ -1,4 +1,4 @@
-#include "document/served.h"
+#include "document/served_workflow.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@
 struct check {
     struct reader *reader;
     const struct workflow *workflow;
-    const struct stock *stock;
+    const struct repository_scan *scan;
 };
 
 static void check_model(const struct check *check, const struct tree_node *node)
@@ -17,11 +17,11 @@ static void check_model(const struct check *check, const struct tree_node *node)
     char quoted[READER_QUOTE_BYTES];
     char suggestion[READER_QUOTE_BYTES];
 
-    if (stock_find_model(check->stock, node->text) != NULL) {
+    if (repository_scan_find_model(check->scan, node->text) != NULL) {
         return;
     }
-    for (uint32_t i = 0; i < check->stock->model_count; i++) {
-        names[i] = check->stock->models[i].name;
+    for (uint32_t i = 0; i < check->scan->model_count; i++) {
+        names[i] = check->scan->models[i].name;
     }
     reader_fail(
         check->reader, node, "model %s is not in the repository%s",
@@ -39,7 +39,7 @@ static void check_function(const struct check *check, const struct tree_node *no
             "a function is called FILE.NAME, as in functions/FILE.so, not '%s'", node->text);
         return;
     }
-    if (stock_find_function(check->stock, node->text, &function) == NULL) {
+    if (repository_scan_find_function(check->scan, node->text, &function) == NULL) {
         reader_fail(
             check->reader, node, "function '%s' wants functions/%.*s.so, which is not there",
             node->text, (int)(dot - node->text), node->text);
@@ -71,7 +71,7 @@ static void check_task(const struct check *check, const struct tree_node *node)
     }
 }
 
-/* The first task whose output nobody takes: a likely result. */
+/* The first task without consumers: a likely result. */
 static const char *find_sink(const struct workflow *workflow)
 {
     uint32_t i = 0;
@@ -99,12 +99,12 @@ static void check_ends(const struct check *check, const struct tree_node *node)
     }
 }
 
-enum weft_status served_check(
-    const struct tree_node *node, const struct workflow *workflow, const struct stock *stock,
-    struct weft_error *error)
+enum weft_status served_workflow_check(
+    const struct tree_node *node, const struct workflow *workflow,
+    const struct repository_scan *scan, struct weft_error *error)
 {
     struct reader reader = {.error = error};
-    const struct check check = {.reader = &reader, .workflow = workflow, .stock = stock};
+    const struct check check = {.reader = &reader, .workflow = workflow, .scan = scan};
 
     READER_EACH (task, &reader, tree_find(node, "tasks")) {
         check_task(&check, task);

@@ -1,31 +1,31 @@
 /*
- * stock.h - what lies in the folder of a repository, before any of it is understood.
+ * repository_scan.h - what lies in the folder of a repository, before any of it is understood.
  *
  * Also where problems are gathered: each bad file says once what is wrong with it, and the
  * first of these is the error of the whole. For the files that read a repository.
  */
-#ifndef DOCUMENT_STOCK_H
-#define DOCUMENT_STOCK_H
+#ifndef DOCUMENT_REPOSITORY_SCAN_H
+#define DOCUMENT_REPOSITORY_SCAN_H
 
 #include "base/attributes.h"
 #include "document/folder.h"
 #include "document/repository.h"
 
-enum { STOCK_DOCUMENTS_MAX = 1024 };
+enum { REPOSITORY_DOCUMENTS_MAX = 1024 };
 
-#define STOCK_MODEL_FILE    "model.onnx"
-#define STOCK_SETTINGS_FILE "weft.yaml"
-#define STOCK_WORKFLOW_FILE "workflow.yaml"
+#define REPOSITORY_MODEL_FILE    "model.onnx"
+#define REPOSITORY_SETTINGS_FILE "weft.yaml"
+#define REPOSITORY_WORKFLOW_FILE "workflow.yaml"
 
 /* A model as it was found. */
-struct stock_model {
+struct scanned_model {
     const char *name;
     const char *path;
     uint64_t bytes;
     uint32_t version;
 };
 
-struct stock {
+struct repository_scan {
     const struct repository_listener *listener; /* Borrowed, like the next. */
     const char *root;
     struct arena arena;
@@ -35,27 +35,28 @@ struct stock {
     bool has_functions;
     struct folder functions; /* Shared objects, and whatever else lies there. */
     uint32_t model_count;
-    struct stock_model models[MODELS_MAX]; /* By name, ascending. */
+    struct scanned_model models[MODELS_MAX]; /* By name, ascending. */
     uint32_t document_count;
-    const char *documents[STOCK_DOCUMENTS_MAX]; /* Of workflows. */
+    const char *documents[REPOSITORY_DOCUMENTS_MAX]; /* Of workflows. */
 };
 
-/* Look at everything below @stock->root. */
-void stock_scan(struct stock *stock);
+/* Look at everything below @scan->root. */
+void repository_scan_all(struct repository_scan *scan);
 
 /* NULL if there is no such model. */
-const struct stock_model *stock_find_model(const struct stock *stock, const char *name);
+const struct scanned_model *repository_scan_find_model(
+    const struct repository_scan *scan, const char *name);
 
 /*
  * The shared object of function "FILE.NAME" and, through @function_out, its name there.
  * NULL if @name is none or there is no such object.
  */
-const struct folder_entry *stock_find_function(
-    const struct stock *stock, const char *name, const char **function_out);
+const struct folder_entry *repository_scan_find_function(
+    const struct repository_scan *scan, const char *name, const char **function_out);
 
 /* Note what is wrong with one file: as a message of its own, or as an error that says so. */
 ATTR_PRINTF(2, 3)
-void stock_fault(struct stock *stock, const char *format, ...);
-void stock_error(struct stock *stock, const struct weft_error *error);
+void repository_scan_fault(struct repository_scan *scan, const char *format, ...);
+void repository_scan_error(struct repository_scan *scan, const struct weft_error *error);
 
-#endif /* DOCUMENT_STOCK_H */
+#endif /* DOCUMENT_REPOSITORY_SCAN_H */
