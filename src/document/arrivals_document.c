@@ -80,7 +80,7 @@ static void write_mix(struct writer *writer, const void *record)
     for (uint32_t i = 0; i < written->catalogue->workflow_count; i++) {
         if (arriving->arrivals.mix[i] > 0) {
             writer_key(writer, written->catalogue->workflows[i]->name);
-            writer_number(writer, arriving->arrivals.mix[i]);
+            writer_quantity(writer, QUANTITY_NUMBER, arriving->arrivals.mix[i]);
         }
     }
     writer_close(writer);
@@ -275,12 +275,12 @@ static void write_patience(struct writer *writer, const void *record)
     }
     writer_key(writer, "patience");
     if (!arrivals->patience_is_mean) {
-        writer_duration(writer, arrivals->patience_ns);
+        writer_quantity(writer, QUANTITY_DURATION, (double)arrivals->patience_ns);
         return;
     }
     writer_open_mapping(writer, WRITER_INLINE);
     writer_key(writer, "mean");
-    writer_duration(writer, arrivals->patience_ns);
+    writer_quantity(writer, QUANTITY_DURATION, (double)arrivals->patience_ns);
     writer_close(writer);
 }
 

@@ -229,7 +229,8 @@ void edges_write_bytes(struct writer *writer, const void *record)
     for (uint32_t i = 0; i < count; i++) {
         const struct workflow_edge *edge = workflow_in(workflow, entry->number, i);
         writer_key(writer, reference_task_name(workflow, catalogue, edge->from));
-        writer_bytes_and(writer, edge->bytes, edge->per_item ? " per item" : "");
+        writer_quantity(writer, QUANTITY_BYTES, (double)edge->bytes);
+        (void)fputs(edge->per_item ? " per item" : "", writer->file);
     }
     writer_close(writer);
 }

@@ -31,7 +31,7 @@ static void write_kind(struct writer *writer, const void *record)
     const struct fault *fault = record;
 
     writer_key(writer, kind_words[fault->kind]);
-    writer_count(writer, fault->victim);
+    writer_quantity(writer, QUANTITY_COUNT, fault->victim);
 }
 
 static void write_for(struct writer *writer, const void *record)
@@ -40,7 +40,7 @@ static void write_for(struct writer *writer, const void *record)
 
     if (fault->for_ns > 0 || needs_end(fault->kind)) {
         writer_key(writer, "for");
-        writer_duration(writer, fault->for_ns);
+        writer_quantity(writer, QUANTITY_DURATION, (double)fault->for_ns);
     }
 }
 
@@ -50,7 +50,7 @@ static void write_factor(struct writer *writer, const void *record)
 
     if (has_factor(fault->kind)) {
         writer_key(writer, "factor");
-        writer_number(writer, fault->factor);
+        writer_quantity(writer, QUANTITY_NUMBER, fault->factor);
     }
 }
 

@@ -107,7 +107,7 @@ static void write_workers(struct writer *writer, const void *record)
     writer_key(writer, "workers");
     writer_open_list(writer, WRITER_INLINE);
     for (uint32_t task = 0; task < pattern->task_count; task++) {
-        writer_count(writer, pattern->placement[task]);
+        writer_quantity(writer, QUANTITY_COUNT, pattern->placement[task]);
     }
     writer_close(writer);
 }

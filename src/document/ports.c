@@ -57,7 +57,7 @@ static void write_shape(struct writer *writer, uint32_t rank, const int64_t *ext
     writer_key(writer, "shape");
     writer_open_list(writer, WRITER_INLINE);
     for (uint32_t i = 0; i < rank; i++) {
-        writer_integer(writer, extents[i]);
+        writer_quantity(writer, QUANTITY_COUNT, (double)extents[i]);
     }
     writer_close(writer);
 }

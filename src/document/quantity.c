@@ -2,8 +2,11 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/assert.h"
 
 struct unit {
     const char *name;
@@ -38,22 +41,30 @@ struct form {
     bool whole;        /* Rounded to a whole number, but not to zero. */
     bool zero_is_bare; /* 0 needs no unit. */
     const char *example;
+    const char *written[5]; /* Units in which whole numbers are written, the largest first. */
 };
 
 static const struct form forms[] = {
     [QUANTITY_NUMBER] = {.units = no_units, .example = "a number such as '1.5'"},
-    [QUANTITY_COUNT] = {.units = no_units, .example = "a whole number such as '8'"},
+    [QUANTITY_COUNT] =
+        {.units = no_units, .example = "a whole number such as '8'", .written = {""}},
     [QUANTITY_DURATION] =
         {.units = durations,
          .whole = true,
          .zero_is_bare = true,
-         .example = "a duration such as '300ms'"},
-    [QUANTITY_BYTES] = {.units = sizes, .whole = true, .example = "a size such as '14GB'"},
+         .example = "a duration such as '300ms'",
+         .written = {"s", "ms", "us", "ns"}},
+    [QUANTITY_BYTES] =
+        {.units = sizes,
+         .whole = true,
+         .example = "a size such as '14GB'",
+         .written = {"GB", "MB", "KB", ""}},
     [QUANTITY_BANDWIDTH] =
         {.units = bandwidths,
          .whole = true,
          .zero_is_bare = true,
-         .example = "a bandwidth such as '10GB/s' or '100Gb/s'"},
+         .example = "a bandwidth such as '10GB/s' or '100Gb/s'",
+         .written = {"GB/s", "MB/s", "KB/s", "B/s"}},
     [QUANTITY_RATE] = {.units = rates, .divides = true, .example = "a rate such as '2/s'"},
     [QUANTITY_SHARE] = {.units = shares, .divides = true, .example = "a share such as '10%'"},
 };
@@ -87,6 +98,17 @@ static const char *number_end(const char *text)
     return end;
 }
 
+/* The unit called @name; the one without a name behind the last if there is none. */
+static const struct unit *find_unit(const struct form *form, const char *name)
+{
+    const struct unit *unit = form->units;
+
+    while (unit->name != NULL && strcmp(unit->name, name) != 0) {
+        unit++;
+    }
+    return unit;
+}
+
 bool quantity_parse(enum quantity_kind kind, const char *text, double *value_out)
 {
     const struct form *form = &forms[kind];
@@ -102,10 +124,7 @@ bool quantity_parse(enum quantity_kind kind, const char *text, double *value_out
     }
     const char *name = end + strspn(end, " ");
 
-    const struct unit *unit = form->units;
-    while (unit->name != NULL && strcmp(unit->name, name) != 0) {
-        unit++;
-    }
+    const struct unit *unit = find_unit(form, name);
     if (unit->name == NULL && !(form->zero_is_bare && value == 0 && *name == '\0')) {
         return false;
     }
@@ -120,6 +139,31 @@ bool quantity_parse(enum quantity_kind kind, const char *text, double *value_out
     }
     *value_out = value;
     return true;
+}
+
+void quantity_text(enum quantity_kind kind, double value, char out[QUANTITY_TEXT_BYTES])
+{
+    const char *const *unit = forms[kind].written;
+
+    ASSERT(isfinite(value));
+    if (*unit != NULL) {
+        double scale = find_unit(&forms[kind], *unit)->scale;
+        while (unit[1] != NULL && (value == 0 || fmod(value, scale) != 0)) {
+            unit++;
+            scale = find_unit(&forms[kind], *unit)->scale;
+        }
+        (void)snprintf(out, QUANTITY_TEXT_BYTES, "%.0f%s", value / scale, *unit);
+        return;
+    }
+    for (int digits = 6; digits <= 17; digits++) {
+        (void)snprintf(out, QUANTITY_TEXT_BYTES, "%.*g", digits, value);
+        if (strtod(out, NULL) == value) {
+            break;
+        }
+    }
+    if (kind == QUANTITY_RATE) {
+        (void)snprintf(out + strlen(out), sizeof("/s"), "/s");
+    }
 }
 
 const char *quantity_example(enum quantity_kind kind)

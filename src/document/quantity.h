@@ -15,6 +15,8 @@
 
 #include <stdbool.h>
 
+enum { QUANTITY_TEXT_BYTES = 40 };
+
 enum quantity_kind {
     QUANTITY_NUMBER,
     QUANTITY_COUNT,
@@ -27,6 +29,12 @@ enum quantity_kind {
 
 /* Read all of @text. False if it has another form. Too large a number is infinite. */
 bool quantity_parse(enum quantity_kind kind, const char *text, double *value_out);
+
+/*
+ * The shortest text that reads as exactly @value, which is finite: a whole number of the largest
+ * unit that leaves it whole, where the kind has such: "3MB", "1500ms", "0.25".
+ */
+void quantity_text(enum quantity_kind kind, double value, char out[QUANTITY_TEXT_BYTES]);
 
 /* What a message asks for instead of another text: "a rate such as '2/s'". */
 const char *quantity_example(enum quantity_kind kind);

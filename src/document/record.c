@@ -14,16 +14,17 @@ static const char *const answers[] = {"false", "true", NULL};
 /* Of the kinds that are numbers: how they are written, and what documentation calls them. */
 static const struct {
     enum quantity_kind quantity;
+    enum { UNSIGNED, SIGNED, DOUBLE } type; /* Of the member. */
     const char *text;
 } numbers[] = {
-    [FIELD_IS_COUNT] = {QUANTITY_COUNT, "number"},
-    [FIELD_IS_DURATION] = {QUANTITY_DURATION, "duration"},
-    [FIELD_IS_MS] = {QUANTITY_NUMBER, "milliseconds"},
-    [FIELD_IS_BYTES] = {QUANTITY_BYTES, "size"},
-    [FIELD_IS_BANDWIDTH] = {QUANTITY_BANDWIDTH, "bandwidth"},
-    [FIELD_IS_RATE] = {QUANTITY_RATE, "rate"},
-    [FIELD_IS_SHARE] = {QUANTITY_SHARE, "share"},
-    [FIELD_IS_NUMBER] = {QUANTITY_NUMBER, "number"},
+    [FIELD_IS_COUNT] = {QUANTITY_COUNT, UNSIGNED, "number"},
+    [FIELD_IS_DURATION] = {QUANTITY_DURATION, SIGNED, "duration"},
+    [FIELD_IS_MS] = {QUANTITY_NUMBER, SIGNED, "milliseconds"},
+    [FIELD_IS_BYTES] = {QUANTITY_BYTES, UNSIGNED, "size"},
+    [FIELD_IS_BANDWIDTH] = {QUANTITY_BANDWIDTH, UNSIGNED, "bandwidth"},
+    [FIELD_IS_RATE] = {QUANTITY_RATE, DOUBLE, "rate"},
+    [FIELD_IS_SHARE] = {QUANTITY_SHARE, DOUBLE, "share"},
+    [FIELD_IS_NUMBER] = {QUANTITY_NUMBER, DOUBLE, "number"},
 };
 
 static bool is_number(const struct field *field)
@@ -101,18 +102,15 @@ static void store_number(const struct field *field, double value, void *record)
 {
     void *to = member(field, record);
 
-    if (field->kind == FIELD_IS_COUNT && field->size == sizeof(uint32_t)) {
-        *(uint32_t *)to = (uint32_t)value;
-    } else if (field->kind == FIELD_IS_DURATION) {
-        *(int64_t *)to = (int64_t)value;
-    } else if (field->kind == FIELD_IS_MS) {
-        *(int64_t *)to = (int64_t)floor(value * (double)NS_PER_MS + 0.5);
-    } else if (
-        field->kind == FIELD_IS_COUNT || field->kind == FIELD_IS_BYTES ||
-        field->kind == FIELD_IS_BANDWIDTH) {
+    if (numbers[field->kind].type == DOUBLE) {
+        *(double *)to = value;
+    } else if (numbers[field->kind].type == SIGNED) {
+        *(int64_t *)to =
+            (int64_t)floor(field->kind == FIELD_IS_MS ? value * (double)NS_PER_MS + 0.5 : value);
+    } else if (field->size == sizeof(uint64_t)) {
         *(uint64_t *)to = (uint64_t)value;
     } else {
-        *(double *)to = value;
+        *(uint32_t *)to = (uint32_t)value;
     }
 }
 
@@ -181,17 +179,10 @@ static double load_number(const struct field *field, const void *record)
 {
     const void *from = const_member(field, record);
 
-    if (field->kind == FIELD_IS_COUNT && field->size == sizeof(uint32_t)) {
-        return *(const uint32_t *)from;
-    }
-    if (field->kind == FIELD_IS_DURATION || field->kind == FIELD_IS_MS) {
-        return (double)*(const int64_t *)from;
-    }
-    if (field->kind == FIELD_IS_COUNT || field->kind == FIELD_IS_BYTES ||
-        field->kind == FIELD_IS_BANDWIDTH) {
-        return (double)*(const uint64_t *)from;
-    }
-    return *(const double *)from;
+    return numbers[field->kind].type == DOUBLE   ? *(const double *)from
+           : numbers[field->kind].type == SIGNED ? (double)*(const int64_t *)from
+           : field->size == sizeof(uint64_t)     ? (double)*(const uint64_t *)from
+                                                 : *(const uint32_t *)from;
 }
 
 static uint32_t load_word(const struct field *field, const void *record)
@@ -232,46 +223,18 @@ static bool can_be_left_out(const struct field *field, const void *record)
 
 static void write_value(struct writer *writer, const struct field *field, const void *record)
 {
-    const void *from = const_member(field, record);
-
-    switch (field->kind) {
-    case FIELD_IS_COUNT:
-        writer_count(
-            writer,
-            field->size == sizeof(uint32_t) ? *(const uint32_t *)from : *(const uint64_t *)from);
-        break;
-    case FIELD_IS_DURATION:
-        writer_duration(writer, *(const int64_t *)from);
-        break;
-    case FIELD_IS_MS:
-        writer_ms(writer, *(const int64_t *)from);
-        break;
-    case FIELD_IS_BYTES:
-        writer_bytes(writer, *(const uint64_t *)from);
-        break;
-    case FIELD_IS_BANDWIDTH:
-        writer_bandwidth(writer, *(const uint64_t *)from);
-        break;
-    case FIELD_IS_RATE:
-        writer_rate(writer, *(const double *)from);
-        break;
-    case FIELD_IS_SHARE:
-    case FIELD_IS_NUMBER:
-        writer_number(writer, *(const double *)from);
-        break;
-    case FIELD_IS_WORD:
-    case FIELD_IS_FLAG:
+    if (field->kind == FIELD_IS_MS) {
+        writer_ms(writer, *(const int64_t *)const_member(field, record));
+    } else if (is_number(field)) {
+        const enum quantity_kind kind = numbers[field->kind].quantity;
+        writer_quantity(
+            writer, kind == QUANTITY_SHARE ? QUANTITY_NUMBER : kind, load_number(field, record));
+    } else if (field->kind == FIELD_IS_WORD || field->kind == FIELD_IS_FLAG) {
         writer_word(writer, words_of(field)[load_word(field, record)]);
-        break;
-    case FIELD_IS_NAME:
-    case FIELD_IS_TEXT:
-        writer_text(writer, from);
-        break;
-    case FIELD_IS_RECORD:
-        record_write_inline(writer, field->fields, from);
-        break;
-    case FIELD_OWN:
-        break;
+    } else if (field->kind == FIELD_IS_RECORD) {
+        record_write_inline(writer, field->fields, const_member(field, record));
+    } else {
+        writer_text(writer, const_member(field, record));
     }
 }
 

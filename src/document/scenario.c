@@ -267,7 +267,7 @@ static void write_jobs(struct writer *writer, const void *record)
 
     if (!is_list(&scenario->arrivals)) {
         writer_key(writer, "jobs");
-        writer_count(writer, scenario->jobs);
+        writer_quantity(writer, QUANTITY_COUNT, (double)scenario->jobs);
     }
 }
 
@@ -340,7 +340,7 @@ static void write_seeds(struct writer *writer, const void *record)
     writer_key(writer, "seeds");
     writer_open_list(writer, WRITER_INLINE);
     for (uint32_t i = 0; i < count; i++) {
-        writer_count(writer, scenario->seeds[i]);
+        writer_quantity(writer, QUANTITY_COUNT, (double)scenario->seeds[i]);
     }
     writer_close(writer);
 }

@@ -139,12 +139,12 @@ static void write_gives(struct writer *writer, const void *record)
     }
     writer_key(writer, "gives");
     if (rule->low == rule->high) {
-        writer_count(writer, rule->low);
+        writer_quantity(writer, QUANTITY_COUNT, rule->low);
         return;
     }
     writer_open_list(writer, WRITER_INLINE);
-    writer_count(writer, rule->low);
-    writer_count(writer, rule->high);
+    writer_quantity(writer, QUANTITY_COUNT, rule->low);
+    writer_quantity(writer, QUANTITY_COUNT, rule->high);
     writer_close(writer);
 }
 
@@ -238,7 +238,7 @@ static void write_priority(struct writer *writer, const void *record)
 
     if (workflow->priority > 0) {
         writer_key(writer, "priority");
-        writer_count(writer, PRIORITY_MAX + 1 - workflow->priority);
+        writer_quantity(writer, QUANTITY_COUNT, PRIORITY_MAX + 1 - workflow->priority);
     }
 }
 

@@ -1,14 +1,12 @@
 #include "document/writer.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/units.h"
 
-enum { NUMBER_BYTES = 40, MS_DECIMALS = 6, INDENT = 2 };
+enum { MS_DECIMALS = 6, INDENT = 2 };
 
 void writer_init(struct writer *writer, FILE *file, enum writer_style style)
 {
@@ -171,63 +169,14 @@ void writer_word(struct writer *writer, const char *word)
     (void)fprintf(writer->file, is_bare ? "%s" : "\"%s\"", word);
 }
 
-void writer_integer(struct writer *writer, int64_t number)
+void writer_quantity(struct writer *writer, enum quantity_kind kind, double value)
 {
+    char text[QUANTITY_TEXT_BYTES];
+
+    quantity_text(kind == QUANTITY_BYTES && is_json(writer) ? QUANTITY_COUNT : kind, value, text);
+    const bool is_bare = !is_json(writer) || text[strspn(text, "-+.e0123456789")] == '\0';
     (void)begin(writer, /* breaks */ false);
-    (void)fprintf(writer->file, "%" PRId64, number);
-}
-
-struct unit {
-    const char *name;
-    uint64_t scale;
-};
-
-static void put_scaled(struct writer *writer, uint64_t value, const struct unit *units)
-{
-    while (units->scale > 1 && (value == 0 || value % units->scale != 0)) {
-        units++;
-    }
-    const char *quote = is_json(writer) && units->name[0] != '\0' ? "\"" : "";
-    (void)begin(writer, /* breaks */ false);
-    (void)fprintf(
-        writer->file, "%s%" PRIu64 "%s%s", quote, value / units->scale, units->name, quote);
-}
-
-void writer_count(struct writer *writer, uint64_t count)
-{
-    static const struct unit units[] = {{"", 1}};
-    put_scaled(writer, count, units);
-}
-
-void writer_bytes(struct writer *writer, uint64_t bytes)
-{
-    static const struct unit units[] = {{"GB", 1000000000}, {"MB", 1000000}, {"KB", 1000}, {"", 1}};
-    put_scaled(writer, bytes, is_json(writer) ? &units[3] : units);
-}
-
-void writer_bytes_and(struct writer *writer, uint64_t bytes, const char *more)
-{
-    writer_bytes(writer, bytes);
-    (void)fputs(more, writer->file);
-}
-
-void writer_bandwidth(struct writer *writer, uint64_t bytes_per_s)
-{
-    static const struct unit units[] = {
-        {"GB/s", 1000000000},
-        {"MB/s", 1000000},
-        {"KB/s", 1000},
-        {"B/s", 1},
-    };
-    put_scaled(writer, bytes_per_s, units);
-}
-
-void writer_duration(struct writer *writer, int64_t ns)
-{
-    static const struct unit units[] = {
-        {"s", 1000000000}, {"ms", 1000000}, {"us", 1000}, {"ns", 1}};
-    ASSERT(ns >= 0);
-    put_scaled(writer, (uint64_t)ns, units);
+    (void)fprintf(writer->file, is_bare ? "%s" : "\"%s\"", text);
 }
 
 void writer_ms(struct writer *writer, int64_t ns)
@@ -239,40 +188,10 @@ void writer_ms(struct writer *writer, int64_t ns)
         fraction /= 10;
         decimals--;
     }
-    writer_integer(writer, ns / NS_PER_MS);
+    writer_quantity(writer, QUANTITY_COUNT, (double)(ns / NS_PER_MS));
     if (decimals > 0) {
         (void)fprintf(writer->file, ".%0*" PRId64, decimals, fraction);
     }
-}
-
-/* The shortest text that reads as exactly @number. */
-static void shortest(double number, char text[NUMBER_BYTES])
-{
-    ASSERT(isfinite(number));
-    for (int digits = 6; digits <= 17; digits++) {
-        (void)snprintf(text, NUMBER_BYTES, "%.*g", digits, number);
-        if (strtod(text, NULL) == number) {
-            break;
-        }
-    }
-}
-
-void writer_number(struct writer *writer, double number)
-{
-    char text[NUMBER_BYTES];
-
-    shortest(number, text);
-    (void)begin(writer, /* breaks */ false);
-    (void)fputs(text, writer->file);
-}
-
-void writer_rate(struct writer *writer, double rate_per_s)
-{
-    char text[NUMBER_BYTES];
-
-    shortest(rate_per_s, text);
-    (void)begin(writer, /* breaks */ false);
-    (void)fprintf(writer->file, is_json(writer) ? "\"%s/s\"" : "%s/s", text);
 }
 
 void writer_numbers(struct writer *writer, const char *key, const double *numbers, uint32_t count)
@@ -280,7 +199,7 @@ void writer_numbers(struct writer *writer, const char *key, const double *number
     writer_key(writer, key);
     writer_open_list(writer, WRITER_INLINE);
     for (uint32_t i = 0; i < count; i++) {
-        writer_number(writer, numbers[i]);
+        writer_quantity(writer, QUANTITY_NUMBER, numbers[i]);
     }
     writer_close(writer);
 }

@@ -9,7 +9,7 @@
  *     writer_key(&writer, "prices");
  *     writer_open_mapping(&writer, WRITER_INLINE);
  *     writer_key(&writer, "gpu");
- *     writer_number(&writer, 0.67);
+ *     writer_quantity(&writer, QUANTITY_NUMBER, 0.67);
  *     writer_close(&writer);
  *     writer_close(&writer);
  *
@@ -22,6 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "document/quantity.h"
 
 enum { WRITER_DEPTH_MAX = 16 };
 
@@ -63,22 +65,11 @@ void writer_open_json(struct writer *writer);
 void writer_key(struct writer *writer, const char *key);
 void writer_key_below(struct writer *writer, const char *key);
 
-/* Whole numbers in the largest unit that leaves them whole: "3MB", "1500ms", "25GB/s". */
-void writer_count(struct writer *writer, uint64_t count);
-void writer_integer(struct writer *writer, int64_t number);
-void writer_bytes(struct writer *writer, uint64_t bytes);
-void writer_bandwidth(struct writer *writer, uint64_t bytes_per_s);
-void writer_duration(struct writer *writer, int64_t ns);
-
-/* The same behind which @more stands: "60KB per item". */
-void writer_bytes_and(struct writer *writer, uint64_t bytes, const char *more);
+/* A number as quantity_text() writes it; in JSON sizes are plain numbers. */
+void writer_quantity(struct writer *writer, enum quantity_kind kind, double value);
 
 /* @ns as a plain number of milliseconds: "0.25". */
 void writer_ms(struct writer *writer, int64_t ns);
-
-/* The shortest text that reads as exactly @number, which is finite; the same with "/s". */
-void writer_number(struct writer *writer, double number);
-void writer_rate(struct writer *writer, double rate_per_s);
 
 /* A key and a list of @numbers. */
 void writer_numbers(struct writer *writer, const char *key, const double *numbers, uint32_t count);

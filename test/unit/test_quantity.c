@@ -110,6 +110,40 @@ static void too_large_a_number_is_infinite(ATTR_UNUSED void **state)
     assert_true(isinf(value));
 }
 
+struct written {
+    enum quantity_kind kind;
+    double value;
+    const char *text;
+};
+
+static void values_are_written_in_the_largest_unit_that_fits(ATTR_UNUSED void **state)
+{
+    static const struct written written[] = {
+        {QUANTITY_DURATION, 90e9, "90s"},
+        {QUANTITY_DURATION, 1500e6, "1500ms"},
+        {QUANTITY_DURATION, 0, "0ns"},
+        {QUANTITY_BYTES, 3e9, "3GB"},
+        {QUANTITY_BYTES, 1024, "1024"},
+        {QUANTITY_BYTES, 0, "0"},
+        {QUANTITY_BANDWIDTH, 10200e6, "10200MB/s"},
+        {QUANTITY_BANDWIDTH, 0, "0B/s"},
+        {QUANTITY_COUNT, 0x1p53, "9007199254740992"},
+        {QUANTITY_COUNT, -1, "-1"},
+        {QUANTITY_NUMBER, 0.1 + 0.2, "0.30000000000000004"},
+        {QUANTITY_SHARE, 0.25, "0.25"},
+        {QUANTITY_RATE, 1e-5, "1e-05/s"},
+        {QUANTITY_RATE, 2, "2/s"},
+    };
+    for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
+        char text[QUANTITY_TEXT_BYTES];
+        double value = -1;
+        quantity_text(written[i].kind, written[i].value, text);
+        assert_string_equal(text, written[i].text);
+        assert_true(quantity_parse(written[i].kind, text, &value));
+        assert_true(value == written[i].value);
+    }
+}
+
 static void every_example_is_of_its_own_kind(ATTR_UNUSED void **state)
 {
     for (uint32_t kind = QUANTITY_NUMBER; kind <= QUANTITY_SHARE; kind++) {
@@ -130,6 +164,7 @@ int main(void)
         cmocka_unit_test(units_are_multiplied_out),
         cmocka_unit_test(other_forms_are_refused),
         cmocka_unit_test(too_large_a_number_is_infinite),
+        cmocka_unit_test(values_are_written_in_the_largest_unit_that_fits),
         cmocka_unit_test(every_example_is_of_its_own_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static void write_doubled(struct writer *writer, const void *record)
 {
     const uint32_t *doubled = record;
     writer_key(writer, "half");
-    writer_count(writer, *doubled / 2);
+    writer_quantity(writer, QUANTITY_COUNT, *doubled / 2);
 }
 
 static const struct field inner_fields[] = {
