@@ -310,7 +310,7 @@ const struct field arrivals_fields[] = {
     {"rate", FIELD_RATE(struct arriving, arrivals.rate_per_s), .range = &rate_range,
      .read = read_rate, .only = NO_LIST, .always = true,
      .help = "requests of all workflows together, on average; with bursts, between them",
-     .left_out = "needed, but for a list or trace"},
+     .left_out = "needed, except with a list or a trace"},
     {"cv", FIELD_NUMBER(struct arriving, arrivals.cv), .only = KIND_BIT(ARRIVALS_GAMMA),
      .range = FIELD_RANGE(0.01, 100, "between 0.01 and 100"), .needed = true,
      .help =
@@ -336,11 +336,11 @@ const struct field arrivals_fields[] = {
      .help = "`true`: the trace starts again, one mean gap after its last row"},
     {"items_per", FIELD_COUNT(struct arriving, items_per), .only = KIND_BIT(ARRIVALS_TRACE),
      .range = FIELD_RANGE(1, 1e9, "between 1 and 1000000000"),
-     .help = "so many tokens of a trace of tokens are one item, rounded up",
+     .help = "how many tokens of a trace of tokens are one item, rounded up",
      .left_out = "each request has one item"},
     {"mix", .read = read_mix, .write = write_mix, .only = NO_LIST,
      .form = "mapping from workflows to numbers",
-     .help = "weights; what is not named does not come", .left_out = "all alike"},
+     .help = "weights; workflows that are not named do not come", .left_out = "all alike"},
     {0},
 };
 

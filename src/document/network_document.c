@@ -16,7 +16,7 @@ static const char *const sizes[] = {"fixed", "exponential", NULL};
 
 const struct field network_background_fields[] = {
     {"load", FIELD_SHARE(struct network_background, load), .range = &load_range,
-     .help = "a share of each link's rate; or else:"},
+     .help = "a share of each link's rate; or `rate`"},
     {"rate", FIELD_RATE(struct network_background, rate_per_s),
      .range = FIELD_RANGE(0, 1e9, "between 0 and 1e9/s"), .help = "transfers on each link"},
     {"bytes", FIELD_BYTES(struct network_background, bytes),
@@ -60,15 +60,15 @@ const struct field network_fields[] = {
              "that everything between machines crosses"},
     {"racks", FIELD_COUNT(struct fleet_network, rack_count), .range = &racks_range,
      .only = KIND_BIT(NETWORK_TWO_TIER),
-     .help = "of `two-tier`: how many racks of equal size, in the order of the machines",
+     .help = "how many racks of equal size, in the order of the machines",
      .left_out = "as `per_rack` says"},
     {"per_rack", FIELD_COUNT(struct fleet_network, nodes_per_rack), .range = &racks_range,
-     .only = KIND_BIT(NETWORK_TWO_TIER), .help = "of `two-tier`: how many machines in each rack",
+     .only = KIND_BIT(NETWORK_TWO_TIER), .help = "how many machines in each rack",
      .left_out = "as `racks` says"},
     {"core", FIELD_BANDWIDTH(struct fleet_network, core_bytes_per_s), .range = &reader_bandwidth,
      .only = KIND_BIT(NETWORK_TWO_TIER) | KIND_BIT(NETWORK_BOTTLENECK), .needed = true,
-     .help = "of `two-tier`: the rate between each rack and the core, in each direction; of "
-             "`bottleneck`: the rate of the one link. 0 is no limit"},
+     .help = "the rate between each rack and the core, in each direction, or of the one link; 0 is "
+             "no limit"},
     {"link", FIELD_BANDWIDTH(struct fleet_network, link_bytes_per_s), .range = &reader_bandwidth,
      .help = "the rate of each machine's link, in each direction", .left_out = "no limit"},
     {"up", FIELD_BANDWIDTH(struct fleet_network, up_bytes_per_s), .range = &network_rate,
@@ -76,7 +76,7 @@ const struct field network_fields[] = {
     {"down", FIELD_BANDWIDTH(struct fleet_network, down_bytes_per_s), .range = &network_rate,
      .help = "the rate to each machine", .left_out = "as `link`"},
     {"latency", FIELD_DURATION(struct fleet_network, latency_ns), .range = &reader_latency,
-     .help = "what every message between machines takes at least"},
+     .help = "the minimum time of every message between machines"},
     {"sharing", FIELD_WORD(struct fleet_network, sharing), .words = sharings,
      .help = "`fifo`: one transfer after the other; `fair`: all at once, max-min fair"},
     {"background", .read = read_background, .write = write_background,

@@ -83,9 +83,9 @@ const struct field profile_device_fields[] = {
     {"points", .write = write_points, .form = "list of mappings",
      .help = "run times by items and shares: see below", .left_out = "`ms`"},
     {"distribution", FIELD_WORD(struct device, distribution), .words = distributions,
-     .help = "how run times scatter about their mean when they are simulated: `normal` by `sd_ms`, "
-             "but never below a tenth of the mean; `exponential`, by the mean alone; `gamma`, by "
-             "`sd_ms`, which it wants; `deterministic`, not at all"},
+     .help = "how simulated run times scatter around their mean: `normal`, by `sd_ms`, but never "
+             "below a tenth of the mean; `exponential`, by the mean alone; `gamma`, by `sd_ms`, "
+             "which it requires; `deterministic`, not at all"},
     {0},
 };
 
@@ -215,19 +215,21 @@ static void write_devices(struct writer *writer, const void *record)
 /* Load and resident are written always: one that is left out is read as the other. */
 const struct field profile_model_fields[] = {
     {"load", FIELD_BYTES(struct profile_model, load_bytes), .range = &reader_any_bytes,
-     .always = true, .help = "what is copied to the device", .left_out = "as `resident`"},
+     .always = true, .help = "bytes that are copied to the device; a function has none",
+     .left_out = "as `resident`"},
     {"resident", FIELD_BYTES(struct profile_model, resident_bytes), .range = &reader_any_bytes,
-     .always = true, .help = "what stays there", .left_out = "as `load`"},
+     .always = true, .help = "bytes that stay there", .left_out = "as `load`"},
     {"workspace", FIELD_BYTES(struct profile_model, workspace_bytes), .range = &reader_any_bytes,
-     .help = "what a running batch needs on top"},
+     .help = "bytes that a running batch needs on top"},
     {"workspace_per_item", FIELD_BYTES(struct profile_model, workspace_bytes_per_item),
      .range = &reader_edge_bytes, .help = "the same for each of its items"},
     {"load_fixed_ms", FIELD_MS(struct profile_model, load_fixed_ns), .range = &spread_range,
-     .help = "what a load takes beside the copy"},
+     .help = "the time of a load beyond the copy"},
     {"pinned", FIELD_FLAG(struct profile_model, pinned),
      .help = "`true`: where it is resident it stays as long as anything else can leave"},
     {"devices", .write = write_devices, .form = "mapping from kinds of devices to mappings",
-     .help = "run times: see below", .left_out = "it is not run, as weights that a function uses"},
+     .help = "run times: see below",
+     .left_out = "none: tasks use it only as weights of a function"},
     {0},
 };
 
@@ -311,7 +313,7 @@ const struct field profile_fields[] = {
      .range = FIELD_RANGE(PROFILE_VERSION, PROFILE_VERSION, "1, the only version known"),
      .help = "the version of the form"},
     {"figures", FIELD_WORD(struct root, origin.figures), .words = figures, .always = true,
-     .help = "where they come from; published figures want a `source`"},
+     .help = "where they come from; `published` requires a `source`"},
     {"source", FIELD_TEXT(struct root, origin.source), .help = "who published them, and where"},
     {"models", .read = read_models, .write = write_models, .needed = true,
      .form = "mapping from names to mappings", .help = "models and functions: see below"},
@@ -334,7 +336,7 @@ enum weft_status profile_read(
 
     record_read(&reader, node, profile_fields, &root);
     if (root.origin.figures == FIGURES_PUBLISHED && root.origin.source[0] == '\0') {
-        reader_fail(&reader, tree_find(node, "figures"), "published figures want a 'source'");
+        reader_fail(&reader, tree_find(node, "figures"), "published figures need a 'source'");
     }
     if (!reader_is_good(&reader)) {
         profile_destroy(document.profile);

@@ -260,6 +260,19 @@ void record_write_inline(struct writer *writer, const struct field *fields, cons
     writer_close(writer);
 }
 
+/* "`burst` or `mmpp`": the kinds that @field goes with. */
+static void print_only(const struct field *fields, const struct field *field, FILE *file)
+{
+    const char *between = "";
+
+    for (uint32_t i = 0; fields[0].words[i] != NULL; i++) {
+        if ((field->only >> i & 1) != 0) {
+            (void)fprintf(file, "%s`%s`", between, fields[0].words[i]);
+            between = " or ";
+        }
+    }
+}
+
 /* What is written there: "duration, between 1us and 1h", "`star` or `two-tier`". */
 static void print_form(const struct field *field, FILE *file)
 {
@@ -305,7 +318,13 @@ void record_print(const struct field *fields, FILE *file)
     for (const struct field *field = fields; field->key != NULL; field++) {
         (void)fprintf(file, "| `%s` | ", field->key);
         print_form(field, file);
-        (void)fprintf(file, " | %s | ", field->help);
+        (void)fputs(" | ", file);
+        if (field->only != 0 && field->only >> 31 == 0) { /* Not all but some. */
+            (void)fputs("with ", file);
+            print_only(fields, field, file);
+            (void)fputs(": ", file);
+        }
+        (void)fprintf(file, "%s | ", field->help);
         print_left_out(field, file);
         (void)fputs(" |\n", file);
     }

@@ -375,9 +375,9 @@ const struct field scenario_fields[] = {
     {"noise", FIELD_SHARE(struct scenario, noise), .range = &share_range, .always = true,
      .help = "run times vary uniformly by this share up and down"},
     {"profile_error", FIELD_SHARE(struct scenario, profile_error), .range = &share_range,
-     .help = "what every config of every model takes differs from the profile by a factor of its "
-             "own, the same in the whole run and drawn uniformly, up to this share up or down; "
-             "policies know the profile alone. Simulated only"},
+     .help = "run times of every config of every model differ from the profile by a factor that "
+             "is drawn uniformly once per run, up to this share up or down; policies know only the "
+             "profile. Simulated only"},
     {"warmup", FIELD_SHARE(struct scenario, warmup), .range = &share_range, .always = true,
      .fallback = "10%", .help = "the share of jobs that is not reported"},
     {"seeds", .read = read_seeds, .write = write_seeds, .fallback = "1",

@@ -79,8 +79,7 @@ const struct field settings_fields[] = {
      .left_out = "one for every core, over all nodes"},
     {"threads", FIELD_COUNT(struct settings, threads),
      .range = FIELD_RANGE(1, 1, "1: a batch runs on one thread"), .fallback = "1",
-     .help = "of each worker: there is no choice, because a batch of ONNX Runtime here runs on one "
-             "thread"},
+     .help = "of each worker; a batch of ONNX Runtime always runs on one thread here"},
     {"memory", FIELD_BYTES(struct settings, memory_bytes), .range = &reader_memory,
      .help = "of each worker, for models and workspaces",
      .left_out = "all workers together: half of the machine's, or of its container's"},
