@@ -229,6 +229,9 @@ static void without_settings_there_are_defaults(ATTR_UNUSED void **state)
     assert_false(repository->settings.functions.is_open);
     assert_int_equal(repository->settings.functions.time_ns, 0); /* The engine decides. */
     assert_string_equal(repository->settings.policy, SETTINGS_POLICY_DEFAULT);
+    assert_int_equal(repository->settings.isolate, ISOLATE_ALL);
+    assert_int_equal(repository->settings.row_load_ns, 10000000);
+    assert_int_equal(repository->settings.row_cache_ns, 100000000);
     assert_false(repository->settings.admits_all);
     assert_false(repository->settings.ignores_priority);
     assert_int_equal(place.ignored_count, 2); /* What is hidden is not even seen. */

@@ -74,7 +74,7 @@ static const char ending[] = "rows: {load: 10ms, cache: 100us}\n"
                              "  - {at: 2s, drain: 0}\n"
                              "  - {at: 3s, stop: 2, for: 1ms}\n"
                              "  - {at: 4s, slow: 12, factor: 2.5}\n"
-                             "  - {at: 5s, partition: 1, for: 1s}\n"
+                             "  - {at: 5s, partition: 1, for: 0ns}\n"
                              "  - {at: 6s, loss: 1, for: 1s, factor: 0.1}\n"
                              "  - {at: 7s, fail-loads: 3, factor: 1}\n"
                              "  - {at: 8s, fail-batches: 3, factor: 0}\n"
@@ -158,7 +158,8 @@ static void networks_are_written_as_they_are(ATTR_UNUSED void **state)
         fleet->network.kind = i == 0   ? NETWORK_STAR
                               : i == 1 ? NETWORK_BOTTLENECK
                                        : NETWORK_TWO_TIER;
-        fleet->network.rack_count = 3;
+        fleet->network.rack_count = 3; /* Which then decides, not their size. */
+        fleet->network.nodes_per_rack = 5;
         fleet->network.core_bytes_per_s = i == 2 ? 1 : 0;
         if (i != 2) { /* In a star without limits, traffic of others is nothing to say. */
             fleet->network.background.rate_per_s = 2.5;
