@@ -1,5 +1,5 @@
 /*
- * check.h - whether a file is a good document, whatever kind it is of.
+ * check.h - whether a file is a valid document of any kind.
  */
 #ifndef DOCUMENT_CHECK_H
 #define DOCUMENT_CHECK_H
@@ -23,7 +23,7 @@ const char *document_kind_text(enum document_kind kind);
  * Find out by its keys what the file at @path is, and check it as a whole, with the
  * files it names.
  *
- * Errors: those of the kind; WEFT_INVALID if it is of none.
+ * Errors: those of the kind; WEFT_INVALID if it is a document of no kind.
  */
 enum weft_status document_check(
     const char *path, enum document_kind *kind_out, struct weft_error *error);

@@ -13,7 +13,7 @@ _Static_assert(NODES_MAX == 16384, "as count_range says");
 
 static const char *const sharings[] = {"counted", "mig", "sm", NULL};
 
-/* An entry of `machines`: so many alike. */
+/* An entry of `machines`: some that are alike. */
 struct machines {
     uint32_t count;
     uint32_t devices;

@@ -68,7 +68,7 @@ static void set_amount(struct workflow_edge *edge, const struct workflow_edge *a
     edge->per_item = amount->per_item;
 }
 
-/* One amount for every edge into the task at hand. */
+/* One amount for every edge into the task being read. */
 static void read_amount_of_all(const struct scope *scope, const struct tree_node *bytes)
 {
     struct workflow_edge amount = {0};

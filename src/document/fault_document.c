@@ -195,7 +195,7 @@ static void read_random(
     if (drawn.rate_per_s * (double)drawn.until_ns / 1e9 > FAULTS_MAX / 4.0) {
         reader_fail(reader, random, "more than %d faults are to be expected", FAULTS_MAX / 4);
     } else if (scenario->fault_random_count == FAULT_RANDOMS_MAX) {
-        reader_fail(reader, random, "more than %d times random faults", FAULT_RANDOMS_MAX);
+        reader_fail(reader, random, "more than %d entries of random faults", FAULT_RANDOMS_MAX);
     } else if (scenario->fleet->node_count < 2) {
         reader_fail(reader, random, "random faults spare node 0, and there is no other");
     } else {

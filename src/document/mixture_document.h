@@ -1,7 +1,7 @@
 /*
  * mixture_document.h - probabilities of placements in and out of JSON: docs/DOCUMENTS.md.
  *
- * A document speaks of workflows and tasks by name and of workers by number, as a fleet
+ * A document names workflows and tasks, and gives workers by number, as a fleet
  * counts them. What is written and read again is the same mixture.
  */
 #ifndef DOCUMENT_MIXTURE_DOCUMENT_H

@@ -19,7 +19,7 @@ extern const struct field
 void ports_read_inputs(
     struct reader *reader, const struct tree_node *node, struct workflow *workflow);
 
-/* What the task at hand takes, port by port, under `in`: names and edges. NULL: nothing. */
+/* What the task being read takes, port by port, under `in`: names and edges. NULL: nothing. */
 void ports_read_in(const struct scope *scope, const struct tree_node *in);
 
 /* Once all tasks are read: bring the request to those that have producers as well. */

@@ -25,7 +25,7 @@ struct scope {
     struct catalogue *catalogue;
     struct fleet *fleet;
     struct profile_document *document;
-    uint32_t model; /* The one at hand; MODEL_NONE: of no interest here. */
+    uint32_t model; /* The one being read; MODEL_NONE: it is only checked. */
 };
 
 /* and written with. */

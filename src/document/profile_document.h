@@ -1,7 +1,7 @@
 /*
  * profile_document.h - measurements in and out of JSON: docs/DOCUMENTS.md has the form.
  *
- * A document speaks of models and devices by name, a profile by number: a catalogue and
+ * A document has models and devices by name, a profile by number: a catalogue and
  * a fleet translate. What is saved and loaded again is the same profile.
  */
 #ifndef DOCUMENT_PROFILE_DOCUMENT_H

@@ -132,6 +132,7 @@ static void read_value(
     if (field->read != NULL) {
         field->read(reader, node, field->kind == FIELD_OWN ? member(field, record) : record);
     } else if (is_number(field)) {
+        ASSERT(field->range != NULL);
         const double value =
             reader_quantity(reader, node, numbers[field->kind].quantity, field->range);
         if (reader_is_good(reader)) {

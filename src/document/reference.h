@@ -21,8 +21,8 @@ struct scope {
     struct catalogue *catalogue;
     struct workflow *workflow;
     const struct tree_node *inputs; /* The declared parts of a request; NULL if none are. */
-    uint32_t written;               /* So many tasks are in the document; others were added. */
-    uint32_t task;                  /* The one at hand. */
+    uint32_t written;               /* Tasks of the document; those behind them were added. */
+    uint32_t task;                  /* The one being read. */
     bool *wants_request;            /* By task: it names the request as `inputs`. */
 };
 
@@ -47,7 +47,7 @@ uint32_t reference_find_task(
 bool reference_read(
     const struct scope *scope, const struct tree_node *node, struct reference *reference_out);
 
-/* Make @from a producer of the task at hand. @twice: whether it may be one already. */
+/* Make @from a producer of the task being read. @twice: whether it may be one already. */
 void reference_link(
     const struct scope *scope, const struct tree_node *node, uint32_t from, bool twice);
 

@@ -190,7 +190,7 @@ static void scan_folder(struct repository_scan *scan, const struct folder_entry 
     }
 }
 
-/* Every profile must be good, whatever it speaks of. */
+/* Every profile must be valid, even one for another machine. */
 static void check_profiles(struct repository_scan *scan, const struct folder_entry *entry)
 {
     struct folder inside;

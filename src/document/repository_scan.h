@@ -33,7 +33,7 @@ struct repository_scan {
     enum weft_status status; /* Of the first problem. */
     const char *settings;    /* The path of weft.yaml; NULL: there is none. */
     bool has_functions;
-    struct folder functions; /* Shared objects, and whatever else lies there. */
+    struct folder functions; /* Shared objects, and anything else in that folder. */
     uint32_t model_count;
     struct scanned_model models[MODELS_MAX]; /* By name, ascending. */
     uint32_t document_count;

@@ -189,7 +189,7 @@ static void read_profile(struct reader *reader, const struct tree_node *node, vo
     scenario_check_profile(reader, scenario, &document.listed, loading->workflows, profile);
 }
 
-/* Of which models the document speaks: those that some task runs or needs. */
+/* The models of the document: those that some task runs or needs. */
 static void find_models(const struct catalogue *catalogue, struct model_set *used_out)
 {
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {

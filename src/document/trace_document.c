@@ -243,7 +243,7 @@ static enum weft_status read_rows(struct scan *scan, struct arrival *rows)
 
 _Static_assert(ARRIVALS_ROWS_MAX == 16000000, "as read_rows() says");
 
-/* At most so many rows follow: as many as line ends, and one without. */
+/* An upper bound of the rows that follow: as many as line ends, and one without. */
 static size_t count_lines(const struct scan *scan)
 {
     size_t count = 1;

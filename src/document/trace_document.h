@@ -30,7 +30,7 @@ enum { TRACE_BYTES_MAX = 512 * 1024 * 1024 }; /* 32 bytes per row. */
 
 struct trace_options {
     const struct catalogue *catalogue; /* Borrowed: the workflows that rows may name. */
-    uint32_t items_per; /* So many tokens are an item; 0: each request has one item. */
+    uint32_t items_per;                /* Tokens per item; 0: each request has one item. */
 };
 
 struct trace {

@@ -5,6 +5,7 @@
 
 #include <yaml.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "document/bytes.h"
@@ -378,6 +379,7 @@ const struct tree_node *tree_with(
     const struct tree_node *value)
 {
     const size_t length = strcspn(path, ".");
+    ASSERT(length > 0);
     struct tree_node *copy = copy_node(arena, root);
     const struct tree_node **link = &copy->first;
     bool is_found = root->kind != TREE_MAPPING;

@@ -185,7 +185,7 @@ static void read_task(
         reader_fail(reader, node, "'%s' is the request, not the name of a task", task->name);
     }
     if (strncmp(task->name, BUILTIN_ANSWER_TASK, sizeof(BUILTIN_ANSWER_TASK) - 1) == 0) {
-        reader_fail(reader, node, "'%s' is of the answer, not the name of a task", task->name);
+        reader_fail(reader, node, "'%s' is part of the answer, not the name of a task", task->name);
     }
     record_check_keys(reader, node, workflow_task_fields);
     if (reader_is_good(reader)) {
