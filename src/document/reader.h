@@ -52,9 +52,11 @@ static inline bool reader_is_good(const struct reader *reader)
 }
 
 /* Every item of a list, or value of a mapping, while the reader is good. NULL has none. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): it declares @item. */
 #define READER_EACH(item, reader, node)                                                            \
     for (const struct tree_node *item = (node) == NULL ? NULL : (node)->first;                     \
          item != NULL && reader_is_good(reader); item = item->next)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /*
  * Fail with "file:line: cause" at @node, or at its key if it has one. A value that does

@@ -32,7 +32,7 @@
 enum { FIELDS_MAX = 32 }; /* Of one table. */
 
 enum field_kind {
-    FIELD_OWN, /* Has functions of its own; without, the code around the table knows it. */
+    FIELD_OWN, /* Has functions of its own; without them, the code around the table reads it. */
     FIELD_IS_COUNT,
     FIELD_IS_DURATION,
     FIELD_IS_MS, /* A plain number of milliseconds. */
@@ -51,24 +51,21 @@ enum field_kind {
 struct field {
     const char *key; /* NULL ends a table. */
     enum field_kind kind;
-    size_t place; /* Of the member in the struct, */
-    size_t size;  /* and its size. */
+    uint32_t only; /* Kinds of the record it goes with, in bits of its first field. 0: all. */
+    size_t place;  /* Of the member in the struct. */
+    size_t size;   /* Of the member. */
 
     const struct reader_range *range; /* Of numbers. */
     const char *const *words;         /* Of WORD and FLAG; ends with NULL. */
     const struct field *fields;       /* Of RECORD. */
 
+    const char *fallback; /* What is meant if it is left out, as one would write it. NULL: zero. */
     bool needed;          /* It may not be left out. */
-    bool always;          /* It is written even if that could be left out. */
-    const char *fallback; /* What is meant otherwise, as one would write it. NULL: zero. */
-
-    /* Bits of the table's first field, a word: with others this key is refused. 0: it goes with
-     * all. */
-    uint32_t only;
+    bool always;          /* It is written even where it could be left out. */
 
     /*
-     * Instead of what the kind says: @record is the struct, or the member that FIELD_PART names;
-     * @node is the value. What writes also writes the key, or nothing.
+     * Used instead of what the kind says: @record is the struct, or the member that FIELD_PART
+     * names; @node is the value. write() writes the key and the value, or nothing.
      */
     void (*read)(struct reader *reader, const struct tree_node *node, void *record);
     void (*write)(struct writer *writer, const void *record);
@@ -78,6 +75,8 @@ struct field {
     const char *help;     /* What it means. */
     const char *left_out; /* What is meant if it is left out, where no value says it. */
 };
+
+/* Types and members cannot stand in parentheses. NOLINTBEGIN(bugprone-macro-parentheses) */
 
 /* The place of a member, which must be of @type. */
 #define FIELD_PLACE(record, member, type)                                                          \
@@ -108,6 +107,7 @@ struct field {
     .kind = FIELD_IS_TEXT, .place = offsetof(record, member),                                      \
     .size = sizeof(((record *)NULL)->member)
 
+/* A member with functions of its own. */
 #define FIELD_PART(record, member) .kind = FIELD_OWN, .place = offsetof(record, member)
 
 /* Members of @member, which has @table; or of the same struct. */
@@ -121,6 +121,8 @@ struct field {
     {                                                                                              \
         (min), (max), (text)                                                                       \
     }
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /*
  * Read the mapping at @node by @fields into @record. Keys that are not in the table are refused.

@@ -183,12 +183,13 @@ void writer_ms(struct writer *writer, int64_t ns)
 {
     ASSERT(ns >= 0);
     int64_t fraction = ns % NS_PER_MS;
+    const int64_t whole = ns / NS_PER_MS;
     int decimals = MS_DECIMALS;
     while (decimals > 0 && fraction % 10 == 0) {
         fraction /= 10;
         decimals--;
     }
-    writer_quantity(writer, QUANTITY_COUNT, (double)(ns / NS_PER_MS));
+    writer_quantity(writer, QUANTITY_COUNT, (double)whole);
     if (decimals > 0) {
         (void)fprintf(writer->file, ".%0*" PRId64, decimals, fraction);
     }
