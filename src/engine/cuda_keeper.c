@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+enum { ANSWER_MS_MAX = 2000 }; /* A keeper that takes longer is as good as gone. */
+
 enum keeper_kind { KEEP_ATTACH, KEEP_TAKE, KEEP_FILLED, KEEP_DROP, KEEP_ADOPT, KEEP_TAKEN };
 
 /* What every packet to and from a keeper holds. */
@@ -30,7 +32,7 @@ void cuda_keeper_close(struct cuda_keeper *keeper)
 {
     channel_deinit(&keeper->channel);
     packet_deinit(&keeper->packet);
-    keeper->is_there = false;
+    cuda_keeper_open(keeper, /* socket */ -1);
 }
 
 /* Send @word with @file, or none if that is -1. */
@@ -64,6 +66,13 @@ static void tell(struct cuda_keeper *keeper, enum keeper_kind kind, uint32_t mod
     }
 }
 
+/* Wait for an answer, which comes in one piece. */
+static bool has_answered(const struct cuda_keeper *keeper)
+{
+    struct pollfd ready = {.fd = keeper->channel.socket, .events = POLLIN};
+    return poll(&ready, 1, ANSWER_MS_MAX) == 1;
+}
+
 enum weft_status cuda_keeper_take(
     struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int *file_out, bool *is_filled_out,
     struct weft_error *error)
@@ -72,9 +81,10 @@ enum weft_status cuda_keeper_take(
     struct received *received;
     if (!keeper->is_there ||
         !say(&keeper->channel, &keeper->packet, KEEP_TAKE, &word, /* file */ -1) ||
+        !has_answered(keeper) ||
         channel_receive(&keeper->channel, /* waits */ true, &received) != CHANNEL_RECEIVED ||
         received->kind != KEEP_TAKEN || !hear(received, &word)) {
-        keeper->is_there = false;
+        cuda_keeper_close(keeper);
         return error_set(error, WEFT_LOST, "the process that keeps weights is gone");
     }
     if (word.status != WEFT_OK || received->file_count != 1) {

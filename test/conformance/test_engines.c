@@ -8,6 +8,7 @@
 #include "engine/process.h"
 #include "engine/process_child.h"
 #include "model/items.h"
+#include "unit/cuda_fixture.h"
 #include "unit/onnx_fixture.h"
 
 static struct engine *create_emulated(struct host *host, const struct engine_host *port)
@@ -62,6 +63,7 @@ static struct engine *create_isolated(struct host *host, const struct engine_hos
 }
 
 static char model_path[128];
+static char gpu_path[128];
 
 static struct engine *create_models(struct host *host, const struct engine_host *port)
 {
@@ -72,9 +74,10 @@ static struct engine *create_models(struct host *host, const struct engine_host 
 static struct fork_server fork_server;
 static struct process_child_options child_options;
 
-/* The workers of @host as processes that run @file. */
+/* The workers of @host as processes that run @file; on GPUs if @cuda is not NULL. */
 static struct engine *create_process(
-    struct host *host, const struct engine_host *port, const struct artifact *file, bool isolate)
+    struct host *host, const struct engine_host *port, const struct artifact *file, bool isolate,
+    const struct engine_cuda_options *cuda)
 {
     struct engine *engine = NULL;
     struct weft_error error;
@@ -87,6 +90,7 @@ static struct engine *create_process(
         .catalogue = host->catalogue,
         .artifacts = &host->artifacts,
         .local = {.cache = fixture_folder, .isolate = isolate},
+        .cuda = cuda,
     };
     const struct engine_process_options options = {
         .fleet = host->fleet,
@@ -94,6 +98,7 @@ static struct engine *create_process(
         .artifacts = &host->artifacts,
         .server = &fork_server,
         .loop = &host->loop,
+        .keeps_weights = cuda != NULL,
         .host = *port,
     };
     const struct fork_options children = process_fork_options(&child_options);
@@ -108,18 +113,29 @@ static struct engine *create_process(
 static struct engine *create_process_models(struct host *host, const struct engine_host *port)
 {
     const struct artifact file = {.kind = ARTIFACT_ONNX, .path = model_path};
-    return create_process(host, port, &file, /* isolate */ false);
+    return create_process(host, port, &file, /* isolate */ false, /* cuda */ NULL);
 }
 
 static struct engine *create_process_functions(struct host *host, const struct engine_host *port)
 {
-    return create_process(host, port, &function_file, /* isolate */ true);
+    return create_process(host, port, &function_file, /* isolate */ true, /* cuda */ NULL);
+}
+
+static struct engine *create_cuda(struct host *host, const struct engine_host *port)
+{
+    static const struct engine_cuda_options cuda = {
+        .driver = FAKE_CUDA, .torch = WEFT_TEST_FAKES, .arena_bytes = 64 << 20};
+    const struct artifact file = {.kind = ARTIFACT_CUDA, .path = gpu_path};
+    for (uint32_t i = 0; i < HOST_WORKERS; i++) {
+        host->fleet->workers[i].sharing = SHARES_SM;
+    }
+    return create_process(host, port, &file, /* isolate */ false, &cuda);
 }
 
 /* Those that need ONNX Runtime come last. */
 static const host_engine engines[] = {
-    create_emulated,          create_functions, create_isolated,
-    create_process_functions, create_models,    create_process_models,
+    create_emulated, create_functions, create_isolated,       create_process_functions,
+    create_cuda,     create_models,    create_process_models,
 };
 
 static uint32_t engine_count = sizeof(engines) / sizeof(engines[0]);
@@ -272,11 +288,18 @@ static int setup(void **state)
     }
     (void)snprintf(model_path, sizeof(model_path), "%s", fixture_path("relu.onnx"));
     onnx_write_relu(model_path, -1);
+    (void)snprintf(gpu_path, sizeof(gpu_path), "%s", cuda_make_model("gpu", 2, 1, 1 << 20));
     if (ort_open(&ort, NULL) != WEFT_OK) {
         print_message("skipped: models, for want of a library\n");
         engine_count -= 2;
     }
     return 0;
+}
+
+static int teardown(void **state)
+{
+    cuda_remove_folder();
+    return fixture_teardown(state);
 }
 
 int main(void)
@@ -290,5 +313,5 @@ int main(void)
         cmocka_unit_test(a_share_becomes_ready),
         cmocka_unit_test(an_engine_can_be_destroyed_while_it_works),
     };
-    return cmocka_run_group_tests(tests, setup, fixture_teardown);
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

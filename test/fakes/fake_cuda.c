@@ -136,6 +136,7 @@ EXPORT int fake_cuda_enqueue(
     void *stream, void (*function)(void *stream, const void *arguments), const void *arguments,
     size_t bytes);
 EXPORT void fake_cuda_hang(void *stream);
+EXPORT void fake_cuda_linger(void *stream, uint32_t questions, uint64_t address);
 
 void fake_cuda_fail(int fault, uint32_t count)
 {
@@ -161,6 +162,13 @@ int fake_cuda_touch(uint64_t address, size_t bytes)
         fake.sticky = CUDA_ILLEGAL_ADDRESS;
     }
     return fake.sticky;
+}
+
+void fake_cuda_linger(void *handle, uint32_t questions, uint64_t address)
+{
+    struct object *stream = check(handle, STREAM, "a long run");
+    stream->lingers = questions;
+    stream->uses = find_range(RANGE_RESERVED, address, 1);
 }
 
 void fake_cuda_hang(void *stream)
@@ -242,7 +250,7 @@ int cuDriverGetVersion(int *out)
 int cuDeviceGetCount(int *out)
 {
     const int result = enter("cuDeviceGetCount");
-    *out = 1;
+    *out = FAKE_GPUS;
     return leave(result);
 }
 
@@ -250,7 +258,7 @@ int cuDeviceGet(int *out, int index)
 {
     const int result = enter("cuDeviceGet");
     *out = index;
-    return leave(index == 0 ? result : 101);
+    return leave(index < FAKE_GPUS ? result : 101);
 }
 
 int cuDeviceGetName(char *out, int bytes, int device)

@@ -11,13 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FAKE_UNITS = 16, FAKE_PROCESSORS = 132 };
+enum { FAKE_GPUS = 2, FAKE_UNITS = 16, FAKE_PROCESSORS = 132 };
 
 /* What can be made to happen. */
 enum fake_cuda_fault {
     FAKE_NO_FAULT,
     FAKE_NO_MEMORY,   /* The next that is asked for memory has none. */
-    FAKE_SLOW_COPY,   /* The next copy to the device takes a number of questions to end. */
     FAKE_OLD_DRIVER,  /* From now on. */
     FAKE_NO_SHARES,   /* The device cannot be split, from now on. */
     FAKE_NO_REGISTER, /* The next host memory cannot be registered. */
@@ -29,7 +28,8 @@ struct fake_cuda_counts {
     uint64_t device_bytes;
     uint64_t copied_bytes; /* To the device, ever. */
     uint32_t copies;
-    uint32_t launches; /* Of graphs, ever. */
+    uint32_t copies_most; /* Under way at once: not waited for. */
+    uint32_t launches;    /* Of graphs, ever. */
     uint32_t captures;
 };
 
@@ -46,5 +46,8 @@ typedef int fake_cuda_touch_function(uint64_t address, size_t bytes);
 
 /* @stream never ends what it is at. */
 typedef void fake_cuda_hang_function(void *stream);
+
+/* @stream uses the memory at @address for a while: until it was asked @questions times. */
+typedef void fake_cuda_linger_function(void *stream, uint32_t questions, uint64_t address);
 
 #endif /* FAKES_FAKE_CUDA_H */

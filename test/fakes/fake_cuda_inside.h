@@ -23,12 +23,16 @@ struct node {
     unsigned char arguments[96];
 };
 
+struct range;
+
 struct object {
     enum kind kind;
     bool is_live;
     bool is_hung;          /* STREAM */
     bool is_recording;     /* STREAM */
     bool was_recorded;     /* EVENT */
+    uint32_t lingers;      /* STREAM: questions until what was put there last has ended. */
+    struct range *uses;    /* STREAM and EVENT: what is used until then. */
     uint32_t questions;    /* EVENT: until it is ready. */
     struct object *stream; /* EVENT: where. */
     struct object *owner;  /* STREAM: the share. */
@@ -37,8 +41,7 @@ struct object {
     int file;           /* BLOCK */
     bool is_imported;   /* BLOCK */
     uint64_t bytes;
-    uint32_t mappings; /* BLOCK */
-    char name[32];     /* FUNCTION */
+    char name[32]; /* FUNCTION */
 };
 
 enum range_kind { RANGE_NONE, RANGE_DEVICE, RANGE_RESERVED, RANGE_HOST, RANGE_REGISTERED };
@@ -48,6 +51,7 @@ struct range {
     uint64_t address;
     uint64_t bytes;
     struct object *block; /* RESERVED: what is mapped there. */
+    uint32_t users;       /* RESERVED: events that stand for kernels which use it. */
     int access;           /* CUDA_READ, CUDA_READ_WRITE, or 0. */
 };
 
@@ -60,7 +64,7 @@ struct fake {
     uint32_t fault_count;
     bool is_old;
     bool is_whole;
-    uint32_t slow; /* Questions until the copy under way has ended. */
+    uint32_t copying; /* Copies to the device that were not waited for. */
     struct object objects[OBJECTS_MAX];
     struct range ranges[RANGES_MAX];
     struct fake_cuda_counts counts;

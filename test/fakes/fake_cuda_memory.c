@@ -258,6 +258,9 @@ int cuMemUnmap(uint64_t address, size_t bytes)
     if (range == NULL || range->bytes != bytes || range->block == NULL) {
         wrong("cuMemUnmap of what is not mapped so");
     }
+    if (range->users > 0) {
+        wrong("cuMemUnmap of what a kernel uses");
+    }
     if (mmap(
             (void *)(uintptr_t)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
             -1, 0) == MAP_FAILED) {

@@ -91,9 +91,9 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stre
     if (range != NULL && range->access == CUDA_READ) {
         return leave(1);
     }
-    if (take_fault(FAKE_SLOW_COPY)) {
-        fake.slow = 100;
-    }
+    fake.copying++;
+    fake.counts.copies_most =
+        fake.copying > fake.counts.copies_most ? fake.copying : fake.counts.copies_most;
     return leave(
         result != 0 ? result
                     : put(check(stream, STREAM, "a copy"), run_copy_in, &copy, sizeof(copy)));
@@ -159,7 +159,7 @@ int cuStreamSynchronize(void *handle)
     if (stream->is_hung && result == 0) {
         wait_forever();
     }
-    fake.slow = 0;
+    fake.copying = 0;
     return leave(result);
 }
 
@@ -173,10 +173,21 @@ int cuEventCreate(void **out, unsigned flags)
     return leave(result);
 }
 
+/* What @event stands for has ended. */
+static void end_use(struct object *event)
+{
+    if (event->uses != NULL) {
+        event->uses->users--;
+        event->uses = NULL;
+    }
+}
+
 int cuEventDestroy_v2(void *event)
 {
     const int result = enter_context("cuEventDestroy");
-    destroy(check(event, EVENT, "cuEventDestroy"));
+    struct object *object = check(event, EVENT, "cuEventDestroy");
+    end_use(object);
+    destroy(object);
     return leave(result);
 }
 
@@ -188,9 +199,15 @@ int cuEventRecord(void *handle, void *stream)
     if (event->stream->is_recording) {
         wrong("cuEventRecord on a stream that records");
     }
+    end_use(event);
     event->was_recorded = true;
-    event->questions = fake.slow;
-    fake.slow = 0;
+    event->questions = event->stream->lingers;
+    event->uses = event->stream->uses;
+    event->stream->lingers = 0;
+    event->stream->uses = NULL;
+    if (event->uses != NULL) {
+        event->uses->users++;
+    }
     return leave(result);
 }
 
@@ -204,6 +221,8 @@ int cuEventQuery(void *handle)
     if (result == 0 && (event->stream->is_hung || event->questions > 0)) {
         event->questions -= event->questions > 0 ? 1 : 0;
         result = CUDA_NOT_READY;
+    } else {
+        end_use(event);
     }
     return leave(result);
 }
@@ -219,6 +238,8 @@ int cuEventSynchronize(void *handle)
         wait_forever();
     }
     event->questions = 0;
+    end_use(event);
+    fake.copying -= fake.copying > 0 ? 1 : 0;
     return leave(result);
 }
 

@@ -1,8 +1,8 @@
 /*
  * fake_package.c - a package as AOTInductor makes them: y = x * scale + shift, in floats.
  *
- * A row that begins with 666 makes its kernel use an illegal address; 777 makes it hang. The rows
- * that a package is for are in its folder's name; with "big" in it, a run needs 64 MiB.
+ * A row that begins with 666 makes its kernel use an illegal address; 777 makes it hang; 555
+ * makes it take long. With "big" in the name of its folder, a run needs 64 MiB.
  *
  * tidy: foreign interface
  */
@@ -44,6 +44,7 @@ static const char *const inner[CONSTANTS] = {"layer_scale", "layer_shift"};
 extern fake_cuda_enqueue_function fake_cuda_enqueue;
 extern fake_cuda_touch_function fake_cuda_touch;
 extern fake_cuda_hang_function fake_cuda_hang;
+extern fake_cuda_linger_function fake_cuda_linger;
 
 EXPORT int32_t AOTInductorModelContainerCreateWithDevice(
     void **out, size_t runners, const char *device, const char *folder);
@@ -154,6 +155,9 @@ static void run(void *stream, const void *given)
         if (a.x[i] > 776.5F && a.x[i] < 777.5F) {
             fake_cuda_hang(stream);
             return;
+        }
+        if (a.x[i] > 554.5F && a.x[i] < 555.5F) {
+            fake_cuda_linger(stream, /* questions */ 2000, (uint64_t)(uintptr_t)a.scale);
         }
     }
     for (int64_t i = 0; i < a.count; i++) {

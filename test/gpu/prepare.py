@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Make the models that gpu_check runs, from packages that were compiled earlier.
+"""Make the models that gpu_check and gpu_engine run.
 
-usage: prepare.py PACKAGES FOLDER [NET...]
+usage: prepare.py PACKAGES FOLDER [NET[:ROWS]...]
 
-PACKAGES has a folder NET_ROWS for each; FOLDER gets a model for GPUs for each NET, and in its
+PACKAGES has a folder NET_ROWS for each package that was compiled earlier, or it is `compile`: then
+they are compiled now, for ROWS alone if that is given. FOLDER gets a model for GPUs for each NET, and in its
 `check` inputs, and what PyTorch itself makes of them: ROWS.x and, in FP32, ROWS.y.
 """
 
@@ -22,16 +23,16 @@ import weft_export  # noqa: E402
 ROWS = (1, 4, 8, 16)
 
 
-def prepare(name, packages, folder, seed):
+def prepare(name, rows, packages, folder, seed):
     """One model."""
     module = models.net(name)
-    rows = [n for n in ROWS if os.path.isdir(f"{packages}/{name}_{n}")]
+    rows = rows or [n for n in ROWS if os.path.isdir(f"{packages}/{name}_{n}")] or ROWS
     weft_export.export(
         module,
         lambda count: models.sample(name, count, seed + count),
         rows,
         folder,
-        packages=lambda count: f"{packages}/{name}_{count}",
+        packages=None if packages == "compile" else lambda count: f"{packages}/{name}_{count}",
     )
     os.makedirs(f"{folder}/check", exist_ok=True)
     for count in rows:
@@ -49,9 +50,10 @@ def main():
     packages, folder, *names = sys.argv[1:]
     seed = int.from_bytes(os.urandom(3), "little")
     print(f"inputs by seed {seed}", flush=True)
-    for name in names or list(models.NETS):
+    for text in names or list(models.NETS):
         start = time.time()
-        prepare(name, packages, f"{folder}/{name}", seed)
+        name, _, rows = text.partition(":")
+        prepare(name, [int(rows)] if rows else None, packages, f"{folder}/{name}", seed)
         print(f"prepared {name} in {time.time() - start:.1f} s", flush=True)
     return 0
 

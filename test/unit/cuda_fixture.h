@@ -23,7 +23,7 @@
 #define FAKE_CUDA    WEFT_TEST_FAKES "/fake_cuda.so"
 #define FAKE_PACKAGE WEFT_TEST_FAKES "/fake_package.so"
 
-enum { FIXTURE_EXTENT = 8, FIXTURE_SHIFT_AT = 256 };
+enum { FIXTURE_EXTENT = 4, FIXTURE_SHIFT_AT = 256 };
 
 static char cuda_folder[] = "/tmp/weft-cuda-XXXXXX";
 

@@ -21,7 +21,7 @@ static void a_device_is_described(ATTR_UNUSED void **state)
     assert_string_equal(world.device.name, "Fake GPU");
     assert_int_equal(world.device.processors, FAKE_PROCESSORS);
     assert_true(world.device.memory_bytes > 0);
-    assert_int_equal(cuda_device_open(&world.driver, 1, &other, &error), WEFT_NOT_FOUND);
+    assert_int_equal(cuda_device_open(&world.driver, FAKE_GPUS, &other, &error), WEFT_NOT_FOUND);
     assert_int_equal(cuda_device_enter(&world.device, &error), WEFT_OK);
     cuda_world_close(&world);
 }

@@ -123,6 +123,8 @@ static void make_models(void)
     add("missing", "/nowhere");
 }
 
+static uint64_t arena_bytes = 256 * MIB;
+
 static void world_init(int64_t run_ns_max, const char *driver)
 {
     struct weft_error error;
@@ -138,7 +140,7 @@ static void world_init(int64_t run_ns_max, const char *driver)
     world.cuda = (struct engine_cuda_options){
         .driver = driver,
         .torch = WEFT_TEST_FAKES,
-        .arena_bytes = 256 * MIB,
+        .arena_bytes = arena_bytes,
         .budget_bytes = 8 * MIB,
     };
     world.child = (struct process_child_options){
@@ -412,6 +414,51 @@ static void batches_can_be_cancelled(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+static void a_cancelled_batch_keeps_its_weights_while_it_runs(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    run(1, DOUBLE, 1, 2, 1); /* The graph is there from now on. */
+    struct bundle *input = rows(1, 555);
+    for (uint64_t i = 2; i < 12; i++) {
+        launch(i, DOUBLE, 4, 1, &input);
+        uv_sleep(1); /* Some are caught while they run. */
+        engine_cancel(world.engine, i);
+        unload(DOUBLE);
+        load(DOUBLE);
+    }
+    assert_int_equal(world.ended, 0); /* The fake driver would have ended the process. */
+    bundle_destroy(input);
+    world_deinit();
+}
+
+static void a_batch_without_memory_fails_alone(ATTR_UNUSED void **state)
+{
+    arena_bytes = 8 * MIB; /* First runs take four of them. */
+    world_init(0, FAKE_CUDA);
+    arena_bytes = 256 * MIB;
+    load(DOUBLE);
+    for (uint32_t units = 1; units <= 3; units++) { /* Each a share of its own. */
+        struct bundle *input = rows(1, (float)units);
+        launch(units, DOUBLE, units, 1, &input);
+        (void)settle();
+        bundle_destroy(input);
+    }
+    expect_rows(said_of(1), 0, 1, 1, 2, 1);
+    expect_rows(said_of(2), 0, 1, 2, 2, 1);
+    assert_int_equal(said_of(3)->done.status, WEFT_NO_MEMORY);
+    assert_non_null(strstr(said_of(3)->message, "a run of 1 rows asked for"));
+    struct bundle *input = rows(1, 9); /* Others still have what libtorch gave back for it. */
+    launch(4, DOUBLE, 1, 1, &input);
+    launch(5, DOUBLE, 2, 1, &input);
+    (void)settle();
+    expect_rows(said_of(4), 0, 1, 9, 2, 1);
+    expect_rows(said_of(5), 0, 1, 9, 2, 1);
+    assert_int_equal(world.ended, 0);
+    bundle_destroy(input);
+    world_deinit();
+}
+
 static struct process_worker *worker_zero(void)
 {
     return ((struct engine_process *)world.engine)->workers;
@@ -483,6 +530,18 @@ static void without_a_keeper_weights_are_copied_again(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+static void a_keeper_that_stands_still_is_left(ATTR_UNUSED void **state)
+{
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    assert_int_equal(kill(worker_zero()->keeper.child.process, SIGSTOP), 0);
+    load(NEGATE); /* With memory of the engine's own. */
+    run(1, NEGATE, 1, -1, 0);
+    run(2, DOUBLE, 1, 2, 1);
+    assert_int_equal(world.ended, 0);
+    world_deinit();
+}
+
 static void what_cannot_be_loaded_says_why(ATTR_UNUSED void **state)
 {
     world_init(0, FAKE_CUDA);
@@ -526,9 +585,12 @@ int main(void)
         cmocka_unit_test(a_broken_device_costs_the_task_that_broke_it),
         cmocka_unit_test(a_run_without_end_is_ended),
         cmocka_unit_test(batches_can_be_cancelled),
+        cmocka_unit_test(a_cancelled_batch_keeps_its_weights_while_it_runs),
+        cmocka_unit_test(a_batch_without_memory_fails_alone),
         cmocka_unit_test(a_killed_engine_leaves_its_weights),
         cmocka_unit_test(a_killed_keeper_is_replaced),
         cmocka_unit_test(without_a_keeper_weights_are_copied_again),
+        cmocka_unit_test(a_keeper_that_stands_still_is_left),
         cmocka_unit_test(what_cannot_be_loaded_says_why),
         cmocka_unit_test(without_a_driver_nothing_can_be_loaded),
     };
