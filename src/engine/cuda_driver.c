@@ -1,9 +1,13 @@
 #include "engine/cuda_driver.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+
+#define VISIBLE "CUDA_VISIBLE_DEVICES"
 
 /*
  * Reads host memory from a kernel: a copy would wait behind weights that are under way on the copy
@@ -52,6 +56,29 @@ enum weft_status cuda_driver_open(
     memcpy(&driver_out->name, &symbol, sizeof(symbol));
     CUDA_DRIVER_MAP(X)
 #undef X
+    return WEFT_OK;
+}
+
+enum weft_status cuda_choose(uint32_t gpu, struct weft_error *error)
+{
+    char chosen[64];
+    const char *at = getenv(VISIBLE);
+    if (at == NULL) {
+        (void)snprintf(chosen, sizeof(chosen), "%u", gpu);
+    } else {
+        for (uint32_t i = 0; i < gpu && *at != '\0'; i++) {
+            at += strcspn(at, ",");
+            at += *at == ',' ? 1 : 0;
+        }
+        if (*at == '\0') {
+            return error_set(
+                error, WEFT_NOT_FOUND, "there is no GPU %u: " VISIBLE " is '%s'", gpu,
+                getenv(VISIBLE));
+        }
+        (void)snprintf(chosen, sizeof(chosen), "%.*s", (int)strcspn(at, ","), at);
+    }
+    (void)setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", /* overwrite */ 0);
+    (void)setenv(VISIBLE, chosen, /* overwrite */ 1); /* Without memory for it, nothing works. */
     return WEFT_OK;
 }
 
@@ -141,8 +168,7 @@ static int describe(struct cuda_device *device)
 }
 
 enum weft_status cuda_device_open(
-    const struct cuda_driver *driver, int index, struct cuda_device *device_out,
-    struct weft_error *error)
+    const struct cuda_driver *driver, struct cuda_device *device_out, struct weft_error *error)
 {
     struct cuda_device *device = device_out;
     int count = 0;
@@ -151,11 +177,11 @@ enum weft_status cuda_device_open(
     if (result == CUDA_SUCCESS) {
         result = driver->device_count(&count);
     }
-    if (result == CUDA_SUCCESS && index >= count) {
-        return error_set(error, WEFT_NOT_FOUND, "there is no GPU %d: %d are there", index, count);
+    if (result == CUDA_SUCCESS && count == 0) {
+        return error_set(error, WEFT_NOT_FOUND, "there is no such GPU");
     }
     if (result == CUDA_SUCCESS) {
-        result = driver->device_get(&device->number, index);
+        result = driver->device_get(&device->number, /* index */ 0);
     }
     if (result == CUDA_SUCCESS) {
         result = driver->device_name(device->name, sizeof(device->name), device->number);

@@ -184,6 +184,14 @@ struct cuda_driver {
 enum weft_status cuda_driver_open(
     const char *path, struct cuda_driver *driver_out, struct weft_error *error);
 
+/*
+ * Let this process see GPU number @gpu of the machine alone, of those that CUDA_VISIBLE_DEVICES
+ * leaves of it: it is device 0 from now on, for libtorch as well. Before cuda_device_open(), once.
+ *
+ * Errors: WEFT_NOT_FOUND if CUDA_VISIBLE_DEVICES lists fewer.
+ */
+enum weft_status cuda_choose(uint32_t gpu, struct weft_error *error);
+
 /* Whether after @result nothing of this process runs on the device any more. */
 bool cuda_is_fatal(int result);
 
@@ -208,15 +216,14 @@ struct cuda_device {
 };
 
 /*
- * Open device number @index: its context becomes the current one of this thread. On success
- * cuda_device_close() releases it.
+ * Open the first device that this process sees: its context becomes the current one of this thread.
+ * On success cuda_device_close() releases it.
  *
- * Errors: WEFT_NOT_FOUND if there is no such device; WEFT_REFUSED if it cannot do what engines
+ * Errors: WEFT_NOT_FOUND if there is none; WEFT_REFUSED if it cannot do what engines
  * need, and the message says what; those of cuda_check().
  */
 enum weft_status cuda_device_open(
-    const struct cuda_driver *driver, int index, struct cuda_device *device_out,
-    struct weft_error *error);
+    const struct cuda_driver *driver, struct cuda_device *device_out, struct weft_error *error);
 void cuda_device_close(struct cuda_device *device);
 
 /* Let this thread, too, work on @device. */

@@ -235,7 +235,10 @@ enum weft_status engine_cuda_create(
         status = cuda_driver_open(options->driver, &engine->driver, error);
     }
     if (status == WEFT_OK) {
-        status = cuda_device_open(&engine->driver, options->gpu, &engine->device, error);
+        status = cuda_choose(options->gpu, error);
+    }
+    if (status == WEFT_OK) {
+        status = cuda_device_open(&engine->driver, &engine->device, error);
     }
     if (status == WEFT_OK) {
         status = open_device(engine, error);

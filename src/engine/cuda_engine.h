@@ -32,7 +32,7 @@ struct engine_cuda_options {
     const struct artifacts *artifacts;
     const char *driver; /* Its path; NULL: the system's. Copied, like the next. */
     const char *torch;  /* The folder of libtorch; NULL: where the loader finds it. */
-    int gpu;
+    uint32_t gpu;       /* Of this machine. The process sees no other from then on. */
     uint32_t worker;
     uint64_t arena_bytes;  /* For what runs need. 0: an eighth of the device, at most 8 GiB. */
     uint64_t budget_bytes; /* Of that, for each share. 0: an eighth. */

@@ -133,7 +133,6 @@ struct kept {
 
 struct keeping {
     struct cuda_driver driver;
-    int gpu;
     struct channel control;
     struct channel client;
     bool has_client;
@@ -181,7 +180,7 @@ static int create(struct keeping *keeping, const struct keeper_word *word, struc
     const struct cuda_memory_kind kind = {
         .type = CUDA_MEMORY_PINNED,
         .handles = CUDA_HANDLE_FILE,
-        .where = {.type = CUDA_ON_DEVICE, .number = keeping->gpu},
+        .where = {.type = CUDA_ON_DEVICE, .number = 0},
     };
     uint64_t block;
     int file;
@@ -316,19 +315,21 @@ static void read_control(struct keeping *keeping)
     keeping->has_client = true;
 }
 
-_Noreturn void cuda_keeper_main(const char *path, int gpu, int socket)
+_Noreturn void cuda_keeper_main(const char *path, uint32_t gpu, int socket)
 {
     struct keeping *keeping = memory_zeroed(1, sizeof(*keeping));
     struct weft_error error;
     channel_init(&keeping->control, socket);
-    keeping->gpu = gpu;
     enum weft_status status = cuda_driver_open(path, &keeping->driver, &error);
+    if (status == WEFT_OK) {
+        status = cuda_choose(gpu, &error);
+    }
     if (status == WEFT_OK) {
         const int result = keeping->driver.init(/* flags */ 0);
         status = cuda_check(&keeping->driver, result, "open the GPU", &error);
     }
     if (status != WEFT_OK) {
-        (void)fprintf(stderr, "weft: keeper of GPU %d: %s\n", gpu, error.message);
+        (void)fprintf(stderr, "weft: keeper of GPU %u: %s\n", gpu, error.message);
         _exit(EXIT_FAILURE);
     }
     for (;;) {

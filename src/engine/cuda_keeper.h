@@ -52,7 +52,7 @@ void cuda_keeper_adopt(struct cuda_keeper *keeper, uint32_t model, uint64_t byte
  * Be the keeper of GPU @gpu, with the driver @path, until @socket is closed: over it come the
  * sockets of engine processes, one after the other. Does not return.
  */
-_Noreturn void cuda_keeper_main(const char *path, int gpu, int socket);
+_Noreturn void cuda_keeper_main(const char *path, uint32_t gpu, int socket);
 
 /* Pass a keeper, over @channel, the socket of a new engine process. False if it is gone. */
 bool cuda_keeper_attach(struct channel *channel, struct packet *packet, int socket);

@@ -276,10 +276,10 @@ static void obey(struct child *child, struct received *received)
 }
 
 /* Which GPU of its machine @worker is: the first such worker is the first GPU. */
-static int gpu_of(const struct process_child_options *options, uint32_t worker)
+static uint32_t gpu_of(const struct process_child_options *options, uint32_t worker)
 {
     const struct fleet *fleet = options->fleet;
-    int gpu = 0;
+    uint32_t gpu = 0;
     for (uint32_t i = 0; i < worker; i++) {
         gpu += fleet->workers[i].node == fleet->workers[worker].node &&
                        fleet->workers[i].sharing == SHARES_SM

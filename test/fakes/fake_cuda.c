@@ -247,10 +247,20 @@ int cuDriverGetVersion(int *out)
     return 0;
 }
 
+/* As many as CUDA_VISIBLE_DEVICES has left: all of them, or one. */
+static int gpu_count(void)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (visible == NULL) {
+        return FAKE_GPUS;
+    }
+    return visible[0] >= '0' && visible[0] < '0' + FAKE_GPUS && visible[1] == '\0' ? 1 : 0;
+}
+
 int cuDeviceGetCount(int *out)
 {
     const int result = enter("cuDeviceGetCount");
-    *out = FAKE_GPUS;
+    *out = gpu_count();
     return leave(result);
 }
 
@@ -258,7 +268,7 @@ int cuDeviceGet(int *out, int index)
 {
     const int result = enter("cuDeviceGet");
     *out = index;
-    return leave(index < FAKE_GPUS ? result : 101);
+    return leave(index < gpu_count() ? result : 101);
 }
 
 int cuDeviceGetName(char *out, int bytes, int device)

@@ -311,7 +311,7 @@ int main(int argc, char **argv)
     need(cuda_torch_open(getenv("WEFT_TORCH"), &torch, &error), &error);
     const double opened = now();
     need(cuda_driver_open(getenv("WEFT_CUDA"), &driver, &error), &error);
-    need(cuda_device_open(&driver, 0, &device, &error), &error);
+    need(cuda_device_open(&driver, &device, &error), &error);
     const double ready = now();
     need(cuda_shares_open(&device, &shares, &error), &error);
     while (driver.memory_take(&arena, arena_bytes) == CUDA_OUT_OF_MEMORY) {

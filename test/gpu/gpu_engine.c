@@ -299,6 +299,46 @@ static void measure_shares(uint32_t model, uint32_t tasks, uint32_t swapped)
             : loads * (double)models[swapped].manifest.weights_bytes / took / 1e9);
 }
 
+enum { HEAVY = 3, HEAVY_ROWS = 16, SMALL_MAX = 20000 };
+
+/* One row of @small at a time, while @heavy has HEAVY batches under way; all on @units units. */
+static void measure_isolation(uint32_t small, uint32_t heavy, uint32_t heavies, uint32_t units)
+{
+    static double took[SMALL_MAX];
+    uint32_t count = 0;
+    uint64_t rows = 0;
+    const double start = now();
+    for (uint64_t i = 0; i <= heavies; i++) {
+        const uint32_t model = i == 0 ? small : heavy;
+        launch(i, model, units, i == 0 ? 1 : HEAVY_ROWS, models[model].input);
+    }
+    while (now() - start < 1.0 && count < SMALL_MAX) {
+        (void)uv_run(&loop, UV_RUN_ONCE);
+        for (uint64_t i = 0; i <= heavies; i++) {
+            if (!pending[i].is_done) {
+                continue;
+            }
+            expect(pending[i].status == WEFT_OK, pending[i].message);
+            if (i == 0) {
+                took[count++] = pending[i].took * 1e6;
+            } else {
+                rows += HEAVY_ROWS;
+            }
+            launch(i, pending[i].model, units, pending[i].rows, models[pending[i].model].input);
+        }
+    }
+    const double seconds = now() - start;
+    settle();
+    memset(pending, 0, sizeof(pending));
+    qsort(took, count, sizeof(*took), by_value);
+    printf(
+        "apart  %-6s a row on %2u units beside %u x %s of %d rows: p50 %6.0f p99 %6.0f us; these "
+        "%.0f rows/s\n",
+        models[small].name, units, heavies, models[heavy].name, HEAVY_ROWS,
+        count == 0 ? 0 : took[count / 2], count == 0 ? 0 : took[count * 99 / 100],
+        (double)rows / seconds);
+}
+
 static struct process_worker *worker_zero(void)
 {
     return ((struct engine_process *)engine)->workers;
@@ -567,6 +607,11 @@ int main(int argc, char **argv)
             measure_overhead(i, UNITS, tasks);
             measure_overhead(i, SHARE_UNITS, tasks);
         }
+    }
+    if (model_count > 1) {
+        measure_isolation(0, 1, 0, SHARE_UNITS);
+        measure_isolation(0, 1, HEAVY, SHARE_UNITS);
+        measure_isolation(0, 1, HEAVY, UNITS);
     }
     measure_shares(0, 1, UINT32_MAX);
     measure_shares(0, 4, UINT32_MAX);

@@ -127,7 +127,7 @@ ATTR_UNUSED static void cuda_world_open(struct cuda_world *world)
     }
     cuda_find(world->driver.library, "fake_cuda_fail", &world->cause);
     cuda_find(world->driver.library, "fake_cuda_count", &world->count);
-    if (cuda_device_open(&world->driver, 0, &world->device, &error) != WEFT_OK) {
+    if (cuda_device_open(&world->driver, &world->device, &error) != WEFT_OK) {
         fail_msg("%s", error.message);
     }
 }

@@ -21,9 +21,26 @@ static void a_device_is_described(ATTR_UNUSED void **state)
     assert_string_equal(world.device.name, "Fake GPU");
     assert_int_equal(world.device.processors, FAKE_PROCESSORS);
     assert_true(world.device.memory_bytes > 0);
-    assert_int_equal(cuda_device_open(&world.driver, FAKE_GPUS, &other, &error), WEFT_NOT_FOUND);
+    assert_int_equal(setenv("CUDA_VISIBLE_DEVICES", "-1", 1), 0);
+    assert_int_equal(cuda_device_open(&world.driver, &other, &error), WEFT_NOT_FOUND);
+    assert_int_equal(unsetenv("CUDA_VISIBLE_DEVICES"), 0);
     assert_int_equal(cuda_device_enter(&world.device, &error), WEFT_OK);
     cuda_world_close(&world);
+}
+
+static void a_process_sees_one_gpu(ATTR_UNUSED void **state)
+{
+    struct weft_error error;
+    assert_int_equal(unsetenv("CUDA_VISIBLE_DEVICES"), 0);
+    assert_int_equal(cuda_choose(1, &error), WEFT_OK);
+    assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "1");
+    assert_string_equal(getenv("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
+    assert_int_equal(setenv("CUDA_VISIBLE_DEVICES", "3,GPU-5,7", 1), 0);
+    assert_int_equal(cuda_choose(3, &error), WEFT_NOT_FOUND);
+    assert_string_equal(error.message, "there is no GPU 3: CUDA_VISIBLE_DEVICES is '3,GPU-5,7'");
+    assert_int_equal(cuda_choose(1, &error), WEFT_OK); /* Of those that the operator left. */
+    assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "GPU-5");
+    assert_int_equal(unsetenv("CUDA_VISIBLE_DEVICES"), 0);
 }
 
 static void an_old_driver_is_refused(ATTR_UNUSED void **state)
@@ -33,7 +50,7 @@ static void an_old_driver_is_refused(ATTR_UNUSED void **state)
     struct weft_error error;
     cuda_world_open(&world);
     world.cause(FAKE_OLD_DRIVER, 0);
-    assert_int_equal(cuda_device_open(&world.driver, 0, &other, &error), WEFT_REFUSED);
+    assert_int_equal(cuda_device_open(&world.driver, &other, &error), WEFT_REFUSED);
     assert_non_null(strstr(error.message, "CUDA 11.8"));
     world.cause(FAKE_NO_FAULT, 0);
     cuda_world_close(&world);
@@ -59,9 +76,8 @@ static void results_have_a_meaning(ATTR_UNUSED void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_driver_that_is_not_there),
-        cmocka_unit_test(a_device_is_described),
-        cmocka_unit_test(an_old_driver_is_refused),
+        cmocka_unit_test(a_driver_that_is_not_there), cmocka_unit_test(a_device_is_described),
+        cmocka_unit_test(a_process_sees_one_gpu),     cmocka_unit_test(an_old_driver_is_refused),
         cmocka_unit_test(results_have_a_meaning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
