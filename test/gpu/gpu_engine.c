@@ -399,11 +399,29 @@ static void kill_and_run(const char *what, pid_t process, int signal, bool waits
     }
 }
 
+/* Whether the first thread of @process stands still. */
+static bool is_stopped(pid_t process)
+{
+    char path[64];
+    char state = '\0';
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)process);
+    FILE *file = fopen(path, "re");
+    const bool is_read = file != NULL && fscanf(file, "%*d (%*[^)]) %c", &state) == 1;
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return !is_read || state == 'T';
+}
+
 /* A process that stands still is ended after RUN_NS_MAX. */
 static void stop_and_run(void)
 {
     const double start = now();
-    (void)kill(worker_zero()->child.process, SIGSTOP);
+    const pid_t process = worker_zero()->child.process;
+    (void)kill(process, SIGSTOP);
+    while (!is_stopped(process)) {
+    }
+    uv_sleep(20); /* The others follow. */
     launch(1, 0, SHARE_UNITS, 1, models[0].input);
     settle();
     expect(pending[1].status == WEFT_CRASHED, "the run without end");

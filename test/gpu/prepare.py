@@ -4,8 +4,8 @@
 usage: prepare.py PACKAGES FOLDER [NET[:ROWS]...]
 
 PACKAGES has a folder NET_ROWS for each package that was compiled earlier, or it is `compile`: then
-they are compiled now, for ROWS alone if that is given. FOLDER gets a model for GPUs for each NET, and
-in its `check` inputs, and what PyTorch itself makes of them: ROWS.x and, in FP32, ROWS.y.
+they are compiled now, for ROWS alone if that is given. FOLDER gets a model for GPUs for each NET
+and in its `check` inputs, and what PyTorch itself makes of them: ROWS.x and, in FP32, ROWS.y.
 """
 
 import os
