@@ -21,7 +21,7 @@
 #include "engine/cuda_graph.h"
 #include "engine/cuda_weights.h"
 
-enum { MODELS_HERE = 8, RUNS = 200, SHARE_UNITS = 4 };
+enum { MODELS_HERE = 8, RUNS = 200, SHARE_UNITS = 4, PINNED_BYTES = 128 << 20, PINNED_COPIES = 8 };
 
 #define ARENA_BYTES  (UINT64_C(4) << 30)
 #define BUDGET_BYTES (UINT64_C(512) << 20)
@@ -172,6 +172,35 @@ static void load(struct model *model, const char *what)
         "load   %-24s %-7s %8.1f MB  memory+map %6.2f ms  copy %7.2f ms  %5.1f GB/s\n",
         model->folder, what, (double)model->weights.bytes / 1e6, (mapped - start) * 1e3,
         (end - mapped) * 1e3, (double)model->weights.bytes / (end - mapped) / 1e9);
+}
+
+/* What loads are held against: copies from memory that the driver itself has pinned. */
+static void measure_pinned(void)
+{
+    struct weft_error error;
+    void *host;
+    uint64_t memory;
+    need(cuda_check(&driver, driver.host_take(&host, PINNED_BYTES, 0), "memory", &error), &error);
+    need(cuda_check(&driver, driver.memory_take(&memory, PINNED_BYTES), "memory", &error), &error);
+    memset(host, 1, PINNED_BYTES);
+    int result = CUDA_SUCCESS;
+    const double start = now();
+    for (uint32_t i = 0; i < PINNED_COPIES && result == CUDA_SUCCESS; i++) {
+        for (uint64_t at = 0; at < PINNED_BYTES && result == CUDA_SUCCESS; at += CUDA_CHUNK_BYTES) {
+            result = driver.copy_in(
+                memory + at, (const uint8_t *)host + at, CUDA_CHUNK_BYTES, copy_stream);
+        }
+    }
+    if (result == CUDA_SUCCESS) {
+        result = driver.stream_wait(copy_stream);
+    }
+    const double took = now() - start;
+    need(cuda_check(&driver, result, "copy", &error), &error);
+    printf(
+        "pinned copies of %d MiB: %.1f GB/s\n", CUDA_CHUNK_BYTES >> 20,
+        (double)PINNED_COPIES * PINNED_BYTES / took / 1e9);
+    (void)driver.memory_give(memory);
+    (void)driver.host_give(host);
 }
 
 static void open_model(struct model *model, const char *folder)
@@ -328,6 +357,7 @@ int main(int argc, char **argv)
         device.name, device.processors, shares.unit_count, (double)device.memory_bytes / 0x1p30,
         (opened - start) * 1e3, (ready - opened) * 1e3);
     model_count = argc - 1 < MODELS_HERE ? (uint32_t)(argc - 1) : MODELS_HERE;
+    measure_pinned();
     for (uint32_t i = 0; i < model_count; i++) {
         open_model(&models[i], argv[i + 1]);
         run_model(&models[i]);

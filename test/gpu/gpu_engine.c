@@ -51,7 +51,7 @@ struct pending {
     double run; /* As the engine process says. */
     enum weft_status status;
     char message[240];
-    double error;
+    double error; /* The largest of its tasks; -1: none was answered. */
 };
 
 static struct model models[MODELS_HERE];
@@ -144,7 +144,8 @@ static void on_done(void *context, const struct engine_done *done)
             batch->status = done->outputs[i].status;
             (void)snprintf(batch->message, sizeof(batch->message), "%s", done->outputs[i].message);
         } else {
-            batch->error = error_of(&models[batch->model], done->outputs[i].contents);
+            const double error = error_of(&models[batch->model], done->outputs[i].contents);
+            batch->error = error > batch->error ? error : batch->error;
         }
         bundle_destroy(done->outputs[i].contents);
     }
@@ -319,6 +320,7 @@ static void measure_isolation(uint32_t small, uint32_t heavy, uint32_t heavies, 
                 continue;
             }
             expect(pending[i].status == WEFT_OK, pending[i].message);
+            expect(pending[i].error >= 0 && pending[i].error < ERROR_MAX, "an output");
             if (i == 0) {
                 took[count++] = pending[i].took * 1e6;
             } else {
