@@ -90,8 +90,8 @@ void served_open(struct served *served)
     scenario->fleet = served->local.measured.fleet;
     scenario->catalogue = served->repository->catalogue;
     scenario->profile = served->local.measured.document.profile;
-    scenario->row_load_ns = served->repository->settings.row_load_ns;
-    scenario->row_cache_ns = served->repository->settings.row_cache_ns;
+    scenario->rows.load_ns = served->repository->settings.rows.load_ns;
+    scenario->rows.cache_ns = served->repository->settings.rows.cache_ns;
 }
 
 void served_close(struct served *served)

@@ -14,7 +14,6 @@
 #include "document/policy_document.h"
 #include "document/scenario_check.h"
 #include "document/scenario_set.h"
-#include "document/settings.h"
 #include "document/workflow_document.h"
 #include "mixture/mixture.h"
 #include "mixture/mixture_copy.h"
@@ -345,11 +344,6 @@ static void write_seeds(struct writer *writer, const void *record)
     writer_close(writer);
 }
 
-static const struct field rows_fields[] = {
-    SETTINGS_ROW_FIELDS(struct scenario),
-    {0},
-};
-
 const struct field scenario_fields[] = {
     {"scenario", FIELD_NAME(struct scenario, name), .needed = true, .help = "its name"},
     {"cluster", .read = read_cluster, .write = write_cluster, .needed = true,
@@ -366,7 +360,8 @@ const struct field scenario_fields[] = {
      .left_out = "`1000`, or as many as the list has"},
     {"mixture", .read = read_mixture, .write = write_mixture, .form = "mixture or its path",
      .help = "for policy `nona`: see below", .left_out = "solved when a run begins"},
-    {"rows", FIELD_SAME_RECORD(rows_fields), .always = true, .form = "`{load, cache}`",
+    {"rows", FIELD_RECORD(struct scenario, rows, settings_rows_fields), .always = true,
+     .form = "`{load, cache}`",
      .help = "how often workers tell the others of their load and of their cache",
      .left_out = "`10ms`, `100ms`"},
     {"policy", FIELD_PART(struct scenario, policy), .read = policy_read, .write = policy_write,

@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "document/profile_document.h"
 #include "document/record.h"
+#include "document/settings.h"
 #include "document/tree.h"
 #include "model/arrivals.h"
 #include "model/catalogue.h"
@@ -41,12 +42,11 @@ struct scenario {
     struct arrivals arrivals;
     const struct mixture *mixture;      /* For policy nona, in the arena. NULL: none is named. */
     char policy[POLICY_TEXT_BYTES_MAX]; /* As policy_set_parse() reads it; checked. */
-    int64_t row_load_ns;                /* Between two publications of the load part, */
-    int64_t row_cache_ns;               /* and of the cache part. */
-    double noise;                       /* Run times vary uniformly by this fraction up and down. */
-    double profile_error;               /* How far the profile may be from the truth. */
-    uint64_t jobs;                      /* How many arrive. */
-    double warmup;                      /* The fraction of them that is not reported. */
+    struct settings_rows rows;
+    double noise;         /* Run times vary uniformly by this fraction up and down. */
+    double profile_error; /* How far the profile may be from the truth. */
+    uint64_t jobs;        /* How many arrive. */
+    double warmup;        /* The fraction of them that is not reported. */
     uint32_t seed_count;
     uint64_t seeds[SCENARIO_SEEDS_MAX];
     uint32_t fault_count;

@@ -4,6 +4,7 @@
 #include "document/policy_document.h"
 #include "document/record.h"
 
+static const struct reader_range row_range = {1e3, 3600e9, "between 1us and 1h"};
 static const struct reader_range time_range = {1e6, 8.64e14, "between 1ms and 240h"};
 
 static const char *const isolates[] = {
@@ -34,8 +35,11 @@ static void read_models(struct reader *reader, const struct tree_node *node, voi
     }
 }
 
-static const struct field rows_fields[] = {
-    SETTINGS_ROW_FIELDS(struct settings),
+const struct field settings_rows_fields[] = {
+    {"load", FIELD_DURATION(struct settings_rows, load_ns), .range = &row_range, .always = true,
+     .fallback = "10ms", .help = "what workers have to do"},
+    {"cache", FIELD_DURATION(struct settings_rows, cache_ns), .range = &row_range, .always = true,
+     .fallback = "100ms", .help = "which models they hold"},
     {0},
 };
 
@@ -92,7 +96,7 @@ const struct field settings_fields[] = {
     {"slo", FIELD_DURATION(struct settings, slo_ns),
      .range = FIELD_RANGE(1e3, 8.64e14, "between 1us and 240h"),
      .help = "of workflows that say none", .left_out = "best effort"},
-    {"rows", FIELD_SAME_RECORD(rows_fields), .form = "`{load, cache}`",
+    {"rows", FIELD_RECORD(struct settings, rows, settings_rows_fields), .form = "`{load, cache}`",
      .help = "how often workers tell the others of their load and of their cache",
      .left_out = "`10ms`, `100ms`"},
     {"jobs", FIELD_COUNT(struct settings, jobs_max),

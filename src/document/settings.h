@@ -19,6 +19,12 @@
 /* Plans with warm models in mind, and evicts what is needed last. */
 #define SETTINGS_POLICY_DEFAULT "compass"
 
+/* Between two publications of each part of a row. */
+struct settings_rows {
+    int64_t load_ns;
+    int64_t cache_ns;
+};
+
 /* What is said of one model or function. */
 struct settings_model {
     char name[NAME_BYTES_MAX];
@@ -48,8 +54,7 @@ struct settings {
     char device[NAME_BYTES_MAX]; /* As profiles call it; "": as this machine is called. */
     char policy[POLICY_TEXT_BYTES_MAX];
     int64_t slo_ns; /* Of workflows that say none. 0: best effort. */
-    int64_t row_load_ns;
-    int64_t row_cache_ns;
+    struct settings_rows rows;
     uint32_t jobs_max; /* Of each node at once. 0: no limit. */
     enum settings_isolate isolate;
     int64_t run_ns_max; /* Of a batch in a process of its own. 0: the default of the engine. */
@@ -61,23 +66,9 @@ struct settings {
 };
 
 extern const struct field settings_fields[];
-extern const struct field settings_functions_fields[]; /* Of `functions`, */
+extern const struct field settings_rows_fields[];      /* Of `rows`, as in a scenario, */
+extern const struct field settings_functions_fields[]; /* of `functions`, */
 extern const struct field settings_model_fields[];     /* and of each of `models`. */
-
-/* How often rows are published, for a struct with these two members. */
-#define SETTINGS_ROW_RANGE FIELD_RANGE(1e3, 3600e9, "between 1us and 1h")
-#define SETTINGS_ROW_FIELDS(record)                                                                \
-    {"load",                                                                                       \
-     FIELD_DURATION(record, row_load_ns),                                                          \
-     .range = SETTINGS_ROW_RANGE,                                                                  \
-     .always = true,                                                                               \
-     .fallback = "10ms",                                                                           \
-     .help = "of their load"},                                                                     \
-    {                                                                                              \
-        "cache", FIELD_DURATION(record, row_cache_ns), .range = SETTINGS_ROW_RANGE,                \
-                                                       .always = true, .fallback = "100ms",        \
-                                                       .help = "of their cache"                    \
-    }
 
 /* As if nothing were said. */
 void settings_default(struct settings *settings_out);

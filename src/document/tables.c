@@ -37,6 +37,7 @@ const struct document_table document_tables[] = {
     {"mixture-workflow", mixture_workflow_fields},
     {"pattern", mixture_pattern_fields},
     {"settings", settings_fields},
+    {"rows", settings_rows_fields},
     {"functions", settings_functions_fields},
     {"served-model", settings_model_fields},
     {NULL, NULL},

@@ -214,11 +214,11 @@ static bool plain_setting(struct scenario *scenario, uint32_t index)
         scenario->profile_error = 0;
         return before.noise > 0 || before.profile_error > 0;
     case 1:
-        scenario->row_load_ns = ROW_LOAD_NS_PLAIN;
-        return before.row_load_ns != ROW_LOAD_NS_PLAIN;
+        scenario->rows.load_ns = ROW_LOAD_NS_PLAIN;
+        return before.rows.load_ns != ROW_LOAD_NS_PLAIN;
     case 2:
-        scenario->row_cache_ns = ROW_CACHE_NS_PLAIN;
-        return before.row_cache_ns != ROW_CACHE_NS_PLAIN;
+        scenario->rows.cache_ns = ROW_CACHE_NS_PLAIN;
+        return before.rows.cache_ns != ROW_CACHE_NS_PLAIN;
     case 3:
         network->background = (struct network_background){0};
         return joined.background.load > 0 || joined.background.rate_per_s > 0;

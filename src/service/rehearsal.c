@@ -130,8 +130,8 @@ enum weft_status rehearsal_run(
         .policies = options->policies,
         .clock = CLOCK_KIND_REAL,
         .seed = options->seed,
-        .row_load_ns = scenario->row_load_ns,
-        .row_cache_ns = scenario->row_cache_ns,
+        .row_load_ns = scenario->rows.load_ns,
+        .row_cache_ns = scenario->rows.cache_ns,
         .engine = options->parts->engine,
     };
     const enum weft_status status = runtime_create(&runtime, &rehearsal.runtime, error);

@@ -55,8 +55,8 @@ static void make_scenario(
     scenario->fleet = fleet;
     scenario->catalogue = served->repository->catalogue;
     scenario->profile = profile;
-    scenario->row_load_ns = settings->row_load_ns;
-    scenario->row_cache_ns = settings->row_cache_ns;
+    scenario->rows.load_ns = settings->rows.load_ns;
+    scenario->rows.cache_ns = settings->rows.cache_ns;
     served->scenario = scenario;
 }
 

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (scenario != NULL) {
         ASSERT(policy_set_parse(scenario->policy, &set, &error) == WEFT_OK);
         ASSERT(scenario->jobs > 0 && scenario->seed_count > 0);
-        ASSERT(scenario->row_load_ns > 0 && scenario->row_cache_ns > 0);
+        ASSERT(scenario->rows.load_ns > 0 && scenario->rows.cache_ns > 0);
     }
     scenario_destroy(scenario);
     tree_destroy(tree);

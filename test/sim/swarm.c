@@ -600,8 +600,8 @@ struct scenario *swarm_to_scenario(struct swarm *swarm)
     scenario->profile = swarm->profile;
     scenario->origin.figures = FIGURES_ASSUMED;
     scenario->arrivals = swarm->arrivals;
-    scenario->row_load_ns = options->row_load_ns;
-    scenario->row_cache_ns = options->row_cache_ns;
+    scenario->rows.load_ns = options->row_load_ns;
+    scenario->rows.cache_ns = options->row_cache_ns;
     scenario->noise = options->noise;
     scenario->jobs = options->jobs;
     scenario->warmup = options->warmup;

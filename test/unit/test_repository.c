@@ -191,8 +191,8 @@ static void settings_apply(ATTR_UNUSED void **state)
     assert_int_equal(settings->workers, 3);
     assert_int_equal(settings->memory_bytes, 2000000000);
     assert_int_equal(settings->jobs_max, 9);
-    assert_int_equal(settings->row_load_ns, 1000000);
-    assert_int_equal(settings->row_cache_ns, 2000000);
+    assert_int_equal(settings->rows.load_ns, 1000000);
+    assert_int_equal(settings->rows.cache_ns, 2000000);
     assert_int_equal(settings->functions.time_ns, 5000000000);
     assert_int_equal(settings->functions.memory_bytes, 1000000000);
     assert_int_equal(settings->functions.output_bytes, 10000000);
@@ -230,8 +230,8 @@ static void without_settings_there_are_defaults(ATTR_UNUSED void **state)
     assert_int_equal(repository->settings.functions.time_ns, 0); /* The engine decides. */
     assert_string_equal(repository->settings.policy, SETTINGS_POLICY_DEFAULT);
     assert_int_equal(repository->settings.isolate, ISOLATE_ALL);
-    assert_int_equal(repository->settings.row_load_ns, 10000000);
-    assert_int_equal(repository->settings.row_cache_ns, 100000000);
+    assert_int_equal(repository->settings.rows.load_ns, 10000000);
+    assert_int_equal(repository->settings.rows.cache_ns, 100000000);
     assert_false(repository->settings.admits_all);
     assert_false(repository->settings.ignores_priority);
     assert_int_equal(place.ignored_count, 2); /* What is hidden is not even seen. */

@@ -42,8 +42,8 @@ static void what_is_not_said_has_a_default(ATTR_UNUSED void **state)
     assert_true(scenario->arrivals.rate_per_s == 2);
     assert_true(scenario->arrivals.mix[0] == 1 && scenario->arrivals.mix[1] == 1);
     assert_string_equal(scenario->policy, "least-work");
-    assert_int_equal(scenario->row_load_ns, 10000000);
-    assert_int_equal(scenario->row_cache_ns, 100000000);
+    assert_int_equal(scenario->rows.load_ns, 10000000);
+    assert_int_equal(scenario->rows.cache_ns, 100000000);
     assert_true(scenario->noise == 0);
     assert_true(scenario->warmup == 0.1);
     assert_int_equal(scenario->jobs, 1000);
@@ -68,8 +68,8 @@ static void everything_can_be_said(ATTR_UNUSED void **state)
     assert_int_equal(scenario->arrivals.kind, ARRIVALS_CONSTANT);
     assert_true(scenario->arrivals.rate_per_s == 2);
     assert_true(scenario->arrivals.mix[0] == 0 && scenario->arrivals.mix[1] == 3);
-    assert_int_equal(scenario->row_load_ns, 1000000);
-    assert_int_equal(scenario->row_cache_ns, 2000000000);
+    assert_int_equal(scenario->rows.load_ns, 1000000);
+    assert_int_equal(scenario->rows.cache_ns, 2000000000);
     assert_string_equal(scenario->policy, "place=jit,order=edf");
     assert_true(scenario->noise == 0.05);
     assert_int_equal(scenario->jobs, 20);

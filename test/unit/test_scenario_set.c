@@ -49,8 +49,8 @@ static void every_setting_can_be_changed(ATTR_UNUSED void **state)
     assert_true(scenario->warmup == 0);
     assert_int_equal(scenario->fleet->network.link_bytes_per_s, 1000000000);
     assert_int_equal(scenario->fleet->network.latency_ns, 1000000);
-    assert_int_equal(scenario->row_load_ns, 1000000);
-    assert_int_equal(scenario->row_cache_ns, 1000000000);
+    assert_int_equal(scenario->rows.load_ns, 1000000);
+    assert_int_equal(scenario->rows.cache_ns, 1000000000);
     assert_int_equal(scenario->fleet->workers[4].memory_bytes, 16000000000);
     assert_string_equal(scenario->policy, "place=jit");
     scenario_destroy(scenario);

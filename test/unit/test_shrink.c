@@ -110,7 +110,7 @@ static void what_always_fails_ends_with_one_of_each(ATTR_UNUSED void **state)
     expect_count(small, CUT_WORKERS, 1);
     assert_string_equal(small->policy, "least-work");
     assert_true(small->noise == 0);
-    assert_int_equal(small->row_load_ns, 10000000);
+    assert_int_equal(small->rows.load_ns, 10000000);
     assert_int_equal(small->fleet->network.kind, NETWORK_STAR);
     assert_true(small->fleet->network.background.load == 0);
     assert_int_equal(small->fleet->workers[0].gpu_units, 1);
