@@ -2,8 +2,9 @@
  * What one client may have, so that others have something: connections, bytes in flight,
  * time, and nothing at all without the token.
  *
- * Covers: src/server/http.c src/server/http_clients.c src/server/http_sweep.c src/server/http_turn.c
- * src/server/http_process.c src/server/infer.c src/server/infer_receive.c src/server/routes.c
+ * Covers: src/server/http.c src/server/http_clients.c src/server/http_sweep.c
+ * src/server/http_turn.c src/server/http_process.c src/server/infer.c src/server/infer_receive.c
+ * src/server/routes.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
