@@ -1,7 +1,7 @@
 /*
  * hash.h - 64-bit hashes that are the same on every machine and in every run.
  *
- * Good enough for tables and for comparing traces; no defence against somebody
+ * Good enough for tables and for comparing traces; no defence against someone
  * who wants collisions.
  */
 #ifndef BASE_HASH_H

@@ -1,5 +1,5 @@
 /*
- * log.h - lines for whoever operates a program: what happened, at which level, with fields.
+ * log.h - lines for those who operate a program: what happened, at which level, with fields.
  *
  *     log_say(&log, LOG_WARN, "job failed", 2, (const struct log_field[]){
  *         log_text("workflow", "ocr"), log_number("items", 3)});
@@ -27,7 +27,7 @@ enum {
 };
 
 enum log_level {
-    LOG_ERROR, /* Somebody should act. */
+    LOG_ERROR, /* A person should act. */
     LOG_WARN,  /* Noticed, and gone on. */
     LOG_INFO,  /* Starts, stops, changes. */
 };
@@ -76,7 +76,7 @@ static inline struct log_field log_number(const char *key, int64_t number)
 
 void log_init(struct log *log, const struct log_options *options);
 
-/* Write a line, unless there were too many of @event. @log may be NULL: nobody reads it. */
+/* Write a line, unless there were too many of @event. @log may be NULL: nothing is written. */
 void log_say(
     struct log *log, enum log_level level, const char *event, uint32_t field_count,
     const struct log_field *fields);

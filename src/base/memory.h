@@ -58,7 +58,7 @@ void memory_keep_reserve(void);
 void memory_drop_reserve(void);
 
 /*
- * Whether the reserve is complete, or nobody wants one. What was given up is asked for again
+ * Whether the reserve is complete, or none is wanted. What was given up is asked for again
  * here: call it before something is begun that can be refused.
  */
 bool memory_has_reserve(void);

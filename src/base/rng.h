@@ -1,7 +1,7 @@
 /*
  * rng.h - small, seedable and the same on every machine.
  *
- * No global generator exists. Whoever draws is handed a stream of its own, so
+ * No global generator exists. Each user is handed a stream of its own, so
  * that one more draw in one place changes nothing in another. Draw once per
  * statement: C does not order the evaluation of arguments.
  */

@@ -97,7 +97,7 @@ static inline int64_t left_ns(const struct node *node, int64_t deadline_ns)
     return deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - now_ns(node);
 }
 
-/* Whoever counts, a client or an engine: so many that those of a batch can be added. */
+/* @items of a client or an engine, cut so that those of a batch can be added. */
 static inline uint32_t items_bounded(uint32_t items)
 {
     return min_u32(items, ITEMS_MAX);
@@ -128,7 +128,7 @@ static inline bool can_run(const struct node *node, struct need need, uint32_t w
     return need_is_met(need, &node->fleet->workers[worker]);
 }
 
-/* Why nobody can be found for what has @need: nobody is left, or there never was anybody. */
+/* Why no worker meets @need: none is left, or there never was one. */
 static inline enum reason why_nobody(const struct node *node, struct need need)
 {
     return need_is_met_by_any(need, node->fleet) ? REASON_NO_WORKER : REASON_TOO_LARGE;

@@ -2,10 +2,10 @@
  * audit.h - nothing waits for ever because a message was lost.
  *
  * Transports are reliable until a connection breaks; what was under way then is gone, and
- * nobody may notice. So whoever has heard nothing of a job for long asks: a visit asks the
+ * no node may notice. So a node that has heard nothing of a job for long asks: a visit asks the
  * owner whether the job still exists, and drops it if not; an owner asks the workers of the
  * placement, and those who have moved tasks, whether anything of the job waits for a device,
- * runs, or is under way from there. If nobody says so until the next audit, the job runs again,
+ * runs, or is under way from there. If none says so until the next audit, the job runs again,
  * with twice the patience.
  *
  * Who has sent a tensor off knows nothing more of it, but its host does: a tensor that waits for

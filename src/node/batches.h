@@ -1,7 +1,7 @@
 /*
  * batches.h - batches of a worker: the units they hold, their start and their end.
  *
- * Shares never exceed the device, nor processors the machine: whoever opens a batch has
+ * Shares never exceed the device, nor processors the machine: the caller that opens a batch has
  * seen that they are free. What runs in it is for dispatch.h and grants.h to say.
  */
 #ifndef NODE_BATCHES_H

@@ -17,7 +17,7 @@ void dispatch_queue(struct node *node, uint32_t slot);
 /* Take task @slot out of its queue again. */
 void dispatch_unqueue(struct node *node, uint32_t slot);
 
-/* Nobody wants running task @slot. Its batch is cancelled with the last that was wanted. */
+/* Running task @slot is not wanted. Its batch is cancelled with the last that was wanted. */
 void dispatch_abandon(struct node *node, uint32_t slot);
 
 /* Start what can be started on @worker, and bring in what it will need next. */

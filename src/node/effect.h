@@ -3,8 +3,8 @@
  * what it did.
  *
  * A host notes the records, shows the rows to the other nodes, and then carries out the effects,
- * each list in its order. Rows come before messages of the same step, so that whoever is told of
- * a task, or of the end of a batch, finds the row that goes with it. Load, unload, reshape,
+ * each list in its order. Rows come before messages of the same step, so that a node that is told
+ * of a task, or of the end of a batch, finds the row that goes with it. Load, unload, reshape,
  * launch, move and solve are asynchronous, end in an event and may fail; the rest is done at once
  * and cannot. Pointers are valid until the node's next step.
  */

@@ -3,7 +3,7 @@
  *
  * The host owns an event and whatever it points to; both need to live only as long as
  * the step. A tensor handle in an event is passed on: the node owns that reference and
- * gives it back by a release, or to whoever the tensor is moved to.
+ * gives it back by a release, or to the node that the tensor is moved to.
  */
 #ifndef NODE_EVENT_H
 #define NODE_EVENT_H

@@ -1,6 +1,6 @@
 /*
  * give_up.h - tasks of jobs that cannot be in time any more end before they start, and their
- * jobs with them: no worker spends its time on an answer that nobody waits for.
+ * jobs with them: no worker spends its time on an answer that no client waits for.
  *
  * Asked only where a policy has an opinion (seat.gives_up), of what is about to start.
  */
@@ -10,7 +10,7 @@
 #include "node/inside.h"
 
 enum prospect {
-    PROSPECT_GOOD, /* Or nobody can say. */
+    PROSPECT_GOOD, /* Or unknown. */
     PROSPECT_GONE, /* The head was hopeless, and has left with all of its job that was here. */
     PROSPECT_LATER /* It is hopeless, but this step has done enough: the next one goes on. */
 };

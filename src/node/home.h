@@ -12,7 +12,7 @@
 
 #include "node/inside.h"
 
-/* Whether there are home queues: tasks that nobody has placed wait in them. */
+/* Whether there are home queues: tasks that are not placed wait in them. */
 static inline bool home_is_kept(const struct node *node)
 {
     return node->home.queues != NULL;

@@ -45,7 +45,7 @@ struct task {
     uint8_t state;      /* enum task_state */
     bool settled : 1;   /* Has been placed for the last time. */
     bool continues : 1; /* Its producer ran on the same worker just now. */
-    bool cancelled : 1; /* Runs, but nobody wants the result. */
+    bool cancelled : 1; /* Runs, but its result is not wanted. */
     union {
         int64_t key;    /* In its queue. */
         uint64_t epoch; /* Of an OFFERED task: of the member list that named its home. */
@@ -84,7 +84,7 @@ struct job {
     uint32_t items;
     uint32_t priority;
     uint32_t attempt;
-    uint32_t audits;    /* How often it was run again because nobody knew of it. */
+    uint32_t audits;    /* How often it was run again because no node knew of it. */
     uint32_t inputs;    /* Tensor. */
     int64_t touched_ns; /* Last sign of life, for the audit. */
     uint64_t epoch;     /* Of the member list against which it was last checked. */
@@ -97,7 +97,7 @@ struct job {
     struct deadline_link by_deadline; /* If it is firm. */
     uint8_t losses;       /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
     bool probed : 1;      /* Asked after, and not answered yet. */
-    bool firm : 1;        /* Past its deadline nobody wants the answer. */
+    bool firm : 1;        /* Past its deadline the answer is not wanted. */
     uint16_t placement[]; /* By task; then as many movers: see job_movers(). */
 };
 

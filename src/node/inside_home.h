@@ -26,7 +26,7 @@ struct ticket {
     int64_t ready_ns;
     int64_t arrived_ns;
     int64_t deadline_ns;
-    bool firm; /* Past it nobody wants the answer. */
+    bool firm; /* Past it the answer is not wanted. */
 };
 
 /* A batch that a home has sent off and not seen the end of. */

@@ -33,7 +33,7 @@ void jobs_moved(struct node *node, const struct message *message);
 /* A task could not be run. */
 void jobs_failed(struct node *node, const struct message *message);
 
-/* Somebody asks whether a job is still wanted. */
+/* A node asks whether a job is still wanted. */
 void jobs_query(struct node *node, const struct message *message);
 
 /* Re-place what lost its worker: a few jobs per call. False when all have been looked at. */

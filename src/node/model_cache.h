@@ -46,7 +46,7 @@ int64_t cache_advance(struct node *node, struct worker *worker);
 
 /*
  * The policy wants @model on @worker: load it when nothing that waits has to be loaded, into
- * free memory or in place of what nobody waits for. The last wish counts.
+ * free memory or in place of what nothing waits for. The last wish counts.
  */
 void cache_warm(struct node *node, struct worker *worker, uint32_t model);
 

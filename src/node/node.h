@@ -1,7 +1,7 @@
 /*
  * node.h - the scheduler itself, without clock, network or devices.
  *
- * node_step() takes one event and says what must be done about it. Whoever calls it is
+ * node_step() takes one event and says what must be done about it. Its caller is
  * the host: the runtime carries effects out with sockets and engines, the simulator
  * with a queue and a virtual clock. Given the same events a node gives the same
  * effects, byte for byte. One thread at a time.

@@ -1,8 +1,8 @@
 /*
- * offers.h - tasks that nobody has placed, at the node that holds their inputs.
+ * offers.h - tasks that are not placed, at the node that holds their inputs.
  *
  * Where the policy binds, a task whose inputs are complete waits where they are, and a
- * ticket for it goes to the home of its queue. Whoever the home gives it to pulls it from
+ * ticket for it goes to the home of its queue. The node that the home gives it to pulls it from
  * here. A ticket may be lost, or be there twice; the task is here once, and the first to
  * pull it has it.
  */
@@ -11,7 +11,7 @@
 
 #include "node/inside.h"
 
-/* Task @slot, whose inputs are all here, waits for somebody to claim it. */
+/* Task @slot, whose inputs are all here, waits to be claimed. */
 void offers_make(struct node *node, uint32_t slot);
 
 /* Send the ticket of OFFERED task @slot again: its home may have lost it, or be lost. */

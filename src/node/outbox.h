@@ -28,7 +28,7 @@ void outbox_forget(struct node *node, uint32_t to);
 uint32_t tensor_take(struct node *node, struct handle handle, uint32_t items, uint64_t bytes);
 void tensor_hold(struct node *node, uint32_t tensor);
 void tensor_release(struct node *node, uint32_t tensor);
-/* Give up one reference and hand the contents to somebody else. */
+/* Give up one reference and hand the contents over. */
 struct handle tensor_pass(struct node *node, uint32_t tensor);
 
 #endif /* NODE_OUTBOX_H */

@@ -7,7 +7,7 @@
 
 #include "node/inside.h"
 
-/* Place job @slot, reserve, and send its inputs off. REASON_NONE, or why nobody can run it. */
+/* Place job @slot, reserve, and send its inputs off. REASON_NONE, or why no worker can run it. */
 enum reason placing_first(struct node *node, uint32_t slot, const struct job_facts *facts);
 
 /*

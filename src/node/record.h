@@ -88,7 +88,7 @@ enum record_kind {
     X(REASON_UNPLANNED, "unplanned") /* the policy had planned it otherwise */                     \
     X(REASON_IDLE, "idle")           /* nothing used it for as long as its device keeps models */  \
     X(REASON_CRASHED, "crashed")     /* it ended the process that ran it: it would again */        \
-    X(REASON_SILENCE, "silence")     /* nobody knows anything of it */                             \
+    X(REASON_SILENCE, "silence")     /* no node knows anything of it */                            \
     X(REASON_LATE, "deadline exceeded") /* or sure to be: it is not run any more */
 
 enum reason {

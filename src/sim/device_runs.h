@@ -3,7 +3,7 @@
  *
  * A batch alone advances by a nanosecond of its run time in a nanosecond. With others on the
  * device, in shares of one worker or in partitions, it takes longer, as model/sharing.h says;
- * whenever one begins or ends, what is left of the others is seen anew.
+ * whenever one begins or ends, what is left of the others is computed again.
  * For the files of this layer.
  */
 #ifndef SIM_DEVICE_RUNS_H

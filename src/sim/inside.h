@@ -25,8 +25,8 @@ struct parcel {
     uint32_t to;
     uint32_t incarnation; /* Of the receiver when it was sent. */
     bool has_tensor;
-    bool is_lost;    /* Its connection broke: it takes its time, but nobody gets it. */
-    bool is_carried; /* Somebody has asked, and it was counted: see network_carried.h. */
+    bool is_lost;    /* Its connection broke: it takes its time, but is not delivered. */
+    bool is_carried; /* A node has asked, and it was counted: see network_carried.h. */
     uint8_t hop;     /* Links of its route that it has been given. */
     int64_t last_ns; /* When its last byte will have left those links. */
     int64_t sent_ns;
@@ -124,8 +124,8 @@ struct sim {
     struct map tensors; /* Live ones, by handle, and where they are; only if checked. */
     uint64_t requests;
     uint64_t streamed;      /* Of the arrival stream. */
-    uint32_t ticks;         /* Timers in the queue that nobody waits for. */
-    bool has_stopped_ticks; /* Nobody waits any more, but some fault is not over. */
+    uint32_t ticks;         /* Timers in the queue that nothing waits for. */
+    bool has_stopped_ticks; /* No client waits any more, but some fault is not over. */
     uint64_t events;        /* Taken from the queue. */
     uint64_t steps;         /* Of nodes. */
     uint64_t arrived;
@@ -144,7 +144,7 @@ static inline void schedule(struct sim *sim, int64_t at_ns, uint64_t payload)
     event_queue_push(&sim->queue, at_ns, payload);
 }
 
-/* Whether somebody waits for an answer, or will ask. */
+/* Whether a client waits for an answer, or will ask. */
 static inline bool sim_is_awaited(const struct sim *sim)
 {
     return sim->has_next_arrival || sim->scripted.used > 0 || sim->answered < sim->arrived;

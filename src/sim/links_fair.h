@@ -70,7 +70,7 @@ uint64_t links_fair_rate(const struct links_fair *links, uint32_t flow);
 
 /*
  * Stop the program unless every link is what it says: within its rate, by the transfers on it;
- * and if it holds back any, full but for what cannot be divided, with nobody faster.
+ * and if it holds back any, full but for what cannot be divided, with none faster.
  */
 void links_fair_check(const struct links_fair *links);
 

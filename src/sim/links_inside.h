@@ -89,7 +89,7 @@ static inline void link_count_up(struct fair_link *link, int64_t now_ns)
     link->since_ns = now_ns;
 }
 
-/* When the first of a link ends has to be found out anew. */
+/* When the first of a link ends has to be found again. */
 static inline void link_mark_changed(struct links_fair *links, struct fair_link *link)
 {
     links->changed[links->changed_count] = (uint32_t)(link - links->links);

@@ -32,7 +32,7 @@ struct network {
     uint64_t *rates; /* Bytes a second, by link. 0: no limit. */
     struct links_fifo fifo;
     uint32_t *awaited;   /* By FIFO link: parcels that will reach it in events of their own. */
-    bool goes_ahead;     /* Links may be taken before they are reached, if nobody comes between. */
+    bool goes_ahead;     /* Links may be taken before they are reached, if nothing comes between. */
     int64_t *reached_ns; /* By FIFO link: when the last was reached; only if checked. */
     struct links_fair fair;
     struct network_link *links;

@@ -1,8 +1,8 @@
 /*
  * network_carried.h - whether a tensor of a job is on its way from a node.
  *
- * That is asked rarely, of jobs that nobody has heard of for long, but then of thousands at
- * once. So a parcel that leaves is only noted, at the end of a list; when somebody asks, those of
+ * That is asked rarely, of jobs that have been silent for long, but then of thousands at
+ * once. So a parcel that leaves is only noted, at the end of a list; when a node asks, those of
  * the list that are still under way are counted, by sender and job.
  */
 #ifndef SIM_NETWORK_CARRIED_H

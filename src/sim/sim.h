@@ -41,7 +41,7 @@ struct sim_options {
     const struct fault_random *fault_randoms; /* Drawn from the seed. */
     bool check;                               /* Look for broken invariants after every event. */
 
-    /* Called with every record, in order. NULL: nobody listens. */
+    /* Called with every record, in order. NULL: they are not needed. */
     void (*on_record)(void *context, const struct record *record);
     void *context;
     uint64_t (*stopwatch_ns)(void); /* To time decisions. NULL: they are only counted. */

@@ -55,7 +55,7 @@ struct message_work {
     uint64_t bytes;  /* INPUT: of the tensor beside it. */
     uint32_t input;  /* INPUT: which one; of the answer: which sink. */
     bool settled;    /* INPUT: the task has been placed for the last time. */
-    bool firm;       /* Past its deadline nobody wants the job's answer. */
+    bool firm;       /* Past its deadline the job's answer is not wanted. */
     uint16_t placement_count;
     const uint16_t *placement;
 };
