@@ -233,8 +233,6 @@ static bool on_report(struct process_worker *worker, struct received *received)
     if (!process_take_report(received, worker->lender, ran)) {
         return false;
     }
-    const struct engine_done shaped = {
-        .kind = ENGINE_SHAPED, .worker = worker->number, .gpu = ran->report.gpu};
     if (received->kind != REPORT_RAN && ran->report.output_count > 0) {
         drop_outputs(ran);
         return false;
@@ -245,8 +243,7 @@ static bool on_report(struct process_worker *worker, struct received *received)
     case REPORT_UNLOADED:
         return on_unloaded(worker, &ran->report);
     case REPORT_SHAPED:
-        (void)process_tell(engine, &shaped, NULL);
-        return true;
+        return false; /* It was not asked to. */
     case REPORT_RAN:
         return on_ran(worker, ran);
     case REPORT_STOPPED:

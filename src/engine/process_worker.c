@@ -120,10 +120,9 @@ static void restore(struct process_worker *worker)
     }
 }
 
-/* A handle that watches @socket for @worker. */
-static uv_poll_t *make_poll(struct process_worker *worker, int socket)
+/* Let @poll watch @socket for @worker. */
+static uv_poll_t *init_poll(uv_poll_t *poll, struct process_worker *worker, int socket)
 {
-    uv_poll_t *poll = memory_zeroed(1, sizeof(*poll));
     const int code = uv_poll_init(worker->engine->loop, poll, socket);
     ASSERT(code == 0); /* It is a socket of our own. */
     poll->data = worker;
@@ -159,16 +158,23 @@ enum weft_status process_worker_start(struct process_worker *worker, struct weft
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
         return error_set(error, WEFT_IO, "no sockets for an engine: %s", strerror(errno));
     }
-    const enum weft_status status = fork_server_fork(engine->server, &order, &worker->child, error);
+    uv_poll_t *polls[2] = {
+        memory_reserved_zeroed(1, sizeof(*polls[0])), memory_reserved_zeroed(1, sizeof(*polls[1]))};
+    const enum weft_status status =
+        polls[0] == NULL || polls[1] == NULL
+            ? error_set(error, WEFT_NO_MEMORY, "no memory for an engine")
+            : fork_server_fork(engine->server, &order, &worker->child, error);
     if (status != WEFT_OK) {
+        free(polls[0]);
+        free(polls[1]);
         (void)close(ends[0]);
         (void)close(ends[1]);
         return status;
     }
     channel_init(&worker->channel, worker->child.socket);
     channel_init(&worker->launches, ends[0]);
-    worker->poll = make_poll(worker, worker->child.socket);
-    worker->poll_launches = make_poll(worker, ends[0]);
+    worker->poll = init_poll(polls[0], worker, worker->child.socket);
+    worker->poll_launches = init_poll(polls[1], worker, ends[0]);
     worker->is_up = true;
     worker->function_starts = 0;
     worker->function_crashes = 0;
