@@ -11,17 +11,17 @@
 
 enum { LINE_BYTES_MAX = 1024, EXTENT_MAX = 1 << 30, CONSTANTS_AT_FIRST = 64 };
 
-/* libtorch's numbers of our types; its bfloat16, number 15, is for constants alone. */
+/* libtorch's numbers of our types. */
 static const struct {
     const char *name;
     enum weft_dtype dtype;
     int32_t type;
     uint32_t bytes;
 } types[] = {
-    {"UINT8", WEFT_UINT8, 0, 1},  {"INT8", WEFT_INT8, 1, 1},   {"INT16", WEFT_INT16, 2, 2},
-    {"INT32", WEFT_INT32, 3, 4},  {"INT64", WEFT_INT64, 4, 8}, {"FP16", WEFT_FP16, 5, 2},
-    {"FP32", WEFT_FP32, 6, 4},    {"FP64", WEFT_FP64, 7, 8},   {"BOOL", WEFT_BOOL, 11, 1},
-    {"BF16", WEFT_DTYPES, 15, 2},
+    {"UINT8", WEFT_UINT8, 0, 1}, {"INT8", WEFT_INT8, 1, 1},   {"INT16", WEFT_INT16, 2, 2},
+    {"INT32", WEFT_INT32, 3, 4}, {"INT64", WEFT_INT64, 4, 8}, {"FP16", WEFT_FP16, 5, 2},
+    {"FP32", WEFT_FP32, 6, 4},   {"FP64", WEFT_FP64, 7, 8},   {"BOOL", WEFT_BOOL, 11, 1},
+    {"BF16", WEFT_BF16, 15, 2},
 };
 
 /* What is being read: a line, from the left. */
@@ -150,7 +150,7 @@ static void read_port(struct line *line, struct cuda_port *ports, uint32_t *coun
     port.dtype = types[type].dtype;
     port.type = types[type].type;
     port.rank = next_extents(line, port.shape);
-    line->is_bad = line->is_bad || port.dtype == WEFT_DTYPES || port.rank >= WEFT_RANK_MAX;
+    line->is_bad = line->is_bad || port.rank >= WEFT_RANK_MAX;
     if (line->is_bad || *count == CUDA_PORTS_MAX) {
         line->is_bad = true;
         return;

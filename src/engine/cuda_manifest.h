@@ -30,7 +30,7 @@ struct cuda_constant {
     char name[CUDA_NAME_BYTES_MAX];
     uint64_t at;
     uint64_t bytes;
-    int32_t type; /* As libtorch numbers them; some of these no tensor of ours has. */
+    int32_t type; /* As libtorch numbers them. */
     uint32_t rank;
     int64_t shape[WEFT_RANK_MAX];
     int64_t strides[WEFT_RANK_MAX];

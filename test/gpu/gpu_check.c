@@ -20,6 +20,7 @@
 #include "engine/cuda_arena.h"
 #include "engine/cuda_graph.h"
 #include "engine/cuda_weights.h"
+#include "engine/half.h"
 
 enum { MODELS_HERE = 8, RUNS = 200, SHARE_UNITS = 4, PINNED_BYTES = 128 << 20, PINNED_COPIES = 8 };
 
@@ -74,15 +75,6 @@ static void *read_whole(const struct model *model, uint32_t rows, const char *en
     return data;
 }
 
-static double from_half(uint16_t bits)
-{
-    const int exponent = bits >> 10 & 31;
-    const int fraction = bits & 1023;
-    const double value =
-        exponent == 0 ? ldexp(fraction, -24) : ldexp(1024 + fraction, exponent - 25);
-    return (bits & 0x8000) != 0 ? -value : value;
-}
-
 static double element(const struct cuda_port *port, const uint8_t *data, size_t index)
 {
     float value;
@@ -92,7 +84,7 @@ static double element(const struct cuda_port *port, const uint8_t *data, size_t 
         return (double)value;
     }
     memcpy(&bits, data + index * sizeof(bits), sizeof(bits));
-    return from_half(bits);
+    return port->dtype == WEFT_BF16 ? bf16_to_double(bits) : half_to_double(bits);
 }
 
 /* Run @graph once. */

@@ -19,6 +19,7 @@
 
 #include "base/memory.h"
 #include "engine/cuda_manifest.h"
+#include "engine/half.h"
 #include "engine/process.h"
 #include "engine/process_child.h"
 #include "engine/process_inside.h"
@@ -92,15 +93,6 @@ static void expect(bool is_good, const char *what)
     }
 }
 
-static double from_half(uint16_t bits)
-{
-    const int exponent = bits >> 10 & 31;
-    const int fraction = bits & 1023;
-    const double value =
-        exponent == 0 ? ldexp(fraction, -24) : ldexp(1024 + fraction, exponent - 25);
-    return (bits & 0x8000) != 0 ? -value : value;
-}
-
 /* How far the first row of @output is from what PyTorch made. */
 static double error_of(const struct model *model, const struct bundle *output)
 {
@@ -114,7 +106,8 @@ static double error_of(const struct model *model, const struct bundle *output)
         if (port->dtype == WEFT_FP32) {
             made = (double)((const float *)tensor->data)[i];
         } else {
-            made = from_half(((const uint16_t *)tensor->data)[i]);
+            const uint16_t bits = ((const uint16_t *)tensor->data)[i];
+            made = port->dtype == WEFT_BF16 ? bf16_to_double(bits) : half_to_double(bits);
         }
         off += (made - (double)model->want[i]) * (made - (double)model->want[i]);
         norm += (double)model->want[i] * (double)model->want[i];

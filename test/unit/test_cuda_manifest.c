@@ -46,8 +46,9 @@ static void a_view_is_read(ATTR_UNUSED void **state)
     struct weft_error error;
     assert_int_equal(
         read_text(
-            HEAD "input x FP16 3 4 5 3 view 3 3 4 5 1 15 3\ninput z INT64 0\n" TAIL, &manifest,
-            &error),
+            HEAD
+            "input x FP16 3 4 5 3 view 3 3 4 5 1 15 3\ninput z INT64 0\ninput b BF16 1 3\n" TAIL,
+            &manifest, &error),
         WEFT_OK);
     const struct cuda_port *port = &manifest.inputs[0];
     assert_int_equal(port->row_bytes, 120);
@@ -56,6 +57,8 @@ static void a_view_is_read(ATTR_UNUSED void **state)
     assert_int_equal(port->view_shape[0], 3);
     assert_int_equal(port->view_strides[1], 15);
     assert_int_equal(manifest.inputs[1].row_bytes, 8);
+    assert_int_equal(manifest.inputs[2].dtype, WEFT_BF16);
+    assert_int_equal(manifest.inputs[2].row_bytes, 6);
     cuda_manifest_free(&manifest);
 }
 
@@ -75,7 +78,6 @@ static void nonsense_is_refused(ATTR_UNUSED void **state)
         {HEAD "input x FP32 1 8\n" TAIL "package 2 /two\n", "manifest:6:"},
         {HEAD "input x FP32 2 8\n" TAIL, "manifest:3:"},
         {HEAD "input x FP31 1 8\n" TAIL, "manifest:3:"},
-        {HEAD "input x BF16 1 8\n" TAIL, "manifest:3:"}, /* Clients cannot send it. */
         {HEAD "input x FP32 1 8 8\n" TAIL, "manifest:3:"},
         {HEAD "input x FP32 1 0\n" TAIL, "manifest:3:"},
         {HEAD "input x FP32 1 8 view 1 9 1\n" TAIL, "manifest:3:"}, /* Beyond the row. */
