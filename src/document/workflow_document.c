@@ -257,9 +257,8 @@ const struct field workflow_fields[] = {
      .form = "mapping from names to mappings", .help = "its tasks: see below"},
     {"outputs", .write = ports_write_outputs,
      .form = "mapping from names to `task.output`, or to mappings",
-     .help =
-         "the parts of the answer; a mapping tells clients what a part is, which nothing checks: "
-         "see below",
+     .help = "the parts of the answer; a mapping declares its type and shape, and a job that makes "
+             "another fails: see below",
      .left_out = "what tasks make that have no consumers"},
     {0},
 };
