@@ -373,8 +373,8 @@ const struct command command_sim = {
     .usage = "SCENARIO [options]",
     .description =
         "The same scenario, policy and seed give the same trace, whose hash is printed.\n"
-        "Keys of --set: rate, patience, jobs, noise, profile_error, warmup, workers, link,\n"
-        "latency, rows.load, rows.cache, memory, policy.\n"
+        "Keys of --set: rate, deadline, patience, jobs, noise, profile_error, warmup, workers,\n"
+        "link, latency, rows.load, rows.cache, memory, policy.\n"
         "\n"
         "--shrink exits with 1 if the scenario fails. If it does not fail, --shrink writes\n"
         "nothing and exits with 0. See docs/SIMULATION.md.\n",

@@ -302,6 +302,10 @@ static void read_rate(struct reader *reader, const struct tree_node *node, void 
 const struct field arrivals_fields[] = {
     {"kind", FIELD_WORD(struct arriving, arrivals.kind), .words = kind_words, .always = true,
      .help = "of the table above", .left_out = "the kind that goes with the other keys"},
+    {"deadline", FIELD_DURATION(struct arriving, arrivals.deadline_ns), .range = &span_range,
+     .help = "the deadline that clients name with each request, as by `x-slo-ms`: a job that is "
+             "not done by then ends",
+     .left_out = "none: an SLO is only a target"},
     {"patience", .read = read_patience, .write = write_patience,
      .form = "duration, between 1us and 240h, or `{mean: duration}`",
      .help = "how long a client waits before it hangs up, which cancels its job; with `mean` drawn "

@@ -73,8 +73,8 @@ enum weft_status scenario_read(
     const struct tree_node *node, struct scenario **scenario_out, struct weft_error *error);
 
 /*
- * What `--set key=value` changes before a scenario is read: rate, patience, jobs, noise,
- * profile_error, warmup, workers, link, latency, rows.load, rows.cache, memory, policy.
+ * What `--set key=value` changes before a scenario is read: rate, deadline, patience, jobs,
+ * noise, profile_error, warmup, workers, link, latency, rows.load, rows.cache, memory, policy.
  */
 struct scenario_setting {
     const char *key;

@@ -92,6 +92,7 @@ struct setting {
 
 static const struct setting settings[] = {
     {.key = "rate", .set = set_rate},
+    {.key = "deadline", .path = "arrivals.deadline"},
     {.key = "patience", .path = "arrivals.patience"},
     {.key = "jobs", .path = "jobs"},
     {.key = "noise", .path = "noise"},

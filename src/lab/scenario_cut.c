@@ -141,6 +141,7 @@ struct scenario *scenario_cut_to_list(const struct scenario *scenario)
         .kind = ARRIVALS_LIST,
         .list_count = count,
         .list = list,
+        .deadline_ns = scenario->arrivals.deadline_ns,
         .patience_ns = scenario->arrivals.patience_ns,
         .patience_is_mean = scenario->arrivals.patience_is_mean,
     };

@@ -244,6 +244,9 @@ static bool plain_setting(struct scenario *scenario, uint32_t index)
     case 10:
         scenario->arrivals.patience_is_mean = false;
         return before.arrivals.patience_is_mean;
+    case 11:
+        scenario->arrivals.deadline_ns = 0;
+        return before.arrivals.deadline_ns != 0;
     default:
         return set_policy(scenario, POLICY_PLAIN);
     }
@@ -251,7 +254,7 @@ static bool plain_setting(struct scenario *scenario, uint32_t index)
 
 uint32_t scenario_cut_setting_count(void)
 {
-    return 12;
+    return 13;
 }
 
 bool scenario_cut_make_plain(struct scenario *scenario, enum scenario_part part, uint32_t index)

@@ -228,6 +228,13 @@ class SimTest(Cli):
         run = self.run_json("--set", "patience=300ms")
         self.assertEqual(run["cancelled"], int(done[2]))
 
+    def test_jobs_end_at_the_deadline_that_clients_name(self):
+        run = self.run_json("--set", "deadline=300ms")
+        self.assertGreater(run["cancelled"], 0)
+        self.assertEqual(run["completed"] + run["cancelled"], 200)
+        self.assertLessEqual(run["latency_ms"]["max"], 300)
+        self.assertEqual(run["slo_hung_up"], 0)  # It was not the clients who left.
+
     def test_where_nobody_was_counted_there_is_no_figure(self):
         text = self.good("sim", DEMO, "--jobs", "1", "--warmup", "10%")
         for line in ("latency    -", "slow-down  -", "SLO        - met"):

@@ -290,6 +290,7 @@ static void deadlines_end_the_same_jobs(ATTR_UNUSED void **state)
         struct script script = plain(policies[i], /* node_count */ 3);
         script.rate_per_s = 100;
         script.deadline_ns = 150 * MS;
+        script.lost_at_ns = i % 2 == 0 ? 1234567890 : 0;
         compare(&script);
     }
 }

@@ -81,6 +81,16 @@ static void gamma_has_a_coefficient_of_variation(ATTR_UNUSED void **state)
     scenario_destroy(scenario);
 }
 
+static void clients_may_name_a_deadline(ATTR_UNUSED void **state)
+{
+    struct scenario *scenario = read_good("arrivals: {rate: 5/s, deadline: 250ms}\n");
+    assert_int_equal(scenario->arrivals.deadline_ns, 250000000);
+    scenario_destroy(scenario);
+    scenario = read_good("arrivals: {rate: 5/s}\n");
+    assert_int_equal(scenario->arrivals.deadline_ns, 0);
+    scenario_destroy(scenario);
+}
+
 static void clients_are_patient_unless_it_is_said(ATTR_UNUSED void **state)
 {
     static const struct {
@@ -343,6 +353,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gamma_has_a_coefficient_of_variation),
+        cmocka_unit_test(clients_may_name_a_deadline),
         cmocka_unit_test(clients_are_patient_unless_it_is_said),
         cmocka_unit_test(bursts_have_rate_time_and_length),
         cmocka_unit_test(a_day_has_a_swing_or_a_shape),

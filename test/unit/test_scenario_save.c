@@ -124,7 +124,8 @@ static void a_document_is_written_as_it_is(ATTR_UNUSED void **state)
     static const char *const arrivals[] = {
         "arrivals:\n  kind: poisson\n  rate: 27.1/s\n  mix: {w: 2, v: 0.1}\njobs: 72\n",
         "arrivals:\n  kind: constant\n  rate: 1e-05/s\n  mix: {v: 1}\njobs: 72\n",
-        "arrivals:\n  kind: poisson\n  patience: 250ms\n  rate: 2/s\n  mix: {w: 1}\njobs: 72\n",
+        "arrivals:\n  kind: poisson\n  deadline: 1s\n  patience: 250ms\n  rate: 2/s\n"
+        "  mix: {w: 1}\njobs: 72\n",
         "arrivals:\n  kind: list\n  patience: {mean: 2s}\n  list:\n    - {at: 0ns, workflow: v}\n",
         "arrivals:\n  kind: gamma\n  rate: 2/s\n  cv: 4\n  mix: {w: 1}\njobs: 72\n",
         "arrivals:\n  kind: burst\n  rate: 2/s\n  burst: {rate: 20/s, every: 10s, length: 1500ms}\n"
