@@ -42,7 +42,7 @@ void tensors_pass(struct tensors *tensors, struct handle handle, uint32_t holder
 const void *tensors_contents(
     const struct tensors *tensors, struct handle handle, uint64_t *bytes_out);
 
-/* @handle, which must be live, is no more. */
+/* Give up @handle, which must be live. */
 void tensors_release(struct tensors *tensors, struct handle handle);
 
 /* Release everything that @holder holds: it is gone. */

@@ -58,8 +58,8 @@ struct outgoing {
     void *context;
     char *copied;    /* A body of its own. */
     uint8_t *cipher; /* TLS: what is being written. */
-    uint64_t bytes;  /* In all, */
-    uint64_t sent;   /* and handed to the socket. */
+    uint64_t bytes;  /* Of the whole response. */
+    uint64_t sent;   /* Handed to the socket so far. */
     bool is_writing; /* A uv_write is under way. */
     uv_write_t request;
 };
@@ -160,7 +160,7 @@ void outgoing_push(struct connection *connection);
 /* Forget the response, whether it was sent or not. */
 void outgoing_release(struct connection *connection);
 
-/* Send bytes that are no response: the handshake of TLS, "100 Continue". */
+/* Send bytes outside of any response: the handshake of TLS, "100 Continue". */
 void connection_send(struct connection *connection, const char *bytes, size_t count);
 
 /* TLS: send what the session has to say. */

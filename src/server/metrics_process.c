@@ -29,7 +29,7 @@ static bool read_stat(double values_out[static STAT_FIELDS])
     if (at == NULL || at[1] != ' ') {
         return false;
     }
-    at += 3; /* The state is no number. */
+    at += 3; /* The state is a letter. */
     for (uint32_t i = 1; i < STAT_FIELDS; i++) {
         char *end = NULL;
         values_out[i] = strtod(at, &end);

@@ -14,8 +14,8 @@ struct series {
     uint64_t count;
     uint64_t capacity;
     uint64_t count_max; /* An even number; 0: no bound. */
-    uint64_t skip;      /* Values left out between two, */
-    uint64_t skipped;   /* and since the last. */
+    uint64_t skip;      /* Values left out between two that are kept. */
+    uint64_t skipped;   /* Values left out since the last. */
 };
 
 void series_push(struct series *series, int64_t value);

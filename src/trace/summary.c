@@ -56,23 +56,24 @@ struct summary {
     uint64_t moved;
     uint32_t workers_used;
     uint32_t worker_count;
-    double busy_ns;    /* Run time of ended tasks, weighted by the share they held, */
-    double late_ns;    /* and the part of it that came after the last answer so far. */
-    double busy_price; /* The same at the prices of units for a nanosecond, */
-    double idle_price; /* and of units that were held and did not run. */
-    double cpu_price;  /* Of a unit for a nanosecond, */
-    double gpu_price;  /* like this. */
+    double busy_ns;    /* Run time of ended tasks, weighted by the share they held. */
+    double late_ns;    /* The part of busy_ns that came after the last answer so far. */
+    double busy_price; /* What busy_ns costs at the prices below. */
+    double idle_price; /* What units cost that were held and did not run. */
+    double cpu_price;  /* Of a unit for a nanosecond. */
+    double gpu_price;  /* The same. */
     uint64_t cold_starts;
     uint64_t declined;
     uint64_t repeated;
     uint64_t unplanned;
-    struct series requests_ns; /* When each came, and */
-    struct series misses_ns;   /* those that count in slo_jobs without a latency, */
-    struct series hung_up_ns;  /* and of these in slo_hung_up: as above. */
-    struct series backlogs;    /* Jobs in the system, as each arrival finds it. */
-    double backlog_area_ns;    /* Their integral over time. */
-    int64_t first_ns;          /* The first arrival; INT64_MAX until then. */
-    int64_t last_ns;           /* The last arrival or answer. */
+    struct series
+        requests_ns; /* When each came; only if the warm-up is to be found, like the next two. */
+    struct series misses_ns;  /* Arrivals that count in slo_jobs without a latency. */
+    struct series hung_up_ns; /* Those of them that count in slo_hung_up. */
+    struct series backlogs;   /* Jobs in the system, as each arrival finds it. */
+    double backlog_area_ns;   /* Their integral over time. */
+    int64_t first_ns;         /* The first arrival; INT64_MAX until then. */
+    int64_t last_ns;          /* The last arrival or answer. */
     uint32_t workflow_count;
     struct workflow_sum *workflows;
     uint32_t *queue_models; /* By queue: how many models its task needs. */
