@@ -180,9 +180,6 @@ static void close_job(
 enum outcome tally_add(
     struct tally *tally, const struct record *record, struct latency_parts *parts_out)
 {
-    if (parts_out != NULL) {
-        *parts_out = (struct latency_parts){.worker = WORKER_NONE};
-    }
     if (record->kind == RECORD_ARRIVED) {
         ASSERT(record->workflow < tally->catalogue->workflow_count);
         tally->total.arrived++;
@@ -202,6 +199,9 @@ enum outcome tally_add(
     const enum outcome outcome = outcome_of(tally, record);
     tally->total.ended[outcome]++;
     tally->workflows[record->workflow].ended[outcome]++;
+    if (parts_out != NULL) {
+        *parts_out = (struct latency_parts){.worker = WORKER_NONE};
+    }
     if (record->kind == RECORD_ANSWERED && tally->loads != NULL) {
         close_job(tally, record, parts_out);
     }

@@ -63,8 +63,8 @@ void tally_destroy(struct tally *tally);
 
 /*
  * Take the next record. A tally that does not follow jobs needs only ARRIVED, REFUSED and
- * ANSWERED. If the job was followed to a good or slow end, *parts_out says where its time went,
- * and else nothing; it may be NULL.
+ * ANSWERED. If a request has ended, *parts_out says where its time went if it was followed to a
+ * good or slow end, and has no time in it otherwise; it may be NULL.
  */
 enum outcome tally_add(
     struct tally *tally, const struct record *record, struct latency_parts *parts_out);
