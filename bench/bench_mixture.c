@@ -17,9 +17,9 @@
 
 #include "base/rng.h"
 #include "lower_bound.h"
+#include "mixture/draft_mixture.h"
 #include "mixture/mixture.h"
 #include "mixture/sites.h"
-#include "mixture/spread.h"
 #include "mixture_case.h"
 #include "mixture_oracle.h"
 
@@ -71,15 +71,15 @@ static struct outcome descend(struct mixture_case *the, uint32_t start, uint32_t
 {
     mixture_case_restart(the, start);
     const double began = mixture_case_seconds();
-    const double mean_ns = descent_run(&the->attempt->descent, steps, 1e-9);
+    const double mean_ns = descent_run(&the->draft->descent, steps, 1e-9);
     return (struct outcome){.mean_ms = mean_ns / 1e6, .seconds = mixture_case_seconds() - began};
 }
 
-static struct outcome ask_oracle(struct attempt *attempt, double seconds, bool near)
+static struct outcome ask_oracle(struct draft *draft, double seconds, bool near)
 {
     struct outcome outcome;
     const double began = mixture_case_seconds();
-    outcome.mean_ms = mixture_oracle_solve(attempt, seconds, near, &outcome.ended) / 1e6;
+    outcome.mean_ms = mixture_oracle_solve(draft, seconds, near, &outcome.ended) / 1e6;
     outcome.seconds = mixture_case_seconds() - began;
     return outcome;
 }
@@ -107,25 +107,25 @@ static struct outcome polish(
     const struct mixture_case *the, const struct mixture *mixture, struct polish how,
     double seconds)
 {
-    struct sites *sites = spread_sites(mixture, &the->input, /* joined */ false);
+    struct sites *sites = draft_sites_of(mixture, &the->input, /* joined */ false);
     sites_add_ingress(sites, the->workload);
-    struct attempt *attempt = attempt_create(the->workload, sites);
-    attempt->plain_joins = true;
+    struct draft *draft = draft_create(the->workload, sites);
+    draft->plain_joins = true;
     struct outcome outcome = {.mean_ms = (double)INFINITY};
-    if (spread_in(attempt, mixture, 0, NULL) == WEFT_OK) {
+    if (draft_from_mixture(draft, mixture, 0, NULL) == WEFT_OK) {
         if (how.all) {
-            mixture_case_add_patterns(attempt);
-            descent_admit(&attempt->descent, SHARE_OTHERS);
+            mixture_case_add_patterns(draft);
+            descent_admit(&draft->descent, SHARE_OTHERS);
         }
         double sum_s = 0;
         for (uint32_t i = how.blurred ? 0 : BLURS - 1; i < BLURS; i++) {
-            attempt->congestion.blur_ns = blurs[i] * mixture->mean_ns;
-            outcome = ask_oracle(attempt, seconds / (how.blurred ? BLURS : 1), /* near */ true);
+            draft->congestion.blur_ns = blurs[i] * mixture->mean_ns;
+            outcome = ask_oracle(draft, seconds / (how.blurred ? BLURS : 1), /* near */ true);
             sum_s += outcome.seconds;
         }
         outcome.seconds = sum_s;
     }
-    attempt_destroy(attempt);
+    draft_destroy(draft);
     return outcome;
 }
 
@@ -172,7 +172,7 @@ static double print_oracle(
     for (uint32_t i = 0; i < ORACLES; i++) {
         if (i < 2) {
             mixture_case_restart(the, i + 1);
-            outcomes[i] = ask_oracle(the->attempt, seconds, /* near */ false);
+            outcomes[i] = ask_oracle(the->draft, seconds, /* near */ false);
         } else {
             const struct polish how = {.all = i < 4, .blurred = i == 3};
             outcomes[i] = polish(the, mixture, how, seconds);
@@ -211,7 +211,7 @@ static void run_case(uint32_t machines, bool unequal, double oracle_seconds)
     }
     (void)printf(
         "%u %s machines, %u workflows, %u patterns\n", machines, unequal ? "different" : "equal",
-        (uint32_t)CASE_WORKFLOWS, the.attempt->patterns.count);
+        (uint32_t)CASE_WORKFLOWS, the.draft->patterns.count);
     if (oracle_seconds > 0 && machines <= 100 && mixture_oracle_is_there()) {
         best_ms = print_oracle(&the, mixture, best_ms, oracle_seconds);
     }

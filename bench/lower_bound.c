@@ -29,7 +29,7 @@ struct bound {
     int row_count;
     Clp_Simplex *model;
     double *work; /* By queue: of the column at hand. */
-    struct seat seats[UNITS_MAX];
+    struct spot spots[UNITS_MAX];
     double head_ns[UNITS_MAX];
     double tail_ns[UNITS_MAX];
     uint32_t placements;
@@ -40,10 +40,10 @@ bool lower_bound_is_there(void)
     return true;
 }
 
-static double unit_time(const struct bound *bound, uint32_t unit, struct seat seat)
+static double unit_time(const struct bound *bound, uint32_t unit, struct spot spot)
 {
     const struct contraction *units = bound->stream->units;
-    const uint32_t device = sites_device(bound->sites, seat.site, seat.slot);
+    const uint32_t device = sites_device(bound->sites, spot.site, spot.slot);
     double sum_ns = 0;
     for (uint32_t i = units->member_first[unit]; i < units->member_first[unit + 1]; i++) {
         const double mean_ns = stream_time(bound->stream, units->members[i], device)->mean_ns;
@@ -52,14 +52,14 @@ static double unit_time(const struct bound *bound, uint32_t unit, struct seat se
     return sum_ns;
 }
 
-/* What an edge takes between the seats of its ends; if @adds, its work is counted. */
+/* What an edge takes between the spots of its ends; if @adds, its work is counted. */
 static double edge_time(struct bound *bound, const struct digraph_edge *edge, bool adds)
 {
-    const struct seat from = bound->seats[edge->from];
-    const struct seat to = bound->seats[edge->to];
+    const struct spot from = bound->spots[edge->from];
+    const struct spot to = bound->spots[edge->to];
     struct crossing crossing;
     double longest_ns = 0;
-    if (seat_same_machine(from, to)) {
+    if (spot_same_machine(from, to)) {
         return 0;
     }
     sites_cross(bound->sites, from.site, to.site, &crossing);
@@ -87,37 +87,37 @@ static double placed_time(struct bound *bound)
         for (uint32_t k = 0; k < graph->vertices[unit].in_count; k++) {
             const struct digraph_edge *edge = digraph_in(graph, unit, k);
             const double at_ns = bound->head_ns[edge->from] +
-                                 unit_time(bound, edge->from, bound->seats[edge->from]) +
+                                 unit_time(bound, edge->from, bound->spots[edge->from]) +
                                  edge_time(bound, edge, true);
             bound->head_ns[unit] = at_ns > bound->head_ns[unit] ? at_ns : bound->head_ns[unit];
         }
     }
     for (uint32_t i = count; i-- > 0;) {
         const uint32_t unit = graph->order[i];
-        const double time_ns = unit_time(bound, unit, bound->seats[unit]);
+        const double time_ns = unit_time(bound, unit, bound->spots[unit]);
         bound->tail_ns[unit] = 0;
         for (uint32_t k = 0; k < graph->vertices[unit].out_count; k++) {
             const struct digraph_edge *edge = digraph_out(graph, unit, k);
             const double after_ns = bound->tail_ns[edge->to] +
-                                    unit_time(bound, edge->to, bound->seats[edge->to]) +
+                                    unit_time(bound, edge->to, bound->spots[edge->to]) +
                                     edge_time(bound, edge, false);
             bound->tail_ns[unit] =
                 after_ns > bound->tail_ns[unit] ? after_ns : bound->tail_ns[unit];
         }
         const double way_ns = bound->head_ns[unit] + time_ns + bound->tail_ns[unit];
         longest_ns = way_ns > longest_ns ? way_ns : longest_ns;
-        const struct seat seat = bound->seats[unit];
-        bound->work[bound->sites->sites[seat.site].worker_first + seat.slot] += time_ns;
+        const struct spot spot = bound->spots[unit];
+        bound->work[bound->sites->sites[spot.site].worker_first + spot.slot] += time_ns;
     }
     for (uint32_t i = 0; i < count; i++) {
         double head_ns = (double)INFINITY;
         double tail_ns = (double)INFINITY;
         double sum_ns = 0;
         for (uint32_t k = 0; k < count; k++) {
-            if (seat_equal(bound->seats[i], bound->seats[k])) {
+            if (spot_equal(bound->spots[i], bound->spots[k])) {
                 head_ns = bound->head_ns[k] < head_ns ? bound->head_ns[k] : head_ns;
                 tail_ns = bound->tail_ns[k] < tail_ns ? bound->tail_ns[k] : tail_ns;
-                sum_ns += unit_time(bound, k, bound->seats[k]);
+                sum_ns += unit_time(bound, k, bound->spots[k]);
             }
         }
         const double all_ns = head_ns + sum_ns + tail_ns;
@@ -153,7 +153,7 @@ static void clear_work(struct bound *bound)
     memset(bound->work, 0, bound->sites->queue_count * sizeof(*bound->work));
 }
 
-/* All ways to seat units from @unit on. False if there are too many. */
+/* All ways to spot units from @unit on. False if there are too many. */
 static bool list_placements(struct bound *bound, uint32_t unit)
 {
     const struct sites *sites = bound->sites;
@@ -167,14 +167,14 @@ static bool list_placements(struct bound *bound, uint32_t unit)
     for (uint32_t site = 0; site < sites->site_count; site++) {
         uint32_t copies = 0;
         for (uint32_t i = 0; i < unit; i++) {
-            const struct seat seat = bound->seats[i];
-            copies = seat.site == site && seat.copy >= copies ? seat.copy + 1U : copies;
+            const struct spot spot = bound->spots[i];
+            copies = spot.site == site && spot.copy >= copies ? spot.copy + 1U : copies;
         }
         for (uint32_t copy = 0; copy <= copies && copy < sites->sites[site].size; copy++) {
             for (uint32_t slot = 0; slot < sites->sites[site].slot_count; slot++) {
-                const struct seat seat = {(uint16_t)site, (uint16_t)copy, (uint16_t)slot};
-                bound->seats[unit] = seat;
-                if (!isinf(unit_time(bound, unit, seat)) && !list_placements(bound, unit + 1)) {
+                const struct spot spot = {(uint16_t)site, (uint16_t)copy, (uint16_t)slot};
+                bound->spots[unit] = spot;
+                if (!isinf(unit_time(bound, unit, spot)) && !list_placements(bound, unit + 1)) {
                     return false;
                 }
             }
@@ -186,13 +186,13 @@ static bool list_placements(struct bound *bound, uint32_t unit)
 static double count_placements(const struct bound *bound)
 {
     const uint32_t units = bound->stream->units->graph->vertex_count;
-    double seats = 0;
+    double spots = 0;
     double ways = 1;
     for (uint32_t i = 0; i < bound->sites->site_count; i++) {
-        seats += bound->sites->sites[i].slot_count;
+        spots += bound->sites->sites[i].slot_count;
     }
     for (uint32_t i = 0; i < units; i++) {
-        ways *= seats * (i + 1); /* At most: an old copy, or a new one. */
+        ways *= spots * (i + 1); /* At most: an old copy, or a new one. */
     }
     return units > UNITS_MAX ? (double)INFINITY : ways;
 }

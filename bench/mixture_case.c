@@ -62,22 +62,22 @@ static double add_workflow(struct mixture_case *the, struct rng *rng, uint32_t n
     return sum_ms;
 }
 
-void mixture_case_add_patterns(struct attempt *attempt)
+void mixture_case_add_patterns(struct draft *draft)
 {
-    const uint32_t site_count = attempt->sites->site_count;
+    const uint32_t site_count = draft->sites->site_count;
     struct rng rng = rng_stream(9, RNG_TEST, 0);
     for (uint32_t stream = 0; stream < CASE_WORKFLOWS; stream++) {
-        const uint32_t tasks = attempt->workload->streams[stream].workflow->task_count;
+        const uint32_t tasks = draft->workload->streams[stream].workflow->task_count;
         for (uint32_t shape = 0; shape < CASE_SHAPES; shape++) {
             const uint32_t away = shape == 0 ? 0 : 1 + rng_below(&rng, (1U << tasks) - 2);
             const uint32_t distance = 1 + rng_below(&rng, site_count - 1);
             for (uint32_t i = 0; i < site_count; i++) {
-                struct seat seats[8];
+                struct spot spots[8];
                 for (uint32_t k = 0; k < tasks; k++) {
                     const uint32_t site = (i + (away >> k & 1) * distance) % site_count;
-                    seats[k] = (struct seat){.site = (uint16_t)site};
+                    spots[k] = (struct spot){.site = (uint16_t)site};
                 }
-                (void)attempt_add(attempt, stream, seats); /* A shape may come twice. */
+                (void)draft_add(draft, stream, spots); /* A shape may come twice. */
             }
         }
     }
@@ -90,9 +90,9 @@ static void add_patterns(struct mixture_case *the)
     struct weft_error error;
     demand(workload_create(&the->input, 1, &the->workload, &error) == WEFT_OK);
     sites_add_ingress(sites, the->workload);
-    the->attempt = attempt_create(the->workload, sites);
-    the->attempt->plain_joins = true;
-    mixture_case_add_patterns(the->attempt);
+    the->draft = draft_create(the->workload, sites);
+    the->draft->plain_joins = true;
+    mixture_case_add_patterns(the->draft);
 }
 
 void mixture_case_open(struct mixture_case *the, const struct mixture_case_options *options)
@@ -134,7 +134,7 @@ void mixture_case_open(struct mixture_case *the, const struct mixture_case_optio
 
 void mixture_case_close(struct mixture_case *the)
 {
-    attempt_destroy(the->attempt);
+    draft_destroy(the->draft);
     workload_destroy(the->workload);
     profile_destroy(the->profile);
     catalogue_destroy(the->catalogue);
@@ -144,7 +144,7 @@ void mixture_case_close(struct mixture_case *the)
 
 void mixture_case_restart(struct mixture_case *the, uint32_t number)
 {
-    struct descent *descent = &the->attempt->descent;
+    struct descent *descent = &the->draft->descent;
     struct rng rng = rng_stream(3, RNG_TEST, number);
     descent_admit(descent, 1);
     double amount = number == 0 ? 0 : 1;
@@ -155,6 +155,5 @@ void mixture_case_restart(struct mixture_case *the, uint32_t number)
         }
         descent_normalise(descent);
         amount /= 2;
-    } while (isinf(congestion_evaluate(&the->attempt->congestion, descent->shares)) &&
-             amount > 1e-3);
+    } while (isinf(congestion_evaluate(&the->draft->congestion, descent->shares)) && amount > 1e-3);
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "mixture/attempt.h"
+#include "mixture/draft.h"
 #include "mixture/program.h"
 
 enum { CASE_WORKFLOWS = 10, CASE_SHAPES = 5 };
@@ -24,7 +24,7 @@ struct mixture_case {
     struct program_background *others;
     struct program_input input;
     struct workload *workload;
-    struct attempt *attempt; /* All patterns of all machines, with equal shares; if asked for. */
+    struct draft *draft; /* All patterns of all machines, with equal shares; if asked for. */
 };
 
 struct mixture_case_options {
@@ -38,8 +38,8 @@ struct mixture_case_options {
 void mixture_case_open(struct mixture_case *the, const struct mixture_case_options *options);
 void mixture_case_close(struct mixture_case *the);
 
-/* All shapes of the case on each machine into @attempt, whose sites are single machines. */
-void mixture_case_add_patterns(struct attempt *attempt);
+/* All shapes of the case on each machine into @draft, whose sites are single machines. */
+void mixture_case_add_patterns(struct draft *draft);
 
 /* Back to where every descent starts: number 0 even, the others drawn. */
 void mixture_case_restart(struct mixture_case *the, uint32_t number);

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "mixture/attempt.h"
+#include "mixture/draft.h"
 
 #ifdef WITH_IPOPT
 
@@ -30,16 +30,16 @@
 
 /* What the callbacks see: the last point is evaluated once for value and slopes. */
 struct oracle {
-    struct attempt *attempt;
+    struct draft *draft;
     double *shares;
 };
 
 static bool evaluate(struct oracle *oracle, Number *x)
 {
-    for (uint32_t i = 0; i < oracle->attempt->patterns.count; i++) {
+    for (uint32_t i = 0; i < oracle->draft->patterns.count; i++) {
         oracle->shares[i] = x[i] > 0 ? x[i] : 0;
     }
-    return !isinf(congestion_evaluate(&oracle->attempt->congestion, oracle->shares));
+    return !isinf(congestion_evaluate(&oracle->draft->congestion, oracle->shares));
 }
 
 static Bool eval_f(Index n, Number *x, Bool is_new, Number *value, UserDataPtr data)
@@ -50,23 +50,23 @@ static Bool eval_f(Index n, Number *x, Bool is_new, Number *value, UserDataPtr d
     if (!evaluate(oracle, x)) {
         return FALSE;
     }
-    *value = oracle->attempt->congestion.mean_ns / NS_PER_MS;
+    *value = oracle->draft->congestion.mean_ns / NS_PER_MS;
     return TRUE;
 }
 
 static Bool eval_grad_f(Index n, Number *x, Bool is_new, Number *gradient, UserDataPtr data)
 {
     struct oracle *oracle = data;
-    const struct workload *workload = oracle->attempt->workload;
+    const struct workload *workload = oracle->draft->workload;
     (void)is_new;
     if (!evaluate(oracle, x)) {
         return FALSE;
     }
-    congestion_slopes(&oracle->attempt->congestion);
+    congestion_slopes(&oracle->draft->congestion);
     for (Index i = 0; i < n; i++) {
-        const uint32_t stream = oracle->attempt->patterns.items[i].stream;
+        const uint32_t stream = oracle->draft->patterns.items[i].stream;
         gradient[i] = workload->streams[stream].rate / workload->rate *
-                      oracle->attempt->congestion.slopes[i] / NS_PER_MS;
+                      oracle->draft->congestion.slopes[i] / NS_PER_MS;
     }
     return TRUE;
 }
@@ -80,7 +80,7 @@ static Bool eval_g(Index n, Number *x, Bool is_new, Index m, Number *g, UserData
         g[i] = 0;
     }
     for (Index i = 0; i < n; i++) {
-        g[oracle->attempt->patterns.items[i].stream] += x[i];
+        g[oracle->draft->patterns.items[i].stream] += x[i];
     }
     return TRUE;
 }
@@ -96,7 +96,7 @@ static Bool eval_jac_g(JACOBIAN_PARAMETERS)
         if (values != NULL) {
             values[i] = 1;
         } else {
-            rows[i] = (Index)oracle->attempt->patterns.items[i].stream;
+            rows[i] = (Index)oracle->draft->patterns.items[i].stream;
             columns[i] = i;
         }
     }
@@ -141,11 +141,11 @@ bool mixture_oracle_is_there(void)
     return true;
 }
 
-double mixture_oracle_solve(struct attempt *attempt, double seconds, bool near, bool *ended_out)
+double mixture_oracle_solve(struct draft *draft, double seconds, bool near, bool *ended_out)
 {
-    const uint32_t n = attempt->patterns.count;
-    const uint32_t m = attempt->workload->stream_count;
-    struct oracle oracle = {.attempt = attempt};
+    const uint32_t n = draft->patterns.count;
+    const uint32_t m = draft->workload->stream_count;
+    struct oracle oracle = {.draft = draft};
     oracle.shares = memory_zeroed(n, sizeof(double));
     double *bounds = memory_zeroed(4 * ((size_t)n + m), sizeof(*bounds));
     double *low = bounds;
@@ -155,7 +155,7 @@ double mixture_oracle_solve(struct attempt *attempt, double seconds, bool near, 
     double *lambda = x + n;
     for (uint32_t i = 0; i < n; i++) {
         high[i] = 1;
-        x[i] = attempt->descent.shares[i];
+        x[i] = draft->descent.shares[i];
     }
     for (uint32_t i = 0; i < m; i++) {
         sums[i] = 1;
@@ -182,10 +182,10 @@ double mixture_oracle_solve(struct attempt *attempt, double seconds, bool near, 
     *ended_out = status == Solve_Succeeded || status == Solved_To_Acceptable_Level;
     FreeIpoptProblem(problem);
     for (uint32_t i = 0; i < n; i++) { /* Sums are 1 within Ipopt's tolerance only. */
-        attempt->descent.shares[i] = x[i] > 0 ? x[i] : 0;
+        draft->descent.shares[i] = x[i] > 0 ? x[i] : 0;
     }
-    descent_normalise(&attempt->descent);
-    value = congestion_evaluate(&attempt->congestion, attempt->descent.shares);
+    descent_normalise(&draft->descent);
+    value = congestion_evaluate(&draft->congestion, draft->descent.shares);
     free(bounds);
     free(oracle.shares);
     return value;
@@ -198,9 +198,9 @@ bool mixture_oracle_is_there(void)
     return false;
 }
 
-double mixture_oracle_solve(struct attempt *attempt, double seconds, bool near, bool *ended_out)
+double mixture_oracle_solve(struct draft *draft, double seconds, bool near, bool *ended_out)
 {
-    (void)attempt;
+    (void)draft;
     (void)seconds;
     (void)near;
     *ended_out = false;

@@ -139,7 +139,7 @@ static bool set_prices(struct congestion *congestion)
 
 static void count_way(struct congestion *congestion, const struct written_way *way, double flow)
 {
-    const struct visit_price *visits = congestion->ways.visits + way->visit_first;
+    const struct wait_term *visits = congestion->ways.visits + way->visit_first;
     for (uint32_t i = 0; i < way->visit_count; i++) {
         congestion->visits[visits[i].price] += flow * visits[i].weight;
     }
@@ -147,7 +147,7 @@ static void count_way(struct congestion *congestion, const struct written_way *w
 
 static double way_length(const struct congestion *congestion, const struct written_way *way)
 {
-    const struct visit_price *visits = congestion->ways.visits + way->visit_first;
+    const struct wait_term *visits = congestion->ways.visits + way->visit_first;
     double length_ns = way->fixed_ns;
     for (uint32_t i = 0; i < way->visit_count; i++) {
         length_ns += visits[i].weight * congestion->prices[visits[i].price];
@@ -208,7 +208,7 @@ static double take_graph(struct congestion *congestion, uint32_t index, double f
     while (step != STEP_NONE) {
         const struct arc *arc = &patterns->arcs[congestion->via[step]];
         for (uint32_t v = 0; v < arc->visit_count; v++) {
-            const struct visit_price *visit = &patterns->visits[arc->visit_first + v];
+            const struct wait_term *visit = &patterns->visits[arc->visit_first + v];
             congestion->visits[visit->price] += flow * visit->weight;
         }
         step = arc->from;
@@ -269,7 +269,7 @@ static struct toll toll_per_copy(const struct congestion *congestion, uint32_t i
     if (congestion->sites->queues[index].shared) {
         return (struct toll){.work = congestion->visits[index] / (room * room)};
     }
-    const struct toll_visits visits = {
+    const struct toll_waiters visits = {
         .behind = congestion->visits[index],
         .ahead = congestion->visits[queue_count + index],
     };

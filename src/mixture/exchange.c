@@ -1,9 +1,9 @@
-/* exchange.c - machines of one kind in each other's place: see attempt_exchange(). */
+/* exchange.c - machines of one kind in each other's place: see draft_exchange(). */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "mixture/attempt.h"
+#include "mixture/draft.h"
 #include "mixture/kept.h"
 #include "mixture/sites.h"
 #include "mixture/workload.h"
@@ -17,10 +17,10 @@ enum {
 };
 
 /* What all wait at the workers of @site in a nanosecond, if others did there what at @like. */
-static double wait_like(const struct attempt *attempt, uint32_t site, uint32_t like)
+static double wait_like(const struct draft *draft, uint32_t site, uint32_t like)
 {
-    const struct sites *sites = attempt->sites;
-    const struct congestion *congestion = &attempt->congestion;
+    const struct sites *sites = draft->sites;
+    const struct congestion *congestion = &draft->congestion;
     double sum = 0;
     for (uint32_t slot = 0; slot < sites->sites[site].slot_count; slot++) {
         const uint32_t own = sites->sites[site].worker_first + slot;
@@ -58,34 +58,34 @@ static void swap_others(struct sites *sites, uint32_t a, uint32_t b)
 }
 
 /* Whether two machines are better off in each other's place. They are there if so. */
-static bool try_pair(struct attempt *attempt, uint32_t a, uint32_t b)
+static bool try_pair(struct draft *draft, uint32_t a, uint32_t b)
 {
-    struct congestion *congestion = &attempt->congestion;
+    struct congestion *congestion = &draft->congestion;
     const double before_ns = congestion->mean_ns;
-    const double gain = wait_like(attempt, a, a) + wait_like(attempt, b, b) -
-                        wait_like(attempt, a, b) - wait_like(attempt, b, a);
-    if (!(gain > GAIN_MIN * before_ns * attempt->workload->rate)) {
+    const double gain = wait_like(draft, a, a) + wait_like(draft, b, b) - wait_like(draft, a, b) -
+                        wait_like(draft, b, a);
+    if (!(gain > GAIN_MIN * before_ns * draft->workload->rate)) {
         return false;
     }
-    swap_others(attempt->sites, a, b);
-    if (congestion_evaluate(congestion, attempt->descent.shares) < before_ns) {
+    swap_others(draft->sites, a, b);
+    if (congestion_evaluate(congestion, draft->descent.shares) < before_ns) {
         return true;
     }
-    swap_others(attempt->sites, a, b); /* Other ways are the longest then. */
-    (void)congestion_evaluate(congestion, attempt->descent.shares);
+    swap_others(draft->sites, a, b); /* Other ways are the longest then. */
+    (void)congestion_evaluate(congestion, draft->descent.shares);
     return false;
 }
 
 /* All pairs once. Counts those that helped; @places has, by site, whose others it has. */
-static uint32_t pass(struct attempt *attempt, uint64_t evaluations_max, uint32_t *places)
+static uint32_t pass(struct draft *draft, uint64_t evaluations_max, uint32_t *places)
 {
     uint32_t count = 0;
-    for (uint32_t a = 0; a < attempt->sites->site_count; a++) {
-        for (uint32_t b = a + 1; b < attempt->sites->site_count; b++) {
-            if (attempt->congestion.evaluations >= evaluations_max) {
+    for (uint32_t a = 0; a < draft->sites->site_count; a++) {
+        for (uint32_t b = a + 1; b < draft->sites->site_count; b++) {
+            if (draft->congestion.evaluations >= evaluations_max) {
                 return count;
             }
-            if (attempt->kinds[a] == attempt->kinds[b] && try_pair(attempt, a, b)) {
+            if (draft->kinds[a] == draft->kinds[b] && try_pair(draft, a, b)) {
                 const uint32_t place = places[a];
                 places[a] = places[b];
                 places[b] = place;
@@ -97,9 +97,9 @@ static uint32_t pass(struct attempt *attempt, uint64_t evaluations_max, uint32_t
 }
 
 /* The load of others goes back to where it is, and what is placed follows it. */
-static void move(struct attempt *attempt, const uint32_t *places)
+static void move(struct draft *draft, const uint32_t *places)
 {
-    struct sites *sites = attempt->sites;
+    struct sites *sites = draft->sites;
     struct queue_site *queues = memory_zeroed(sites->queue_count, sizeof(*queues));
     struct kept kept = {0};
     for (uint32_t i = 0; i < sites->queue_count; i++) {
@@ -113,35 +113,35 @@ static void move(struct attempt *attempt, const uint32_t *places)
             home->residual_ns = now->residual_ns;
         }
     }
-    kept_take(&kept, attempt);
-    for (uint32_t i = 0; i < kept.seat_count; i++) {
-        kept.seats[i].site = (uint16_t)places[kept.seats[i].site];
+    kept_take(&kept, draft);
+    for (uint32_t i = 0; i < kept.spot_count; i++) {
+        kept.spots[i].site = (uint16_t)places[kept.spots[i].site];
     }
-    kept_restore(&kept, attempt);
+    kept_restore(&kept, draft);
     kept_deinit(&kept);
     free(queues);
 }
 
-uint32_t attempt_exchange(struct attempt *attempt)
+uint32_t draft_exchange(struct draft *draft)
 {
-    if (attempt->kinds == NULL) {
+    if (draft->kinds == NULL) {
         return 0;
     }
-    const uint32_t site_count = attempt->sites->site_count;
+    const uint32_t site_count = draft->sites->site_count;
     uint32_t *places = memory_zeroed(site_count, sizeof(*places));
-    const uint64_t evaluations_max = attempt->congestion.evaluations + EVALUATIONS_MAX;
+    const uint64_t evaluations_max = draft->congestion.evaluations + EVALUATIONS_MAX;
     uint32_t count = 0;
     uint32_t more = 1;
     for (uint32_t i = 0; i < site_count; i++) {
         places[i] = i;
     }
-    (void)congestion_evaluate(&attempt->congestion, attempt->descent.shares);
+    (void)congestion_evaluate(&draft->congestion, draft->descent.shares);
     for (uint32_t i = 0; i < PASSES_MAX && more > 0; i++) {
-        more = pass(attempt, evaluations_max, places);
+        more = pass(draft, evaluations_max, places);
         count += more;
     }
     if (count > 0) {
-        move(attempt, places);
+        move(draft, places);
     }
     free(places);
     return count;

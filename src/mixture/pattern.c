@@ -18,13 +18,13 @@ enum { VISITS_GUESS = 2, DEMANDS_GUESS = 6 };
 struct taking_apart {
     struct patterns *patterns;
     const struct pattern_of *of;
-    const struct seat *seats;
+    const struct spot *spots;
     struct pattern pattern;
     uint32_t step_of[WORKFLOW_TASKS_MAX]; /* By task: its step, counted from the first, */
     double offset_ns[WORKFLOW_TASKS_MAX]; /* when it ends in it, */
     double spread[WORKFLOW_TASKS_MAX];    /* and the variance of that. */
     uint32_t worker_count;                /* Workers of the placement, as they come: */
-    struct seat workers[WORKFLOW_TASKS_MAX];
+    struct spot workers[WORKFLOW_TASKS_MAX];
     uint32_t last_step[WORKFLOW_TASKS_MAX]; /* the newest step of each, */
     uint32_t previous[PATTERN_STEPS_MAX];   /* and by step, the one before it there. */
     double starts[PATTERN_STEPS_MAX];       /* By step: when it begins if nobody waits. */
@@ -43,7 +43,7 @@ void patterns_deinit(struct patterns *patterns)
     free(patterns->arcs);
     free(patterns->visits);
     free(patterns->demands);
-    free(patterns->seats);
+    free(patterns->spots);
     free(patterns->work);
 }
 
@@ -54,7 +54,7 @@ void patterns_clear(struct patterns *patterns)
     patterns->arc_count = 0;
     patterns->visit_count = 0;
     patterns->demand_count = 0;
-    patterns->seat_count = 0;
+    patterns->spot_count = 0;
 }
 
 /* When @step can begin: the latest of its arcs, which goes to @via_out if that is not NULL. */
@@ -68,7 +68,7 @@ static double step_start(
     for (uint32_t i = 0; i < step->arc_count; i++) {
         double at_ns = arcs[i].fixed_ns + (arcs[i].from == STEP_NONE ? 0 : starts[arcs[i].from]);
         if (prices != NULL) {
-            const struct visit_price *visits = patterns->visits + arcs[i].visit_first;
+            const struct wait_term *visits = patterns->visits + arcs[i].visit_first;
             for (uint32_t v = 0; v < arcs[i].visit_count; v++) {
                 at_ns += visits[v].weight * prices[visits[v].price];
             }
@@ -123,9 +123,9 @@ void patterns_reserve(struct patterns *patterns, size_t count, size_t tasks, siz
     patterns->demands = more_room(
         patterns->demands, patterns->demand_count, DEMANDS_GUESS * count,
         &patterns->demand_capacity, sizeof(*patterns->demands));
-    patterns->seats = more_room(
-        patterns->seats, patterns->seat_count, tasks, &patterns->seat_capacity,
-        sizeof(*patterns->seats));
+    patterns->spots = more_room(
+        patterns->spots, patterns->spot_count, tasks, &patterns->spot_capacity,
+        sizeof(*patterns->spots));
 }
 
 static void add_visit(struct patterns *patterns, uint32_t price, double weight)
@@ -133,7 +133,7 @@ static void add_visit(struct patterns *patterns, uint32_t price, double weight)
     patterns->visits = room(
         patterns->visits, patterns->visit_count, &patterns->visit_capacity,
         sizeof(*patterns->visits));
-    patterns->visits[patterns->visit_count++] = (struct visit_price){price, weight};
+    patterns->visits[patterns->visit_count++] = (struct wait_term){price, weight};
     patterns->arcs[patterns->arc_count - 1].visit_count++;
 }
 
@@ -216,10 +216,10 @@ static void add_crossing(
  * another one with probability (n - 1) / n. What they put on the links up is the same for
  * all placements (congestion.h).
  */
-static void add_arrival(struct taking_apart *work, struct seat seat, uint32_t wait)
+static void add_arrival(struct taking_apart *work, struct spot spot, uint32_t wait)
 {
     const struct sites *sites = work->of->sites;
-    const struct site *site = &sites->sites[seat.site];
+    const struct site *site = &sites->sites[spot.site];
     const double node_count = sites->fleet->node_count;
     struct crossing crossing = {0};
     if (sites->bottleneck != QUEUE_NONE) {
@@ -239,11 +239,11 @@ static void add_arrival(struct taking_apart *work, struct seat seat, uint32_t wa
 static void add_input(struct taking_apart *work, const struct workflow_edge *edge, uint32_t wait)
 {
     const uint32_t from = edge->from;
-    const struct seat here = work->seats[edge->to];
-    const struct seat there = work->seats[from];
+    const struct spot here = work->spots[edge->to];
+    const struct spot there = work->spots[from];
     add_arc(work->patterns, work->step_of[from], work->offset_ns[from], work->spread[from]);
-    work->patterns->arcs[work->patterns->arc_count - 1].own = seat_equal(here, there);
-    if (!seat_same_machine(here, there)) {
+    work->patterns->arcs[work->patterns->arc_count - 1].own = spot_equal(here, there);
+    if (!spot_same_machine(here, there)) {
         const uint32_t number = (uint32_t)(edge - work->of->stream->workflow->edges);
         struct crossing crossing;
         sites_cross(work->of->sites, there.site, here.site, &crossing);
@@ -252,20 +252,20 @@ static void add_input(struct taking_apart *work, const struct workflow_edge *edg
         arc->up = work->of->sites->sites[there.site].up;
         arc->quiet_ns = work->offset_ns[from];
     }
-    if (wait != PRICE_NONE && (work->of->requeue || !seat_equal(here, there))) {
+    if (wait != PRICE_NONE && (work->of->requeue || !spot_equal(here, there))) {
         add_visit(work->patterns, wait, 1);
     }
 }
 
-/* The number of the worker of @seat in this placement. */
-static uint32_t find_worker(struct taking_apart *work, struct seat seat)
+/* The number of the worker of @spot in this placement. */
+static uint32_t find_worker(struct taking_apart *work, struct spot spot)
 {
     uint32_t worker = 0;
-    while (worker < work->worker_count && !seat_equal(work->workers[worker], seat)) {
+    while (worker < work->worker_count && !spot_equal(work->workers[worker], spot)) {
         worker++;
     }
     if (worker == work->worker_count) {
-        work->workers[worker] = seat;
+        work->workers[worker] = spot;
         work->last_step[worker] = STEP_NONE;
         work->worker_count++;
     }
@@ -293,13 +293,13 @@ static double ready_ns(const struct taking_apart *work, uint32_t task)
 {
     const struct stream *stream = work->of->stream;
     const struct sites *sites = work->of->sites;
-    const struct seat here = work->seats[task];
+    const struct spot here = work->spots[task];
     double latest_ns = 0;
     for (uint32_t i = 0; i < stream->workflow->tasks[task].in_count; i++) {
         const struct workflow_edge *edge = workflow_in(stream->workflow, task, i);
-        const struct seat there = work->seats[edge->from];
+        const struct spot there = work->spots[edge->from];
         double at_ns = work->starts[work->step_of[edge->from]] + work->offset_ns[edge->from];
-        if (!seat_same_machine(here, there)) {
+        if (!spot_same_machine(here, there)) {
             struct crossing crossing;
             double longest_ns = 0;
             sites_cross(sites, there.site, here.site, &crossing);
@@ -324,8 +324,8 @@ static uint32_t find_wait(const struct taking_apart *work, uint32_t task, uint32
 {
     const struct workflow *workflow = work->of->stream->workflow;
     const struct sites *sites = work->of->sites;
-    const struct seat seat = work->seats[task];
-    const uint32_t queue = sites->sites[seat.site].worker_first + seat.slot;
+    const struct spot spot = work->spots[task];
+    const uint32_t queue = sites->sites[spot.site].worker_first + spot.slot;
     if (last != STEP_NONE) {
         const struct step *before = &work->patterns->steps[work->pattern.step_first + last];
         const double end_ns = work->starts[last] + before->work_ns;
@@ -335,7 +335,7 @@ static uint32_t find_wait(const struct taking_apart *work, uint32_t task, uint32
         }
     }
     for (uint32_t i = 0; i < workflow->tasks[task].in_count && !work->of->requeue; i++) {
-        if (seat_equal(work->seats[workflow_in(workflow, task, i)->from], seat)) {
+        if (spot_equal(work->spots[workflow_in(workflow, task, i)->from], spot)) {
             return sites->queue_count + queue;
         }
     }
@@ -385,13 +385,13 @@ static void begin_step(struct taking_apart *work, uint32_t task, uint32_t worker
 {
     const struct workflow *workflow = work->of->stream->workflow;
     struct patterns *patterns = work->patterns;
-    const struct seat seat = work->seats[task];
+    const struct spot spot = work->spots[task];
     const uint32_t in_count = workflow->tasks[task].in_count;
     const uint32_t last = work->last_step[worker];
     const uint32_t wait = find_wait(work, task, last);
     const bool is_gathered = gather(work, task, wait);
     const uint32_t number = work->pattern.step_count;
-    add_step(work, work->of->sites->sites[seat.site].worker_first + seat.slot);
+    add_step(work, work->of->sites->sites[spot.site].worker_first + spot.slot);
     work->last_step[worker] = number;
     work->previous[number] = last;
     patterns->steps[patterns->step_count - 1].goes_ahead =
@@ -404,7 +404,7 @@ static void begin_step(struct taking_apart *work, uint32_t task, uint32_t worker
         add_arc(patterns, number - 1, 0, 0);
         add_visit(patterns, wait, 1);
     } else if (in_count == 0) {
-        add_arrival(work, seat, wait);
+        add_arrival(work, spot, wait);
     }
     if (last != STEP_NONE && !(is_gathered && is_input(work, task, last))) {
         const struct step *before = &patterns->steps[work->pattern.step_first + last];
@@ -416,13 +416,13 @@ static void begin_step(struct taking_apart *work, uint32_t task, uint32_t worker
 
 static bool place_task(struct taking_apart *work, uint32_t task)
 {
-    const struct seat seat = work->seats[task];
-    const uint32_t device = sites_device(work->of->sites, seat.site, seat.slot);
+    const struct spot spot = work->spots[task];
+    const uint32_t device = sites_device(work->of->sites, spot.site, spot.slot);
     const struct task_time *time = stream_time(work->of->stream, task, device);
     if (time->mean_ns < 0) {
         return false;
     }
-    const uint32_t worker = find_worker(work, seat);
+    const uint32_t worker = find_worker(work, spot);
     if (!is_next(work, task, work->last_step[worker])) {
         begin_step(work, task, worker);
     }
@@ -487,26 +487,26 @@ static void undo(struct patterns *patterns, const struct pattern *pattern, const
 {
     patterns->step_count = pattern->step_first;
     patterns->demand_count = pattern->demand_first;
-    patterns->seat_count = pattern->seat_first;
+    patterns->spot_count = pattern->spot_first;
     patterns->arc_count = marks[0];
     patterns->visit_count = marks[1];
 }
 
 uint32_t patterns_add(
-    struct patterns *patterns, const struct pattern_of *of, const struct seat *seats)
+    struct patterns *patterns, const struct pattern_of *of, const struct spot *spots)
 {
     const struct workflow *workflow = of->stream->workflow;
     struct taking_apart *work = patterns->work;
     const uint32_t marks[2] = {patterns->arc_count, patterns->visit_count};
     work->patterns = patterns;
     work->of = of;
-    work->seats = seats;
+    work->spots = spots;
     work->worker_count = 0;
     work->pattern = (struct pattern){
         .stream = of->number,
         .step_first = patterns->step_count,
         .demand_first = patterns->demand_count,
-        .seat_first = patterns->seat_count,
+        .spot_first = patterns->spot_count,
     };
     for (uint32_t i = 0; i < workflow->task_count; i++) {
         if (!place_task(work, workflow->order[i])) {
@@ -516,10 +516,10 @@ uint32_t patterns_add(
     }
     add_answer(work);
     for (uint32_t i = 0; i < workflow->task_count; i++) {
-        patterns->seats = room(
-            patterns->seats, patterns->seat_count, &patterns->seat_capacity,
-            sizeof(*patterns->seats));
-        patterns->seats[patterns->seat_count++] = seats[i];
+        patterns->spots = room(
+            patterns->spots, patterns->spot_count, &patterns->spot_capacity,
+            sizeof(*patterns->spots));
+        patterns->spots[patterns->spot_count++] = spots[i];
     }
     patterns->items =
         room(patterns->items, patterns->count, &patterns->capacity, sizeof(*patterns->items));

@@ -27,13 +27,13 @@ struct stream;
 enum { PATTERN_STEPS_MAX = 2 * WORKFLOW_TASKS_MAX + 1 };
 
 /* A worker: copy 0 of a site is one of its machines, copy 1 another one. */
-struct seat {
+struct spot {
     uint16_t site;
     uint16_t copy;
     uint16_t slot;
 };
 
-struct visit_price {
+struct wait_term {
     uint32_t price;
     double weight;
 };
@@ -77,7 +77,7 @@ struct pattern {
     uint32_t step_count;
     uint32_t demand_first;
     uint32_t demand_count;
-    uint32_t seat_first; /* A seat for each task. */
+    uint32_t spot_first; /* A spot for each task. */
     double idle_ns;      /* The time of a job that never waits. */
 };
 
@@ -94,13 +94,13 @@ struct patterns {
     struct arc *arcs;
     uint32_t visit_count;
     uint32_t visit_capacity;
-    struct visit_price *visits;
+    struct wait_term *visits;
     uint32_t demand_count;
     uint32_t demand_capacity;
     struct demand *demands;
-    uint32_t seat_count;
-    uint32_t seat_capacity;
-    struct seat *seats;
+    uint32_t spot_count;
+    uint32_t spot_capacity;
+    struct spot *spots;
     uint32_t step_count_max; /* Of one pattern. */
     struct taking_apart *work;
 };
@@ -124,11 +124,11 @@ struct pattern_of {
 void patterns_reserve(struct patterns *patterns, size_t count, size_t tasks, size_t edges);
 
 /*
- * Take the placement @seats apart, one for each task, and add it. Returns its index, or
+ * Take the placement @spots apart, one for each task, and add it. Returns its index, or
  * UINT32_MAX if a task is where it was never measured.
  */
 uint32_t patterns_add(
-    struct patterns *patterns, const struct pattern_of *of, const struct seat *seats);
+    struct patterns *patterns, const struct pattern_of *of, const struct spot *spots);
 
 /* Take the newest pattern back. */
 void patterns_drop_last(struct patterns *patterns);
@@ -142,12 +142,12 @@ double pattern_length(
     const struct patterns *patterns, uint32_t index, const double *prices, double *starts_out,
     uint32_t *via_out);
 
-static inline bool seat_equal(struct seat a, struct seat b)
+static inline bool spot_equal(struct spot a, struct spot b)
 {
     return a.site == b.site && a.copy == b.copy && a.slot == b.slot;
 }
 
-static inline bool seat_same_machine(struct seat a, struct seat b)
+static inline bool spot_same_machine(struct spot a, struct spot b)
 {
     return a.site == b.site && a.copy == b.copy;
 }

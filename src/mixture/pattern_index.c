@@ -24,20 +24,20 @@ void pattern_index_clear(struct pattern_index *index)
 }
 
 /* Seats are in the order of the patterns, and nothing lies between. */
-static uint32_t seat_count(const struct patterns *patterns, uint32_t number)
+static uint32_t spot_count(const struct patterns *patterns, uint32_t number)
 {
-    const uint32_t end = number + 1 < patterns->count ? patterns->items[number + 1].seat_first
-                                                      : patterns->seat_count;
-    return end - patterns->items[number].seat_first;
+    const uint32_t end = number + 1 < patterns->count ? patterns->items[number + 1].spot_first
+                                                      : patterns->spot_count;
+    return end - patterns->items[number].spot_first;
 }
 
-static uint64_t hash_of(uint32_t stream, const struct seat *seats, uint32_t count)
+static uint64_t hash_of(uint32_t stream, const struct spot *spots, uint32_t count)
 {
     uint64_t hash = hash_mix(0, stream);
     for (uint32_t i = 0; i < count; i++) {
-        const struct seat seat = seats[i];
+        const struct spot spot = spots[i];
         hash = hash_mix(
-            hash, (uint64_t)seat.site << 32 | (uint64_t)seat.copy << 16 | (uint64_t)seat.slot);
+            hash, (uint64_t)spot.site << 32 | (uint64_t)spot.copy << 16 | (uint64_t)spot.slot);
     }
     return hash;
 }
@@ -48,7 +48,7 @@ static void insert(struct pattern_index *index, const struct patterns *patterns,
     const uint32_t mask = index->capacity - 1;
     uint32_t slot =
         (uint32_t)hash_of(
-            pattern->stream, patterns->seats + pattern->seat_first, seat_count(patterns, number)) &
+            pattern->stream, patterns->spots + pattern->spot_first, spot_count(patterns, number)) &
         mask;
     while (index->slots[slot] != 0) {
         slot = (slot + 1) & mask;
@@ -77,16 +77,16 @@ static void follow(struct pattern_index *index, const struct patterns *patterns)
 
 uint32_t pattern_index_find(
     struct pattern_index *index, const struct patterns *patterns, uint32_t stream,
-    const struct seat *seats, uint32_t count)
+    const struct spot *spots, uint32_t count)
 {
     follow(index, patterns);
     const uint32_t mask = index->capacity - 1;
-    uint32_t slot = (uint32_t)hash_of(stream, seats, count) & mask;
+    uint32_t slot = (uint32_t)hash_of(stream, spots, count) & mask;
     for (; index->slots[slot] != 0; slot = (slot + 1) & mask) {
         const uint32_t number = index->slots[slot] - 1;
         const struct pattern *pattern = &patterns->items[number];
-        const struct seat *known = patterns->seats + pattern->seat_first;
-        if (pattern->stream == stream && memcmp(known, seats, count * sizeof(*seats)) == 0) {
+        const struct spot *known = patterns->spots + pattern->spot_first;
+        if (pattern->stream == stream && memcmp(known, spots, count * sizeof(*spots)) == 0) {
             return number;
         }
     }

@@ -6,12 +6,12 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "mixture/attempt.h"
+#include "mixture/draft.h"
+#include "mixture/draft_mixture.h"
 #include "mixture/levels.h"
 #include "mixture/mixture.h"
-#include "mixture/restart.h"
 #include "mixture/sites.h"
-#include "mixture/spread.h"
+#include "mixture/warm_start.h"
 #include "mixture/workload.h"
 #include "model/catalogue.h"
 
@@ -76,12 +76,11 @@ static enum weft_status check_backgrounds(
 }
 
 /* What a person calls queue @index. */
-static enum weft_status refuse(
-    const struct attempt *attempt, uint32_t index, struct weft_error *error)
+static enum weft_status refuse(const struct draft *draft, uint32_t index, struct weft_error *error)
 {
-    const struct sites *sites = attempt->sites;
+    const struct sites *sites = draft->sites;
     const struct queue_site *queue = &sites->queues[index];
-    const double percent = 100 * attempt->congestion.loads[index];
+    const double percent = 100 * draft->congestion.loads[index];
     const struct fleet *fleet = sites->fleet;
     if (queue->bytes_per_ns <= 0) {
         const struct site *site = &sites->sites[queue->site];
@@ -104,25 +103,25 @@ static enum weft_status refuse(
         site->up == index ? "from" : "to", sites->classes[site->machines].nodes[0], percent);
 }
 
-static void report(struct attempt *attempt, uint64_t evaluations, struct program_report *report_out)
+static void report(struct draft *draft, uint64_t evaluations, struct program_report *report_out)
 {
     if (report_out == NULL) {
         return;
     }
-    const struct congestion *congestion = &attempt->congestion;
+    const struct congestion *congestion = &draft->congestion;
     *report_out = (struct program_report){
         .mean_ns = congestion->mean_ns,
         .load_max = congestion->loads[congestion_busiest(congestion)],
-        .gap = isinf(congestion->mean_ns) ? 0 : attempt_gap(attempt),
+        .gap = isinf(congestion->mean_ns) ? 0 : draft_gap(draft),
         .evaluations = evaluations,
     };
-    for (uint32_t i = 0; i < attempt->descent.count; i++) {
-        const struct pattern *pattern = &attempt->patterns.items[i];
-        const double share = attempt->descent.shares[i];
+    for (uint32_t i = 0; i < draft->descent.count; i++) {
+        const struct pattern *pattern = &draft->patterns.items[i];
+        const double share = draft->descent.shares[i];
         report_out->patterns += share > 1e-7 ? 1 : 0;
         report_out->idle_ns += share * pattern->idle_ns *
-                               attempt->workload->streams[pattern->stream].rate /
-                               attempt->workload->rate;
+                               draft->workload->streams[pattern->stream].rate /
+                               draft->workload->rate;
     }
 }
 
@@ -157,40 +156,40 @@ static struct sites *group(
 }
 
 /* Start number @index of the program. NULL if it found nothing feasible; see @error. */
-static struct attempt *start(
+static struct draft *start(
     const struct program_input *input, const struct program_options *options,
     const struct workload *workload, uint32_t index, bool varied, struct weft_error *error)
 {
     struct sites *sites = group(input, workload, index, varied);
-    struct attempt *attempt = attempt_open(workload, sites, options->plain_joins);
-    attempt->descent.sizes_are_free = index > 0 && sites->site_count > sites->class_count &&
-                                      sites->site_count < input->fleet->node_count;
-    attempt->descent.evaluations_max = options->evaluations_max / options->restarts;
-    attempt_seed(attempt);
-    attempt_seed_idle(attempt, index % 2 == 1 ? PART_IDLE_FIRST : PART_IDLE_LAST);
-    attempt->patterns_max = 0;
+    struct draft *draft = draft_open(workload, sites, options->plain_joins);
+    draft->descent.sizes_are_free = index > 0 && sites->site_count > sites->class_count &&
+                                    sites->site_count < input->fleet->node_count;
+    draft->descent.evaluations_max = options->evaluations_max / options->restarts;
+    draft_seed(draft);
+    draft_seed_idle(draft, index % 2 == 1 ? PART_IDLE_FIRST : PART_IDLE_LAST);
+    draft->patterns_max = 0;
     for (uint32_t i = 0; i < workload->stream_count; i++) {
-        if (attempt->counts[i] == 0) {
+        if (draft->counts[i] == 0) {
             (void)error_set(
                 error, WEFT_REFUSED, "workflow %s has no placement: what it needs is full",
                 workload->streams[i].workflow->name);
-            attempt_destroy(attempt);
+            draft_destroy(draft);
             return NULL;
         }
-        const uint32_t most = attempt->counts[i] + options->patterns_max;
-        attempt->patterns_max = most > attempt->patterns_max ? most : attempt->patterns_max;
+        const uint32_t most = draft->counts[i] + options->patterns_max;
+        draft->patterns_max = most > draft->patterns_max ? most : draft->patterns_max;
     }
     if (index > 0) {
-        attempt_perturb(attempt, options->seed, index);
+        draft_perturb(draft, options->seed, index);
     }
     const bool is_feasible =
-        attempt_solve(attempt) && attempt_round(attempt) && !isinf(attempt_settle(attempt));
+        draft_solve(draft) && draft_round(draft) && !isinf(draft_settle(draft));
     if (!is_feasible) {
-        (void)refuse(attempt, congestion_busiest(&attempt->congestion), error);
-        attempt_destroy(attempt);
+        (void)refuse(draft, congestion_busiest(&draft->congestion), error);
+        draft_destroy(draft);
         return NULL;
     }
-    return attempt;
+    return draft;
 }
 
 /* By site of single machines: its kind (levels.h). */
@@ -209,14 +208,14 @@ static uint32_t *find_kinds(const struct program_input *input, const struct site
  * Machines were taken together: take them apart, each a site of its own, if @draw is not 0 from
  * shares that are disturbed by that draw. NULL if that is not feasible: see @error.
  */
-static struct attempt *refine(
+static struct draft *refine(
     const struct program_input *input, const struct program_options *options,
-    const struct workload *workload, const struct attempt *rough, uint32_t draw,
+    const struct workload *workload, const struct draft *rough, uint32_t draw,
     struct weft_error *error)
 {
-    struct mixture *mixture = spread_out(rough, input, /* turns */ 1);
-    struct sites *sites = spread_sites(mixture, input, false);
-    struct attempt *attempt = attempt_open(workload, sites, options->plain_joins);
+    struct mixture *mixture = draft_to_mixture(rough, input, /* turns */ 1);
+    struct sites *sites = draft_sites_of(mixture, input, false);
+    struct draft *draft = draft_open(workload, sites, options->plain_joins);
     double *targets = memory_zeroed(sites->queue_count, sizeof(*targets));
     for (uint32_t i = 0; i < sites->site_count; i++) {
         const uint32_t node = sites->classes[sites->sites[i].machines].nodes[0];
@@ -225,23 +224,23 @@ static struct attempt *refine(
                 mixture->worker_load[sites_worker(sites, node, slot)];
         }
     }
-    attempt->kinds = find_kinds(input, sites);
-    attempt->descent.evaluations_max = options->evaluations_max;
-    const bool is_known = spread_in(attempt, mixture, /* least */ 0, error) == WEFT_OK;
+    draft->kinds = find_kinds(input, sites);
+    draft->descent.evaluations_max = options->evaluations_max;
+    const bool is_known = draft_from_mixture(draft, mixture, /* least */ 0, error) == WEFT_OK;
     if (is_known && draw > 0) {
-        attempt_perturb(attempt, options->seed, draw);
+        draft_perturb(draft, options->seed, draw);
     }
     const bool is_feasible =
-        is_known && attempt_refine(attempt, targets) && !isinf(attempt_settle(attempt));
+        is_known && draft_refine(draft, targets) && !isinf(draft_settle(draft));
     free(targets);
-    attempt->response.evaluations += attempt_evaluations(rough);
+    draft->response.evaluations += draft_evaluations(rough);
     mixture_destroy(mixture);
     if (!is_feasible) {
-        (void)refuse(attempt, congestion_busiest(&attempt->congestion), error);
-        attempt_destroy(attempt);
+        (void)refuse(draft, congestion_busiest(&draft->congestion), error);
+        draft_destroy(draft);
         return NULL;
     }
-    return attempt;
+    return draft;
 }
 
 /* Whether so many machines differ only in the load of others that they are better averaged. */
@@ -257,52 +256,52 @@ static bool is_varied(const struct program_input *input)
     return varied;
 }
 
-static void polish(const struct program_options *options, struct attempt *attempt)
+static void polish(const struct program_options *options, struct draft *draft)
 {
-    attempt->descent.evaluations_max = options->evaluations_max;
-    attempt_polish(attempt, /* turns */ options->restarts - 1);
+    draft->descent.evaluations_max = options->evaluations_max;
+    draft_polish(draft, /* turns */ options->restarts - 1);
 }
 
 /*
  * Equal machines need not be used alike, but no slope tells them apart: disturb their shares.
  * Returns the better of @best and what comes of that; the other is gone.
  */
-static struct attempt *disturb(
+static struct draft *disturb(
     const struct program_input *input, const struct program_options *options,
-    const struct workload *workload, struct attempt *best, uint32_t draw)
+    const struct workload *workload, struct draft *best, uint32_t draw)
 {
-    struct attempt *other = refine(input, options, workload, best, draw, /* error */ NULL);
+    struct draft *other = refine(input, options, workload, best, draw, /* error */ NULL);
     if (other != NULL) {
         polish(options, other);
     }
     const bool is_better = other != NULL && other->congestion.mean_ns < best->congestion.mean_ns;
-    attempt_destroy(is_better ? best : other);
+    draft_destroy(is_better ? best : other);
     return is_better ? other : best;
 }
 
 /* The best of several starts, and it alone taken further. */
-static struct attempt *solve_anew(
+static struct draft *solve_anew(
     const struct program_input *input, const struct program_options *options,
     const struct workload *workload, uint64_t *evaluations, struct weft_error *error)
 {
-    struct attempt *best = NULL;
+    struct draft *best = NULL;
     const bool varied = is_varied(input);
     const uint32_t starts = options->restarts * (varied ? STARTS_VARIED : 1);
     for (uint32_t i = 0; i < starts; i++) {
-        struct attempt *attempt = start(input, options, workload, i, varied, error);
-        *evaluations += attempt != NULL ? attempt_evaluations(attempt) : 0;
-        if (attempt != NULL &&
-            (best == NULL || attempt->congestion.mean_ns < best->congestion.mean_ns)) {
-            attempt_destroy(best);
-            best = attempt;
+        struct draft *draft = start(input, options, workload, i, varied, error);
+        *evaluations += draft != NULL ? draft_evaluations(draft) : 0;
+        if (draft != NULL &&
+            (best == NULL || draft->congestion.mean_ns < best->congestion.mean_ns)) {
+            draft_destroy(best);
+            best = draft;
         } else {
-            attempt_destroy(attempt);
+            draft_destroy(draft);
         }
     }
-    const uint64_t before = best != NULL ? attempt_evaluations(best) : 0;
+    const uint64_t before = best != NULL ? draft_evaluations(best) : 0;
     if (best != NULL && varied) {
-        struct attempt *apart = refine(input, options, workload, best, /* draw */ 0, error);
-        attempt_destroy(best);
+        struct draft *apart = refine(input, options, workload, best, /* draw */ 0, error);
+        draft_destroy(best);
         best = apart;
     }
     if (best != NULL) {
@@ -310,24 +309,24 @@ static struct attempt *solve_anew(
         for (uint32_t i = 1; i <= DISTURBED && options->restarts > RESTARTS; i++) {
             best = disturb(input, options, workload, best, i);
         }
-        *evaluations += attempt_evaluations(best) - before;
+        *evaluations += draft_evaluations(best) - before;
     }
     return best;
 }
 
 /* From nothing, if the @warm start led nowhere or to less than is to be expected. */
-static struct attempt *solve_better(
+static struct draft *solve_better(
     const struct program_input *input, const struct program_options *options,
-    const struct workload *workload, struct attempt *warm, uint64_t *evaluations,
+    const struct workload *workload, struct draft *warm, uint64_t *evaluations,
     struct weft_error *error)
 {
-    if (warm != NULL && !restart_is_poor(warm, options->start)) {
+    if (warm != NULL && !warm_start_is_poor(warm, options->start)) {
         return warm;
     }
-    struct attempt *anew = solve_anew(input, options, workload, evaluations, error);
+    struct draft *anew = solve_anew(input, options, workload, evaluations, error);
     const bool is_better =
         warm == NULL || (anew != NULL && anew->congestion.mean_ns < warm->congestion.mean_ns);
-    attempt_destroy(is_better ? warm : anew);
+    draft_destroy(is_better ? warm : anew);
     return is_better ? anew : warm;
 }
 
@@ -349,17 +348,17 @@ enum weft_status program_solve(
         return status;
     }
     workload->requeue = full.requeue;
-    struct attempt *attempt = NULL;
+    struct draft *draft = NULL;
     if (full.start != NULL) {
-        attempt = restart_solve(input, &full, workload, &evaluations);
+        draft = warm_start_solve(input, &full, workload, &evaluations);
     }
-    attempt = solve_better(input, &full, workload, attempt, &evaluations, error);
-    if (attempt != NULL) {
-        *mixture_out = spread_out(attempt, input, SPREAD_TURNS_MAX);
-        report(attempt, evaluations, report_out);
+    draft = solve_better(input, &full, workload, draft, &evaluations, error);
+    if (draft != NULL) {
+        *mixture_out = draft_to_mixture(draft, input, DRAFT_TURNS_MAX);
+        report(draft, evaluations, report_out);
     }
-    status = attempt != NULL ? WEFT_OK : WEFT_REFUSED;
-    attempt_destroy(attempt);
+    status = draft != NULL ? WEFT_OK : WEFT_REFUSED;
+    draft_destroy(draft);
     workload_destroy(workload);
     return status;
 }
@@ -382,18 +381,18 @@ enum weft_status program_predict(
         return status;
     }
     workload->requeue = full.requeue;
-    struct sites *sites = spread_sites(mixture, input, false);
-    struct attempt *attempt = attempt_open(workload, sites, full.plain_joins);
-    status = spread_in(attempt, mixture, /* least */ 0, error);
+    struct sites *sites = draft_sites_of(mixture, input, false);
+    struct draft *draft = draft_open(workload, sites, full.plain_joins);
+    status = draft_from_mixture(draft, mixture, /* least */ 0, error);
     if (status == WEFT_OK) {
-        (void)attempt_settle(attempt);
+        (void)draft_settle(draft);
         for (uint32_t i = 0; i < mixture->workflow_count; i++) {
             mixture->workflows[i].rate_per_s = input->rates_per_s[i];
         }
-        spread_predictions(attempt, mixture);
-        report(attempt, attempt_evaluations(attempt), report_out);
+        draft_predict(draft, mixture);
+        report(draft, draft_evaluations(draft), report_out);
     }
-    attempt_destroy(attempt);
+    draft_destroy(draft);
     workload_destroy(workload);
     return status;
 }

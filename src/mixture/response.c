@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "mixture/congestion.h"
-#include "mixture/expected.h"
+#include "mixture/mean_length.h"
 #include "mixture/response_list.h"
 #include "mixture/response_tree.h"
 #include "mixture/sites.h"
@@ -28,10 +28,10 @@ enum {
 };
 
 /* Seats that may be worth trying, cheapest first. */
-struct seats {
+struct spots {
     uint32_t count;
-    struct seat items[RESPONSE_SEATS_MAX];
-    double costs[RESPONSE_SEATS_MAX];
+    struct spot items[RESPONSE_SPOTS_MAX];
+    double costs[RESPONSE_SPOTS_MAX];
 };
 
 void response_init(struct response *response, const struct congestion *congestion, bool plain_joins)
@@ -63,14 +63,14 @@ static void reserve(struct response *response, uint32_t task_count)
     free(response->tried);
     free(response->best);
     free(response->tasks);
-    response->units = memory_zeroed(task_count, sizeof(struct seat));
-    response->tried = memory_zeroed(task_count, sizeof(struct seat));
-    response->best = memory_zeroed(task_count, sizeof(struct seat));
-    response->tasks = memory_zeroed(task_count, sizeof(struct seat));
+    response->units = memory_zeroed(task_count, sizeof(struct spot));
+    response->tried = memory_zeroed(task_count, sizeof(struct spot));
+    response->best = memory_zeroed(task_count, sizeof(struct spot));
+    response->tasks = memory_zeroed(task_count, sizeof(struct spot));
     response->unit_capacity = task_count;
 }
 
-double response_cost(struct response *response, uint32_t number, const struct seat *tasks)
+double response_cost(struct response *response, uint32_t number, const struct spot *tasks)
 {
     const struct congestion *congestion = response->congestion;
     struct patterns *trial = &response->trial;
@@ -88,7 +88,7 @@ double response_cost(struct response *response, uint32_t number, const struct se
     double starts[PATTERN_STEPS_MAX];
     double cost_ns = response->plain_joins
                          ? pattern_length(trial, 0, congestion->prices, starts, NULL)
-                         : expected_length(congestion, trial, 0);
+                         : mean_length(congestion, trial, 0);
     for (uint32_t i = 0; i < trial->demand_count; i++) {
         const struct demand *demand = &trial->demands[i];
         cost_ns += toll_of(
@@ -97,7 +97,7 @@ double response_cost(struct response *response, uint32_t number, const struct se
     return cost_ns;
 }
 
-static double cost_of_units(struct response *response, uint32_t number, const struct seat *units)
+static double cost_of_units(struct response *response, uint32_t number, const struct spot *units)
 {
     const struct stream *stream = stream_at(response, number);
     for (uint32_t i = 0; i < stream->workflow->task_count; i++) {
@@ -107,58 +107,58 @@ static double cost_of_units(struct response *response, uint32_t number, const st
 }
 
 /* Insert by cost; the most expensive one falls out of a full list. */
-static void insert(struct seats *seats, struct seat seat, double cost)
+static void insert(struct spots *spots, struct spot spot, double cost)
 {
-    if (seats->count == RESPONSE_SEATS_MAX && cost >= seats->costs[seats->count - 1]) {
+    if (spots->count == RESPONSE_SPOTS_MAX && cost >= spots->costs[spots->count - 1]) {
         return;
     }
-    uint32_t at = seats->count < RESPONSE_SEATS_MAX ? seats->count++ : seats->count - 1;
-    while (at > 0 && seats->costs[at - 1] > cost) {
-        seats->items[at] = seats->items[at - 1];
-        seats->costs[at] = seats->costs[at - 1];
+    uint32_t at = spots->count < RESPONSE_SPOTS_MAX ? spots->count++ : spots->count - 1;
+    while (at > 0 && spots->costs[at - 1] > cost) {
+        spots->items[at] = spots->items[at - 1];
+        spots->costs[at] = spots->costs[at - 1];
         at--;
     }
-    seats->items[at] = seat;
-    seats->costs[at] = cost;
+    spots->items[at] = spot;
+    spots->costs[at] = cost;
 }
 
 /* Everything on one worker, for each worker of each site. */
-static void list_single(struct response *response, uint32_t number, struct seats *seats_out)
+static void list_single(struct response *response, uint32_t number, struct spots *spots_out)
 {
     const struct sites *sites = response->congestion->sites;
     const struct stream *stream = stream_at(response, number);
     const uint32_t unit_count = stream->units->graph->vertex_count;
-    seats_out->count = 0;
+    spots_out->count = 0;
     for (uint32_t site = 0; site < sites->site_count; site++) {
         if (sites->sites[site].size < SITE_MIN) {
             continue; /* Queues of a part of a machine look short. */
         }
         for (uint32_t slot = 0; slot < sites->sites[site].slot_count; slot++) {
-            const struct seat seat = {.site = (uint16_t)site, .slot = (uint16_t)slot};
+            const struct spot spot = {.site = (uint16_t)site, .slot = (uint16_t)slot};
             for (uint32_t i = 0; i < unit_count; i++) {
-                response->tried[i] = seat;
+                response->tried[i] = spot;
             }
             const double cost = cost_of_units(response, number, response->tried);
             const uint32_t queue = sites->sites[site].worker_first + slot;
             /* Where not all can run, some may: they come last, by the wait there. */
             insert(
-                seats_out, seat, isinf(cost) ? 1e30 + response->congestion->prices[queue] : cost);
+                spots_out, spot, isinf(cost) ? 1e30 + response->congestion->prices[queue] : cost);
         }
     }
 }
 
 /* Whether a site can have one machine more than the @units use there, and its number. */
 static bool fresh_copy(
-    const struct sites *sites, const struct seat *units, uint32_t count, struct seat *seat)
+    const struct sites *sites, const struct spot *units, uint32_t count, struct spot *spot)
 {
     uint32_t copies = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (units[i].site == seat->site && units[i].copy >= copies) {
+        if (units[i].site == spot->site && units[i].copy >= copies) {
             copies = units[i].copy + 1U;
         }
     }
-    seat->copy = (uint16_t)copies;
-    return copies == 0 || (double)copies + 1 <= sites->sites[seat->site].size;
+    spot->copy = (uint16_t)copies;
+    return copies == 0 || (double)copies + 1 <= sites->sites[spot->site].size;
 }
 
 /*
@@ -166,15 +166,15 @@ static bool fresh_copy(
  * cost. The units are those of response->best, and change with it.
  */
 static bool try_move(
-    struct response *response, uint32_t number, uint32_t only, struct seat from, struct seat to,
+    struct response *response, uint32_t number, uint32_t only, struct spot from, struct spot to,
     double *cost)
 {
     const uint32_t count = stream_at(response, number)->units->graph->vertex_count;
     bool changes = false;
     for (uint32_t i = 0; i < count; i++) {
-        const bool moves = only == UINT32_MAX ? seat_equal(response->best[i], from) : i == only;
+        const bool moves = only == UINT32_MAX ? spot_equal(response->best[i], from) : i == only;
         response->tried[i] = moves ? to : response->best[i];
-        changes = changes || !seat_equal(response->tried[i], response->best[i]);
+        changes = changes || !spot_equal(response->tried[i], response->best[i]);
     }
     if (!changes) {
         return false;
@@ -190,47 +190,47 @@ static bool try_move(
 
 /* Unit @unit, or its whole worker, to each other worker that is in use or on the list. */
 static bool improve_unit(
-    struct response *response, uint32_t number, uint32_t unit, const struct seats *seats,
+    struct response *response, uint32_t number, uint32_t unit, const struct spots *spots,
     double *cost)
 {
     const struct sites *sites = response->congestion->sites;
     const uint32_t count = stream_at(response, number)->units->graph->vertex_count;
     bool improved = false;
     for (uint32_t i = 0; i < count; i++) {
-        const struct seat used = response->best[i];
+        const struct spot used = response->best[i];
         bool is_first = true;
         for (uint32_t k = 0; k < i; k++) {
-            is_first = is_first && !seat_equal(response->best[k], used);
+            is_first = is_first && !spot_equal(response->best[k], used);
         }
         if (is_first) {
             improved |= try_move(response, number, unit, response->best[unit], used, cost);
         }
         for (uint32_t slot = 0; is_first && slot < sites->sites[used.site].slot_count; slot++) {
-            const struct seat beside = {used.site, used.copy, (uint16_t)slot};
+            const struct spot beside = {used.site, used.copy, (uint16_t)slot};
             improved |= try_move(response, number, unit, response->best[unit], beside, cost);
         }
     }
-    for (uint32_t i = 0; i < seats->count; i++) {
-        struct seat seat = seats->items[i];
-        if (fresh_copy(sites, response->best, count, &seat)) {
-            improved |= try_move(response, number, unit, response->best[unit], seat, cost);
+    for (uint32_t i = 0; i < spots->count; i++) {
+        struct spot spot = spots->items[i];
+        if (fresh_copy(sites, response->best, count, &spot)) {
+            improved |= try_move(response, number, unit, response->best[unit], spot, cost);
         }
-        seat = seats->items[i];
-        if (fresh_copy(sites, response->best, count, &seat)) {
-            improved |= try_move(response, number, UINT32_MAX, response->best[unit], seat, cost);
+        spot = spots->items[i];
+        if (fresh_copy(sites, response->best, count, &spot)) {
+            improved |= try_move(response, number, UINT32_MAX, response->best[unit], spot, cost);
         }
     }
     return improved;
 }
 
 /* Number the copies of each site as they come: moves may have left gaps. */
-static void renumber(struct seat *units, uint32_t count)
+static void renumber(struct spot *units, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint16_t lower = 0; /* Copies of the site that came before this one. */
         bool is_known = false;
         for (uint32_t k = 0; k < i && !is_known; k++) {
-            is_known = seat_same_machine(units[k], units[i]);
+            is_known = spot_same_machine(units[k], units[i]);
             if (units[k].site == units[i].site && units[k].copy >= lower) {
                 lower = (uint16_t)(units[k].copy + 1);
             }
@@ -255,7 +255,7 @@ static void renumber(struct seat *units, uint32_t count)
  * may take. The start is response->best.
  */
 static double improve(
-    struct response *response, uint32_t number, const struct seats *seats, double cost)
+    struct response *response, uint32_t number, const struct spots *spots, double cost)
 {
     const struct stream *stream = stream_at(response, number);
     const uint32_t count = stream->units->graph->vertex_count;
@@ -265,7 +265,7 @@ static double improve(
     for (uint32_t sweep = 0; sweep < SWEEPS_MAX && improved && count > 1; sweep++) {
         improved = false;
         for (uint32_t unit = 0; unit < count && response->evaluations < last; unit++) {
-            improved |= improve_unit(response, number, unit, seats, &cost);
+            improved |= improve_unit(response, number, unit, spots, &cost);
             renumber(response->best, count);
         }
     }
@@ -273,16 +273,16 @@ static double improve(
 }
 
 /* The cheapest workers, each site with as many machines as it can have, for the tree. */
-static uint32_t tree_seats(
-    const struct sites *sites, const struct seats *singles, struct seat *seats_out)
+static uint32_t tree_spots(
+    const struct sites *sites, const struct spots *singles, struct spot *spots_out)
 {
     uint32_t count = 0;
     for (uint16_t copy = 0; copy < 3; copy++) {
-        for (uint32_t i = 0; i < singles->count && count < RESPONSE_TREE_SEATS; i++) {
-            struct seat seat = singles->items[i];
-            seat.copy = copy;
-            if (copy == 0 ? i < 3 : copy + 1.0 <= sites->sites[seat.site].size) {
-                seats_out[count++] = seat;
+        for (uint32_t i = 0; i < singles->count && count < RESPONSE_TREE_SPOTS; i++) {
+            struct spot spot = singles->items[i];
+            spot.copy = copy;
+            if (copy == 0 ? i < 3 : copy + 1.0 <= sites->sites[spot.site].size) {
+                spots_out[count++] = spot;
             }
         }
     }
@@ -291,15 +291,15 @@ static uint32_t tree_seats(
 
 /* Put start number @start into response->best. False if there is none. */
 static bool begin(
-    struct response *response, uint32_t number, uint32_t start, const struct seats *singles)
+    struct response *response, uint32_t number, uint32_t start, const struct spots *singles)
 {
     const struct stream *stream = stream_at(response, number);
     const uint32_t count = stream->units->graph->vertex_count;
     if (start == 0) {
-        struct seat seats[RESPONSE_TREE_SEATS];
-        const uint32_t seat_count = tree_seats(response->congestion->sites, singles, seats);
+        struct spot spots[RESPONSE_TREE_SPOTS];
+        const uint32_t spot_count = tree_spots(response->congestion->sites, singles, spots);
         return stream->tree != NULL && count > 1 &&
-               response_tree_solve(response->congestion, stream, seats, seat_count, response->best);
+               response_tree_solve(response->congestion, stream, spots, spot_count, response->best);
     }
     if (start == 1) {
         return count > 1 &&
@@ -315,11 +315,11 @@ static bool begin(
     return true;
 }
 
-double response_find(struct response *response, uint32_t number, struct seat *tasks_out)
+double response_find(struct response *response, uint32_t number, struct spot *tasks_out)
 {
     const struct stream *stream = stream_at(response, number);
     const uint32_t task_count = stream->workflow->task_count;
-    struct seats singles;
+    struct spots singles;
     double best = (double)INFINITY;
     reserve(response, task_count);
     list_single(response, number, &singles);

@@ -20,7 +20,7 @@ struct workload;
 
 enum {
     /* Workers that are tried for a unit, cheapest first: more are never much better. */
-    RESPONSE_SEATS_MAX = 24,
+    RESPONSE_SPOTS_MAX = 24,
 };
 
 struct response {
@@ -29,23 +29,23 @@ struct response {
     struct patterns trial; /* One pattern at a time. */
     uint64_t evaluations;
     uint32_t unit_capacity; /* Of the arrays below. */
-    struct seat *units;     /* A seat by unit, while looking, */
-    struct seat *tried;
-    struct seat *best;
-    struct seat *tasks; /* and by task. */
+    struct spot *units;     /* A spot by unit, while looking, */
+    struct spot *tried;
+    struct spot *best;
+    struct spot *tasks; /* and by task. */
 };
 
 void response_init(
     struct response *response, const struct congestion *congestion, bool plain_joins);
 void response_deinit(struct response *response);
 
-/* Time and tolls of a placement, a seat for each task. INFINITY if it cannot run there. */
-double response_cost(struct response *response, uint32_t stream, const struct seat *tasks);
+/* Time and tolls of a placement, a spot for each task. INFINITY if it cannot run there. */
+double response_cost(struct response *response, uint32_t stream, const struct spot *tasks);
 
 /*
- * The best placement for a job of @stream: a seat for each of its tasks. Returns its time and
+ * The best placement for a job of @stream: a spot for each of its tasks. Returns its time and
  * tolls; INFINITY if there is none.
  */
-double response_find(struct response *response, uint32_t stream, struct seat *tasks_out);
+double response_find(struct response *response, uint32_t stream, struct spot *tasks_out);
 
 #endif /* MIXTURE_RESPONSE_H */

@@ -16,7 +16,7 @@ struct list {
     const struct digraph *graph;
     double *ranks;     /* By unit: the costliest way to the end. */
     double *finish_ns; /* By unit that is placed; below 0 if not. */
-    struct seat *units;
+    struct spot *units;
 };
 
 /* The time of @unit on a kind of device, and its variance. INFINITY if it cannot run there. */
@@ -74,14 +74,14 @@ static uint32_t next_unit(const struct list *list)
 
 /* What crosses from @from to @to takes, waits included; tolls are added to @toll. */
 static double cross_ns(
-    const struct list *list, struct seat from, struct seat to, double bytes, double *toll)
+    const struct list *list, struct spot from, struct spot to, double bytes, double *toll)
 {
     const struct congestion *congestion = list->congestion;
     const struct sites *sites = congestion->sites;
     struct crossing crossing;
     double waits_ns = 0;
     double longest_ns = 0;
-    if (seat_same_machine(from, to)) {
+    if (spot_same_machine(from, to)) {
         return 0;
     }
     sites_cross(sites, from.site, to.site, &crossing);
@@ -96,30 +96,30 @@ static double cross_ns(
     return sites->latency_ns + longest_ns + waits_ns;
 }
 
-/* When @unit would end on @seat; with tolls in @cost_out. */
-static double end_on(const struct list *list, uint32_t unit, struct seat seat, double *cost_out)
+/* When @unit would end on @spot; with tolls in @cost_out. */
+static double end_on(const struct list *list, uint32_t unit, struct spot spot, double *cost_out)
 {
     const struct congestion *congestion = list->congestion;
     const struct sites *sites = congestion->sites;
-    const uint32_t queue = sites->sites[seat.site].worker_first + seat.slot;
+    const uint32_t queue = sites->sites[spot.site].worker_first + spot.slot;
     double variance;
     const double time_ns =
-        unit_time(list->stream, unit, sites_device(sites, seat.site, seat.slot), &variance);
+        unit_time(list->stream, unit, sites_device(sites, spot.site, spot.slot), &variance);
     double toll = congestion->tolls[queue].work * time_ns +
                   congestion->tolls[queue].second * (time_ns * time_ns + variance);
     double ready_ns = 0;
     bool continues = false;
     for (uint32_t k = 0; k < list->graph->vertices[unit].in_count; k++) {
         const struct digraph_edge *edge = digraph_in(list->graph, unit, k);
-        const struct seat from = list->units[edge->from];
+        const struct spot from = list->units[edge->from];
         const double at_ns =
-            list->finish_ns[edge->from] + cross_ns(list, from, seat, (double)edge->bytes, &toll);
-        continues = continues || seat_equal(from, seat);
+            list->finish_ns[edge->from] + cross_ns(list, from, spot, (double)edge->bytes, &toll);
+        continues = continues || spot_equal(from, spot);
         ready_ns = at_ns > ready_ns ? at_ns : ready_ns;
     }
     ready_ns += continues ? 0 : congestion->prices[queue];
     for (uint32_t i = 0; i < list->graph->vertex_count; i++) {
-        if (list->finish_ns[i] > ready_ns && seat_equal(list->units[i], seat)) {
+        if (list->finish_ns[i] > ready_ns && spot_equal(list->units[i], spot)) {
             ready_ns = list->finish_ns[i];
         }
     }
@@ -127,34 +127,34 @@ static double end_on(const struct list *list, uint32_t unit, struct seat seat, d
     return ready_ns + time_ns;
 }
 
-/* Copies of @seat's machine that are in use, and one more if the site has it. */
-static uint32_t copies_of(const struct list *list, struct seat seat)
+/* Copies of @spot's machine that are in use, and one more if the site has it. */
+static uint32_t copies_of(const struct list *list, struct spot spot)
 {
     uint32_t copies = 0;
     for (uint32_t i = 0; i < list->graph->vertex_count; i++) {
-        if (list->finish_ns[i] >= 0 && list->units[i].site == seat.site &&
+        if (list->finish_ns[i] >= 0 && list->units[i].site == spot.site &&
             list->units[i].copy >= copies) {
             copies = list->units[i].copy + 1U;
         }
     }
-    const double size = list->congestion->sites->sites[seat.site].size;
+    const double size = list->congestion->sites->sites[spot.site].size;
     return copies == 0 || copies + 1.0 <= size ? copies + 1 : copies;
 }
 
-static bool place(struct list *list, uint32_t unit, const struct seat *seats, uint32_t count)
+static bool place(struct list *list, uint32_t unit, const struct spot *spots, uint32_t count)
 {
     double best = (double)INFINITY;
     double best_end_ns = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t copies = copies_of(list, seats[i]);
+        const uint32_t copies = copies_of(list, spots[i]);
         for (uint32_t copy = 0; copy < copies; copy++) {
-            const struct seat seat = {seats[i].site, (uint16_t)copy, seats[i].slot};
+            const struct spot spot = {spots[i].site, (uint16_t)copy, spots[i].slot};
             double cost;
-            const double end_ns = end_on(list, unit, seat, &cost);
+            const double end_ns = end_on(list, unit, spot, &cost);
             if (cost < best) { /* Strict: the first wins a tie. */
                 best = cost;
                 best_end_ns = end_ns;
-                list->units[unit] = seat;
+                list->units[unit] = spot;
             }
         }
     }
@@ -163,8 +163,8 @@ static bool place(struct list *list, uint32_t unit, const struct seat *seats, ui
 }
 
 bool response_list_solve(
-    const struct congestion *congestion, const struct stream *stream, const struct seat *seats,
-    uint32_t count, struct seat *units_out)
+    const struct congestion *congestion, const struct stream *stream, const struct spot *spots,
+    uint32_t count, struct spot *units_out)
 {
     const struct digraph *graph = stream->units->graph;
     struct list list = {
@@ -177,7 +177,7 @@ bool response_list_solve(
     }
     rank_units(&list);
     for (uint32_t i = 0; i < graph->vertex_count && is_placed; i++) {
-        is_placed = place(&list, next_unit(&list), seats, count);
+        is_placed = place(&list, next_unit(&list), spots, count);
     }
     free(list.ranks);
     free(list.finish_ns);

@@ -17,11 +17,11 @@ struct congestion;
 struct stream;
 
 /*
- * Choose one of @count seats for each unit of @stream; of a site that has room for more
- * machines, as many copies of a seat as are wanted. False if a unit can run on none of them.
+ * Choose one of @count spots for each unit of @stream; of a site that has room for more
+ * machines, as many copies of a spot as are wanted. False if a unit can run on none of them.
  */
 bool response_list_solve(
-    const struct congestion *congestion, const struct stream *stream, const struct seat *seats,
-    uint32_t count, struct seat *units_out);
+    const struct congestion *congestion, const struct stream *stream, const struct spot *spots,
+    uint32_t count, struct spot *units_out);
 
 #endif /* MIXTURE_RESPONSE_LIST_H */

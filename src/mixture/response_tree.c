@@ -13,10 +13,10 @@
 #include "model/series_parallel.h"
 
 /*
- * Two ways are kept between any two seats: the cheapest one, and the cheapest of those that
- * leave most of the first seat's time to others, which may be better beside something else.
+ * Two ways are kept between any two spots: the cheapest one, and the cheapest of those that
+ * leave most of the first spot's time to others, which may be better beside something else.
  */
-enum { SEATS = RESPONSE_TREE_SEATS, WAYS = 2, WAY_CHEAP = 0, WAY_LIGHT = 1 };
+enum { SPOTS = RESPONSE_TREE_SPOTS, WAYS = 2, WAY_CHEAP = 0, WAY_LIGHT = 1 };
 
 /* One of the ways of a part. */
 struct pick {
@@ -28,17 +28,17 @@ struct pick {
 struct way {
     double time_ns;
     double toll_ns;
-    double busy_ns;   /* Work on the seat where it begins. */
+    double busy_ns;   /* Work on the spot where it begins. */
     struct pick left; /* What it is made of. */
     struct pick right;
 };
 
 /*
- * A part that begins with a unit has no unit before it: its first seat is its own choice,
+ * A part that begins with a unit has no unit before it: its first spot is its own choice,
  * and not that of whoever stands beside it. The same at its end.
  */
 struct table {
-    struct way ways[SEATS][SEATS][WAYS];
+    struct way ways[SPOTS][SPOTS][WAYS];
     bool opens;
     bool closes;
 };
@@ -46,7 +46,7 @@ struct table {
 struct tree {
     const struct congestion *congestion;
     const struct stream *stream;
-    const struct seat *seats;
+    const struct spot *spots;
     uint32_t count;
     struct table *tables; /* By part. */
 };
@@ -69,7 +69,7 @@ static bool is_better(const struct way *a, const struct way *b, uint32_t which)
     return cost_of(a) < cost_of(b);
 }
 
-/* Keep @way between two seats if it is better than what is known. */
+/* Keep @way between two spots if it is better than what is known. */
 static void offer(struct table *table, uint32_t s, uint32_t t, const struct way *way)
 {
     for (uint32_t which = 0; which < WAYS && !isinf(cost_of(way)); which++) {
@@ -80,9 +80,9 @@ static void offer(struct table *table, uint32_t s, uint32_t t, const struct way 
     }
 }
 
-static uint32_t queue_of(const struct tree *tree, uint32_t seat)
+static uint32_t queue_of(const struct tree *tree, uint32_t spot)
 {
-    const struct seat *at = &tree->seats[seat];
+    const struct spot *at = &tree->spots[spot];
     return tree->congestion->sites->sites[at->site].worker_first + at->slot;
 }
 
@@ -95,7 +95,7 @@ static void solve_unit(const struct tree *tree, uint32_t unit, struct table *tab
     for (uint32_t s = 0; s < tree->count; s++) {
         const uint32_t queue = queue_of(tree, s);
         const uint32_t device =
-            sites_device(congestion->sites, tree->seats[s].site, tree->seats[s].slot);
+            sites_device(congestion->sites, tree->spots[s].site, tree->spots[s].slot);
         double time_ns = 0;
         double second = 0;
         for (uint32_t i = units->member_first[unit]; i < units->member_first[unit + 1]; i++) {
@@ -113,7 +113,7 @@ static void solve_unit(const struct tree *tree, uint32_t unit, struct table *tab
     }
 }
 
-/* From one seat to another: the transfer, and the wait there. */
+/* From one spot to another: the transfer, and the wait there. */
 static struct way edge_way(const struct tree *tree, double bytes, uint32_t s, uint32_t t)
 {
     const struct congestion *congestion = tree->congestion;
@@ -125,10 +125,10 @@ static struct way edge_way(const struct tree *tree, double bytes, uint32_t s, ui
         return way;
     }
     way.time_ns = congestion->prices[queue_of(tree, t)];
-    if (seat_same_machine(tree->seats[s], tree->seats[t])) {
+    if (spot_same_machine(tree->spots[s], tree->spots[t])) {
         return way;
     }
-    sites_cross(sites, tree->seats[s].site, tree->seats[t].site, &crossing);
+    sites_cross(sites, tree->spots[s].site, tree->spots[t].site, &crossing);
     for (uint32_t i = 0; i < crossing.count; i++) {
         const uint32_t link = crossing.queues[i];
         const double wire_ns = bytes / sites->queues[link].bytes_per_ns;
@@ -184,7 +184,7 @@ static void solve_series(const struct tree *tree, const struct table *parts[2], 
     }
 }
 
-/* The best way of @table between two seats, of which open ends are its own choice. */
+/* The best way of @table between two spots, of which open ends are its own choice. */
 static struct pick choose_ends(
     const struct tree *tree, const struct table *table, struct pick wanted)
 {
@@ -236,8 +236,8 @@ static void solve_part(const struct tree *tree, uint32_t number)
 {
     const struct part *part = &tree->stream->tree->parts[number];
     struct table *table = &tree->tables[number];
-    for (uint32_t i = 0; i < SEATS * SEATS * WAYS; i++) {
-        table->ways[i / WAYS / SEATS][i / WAYS % SEATS][i % WAYS].time_ns = (double)INFINITY;
+    for (uint32_t i = 0; i < SPOTS * SPOTS * WAYS; i++) {
+        table->ways[i / WAYS / SPOTS][i / WAYS % SPOTS][i % WAYS].time_ns = (double)INFINITY;
     }
     const struct table *parts[2] = {&tree->tables[part->left], &tree->tables[part->right]};
     switch (part->kind) {
@@ -258,14 +258,14 @@ static void solve_part(const struct tree *tree, uint32_t number)
 }
 
 /* From the root down: which way of each part was taken. */
-static void read_out(const struct tree *tree, struct pick *picks, struct seat *units_out)
+static void read_out(const struct tree *tree, struct pick *picks, struct spot *units_out)
 {
     const struct series_parallel *shape = tree->stream->tree;
     for (uint32_t number = shape->part_count; number-- > 0;) {
         const struct part *part = &shape->parts[number];
         const struct way *way = way_at(&tree->tables[number], picks[number]);
         if (part->kind == PART_VERTEX) {
-            units_out[part->index] = tree->seats[picks[number].from];
+            units_out[part->index] = tree->spots[picks[number].from];
         } else if (part->kind != PART_EDGE) {
             picks[part->left] = way->left;
             picks[part->right] = way->right;
@@ -274,13 +274,13 @@ static void read_out(const struct tree *tree, struct pick *picks, struct seat *u
 }
 
 bool response_tree_solve(
-    const struct congestion *congestion, const struct stream *stream, const struct seat *seats,
-    uint32_t count, struct seat *units_out)
+    const struct congestion *congestion, const struct stream *stream, const struct spot *spots,
+    uint32_t count, struct spot *units_out)
 {
     const struct series_parallel *shape = stream->tree;
     ASSERT(count > 0);
-    ASSERT(count <= SEATS);
-    struct tree tree = {.congestion = congestion, .stream = stream, .seats = seats, .count = count};
+    ASSERT(count <= SPOTS);
+    struct tree tree = {.congestion = congestion, .stream = stream, .spots = spots, .count = count};
     tree.tables = memory_zeroed(shape->part_count, sizeof(*tree.tables));
     struct pick *picks = memory_zeroed(shape->part_count, sizeof(*picks));
     for (uint32_t i = 0; i < shape->part_count; i++) {

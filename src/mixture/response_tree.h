@@ -16,14 +16,14 @@
 struct congestion;
 struct stream;
 
-enum { RESPONSE_TREE_SEATS = 6 };
+enum { RESPONSE_TREE_SPOTS = 6 };
 
 /*
- * Choose one of @count seats, RESPONSE_TREE_SEATS at most, for each unit of @stream, which
+ * Choose one of @count spots, RESPONSE_TREE_SPOTS at most, for each unit of @stream, which
  * has a tree. False if none will do.
  */
 bool response_tree_solve(
-    const struct congestion *congestion, const struct stream *stream, const struct seat *seats,
-    uint32_t count, struct seat *units_out);
+    const struct congestion *congestion, const struct stream *stream, const struct spot *spots,
+    uint32_t count, struct spot *units_out);
 
 #endif /* MIXTURE_RESPONSE_TREE_H */

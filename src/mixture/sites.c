@@ -5,8 +5,8 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "mixture/background.h"
+#include "mixture/machine_classes.h"
 #include "mixture/program.h"
-#include "mixture/sites_group.h"
 #include "mixture/workload.h"
 #include "model/workflow.h"
 
@@ -169,7 +169,7 @@ struct sites *sites_create(const struct program_input *input, const struct sites
     sites->fleet = fleet;
     sites->latency_ns = (double)fleet->network.latency_ns;
     sites->average = options->average;
-    sites_group(sites, input, options, rates);
+    machine_classes(sites, input, options, rates);
     for (uint32_t group = 0; group < sites->class_count && options->average; group++) {
         mix_machines(input, &sites->classes[group]);
     }

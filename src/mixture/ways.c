@@ -59,7 +59,7 @@ static void add_way(
     struct written_way way = {.visit_first = ways->visit_count};
     for (uint32_t i = arc_count; i-- > 0;) {
         const struct arc *arc = &patterns->arcs[arcs[i]];
-        const struct visit_price *visits = patterns->visits + arc->visit_first;
+        const struct wait_term *visits = patterns->visits + arc->visit_first;
         way.fixed_ns += arc->fixed_ns;
         ways->visits = room(
             ways->visits, ways->visit_count, arc->visit_count, &ways->visit_capacity,

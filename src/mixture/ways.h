@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct patterns;
-struct visit_price;
+struct wait_term;
 
 struct written_way {
     double fixed_ns; /* With no waits. */
@@ -35,7 +35,7 @@ struct ways {
     struct written_way *items;
     uint32_t visit_count;
     uint32_t visit_capacity;
-    struct visit_price *visits;
+    struct wait_term *visits;
 };
 
 void ways_deinit(struct ways *ways);

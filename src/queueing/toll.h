@@ -18,20 +18,20 @@ struct toll {
 };
 
 /* Visits to a queue a unit of time: at its end, and ahead of those who wait. */
-struct toll_visits {
+struct toll_waiters {
     double behind;
     double ahead;
 };
 
 /* At a queue whose @load, of which @ahead goes ahead, is below 1. */
 static inline struct toll toll_at(
-    double load, double ahead, double residual, struct toll_visits visits)
+    double load, double ahead, double residual, struct toll_waiters waiters)
 {
     const double room = 1 - load;
     const double room_ahead = 1 - ahead;
-    const double second = (visits.behind / room + visits.ahead) / (2 * room_ahead);
+    const double second = (waiters.behind / room + waiters.ahead) / (2 * room_ahead);
     return (struct toll){
-        .work = visits.behind * residual / (2 * room * room * room_ahead),
+        .work = waiters.behind * residual / (2 * room * room * room_ahead),
         .second = second,
         .ahead = second * residual / room_ahead,
     };

@@ -1,7 +1,7 @@
 /*
  * Patterns, loads, waits and slopes.
  * Covers: src/mixture/pattern.c src/mixture/congestion.c src/mixture/sites.c src/mixture/workload.c
- * src/mixture/descent.c src/mixture/expected.c
+ * src/mixture/descent.c src/mixture/mean_length.c
  */
 #include <math.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include "base/attributes.h"
 #include "mixture/congestion.h"
 #include "mixture/descent.h"
-#include "mixture/expected.h"
+#include "mixture/mean_length.h"
 #include "mixture/pattern.h"
 #include "mixture/sites.h"
 #include "mixture/workload.h"
@@ -53,7 +53,7 @@ static void end(struct setting *setting)
     solver_case_close(&setting->plan);
 }
 
-static uint32_t add(struct setting *setting, uint32_t stream, const struct seat *seats)
+static uint32_t add(struct setting *setting, uint32_t stream, const struct spot *spots)
 {
     const struct pattern_of of = {
         .sites = setting->sites,
@@ -61,7 +61,7 @@ static uint32_t add(struct setting *setting, uint32_t stream, const struct seat 
         .number = stream,
         .requeue = setting->workload->requeue,
     };
-    return patterns_add(&setting->patterns, &of, seats);
+    return patterns_add(&setting->patterns, &of, spots);
 }
 
 static void open_diamond(struct setting *setting, double rate_per_s, bool requeue)
@@ -93,15 +93,15 @@ static void expect_demand(
     solver_case_near(demand.second / 1e12, second, 1e-9);
 }
 
-static const struct seat here = {0, 0, 0};
-static const struct seat beside = {0, 0, 1};
-static const struct seat there = {1, 0, 0};
+static const struct spot here = {0, 0, 0};
+static const struct spot beside = {0, 0, 1};
+static const struct spot there = {1, 0, 0};
 
 static void what_runs_together_is_one_visit(ATTR_UNUSED void **state)
 {
     struct setting setting;
     open_diamond(&setting, 1, false);
-    const struct seat local[] = {here, here, here, here};
+    const struct spot local[] = {here, here, here, here};
     assert_int_equal(add(&setting, 0, local), 0);
     expect_demand(&setting, 0, 0, 22, 22 * 22);
     solver_case_near(setting.patterns.items[0].idle_ns / 1e6, 22, 1e-9);
@@ -118,9 +118,9 @@ static void what_crosses_the_network_loads_its_links(ATTR_UNUSED void **state)
 {
     struct setting setting;
     open_diamond(&setting, 1, false);
-    const struct seat split[] = {here, there, here, here};
-    const struct seat wrong[] = {here, here, there, here};
-    const struct seat inside[] = {here, beside, here, here};
+    const struct spot split[] = {here, there, here, here};
+    const struct spot wrong[] = {here, here, there, here};
+    const struct spot inside[] = {here, beside, here, here};
     const struct site *sites = setting.sites->sites;
     assert_int_equal(add(&setting, 0, split), 0);
     expect_demand(&setting, 0, 0, 14, 14 * 14); /* Its parts meet at the very moment. */
@@ -149,7 +149,7 @@ static void waits_are_counted_where_the_job_waits(ATTR_UNUSED void **state)
     struct setting setting;
     double starts[8];
     open_diamond(&setting, 1, false);
-    const struct seat split[] = {here, there, here, here};
+    const struct spot split[] = {here, there, here, here};
     const uint32_t queue_count = setting.sites->queue_count;
     double prices[64] = {0};
     assert_true(2 * queue_count <= 64);
@@ -171,7 +171,7 @@ static void tasks_of_one_job_hold_each_other_up(ATTR_UNUSED void **state)
     double starts[8];
     double prices[64] = {0};
     open_diamond(&setting, 1, false);
-    const struct seat outer[] = {here, there, there, here};
+    const struct spot outer[] = {here, there, there, here};
     assert_int_equal(add(&setting, 0, outer), 0);
     /* 2, then 1 and 9 over the same link; b from 3 to 11, c from 11 to 21, 9 back, d. */
     solver_case_near(setting.patterns.items[0].idle_ns / 1e6, 2 + 9 + 10 + 9 + 2, 1e-9);
@@ -205,13 +205,13 @@ static void random_setting(struct setting *setting, uint64_t seed)
     }
     begin(setting, /* parts */ 2, seed % 4 == 3);
     for (uint32_t i = 0; i < 36; i++) {
-        struct seat seats[8];
+        struct spot spots[8];
         for (uint32_t k = 0; k < 8; k++) {
             const uint32_t site = rng_below(&rng, setting->sites->site_count);
             const uint32_t slot = rng_below(&rng, setting->sites->sites[site].slot_count);
-            seats[k] = (struct seat){(uint16_t)site, 0, (uint16_t)slot};
+            spots[k] = (struct spot){(uint16_t)site, 0, (uint16_t)slot};
         }
-        assert_int_not_equal(add(setting, i % 3, seats), UINT32_MAX);
+        assert_int_not_equal(add(setting, i % 3, spots), UINT32_MAX);
     }
     descent_admit(&setting->descent, 1);
     for (uint32_t i = 0; i < setting->descent.count; i++) {
@@ -274,8 +274,8 @@ static void even_use_is_stationary(ATTR_UNUSED void **state)
     begin(&setting, /* parts */ 80, false);
     for (uint32_t stream = 0; stream < 3; stream++) {
         for (uint16_t site = 0; site < 80; site++) {
-            const struct seat seat = {.site = site};
-            (void)add(&setting, stream, &seat);
+            const struct spot spot = {.site = site};
+            (void)add(&setting, stream, &spot);
         }
     }
     descent_admit(&setting.descent, 1);
@@ -322,7 +322,7 @@ static void joins_cost_what_the_unlucky_branch_does(ATTR_UNUSED void **state)
 {
     struct setting setting;
     open_diamond(&setting, /* rate_per_s */ 40, false);
-    const struct seat split[] = {here, beside, here, here};
+    const struct spot split[] = {here, beside, here, here};
     assert_int_equal(add(&setting, 0, split), 0);
     descent_admit(&setting.descent, 1);
     const double plain_ns = congestion_evaluate(&setting.congestion, setting.descent.shares);
@@ -333,7 +333,7 @@ static void joins_cost_what_the_unlucky_branch_does(ATTR_UNUSED void **state)
     const double late = wait_b * exp(-rate_b * 2);
     /* If it does, another job may have begun here: nobody goes ahead, so its rest is half of R. */
     const double missed = 0.04 * 8 * exp(-rate_b * 2) * 0.04 * 14 * 14 / 2;
-    const double expected_ms = expected_length(&setting.congestion, &setting.patterns, 0) / 1e6;
+    const double expected_ms = mean_length(&setting.congestion, &setting.patterns, 0) / 1e6;
     solver_case_near(plain_ns / 1e6, wait_a + 2 + (wait_b > 2 ? 8 + wait_b : 10) + 2, 1e-6);
     solver_case_near(expected_ms, wait_a + 2 + 10 + late + missed + 2, 1e-6);
     end(&setting);
@@ -344,7 +344,7 @@ static void what_queues_anew_waits_once_it_is_gathered(ATTR_UNUSED void **state)
 {
     struct setting setting;
     open_diamond(&setting, /* rate_per_s */ 40, /* requeue */ true);
-    const struct seat split[] = {here, beside, here, here};
+    const struct spot split[] = {here, beside, here, here};
     assert_int_equal(add(&setting, 0, split), 0);
     descent_admit(&setting.descent, 1);
     (void)congestion_evaluate(&setting.congestion, setting.descent.shares);
@@ -354,7 +354,7 @@ static void what_queues_anew_waits_once_it_is_gathered(ATTR_UNUSED void **state)
     const double rate_b = 0.04 * 8 / wait_b;
     const double met = 1 - 0.04 * 14 + 0.04 * 14 * rate_a / (rate_a + rate_b);
     const double later = 10 + wait_a + wait_b * exp(-rate_b * 2) * met;
-    const double expected_ms = expected_length(&setting.congestion, &setting.patterns, 0) / 1e6;
+    const double expected_ms = mean_length(&setting.congestion, &setting.patterns, 0) / 1e6;
     solver_case_near(expected_ms, wait_a + 2 + later + wait_a + 2, 1e-6);
     end(&setting);
 }
@@ -369,10 +369,10 @@ static double expect_pair(uint32_t worker_count, double background)
         (struct network_background){.load = background, .bytes = 4000000};
     solver_case_pair(&setting.plan, /* ms */ 2, /* bytes */ 4000000, /* rate_per_s */ 50);
     begin(&setting, /* parts */ 2, false);
-    assert_int_equal(add(&setting, 0, (struct seat[]){here, there}), 0);
+    assert_int_equal(add(&setting, 0, (struct spot[]){here, there}), 0);
     descent_admit(&setting.descent, 1);
     (void)congestion_evaluate(&setting.congestion, setting.descent.shares);
-    const double expected_ms = expected_length(&setting.congestion, &setting.patterns, 0) / 1e6;
+    const double expected_ms = mean_length(&setting.congestion, &setting.patterns, 0) / 1e6;
     end(&setting);
     return expected_ms;
 }

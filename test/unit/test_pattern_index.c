@@ -1,4 +1,4 @@
-/* Patterns by their seats: every one is found, and nothing else. */
+/* Patterns by their spots: every one is found, and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,45 +14,45 @@
 
 enum { PATTERNS = 600, STREAMS = 3, TASKS_MAX = 3, SITES = 5 };
 
-/* Patterns of which only streams and seats are filled in. */
+/* Patterns of which only streams and spots are filled in. */
 struct setting {
     struct pattern items[PATTERNS];
-    struct seat seats[PATTERNS * TASKS_MAX];
+    struct spot spots[PATTERNS * TASKS_MAX];
     struct patterns patterns;
 };
 
 /* Jobs of stream 0 have one task, those of stream 1 two, and so on. */
-static uint32_t draw(struct rng *rng, uint32_t *stream_out, struct seat *seats_out)
+static uint32_t draw(struct rng *rng, uint32_t *stream_out, struct spot *spots_out)
 {
     *stream_out = rng_below(rng, STREAMS);
     for (uint32_t i = 0; i <= *stream_out; i++) {
         const uint32_t site = rng_below(rng, SITES);
         const uint32_t copy = rng_below(rng, 2);
         const uint32_t slot = rng_below(rng, 2);
-        seats_out[i] = (struct seat){(uint16_t)site, (uint16_t)copy, (uint16_t)slot};
+        spots_out[i] = (struct spot){(uint16_t)site, (uint16_t)copy, (uint16_t)slot};
     }
     return *stream_out + 1;
 }
 
 static uint32_t find_slowly(
-    const struct patterns *patterns, uint32_t stream, const struct seat *seats, uint32_t count)
+    const struct patterns *patterns, uint32_t stream, const struct spot *spots, uint32_t count)
 {
     for (uint32_t i = 0; i < patterns->count; i++) {
-        const struct seat *known = patterns->seats + patterns->items[i].seat_first;
+        const struct spot *known = patterns->spots + patterns->items[i].spot_first;
         if (patterns->items[i].stream == stream &&
-            memcmp(known, seats, count * sizeof(*seats)) == 0) {
+            memcmp(known, spots, count * sizeof(*spots)) == 0) {
             return i;
         }
     }
     return UINT32_MAX;
 }
 
-static void add(struct patterns *patterns, uint32_t stream, const struct seat *seats)
+static void add(struct patterns *patterns, uint32_t stream, const struct spot *spots)
 {
     patterns->items[patterns->count++] =
-        (struct pattern){.stream = stream, .seat_first = patterns->seat_count};
+        (struct pattern){.stream = stream, .spot_first = patterns->spot_count};
     for (uint32_t i = 0; i <= stream; i++) {
-        patterns->seats[patterns->seat_count++] = seats[i];
+        patterns->spots[patterns->spot_count++] = spots[i];
     }
 }
 
@@ -61,24 +61,24 @@ static void every_pattern_is_found(ATTR_UNUSED void **state)
     static struct setting setting;
     struct pattern_index index = {0};
     struct rng rng = rng_stream(1, RNG_TEST, 0);
-    struct seat seats[TASKS_MAX];
+    struct spot spots[TASKS_MAX];
     uint32_t stream;
     uint32_t known = 0;
-    setting.patterns = (struct patterns){.items = setting.items, .seats = setting.seats};
+    setting.patterns = (struct patterns){.items = setting.items, .spots = setting.spots};
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 2 * PATTERNS && setting.patterns.count < PATTERNS; i++) {
-            const uint32_t count = draw(&rng, &stream, seats);
+            const uint32_t count = draw(&rng, &stream, spots);
             const uint32_t found =
-                pattern_index_find(&index, &setting.patterns, stream, seats, count);
-            assert_int_equal(found, find_slowly(&setting.patterns, stream, seats, count));
+                pattern_index_find(&index, &setting.patterns, stream, spots, count);
+            assert_int_equal(found, find_slowly(&setting.patterns, stream, spots, count));
             known += found != UINT32_MAX ? 1 : 0;
             if (found == UINT32_MAX) {
-                add(&setting.patterns, stream, seats);
+                add(&setting.patterns, stream, spots);
             }
         }
         assert_true(setting.patterns.count > 100 && known > 100);
         setting.patterns.count = 0; /* All are taken away, and others come. */
-        setting.patterns.seat_count = 0;
+        setting.patterns.spot_count = 0;
         pattern_index_clear(&index);
         known = 0;
     }

@@ -1,7 +1,7 @@
 /*
  * The program as a whole: what is known in closed form must come out.
- * Covers: src/mixture/attempt.c src/mixture/attempt_alike.c src/mixture/attempt_feasible.c
- * src/mixture/attempt_refine.c src/mixture/attempt_round.c
+ * Covers: src/mixture/draft.c src/mixture/draft_shapes.c src/mixture/draft_feasible.c
+ * src/mixture/draft_refine.c src/mixture/draft_round.c
  */
 #include <math.h>
 #include <setjmp.h>

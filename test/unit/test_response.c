@@ -80,15 +80,15 @@ static double cheapest(struct setting *setting)
         ways *= 3;
     }
     for (uint32_t way = 0; way < ways; way++) {
-        struct seat seats[TASKS_MAX];
+        struct spot spots[TASKS_MAX];
         for (uint32_t i = 0; i < stream->workflow->task_count; i++) {
             uint32_t rest = way;
             for (uint32_t unit = 0; unit < stream->units->group_of[i]; unit++) {
                 rest /= 3;
             }
-            seats[i] = (struct seat){.site = (uint16_t)(rest % 3)};
+            spots[i] = (struct spot){.site = (uint16_t)(rest % 3)};
         }
-        const double cost = response_cost(&setting->response, 0, seats);
+        const double cost = response_cost(&setting->response, 0, spots);
         best = cost < best ? cost : best;
     }
     return best;
@@ -99,11 +99,11 @@ static void responses_are_nearly_always_the_best(ATTR_UNUSED void **state)
     uint32_t missed = 0;
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct setting setting;
-        struct seat seats[TASKS_MAX];
+        struct spot spots[TASKS_MAX];
         random_setting(&setting, seed);
-        const double found = response_find(&setting.response, 0, seats);
+        const double found = response_find(&setting.response, 0, spots);
         const double best = cheapest(&setting);
-        solver_case_near(response_cost(&setting.response, 0, seats), found, 1e-9 * found);
+        solver_case_near(response_cost(&setting.response, 0, spots), found, 1e-9 * found);
         assert_true(found >= best * (1 - 1e-9));
         assert_true(found <= best * 1.15);
         missed += found > best * (1 + 1e-9) ? 1 : 0;
@@ -117,19 +117,19 @@ static void responses_are_nearly_always_the_best(ATTR_UNUSED void **state)
 static void the_tree_finds_the_idle_diamond(ATTR_UNUSED void **state)
 {
     struct setting setting;
-    struct seat units[4];
+    struct spot units[4];
     solver_case_open(&setting.plan, /* node_count */ 2, /* worker_count */ 1);
     setting.plan.fleet->network.link_bytes_per_s = 1000000000;
     solver_case_diamond(&setting.plan, /* scale */ 1, /* rate_per_s */ 1);
     begin(&setting, /* parts */ 2);
     const struct stream *stream = &setting.workload->streams[0];
-    const struct seat seats[] = {{0, 0, 0}, {1, 0, 0}};
+    const struct spot spots[] = {{0, 0, 0}, {1, 0, 0}};
     assert_non_null(stream->tree);
-    assert_true(response_tree_solve(&setting.congestion, stream, seats, 2, units));
+    assert_true(response_tree_solve(&setting.congestion, stream, spots, 2, units));
     const uint32_t *unit_of = stream->units->group_of;
-    assert_true(seat_equal(units[unit_of[0]], units[unit_of[2]]));
-    assert_true(seat_equal(units[unit_of[0]], units[unit_of[3]]));
-    assert_false(seat_equal(units[unit_of[0]], units[unit_of[1]]));
+    assert_true(spot_equal(units[unit_of[0]], units[unit_of[2]]));
+    assert_true(spot_equal(units[unit_of[0]], units[unit_of[3]]));
+    assert_false(spot_equal(units[unit_of[0]], units[unit_of[1]]));
     end(&setting);
 }
 
@@ -137,8 +137,8 @@ static void the_tree_finds_the_idle_diamond(ATTR_UNUSED void **state)
 static void open_ends_of_a_tree_are_free(ATTR_UNUSED void **state)
 {
     struct setting setting;
-    struct seat units[2];
-    struct seat tasks[2];
+    struct spot units[2];
+    struct spot tasks[2];
     solver_case_open(&setting.plan, /* node_count */ 2, /* worker_count */ 1);
     (void)solver_case_model(&setting.plan, "a", 10);
     struct workflow *workflow = workflow_create("pair");
@@ -156,9 +156,9 @@ static void open_ends_of_a_tree_are_free(ATTR_UNUSED void **state)
     begin(&setting, /* parts */ 2);
     setting.congestion.tolls[0].work = 3;
     setting.congestion.tolls[1].work = 0.5;
-    const struct seat seats[] = {{0, 0, 0}, {1, 0, 0}};
+    const struct spot spots[] = {{0, 0, 0}, {1, 0, 0}};
     assert_true(
-        response_tree_solve(&setting.congestion, &setting.workload->streams[0], seats, 2, units));
+        response_tree_solve(&setting.congestion, &setting.workload->streams[0], spots, 2, units));
     assert_int_equal(units[0].site, 1);
     assert_int_equal(units[1].site, 1);
     setting.congestion.tolls[0].work = 1;
@@ -172,7 +172,7 @@ static void copies_do_not_exceed_the_size(ATTR_UNUSED void **state)
 {
     for (uint32_t nodes = 1; nodes <= 5; nodes++) {
         struct setting setting;
-        struct seat seats[8];
+        struct spot spots[8];
         solver_case_open(&setting.plan, nodes, /* worker_count */ 1);
         (void)solver_case_model(&setting.plan, "a", 10);
         struct workflow *workflow = workflow_create("wide");
@@ -190,9 +190,9 @@ static void copies_do_not_exceed_the_size(ATTR_UNUSED void **state)
         begin(&setting, /* parts */ 1);
         static const double expected_ms[] = {0, 40, 20, 20, 10, 10};
         solver_case_near(
-            response_find(&setting.response, 0, seats) / 1e6, expected_ms[nodes], 1e-9);
+            response_find(&setting.response, 0, spots) / 1e6, expected_ms[nodes], 1e-9);
         for (uint32_t i = 0; i < 4; i++) {
-            assert_true(seats[i].copy < nodes);
+            assert_true(spots[i].copy < nodes);
         }
         end(&setting);
     }

@@ -1,7 +1,7 @@
 /*
  * Past the corners of the mean time: ways that are blurred, what is kept, machines that change
  * their places.
- * Covers: src/mixture/attempt_prune.c src/mixture/attempt_sharpen.c src/mixture/blur.c
+ * Covers: src/mixture/draft_prune.c src/mixture/draft_sharpen.c src/mixture/blur.c
  * src/mixture/exchange.c src/mixture/kept.c src/mixture/levels.c
  */
 #include <math.h>
@@ -16,8 +16,8 @@
 
 #include "base/attributes.h"
 #include "base/memory.h"
-#include "mixture/attempt.h"
 #include "mixture/blur.h"
+#include "mixture/draft.h"
 #include "mixture/kept.h"
 #include "mixture/levels.h"
 #include "mixture/sites.h"
@@ -26,12 +26,12 @@
 
 enum { MACHINES = 14, MACHINES_MAX = 24 };
 
-/* An attempt whose sites are single machines, with what others do on them. */
+/* An draft whose sites are single machines, with what others do on them. */
 struct setting {
     struct solver_case plan;
     struct program_background others[MACHINES_MAX];
     struct workload *workload;
-    struct attempt *attempt;
+    struct draft *draft;
 };
 
 static void begin(struct setting *setting, uint32_t machines, bool plain_joins)
@@ -41,12 +41,12 @@ static void begin(struct setting *setting, uint32_t machines, bool plain_joins)
     input->workers = setting->others;
     assert_int_equal(workload_create(input, 1, &setting->workload, &error), WEFT_OK);
     struct sites *sites = sites_create(input, &(struct sites_options){.parts = machines});
-    setting->attempt = attempt_open(setting->workload, sites, plain_joins);
+    setting->draft = draft_open(setting->workload, sites, plain_joins);
 }
 
 static void end(struct setting *setting)
 {
-    attempt_destroy(setting->attempt);
+    draft_destroy(setting->draft);
     workload_destroy(setting->workload);
     solver_case_close(&setting->plan);
 }
@@ -54,7 +54,7 @@ static void end(struct setting *setting)
 /* The site of machine @node. */
 static uint16_t site_of(const struct setting *setting, uint32_t node)
 {
-    const struct sites *sites = setting->attempt->sites;
+    const struct sites *sites = setting->draft->sites;
     uint16_t site = 0;
     while (sites->classes[sites->sites[site].machines].nodes[0] != node) {
         site++;
@@ -64,8 +64,8 @@ static uint16_t site_of(const struct setting *setting, uint32_t node)
 
 static void place(struct setting *setting, uint32_t stream, uint32_t node)
 {
-    const struct seat seat = {.site = site_of(setting, node)};
-    assert_int_not_equal(attempt_add(setting->attempt, stream, &seat), UINT32_MAX);
+    const struct spot spot = {.site = site_of(setting, node)};
+    assert_int_not_equal(draft_add(setting->draft, stream, &spot), UINT32_MAX);
 }
 
 static void two_ways_are_blurred_as_by_hand(ATTR_UNUSED void **state)
@@ -154,15 +154,15 @@ static void open_corners(struct setting *setting)
     begin(setting, FORK_MACHINES, /* plain_joins */ true);
     for (uint16_t i = 0; i < PAIRS; i++) {
         const uint16_t first = (uint16_t)(1 + 2 * i);
-        const struct seat fork[] = {
+        const struct spot fork[] = {
             {.site = 0}, {.site = first}, {.site = (uint16_t)(first + 1)}, {.site = 0}};
-        assert_int_not_equal(attempt_add(setting->attempt, i, fork), UINT32_MAX);
+        assert_int_not_equal(draft_add(setting->draft, i, fork), UINT32_MAX);
     }
     for (uint16_t site = 1; site < FORK_MACHINES; site++) {
-        const struct seat seat = {.site = site};
-        assert_int_not_equal(attempt_add(setting->attempt, PAIRS, &seat), UINT32_MAX);
+        const struct spot spot = {.site = site};
+        assert_int_not_equal(draft_add(setting->draft, PAIRS, &spot), UINT32_MAX);
     }
-    descent_admit(&setting->attempt->descent, 1);
+    descent_admit(&setting->draft->descent, 1);
 }
 
 /* The mean time where each of the twenty machines has @share of the other jobs. */
@@ -173,7 +173,7 @@ static double mean_at(struct setting *setting, double share)
         shares[i] = i < PAIRS ? 1 : share;
     }
     shares[PAIRS + BRANCHES] = 1 - BRANCHES * share;
-    return congestion_evaluate(&setting->attempt->congestion, shares);
+    return congestion_evaluate(&setting->draft->congestion, shares);
 }
 
 /* Its minimum, by thirds. */
@@ -198,13 +198,13 @@ static void corners_do_not_stop_the_descent(ATTR_UNUSED void **state)
     for (uint32_t i = 1; i <= 3; i++) {
         struct setting setting;
         open_corners(&setting);
-        struct attempt *attempt = setting.attempt;
+        struct draft *draft = setting.draft;
         const double best_ns = search_corners(&setting);
-        attempt_perturb(attempt, /* seed */ 1, i);
-        const double plain_ns = descent_run(&attempt->descent, 2000, 1e-12);
-        attempt_sharpen(attempt, ATTEMPT_BLUR_FIRST, /* least */ 0);
-        solver_case_near(attempt->congestion.mean_ns, best_ns, 1e-7 * best_ns);
-        assert_true(attempt->congestion.blur_ns == 0);
+        draft_perturb(draft, /* seed */ 1, i);
+        const double plain_ns = descent_run(&draft->descent, 2000, 1e-12);
+        draft_sharpen(draft, DRAFT_BLUR_FIRST, /* least */ 0);
+        solver_case_near(draft->congestion.mean_ns, best_ns, 1e-7 * best_ns);
+        assert_true(draft->congestion.blur_ns == 0);
         worst = plain_ns / best_ns - 1 > worst ? plain_ns / best_ns - 1 : worst;
         end(&setting);
     }
@@ -220,22 +220,21 @@ static void machines_of_one_kind_change_places(ATTR_UNUSED void **state)
         (void)solver_case_model(&setting.plan, "a", 10);
         solver_case_single(&setting.plan, "a", /* rate_per_s */ 20);
         begin(&setting, 2, /* plain_joins */ true);
-        struct attempt *attempt = setting.attempt;
+        struct draft *draft = setting.draft;
         place(&setting, 0, 0);
-        descent_admit(&attempt->descent, 1);
-        assert_int_equal(attempt_exchange(attempt), 0); /* Nothing is known about kinds. */
-        attempt->kinds = memory_zeroed(2, sizeof(*attempt->kinds));
-        attempt->kinds[1] = kinds - 1;
-        const double before_ns = congestion_evaluate(&attempt->congestion, attempt->descent.shares);
-        assert_int_equal(attempt_exchange(attempt), kinds == 1 ? 1 : 0);
-        const uint16_t site = attempt->patterns.seats[attempt->patterns.items[0].seat_first].site;
+        descent_admit(&draft->descent, 1);
+        assert_int_equal(draft_exchange(draft), 0); /* Nothing is known about kinds. */
+        draft->kinds = memory_zeroed(2, sizeof(*draft->kinds));
+        draft->kinds[1] = kinds - 1;
+        const double before_ns = congestion_evaluate(&draft->congestion, draft->descent.shares);
+        assert_int_equal(draft_exchange(draft), kinds == 1 ? 1 : 0);
+        const uint16_t site = draft->patterns.spots[draft->patterns.items[0].spot_first].site;
         assert_int_equal(site, site_of(&setting, kinds == 1 ? 1 : 0));
         /* A load of 0.2 by constant times: 10 + 10 * 0.2 / (2 * 0.8). */
-        solver_case_near(attempt->congestion.mean_ns, kinds == 1 ? 11.25e6 : before_ns, 1e-3);
+        solver_case_near(draft->congestion.mean_ns, kinds == 1 ? 11.25e6 : before_ns, 1e-3);
         for (uint32_t i = 0; i < 2; i++) {
-            const struct site *machine = &attempt->sites->sites[site_of(&setting, i)];
-            assert_true(
-                attempt->sites->queues[machine->worker_first].load == setting.others[i].load);
+            const struct site *machine = &draft->sites->sites[site_of(&setting, i)];
+            assert_true(draft->sites->queues[machine->worker_first].load == setting.others[i].load);
         }
         end(&setting);
     }
@@ -256,19 +255,19 @@ static void open_random(struct setting *setting, uint64_t seed, bool plain_joins
         solver_case_random(&setting->plan, &rng, /* task_count */ 3 + i, 0, /* rate_per_s */ 90);
     }
     begin(setting, MACHINES, plain_joins);
-    attempt_seed(setting->attempt);
-    attempt_seed_idle(setting->attempt, /* part */ 0.5);
-    attempt_perturb(setting->attempt, seed, 1);
-    assert_true(attempt_find_feasible(setting->attempt));
-    (void)attempt_settle(setting->attempt);
+    draft_seed(setting->draft);
+    draft_seed_idle(setting->draft, /* part */ 0.5);
+    draft_perturb(setting->draft, seed, 1);
+    assert_true(draft_find_feasible(setting->draft));
+    (void)draft_settle(setting->draft);
 }
 
 /* Exchange machines @a and @b in all that is kept. */
 static void swap_sites(struct kept *kept, uint16_t a, uint16_t b)
 {
-    for (uint32_t i = 0; i < kept->seat_count; i++) {
-        const uint16_t site = kept->seats[i].site;
-        kept->seats[i].site = site == a ? b : site == b ? a : site;
+    for (uint32_t i = 0; i < kept->spot_count; i++) {
+        const uint16_t site = kept->spots[i].site;
+        kept->spots[i].site = site == a ? b : site == b ? a : site;
     }
 }
 
@@ -279,19 +278,19 @@ static void no_pair_gains_after_exchanges(ATTR_UNUSED void **state)
         struct setting setting;
         struct kept kept = {0};
         open_random(&setting, seed, /* plain_joins */ true);
-        struct attempt *attempt = setting.attempt;
-        (void)descent_run(&attempt->descent, 20, 1e-6);
-        const double before_ns = attempt->congestion.mean_ns;
-        attempt->kinds = memory_zeroed(MACHINES, sizeof(*attempt->kinds));
-        exchanged += attempt_exchange(attempt);
-        const double after_ns = attempt->congestion.mean_ns;
+        struct draft *draft = setting.draft;
+        (void)descent_run(&draft->descent, 20, 1e-6);
+        const double before_ns = draft->congestion.mean_ns;
+        draft->kinds = memory_zeroed(MACHINES, sizeof(*draft->kinds));
+        exchanged += draft_exchange(draft);
+        const double after_ns = draft->congestion.mean_ns;
         assert_true(after_ns <= before_ns * (1 + 1e-12));
-        kept_take(&kept, attempt);
+        kept_take(&kept, draft);
         for (uint16_t a = 0; a < MACHINES; a++) {
             for (uint16_t b = (uint16_t)(a + 1); b < MACHINES; b++) {
                 swap_sites(&kept, a, b);
-                kept_restore(&kept, attempt);
-                assert_true(attempt->congestion.mean_ns > after_ns * (1 - 1e-5));
+                kept_restore(&kept, draft);
+                assert_true(draft->congestion.mean_ns > after_ns * (1 - 1e-5));
                 swap_sites(&kept, a, b);
             }
         }
@@ -307,18 +306,18 @@ static void what_was_kept_comes_back_to_the_bit(ATTR_UNUSED void **state)
         struct setting setting;
         struct kept kept = {0};
         open_random(&setting, 1, /* plain_joins */ i == 1);
-        struct attempt *attempt = setting.attempt;
-        kept_take(&kept, attempt);
-        const double mean_ns = attempt->congestion.mean_ns;
-        const uint32_t count = attempt->patterns.count;
-        congestion_slopes(&attempt->congestion);
-        (void)attempt_extend(attempt);
-        attempt_sharpen(attempt, ATTEMPT_BLUR_FIRST, /* least */ 1e-3);
-        assert_true(attempt->congestion.mean_ns < mean_ns);
-        assert_int_not_equal(attempt->patterns.count, count);
-        kept_restore(&kept, attempt);
-        assert_int_equal(attempt->patterns.count, count);
-        assert_true(attempt->congestion.mean_ns == mean_ns);
+        struct draft *draft = setting.draft;
+        kept_take(&kept, draft);
+        const double mean_ns = draft->congestion.mean_ns;
+        const uint32_t count = draft->patterns.count;
+        congestion_slopes(&draft->congestion);
+        (void)draft_extend(draft);
+        draft_sharpen(draft, DRAFT_BLUR_FIRST, /* least */ 1e-3);
+        assert_true(draft->congestion.mean_ns < mean_ns);
+        assert_int_not_equal(draft->patterns.count, count);
+        kept_restore(&kept, draft);
+        assert_int_equal(draft->patterns.count, count);
+        assert_true(draft->congestion.mean_ns == mean_ns);
         kept_deinit(&kept);
         end(&setting);
     }
@@ -332,18 +331,18 @@ static void sharpening_and_polish_never_lose(ATTR_UNUSED void **state)
         for (uint32_t i = 0; i < 2; i++) {
             struct setting setting;
             open_random(&setting, seed, seed % 2 == 0);
-            struct attempt *attempt = setting.attempt;
-            double before_ns = attempt->congestion.mean_ns;
-            attempt->kinds = memory_zeroed(MACHINES, sizeof(*attempt->kinds));
+            struct draft *draft = setting.draft;
+            double before_ns = draft->congestion.mean_ns;
+            draft->kinds = memory_zeroed(MACHINES, sizeof(*draft->kinds));
             for (uint32_t k = 0; k < 2; k++) { /* The second time there is little left. */
-                attempt_sharpen(attempt, ATTEMPT_BLUR_FIRST, /* least */ 1e-4);
-                assert_true(attempt->congestion.mean_ns <= before_ns);
-                before_ns = attempt->congestion.mean_ns;
+                draft_sharpen(draft, DRAFT_BLUR_FIRST, /* least */ 1e-4);
+                assert_true(draft->congestion.mean_ns <= before_ns);
+                before_ns = draft->congestion.mean_ns;
             }
-            attempt_polish(attempt, /* turns */ 2);
-            assert_true(attempt->congestion.mean_ns <= before_ns);
-            means_ns[i] = attempt->congestion.mean_ns;
-            assert_true(attempt_settle(attempt) == means_ns[i]);
+            draft_polish(draft, /* turns */ 2);
+            assert_true(draft->congestion.mean_ns <= before_ns);
+            means_ns[i] = draft->congestion.mean_ns;
+            assert_true(draft_settle(draft) == means_ns[i]);
             end(&setting);
         }
         assert_true(means_ns[0] == means_ns[1]);
@@ -354,23 +353,22 @@ static void pruning_keeps_what_is_used_or_near(ATTR_UNUSED void **state)
 {
     struct setting setting;
     open_random(&setting, 2, /* plain_joins */ true);
-    struct attempt *attempt = setting.attempt;
-    (void)descent_run(&attempt->descent, 200, 1e-7);
-    congestion_slopes(&attempt->congestion);
+    struct draft *draft = setting.draft;
+    (void)descent_run(&draft->descent, 200, 1e-7);
+    congestion_slopes(&draft->congestion);
     uint32_t expected = 0;
-    for (uint32_t i = 0; i < attempt->descent.count; i++) {
-        const double mean = attempt_mean_slope(attempt, attempt->patterns.items[i].stream);
+    for (uint32_t i = 0; i < draft->descent.count; i++) {
+        const double mean = draft_mean_slope(draft, draft->patterns.items[i].stream);
         expected +=
-            attempt->descent.shares[i] > 1e-4 || attempt->congestion.slopes[i] < mean * (1 + 1e-2)
-                ? 1
-                : 0;
+            draft->descent.shares[i] > 1e-4 || draft->congestion.slopes[i] < mean * (1 + 1e-2) ? 1
+                                                                                               : 0;
     }
-    assert_true(expected < attempt->descent.count);
-    const double before_ns = attempt->congestion.mean_ns;
-    attempt_prune(attempt, /* near */ 1e-2, /* least */ 1e-4);
-    assert_int_equal(attempt->patterns.count, expected);
+    assert_true(expected < draft->descent.count);
+    const double before_ns = draft->congestion.mean_ns;
+    draft_prune(draft, /* near */ 1e-2, /* least */ 1e-4);
+    assert_int_equal(draft->patterns.count, expected);
     solver_case_near(
-        congestion_evaluate(&attempt->congestion, attempt->descent.shares), before_ns,
+        congestion_evaluate(&draft->congestion, draft->descent.shares), before_ns,
         0.01 * before_ns);
     end(&setting);
 }

@@ -84,16 +84,16 @@ static void who_goes_ahead_makes_the_others_wait(ATTR_UNUSED void **state)
 }
 
 /* All waits a unit of time. */
-static double sum_waits(double load, double ahead, double residual, struct toll_visits visits)
+static double sum_waits(double load, double ahead, double residual, struct toll_waiters waiters)
 {
-    return visits.behind * waiting_behind(load, ahead, residual) +
-           visits.ahead * waiting_ahead(ahead, residual);
+    return waiters.behind * waiting_behind(load, ahead, residual) +
+           waiters.ahead * waiting_ahead(ahead, residual);
 }
 
 /* A toll is what the others wait longer for one more job a unit of time. */
 static void a_toll_is_the_slope_of_all_waits(ATTR_UNUSED void **state)
 {
-    const struct toll_visits visits = {.behind = 0.3, .ahead = 0.2};
+    const struct toll_waiters waiters = {.behind = 0.3, .ahead = 0.2};
     const double load = 0.7;
     const double ahead = 0.4;
     const double residual = 5;
@@ -101,11 +101,11 @@ static void a_toll_is_the_slope_of_all_waits(ATTR_UNUSED void **state)
     const double work_ahead = 0.5;
     const double second = 9;
     const double step = 1e-6;
-    const struct toll toll = toll_at(load, ahead, residual, visits);
+    const struct toll toll = toll_at(load, ahead, residual, waiters);
     const double more =
-        sum_waits(load + step * work, ahead + step * work_ahead, residual + step * second, visits);
+        sum_waits(load + step * work, ahead + step * work_ahead, residual + step * second, waiters);
     const double less =
-        sum_waits(load - step * work, ahead - step * work_ahead, residual - step * second, visits);
+        sum_waits(load - step * work, ahead - step * work_ahead, residual - step * second, waiters);
     const double slope = (more - less) / (2 * step);
     expect_near(toll_of(&toll, work, work_ahead, second), slope, 1e-6 * slope);
 }

@@ -24,7 +24,7 @@ static double longest(const struct ways *ways, struct way_range range, const dou
         const struct written_way *way = &ways->items[range.first + i];
         double length_ns = way->fixed_ns;
         for (uint32_t k = 0; k < way->visit_count; k++) {
-            const struct visit_price *visit = &ways->visits[way->visit_first + k];
+            const struct wait_term *visit = &ways->visits[way->visit_first + k];
             length_ns += visit->weight * prices[visit->price];
         }
         longest_ns = length_ns > longest_ns ? length_ns : longest_ns;
@@ -74,12 +74,12 @@ static void the_longest_way_is_written_out(ATTR_UNUSED void **state)
                 .number = i % WORKFLOWS,
                 .requeue = round == 1,
             };
-            struct seat seats[2 * WORKFLOWS];
+            struct spot spots[2 * WORKFLOWS];
             for (uint32_t k = 0; k < of.stream->workflow->task_count; k++) {
                 const uint32_t site = rng_below(&rng, MACHINES);
-                seats[k] = (struct seat){.site = (uint16_t)site};
+                spots[k] = (struct spot){.site = (uint16_t)site};
             }
-            assert_int_not_equal(patterns_add(&patterns, &of, seats), UINT32_MAX);
+            assert_int_not_equal(patterns_add(&patterns, &of, spots), UINT32_MAX);
         }
         for (uint32_t i = 0; i < 2 * sites->queue_count; i++) {
             prices[i] = 1e7 * rng_unit(&rng);

@@ -1,4 +1,4 @@
-#include "mixture/spread.h"
+#include "mixture/draft_mixture.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "mixture/attempt.h"
+#include "mixture/draft.h"
 #include "mixture/mixture.h"
 #include "mixture/program.h"
 #include "mixture/sites.h"
@@ -43,7 +43,7 @@ static uint32_t size_of(const struct sites *sites, uint32_t site)
 struct spreading {
     const struct sites *sites;
     const uint32_t *first; /* By site: its first machine in the class. */
-    const struct seat *seats;
+    const struct spot *spots;
     uint32_t task_count;
     uint32_t turns;
     uint32_t site_count; /* Sites of the pattern, each once, and how many machines of each. */
@@ -55,45 +55,45 @@ static void find_used(struct spreading *spreading)
 {
     spreading->site_count = 0;
     for (uint32_t i = 0; i < spreading->task_count; i++) {
-        const struct seat seat = spreading->seats[i];
+        const struct spot spot = spreading->spots[i];
         uint32_t at = 0;
-        while (at < spreading->site_count && spreading->used[at] != seat.site) {
+        while (at < spreading->site_count && spreading->used[at] != spot.site) {
             at++;
         }
         if (at == spreading->site_count) {
-            spreading->used[at] = seat.site;
+            spreading->used[at] = spot.site;
             spreading->copies[at] = 0;
             spreading->site_count++;
         }
-        if (seat.copy >= spreading->copies[at]) {
-            spreading->copies[at] = seat.copy + 1U;
+        if (spot.copy >= spreading->copies[at]) {
+            spreading->copies[at] = spot.copy + 1U;
         }
     }
 }
 
 /*
- * The machine of @seat at point @unit of [0, 1): points are divided among the machines of a
+ * The machine of @spot at point @unit of [0, 1): points are divided among the machines of a
  * site evenly, so each has the same part. Copies stand apart; a turn pairs others.
  */
 static uint16_t worker_at(
-    const struct spreading *spreading, struct seat seat, double unit, uint32_t turn)
+    const struct spreading *spreading, struct spot spot, double unit, uint32_t turn)
 {
     const struct sites *sites = spreading->sites;
-    const uint32_t size = size_of(sites, seat.site);
+    const uint32_t size = size_of(sites, spot.site);
     uint32_t order = 0;
-    while (spreading->used[order] != seat.site) {
+    while (spreading->used[order] != spot.site) {
         order++;
     }
     uint32_t index = (uint32_t)(unit * size);
     index = index < size ? index : size - 1;
     ASSERT(size > 0 && spreading->copies[order] > 0);
     const uint32_t apart = size / spreading->copies[order];
-    const uint32_t turned = (order + 1) * turn * (apart / SPREAD_TURNS_MAX + 1);
-    index += seat.copy == 0 && order == 0 ? 0 : turned % (apart > 0 ? apart : 1);
-    index = (index + seat.copy * apart) % size;
-    const struct machine_class *machines = &sites->classes[sites->sites[seat.site].machines];
-    const uint32_t node = machines->nodes[spreading->first[seat.site] + index];
-    return (uint16_t)sites_worker(sites, node, seat.slot);
+    const uint32_t turned = (order + 1) * turn * (apart / DRAFT_TURNS_MAX + 1);
+    index += spot.copy == 0 && order == 0 ? 0 : turned % (apart > 0 ? apart : 1);
+    index = (index + spot.copy * apart) % size;
+    const struct machine_class *machines = &sites->classes[sites->sites[spot.site].machines];
+    const uint32_t node = machines->nodes[spreading->first[spot.site] + index];
+    return (uint16_t)sites_worker(sites, node, spot.slot);
 }
 
 /* The next point after @unit at which some site of the pattern passes to its next machine. */
@@ -134,7 +134,7 @@ static void spread_pattern(
             const double next = next_cut(spreading, unit);
             const double middle = unit + (next - unit) / 2;
             for (uint32_t i = 0; i < spreading->task_count; i++) {
-                placement[i] = worker_at(spreading, spreading->seats[i], middle, turn);
+                placement[i] = worker_at(spreading, spreading->spots[i], middle, turn);
             }
             const enum weft_status status =
                 mixture_add_pattern(mixture, workflow, placement, share * (next - unit) / turns);
@@ -144,11 +144,11 @@ static void spread_pattern(
     }
 }
 
-void spread_predictions(const struct attempt *attempt, struct mixture *mixture)
+void draft_predict(const struct draft *draft, struct mixture *mixture)
 {
-    const struct congestion *congestion = &attempt->congestion;
-    const struct sites *sites = attempt->sites;
-    const struct workload *workload = attempt->workload;
+    const struct congestion *congestion = &draft->congestion;
+    const struct sites *sites = draft->sites;
+    const struct workload *workload = draft->workload;
     uint32_t *first = assign_machines(sites);
     const uint32_t node_count = sites->fleet->node_count;
     for (uint32_t i = 0; i < sites->site_count; i++) {
@@ -175,21 +175,21 @@ void spread_predictions(const struct attempt *attempt, struct mixture *mixture)
     for (uint32_t i = 0; i < workload->stream_count; i++) {
         mixture->workflows[workload->streams[i].number].mean_ns = 0;
     }
-    for (uint32_t i = 0; i < attempt->descent.count; i++) {
-        const uint32_t number = workload->streams[attempt->patterns.items[i].stream].number;
+    for (uint32_t i = 0; i < draft->descent.count; i++) {
+        const uint32_t number = workload->streams[draft->patterns.items[i].stream].number;
         mixture->workflows[number].mean_ns +=
             isinf(congestion->mean_ns) ? (double)INFINITY
-                                       : attempt->descent.shares[i] * congestion->lengths_ns[i];
+                                       : draft->descent.shares[i] * congestion->lengths_ns[i];
     }
     mixture->mean_ns = congestion->mean_ns;
     free(first);
 }
 
-struct mixture *spread_out(
-    const struct attempt *attempt, const struct program_input *input, uint32_t turns)
+struct mixture *draft_to_mixture(
+    const struct draft *draft, const struct program_input *input, uint32_t turns)
 {
-    const struct sites *sites = attempt->sites;
-    const struct workload *workload = attempt->workload;
+    const struct sites *sites = draft->sites;
+    const struct workload *workload = draft->workload;
     struct mixture *mixture = mixture_create(
         input->catalogue->workflow_count, input->fleet->worker_count, links_count(input->fleet));
     uint32_t *first = assign_machines(sites);
@@ -200,19 +200,19 @@ struct mixture *spread_out(
             mixture, stream->number, stream->workflow->task_count,
             input->rates_per_s[stream->number]);
     }
-    for (uint32_t i = 0; i < attempt->descent.count; i++) {
-        const struct pattern *pattern = &attempt->patterns.items[i];
-        if (attempt->descent.shares[i] > SHARE_MIN) {
-            spreading.seats = attempt->patterns.seats + pattern->seat_first;
+    for (uint32_t i = 0; i < draft->descent.count; i++) {
+        const struct pattern *pattern = &draft->patterns.items[i];
+        if (draft->descent.shares[i] > SHARE_MIN) {
+            spreading.spots = draft->patterns.spots + pattern->spot_first;
             spreading.task_count = workload->streams[pattern->stream].workflow->task_count;
             spread_pattern(
                 &spreading, mixture, workload->streams[pattern->stream].number,
-                attempt->descent.shares[i]);
+                draft->descent.shares[i]);
         }
     }
     const enum weft_status status = mixture_seal(mixture, NULL);
     ASSERT(status == WEFT_OK);
-    spread_predictions(attempt, mixture);
+    draft_predict(draft, mixture);
     free(first);
     return mixture;
 }

@@ -1,4 +1,4 @@
-#include "mixture/expected.h"
+#include "mixture/mean_length.h"
 
 #include <string.h>
 
@@ -61,7 +61,7 @@ static struct reached after_arc(
     reached.fixed_ns += arc->fixed_ns;
     reached.variance += arc->variance;
     for (uint32_t i = 0; i < arc->visit_count; i++) {
-        const struct visit_price *visit = &patterns->visits[arc->visit_first + i];
+        const struct wait_term *visit = &patterns->visits[arc->visit_first + i];
         const double part = part_met(congestion, arc, visit->price);
         reached.wait_ns += visit->weight * part * congestion->prices[visit->price];
         reached.variance +=
@@ -153,7 +153,7 @@ static struct reached reach(
     return result;
 }
 
-double expected_length(
+double mean_length(
     const struct congestion *congestion, const struct patterns *patterns, uint32_t index)
 {
     const struct pattern *pattern = &patterns->items[index];

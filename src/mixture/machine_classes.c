@@ -1,4 +1,4 @@
-#include "mixture/sites_group.h"
+#include "mixture/machine_classes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +122,7 @@ static uint32_t find_classes(
     return count;
 }
 
-void sites_group(
+void machine_classes(
     struct sites *sites, const struct program_input *input, const struct sites_options *options,
     const uint64_t *rates)
 {

@@ -6,8 +6,8 @@
  * exponential (queueing/delay.h); what the ways to a join have in common, up to the step that
  * all of them pass, is counted once.
  */
-#ifndef MIXTURE_EXPECTED_H
-#define MIXTURE_EXPECTED_H
+#ifndef MIXTURE_MEAN_LENGTH_H
+#define MIXTURE_MEAN_LENGTH_H
 
 #include <stdint.h>
 
@@ -15,7 +15,7 @@ struct congestion;
 struct patterns;
 
 /* At the loads and prices of @congestion, which is feasible. */
-double expected_length(
+double mean_length(
     const struct congestion *congestion, const struct patterns *patterns, uint32_t index);
 
-#endif /* MIXTURE_EXPECTED_H */
+#endif /* MIXTURE_MEAN_LENGTH_H */

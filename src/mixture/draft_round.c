@@ -1,10 +1,10 @@
-/* attempt_round.c - sites of whole machines: see attempt.h. */
+/* draft_round.c - sites of whole machines: see draft.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "mixture/attempt.h"
+#include "mixture/draft.h"
 #include "mixture/sites.h"
 #include "mixture/workload.h"
 #include "model/workflow.h"
@@ -12,13 +12,13 @@
 enum { SHIFTS_MAX = 12, EXTENSIONS_MAX = 10 };
 
 /* What is on a site, in machines: the load of its fullest worker or link. */
-static double used_machines(const struct attempt *attempt, uint32_t site)
+static double used_machines(const struct draft *draft, uint32_t site)
 {
     double most = 0;
-    for (uint32_t i = 0; i < attempt->sites->queue_count; i++) {
-        const struct queue_site *queue = &attempt->sites->queues[i];
+    for (uint32_t i = 0; i < draft->sites->queue_count; i++) {
+        const struct queue_site *queue = &draft->sites->queues[i];
         if (queue->site == site) {
-            const double used = (attempt->congestion.loads[i] - queue->load) * queue->copies;
+            const double used = (draft->congestion.loads[i] - queue->load) * queue->copies;
             most = used > most ? used : most;
         }
     }
@@ -26,13 +26,13 @@ static double used_machines(const struct attempt *attempt, uint32_t site)
 }
 
 /* Whether pattern @index needs more machines of a site than there are. */
-static bool is_misfit(const struct attempt *attempt, uint32_t index)
+static bool is_misfit(const struct draft *draft, uint32_t index)
 {
-    const struct pattern *pattern = &attempt->patterns.items[index];
-    const uint32_t tasks = attempt->workload->streams[pattern->stream].workflow->task_count;
+    const struct pattern *pattern = &draft->patterns.items[index];
+    const uint32_t tasks = draft->workload->streams[pattern->stream].workflow->task_count;
     for (uint32_t i = 0; i < tasks; i++) {
-        const struct seat seat = attempt->patterns.seats[pattern->seat_first + i];
-        if (seat.copy + 1.0 > attempt->sites->sites[seat.site].size) {
+        const struct spot spot = draft->patterns.spots[pattern->spot_first + i];
+        if (spot.copy + 1.0 > draft->sites->sites[spot.site].size) {
             return true;
         }
     }
@@ -40,34 +40,34 @@ static bool is_misfit(const struct attempt *attempt, uint32_t index)
 }
 
 /* What does not fit any more is divided among the others. False if nothing of a stream does. */
-static bool drop_misfits(struct attempt *attempt)
+static bool drop_misfits(struct draft *draft)
 {
-    const uint32_t stream_count = attempt->workload->stream_count;
+    const uint32_t stream_count = draft->workload->stream_count;
     double *sums = memory_zeroed(stream_count, sizeof(*sums));
     bool fits = true;
-    for (uint32_t i = 0; i < attempt->descent.count; i++) {
-        attempt->descent.shares[i] = is_misfit(attempt, i) ? 0 : attempt->descent.shares[i];
-        sums[attempt->patterns.items[i].stream] += attempt->descent.shares[i];
+    for (uint32_t i = 0; i < draft->descent.count; i++) {
+        draft->descent.shares[i] = is_misfit(draft, i) ? 0 : draft->descent.shares[i];
+        sums[draft->patterns.items[i].stream] += draft->descent.shares[i];
     }
     for (uint32_t i = 0; i < stream_count; i++) {
         fits = fits && sums[i] > 0;
     }
-    descent_normalise(&attempt->descent);
+    descent_normalise(&draft->descent);
     free(sums);
     return fits;
 }
 
 /* Whole sizes of the sites of @group by largest remainders; none that is used gets nothing. */
-static void round_class(struct attempt *attempt, uint32_t group)
+static void round_class(struct draft *draft, uint32_t group)
 {
-    struct sites *sites = attempt->sites;
+    struct sites *sites = draft->sites;
     const uint32_t total = sites->classes[group].node_count;
     double *wanted = memory_zeroed(sites->site_count, sizeof(*wanted));
     uint32_t *whole = memory_zeroed(sites->site_count, sizeof(*whole));
     uint32_t sum = 0;
     for (uint32_t i = 0; i < sites->site_count; i++) {
         wanted[i] = sites->sites[i].machines == group ? sites->sites[i].size : -1;
-        if (wanted[i] >= 0 && wanted[i] < 0.5 && used_machines(attempt, i) < 0.25) {
+        if (wanted[i] >= 0 && wanted[i] < 0.5 && used_machines(draft, i) < 0.25) {
             wanted[i] = -1;
         }
         if (wanted[i] >= 0) {
@@ -101,9 +101,9 @@ static void round_class(struct attempt *attempt, uint32_t group)
 }
 
 /* One machine from where it is worth least to where it is worth most, in one class. */
-static bool shift_machine(struct attempt *attempt)
+static bool shift_machine(struct draft *draft)
 {
-    struct sites *sites = attempt->sites;
+    struct sites *sites = draft->sites;
     uint32_t from = UINT32_MAX;
     uint32_t to = UINT32_MAX;
     double gain = 0;
@@ -113,8 +113,8 @@ static bool shift_machine(struct attempt *attempt)
                 sites->sites[b].size < 1) {
                 continue;
             }
-            const double gained = congestion_size_slope(&attempt->congestion, a) -
-                                  congestion_size_slope(&attempt->congestion, b);
+            const double gained = congestion_size_slope(&draft->congestion, a) -
+                                  congestion_size_slope(&draft->congestion, b);
             if (gained > gain) {
                 gain = gained;
                 from = a;
@@ -125,69 +125,69 @@ static bool shift_machine(struct attempt *attempt)
     if (from == UINT32_MAX) {
         return false;
     }
-    const double before_ns = attempt->congestion.mean_ns;
-    const size_t bytes = attempt->descent.count * sizeof(double);
-    double *kept = memory_zeroed(attempt->descent.count, sizeof(*kept));
-    memcpy(kept, attempt->descent.shares, bytes);
+    const double before_ns = draft->congestion.mean_ns;
+    const size_t bytes = draft->descent.count * sizeof(double);
+    double *kept = memory_zeroed(draft->descent.count, sizeof(*kept));
+    memcpy(kept, draft->descent.shares, bytes);
     sites_resize(sites, from, sites->sites[from].size - 1);
     sites_resize(sites, to, sites->sites[to].size + 1);
     const bool helps =
-        drop_misfits(attempt) && descent_run(&attempt->descent, 40, 1e-7) < before_ns * (1 - 1e-9);
+        drop_misfits(draft) && descent_run(&draft->descent, 40, 1e-7) < before_ns * (1 - 1e-9);
     if (!helps) {
         sites_resize(sites, from, sites->sites[from].size + 1);
         sites_resize(sites, to, sites->sites[to].size - 1);
-        memcpy(attempt->descent.shares, kept, bytes);
-        (void)congestion_evaluate(&attempt->congestion, attempt->descent.shares);
+        memcpy(draft->descent.shares, kept, bytes);
+        (void)congestion_evaluate(&draft->congestion, draft->descent.shares);
     }
     free(kept);
     return helps;
 }
 
 /* Other patterns may be the better ones on whole machines. They are kept if they are. */
-static void extend_whole(struct attempt *attempt)
+static void extend_whole(struct draft *draft)
 {
-    struct descent *descent = &attempt->descent;
-    const double before_ns = attempt_settle(attempt);
+    struct descent *descent = &draft->descent;
+    const double before_ns = draft_settle(draft);
     const uint32_t known = descent->count;
     double *kept = memory_zeroed(known, sizeof(*kept));
     memcpy(kept, descent->shares, known * sizeof(*kept));
-    for (uint32_t i = 0; i < EXTENSIONS_MAX && !attempt_is_spent(attempt); i++) {
-        congestion_slopes(&attempt->congestion);
-        if (attempt_extend(attempt) == 0) {
+    for (uint32_t i = 0; i < EXTENSIONS_MAX && !draft_is_spent(draft); i++) {
+        congestion_slopes(&draft->congestion);
+        if (draft_extend(draft) == 0) {
             break;
         }
         (void)descent_run(descent, 60, 1e-5);
-        (void)attempt_settle(attempt);
+        (void)draft_settle(draft);
     }
     (void)descent_run(descent, 200, 1e-8);
-    if (attempt_settle(attempt) > before_ns) { /* Joins are not seen on the way. */
+    if (draft_settle(draft) > before_ns) { /* Joins are not seen on the way. */
         memcpy(descent->shares, kept, known * sizeof(*kept));
         memset(descent->shares + known, 0, (descent->count - known) * sizeof(*kept));
-        (void)attempt_settle(attempt);
+        (void)draft_settle(draft);
     }
     free(kept);
 }
 
-bool attempt_round(struct attempt *attempt)
+bool draft_round(struct draft *draft)
 {
-    if (!attempt->descent.sizes_are_free) {
+    if (!draft->descent.sizes_are_free) {
         return true;
     }
-    attempt->descent.sizes_are_free = false;
-    for (uint32_t group = 0; group < attempt->sites->class_count; group++) {
-        round_class(attempt, group);
+    draft->descent.sizes_are_free = false;
+    for (uint32_t group = 0; group < draft->sites->class_count; group++) {
+        round_class(draft, group);
     }
-    const uint32_t patterns_max = attempt->patterns_max;
-    attempt->patterns_max = UINT32_MAX;
-    attempt_refit(attempt);
-    attempt->patterns_max = 0; /* Until machines stay where they are. */
-    if (!drop_misfits(attempt) || !attempt_find_feasible(attempt)) {
+    const uint32_t patterns_max = draft->patterns_max;
+    draft->patterns_max = UINT32_MAX;
+    draft_refit(draft);
+    draft->patterns_max = 0; /* Until machines stay where they are. */
+    if (!drop_misfits(draft) || !draft_find_feasible(draft)) {
         return false;
     }
-    (void)descent_run(&attempt->descent, 200, 1e-8);
-    for (uint32_t i = 0; i < SHIFTS_MAX && shift_machine(attempt); i++) {
+    (void)descent_run(&draft->descent, 200, 1e-8);
+    for (uint32_t i = 0; i < SHIFTS_MAX && shift_machine(draft); i++) {
     }
-    attempt->patterns_max = patterns_max;
-    extend_whole(attempt);
+    draft->patterns_max = patterns_max;
+    extend_whole(draft);
     return true;
 }

@@ -1,12 +1,12 @@
-#include "mixture/restart.h"
+#include "mixture/warm_start.h"
 
 #include <math.h>
 
-#include "mixture/attempt.h"
+#include "mixture/draft.h"
+#include "mixture/draft_mixture.h"
 #include "mixture/mixture.h"
 #include "mixture/program.h"
 #include "mixture/sites.h"
-#include "mixture/spread.h"
 #include "mixture/workload.h"
 
 /* Of an even share. All that have less were about to vanish, and are a hundredth together. */
@@ -17,35 +17,36 @@
 /* Evaluations of single patterns, after which only steps that gain much are worth their time. */
 enum { PATIENCE = 60000 };
 
-struct attempt *restart_solve(
+struct draft *warm_start_solve(
     const struct program_input *input, const struct program_options *options,
     const struct workload *workload, uint64_t *evaluations)
 {
-    struct sites *sites = spread_sites(options->start, input, true);
-    struct attempt *attempt = attempt_open(workload, sites, options->plain_joins);
-    attempt->patterns_max = options->patterns_max;
-    attempt->descent.evaluations_max = options->evaluations_max;
-    attempt->descent.patience = PATIENCE;
-    const bool is_feasible = spread_in(attempt, options->start, SHARE_LEAST, NULL) == WEFT_OK &&
-                             attempt_refresh(attempt) && !isinf(attempt_settle(attempt));
-    *evaluations += attempt_evaluations(attempt);
+    struct sites *sites = draft_sites_of(options->start, input, true);
+    struct draft *draft = draft_open(workload, sites, options->plain_joins);
+    draft->patterns_max = options->patterns_max;
+    draft->descent.evaluations_max = options->evaluations_max;
+    draft->descent.patience = PATIENCE;
+    const bool is_feasible =
+        draft_from_mixture(draft, options->start, SHARE_LEAST, NULL) == WEFT_OK &&
+        draft_refresh(draft) && !isinf(draft_settle(draft));
+    *evaluations += draft_evaluations(draft);
     if (!is_feasible) {
-        attempt_destroy(attempt);
+        draft_destroy(draft);
         return NULL;
     }
-    return attempt;
+    return draft;
 }
 
 /* The mean utilisation of all workers. */
-static double mean_load(const struct attempt *attempt)
+static double mean_load(const struct draft *draft)
 {
-    const struct sites *sites = attempt->sites;
+    const struct sites *sites = draft->sites;
     double sum = 0;
     double count = 0;
     for (uint32_t i = 0; i < sites->site_count; i++) {
         const struct site *site = &sites->sites[i];
         for (uint32_t slot = 0; slot < site->slot_count; slot++) {
-            sum += site->size * attempt->congestion.loads[site->worker_first + slot];
+            sum += site->size * draft->congestion.loads[site->worker_first + slot];
             count += site->size;
         }
     }
@@ -59,9 +60,9 @@ static double growth(double load, double before)
     return longer > 1 ? longer : 1;
 }
 
-bool restart_is_poor(const struct attempt *attempt, const struct mixture *start)
+bool warm_start_is_poor(const struct draft *draft, const struct mixture *start)
 {
-    const struct workload *workload = attempt->workload;
+    const struct workload *workload = draft->workload;
     double before = 0;
     double expected_ns = 0;
     for (uint32_t i = 0; i < start->worker_count; i++) {
@@ -74,6 +75,6 @@ bool restart_is_poor(const struct attempt *attempt, const struct mixture *start)
         }
         expected_ns += workload->streams[i].rate / workload->rate * mean_ns;
     }
-    expected_ns *= growth(mean_load(attempt), before);
-    return attempt->congestion.mean_ns > POOR * expected_ns;
+    expected_ns *= growth(mean_load(draft), before);
+    return draft->congestion.mean_ns > POOR * expected_ns;
 }

@@ -6,11 +6,11 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "mixture/attempt.h"
+#include "mixture/draft.h"
+#include "mixture/draft_mixture.h"
 #include "mixture/mixture.h"
 #include "mixture/program.h"
 #include "mixture/sites.h"
-#include "mixture/spread.h"
 #include "mixture/workload.h"
 #include "model/catalogue.h"
 
@@ -127,7 +127,7 @@ static uint32_t *find_uses(
     return use_of;
 }
 
-struct sites *spread_sites(
+struct sites *draft_sites_of(
     const struct mixture *mixture, const struct program_input *input, bool joined)
 {
     uint32_t *uses = find_uses(mixture, input, joined);
@@ -157,97 +157,97 @@ static struct place *find_places(const struct sites *sites)
 }
 
 /* Seats of a placement: the machines of a site are numbered as they come. */
-static void seat_tasks(
+static void spot_tasks(
     const struct sites *sites, const struct place *places, const uint16_t *placement,
-    uint32_t task_count, struct seat *seats_out)
+    uint32_t task_count, struct spot *spots_out)
 {
     for (uint32_t i = 0; i < task_count; i++) {
         const uint32_t node = sites->fleet->workers[placement[i]].node;
-        struct seat seat = {
+        struct spot spot = {
             .site = (uint16_t)places[node].site,
             .slot = (uint16_t)(placement[i] - places[node].worker_first),
         };
         for (uint32_t k = 0; k < i; k++) {
             if (sites->fleet->workers[placement[k]].node == node) {
-                seat.copy = seats_out[k].copy;
+                spot.copy = spots_out[k].copy;
                 break;
             }
-            if (seats_out[k].site == seat.site && seats_out[k].copy >= seat.copy) {
-                seat.copy = (uint16_t)(seats_out[k].copy + 1);
+            if (spots_out[k].site == spot.site && spots_out[k].copy >= spot.copy) {
+                spot.copy = (uint16_t)(spots_out[k].copy + 1);
             }
         }
-        seats_out[i] = seat;
+        spots_out[i] = spot;
     }
 }
 
 static enum weft_status gather_stream(
-    struct attempt *attempt, const struct mixture *mixture, uint32_t number,
-    const struct place *places, double least, double *weights)
+    struct draft *draft, const struct mixture *mixture, uint32_t number, const struct place *places,
+    double least, double *weights)
 {
-    const struct stream *stream = &attempt->workload->streams[number];
+    const struct stream *stream = &draft->workload->streams[number];
     const struct mixture_workflow *mixed = &mixture->workflows[stream->number];
-    const uint32_t from = attempt->patterns.count;
+    const uint32_t from = draft->patterns.count;
     const struct pattern_of of = {
-        .sites = attempt->sites,
+        .sites = draft->sites,
         .stream = stream,
         .number = number,
-        .requeue = attempt->workload->requeue,
+        .requeue = draft->workload->requeue,
     };
-    struct seat seats[WORKFLOW_TASKS_MAX];
+    struct spot spots[WORKFLOW_TASKS_MAX];
     for (uint32_t i = 0; i < mixed->pattern_count; i++) {
         if (mixed->weights[i] <= least / mixed->pattern_count) {
             continue;
         }
-        seat_tasks(
-            attempt->sites, places, mixture_placement(mixture, stream->number, i),
-            mixed->task_count, seats);
-        uint32_t index = pattern_index_find(
-            &attempt->index, &attempt->patterns, number, seats, mixed->task_count);
+        spot_tasks(
+            draft->sites, places, mixture_placement(mixture, stream->number, i), mixed->task_count,
+            spots);
+        uint32_t index =
+            pattern_index_find(&draft->index, &draft->patterns, number, spots, mixed->task_count);
         if (index == UINT32_MAX) {
-            index = patterns_add(&attempt->patterns, &of, seats);
+            index = patterns_add(&draft->patterns, &of, spots);
             if (index == UINT32_MAX) {
                 return WEFT_NOT_FOUND;
             }
-            attempt->counts[number]++;
+            draft->counts[number]++;
         }
         weights[index] += mixed->weights[i];
     }
-    return attempt->patterns.count > from ? WEFT_OK : WEFT_NOT_FOUND;
+    return draft->patterns.count > from ? WEFT_OK : WEFT_NOT_FOUND;
 }
 
 /* Machines that stand apart give as many patterns as there are placements. */
-static void reserve(struct attempt *attempt, const struct mixture *mixture)
+static void reserve(struct draft *draft, const struct mixture *mixture)
 {
     size_t count = 0;
     size_t tasks = 0;
     size_t edges = 0;
-    if (attempt->sites->site_count < attempt->sites->fleet->node_count) {
+    if (draft->sites->site_count < draft->sites->fleet->node_count) {
         return;
     }
-    for (uint32_t i = 0; i < attempt->workload->stream_count; i++) {
-        const struct stream *stream = &attempt->workload->streams[i];
+    for (uint32_t i = 0; i < draft->workload->stream_count; i++) {
+        const struct stream *stream = &draft->workload->streams[i];
         const size_t placements = mixture->workflows[stream->number].pattern_count;
         count += placements;
         tasks += placements * stream->workflow->task_count;
         edges += placements * stream->workflow->edge_count;
     }
-    patterns_reserve(&attempt->patterns, count, tasks, edges);
+    patterns_reserve(&draft->patterns, count, tasks, edges);
 }
 
-enum weft_status spread_in(
-    struct attempt *attempt, const struct mixture *mixture, double least, struct weft_error *error)
+enum weft_status draft_from_mixture(
+    struct draft *draft, const struct mixture *mixture, double least, struct weft_error *error)
 {
-    const struct workload *workload = attempt->workload;
-    struct place *places = find_places(attempt->sites);
+    const struct workload *workload = draft->workload;
+    struct place *places = find_places(draft->sites);
     size_t total = 1;
     for (uint32_t i = 0; i < mixture->workflow_count; i++) {
         total += mixture->workflows[i].pattern_count;
     }
     double *weights = memory_zeroed(total, sizeof(*weights));
     enum weft_status status = WEFT_OK;
-    reserve(attempt, mixture);
+    reserve(draft, mixture);
     for (uint32_t i = 0; i < workload->stream_count && status == WEFT_OK; i++) {
-        status = gather_stream(attempt, mixture, i, places, least, weights);
+        status = gather_stream(draft, mixture, i, places, least, weights);
         if (status != WEFT_OK) {
             (void)error_set(
                 error, status, "workflow %s has no placement in the mixture that can run",
@@ -255,9 +255,9 @@ enum weft_status spread_in(
         }
     }
     if (status == WEFT_OK) {
-        descent_admit(&attempt->descent, 1);
-        memcpy(attempt->descent.shares, weights, attempt->descent.count * sizeof(*weights));
-        descent_normalise(&attempt->descent);
+        descent_admit(&draft->descent, 1);
+        memcpy(draft->descent.shares, weights, draft->descent.count * sizeof(*weights));
+        descent_normalise(&draft->descent);
     }
     free(weights);
     free(places);

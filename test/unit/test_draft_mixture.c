@@ -1,4 +1,5 @@
-/* From sites to machines and back. Covers: src/mixture/spread.c src/mixture/gather.c */
+/* From sites to machines and back. Covers: src/mixture/draft_to_mixture.c
+ * src/mixture/draft_from_mixture.c */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,9 +11,9 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "mixture/attempt.h"
+#include "mixture/draft.h"
+#include "mixture/draft_mixture.h"
 #include "mixture/sites.h"
-#include "mixture/spread.h"
 #include "mixture/workload.h"
 #include "solver_case.h"
 
@@ -35,12 +36,12 @@ static void machines_of_a_site_share_evenly(ATTR_UNUSED void **state)
         struct sites *sites = sites_create(&plan.input, &(struct sites_options){.parts = 2});
         sites_resize(sites, 0, sizes[i][0]);
         sites_resize(sites, 1, sizes[i][1]);
-        struct attempt *attempt = attempt_create(workload, sites);
-        const struct seat seats[] = {{0, 0, 0}, {1, 0, 1}, {1, 1, 0}, {0, 0, 1}};
-        assert_int_equal(attempt_add(attempt, 0, seats), 0);
-        descent_admit(&attempt->descent, 1);
-        (void)attempt_settle(attempt);
-        struct mixture *mixture = spread_out(attempt, &plan.input, SPREAD_TURNS_MAX);
+        struct draft *draft = draft_create(workload, sites);
+        const struct spot spots[] = {{0, 0, 0}, {1, 0, 1}, {1, 1, 0}, {0, 0, 1}};
+        assert_int_equal(draft_add(draft, 0, spots), 0);
+        descent_admit(&draft->descent, 1);
+        (void)draft_settle(draft);
+        struct mixture *mixture = draft_to_mixture(draft, &plan.input, DRAFT_TURNS_MAX);
         double chances[4][20] = {{0}};
         const struct mixture_workflow *mixed = &mixture->workflows[0];
         for (uint32_t k = 0; k < mixed->pattern_count; k++) {
@@ -59,7 +60,7 @@ static void machines_of_a_site_share_evenly(ATTR_UNUSED void **state)
             solver_case_near(chances[2][2 * node], first ? 0 : 1.0 / sizes[i][1], 1e-9);
         }
         mixture_destroy(mixture);
-        attempt_destroy(attempt);
+        draft_destroy(draft);
         workload_destroy(workload);
         solver_case_close(&plan);
     }
@@ -75,30 +76,30 @@ static void the_way_back_finds_the_sites(ATTR_UNUSED void **state)
     struct sites *sites = sites_create(&plan.input, &(struct sites_options){.parts = 2});
     sites_resize(sites, 0, 3);
     sites_resize(sites, 1, 7);
-    struct attempt *attempt = attempt_create(workload, sites);
-    const struct seat split[] = {{0, 0, 0}, {1, 0, 1}, {1, 1, 0}, {0, 0, 1}};
-    const struct seat local[] = {{1, 0, 0}, {1, 0, 0}, {1, 0, 0}, {1, 0, 0}};
-    assert_int_equal(attempt_add(attempt, 0, split), 0);
-    assert_int_equal(attempt_add(attempt, 0, local), 1);
-    assert_int_equal(attempt_add(attempt, 0, local), UINT32_MAX);
-    descent_admit(&attempt->descent, 1);
-    attempt->descent.shares[0] = 0.3;
-    attempt->descent.shares[1] = 0.7;
-    const double mean_ns = attempt_settle(attempt);
-    struct mixture *mixture = spread_out(attempt, &plan.input, SPREAD_TURNS_MAX);
-    attempt_destroy(attempt);
+    struct draft *draft = draft_create(workload, sites);
+    const struct spot split[] = {{0, 0, 0}, {1, 0, 1}, {1, 1, 0}, {0, 0, 1}};
+    const struct spot local[] = {{1, 0, 0}, {1, 0, 0}, {1, 0, 0}, {1, 0, 0}};
+    assert_int_equal(draft_add(draft, 0, split), 0);
+    assert_int_equal(draft_add(draft, 0, local), 1);
+    assert_int_equal(draft_add(draft, 0, local), UINT32_MAX);
+    descent_admit(&draft->descent, 1);
+    draft->descent.shares[0] = 0.3;
+    draft->descent.shares[1] = 0.7;
+    const double mean_ns = draft_settle(draft);
+    struct mixture *mixture = draft_to_mixture(draft, &plan.input, DRAFT_TURNS_MAX);
+    draft_destroy(draft);
     for (uint32_t joined = 0; joined < 2; joined++) {
-        sites = spread_sites(mixture, &plan.input, joined == 1);
+        sites = draft_sites_of(mixture, &plan.input, joined == 1);
         assert_int_equal(sites->site_count, joined == 1 ? 2 : 10);
-        attempt = attempt_create(workload, sites);
-        assert_int_equal(spread_in(attempt, mixture, 0, &error), WEFT_OK);
-        solver_case_near(attempt_settle(attempt), mean_ns, 1e-9 * mean_ns);
+        draft = draft_create(workload, sites);
+        assert_int_equal(draft_from_mixture(draft, mixture, 0, &error), WEFT_OK);
+        solver_case_near(draft_settle(draft), mean_ns, 1e-9 * mean_ns);
         if (joined == 1) {
-            assert_int_equal(attempt->patterns.count, 2);
-            solver_case_near(attempt->descent.shares[0], 0.3, 1e-9);
-            solver_case_near(attempt->descent.shares[1], 0.7, 1e-9);
+            assert_int_equal(draft->patterns.count, 2);
+            solver_case_near(draft->descent.shares[0], 0.3, 1e-9);
+            solver_case_near(draft->descent.shares[1], 0.7, 1e-9);
         }
-        attempt_destroy(attempt);
+        draft_destroy(draft);
     }
     mixture_destroy(mixture);
     workload_destroy(workload);
@@ -113,24 +114,24 @@ static void single_machines_are_paired_once(ATTR_UNUSED void **state)
     struct weft_error error;
     open_diamond(&plan, 3, &workload);
     struct sites *sites = sites_create(&plan.input, &(struct sites_options){.parts = 3});
-    struct attempt *attempt = attempt_create(workload, sites);
-    const struct seat split[] = {{0, 0, 0}, {1, 0, 1}, {2, 0, 0}, {0, 0, 1}};
-    const struct seat local[] = {{1, 0, 0}, {1, 0, 0}, {1, 0, 0}, {1, 0, 0}};
-    assert_int_equal(attempt_add(attempt, 0, split), 0);
-    assert_int_equal(attempt_add(attempt, 0, local), 1);
-    descent_admit(&attempt->descent, 1);
-    attempt->descent.shares[0] = 0.96;
-    attempt->descent.shares[1] = 0.04;
-    (void)attempt_settle(attempt);
-    struct mixture *mixture = spread_out(attempt, &plan.input, SPREAD_TURNS_MAX);
-    attempt_destroy(attempt);
+    struct draft *draft = draft_create(workload, sites);
+    const struct spot split[] = {{0, 0, 0}, {1, 0, 1}, {2, 0, 0}, {0, 0, 1}};
+    const struct spot local[] = {{1, 0, 0}, {1, 0, 0}, {1, 0, 0}, {1, 0, 0}};
+    assert_int_equal(draft_add(draft, 0, split), 0);
+    assert_int_equal(draft_add(draft, 0, local), 1);
+    descent_admit(&draft->descent, 1);
+    draft->descent.shares[0] = 0.96;
+    draft->descent.shares[1] = 0.04;
+    (void)draft_settle(draft);
+    struct mixture *mixture = draft_to_mixture(draft, &plan.input, DRAFT_TURNS_MAX);
+    draft_destroy(draft);
     assert_int_equal(mixture->workflows[0].pattern_count, 2);
     for (uint32_t i = 0; i < 2; i++) { /* An even share is a half. */
-        attempt = attempt_create(workload, spread_sites(mixture, &plan.input, true));
-        assert_int_equal(spread_in(attempt, mixture, i == 0 ? 0.07 : 0.09, &error), WEFT_OK);
-        assert_int_equal(attempt->patterns.count, i == 0 ? 2 : 1);
-        solver_case_near(attempt->descent.shares[0], i == 0 ? 0.96 : 1, 1e-9);
-        attempt_destroy(attempt);
+        draft = draft_create(workload, draft_sites_of(mixture, &plan.input, true));
+        assert_int_equal(draft_from_mixture(draft, mixture, i == 0 ? 0.07 : 0.09, &error), WEFT_OK);
+        assert_int_equal(draft->patterns.count, i == 0 ? 2 : 1);
+        solver_case_near(draft->descent.shares[0], i == 0 ? 0.96 : 1, 1e-9);
+        draft_destroy(draft);
     }
     mixture_destroy(mixture);
     workload_destroy(workload);

@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "mixture/draft_mixture.h"
 #include "mixture/mixture.h"
 #include "mixture/sites.h"
-#include "mixture/spread.h"
 #include "mixture/workload.h"
 #include "mixture_case.h"
 
@@ -56,21 +56,21 @@ static double descend(const struct mixture_case *the, const struct program_optio
     if (workload_create(&the->input, 1, &workload, &error) != WEFT_OK) {
         exit(EXIT_FAILURE);
     }
-    struct sites *sites = spread_sites(options->start, &the->input, /* joined */ true);
+    struct sites *sites = draft_sites_of(options->start, &the->input, /* joined */ true);
     sites_add_ingress(sites, workload);
-    struct attempt *attempt = attempt_create(workload, sites);
-    attempt->plain_joins = options->plain_joins;
-    attempt->response.plain_joins = options->plain_joins;
-    attempt->patterns_max = 0;
-    if (spread_in(attempt, options->start, 0, &error) == WEFT_OK &&
-        attempt_find_feasible(attempt)) {
+    struct draft *draft = draft_create(workload, sites);
+    draft->plain_joins = options->plain_joins;
+    draft->response.plain_joins = options->plain_joins;
+    draft->patterns_max = 0;
+    if (draft_from_mixture(draft, options->start, 0, &error) == WEFT_OK &&
+        draft_find_feasible(draft)) {
         for (uint32_t i = 0; i < DESCENTS; i++) {
-            (void)attempt_settle(attempt);
-            (void)descent_run(&attempt->descent, STEPS, 1e-9);
+            (void)draft_settle(draft);
+            (void)descent_run(&draft->descent, STEPS, 1e-9);
         }
-        mean_ns = attempt_settle(attempt);
+        mean_ns = draft_settle(draft);
     }
-    attempt_destroy(attempt);
+    draft_destroy(draft);
     workload_destroy(workload);
     return mean_ns;
 }

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "mixture/attempt.h"
-#include "mixture/restart.h"
+#include "mixture/draft.h"
+#include "mixture/warm_start.h"
 #include "mixture/workload.h"
 #include "solver_case.h"
 
@@ -48,8 +48,8 @@ static void change(struct setting *setting, double share)
     }
 }
 
-/* Restart as the program does; the attempt is the caller's. */
-static struct attempt *restart(
+/* Restart as the program does; the draft is the caller's. */
+static struct draft *restart(
     struct setting *setting, const struct mixture *start, struct workload **workload_out,
     uint64_t *evaluations)
 {
@@ -58,7 +58,7 @@ static struct attempt *restart(
     struct weft_error error;
     assert_int_equal(workload_create(&setting->plan.input, 1, workload_out, &error), WEFT_OK);
     *evaluations = 0;
-    return restart_solve(&setting->plan.input, &options, *workload_out, evaluations);
+    return warm_start_solve(&setting->plan.input, &options, *workload_out, evaluations);
 }
 
 static void a_small_change_takes_little_work(ATTR_UNUSED void **state)
@@ -73,18 +73,18 @@ static void a_small_change_takes_little_work(ATTR_UNUSED void **state)
         open(&setting, loads[i]);
         struct mixture *old = solver_case_solve(&setting.plan, &defaults, NULL);
         change(&setting, 0.05);
-        struct attempt *attempt = restart(&setting, old, &workload, &evaluations);
+        struct draft *draft = restart(&setting, old, &workload, &evaluations);
         struct mixture *anew = solver_case_solve(&setting.plan, &defaults, &cold);
-        assert_non_null(attempt);
-        assert_false(restart_is_poor(attempt, old));
-        assert_true(attempt->congestion.mean_ns < 1.02 * cold.mean_ns);
+        assert_non_null(draft);
+        assert_false(warm_start_is_poor(draft, old));
+        assert_true(draft->congestion.mean_ns < 1.02 * cold.mean_ns);
         assert_true(evaluations < cold.evaluations / 10);
         /* What has next to no share is not carried along. */
         for (uint32_t k = 0; k < 3; k++) {
-            assert_true(attempt->counts[k] > 0);
-            assert_true(attempt->counts[k] <= old->workflows[k].pattern_count);
+            assert_true(draft->counts[k] > 0);
+            assert_true(draft->counts[k] <= old->workflows[k].pattern_count);
         }
-        attempt_destroy(attempt);
+        draft_destroy(draft);
         workload_destroy(workload);
         mixture_destroy(anew);
         mixture_destroy(old);
@@ -105,17 +105,17 @@ static void a_poor_restart_is_noticed(ATTR_UNUSED void **state)
     struct mixture *old = solver_case_solve(&setting.plan, &defaults, NULL);
     setting.plan.rates[0] *= 0.2;
     setting.plan.rates[2] *= 1.5;
-    struct attempt *attempt = restart(&setting, old, &workload, &evaluations);
+    struct draft *draft = restart(&setting, old, &workload, &evaluations);
     struct mixture *anew = solver_case_solve(&setting.plan, &defaults, &cold);
     const struct program_options options = {.start = old};
     struct mixture *again = solver_case_solve(&setting.plan, &options, &warm);
-    assert_true(attempt == NULL || restart_is_poor(attempt, old));
+    assert_true(draft == NULL || warm_start_is_poor(draft, old));
     assert_true(warm.mean_ns <= cold.mean_ns * (1 + 1e-12));
-    if (attempt != NULL) { /* Whoever predicted nothing cannot be held to it. */
+    if (draft != NULL) { /* Whoever predicted nothing cannot be held to it. */
         old->workflows[1].mean_ns = 0;
-        assert_false(restart_is_poor(attempt, old));
+        assert_false(warm_start_is_poor(draft, old));
     }
-    attempt_destroy(attempt);
+    draft_destroy(draft);
     workload_destroy(workload);
     mixture_destroy(again);
     mixture_destroy(anew);
@@ -135,11 +135,11 @@ static void more_load_is_not_a_poor_restart(ATTR_UNUSED void **state)
     for (uint32_t i = 0; i < 3; i++) {
         setting.plan.rates[i] *= 1.2;
     }
-    struct attempt *attempt = restart(&setting, old, &workload, &evaluations);
-    assert_non_null(attempt);
-    assert_true(attempt->congestion.mean_ns > 1.1 * old->mean_ns);
-    assert_false(restart_is_poor(attempt, old));
-    attempt_destroy(attempt);
+    struct draft *draft = restart(&setting, old, &workload, &evaluations);
+    assert_non_null(draft);
+    assert_true(draft->congestion.mean_ns > 1.1 * old->mean_ns);
+    assert_false(warm_start_is_poor(draft, old));
+    draft_destroy(draft);
     workload_destroy(workload);
     mixture_destroy(old);
     solver_case_close(&setting.plan);
@@ -157,19 +157,19 @@ static void patience_is_for_steps_that_gain_little(ATTR_UNUSED void **state)
     struct mixture *old = solver_case_solve(&setting.plan, &defaults, NULL);
     change(&setting, 0.05);
     for (uint32_t i = 0; i < 2; i++) {
-        struct attempt *attempt = restart(&setting, old, &workload, &evaluations[i]);
-        struct descent *descent = &attempt->descent;
-        const uint64_t before = attempt->congestion.evaluations;
+        struct draft *draft = restart(&setting, old, &workload, &evaluations[i]);
+        struct descent *descent = &draft->descent;
+        const uint64_t before = draft->congestion.evaluations;
         for (uint32_t k = 0; k < descent->count; k++) { /* Far from where it was. */
             descent->shares[k] =
-                descent->shares[k] + 0.2 / attempt->counts[attempt->patterns.items[k].stream];
+                descent->shares[k] + 0.2 / draft->counts[draft->patterns.items[k].stream];
         }
         descent_normalise(descent);
         descent->patience = i == 0 ? 0 : UINT64_MAX;
         means_ns[i] = descent_run(descent, 200, 1e-9);
-        evaluations[i] = attempt->congestion.evaluations - before;
+        evaluations[i] = draft->congestion.evaluations - before;
         assert_true(evaluations[i] > 3 * descent->count);
-        attempt_destroy(attempt);
+        draft_destroy(draft);
         workload_destroy(workload);
     }
     assert_true(2 * evaluations[0] < evaluations[1]);
@@ -187,24 +187,24 @@ static void polish_gains_and_never_loses(ATTR_UNUSED void **state)
     uint64_t evaluations;
     open(&setting, 0.7);
     struct mixture *old = solver_case_solve(&setting.plan, &defaults, NULL);
-    struct attempt *attempt = restart(&setting, old, &workload, &evaluations);
-    struct descent *descent = &attempt->descent;
-    const double best_ns = attempt->congestion.mean_ns;
+    struct draft *draft = restart(&setting, old, &workload, &evaluations);
+    struct descent *descent = &draft->descent;
+    const double best_ns = draft->congestion.mean_ns;
     for (uint32_t i = 0; i < descent->count; i++) {
         descent->shares[i] *= i % 2 == 0 ? 1.2 : 0.8;
     }
     descent_normalise(descent);
-    assert_true(attempt_settle(attempt) > 1.01 * best_ns);
+    assert_true(draft_settle(draft) > 1.01 * best_ns);
     for (uint32_t i = 0; i < 2; i++) {
-        const double before_ns = attempt->congestion.mean_ns;
-        attempt_polish(attempt, /* turns */ 3);
-        const double after_ns = attempt->congestion.mean_ns;
+        const double before_ns = draft->congestion.mean_ns;
+        draft_polish(draft, /* turns */ 3);
+        const double after_ns = draft->congestion.mean_ns;
         assert_true(after_ns <= before_ns);
         assert_true(after_ns < 1.002 * best_ns);
         solver_case_near(
-            congestion_evaluate(&attempt->congestion, descent->shares), after_ns, 1e-9 * after_ns);
+            congestion_evaluate(&draft->congestion, descent->shares), after_ns, 1e-9 * after_ns);
     }
-    attempt_destroy(attempt);
+    draft_destroy(draft);
     workload_destroy(workload);
     mixture_destroy(old);
     solver_case_close(&setting.plan);
