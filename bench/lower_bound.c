@@ -261,7 +261,7 @@ bool lower_bound_find(const struct program_input *input, struct lower_bound *bou
     if (workload_create(input, /* items */ 1, &workload, NULL) != WEFT_OK) {
         return false;
     }
-    struct sites *sites = sites_create(input, &options);
+    struct sites *sites = sites_create(input->fleet, &options);
     struct bound bound = {.workload = workload, .sites = sites, .model = Clp_newModel()};
     bound.work = memory_zeroed(sites->queue_count, sizeof(*bound.work));
     *bound_out = (struct lower_bound){0};

@@ -143,7 +143,7 @@ static const struct argument rows[] = {
      offsetof(struct values, output)},
     {"--rate", "RATE", "jobs per second, instead of the scenario's", ARGUMENT_TEXT,
      offsetof(struct values, rate)},
-    {"--restarts", "N", "number of starts from different points; default 4", ARGUMENT_COUNT,
+    {"--restarts", "N", "number of starts from different points; default 6", ARGUMENT_COUNT,
      offsetof(struct values, restarts)},
     {"--patterns-max", "N",
      "placements per workflow, before they are spread over equal\n"

@@ -5,24 +5,12 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "mixture/blur.h"
 #include "mixture/pattern.h"
 #include "mixture/sites.h"
 #include "mixture/workload.h"
 #include "model/workflow.h"
 #include "queueing/toll.h"
 #include "queueing/waiting.h"
-
-/* What all jobs ask of a queue: side by side, because all of it is added to at once. */
-struct asked {
-    double work;
-    double ahead;
-    double second_ns;
-    double unused; /* Two to a cache line. */
-};
-
-/* The wait where others leave no room: longer than anything that can be planned. */
-#define PRICE_FULL_NS 1e30
 
 void congestion_init(
     struct congestion *congestion, const struct workload *workload, const struct sites *sites,
@@ -35,9 +23,8 @@ void congestion_init(
     congestion->aheads = memory_zeroed(count, sizeof(double));
     congestion->residuals_ns = memory_zeroed(count, sizeof(double));
     congestion->prices = memory_zeroed(2 * (size_t)count, sizeof(double));
-    congestion->visits = memory_zeroed(2 * (size_t)count, sizeof(double));
+    congestion->waiters = memory_zeroed(2 * (size_t)count, sizeof(double));
     congestion->tolls = memory_zeroed(count, sizeof(*congestion->tolls));
-    congestion->asked = memory_zeroed(count, sizeof(*congestion->asked));
 }
 
 void congestion_deinit(struct congestion *congestion)
@@ -46,53 +33,38 @@ void congestion_deinit(struct congestion *congestion)
     free(congestion->aheads);
     free(congestion->residuals_ns);
     free(congestion->prices);
-    free(congestion->visits);
+    free(congestion->waiters);
     free(congestion->tolls);
-    free(congestion->asked);
     free(congestion->lengths_ns);
     free(congestion->slopes);
     free(congestion->extras_ns);
     free(congestion->flows);
-    free(congestion->starts);
-    free(congestion->via);
-    ways_deinit(&congestion->ways);
-}
-
-void congestion_forget(struct congestion *congestion)
-{
-    ways_clear(&congestion->ways);
 }
 
 /* Room for all patterns there are by now. */
 static void follow(struct congestion *congestion)
 {
-    const struct patterns *patterns = congestion->patterns;
-    if (patterns->count > congestion->capacity) {
-        const uint32_t from = congestion->capacity;
-        const uint32_t to = 2 * patterns->count;
-        congestion->lengths_ns =
-            memory_zeroed_more(congestion->lengths_ns, from, to, sizeof(double));
-        congestion->slopes = memory_zeroed_more(congestion->slopes, from, to, sizeof(double));
-        congestion->extras_ns = memory_zeroed_more(congestion->extras_ns, from, to, sizeof(double));
-        congestion->flows = memory_zeroed_more(congestion->flows, from, to, sizeof(double));
-        congestion->capacity = to;
+    const uint32_t from = congestion->capacity;
+    const uint32_t to = 2 * congestion->patterns->count;
+    if (congestion->patterns->count <= from) {
+        return;
     }
-    ways_follow(&congestion->ways, patterns);
-    if (patterns->step_count_max > congestion->scratch_capacity) {
-        free(congestion->starts);
-        free(congestion->via);
-        congestion->scratch_capacity = 2 * patterns->step_count_max;
-        congestion->starts = memory_zeroed(congestion->scratch_capacity, sizeof(double));
-        congestion->via = memory_zeroed(congestion->scratch_capacity, sizeof(uint32_t));
-    }
+    congestion->lengths_ns = memory_zeroed_more(congestion->lengths_ns, from, to, sizeof(double));
+    congestion->slopes = memory_zeroed_more(congestion->slopes, from, to, sizeof(double));
+    congestion->extras_ns = memory_zeroed_more(congestion->extras_ns, from, to, sizeof(double));
+    congestion->flows = memory_zeroed_more(congestion->flows, from, to, sizeof(double));
+    congestion->capacity = to;
 }
 
 static void sum_loads(struct congestion *congestion, const double *shares)
 {
     const struct patterns *patterns = congestion->patterns;
     const struct sites *sites = congestion->sites;
-    struct asked *asked = congestion->asked;
-    memset(asked, 0, sites->queue_count * sizeof(*asked));
+    for (uint32_t i = 0; i < sites->queue_count; i++) {
+        congestion->loads[i] = 0;
+        congestion->aheads[i] = 0;
+        congestion->residuals_ns[i] = 0;
+    }
     for (uint32_t i = 0; i < patterns->count; i++) {
         const struct pattern *pattern = &patterns->items[i];
         const struct demand *demands = patterns->demands + pattern->demand_first;
@@ -100,116 +72,51 @@ static void sum_loads(struct congestion *congestion, const double *shares)
             congestion->workload->streams[pattern->stream].rate * congestion->scale * shares[i];
         congestion->flows[i] = flow;
         for (uint32_t k = 0; k < pattern->demand_count && flow > 0; k++) {
-            struct asked *sum = &asked[demands[k].queue];
-            sum->work += flow * demands[k].work_ns;
-            sum->ahead += flow * demands[k].ahead_ns;
-            sum->second_ns += flow * demands[k].second;
+            congestion->loads[demands[k].queue] += flow * demands[k].work_ns;
+            congestion->aheads[demands[k].queue] += flow * demands[k].ahead_ns;
+            congestion->residuals_ns[demands[k].queue] += flow * demands[k].second;
         }
     }
     for (uint32_t i = 0; i < sites->queue_count; i++) {
         const struct queue_site *queue = &sites->queues[i];
-        congestion->loads[i] = queue->load + asked[i].work / queue->copies;
-        congestion->aheads[i] = asked[i].ahead / queue->copies;
-        congestion->residuals_ns[i] = queue->residual_ns + asked[i].second_ns / queue->copies;
+        congestion->loads[i] = queue->load + congestion->loads[i] / queue->copies;
+        congestion->aheads[i] /= queue->copies;
+        congestion->residuals_ns[i] =
+            queue->residual_ns + congestion->residuals_ns[i] / queue->copies;
     }
 }
 
-/* False if a queue that is used has no end. One that others fill is only to be avoided. */
+/* False if a queue has no end. */
 static bool set_prices(struct congestion *congestion)
 {
     const struct sites *sites = congestion->sites;
-    bool is_feasible = true;
     for (uint32_t i = 0; i < sites->queue_count; i++) {
         const double load = congestion->loads[i];
         const double residual_ns = congestion->residuals_ns[i];
         const double ahead = congestion->aheads[i];
-        if (load < 1) {
-            congestion->prices[sites->queue_count + i] = waiting_ahead(ahead, residual_ns);
-            congestion->prices[i] = sites->queues[i].shared
-                                        ? load / (1 - load)
-                                        : waiting_behind(load, ahead, residual_ns);
-        } else {
-            congestion->prices[sites->queue_count + i] = PRICE_FULL_NS;
-            congestion->prices[i] = PRICE_FULL_NS;
-            is_feasible = is_feasible && load <= sites->queues[i].load;
+        if (load >= 1) {
+            return false;
         }
+        congestion->prices[sites->queue_count + i] = waiting_ahead(ahead, residual_ns);
+        congestion->prices[i] =
+            sites->queues[i].shared ? load / (1 - load) : waiting_behind(load, ahead, residual_ns);
     }
-    return is_feasible;
+    return true;
 }
 
-static void count_way(struct congestion *congestion, const struct written_way *way, double flow)
-{
-    const struct wait_term *visits = congestion->ways.visits + way->visit_first;
-    for (uint32_t i = 0; i < way->visit_count; i++) {
-        congestion->visits[visits[i].price] += flow * visits[i].weight;
-    }
-}
-
-static double way_length(const struct congestion *congestion, const struct written_way *way)
-{
-    const struct wait_term *visits = congestion->ways.visits + way->visit_first;
-    double length_ns = way->fixed_ns;
-    for (uint32_t i = 0; i < way->visit_count; i++) {
-        length_ns += visits[i].weight * congestion->prices[visits[i].price];
-    }
-    return length_ns;
-}
-
-/* All of the @count ways at @ways that are nearly the longest, each with its part of the flow. */
-static double take_blurred(
-    struct congestion *congestion, const struct written_way *ways, const double *lengths_ns,
-    uint32_t count, double flow)
-{
-    double parts[BLUR_WAYS_MAX];
-    const double length_ns = blur_longest(lengths_ns, count, congestion->blur_ns, parts);
-    for (uint32_t i = 0; i < count; i++) {
-        if (flow * parts[i] > 0) {
-            count_way(congestion, &ways[i], flow * parts[i]);
-        }
-    }
-    return length_ns;
-}
-
-/* The longest of the ways of pattern @index that are written out, and who is visited on it. */
+/* The longest path of pattern @index; its @flow waits at the queues on it. */
 static double take_longest(struct congestion *congestion, uint32_t index, double flow)
 {
-    const struct written_way *ways = congestion->ways.items + congestion->ways.ranges[index].first;
-    const uint32_t count = congestion->ways.ranges[index].count;
-    double lengths_ns[BLUR_WAYS_MAX];
-    double second_ns = -1;
-    uint32_t longest = 0;
-    lengths_ns[0] = way_length(congestion, &ways[0]);
-    for (uint32_t i = 1; i < count; i++) {
-        lengths_ns[i] = way_length(congestion, &ways[i]);
-        if (lengths_ns[i] > lengths_ns[longest]) { /* Strict: the first way wins a tie. */
-            second_ns = lengths_ns[longest];
-            longest = i;
-        } else if (lengths_ns[i] > second_ns) {
-            second_ns = lengths_ns[i];
-        }
-    }
-    if (second_ns > lengths_ns[longest] - congestion->blur_ns) {
-        return take_blurred(congestion, ways, lengths_ns, count, flow);
-    }
-    if (flow > 0) {
-        count_way(congestion, &ways[longest], flow);
-    }
-    return lengths_ns[longest];
-}
-
-/* The same back along the graph of a pattern that has many ways. */
-static double take_graph(struct congestion *congestion, uint32_t index, double flow)
-{
-    const double longest_ns = pattern_length(
-        congestion->patterns, index, congestion->prices, congestion->starts, congestion->via);
     const struct patterns *patterns = congestion->patterns;
-    const struct pattern *pattern = &patterns->items[index];
-    uint32_t step = flow > 0 ? pattern->step_count - 1 : STEP_NONE;
+    double starts[PATTERN_STEPS_MAX];
+    uint32_t via[PATTERN_STEPS_MAX];
+    const double longest_ns = pattern_length(patterns, index, congestion->prices, starts, via);
+    uint32_t step = flow > 0 ? patterns->items[index].step_count - 1 : STEP_NONE;
     while (step != STEP_NONE) {
-        const struct arc *arc = &patterns->arcs[congestion->via[step]];
-        for (uint32_t v = 0; v < arc->visit_count; v++) {
-            const struct wait_term *visit = &patterns->visits[arc->visit_first + v];
-            congestion->visits[visit->price] += flow * visit->weight;
+        const struct arc *arc = &patterns->arcs[via[step]];
+        for (uint32_t i = 0; i < arc->wait_count; i++) {
+            const struct wait_term *wait = &patterns->waits[arc->wait_first + i];
+            congestion->waiters[wait->price] += flow * wait->weight;
         }
         step = arc->from;
     }
@@ -227,7 +134,7 @@ static double add_ingress(struct congestion *congestion)
             const double visits =
                 congestion->scale * sites->sites[i].size *
                 (sites->queues[up].shared ? sites->ingress_work : sites->ingress_visits);
-            congestion->visits[up] += visits;
+            congestion->waiters[up] += visits;
             sum_ns += visits * congestion->prices[up];
         }
     }
@@ -244,14 +151,11 @@ double congestion_evaluate(struct congestion *congestion, const double *shares)
         return congestion->mean_ns;
     }
     const size_t price_bytes = 2 * (size_t)congestion->sites->queue_count * sizeof(double);
-    memset(congestion->visits, 0, price_bytes);
+    memset(congestion->waiters, 0, price_bytes);
     double sum_ns = add_ingress(congestion);
     for (uint32_t i = 0; i < patterns->count; i++) {
         const double flow = congestion->flows[i];
-        const bool is_written = congestion->ways.ranges[i].count > 0;
-        const double length_ns =
-            congestion->extras_ns[i] +
-            (is_written ? take_longest(congestion, i, flow) : take_graph(congestion, i, flow));
+        const double length_ns = congestion->extras_ns[i] + take_longest(congestion, i, flow);
         congestion->lengths_ns[i] = length_ns;
         sum_ns += flow * length_ns;
     }
@@ -267,13 +171,13 @@ static struct toll toll_per_copy(const struct congestion *congestion, uint32_t i
     const double load = congestion->loads[index];
     const double room = 1 - load;
     if (congestion->sites->queues[index].shared) {
-        return (struct toll){.work = congestion->visits[index] / (room * room)};
+        return (struct toll){.work = congestion->waiters[index] / (room * room)};
     }
-    const struct toll_waiters visits = {
-        .behind = congestion->visits[index],
-        .ahead = congestion->visits[queue_count + index],
+    const struct toll_waiters waiters = {
+        .behind = congestion->waiters[index],
+        .ahead = congestion->waiters[queue_count + index],
     };
-    return toll_at(load, congestion->aheads[index], congestion->residuals_ns[index], visits);
+    return toll_at(load, congestion->aheads[index], congestion->residuals_ns[index], waiters);
 }
 
 void congestion_slopes(struct congestion *congestion)

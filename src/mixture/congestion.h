@@ -11,10 +11,8 @@
 
 #include <stdint.h>
 
-#include "mixture/ways.h"
 #include "queueing/toll.h"
 
-struct asked;
 struct patterns;
 struct sites;
 struct workload;
@@ -23,39 +21,35 @@ struct congestion {
     const struct workload *workload;
     const struct sites *sites;
     const struct patterns *patterns;
-    double scale;   /* Of all rates: 1, but on the way to a feasible point. */
-    double blur_ns; /* The width by which longest ways are blurred (blur.h), where they are written
-                       out. 0: not at all. Times, slopes and visits are then of all that count. */
+    double scale; /* Of all rates: 1, but on the way to a feasible point. */
 
-    double *loads;  /* By queue: utilisation of each copy, */
-    double *aheads; /* what of it goes ahead of those who wait, */
-    double *residuals_ns;
-    double *prices;       /* and by price: the wait there, */
-    double *visits;       /* visits to all copies a nanosecond, on longest ways; */
-    struct toll *tolls;   /* by queue: what a job pays for what it asks of one of the copies. */
+    /* By queue, for each of its copies. */
+    double *loads;        /* Utilisation. */
+    double *aheads;       /* The part of it that goes ahead of those who wait. */
+    double *residuals_ns; /* Rate times second moment. */
+    struct toll *tolls;   /* What a job pays for what it asks of a copy. */
+
+    /* By price (pattern.h). */
+    double *prices; /* The wait there. */
+    double
+        *waiters; /* Jobs per nanosecond that wait there on their longest paths, at all copies. */
+
     double mean_ns;       /* Of all jobs. INFINITY if a queue has no end. */
     uint64_t evaluations; /* Of single patterns. */
 
-    uint32_t capacity;   /* Of the arrays by pattern: */
-    double *lengths_ns;  /* the time of its jobs, */
-    double *slopes;      /* with tolls. */
-    double *flows;       /* How many there are a nanosecond. */
-    double *extras_ns;   /* What is added to its time whatever the prices: 0 at first. */
-    struct ways ways;    /* Of the patterns. */
-    struct asked *asked; /* By queue: a sum, while loads are being counted. */
-    uint32_t scratch_capacity;
-    double *starts;
-    uint32_t *via;
+    /* By pattern. */
+    uint32_t capacity;
+    double *lengths_ns; /* The time of its jobs. */
+    double *slopes;     /* That, and its tolls. */
+    double *flows;      /* Its jobs per nanosecond. */
+    double *extras_ns;  /* Added to its time whatever the prices are; 0 at first. */
 };
 
-/* Borrow all three, which must stay. @patterns may grow; see congestion_forget(). */
+/* Borrow all three, which must stay; @patterns may grow. */
 void congestion_init(
     struct congestion *congestion, const struct workload *workload, const struct sites *sites,
     const struct patterns *patterns);
 void congestion_deinit(struct congestion *congestion);
-
-/* Patterns were taken away or replaced: nothing is known about any of them. */
-void congestion_forget(struct congestion *congestion);
 
 /*
  * Loads, prices and the mean time at @shares, by pattern. Returns the mean time. If that is

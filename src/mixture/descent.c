@@ -17,24 +17,23 @@
 #define LOGIT_MIN      (-60.0) /* Below the largest of its block: a share that is as good as 0. */
 #define ARMIJO         1e-4
 #define MIRROR_STEP    0.5  /* As long as nothing is known about the curvature. */
-#define GAIN_LATE      1e-4 /* Relative: what a step has to gain once patience is over. */
 #define SIZE_MIN       0.05 /* Of a site, in machines: queues need copies. */
 
 enum { HALVINGS_MAX = 30, IDLE_MAX = 3, VECTORS = 6 };
 
-/* Names for the parts of descent->memory. */
+/* What one run works with. A variable is the logarithm of a share, or of the size of a site. */
 struct vectors {
-    uint32_t count;   /* Variables: patterns, then sites. */
-    double *logits;   /* Where we are, */
-    double *tried;    /* and where we may go. */
-    double *gradient; /* In the logits. */
-    double *older;    /* The one before. */
-    double *metric;   /* Of the mirror step. */
+    uint32_t count;       /* Variables: patterns, then sites. */
+    uint32_t block_count; /* Streams, then classes of machines: each a simplex. */
+    double *logits;       /* Where we are. */
+    double *tried;        /* Where we may go. */
+    double *gradient;     /* In the logits. */
+    double *older;        /* The gradient before. */
+    double *metric;       /* Of the mirror step. */
     double *direction;
-    uint32_t *blocks; /* By variable: a stream, or behind these a class of machines. */
-    uint32_t block_count;
-    double *sums; /* By block, while something is being summed. */
-    double *largest;
+    double *sums;     /* By block, while something is being summed. */
+    double *largest;  /* By block. */
+    uint32_t *blocks; /* By variable. */
 };
 
 void descent_init(struct descent *descent, struct congestion *congestion, struct sites *sites)
@@ -43,46 +42,12 @@ void descent_init(struct descent *descent, struct congestion *congestion, struct
         .congestion = congestion,
         .sites = sites,
         .evaluations_max = UINT64_MAX,
-        .patience = UINT64_MAX,
     };
 }
 
 void descent_deinit(struct descent *descent)
 {
     free(descent->shares);
-    free(descent->memory);
-    free(descent->blocks);
-    free(descent->sums);
-}
-
-/* The blocks of the variables: streams, then classes of machines. */
-static uint32_t block_count(const struct descent *descent)
-{
-    return descent->congestion->workload->stream_count + descent->sites->class_count;
-}
-
-/* Room for @count variables. */
-static void reserve(struct descent *descent, uint32_t count)
-{
-    if (count <= descent->capacity) {
-        return;
-    }
-    const uint32_t capacity = 2 * count;
-    double *shares = memory_zeroed(capacity, sizeof(*shares));
-    if (descent->count > 0) {
-        memcpy(shares, descent->shares, descent->count * sizeof(*shares));
-    }
-    free(descent->shares);
-    free(descent->memory);
-    descent->shares = shares;
-    descent->memory =
-        memory_zeroed((size_t)capacity * (VECTORS + 2 * QUASI_NEWTON_MEMORY), sizeof(double));
-    free(descent->blocks);
-    descent->blocks = memory_zeroed(capacity, sizeof(*descent->blocks));
-    if (descent->sums == NULL) { /* Streams and classes stay as many as they are. */
-        descent->sums = memory_zeroed(2 * (size_t)block_count(descent), sizeof(*descent->sums));
-    }
-    descent->capacity = capacity;
 }
 
 static const struct pattern *pattern_at(const struct descent *descent, uint32_t index)
@@ -108,7 +73,11 @@ void descent_admit(struct descent *descent, double part)
 {
     const uint32_t stream_count = descent->congestion->workload->stream_count;
     const uint32_t total = descent->congestion->patterns->count;
-    reserve(descent, total + descent->sites->site_count);
+    if (total > descent->capacity) {
+        descent->shares = memory_zeroed_more(
+            descent->shares, descent->count, 2 * (size_t)total, sizeof(*descent->shares));
+        descent->capacity = 2 * total;
+    }
     double *sums = memory_zeroed(2 * (size_t)stream_count, sizeof(*sums));
     double *fresh = sums + stream_count;
     for (uint32_t i = 0; i < total; i++) {
@@ -141,27 +110,39 @@ static uint32_t block_of(const struct descent *descent, uint32_t variable)
            descent->sites->sites[variable - descent->count].machines;
 }
 
-/* Names for what descent->memory has room for, and the blocks of all variables. */
-static struct vectors open_vectors(struct descent *descent)
+/* The caller releases logits and blocks, which own all of it. */
+static struct vectors open_vectors(const struct descent *descent, struct quasi_newton *known_out)
 {
-    const size_t step = descent->capacity;
-    double *memory = descent->memory;
+    const struct sites *sites = descent->sites;
+    const uint32_t count = descent->count + (descent->sizes_are_free ? sites->site_count : 0);
+    const uint32_t block_count = descent->congestion->workload->stream_count + sites->class_count;
+    double *memory = memory_zeroed(
+        (size_t)count * (VECTORS + 2 * QUASI_NEWTON_MEMORY) + 2 * (size_t)block_count,
+        sizeof(*memory));
+    double *ring = memory + (size_t)VECTORS * count;
+    double *by_block = ring + (size_t)2 * QUASI_NEWTON_MEMORY * count;
     const struct vectors vectors = {
-        .count = descent->count + (descent->sizes_are_free ? descent->sites->site_count : 0),
+        .count = count,
+        .block_count = block_count,
         .logits = memory,
-        .tried = memory + step,
-        .gradient = memory + 2 * step,
-        .older = memory + 3 * step,
-        .metric = memory + 4 * step,
-        .direction = memory + 5 * step,
-        .blocks = descent->blocks,
-        .block_count = block_count(descent),
-        .sums = descent->sums,
-        .largest = descent->sums + block_count(descent),
+        .tried = memory + count,
+        .gradient = memory + 2 * (size_t)count,
+        .older = memory + 3 * (size_t)count,
+        .metric = memory + 4 * (size_t)count,
+        .direction = memory + 5 * (size_t)count,
+        .sums = by_block,
+        .largest = by_block + block_count,
+        .blocks = memory_zeroed(count, sizeof(uint32_t)),
     };
-    for (uint32_t i = 0; i < vectors.count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         vectors.blocks[i] = block_of(descent, i);
     }
+    *known_out = (struct quasi_newton){
+        .count = count,
+        .step = count,
+        .moves = ring,
+        .turns = ring + (size_t)QUASI_NEWTON_MEMORY * count,
+    };
     return vectors;
 }
 
@@ -307,54 +288,55 @@ static bool try_direction(
     return false;
 }
 
+/* One step. False if there is none that helps. */
+static bool step(struct descent *descent, const struct vectors *vectors, struct quasi_newton *known)
+{
+    struct congestion *congestion = descent->congestion;
+    double slope_ns = quasi_newton_direction(
+        known, vectors->gradient, vectors->metric, MIRROR_STEP, vectors->direction);
+    if (slope_ns >= 0) {
+        known->kept = 0;
+        slope_ns = quasi_newton_direction(
+            known, vectors->gradient, vectors->metric, MIRROR_STEP, vectors->direction);
+    }
+    slope_ns *= shorten(vectors);
+    memcpy(vectors->older, vectors->gradient, vectors->count * sizeof(*vectors->older));
+    const bool moved = try_direction(descent, vectors, slope_ns, quasi_newton_next(known));
+    congestion_slopes(congestion);
+    find_gradient(descent, vectors);
+    if (moved) {
+        quasi_newton_learn(known, vectors->older, vectors->gradient);
+        return true;
+    }
+    if (known->kept == 0) {
+        return false;
+    }
+    known->kept = 0; /* The curvature misleads: the mirror step alone. */
+    return true;
+}
+
 double descent_run(struct descent *descent, uint32_t steps, double tolerance)
 {
     struct congestion *congestion = descent->congestion;
-    reserve(descent, descent->count + descent->sites->site_count);
-    const struct vectors vectors = open_vectors(descent);
-    const size_t bytes = vectors.count * sizeof(double);
-    struct quasi_newton known = {
-        .count = vectors.count,
-        .step = descent->capacity,
-        .moves = descent->memory + (size_t)VECTORS * descent->capacity,
-        .turns = descent->memory + (size_t)(VECTORS + QUASI_NEWTON_MEMORY) * descent->capacity,
-    };
-    const uint64_t begun = congestion->evaluations;
     uint32_t idle = 0;
-    take_logarithms(descent, &vectors);
+    ASSERT(descent->count == congestion->patterns->count);
     if (isinf(congestion_evaluate(congestion, descent->shares))) {
         return congestion->mean_ns;
     }
+    struct quasi_newton known;
+    const struct vectors vectors = open_vectors(descent, &known);
+    take_logarithms(descent, &vectors);
     congestion_slopes(congestion);
     find_gradient(descent, &vectors);
-    for (uint32_t i = 0; i < steps && congestion->evaluations < descent->evaluations_max; i++) {
+    for (uint32_t i = 0;
+         i < steps && idle < IDLE_MAX && congestion->evaluations < descent->evaluations_max; i++) {
         const double before_ns = congestion->mean_ns;
-        double slope_ns = quasi_newton_direction(
-            &known, vectors.gradient, vectors.metric, MIRROR_STEP, vectors.direction);
-        if (slope_ns >= 0) {
-            known.kept = 0;
-            slope_ns = quasi_newton_direction(
-                &known, vectors.gradient, vectors.metric, MIRROR_STEP, vectors.direction);
-        }
-        slope_ns *= shorten(&vectors);
-        memcpy(vectors.older, vectors.gradient, bytes);
-        const bool moved = try_direction(descent, &vectors, slope_ns, quasi_newton_next(&known));
-        congestion_slopes(congestion);
-        find_gradient(descent, &vectors);
-        if (!moved && known.kept == 0) {
+        if (!step(descent, &vectors, &known)) {
             break;
         }
-        if (!moved) {
-            known.kept = 0; /* The curvature misleads: the mirror step alone. */
-            continue;
-        }
-        quasi_newton_learn(&known, vectors.older, vectors.gradient);
-        const double gain = (before_ns - congestion->mean_ns) / before_ns;
-        const bool is_late = congestion->evaluations - begun > descent->patience;
-        idle = gain > tolerance ? 0 : idle + 1;
-        if (idle >= IDLE_MAX || (is_late && gain < GAIN_LATE)) {
-            break;
-        }
+        idle = before_ns - congestion->mean_ns > tolerance * before_ns ? 0 : idle + 1;
     }
+    free(vectors.logits);
+    free(vectors.blocks);
     return congestion->mean_ns;
 }

@@ -22,13 +22,9 @@ struct descent {
     struct sites *sites; /* Resized if sizes are free. */
     bool sizes_are_free;
     uint64_t evaluations_max; /* Of the congestion. */
-    uint64_t patience; /* Evaluations of one run after which steps have to gain more to go on. */
-    uint32_t count;    /* Patterns with a share. */
-    uint32_t capacity; /* Of the arrays of variables: patterns, then sites. */
-    double *shares;
-    double *memory;   /* All vectors of a descent, one after the other, */
-    uint32_t *blocks; /* and the block of each variable. */
-    double *sums;     /* By block. */
+    uint32_t count;           /* Patterns with a share. */
+    uint32_t capacity;
+    double *shares; /* By pattern. */
 };
 
 void descent_init(struct descent *descent, struct congestion *congestion, struct sites *sites);

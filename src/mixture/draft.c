@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "mixture/mean_length.h"
@@ -13,15 +14,15 @@
 
 #define GAP_MIN       1e-6 /* Relative: a better pattern has to gain more than this. */
 #define SHARE_REVIVED 1e-3
-#define SHARE_LEAST   1e-9
 #define SHARE_USED    1e-6
-#define SLOPE_NEAR    0.02 /* Relative: a pattern that costs so little more may be of use yet. */
+#define SHARE_LEAST   1e-9
 
 enum { ROUNDS_MAX = 40 };
 
 struct draft *draft_create(const struct workload *workload, struct sites *sites)
 {
     struct draft *draft = memory_zeroed(1, sizeof(*draft));
+    sites_add_ingress(sites, workload);
     draft->workload = workload;
     draft->sites = sites;
     draft->patterns_max = UINT32_MAX;
@@ -29,16 +30,7 @@ struct draft *draft_create(const struct workload *workload, struct sites *sites)
     patterns_init(&draft->patterns);
     congestion_init(&draft->congestion, workload, sites, &draft->patterns);
     descent_init(&draft->descent, &draft->congestion, sites);
-    response_init(&draft->response, &draft->congestion, false);
-    return draft;
-}
-
-struct draft *draft_open(const struct workload *workload, struct sites *sites, bool plain_joins)
-{
-    sites_add_ingress(sites, workload);
-    struct draft *draft = draft_create(workload, sites);
-    draft->plain_joins = plain_joins;
-    draft->response.plain_joins = plain_joins;
+    response_init(&draft->response, &draft->congestion);
     return draft;
 }
 
@@ -50,26 +42,10 @@ void draft_destroy(struct draft *draft)
     response_deinit(&draft->response);
     descent_deinit(&draft->descent);
     congestion_deinit(&draft->congestion);
-    pattern_index_deinit(&draft->index);
     patterns_deinit(&draft->patterns);
     sites_destroy(draft->sites);
     free(draft->counts);
-    free(draft->kinds);
     free(draft);
-}
-
-void draft_forget(struct draft *draft)
-{
-    patterns_clear(&draft->patterns);
-    pattern_index_clear(&draft->index);
-    congestion_forget(&draft->congestion);
-    for (uint32_t i = 0; i < draft->congestion.capacity; i++) {
-        draft->congestion.extras_ns[i] = 0; /* Others will have these numbers. */
-    }
-    for (uint32_t i = 0; i < draft->workload->stream_count; i++) {
-        draft->counts[i] = 0;
-    }
-    draft->descent.count = 0;
 }
 
 uint64_t draft_evaluations(const struct draft *draft)
@@ -77,9 +53,15 @@ uint64_t draft_evaluations(const struct draft *draft)
     return draft->congestion.evaluations + draft->response.evaluations;
 }
 
-bool draft_is_spent(const struct draft *draft)
+struct pattern_of draft_pattern_of(const struct draft *draft, uint32_t stream)
 {
-    return draft_evaluations(draft) >= draft->descent.evaluations_max;
+    ASSERT(stream < draft->workload->stream_count);
+    return (struct pattern_of){
+        .sites = draft->sites,
+        .stream = &draft->workload->streams[stream],
+        .number = stream,
+        .requeue = draft->workload->requeue,
+    };
 }
 
 /* A pattern that the descent has left is worth a second try if it is found again. */
@@ -91,18 +73,6 @@ static uint32_t revive(struct draft *draft, uint32_t index)
     }
     descent->shares[index] = SHARE_REVIVED;
     return index;
-}
-
-/* Whether a placement needs a queue that others have filled. */
-static bool is_blocked(const struct draft *draft, const struct pattern *pattern)
-{
-    for (uint32_t i = 0; i < pattern->demand_count; i++) {
-        const uint32_t queue = draft->patterns.demands[pattern->demand_first + i].queue;
-        if (draft->sites->queues[queue].load >= 1) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Whether whole sites have the machines for @spots. Others may still grow. */
@@ -119,17 +89,11 @@ static bool has_room(const struct draft *draft, uint32_t stream, const struct sp
 
 uint32_t draft_add(struct draft *draft, uint32_t stream, const struct spot *spots)
 {
+    const struct pattern_of of = draft_pattern_of(draft, stream);
     if (!has_room(draft, stream, spots)) {
         return UINT32_MAX;
     }
-    const struct pattern_of of = {
-        .sites = draft->sites,
-        .stream = &draft->workload->streams[stream],
-        .number = stream,
-        .requeue = draft->workload->requeue,
-    };
-    const uint32_t known = pattern_index_find(
-        &draft->index, &draft->patterns, stream, spots, of.stream->workflow->task_count);
+    const uint32_t known = patterns_find(&draft->patterns, &of, spots);
     if (known != UINT32_MAX) {
         return revive(draft, known);
     }
@@ -137,47 +101,41 @@ uint32_t draft_add(struct draft *draft, uint32_t stream, const struct spot *spot
         return UINT32_MAX;
     }
     const uint32_t index = patterns_add(&draft->patterns, &of, spots);
-    if (index == UINT32_MAX) {
-        return UINT32_MAX;
-    }
-    if (is_blocked(draft, &draft->patterns.items[index])) {
-        patterns_drop_last(&draft->patterns);
-        return UINT32_MAX;
-    }
-    draft->counts[stream]++;
+    draft->counts[stream] += index != UINT32_MAX ? 1 : 0;
     return index;
 }
 
-void draft_seed(struct draft *draft)
+static void seed_whole(struct draft *draft, uint32_t stream)
 {
     const struct sites *sites = draft->sites;
     struct spot spots[WORKFLOW_TASKS_MAX];
-    for (uint32_t stream = 0; stream < draft->workload->stream_count; stream++) {
-        for (uint32_t i = 0; i < sites->site_count; i++) {
-            for (uint32_t slot = 0; slot < sites->sites[i].slot_count; slot++) {
-                const struct spot spot = {.site = (uint16_t)i, .slot = (uint16_t)slot};
-                for (uint32_t k = 0; k < WORKFLOW_TASKS_MAX; k++) {
-                    spots[k] = spot;
-                }
-                (void)draft_add(draft, stream, spots);
+    for (uint32_t i = 0; i < sites->site_count; i++) {
+        for (uint32_t slot = 0; slot < sites->sites[i].slot_count; slot++) {
+            for (uint32_t k = 0; k < WORKFLOW_TASKS_MAX; k++) {
+                spots[k] = (struct spot){.site = (uint16_t)i, .slot = (uint16_t)slot};
             }
+            (void)draft_add(draft, stream, spots);
         }
     }
-    descent_admit(&draft->descent, 1);
 }
 
-void draft_seed_idle(struct draft *draft, double part)
+void draft_seed(struct draft *draft, double part)
 {
     struct spot found[WORKFLOW_TASKS_MAX];
     struct congestion *congestion = &draft->congestion;
+    for (uint32_t stream = 0; stream < draft->workload->stream_count; stream++) {
+        seed_whole(draft, stream);
+    }
+    descent_admit(&draft->descent, 1);
     double *nothing = memory_zeroed(draft->patterns.count + 1, sizeof(*nothing));
     (void)congestion_evaluate(congestion, nothing);
     congestion_slopes(congestion);
     free(nothing);
-    for (uint32_t stream = 0; stream < draft->workload->stream_count; stream++) {
-        if (!isinf(response_find(&draft->response, stream, found))) {
-            (void)draft_add(draft, stream, found);
-            (void)draft_add_shape(draft, stream, found, (double)INFINITY);
+    for (uint32_t i = 0; i < 2 * draft->workload->stream_count; i++) {
+        const enum response_start start = i % 2 == 0 ? RESPONSE_TOGETHER : RESPONSE_APART;
+        if (!isinf(response_find(&draft->response, i / 2, start, found))) {
+            (void)draft_add(draft, i / 2, found);
+            (void)draft_add_shape(draft, i / 2, found, (double)INFINITY);
         }
     }
     descent_admit(&draft->descent, part);
@@ -193,27 +151,21 @@ void draft_perturb(struct draft *draft, uint64_t seed, uint32_t index)
     descent_normalise(descent);
 }
 
-/* What joins cost at the prices reached, for each pattern. */
-static void count_joins(struct draft *draft)
+double draft_settle(struct draft *draft)
 {
     struct congestion *congestion = &draft->congestion;
-    for (uint32_t i = 0; i < draft->patterns.count && !draft->plain_joins; i++) {
+    if (isinf(congestion_evaluate(congestion, draft->descent.shares))) {
+        return (double)INFINITY;
+    }
+    for (uint32_t i = 0; i < draft->patterns.count && !draft->workload->plain_joins; i++) {
         const double plain_ns = congestion->lengths_ns[i] - congestion->extras_ns[i];
         congestion->extras_ns[i] = mean_length(congestion, &draft->patterns, i) - plain_ns;
     }
+    return congestion_evaluate(congestion, draft->descent.shares);
 }
 
-double draft_settle(struct draft *draft)
-{
-    draft->congestion.blur_ns = 0;
-    if (isinf(congestion_evaluate(&draft->congestion, draft->descent.shares))) {
-        return (double)INFINITY;
-    }
-    count_joins(draft);
-    return congestion_evaluate(&draft->congestion, draft->descent.shares);
-}
-
-double draft_mean_slope(const struct draft *draft, uint32_t stream)
+/* The mean slope of a stream: what all of its shares would have at a stationary point. */
+static double mean_slope(const struct draft *draft, uint32_t stream)
 {
     double sum = 0;
     for (uint32_t i = 0; i < draft->descent.count; i++) {
@@ -233,11 +185,9 @@ static void admit_carefully(struct draft *draft, const double *before, uint32_t 
     struct descent *descent = &draft->descent;
     descent_admit(descent, DRAFT_SHARE_FRESH);
     descent_normalise(descent);
-    double part = 1;
-    while (part > SHARE_LEAST) {
-        part /= 8;
+    for (double part = 1; part > SHARE_LEAST; part /= 8) {
         if (!isinf(congestion_evaluate(&draft->congestion, descent->shares))) {
-            break;
+            return;
         }
         for (uint32_t i = 0; i < descent->count; i++) {
             const double old = i < known ? before[i] : 0;
@@ -254,14 +204,10 @@ uint32_t draft_extend(struct draft *draft)
     memcpy(before, draft->descent.shares, known * sizeof(*before));
     uint32_t added = 0;
     for (uint32_t stream = 0; stream < draft->workload->stream_count; stream++) {
-        const double mean = draft_mean_slope(draft, stream);
-        const double best = response_find(&draft->response, stream, found);
-        if (!(best < mean * (1 - GAP_MIN))) {
-            continue;
-        }
-        if (draft_add(draft, stream, found) != UINT32_MAX) {
-            added++;
-            added += draft_add_shape(draft, stream, found, mean * (1 - GAP_MIN));
+        const double limit = mean_slope(draft, stream) * (1 - GAP_MIN);
+        if (response_find(&draft->response, stream, RESPONSE_TOGETHER, found) < limit &&
+            draft_add(draft, stream, found) != UINT32_MAX) {
+            added += 1 + draft_add_shape(draft, stream, found, limit);
         }
     }
     admit_carefully(draft, before, known);
@@ -275,8 +221,8 @@ double draft_gap(struct draft *draft)
     double gap = 0;
     congestion_slopes(&draft->congestion);
     for (uint32_t stream = 0; stream < draft->workload->stream_count; stream++) {
-        const double mean = draft_mean_slope(draft, stream);
-        const double best = response_find(&draft->response, stream, found);
+        const double mean = mean_slope(draft, stream);
+        const double best = response_find(&draft->response, stream, RESPONSE_TOGETHER, found);
         if (best < mean) {
             gap += draft->workload->streams[stream].rate / draft->workload->rate * (mean - best) /
                    draft->congestion.mean_ns;
@@ -287,23 +233,19 @@ double draft_gap(struct draft *draft)
 
 bool draft_solve(struct draft *draft)
 {
-    struct descent *descent = &draft->descent;
     if (!draft_find_feasible(draft)) {
         return false;
     }
     for (uint32_t round = 0; round < ROUNDS_MAX; round++) {
         (void)draft_settle(draft);
-        (void)descent_run(descent, 60, 1e-5);
+        (void)descent_run(&draft->descent, 60, 1e-5);
         congestion_slopes(&draft->congestion);
-        draft_prune(draft, SLOPE_NEAR, SHARE_USED);
-        (void)congestion_evaluate(&draft->congestion, descent->shares);
-        congestion_slopes(&draft->congestion);
-        if (draft_is_spent(draft) || draft_extend(draft) == 0) {
+        if (draft_evaluations(draft) >= draft->descent.evaluations_max ||
+            draft_extend(draft) == 0) {
             break;
         }
     }
     (void)draft_settle(draft);
-    (void)descent_run(descent, 400, 1e-8);
-    draft_sharpen(draft, DRAFT_BLUR_FIRST, /* least */ 0);
+    (void)descent_run(&draft->descent, 400, 1e-8);
     return true;
 }

@@ -1,5 +1,5 @@
 /*
- * spread.h - between patterns on sites and placements on workers.
+ * draft_mixture.h - between a draft, on sites, and a mixture, on workers.
  *
  * A pattern on a site stands for placements on each of its machines, with equal chances: no
  * machine of a site is used more than another. The way back finds the machines of a mixture
@@ -16,19 +16,13 @@
 struct draft;
 struct mixture;
 struct program_input;
-struct program_report;
 struct sites;
-struct workload;
-
-/* How often a pattern is spread over its sites, each time with other pairs of machines. */
-enum { DRAFT_TURNS_MAX = 8 };
 
 /*
  * The mixture of a solved @draft whose sizes are whole, with its predictions. Shares that
  * are as good as nothing are left out. The caller owns it; it is sealed.
  */
-struct mixture *draft_to_mixture(
-    const struct draft *draft, const struct program_input *input, uint32_t turns);
+struct mixture *draft_to_mixture(const struct draft *draft, const struct program_input *input);
 
 /*
  * Machines that are alike, and that the sealed @mixture uses alike, as sites; all of them

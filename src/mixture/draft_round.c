@@ -9,7 +9,7 @@
 #include "mixture/workload.h"
 #include "model/workflow.h"
 
-enum { SHIFTS_MAX = 12, EXTENSIONS_MAX = 10 };
+enum { EXTENSIONS_MAX = 10 };
 
 /* What is on a site, in machines: the load of its fullest worker or link. */
 static double used_machines(const struct draft *draft, uint32_t site)
@@ -100,49 +100,6 @@ static void round_class(struct draft *draft, uint32_t group)
     free(wanted);
 }
 
-/* One machine from where it is worth least to where it is worth most, in one class. */
-static bool shift_machine(struct draft *draft)
-{
-    struct sites *sites = draft->sites;
-    uint32_t from = UINT32_MAX;
-    uint32_t to = UINT32_MAX;
-    double gain = 0;
-    for (uint32_t a = 0; a < sites->site_count; a++) {
-        for (uint32_t b = 0; b < sites->site_count && sites->sites[a].size > 1.5; b++) {
-            if (a == b || sites->sites[a].machines != sites->sites[b].machines ||
-                sites->sites[b].size < 1) {
-                continue;
-            }
-            const double gained = congestion_size_slope(&draft->congestion, a) -
-                                  congestion_size_slope(&draft->congestion, b);
-            if (gained > gain) {
-                gain = gained;
-                from = a;
-                to = b;
-            }
-        }
-    }
-    if (from == UINT32_MAX) {
-        return false;
-    }
-    const double before_ns = draft->congestion.mean_ns;
-    const size_t bytes = draft->descent.count * sizeof(double);
-    double *kept = memory_zeroed(draft->descent.count, sizeof(*kept));
-    memcpy(kept, draft->descent.shares, bytes);
-    sites_resize(sites, from, sites->sites[from].size - 1);
-    sites_resize(sites, to, sites->sites[to].size + 1);
-    const bool helps =
-        drop_misfits(draft) && descent_run(&draft->descent, 40, 1e-7) < before_ns * (1 - 1e-9);
-    if (!helps) {
-        sites_resize(sites, from, sites->sites[from].size + 1);
-        sites_resize(sites, to, sites->sites[to].size - 1);
-        memcpy(draft->descent.shares, kept, bytes);
-        (void)congestion_evaluate(&draft->congestion, draft->descent.shares);
-    }
-    free(kept);
-    return helps;
-}
-
 /* Other patterns may be the better ones on whole machines. They are kept if they are. */
 static void extend_whole(struct draft *draft)
 {
@@ -151,7 +108,8 @@ static void extend_whole(struct draft *draft)
     const uint32_t known = descent->count;
     double *kept = memory_zeroed(known, sizeof(*kept));
     memcpy(kept, descent->shares, known * sizeof(*kept));
-    for (uint32_t i = 0; i < EXTENSIONS_MAX && !draft_is_spent(draft); i++) {
+    for (uint32_t i = 0; i < EXTENSIONS_MAX && draft_evaluations(draft) < descent->evaluations_max;
+         i++) {
         congestion_slopes(&draft->congestion);
         if (draft_extend(draft) == 0) {
             break;
@@ -177,17 +135,10 @@ bool draft_round(struct draft *draft)
     for (uint32_t group = 0; group < draft->sites->class_count; group++) {
         round_class(draft, group);
     }
-    const uint32_t patterns_max = draft->patterns_max;
-    draft->patterns_max = UINT32_MAX;
-    draft_refit(draft);
-    draft->patterns_max = 0; /* Until machines stay where they are. */
     if (!drop_misfits(draft) || !draft_find_feasible(draft)) {
         return false;
     }
     (void)descent_run(&draft->descent, 200, 1e-8);
-    for (uint32_t i = 0; i < SHIFTS_MAX && shift_machine(draft); i++) {
-    }
-    draft->patterns_max = patterns_max;
     extend_whole(draft);
     return true;
 }

@@ -1,12 +1,12 @@
+/* draft_to_mixture.c - patterns on sites as placements on workers: see draft_mixture.h. */
 #include "mixture/draft_mixture.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/assert.h"
-#include "base/error.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "mixture/draft.h"
 #include "mixture/mixture.h"
 #include "mixture/program.h"
@@ -18,6 +18,7 @@
 
 enum {
     PLACEMENTS_MAX = 512, /* Of one pattern, as long as each machine has its part. */
+    TURNS_MAX = 8, /* How often a pattern is spread over its sites, each time in other pairs. */
 };
 
 /* The machines of each site: those of its class, in turn. */
@@ -45,7 +46,6 @@ struct spreading {
     const uint32_t *first; /* By site: its first machine in the class. */
     const struct spot *spots;
     uint32_t task_count;
-    uint32_t turns;
     uint32_t site_count; /* Sites of the pattern, each once, and how many machines of each. */
     uint32_t used[WORKFLOW_TASKS_MAX];
     uint32_t copies[WORKFLOW_TASKS_MAX];
@@ -88,7 +88,7 @@ static uint16_t worker_at(
     index = index < size ? index : size - 1;
     ASSERT(size > 0 && spreading->copies[order] > 0);
     const uint32_t apart = size / spreading->copies[order];
-    const uint32_t turned = (order + 1) * turn * (apart / DRAFT_TURNS_MAX + 1);
+    const uint32_t turned = (order + 1) * turn * (apart / TURNS_MAX + 1);
     index += spot.copy == 0 && order == 0 ? 0 : turned % (apart > 0 ? apart : 1);
     index = (index + spot.copy * apart) % size;
     const struct machine_class *machines = &sites->classes[sites->sites[spot.site].machines];
@@ -125,7 +125,7 @@ static void spread_pattern(
     ASSERT(machines > 0);
     const bool pairs = spreading->site_count > 1 || spreading->copies[0] > 1;
     uint32_t turns = pairs ? PLACEMENTS_MAX / machines : 1;
-    turns = turns > spreading->turns ? spreading->turns : turns;
+    turns = min_u32(turns, TURNS_MAX);
     turns = turns > apart ? apart : turns; /* More would pair the same machines again. */
     turns = turns == 0 ? 1 : turns;
     for (uint32_t turn = 0; turn < turns; turn++) {
@@ -185,15 +185,14 @@ void draft_predict(const struct draft *draft, struct mixture *mixture)
     free(first);
 }
 
-struct mixture *draft_to_mixture(
-    const struct draft *draft, const struct program_input *input, uint32_t turns)
+struct mixture *draft_to_mixture(const struct draft *draft, const struct program_input *input)
 {
     const struct sites *sites = draft->sites;
     const struct workload *workload = draft->workload;
     struct mixture *mixture = mixture_create(
         input->catalogue->workflow_count, input->fleet->worker_count, links_count(input->fleet));
     uint32_t *first = assign_machines(sites);
-    struct spreading spreading = {.sites = sites, .first = first, .turns = turns};
+    struct spreading spreading = {.sites = sites, .first = first};
     for (uint32_t i = 0; i < workload->stream_count; i++) {
         const struct stream *stream = &workload->streams[i];
         mixture_set_workflow(

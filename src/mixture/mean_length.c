@@ -60,12 +60,12 @@ static struct reached after_arc(
     }
     reached.fixed_ns += arc->fixed_ns;
     reached.variance += arc->variance;
-    for (uint32_t i = 0; i < arc->visit_count; i++) {
-        const struct wait_term *visit = &patterns->visits[arc->visit_first + i];
-        const double part = part_met(congestion, arc, visit->price);
-        reached.wait_ns += visit->weight * part * congestion->prices[visit->price];
+    for (uint32_t i = 0; i < arc->wait_count; i++) {
+        const struct wait_term *wait = &patterns->waits[arc->wait_first + i];
+        const double part = part_met(congestion, arc, wait->price);
+        reached.wait_ns += wait->weight * part * congestion->prices[wait->price];
         reached.variance +=
-            visit->weight * visit->weight * variance_at(congestion, visit->price, part);
+            wait->weight * wait->weight * variance_at(congestion, wait->price, part);
     }
     return reached;
 }

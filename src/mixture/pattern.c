@@ -11,9 +11,6 @@
 
 #define PRICE_NONE UINT32_MAX
 
-/* Of an arc and of a pattern, to reserve: whatever comes will have room. */
-enum { VISITS_GUESS = 2, DEMANDS_GUESS = 6 };
-
 /* A placement while it is being taken apart. Kept between calls: it is large. */
 struct taking_apart {
     struct patterns *patterns;
@@ -41,7 +38,7 @@ void patterns_deinit(struct patterns *patterns)
     free(patterns->items);
     free(patterns->steps);
     free(patterns->arcs);
-    free(patterns->visits);
+    free(patterns->waits);
     free(patterns->demands);
     free(patterns->spots);
     free(patterns->work);
@@ -52,7 +49,7 @@ void patterns_clear(struct patterns *patterns)
     patterns->count = 0;
     patterns->step_count = 0;
     patterns->arc_count = 0;
-    patterns->visit_count = 0;
+    patterns->wait_count = 0;
     patterns->demand_count = 0;
     patterns->spot_count = 0;
 }
@@ -68,9 +65,9 @@ static double step_start(
     for (uint32_t i = 0; i < step->arc_count; i++) {
         double at_ns = arcs[i].fixed_ns + (arcs[i].from == STEP_NONE ? 0 : starts[arcs[i].from]);
         if (prices != NULL) {
-            const struct wait_term *visits = patterns->visits + arcs[i].visit_first;
-            for (uint32_t v = 0; v < arcs[i].visit_count; v++) {
-                at_ns += visits[v].weight * prices[visits[v].price];
+            const struct wait_term *waits = patterns->waits + arcs[i].wait_first;
+            for (uint32_t v = 0; v < arcs[i].wait_count; v++) {
+                at_ns += waits[v].weight * prices[waits[v].price];
             }
         }
         if (at_ns > start_ns) { /* Strict: the first arc wins a tie. */
@@ -94,47 +91,12 @@ static void *room(void *array, uint32_t count, uint32_t *capacity, size_t elemen
     return memory_zeroed_more(array, count, *capacity, element_bytes);
 }
 
-/* Room for @more elements after @count, if there is any to be made. */
-static void *more_room(
-    void *array, uint32_t count, size_t more, uint32_t *capacity, size_t element_bytes)
+static void add_wait(struct patterns *patterns, uint32_t price, double weight)
 {
-    if (count + more <= *capacity || count + more > UINT32_MAX) {
-        return array;
-    }
-    *capacity = (uint32_t)(count + more);
-    return memory_zeroed_more(array, count, *capacity, element_bytes);
-}
-
-void patterns_reserve(struct patterns *patterns, size_t count, size_t tasks, size_t edges)
-{
-    const size_t steps = tasks + count;
-    const size_t arcs = tasks + edges + count;
-    patterns->items = more_room(
-        patterns->items, patterns->count, count, &patterns->capacity, sizeof(*patterns->items));
-    patterns->steps = more_room(
-        patterns->steps, patterns->step_count, steps, &patterns->step_capacity,
-        sizeof(*patterns->steps));
-    patterns->arcs = more_room(
-        patterns->arcs, patterns->arc_count, arcs, &patterns->arc_capacity,
-        sizeof(*patterns->arcs));
-    patterns->visits = more_room(
-        patterns->visits, patterns->visit_count, VISITS_GUESS * arcs, &patterns->visit_capacity,
-        sizeof(*patterns->visits));
-    patterns->demands = more_room(
-        patterns->demands, patterns->demand_count, DEMANDS_GUESS * count,
-        &patterns->demand_capacity, sizeof(*patterns->demands));
-    patterns->spots = more_room(
-        patterns->spots, patterns->spot_count, tasks, &patterns->spot_capacity,
-        sizeof(*patterns->spots));
-}
-
-static void add_visit(struct patterns *patterns, uint32_t price, double weight)
-{
-    patterns->visits = room(
-        patterns->visits, patterns->visit_count, &patterns->visit_capacity,
-        sizeof(*patterns->visits));
-    patterns->visits[patterns->visit_count++] = (struct wait_term){price, weight};
-    patterns->arcs[patterns->arc_count - 1].visit_count++;
+    patterns->waits = room(
+        patterns->waits, patterns->wait_count, &patterns->wait_capacity, sizeof(*patterns->waits));
+    patterns->waits[patterns->wait_count++] = (struct wait_term){price, weight};
+    patterns->arcs[patterns->arc_count - 1].wait_count++;
 }
 
 /* An arc of the newest step. */
@@ -144,7 +106,7 @@ static void add_arc(struct patterns *patterns, uint32_t from, double fixed_ns, d
         room(patterns->arcs, patterns->arc_count, &patterns->arc_capacity, sizeof(*patterns->arcs));
     patterns->arcs[patterns->arc_count++] = (struct arc){
         .from = from,
-        .visit_first = patterns->visit_count,
+        .wait_first = patterns->wait_count,
         .up = QUEUE_NONE,
         .fixed_ns = fixed_ns,
         .variance = variance,
@@ -200,7 +162,7 @@ static void add_crossing(
         const struct queue_site *link = &sites->queues[crossing->queues[i]];
         const double time_ns = wire_ns(link, bytes);
         longest_ns = time_ns > longest_ns ? time_ns : longest_ns;
-        add_visit(patterns, crossing->queues[i], part * (link->shared ? time_ns : 1));
+        add_wait(patterns, crossing->queues[i], part * (link->shared ? time_ns : 1));
         const struct demand more = {
             .queue = crossing->queues[i],
             .work_ns = part * time_ns,
@@ -231,7 +193,7 @@ static void add_arrival(struct taking_apart *work, struct spot spot, uint32_t wa
     add_arc(work->patterns, STEP_NONE, 0, 0);
     add_crossing(work, &crossing, work->of->stream->input_bytes, (node_count - 1) / node_count);
     if (wait != PRICE_NONE) {
-        add_visit(work->patterns, wait, 1);
+        add_wait(work->patterns, wait, 1);
     }
 }
 
@@ -253,7 +215,7 @@ static void add_input(struct taking_apart *work, const struct workflow_edge *edg
         arc->quiet_ns = work->offset_ns[from];
     }
     if (wait != PRICE_NONE && (work->of->requeue || !spot_equal(here, there))) {
-        add_visit(work->patterns, wait, 1);
+        add_wait(work->patterns, wait, 1);
     }
 }
 
@@ -402,7 +364,7 @@ static void begin_step(struct taking_apart *work, uint32_t task, uint32_t worker
     }
     if (is_gathered) {
         add_arc(patterns, number - 1, 0, 0);
-        add_visit(patterns, wait, 1);
+        add_wait(patterns, wait, 1);
     } else if (in_count == 0) {
         add_arrival(work, spot, wait);
     }
@@ -483,13 +445,21 @@ static void ask_workers(struct taking_apart *work)
     }
 }
 
-static void undo(struct patterns *patterns, const struct pattern *pattern, const uint32_t marks[2])
+uint32_t patterns_find(
+    const struct patterns *patterns, const struct pattern_of *of, const struct spot *spots)
 {
-    patterns->step_count = pattern->step_first;
-    patterns->demand_count = pattern->demand_first;
-    patterns->spot_count = pattern->spot_first;
-    patterns->arc_count = marks[0];
-    patterns->visit_count = marks[1];
+    for (uint32_t i = 0; i < patterns->count; i++) {
+        const struct spot *known = patterns->spots + patterns->items[i].spot_first;
+        uint32_t same = 0;
+        while (patterns->items[i].stream == of->number && same < of->stream->workflow->task_count &&
+               spot_equal(known[same], spots[same])) {
+            same++;
+        }
+        if (same == of->stream->workflow->task_count) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
 }
 
 uint32_t patterns_add(
@@ -497,7 +467,7 @@ uint32_t patterns_add(
 {
     const struct workflow *workflow = of->stream->workflow;
     struct taking_apart *work = patterns->work;
-    const uint32_t marks[2] = {patterns->arc_count, patterns->visit_count};
+    const struct patterns before = *patterns;
     work->patterns = patterns;
     work->of = of;
     work->spots = spots;
@@ -510,7 +480,10 @@ uint32_t patterns_add(
     };
     for (uint32_t i = 0; i < workflow->task_count; i++) {
         if (!place_task(work, workflow->order[i])) {
-            undo(patterns, &work->pattern, marks);
+            patterns->step_count = before.step_count;
+            patterns->arc_count = before.arc_count;
+            patterns->wait_count = before.wait_count;
+            patterns->demand_count = before.demand_count;
             return UINT32_MAX;
         }
     }
@@ -529,19 +502,7 @@ uint32_t patterns_add(
     ask_workers(work);
     work->pattern.demand_count = patterns->demand_count - work->pattern.demand_first;
     patterns->items[index] = work->pattern;
-    if (work->pattern.step_count > patterns->step_count_max) {
-        patterns->step_count_max = work->pattern.step_count;
-    }
     return index;
-}
-
-void patterns_drop_last(struct patterns *patterns)
-{
-    const struct pattern *last = &patterns->items[patterns->count - 1];
-    const uint32_t arc_first = patterns->steps[last->step_first].arc_first;
-    const uint32_t marks[2] = {arc_first, patterns->arcs[arc_first].visit_first};
-    undo(patterns, last, marks);
-    patterns->count--;
 }
 
 double pattern_length(

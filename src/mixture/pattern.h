@@ -40,8 +40,8 @@ struct wait_term {
 
 struct arc {
     uint32_t from; /* A step of the same pattern, with a lower number. */
-    uint32_t visit_first;
-    uint32_t visit_count;
+    uint32_t wait_first;
+    uint32_t wait_count;
     bool own;        /* From the worker of this step itself. */
     uint32_t up;     /* The link up from the machine of @from, if it is crossed, or QUEUE_NONE: */
     double quiet_ns; /* when this gets there, nothing has come from that worker for so long. */
@@ -92,16 +92,15 @@ struct patterns {
     uint32_t arc_count;
     uint32_t arc_capacity;
     struct arc *arcs;
-    uint32_t visit_count;
-    uint32_t visit_capacity;
-    struct wait_term *visits;
+    uint32_t wait_count;
+    uint32_t wait_capacity;
+    struct wait_term *waits;
     uint32_t demand_count;
     uint32_t demand_capacity;
     struct demand *demands;
     uint32_t spot_count;
     uint32_t spot_capacity;
     struct spot *spots;
-    uint32_t step_count_max; /* Of one pattern. */
     struct taking_apart *work;
 };
 
@@ -117,11 +116,9 @@ struct pattern_of {
     bool requeue;    /* See struct program_options. */
 };
 
-/*
- * Make room for about @count patterns more, with so many tasks and edges in all, so that the
- * arrays need not grow bit by bit.
- */
-void patterns_reserve(struct patterns *patterns, size_t count, size_t tasks, size_t edges);
+/* The pattern that places the tasks of @of at @spots; UINT32_MAX if there is none. */
+uint32_t patterns_find(
+    const struct patterns *patterns, const struct pattern_of *of, const struct spot *spots);
 
 /*
  * Take the placement @spots apart, one for each task, and add it. Returns its index, or
@@ -130,13 +127,9 @@ void patterns_reserve(struct patterns *patterns, size_t count, size_t tasks, siz
 uint32_t patterns_add(
     struct patterns *patterns, const struct pattern_of *of, const struct spot *spots);
 
-/* Take the newest pattern back. */
-void patterns_drop_last(struct patterns *patterns);
-
 /*
- * The longest way through pattern @index at these prices. @starts_out has room for
- * step_count_max entries and gets the begin of each step; @via_out, if not NULL, the arc by
- * which each was held up.
+ * The longest path through pattern @index at these prices. @starts_out has room for its steps
+ * and gets the begin of each; @via_out, if not NULL, the arc by which each was held up.
  */
 double pattern_length(
     const struct patterns *patterns, uint32_t index, const double *prices, double *starts_out,

@@ -24,12 +24,6 @@ struct fleet;
 struct mixture;
 struct profile;
 
-/* What others put on a worker or link: all zero for nothing. */
-struct program_background {
-    double load;        /* Utilisation. */
-    double residual_ns; /* Rate times the second moment of the time that each takes there. */
-};
-
 /*
  * The cluster, and what comes to it. Every workflow with a rate needs a worker with a kind
  * of device on which each of its tasks was measured. Models are taken to be resident.
@@ -38,16 +32,13 @@ struct program_input {
     const struct catalogue *catalogue;
     const struct profile *profile;
     const struct fleet *fleet;
-    const double *rates_per_s;                /* Jobs of each workflow. 0: it gets no patterns. */
-    const struct program_background *workers; /* By worker. NULL: none. */
-    const struct program_background *links;   /* By link (model/links_route.h). NULL: what the
-                                                 fleet's network says about other traffic. */
+    const double *rates_per_s; /* Jobs of each workflow. 0: it gets no patterns. */
 };
 
 /* All zero: the defaults. */
 struct program_options {
     uint64_t seed;
-    uint32_t restarts;        /* Starts from different points. 0: 4. */
+    uint32_t restarts;        /* Starts from different points. 0: 6. */
     uint32_t patterns_max;    /* Of one workflow, before they are spread over equal machines.
                                  0: 64. */
     uint64_t evaluations_max; /* Of single patterns. 0: 20 million. */
@@ -74,7 +65,7 @@ struct program_report {
  *
  * Errors: WEFT_NOT_FOUND if a task can run nowhere; WEFT_REFUSED if no mixture was found
  * that leaves every worker and link with less work than it can do: @error names the
- * busiest; WEFT_INVALID for rates or backgrounds that are not, or a start that does not fit.
+ * busiest; WEFT_INVALID for rates that are none, or a start that does not fit.
  */
 enum weft_status program_solve(
     const struct program_input *input, const struct program_options *options,

@@ -1,9 +1,6 @@
 /*
  * quasi_newton.h - a direction of descent from gradients, by what earlier moves say about the
  * curvature: limited-memory BFGS (Nocedal 1980).
- *
- * Sums of products go in four lanes, which a processor can add at once. Their order is fixed, and
- * with it every bit of the result.
  */
 #ifndef MIXTURE_QUASI_NEWTON_H
 #define MIXTURE_QUASI_NEWTON_H
@@ -16,12 +13,12 @@ enum { QUASI_NEWTON_MEMORY = 8 };
 
 struct quasi_newton {
     uint32_t count;                       /* Variables. */
-    uint32_t kept;                        /* So many moves, */
-    uint32_t newest;                      /* in a ring up to this one. */
+    uint32_t kept;                        /* Moves in the ring. */
+    uint32_t newest;                      /* The last of them. */
     size_t step;                          /* From one vector of the ring to the next. */
-    double *moves;                        /* Borrowed: QUASI_NEWTON_MEMORY of them, */
-    double *turns;                        /* and how the gradient changed with each; */
-    double products[QUASI_NEWTON_MEMORY]; /* the products of the two. */
+    double *moves;                        /* Borrowed: the ring, of QUASI_NEWTON_MEMORY vectors. */
+    double *turns;                        /* The same: how the gradient changed with each. */
+    double products[QUASI_NEWTON_MEMORY]; /* Of each move and turn. */
 };
 
 /*
@@ -40,8 +37,5 @@ double *quasi_newton_next(const struct quasi_newton *known);
  * again if the slope does not rise along it.
  */
 void quasi_newton_learn(struct quasi_newton *known, const double *older, const double *gradient);
-
-/* The sum of the products of @count pairs. */
-double quasi_newton_dot(const double *a, const double *b, uint32_t count);
 
 #endif /* MIXTURE_QUASI_NEWTON_H */

@@ -8,8 +8,6 @@
 #include "base/memory.h"
 #include "mixture/congestion.h"
 #include "mixture/mean_length.h"
-#include "mixture/response_list.h"
-#include "mixture/response_tree.h"
 #include "mixture/sites.h"
 #include "mixture/workload.h"
 #include "model/contract.h"
@@ -21,9 +19,8 @@
 
 enum {
     SWEEPS_MAX = 8,
-    STARTS_MAX = 4,
 
-    /* From one start, in all placements: 5,000 placements of 20 tasks, more than they need. */
+    /* In all placements: 5,000 placements of 20 tasks, more than they need. */
     TASKS_LOOKED_AT_MAX = 100000,
 };
 
@@ -34,16 +31,15 @@ struct spots {
     double costs[RESPONSE_SPOTS_MAX];
 };
 
-void response_init(struct response *response, const struct congestion *congestion, bool plain_joins)
+void response_init(struct response *response, const struct congestion *congestion)
 {
-    *response = (struct response){.congestion = congestion, .plain_joins = plain_joins};
+    *response = (struct response){.congestion = congestion};
     patterns_init(&response->trial);
 }
 
 void response_deinit(struct response *response)
 {
     patterns_deinit(&response->trial);
-    free(response->units);
     free(response->tried);
     free(response->best);
     free(response->tasks);
@@ -59,11 +55,9 @@ static void reserve(struct response *response, uint32_t task_count)
     if (task_count <= response->unit_capacity) {
         return;
     }
-    free(response->units);
     free(response->tried);
     free(response->best);
     free(response->tasks);
-    response->units = memory_zeroed(task_count, sizeof(struct spot));
     response->tried = memory_zeroed(task_count, sizeof(struct spot));
     response->best = memory_zeroed(task_count, sizeof(struct spot));
     response->tasks = memory_zeroed(task_count, sizeof(struct spot));
@@ -86,7 +80,7 @@ double response_cost(struct response *response, uint32_t number, const struct sp
         return (double)INFINITY;
     }
     double starts[PATTERN_STEPS_MAX];
-    double cost_ns = response->plain_joins
+    double cost_ns = congestion->workload->plain_joins
                          ? pattern_length(trial, 0, congestion->prices, starts, NULL)
                          : mean_length(congestion, trial, 0);
     for (uint32_t i = 0; i < trial->demand_count; i++) {
@@ -272,69 +266,80 @@ static double improve(
     return cost;
 }
 
-/* The cheapest workers, each site with as many machines as it can have, for the tree. */
-static uint32_t tree_spots(
-    const struct sites *sites, const struct spots *singles, struct spot *spots_out)
-{
-    uint32_t count = 0;
-    for (uint16_t copy = 0; copy < 3; copy++) {
-        for (uint32_t i = 0; i < singles->count && count < RESPONSE_TREE_SPOTS; i++) {
-            struct spot spot = singles->items[i];
-            spot.copy = copy;
-            if (copy == 0 ? i < 3 : copy + 1.0 <= sites->sites[spot.site].size) {
-                spots_out[count++] = spot;
-            }
-        }
-    }
-    return count;
-}
-
-/* Put start number @start into response->best. False if there is none. */
-static bool begin(
-    struct response *response, uint32_t number, uint32_t start, const struct spots *singles)
+static bool can_run(const struct response *response, uint32_t number, uint32_t unit, struct spot at)
 {
     const struct stream *stream = stream_at(response, number);
-    const uint32_t count = stream->units->graph->vertex_count;
-    if (start == 0) {
-        struct spot spots[RESPONSE_TREE_SPOTS];
-        const uint32_t spot_count = tree_spots(response->congestion->sites, singles, spots);
-        return stream->tree != NULL && count > 1 &&
-               response_tree_solve(response->congestion, stream, spots, spot_count, response->best);
+    const struct contraction *units = stream->units;
+    const uint32_t device = sites_device(response->congestion->sites, at.site, at.slot);
+    bool can = true;
+    for (uint32_t i = units->member_first[unit]; i < units->member_first[unit + 1] && can; i++) {
+        can = stream_time(stream, units->members[i], device)->mean_ns >= 0;
     }
-    if (start == 1) {
-        return count > 1 &&
-               response_list_solve(
-                   response->congestion, stream, singles->items, singles->count, response->best);
-    }
-    if (start - 2 >= singles->count) {
-        return false;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        response->best[i] = singles->items[start - 2];
+    return can;
+}
+
+/*
+ * Put a placement to begin with into response->best: each unit stays with its first producer, or
+ * else goes to the cheapest worker, that can run it. False if a unit can run nowhere.
+ */
+static bool begin(struct response *response, uint32_t number, const struct spots *singles)
+{
+    const struct digraph *graph = stream_at(response, number)->units->graph;
+    for (uint32_t i = 0; i < graph->vertex_count; i++) {
+        const uint32_t unit = graph->order[i];
+        if (graph->vertices[unit].in_count > 0) {
+            response->best[unit] = response->best[digraph_in(graph, unit, 0)->from];
+            if (can_run(response, number, unit, response->best[unit])) {
+                continue;
+            }
+        }
+        uint32_t at = 0;
+        while (at < singles->count && !can_run(response, number, unit, singles->items[at])) {
+            at++;
+        }
+        if (at == singles->count) {
+            return false;
+        }
+        response->best[unit] = singles->items[at];
     }
     return true;
 }
 
-double response_find(struct response *response, uint32_t number, struct spot *tasks_out)
+/* Each unit of response->best that can be to a machine of its own, the cheapest first. */
+static void scatter(struct response *response, uint32_t number, const struct spots *singles)
+{
+    const struct sites *sites = response->congestion->sites;
+    const uint32_t count = stream_at(response, number)->units->graph->vertex_count;
+    for (uint32_t unit = 1; unit < count; unit++) {
+        bool moved = false;
+        for (uint32_t i = 0; i < singles->count && !moved; i++) {
+            struct spot spot = singles->items[i];
+            moved = fresh_copy(sites, response->best, count, &spot) &&
+                    can_run(response, number, unit, spot);
+            response->best[unit] = moved ? spot : response->best[unit];
+        }
+    }
+    renumber(response->best, count);
+}
+
+double response_find(
+    struct response *response, uint32_t number, enum response_start start, struct spot *tasks_out)
 {
     const struct stream *stream = stream_at(response, number);
     const uint32_t task_count = stream->workflow->task_count;
     struct spots singles;
-    double best = (double)INFINITY;
     reserve(response, task_count);
     list_single(response, number, &singles);
-    for (uint32_t start = 0; start < STARTS_MAX; start++) {
-        if (!begin(response, number, start, &singles)) {
-            continue;
-        }
-        double cost = cost_of_units(response, number, response->best);
-        cost = improve(response, number, &singles, cost);
-        if (cost < best) {
-            best = cost;
-            for (uint32_t i = 0; i < task_count; i++) {
-                tasks_out[i] = response->best[stream->units->group_of[i]];
-            }
-        }
+    if (!begin(response, number, &singles)) {
+        return (double)INFINITY;
+    }
+    if (start == RESPONSE_APART) {
+        scatter(response, number, &singles);
+    }
+    const double cost = cost_of_units(response, number, response->best);
+    const double best = improve(response, number, &singles, cost);
+    for (uint32_t i = 0; i < task_count; i++) {
+        tasks_out[i] = response->best[stream->units->group_of[i]];
     }
     return best;
 }

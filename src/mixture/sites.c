@@ -4,70 +4,71 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "mixture/background.h"
-#include "mixture/machine_classes.h"
-#include "mixture/program.h"
+#include "base/units.h"
 #include "mixture/workload.h"
 #include "model/workflow.h"
 
-#define NS_PER_S 1e9
-
-static uint32_t greatest_divisor(uint32_t a, uint32_t b)
+/* Whether two machines have the same devices, links, rack and use. */
+static bool is_same(
+    const struct fleet *fleet, const uint32_t *uses, const uint64_t *rates, uint32_t a, uint32_t b)
 {
-    while (b != 0) {
-        const uint32_t rest = a % b;
-        a = b;
-        b = rest;
+    const struct fleet_node *one = &fleet->nodes[a];
+    const struct fleet_node *two = &fleet->nodes[b];
+    const uint32_t down = fleet->node_count;
+    bool same = (uses == NULL || uses[a] == uses[b]) && one->worker_count == two->worker_count &&
+                rates[a] == rates[b] && rates[down + a] == rates[down + b];
+    if (fleet->network.kind == NETWORK_TWO_TIER) {
+        same = same && fleet_rack(fleet, a) == fleet_rack(fleet, b);
     }
-    return a;
+    for (uint32_t slot = 0; slot < one->worker_count && same; slot++) {
+        same = fleet->workers[one->worker_first + slot].device ==
+               fleet->workers[two->worker_first + slot].device;
+    }
+    return same;
 }
 
-/*
- * Order the machines of a class by the load of others, and deal them out again by steps of
- * about 0.618 of all: any few neighbours then have nearly the mean.
- */
-static void mix_machines(const struct program_input *input, struct machine_class *machines)
+/* Classes of equal machines, in the order of their first machines. */
+static void find_classes(struct sites *sites, const uint32_t *uses, const uint64_t *rates)
 {
-    const uint32_t count = machines->node_count;
-    uint32_t *sorted = memory_zeroed(count, sizeof(*sorted));
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t node = machines->nodes[i];
-        uint32_t at = i;
-        while (at > 0 &&
-               background_of_machine(input, sorted[at - 1]) > background_of_machine(input, node)) {
-            sorted[at] = sorted[at - 1];
-            at--;
+    const uint32_t node_count = sites->fleet->node_count;
+    uint32_t *class_of = memory_zeroed(node_count, sizeof(*class_of));
+    uint32_t *first = memory_zeroed(node_count, sizeof(*first));
+    sites->classes = memory_zeroed(node_count, sizeof(*sites->classes));
+    sites->nodes = memory_zeroed(node_count, sizeof(*sites->nodes));
+    for (uint32_t node = 0; node < node_count; node++) {
+        uint32_t group = 0;
+        while (group < sites->class_count &&
+               !is_same(sites->fleet, uses, rates, first[group], node)) {
+            group++;
         }
-        sorted[at] = node;
+        if (group == sites->class_count) {
+            first[sites->class_count++] = node;
+        }
+        class_of[node] = group;
     }
-    uint32_t step = (uint32_t)(0.618 * count) | 1U;
-    while (step > 1 && greatest_divisor(step, count) > 1) {
-        step -= 2;
+    uint32_t *next = sites->nodes;
+    for (uint32_t group = 0; group < sites->class_count; group++) {
+        struct machine_class *machines = &sites->classes[group];
+        machines->nodes = next;
+        for (uint32_t node = first[group]; node < node_count; node++) {
+            if (class_of[node] == group) {
+                machines->nodes[machines->node_count++] = node;
+            }
+        }
+        next += machines->node_count;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        machines->nodes[i] = sorted[(uint64_t)i * step % count];
-    }
-    free(sorted);
+    free(first);
+    free(class_of);
 }
 
-/* The mean over a class of what others put on a slot, or on a link: 0 up, 1 down. */
-static struct program_background mean_background(
-    const struct sites *sites, const struct program_input *input, const uint64_t *rates,
-    const struct machine_class *machines, uint32_t index)
+/* What traffic that is not of jobs puts on a link. */
+static void add_others(const struct network_background *others, struct queue_site *link)
 {
-    const bool is_link = rates != NULL;
-    const uint32_t count = sites->average ? machines->node_count : 1; /* All are equal. */
-    struct program_background mean = {0};
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t node = machines->nodes[i];
-        const uint32_t link = index * sites->fleet->node_count + node;
-        const struct program_background one =
-            is_link ? background_of_link(input, link, rates[link])
-                    : background_of_worker(input, sites_worker(sites, node, index));
-        mean.load += one.load / count;
-        mean.residual_ns += one.residual_ns / count;
+    if (others->bytes > 0) {
+        const double time_ns = (double)others->bytes / link->bytes_per_ns;
+        link->load = others->load > 0 ? others->load : others->rate_per_s / NS_PER_S * time_ns;
+        link->residual_ns = link->load * time_ns * (others->exponential ? 2 : 1);
     }
-    return mean;
 }
 
 static uint32_t add_queue(struct sites *sites, const struct queue_site *queue)
@@ -76,77 +77,54 @@ static uint32_t add_queue(struct sites *sites, const struct queue_site *queue)
     return sites->queue_count++;
 }
 
-static uint32_t add_link(
-    struct sites *sites, uint64_t rate, struct program_background others, uint32_t site)
+static uint32_t add_link(struct sites *sites, uint64_t bytes_per_s, uint32_t site)
 {
-    if (rate == 0) {
+    if (bytes_per_s == 0) {
         return QUEUE_NONE;
     }
-    const struct queue_site queue = {
+    struct queue_site queue = {
         .copies = 1,
-        .load = others.load,
-        .residual_ns = others.residual_ns,
-        .bytes_per_ns = (double)rate / NS_PER_S,
+        .bytes_per_ns = (double)bytes_per_s / NS_PER_S,
         .shared = sites->fleet->network.sharing == SHARING_FAIR,
         .site = site,
     };
+    add_others(&sites->fleet->network.background, &queue);
     return add_queue(sites, &queue);
 }
 
-static void add_site(
-    struct sites *sites, const struct program_input *input, const uint64_t *rates, uint32_t group,
-    double size)
+static void add_site(struct sites *sites, const uint64_t *rates, uint32_t group, double size)
 {
     const uint32_t number = sites->site_count;
-    const struct machine_class *machines = &sites->classes[group];
-    const uint32_t down = sites->fleet->node_count + machines->nodes[0];
+    const uint32_t node = sites->classes[group].nodes[0];
     struct site *site = &sites->sites[sites->site_count++];
     site->machines = group;
-    site->slot_count = sites->fleet->nodes[machines->nodes[0]].worker_count;
+    site->slot_count = sites->fleet->nodes[node].worker_count;
     site->worker_first = sites->queue_count;
     for (uint32_t slot = 0; slot < site->slot_count; slot++) {
-        const struct program_background others =
-            mean_background(sites, input, NULL, machines, slot);
-        const struct queue_site queue = {
-            .load = others.load,
-            .residual_ns = others.residual_ns,
-            .site = number,
-            .slot = slot,
-        };
-        (void)add_queue(sites, &queue);
+        (void)add_queue(sites, &(struct queue_site){.site = number, .slot = slot});
     }
-    site->up = add_link(
-        sites, rates[machines->nodes[0]], mean_background(sites, input, rates, machines, 0),
-        number);
-    site->down =
-        add_link(sites, rates[down], mean_background(sites, input, rates, machines, 1), number);
+    site->up = add_link(sites, rates[node], number);
+    site->down = add_link(sites, rates[sites->fleet->node_count + node], number);
     site->core_up = QUEUE_NONE;
     site->core_down = QUEUE_NONE;
     sites_resize(sites, number, size);
 }
 
-/* A link that belongs to no machine. */
-static uint32_t add_core_link(
-    struct sites *sites, const struct program_input *input, const uint64_t *rates, uint32_t link)
-{
-    return add_link(sites, rates[link], background_of_link(input, link, rates[link]), QUEUE_NONE);
-}
-
 /* Racks and the one link for all come last: they belong to no site. */
-static void add_core(struct sites *sites, const struct program_input *input, const uint64_t *rates)
+static void add_core(struct sites *sites, const uint64_t *rates)
 {
     const struct fleet *fleet = sites->fleet;
     const uint32_t core = 2 * fleet->node_count;
     sites->bottleneck = QUEUE_NONE;
     if (fleet->network.kind == NETWORK_BOTTLENECK) {
-        sites->bottleneck = add_core_link(sites, input, rates, core);
+        sites->bottleneck = add_link(sites, rates[core], QUEUE_NONE);
     }
     if (fleet->network.kind != NETWORK_TWO_TIER) {
         return;
     }
     for (uint32_t rack = 0; rack < fleet_rack_count(fleet); rack++) {
-        const uint32_t up = add_core_link(sites, input, rates, core + 2 * rack);
-        const uint32_t down = add_core_link(sites, input, rates, core + 2 * rack + 1);
+        const uint32_t up = add_link(sites, rates[core + 2 * rack], QUEUE_NONE);
+        const uint32_t down = add_link(sites, rates[core + 2 * rack + 1], QUEUE_NONE);
         for (uint32_t i = 0; i < sites->site_count; i++) {
             struct site *site = &sites->sites[i];
             if (fleet_rack(fleet, sites->classes[site->machines].nodes[0]) == rack) {
@@ -157,10 +135,9 @@ static void add_core(struct sites *sites, const struct program_input *input, con
     }
 }
 
-struct sites *sites_create(const struct program_input *input, const struct sites_options *options)
+struct sites *sites_create(const struct fleet *fleet, const struct sites_options *options)
 {
     const uint32_t parts = options->parts == 0 ? 1 : options->parts;
-    const struct fleet *fleet = input->fleet;
     const uint32_t link_count = links_count(fleet);
     ASSERT(fleet->node_count > 0);
     struct sites *sites = memory_zeroed(1, sizeof(*sites));
@@ -168,21 +145,17 @@ struct sites *sites_create(const struct program_input *input, const struct sites
     links_rates(fleet, rates);
     sites->fleet = fleet;
     sites->latency_ns = (double)fleet->network.latency_ns;
-    sites->average = options->average;
-    machine_classes(sites, input, options, rates);
-    for (uint32_t group = 0; group < sites->class_count && options->average; group++) {
-        mix_machines(input, &sites->classes[group]);
-    }
+    find_classes(sites, options->uses, rates);
     sites->sites = memory_zeroed(fleet->node_count, sizeof(*sites->sites));
     sites->queues = memory_zeroed(fleet->worker_count + link_count, sizeof(*sites->queues));
     for (uint32_t group = 0; group < sites->class_count; group++) {
         const uint32_t node_count = sites->classes[group].node_count;
         const uint32_t count = parts < node_count ? parts : node_count;
         for (uint32_t i = 0; i < count; i++) {
-            add_site(sites, input, rates, group, (double)node_count / count);
+            add_site(sites, rates, group, (double)node_count / count);
         }
     }
-    add_core(sites, input, rates);
+    add_core(sites, rates);
     free(rates);
     return sites;
 }

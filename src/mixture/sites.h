@@ -14,7 +14,6 @@
 
 #include "model/links_route.h"
 
-struct program_input;
 struct workload;
 
 #define QUEUE_NONE UINT32_MAX
@@ -58,7 +57,6 @@ struct sites {
     uint32_t queue_count;
     struct queue_site *queues;
     uint32_t bottleneck; /* The queue of the one link for all, or QUEUE_NONE. */
-    bool average;        /* See struct sites_options. */
     double latency_ns;
     double ingress_visits; /* Requests with inputs that leave one machine a nanosecond, */
     double ingress_work;   /* and their work there. */
@@ -74,12 +72,10 @@ struct crossing {
 struct sites_options {
     const uint32_t *uses; /* By machine: those of different numbers stay apart. NULL: none. */
     uint32_t parts;       /* Sites of a class of several machines, at first of equal size. 0: 1. */
-    bool average; /* Machines that differ only in the load of others are alike: each has their
-                     mean. Neighbours in a class are then as different as they can be. */
 };
 
-/* Group the machines of the fleet. The caller owns the result. */
-struct sites *sites_create(const struct program_input *input, const struct sites_options *options);
+/* Group the machines of @fleet, which stays with the result. The caller owns that. */
+struct sites *sites_create(const struct fleet *fleet, const struct sites_options *options);
 
 /* Release @sites. NULL is allowed. */
 void sites_destroy(struct sites *sites);

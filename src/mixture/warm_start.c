@@ -14,21 +14,24 @@
 
 #define POOR 1.05 /* Times what is to be expected. */
 
-/* Evaluations of single patterns, after which only steps that gain much are worth their time. */
-enum { PATIENCE = 60000 };
+enum { STEPS_MAX = 60 };
 
 struct draft *warm_start_solve(
     const struct program_input *input, const struct program_options *options,
     const struct workload *workload, uint64_t *evaluations)
 {
-    struct sites *sites = draft_sites_of(options->start, input, true);
-    struct draft *draft = draft_open(workload, sites, options->plain_joins);
+    struct draft *draft =
+        draft_create(workload, draft_sites_of(options->start, input, /* joined */ true));
     draft->patterns_max = options->patterns_max;
     draft->descent.evaluations_max = options->evaluations_max;
-    draft->descent.patience = PATIENCE;
-    const bool is_feasible =
-        draft_from_mixture(draft, options->start, SHARE_LEAST, NULL) == WEFT_OK &&
-        draft_refresh(draft) && !isinf(draft_settle(draft));
+    bool is_feasible =
+        draft_from_mixture(draft, options->start, SHARE_LEAST, /* error */ NULL) == WEFT_OK &&
+        draft_find_feasible(draft);
+    if (is_feasible) {
+        (void)draft_settle(draft);
+        (void)descent_run(&draft->descent, STEPS_MAX, 1e-5);
+        is_feasible = !isinf(draft_settle(draft));
+    }
     *evaluations += draft_evaluations(draft);
     if (!is_feasible) {
         draft_destroy(draft);

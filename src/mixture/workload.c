@@ -5,14 +5,12 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "mixture/program.h"
 #include "model/catalogue.h"
 #include "model/contract.h"
 #include "model/digraph.h"
-#include "model/series_parallel.h"
 #include "profile/need.h"
-
-#define NS_PER_S 1e9
 
 enum { SMALL_TASKS = 32 };
 
@@ -162,7 +160,6 @@ static void find_units(struct stream *stream, const struct program_input *input,
         digraph_destroy(graph);
         stream->units = units;
     }
-    stream->tree = series_parallel_create(stream->units->graph);
 }
 
 static enum weft_status open_stream(
@@ -224,7 +221,6 @@ void workload_destroy(struct workload *workload)
         free(workload->streams[i].times);
         free(workload->streams[i].edge_bytes);
         contraction_destroy(workload->streams[i].units);
-        series_parallel_destroy(workload->streams[i].tree);
     }
     free(workload->streams);
     free(workload);

@@ -16,7 +16,6 @@
 
 struct contraction;
 struct program_input;
-struct series_parallel;
 struct workflow;
 
 /* How long a task runs on one kind of device. */
@@ -34,14 +33,14 @@ struct stream {
     double *edge_bytes;      /* By edge. */
     double input_bytes;
     struct contraction *units;
-    struct series_parallel *tree; /* Of the units. NULL if they do not nest. */
 };
 
 struct workload {
     uint32_t stream_count; /* Workflows with a rate. */
     struct stream *streams;
-    double rate; /* Of all together. */
-    bool requeue;
+    double rate;      /* Of all together. */
+    bool requeue;     /* See struct program_options. */
+    bool plain_joins; /* The same. */
 };
 
 /*

@@ -136,7 +136,7 @@ static void solved_placements_spare_the_core(ATTR_UNUSED void **state)
     const double even_ns = mixture->mean_ns;
     mixture_destroy(mixture);
     assert_int_equal(program_solve(&input, &all, &mixture, &report, NULL), WEFT_OK);
-    assert_true(mixture->mean_ns < 0.97 * even_ns); /* Not all machines for all jobs. */
+    assert_true(mixture->mean_ns < 0.98 * even_ns); /* Not all machines for all jobs. */
     assert_true(report.gap < 0.05);
     double parts[4] = {0};
     double core_load = 0;

@@ -33,7 +33,7 @@ static void machines_of_a_site_share_evenly(ATTR_UNUSED void **state)
         struct solver_case plan;
         struct workload *workload;
         open_diamond(&plan, 10, &workload);
-        struct sites *sites = sites_create(&plan.input, &(struct sites_options){.parts = 2});
+        struct sites *sites = sites_create(plan.fleet, &(struct sites_options){.parts = 2});
         sites_resize(sites, 0, sizes[i][0]);
         sites_resize(sites, 1, sizes[i][1]);
         struct draft *draft = draft_create(workload, sites);
@@ -41,7 +41,7 @@ static void machines_of_a_site_share_evenly(ATTR_UNUSED void **state)
         assert_int_equal(draft_add(draft, 0, spots), 0);
         descent_admit(&draft->descent, 1);
         (void)draft_settle(draft);
-        struct mixture *mixture = draft_to_mixture(draft, &plan.input, DRAFT_TURNS_MAX);
+        struct mixture *mixture = draft_to_mixture(draft, &plan.input);
         double chances[4][20] = {{0}};
         const struct mixture_workflow *mixed = &mixture->workflows[0];
         for (uint32_t k = 0; k < mixed->pattern_count; k++) {
@@ -73,7 +73,7 @@ static void the_way_back_finds_the_sites(ATTR_UNUSED void **state)
     struct workload *workload;
     struct weft_error error;
     open_diamond(&plan, 10, &workload);
-    struct sites *sites = sites_create(&plan.input, &(struct sites_options){.parts = 2});
+    struct sites *sites = sites_create(plan.fleet, &(struct sites_options){.parts = 2});
     sites_resize(sites, 0, 3);
     sites_resize(sites, 1, 7);
     struct draft *draft = draft_create(workload, sites);
@@ -86,7 +86,7 @@ static void the_way_back_finds_the_sites(ATTR_UNUSED void **state)
     draft->descent.shares[0] = 0.3;
     draft->descent.shares[1] = 0.7;
     const double mean_ns = draft_settle(draft);
-    struct mixture *mixture = draft_to_mixture(draft, &plan.input, DRAFT_TURNS_MAX);
+    struct mixture *mixture = draft_to_mixture(draft, &plan.input);
     draft_destroy(draft);
     for (uint32_t joined = 0; joined < 2; joined++) {
         sites = draft_sites_of(mixture, &plan.input, joined == 1);
@@ -113,7 +113,7 @@ static void single_machines_are_paired_once(ATTR_UNUSED void **state)
     struct workload *workload;
     struct weft_error error;
     open_diamond(&plan, 3, &workload);
-    struct sites *sites = sites_create(&plan.input, &(struct sites_options){.parts = 3});
+    struct sites *sites = sites_create(plan.fleet, &(struct sites_options){.parts = 3});
     struct draft *draft = draft_create(workload, sites);
     const struct spot split[] = {{0, 0, 0}, {1, 0, 1}, {2, 0, 0}, {0, 0, 1}};
     const struct spot local[] = {{1, 0, 0}, {1, 0, 0}, {1, 0, 0}, {1, 0, 0}};
@@ -123,7 +123,7 @@ static void single_machines_are_paired_once(ATTR_UNUSED void **state)
     draft->descent.shares[0] = 0.96;
     draft->descent.shares[1] = 0.04;
     (void)draft_settle(draft);
-    struct mixture *mixture = draft_to_mixture(draft, &plan.input, DRAFT_TURNS_MAX);
+    struct mixture *mixture = draft_to_mixture(draft, &plan.input);
     draft_destroy(draft);
     assert_int_equal(mixture->workflows[0].pattern_count, 2);
     for (uint32_t i = 0; i < 2; i++) { /* An even share is a half. */

@@ -126,7 +126,9 @@ static void a_bowl_is_left_for_its_bottom(ATTR_UNUSED void **state)
         slope_at(x, gradient);
         quasi_newton_learn(&setting.known, older, gradient);
     }
-    assert_true(quasi_newton_dot(gradient, gradient, COUNT) < 1e-16);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_true(fabs(gradient[i]) < 1e-8);
+    }
 }
 
 /* Where the slope falls along a move nothing is learnt; what it was written over is forgotten. */
