@@ -28,7 +28,7 @@ static enum weft_status read_text(
 {
     char text[TEXT_BYTES];
 
-    (void)snprintf(text, sizeof(text), SMALL "%s", more);
+    assert_true(snprintf(text, sizeof(text), SMALL "%s", more) < (int)sizeof(text));
     struct tree *tree = parsed(text);
     const enum weft_status status = scenario_read(tree->root, scenario_out, error);
     tree_destroy(tree);
@@ -50,7 +50,7 @@ static struct scenario *read_changed(const char *more, const struct scenario_set
     struct scenario *scenario = NULL;
     struct weft_error error = {0};
 
-    (void)snprintf(text, sizeof(text), SMALL "%s", more);
+    assert_true(snprintf(text, sizeof(text), SMALL "%s", more) < (int)sizeof(text));
     struct tree *tree = parsed(text);
     assert_good(scenario_read_with(tree->root, setting, 1, &scenario, &error), &error);
     tree_destroy(tree);
