@@ -309,10 +309,7 @@ static enum weft_status make_cuda(struct child *child, struct weft_error *error)
     cuda.fetch = fetch_one;
     cuda.lost = on_lost;
     cuda.host = (struct engine_host){.context = child, .done = on_done, .stopped = on_stopped};
-    (void)pthread_mutex_lock(&child->lock); /* Its threads find the engine in its place. */
-    const enum weft_status status = engine_cuda_create(&cuda, &child->engine, error);
-    (void)pthread_mutex_unlock(&child->lock);
-    return status;
+    return engine_cuda_create(&cuda, &child->engine, error);
 }
 
 static enum weft_status make_local(struct child *child, struct weft_error *error)
@@ -336,9 +333,12 @@ static enum weft_status make_local(struct child *child, struct weft_error *error
 static bool make_engine(struct child *child)
 {
     struct weft_error error;
+    /* Its threads run already, and may have a batch: a function needs no load. */
+    (void)pthread_mutex_lock(&child->lock);
     const enum weft_status status = is_on_gpu(child->options, child->worker)
                                         ? make_cuda(child, &error)
                                         : make_local(child, &error);
+    (void)pthread_mutex_unlock(&child->lock);
     if (status != WEFT_OK) {
         (void)fprintf(stderr, "weft: worker %u: %s\n", child->worker, error.message);
         return false;

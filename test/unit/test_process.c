@@ -48,12 +48,11 @@ static const struct said *said_of(uint64_t number)
     return found;
 }
 
-/* A model, and a workflow of one task that runs it. Both have the same number. */
-static void add(const char *name, enum artifact_kind kind, const char *path)
+/* A workflow of one task that runs @model, which has to be loaded for it if @is_loaded. */
+static void add_workflow(const char *name, uint32_t model, bool is_loaded)
 {
     struct workflow *workflow = workflow_create(name);
-    const uint32_t model = add_model(name, kind, path);
-    struct workflow_task task = {.run = model, .models = {model}, .model_count = 1};
+    struct workflow_task task = {.run = model, .models = {model}, .model_count = is_loaded ? 1 : 0};
     uint32_t index;
     (void)snprintf(task.name, sizeof(task.name), "%s", name);
     assert_int_equal(workflow_add_task(workflow, &task, &index), WEFT_OK);
@@ -61,7 +60,14 @@ static void add(const char *name, enum artifact_kind kind, const char *path)
     assert_int_equal(catalogue_add_workflow(world.catalogue, workflow), WEFT_OK);
 }
 
-enum { NOTHING, CRASH, INVERT, HANG, RELU, DIVIDE, TILE }; /* Models and workflows. */
+/* A model, and a workflow that runs it. Both have the same number. */
+static void add(const char *name, enum artifact_kind kind, const char *path)
+{
+    add_workflow(name, add_model(name, kind, path), /* is_loaded */ true);
+}
+
+/* Models and workflows; the last is a workflow alone, of the first. */
+enum { NOTHING, CRASH, INVERT, HANG, RELU, DIVIDE, TILE, PLAIN };
 
 static void write_divide(const char *path)
 {
@@ -102,6 +108,7 @@ static void world_init_with(int64_t run_ns_max, int64_t stop_ns_max, bool isolat
     add("relu", ARTIFACT_ONNX, fixture_path("relu.onnx"));
     add("divide", ARTIFACT_ONNX, fixture_path("divide.onnx"));
     add("tile", ARTIFACT_ONNX, fixture_path("tile.onnx"));
+    add_workflow("plain", NOTHING, /* is_loaded */ false);
     processes.child = (struct process_child_options){
         .fleet = world.fleet,
         .catalogue = world.catalogue,
@@ -247,6 +254,18 @@ static void a_crash_costs_the_task_that_did_it(ATTR_UNUSED void **state)
     assert_int_equal(*(const int64_t *)output_of(said, 0, "z"), 3);
     expect_counts(2, 0, 2);
     world_deinit();
+}
+
+/* A function needs no load: its first batch may come while the process still makes its engine. */
+static void a_batch_may_come_before_the_engine(ATTR_UNUSED void **state)
+{
+    enum { ROUNDS = 20 };
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        world_init(0, 0);
+        (void)run(1, PLAIN, row(1));
+        expect_counts(0, 0, 0);
+        world_deinit();
+    }
 }
 
 static void a_batch_of_nothing_but_crashes_fails(ATTR_UNUSED void **state)
@@ -629,6 +648,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_crash_costs_the_task_that_did_it),
+        cmocka_unit_test(a_batch_may_come_before_the_engine),
         cmocka_unit_test(a_batch_of_nothing_but_crashes_fails),
         cmocka_unit_test(others_in_the_process_run_again),
         cmocka_unit_test(a_run_without_end_costs_its_batch),
