@@ -16,6 +16,7 @@ enum {
     LOAD_RETRIES_SHIFT_MAX = 10, /* Back-off doubles up to 2^10 times the first pause. */
     HOME_TASKS_PER_STEP = 128,   /* Claimed or turned away in one step; the next goes on. */
     GIVE_UP_PER_STEP = 8,        /* Jobs that cannot be in time; the next step goes on. */
+    TOLD_BYTES_MIN = 65536,      /* Smaller inputs are as fast as the news of them. */
     OFFERS_PER_REPAIR = 64, /* Made again in one step, after the loss of a home or a silence. */
 };
 

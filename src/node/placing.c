@@ -140,6 +140,7 @@ static void send_source(struct node *node, struct job *job, uint32_t task)
     input.work.settled = true;
     input.sequence =
         routing_note(node, worker, task_run_ns(node, job->workflow, task, worker, job->items));
+    routing_tell(node, &input);
     struct record *record = trace(node, RECORD_SENT, REASON_NONE);
     record->job = job->id;
     record->workflow = (uint16_t)job->workflow;

@@ -42,6 +42,18 @@ uint32_t routing_note(struct node *node, uint32_t worker, int64_t run_ns)
     return reservations_add(&node->view.reservations, worker, run_ns);
 }
 
+void routing_tell(struct node *node, struct message *input)
+{
+    if (!node->seat.announces || view_is_own(&node->view, input->worker) ||
+        input->work.bytes < TOLD_BYTES_MIN) {
+        return;
+    }
+    struct message told = *input;
+    told.kind = MESSAGE_RESERVE;
+    outbox_send(node, node_of_worker(node, input->worker), &told);
+    input->sequence = 0; /* One promise, in the message that is there first. */
+}
+
 uint32_t routing_place(struct node *node, const struct task_facts *facts)
 {
     const struct need need = need_at(node, facts->job->workflow, facts->task, facts->items);
@@ -159,6 +171,7 @@ static void route_edge(
         announce(node, visit, to, worker);
         input.sequence =
             routing_note(node, worker, task_run_ns(node, visit->workflow, to, worker, items));
+        routing_tell(node, &input);
     }
     send_input(node, &input, tensor);
 }

@@ -40,6 +40,12 @@ uint32_t routing_place(struct node *node, const struct task_facts *facts);
 /* Task @slot runs on its worker, of this node: the owner, and who waits for it, must know. */
 void routing_bind(struct node *node, uint32_t slot);
 
+/*
+ * Tell the worker of @input, if the policy announces tasks, that its task is on the way: its row
+ * shows the work before a large input has arrived.
+ */
+void routing_tell(struct node *node, struct message *input);
+
 /* Note work that @worker's row does not show yet. Returns its sequence, 0 for own workers. */
 uint32_t routing_note(struct node *node, uint32_t worker, int64_t run_ns);
 

@@ -193,6 +193,12 @@ static bool orders_by_deadline(const struct policy_set *set)
     return policy != NULL && policy->by_deadline;
 }
 
+static bool announces(const struct policy_set *set)
+{
+    const struct policy *policy = set->roles[ROLE_PLACE].policy;
+    return policy != NULL && policy->announces;
+}
+
 static bool gives_up(const struct policy_set *set)
 {
     const struct policy *policy = set->roles[ROLE_ADMIT].policy;
@@ -214,6 +220,7 @@ void policy_seat_init(
         .orders = set->roles[ROLE_ORDER].policy != NULL,
         .dispatches = set->roles[ROLE_DISPATCH].policy != NULL,
         .gives_up = gives_up(set),
+        .announces = announces(set),
         .set = set,
         .meter = meter,
         .rng = rng,

@@ -58,6 +58,7 @@ struct policy_seat {
     bool orders;       /* Likewise for order. */
     bool dispatches;   /* Likewise for dispatch. */
     bool gives_up;     /* Likewise for hopeless. */
+    bool announces;    /* Workers are told of tasks ahead of their inputs. */
     const struct policy_set *set;
     struct policy_meter *meter;
     struct policy_input inputs[POLICY_ROLES];

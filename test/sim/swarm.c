@@ -61,9 +61,9 @@ static const char *draw_policy(struct rng *rng)
 static const char *draw_composition(uint64_t seed, const char *single, struct text *text)
 {
     static const char *const places[] = {
-        "compass",    "compass:original", "jit",          "heft", "hash",
-        "po2",        "least-work",       "fifo",         "fair", "nona",
-        "least-work", "expert",           "opportunistic"};
+        "compass", "compass:original", "jit",          "heft", "hash",
+        "po2",     "least-work",       "fifo",         "fair", "nona",
+        "weft",    "expert",           "opportunistic"};
     static const char *const orders[] = {"esg", "edf", "fifo", "fair", "nona", "first-fit"};
     static const char *const dispatches[] = {"esg",       "esg:wait=0", "esg:recheck=1:wait=1",
                                              "first-fit", "infless",    "fast-gshare",

@@ -1,0 +1,304 @@
+/*
+ * weft.c - place each task when it is ready, where it ends first and harms others least.
+ *
+ * Rule: a task goes to the worker with the smallest score, of the node's own, of the node to
+ * which its output returns and of a few drawn from the own rack and from the others:
+ *
+ *     score = end + return + toll + price of a load
+ *     end   = max(free + doubt, inputs there, models there) + run
+ *
+ * Inputs wait for what the node has put on its link before. Doubt is the work that others send to
+ * a busy cluster's worker while the inputs travel. An output that is gathered elsewhere has to
+ * return there. The toll is what the transfers cost others on their links (weft_links.h). Loads
+ * hide behind the queue; one that evicts models costs more, the longer queues are (as compass).
+ * Workers are told of a task at once, so that others see it before its inputs have arrived.
+ * Queues are in the order of deadlines; a job without one is due `path` times its critical path
+ * after its arrival, so that short jobs do not wait for long ones. Eviction is that of compass.
+ * Source: our own; costs of models as in compass, tolls as marginal waits of a queue (Nona).
+ * Ignores: shares and batches; run times are those of the profile.
+ * Not for: profiles with batches or shares, where whole devices for single tasks waste them.
+ */
+#include "base/arena.h"
+#include "base/assert.h"
+#include "base/numbers.h"
+#include "model/graph.h"
+#include "policy/choose.h"
+#include "policy/compass_cache.h"
+#include "policy/compass_cost.h"
+#include "policy/registry.h"
+#include "policy/weft_links.h"
+
+enum {
+    OPTION_PATH,
+    OPTION_LINKS,
+    OPTION_TOLL,
+    OPTION_RETURN,
+    OPTION_DOUBT,
+    OPTION_SAMPLE,
+    OPTION_EVICTION,
+    OPTION_CROWD,
+    OPTION_SPREAD,
+    OPTION_JITTER,
+};
+
+static const struct policy_option options[] = {
+    [OPTION_PATH] =
+        {"path", 4, 0, 100, false, "when a job without deadline is due, in critical paths"},
+    [OPTION_LINKS] = {"links", 1, 0, 1, true, "0: ignore what waits on the own link"},
+    [OPTION_TOLL] = {"toll", 1, 0, 100, false, "weight of what transfers cost others"},
+    [OPTION_RETURN] = {"return", 1, 0, 1, true, "0: ignore where outputs are gathered"},
+    [OPTION_DOUBT] =
+        {"doubt", 3, 0, 100, false, "work expected to arrive first, in parts of the transfer"},
+    [OPTION_SAMPLE] = {"sample", 8, 1, 4096, true, "workers drawn from the rack and from others"},
+    [OPTION_EVICTION] =
+        {"eviction", 1, 0, 100, false, "what an eviction costs, in loads of the new model"},
+    [OPTION_CROWD] = {"crowd", 1, 0, 100, false, "the same, per task that a worker has on average"},
+    [OPTION_SPREAD] =
+        {"spread", 0.5, 0, 1, false, "share of the wait for a copy in free memory not counted"},
+    [OPTION_JITTER] = {"jitter", 0.1, 0, 100, false, "noise that keeps nodes apart, in run times"},
+    {.name = NULL},
+};
+
+/* Beyond this many tasks per worker nothing is learnt from one more. */
+#define WAITING_MAX 5
+
+/* The task in question. */
+struct hop {
+    const struct policy_input *input;
+    const struct task_facts *facts;
+    struct compass_prices prices;
+    struct compass_task task;
+    uint64_t bytes;        /* Of its inputs, which are all here. */
+    uint32_t return_node;  /* Where its output is gathered; NODE_NONE: wherever it runs. */
+    uint64_t return_bytes; /* Of that output. */
+    uint32_t usable;       /* Workers that can run it, */
+    uint32_t busy;         /* those of them that have something to do, */
+    uint32_t in_rack;      /* and those in the rack of this node. */
+};
+
+/* The critical path of each workflow on the fastest devices. */
+static const void *plan(struct arena *arena, const struct plan_input *input)
+{
+    const uint32_t count = input->catalogue->workflow_count;
+    int64_t *path_ns = arena_alloc(arena, (count + 1) * sizeof(*path_ns));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct workflow *graph = input->catalogue->workflows[i];
+        int64_t run_ns[WORKFLOW_TASKS_MAX];
+        int64_t rank_ns[WORKFLOW_TASKS_MAX];
+        for (uint32_t task = 0; task < graph->task_count; task++) {
+            const uint32_t model = graph->tasks[task].run;
+            run_ns[task] = INT64_MAX;
+            for (uint32_t device = 0; device < input->fleet->device_count; device++) {
+                if (profile_can_run(input->profile, model, device)) {
+                    const int64_t one_ns = profile_run_one_ns(input->profile, model, device);
+                    run_ns[task] = min_i64(run_ns[task], one_ns);
+                }
+            }
+            run_ns[task] = run_ns[task] == INT64_MAX ? 0 : run_ns[task];
+        }
+        path_ns[i] = graph_longest_path(graph, run_ns, rank_ns);
+    }
+    return path_ns;
+}
+
+static int64_t order(const struct policy_input *input, const struct ready_facts *task)
+{
+    const struct job_facts *job = task->job;
+    const int64_t *path_ns = input->plan;
+    if (job->deadline_ns != INT64_MAX) {
+        return job->deadline_ns;
+    }
+    const double wait_ns = input->options[OPTION_PATH] * (double)path_ns[job->workflow];
+    return job->arrived_ns + (int64_t)min_double(wait_ns, 0x1p60);
+}
+
+/* The worker of another task of the job, if this node knows it. */
+static uint32_t worker_of(const struct task_facts *facts, uint32_t task)
+{
+    return facts->placement == NULL ? WORKER_NONE : placement_worker(facts->placement[task]);
+}
+
+/* Where the output of the task is gathered, as far as that is known. */
+static void find_return(struct hop *hop)
+{
+    const struct task_facts *facts = hop->facts;
+    const struct workflow *graph = facts->job->graph;
+    const struct fleet *fleet = hop->input->view->fleet;
+    hop->return_node = UINT32_MAX;
+    hop->return_bytes = 0;
+    for (uint32_t i = 0; i < graph->tasks[facts->task].out_count; i++) {
+        const struct workflow_edge *edge = workflow_out(graph, facts->task, i);
+        const uint32_t dominator = graph->tasks[edge->to].dominator;
+        if (!workflow_is_join(graph, edge->to) || dominator == facts->task) {
+            continue;
+        }
+        uint32_t worker = worker_of(facts, edge->to);
+        if (worker == WORKER_NONE && dominator != TASK_NONE) {
+            worker = worker_of(facts, dominator);
+        }
+        if (worker == WORKER_NONE) {
+            worker = facts->job->ingress;
+        }
+        hop->return_node = fleet->workers[worker].node;
+        hop->return_bytes += workflow_edge_bytes(edge, facts->items);
+    }
+}
+
+static int64_t in_64ths(double factor)
+{
+    return (int64_t)(64 * factor);
+}
+
+static void set_prices(struct hop *hop, int64_t backlog_ns)
+{
+    const struct policy_input *input = hop->input;
+    const int64_t run_ns = compass_mean_run_ns(input, hop->facts->job->graph, 0);
+    const double waiting =
+        run_ns > 0 ? min_double((double)backlog_ns / (double)run_ns, WAITING_MAX) : 0;
+    const double eviction =
+        input->options[OPTION_EVICTION] + input->options[OPTION_CROWD] * waiting;
+    const double jitter_ns = input->options[OPTION_JITTER] * (double)run_ns / 65536;
+    hop->prices = (struct compass_prices){
+        .eviction_64ths = in_64ths(eviction),
+        .spread_64ths = in_64ths(input->options[OPTION_SPREAD]),
+        .jitter_ns = (int64_t)min_double(jitter_ns, 0x1p34),
+        .draw = rng_next(input->rng),
+    };
+}
+
+static bool is_in_rack(const struct view *view, uint32_t worker)
+{
+    const struct fleet *fleet = view->fleet;
+    return fleet->network.kind != NETWORK_TWO_TIER ||
+           fleet_rack(fleet, fleet->workers[worker].node) == fleet_rack(fleet, view->node);
+}
+
+/* Look at all rows once. */
+static void open_hop(
+    struct hop *hop, const struct policy_input *input, const struct task_facts *facts)
+{
+    const struct view *view = input->view;
+    int64_t backlog_ns = 0;
+    *hop = (struct hop){.input = input, .facts = facts};
+    compass_task_init(&hop->task, input, &facts->job->graph->tasks[facts->task], facts->items);
+    for (uint32_t i = 0; i < facts->input_count; i++) {
+        hop->bytes += facts->inputs[i].bytes;
+    }
+    find_return(hop);
+    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        if (choose_can_use(view, worker, hop->task.need)) {
+            const int64_t wait_ns = view_free_at_ns(view, worker) - view->now_ns;
+            backlog_ns += min_i64(wait_ns, DURATION_NS_MAX);
+            hop->busy += wait_ns > 0 ? 1 : 0;
+            hop->in_rack += is_in_rack(view, worker) ? 1 : 0;
+            hop->usable++;
+        }
+    }
+    if (hop->usable > 0) {
+        set_prices(hop, backlog_ns / hop->usable);
+    }
+}
+
+/* What others may send to a worker while inputs travel for @late_ns. */
+static int64_t doubt_ns(const struct hop *hop, int64_t late_ns)
+{
+    const int64_t factor_64ths = in_64ths(hop->input->options[OPTION_DOUBT]);
+    return late_ns / hop->usable * hop->busy / 64 * factor_64ths;
+}
+
+static int64_t weighed_toll_ns(const struct hop *hop, const struct weft_transfer *transfer)
+{
+    const struct weft_links *links = hop->input->state;
+    const int64_t toll_ns = weft_toll_ns(links, transfer, hop->input->view->now_ns);
+    return toll_ns / 64 * in_64ths(hop->input->options[OPTION_TOLL]);
+}
+
+/* The score of @worker, which can be used. */
+static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
+{
+    const struct view *view = hop->input->view;
+    const struct weft_links *links = hop->input->state;
+    const struct fleet_worker *spec = &view->fleet->workers[worker];
+    const struct row_cache *cache = view_cache(view, worker);
+    const struct compass_offer *offer = compass_offer(&hop->task, spec);
+    const struct weft_transfer there =
+        weft_transfer(view->fleet, view->node, spec->node, hop->bytes);
+    int64_t arrive_ns = view->now_ns;
+    int64_t extra_ns = weighed_toll_ns(hop, &there);
+    if (offer->run_ns == COMPASS_NEVER) {
+        return COMPASS_NOT_USABLE_NS;
+    }
+    if (there.whole_ns > 0) {
+        const bool counts_link = hop->input->options[OPTION_LINKS] != 0;
+        arrive_ns = counts_link ? max_i64(arrive_ns, links->up.free_ns) : arrive_ns;
+        arrive_ns += there.whole_ns;
+        free_ns = max_i64(free_ns, arrive_ns) + doubt_ns(hop, arrive_ns - view->now_ns);
+    }
+    if (hop->input->options[OPTION_RETURN] != 0 && hop->return_bytes > 0) {
+        const struct weft_transfer back =
+            weft_transfer(view->fleet, spec->node, hop->return_node, hop->return_bytes);
+        extra_ns += back.whole_ns + weighed_toll_ns(hop, &back);
+    }
+    const struct compass_worker believed = {
+        .free_ns = free_ns,
+        .arrive_ns = arrive_ns,
+        .room_bytes = cache->free_bytes,
+        .held = compass_held(&hop->prices, cache),
+    };
+    return compass_weigh(&hop->prices, &hop->task, offer, &believed).score_ns + extra_ns;
+}
+
+/* Whether @worker is looked at: all where there are few, or where the data is or returns to. */
+static bool is_drawn(const struct hop *hop, uint32_t worker, bool is_near)
+{
+    const uint32_t sample = (uint32_t)hop->input->options[OPTION_SAMPLE];
+    const bool in_rack = is_in_rack(hop->input->view, worker);
+    const uint32_t of = in_rack ? hop->in_rack : hop->usable - hop->in_rack;
+    return is_near || of <= sample + sample / 2 || rng_below(hop->input->rng, of) < sample;
+}
+
+static uint32_t place_task(const struct policy_input *input, const struct task_facts *facts)
+{
+    const struct view *view = input->view;
+    const struct fleet *fleet = view->fleet;
+    struct hop hop;
+    uint32_t best = WORKER_NONE;
+    int64_t best_ns = INT64_MAX;
+    open_hop(&hop, input, facts);
+    for (uint32_t worker = 0; hop.usable > 0 && worker < fleet->worker_count; worker++) {
+        const uint32_t node = fleet->workers[worker].node;
+        const bool is_near = node == view->node || node == hop.return_node;
+        if (!choose_can_use(view, worker, hop.task.need) || !is_drawn(&hop, worker, is_near)) {
+            continue;
+        }
+        const int64_t noise_ns = is_near ? 0 : compass_noise_ns(&hop.prices, worker);
+        const int64_t score = score_ns(&hop, worker, view_free_at_ns(view, worker) + noise_ns);
+        if (score < best_ns) { /* Strict: the lowest index wins a tie. */
+            best = worker;
+            best_ns = score;
+        }
+    }
+    if (best == WORKER_NONE) {
+        return choose_first(view, hop.task.need);
+    }
+    const struct weft_transfer sent =
+        weft_transfer(fleet, view->node, fleet->workers[best].node, hop.bytes);
+    weft_links_send(input->state, &sent, weft_links_rack(fleet), view->now_ns);
+    return best;
+}
+
+const struct policy policy_weft = {
+    .name = "weft",
+    .summary = "place ready tasks where they end first and cost models and links least",
+    .source = "our own; costs of models as in compass, tolls as marginal waits (Nona)",
+    .ignores = "batches, shares; run times other than the profile's",
+    .state_bytes = sizeof(struct weft_links),
+    .by_deadline = true,
+    .announces = true,
+    .options = options,
+    .plan = plan,
+    .place_task = place_task,
+    .order = order,
+    .victim = compass_victim,
+    .prefetch = compass_prefetch,
+};

@@ -1,0 +1,75 @@
+#include "policy/weft_links.h"
+
+#include "base/numbers.h"
+
+/* Loads are in 1024ths. A link is never taken for fuller than this, or nothing would use it. */
+enum { LOAD_ONE = 1024, LOAD_MAX = 972 };
+
+static bool crosses_core(const struct fleet *fleet, uint32_t from, uint32_t to)
+{
+    switch (fleet->network.kind) {
+    case NETWORK_STAR:
+        return false;
+    case NETWORK_TWO_TIER:
+        return fleet_rack(fleet, from) != fleet_rack(fleet, to);
+    case NETWORK_BOTTLENECK:
+        return true;
+    }
+    return false;
+}
+
+struct weft_transfer weft_transfer(
+    const struct fleet *fleet, uint32_t from, uint32_t to, uint64_t bytes)
+{
+    if (from == to || bytes == 0) {
+        return (struct weft_transfer){0};
+    }
+    const bool crosses = crosses_core(fleet, from, to);
+    return (struct weft_transfer){
+        .whole_ns = fleet_transfer_ns(fleet, from, to, bytes),
+        .up_ns = fleet_bytes_ns(bytes, fleet_up_rate(fleet, from)),
+        .core_ns = crosses ? fleet_bytes_ns(bytes, fleet->network.core_bytes_per_s) : 0,
+    };
+}
+
+/* What is left of busy_ns at @now_ns: it fades as if the past were forgotten evenly. */
+static int64_t busy_ns(const struct weft_link *link, int64_t now_ns)
+{
+    const int64_t passed_ns = min_i64(now_ns - link->seen_ns, WEFT_LINK_SPAN_NS);
+    return link->busy_ns - link->busy_ns / LOAD_ONE * (passed_ns / (WEFT_LINK_SPAN_NS / LOAD_ONE));
+}
+
+static int64_t toll_ns(const struct weft_link *link, int64_t use_ns, int64_t now_ns)
+{
+    const int64_t load = min_i64(busy_ns(link, now_ns) / (WEFT_LINK_SPAN_NS / LOAD_ONE), LOAD_MAX);
+    return use_ns / (LOAD_ONE - load) * load;
+}
+
+int64_t weft_toll_ns(
+    const struct weft_links *links, const struct weft_transfer *transfer, int64_t now_ns)
+{
+    return toll_ns(&links->up, transfer->up_ns, now_ns) +
+           toll_ns(&links->core, transfer->core_ns, now_ns);
+}
+
+static void add(struct weft_link *link, int64_t use_ns, uint32_t times, int64_t now_ns)
+{
+    link->busy_ns = min_i64(busy_ns(link, now_ns) + use_ns * times, DURATION_NS_MAX);
+    link->seen_ns = now_ns;
+    link->free_ns = max_i64(link->free_ns, now_ns) + use_ns;
+}
+
+void weft_links_send(
+    struct weft_links *links, const struct weft_transfer *transfer, uint32_t rack, int64_t now_ns)
+{
+    add(&links->up, transfer->up_ns, 1, now_ns);
+    if (transfer->core_ns > 0) {
+        add(&links->core, transfer->core_ns, rack, now_ns);
+    }
+}
+
+uint32_t weft_links_rack(const struct fleet *fleet)
+{
+    return fleet->network.kind == NETWORK_TWO_TIER ? fleet->node_count / fleet_rack_count(fleet)
+                                                   : fleet->node_count;
+}

@@ -1,0 +1,53 @@
+/*
+ * weft_links.h - what a node knows of the links that its tensors cross.
+ *
+ * A node sees what it sends itself and nothing else. From that it knows when its own link is free
+ * again, and how busy it keeps that link and, if the machines of its rack do as it does, the link
+ * of the rack. A toll is what a transfer costs those that come after it: busy time, times the
+ * load over what is left of the link, which is how much longer a queue becomes by one more
+ * customer. All in whole nanoseconds.
+ */
+#ifndef POLICY_WEFT_LINKS_H
+#define POLICY_WEFT_LINKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/fleet.h"
+
+struct weft_link {
+    int64_t free_ns; /* When what was put on it has left. */
+    int64_t seen_ns; /* When busy_ns was brought up to date. */
+    int64_t busy_ns; /* Within about the last WEFT_LINK_SPAN_NS. */
+};
+
+/* Links of one node. All zero: nothing was sent. */
+struct weft_links {
+    struct weft_link up;   /* Of the machine. */
+    struct weft_link core; /* Of its rack, or the one for all: as if all sent as much. */
+};
+
+#define WEFT_LINK_SPAN_NS INT64_C(1000000000)
+
+/* A transfer of @bytes between two nodes, over idle links. */
+struct weft_transfer {
+    int64_t whole_ns; /* From the first byte to the last; 0 within a node. */
+    int64_t up_ns;    /* How long it keeps a machine's link busy, */
+    int64_t core_ns;  /* and that of a rack; 0 if it does not leave it. */
+};
+
+struct weft_transfer weft_transfer(
+    const struct fleet *fleet, uint32_t from, uint32_t to, uint64_t bytes);
+
+/* What @transfer costs others, if it were sent now. */
+int64_t weft_toll_ns(
+    const struct weft_links *links, const struct weft_transfer *transfer, int64_t now_ns);
+
+/* The node sends @transfer. @rack: how many machines share the link of the core. */
+void weft_links_send(
+    struct weft_links *links, const struct weft_transfer *transfer, uint32_t rack, int64_t now_ns);
+
+/* How many machines share the link of the core with one of them. */
+uint32_t weft_links_rack(const struct fleet *fleet);
+
+#endif /* POLICY_WEFT_LINKS_H */

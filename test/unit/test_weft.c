@@ -1,0 +1,231 @@
+/*
+ * weft: where a ready task ends first, and what it costs others.
+ *
+ * Covers: src/policy/weft.c src/policy/weft_links.c
+ */
+#include "policy/weft_links.h"
+#include "policy_fixture.h"
+
+enum { RUN_NS = 100000, LOAD_NS = 50000 };
+
+/* Four machines of one worker; two branches of @bytes between two tasks. No noise. */
+static void init(struct cluster *cluster, const char *options, uint64_t bytes)
+{
+    char text[128];
+    cluster_init(cluster, 4, 1);
+    for (uint32_t model = 0; model < 4; model++) {
+        cluster_load(cluster, model, LOAD_NS);
+        cluster_run(cluster, model, 0, 1, RUN_NS);
+        (void)cluster_task(cluster, model);
+    }
+    cluster_edge(cluster, 0, 1, bytes);
+    cluster_edge(cluster, 0, 2, bytes);
+    cluster_edge(cluster, 1, 3, bytes);
+    cluster_edge(cluster, 2, 3, bytes);
+    cluster_seal(cluster);
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        for (uint32_t model = 0; model < 4; model++) {
+            cluster_hold(cluster, worker, model);
+        }
+    }
+    (void)snprintf(text, sizeof(text), "weft:jitter=0%s", options);
+    cluster_seat(cluster, text);
+}
+
+/* Where @task goes, whose input of @bytes is on worker 0, like the first task. */
+static uint32_t place(struct cluster *cluster, uint32_t task, uint64_t bytes)
+{
+    const uint16_t placement[4] = {0, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND};
+    const struct input_facts from = {.worker = 0, .bytes = bytes};
+    const struct task_facts facts = {
+        .job = &cluster->job,
+        .placement = placement,
+        .task = task,
+        .items = 1,
+        .planned = WORKER_NONE,
+        .here = 0,
+        .input_count = 1,
+        .inputs = &from,
+    };
+    return policy_place_task(&cluster->seat, &facts);
+}
+
+static void a_task_leaves_when_the_wait_is_longer_than_the_way(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, "", 0);
+    assert_int_equal(place(&cluster, 0, 1000), 0);
+    cluster_queue(&cluster, 0, 500);
+    assert_int_equal(place(&cluster, 0, 1000), 0);
+    cluster_queue(&cluster, 0, 50000);
+    assert_int_equal(place(&cluster, 0, 1000), 1);
+    cluster_queue(&cluster, 1, 30000);
+    cluster_queue(&cluster, 2, 30000);
+    assert_int_equal(place(&cluster, 0, 1000), 3);
+    cluster_usable(&cluster, 3, false);
+    assert_int_equal(place(&cluster, 0, 1000), 1);
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        cluster_usable(&cluster, worker, false);
+    }
+    assert_int_equal(place(&cluster, 0, 1000), WORKER_NONE);
+    cluster_deinit(&cluster);
+}
+
+/* One more transfer waits for what is on the link already. */
+static void what_was_sent_keeps_the_link_busy(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, ":doubt=0:toll=0", 0);
+    cluster_queue(&cluster, 0, 15000);
+    assert_int_equal(place(&cluster, 0, 10000), 1);
+    assert_int_equal(place(&cluster, 0, 10000), 0);
+    cluster.view.now_ns += 10000; /* The link is free again, and rows are of before that. */
+    cluster_queue(&cluster, 0, 25000);
+    assert_int_equal(place(&cluster, 0, 10000), 1);
+    cluster_deinit(&cluster);
+
+    init(&cluster, ":doubt=0:toll=0:links=0", 0);
+    cluster_queue(&cluster, 0, 15000);
+    assert_int_equal(place(&cluster, 0, 10000), 1);
+    assert_int_equal(place(&cluster, 0, 10000), 1);
+    cluster_deinit(&cluster);
+}
+
+static void a_busy_cluster_is_doubted(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, "", 0);
+    for (uint32_t worker = 0; worker < 3; worker++) {
+        cluster_queue(&cluster, worker, 15000);
+    }
+    assert_int_equal(place(&cluster, 0, 10000), 0);
+    cluster_deinit(&cluster);
+    init(&cluster, ":doubt=0", 0);
+    for (uint32_t worker = 0; worker < 3; worker++) {
+        cluster_queue(&cluster, worker, 15000);
+    }
+    assert_int_equal(place(&cluster, 0, 10000), 3);
+    cluster_deinit(&cluster);
+}
+
+/* The join of both branches is gathered on worker 0, where the first task ran. */
+static void an_output_has_to_return(void **state)
+{
+    (void)state;
+    enum { BYTES = 10000 };
+    struct cluster cluster;
+    init(&cluster, ":doubt=0", BYTES);
+    cluster_queue(&cluster, 0, 15000);
+    assert_int_equal(place(&cluster, 1, BYTES), 0);
+    cluster_queue(&cluster, 0, 25000);
+    assert_int_equal(place(&cluster, 1, BYTES), 1);
+    cluster_deinit(&cluster);
+    init(&cluster, ":doubt=0:return=0", BYTES);
+    cluster_queue(&cluster, 0, 15000);
+    assert_int_equal(place(&cluster, 1, BYTES), 1);
+    cluster_deinit(&cluster);
+}
+
+static void a_model_that_is_there_is_worth_its_load(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    cluster_init(&cluster, 2, 1);
+    cluster_load(&cluster, 0, LOAD_NS);
+    cluster_run(&cluster, 0, 0, 1, RUN_NS);
+    cluster.profile->models[0].resident_bytes = 1 << 19;
+    (void)cluster_task(&cluster, 0);
+    cluster_seal(&cluster);
+    cluster_hold(&cluster, 1, 0);
+    cluster_seat(&cluster, "weft:jitter=0:spread=0:crowd=0");
+    /* Worker 0 has no room: it pays for its load twice, of which one hides behind the queue. */
+    assert_int_equal(place(&cluster, 0, 1000), 1);
+    cluster_queue(&cluster, 1, LOAD_NS);
+    assert_int_equal(place(&cluster, 0, 1000), 1);
+    cluster_queue(&cluster, 1, 3 * LOAD_NS);
+    assert_int_equal(place(&cluster, 0, 1000), 0);
+    cluster_deinit(&cluster);
+}
+
+static void a_job_without_deadline_is_due_by_its_path(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, "", 0);
+    const int64_t path_ns = 3 * RUN_NS;
+    assert_int_equal(cluster_order(&cluster, 7, INT64_MAX), 7 + 4 * path_ns);
+    assert_int_equal(cluster_order(&cluster, 7, 1234), 1234);
+    cluster_deinit(&cluster);
+}
+
+static void a_toll_grows_with_the_load_and_fades(void **state)
+{
+    (void)state;
+    const int64_t now_ns = 5 * WEFT_LINK_SPAN_NS;
+    const struct weft_transfer transfer = {.whole_ns = 1000, .up_ns = 1024 * 1000, .core_ns = 0};
+    const struct weft_transfer half = {.whole_ns = 1, .up_ns = WEFT_LINK_SPAN_NS / 2};
+    struct weft_links links = {0};
+    assert_int_equal(weft_toll_ns(&links, &transfer, now_ns), 0);
+    weft_links_send(&links, &half, 14, now_ns);
+    assert_int_equal(links.up.free_ns, now_ns + WEFT_LINK_SPAN_NS / 2);
+    const int64_t at_half_ns = weft_toll_ns(&links, &transfer, now_ns);
+    assert_in_range(at_half_ns, transfer.up_ns * 99 / 100, transfer.up_ns * 101 / 100);
+    const int64_t later_ns = weft_toll_ns(&links, &transfer, now_ns + WEFT_LINK_SPAN_NS / 2);
+    assert_in_range(later_ns, transfer.up_ns * 32 / 100, transfer.up_ns * 34 / 100);
+    assert_int_equal(weft_toll_ns(&links, &transfer, now_ns + 9 * WEFT_LINK_SPAN_NS), 0);
+    for (uint32_t i = 0; i < 5; i++) {
+        weft_links_send(&links, &half, 14, now_ns);
+    }
+    assert_true(weft_toll_ns(&links, &transfer, now_ns) < 20 * transfer.up_ns);
+}
+
+/* A rack's link counts as if all machines of the rack sent as much as this one. */
+static void a_rack_shares_its_link(void **state)
+{
+    (void)state;
+    struct fleet *fleet = fleet_create();
+    const struct fleet_worker device = {
+        .memory_bytes = 1,
+        .bus_bytes_per_s = 1,
+        .gpu_units = 1,
+        .device = fleet_device(fleet, "plain")};
+    for (uint32_t i = 0; i < 8; i++) {
+        assert_true(fleet_add_machine(fleet, &device, 1, 1));
+    }
+    fleet->network = (struct fleet_network){
+        .link_bytes_per_s = 1000000000,
+        .kind = NETWORK_TWO_TIER,
+        .core_bytes_per_s = 2000000000,
+        .nodes_per_rack = 4,
+    };
+    assert_int_equal(weft_links_rack(fleet), 4);
+    struct weft_transfer inside = weft_transfer(fleet, 0, 3, 1000);
+    struct weft_transfer across = weft_transfer(fleet, 0, 4, 1000);
+    assert_int_equal(inside.up_ns, 1000);
+    assert_int_equal(inside.core_ns, 0);
+    assert_int_equal(across.core_ns, 500);
+    assert_int_equal(weft_transfer(fleet, 2, 2, 1000).whole_ns, 0);
+    struct weft_links links = {0};
+    across.core_ns = WEFT_LINK_SPAN_NS / 16;
+    weft_links_send(&links, &across, 4, 0);
+    assert_int_equal(links.core.busy_ns, WEFT_LINK_SPAN_NS / 4);
+    fleet_destroy(fleet);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_task_leaves_when_the_wait_is_longer_than_the_way),
+        cmocka_unit_test(what_was_sent_keeps_the_link_busy),
+        cmocka_unit_test(a_busy_cluster_is_doubted),
+        cmocka_unit_test(an_output_has_to_return),
+        cmocka_unit_test(a_model_that_is_there_is_worth_its_load),
+        cmocka_unit_test(a_job_without_deadline_is_due_by_its_path),
+        cmocka_unit_test(a_toll_grows_with_the_load_and_fades),
+        cmocka_unit_test(a_rack_shares_its_link),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
