@@ -192,4 +192,22 @@ static inline bool workflow_is_join(const struct workflow *workflow, uint32_t ta
     return workflow->tasks[task].in_count > 1;
 }
 
+/*
+ * Where the inputs of join @task meet, given the workers of all tasks as far as they are known: its
+ * own worker, or that of its dominator, which every path to it has passed; else @owner, a worker
+ * of the job's owner.
+ */
+static inline uint32_t workflow_rendezvous(
+    const struct workflow *workflow, const uint16_t *placement, uint32_t task, uint32_t owner)
+{
+    if (placement[task] != PLACEMENT_UNBOUND) {
+        return placement[task];
+    }
+    const uint32_t dominator = workflow->tasks[task].dominator;
+    if (dominator != TASK_NONE && placement[dominator] != PLACEMENT_UNBOUND) {
+        return placement[dominator];
+    }
+    return owner;
+}
+
 #endif /* MODEL_WORKFLOW_H */

@@ -20,20 +20,6 @@ static struct message input_message(
     return input;
 }
 
-uint32_t rendezvous(
-    const struct node *node, const struct workflow *workflow, struct job_id job,
-    const uint16_t *placement, uint32_t task)
-{
-    if (placement[task] != PLACEMENT_UNBOUND) {
-        return placement[task];
-    }
-    const uint32_t dominator = workflow->tasks[task].dominator;
-    if (dominator != TASK_NONE && placement[dominator] != PLACEMENT_UNBOUND) {
-        return placement[dominator];
-    }
-    return node->fleet->nodes[job.node].worker_first;
-}
-
 uint32_t routing_note(struct node *node, uint32_t worker, int64_t run_ns)
 {
     if (view_is_own(&node->view, worker)) {
@@ -133,7 +119,8 @@ static void route_edge(
     input.work.input = crossed->in_index;
     input.work.bytes = workflow_edge_bytes(crossed, items);
     if (workflow_is_join(workflow, to)) {
-        input.worker = rendezvous(node, workflow, visit->job, visit->placement, to);
+        const uint32_t owner = node->fleet->nodes[visit->job.node].worker_first;
+        input.worker = workflow_rendezvous(workflow, visit->placement, to, owner);
         if (!members_is_up(node->view.members, node_of_worker(node, input.worker))) {
             return; /* The owner re-places what was lost, and this output with it. */
         }

@@ -222,11 +222,7 @@ int64_t task_run_ns(
 {
     const uint32_t run = workflow_at(node, workflow)->tasks[task].run;
     const uint32_t device = node->fleet->workers[worker].device;
-    if (items <= 1) {
-        return profile_run_one_ns(node->profile, run, device);
-    }
-    const struct config config = {.batch = items};
-    return profile_run(node->profile, run, device, items, config).run_ns;
+    return profile_run_alone_ns(node->profile, run, device, items);
 }
 
 struct job_facts visit_facts(const struct node *node, const struct visit *visit)

@@ -56,11 +56,6 @@ int64_t duration_bounded(int64_t ns);
 int64_t task_run_ns(
     const struct node *node, uint32_t workflow, uint32_t task, uint32_t worker, uint32_t items);
 
-/* Where the inputs of join @task meet while it is unbound: the same for all who ask. */
-uint32_t rendezvous(
-    const struct node *node, const struct workflow *workflow, struct job_id job,
-    const uint16_t *placement, uint32_t task);
-
 /* A message about task @task of @visit and @worker; its work. */
 struct message visit_message(
     const struct visit *visit, enum message_kind kind, uint32_t task, uint32_t worker);

@@ -60,14 +60,8 @@ static void open_hop(
             fleet->node_count < 2 ? 0 : fleet_transfer_ns(fleet, 0, 1, facts->inputs[i].bytes);
         hop->arrive_ns += hop->cross_ns[i];
     }
-    hop->least_run_ns = INT64_MAX;
-    for (uint32_t device = 0; device < fleet->device_count; device++) {
-        if (!profile_kinds_have(hop->task.need.kinds, device)) {
-            continue;
-        }
-        const int64_t run_ns = profile_run_one_ns(input->profile, hop->task.kind->run, device);
-        hop->least_run_ns = min_i64(run_ns, hop->least_run_ns);
-    }
+    hop->least_run_ns =
+        profile_fastest_ns(input->profile, hop->task.kind->run, /* items */ 1, fleet->device_count);
 }
 
 /* What the task costs on @worker, which is free at @free_ns. */

@@ -14,11 +14,6 @@ static bool has(const struct policy_input *input, enum compass_option option)
     return input->options[option] != 0;
 }
 
-static int64_t in_64ths(double factor)
-{
-    return (int64_t)(64 * factor);
-}
-
 enum weft_status compass_check(const double *values, uint32_t given, struct weft_error *error)
 {
     static const enum compass_option corrected[] = {
@@ -34,23 +29,33 @@ enum weft_status compass_check(const double *values, uint32_t given, struct weft
     return WEFT_OK;
 }
 
+double compass_waiting(int64_t backlog_ns, int64_t run_ns)
+{
+    return run_ns > 0 ? min_double((double)backlog_ns / (double)run_ns, WAITING_MAX) : 0;
+}
+
+int64_t compass_jitter_ns(double share, int64_t run_ns)
+{
+    return (int64_t)min_double(share * (double)run_ns / 65536, 0x1p34);
+}
+
 struct compass_prices compass_prices(
     const struct policy_input *input, int64_t backlog_ns, int64_t run_ns)
 {
     const double *options = input->options;
-    double waiting = run_ns > 0 ? (double)backlog_ns / (double)run_ns : 0;
-    waiting = min_double(waiting, WAITING_MAX);
-    const double jitter_ns = options[COMPASS_JITTER] * (double)run_ns / 65536;
-    const bool noisy = !has(input, COMPASS_ORIGINAL) && jitter_ns >= 1;
+    const double waiting = compass_waiting(backlog_ns, run_ns);
+    const bool original = has(input, COMPASS_ORIGINAL);
+    const int64_t jitter_ns = original ? 0 : compass_jitter_ns(options[COMPASS_JITTER], run_ns);
     const double patience = min_double(waiting, 1); /* Idle machines wait for work. */
     return (struct compass_prices){
-        .eviction_64ths = in_64ths(options[COMPASS_EVICTION] + options[COMPASS_CROWD] * waiting),
-        .spread_64ths = in_64ths(options[COMPASS_SPREAD]),
-        .promised_64ths = in_64ths(1 / (1 + waiting)),
-        .patience_64ths = in_64ths(options[COMPASS_THRESHOLD] * patience),
-        .jitter_ns = noisy ? (int64_t)min_double(jitter_ns, 0x1p34) : 0,
-        .draw = noisy ? rng_next(input->rng) : 0,
-        .original = has(input, COMPASS_ORIGINAL),
+        .eviction_64ths =
+            compass_64ths(options[COMPASS_EVICTION] + options[COMPASS_CROWD] * waiting),
+        .spread_64ths = compass_64ths(options[COMPASS_SPREAD]),
+        .promised_64ths = compass_64ths(1 / (1 + waiting)),
+        .patience_64ths = compass_64ths(options[COMPASS_THRESHOLD] * patience),
+        .jitter_ns = jitter_ns,
+        .draw = jitter_ns > 0 ? rng_next(input->rng) : 0,
+        .original = original,
     };
 }
 
@@ -92,16 +97,6 @@ void compass_task_init(
     }
 }
 
-int64_t compass_run_ns(
-    const struct profile *profile, uint32_t model, uint32_t device, uint32_t items)
-{
-    if (items <= 1) {
-        return profile_run_one_ns(profile, model, device);
-    }
-    const struct config config = {.batch = items};
-    return profile_run(profile, model, device, items, config).run_ns;
-}
-
 void compass_offer_make(struct compass_task *task, const struct fleet_worker *spec)
 {
     struct compass_offer *offer = &task->offers[spec->device];
@@ -112,7 +107,7 @@ void compass_offer_make(struct compass_task *task, const struct fleet_worker *sp
     /* As published, one kind of device is all there is, and runs everything. */
     const bool is_first =
         has(task->input, COMPASS_ORIGINAL) && profile_kinds_have(task->need.kinds, 0);
-    offer->run_ns = compass_run_ns(
+    offer->run_ns = profile_run_alone_ns(
         task->input->profile, task->kind->run, is_first ? 0 : spec->device, task->items);
     if (!need_is_met(task->need, spec)) {
         offer->run_ns = COMPASS_NEVER;

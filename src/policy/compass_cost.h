@@ -98,6 +98,18 @@ static inline int64_t compass_noise_ns(const struct compass_prices *prices, uint
     return (int64_t)(mixed >> 48) * prices->jitter_ns;
 }
 
+/* @factor as prices have it. */
+static inline int64_t compass_64ths(double factor)
+{
+    return (int64_t)(64 * factor);
+}
+
+/* How many tasks of @run_ns a worker has, if it has @backlog_ns to do. Many are as good as more. */
+double compass_waiting(int64_t backlog_ns, int64_t run_ns);
+
+/* The jitter_ns of prices where noise is @share of @run_ns; 0: too little to tell workers apart. */
+int64_t compass_jitter_ns(double share, int64_t run_ns);
+
 /* As published, some options mean nothing: they cannot be given then. */
 enum weft_status compass_check(const double *values, uint32_t given, struct weft_error *error);
 
@@ -149,10 +161,6 @@ static inline bool compass_read(
 
 /* What counts as being on a worker. As published, 64 models have a bit. */
 struct model_set compass_held(const struct compass_prices *prices, const struct row_cache *cache);
-
-/* What @items of @model take, alone on a device of kind @device. */
-int64_t compass_run_ns(
-    const struct profile *profile, uint32_t model, uint32_t device, uint32_t items);
 
 void compass_task_init(
     struct compass_task *task, const struct policy_input *input, const struct workflow_task *kind,

@@ -53,7 +53,7 @@ void compass_count_siblings(
         }
         const uint32_t device = view->fleet->workers[worker].device;
         const uint32_t model = graph->tasks[other].run;
-        const int64_t run_ns = compass_run_ns(input->profile, model, device, facts->items);
+        const int64_t run_ns = profile_run_alone_ns(input->profile, model, device, facts->items);
         rows[worker].promised_ns = compass_later(rows[worker].promised_ns - run_ns, 0);
         rows[worker].free_ns += run_ns / 64 * part_64ths;
     }

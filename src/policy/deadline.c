@@ -68,14 +68,6 @@ static int64_t target_ns(const struct policy_input *input, const struct job_fact
     return job->deadline_ns == INT64_MAX ? bound_ns : job->deadline_ns - job->arrived_ns;
 }
 
-static int64_t run_ns_on(
-    const struct policy_input *input, uint32_t model, uint32_t device, uint32_t items)
-{
-    const struct config config = {.batch = items};
-    return items <= 1 ? profile_run_one_ns(input->profile, model, device)
-                      : profile_run(input->profile, model, device, items, config).run_ns;
-}
-
 /*
  * What the job would take on the least loaded workers as rows show them. False if some task
  * has none: others will say so.
@@ -103,7 +95,8 @@ static bool expect(
         const int64_t wait_ns = bounded(view_free_at_ns(view, worker) - view->now_ns);
         promise_out->wait_ns = max_i64(wait_ns, promise_out->wait_ns);
         const uint32_t device = view->fleet->workers[worker].device;
-        run_ns[task] = bounded(run_ns_on(input, graph->tasks[task].run, device, job->items));
+        run_ns[task] = bounded(
+            profile_run_alone_ns(input->profile, graph->tasks[task].run, device, job->items));
         load_ns = bounded(load_ns + choose_missing_load_ns(input, &graph->tasks[task], worker));
         promise_out->work_ns = bounded(promise_out->work_ns + run_ns[task]);
     }
@@ -210,15 +203,9 @@ static void answered(const struct policy_input *input, const struct answered_fac
 /* The fastest run of @model on any kind of device that the cluster has. */
 static int64_t fastest_ns(const struct policy_input *input, uint32_t model, uint32_t items)
 {
-    const uint32_t kinds = profile_kinds(input->profile, model);
-    int64_t best_ns = INT64_MAX;
-    for (uint32_t device = 0; device < input->view->fleet->device_count; device++) {
-        if (profile_kinds_have(kinds, device)) {
-            const int64_t run_ns = run_ns_on(input, model, device, items);
-            best_ns = min_i64(run_ns, best_ns);
-        }
-    }
-    return best_ns == INT64_MAX ? 0 : bounded(best_ns);
+    const uint32_t device_count = input->view->fleet->device_count;
+    const int64_t run_ns = profile_fastest_ns(input->profile, model, items, device_count);
+    return run_ns == INT64_MAX ? 0 : bounded(run_ns);
 }
 
 static bool hopeless(const struct policy_input *input, const struct ready_facts *task)

@@ -59,9 +59,6 @@ static const struct policy_option options[] = {
     {.name = NULL},
 };
 
-/* Beyond this many tasks per worker nothing is learnt from one more. */
-#define WAITING_MAX 5
-
 /* The task in question. */
 struct hop {
     const struct policy_input *input;
@@ -71,9 +68,9 @@ struct hop {
     uint64_t bytes;        /* Of its inputs, which are all here. */
     uint32_t return_node;  /* Where its output is gathered; NODE_NONE: wherever it runs. */
     uint64_t return_bytes; /* Of that output. */
-    uint32_t usable;       /* Workers that can run it, */
-    uint32_t busy;         /* those of them that have something to do, */
-    uint32_t in_rack;      /* and those in the rack of this node. */
+    uint32_t usable;       /* Workers that can run it. */
+    uint32_t busy;         /* Usable ones that have something to do. */
+    uint32_t in_rack;      /* Usable ones in the rack of this node. */
 };
 
 /* The critical path of each workflow on the fastest devices. */
@@ -87,14 +84,9 @@ static const void *plan(struct arena *arena, const struct plan_input *input)
         int64_t rank_ns[WORKFLOW_TASKS_MAX];
         for (uint32_t task = 0; task < graph->task_count; task++) {
             const uint32_t model = graph->tasks[task].run;
-            run_ns[task] = INT64_MAX;
-            for (uint32_t device = 0; device < input->fleet->device_count; device++) {
-                if (profile_can_run(input->profile, model, device)) {
-                    const int64_t one_ns = profile_run_one_ns(input->profile, model, device);
-                    run_ns[task] = min_i64(run_ns[task], one_ns);
-                }
-            }
-            run_ns[task] = run_ns[task] == INT64_MAX ? 0 : run_ns[task];
+            const int64_t one_ns = profile_fastest_ns(
+                input->profile, model, /* items */ 1, input->fleet->device_count);
+            run_ns[task] = one_ns == INT64_MAX ? 0 : one_ns;
         }
         path_ns[i] = graph_longest_path(graph, run_ns, rank_ns);
     }
@@ -112,56 +104,38 @@ static int64_t order(const struct policy_input *input, const struct ready_facts 
     return job->arrived_ns + (int64_t)min_double(wait_ns, 0x1p60);
 }
 
-/* The worker of another task of the job, if this node knows it. */
-static uint32_t worker_of(const struct task_facts *facts, uint32_t task)
-{
-    return facts->placement == NULL ? WORKER_NONE : placement_worker(facts->placement[task]);
-}
-
 /* Where the output of the task is gathered, as far as that is known. */
 static void find_return(struct hop *hop)
 {
     const struct task_facts *facts = hop->facts;
     const struct workflow *graph = facts->job->graph;
     const struct fleet *fleet = hop->input->view->fleet;
-    hop->return_node = UINT32_MAX;
+    hop->return_node = NODE_NONE;
     hop->return_bytes = 0;
     for (uint32_t i = 0; i < graph->tasks[facts->task].out_count; i++) {
         const struct workflow_edge *edge = workflow_out(graph, facts->task, i);
-        const uint32_t dominator = graph->tasks[edge->to].dominator;
-        if (!workflow_is_join(graph, edge->to) || dominator == facts->task) {
+        if (!workflow_is_join(graph, edge->to) || graph->tasks[edge->to].dominator == facts->task) {
             continue;
         }
-        uint32_t worker = worker_of(facts, edge->to);
-        if (worker == WORKER_NONE && dominator != TASK_NONE) {
-            worker = worker_of(facts, dominator);
-        }
-        if (worker == WORKER_NONE) {
-            worker = facts->job->ingress;
-        }
+        const uint32_t owner = facts->job->ingress;
+        const uint32_t worker = facts->placement == NULL
+                                    ? owner
+                                    : workflow_rendezvous(graph, facts->placement, edge->to, owner);
         hop->return_node = fleet->workers[worker].node;
         hop->return_bytes += workflow_edge_bytes(edge, facts->items);
     }
 }
 
-static int64_t in_64ths(double factor)
-{
-    return (int64_t)(64 * factor);
-}
-
 static void set_prices(struct hop *hop, int64_t backlog_ns)
 {
     const struct policy_input *input = hop->input;
+    const double *values = input->options;
     const int64_t run_ns = compass_mean_run_ns(input, hop->facts->job->graph, 0);
-    const double waiting =
-        run_ns > 0 ? min_double((double)backlog_ns / (double)run_ns, WAITING_MAX) : 0;
-    const double eviction =
-        input->options[OPTION_EVICTION] + input->options[OPTION_CROWD] * waiting;
-    const double jitter_ns = input->options[OPTION_JITTER] * (double)run_ns / 65536;
+    const double waiting = compass_waiting(backlog_ns, run_ns);
     hop->prices = (struct compass_prices){
-        .eviction_64ths = in_64ths(eviction),
-        .spread_64ths = in_64ths(input->options[OPTION_SPREAD]),
-        .jitter_ns = (int64_t)min_double(jitter_ns, 0x1p34),
+        .eviction_64ths = compass_64ths(values[OPTION_EVICTION] + values[OPTION_CROWD] * waiting),
+        .spread_64ths = compass_64ths(values[OPTION_SPREAD]),
+        .jitter_ns = compass_jitter_ns(values[OPTION_JITTER], run_ns),
         .draw = rng_next(input->rng),
     };
 }
@@ -202,7 +176,7 @@ static void open_hop(
 /* What others may send to a worker while inputs travel for @late_ns. */
 static int64_t doubt_ns(const struct hop *hop, int64_t late_ns)
 {
-    const int64_t factor_64ths = in_64ths(hop->input->options[OPTION_DOUBT]);
+    const int64_t factor_64ths = compass_64ths(hop->input->options[OPTION_DOUBT]);
     return late_ns / hop->usable * hop->busy / 64 * factor_64ths;
 }
 
@@ -210,7 +184,7 @@ static int64_t weighed_toll_ns(const struct hop *hop, const struct weft_transfer
 {
     const struct weft_links *links = hop->input->state;
     const int64_t toll_ns = weft_toll_ns(links, transfer, hop->input->view->now_ns);
-    return toll_ns / 64 * in_64ths(hop->input->options[OPTION_TOLL]);
+    return toll_ns / 64 * compass_64ths(hop->input->options[OPTION_TOLL]);
 }
 
 /* The score of @worker, which can be used. */

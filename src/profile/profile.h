@@ -117,6 +117,17 @@ static inline int64_t profile_run_one_ns(
     return profile->models[model].curves[device].run_one_ns;
 }
 
+/* @items together, alone on the whole device. */
+static inline int64_t profile_run_alone_ns(
+    const struct profile *profile, uint32_t model, uint32_t device, uint32_t items)
+{
+    if (items <= 1) {
+        return profile_run_one_ns(profile, model, device);
+    }
+    const struct config config = {.batch = items};
+    return profile_run(profile, model, device, items, config).run_ns;
+}
+
 /* Whether @model has at least one point on @device. */
 static inline bool profile_is_measured(
     const struct profile *profile, uint32_t model, uint32_t device)
@@ -142,6 +153,20 @@ static inline bool profile_kinds_have(uint32_t kinds, uint32_t device)
 static inline bool profile_can_run(const struct profile *profile, uint32_t model, uint32_t device)
 {
     return profile_kinds_have(profile_kinds(profile, model), device);
+}
+
+/* The same on the fastest of @device_count kinds. INT64_MAX if none of them can run @model. */
+static inline int64_t profile_fastest_ns(
+    const struct profile *profile, uint32_t model, uint32_t items, uint32_t device_count)
+{
+    int64_t best_ns = INT64_MAX;
+    for (uint32_t device = 0; device < device_count; device++) {
+        if (profile_can_run(profile, model, device)) {
+            const int64_t run_ns = profile_run_alone_ns(profile, model, device, items);
+            best_ns = run_ns < best_ns ? run_ns : best_ns;
+        }
+    }
+    return best_ns;
 }
 
 /* How long @model takes to become resident on @worker over an idle bus. */
