@@ -106,7 +106,7 @@ static int unknown_command(const char *name)
 {
     struct suggestion suggestion = suggest_for(name);
     for (uint32_t i = 0; commands[i] != NULL; i++) {
-        suggest_offer(&suggestion, commands[i]->name);
+        suggest_consider(&suggestion, commands[i]->name);
     }
     if (suggestion.name == NULL) {
         (void)fprintf(stderr, "weft: unknown command '%s'; see 'weft --help'\n", name);

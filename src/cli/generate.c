@@ -40,7 +40,7 @@ static const struct product *find(const char *name, struct weft_error *error)
         if (strcmp(products[i].name, name) == 0) {
             return &products[i];
         }
-        suggest_offer(&suggestion, products[i].name);
+        suggest_consider(&suggestion, products[i].name);
     }
     (void)error_set(
         error, WEFT_INVALID, "'%s' cannot be generated; use trace, workflows or operators%s%s%s",

@@ -130,7 +130,7 @@ static int unknown_policy(const struct command *command, const char *name)
     struct weft_error error;
     struct suggestion suggestion = suggest_for(name);
     for (uint32_t i = 0; policy_registry[i] != NULL; i++) {
-        suggest_offer(&suggestion, policy_registry[i]->name);
+        suggest_consider(&suggestion, policy_registry[i]->name);
     }
     if (suggestion.name == NULL) {
         (void)error_set(

@@ -13,7 +13,7 @@
 enum { SECONDS_MAX = 30 };
 
 /* Everything that the callbacks of a shrink need. */
-struct search {
+struct shrinking {
     struct shrink shrink;
     struct checked_run checked;
     char failure[CHECKED_RUN_FAILURE_BYTES_MAX]; /* How the scenario failed at first. */
@@ -24,13 +24,13 @@ struct search {
 
 static bool fails(void *context, const struct scenario *scenario)
 {
-    struct search *search = context;
-    search->status = checked_run_do(&search->checked, scenario, search->error);
-    if (search->status != WEFT_OK) {
-        search->shrink.stop = true;
+    struct shrinking *shrinking = context;
+    shrinking->status = checked_run_do(&shrinking->checked, scenario, shrinking->error);
+    if (shrinking->status != WEFT_OK) {
+        shrinking->shrink.stop = true;
         return false;
     }
-    return strcmp(search->checked.failure, search->failure) == 0;
+    return strcmp(shrinking->checked.failure, shrinking->failure) == 0;
 }
 
 static uint64_t piece_count(const struct scenario *scenario, enum scenario_part part)
@@ -45,8 +45,8 @@ static bool is_counted(enum scenario_part part)
 
 static void on_smaller(void *context, const struct scenario *scenario, uint32_t tries)
 {
-    const struct search *search = context;
-    if (!search->is_watched) {
+    const struct shrinking *shrinking = context;
+    if (!shrinking->is_watched) {
         return;
     }
     (void)fprintf(stderr, "\r\033[K%" PRIu32 " tries:", tries);
@@ -77,10 +77,10 @@ static enum weft_status write_out(
 }
 
 static void print_smaller(
-    const struct search *search, const struct scenario *before, const struct scenario *after,
+    const struct shrinking *shrinking, const struct scenario *before, const struct scenario *after,
     const struct sim_shrink_options *options)
 {
-    (void)printf("%s fails: %s\n", before->name, search->failure);
+    (void)printf("%s fails: %s\n", before->name, shrinking->failure);
     for (uint32_t part = 0; part < CUT_PARTS; part++) {
         const uint64_t had = piece_count(before, (enum scenario_part)part);
         const uint64_t has = piece_count(after, (enum scenario_part)part);
@@ -92,8 +92,8 @@ static void print_smaller(
     }
     (void)printf("  policy     %s -> %s\n", before->policy, after->policy);
     (void)printf(
-        "  tries      %" PRIu32 "%s\n", search->shrink.tries,
-        search->shrink.tries < options->tries_max ? "" : ", all that were allowed");
+        "  tries      %" PRIu32 "%s\n", shrinking->shrink.tries,
+        shrinking->shrink.tries < options->tries_max ? "" : ", all that were allowed");
     (void)printf("repeat it with: weft sim %s --check", options->out);
     if (options->events_given) {
         (void)printf(" --events-max %" PRIu64, options->events_max);
@@ -104,19 +104,19 @@ static void print_smaller(
 
 /* The scenario fails: find a smaller one, and write it even if an interrupt came. */
 static enum weft_status cut_down(
-    struct search *search, const struct scenario *scenario,
+    struct shrinking *shrinking, const struct scenario *scenario,
     const struct sim_shrink_options *options)
 {
-    struct scenario *smallest = shrink_run(&search->shrink, scenario);
-    if (search->is_watched) {
+    struct scenario *smallest = shrink_run(&shrinking->shrink, scenario);
+    if (shrinking->is_watched) {
         (void)fputs("\r\033[K", stderr);
     }
-    enum weft_status status = search->status;
+    enum weft_status status = shrinking->status;
     if (status == WEFT_OK || status == WEFT_CANCELLED) {
-        const enum weft_status written = write_out(smallest, options->out, search->error);
+        const enum weft_status written = write_out(smallest, options->out, shrinking->error);
         status = written == WEFT_OK ? status : written;
         if (written == WEFT_OK) {
-            print_smaller(search, scenario, smallest, options);
+            print_smaller(shrinking, scenario, smallest, options);
         }
     }
     scenario_destroy(smallest);
@@ -127,22 +127,22 @@ enum weft_status sim_shrink(
     const struct scenario *scenario, const struct sim_shrink_options *options, bool *has_failed_out,
     struct weft_error *error)
 {
-    struct search search = {
+    struct shrinking shrinking = {
         .shrink = {.fails = fails, .on_smaller = on_smaller, .tries_max = options->tries_max},
         .checked = {.events_max = options->events_max, .seconds_max = SECONDS_MAX},
         .error = error,
         .is_watched = isatty(STDERR_FILENO) == 1,
     };
-    search.shrink.context = &search;
-    const enum weft_status status = checked_run_do(&search.checked, scenario, error);
+    shrinking.shrink.context = &shrinking;
+    const enum weft_status status = checked_run_do(&shrinking.checked, scenario, error);
     if (status != WEFT_OK) {
         return status;
     }
-    *has_failed_out = search.checked.failure[0] != '\0';
+    *has_failed_out = shrinking.checked.failure[0] != '\0';
     if (!*has_failed_out) {
         (void)printf("%s does not fail: nothing to cut down\n", scenario->name);
         return WEFT_OK;
     }
-    memcpy(search.failure, search.checked.failure, sizeof(search.failure));
-    return cut_down(&search, scenario, options);
+    memcpy(shrinking.failure, shrinking.checked.failure, sizeof(shrinking.failure));
+    return cut_down(&shrinking, scenario, options);
 }

@@ -39,7 +39,7 @@ static enum weft_status unknown(
     (void)snprintf(name, sizeof(name), "%.*s", (int)name_length(argument), argument);
     struct suggestion suggestion = suggest_for(name);
     for (const struct argument *row = arguments->rows; row != NULL && row->name != NULL; row++) {
-        suggest_offer(&suggestion, row->name);
+        suggest_consider(&suggestion, row->name);
     }
     if (suggestion.name == NULL) {
         return error_set(error, WEFT_INVALID, "unknown option '%s'", name);

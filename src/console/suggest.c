@@ -46,7 +46,7 @@ struct suggestion suggest_for(const char *wrong)
     return (struct suggestion){.wrong = without_dashes(wrong), .distance = DISTANCE_MAX + 1};
 }
 
-void suggest_offer(struct suggestion *suggestion, const char *name)
+void suggest_consider(struct suggestion *suggestion, const char *name)
 {
     const char *plain = without_dashes(name);
     const size_t length = strlen(suggestion->wrong);

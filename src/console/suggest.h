@@ -2,7 +2,7 @@
  * suggest.h - the known name that a mistyped one was probably meant to be.
  *
  *     struct suggestion suggestion = suggest_for("--rat");
- *     suggest_offer(&suggestion, "--rate");     each known name
+ *     suggest_consider(&suggestion, "--rate");     each known name
  *     suggestion.name                           "--rate", or NULL if nothing is near
  */
 #ifndef CONSOLE_SUGGEST_H
@@ -19,6 +19,6 @@ struct suggestion {
 struct suggestion suggest_for(const char *wrong);
 
 /* Consider @name. The nearest wins; among equals the first. */
-void suggest_offer(struct suggestion *suggestion, const char *name);
+void suggest_consider(struct suggestion *suggestion, const char *name);
 
 #endif /* CONSOLE_SUGGEST_H */

@@ -20,7 +20,7 @@ struct outcome {
     char failure[RUN_INVARIANTS_BYTES_MAX];
 };
 
-struct attempt {
+struct child {
     struct checked_run *checked;
     const struct scenario *scenario;
     FILE *words; /* What the child said on stderr. */
@@ -50,18 +50,18 @@ static struct scenario *through_document(const struct scenario *scenario)
 /* In the child. If it lives to its end, the outcome says how the run went. */
 static void run_one(void *context, uint32_t index, void *result)
 {
-    const struct attempt *attempt = context;
+    const struct child *child = context;
     const struct rlimit none = {0};
     struct outcome *outcome = result;
     struct policy_set policies;
     struct weft_error error;
     (void)index;
     (void)setrlimit(RLIMIT_CORE, &none); /* Hundreds may die, and their cores are useless. */
-    if (dup2(fileno(attempt->words), STDERR_FILENO) < 0) {
+    if (dup2(fileno(child->words), STDERR_FILENO) < 0) {
         return;
     }
-    (void)alarm(attempt->checked->seconds_max);
-    struct scenario *scenario = through_document(attempt->scenario);
+    (void)alarm(child->checked->seconds_max);
+    struct scenario *scenario = through_document(child->scenario);
     if (scenario == NULL || policy_set_parse(scenario->policy, &policies, &error) != WEFT_OK) {
         return;
     }
@@ -69,7 +69,7 @@ static void run_one(void *context, uint32_t index, void *result)
         .policies = &policies,
         .seed = scenario->seeds[0],
         .check = true,
-        .events_max = attempt->checked->events_max,
+        .events_max = child->checked->events_max,
     };
     struct run_result run;
     const bool is_finished = run_simulate(scenario, &options, &run);
@@ -96,13 +96,13 @@ static bool find_assertion(FILE *words, char out[CHECKED_RUN_FAILURE_BYTES_MAX])
 
 static void done(void *context, uint32_t index, const void *result, const char *death)
 {
-    const struct attempt *attempt = context;
-    struct checked_run *checked = attempt->checked;
+    const struct child *child = context;
+    struct checked_run *checked = child->checked;
     const struct outcome *outcome = result;
     (void)index;
     if (outcome != NULL) {
         (void)snprintf(checked->failure, sizeof(checked->failure), "%s", outcome->failure);
-    } else if (find_assertion(attempt->words, checked->failure)) {
+    } else if (find_assertion(child->words, checked->failure)) {
         return;
     } else if (strncmp(death, "signal 14 ", strlen("signal 14 ")) == 0) {
         (void)snprintf(
@@ -116,20 +116,20 @@ enum weft_status checked_run_do(
     struct checked_run *checked, const struct scenario *scenario, struct weft_error *error)
 {
     ASSERT(checked->seconds_max > 0);
-    struct attempt attempt = {.checked = checked, .scenario = scenario, .words = tmpfile()};
+    struct child child = {.checked = checked, .scenario = scenario, .words = tmpfile()};
     checked->failure[0] = '\0';
-    if (attempt.words == NULL) {
+    if (child.words == NULL) {
         return error_set(error, WEFT_IO, "a temporary file: %s", strerror(errno));
     }
     const struct child_work work = {
         .count = 1,
         .parallel = 1,
         .result_bytes = sizeof(struct outcome),
-        .context = &attempt,
+        .context = &child,
         .run = run_one,
         .done = done,
     };
     const enum weft_status status = child_work_run(&work, error);
-    (void)fclose(attempt.words); /* It is read, and gone. */
+    (void)fclose(child.words); /* It is read, and gone. */
     return status;
 }

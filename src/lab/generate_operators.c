@@ -103,7 +103,7 @@ static enum weft_status make_network(struct made *made, const char *name, struct
     if (operators == NULL) {
         struct suggestion suggestion = suggest_for(name);
         for (uint32_t i = 0; operators_names[i] != NULL; i++) {
-            suggest_offer(&suggestion, operators_names[i]);
+            suggest_consider(&suggestion, operators_names[i]);
         }
         return error_set(
             error, WEFT_INVALID, "'%s' is not a known network%s%s%s", name,

@@ -131,11 +131,11 @@ static double add_ingress(struct congestion *congestion)
     for (uint32_t i = 0; i < sites->site_count; i++) {
         const uint32_t up = sites->sites[i].up;
         if (up != QUEUE_NONE) {
-            const double visits =
+            const double waiting =
                 congestion->scale * sites->sites[i].size *
-                (sites->queues[up].shared ? sites->ingress_work : sites->ingress_visits);
-            congestion->waiters[up] += visits;
-            sum_ns += visits * congestion->prices[up];
+                (sites->queues[up].shared ? sites->ingress_work : sites->ingress_rate);
+            congestion->waiters[up] += waiting;
+            sum_ns += waiting * congestion->prices[up];
         }
     }
     return sum_ns;
@@ -164,7 +164,7 @@ double congestion_evaluate(struct congestion *congestion, const double *shares)
     return congestion->mean_ns;
 }
 
-/* What all visits to queue @index pay for a nanosecond more of work, ahead, and of its square. */
+/* What all that use queue @index pay for a nanosecond more of work, ahead, and of its square. */
 static struct toll toll_per_copy(const struct congestion *congestion, uint32_t index)
 {
     const uint32_t queue_count = congestion->sites->queue_count;
@@ -223,7 +223,7 @@ double congestion_size_slope(const struct congestion *congestion, uint32_t numbe
     }
     if (site->up != QUEUE_NONE) { /* More machines, more requests that reach them. */
         sum += congestion->scale * congestion->prices[site->up] * site->size *
-               (sites->queues[site->up].shared ? sites->ingress_work : sites->ingress_visits);
+               (sites->queues[site->up].shared ? sites->ingress_work : sites->ingress_rate);
     }
     return sum / site->size / (congestion->workload->rate * congestion->scale);
 }

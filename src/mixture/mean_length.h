@@ -1,7 +1,7 @@
 /*
- * expected.h - the mean time of a placed job, with what its joins cost.
+ * mean_length.h - the mean time of a placed job, with what its joins cost.
  *
- * The longest of the mean ways is less than the mean of the longest way: whoever gathers
+ * The longest of the mean ways is less than the mean of the longest way: a join of
  * several inputs waits for the unluckiest. Waits are taken to be independent, and to be 0 or
  * exponential (queueing/delay.h); what the ways to a join have in common, up to the step that
  * all of them pass, is counted once.

@@ -417,13 +417,13 @@ static void add_answer(struct taking_apart *work)
 
 /*
  * What workers are asked for. Steps that follow each other without a gap when nobody waits
- * are one visit to the worker: who comes meanwhile waits for all of it.
+ * are one piece of work for the worker: what comes meanwhile waits for all of it.
  */
 static void ask_workers(struct taking_apart *work)
 {
     const struct step *steps = work->patterns->steps + work->pattern.step_first;
-    double visit_ns[PATTERN_STEPS_MAX]; /* By step: the visit up to its end, */
-    bool is_ahead[PATTERN_STEPS_MAX];   /* and whether that went ahead of others. */
+    double piece_ns[PATTERN_STEPS_MAX]; /* By step: the piece of work up to its end. */
+    bool is_ahead[PATTERN_STEPS_MAX];   /* By step: whether that piece went ahead of others. */
     for (uint32_t i = 0; i + 1 < work->pattern.step_count; i++) {
         const uint32_t before = work->previous[i];
         if (steps[i].queue == QUEUE_NONE) {
@@ -431,9 +431,9 @@ static void ask_workers(struct taking_apart *work)
         }
         const bool goes_on = before != STEP_NONE && !work->of->requeue &&
                              work->starts[i] <= work->starts[before] + steps[before].work_ns;
-        const double earlier_ns = goes_on ? visit_ns[before] : 0;
+        const double earlier_ns = goes_on ? piece_ns[before] : 0;
         const double whole_ns = earlier_ns + steps[i].work_ns;
-        visit_ns[i] = whole_ns;
+        piece_ns[i] = whole_ns;
         is_ahead[i] = steps[i].goes_ahead || (goes_on && is_ahead[before]);
         const struct demand more = {
             .queue = steps[i].queue,

@@ -205,7 +205,7 @@ void sites_add_ingress(struct sites *sites, const struct workload *workload)
     for (uint32_t i = 0; i < workload->stream_count; i++) {
         const struct stream *stream = &workload->streams[i];
         if (stream->input_bytes > 0) {
-            sites->ingress_visits += stream->rate * part;
+            sites->ingress_rate += stream->rate * part;
         }
         for (uint32_t k = 0; k < sites->site_count && stream->input_bytes > 0; k++) {
             if (sites->sites[k].up != QUEUE_NONE) {

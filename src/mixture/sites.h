@@ -58,8 +58,8 @@ struct sites {
     struct queue_site *queues;
     uint32_t bottleneck; /* The queue of the one link for all, or QUEUE_NONE. */
     double latency_ns;
-    double ingress_visits; /* Requests with inputs that leave one machine a nanosecond, */
-    double ingress_work;   /* and their work there. */
+    double ingress_rate; /* Requests with inputs that leave one machine per nanosecond. */
+    double ingress_work; /* Work of those requests there, per nanosecond. */
 };
 
 /* The links of a transfer, as queues. */

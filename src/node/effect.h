@@ -17,8 +17,8 @@
 
 enum effect_kind {
     EFFECT_ACCEPT,       /* The request became a job. */
-    EFFECT_REFUSE,       /* It did not. The ticket is finished. */
-    EFFECT_ANSWER,       /* The job ended. The ticket is finished. */
+    EFFECT_REFUSE,       /* It did not. Its client is told. */
+    EFFECT_ANSWER,       /* The job ended. Its client is told. */
     EFFECT_SEND,         /* A message to another node. */
     EFFECT_MOVE,         /* A message and a tensor. The host holds the contents until they left. */
     EFFECT_RELEASE,      /* The node's reference to a tensor is gone. */
@@ -35,7 +35,7 @@ enum effect_kind {
 };
 
 struct effect_answer {
-    uint64_t ticket;
+    uint64_t client;
     struct job_id job;
     enum weft_status status;
     enum reason reason;
@@ -60,7 +60,7 @@ struct effect {
     enum effect_kind kind;
     union {
         struct {
-            uint64_t ticket;
+            uint64_t client;
             struct job_id job;
         } accept;
         struct effect_answer answer; /* ANSWER, REFUSE. */

@@ -39,7 +39,7 @@ enum event_kind {
 };
 
 struct event_request {
-    uint64_t ticket; /* The host's name for the client; comes back with the answer. */
+    uint64_t client; /* The host's name for it; comes back with the answer. */
     uint32_t workflow;
     uint32_t items;
     uint32_t priority;

@@ -79,7 +79,7 @@ struct visit {
 /* A job at its owner. */
 struct job {
     struct job_id id;
-    uint64_t ticket;
+    uint64_t client; /* The host's name for it. */
     uint32_t workflow;
     uint32_t items;
     uint32_t priority;
@@ -93,7 +93,7 @@ struct job {
     uint32_t outputs; /* List of struct input, by sink. */
     uint32_t output_count;
     struct slot_link link;
-    struct promise promise;           /* What was expected of it when it was admitted. */
+    struct forecast forecast;         /* What was expected of it when it was admitted. */
     struct deadline_link by_deadline; /* If it is firm. */
     uint8_t losses;       /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
     bool probed : 1;      /* Asked after, and not answered yet. */

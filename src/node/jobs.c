@@ -31,7 +31,7 @@ static void refuse(
     record->value = retry_after_ns;
     struct effect *effect = effect_add(node, EFFECT_REFUSE);
     effect->answer = (struct effect_answer){
-        .ticket = request->ticket,
+        .client = request->client,
         .status = WEFT_REFUSED,
         .reason = reason,
         .retry_after_ns = retry_after_ns,
@@ -68,7 +68,7 @@ static uint32_t open_job(
     const uint32_t slot = pool_take(&node->pools->jobs);
     struct job *job = job_at(node, slot);
     job->id = facts->id;
-    job->ticket = request->ticket;
+    job->client = request->client;
     job->workflow = request->workflow;
     job->items = facts->items;
     job->priority = facts->priority;
@@ -89,7 +89,7 @@ static uint32_t open_job(
         deadlines_add(node, slot);
     }
     struct effect *effect = effect_add(node, EFFECT_ACCEPT);
-    effect->accept.ticket = request->ticket;
+    effect->accept.client = request->client;
     effect->accept.job = job->id;
     return slot;
 }
@@ -127,7 +127,7 @@ void jobs_request(struct node *node, const struct event_request *request)
     record->value = facts.items;
     policy_arrived(&node->seat, &facts);
     const uint32_t slot = open_job(node, request, &facts);
-    job_at(node, slot)->promise = admission.promise;
+    job_at(node, slot)->forecast = admission.forecast;
     const enum reason nobody = placing_first(node, slot, &facts);
     if (nobody != REASON_NONE) { /* What never fits shall not be tried again. */
         const bool never = nobody == REASON_TOO_LARGE;
@@ -196,7 +196,7 @@ static void report_end(
     const struct job_facts facts = job_facts(node, job);
     const struct answered_facts answered = {
         .job = &facts,
-        .promise = job->promise,
+        .forecast = job->forecast,
         .latency_ns = now_ns(node) - job->arrived_ns,
         .completed = status == WEFT_OK,
         .cut = reason == REASON_CANCEL,
@@ -219,7 +219,7 @@ void jobs_end(struct node *node, uint32_t slot, enum weft_status status, enum re
     ASSERT(node->output_count <= node->outputs_max);
     struct effect *effect = effect_add(node, EFFECT_ANSWER);
     effect->answer = (struct effect_answer){
-        .ticket = job->ticket,
+        .client = job->client,
         .job = job->id,
         .status = status,
         .reason = reason,

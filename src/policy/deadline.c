@@ -3,7 +3,7 @@
  *
  * Rule: a job is expected to wait as long as the least loaded worker that can run it has work or,
  * where tasks wait in home queues and jobs are more than workers, for a worker's share of what was
- * promised to earlier jobs and is not done; and then to take the longest way through its tasks.
+ * admitted earlier and is not done; and then to take the longest way through its tasks.
  * It is admitted if that is in time, or if nothing is ahead of it. A job with neither deadline nor
  * SLO may wait for up to `bound_s`. Jobs of lower priority, and later ones where queues go by
  * deadlines, are not ahead of it.
@@ -17,7 +17,7 @@
  *
  * Source: admission by predicted response time; ratios follow what is seen by small steps, as in
  * stochastic approximation (Robbins and Monro, 1951).
- * Ignores: transfers, and what is promised at other nodes beyond what their rows show.
+ * Ignores: transfers, and what other nodes have admitted beyond what their rows show.
  * Not for: comparisons in which every job has to run.
  */
 #include "base/assert.h"
@@ -73,7 +73,7 @@ static int64_t target_ns(const struct policy_input *input, const struct job_fact
  * has none: others will say so.
  */
 static bool expect(
-    const struct policy_input *input, const struct job_facts *job, struct promise *promise_out)
+    const struct policy_input *input, const struct job_facts *job, struct forecast *forecast_out)
 {
     const struct view *view = input->view;
     const struct workflow *graph = job->graph;
@@ -82,7 +82,7 @@ static bool expect(
     int64_t load_ns = 0;
     uint32_t kinds = 0;
     uint32_t worker = WORKER_NONE;
-    *promise_out = (struct promise){0};
+    *forecast_out = (struct forecast){0};
     for (uint32_t task = 0; task < graph->task_count; task++) {
         const struct need need = choose_plan_need(input, job, task);
         if (worker == WORKER_NONE || need.kinds != kinds || !choose_can_run(view, worker, need)) {
@@ -93,19 +93,19 @@ static bool expect(
             return false;
         }
         const int64_t wait_ns = bounded(view_free_at_ns(view, worker) - view->now_ns);
-        promise_out->wait_ns = max_i64(wait_ns, promise_out->wait_ns);
+        forecast_out->wait_ns = max_i64(wait_ns, forecast_out->wait_ns);
         const uint32_t device = view->fleet->workers[worker].device;
         run_ns[task] = bounded(
             profile_run_alone_ns(input->profile, graph->tasks[task].run, device, job->items));
         load_ns = bounded(load_ns + choose_missing_load_ns(input, &graph->tasks[task], worker));
-        promise_out->work_ns = bounded(promise_out->work_ns + run_ns[task]);
+        forecast_out->work_ns = bounded(forecast_out->work_ns + run_ns[task]);
     }
-    promise_out->run_ns = bounded(load_ns + graph_longest_path(graph, run_ns, rank_ns));
+    forecast_out->run_ns = bounded(load_ns + graph_longest_path(graph, run_ns, rank_ns));
     return true;
 }
 
-/* What is promised to jobs that come before @job where queues go by deadlines. */
-static int64_t promised_before(
+/* Work of admitted jobs that come before @job where queues go by deadlines. */
+static int64_t admitted_before(
     const struct policy_input *input, const struct job_facts *job, int64_t left_ns)
 {
     const struct deadline_state *state = input->state;
@@ -114,37 +114,37 @@ static int64_t promised_before(
         const struct flow *flow = &state->flows[i];
         /* Those due later than @job came lately: of evenly spread ones, the last part. */
         ahead_ns += i == job->workflow || flow->target_ns <= left_ns
-                        ? flow->promised_ns
-                        : share(flow->promised_ns, left_ns, flow->target_ns);
+                        ? flow->admitted_ns
+                        : share(flow->admitted_ns, left_ns, flow->target_ns);
     }
     return ahead_ns;
 }
 
 /* How much of the wait is for jobs that do not come after @job. */
 static int64_t wait_ahead(
-    const struct policy_input *input, const struct job_facts *job, const struct promise *promise,
+    const struct policy_input *input, const struct job_facts *job, const struct forecast *forecast,
     int64_t left_ns)
 {
     const struct deadline_state *state = input->state;
     int64_t all_ns = 0;
     int64_t level_ns = 0;
     for (uint32_t level = 0; level <= PRIORITY_MAX; level++) {
-        all_ns += state->promised_ns[level];
-        level_ns += level >= level_of(job) ? state->promised_ns[level] : 0;
+        all_ns += state->admitted_ns[level];
+        level_ns += level >= level_of(job) ? state->admitted_ns[level] : 0;
     }
-    int64_t wait_ns = promise->wait_ns;
+    int64_t wait_ns = forecast->wait_ns;
     const uint32_t worker_count = choose_usable_count(input->view, NEED_NOTHING);
     if (input->binds && state->open >= worker_count) {
-        /* Each worker has a job in hand that is half done: of what is promised, the rest waits. */
-        const int64_t hidden_ns = bounded(all_ns / worker_count - promise->work_ns);
+        /* Each worker has a job in hand that is half done: of the work admitted, the rest waits. */
+        const int64_t hidden_ns = bounded(all_ns / worker_count - forecast->work_ns);
         wait_ns = max_i64(hidden_ns, wait_ns);
     }
     int64_t ahead_ns = share(wait_ns, level_ns, all_ns);
     if (input->by_deadline) {
-        ahead_ns = share(ahead_ns, promised_before(input, job, left_ns), all_ns);
+        ahead_ns = share(ahead_ns, admitted_before(input, job, left_ns), all_ns);
     }
     /* What runs is not stopped. */
-    const int64_t least_ns = min_i64(wait_ns, promise->run_ns);
+    const int64_t least_ns = min_i64(wait_ns, forecast->run_ns);
     return max_i64(ahead_ns, least_ns);
 }
 
@@ -165,37 +165,37 @@ static struct admission admit(const struct policy_input *input, const struct job
 {
     struct deadline_state *state = input->state;
     struct flow *flow = &state->flows[job->workflow];
-    struct promise promise;
-    if (!expect(input, job, &promise)) {
+    struct forecast forecast;
+    if (!expect(input, job, &forecast)) {
         return (struct admission){.admitted = true};
     }
     const int64_t left_ns =
         job->deadline_ns == INT64_MAX ? TIME_MAX : bounded(job->deadline_ns - job->arrived_ns);
-    promise.wait_ns = wait_ahead(input, job, &promise, left_ns);
-    const int64_t wait_ns = times(promise.wait_ns, flow->wait_ratio);
-    const int64_t allowed_ns = allowed_wait_ns(input, job, times(promise.run_ns, flow->run_ratio));
-    if (promise.wait_ns == 0 || wait_ns <= allowed_ns) {
+    forecast.wait_ns = wait_ahead(input, job, &forecast, left_ns);
+    const int64_t wait_ns = times(forecast.wait_ns, flow->wait_ratio);
+    const int64_t allowed_ns = allowed_wait_ns(input, job, times(forecast.run_ns, flow->run_ratio));
+    if (forecast.wait_ns == 0 || wait_ns <= allowed_ns) {
         deadline_admitted(flow);
     } else if (!deadline_starves(flow)) {
         return (struct admission){.retry_after_ns = wait_ns - max_i64(allowed_ns, 0)};
     }
     flow->target_ns = left_ns;
-    flow->promised_ns += promise.work_ns;
-    state->promised_ns[level_of(job)] += promise.work_ns;
-    state->open += promise.work_ns > 0 ? 1 : 0;
-    return (struct admission){.admitted = true, .promise = promise};
+    flow->admitted_ns += forecast.work_ns;
+    state->admitted_ns[level_of(job)] += forecast.work_ns;
+    state->open += forecast.work_ns > 0 ? 1 : 0;
+    return (struct admission){.admitted = true, .forecast = forecast};
 }
 
 static void answered(const struct policy_input *input, const struct answered_facts *job)
 {
     struct deadline_state *state = input->state;
     struct flow *flow = &state->flows[job->job->workflow];
-    flow->promised_ns -= job->promise.work_ns;
-    state->promised_ns[level_of(job->job)] -= job->promise.work_ns;
-    state->open -= job->promise.work_ns > 0 ? 1 : 0;
-    ASSERT(flow->promised_ns >= 0 && state->promised_ns[level_of(job->job)] >= 0);
+    flow->admitted_ns -= job->forecast.work_ns;
+    state->admitted_ns[level_of(job->job)] -= job->forecast.work_ns;
+    state->open -= job->forecast.work_ns > 0 ? 1 : 0;
+    ASSERT(flow->admitted_ns >= 0 && state->admitted_ns[level_of(job->job)] >= 0);
     if (input->options[OPTION_LEARN] != 0 && (job->completed || job->cut || job->late) &&
-        job->promise.run_ns > 0) {
+        job->forecast.run_ns > 0) {
         deadline_learn(flow, job, bounded(target_ns(input, job->job)));
     }
 }

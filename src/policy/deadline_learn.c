@@ -52,18 +52,18 @@ static void learn_late(int64_t *ratio, int64_t seen, bool is_least)
     *ratio = min_i64(*ratio + step, RATIO_MAX);
 }
 
-/* What @job took, against what was promised. Where there was a wait, that is put down to it. */
+/* What @job took, against its forecast. Where there was a wait, that is put down to it. */
 void deadline_learn(struct flow *flow, const struct answered_facts *job, int64_t due_ns)
 {
-    const struct promise *promise = &job->promise;
+    const struct forecast *forecast = &job->forecast;
     const int64_t least_ns = job->late ? due_ns + 1 : 0; /* Where it was given up is no matter. */
     const int64_t took_ns = bounded(max_i64(job->latency_ns, least_ns));
-    const bool waited = promise->wait_ns > promise->run_ns / 4;
-    const int64_t rest_ns = waited ? times(promise->run_ns, flow->run_ratio)
-                                   : times(promise->wait_ns, flow->wait_ratio);
+    const bool waited = forecast->wait_ns > forecast->run_ns / 4;
+    const int64_t rest_ns = waited ? times(forecast->run_ns, flow->run_ratio)
+                                   : times(forecast->wait_ns, flow->wait_ratio);
     const int64_t seen_ns = took_ns > rest_ns ? took_ns - rest_ns : 0;
     int64_t *ratio = waited ? &flow->wait_ratio : &flow->run_ratio;
-    const int64_t seen = ratio_of(seen_ns, waited ? promise->wait_ns : promise->run_ns);
+    const int64_t seen = ratio_of(seen_ns, waited ? forecast->wait_ns : forecast->run_ns);
     if (seen >= *ratio && (took_ns > due_ns || job->cut)) {
         learn_late(ratio, seen, !job->completed);
     } else if (job->completed) { /* One that was cut short while all was well says nothing. */

@@ -16,7 +16,7 @@
 #define RATIO_MIN (RATIO_ONE / 64)
 #define TIME_MAX  (INT64_C(1) << 46) /* 19 hours: products with ratios fit. */
 
-/* What was learnt of a workflow, and promised to its jobs. */
+/* What was learnt of a workflow, and the work of its open jobs. */
 struct flow {
     int64_t wait_ratio; /* Of what came to what was expected, in parts of RATIO_ONE. */
     int64_t run_ratio;  /* Likewise. */
@@ -24,12 +24,12 @@ struct flow {
     uint32_t runs;
     uint32_t refused;    /* In a row. */
     uint32_t tries;      /* How often a job was admitted against the odds since. */
-    int64_t promised_ns; /* Work of jobs that have not ended. */
+    int64_t admitted_ns; /* Work of jobs that have not ended. */
     int64_t target_ns;   /* From arrival to the deadline, of the last job. */
 };
 
 struct deadline_state {
-    int64_t promised_ns[PRIORITY_MAX + 1]; /* By priority: the same work. */
+    int64_t admitted_ns[PRIORITY_MAX + 1]; /* By priority: the same work. */
     uint32_t open;                         /* How many jobs that is. */
     struct flow flows[WORKFLOWS_MAX];
 };

@@ -94,22 +94,22 @@ static void place(
         const struct search_path *path = &found->answer.paths[i];
         const struct configs_choice *choice = &known->configs.choices[path->first];
         const struct config config = cut(choice->config, ask->queue->items);
-        const struct fit_offer offer = fit_find(ask, &config, choice->device);
-        const int64_t end_ns = path->time_ns + offer.delay_ns;
-        if (offer.worker == WORKER_NONE) {
+        const struct fit_choice best = fit_find(ask, &config, choice->device);
+        const int64_t end_ns = path->time_ns + best.delay_ns;
+        if (best.worker == WORKER_NONE) {
             continue;
         }
         const bool in_time =
-            found->rule >= ESG_HURRIED ? offer.delay_ns == 0 : end_ns <= found->target_ns;
-        add(draft, &config, offer.worker, in_time ? -1 : end_ns);
+            found->rule >= ESG_HURRIED ? best.delay_ns == 0 : end_ns <= found->target_ns;
+        add(draft, &config, best.worker, in_time ? -1 : end_ns);
     }
     if (draft->answer->count > 0) { /* Rows may be old: the best one elsewhere, too. */
         const struct config config = draft->answer->configs[0];
         const uint32_t taken = draft->answer->workers[0];
         const uint32_t device = ask->input->view->fleet->workers[taken].device;
-        const struct fit_offer offer = fit_find_but(ask, &config, device, taken);
-        if (offer.worker != WORKER_NONE && offer.delay_ns == 0) {
-            add(draft, &config, offer.worker, draft->keys[0] == -1 ? -1 : INT64_MAX);
+        const struct fit_choice best = fit_find_but(ask, &config, device, taken);
+        if (best.worker != WORKER_NONE && best.delay_ns == 0) {
+            add(draft, &config, best.worker, draft->keys[0] == -1 ? -1 : INT64_MAX);
         }
     }
 }
@@ -168,9 +168,9 @@ static void dispatch_home(
     } else if (answer_out->count == 0 && queue->rechecks > input->options[ESG_RECHECK]) {
         const struct configs_choice *choice = smallest(known);
         const struct config config = cut(choice->config, queue->items);
-        const struct fit_offer offer = fit_find(&ask, &config, choice->device);
-        if (offer.worker != WORKER_NONE) {
-            add(&draft, &config, offer.worker, -1);
+        const struct fit_choice best = fit_find(&ask, &config, choice->device);
+        if (best.worker != WORKER_NONE) {
+            add(&draft, &config, best.worker, -1);
         }
     }
 }

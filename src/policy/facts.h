@@ -126,22 +126,22 @@ struct ended_facts {
 };
 
 /* What was expected of a job when it was admitted. The node keeps it as long as the job. */
-struct promise {
-    int64_t wait_ns; /* By rows and earlier promises, before anything learnt. */
+struct forecast {
+    int64_t wait_ns; /* By rows and jobs admitted earlier, before anything learnt. */
     int64_t run_ns;  /* Likewise: the longest way through its tasks. */
     int64_t work_ns; /* Likewise: all of its tasks together. */
 };
 
 struct admission {
     bool admitted;
-    int64_t retry_after_ns; /* For the client, if refused. */
-    struct promise promise; /* If admitted. */
+    int64_t retry_after_ns;   /* For the client, if refused. */
+    struct forecast forecast; /* If admitted. */
 };
 
 /* How a job that was admitted has ended, at its owner. */
 struct answered_facts {
     const struct job_facts *job;
-    struct promise promise;
+    struct forecast forecast;
     int64_t latency_ns;
     bool completed;
     bool cut;  /* Its client left: it would have taken longer. */

@@ -101,11 +101,11 @@ struct config fit_own(const struct view *view, uint32_t worker, struct config co
     return config;
 }
 
-struct fit_offer fit_find_but(
+struct fit_choice fit_find_but(
     const struct fit_ask *ask, const struct config *config, uint32_t device, uint32_t other)
 {
     const struct view *view = ask->input->view;
-    struct fit_offer best = {.worker = WORKER_NONE};
+    struct fit_choice best = {.worker = WORKER_NONE};
     struct merits best_merits = {.delay_ns = INT64_MAX};
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
         struct merits merits = {.far = view_is_own(view, worker) ? 0 : 1};
@@ -116,14 +116,14 @@ struct fit_offer fit_find_but(
         merits.delay_ns = fit_load_ns(ask->input, ask->task, worker);
         merits.delay_ns += transfer_ns(ask, config->batch, worker);
         if (is_better(&merits, &best_merits)) {
-            best = (struct fit_offer){.worker = worker, .delay_ns = merits.delay_ns};
+            best = (struct fit_choice){.worker = worker, .delay_ns = merits.delay_ns};
             best_merits = merits;
         }
     }
     return best;
 }
 
-struct fit_offer fit_find(const struct fit_ask *ask, const struct config *config, uint32_t device)
+struct fit_choice fit_find(const struct fit_ask *ask, const struct config *config, uint32_t device)
 {
     return fit_find_but(ask, config, device, WORKER_NONE);
 }

@@ -19,16 +19,16 @@ struct fit_ask {
     bool locality;           /* Whether it counts where they are. */
 };
 
-struct fit_offer {
+struct fit_choice {
     uint32_t worker;  /* WORKER_NONE: no worker could start it now. */
     int64_t delay_ns; /* Until the batch can start there. */
 };
 
 /* Where a batch with @config, of a device of kind @device, would start soonest. */
-struct fit_offer fit_find(const struct fit_ask *ask, const struct config *config, uint32_t device);
+struct fit_choice fit_find(const struct fit_ask *ask, const struct config *config, uint32_t device);
 
 /* The same, without @other: where to try next if that one turns out to be full. */
-struct fit_offer fit_find_but(
+struct fit_choice fit_find_but(
     const struct fit_ask *ask, const struct config *config, uint32_t device, uint32_t other);
 
 /* Whether @config could start on @worker now. */

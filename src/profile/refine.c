@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "profile/fit.h"
+#include "profile/estimate.h"
 
 /* What is known of one point, beside the mean and the spread that the profile has. */
 struct weight {
@@ -19,7 +19,7 @@ struct weight {
 /* The most that runs of a model have needed, by items, ascending. */
 struct needed {
     uint32_t count;
-    struct fit_bytes points[REFINE_WORKSPACES_MAX];
+    struct estimate_bytes points[REFINE_WORKSPACES_MAX];
 };
 
 struct refine {
@@ -153,7 +153,7 @@ void refine_workspace(struct refine *refine, uint32_t model, uint32_t items, uin
         memmove(
             &needed->points[at + 1], &needed->points[at],
             (needed->count - at) * sizeof(needed->points[0]));
-        needed->points[at] = (struct fit_bytes){.items = items};
+        needed->points[at] = (struct estimate_bytes){.items = items};
         needed->count++;
     }
     if (bytes > needed->points[at].bytes) {
@@ -165,7 +165,7 @@ void refine_workspace(struct refine *refine, uint32_t model, uint32_t items, uin
 static bool covers(const struct profile *profile, uint32_t model, const struct needed *needed)
 {
     for (uint32_t i = 0; i < needed->count; i++) {
-        const struct fit_bytes *point = &needed->points[i];
+        const struct estimate_bytes *point = &needed->points[i];
         if (profile_workspace_bytes(profile, model, point->items) < point->bytes) {
             return false;
         }
@@ -178,19 +178,20 @@ void refine_learn_workspaces(struct refine *refine)
     for (uint32_t model = 0; model < refine->profile->model_count; model++) {
         const struct needed *needed = &refine->needed[model];
         struct profile_model *known = &refine->profile->models[model];
-        struct fit_bytes samples[REFINE_WORKSPACES_MAX + 1];
+        struct estimate_bytes samples[REFINE_WORKSPACES_MAX + 1];
         uint32_t count = 0;
         if (covers(refine->profile, model, needed)) {
             continue;
         }
         const uint64_t one = profile_workspace_bytes(refine->profile, model, 1);
         if (needed->points[0].items > 1 && one > 0) { /* Not seen, but known. */
-            samples[count++] = (struct fit_bytes){.items = 1, .bytes = one};
+            samples[count++] = (struct estimate_bytes){.items = 1, .bytes = one};
         }
         for (uint32_t i = 0; i < needed->count; i++) {
             samples[count++] = needed->points[i];
         }
-        fit_workspace(samples, count, &known->workspace_bytes, &known->workspace_bytes_per_item);
+        estimate_workspace(
+            samples, count, &known->workspace_bytes, &known->workspace_bytes_per_item);
     }
 }
 

@@ -108,13 +108,13 @@ struct net_host runtime_net_host(struct runtime *runtime)
 
 void runtime_submit(struct runtime *runtime, uint32_t slot)
 {
-    struct ticket *ticket = pool_at(&runtime->tickets, slot);
-    const struct runtime_request *request = &ticket->request;
-    ticket->arrived_ns = runtime->clock.now_ns;
-    ticket->node = ingress_owner(&runtime->ingress, ticket->node);
-    if (ticket->node == NODE_NONE) {
+    struct client *client = pool_at(&runtime->clients, slot);
+    const struct runtime_request *request = &client->request;
+    client->arrived_ns = runtime->clock.now_ns;
+    client->node = ingress_owner(&runtime->ingress, client->node);
+    if (client->node == NODE_NONE) {
         struct runtime_answer none = {
-            .ticket = pool_name(&runtime->tickets, slot),
+            .client = pool_name(&runtime->clients, slot),
             .status = WEFT_REFUSED,
             .reason = REASON_NO_WORKER};
         if (request->inputs.id != 0) {
@@ -123,10 +123,10 @@ void runtime_submit(struct runtime *runtime, uint32_t slot)
         runtime_finish(runtime, slot, &none);
         return;
     }
-    const uint32_t node = ticket->node;
+    const uint32_t node = client->node;
     struct event event = {.kind = EVENT_REQUEST};
     event.request = (struct event_request){
-        .ticket = pool_name(&runtime->tickets, slot),
+        .client = pool_name(&runtime->clients, slot),
         .workflow = request->workflow,
         .items = request->items,
         .priority = request->priority,
@@ -143,13 +143,13 @@ void runtime_submit(struct runtime *runtime, uint32_t slot)
 
 static void cancel(struct runtime *runtime, uint64_t number)
 {
-    if (!pool_has(&runtime->tickets, number)) {
+    if (!pool_has(&runtime->clients, number)) {
         return; /* It crossed the answer. */
     }
-    const struct ticket *ticket = pool_at(&runtime->tickets, pool_slot(number));
+    const struct client *client = pool_at(&runtime->clients, pool_slot(number));
     struct event event = {.kind = EVENT_CANCEL};
-    event.cancel = ticket->job;
-    runtime_step(runtime, ticket->node, &event);
+    event.cancel = client->job;
+    runtime_step(runtime, client->node, &event);
 }
 
 static void hint(struct runtime *runtime, uint32_t lost)
@@ -197,7 +197,7 @@ static void drain(struct runtime *runtime, uint32_t node)
 }
 
 /* A model that has come is wanted in memory: it has just been asked for. */
-static void offer(struct runtime *runtime, uint32_t node, uint64_t token)
+static void set_available(struct runtime *runtime, uint32_t node, uint64_t token)
 {
     struct event event = {.kind = EVENT_REPOSITORY_CHANGED};
     event.repository.model = (uint32_t)(token >> 1);
@@ -231,7 +231,7 @@ void runtime_take_due(struct runtime *runtime, const struct due *due)
         drain(runtime, due->node);
         return;
     case DUE_MODEL:
-        offer(runtime, due->node, due->token);
+        set_available(runtime, due->node, due->token);
         return;
     case DUE_HINT:
         hint(runtime, due->node);

@@ -28,7 +28,7 @@ struct hosted {
 };
 
 /* A client that waits. */
-struct ticket {
+struct client {
     uint32_t node;
     struct job_id job; /* Number 0 until accepted. */
     int64_t arrived_ns;
@@ -61,7 +61,7 @@ struct runtime {
     struct effects effects;
     struct policy_meter meter;
     struct ingress ingress;
-    struct pool tickets;
+    struct pool clients;
     struct causes causes;
     struct pool running;         /* Batches. */
     struct map running_by_key;   /* By batch_key(): their slots. */
@@ -103,7 +103,7 @@ struct net_host runtime_net_host(struct runtime *runtime);
 /* Look at the clock again, if this is inside of a callback of the loop. */
 void runtime_refresh(struct runtime *runtime);
 
-/* Give the request of ticket @slot to its node. */
+/* Give the request of client @slot to its node. */
 void runtime_submit(struct runtime *runtime, uint32_t slot);
 
 /* devices.c */
@@ -130,7 +130,7 @@ void runtime_passed(struct runtime *runtime, uint32_t number, uint64_t key);
 /* Carry out the effects of the last step, which @node made. */
 void runtime_perform(struct runtime *runtime, uint32_t node);
 
-/* Ticket @slot is finished: tell its client. */
+/* Tell client @slot the end of its request, and forget it. */
 void runtime_finish(struct runtime *runtime, uint32_t slot, struct runtime_answer *answer);
 
 #endif /* RUNTIME_INSIDE_H */

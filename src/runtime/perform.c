@@ -16,36 +16,36 @@ struct search {
 
 void runtime_finish(struct runtime *runtime, uint32_t slot, struct runtime_answer *answer)
 {
-    /* A copy: the client may make another request, which moves the tickets. */
-    const struct ticket ticket = *(struct ticket *)pool_at(&runtime->tickets, slot);
+    /* A copy: the client may make another request, which moves the clients. */
+    const struct client client = *(struct client *)pool_at(&runtime->clients, slot);
     ASSERT(runtime->answered < runtime->requested);
-    answer->latency_ns = runtime->clock.now_ns - ticket.arrived_ns;
-    pool_give(&runtime->tickets, slot);
+    answer->latency_ns = runtime->clock.now_ns - client.arrived_ns;
+    pool_give(&runtime->clients, slot);
     runtime->answered++;
     for (uint32_t i = 0; i < answer->output_count; i++) {
-        if (ticket.request.answered == NULL) {
+        if (client.request.answered == NULL) {
             tensors_release(&runtime->tensors, answer->outputs[i]);
         } else {
-            tensors_pass(&runtime->tensors, answer->outputs[i], HOLDER_HOST);
+            tensors_pass(&runtime->tensors, answer->outputs[i], NODE_HOST);
         }
     }
-    if (ticket.request.answered != NULL) {
-        ticket.request.answered(ticket.request.context, answer);
+    if (client.request.answered != NULL) {
+        client.request.answered(client.request.context, answer);
     }
 }
 
-static void accept(struct runtime *runtime, uint64_t ticket, struct job_id job)
+static void accept(struct runtime *runtime, uint64_t client, struct job_id job)
 {
-    ASSERT(pool_has(&runtime->tickets, ticket));
-    ((struct ticket *)pool_at(&runtime->tickets, pool_slot(ticket)))->job = job;
+    ASSERT(pool_has(&runtime->clients, client));
+    ((struct client *)pool_at(&runtime->clients, pool_slot(client)))->job = job;
 }
 
 static void answer(struct runtime *runtime, const struct effect_answer *effect)
 {
-    const uint32_t slot = pool_slot(effect->ticket);
-    ASSERT(pool_has(&runtime->tickets, effect->ticket));
+    const uint32_t slot = pool_slot(effect->client);
+    ASSERT(pool_has(&runtime->clients, effect->client));
     struct runtime_answer given = {
-        .ticket = effect->ticket,
+        .client = effect->client,
         .job = effect->job,
         .status = effect->status,
         .reason = effect->reason,
@@ -53,10 +53,10 @@ static void answer(struct runtime *runtime, const struct effect_answer *effect)
         .output_count = effect->output_count,
         .outputs = effect->outputs,
     };
-    const struct ticket *ticket = pool_at(&runtime->tickets, slot);
+    const struct client *client = pool_at(&runtime->clients, slot);
     if (effect->status != WEFT_OK) {
         given.message =
-            causes_find(&runtime->causes, effect->job, ticket->request.workflow, effect->reason);
+            causes_find(&runtime->causes, effect->job, client->request.workflow, effect->reason);
     }
     runtime_finish(runtime, slot, &given);
 }
@@ -66,7 +66,7 @@ static void send(struct runtime *runtime, const struct effect *effect)
 {
     struct handle tensor = {0};
     if (effect->kind == EFFECT_MOVE && effect->send.tensor.id != 0) {
-        tensor = tensors_share(&runtime->tensors, effect->send.tensor, HOLDER_HOST);
+        tensor = tensors_share(&runtime->tensors, effect->send.tensor, NODE_HOST);
     }
     net_send(runtime->net, effect->send.node, &effect->send.message, tensor.id);
 }
@@ -137,7 +137,7 @@ static void perform(struct runtime *runtime, uint32_t node, const struct effect 
 {
     switch (effect->kind) {
     case EFFECT_ACCEPT:
-        accept(runtime, effect->accept.ticket, effect->accept.job);
+        accept(runtime, effect->accept.client, effect->accept.job);
         return;
     case EFFECT_REFUSE:
     case EFFECT_ANSWER:

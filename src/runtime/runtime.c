@@ -7,7 +7,7 @@
 #include "runtime/inside.h"
 
 enum {
-    TICKETS_FIRST = 64,
+    CLIENTS_FIRST = 64,
     TURN_DUES_MAX = 1024, /* Then the loop looks at its descriptors again. */
 };
 
@@ -118,7 +118,7 @@ static void make_parts(struct runtime *runtime)
         .is_up = is_up,
         .host = runtime,
     };
-    pool_init(&runtime->tickets, sizeof(struct ticket), TICKETS_FIRST, UINT32_MAX - 1);
+    pool_init(&runtime->clients, sizeof(struct client), CLIENTS_FIRST, UINT32_MAX - 1);
     const struct net_inproc_options net = {
         .node_count = options->fleet->node_count,
         .worker_count = options->fleet->worker_count,
@@ -186,11 +186,11 @@ void runtime_destroy(struct runtime *runtime)
         tensors_forget(&runtime->tensors, node);
     }
     directory_destroy(runtime->directory);
-    tensors_forget(&runtime->tensors, HOLDER_HOST);
+    tensors_forget(&runtime->tensors, NODE_HOST);
     tensors_deinit(&runtime->tensors);
     timeline_deinit(&runtime->timeline);
     arena_deinit(&runtime->arena);
-    pool_deinit(&runtime->tickets);
+    pool_deinit(&runtime->clients);
     runtime_devices_deinit(runtime);
     causes_deinit(&runtime->causes);
     free(runtime->nodes);
@@ -226,17 +226,17 @@ uint64_t runtime_request(
     ASSERT(request->workflow < runtime->options.catalogue->workflow_count);
 
     runtime_refresh(runtime);
-    (void)pool_reserve(&runtime->tickets, 1);
-    const uint32_t slot = pool_take(&runtime->tickets);
+    (void)pool_reserve(&runtime->clients, 1);
+    const uint32_t slot = pool_take(&runtime->clients);
     ASSERT(slot != POOL_NONE);
-    *(struct ticket *)pool_at(&runtime->tickets, slot) = (struct ticket){
+    *(struct client *)pool_at(&runtime->clients, slot) = (struct client){
         .node = node == NODE_NONE ? ingress_draw(&runtime->ingress) : node,
         .arrived_ns = runtime->clock.now_ns,
         .request = *request,
     };
-    const uint64_t ticket = pool_name(&runtime->tickets, slot);
+    const uint64_t client = pool_name(&runtime->clients, slot);
     runtime->requested++;
-    const struct due due = {.kind = DUE_REQUEST, .token = ticket};
+    const struct due due = {.kind = DUE_REQUEST, .token = client};
     /*
      * Between steps it is taken before all that is due, as the simulator takes an arrival. What
      * an answer leads to waits for its turn: a client that is refused and asks again at once
@@ -247,13 +247,13 @@ uint64_t runtime_request(
     } else {
         timeline_add_first(&runtime->timeline, &due);
     }
-    return ticket;
+    return client;
 }
 
-void runtime_cancel(struct runtime *runtime, uint64_t ticket)
+void runtime_cancel(struct runtime *runtime, uint64_t client)
 {
     runtime_refresh(runtime);
-    const struct due due = {.kind = DUE_CANCEL, .token = ticket};
+    const struct due due = {.kind = DUE_CANCEL, .token = client};
     runtime_add_due(runtime, runtime->clock.now_ns, &due);
 }
 
@@ -271,7 +271,7 @@ void runtime_drain(struct runtime *runtime)
     }
 }
 
-void runtime_offer(struct runtime *runtime, uint32_t model, bool is_available)
+void runtime_set_available(struct runtime *runtime, uint32_t model, bool is_available)
 {
     ASSERT(model < runtime->options.catalogue->model_count);
     runtime_refresh(runtime);
@@ -286,16 +286,16 @@ void runtime_offer(struct runtime *runtime, uint32_t model, bool is_available)
 }
 
 /* The record that the owner itself can no longer make. */
-static void record_loss(struct runtime *runtime, const struct ticket *ticket)
+static void record_loss(struct runtime *runtime, const struct client *client)
 {
     const struct record record = {
         .at_ns = runtime->clock.now_ns,
-        .job = ticket->job,
-        .value = runtime->clock.now_ns - ticket->arrived_ns,
-        .node = ticket->node,
+        .job = client->job,
+        .value = runtime->clock.now_ns - client->arrived_ns,
+        .node = client->node,
         .task = TASK_NONE,
         .worker = WORKER_NONE,
-        .workflow = (uint16_t)ticket->request.workflow,
+        .workflow = (uint16_t)client->request.workflow,
         .model = RECORD_NONE,
         .kind = RECORD_ANSWERED,
         .reason = REASON_OWNER_LOST,
@@ -308,18 +308,18 @@ static void record_loss(struct runtime *runtime, const struct ticket *ticket)
 /* Clients of a lost owner get no answer from it: their jobs have failed. */
 static void fail_tickets(struct runtime *runtime, uint32_t node)
 {
-    for (uint32_t slot = 0; slot < runtime->tickets.capacity; slot++) {
-        if (!pool_is_taken(&runtime->tickets, slot)) {
+    for (uint32_t slot = 0; slot < runtime->clients.capacity; slot++) {
+        if (!pool_is_taken(&runtime->clients, slot)) {
             continue;
         }
-        const struct ticket *ticket = pool_at(&runtime->tickets, slot);
-        if (ticket->node != node || ticket->job.number == 0) {
+        const struct client *client = pool_at(&runtime->clients, slot);
+        if (client->node != node || client->job.number == 0) {
             continue; /* A request that has not been stepped goes to another node. */
         }
-        record_loss(runtime, ticket);
+        record_loss(runtime, client);
         struct runtime_answer answer = {
-            .ticket = pool_name(&runtime->tickets, slot),
-            .job = ticket->job,
+            .client = pool_name(&runtime->clients, slot),
+            .job = client->job,
             .status = WEFT_FAILED,
             .reason = REASON_OWNER_LOST,
         };
@@ -422,7 +422,7 @@ void runtime_stop(struct runtime *runtime)
 struct handle runtime_tensor(
     struct runtime *runtime, void *contents, uint64_t bytes, void (*give_back)(void *contents))
 {
-    return tensors_add(&runtime->tensors, HOLDER_HOST, contents, bytes, give_back);
+    return tensors_add(&runtime->tensors, NODE_HOST, contents, bytes, give_back);
 }
 
 const void *runtime_contents(

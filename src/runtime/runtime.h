@@ -30,7 +30,7 @@ struct uv_loop_s;
 
 /* How a request ended. */
 struct runtime_answer {
-    uint64_t ticket;
+    uint64_t client;
     struct job_id job; /* Number 0 if it was refused. */
     enum weft_status status;
     enum reason reason;
@@ -145,20 +145,21 @@ struct uv_loop_s *runtime_loop(struct runtime *runtime);
 /*
  * Give a request to @node, or if that is lost to the next one that is not; NODE_NONE: to one that
  * is drawn as in the simulator, from the runtime's seed. The node sees it when
- * the runtime runs: it is never answered from inside this call. Returns its ticket.
+ * the runtime runs: it is never answered from inside this call. Returns the name of its client.
  */
 uint64_t runtime_request(
     struct runtime *runtime, uint32_t node, const struct runtime_request *request);
 
-/* The client of @ticket no longer waits: it will be answered at once, if it is still open. */
-void runtime_cancel(struct runtime *runtime, uint64_t ticket);
+/* @client, of runtime_request(), no longer waits: it will be answered at once, if it is still open.
+ */
+void runtime_cancel(struct runtime *runtime, uint64_t client);
 
 /*
  * @model has come or has changed: it is loaded where there is room, and batches wait for it as
  * it is now. Or it has gone: jobs that need it are refused or fail, and it leaves memory with
  * the last batch that uses it.
  */
-void runtime_offer(struct runtime *runtime, uint32_t model, bool is_available);
+void runtime_set_available(struct runtime *runtime, uint32_t model, bool is_available);
 
 /*
  * What an engine said about @job of @workflow, which failed for @reason: "" if none said anything.

@@ -16,7 +16,7 @@ struct contents {
 };
 
 struct held {
-    uint32_t holder;
+    uint32_t node;
     struct contents *contents;
 };
 
@@ -37,36 +37,36 @@ static struct held *held_at(const struct tensors *tensors, struct handle handle)
     return pool_at(&tensors->handles, pool_slot(handle.id));
 }
 
-static struct handle add_handle(struct tensors *tensors, uint32_t holder, struct contents *contents)
+static struct handle add_handle(struct tensors *tensors, uint32_t node, struct contents *contents)
 {
     (void)pool_reserve(&tensors->handles, 1);
     const uint32_t slot = pool_take(&tensors->handles);
     ASSERT(slot != POOL_NONE);
     contents->references++;
     *(struct held *)pool_at(&tensors->handles, slot) =
-        (struct held){.holder = holder, .contents = contents};
+        (struct held){.node = node, .contents = contents};
     return (struct handle){pool_name(&tensors->handles, slot)};
 }
 
 struct handle tensors_add(
-    struct tensors *tensors, uint32_t holder, void *bytes, uint64_t bytes_count,
+    struct tensors *tensors, uint32_t node, void *bytes, uint64_t bytes_count,
     tensor_free give_back)
 {
     struct contents *contents = memory_zeroed(1, sizeof(*contents));
     *contents =
         (struct contents){.bytes = bytes, .bytes_count = bytes_count, .give_back = give_back};
-    return add_handle(tensors, holder, contents);
+    return add_handle(tensors, node, contents);
 }
 
-struct handle tensors_share(struct tensors *tensors, struct handle handle, uint32_t holder)
+struct handle tensors_share(struct tensors *tensors, struct handle handle, uint32_t node)
 {
     struct contents *contents = held_at(tensors, handle)->contents;
-    return add_handle(tensors, holder, contents);
+    return add_handle(tensors, node, contents);
 }
 
-void tensors_pass(struct tensors *tensors, struct handle handle, uint32_t holder)
+void tensors_pass(struct tensors *tensors, struct handle handle, uint32_t node)
 {
-    held_at(tensors, handle)->holder = holder;
+    held_at(tensors, handle)->node = node;
 }
 
 const void *tensors_contents(
@@ -91,14 +91,14 @@ void tensors_release(struct tensors *tensors, struct handle handle)
     free(contents);
 }
 
-void tensors_forget(struct tensors *tensors, uint32_t holder)
+void tensors_forget(struct tensors *tensors, uint32_t node)
 {
     for (uint32_t slot = 0; slot < tensors->handles.capacity; slot++) {
         if (!pool_is_taken(&tensors->handles, slot)) {
             continue;
         }
         const struct held *held = pool_at(&tensors->handles, slot);
-        if (held->holder == holder) {
+        if (held->node == node) {
             tensors_release(tensors, (struct handle){pool_name(&tensors->handles, slot)});
         }
     }

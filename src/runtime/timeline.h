@@ -19,8 +19,8 @@ enum due_kind {
     DUE_ENGINE,    /* token: for engine_wake() */
     DUE_TIMER,     /* node, timer */
     DUE_CALL,      /* call, context */
-    DUE_REQUEST,   /* token: a ticket */
-    DUE_CANCEL,    /* token: a ticket */
+    DUE_REQUEST,   /* token: a client */
+    DUE_CANCEL,    /* token: a client */
     DUE_DRAIN,     /* node */
     DUE_MODEL,     /* node, token: a model, doubled, and whether it is there */
     DUE_HINT,      /* node: the one that was lost */

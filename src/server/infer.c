@@ -353,7 +353,7 @@ static void submit(struct infer *infer)
     infer->items = bundle->items;
     infer->request.bundle = NULL;
     infer_move(&infer->state, INFER_RUNNING);
-    infer->ticket = runtime_request(infer->runtime, NODE_NONE, &request);
+    infer->runtime_client = runtime_request(infer->runtime, NODE_NONE, &request);
 }
 
 /* The request has been read, and is good or not. */
@@ -384,7 +384,7 @@ static void infer_gone(void *request)
     struct infer *infer = request;
     leave(infer);
     if (infer->state == INFER_RUNNING) {
-        runtime_cancel(infer->runtime, infer->ticket);
+        runtime_cancel(infer->runtime, infer->runtime_client);
     } else if (infer->state != INFER_READING && infer->state != INFER_WRITING) {
         infer_release(infer);
     }

@@ -250,7 +250,7 @@ static bool obeys(
 }
 
 /* The first text of output @name, to be freed. NULL if it holds none. */
-static char *first_text(const struct expected_answer *answer, const char *name)
+static char *first_text(const struct answer_outputs *answer, const char *name)
 {
     const struct weft_tensor *tensor = answer->find(answer->context, name);
     uint64_t at = 0;
@@ -265,7 +265,7 @@ static char *first_text(const struct expected_answer *answer, const char *name)
 }
 
 static void judge_text(
-    const char *expected, const struct workflow *workflow, const struct expected_answer *answer,
+    const char *expected, const struct workflow *workflow, const struct answer_outputs *answer,
     struct judgement *judgement)
 {
     char *text = first_text(answer, "text");
@@ -286,7 +286,7 @@ static void judge_text(
 
 void expected_judge(
     const struct expected *expected, const struct workflow *workflow,
-    const struct expected_answer *answer, struct judgement *judgement_out)
+    const struct answer_outputs *answer, struct judgement *judgement_out)
 {
     ASSERT(answer->find != NULL);
     const struct tree_node *rule =

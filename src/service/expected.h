@@ -24,7 +24,7 @@ enum { EXPECTED_CAUSE_BYTES = 160 };
 struct expected;
 
 /* An answer: output @name of it, NULL if it has none. Borrowed. */
-struct expected_answer {
+struct answer_outputs {
     const struct weft_tensor *(*find)(const void *context, const char *name);
     const void *context;
 };
@@ -56,6 +56,6 @@ void expected_destroy(struct expected *expected);
  */
 void expected_judge(
     const struct expected *expected, const struct workflow *workflow,
-    const struct expected_answer *answer, struct judgement *judgement_out);
+    const struct answer_outputs *answer, struct judgement *judgement_out);
 
 #endif /* SERVICE_EXPECTED_H */

@@ -146,7 +146,7 @@ static void take(struct local_index *index, const struct looked *item)
     if (measured->repository->files[model].kind == REPOSITORY_ONNX) {
         measured_take(measured, model, &item->signature);
     }
-    runtime_offer(index->runtime, model, /* is_available */ true);
+    runtime_set_available(index->runtime, model, /* is_available */ true);
 }
 
 static void on_looked(void *argument)
@@ -222,7 +222,7 @@ enum weft_status local_change_unload(void *context, const char *name, struct wef
     for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
         if (model_set_has(&models, i)) {
             model_set_add(&index->unloaded, i);
-            runtime_offer(index->runtime, i, /* is_available */ false);
+            runtime_set_available(index->runtime, i, /* is_available */ false);
         }
     }
     return WEFT_OK;

@@ -233,7 +233,7 @@ void local_index_join(struct local_index *index, struct runtime *runtime)
     index->runtime = runtime;
     for (uint32_t i = 0; i < measured->repository->catalogue->model_count; i++) {
         if (measured->looks[i].fault[0] != '\0') {
-            runtime_offer(runtime, i, /* is_available */ false);
+            runtime_set_available(runtime, i, /* is_available */ false);
         }
     }
 }

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "console/progress.h"
 #include "engine/onnx_run.h"
-#include "profile/fit.h"
+#include "profile/estimate.h"
 #include "service/nursery.h"
 #include "service/synthetic.h"
 
@@ -25,7 +25,7 @@ struct measurement {
     const struct ort *ort;
     struct onnx_model *model;
     struct measure_figures *figures;
-    struct fit_bytes bytes[MEASURE_POINTS_MAX];
+    struct estimate_bytes bytes[MEASURE_POINTS_MAX];
 };
 
 static enum weft_status load(
@@ -77,7 +77,7 @@ static enum weft_status run(
 static enum weft_status measure_point(
     struct measurement *measurement, uint32_t items, struct weft_error *error)
 {
-    struct fit_times times = {.count = 0};
+    struct estimate_times times = {.count = 0};
     uint64_t most = 0;
     int64_t spent_ns = 0;
     enum weft_status status = WEFT_OK;
@@ -93,7 +93,7 @@ static enum weft_status measure_point(
         status = run(measurement, inputs, &run_ns, &bytes, error);
         most = bytes > most ? bytes : most;
         if (status == WEFT_OK && i > 0) {
-            fit_add(&times, run_ns);
+            estimate_add(&times, run_ns);
             spent_ns += run_ns;
         }
         if (i >= RUNS_MIN && spent_ns > POINT_NS_MAX) {
@@ -103,8 +103,8 @@ static enum weft_status measure_point(
     bundle_destroy(inputs);
     if (status == WEFT_OK) {
         measurement->bytes[figures->point_count] =
-            (struct fit_bytes){.items = items, .bytes = most};
-        figures->points[figures->point_count++] = fit_point(&times, items);
+            (struct estimate_bytes){.items = items, .bytes = most};
+        figures->points[figures->point_count++] = estimate_point(&times, items);
     }
     return status;
 }
@@ -132,7 +132,7 @@ static enum weft_status measure_runs(struct measurement *measurement, struct wef
 static enum weft_status measure_loads(struct measurement *measurement, struct weft_error *error)
 {
     struct onnx_digest digest = {.bytes = 0};
-    struct fit_times times = {.count = 0};
+    struct estimate_times times = {.count = 0};
     const uint32_t loads = measurement->options->depth == MEASURE_LOOK ? 0 : LOADS;
     enum weft_status status = load(measurement, &digest, error);
     for (uint32_t i = 0; i < loads && status == WEFT_OK; i++) {
@@ -140,12 +140,12 @@ static enum weft_status measure_loads(struct measurement *measurement, struct we
         measurement->model = NULL;
         const int64_t started_ns = progress_clock_ns();
         status = load(measurement, &digest, error);
-        fit_add(&times, progress_clock_ns() - started_ns);
+        estimate_add(&times, progress_clock_ns() - started_ns);
     }
     if (status == WEFT_OK && loads > 0) {
         measurement->figures->has_loads = true;
         measurement->figures->resident_bytes = onnx_model_bytes(measurement->model);
-        measurement->figures->load_ns = fit_point(&times, /* items */ 1).run_ns;
+        measurement->figures->load_ns = estimate_point(&times, /* items */ 1).run_ns;
     }
     return status;
 }
@@ -195,7 +195,7 @@ enum weft_status measure_here(
     if (options->depth == MEASURE_RUNS) {
         status = measure_runs(&measurement, error);
     }
-    fit_workspace(
+    estimate_workspace(
         measurement.bytes, figures_out->point_count, &figures_out->workspace_bytes,
         &figures_out->workspace_bytes_per_item);
     onnx_model_unload(measurement.model);

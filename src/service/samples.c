@@ -316,7 +316,7 @@ void samples_judge(
     struct judgement judgement;
     const struct answered answered = {
         .workflow = samples->catalogue->workflows[workflow], .runtime = runtime, .answer = answer};
-    const struct expected_answer found = {.find = find_output, .context = &answered};
+    const struct answer_outputs found = {.find = find_output, .context = &answered};
     expected_judge(sample->expected, answered.workflow, &found, &judgement);
     note_compared(score, sample->name, &judgement);
 }

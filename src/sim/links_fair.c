@@ -74,10 +74,10 @@ static void alight(struct links_fair *links, uint32_t slot)
 {
     const struct flow *flow = flow_at(links, slot);
     const uint64_t rate = flow_rate(links, flow);
-    links_held_remove(links, flow->holder, flow->place);
+    links_held_remove(links, flow->held_by, flow->place);
     for (uint32_t hop = 0; hop < flow->route.count; hop++) {
         const uint32_t number = flow->route.links[hop];
-        if (number != flow->holder) {
+        if (number != flow->held_by) {
             links_guests_remove(links, slot, hop);
         }
         links->links[number].left += (int64_t)rate;
@@ -150,7 +150,7 @@ uint32_t links_fair_start(
     (void)pool_reserve(&links->flows, 1);
     const uint32_t slot = pool_take(&links->flows);
     *flow_at(links, slot) = (struct flow){
-        .holder = LINK_NONE,
+        .held_by = LINK_NONE,
         .tag = tag,
         .route = *route,
     };

@@ -35,7 +35,7 @@ static uint32_t resting(const struct fair_link *link)
 
 static bool is_rising(const struct links_fair *links, const struct flow *flow)
 {
-    return flow->holder == LINK_NONE || links->links[flow->holder].is_lifted;
+    return flow->held_by == LINK_NONE || links->links[flow->held_by].is_lifted;
 }
 
 /* Whether those that rise may all rise to the level at which it holds back others. */
@@ -76,7 +76,7 @@ static void watch(struct links_fair *links, uint32_t number)
 }
 
 /* A link has more to give than before: is it still full at its level? */
-static void offer(struct links_fair *links, uint32_t number)
+static void recheck(struct links_fair *links, uint32_t number)
 {
     const struct fair_link *link = &links->links[number];
     const uint32_t rest = resting(link);
@@ -90,7 +90,7 @@ void links_fill_reach(struct links_fair *links, uint32_t number)
     if (links->links[number].rising > 0) {
         order(links, number);
     } else {
-        offer(links, number);
+        recheck(links, number);
     }
 }
 
@@ -116,15 +116,15 @@ static fair_work work_of(const struct links_fair *links, const struct route *rou
 static void hold(struct links_fair *links, uint32_t number, uint32_t slot, int64_t now_ns)
 {
     const struct flow *flow = flow_at(links, slot);
-    const uint32_t before = flow->holder;
+    const uint32_t before = flow->held_by;
     struct held held = {.number = links->started};
     if (before == LINK_NONE) {
         held.end = work_of(links, &flow->route, links->coming_bytes);
     } else {
-        struct fair_link *holder = &links->links[before];
-        link_count_up(holder, now_ns);
-        held = holder->held[flow->place];
-        held.end = held.end > holder->moved ? held.end - holder->moved : 0;
+        struct fair_link *from = &links->links[before];
+        link_count_up(from, now_ns);
+        held = from->held[flow->place];
+        held.end = held.end > from->moved ? held.end - from->moved : 0;
         links_held_remove(links, before, flow->place);
     }
     held.end += links->links[number].moved;
@@ -167,7 +167,7 @@ static void tell_slowed(struct links_fair *links, uint32_t number, uint64_t less
     struct fair_link *link = &links->links[number];
     link->is_exact = false;
     link->left += (int64_t)less;
-    offer(links, number);
+    recheck(links, number);
 }
 
 /* A guest that was faster, or rises, stays at the level at which this link is full. */

@@ -67,7 +67,7 @@ void links_held_add(struct links_fair *links, uint32_t number, const struct held
     }
     link->held_count++;
     rise(links, link, link->held_count - 1, held);
-    flow_at(links, held->flow)->holder = number;
+    flow_at(links, held->flow)->held_by = number;
     link_mark_changed(links, link);
 }
 
@@ -97,7 +97,7 @@ void links_guests_add(struct links_fair *links, uint32_t slot, uint32_t hop)
             link->guests, link->guest_count, sizeof(*link->guests), &link->guest_capacity);
     }
     link->guests[link->guest_count] = (struct guest){.flow = slot, .hop = hop};
-    flow->seats[hop] = link->guest_count;
+    flow->guest_places[hop] = link->guest_count;
     link->guest_count++;
 }
 
@@ -107,6 +107,6 @@ void links_guests_remove(struct links_fair *links, uint32_t slot, uint32_t hop)
     struct fair_link *link = &links->links[flow->route.links[hop]];
     link->guest_count--;
     const struct guest last = link->guests[link->guest_count];
-    link->guests[flow->seats[hop]] = last;
-    flow_at(links, last.flow)->seats[last.hop] = flow->seats[hop];
+    link->guests[flow->guest_places[hop]] = last;
+    flow_at(links, last.flow)->guest_places[last.hop] = flow->guest_places[hop];
 }

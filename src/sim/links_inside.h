@@ -21,11 +21,11 @@ __extension__ typedef unsigned __int128 fair_work;
  * comes is a guest on all of them until it is held back for the first time.
  */
 struct flow {
-    uint32_t holder; /* The link that holds it back, or LINK_NONE. */
-    uint32_t place;  /* Its place among those that the holder holds back. */
+    uint32_t held_by; /* The link that holds it back, or LINK_NONE. */
+    uint32_t place;   /* Its place among the flows that it holds back. */
     uint32_t tag;
     struct route route;
-    uint32_t seats[ROUTE_LINKS_MAX]; /* Where among the guests of each link. */
+    uint32_t guest_places[ROUTE_LINKS_MAX]; /* Where among the guests of each link. */
 };
 
 /* A transfer that some other link holds back: which, and the how-many-eth of its links this is. */
@@ -79,7 +79,7 @@ static inline uint64_t fair_part(int64_t rate, uint32_t count)
 /* How fast a transfer is that does not rise. */
 static inline uint64_t flow_rate(const struct links_fair *links, const struct flow *flow)
 {
-    return flow->holder == LINK_NONE ? 0 : links->links[flow->holder].level;
+    return flow->held_by == LINK_NONE ? 0 : links->links[flow->held_by].level;
 }
 
 /* Bring the count of a link up to now. Before its level changes. */
@@ -97,7 +97,7 @@ static inline void link_mark_changed(struct links_fair *links, struct fair_link 
     link->is_changed = true;
 }
 
-/* links_held.c: those that a link holds back. The flow knows its holder and its place. */
+/* links_held.c: those that a link holds back. The flow knows what holds it back and its place. */
 void links_held_add(struct links_fair *links, uint32_t link, const struct held *held);
 void links_held_remove(struct links_fair *links, uint32_t link, uint32_t place);
 

@@ -4,10 +4,10 @@
 
 static void finish_client(struct sim *sim, uint32_t node, const struct effect_answer *answer)
 {
-    const struct client *client = pool_at(&sim->clients, (uint32_t)answer->ticket);
+    const struct client *client = pool_at(&sim->clients, (uint32_t)answer->client);
     ASSERT(
         client->job.node == node); /* Answered by its owner, once: the slot is free after this. */
-    pool_give(&sim->clients, (uint32_t)answer->ticket);
+    pool_give(&sim->clients, (uint32_t)answer->client);
     sim->answered++;
     for (uint32_t i = 0; i < answer->output_count; i++) {
         sim_drop_tensor(sim, node, answer->outputs[i]); /* The client has it. */
@@ -43,7 +43,7 @@ static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
 {
     switch (effect->kind) {
     case EFFECT_ACCEPT: {
-        struct client *client = pool_at(&sim->clients, (uint32_t)effect->accept.ticket);
+        struct client *client = pool_at(&sim->clients, (uint32_t)effect->accept.client);
         ASSERT(client->job.node == effect->accept.job.node);
         client->job = effect->accept.job;
         return;

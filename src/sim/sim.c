@@ -231,7 +231,7 @@ static void submit(struct sim *sim, uint32_t wanted, const struct arrival *arriv
     sim->arrived++;
     struct event event = {.kind = EVENT_REQUEST};
     event.request = (struct event_request){
-        .ticket = slot,
+        .client = slot,
         .workflow = arrival->workflow,
         .items = arrival->items,
         .slo_ns = sim->options.arrivals->deadline_ns,

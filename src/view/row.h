@@ -2,7 +2,7 @@
  * row.h - what a worker tells the others.
  *
  * A row has two parts with their own intervals: load changes with every task, the
- * cache seldom. Times in a row are durations; at_ns is written by the holder of the
+ * cache seldom. Times in a row are durations; at_ns is written by the node that keeps the
  * row, from its own clock, when the part reaches it.
  */
 #ifndef VIEW_ROW_H
@@ -14,7 +14,7 @@
 #include "base/bitset.h"
 
 struct row_load {
-    int64_t at_ns;     /* When this holder got it. */
+    int64_t at_ns;     /* When this node got it. */
     int64_t queued_ns; /* Running batch, queue, loads that no work hides, reservations. */
     int64_t run_ns;    /* Of it: run times of what runs and waits, loads and promises apart. */
     uint64_t sequence; /* Grows with every publication of the worker. */

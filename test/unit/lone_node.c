@@ -363,7 +363,7 @@ void lone_step(struct lone *lone, struct event *event)
 struct job_id lone_request(struct lone *lone, enum lone_workflow workflow)
 {
     struct event event = {.kind = EVENT_REQUEST};
-    event.request.ticket = ++lone->tickets;
+    event.request.client = ++lone->clients;
     event.request.workflow = workflow;
     event.request.items = 1;
     event.request.slo_ns = lone->slo_ns;
@@ -661,10 +661,10 @@ static uint64_t hash_effect(uint64_t hash, const struct effect *effect)
     size_t count;
     switch (effect->kind) {
     case EFFECT_ACCEPT:
-        return hash_mix(hash_mix(hash, effect->accept.ticket), job_key(effect->accept.job));
+        return hash_mix(hash_mix(hash, effect->accept.client), job_key(effect->accept.job));
     case EFFECT_REFUSE:
     case EFFECT_ANSWER:
-        hash = hash_mix(hash_mix(hash, effect->answer.ticket), effect->answer.reason);
+        hash = hash_mix(hash_mix(hash, effect->answer.client), effect->answer.reason);
         for (uint32_t i = 0; i < effect->answer.output_count; i++) {
             hash = hash_mix(hash, effect->answer.outputs[i].id);
         }

@@ -81,7 +81,7 @@ struct lone {
     uint32_t worker; /* Its first. */
     int64_t now_ns;
     int64_t slo_ns;                        /* That the next requests ask for. */
-    uint64_t tickets;                      /* Given out so far. */
+    uint64_t clients;                      /* That have asked so far. */
     uint32_t answers;                      /* Refusals too, of all steps. */
     uint32_t asked_count;                  /* LOAD, UNLOAD, RESHAPE, LAUNCH and WAKE_AT */
     struct effect asked[LONE_ASKED_MAX];   /* that have not been fulfilled yet, oldest first. */

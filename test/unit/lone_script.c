@@ -325,7 +325,7 @@ void lone_script_end(struct lone_script *script, struct lone *lone)
     if (lone->node->seat.binds) {
         end_home(script, lone);
     }
-    ASSERT(lone->answers == lone->tickets); /* Exactly once each. */
+    ASSERT(lone->answers == lone->clients); /* Exactly once each. */
     for (uint32_t i = 0; i < LONE_NODES; i++) {
         struct event event = {.kind = EVENT_SEND_READY};
         event.peer.node = i;

@@ -17,7 +17,7 @@ struct noisy {
 };
 
 /* Small coordinates are cheap and slow: the sum has to reach 3, most of it where it is cheap. */
-static struct bayes_trial attempt(void *context, const double *point)
+static struct bayes_trial try_point(void *context, const double *point)
 {
     struct noisy *noisy = context;
     struct bayes_trial trial = {.excess = 3};
@@ -36,7 +36,7 @@ static struct bayes_result search(uint32_t random, uint32_t rounds, uint64_t see
     struct noisy noisy = {.rng = rng_stream(seed, RNG_TEST, 0), .noise = 0.02};
     struct bayes_problem problem = {
         .dims = DIMS,
-        .attempt = attempt,
+        .try_point = try_point,
         .context = &noisy,
         .random_count = random,
         .round_count = rounds,
@@ -52,7 +52,7 @@ static struct bayes_result search(uint32_t random, uint32_t rounds, uint64_t see
 static double true_cost(const double *point)
 {
     struct noisy exact = {.noise = 0};
-    return attempt(&exact, point).cost;
+    return try_point(&exact, point).cost;
 }
 
 static void it_is_better_than_as_many_random_trials(void **state)
@@ -64,7 +64,7 @@ static void it_is_better_than_as_many_random_trials(void **state)
         double point[DIMS];
         assert_true(search(10, 20, seed, point).feasible);
         struct noisy exact = {.noise = 0};
-        assert_true(attempt(&exact, point).excess < 0.1);
+        assert_true(try_point(&exact, point).excess < 0.1);
         ours += true_cost(point);
         assert_true(search(70, 0, seed, point).feasible);
         random += true_cost(point);
@@ -97,7 +97,7 @@ static void without_a_feasible_point_the_least_excess_is_told(void **state)
     (void)state;
     struct bayes_problem problem = {
         .dims = 1,
-        .attempt = never,
+        .try_point = never,
         .random_count = 10,
         .round_count = 3,
         .batch = 3,

@@ -32,7 +32,7 @@ static void end(struct cluster *cluster, const struct admission *admission, int6
 {
     const struct answered_facts facts = {
         .job = &cluster->job,
-        .promise = admission->promise,
+        .forecast = admission->forecast,
         .latency_ns = latency_ns,
         .completed = true,
     };
@@ -295,12 +295,12 @@ static void who_is_given_up_was_late_and_who_leaves_early_says_nothing(void **st
     cluster_queue(&cluster, 0, MS(80));
     struct admission admission = ask(&cluster, MS(100), true);
     struct answered_facts facts = {
-        .job = &cluster.job, .promise = admission.promise, .latency_ns = MS(20), .cut = true};
+        .job = &cluster.job, .forecast = admission.forecast, .latency_ns = MS(20), .cut = true};
     policy_answered(&cluster.seat, &facts);
     admission = ask(&cluster, MS(90), true); /* As before. */
     assert_true(admission.admitted);
     facts = (struct answered_facts){
-        .job = &cluster.job, .promise = admission.promise, .latency_ns = MS(20), .late = true};
+        .job = &cluster.job, .forecast = admission.forecast, .latency_ns = MS(20), .late = true};
     policy_answered(&cluster.seat, &facts);
     assert_false(ask(&cluster, MS(90), true).admitted);
     cluster_deinit(&cluster);

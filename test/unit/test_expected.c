@@ -77,7 +77,7 @@ static struct judgement judge(const char *text, const char *outputs)
     struct judgement judgement;
     struct weft_error error = {0};
     struct expected *expected = NULL;
-    const struct expected_answer answer = {.find = find, .context = tensors};
+    const struct answer_outputs answer = {.find = find, .context = tensors};
     if (text != NULL) {
         write_file(text_path, text);
     }

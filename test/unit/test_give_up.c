@@ -21,7 +21,7 @@ static struct admission admit_all(const struct policy_input *input, const struct
 {
     (void)input;
     return (struct admission){
-        .admitted = true, .promise = {.wait_ns = job->id.number, .work_ns = 7}};
+        .admitted = true, .forecast = {.wait_ns = job->id.number, .work_ns = 7}};
 }
 
 static void hear(const struct policy_input *input, const struct answered_facts *job)
@@ -69,7 +69,7 @@ static struct job_id request(struct lone *lone, int64_t slo_ns, uint32_t priorit
 {
     struct event event = {.kind = EVENT_REQUEST};
     event.request = (struct event_request){
-        .ticket = ++lone->tickets, .workflow = FLOW_F, .slo_ns = slo_ns, .priority = priority};
+        .client = ++lone->clients, .workflow = FLOW_F, .slo_ns = slo_ns, .priority = priority};
     lone_step(lone, &event);
     const struct effect *accept = lone_find(lone, EFFECT_ACCEPT);
     return accept == NULL ? (struct job_id){0} : accept->accept.job;
@@ -94,7 +94,7 @@ static void a_hopeless_job_ends_before_it_starts(void **state)
     lone.now_ns += MS(6);
     lone_batch_done(&lone, WEFT_OK);
     assert_true(heard.late && !heard.completed && !heard.cut);
-    assert_int_equal(heard.promise.wait_ns, late.number);
+    assert_int_equal(heard.forecast.wait_ns, late.number);
     assert_int_equal(heard_count, 2); /* The first one is done. */
     assert_int_equal(started(&lone), last.number);
     assert_int_equal(lone.answers, 2);
@@ -166,7 +166,7 @@ static void hopeless_tickets_leave_their_home_queue(void **state)
     lone_batch_done(&lone, WEFT_OK);
     assert_int_equal(lone.answers, 2);
     assert_true(heard.late);
-    assert_int_equal(heard.promise.wait_ns, late.number);
+    assert_int_equal(heard.forecast.wait_ns, late.number);
     assert_int_equal(started(&lone), last.number);
     lone_settle(&lone);
     assert_true(lone_is_empty(&lone));
@@ -223,8 +223,8 @@ static void whoever_admits_hears_how_jobs_end(void **state)
     assert_int_equal(heard_count, 1);
     assert_true(heard.completed && !heard.cut && !heard.late);
     assert_int_equal(heard.latency_ns, MS(2));
-    assert_int_equal(heard.promise.wait_ns, done.number);
-    assert_int_equal(heard.promise.work_ns, 7);
+    assert_int_equal(heard.forecast.wait_ns, done.number);
+    assert_int_equal(heard.forecast.work_ns, 7);
     const struct job_id left = request(&lone, 0, 0);
     lone_cancel(&lone, left);
     assert_int_equal(heard_count, 2);

@@ -365,18 +365,18 @@ static void jobs_that_end_in_one_batch_get_their_own_outputs(void **state)
     }
     lone_batch_done(&lone, WEFT_OK); /* 5 */
     lone_batch_done(&lone, WEFT_OK); /* 6 to 8 */
-    uint64_t ticket = 2;
+    uint64_t client = 2;
     for (uint32_t i = 0; i < lone.effects.count; i++) {
         const struct effect *effect = &lone.effects.items[i];
         if (effect->kind != EFFECT_ANSWER) {
             continue;
         }
-        assert_int_equal(effect->answer.ticket, ticket);
+        assert_int_equal(effect->answer.client, client);
         assert_int_equal(effect->answer.output_count, 1);
-        assert_int_equal(effect->answer.outputs[0].id, ticket + 4);
-        ticket++;
+        assert_int_equal(effect->answer.outputs[0].id, client + 4);
+        client++;
     }
-    assert_int_equal(ticket, 5);
+    assert_int_equal(client, 5);
     lone_close(&lone);
 }
 

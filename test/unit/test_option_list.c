@@ -121,7 +121,7 @@ static const char *meant(const char *wrong)
     static const char *const names[] = {"check", "compare", "policies", "sim"};
     struct suggestion suggestion = suggest_for(wrong);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        suggest_offer(&suggestion, names[i]);
+        suggest_consider(&suggestion, names[i]);
     }
     return suggestion.name == NULL ? "" : suggestion.name;
 }

@@ -25,7 +25,7 @@ static void a_full_pool_of_jobs_refuses_until_one_ends(void **state)
     const struct effect *refusal = lone_find(&lone, EFFECT_REFUSE);
     assert_int_equal(refusal->answer.status, WEFT_REFUSED);
     assert_int_equal(refusal->answer.reason, REASON_FULL);
-    assert_int_equal(refusal->answer.ticket, 4);
+    assert_int_equal(refusal->answer.client, 4);
     assert_int_equal(lone_count(&lone, EFFECT_RELEASE), 1); /* What it brought goes back. */
     lone_load_done(&lone, WEFT_OK);
     lone_batch_done(&lone, WEFT_OK);

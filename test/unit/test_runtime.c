@@ -97,11 +97,11 @@ static void a_request_is_answered_once_with_an_output_a_sink(ATTR_UNUSED void **
 {
     struct world world;
     start(&world, "jit", manual);
-    const uint64_t ticket = ask(&world, /* node */ 1, /* workflow */ 2);
+    const uint64_t client = ask(&world, /* node */ 1, /* workflow */ 2);
     assert_int_equal(world.kinds[RECORD_ARRIVED], 0); /* No node has seen it yet. */
     runtime_run_manual(world.runtime);
     assert_int_equal(world.answered, 1);
-    assert_int_equal(world.last.ticket, ticket);
+    assert_int_equal(world.last.client, client);
     assert_int_equal(world.last.status, WEFT_OK);
     assert_int_equal(world.last.output_count, 2);
     assert_int_equal(world.last.job.node, 1);
@@ -152,14 +152,14 @@ static void a_cancelled_request_is_answered_at_once(ATTR_UNUSED void **state)
 {
     struct world world;
     start(&world, "jit", manual);
-    const uint64_t ticket = ask(&world, /* node */ 2, /* workflow */ 0);
-    runtime_cancel(world.runtime, ticket);
-    runtime_cancel(world.runtime, ticket); /* The second finds nothing. */
+    const uint64_t client = ask(&world, /* node */ 2, /* workflow */ 0);
+    runtime_cancel(world.runtime, client);
+    runtime_cancel(world.runtime, client); /* The second finds nothing. */
     runtime_run_manual(world.runtime);
     assert_int_equal(world.answered, 1);
     assert_int_equal(world.last.status, WEFT_CANCELLED);
     assert_int_equal(world.last.latency_ns, 0);
-    runtime_cancel(world.runtime, ticket);
+    runtime_cancel(world.runtime, client);
     runtime_run_manual(world.runtime);
     assert_int_equal(world.answered, 1);
     finish(&world);
@@ -167,13 +167,13 @@ static void a_cancelled_request_is_answered_at_once(ATTR_UNUSED void **state)
 
 struct later {
     struct world *world;
-    uint64_t ticket;
+    uint64_t client;
 };
 
 static void cancel_later(void *context)
 {
     const struct later *later = context;
-    runtime_cancel(later->world->runtime, later->ticket);
+    runtime_cancel(later->world->runtime, later->client);
 }
 
 /* At every stage: on the way, while loading, while running. */
@@ -183,7 +183,7 @@ static void a_request_can_be_cancelled_at_any_time(ATTR_UNUSED void **state)
         struct world world;
         start(&world, at_ns % 2 == 0 ? "hash" : "heft", manual);
         struct later later = {.world = &world};
-        later.ticket = ask(&world, /* node */ 0, /* workflow */ 1);
+        later.client = ask(&world, /* node */ 0, /* workflow */ 1);
         (void)ask(&world, /* node */ 1, /* workflow */ 1);
         runtime_call_at(world.runtime, at_ns, /* background */ false, cancel_later, &later);
         runtime_run_manual(world.runtime);
@@ -216,7 +216,7 @@ static void a_model_that_has_gone_is_refused_until_it_is_back(ATTR_UNUSED void *
     runtime_run_manual(world.runtime);
     assert_int_equal(world.last.status, WEFT_OK);
     const uint32_t evicted = world.kinds[RECORD_EVICTED];
-    runtime_offer(world.runtime, model, /* is_available */ false);
+    runtime_set_available(world.runtime, model, /* is_available */ false);
     runtime_run_manual(world.runtime);
     assert_true(world.kinds[RECORD_EVICTED] > evicted);
     (void)ask(&world, /* node */ 1, /* workflow */ 0);
@@ -224,7 +224,7 @@ static void a_model_that_has_gone_is_refused_until_it_is_back(ATTR_UNUSED void *
     assert_int_equal(world.last.reason, REASON_UNAVAILABLE);
 
     const uint32_t loading = world.kinds[RECORD_LOADING];
-    runtime_offer(world.runtime, model, /* is_available */ true);
+    runtime_set_available(world.runtime, model, /* is_available */ true);
     runtime_run_manual(world.runtime);
     assert_int_equal(world.kinds[RECORD_LOADING], loading + NODES); /* Before anybody asks. */
     (void)ask(&world, /* node */ 1, /* workflow */ 0);

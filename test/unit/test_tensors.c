@@ -60,7 +60,7 @@ static void what_a_lost_holder_held_is_released(ATTR_UNUSED void **state)
     for (uint32_t i = 0; i < 100; i++) {
         (void)tensors_add(&tensors, /* holder */ 2, &freed, 4, note_free);
     }
-    tensors_pass(&tensors, passed, HOLDER_HOST);
+    tensors_pass(&tensors, passed, NODE_HOST);
     tensors_forget(&tensors, 2);
     assert_int_equal(freed, 100);
     assert_int_equal(tensors_count(&tensors), 2);

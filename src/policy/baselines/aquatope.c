@@ -46,7 +46,7 @@ static uint32_t choice_at(const struct trials *trials, uint32_t task, const doub
 }
 
 /* Run a job by the profile: the longest way through it, and what all tasks cost. */
-static struct bayes_trial attempt(void *context, const double *point)
+static struct bayes_trial try_point(void *context, const double *point)
 {
     struct trials *trials = context;
     const struct planned_problem *problem = trials->problem;
@@ -88,7 +88,7 @@ static void optimise(const struct planned_problem *problem, uint32_t *choices_ou
     };
     struct bayes_problem search = {
         .dims = trials.free_count * GRID_AXES,
-        .attempt = attempt,
+        .try_point = try_point,
         .context = &trials,
         .random_count = (uint32_t)options[OPTION_RANDOM],
         .round_count = (uint32_t)options[OPTION_ROUNDS],

@@ -29,11 +29,12 @@ struct bayes_trial {
 
 struct bayes_problem {
     uint32_t dims;
-    struct bayes_trial (*attempt)(void *context, const double *point);
+    struct bayes_trial (*try_point)(void *context, const double *point);
     void *context;
-    uint32_t random_count; /* Trials at random points, */
-    uint32_t round_count;  /* and then rounds, */
-    uint32_t batch;        /* of 1 to BAYES_BATCH_MAX. All together at most BAYES_TRIALS_MAX. */
+    /* All trials together: at most BAYES_TRIALS_MAX. */
+    uint32_t random_count; /* At random points, before the first round. */
+    uint32_t round_count;
+    uint32_t batch; /* Trials in a round: 1 to BAYES_BATCH_MAX. */
     struct rng rng;
 };
 

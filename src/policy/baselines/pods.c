@@ -179,11 +179,11 @@ static bool put(
     config.batch = min_u32(config.batch, ask->queue->items);
     if (pod == NULL || ask->queue->rechecks > 0 || !view_is_usable(view, pod->worker) ||
         !fit_has_room(ask, pod->worker, &config)) {
-        const struct fit_offer offer = fit_find(ask, &config, choice->device);
-        if (offer.worker == WORKER_NONE) {
+        const struct fit_choice found = fit_find(ask, &config, choice->device);
+        if (found.worker == WORKER_NONE) {
             return false;
         }
-        answer_out->workers[0] = offer.worker;
+        answer_out->workers[0] = found.worker;
     } else {
         answer_out->workers[0] = pod->worker;
     }

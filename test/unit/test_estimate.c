@@ -1,4 +1,4 @@
-#include "profile/fit.h"
+#include "profile/estimate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,11 +12,11 @@
 static void samples_become_a_point(ATTR_UNUSED void **state)
 {
     static const int64_t samples[] = {2, 4, 4, 4, 5, 5, 7, 9}; /* Mean 5, variance 32 / 7. */
-    struct fit_times times = {0};
+    struct estimate_times times = {0};
     for (uint32_t i = 0; i < 8; i++) {
-        fit_add(&times, samples[i] * 1000000);
+        estimate_add(&times, samples[i] * 1000000);
     }
-    const struct profile_point point = fit_point(&times, /* items */ 3);
+    const struct profile_point point = estimate_point(&times, /* items */ 3);
     assert_int_equal(point.items, 3);
     assert_int_equal(point.run_ns, 5000000);
     assert_int_equal(point.sd_ns, 2138090);
@@ -24,18 +24,18 @@ static void samples_become_a_point(ATTR_UNUSED void **state)
 
 static void one_sample_has_no_spread(ATTR_UNUSED void **state)
 {
-    struct fit_times times = {0};
-    fit_add(&times, 7);
-    assert_int_equal(fit_point(&times, 1).run_ns, 7);
-    assert_int_equal(fit_point(&times, 1).sd_ns, 0);
+    struct estimate_times times = {0};
+    estimate_add(&times, 7);
+    assert_int_equal(estimate_point(&times, 1).run_ns, 7);
+    assert_int_equal(estimate_point(&times, 1).sd_ns, 0);
 }
 
 static void expect_fit(
-    const struct fit_bytes *samples, uint32_t count, uint64_t fixed, uint64_t per_item)
+    const struct estimate_bytes *samples, uint32_t count, uint64_t fixed, uint64_t per_item)
 {
     uint64_t fixed_bytes;
     uint64_t per_item_bytes;
-    fit_workspace(samples, count, &fixed_bytes, &per_item_bytes);
+    estimate_workspace(samples, count, &fixed_bytes, &per_item_bytes);
     assert_int_equal(fixed_bytes, fixed);
     assert_int_equal(per_item_bytes, per_item);
     for (uint32_t i = 0; i < count; i++) {
@@ -46,11 +46,12 @@ static void expect_fit(
 static void the_line_is_above_every_sample(ATTR_UNUSED void **state)
 {
     expect_fit(NULL, 0, 0, 0);
-    expect_fit((const struct fit_bytes[]){{1, 70}}, 1, 70, 0);
-    expect_fit((const struct fit_bytes[]){{1, 110}, {2, 120}, {8, 180}}, 3, 100, 10);
-    expect_fit((const struct fit_bytes[]){{1, 110}, {2, 150}, {8, 180}}, 3, 130, 10);
-    expect_fit((const struct fit_bytes[]){{1, 200}, {8, 90}}, 2, 200, 0); /* It may shrink. */
-    expect_fit((const struct fit_bytes[]){{1, 10}, {8, 19}}, 2, 11, 1);   /* Rounded, but above. */
+    expect_fit((const struct estimate_bytes[]){{1, 70}}, 1, 70, 0);
+    expect_fit((const struct estimate_bytes[]){{1, 110}, {2, 120}, {8, 180}}, 3, 100, 10);
+    expect_fit((const struct estimate_bytes[]){{1, 110}, {2, 150}, {8, 180}}, 3, 130, 10);
+    expect_fit((const struct estimate_bytes[]){{1, 200}, {8, 90}}, 2, 200, 0); /* It may shrink. */
+    expect_fit(
+        (const struct estimate_bytes[]){{1, 10}, {8, 19}}, 2, 11, 1); /* Rounded, but above. */
 }
 
 int main(void)

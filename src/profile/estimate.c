@@ -1,10 +1,10 @@
-#include "profile/fit.h"
+#include "profile/estimate.h"
 
 #include <math.h>
 
 #include "base/assert.h"
 
-void fit_add(struct fit_times *times, int64_t run_ns)
+void estimate_add(struct estimate_times *times, int64_t run_ns)
 {
     const double off = (double)run_ns - times->mean_ns;
     times->count++;
@@ -12,7 +12,7 @@ void fit_add(struct fit_times *times, int64_t run_ns)
     times->squares += off * ((double)run_ns - times->mean_ns);
 }
 
-struct profile_point fit_point(const struct fit_times *times, uint32_t items)
+struct profile_point estimate_point(const struct estimate_times *times, uint32_t items)
 {
     ASSERT(times->count > 0);
     const double variance = times->count > 1 ? times->squares / (double)(times->count - 1) : 0;
@@ -23,14 +23,15 @@ struct profile_point fit_point(const struct fit_times *times, uint32_t items)
     };
 }
 
-void fit_workspace(
-    const struct fit_bytes *samples, uint32_t count, uint64_t *fixed_out, uint64_t *per_item_out)
+void estimate_workspace(
+    const struct estimate_bytes *samples, uint32_t count, uint64_t *fixed_out,
+    uint64_t *per_item_out)
 {
     uint64_t per_item = 0;
     uint64_t fixed = 0;
     if (count > 1) {
-        const struct fit_bytes *first = &samples[0];
-        const struct fit_bytes *last = &samples[count - 1];
+        const struct estimate_bytes *first = &samples[0];
+        const struct estimate_bytes *last = &samples[count - 1];
         const uint64_t rise = last->bytes > first->bytes ? last->bytes - first->bytes : 0;
         ASSERT(last->items > first->items);
         per_item = rise / (last->items - first->items);
