@@ -24,8 +24,8 @@ static size_t character_bytes(const unsigned char *at)
     static const struct {
         unsigned char mask;
         unsigned char lead;
-        unsigned char second_min; /* Below, or above the next, it is no shortest form, */
-        unsigned char second_max; /* a surrogate, or past the last character. */
+        unsigned char second_min; /* Below: not the shortest form. */
+        unsigned char second_max; /* Above: a surrogate, or past the last character. */
         size_t bytes;
     } forms[] = {
         {0x80, 0x00, 0x00, 0xff, 1}, {0xff, 0xe0, 0xa0, 0xbf, 3}, {0xff, 0xed, 0x80, 0x9f, 3},

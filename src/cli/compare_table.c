@@ -71,8 +71,8 @@ struct line {
     const struct compare_plan *plan;
     const struct compare_group *group;
     uint32_t policy;
-    double *values; /* Scratch of seed_count values, */
-    double *others; /* and as many for whom they are compared with. */
+    double *values; /* Scratch: one per seed. */
+    double *others; /* Scratch: the same of the policy that it is compared with. */
 };
 
 static uint32_t gather(const struct line *line, figure *figure_of)

@@ -35,8 +35,8 @@ struct load_options {
 /* What was measured of requests that were due after the warm-up. */
 struct load_report {
     uint64_t due;
-    uint64_t good;    /* 200, */
-    uint64_t in_slo;  /* of which within the SLO. */
+    uint64_t good;    /* 200 */
+    uint64_t in_slo;  /* Of these: within the SLO. */
     uint64_t refused; /* 503 */
     uint64_t late;    /* 504 */
     uint64_t failed;  /* Any other answer. */
@@ -44,8 +44,8 @@ struct load_report {
     uint64_t open;    /* Not answered when it ended. */
     uint64_t behind;  /* Sent more than 1 ms after they were due: no connection was free. */
     int64_t span_ns;  /* From the end of the warm-up to the last answer. */
-    struct histogram latency_ns; /* Of good answers, */
-    struct histogram queue_ns;   /* and as the server splits them: weft-timing. */
+    struct histogram latency_ns; /* Of good answers. */
+    struct histogram queue_ns; /* Of good answers, as the server splits their time: weft-timing. */
     struct histogram run_ns;
     struct histogram other_ns;
     struct histogram refused_ns; /* Until a refusal was told. */

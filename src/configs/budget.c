@@ -38,8 +38,8 @@ struct split {
     uint32_t number;  /* Of the part in hand. */
     uint32_t *firsts; /* By piece: where it begins. */
     int64_t *spans;   /* By piece: its length. */
-    int64_t *up;      /* By task: the longest way within its piece that ends with it, */
-    int64_t *down;    /* and that begins with it. */
+    int64_t *up;      /* By task: the longest way within its piece that ends with it. */
+    int64_t *down;    /* By task: the longest one that begins with it. */
     struct part *stack;
     uint32_t stack_count;
 };

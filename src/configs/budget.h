@@ -20,8 +20,8 @@
 struct workflow;
 
 struct budget_task {
-    int64_t start_ns; /* Of its interval, from the arrival of the job, */
-    int64_t end_ns;   /* and its end. */
+    int64_t start_ns; /* Of its interval, after the arrival of the job. */
+    int64_t end_ns;   /* Of its interval, likewise. */
     uint32_t next;    /* The task after it in its group; TASK_NONE for the last. */
     uint32_t left;    /* Tasks of its group from this one on. */
 };

@@ -28,8 +28,8 @@ struct configs_prices {
 struct configs_choice {
     struct config config; /* With the units of the whole device written out. */
     uint32_t device;      /* The kind it was measured on. */
-    int64_t run_ns;       /* As measured, */
-    int64_t sd_ns;        /* and how far single runs are from it. */
+    int64_t run_ns;       /* As measured. */
+    int64_t sd_ns;        /* Standard deviation of single runs. */
 };
 
 /* By planned time, then cost, then as in the profile. */

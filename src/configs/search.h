@@ -49,8 +49,8 @@ struct search_stage {
 struct search_point {
     int64_t time_ns;
     int64_t cost;
-    uint32_t choice; /* Of the first of these stages, */
-    uint32_t next;   /* and the point of the front that follows it. */
+    uint32_t choice; /* Of the first of these stages. */
+    uint32_t next;   /* The point that follows, in the front of the next stage. */
 };
 
 /* By time ascending; costs descend. */
@@ -108,8 +108,8 @@ void search_best(
 
 /* What was looked at, for comparisons. */
 struct search_effort {
-    uint64_t points; /* Sums that were formed, */
-    uint64_t kept;   /* and that no other made superfluous. */
+    uint64_t points; /* Sums that were formed. */
+    uint64_t kept;   /* Of these: not made superfluous by another. */
 };
 
 /*

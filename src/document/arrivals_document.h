@@ -13,9 +13,9 @@
 #include "model/catalogue.h"
 
 extern const struct field arrivals_fields[];
-extern const struct field arrivals_burst_fields[];   /* Of `burst`, */
-extern const struct field arrivals_diurnal_fields[]; /* `diurnal`, */
-extern const struct field arrivals_list_fields[];    /* and each of `list`. */
+extern const struct field arrivals_burst_fields[];   /* Of `burst`. */
+extern const struct field arrivals_diurnal_fields[]; /* Of `diurnal`. */
+extern const struct field arrivals_list_fields[];    /* Of each of `list`. */
 
 /*
  * Read the arrivals at @node. Lists and traces come from @arena and live as long. The

@@ -13,9 +13,9 @@
 #include "model/fleet.h"
 
 extern const struct field cluster_fields[];
-extern const struct field cluster_machines_fields[]; /* Of each of `machines`, */
-extern const struct field cluster_device_fields[];   /* its `device`, */
-extern const struct field cluster_prices_fields[];   /* and `prices`. */
+extern const struct field cluster_machines_fields[]; /* Of each of `machines`. */
+extern const struct field cluster_device_fields[];   /* Of their `device`. */
+extern const struct field cluster_prices_fields[];   /* Of `prices`. */
 
 /*
  * Read the cluster at @node. On success the caller owns *fleet_out.

@@ -21,8 +21,8 @@ struct mixture;
 enum { MIXTURE_VERSION = 1 };
 
 extern const struct field mixture_fields[];
-extern const struct field mixture_workflow_fields[]; /* Of each of `workflows`, */
-extern const struct field mixture_pattern_fields[];  /* and of each of its `patterns`. */
+extern const struct field mixture_workflow_fields[]; /* Of each of `workflows`. */
+extern const struct field mixture_pattern_fields[];  /* Of each of their `patterns`. */
 
 /*
  * Read the mixture at @node, for the workflows of @catalogue on @fleet. On success the

@@ -11,9 +11,8 @@
 #include "document/record.h"
 #include "document/reference.h"
 
-extern const struct field ports_input_fields[]; /* Of each of `inputs`, */
-extern const struct field
-    ports_output_fields[]; /* and of each of `outputs` that says what it is. */
+extern const struct field ports_input_fields[];  /* Of each of `inputs`. */
+extern const struct field ports_output_fields[]; /* Of each of `outputs` that says what it is. */
 
 /* The parts of a request, under `inputs`. NULL: none are declared. */
 void ports_read_inputs(

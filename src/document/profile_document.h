@@ -48,9 +48,9 @@ enum profile_scope {
 };
 
 extern const struct field profile_fields[];
-extern const struct field profile_model_fields[];  /* Of each of `models`, */
-extern const struct field profile_device_fields[]; /* of each of its `devices`, */
-extern const struct field profile_point_fields[];  /* and of each of their `points`. */
+extern const struct field profile_model_fields[];  /* Of each of `models`. */
+extern const struct field profile_device_fields[]; /* Of each of their `devices`. */
+extern const struct field profile_point_fields[];  /* Of each of the `points` of those. */
 
 /*
  * Read the profile at @node. On success the caller owns document_out->profile.

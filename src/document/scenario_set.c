@@ -84,7 +84,7 @@ static const struct tree_node *set_workers(
 
 struct setting {
     const char *key;
-    const char *path; /* In the tree of a scenario; or else: */
+    const char *path; /* Where the value goes in the tree of a scenario. NULL: set() does it. */
     const struct tree_node *(*set)(
         struct reader *reader, struct arena *arena, const struct tree_node *root,
         const struct tree_node *value);

@@ -66,9 +66,9 @@ struct settings {
 };
 
 extern const struct field settings_fields[];
-extern const struct field settings_rows_fields[];      /* Of `rows`, as in a scenario, */
-extern const struct field settings_functions_fields[]; /* of `functions`, */
-extern const struct field settings_model_fields[];     /* and of each of `models`. */
+extern const struct field settings_rows_fields[];      /* Of `rows`, as in a scenario. */
+extern const struct field settings_functions_fields[]; /* Of `functions`. */
+extern const struct field settings_model_fields[];     /* Of each of `models`. */
 
 /* As if nothing were said. */
 void settings_default(struct settings *settings_out);

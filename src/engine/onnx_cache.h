@@ -21,10 +21,10 @@ enum { ONNX_CACHE_PATH_BYTES = 4096 };
 struct onnx_digest {
     uint64_t hash[2];
     uint64_t bytes;     /* 0: nothing is known. */
-    bool has_external;  /* It names files beside it: */
-    uint64_t external;  /* what they were, but for their contents. */
-    int64_t changed_ns; /* When the file was, */
-    uint64_t inode;     /* and which it was. */
+    bool has_external;  /* It names files beside it. */
+    uint64_t external;  /* What those were, but for their contents. */
+    int64_t changed_ns; /* When the file was changed. */
+    uint64_t inode;     /* Of the file. */
 };
 
 /*

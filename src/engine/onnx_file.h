@@ -27,8 +27,8 @@ struct onnx_declared {
     uint64_t name_bytes;
     bool is_input;
     enum onnx_kind kind;
-    uint32_t type; /* TENSOR: the number of its type. MAPS: of the values, */
-    uint32_t key_type;
+    uint32_t type;     /* The number of its type. MAPS: of the values. */
+    uint32_t key_type; /* MAPS: the number of the type of the keys. */
     bool has_rank;
     uint32_t rank;
 };

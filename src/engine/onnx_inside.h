@@ -30,8 +30,9 @@ struct onnx_group {
 struct onnx_call {
     struct OrtValue *inputs[BUNDLE_TENSORS_MAX];
     struct OrtValue *outputs[BUNDLE_TENSORS_MAX]; /* As the library counts them. */
-    void *gathered[BUNDLE_TENSORS_MAX];  /* Owned; NULL if an input is used where it lies, */
-    void *converted[BUNDLE_TENSORS_MAX]; /* and an output where the library has it. */
+    void *gathered[BUNDLE_TENSORS_MAX];           /* Owned. NULL: an input is used where it lies. */
+    void *converted[BUNDLE_TENSORS_MAX]; /* Owned. NULL: an output is used where the library has it.
+                                          */
     uint64_t gathered_bytes;
 };
 
@@ -44,8 +45,8 @@ bool onnx_bind(struct onnx_job *job, uint32_t index);
 
 /* What a task has of a range of rows of its group. */
 struct onnx_part {
-    uint64_t row; /* The first, as the task counts its rows, */
-    uint64_t at;  /* and as the range does. */
+    uint64_t row; /* The first, as the task counts its rows. */
+    uint64_t at;  /* The first, as the range counts them. */
     uint64_t count;
 };
 

@@ -37,12 +37,12 @@ struct cancelled {
 };
 
 struct child {
-    pthread_mutex_t lock;   /* Of everything here, and of the engine; but for the channels' ends */
-    struct channel channel; /* that are read: one by the main thread, */
-    struct channel launches;
-    pthread_mutex_t reading; /* one by whoever holds this. */
-    struct lender *lender;   /* The other side. */
-    int keeper;              /* Its socket, for an engine on a GPU; -1: there is none. */
+    pthread_mutex_t lock; /* Of everything here and of the engine, but for reading the channels. */
+    struct channel channel;  /* Read by the main thread. */
+    struct channel launches; /* Read by the thread that holds `reading`. */
+    pthread_mutex_t reading;
+    struct lender *lender; /* The other side. */
+    int keeper;            /* Its socket, for an engine on a GPU; -1: there is none. */
     struct packet packet;
     struct engine *engine;
     const struct process_child_options *options;

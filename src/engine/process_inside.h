@@ -29,8 +29,8 @@ enum model_state {
 
 struct process_model {
     enum model_state state;
-    uint64_t load;    /* Number of the load under way, */
-    int64_t since_ns; /* and when it was asked for. */
+    uint64_t load;    /* Number of the load under way. */
+    int64_t since_ns; /* When that was asked for. */
     uint32_t tries;   /* Processes that ended while they loaded it, one after another. */
     bool is_unwanted; /* RESTORING: unload it as soon as it is there. */
     char cause[240];  /* BROKEN: why. */

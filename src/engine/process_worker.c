@@ -13,8 +13,8 @@
 #include "model/catalogue.h"
 
 enum {
-    RETRY_MS_FIRST = 50, /* Before another process is made, if they end soon; doubles, */
-    RETRY_MS_MAX = 5000, /* up to this. */
+    RETRY_MS_FIRST = 50, /* Before another process is made, if they end soon; doubles. */
+    RETRY_MS_MAX = 5000, /* The most it becomes. */
 };
 
 #define SOON_NS INT64_C(1000000000) /* A process that lives longer has begun well. */

@@ -32,8 +32,8 @@ struct packet {
     uint32_t bytes_count;
     uint8_t *bytes; /* Owned. */
     uint64_t tensor;
-    uint32_t from;     /* Of a tensor: the sender, */
-    struct job_id job; /* and the job. */
+    uint32_t from;     /* Of a tensor: the sender. */
+    struct job_id job; /* Of a tensor. */
     int64_t wire_ns;   /* How long it occupies a link. */
 };
 
@@ -57,8 +57,8 @@ struct net_inproc {
     struct fleet_network network;
     struct pool packets;      /* Named by slot. */
     struct link *links;       /* By node. */
-    struct waiting_row *rows; /* By worker, */
-    uint32_t *row_order;      /* and in the order of publication: at most two flushes' worth. */
+    struct waiting_row *rows; /* By worker. */
+    uint32_t *row_order;      /* Their workers as they published: at most two flushes' worth. */
     uint32_t row_count;
     bool flush_asked;
 };

@@ -18,8 +18,8 @@
 enum {
     COUNT_DEFAULT = 8,
     WORKERS = 4,
-    BATCH_ITEMS = 8, /* Run together, they take */
-    BATCH_TIMES = 3, /* so many times as long as one. */
+    BATCH_ITEMS = 8, /* In the batch whose time is given beside that of one item. */
+    BATCH_TIMES = 3, /* How many times as long as one item that batch takes. */
 };
 
 #define SEED_DEFAULT    1

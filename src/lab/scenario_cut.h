@@ -14,11 +14,11 @@
 enum scenario_part {
     CUT_JOBS, /* Of a list of arrivals; see scenario_cut_to_list(). */
     CUT_FAULTS,
-    CUT_WORKFLOWS,       /* With their jobs, */
-    CUT_WORKFLOWS_MOVED, /* or with their jobs given to the first one left. */
+    CUT_WORKFLOWS,       /* With their jobs. */
+    CUT_WORKFLOWS_MOVED, /* Their jobs go to the first one left. */
     CUT_NODES,
-    CUT_TASKS,         /* Those after them lose an input, */
-    CUT_TASKS_BETWEEN, /* or take those of the task. */
+    CUT_TASKS,         /* Those after them lose an input. */
+    CUT_TASKS_BETWEEN, /* Those after them take the inputs of the task. */
     CUT_EDGES,
     CUT_WORKERS,         /* But one stays at each node. */
     CUT_SETTINGS,        /* Noise, rows, network, patience, policy: as if nothing were said. */
@@ -38,8 +38,8 @@ enum scenario_part {
 
 struct scenario_cut {
     enum scenario_part part;
-    uint32_t first; /* Of its pieces, */
-    uint32_t count; /* and how many. */
+    uint32_t first; /* Of its pieces. */
+    uint32_t count; /* Of pieces. */
 };
 
 /* "jobs", "faults"; NULL for parts whose pieces are not left out. Two ways have one name. */

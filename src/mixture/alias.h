@@ -12,8 +12,8 @@
 #include "base/rng.h"
 
 struct alias {
-    uint64_t keep;  /* Below this 64-bit number the entry is itself, */
-    uint32_t other; /* and from it on, this one. */
+    uint64_t keep;  /* Below this 64-bit number, the entry itself is drawn. */
+    uint32_t other; /* From it on, this one is. */
 };
 
 /*

@@ -45,9 +45,9 @@ struct mixture_workflow {
 
 struct mixture {
     bool sealed;
-    uint32_t workflow_count; /* Workflows, workers and links are numbered as everywhere: */
-    uint32_t worker_count;   /* by catalogue, by fleet, */
-    uint32_t link_count;     /* and by model/links_route.h. */
+    uint32_t workflow_count; /* Numbered as in the catalogue. */
+    uint32_t worker_count;   /* Numbered as in the fleet. */
+    uint32_t link_count;     /* Numbered as in model/links_route.h. */
     struct mixture_workflow *workflows;
     double mean_ns;      /* Predicted, over all jobs. */
     double *worker_load; /* Predicted utilisation, what others put there included. */

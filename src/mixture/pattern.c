@@ -17,14 +17,14 @@ struct taking_apart {
     const struct pattern_of *of;
     const struct spot *spots;
     struct pattern pattern;
-    uint32_t step_of[WORKFLOW_TASKS_MAX]; /* By task: its step, counted from the first, */
-    double offset_ns[WORKFLOW_TASKS_MAX]; /* when it ends in it, */
-    double spread[WORKFLOW_TASKS_MAX];    /* and the variance of that. */
-    uint32_t worker_count;                /* Workers of the placement, as they come: */
-    struct spot workers[WORKFLOW_TASKS_MAX];
-    uint32_t last_step[WORKFLOW_TASKS_MAX]; /* the newest step of each, */
-    uint32_t previous[PATTERN_STEPS_MAX];   /* and by step, the one before it there. */
-    double starts[PATTERN_STEPS_MAX];       /* By step: when it begins if nobody waits. */
+    uint32_t step_of[WORKFLOW_TASKS_MAX];    /* By task: its step, counted from the first. */
+    double offset_ns[WORKFLOW_TASKS_MAX];    /* By task: when it ends in its step. */
+    double spread[WORKFLOW_TASKS_MAX];       /* By task: the variance of that. */
+    uint32_t worker_count;                   /* Of the placement. */
+    struct spot workers[WORKFLOW_TASKS_MAX]; /* In the order in which tasks name them. */
+    uint32_t last_step[WORKFLOW_TASKS_MAX];  /* By worker: its newest step. */
+    uint32_t previous[PATTERN_STEPS_MAX];    /* By step: the one before it on its worker. */
+    double starts[PATTERN_STEPS_MAX];        /* By step: when it begins if nobody waits. */
 };
 
 void patterns_init(struct patterns *patterns)

@@ -43,8 +43,8 @@ struct arc {
     uint32_t wait_first;
     uint32_t wait_count;
     bool own;        /* From the worker of this step itself. */
-    uint32_t up;     /* The link up from the machine of @from, if it is crossed, or QUEUE_NONE: */
-    double quiet_ns; /* when this gets there, nothing has come from that worker for so long. */
+    uint32_t up;     /* The link up from the machine of @from. QUEUE_NONE: it is not crossed. */
+    double quiet_ns; /* Since that worker last sent something, when this reaches the link. */
     double fixed_ns; /* From the begin of @from, with no waits. */
     double variance; /* Of that. */
 };

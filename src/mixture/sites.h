@@ -22,8 +22,8 @@ struct workload;
 /* A worker or link and all its copies. */
 struct queue_site {
     double copies;
-    double load; /* What others put on each copy, */
-    double residual_ns;
+    double load;         /* What others put on each copy. */
+    double residual_ns;  /* Of that load. */
     double bytes_per_ns; /* Of a link; 0 for a worker. */
     bool shared;         /* All that is there at once is served: a fair link. */
     uint32_t site;       /* Whose size are its copies; QUEUE_NONE for the core. */

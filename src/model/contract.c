@@ -265,8 +265,8 @@ static uint32_t number_groups(
 /* The edges out of one group while they are collected. By consumer: */
 struct crossing {
     uint32_t *edge;     /* One more than the index of the edge, if its producer is this group. */
-    uint32_t *producer; /* One more than the member that was last seen to make a tensor for it, */
-    uint64_t *bytes;    /* and how much of that tensor. */
+    uint32_t *producer; /* One more than the member last seen to make a tensor for it. */
+    uint64_t *bytes;    /* Of that tensor, so far. */
 };
 
 /* Let @edge of the original graph, from @group to another, count. */

@@ -13,8 +13,8 @@ _Static_assert(BUSY_SHIFT + MIG_SLICES <= 32, "a layout is one word");
 
 /* A100, H100 and H200, as `nvidia-smi mig -lgipp` lists them: 8 slices of memory for 7 units. */
 static const struct {
-    uint8_t slices; /* How many it occupies, */
-    uint8_t starts; /* and where it may start, as bits. */
+    uint8_t slices; /* How many it occupies. */
+    uint8_t starts; /* Where it may start, as bits. */
 } instances[MIG_UNITS + 1] = {
     [1] = {1, 0x7f}, [2] = {2, 0x15}, [3] = {4, 0x11}, [4] = {4, 0x01}, [7] = {8, 0x01},
 };

@@ -74,7 +74,7 @@ struct workflow_result {
     uint32_t task;
     char name[NAME_BYTES_MAX];
     char output[NAME_BYTES_MAX];
-    bool is_declared; /* The document says what it is: */
+    bool is_declared; /* Whether the document says its type and shape. */
     enum weft_dtype dtype;
     uint32_t rank;
     int64_t shape[WEFT_RANK_MAX]; /* -1: any extent. */

@@ -11,8 +11,8 @@ struct table {
     const struct job_facts *job;
     const struct workflow *graph;
     struct compass_prices prices;
-    uint32_t count;                              /* Usable workers, */
-    struct need_room room;                       /* and what they can hold. */
+    uint32_t count;                              /* Usable workers. */
+    struct need_room room;                       /* What those can hold. */
     uint16_t workers[WORKERS_MAX];               /* Ascending. */
     struct compass_worker believed[WORKERS_MAX]; /* By position. */
     uint32_t items[WORKFLOW_TASKS_MAX];

@@ -3,12 +3,12 @@
 #include "base/numbers.h"
 
 enum {
-    LEARN_USUAL = 512, /* What the last so many jobs met, in about equal parts, */
-    LEARN_FIRST = 8,   /* the first ones more. */
-    LEARN_LATE = 8,    /* A late job adds such a part of the ratio, */
-    LEARN_ERROR = 4,   /* or of the error, if that is more. */
-    STARVED = 64,      /* Refusals in a row after which bad experience fades, */
-    TRIES_MAX = 6,     /* and that double so often while what is tried then does not help. */
+    LEARN_USUAL = 512, /* Jobs that a ratio remembers, in about equal parts. */
+    LEARN_FIRST = 8,   /* The same of the first ones, which count more. */
+    LEARN_LATE = 8,    /* A late job adds at least such a part of the ratio. */
+    LEARN_ERROR = 4,   /* A late job adds at least such a part of the error. */
+    STARVED = 64,      /* Refusals in a row after which bad experience fades. */
+    TRIES_MAX = 6,     /* How often STARVED doubles while what is tried then does not help. */
 };
 
 void deadline_learn_init(struct flow *flow)

@@ -76,8 +76,8 @@ static uint32_t rack_of(const struct view *view, uint32_t worker)
 
 /* Of the usable workers in the rack of one that cannot run a task. */
 struct rack {
-    uint32_t able;   /* Such as can, */
-    uint32_t before; /* and such as cannot either and stand before it. */
+    uint32_t able;   /* Those that can. */
+    uint32_t before; /* Those that cannot either, and stand before it. */
 };
 
 static struct rack count_rack(const struct view *view, uint32_t worker, struct need need)

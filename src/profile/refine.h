@@ -15,8 +15,8 @@
 enum {
     REFINE_POINTS_MAX = 64, /* Of one model on one device, beside what was measured before. */
     REFINE_WEIGHT_MAX = 64,
-    REFINE_PRIOR = 8,           /* What a measured point counts, in runs; */
-    REFINE_GUESS = 2,           /* and what an estimate does. */
+    REFINE_PRIOR = 8,           /* What a measured point counts, in runs. */
+    REFINE_GUESS = 2,           /* What an estimate counts, in runs. */
     REFINE_WORKSPACES_MAX = 32, /* Numbers of items that are told apart, of one model. */
 };
 

@@ -7,8 +7,8 @@
 struct level {
     char open;         /* '{' or '[' */
     bool is_value;     /* A value follows, not a key: always in arrays. */
-    bool is_key_data;  /* The last key was "data", */
-    bool is_key_input; /* or "inputs". */
+    bool is_key_data;  /* The last key was "data". */
+    bool is_key_input; /* The last key was "inputs". */
     uint32_t index;    /* Of the value, in an array. */
 };
 

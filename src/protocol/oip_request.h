@@ -32,9 +32,9 @@ struct oip_request {
     bool is_binary;     /* What is not asked for by name. */
     int64_t timeout_ns; /* 0: none. */
     uint32_t priority;
-    uint32_t binary_count; /* Tensors whose bytes follow the JSON, in this order: */
-    uint32_t binary[BUNDLE_TENSORS_MAX];
-    uint64_t binary_bytes; /* In all. */
+    uint32_t binary_count;
+    uint32_t binary[BUNDLE_TENSORS_MAX]; /* Tensors whose bytes follow the JSON, in this order. */
+    uint64_t binary_bytes;               /* In all. */
 };
 
 /* What a request may take. */

@@ -103,8 +103,8 @@ struct http_server {
     struct list connections;
     struct http_clients *clients;
     char address[HTTP_ADDRESS_BYTES];
-    int64_t date_s; /* Of the date that responses carry: */
-    char date[64];
+    int64_t date_s; /* Of `date`. */
+    char date[64];  /* As responses carry it. */
     bool is_draining;
     bool is_stopped;
     bool is_offered;  /* A connection waits to be accepted: there was no memory for it. */

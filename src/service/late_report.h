@@ -12,8 +12,8 @@
 /* Of one workflow. */
 struct late_figures {
     uint64_t done;
-    uint64_t late;             /* Of these, after the SLO; */
-    int64_t ns[LATENCY_PARTS]; /* and where the time of the late ones went. */
+    uint64_t late;             /* Of these: after the SLO. */
+    int64_t ns[LATENCY_PARTS]; /* Where the time of the late ones went. */
 };
 
 /* Print the workflows of @figures that had late jobs; nothing if none had. */

@@ -34,8 +34,8 @@ struct listen_where {
     const char *tls_certificate;
     const char *tls_key;
     const char *token_file;
-    struct argument_list limits_given; /* "NAME=VALUE" each, */
-    struct http_limits limits;         /* and what they mean; all zero: the defaults. */
+    struct argument_list limits_given; /* "NAME=VALUE" each. */
+    struct http_limits limits;         /* What those mean. All zero: the defaults. */
     const char *admin_token_file;
     const char *management; /* "local", "off" or "on". NULL: local. */
     bool ignores_priority;  /* What clients say of it. */

@@ -13,8 +13,8 @@
 
 enum {
     LOADS = 3,       /* That are timed, after one that fills the cache. */
-    RUNS_MIN = 5,    /* Of each point, after one that is not counted; */
-    RUNS_MAX = 1000, /* and at most. */
+    RUNS_MIN = 5,    /* Of each point, after one that is not counted. */
+    RUNS_MAX = 1000, /* Of each point, at most. */
 };
 
 #define POINT_NS_MAX INT64_C(50000000)   /* Enough for a point, once it has RUNS_MIN. */

@@ -16,8 +16,8 @@ struct rehearsal {
     struct log *log;
     uint32_t count_max; /* Of each workflow. */
     bool is_silent;
-    uint32_t workflow; /* Whose sample is next, */
-    uint32_t index;    /* and which of those that are run. */
+    uint32_t workflow; /* Whose sample is next. */
+    uint32_t index;    /* Of that sample, among those that are run. */
     uint32_t done;
     uint32_t total;
 };

@@ -24,11 +24,11 @@ struct samples;
 /* How the answers of a workflow compare with what was expected. */
 struct samples_score {
     uint32_t files;
-    uint64_t answers;                /* That there was something to compare with, */
-    uint64_t right;                  /* and how many were right; */
-    char wrong[SAMPLES_CAUSE_BYTES]; /* what the first that was not says. */
-    uint64_t failed;                 /* No answer at all: */
-    char cause[SAMPLES_CAUSE_BYTES]; /* why, the first time. */
+    uint64_t answers;                /* That there was something to compare with. */
+    uint64_t right;                  /* Of these. */
+    char wrong[SAMPLES_CAUSE_BYTES]; /* Of the first that was not right: why. */
+    uint64_t failed;                 /* No answer at all. */
+    char cause[SAMPLES_CAUSE_BYTES]; /* Of the first that failed: why. */
     uint64_t letter_edits;
     uint64_t letters;
     uint64_t word_edits;

@@ -9,8 +9,8 @@
 
 enum {
     BAR_CELLS = 10,
-    MODELS_COLUMN = 63, /* Behind the memory they are in, on a wide terminal; */
-    MODELS_INDENT = 5,  /* below it on others. */
+    MODELS_COLUMN = 63, /* Behind the memory they are in, on a wide terminal. */
+    MODELS_INDENT = 5,  /* Below it, on a narrow one. */
     WIDE_COLUMNS = 140,
     SPACIOUS_ROWS = 24, /* With fewer, no line is left empty. */
     LATE_ROWS_MIN = 4,  /* Of what is left for events, if that many jobs were late. */

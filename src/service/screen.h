@@ -20,8 +20,8 @@ struct screen {
     const struct watch *watch;
     const char *title;
     const char *url;  /* Where clients are served. NULL: nowhere. */
-    bool is_drawn;    /* Over and over, on a terminal, */
-    bool is_coloured; /* and with colours. */
+    bool is_drawn;    /* Over and over, on a terminal. */
+    bool is_coloured; /* With colours. */
     bool is_draining; /* No more requests come. */
     bool is_begun;
     uint32_t columns; /* Of the last picture. */

@@ -19,8 +19,8 @@ struct watch;
 
 struct watch_workflow {
     uint64_t arrived;
-    uint64_t done;   /* Answered well, */
-    uint64_t late;   /* of which after the SLO. */
+    uint64_t done;   /* Answered well. */
+    uint64_t late;   /* Of these: after the SLO. */
     uint64_t failed; /* Refused, cancelled or failed. */
     struct histogram latency_ns;
     int64_t late_ns[LATENCY_PARTS]; /* Where the time of the late ones went, all together. */

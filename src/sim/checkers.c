@@ -99,8 +99,8 @@ void checkers_deliver(const struct sim *sim, const struct parcel *parcel)
 void checkers_end(const struct sim *sim)
 {
     const bool is_ticking = sim->policies.roles[ROLE_TICK].policy != NULL; /* For ever. */
-    ASSERT(sim->answered == sim->arrived); /* Every request has been answered, */
-    ASSERT(sim->clients.used == 0);        /* and once. */
+    ASSERT(sim->answered == sim->arrived); /* Every request has been answered. */
+    ASSERT(sim->clients.used == 0);        /* Once. */
     ASSERT(sim->parcels.used == 0);
     ASSERT(map_count(&sim->network.carried.counts) == 0);
     ASSERT(sim->runs.used == 0);

@@ -39,8 +39,8 @@ struct held {
     fair_work end;   /* What the link's count will be when it has passed. */
     uint64_t number; /* Earlier ones have lower numbers. */
     uint32_t flow;
-    uint32_t other_count; /* Its other links: */
-    uint32_t others[ROUTE_LINKS_MAX - 1];
+    uint32_t other_count;
+    uint32_t others[ROUTE_LINKS_MAX - 1]; /* Its other links. */
 };
 
 struct fair_link {
@@ -60,7 +60,7 @@ struct fair_link {
     uint32_t guest_count;
     uint32_t guest_capacity;
     uint32_t held_capacity;
-    int64_t since_ns; /* When this was the count: */
+    int64_t since_ns; /* When `moved` was counted. */
     fair_work moved;
     int64_t rate;
 };

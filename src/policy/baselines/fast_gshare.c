@@ -74,8 +74,8 @@ static uint32_t pack(
 /* What is wanted of the next pod. */
 struct wish {
     int64_t rate;  /* Of the function: batches must fill. */
-    int64_t above; /* It must run more than this, */
-    bool closest;  /* and of those that do as little as possible; or the most per unit. */
+    int64_t above; /* It must run more than this. */
+    bool closest;  /* As little more as possible; otherwise the most per unit. */
 };
 
 /* The pod that is wanted, where it fits. False if none is, or none fits. */

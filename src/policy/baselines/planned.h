@@ -14,8 +14,8 @@
 
 struct planned_queue {
     struct configs configs;
-    uint32_t choice;    /* What was planned, */
-    uint32_t least;     /* and the choice with the fewest units. */
+    uint32_t choice;    /* What was planned. */
+    uint32_t least;     /* The choice with the fewest units. */
     int64_t timeout_ns; /* How long a batch may take to fill. */
     uint64_t bytes_per_item;
     uint32_t next; /* The queue of a task that follows; UINT32_MAX if there is none. */
@@ -31,8 +31,8 @@ struct planned_problem {
     const struct plan_input *input;
     const struct workflow *workflow;
     uint32_t number;              /* Of the workflow. */
-    const struct configs *tables; /* By task, */
-    const struct grid *grids;     /* and as grids. */
+    const struct configs *tables; /* By task. */
+    const struct grid *grids;     /* The same as grids. */
     int64_t slo_ns;
     int64_t gap_ns; /* Between two jobs of it; 0: unknown. */
 };

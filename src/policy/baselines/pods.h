@@ -28,8 +28,8 @@ struct pod {
     bool busy;        /* A batch of it runs. */
     bool asked;       /* It was the last answer for its queue. */
     bool drained;     /* It gets no new batches. */
-    int64_t rate_max; /* What it can run, */
-    int64_t rate_min; /* and what it needs so that batches fill in time. */
+    int64_t rate_max; /* What it can run. */
+    int64_t rate_min; /* What it needs so that batches fill in time. */
     int64_t rate;     /* What is meant for it. */
     int64_t served;   /* Items, since the last round. */
     int64_t timeout_ns;

@@ -16,8 +16,8 @@ struct workflow;
 
 struct sizing_problem {
     const struct workflow *workflow;
-    const struct configs *tables; /* By task, */
-    const struct grid *grids;     /* and as grids. */
+    const struct configs *tables; /* By task. */
+    const struct grid *grids;     /* The same as grids. */
     int64_t target_ns;
     int64_t gap_ns;    /* Between two jobs: items of a batch wait for one another. */
     double share;      /* Of jobs that shall be in time: 0.95. */
@@ -26,8 +26,8 @@ struct sizing_problem {
 };
 
 struct sizing {
-    int64_t latency_ns; /* The percentile, */
-    int64_t cost;       /* and what a job costs. */
+    int64_t latency_ns; /* The percentile. */
+    int64_t cost;       /* Of a job. */
     bool in_time;
 };
 
