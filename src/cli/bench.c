@@ -305,36 +305,25 @@ static enum weft_status check_values(const struct values *values, struct weft_er
     return WEFT_OK;
 }
 
-static int run(const struct command *command, char **argv)
+static int run(const struct command *command, void *given, const struct operands *operands)
 {
-    struct values values = {
-        .seconds = {.value = 10},
-        .warmup = {.value = 1},
-        .connections = {.value = 64},
-        .seed = {.value = 1},
-    };
-    struct operands operands = {0};
-    int exit_code = COMMAND_OK;
-    if (!command_parse(command, argv, &values, &operands, &exit_code)) {
-        return exit_code;
-    }
+    struct values *values = given;
     struct weft_error error = {.status = WEFT_OK};
-    if (check_values(&values, &error) != WEFT_OK) {
+    if (check_values(values, &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_WRONG);
     }
     struct bench *bench = memory_zeroed(1, sizeof(*bench)); /* Histograms are large. */
-    bench->values = &values;
+    bench->values = values;
     arena_init(&bench->arena);
-    enum weft_status status = prepare(bench, &operands, &error);
+    enum weft_status status = prepare(bench, operands, &error);
     if (status == WEFT_OK) {
         status = generate(bench, &error);
     }
-    if (status == WEFT_OK) {
-        exit_code = report(command, bench);
-    } else {
-        exit_code =
-            command_fail(command, &error, status == WEFT_INVALID ? COMMAND_WRONG : COMMAND_FAILED);
-    }
+    const int exit_code =
+        status == WEFT_OK
+            ? report(command, bench)
+            : command_fail(
+                  command, &error, status == WEFT_INVALID ? COMMAND_WRONG : COMMAND_FAILED);
     free(bench->body.bytes);
     catalogue_destroy(bench->catalogue);
     arena_deinit(&bench->arena);
@@ -379,5 +368,13 @@ const struct command command_bench = {
         "Ctrl-C ends early and prints what was measured. Exit code 1 if nothing was answered.\n",
     .arguments =
         {.operand = "URL WORKFLOW", .operand_min = 2, .operand_max = UINT32_MAX, .rows = rows},
+    .values_bytes = sizeof(struct values),
+    .defaults =
+        &(const struct values){
+            .seconds = {.value = 10},
+            .warmup = {.value = 1},
+            .connections = {.value = 64},
+            .seed = {.value = 1},
+        },
     .run = run,
 };

@@ -5,20 +5,17 @@
 #include "cli/command.h"
 #include "document/repository.h"
 
-static int run(const struct command *command, char **argv)
+static int run(const struct command *command, void *given, const struct operands *files)
 {
-    struct operands files = {0};
+    (void)given;
     int exit_code = COMMAND_OK;
-    if (!command_parse(command, argv, /* values */ NULL, &files, &exit_code)) {
-        return exit_code;
-    }
-    for (uint32_t i = 0; i < files.count; i++) {
+    for (uint32_t i = 0; i < files->count; i++) {
         struct weft_error error = {0};
         enum document_kind kind = DOCUMENT_SCENARIO;
-        if (repository_is_folder(files.items[i])) {
-            exit_code = check_repository(files.items[i]) ? exit_code : COMMAND_WRONG;
-        } else if (document_check(files.items[i], &kind, &error) == WEFT_OK) {
-            (void)printf("%s: %s ok\n", files.items[i], document_kind_text(kind));
+        if (repository_is_folder(files->items[i])) {
+            exit_code = check_repository(files->items[i]) ? exit_code : COMMAND_WRONG;
+        } else if (document_check(files->items[i], &kind, &error) == WEFT_OK) {
+            (void)printf("%s: %s ok\n", files->items[i], document_kind_text(kind));
         } else {
             (void)fprintf(stderr, "%s\n", error.message);
             exit_code = error.status == WEFT_NO_MEMORY ? COMMAND_FAILED : COMMAND_WRONG;

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "console/suggest.h"
+#include "base/suggest.h"
 
 static const struct command *const commands[] = {
 #define X(name) &command_##name,
@@ -85,21 +85,26 @@ int command_flush(const struct command *command)
     return COMMAND_FAILED;
 }
 
-bool command_parse(
-    const struct command *command, char **argv, void *values, struct operands *operands_out,
-    int *exit_out)
+/* @argv starts after the name of @command. */
+static int parse_and_run(const struct command *command, char **argv)
 {
+    void *values = command->values_bytes == 0 ? NULL : memory_zeroed(1, command->values_bytes);
+    struct operands operands;
     struct weft_error error = {0};
-    if (arguments_parse(&command->arguments, argv, values, operands_out, &error) != WEFT_OK) {
-        *exit_out = command_fail(command, &error, COMMAND_WRONG);
-        return false;
+    int exit_code = COMMAND_OK;
+    if (command->defaults != NULL) {
+        memcpy(values, command->defaults, command->values_bytes);
     }
-    if (operands_out->help) {
+    if (arguments_parse(&command->arguments, argv, values, &operands, &error) != WEFT_OK) {
+        exit_code = command_fail(command, &error, COMMAND_WRONG);
+    } else if (operands.help) {
         print_help(command);
-        *exit_out = command_flush(command);
-        return false;
+        exit_code = command_flush(command);
+    } else {
+        exit_code = command->run(command, values, &operands);
     }
-    return true;
+    free(values);
+    return exit_code;
 }
 
 static int unknown_command(const char *name)
@@ -151,5 +156,5 @@ int command_main(char **argv)
         return COMMAND_WRONG;
     }
     const struct command *command = find(name);
-    return command == NULL ? unknown_command(name) : command->run(command, argv + 2);
+    return command == NULL ? unknown_command(name) : parse_and_run(command, argv + 2);
 }

@@ -21,9 +21,11 @@ struct command {
     const char *usage;       /* What follows the name of the command. */
     const char *description; /* Paragraphs under the options. NULL: none. */
     struct arguments arguments;
+    size_t values_bytes;  /* Of the struct that its options fill. */
+    const void *defaults; /* What that holds before. NULL: zeros. */
 
-    /* @argv starts after the name of the command and ends with NULL. Returns an exit code. */
-    int (*run)(const struct command *command, char **argv);
+    /* @values as the options say, and at most as many operands as allowed. Returns an exit code. */
+    int (*run)(const struct command *command, void *values, const struct operands *operands);
 };
 
 /* In the order in which help lists them. */
@@ -45,14 +47,6 @@ COMMAND_LIST(X)
 
 /* The whole program, apart from main itself. */
 int command_main(char **argv);
-
-/*
- * Parse @argv for @command. False if nothing is left to do, and *exit_out says how it
- * ended: help was asked for and printed, or the arguments are wrong and that was said.
- */
-bool command_parse(
-    const struct command *command, char **argv, void *values, struct operands *operands_out,
-    int *exit_out);
 
 /* Print @text, which comes from elsewhere, without control characters: as one line. */
 void command_print_text(FILE *stream, const char *text);

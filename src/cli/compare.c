@@ -125,19 +125,14 @@ static enum weft_status check_values(const struct values *values, struct weft_er
     return WEFT_OK;
 }
 
-static int run(const struct command *command, char **argv)
+static int run(const struct command *command, void *given, const struct operands *files)
 {
-    struct values values = {0};
-    struct operands files = {0};
-    int exit_code = COMMAND_OK;
-    if (!command_parse(command, argv, &values, &files, &exit_code)) {
-        return exit_code;
-    }
+    struct values *values = given;
     struct weft_error error = {0};
     struct compare_plan plan;
-    enum weft_status status = check_values(&values, &error);
+    enum weft_status status = check_values(values, &error);
     if (status == WEFT_OK) {
-        status = compare_plan_init(&plan, files.items, files.count, &values.options, &error);
+        status = compare_plan_init(&plan, files->items, files->count, &values->options, &error);
     }
     if (status != WEFT_OK) {
         return command_fail(command, &error, COMMAND_WRONG);
@@ -145,12 +140,12 @@ static int run(const struct command *command, char **argv)
     struct compare_runs all = {
         .command = command->name,
         .plan = &plan,
-        .parallel = (uint32_t)values.parallel.value,
+        .parallel = (uint32_t)values->parallel.value,
     };
     interrupt_catch();
-    progress_start(&all.progress, values.saturation ? "saturation" : "compare");
-    exit_code =
-        values.saturation ? saturate(&all, &values, &error) : compare(&all, &plan, &values, &error);
+    progress_start(&all.progress, values->saturation ? "saturation" : "compare");
+    const int exit_code =
+        values->saturation ? saturate(&all, values, &error) : compare(&all, &plan, values, &error);
     compare_plan_deinit(&plan);
     return exit_code;
 }
@@ -205,5 +200,6 @@ const struct command command_compare = {
         "bracket around it, its ratio to that of the first policy, and mean latency and\n"
         "slow-down of the policy at 0.5 and 0.8 of its own rate.\n",
     .arguments = {.operand = "SCENARIO", .operand_min = 1, .operand_max = UINT32_MAX, .rows = rows},
+    .values_bytes = sizeof(struct values),
     .run = run,
 };

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "cli/command.h"
-#include "console/suggest.h"
 
 /* What can be made, and which options are of no use to it. */
 struct product {
@@ -77,23 +77,18 @@ static enum weft_status check_options(
     return WEFT_OK;
 }
 
-static int run(const struct command *command, char **argv)
+static int run(const struct command *command, void *given, const struct operands *operands)
 {
-    struct generate_values values = {0};
-    struct operands operands = {0};
+    struct generate_values *values = given;
     struct weft_error error = {0};
-    int exit_code = COMMAND_OK;
 
-    if (!command_parse(command, argv, &values, &operands, &exit_code)) {
-        return exit_code;
-    }
-    const struct product *product = find(operands.items[0], &error);
+    const struct product *product = find(operands->items[0], &error);
     if (product == NULL) {
         return command_fail(command, &error, COMMAND_WRONG);
     }
-    enum weft_status status = check_options(product, command->arguments.rows, &values, &error);
+    enum weft_status status = check_options(product, command->arguments.rows, values, &error);
     if (status == WEFT_OK) {
-        status = product->make(&values, &error);
+        status = product->make(values, &error);
     }
     if (status != WEFT_OK) {
         return command_fail(command, &error, status == WEFT_IO ? COMMAND_FAILED : COMMAND_WRONG);
@@ -163,5 +158,6 @@ const struct command command_generate = {
          .operand_min = 1,
          .operand_max = 1,
          .rows = rows},
+    .values_bytes = sizeof(struct generate_values),
     .run = run,
 };

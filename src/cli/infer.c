@@ -248,19 +248,14 @@ static enum weft_status infer(
     return status;
 }
 
-static int run(const struct command *command, char **argv)
+static int run(const struct command *command, void *given, const struct operands *operands)
 {
-    struct values values = {.timeout = {.value = HTTP_CALL_SECONDS}};
-    struct operands operands = {0};
-    int exit_code = COMMAND_OK;
-    if (!command_parse(command, argv, &values, &operands, &exit_code)) {
-        return exit_code;
-    }
+    struct values *values = given;
     struct weft_error error = {.status = WEFT_OK};
     char *names[ARGUMENT_LIST_MAX] = {NULL};
-    enum weft_status status = read_limits(&values, &error);
+    enum weft_status status = read_limits(values, &error);
     if (status == WEFT_OK) {
-        status = infer(&values, &operands, names, &error);
+        status = infer(values, operands, names, &error);
     }
     for (uint32_t i = 0; i < ARGUMENT_LIST_MAX; i++) {
         free(names[i]);
@@ -302,5 +297,7 @@ const struct command command_infer = {
         "binary PPM file is unpacked; other pictures go to workflows that take their bytes. If a\n"
         "shape has open extents, the value decides the last of them and the others are 1.\n",
     .arguments = {.operand = "WORKFLOW", .operand_min = 1, .operand_max = UINT32_MAX, .rows = rows},
+    .values_bytes = sizeof(struct values),
+    .defaults = &(const struct values){.timeout = {.value = HTTP_CALL_SECONDS}},
     .run = run,
 };

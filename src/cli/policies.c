@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/report_json.h"
-#include "console/suggest.h"
 #include "console/table.h"
 #include "policy/compose.h"
 
@@ -143,19 +143,14 @@ static int unknown_policy(const struct command *command, const char *name)
     return command_fail(command, &error, COMMAND_WRONG);
 }
 
-static int run(const struct command *command, char **argv)
+static int run(const struct command *command, void *given, const struct operands *names)
 {
-    struct values values = {0};
-    struct operands names = {0};
-    int exit_code = COMMAND_OK;
-    if (!command_parse(command, argv, &values, &names, &exit_code)) {
-        return exit_code;
+    struct values *values = given;
+    const struct policy *only = names->count == 0 ? NULL : policy_find(names->items[0]);
+    if (names->count > 0 && only == NULL) {
+        return unknown_policy(command, names->items[0]);
     }
-    const struct policy *only = names.count == 0 ? NULL : policy_find(names.items[0]);
-    if (names.count > 0 && only == NULL) {
-        return unknown_policy(command, names.items[0]);
-    }
-    if (values.json) {
+    if (values->json) {
         print_json(only);
     } else if (only != NULL) {
         print_one(only);
@@ -178,5 +173,6 @@ const struct command command_policies = {
         "Policies compose: --policy place=jit,order=edf,cache=lru takes each role from another.\n"
         "A name alone takes every role that the policy fills.\n",
     .arguments = {.operand = "NAME", .operand_max = 1, .rows = rows},
+    .values_bytes = sizeof(struct values),
     .run = run,
 };

@@ -134,20 +134,15 @@ static int measure(
     return has_failed ? COMMAND_FAILED : flushed;
 }
 
-static int run(const struct command *command, char **argv)
+static int run(const struct command *command, void *given, const struct operands *folders)
 {
+    struct values *values = given;
     const struct repository_listener listener = {.on_problem = on_problem};
-    struct values values = {0};
-    struct operands folders = {0};
     struct repository *repository = NULL;
-    int exit_code = COMMAND_OK;
-    if (!command_parse(command, argv, &values, &folders, &exit_code)) {
-        return exit_code;
-    }
-    if (repository_load(folders.items[0], &listener, &repository, NULL) != WEFT_OK) {
+    if (repository_load(folders->items[0], &listener, &repository, NULL) != WEFT_OK) {
         return COMMAND_WRONG; /* Each problem has been said. */
     }
-    exit_code = measure(command, &values, repository);
+    const int exit_code = measure(command, values, repository);
     repository_destroy(repository);
     return exit_code;
 }
@@ -173,5 +168,6 @@ const struct command command_profile = {
         "does the same for models without a profile. Functions, and models that fail on made-up\n"
         "inputs, are learnt while they are served.\n",
     .arguments = {.operand = "REPOSITORY", .operand_min = 1, .operand_max = 1, .rows = rows},
+    .values_bytes = sizeof(struct values),
     .run = run,
 };

@@ -203,28 +203,24 @@ static int serve_scenario(
     return exit_code;
 }
 
-static int run(const struct command *command, char **argv)
+static int run(const struct command *command, void *given, const struct operands *files)
 {
-    struct serve_values values = {0};
-    struct operands files = {0};
+    struct serve_values *values = given;
     static struct log log;
     struct weft_error error = {0};
-    int exit_code = COMMAND_OK;
-    if (!command_parse(command, argv, &values, &files, &exit_code)) {
-        return exit_code;
-    }
     if (serve_log_open(
-            values.log_format, values.log_level, values.listen.http != NULL, &log, &error) !=
+            values->log_format, values->log_level, values->listen.http != NULL, &log, &error) !=
             WEFT_OK ||
-        listen_limits_read(&values.listen.limits_given, &values.listen.limits, &error) != WEFT_OK) {
+        listen_limits_read(&values->listen.limits_given, &values->listen.limits, &error) !=
+            WEFT_OK) {
         return command_fail(command, &error, COMMAND_WRONG);
     }
-    if (values.listen.http != NULL && isatty(STDERR_FILENO) != 1) {
+    if (values->listen.http != NULL && isatty(STDERR_FILENO) != 1) {
         interrupt_catch_hang_up(); /* A reload that comes while models are measured. */
     }
-    return repository_is_folder(files.items[0])
-               ? serve_repository(command, files.items[0], &values, &log)
-               : serve_scenario(command, files.items[0], &values, &log);
+    return repository_is_folder(files->items[0])
+               ? serve_repository(command, files->items[0], values, &log)
+               : serve_scenario(command, files->items[0], values, &log);
 }
 
 static const struct argument rows[] = {
@@ -304,5 +300,6 @@ const struct command command_serve = {
         "changed.\n",
     .arguments =
         {.operand = "REPOSITORY or SCENARIO", .operand_min = 1, .operand_max = 1, .rows = rows},
+    .values_bytes = sizeof(struct serve_values),
     .run = run,
 };

@@ -287,31 +287,26 @@ static enum weft_status check_values(const struct values *values, struct weft_er
     return WEFT_OK;
 }
 
-static int run(const struct command *command, char **argv)
+static int run(const struct command *command, void *given, const struct operands *files)
 {
-    struct values values = {0};
-    struct operands files = {0};
-    int exit_code = COMMAND_OK;
-    if (!command_parse(command, argv, &values, &files, &exit_code)) {
-        return exit_code;
-    }
+    struct values *values = given;
     struct weft_error error = {0};
     struct scenario *scenario = NULL;
     struct policy_set policies;
     struct run_result result;
-    enum weft_status status = check_values(&values, &error);
+    enum weft_status status = check_values(values, &error);
     if (status == WEFT_OK) {
-        status = load(files.items[0], &values, &policies, &scenario, &error);
+        status = load(files->items[0], values, &policies, &scenario, &error);
     }
     if (status != WEFT_OK) {
         scenario_destroy(scenario);
         return command_fail(command, &error, COMMAND_WRONG);
     }
     interrupt_catch();
-    if (values.shrink != NULL) {
-        return cut_down(command, scenario, &policies, &values);
+    if (values->shrink != NULL) {
+        return cut_down(command, scenario, &policies, values);
     }
-    status = simulate(scenario, &policies, &values, &result, &error);
+    status = simulate(scenario, &policies, values, &result, &error);
     scenario_destroy(scenario);
     if (status == WEFT_CANCELLED) {
         interrupt_obey();
@@ -322,8 +317,8 @@ static int run(const struct command *command, char **argv)
     if (result.broken[0] != '\0') {
         return fail_broken(command, &result);
     }
-    FILE *file = values.trace != NULL && strcmp(values.trace, "-") == 0 ? stderr : stdout;
-    if (values.json) {
+    FILE *file = values->trace != NULL && strcmp(values->trace, "-") == 0 ? stderr : stdout;
+    if (values->json) {
         report_json_print(report_json(&result), file);
     } else {
         print_result(&result, file);
@@ -379,5 +374,6 @@ const struct command command_sim = {
         "--shrink exits with 1 if the scenario fails. If it does not fail, --shrink writes\n"
         "nothing and exits with 0. See docs/SIMULATION.md.\n",
     .arguments = {.operand = "SCENARIO", .operand_min = 1, .operand_max = 1, .rows = rows},
+    .values_bytes = sizeof(struct values),
     .run = run,
 };

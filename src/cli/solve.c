@@ -119,21 +119,16 @@ static int solve_and_print(
     return command_flush(command);
 }
 
-static int run(const struct command *command, char **argv)
+static int run(const struct command *command, void *given, const struct operands *files)
 {
-    struct values values = {0};
-    struct operands files = {0};
-    int exit_code = COMMAND_OK;
-    if (!command_parse(command, argv, &values, &files, &exit_code)) {
-        return exit_code;
-    }
+    struct values *values = given;
     struct weft_error error = {0};
     struct scenario *scenario = NULL;
-    const struct run_settings settings = {.rate = values.rate, .sets = &values.sets};
-    if (run_load(files.items[0], &settings, &scenario, &error) != WEFT_OK) {
+    const struct run_settings settings = {.rate = values->rate, .sets = &values->sets};
+    if (run_load(files->items[0], &settings, &scenario, &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_WRONG);
     }
-    exit_code = solve_and_print(command, scenario, &values);
+    const int exit_code = solve_and_print(command, scenario, values);
     scenario_destroy(scenario);
     return exit_code;
 }
@@ -170,5 +165,6 @@ const struct command command_solve = {
         "workers and links are. If the rates are too high, exits with 1 and names what is\n"
         "overloaded. A mixture that the scenario names is where the search begins.\n",
     .arguments = {.operand = "SCENARIO", .operand_min = 1, .operand_max = 1, .rows = rows},
+    .values_bytes = sizeof(struct values),
     .run = run,
 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "console/suggest.h"
+#include "base/suggest.h"
 
 enum { HELP_COLUMN = 24 };
 

@@ -5,13 +5,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/suggest.h"
 #include "base/text.h"
 
-enum {
-    MESSAGE_BYTES_MAX = 240,
-    SUGGESTION_BYTES_MAX = 40, /* Longer words are not compared. */
-    DISTANCE_MAX = 2,
-};
+enum { MESSAGE_BYTES_MAX = 240 };
 
 const struct reader_range reader_any_duration = {0, 8.64e14, "between 0 and 240h"};
 const struct reader_range reader_any_bytes = {0, 1e15, "between 0 and 1000TB"};
@@ -108,52 +105,16 @@ static void fail_wants(struct reader *reader, const struct tree_node *node, cons
         reader_quote(value, node));
 }
 
-/* Levenshtein's distance, with one row of the table. */
-static size_t distance(const char *left, const char *right)
-{
-    const size_t width = strlen(right);
-    size_t row[SUGGESTION_BYTES_MAX + 1];
-
-    for (size_t j = 0; j <= width; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; left[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= width; j++) {
-            const size_t changed = diagonal + (left[i - 1] == right[j - 1] ? 0 : 1);
-            const size_t shorter = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = changed < shorter ? changed : shorter;
-        }
-    }
-    return row[width];
-}
-
 const char *reader_suggestion(
     const char *text, const char *const *known, char out[READER_QUOTE_BYTES])
 {
-    const char *nearest = NULL;
-    size_t best = DISTANCE_MAX + 1;
-
-    out[0] = '\0';
-    if (strlen(text) > SUGGESTION_BYTES_MAX) {
-        return out;
-    }
+    struct suggestion suggestion = suggest_for(text);
     for (; *known != NULL; known++) {
-        const size_t length = strlen(*known);
-        if (length > SUGGESTION_BYTES_MAX) {
-            continue;
-        }
-        const size_t far = distance(text, *known);
-        /* A word of which not half is left is another word. Ties: the first. */
-        if (far < best && far * 2 <= length) {
-            best = far;
-            nearest = *known;
-        }
+        suggest_consider(&suggestion, *known);
     }
-    if (nearest != NULL) {
-        (void)snprintf(out, READER_QUOTE_BYTES, "; did you mean '%s'?", nearest);
+    out[0] = '\0';
+    if (suggestion.name != NULL) {
+        (void)snprintf(out, READER_QUOTE_BYTES, "; did you mean '%s'?", suggestion.name);
     }
     return out;
 }

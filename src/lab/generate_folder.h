@@ -1,19 +1,24 @@
-/* generate_folder.h - the files that every folder of workflows has. */
+/* generate_folder.h - a folder of generated workflows: theirs, their profile, their scenario. */
 #ifndef LAB_GENERATE_FOLDER_H
 #define LAB_GENERATE_FOLDER_H
 
-#include "console/whole_file.h"
-#include "console/whole_folder.h"
+#include <stdio.h>
 
-struct catalogue;
+#include "document/profile_document.h"
 
-/* Begin the file @name of @folder. Errors: those of whole_file_open(). */
-enum weft_status generate_open(
-    const struct whole_folder *folder, const char *name, struct whole_file *file_out,
-    struct weft_error *error);
+/* What goes into the folder. */
+struct generated {
+    const struct catalogue *catalogue; /* A file for each of its workflows. */
+    const struct fleet *fleet;
+    const struct profile_document *profile;
+    const char *profile_file;
+    const char *scenario_file; /* NULL: there is none. */
+    void (*write_scenario)(const void *context, FILE *file);
+    const void *context;
+};
 
-/* Write every workflow of @catalogue to a file of its name. Errors: WEFT_IO. */
+/* Write all files to the new folder @path; none if one fails. Errors: WEFT_IO, WEFT_INVALID. */
 enum weft_status generate_save(
-    const struct catalogue *catalogue, const struct whole_folder *folder, struct weft_error *error);
+    const struct generated *generated, const char *path, struct weft_error *error);
 
 #endif /* LAB_GENERATE_FOLDER_H */

@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "console/suggest.h"
+#include "base/suggest.h"
 #include "document/profile_document.h"
 #include "document/quantity.h"
 #include "lab/generate.h"
@@ -157,27 +157,6 @@ static void make_profile(struct made *made)
     }
 }
 
-static enum weft_status save(const struct made *made, const char *path, struct weft_error *error)
-{
-    struct whole_folder folder;
-
-    enum weft_status status = whole_folder_open(&folder, path, error);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    status = generate_save(made->catalogue, &folder, error);
-    if (status == WEFT_OK) {
-        char *file = whole_folder_file(&folder, PROFILE_NAME);
-        status = profile_save(file, made->catalogue, made->fleet, &made->document, error);
-        free(file);
-    }
-    if (status != WEFT_OK) {
-        whole_folder_discard(&folder);
-        return status;
-    }
-    return whole_folder_commit(&folder, error);
-}
-
 /* A positive number of some kind; @otherwise if it is not given. */
 static enum weft_status read_number(
     const char *option, const char *text, enum quantity_kind kind, double otherwise,
@@ -225,7 +204,13 @@ enum weft_status generate_operators(const struct generate_values *values, struct
     }
     if (status == WEFT_OK) {
         make_profile(made);
-        status = save(made, values->output, error);
+        const struct generated generated = {
+            .catalogue = made->catalogue,
+            .fleet = made->fleet,
+            .profile = &made->document,
+            .profile_file = PROFILE_NAME,
+        };
+        status = generate_save(&generated, values->output, error);
     }
     profile_destroy(made->document.profile);
     fleet_destroy(made->fleet);

@@ -101,8 +101,9 @@ static double fitting_rate(const struct drawn *drawn)
     return LOAD_PART * WORKERS * drawn->catalogue->workflow_count / work_s;
 }
 
-static void write_scenario(const struct drawn *drawn, FILE *file)
+static void write_scenario(const void *context, FILE *file)
 {
+    const struct drawn *drawn = context;
     (void)fprintf(
         file,
         "# Workflows with the shapes of batch jobs, drawn at random by 'weft generate', seed\n"
@@ -127,46 +128,22 @@ static void write_scenario(const struct drawn *drawn, FILE *file)
         drawn->name, fitting_rate(drawn));
 }
 
-static enum weft_status save_scenario(
-    const struct drawn *drawn, const struct whole_folder *folder, struct weft_error *error)
-{
-    char name[2 * NAME_BYTES_MAX];
-    struct whole_file file;
-
-    (void)snprintf(name, sizeof(name), "%s.profile.json", drawn->name);
-    char *path = whole_folder_file(folder, name);
-    enum weft_status status =
-        profile_save(path, drawn->catalogue, drawn->fleet, &drawn->document, error);
-    free(path);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    (void)snprintf(name, sizeof(name), "%s.yaml", drawn->name);
-    status = generate_open(folder, name, &file, error);
-    if (status == WEFT_OK) {
-        write_scenario(drawn, file.stream);
-        status = whole_file_commit(&file, error);
-    }
-    return status;
-}
-
 static enum weft_status save(const struct drawn *drawn, const char *path, struct weft_error *error)
 {
-    struct whole_folder folder;
-
-    enum weft_status status = whole_folder_open(&folder, path, error);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    status = generate_save(drawn->catalogue, &folder, error);
-    if (status == WEFT_OK) {
-        status = save_scenario(drawn, &folder, error);
-    }
-    if (status != WEFT_OK) {
-        whole_folder_discard(&folder);
-        return status;
-    }
-    return whole_folder_commit(&folder, error);
+    char profile_file[2 * NAME_BYTES_MAX];
+    char scenario_file[2 * NAME_BYTES_MAX];
+    (void)snprintf(profile_file, sizeof(profile_file), "%s.profile.json", drawn->name);
+    (void)snprintf(scenario_file, sizeof(scenario_file), "%s.yaml", drawn->name);
+    const struct generated generated = {
+        .catalogue = drawn->catalogue,
+        .fleet = drawn->fleet,
+        .profile = &drawn->document,
+        .profile_file = profile_file,
+        .scenario_file = scenario_file,
+        .write_scenario = write_scenario,
+        .context = drawn,
+    };
+    return generate_save(&generated, path, error);
 }
 
 /* What is asked for, within limits. */

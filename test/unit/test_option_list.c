@@ -1,4 +1,4 @@
-/* Covers: src/lab/option_list.c, src/console/suggest.c */
+/* Covers: src/lab/option_list.c, src/base/suggest.c */
 #include "lab/option_list.h"
 
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "console/suggest.h"
+#include "base/suggest.h"
 
 /* The parts of @split with bars between them. */
 static void expect_parts(struct option_list *list, const char *expected)

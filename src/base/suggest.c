@@ -1,23 +1,17 @@
-#include "console/suggest.h"
+#include "base/suggest.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-enum { LENGTH_MAX = 40, DISTANCE_MAX = 2 };
+#include "base/numbers.h"
 
-static uint32_t min(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
+enum { LENGTH_MAX = 40, DISTANCE_MAX = 2 };
 
 /* How many letters must be added, dropped, changed or swapped with the next (Damerau). */
 static uint32_t distance_between(const char *a, const char *b)
 {
     const size_t a_length = strlen(a);
     const size_t b_length = strlen(b);
-    if (a_length > LENGTH_MAX || b_length > LENGTH_MAX) {
-        return UINT32_MAX;
-    }
     uint32_t cost[LENGTH_MAX + 1][LENGTH_MAX + 1];
     for (uint32_t j = 0; j <= b_length; j++) {
         cost[0][j] = j;
@@ -26,10 +20,10 @@ static uint32_t distance_between(const char *a, const char *b)
         cost[i][0] = i;
         for (uint32_t j = 1; j <= b_length; j++) {
             const uint32_t change = a[i - 1] == b[j - 1] ? 0 : 1;
-            cost[i][j] = min(cost[i - 1][j] + 1, cost[i][j - 1] + 1);
-            cost[i][j] = min(cost[i][j], cost[i - 1][j - 1] + change);
+            cost[i][j] = min_u32(cost[i - 1][j] + 1, cost[i][j - 1] + 1);
+            cost[i][j] = min_u32(cost[i][j], cost[i - 1][j - 1] + change);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                cost[i][j] = min(cost[i][j], cost[i - 2][j - 2] + 1);
+                cost[i][j] = min_u32(cost[i][j], cost[i - 2][j - 2] + 1);
             }
         }
     }
@@ -49,10 +43,15 @@ struct suggestion suggest_for(const char *wrong)
 void suggest_consider(struct suggestion *suggestion, const char *name)
 {
     const char *plain = without_dashes(name);
-    const size_t length = strlen(suggestion->wrong);
-    const bool is_begun = length >= 2 && strncmp(suggestion->wrong, plain, length) == 0;
+    const size_t begun = strlen(suggestion->wrong);
+    const size_t length = strlen(plain);
+    if (begun > LENGTH_MAX || length > LENGTH_MAX) {
+        return;
+    }
+    const bool is_begun = begun >= 2 && strncmp(suggestion->wrong, plain, begun) == 0;
     const uint32_t distance = is_begun ? 1 : distance_between(suggestion->wrong, plain);
-    if (distance < suggestion->distance && distance < length) { /* Something must be in common. */
+    /* A word of which not half is left is another word. */
+    if (distance < suggestion->distance && 2 * distance <= length) {
         suggestion->name = name;
         suggestion->distance = distance;
     }

@@ -5,8 +5,8 @@
  *     suggest_consider(&suggestion, "--rate");     each known name
  *     suggestion.name                           "--rate", or NULL if nothing is near
  */
-#ifndef CONSOLE_SUGGEST_H
-#define CONSOLE_SUGGEST_H
+#ifndef BASE_SUGGEST_H
+#define BASE_SUGGEST_H
 
 #include <stdint.h>
 
@@ -21,4 +21,4 @@ struct suggestion suggest_for(const char *wrong);
 /* Consider @name. The nearest wins; among equals the first. */
 void suggest_consider(struct suggestion *suggestion, const char *name);
 
-#endif /* CONSOLE_SUGGEST_H */
+#endif /* BASE_SUGGEST_H */
