@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "document/repository.h"
 #include "model/builtin.h"
+#include "model/dtype.h"
 #include "service/served_repository.h"
 
 static void on_problem(void *context, const char *message)
@@ -21,20 +22,10 @@ static void on_ignored(void *context, const char *path)
     (void)fprintf(ignored, "  %-9s %s\n", "ignored", path);
 }
 
-static const char *dtype_text(enum weft_dtype dtype)
-{
-    static const char *const names[] = {
-#define X(name, bytes, text) [name] = (text),
-        WEFT_DTYPE_MAP(X)
-#undef X
-    };
-    return names[dtype];
-}
-
-/* "FP32[-1,4]" */
+/* As a document has it: "FP32[-1,4]" */
 static void print_type(enum weft_dtype dtype, uint32_t rank, const int64_t *shape)
 {
-    (void)printf("%s[", dtype_text(dtype));
+    (void)printf("%s[", dtype_name(dtype));
     for (uint32_t i = 0; i < rank; i++) {
         (void)printf("%s%" PRId64, i == 0 ? "" : ",", shape[i]);
     }

@@ -217,21 +217,9 @@ const struct weft_tensor *bundle_find(const struct bundle *bundle, const char *n
     return NULL;
 }
 
-static const uint8_t dtype_widths[WEFT_DTYPES] = {
-#define X(name, bytes, text) [name] = (bytes),
-    WEFT_DTYPE_MAP(X)
-#undef X
-};
-
-static const char *const dtype_names[WEFT_DTYPES] = {
-#define X(name, bytes, text) [name] = (text),
-    WEFT_DTYPE_MAP(X)
-#undef X
-};
-
 uint64_t tensor_bytes(enum weft_dtype dtype, uint32_t rank, const int64_t *shape)
 {
-    uint64_t bytes = dtype_widths[dtype];
+    uint64_t bytes = dtype_bytes(dtype);
     bool is_known = bytes > 0;
     bool is_empty = false;
     for (uint32_t i = 0; i < rank; i++) {
@@ -245,27 +233,6 @@ uint64_t tensor_bytes(enum weft_dtype dtype, uint32_t rank, const int64_t *shape
         return UINT64_MAX;
     }
     return is_empty ? 0 : bytes;
-}
-
-uint32_t dtype_bytes(enum weft_dtype dtype)
-{
-    ASSERT(dtype < WEFT_DTYPES);
-    return dtype_widths[dtype];
-}
-
-const char *dtype_name(enum weft_dtype dtype)
-{
-    ASSERT(dtype < WEFT_DTYPES);
-    return dtype_names[dtype];
-}
-
-enum weft_dtype dtype_parse(const char *name)
-{
-    enum weft_dtype dtype = WEFT_BOOL;
-    while (dtype < WEFT_DTYPES && strcmp(dtype_names[dtype], name) != 0) {
-        dtype++;
-    }
-    return dtype;
 }
 
 bool tensor_texts_fit(const struct weft_tensor *tensor)

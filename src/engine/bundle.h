@@ -17,6 +17,8 @@
 
 #include <weft/tensor.h>
 
+#include "model/dtype.h"
+
 enum { BUNDLE_TENSORS_MAX = 256 }; /* A decoder has two for each of its layers, and more. */
 
 struct lender;
@@ -96,13 +98,6 @@ const struct weft_tensor *bundle_find(const struct bundle *bundle, const char *n
 
 /* The bytes of a tensor of @dtype and @shape. UINT64_MAX for texts, and if they overflow. */
 uint64_t tensor_bytes(enum weft_dtype dtype, uint32_t rank, const int64_t *shape);
-
-/* The bytes of one element; 0 for texts, which have lengths of their own. */
-uint32_t dtype_bytes(enum weft_dtype dtype);
-
-/* As the Open Inference Protocol writes it, and back; WEFT_DTYPES if it is no type. */
-const char *dtype_name(enum weft_dtype dtype);
-enum weft_dtype dtype_parse(const char *name);
 
 /*
  * Whether the lengths inside a tensor of texts add up to its bytes and its elements: to be

@@ -37,13 +37,13 @@ static enum weft_status bind_input(
 {
     const struct onnx_model *model = job->model;
     struct onnx_task *task = &job->tasks[index];
-    char wanted[ONNX_SHAPE_BYTES];
-    char got[ONNX_SHAPE_BYTES];
+    char wanted[DTYPE_SHAPE_BYTES];
+    char got[DTYPE_SHAPE_BYTES];
     const struct weft_tensor *given = find_input(task, port->name);
     if (given == NULL) {
         return error_set(
             &task->error, WEFT_NOT_FOUND, "model '%s': input '%s' (%s) is not given", model->name,
-            port->name, onnx_shape_text(wanted, port->dtype, port->rank, port->shape));
+            port->name, dtype_shape_text(wanted, port->dtype, port->rank, port->shape));
     }
     if (!fits(port, given, atomic_load(&model->has_rows)) ||
         (given->dtype == WEFT_BYTES
@@ -51,8 +51,8 @@ static enum weft_status bind_input(
              : given->bytes != tensor_bytes(given->dtype, given->rank, given->shape))) {
         return error_set(
             &task->error, WEFT_INVALID, "model '%s': input '%s' wants %s, and is given %s",
-            model->name, port->name, onnx_shape_text(wanted, port->dtype, port->rank, port->shape),
-            onnx_shape_text(got, given->dtype, given->rank, given->shape));
+            model->name, port->name, dtype_shape_text(wanted, port->dtype, port->rank, port->shape),
+            dtype_shape_text(got, given->dtype, given->rank, given->shape));
     }
     *bound_out = given;
     return WEFT_OK;

@@ -36,23 +36,6 @@ enum weft_dtype onnx_dtype_of(uint32_t type)
     return dtype;
 }
 
-char *onnx_shape_text(
-    char out[static ONNX_SHAPE_BYTES], enum weft_dtype dtype, uint32_t rank, const int64_t *shape)
-{
-    struct text text;
-    text_init(&text, out, ONNX_SHAPE_BYTES);
-    text_add(&text, "%s [", dtype_name(dtype));
-    for (uint32_t i = 0; i < rank; i++) {
-        if (shape[i] < 0) {
-            text_add(&text, "%s?", i > 0 ? "," : "");
-        } else {
-            text_add(&text, "%s%lld", i > 0 ? "," : "", (long long)shape[i]);
-        }
-    }
-    text_add(&text, "]");
-    return out;
-}
-
 /* The bytes that the C library has handed out, over all threads. */
 static int64_t heap_now(void)
 {

@@ -99,11 +99,6 @@ uint64_t onnx_model_bytes(const struct onnx_model *model);
 /* The part of them that is exact whatever else runs: it can be no less. */
 uint64_t onnx_model_bytes_least(const struct onnx_model *model);
 
-/* "FP32 [?,3,48,320]". Returns @out. */
-enum { ONNX_SHAPE_BYTES = 72 };
-char *onnx_shape_text(
-    char out[static ONNX_SHAPE_BYTES], enum weft_dtype dtype, uint32_t rank, const int64_t *shape);
-
 /* The library's number of @dtype, 0 if it has none; and back, WEFT_DTYPES if Weft has none. */
 uint32_t onnx_type_of(enum weft_dtype dtype);
 enum weft_dtype onnx_dtype_of(uint32_t type);

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/onnx_model.h"
 
 static const char *producer_name(const struct workflow *workflow, uint32_t from)
 {
@@ -88,8 +87,8 @@ static enum weft_status check_result(
     const struct workflow_result *result, const struct bundle *output, struct weft_error *error)
 {
     const struct weft_tensor *made = bundle_find(output, result->output);
-    char wanted[ONNX_SHAPE_BYTES];
-    char got[ONNX_SHAPE_BYTES];
+    char wanted[DTYPE_SHAPE_BYTES];
+    char got[DTYPE_SHAPE_BYTES];
     if (made == NULL) {
         return error_set(
             error, WEFT_FAILED, "output '%s', which the answer has as '%s', was not made",
@@ -105,8 +104,8 @@ static enum weft_status check_result(
     }
     return error_set(
         error, WEFT_FAILED, "output '%s' is declared as %s, and was made as %s", result->name,
-        onnx_shape_text(wanted, result->dtype, result->rank, result->shape),
-        onnx_shape_text(got, made->dtype, made->rank, made->shape));
+        dtype_shape_text(wanted, result->dtype, result->rank, result->shape),
+        dtype_shape_text(got, made->dtype, made->rank, made->shape));
 }
 
 enum weft_status task_output_check(

@@ -80,16 +80,6 @@ static void bytes_of_shapes(ATTR_UNUSED void **state)
     assert_int_equal(tensor_bytes(WEFT_BYTES, 1, plain), UINT64_MAX);
 }
 
-static void types_have_names(ATTR_UNUSED void **state)
-{
-    for (enum weft_dtype dtype = WEFT_BOOL; dtype < WEFT_DTYPES; dtype++) {
-        assert_int_equal(dtype_parse(dtype_name(dtype)), dtype);
-    }
-    assert_int_equal(dtype_parse("FP32"), WEFT_FP32);
-    assert_int_equal(dtype_parse("fp32"), WEFT_DTYPES);
-    assert_int_equal(dtype_parse(""), WEFT_DTYPES);
-}
-
 static void texts_are_checked(ATTR_UNUSED void **state)
 {
     uint8_t data[] = {2, 0, 0, 0, 'h', 'i', 0, 0, 0, 0};
@@ -118,7 +108,6 @@ int main(void)
         cmocka_unit_test(the_last_reference_releases_a_bundle),
         cmocka_unit_test(a_full_bundle_takes_no_more),
         cmocka_unit_test(bytes_of_shapes),
-        cmocka_unit_test(types_have_names),
         cmocka_unit_test(texts_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
