@@ -17,22 +17,12 @@
 #include "base/rng.h"
 #include "lower_bound.h"
 #include "mixture/mixture.h"
-#include "mixture/program.h"
-#include "model/catalogue.h"
-#include "model/fleet.h"
-#include "profile/profile.h"
+#include "small_cluster.h"
 
 #define LOAD 0.7
+#define LINK 1250000000 /* Bytes per second. */
 
-enum { WORKFLOWS = 10, SEED = 7, ROUNDS = 5, DRAWS = 20000000 };
-
-struct cluster {
-    struct catalogue *catalogue;
-    struct profile *profile;
-    struct fleet *fleet;
-    double rates[WORKFLOWS];
-    struct program_input input;
-};
+enum { WORKFLOWS = CLUSTER_WORKFLOWS_MAX, SEED = 7, ROUNDS = 5, DRAWS = 20000000 };
 
 /* Value and seconds, the best time of several rounds. */
 struct outcome {
@@ -49,77 +39,33 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void demand(bool condition)
-{
-    if (!condition) {
-        (void)fputs("the case cannot be built\n", stderr);
-        exit(EXIT_FAILURE);
-    }
-}
-
-/* Two to five tasks, each behind one or two earlier ones. Returns their run time together. */
-static double add_workflow(struct cluster *the, struct rng *rng, uint32_t number)
+/* Two to five tasks, each behind one or two earlier ones. */
+static void add_random(struct cluster *the, struct rng *rng, uint32_t number)
 {
     char name[NAME_BYTES_MAX];
     (void)snprintf(name, sizeof(name), "w%u", number);
     struct workflow *workflow = workflow_create(name);
     const uint32_t task_count = 2 + rng_below(rng, 4);
-    double sum_ms = 0;
     for (uint32_t i = 0; i < task_count; i++) {
-        const double ms = 1 + 19 * rng_unit(rng);
-        struct workflow_task task = {0};
-        uint32_t index;
-        (void)snprintf(task.name, sizeof(task.name), "w%u-%u", number, i);
-        task.run = catalogue_model(the->catalogue, task.name);
-        const struct profile_point point = {.items = 1, .run_ns = (int64_t)(ms * 1e6)};
-        demand(profile_add_point(the->profile, task.run, 0, &point) == WEFT_OK);
-        demand(workflow_add_task(workflow, &task, &index) == WEFT_OK);
+        cluster_add_task(the, workflow, 1 + 19 * rng_unit(rng), DISTRIBUTION_NORMAL);
         struct workflow_edge edge = {.to = i};
         for (uint32_t k = 0; k < 2 && i > 0; k++) {
-            const uint32_t from = rng_below(rng, i);
-            const uint32_t bytes = rng_below(rng, 3000000);
-            edge.from = from;
-            edge.bytes = bytes;
+            edge.from = rng_below(rng, i);
+            edge.bytes = rng_below(rng, 3000000);
             (void)workflow_add_edge(workflow, &edge); /* The second may be the first again. */
         }
-        sum_ms += ms;
     }
-    demand(workflow_seal(workflow, NULL) == WEFT_OK);
-    demand(catalogue_add_workflow(the->catalogue, workflow) == WEFT_OK);
-    return sum_ms;
+    cluster_add_workflow(the, workflow);
 }
 
-static void cluster_open(struct cluster *the, uint32_t machines)
+static void open_case(struct cluster *the, uint32_t machines)
 {
     struct rng rng = rng_stream(SEED, RNG_TEST, 0);
-    *the = (struct cluster){
-        .catalogue = catalogue_create(),
-        .profile = profile_create(MODELS_MAX),
-        .fleet = fleet_create(),
-    };
-    const struct fleet_worker device = {
-        .device = fleet_device(the->fleet, "gpu"), .memory_bytes = 1, .gpu_units = 1};
-    for (uint32_t i = 0; i < machines; i++) {
-        demand(fleet_add_machine(the->fleet, &device, 1, 1));
-    }
-    the->fleet->network.link_bytes_per_s = 1250000000;
+    cluster_open(the, machines, /* workers */ 1, LINK);
     for (uint32_t i = 0; i < WORKFLOWS; i++) {
-        const double sum_ms = add_workflow(the, &rng, i);
-        the->rates[i] = LOAD * machines / WORKFLOWS / (sum_ms / 1e3);
+        add_random(the, &rng, i);
     }
-    the->input = (struct program_input){
-        .catalogue = the->catalogue,
-        .profile = the->profile,
-        .fleet = the->fleet,
-        .rates_per_s = the->rates,
-    };
-}
-
-static void cluster_close(struct cluster *the)
-{
-    profile_destroy(the->profile);
-    catalogue_destroy(the->catalogue);
-    fleet_destroy(the->fleet);
+    cluster_load(the, LOAD);
 }
 
 /* The caller owns the mixture. */
@@ -223,7 +169,7 @@ int main(int argc, char **argv)
     }
     for (uint32_t machines = 80; machines <= (full ? 800U : 80U); machines *= 10) {
         struct cluster the;
-        cluster_open(&the, machines);
+        open_case(&the, machines);
         (void)printf("%u machines, %u workflows\n", machines, (unsigned)WORKFLOWS);
         run_starts(&the);
         run_changes(&the);

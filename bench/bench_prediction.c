@@ -7,7 +7,7 @@
  * star with links that serve in order or at once; and SETS random sets of three workflows of one
  * to six tasks on 8 or 20 machines of one or two workers. Mixtures are the solver's own for the
  * load. At last diamonds whose light branch is on the next machine, by hand, where each task
- * queues anew. The reference is the simulated mean over the seeds.
+ * queues again. The reference is the simulated mean over the seeds.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,14 +15,12 @@
 
 #include "base/rng.h"
 #include "mixture/mixture.h"
-#include "mixture/program.h"
-#include "model/catalogue.h"
-#include "model/fleet.h"
 #include "model/links_route.h"
-#include "profile/profile.h"
 #include "read_count.h"
 #include "sim/sim.h"
+#include "small_cluster.h"
 
+#define LINK  1000000000 /* Bytes per second. */
 #define USAGE "bench_prediction [JOBS [SEEDS [SETS]]]"
 
 enum {
@@ -41,74 +39,6 @@ struct limits {
     uint64_t sets;
 };
 
-struct cluster {
-    struct catalogue *catalogue;
-    struct profile *profile;
-    struct fleet *fleet;
-    double work_ms[SET_WORKFLOWS]; /* Of a job of each workflow. */
-    double rates[SET_WORKFLOWS];
-    struct program_input input;
-};
-
-static void demand(bool condition)
-{
-    if (!condition) {
-        (void)fputs("the case cannot be built\n", stderr);
-        exit(EXIT_FAILURE);
-    }
-}
-
-static void cluster_open(struct cluster *the, uint32_t machines, uint32_t workers)
-{
-    *the = (struct cluster){
-        .catalogue = catalogue_create(),
-        .profile = profile_create(MODELS_MAX),
-        .fleet = fleet_create(),
-    };
-    const struct fleet_worker device = {
-        .device = fleet_device(the->fleet, "server"), .memory_bytes = 1, .gpu_units = 1};
-    for (uint32_t i = 0; i < machines; i++) {
-        demand(fleet_add_machine(the->fleet, &device, workers, /* cpu_units */ 1));
-    }
-    the->fleet->network.link_bytes_per_s = 1000000000;
-    the->input = (struct program_input){
-        .catalogue = the->catalogue,
-        .profile = the->profile,
-        .fleet = the->fleet,
-        .rates_per_s = the->rates,
-    };
-}
-
-static void cluster_close(struct cluster *the)
-{
-    profile_destroy(the->profile);
-    catalogue_destroy(the->catalogue);
-    fleet_destroy(the->fleet);
-}
-
-static void add_task(
-    struct cluster *the, struct workflow *workflow, double ms,
-    enum profile_distribution distribution)
-{
-    struct workflow_task task = {0};
-    uint32_t index;
-    (void)snprintf(
-        task.name, sizeof(task.name), "t%u-%u", (unsigned)the->catalogue->workflow_count,
-        (unsigned)workflow->task_count);
-    task.run = catalogue_model(the->catalogue, task.name);
-    const struct profile_point point = {.items = 1, .run_ns = (int64_t)(ms * 1e6)};
-    demand(profile_add_point(the->profile, task.run, 0, &point) == WEFT_OK);
-    the->profile->models[task.run].curves[0].distribution = distribution;
-    demand(workflow_add_task(workflow, &task, &index) == WEFT_OK);
-    the->work_ms[the->catalogue->workflow_count] += ms;
-}
-
-static void add_workflow(struct cluster *the, struct workflow *workflow)
-{
-    demand(workflow_seal(workflow, NULL) == WEFT_OK);
-    demand(catalogue_add_workflow(the->catalogue, workflow) == WEFT_OK);
-}
-
 /* The heavy branch has nine times the bytes of the light one, which has @bytes. */
 static void add_diamond(struct cluster *the, uint64_t bytes)
 {
@@ -121,12 +51,12 @@ static void add_diamond(struct cluster *the, uint64_t bytes)
     };
     struct workflow *workflow = workflow_create("diamond");
     for (uint32_t i = 0; i < DIAMOND_TASKS; i++) {
-        add_task(the, workflow, times_ms[i], DISTRIBUTION_DETERMINISTIC);
+        cluster_add_task(the, workflow, times_ms[i], DISTRIBUTION_DETERMINISTIC);
     }
     for (uint32_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
         demand(workflow_add_edge(workflow, &edges[i]) == WEFT_OK);
     }
-    add_workflow(the, workflow);
+    cluster_add_workflow(the, workflow);
 }
 
 /* One to six tasks of 1 to 10 ms, each behind one or two earlier ones; a third exponential. */
@@ -140,7 +70,8 @@ static void add_random(struct cluster *the, struct rng *rng)
     for (uint32_t i = 0; i < task_count; i++) {
         const double ms = 1 + 9 * rng_unit(rng);
         const bool varies = rng_below(rng, 3) == 0;
-        add_task(the, workflow, ms, varies ? DISTRIBUTION_EXPONENTIAL : DISTRIBUTION_DETERMINISTIC);
+        cluster_add_task(
+            the, workflow, ms, varies ? DISTRIBUTION_EXPONENTIAL : DISTRIBUTION_DETERMINISTIC);
         for (uint32_t k = 0; k < 2 && i > 0; k++) {
             struct workflow_edge edge = {.to = i};
             edge.from = rng_below(rng, i);
@@ -148,16 +79,7 @@ static void add_random(struct cluster *the, struct rng *rng)
             (void)workflow_add_edge(workflow, &edge); /* The second may be the first again. */
         }
     }
-    add_workflow(the, workflow);
-}
-
-/* Equal parts of the work of all workers come from each workflow. */
-static void set_load(struct cluster *the, double load)
-{
-    const uint32_t count = the->catalogue->workflow_count;
-    for (uint32_t i = 0; i < count; i++) {
-        the->rates[i] = load * the->fleet->worker_count / count / (the->work_ms[i] / 1e3);
-    }
+    cluster_add_workflow(the, workflow);
 }
 
 /* The mean time of jobs that draw from @mixture, in milliseconds. */
@@ -202,7 +124,7 @@ static double compare_solved(struct cluster *the, double load, const struct limi
 {
     const struct program_options options = {0};
     struct mixture *mixture = NULL;
-    set_load(the, load);
+    cluster_load(the, load);
     demand(program_solve(&the->input, &options, &mixture, NULL, NULL) == WEFT_OK);
     const double simulated_ms = simulate(the, mixture, "nona:drift=0", limits);
     const double percent = 100 * (mixture->mean_ns / 1e6 / simulated_ms - 1);
@@ -216,7 +138,7 @@ static double compare_requeue(struct cluster *the, double load, const struct lim
     const struct program_options options = {.requeue = true};
     const uint32_t count = the->fleet->node_count;
     struct mixture *mixture = mixture_create(1, count, links_count(the->fleet));
-    set_load(the, load);
+    cluster_load(the, load);
     mixture_set_workflow(mixture, 0, DIAMOND_TASKS, the->rates[0]);
     for (uint32_t i = 0; i < count; i++) {
         uint16_t placement[DIAMOND_TASKS];
@@ -236,14 +158,14 @@ static double compare_requeue(struct cluster *the, double load, const struct lim
 
 static void open_star(struct cluster *the, bool fair)
 {
-    cluster_open(the, /* machines */ 10, /* workers */ 1);
+    cluster_open(the, /* machines */ 10, /* workers */ 1, LINK);
     the->fleet->network.sharing = fair ? SHARING_FAIR : SHARING_FIFO;
     add_diamond(the, /* bytes */ 20000);
 }
 
 static void open_one_link(struct cluster *the)
 {
-    cluster_open(the, /* machines */ 80, /* workers */ 1);
+    cluster_open(the, /* machines */ 80, /* workers */ 1, LINK);
     the->fleet->network.kind = NETWORK_BOTTLENECK;
     the->fleet->network.link_bytes_per_s = 0;
     the->fleet->network.core_bytes_per_s = 1000000000;
@@ -253,7 +175,7 @@ static void open_one_link(struct cluster *the)
 static void open_set(struct cluster *the, uint64_t seed)
 {
     struct rng rng = rng_stream(seed, RNG_TEST, 0);
-    cluster_open(the, seed % 2 == 0 ? 8 : 20, seed / 2 % 2 == 0 ? 1 : 2);
+    cluster_open(the, seed % 2 == 0 ? 8 : 20, seed / 2 % 2 == 0 ? 1 : 2, LINK);
     the->fleet->network.latency_ns = 50000;
     the->fleet->network.sharing = seed / 4 % 2 == 0 ? SHARING_FIFO : SHARING_FAIR;
     for (uint32_t i = 0; i < SET_WORKFLOWS; i++) {
