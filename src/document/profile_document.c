@@ -14,6 +14,8 @@ static const struct reader_range ms_range = {1e-6, 86400e3, "more than 0 and at 
 static const struct reader_range spread_range = {0, 86400e3, "between 0 and a day"};
 static const struct reader_range share_range = {0, 1024, "between 0 and 1024"};
 
+static const struct reader_range interference_range = {0, 10, "between 0% and 1000%"};
+
 static const char *const figures[] = {"measured", "published", "assumed", NULL};
 static const char *const distributions[] = {
     "normal", "exponential", "gamma", "deterministic", NULL,
@@ -45,6 +47,8 @@ struct root {
 struct device {
     struct profile_point point; /* Where there is no list of them. */
     enum profile_distribution distribution;
+    int64_t load_ns;
+    double interference;
     const struct profile_curve *curve; /* Where it is written. */
 };
 
@@ -86,6 +90,12 @@ const struct field profile_device_fields[] = {
      .help = "how simulated run times scatter around their mean: `normal`, by `sd_ms`, but never "
              "below a tenth of the mean; `exponential`, by the mean alone; `gamma`, by `sd_ms`, "
              "which it requires; `deterministic`, not at all"},
+    {"load_ms", FIELD_MS(struct device, load_ns), .range = &spread_range,
+     .help = "the time of a load on this kind of device, with the copy",
+     .left_out = "`load_fixed_ms`, and the copy of `load` over the bus"},
+    {"interference", FIELD_SHARE(struct device, interference), .range = &interference_range,
+     .help = "how much longer a batch takes while others hold all of the device",
+     .left_out = "as the cluster says"},
     {0},
 };
 
@@ -171,8 +181,11 @@ static void read_device(struct reader *reader, const struct tree_node *node)
         read_points(reader, points, number, device.distribution);
     }
     if (reader_is_good(reader) && scope->model != MODEL_NONE && number != WORKER_NONE) {
-        scope->document->profile->models[scope->model].curves[number].distribution =
-            device.distribution;
+        struct profile_curve *curve =
+            &scope->document->profile->models[scope->model].curves[number];
+        curve->distribution = device.distribution;
+        curve->load_ns = device.load_ns;
+        curve->interference = device.interference;
     }
 }
 
@@ -202,8 +215,13 @@ static void write_devices(struct writer *writer, const void *record)
     writer_key(writer, "devices");
     writer_open_mapping(writer, WRITER_LINES);
     for (uint32_t i = 0; i < writing->fleet->device_count; i++) {
+        const struct profile_curve *curve = &model->curves[i];
         const struct device device = {
-            .distribution = model->curves[i].distribution, .curve = &model->curves[i]};
+            .distribution = curve->distribution,
+            .load_ns = curve->load_ns,
+            .interference = curve->interference,
+            .curve = curve,
+        };
         if (has_device(writing, model, i)) {
             writer_key(writer, writing->fleet->devices[i]);
             record_write_inline(writer, profile_device_fields, &device);

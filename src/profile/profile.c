@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "model/grow.h"
 
 __extension__ typedef unsigned __int128 profile_product;
@@ -142,6 +143,33 @@ void profile_forget(struct profile *profile, uint32_t model, uint32_t device)
     free(curve->points);
     *curve = (struct profile_curve){.distribution = curve->distribution};
     profile->models[model].kinds &= ~(UINT32_C(1) << device);
+}
+
+void profile_take(
+    struct profile *profile, const struct profile *other, uint32_t model, uint32_t device)
+{
+    ASSERT(model < profile->model_count && model < other->model_count);
+
+    struct profile_model *known = &profile->models[model];
+    struct profile_curve *curve = &known->curves[device];
+    const struct profile_model *said = &other->models[model];
+    const struct profile_curve *given = &said->curves[device];
+    profile_forget(profile, model, device);
+    for (uint32_t i = 0; i < given->point_count; i++) {
+        profile_put_point(profile, model, device, &given->points[i]);
+    }
+    curve->distribution = given->distribution;
+    curve->load_ns = given->load_ns;
+    curve->interference = given->interference;
+    if (given->load_ns == 0) {
+        known->load_fixed_ns = said->load_fixed_ns;
+    }
+    known->load_bytes = max_u64(known->load_bytes, said->load_bytes);
+    known->resident_bytes = max_u64(known->resident_bytes, said->resident_bytes);
+    known->workspace_bytes = max_u64(known->workspace_bytes, said->workspace_bytes);
+    known->workspace_bytes_per_item =
+        max_u64(known->workspace_bytes_per_item, said->workspace_bytes_per_item);
+    known->pinned = known->pinned || said->pinned;
 }
 
 /* The share nearest to @wanted of the two around it; the smaller one, hence slower, on ties. */
@@ -317,5 +345,8 @@ int64_t profile_load_ns(
     const struct profile *profile, uint32_t model, const struct fleet_worker *worker)
 {
     const struct profile_model *known = &profile->models[model];
-    return known->load_fixed_ns + fleet_bytes_ns(known->load_bytes, worker->bus_bytes_per_s);
+    const int64_t load_ns = known->curves[worker->device].load_ns;
+    return load_ns > 0
+               ? load_ns
+               : known->load_fixed_ns + fleet_bytes_ns(known->load_bytes, worker->bus_bytes_per_s);
 }

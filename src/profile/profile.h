@@ -61,6 +61,9 @@ struct profile_curve {
     int64_t run_one_ns;           /* One item on the whole device: what planners ask most. */
     uint32_t one;                 /* The point that says it, or UINT32_MAX if none does. */
     enum profile_distribution distribution;
+    int64_t load_ns; /* To become resident on this kind, copy included. 0: as the model says. */
+    double
+        interference; /* How much longer a run takes beside others that hold all of the device. */
 };
 
 struct profile_model {
@@ -69,8 +72,9 @@ struct profile_model {
     uint64_t workspace_bytes;          /* Of a batch, whatever its items. */
     uint64_t workspace_bytes_per_item; /* Of a batch, for each of its items. */
     int64_t load_fixed_ns;             /* Beside the copy itself. */
-    bool pinned;    /* Stays where it is resident as long as anything else can leave. */
-    uint32_t kinds; /* A bit for each kind of device that has a point. */
+    bool pinned;     /* Stays where it is resident as long as anything else can leave. */
+    uint32_t kinds;  /* A bit for each kind of device that has a point, */
+    uint32_t barred; /* and for each that cannot run it. */
     struct profile_curve curves[DEVICE_KINDS_MAX];
 };
 
@@ -100,6 +104,13 @@ void profile_put_point(
 
 /* Forget every point of @model on @device. */
 void profile_forget(struct profile *profile, uint32_t model, uint32_t device);
+
+/*
+ * Let @profile say of @model on @device what @other does, in place of what it said. Of bytes, which
+ * are not told apart by devices, the larger count.
+ */
+void profile_take(
+    struct profile *profile, const struct profile *other, uint32_t model, uint32_t device);
 
 /*
  * The run time of a batch of @items with the shares of @config, at most DURATION_NS_MAX.
@@ -137,12 +148,12 @@ static inline bool profile_is_measured(
 
 /*
  * The kinds of devices that can run @model, a bit each: those on which it was measured. If it
- * was on none, it is not known, and all count.
+ * was on none, it is not known, and all count that are not barred.
  */
 static inline uint32_t profile_kinds(const struct profile *profile, uint32_t model)
 {
-    const uint32_t kinds = profile->models[model].kinds;
-    return kinds == 0 ? UINT32_MAX : kinds;
+    const struct profile_model *known = &profile->models[model];
+    return (known->kinds == 0 ? UINT32_MAX : known->kinds) & ~known->barred;
 }
 
 static inline bool profile_kinds_have(uint32_t kinds, uint32_t device)

@@ -314,6 +314,64 @@ static void loading_takes_a_fixed_time_and_the_bus(ATTR_UNUSED void **state)
     assert_int_equal(profile_workspace_bytes(profile, MODEL, 4), 22);
 }
 
+/* A load that was measured on a kind of device says all: the bus is part of it. */
+static void a_kind_of_device_may_have_its_own_loads(ATTR_UNUSED void **state)
+{
+    const struct fleet_worker other = {.device = 0};
+    const struct fleet_worker worker = {.device = DEVICE, .bus_bytes_per_s = 1};
+    profile->models[MODEL].load_bytes = 1000;
+    profile->models[MODEL].load_fixed_ns = 70;
+    profile->models[MODEL].curves[DEVICE].load_ns = 9;
+    assert_int_equal(profile_load_ns(profile, MODEL, &worker), 9);
+    assert_int_equal(profile_load_ns(profile, MODEL, &other), 70);
+}
+
+/* What a kind cannot run, it does not run, measured or not. */
+static void kinds_can_be_barred(ATTR_UNUSED void **state)
+{
+    profile->models[MODEL].barred = 1U << DEVICE;
+    assert_false(profile_can_run(profile, MODEL, DEVICE));
+    assert_true(profile_can_run(profile, MODEL, 0));
+    add(/* gpu */ 0, /* cpu */ 0, 1, 100);
+    assert_false(profile_can_run(profile, MODEL, DEVICE));
+    assert_int_equal(profile_kinds(profile, MODEL), 0);
+    profile->models[MODEL].barred = 0;
+    assert_int_equal(profile_kinds(profile, MODEL), 1U << DEVICE);
+}
+
+/* Of two kinds of devices: each has its runs and loads, and both the larger memory. */
+static void a_profile_takes_over_one_kind_of_device(ATTR_UNUSED void **state)
+{
+    struct profile *own = profile;
+    struct profile *other = profile_create(3);
+    const struct profile_point point = {.items = 1, .run_ns = 5};
+    add(0, 0, 1, 100);
+    own->models[MODEL].resident_bytes = 40;
+    own->models[MODEL].workspace_bytes = 1;
+    own->models[MODEL].load_fixed_ns = 7;
+    profile_put_point(other, MODEL, 0, &point);
+    other->models[MODEL].resident_bytes = 30;
+    other->models[MODEL].workspace_bytes = 2;
+    other->models[MODEL].load_fixed_ns = 99;
+    other->models[MODEL].curves[0].load_ns = 3;
+    other->models[MODEL].curves[0].interference = 0.5;
+    profile_take(own, other, MODEL, 0);
+    assert_int_equal(own->models[MODEL].kinds, 1U << DEVICE | 1);
+    assert_int_equal(profile_run_one_ns(own, MODEL, 0), 5);
+    assert_int_equal(profile_run_one_ns(own, MODEL, DEVICE), 100);
+    assert_int_equal(own->models[MODEL].resident_bytes, 40);
+    assert_int_equal(own->models[MODEL].workspace_bytes, 2);
+    assert_int_equal(own->models[MODEL].load_fixed_ns, 7);
+    assert_int_equal(own->models[MODEL].curves[0].load_ns, 3);
+    assert_true(own->models[MODEL].curves[0].interference > 0);
+    profile_take(other, own, MODEL, DEVICE); /* Of that kind loads are not told apart. */
+    assert_int_equal(other->models[MODEL].load_fixed_ns, 7);
+    profile_forget(other, MODEL, 0);
+    profile_take(own, other, MODEL, 0);
+    assert_int_equal(own->models[MODEL].kinds, 1U << DEVICE);
+    profile_destroy(other);
+}
+
 /* It has its own points, and grows on its own. */
 static void a_copy_keeps_what_was_known(ATTR_UNUSED void **state)
 {
@@ -345,6 +403,9 @@ int main(void)
         PROFILE_TEST(an_empty_profile_knows_nothing),
         PROFILE_TEST(measured_points_are_given_back_as_they_are),
         PROFILE_TEST(a_copy_keeps_what_was_known),
+        PROFILE_TEST(a_kind_of_device_may_have_its_own_loads),
+        PROFILE_TEST(kinds_can_be_barred),
+        PROFILE_TEST(a_profile_takes_over_one_kind_of_device),
         PROFILE_TEST(between_two_points_the_line_is_rounded),
         PROFILE_TEST(fewer_items_than_measured_take_as_long_as_the_fewest),
         PROFILE_TEST(more_items_than_measured_take_several_batches),
