@@ -46,6 +46,18 @@ uint32_t fleet_device(struct fleet *fleet, const char *name)
     return fleet->device_count++;
 }
 
+/* Workers like @device for the machine that was added last. */
+static void add_workers(struct fleet *fleet, const struct fleet_worker *device, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        fleet->workers = grow(fleet->workers, fleet->worker_count, sizeof(*fleet->workers));
+        fleet->workers[fleet->worker_count] = *device;
+        fleet->workers[fleet->worker_count].node = fleet->node_count - 1;
+        fleet->worker_count++;
+    }
+    fleet->nodes[fleet->node_count - 1].worker_count += count;
+}
+
 bool fleet_add_machine(
     struct fleet *fleet, const struct fleet_worker *device, uint32_t device_count,
     uint32_t cpu_units)
@@ -59,18 +71,23 @@ bool fleet_add_machine(
         return false;
     }
     fleet->nodes = grow(fleet->nodes, fleet->node_count, sizeof(*fleet->nodes));
-    fleet->nodes[fleet->node_count] = (struct fleet_node){
-        .worker_first = fleet->worker_count,
-        .worker_count = (uint32_t)worker_count,
-        .cpu_units = cpu_units,
-    };
-    for (uint32_t i = 0; i < worker_count; i++) {
-        fleet->workers = grow(fleet->workers, fleet->worker_count, sizeof(*fleet->workers));
-        fleet->workers[fleet->worker_count] = *device;
-        fleet->workers[fleet->worker_count].node = fleet->node_count;
-        fleet->worker_count++;
-    }
+    fleet->nodes[fleet->node_count] =
+        (struct fleet_node){.worker_first = fleet->worker_count, .cpu_units = cpu_units};
     fleet->node_count++;
+    add_workers(fleet, device, (uint32_t)worker_count);
+    return true;
+}
+
+bool fleet_add_devices(struct fleet *fleet, const struct fleet_worker *device, uint32_t count)
+{
+    ASSERT(fleet->node_count > 0);
+    ASSERT(device->gpu_units > 0 && fleet_partitions(device) == 1);
+    ASSERT(device->device < fleet->device_count);
+
+    if (count > WORKERS_MAX - fleet->worker_count) {
+        return false;
+    }
+    add_workers(fleet, device, count);
     return true;
 }
 

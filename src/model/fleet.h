@@ -115,6 +115,12 @@ bool fleet_add_machine(
     struct fleet *fleet, const struct fleet_worker *device, uint32_t device_count,
     uint32_t cpu_units);
 
+/*
+ * Give the machine that was added last @count more devices, each one worker like @device. False
+ * past WORKERS_MAX.
+ */
+bool fleet_add_devices(struct fleet *fleet, const struct fleet_worker *device, uint32_t count);
+
 /* How many workers the device of @worker is divided into: at least 1. */
 static inline uint32_t fleet_partitions(const struct fleet_worker *worker)
 {

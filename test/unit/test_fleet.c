@@ -37,6 +37,25 @@ static void machines_number_their_workers_in_a_row(ATTR_UNUSED void **state)
     fleet_destroy(NULL);
 }
 
+/* Processors and GPUs of one machine. */
+static void a_machine_may_have_several_kinds_of_devices(ATTR_UNUSED void **state)
+{
+    struct fleet *fleet = fleet_create();
+    struct fleet_worker cpu = {.device = fleet_device(fleet, "cpu"), .gpu_units = 1};
+    struct fleet_worker gpu = {.device = fleet_device(fleet, "gpu"), .gpu_units = 16};
+    assert_true(fleet_add_machine(fleet, &cpu, /* device_count */ 2, /* cpu_units */ 2));
+    assert_true(fleet_add_devices(fleet, &gpu, /* count */ 1));
+    assert_true(fleet_add_machine(fleet, &cpu, /* device_count */ 2, /* cpu_units */ 2));
+    assert_true(fleet_add_devices(fleet, &gpu, /* count */ 0));
+    assert_int_equal(fleet->nodes[0].worker_count, 3);
+    assert_int_equal(fleet->workers[2].node, 0);
+    assert_int_equal(fleet->workers[2].device, gpu.device);
+    assert_int_equal(fleet->nodes[1].worker_first, 3);
+    assert_int_equal(fleet->nodes[1].worker_count, 2);
+    assert_false(fleet_add_devices(fleet, &gpu, WORKERS_MAX));
+    fleet_destroy(fleet);
+}
+
 static void a_device_kind_keeps_its_number(ATTR_UNUSED void **state)
 {
     struct fleet *fleet = fleet_create();
@@ -137,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(machines_number_their_workers_in_a_row),
+        cmocka_unit_test(a_machine_may_have_several_kinds_of_devices),
         cmocka_unit_test(a_device_kind_keeps_its_number),
         cmocka_unit_test(partitions_are_workers_of_one_device),
         cmocka_unit_test(a_fleet_is_as_large_as_the_limits_and_no_larger),
