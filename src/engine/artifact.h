@@ -12,15 +12,15 @@
 #include "base/limits.h"
 
 enum artifact_kind {
-    ARTIFACT_NONE,     /* Nothing is known: only an engine that pretends can run it. */
+    ARTIFACT_NONE,     /* There is no file: only an engine that pretends can run it, or a GPU. */
     ARTIFACT_ONNX,     /* An ONNX file for ONNX Runtime. */
     ARTIFACT_FUNCTION, /* A C function in a shared object: include/weft/function.h. */
-    ARTIFACT_CUDA,     /* A folder with packages for GPUs: cuda_manifest.h. */
 };
 
 struct artifact {
     enum artifact_kind kind;
-    char *path;                    /* Of the file or folder; owned by the table. */
+    char *path;                    /* Of the file; owned by the table, like the next. */
+    char *cuda;                    /* Folder with packages for GPUs: cuda_manifest.h. NULL: none. */
     char function[NAME_BYTES_MAX]; /* FUNCTION: its name in the shared object. */
     int64_t run_ns_max;            /* FUNCTION: of a call. 0: as struct function_limits says. */
     uint32_t batch_max; /* ONNX: items of one run at most. 0: no limit, 1: never batched. */

@@ -173,18 +173,22 @@ void engine_cuda_warm(const char *torch)
     (void)cuda_torch_open(torch, &opened, &error); /* Each process does so again, and may say. */
 }
 
+uint64_t engine_cuda_arena_bytes(uint64_t memory_bytes)
+{
+    const uint64_t part = memory_bytes / ARENA_PART;
+    return part < ARENA_BYTES_MAX ? part : ARENA_BYTES_MAX;
+}
+
 /* Everything on the device but models. */
 static enum weft_status open_device(struct engine_cuda *engine, struct weft_error *error)
 {
     const struct cuda_driver *driver = &engine->driver;
-    uint64_t bytes = engine->options.arena_bytes;
+    const uint64_t bytes = engine->options.arena_bytes == 0
+                               ? engine_cuda_arena_bytes(engine->device.memory_bytes)
+                               : engine->options.arena_bytes;
     enum weft_status status = cuda_shares_open(&engine->device, &engine->shares, error);
     if (status != WEFT_OK) {
         return status;
-    }
-    if (bytes == 0) {
-        bytes = engine->device.memory_bytes / ARENA_PART;
-        bytes = bytes < ARENA_BYTES_MAX ? bytes : ARENA_BYTES_MAX;
     }
     const uint64_t budget =
         engine->options.budget_bytes == 0 ? bytes / BUDGET_PART : engine->options.budget_bytes;

@@ -61,6 +61,9 @@ enum weft_status engine_cuda_create(
     const struct engine_cuda_options *options, struct engine **engine_out,
     struct weft_error *error);
 
+/* What an engine takes of a device of @memory_bytes for runs, if nothing else is said. */
+uint64_t engine_cuda_arena_bytes(uint64_t memory_bytes);
+
 /* There is another keeper, at @socket, which becomes the engine's. */
 void engine_cuda_set_keeper(struct engine *engine, int socket);
 

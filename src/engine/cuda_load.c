@@ -49,7 +49,7 @@ static enum weft_status open_model(
 {
     struct cuda_model *model = &engine->models[number];
     const struct artifact *artifact = &engine->options.artifacts->items[number];
-    if (artifact->kind != ARTIFACT_CUDA) {
+    if (artifact->cuda == NULL) {
         return error_set(
             error, WEFT_INVALID, "model '%s' has no packages for a GPU",
             engine->options.catalogue->models[number]);
@@ -57,7 +57,7 @@ static enum weft_status open_model(
     if (model->is_open) {
         return WEFT_OK;
     }
-    enum weft_status status = cuda_manifest_read(artifact->path, &model->manifest, error);
+    enum weft_status status = cuda_manifest_read(artifact->cuda, &model->manifest, error);
     if (status != WEFT_OK) {
         return status;
     }

@@ -129,7 +129,7 @@ struct cuda_batch *cuda_batch_create(struct engine_cuda *engine, const struct en
     batch->units = given->config.gpu == 0 ? UINT32_MAX : given->config.gpu;
     batch->model = kind->run;
     batch->task_count = given->task_count;
-    if (engine->options.artifacts->items[kind->run].kind != ARTIFACT_CUDA ||
+    if (engine->options.artifacts->items[kind->run].cuda == NULL ||
         !engine->models[kind->run].is_tried) {
         (void)error_set(
             &batch->error, WEFT_INVALID, "'%s' can be run by no engine here",

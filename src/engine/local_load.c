@@ -60,14 +60,10 @@ static void load(struct engine_local *engine, struct operation *operation)
     case ARTIFACT_FUNCTION:
         status = load_function(engine, number, &operation->error);
         break;
-    case ARTIFACT_CUDA:
-        (void)error_set(
-            &operation->error, status, "model '%s' runs on GPUs only",
-            engine->catalogue->models[number]);
-        break;
     case ARTIFACT_NONE:
         (void)error_set(
-            &operation->error, status, "model '%s' has no file", engine->catalogue->models[number]);
+            &operation->error, status, "model '%s' %s", engine->catalogue->models[number],
+            engine->artifacts->items[number].cuda == NULL ? "has no file" : "runs on GPUs only");
         break;
     }
     operation->loaded = model;

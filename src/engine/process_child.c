@@ -275,16 +275,13 @@ static void obey(struct child *child, struct received *received)
     ASSERT(false);
 }
 
-/* Which GPU of its machine @worker is: the first such worker is the first GPU. */
+/* Which GPU of this machine @worker is: the first such worker is the first GPU. */
 static uint32_t gpu_of(const struct process_child_options *options, uint32_t worker)
 {
     const struct fleet *fleet = options->fleet;
     uint32_t gpu = 0;
     for (uint32_t i = 0; i < worker; i++) {
-        gpu += fleet->workers[i].node == fleet->workers[worker].node &&
-                       fleet->workers[i].sharing == SHARES_SM
-                   ? 1
-                   : 0;
+        gpu += fleet->workers[i].sharing == SHARES_SM ? 1 : 0;
     }
     return gpu;
 }

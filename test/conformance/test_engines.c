@@ -125,7 +125,7 @@ static struct engine *create_cuda(struct host *host, const struct engine_host *p
 {
     static const struct engine_cuda_options cuda = {
         .driver = FAKE_CUDA, .torch = WEFT_TEST_FAKES, .arena_bytes = 64 << 20};
-    const struct artifact file = {.kind = ARTIFACT_CUDA, .path = gpu_path};
+    const struct artifact file = {.cuda = gpu_path};
     for (uint32_t i = 0; i < HOST_WORKERS; i++) {
         host->fleet->workers[i].sharing = SHARES_SM;
     }

@@ -471,7 +471,7 @@ static void open_model(const char *folder)
             workflow_seal(workflow, NULL) == WEFT_OK &&
             catalogue_add_workflow(catalogue, workflow) == WEFT_OK,
         "a workflow");
-    files[number] = (struct artifact){.kind = ARTIFACT_CUDA, .path = model->manifest.folder};
+    files[number] = (struct artifact){.cuda = model->manifest.folder};
     artifacts.count = ++model_count;
 }
 

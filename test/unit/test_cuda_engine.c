@@ -96,7 +96,7 @@ static void add(const char *name, const char *path)
     assert_int_equal(workflow_seal(workflow, NULL), WEFT_OK);
     assert_int_equal(catalogue_add_workflow(world.catalogue, workflow), WEFT_OK);
     (void)snprintf(world.paths[model], sizeof(world.paths[model]), "%s", path);
-    world.files[model] = (struct artifact){.kind = ARTIFACT_CUDA, .path = world.paths[model]};
+    world.files[model] = (struct artifact){.cuda = world.paths[model]};
     world.artifacts.count = world.catalogue->model_count;
 }
 

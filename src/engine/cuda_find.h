@@ -1,0 +1,33 @@
+/*
+ * cuda_find.h - which GPUs this machine has, and what they can do.
+ *
+ * A process that has opened the driver cannot be forked any more, and engine processes are forked.
+ * So each GPU is looked at in a process of its own, which ends at once.
+ */
+#ifndef ENGINE_CUDA_FIND_H
+#define ENGINE_CUDA_FIND_H
+
+#include <stdint.h>
+
+#include <weft/status.h>
+
+enum { CUDA_FOUND_MAX = 16, CUDA_FOUND_NAME_BYTES = 96 };
+
+struct cuda_found {
+    char name[CUDA_FOUND_NAME_BYTES]; /* As the driver calls it. */
+    uint64_t memory_bytes;
+    uint64_t room_bytes; /* Of that, for models: what others and engines themselves leave. */
+    uint32_t processors;
+    uint32_t units;          /* That shares are counted in. 1: it cannot be shared. */
+    uint32_t version;        /* Of CUDA, as the driver says it: 13000 is 13.0. */
+    enum weft_status status; /* Whether engines can use it. */
+    char cause[240];         /* If not: why. */
+};
+
+/*
+ * Look for the GPUs of this machine, @most of them at most, with the driver @path; NULL: the
+ * system's. Returns how many there are, usable or not. Called while this process has one thread.
+ */
+uint32_t cuda_find(const char *path, uint32_t most, struct cuda_found *found_out);
+
+#endif /* ENGINE_CUDA_FIND_H */

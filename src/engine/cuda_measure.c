@@ -1,0 +1,343 @@
+#include "engine/cuda_measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "engine/cuda_arena.h"
+#include "engine/cuda_engine.h"
+#include "engine/cuda_graph.h"
+#include "engine/cuda_weights.h"
+#include "profile/estimate.h"
+
+enum {
+    LOADS = 3,      /* That are timed, after one that registers the file. */
+    RUNS_MIN = 5,   /* Of each point; */
+    RUNS_MAX = 200, /* and at most. */
+    SHARES = 8,     /* Sizes that are measured, at most. */
+};
+
+#define POINT_NS_MAX INT64_C(30000000) /* Enough for a point, once it has RUNS_MIN. */
+
+struct measuring {
+    struct cuda_driver driver;
+    struct cuda_torch torch;
+    struct cuda_device device;
+    struct cuda_shares shares;
+    struct CUstream_st *copies;
+    struct cuda_manifest manifest;
+    struct cuda_weights weights;
+    struct cuda_package *packages[CUDA_PACKAGES_MAX];
+    struct cuda_measured *measured;
+};
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* It is always there. */
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* The card, with memory for runs: all shares may have all of it, since only two run at once. */
+static enum weft_status open_device(
+    struct measuring *measuring, const struct cuda_measure_options *options,
+    struct weft_error *error)
+{
+    struct cuda_driver *driver = &measuring->driver;
+    uint64_t arena = 0;
+    enum weft_status status = cuda_torch_open(options->torch, &measuring->torch, error);
+    if (status == WEFT_OK) {
+        status = cuda_driver_open(options->driver, driver, error);
+    }
+    if (status == WEFT_OK) {
+        status = cuda_choose(options->gpu, error);
+    }
+    if (status == WEFT_OK) {
+        status = cuda_device_open(driver, &measuring->device, error);
+    }
+    if (status == WEFT_OK) {
+        status = cuda_shares_open(&measuring->device, &measuring->shares, error);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    const uint64_t bytes = engine_cuda_arena_bytes(measuring->device.memory_bytes);
+    int result = driver->stream_create(&measuring->copies, CUDA_STREAM_APART);
+    if (result == CUDA_SUCCESS) {
+        result = driver->memory_take(&arena, bytes);
+    }
+    if (result == CUDA_SUCCESS) {
+        cuda_arena_start(arena, bytes, /* budget */ bytes);
+    }
+    return cuda_check(driver, result, "memory for runs", error);
+}
+
+/* Bring the weights to the card. */
+static enum weft_status load(struct measuring *measuring, struct weft_error *error)
+{
+    const struct cuda_manifest *manifest = &measuring->manifest;
+    char path[4096];
+    uint64_t block;
+    if (snprintf(path, sizeof(path), "%s/%s", manifest->folder, manifest->weights) >=
+        (int)sizeof(path)) {
+        return error_set(error, WEFT_LIMIT, "the path of the weights is too long");
+    }
+    enum weft_status status = cuda_weights_take(
+        &measuring->device, measuring->weights.bytes, CUDA_HANDLE_FILE, &block, error);
+    if (status == WEFT_OK) {
+        status = cuda_weights_map(&measuring->weights, block, /* is_filled */ false, error);
+    }
+    return status == WEFT_OK
+               ? cuda_weights_copy(&measuring->weights, path, measuring->copies, NULL, NULL, error)
+               : status;
+}
+
+static enum weft_status measure_loads(struct measuring *measuring, struct weft_error *error)
+{
+    struct estimate_times times = {.count = 0};
+    enum weft_status status = cuda_weights_open(
+        &measuring->device, measuring->manifest.weights_bytes, &measuring->weights, error);
+    if (status == WEFT_OK) {
+        status = load(measuring, error);
+    }
+    for (uint32_t i = 0; i < LOADS && status == WEFT_OK; i++) {
+        cuda_weights_unmap(&measuring->weights);
+        const int64_t started_ns = monotonic_ns();
+        status = load(measuring, error);
+        estimate_add(&times, monotonic_ns() - started_ns);
+    }
+    if (status == WEFT_OK) {
+        measuring->measured->resident_bytes = measuring->weights.range_bytes;
+        measuring->measured->load_ns = estimate_point(&times, /* items */ 1).run_ns;
+    }
+    return status;
+}
+
+/* Numbers between one half and one, of either sign, in place of zeros, which run faster. */
+static void fill_input(const struct cuda_port *port, uint8_t *data, uint64_t bytes)
+{
+    uint32_t state = 1;
+    uint32_t width = 0;
+    for (uint64_t at = 0; at < bytes; at += width) {
+        state = state * 1664525U + 1013904223U;
+        const uint64_t sign = state >> 31;
+        const uint64_t some = state >> 8 & 0x7f;
+        const uint64_t half =
+            sign << 15 | (port->dtype == WEFT_BF16 ? 0x3f00 | some : 0x3800 | some);
+        const uint64_t single = sign << 31 | 0x3f000000 | some << 16;
+        const uint64_t twice = sign << 63 | UINT64_C(0x3fe) << 52 | some << 45;
+        const bool is_half = port->dtype == WEFT_FP16 || port->dtype == WEFT_BF16;
+        width = is_half ? 2 : port->dtype == WEFT_FP32 ? 4 : port->dtype == WEFT_FP64 ? 8 : 0;
+        if (width == 0) {
+            return; /* Whole numbers stay 0. */
+        }
+        const uint64_t value = width == 2 ? half : width == 4 ? single : twice;
+        memcpy(data + at, &value, width); /* The machine is little-endian, like the card. */
+    }
+}
+
+static enum weft_status open_graph(
+    struct measuring *measuring, const struct cuda_share *share, uint32_t package,
+    struct cuda_graph *graph_out, struct weft_error *error)
+{
+    const struct cuda_manifest *manifest = &measuring->manifest;
+    if (measuring->packages[package] == NULL) {
+        const enum weft_status status = cuda_package_open(
+            &measuring->torch, manifest, package, measuring->weights.address,
+            &measuring->packages[package], error);
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
+    const enum weft_status status = cuda_graph_open(
+        &measuring->device, share, measuring->packages[package], manifest, graph_out, error);
+    for (uint32_t i = 0; i < manifest->input_count && status == WEFT_OK; i++) {
+        fill_input(
+            &manifest->inputs[i], graph_out->host + graph_out->input_at[i],
+            manifest->inputs[i].row_bytes * graph_out->rows);
+    }
+    return status;
+}
+
+static int compare_times(const void *left, const void *right)
+{
+    const int64_t a = *(const int64_t *)left;
+    const int64_t b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* See whether @other has ended, and start it again if so; not if it @ends. */
+static enum weft_status keep_running(
+    struct cuda_graph *other, bool ends, bool *is_running, struct weft_error *error)
+{
+    if (*is_running) {
+        const enum weft_status status = cuda_graph_poll(other, error);
+        *is_running = status == WEFT_BUSY;
+        if (status != WEFT_BUSY && status != WEFT_OK) {
+            return status;
+        }
+    }
+    if (*is_running || ends) {
+        return WEFT_OK;
+    }
+    *is_running = true;
+    return cuda_graph_launch(other, error);
+}
+
+/*
+ * Run @graph again and again, while @other, which may be NULL, runs again and again beside it. In
+ * *median_ns_out, which may be NULL, is what half of the runs take.
+ */
+static enum weft_status time_runs(
+    struct cuda_graph *graph, struct cuda_graph *other, struct estimate_times *times,
+    int64_t *median_ns_out, struct weft_error *error)
+{
+    int64_t all_ns[RUNS_MAX];
+    uint32_t count = 0;
+    enum weft_status status = WEFT_OK;
+    int64_t spent_ns = 0;
+    bool is_other_running = false;
+    for (uint32_t i = 0; i <= RUNS_MAX && status == WEFT_OK; i++) {
+        const int64_t started_ns = monotonic_ns();
+        status = cuda_graph_launch(graph, error);
+        while (status == WEFT_OK && (status = cuda_graph_poll(graph, error)) == WEFT_BUSY) {
+            status = other == NULL
+                         ? WEFT_OK
+                         : keep_running(other, /* ends */ false, &is_other_running, error);
+        }
+        const int64_t run_ns = monotonic_ns() - started_ns;
+        if (i > 0) { /* The first is beside nothing, or not warm. */
+            all_ns[count++] = run_ns;
+            estimate_add(times, run_ns);
+            spent_ns += run_ns;
+        }
+        if (i >= RUNS_MIN && spent_ns > POINT_NS_MAX) {
+            break;
+        }
+    }
+    while (is_other_running && status == WEFT_OK) {
+        status = keep_running(other, /* ends */ true, &is_other_running, error);
+    }
+    if (status == WEFT_OK && median_ns_out != NULL) {
+        qsort(all_ns, count, sizeof(all_ns[0]), compare_times);
+        *median_ns_out = all_ns[count / 2];
+    }
+    return status;
+}
+
+/* As many rows as @package has, and as few as would not fit the one before it, take as long. */
+static void add_points(
+    struct measuring *measuring, uint32_t package, uint32_t units,
+    const struct estimate_times *times)
+{
+    const struct cuda_manifest *manifest = &measuring->manifest;
+    struct cuda_measured *measured = measuring->measured;
+    const uint32_t rows[] = {
+        package == 0 ? 1 : manifest->packages[package - 1].rows + 1,
+        manifest->packages[package].rows,
+    };
+    for (uint32_t i = rows[0] == rows[1] ? 1 : 0; i < 2; i++) {
+        if (measured->point_count < CUDA_MEASURE_POINTS_MAX) {
+            struct profile_point *point = &measured->points[measured->point_count++];
+            *point = estimate_point(times, rows[i]);
+            point->gpu = units;
+        }
+    }
+}
+
+/* All packages on a share of @units; 0: the whole. */
+static enum weft_status measure_share(
+    struct measuring *measuring, uint32_t units, struct weft_error *error)
+{
+    struct cuda_share *share = NULL;
+    const uint32_t wanted = units == 0 ? measuring->shares.unit_count : units;
+    enum weft_status status = cuda_shares_take(&measuring->shares, wanted, &share, error);
+    for (uint32_t i = 0; i < measuring->manifest.package_count && status == WEFT_OK; i++) {
+        struct estimate_times times = {.count = 0};
+        struct cuda_graph graph;
+        status = open_graph(measuring, share, i, &graph, error);
+        if (status == WEFT_OK) {
+            status = time_runs(&graph, /* other */ NULL, &times, /* median_ns_out */ NULL, error);
+            cuda_graph_close(&graph);
+        }
+        if (status == WEFT_OK) {
+            add_points(measuring, i, units, &times);
+        }
+    }
+    if (share != NULL) {
+        const struct cuda_arena_use use = cuda_arena_use(share->number + 1);
+        if (use.held_bytes > measuring->measured->workspace_bytes) {
+            measuring->measured->workspace_bytes = use.held_bytes;
+        }
+        cuda_shares_give(&measuring->shares, share);
+    }
+    return status;
+}
+
+/* Half of the device beside the other half, both with the largest package. */
+static enum weft_status measure_interference(struct measuring *measuring, struct weft_error *error)
+{
+    const uint32_t package = measuring->manifest.package_count - 1;
+    const uint32_t units = measuring->shares.unit_count / 2;
+    struct cuda_share *shares[2] = {NULL, NULL};
+    struct cuda_graph graphs[2] = {{.device = &measuring->device}, {.device = &measuring->device}};
+    struct estimate_times times = {.count = 0};
+    int64_t alone_ns = 0;
+    int64_t beside_ns = 0;
+    enum weft_status status = WEFT_OK;
+    for (uint32_t i = 0; i < 2 && status == WEFT_OK; i++) {
+        status = cuda_shares_take(&measuring->shares, units, &shares[i], error);
+        if (status == WEFT_OK) {
+            status = open_graph(measuring, shares[i], package, &graphs[i], error);
+        }
+    }
+    if (status == WEFT_OK) {
+        status = time_runs(&graphs[0], /* other */ NULL, &times, &alone_ns, error);
+    }
+    if (status == WEFT_OK) {
+        status = time_runs(&graphs[0], &graphs[1], &times, &beside_ns, error);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        if (shares[i] != NULL) {
+            cuda_graph_close(&graphs[i]);
+            cuda_shares_give(&measuring->shares, shares[i]);
+        }
+    }
+    if (status == WEFT_OK && beside_ns > alone_ns) {
+        const double longer = (double)(beside_ns - alone_ns) / (double)alone_ns *
+                              measuring->shares.unit_count / (double)units;
+        measuring->measured->interference =
+            longer < CUDA_INTERFERENCE_MAX ? longer : CUDA_INTERFERENCE_MAX;
+    }
+    return status;
+}
+
+enum weft_status cuda_measure(
+    const struct cuda_measure_options *options, struct cuda_measured *measured_out,
+    struct weft_error *error)
+{
+    struct measuring measuring = {.measured = measured_out};
+    *measured_out = (struct cuda_measured){.point_count = 0};
+    enum weft_status status = cuda_manifest_read(options->folder, &measuring.manifest, error);
+    if (status == WEFT_OK) {
+        status = open_device(&measuring, options, error);
+    }
+    if (status == WEFT_OK) {
+        status = measure_loads(&measuring, error);
+    }
+    if (status == WEFT_OK) {
+        status = measure_share(&measuring, /* units: all */ 0, error);
+    }
+    const uint32_t units = measuring.shares.unit_count;
+    uint32_t shares = 0;
+    for (uint32_t i = 1; i < units && shares < SHARES && status == WEFT_OK; i *= 2, shares++) {
+        status = measure_share(&measuring, i, error);
+    }
+    if (status == WEFT_OK && units > 1) {
+        status = measure_interference(&measuring, error);
+    }
+    cuda_manifest_free(&measuring.manifest);
+    return status; /* The rest goes with the process. */
+}
