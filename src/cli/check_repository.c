@@ -73,10 +73,15 @@ static void print_file(const char *name, const struct repository_file *file)
     switch (file->kind) {
     case REPOSITORY_BUILTIN:
         return;
-    case REPOSITORY_ONNX:
-        (void)printf(
-            "  %-9s %s: version %" PRIu32 ", %s\n", "model", name, file->version,
-            text_bytes(bytes, file->bytes));
+    case REPOSITORY_MODEL:
+        (void)printf("  %-9s %s: version %" PRIu32, "model", name, file->version);
+        if (file->path != NULL) {
+            (void)printf(", %s", text_bytes(bytes, file->bytes));
+        }
+        if (file->cuda != NULL) {
+            (void)printf(", for GPUs %s", text_bytes(bytes, file->cuda_bytes));
+        }
+        (void)putchar('\n');
         return;
     case REPOSITORY_FUNCTION:
         (void)printf("  %-9s %s: %s\n", "function", name, file->path);

@@ -9,9 +9,11 @@
 #include "console/table.h"
 #include "service/measure_repository.h"
 #include "service/nursery.h"
+#include "service/served_repository.h"
 
 struct values {
     struct argument_list models;
+    struct argument_count gpus;
     bool again;
     bool json;
 };
@@ -31,9 +33,10 @@ static void on_model(
     progress_show(progress, index, count);
 }
 
-static void on_failed(void *context, const char *name, const char *cause, bool can_load)
+static void on_failed(
+    void *context, const char *name, const char *cause, enum measure_failure failure)
 {
-    (void)can_load;
+    (void)failure;
     progress_clear(context);
     (void)fprintf(stderr, "weft profile: %s: not measured: %s\n", name, cause);
 }
@@ -44,18 +47,26 @@ static bool is_interrupted(void *context)
     return interrupt_came();
 }
 
-static void add_model(struct table *table, const char *name, const struct profile_model *known)
+/* @name on devices of kind @device; with shares, if those are GPUs. */
+static void add_model(
+    struct table *table, const char *name, const struct profile_model *known, uint32_t device)
 {
     char text[TEXT_SCALED_BYTES];
-    const struct profile_curve *curve = &known->curves[0];
+    const struct profile_curve *curve = &known->curves[device];
+    const int64_t load_ns = curve->load_ns > 0 ? curve->load_ns : known->load_fixed_ns;
     for (uint32_t i = 0; i < curve->point_count; i++) {
         const struct profile_point *point = &curve->points[i];
         table_add(table, "%s", i == 0 ? name : "");
         table_add(table, "%s", i == 0 ? text_bytes(text, known->resident_bytes) : "");
         if (i == 0) {
-            table_add(table, "%.2f", (double)known->load_fixed_ns / 1e6);
+            table_add(table, "%.2f", (double)load_ns / 1e6);
         } else {
             table_add(table, "%s", "");
+        }
+        if (device > 0 && point->gpu > 0) {
+            table_add(table, "%" PRIu32, point->gpu);
+        } else if (device > 0) {
+            table_add(table, "%s", "all");
         }
         table_add(table, "%" PRIu32, point->items);
         table_add(table, "%.3f", (double)point->run_ns / 1e6);
@@ -66,25 +77,65 @@ static void add_model(struct table *table, const char *name, const struct profil
     }
 }
 
-static void print(const struct measured *measured)
+static void print_kind(const struct measured *measured, uint32_t device)
 {
     static const struct table_column columns[] = {
         {"model", false}, {"resident", true}, {"load ms", true},  {"items", true},
         {"run ms", true}, {"sd ms", true},    {"workspace", true}};
+    static const struct table_column gpu_columns[] = {
+        {"model", false}, {"resident", true}, {"load ms", true}, {"units", true},
+        {"items", true},  {"run ms", true},   {"sd ms", true},   {"workspace", true}};
+    const struct measured_kind *kind = &measured->kinds[device];
     struct table table;
-    (void)printf(
-        "%s, %s: %" PRIu32 " model%s measured now\n", measured->device, measured->library,
-        measured->measured_count, measured->measured_count == 1 ? "" : "s");
-    table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
-    for (uint32_t i = 0; i < measured->document.profile->model_count; i++) {
-        if (model_set_has(&measured->document.listed, i)) {
+    if (device == 0) {
+        table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    } else {
+        table_init(&table, gpu_columns, sizeof(gpu_columns) / sizeof(gpu_columns[0]));
+    }
+    for (uint32_t i = 0; i < kind->document.profile->model_count; i++) {
+        if (model_set_has(&kind->document.listed, i)) {
             add_model(
                 &table, measured->repository->catalogue->models[i],
-                &measured->document.profile->models[i]);
+                &kind->document.profile->models[i], device);
         }
     }
     table_print(&table, stdout);
     table_deinit(&table);
+}
+
+/* What models on a GPU do to one another. */
+static void print_interference(const struct measured *measured, uint32_t device)
+{
+    const struct fleet *fleet = measured->fleet;
+    for (uint32_t i = 0; i < fleet->worker_count; i++) {
+        if (fleet->workers[i].device == device) {
+            (void)printf(
+                "%" PRIu32
+                " units; beside others that hold all of it a batch takes %.0f %% longer\n",
+                fleet->workers[i].gpu_units, 100 * fleet->workers[i].interference);
+            return;
+        }
+    }
+}
+
+static void print(const struct measured *measured)
+{
+    (void)printf(
+        "%s, %s: %" PRIu32 " model%s measured now\n", measured->fleet->devices[0],
+        measured->kinds[0].library, measured->measured_count,
+        measured->measured_count == 1 ? "" : "s");
+    print_kind(measured, /* device */ 0);
+    for (uint32_t i = 1; i < measured->fleet->device_count; i++) {
+        (void)printf("%s, %s\n", measured->fleet->devices[i], measured->kinds[i].library);
+        print_kind(measured, i);
+        print_interference(measured, i);
+    }
+}
+
+static void on_unusable(void *context, const char *cause)
+{
+    (void)context;
+    (void)fprintf(stderr, "weft profile: %s\n", cause);
 }
 
 static int measure(
@@ -106,6 +157,10 @@ static int measure(
         .context = &progress,
     };
     machine_read(&machine);
+    if (values->gpus.given) {
+        repository->settings.gpus.count = (uint32_t)values->gpus.value;
+    }
+    served_find_gpus(repository, &machine, on_unusable, /* context */ NULL);
     if (nursery_start(&nursery, repository, &machine, &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_FAILED);
     }
@@ -152,6 +207,7 @@ static const struct argument rows[] = {
      offsetof(struct values, models)},
     {"--again", NULL, "measure all models, even if they were before", ARGUMENT_FLAG,
      offsetof(struct values, again)},
+    {"--gpus", "N", "use N GPUs at most", ARGUMENT_COUNT, offsetof(struct values, gpus)},
     {"--json", NULL, "print the profile as a document", ARGUMENT_FLAG,
      offsetof(struct values, json)},
     {.name = NULL},
@@ -166,7 +222,10 @@ const struct command command_profile = {
         "are 64, whole numbers 0. After every model the results are written to the repository,\n"
         "in a file for this kind of processor and this version of ONNX Runtime. `weft serve`\n"
         "does the same for models without a profile. Functions, and models that fail on made-up\n"
-        "inputs, are learnt while they are served.\n",
+        "inputs, are learnt while they are served.\n"
+        "\n"
+        "Models that have a form for GPUs are also measured on each kind of NVIDIA GPU here, in\n"
+        "a file of its own: loads, runs by items and share, and what they do to one another.\n",
     .arguments = {.operand = "REPOSITORY", .operand_min = 1, .operand_max = 1, .rows = rows},
     .values_bytes = sizeof(struct values),
     .run = run,

@@ -234,6 +234,8 @@ static const struct argument rows[] = {
      "requests per second, instead of the scenario's; for a repository, samples from\n"
      "its folder 'inputs' or, if it has none, made-up requests",
      ARGUMENT_TEXT, offsetof(struct serve_values, rate)},
+    {"--gpus", "N", "use N GPUs at most, instead of as weft.yaml says", ARGUMENT_COUNT,
+     offsetof(struct serve_values, gpus)},
     {"--seed", "N", "seed, instead of the scenario's first", ARGUMENT_COUNT,
      offsetof(struct serve_values, seed)},
     {"--seconds", "N", "how long requests come; default until Ctrl-C", ARGUMENT_COUNT,

@@ -11,6 +11,7 @@ struct serve_values {
     bool admits_all;
     const char *policy;
     const char *rate;
+    struct argument_count gpus;
     struct argument_count seed;
     struct argument_count seconds;
     struct argument_count drain;

@@ -89,6 +89,9 @@ int serve_repository(
     if (repository_load(folder, &listener, &repository, &error) != WEFT_OK) {
         return COMMAND_WRONG; /* Each problem has been said. */
     }
+    if (values->gpus.given) {
+        repository->settings.gpus.count = (uint32_t)values->gpus.value;
+    }
     int exit_code = COMMAND_OK;
     if (served_repository_start(&served, repository, &options, &error) != WEFT_OK) {
         exit_code = command_fail(command, &error, COMMAND_FAILED);

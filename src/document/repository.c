@@ -101,7 +101,8 @@ static void add_alone(struct loading *loading, const struct scanned_model *found
                           workflow_seal(workflow, NULL) == WEFT_OK;
     if (!is_added || catalogue_add_workflow(repository->catalogue, workflow) != WEFT_OK) {
         repository_scan_fault(
-            &loading->scan, "%s: more than %d models and workflows", found->path, WORKFLOWS_MAX);
+            &loading->scan, "%s: more than %d models and workflows",
+            found->path == NULL ? found->cuda : found->path, WORKFLOWS_MAX);
         workflow_destroy(workflow);
     }
 }
@@ -124,10 +125,13 @@ static void fill_files(struct loading *loading)
         struct repository_file *file = &repository->files[i];
         const char *function = NULL;
         if (i < loading->scan.model_count) {
-            file->kind = REPOSITORY_ONNX;
-            file->path = arena_text(&repository->arena, loading->scan.models[i].path);
-            file->bytes = loading->scan.models[i].bytes;
-            file->version = loading->scan.models[i].version;
+            const struct scanned_model *found = &loading->scan.models[i];
+            file->kind = REPOSITORY_MODEL;
+            file->path = found->path == NULL ? NULL : arena_text(&repository->arena, found->path);
+            file->bytes = found->bytes;
+            file->cuda = found->cuda == NULL ? NULL : arena_text(&repository->arena, found->cuda);
+            file->cuda_bytes = found->cuda_bytes;
+            file->version = found->version;
         } else if (!builtin_is_reserved(repository->catalogue->models[i])) {
             const struct folder_entry *entry = repository_scan_find_function(
                 &loading->scan, repository->catalogue->models[i], &function);

@@ -2,6 +2,7 @@
  * repository.h - a folder of models, functions and workflows, read as a whole.
  *
  *     MODEL/VERSION/model.onnx     the highest version is served
+ *     MODEL/VERSION/model.cuda/    the same model for GPUs, or a model for GPUs alone
  *     functions/FILE.so            functions are called FILE.NAME
  *     NAME.workflow.yaml, workflow.yaml, at the top or in a folder
  *     weft.yaml                    settings of this machine; may be left out
@@ -25,16 +26,18 @@
 
 enum repository_kind {
     REPOSITORY_BUILTIN, /* Part of Weft itself. */
-    REPOSITORY_ONNX,
+    REPOSITORY_MODEL,
     REPOSITORY_FUNCTION,
 };
 
 /* What stands behind a model or function of the catalogue. */
 struct repository_file {
     enum repository_kind kind;
-    const char *path;              /* NULL if it is built in. */
+    const char *path;              /* NULL if it is built in, or a model for GPUs alone. */
     uint64_t bytes;                /* Of the file. */
-    uint32_t version;              /* ONNX. */
+    const char *cuda;              /* MODEL: its folder for GPUs. NULL: there is none. */
+    uint64_t cuda_bytes;           /* Of its weights there. */
+    uint32_t version;              /* MODEL. */
     char function[NAME_BYTES_MAX]; /* FUNCTION: its name in the shared object. */
     uint32_t batch_max;            /* As the settings say; 0: no limit. */
     int64_t time_ns;               /* FUNCTION: of a call, as the settings say; 0: as of all. */

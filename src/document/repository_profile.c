@@ -58,6 +58,18 @@ static void complete(
     pin(repository, profile);
 }
 
+/* A file may have figures of other devices too; they have files of their own. */
+static void keep_only(struct profile *profile, const struct fleet *fleet, const char *device)
+{
+    for (uint32_t i = 0; i < profile->model_count; i++) {
+        for (uint32_t k = 0; k < fleet->device_count; k++) {
+            if (strcmp(fleet->devices[k], device) != 0) {
+                profile_forget(profile, i, k);
+            }
+        }
+    }
+}
+
 enum weft_status repository_profile_load(
     const struct repository *repository, struct fleet *fleet, const char *device,
     const char *library, struct profile_document *document_out, struct weft_error *error)
@@ -77,6 +89,7 @@ enum weft_status repository_profile_load(
         if (status != WEFT_OK) {
             return status;
         }
+        keep_only(document.profile, fleet, device);
     }
     complete(repository, fleet, document.profile);
     *document_out = document;

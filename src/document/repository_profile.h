@@ -12,7 +12,7 @@
 #include "document/repository.h"
 
 /*
- * What was measured on the devices of @fleet, all of kind @device, with @library; an empty
+ * What was measured on devices of kind @device, which @fleet has, with @library; an empty
  * profile if nothing was. Functions of Weft itself are in it. On success the caller owns
  * document_out->profile.
  *
@@ -23,7 +23,8 @@ enum weft_status repository_profile_load(
     const char *library, struct profile_document *document_out, struct weft_error *error);
 
 /*
- * Keep the listed models of @document there, in a folder that is made if it must be.
+ * Keep the listed models of @document, which is of @device alone, there, in a folder that is made
+ * if it must be.
  *
  * Errors: those of profile_save(); WEFT_IO if there can be no such folder.
  */

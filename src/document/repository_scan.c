@@ -106,6 +106,20 @@ static bool is_name(const char *text)
                text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")] == '\0';
 }
 
+/* Note the form of @found for GPUs at @entry, which may be NULL. */
+static void note_cuda(
+    struct repository_scan *scan, const struct folder_entry *entry, struct scanned_model *found)
+{
+    struct folder inside;
+
+    if (entry == NULL || !entry->is_folder || !list(scan, entry->path, &inside)) {
+        return;
+    }
+    const struct folder_entry *weights = folder_find(&inside, REPOSITORY_WEIGHTS_FILE);
+    found->cuda = entry->path;
+    found->cuda_bytes = weights == NULL ? 0 : weights->bytes;
+}
+
 /* Note the model in the version folder @version of @model. */
 static void note_model(
     struct repository_scan *scan, const struct folder_entry *model,
@@ -133,13 +147,16 @@ static void note_model(
         return;
     }
     const struct folder_entry *file = folder_find(&inside, REPOSITORY_MODEL_FILE);
-    if (file == NULL || file->is_folder) {
-        repository_scan_fault(
-            scan, "%s: there is no file '%s'", version->path, REPOSITORY_MODEL_FILE);
-        return;
+    if (file != NULL && !file->is_folder) {
+        found->path = file->path;
+        found->bytes = file->bytes;
     }
-    found->path = file->path;
-    found->bytes = file->bytes;
+    note_cuda(scan, folder_find(&inside, REPOSITORY_CUDA_FOLDER), found);
+    if (found->path == NULL && found->cuda == NULL) {
+        repository_scan_fault(
+            scan, "%s: there is no file '%s' and no folder '%s'", version->path,
+            REPOSITORY_MODEL_FILE, REPOSITORY_CUDA_FOLDER);
+    }
 }
 
 /* The folder of one model was named; the repository around it is meant. */

@@ -14,6 +14,8 @@
 enum { REPOSITORY_DOCUMENTS_MAX = 1024 };
 
 #define REPOSITORY_MODEL_FILE    "model.onnx"
+#define REPOSITORY_CUDA_FOLDER   "model.cuda"
+#define REPOSITORY_WEIGHTS_FILE  "weights.bin" /* As tools/weft_export.py calls it. */
 #define REPOSITORY_SETTINGS_FILE "weft.yaml"
 #define REPOSITORY_WORKFLOW_FILE "workflow.yaml"
 
@@ -22,6 +24,8 @@ struct scanned_model {
     const char *name;
     const char *path;
     uint64_t bytes;
+    const char *cuda;
+    uint64_t cuda_bytes;
     uint32_t version;
 };
 

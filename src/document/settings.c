@@ -63,6 +63,15 @@ const struct field settings_functions_fields[] = {
     {0},
 };
 
+const struct field settings_gpus_fields[] = {
+    {"count", FIELD_COUNT(struct settings_gpus, count),
+     .range = FIELD_RANGE(0, 64, "between 0 and 64"), .fallback = "64",
+     .help = "how many are used at most, the first of them; `0`: none"},
+    {"memory", FIELD_BYTES(struct settings_gpus, memory_bytes), .range = &reader_memory,
+     .help = "of each, for models", .left_out = "what it has"},
+    {0},
+};
+
 const struct field settings_model_fields[] = {
     {"batch", FIELD_COUNT(struct settings_model, batch_max), .range = &reader_items,
      .help = "how many items run together at most", .left_out = "no limit"},
@@ -119,6 +128,9 @@ const struct field settings_fields[] = {
      .left_out = "`60s`"},
     {"functions", FIELD_RECORD(struct settings, functions, settings_functions_fields),
      .help = "what functions in processes of their own may use: see below"},
+    {"gpus", FIELD_RECORD(struct settings, gpus, settings_gpus_fields),
+     .help = "NVIDIA GPUs of this machine, for models that have a form for them: see below",
+     .left_out = "all that there are"},
     {"models", .read = read_models,
      .form = "mapping from names of models and functions to mappings",
      .help = "what holds for one of them: see below"},

@@ -45,6 +45,12 @@ struct settings_functions {
     bool is_open;          /* Without a sandbox: they are trusted. */
 };
 
+/* Which GPUs of this machine are used for models that have a form for them. */
+struct settings_gpus {
+    uint32_t count;        /* At most. */
+    uint64_t memory_bytes; /* Of each, for models. 0: what there is. */
+};
+
 struct settings {
     char name[NAME_BYTES_MAX];
     uint32_t nodes;              /* In this process. */
@@ -59,6 +65,7 @@ struct settings {
     enum settings_isolate isolate;
     int64_t run_ns_max; /* Of a batch in a process of its own. 0: the default of the engine. */
     struct settings_functions functions;
+    struct settings_gpus gpus;
     bool admits_all;       /* However long a request would wait: otherwise some are refused. */
     bool ignores_priority; /* What clients say of it. */
     uint32_t model_count;
@@ -68,6 +75,7 @@ struct settings {
 extern const struct field settings_fields[];
 extern const struct field settings_rows_fields[];      /* Of `rows`, as in a scenario. */
 extern const struct field settings_functions_fields[]; /* Of `functions`. */
+extern const struct field settings_gpus_fields[];      /* Of `gpus`. */
 extern const struct field settings_model_fields[];     /* Of each of `models`. */
 
 /* As if nothing were said. */

@@ -39,6 +39,7 @@ const struct document_table document_tables[] = {
     {"settings", settings_fields},
     {"rows", settings_rows_fields},
     {"functions", settings_functions_fields},
+    {"gpus", settings_gpus_fields},
     {"served-model", settings_model_fields},
     {NULL, NULL},
 };

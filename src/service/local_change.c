@@ -34,10 +34,17 @@ struct change {
     void *asker;
 };
 
-struct file_mark local_change_mark(const char *path)
+/* The file behind a model or function; the folder of a model for GPUs alone. */
+static const char *path_of(const struct repository_file *file)
+{
+    return file->path == NULL ? file->cuda : file->path;
+}
+
+struct file_mark local_change_mark(const struct repository_file *file)
 {
     struct stat found;
-    if (stat(path, &found) != 0) {
+    const char *path = path_of(file);
+    if (path == NULL || stat(path, &found) != 0) {
         return (struct file_mark){.bytes = 0};
     }
     return (struct file_mark){
@@ -51,26 +58,6 @@ static bool is_same_mark(const struct file_mark *left, const struct file_mark *r
 {
     return left->bytes == right->bytes && left->inode == right->inode &&
            left->changed_ns == right->changed_ns;
-}
-
-static bool is_same_ports(
-    const struct workflow_input *left, uint32_t left_count, const struct workflow_input *right,
-    uint32_t right_count)
-{
-    bool is_same = left_count == right_count;
-    for (uint32_t i = 0; i < left_count && is_same; i++) {
-        is_same = strcmp(left[i].name, right[i].name) == 0 && left[i].dtype == right[i].dtype &&
-                  left[i].rank == right[i].rank && left[i].is_any_rank == right[i].is_any_rank &&
-                  memcmp(left[i].shape, right[i].shape, left[i].rank * sizeof(int64_t)) == 0;
-    }
-    return is_same;
-}
-
-static bool is_same_signature(
-    const struct measure_signature *left, const struct measure_signature *right)
-{
-    return is_same_ports(left->inputs, left->input_count, right->inputs, right->input_count) &&
-           is_same_ports(left->outputs, left->output_count, right->outputs, right->output_count);
 }
 
 /* The models behind @name, a workflow or a model of the repository: false if it is neither. */
@@ -109,8 +96,8 @@ static void look(void *argument)
     for (uint32_t i = 0; i < change->count; i++) {
         struct looked *item = &change->items[i];
         const struct repository_file *file = &measured->repository->files[item->model];
-        item->mark = local_change_mark(file->path);
-        if (file->kind == REPOSITORY_ONNX) {
+        item->mark = local_change_mark(file);
+        if (file->kind == REPOSITORY_MODEL) {
             item->status = measured_look(measured, item->model, &item->signature, &item->error);
         }
     }
@@ -121,13 +108,20 @@ static bool is_usable(const struct local_index *index, struct looked *item)
 {
     const struct measure_look *known = &index->measured->looks[item->model];
     const bool is_known = known->signature.output_count > 0;
+    const struct repository_file *file = &index->measured->repository->files[item->model];
+    if (item->status == WEFT_OK && file->cuda != NULL &&
+        !is_same_mark(&index->marks[item->model], &item->mark)) {
+        item->status = error_set(
+            &item->error, WEFT_INVALID, "%s: models for GPUs are read once; restart the server",
+            file->cuda);
+    }
     if (item->status == WEFT_OK && is_known &&
-        !is_same_signature(&known->signature, &item->signature)) {
+        !measure_is_same(&known->signature, &item->signature)) {
         item->status = error_set(
             &item->error, WEFT_INVALID,
             "%s: its inputs or outputs differ from those of the file it replaces; restart the "
             "server",
-            index->measured->repository->files[item->model].path);
+            path_of(file));
     }
     return item->status == WEFT_OK;
 }
@@ -143,7 +137,7 @@ static void take(struct local_index *index, const struct looked *item)
     }
     index->marks[model] = item->mark;
     model_set_remove(&index->unloaded, model);
-    if (measured->repository->files[model].kind == REPOSITORY_ONNX) {
+    if (measured->repository->files[model].kind == REPOSITORY_MODEL) {
         measured_take(measured, model, &item->signature);
     }
     runtime_set_available(index->runtime, model, /* is_available */ true);
@@ -251,12 +245,11 @@ void local_change_reload(struct local_index *index)
     const struct repository *repository = index->measured->repository;
     uint32_t count = 0;
     for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
-        const char *path = repository->files[i].path;
-        if (path == NULL || model_set_has(&index->unloaded, i) ||
+        if (path_of(&repository->files[i]) == NULL || model_set_has(&index->unloaded, i) ||
             model_set_has(&index->looking, i)) {
             continue;
         }
-        const struct file_mark mark = local_change_mark(path);
+        const struct file_mark mark = local_change_mark(&repository->files[i]);
         if (is_same_mark(&index->marks[i], &mark) && index->measured->looks[i].fault[0] == '\0') {
             continue;
         }

@@ -88,6 +88,16 @@ static uint32_t batch_max_of(const struct local_index *index, uint32_t model)
     return most == 0 ? ITEMS_MAX : most;
 }
 
+static const char *platform_of(const struct repository *repository, uint32_t number)
+{
+    const struct workflow *workflow = repository->catalogue->workflows[number];
+    if (!repository_is_alone(repository, number)) {
+        return "weft_workflow";
+    }
+    return repository->files[workflow->tasks[0].run].path == NULL ? "torch_aoti"
+                                                                  : "onnxruntime_onnx";
+}
+
 static bool entry(void *context, uint32_t number, struct server_entry *entry_out)
 {
     const struct local_index *index = context;
@@ -98,7 +108,7 @@ static bool entry(void *context, uint32_t number, struct server_entry *entry_out
     const struct workflow *workflow = repository->catalogue->workflows[number];
     const bool is_alone = repository_is_alone(repository, number);
     const uint32_t version = is_alone ? repository->files[workflow->tasks[0].run].version : 1;
-    *entry_out = (struct server_entry){.platform = is_alone ? "onnxruntime_onnx" : "weft_workflow"};
+    *entry_out = (struct server_entry){.platform = platform_of(repository, number)};
     entry_out->batch_max = is_alone ? batch_max_of(index, workflow->tasks[0].run) : 0;
     const bool is_faulty = find_fault(index, number, entry_out->reason);
     const char *state = !is_faulty                    ? "READY"
@@ -208,9 +218,7 @@ void local_index_init(struct local_index *index, struct measured *measured)
     }
     index->marks = memory_zeroed(catalogue->model_count + 1, sizeof(*index->marks));
     for (uint32_t i = 0; i < catalogue->model_count; i++) {
-        if (repository->files[i].path != NULL) {
-            index->marks[i] = local_change_mark(repository->files[i].path);
-        }
+        index->marks[i] = local_change_mark(&repository->files[i]);
     }
 }
 

@@ -64,7 +64,7 @@ enum weft_status local_change_unload(void *context, const char *name, struct wef
  */
 void local_change_reload(struct local_index *index);
 
-/* local_change.c: which file stands at @path now; all zero if none does. */
-struct file_mark local_change_mark(const char *path);
+/* local_change.c: what stands behind @file now; all zero if nothing does. */
+struct file_mark local_change_mark(const struct repository_file *file);
 
 #endif /* SERVICE_LOCAL_INDEX_H */

@@ -26,15 +26,22 @@ static void on_model(
 }
 
 /* What only fails on made-up inputs is nothing to worry about. */
-static void on_failed(void *context, const char *name, const char *cause, bool can_load)
+static void on_failed(
+    void *context, const char *name, const char *cause, enum measure_failure failure)
 {
     struct local_notes *notes = context;
     const struct log_field fields[] = {log_text("model", name), log_text("cause", cause)};
     progress_clear(&notes->progress);
-    if (can_load) {
+    switch (failure) {
+    case MEASURE_LATER:
         log_say(notes->log, LOG_INFO, "model is measured when it first runs", 1, fields);
-    } else {
+        return;
+    case MEASURE_NOT_ON_GPUS:
+        log_say(notes->log, LOG_WARN, "model runs on processors alone", 2, fields);
+        return;
+    case MEASURE_UNAVAILABLE:
         log_say(notes->log, LOG_ERROR, "model unavailable", 2, fields);
+        return;
     }
 }
 

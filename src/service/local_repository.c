@@ -27,7 +27,11 @@ enum weft_status local_repository_open(
         return status;
     }
     samples_models(local->samples, &rehearsed);
-    machine_read(&machine);
+    if (nursery != NULL) {
+        machine = nursery->machine;
+    } else {
+        machine_read(&machine);
+    }
     local_notes_cache(log);
     local_notes_start(&notes, &request);
     status = measure_repository(repository, &machine, &request, &local->measured, error);
@@ -99,6 +103,7 @@ static struct engine *make_engine(
             .server = &local->nursery->server,
             .loop = loop,
             .run_ns_max = settings->run_ns_max,
+            .keeps_weights = true,
             .host = *host,
             .on_ended = on_ended,
             .context = local,
@@ -123,6 +128,9 @@ static void on_ran(void *context, const struct runtime_ran *ran)
 {
     struct local_repository *local = context;
     const uint32_t device = local->measured.fleet->workers[ran->worker].device;
+    if (device != 0) {
+        return; /* Runs on a GPU may share it: what was measured alone stays. */
+    }
     /* What others wait for is the whole of it: the worker is busy until the end is known. */
     refine_run(local->refine, ran->model, device, ran->items, ran->took_ns);
     for (uint32_t i = 0; i < ran->usage_count; i++) {
@@ -135,6 +143,9 @@ static void on_ran(void *context, const struct runtime_ran *ran)
 static void on_loaded(void *context, const struct runtime_loaded *loaded)
 {
     struct local_repository *local = context;
+    if (local->measured.fleet->workers[loaded->worker].device != 0) {
+        return;
+    }
     refine_load(local->refine, loaded->model, loaded->load_ns, loaded->bytes);
     model_set_add(&local->measured.document.listed, loaded->model);
 }

@@ -1,6 +1,6 @@
 /*
- * local_repository.h - a repository on the processors of this machine: profile, engine, and what is
- * learnt while it is served.
+ * local_repository.h - a repository on the processors and GPUs of this machine: profile, engine,
+ * and what is learnt while it is served.
  */
 #ifndef SERVICE_LOCAL_REPOSITORY_H
 #define SERVICE_LOCAL_REPOSITORY_H

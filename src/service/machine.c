@@ -95,6 +95,60 @@ void machine_read(struct machine *machine_out)
     const uint64_t allowed = file_limit(MEMORY_LIMIT_FILE, memory);
     machine_out->memory_bytes = allowed < memory ? allowed : memory;
     read_device(machine_out->device);
+    machine_out->gpu_count = 0;
+}
+
+const char *machine_cuda_driver(void)
+{
+    return getenv("WEFT_CUDA");
+}
+
+const char *machine_cuda_torch(void)
+{
+    return getenv("WEFT_TORCH");
+}
+
+void machine_find_gpus(
+    struct machine *machine, uint32_t most, void (*on_unusable)(void *context, const char *cause),
+    void *context)
+{
+    struct cuda_found found[CUDA_FOUND_MAX];
+    const uint32_t count = cuda_find(machine_cuda_driver(), most, found);
+    for (uint32_t i = 0; i < count; i++) {
+        struct machine_gpu *gpu = &machine->gpus[machine->gpu_count];
+        char cause[CUDA_FOUND_NAME_BYTES + sizeof(found[i].cause) + 32];
+        if (found[i].status != WEFT_OK) {
+            (void)snprintf(
+                cause, sizeof(cause), "GPU %" PRIu32 "%s%s: %s", i,
+                found[i].name[0] == '\0' ? "" : ", ", found[i].name, found[i].cause);
+            on_unusable(context, cause);
+            return;
+        }
+        machine_slug(found[i].name, gpu->device);
+        gpu->memory_bytes = found[i].room_bytes;
+        gpu->units = found[i].units;
+        gpu->version = found[i].version;
+        machine->gpu_count++;
+    }
+}
+
+/* A worker on each GPU from @first to before @end, on the machine that was added last. */
+static void add_gpus(
+    struct fleet *fleet, const struct machine *machine, const struct settings *settings,
+    uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++) {
+        const struct machine_gpu *gpu = &machine->gpus[i];
+        const struct fleet_worker worker = {
+            .device = fleet_device(fleet, gpu->device),
+            .memory_bytes =
+                settings->gpus.memory_bytes > 0 ? settings->gpus.memory_bytes : gpu->memory_bytes,
+            .gpu_units = gpu->units,
+            .sharing = SHARES_SM,
+        };
+        const bool fits = fleet_add_devices(fleet, &worker, /* count */ 1);
+        ASSERT(fits);
+    }
 }
 
 struct fleet *machine_fleet(
@@ -116,6 +170,9 @@ struct fleet *machine_fleet(
     for (uint32_t i = 0; i < settings->nodes; i++) {
         const bool fits = fleet_add_machine(fleet, &worker, workers, /* cpu_units */ workers);
         ASSERT(fits);
+        add_gpus(
+            fleet, machine, settings, i * machine->gpu_count / settings->nodes,
+            (i + 1) * machine->gpu_count / settings->nodes);
     }
     return fleet;
 }

@@ -11,20 +11,46 @@
 
 #include "base/limits.h"
 #include "document/settings.h"
+#include "engine/cuda_find.h"
 #include "model/fleet.h"
+
+/* A GPU that engines can use. */
+struct machine_gpu {
+    char device[NAME_BYTES_MAX]; /* Its model, as a name. */
+    uint64_t memory_bytes;       /* For models. */
+    uint32_t units;              /* That shares are counted in. */
+    uint32_t version;            /* Of CUDA: 13000 is 13.0. */
+};
 
 struct machine {
     uint32_t cores;              /* That this process may use: at least 1. */
     uint64_t memory_bytes;       /* The same. */
     char device[NAME_BYTES_MAX]; /* The model of its processor, as a name. */
+    uint32_t gpu_count;
+    struct machine_gpu gpus[CUDA_FOUND_MAX];
 };
 
-/* Look at this machine: what it has, and what its container, if any, leaves of it. */
+/* Look at this machine without its GPUs: what it has, and what its container, if any, leaves of it.
+ */
 void machine_read(struct machine *machine_out);
 
 /*
- * The workers that @settings ask for, on devices of kind @device; the caller owns them. Where
- * they say nothing: one worker a core, and all workers together half of the memory.
+ * Look for its first @most GPUs, while this process has one thread. @on_unusable hears why one
+ * cannot be used; those after it are not used either.
+ */
+void machine_find_gpus(
+    struct machine *machine, uint32_t most, void (*on_unusable)(void *context, const char *cause),
+    void *context);
+
+/* The driver of GPUs, and the folder of libtorch, as WEFT_CUDA and WEFT_TORCH say. NULL: the
+ * system's. */
+const char *machine_cuda_driver(void);
+const char *machine_cuda_torch(void);
+
+/*
+ * The workers that @settings ask for, on processors of kind @device, which is the first kind, and
+ * one on each GPU; the caller owns them. Where they say nothing: one worker a core, and all of
+ * these together half of the memory.
  */
 struct fleet *machine_fleet(
     const struct machine *machine, const struct settings *settings, const char *device);

@@ -8,6 +8,7 @@
 #include "console/progress.h"
 #include "engine/onnx_run.h"
 #include "profile/estimate.h"
+#include "service/measure_gpu.h"
 #include "service/nursery.h"
 #include "service/synthetic.h"
 
@@ -206,22 +207,42 @@ enum weft_status measure_model(
     const struct measure_options *options, struct measure_figures *figures_out,
     struct weft_error *error)
 {
-    ASSERT(options->file->kind == REPOSITORY_ONNX);
+    ASSERT(options->file->kind == REPOSITORY_MODEL);
+    if (options->is_gpu) {
+        const enum weft_status status = measure_gpu_look(options, figures_out, error);
+        return status != WEFT_OK || options->depth == MEASURE_LOOK
+                   ? status
+                   : nursery_measure(options, figures_out, error);
+    }
     return options->nursery == NULL ? measure_here(options, figures_out, error)
                                     : nursery_measure(options, figures_out, error);
+}
+
+static bool is_same_ports(
+    const struct workflow_input *left, uint32_t left_count, const struct workflow_input *right,
+    uint32_t right_count)
+{
+    bool is_same = left_count == right_count;
+    for (uint32_t i = 0; i < left_count && is_same; i++) {
+        is_same = strcmp(left[i].name, right[i].name) == 0 && left[i].dtype == right[i].dtype &&
+                  left[i].rank == right[i].rank && left[i].is_any_rank == right[i].is_any_rank &&
+                  memcmp(left[i].shape, right[i].shape, left[i].rank * sizeof(int64_t)) == 0;
+    }
+    return is_same;
+}
+
+bool measure_is_same(const struct measure_signature *left, const struct measure_signature *right)
+{
+    return is_same_ports(left->inputs, left->input_count, right->inputs, right->input_count) &&
+           is_same_ports(left->outputs, left->output_count, right->outputs, right->output_count);
 }
 
 void measure_apply(
     const struct measure_figures *figures, struct profile *profile, uint32_t model, uint32_t device)
 {
     ASSERT(model < profile->model_count);
-    ASSERT(figures->point_count <= MEASURE_POINTS_MAX);
+    ASSERT(figures->point_count <= MEASURE_FIGURES_MAX);
     struct profile_model *known = &profile->models[model];
-    if (figures->has_loads) {
-        known->resident_bytes = figures->resident_bytes;
-        known->load_bytes = figures->resident_bytes;
-        known->load_fixed_ns = figures->load_ns;
-    }
     if (figures->point_count > 0) {
         profile_forget(profile, model, device);
         known->workspace_bytes = figures->workspace_bytes;
@@ -229,5 +250,15 @@ void measure_apply(
     }
     for (uint32_t i = 0; i < figures->point_count; i++) {
         profile_put_point(profile, model, device, &figures->points[i]);
+    }
+    if (figures->has_loads) {
+        known->resident_bytes = figures->resident_bytes;
+        known->load_bytes = figures->resident_bytes;
+    }
+    if (figures->has_loads && figures->is_gpu) {
+        known->curves[device].load_ns = figures->load_ns;
+        known->curves[device].interference = figures->interference;
+    } else if (figures->has_loads) {
+        known->load_fixed_ns = figures->load_ns;
     }
 }

@@ -18,7 +18,8 @@ struct nursery;
 
 enum {
     MEASURE_PORTS_MAX = 256, /* As many as a bundle has. */
-    MEASURE_POINTS_MAX = 6,  /* Of 1, 2, 4 ... 32 items. */
+    MEASURE_POINTS_MAX = 6,  /* Of 1, 2, 4 ... 32 items, on a processor. */
+    MEASURE_FIGURES_MAX = 192,
 };
 
 /* What a model takes and gives, as its file says. */
@@ -40,9 +41,11 @@ struct measure_options {
     struct nursery *nursery; /* Makes the process in which it is done. NULL: it is done here. */
     uint32_t model;          /* Its number in the catalogue. */
     const char *name;
-    const struct repository_file *file; /* Of an ONNX model. */
+    const struct repository_file *file; /* Of a model that has the form in question. */
     const char *cache;                  /* Folder of mapped models; NULL: none. */
     enum measure_depth depth;
+    bool is_gpu; /* Its form for GPUs is meant, on a GPU. */
+    uint32_t gpu;
 };
 
 /* What was found out. */
@@ -53,17 +56,19 @@ struct measure_figures {
     int64_t load_ns;
     bool has_mixed_rows; /* Rows of one run change one another: it is never batched. */
     uint32_t point_count;
-    struct profile_point points[MEASURE_POINTS_MAX];
+    struct profile_point points[MEASURE_FIGURES_MAX];
     uint64_t workspace_bytes;
     uint64_t workspace_bytes_per_item;
+    bool is_gpu;
+    double interference; /* On a GPU: as in struct profile_curve. */
 };
 
 /*
  * Measure a model.
  *
- * Errors: those of onnx_model_load(); WEFT_FAILED if it does not run on made-up inputs:
- * signature and loads are filled in then all the same. WEFT_CRASHED if its process did not survive
- * it, and WEFT_LIMIT if that took too long.
+ * Errors: those of onnx_model_load(), or of measure_gpu_look() and measure_gpu_here(); WEFT_FAILED
+ * if it does not run on made-up inputs: signature and loads are filled in then all the same.
+ * WEFT_CRASHED if its process did not survive it, and WEFT_LIMIT if that took too long.
  */
 enum weft_status measure_model(
     const struct measure_options *options, struct measure_figures *figures_out,
@@ -73,6 +78,9 @@ enum weft_status measure_model(
 enum weft_status measure_here(
     const struct measure_options *options, struct measure_figures *figures_out,
     struct weft_error *error);
+
+/* Whether two models take and give the same. */
+bool measure_is_same(const struct measure_signature *left, const struct measure_signature *right);
 
 /* Let @profile say what @figures do of @model on @device, in place of what it said. */
 void measure_apply(

@@ -18,20 +18,34 @@ enum { MEASURE_LIBRARY_BYTES = 64, MEASURE_FAULT_BYTES = 240 };
 struct measure_look {
     struct measure_signature signature; /* Empty if it could not be loaded, or is a function. */
     char fault[MEASURE_FAULT_BYTES];    /* Why it could not be; "" if it could. */
+    bool is_onnx_broken;                /* Its ONNX file cannot be loaded; another form may be. */
+};
+
+/* What was measured on one kind of device. */
+struct measured_kind {
+    struct profile_document document; /* As its file has it. Its profile is owned. */
+    char library[MEASURE_LIBRARY_BYTES];
+    uint32_t gpu; /* The first of this kind, if they are GPUs. */
 };
 
 /* What is known about the models of a repository, here. */
 struct measured {
-    struct repository *repository; /* Borrowed; models alone are described by what is found. */
-    struct nursery *nursery;       /* Borrowed; see struct measure_options. */
-    struct fleet *fleet;           /* Owned, like the profile. */
-    struct profile_document document;
-    struct measure_look *looks; /* By model; owned. */
-    char device[NAME_BYTES_MAX];
-    char library[MEASURE_LIBRARY_BYTES];
-    uint32_t measured_count; /* Models that were measured now. */
-    uint32_t failed_count;   /* Models that could not be; each has been said. */
-    bool is_unsaved;         /* The last time that it was tried, and this has been said. */
+    struct repository *repository;    /* Borrowed; models alone are described by what is found. */
+    struct nursery *nursery;          /* Borrowed; see struct measure_options. */
+    struct fleet *fleet;              /* Owned, like the profile. */
+    struct profile_document document; /* Of all kinds of devices: what nodes read. */
+    struct measured_kind *kinds;      /* By device of the fleet; owned. Processors are the first. */
+    struct measure_look *looks;       /* By model; owned. */
+    uint32_t measured_count;          /* Models that were measured now, on one kind each. */
+    uint32_t failed_count;            /* Models that could not be; each has been said. */
+    bool is_unsaved;                  /* The last time that it was tried, and this has been said. */
+};
+
+/* What it means that a model could not be measured. */
+enum measure_failure {
+    MEASURE_UNAVAILABLE, /* It cannot be loaded at all. */
+    MEASURE_LATER,       /* It is measured when it first runs. */
+    MEASURE_NOT_ON_GPUS, /* It runs on processors alone. */
 };
 
 struct measure_request {
@@ -47,7 +61,8 @@ struct measure_request {
      */
     void (*on_model)(
         void *context, const char *name, uint32_t index, uint32_t count, bool is_measured);
-    void (*on_failed)(void *context, const char *name, const char *cause, bool can_load);
+    void (*on_failed)(
+        void *context, const char *name, const char *cause, enum measure_failure failure);
     void (*on_mixed_rows)(
         void *context, const char *name); /* It is never batched. NULL: so what. */
     /* Called if measurements cannot be saved, once. NULL: that is an error of the whole. */
@@ -70,8 +85,7 @@ enum weft_status measure_repository(
     const struct measure_request *request, struct measured *measured_out, struct weft_error *error);
 
 /*
- * Read the file of ONNX model @model again: what it takes and gives now. Changes nothing; from
- * any thread.
+ * Read the file of @model again: what it takes and gives now. Changes nothing; from any thread.
  *
  * Errors: those of measure_model().
  */
@@ -83,7 +97,7 @@ enum weft_status measured_look(
 void measured_take(
     struct measured *measured, uint32_t model, const struct measure_signature *signature);
 
-/* Save the profile as it is now. */
+/* Save what has changed while models were served: what is known of processors. */
 enum weft_status measured_save(const struct measured *measured, struct weft_error *error);
 
 void measured_close(struct measured *measured);

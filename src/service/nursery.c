@@ -10,8 +10,10 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/cuda_measure.h"
 #include "engine/ort_memory.h"
 #include "engine/process.h"
+#include "service/measure_gpu.h"
 
 enum {
     NURSERY_MEASURE = PROCESS_KINDS, /* Another kind of process. */
@@ -23,6 +25,8 @@ struct measure_argument {
     struct process_argument head;
     uint32_t model;
     enum measure_depth depth;
+    bool is_gpu;
+    uint32_t gpu;
     bool has_cache;
     char cache[256];
 };
@@ -36,11 +40,23 @@ struct measure_answer {
     struct measure_figures figures;
 };
 
+/* NULL is allowed, and what NULL is copied to. */
+static char *copy_text(const char *text)
+{
+    if (text == NULL) {
+        return NULL;
+    }
+    const size_t bytes = strlen(text) + 1;
+    char *copy = memory_zeroed(bytes, 1);
+    memcpy(copy, text, bytes);
+    return copy;
+}
+
 struct artifacts artifacts_of(const struct repository *repository)
 {
     static const enum artifact_kind kinds[] = {
         [REPOSITORY_BUILTIN] = ARTIFACT_NONE,
-        [REPOSITORY_ONNX] = ARTIFACT_ONNX,
+        [REPOSITORY_MODEL] = ARTIFACT_ONNX,
         [REPOSITORY_FUNCTION] = ARTIFACT_FUNCTION,
     };
     struct artifacts artifacts = {.count = repository->catalogue->model_count};
@@ -48,15 +64,12 @@ struct artifacts artifacts_of(const struct repository *repository)
     for (uint32_t i = 0; i < artifacts.count; i++) {
         const struct repository_file *file = &repository->files[i];
         struct artifact *artifact = &artifacts.items[i];
-        artifact->kind = kinds[file->kind];
+        artifact->kind = file->path == NULL ? ARTIFACT_NONE : kinds[file->kind];
         artifact->batch_max = file->batch_max;
         artifact->run_ns_max = file->time_ns;
         (void)snprintf(artifact->function, sizeof(artifact->function), "%s", file->function);
-        if (file->path != NULL) {
-            const size_t bytes = strlen(file->path) + 1;
-            artifact->path = memory_zeroed(bytes, 1);
-            memcpy(artifact->path, file->path, bytes);
-        }
+        artifact->path = copy_text(file->path);
+        artifact->cuda = copy_text(file->cuda);
     }
     return artifacts;
 }
@@ -65,6 +78,7 @@ void artifacts_free(struct artifacts *artifacts)
 {
     for (uint32_t i = 0; i < artifacts->count; i++) {
         free(artifacts->items[i].path);
+        free(artifacts->items[i].cuda);
     }
     free(artifacts->items);
 }
@@ -104,9 +118,12 @@ static void be_measurer(
         .file = &repository->files[argument->model],
         .cache = argument->has_cache ? argument->cache : NULL,
         .depth = argument->depth,
+        .is_gpu = argument->is_gpu,
+        .gpu = argument->gpu,
     };
     ort_memory_set_limit(nursery->fleet->workers[0].memory_bytes);
-    answer->status = measure_here(&options, &answer->figures, &answer->error);
+    answer->status = options.is_gpu ? measure_gpu_here(&options, &answer->figures, &answer->error)
+                                    : measure_here(&options, &answer->figures, &answer->error);
     (void)send_all(socket, answer, sizeof(*answer)); /* Or nobody waits any more. */
 }
 
@@ -121,12 +138,23 @@ static void be_born(const void *context, const void *argument)
     }
 }
 
+/* libtorch is opened before anything is forked that needs it. */
+static void prepare(const void *context)
+{
+    const struct nursery *nursery = context;
+    if (nursery->machine.gpu_count > 0) {
+        engine_cuda_warm(nursery->cuda.torch);
+    }
+}
+
 enum weft_status nursery_start(
     struct nursery *nursery, const struct repository *repository, const struct machine *machine,
     struct weft_error *error)
 {
     const struct settings *settings = &repository->settings;
     *nursery = (struct nursery){
+        .machine = *machine,
+        .cuda = {.driver = machine_cuda_driver(), .torch = machine_cuda_torch()},
         .fleet = machine_fleet(
             machine, settings, settings->device[0] == '\0' ? machine->device : settings->device),
         .artifacts = artifacts_of(repository),
@@ -138,10 +166,11 @@ enum weft_status nursery_start(
         .artifacts = &nursery->artifacts,
         .local = {.isolate = true, .function_limits = function_limits_of(settings)},
         .bounds_memory = true,
+        .cuda = machine->gpu_count > 0 ? &nursery->cuda : NULL,
     };
     struct fork_options children = process_fork_options(&nursery->engines);
     children.run = be_born;
-    children.prepare = NULL;
+    children.prepare = prepare;
     children.context = nursery;
     const enum weft_status status = fork_server_start(&nursery->server, &children, error);
     if (status != WEFT_OK) {
@@ -189,10 +218,11 @@ static bool is_port(const struct workflow_input *port)
 static bool makes_sense(struct measure_answer *answer)
 {
     const struct measure_signature *signature = &answer->figures.signature;
-    bool is_good = answer->status <= WEFT_OK && answer->status >= WEFT_CRASHED &&
-                   answer->figures.point_count <= MEASURE_POINTS_MAX &&
-                   signature->input_count <= MEASURE_PORTS_MAX &&
-                   signature->output_count <= MEASURE_PORTS_MAX;
+    bool is_good =
+        answer->status <= WEFT_OK && answer->status >= WEFT_CRASHED &&
+        answer->figures.point_count <= MEASURE_FIGURES_MAX && answer->figures.interference >= 0 &&
+        answer->figures.interference <= CUDA_INTERFERENCE_MAX &&
+        signature->input_count <= MEASURE_PORTS_MAX && signature->output_count <= MEASURE_PORTS_MAX;
     for (uint32_t i = 0; is_good && i < signature->input_count; i++) {
         is_good = is_port(&signature->inputs[i]);
     }
@@ -217,6 +247,8 @@ enum weft_status nursery_measure(
         .head = {.kind = NURSERY_MEASURE},
         .model = options->model,
         .depth = options->depth,
+        .is_gpu = options->is_gpu,
+        .gpu = options->gpu,
         .has_cache = options->cache != NULL,
     };
     const struct fork_order order = {

@@ -15,14 +15,17 @@
 
 struct nursery {
     struct fork_server server;
+    struct machine machine;
     struct fleet *fleet;
     struct artifacts artifacts;
     const struct repository *repository;
     struct process_child_options engines;
+    struct engine_cuda_options cuda; /* Of engines on GPUs. */
 };
 
 /*
- * Start it for @repository, which is borrowed, on @machine. On success nursery_stop() releases it.
+ * Start it for @repository, which is borrowed, on @machine, which is copied. On success
+ * nursery_stop() releases it.
  *
  * Errors: those of fork_server_start().
  */

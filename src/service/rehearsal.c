@@ -36,7 +36,7 @@ bool rehearsal_is_needed(
         for (uint32_t k = 0; samples_count(samples, i) > 0 && k < workflow->task_count; k++) {
             const uint32_t model = workflow->tasks[k].run;
             if (!builtin_is_reserved(catalogue->models[model]) &&
-                !profile_is_measured(profile, model, /* device */ 0)) {
+                profile->models[model].kinds == 0) {
                 return true;
             }
         }

@@ -10,6 +10,7 @@
 #include "document/repository_profile.h"
 #include "engine/onnx_file.h"
 #include "server/lobby.h"
+#include "service/measure_gpu.h"
 #include "service/rehearsal.h"
 
 static const struct reader_range rate_range = {1e-3, 1e6, "between 0.001/s and 1000000/s"};
@@ -28,14 +29,26 @@ static enum weft_status read_rate(
     return WEFT_OK;
 }
 
+static bool check_cuda(const struct repository_file *file, struct weft_error *error)
+{
+    const struct measure_options options = {.file = file, .is_gpu = true, .depth = MEASURE_LOOK};
+    struct measure_figures figures;
+    return measure_gpu_look(&options, &figures, error) == WEFT_OK;
+}
+
 bool served_repository_check(
     const struct repository *repository, const struct repository_listener *listener)
 {
     bool is_good = true;
     for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
         struct weft_error error = {.status = WEFT_OK};
-        if (repository->files[i].kind == REPOSITORY_ONNX &&
-            onnx_file_check(repository->files[i].path, &error) != WEFT_OK) {
+        const struct repository_file *file = &repository->files[i];
+        if (file->kind == REPOSITORY_MODEL && file->path != NULL &&
+            onnx_file_check(file->path, &error) != WEFT_OK) {
+            listener->on_problem(listener->context, error.message);
+            is_good = false;
+        }
+        if (file->cuda != NULL && !check_cuda(file, &error)) {
             listener->on_problem(listener->context, error.message);
             is_good = false;
         }
@@ -83,6 +96,25 @@ static enum weft_status open_emulated(struct served_repository *served, struct w
     return WEFT_OK;
 }
 
+void served_find_gpus(
+    const struct repository *repository, struct machine *machine,
+    void (*on_unusable)(void *context, const char *cause), void *context)
+{
+    bool is_needed = false;
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        is_needed = is_needed || repository->files[i].cuda != NULL;
+    }
+    if (is_needed) {
+        machine_find_gpus(machine, repository->settings.gpus.count, on_unusable, context);
+    }
+}
+
+static void on_unusable(void *context, const char *cause)
+{
+    const struct log_field field = log_text("cause", cause);
+    log_say(context, LOG_WARN, "GPU not used", 1, &field);
+}
+
 /* Before there are threads: what is forked has one. */
 static enum weft_status start_nursery(struct served_repository *served, struct weft_error *error)
 {
@@ -91,6 +123,7 @@ static enum weft_status start_nursery(struct served_repository *served, struct w
         return WEFT_OK;
     }
     machine_read(&machine);
+    served_find_gpus(served->repository, &machine, on_unusable, served->options.log);
     const enum weft_status status =
         nursery_start(&served->nursery, served->repository, &machine, error);
     served->has_nursery = status == WEFT_OK;

@@ -47,6 +47,11 @@ struct served_repository {
 bool served_repository_check(
     const struct repository *repository, const struct repository_listener *listener);
 
+/* Look for GPUs, if a model of @repository has a form for them: machine_find_gpus(). */
+void served_find_gpus(
+    const struct repository *repository, struct machine *machine,
+    void (*on_unusable)(void *context, const char *cause), void *context);
+
 /*
  * Start processes and take ports for @repository, which is the served repository's from now on.
  * Whatever this returns, served_repository_close() releases everything.

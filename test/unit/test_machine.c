@@ -3,11 +3,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/attributes.h"
+#include "fakes/fake_cuda.h"
 
 static void names_of_processors_become_names(ATTR_UNUSED void **state)
 {
@@ -73,6 +75,68 @@ static void workers_are_as_the_settings_say(ATTR_UNUSED void **state)
     fleet_destroy(fleet);
 }
 
+static void each_gpu_is_a_worker(ATTR_UNUSED void **state)
+{
+    const struct machine machine = {
+        .cores = 2,
+        .memory_bytes = 64000000,
+        .gpu_count = 3,
+        .gpus = {{"a", 500, 16, 13000}, {"a", 500, 16, 13000}, {"b", 700, 1, 13000}},
+    };
+    struct settings settings;
+
+    settings_default(&settings);
+    assert_int_equal(settings.gpus.count, 64);
+    settings.nodes = 2;
+    struct fleet *fleet = machine_fleet(&machine, &settings, "cpu");
+    assert_int_equal(fleet->device_count, 3);
+    assert_int_equal(fleet->worker_count, 5);
+    assert_int_equal(fleet->nodes[0].worker_count, 2);
+    assert_int_equal(fleet->workers[1].sharing, SHARES_SM);
+    assert_int_equal(fleet->workers[1].gpu_units, 16);
+    assert_int_equal(fleet->workers[1].memory_bytes, 500);
+    assert_int_equal(fleet->workers[2].sharing, SHARES_COUNTED);
+    assert_string_equal(fleet->devices[fleet->workers[4].device], "b");
+    assert_int_equal(fleet->workers[4].node, 1);
+    fleet_destroy(fleet);
+
+    settings.gpus.memory_bytes = 99;
+    fleet = machine_fleet(&machine, &settings, "cpu");
+    assert_int_equal(fleet->workers[4].memory_bytes, 99);
+    fleet_destroy(fleet);
+}
+
+static void hear(void *context, const char *cause)
+{
+    (void)snprintf(context, 320, "%s", cause);
+}
+
+static void gpus_are_found(ATTR_UNUSED void **state)
+{
+    struct machine machine;
+    char heard[320] = "";
+    assert_int_equal(setenv("WEFT_CUDA", "/nowhere/libcuda.so", 1), 0);
+    machine_read(&machine);
+    machine_find_gpus(&machine, /* most */ 64, hear, heard);
+    assert_int_equal(machine.gpu_count, 0);
+    assert_int_equal(setenv("WEFT_CUDA", WEFT_TEST_FAKES "/fake_cuda.so", 1), 0);
+    machine_find_gpus(&machine, /* most */ 0, hear, heard);
+    assert_int_equal(machine.gpu_count, 0);
+    machine_find_gpus(&machine, /* most */ 64, hear, heard);
+    assert_int_equal(machine.gpu_count, FAKE_GPUS);
+    assert_string_equal(machine.gpus[1].device, "fake-gpu");
+    assert_int_equal(machine.gpus[1].units, FAKE_UNITS);
+    assert_int_equal(machine.gpus[1].version, 13000);
+    assert_true(machine.gpus[1].memory_bytes > 1 << 20);
+    assert_string_equal(heard, "");
+    machine_read(&machine);
+    assert_int_equal(setenv("FAKE_CUDA_OLD", "1", 1), 0);
+    machine_find_gpus(&machine, /* most */ 64, hear, heard);
+    assert_int_equal(machine.gpu_count, 0);
+    assert_non_null(strstr(heard, "GPU 0, Fake GPU: the driver has CUDA 11.8"));
+    assert_int_equal(unsetenv("FAKE_CUDA_OLD"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -80,6 +144,8 @@ int main(void)
         cmocka_unit_test(limits_are_read),
         cmocka_unit_test(this_machine_has_something),
         cmocka_unit_test(workers_are_as_the_settings_say),
+        cmocka_unit_test(each_gpu_is_a_worker),
+        cmocka_unit_test(gpus_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,7 +154,7 @@ static void everything_is_found(ATTR_UNUSED void **state)
     assert_int_equal(catalogue->workflows[1]->tasks[0].models[0], 0);
 
     assert_int_equal(catalogue->model_count, 5);
-    assert_int_equal(repository->files[0].kind, REPOSITORY_ONNX);
+    assert_int_equal(repository->files[0].kind, REPOSITORY_MODEL);
     assert_int_equal(repository->files[0].version, 12); /* Not 9, which sorts last as text. */
     assert_int_equal(repository->files[0].bytes, 6);
     assert_string_equal(repository->files[0].path, in_place(&place, "det/12/model.onnx", path));
@@ -166,6 +166,31 @@ static void everything_is_found(ATTR_UNUSED void **state)
     const uint32_t pass = catalogue_find_model(catalogue, BUILTIN_PASS);
     assert_int_equal(repository->files[pass].kind, REPOSITORY_BUILTIN);
     assert_null(repository->files[pass].path);
+    repository_destroy(repository);
+    close_place(&place);
+}
+
+/* Beside the ONNX file, and without one. */
+static void models_may_have_a_form_for_gpus(ATTR_UNUSED void **state)
+{
+    struct place place;
+    char path[PATH_BYTES];
+    open_place(&place);
+    put(&place, "det/12/model.cuda/weights.bin", "12345");
+    put(&place, "card/1/model.cuda/manifest", "");
+    struct repository *repository = load_good(&place);
+    const struct repository_file *card =
+        &repository->files[catalogue_find_model(repository->catalogue, "card")];
+    const struct repository_file *det =
+        &repository->files[catalogue_find_model(repository->catalogue, "det")];
+    assert_int_equal(card->kind, REPOSITORY_MODEL);
+    assert_null(card->path);
+    assert_string_equal(card->cuda, in_place(&place, "card/1/model.cuda", path));
+    assert_int_equal(card->cuda_bytes, 0);
+    assert_string_equal(det->path, in_place(&place, "det/12/model.onnx", path));
+    assert_string_equal(det->cuda, in_place(&place, "det/12/model.cuda", path));
+    assert_int_equal(det->cuda_bytes, 5);
+    assert_null(repository->files[catalogue_find_model(repository->catalogue, BUILTIN_PASS)].cuda);
     repository_destroy(repository);
     close_place(&place);
 }
@@ -270,7 +295,9 @@ static void bad_files_are_named(ATTR_UNUSED void **state)
     expect_problem(
         "weft.yaml", "weft: a\nmodels:\n  dett: {batch: 2}\n",
         "/weft.yaml:3: 'dett' is neither a model of the repository nor a function in use");
-    expect_problem("det/13/model.bin", "", "/det/13: there is no file 'model.onnx'");
+    expect_problem(
+        "det/13/model.bin", "",
+        "/det/13: there is no file 'model.onnx' and no folder 'model.cuda'");
     expect_problem(
         "new/model.onnx", "",
         "/new/model.onnx: a model lies in the folder of its version; move it to ");
@@ -398,6 +425,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_found),
+        cmocka_unit_test(models_may_have_a_form_for_gpus),
         cmocka_unit_test(settings_apply),
         cmocka_unit_test(without_settings_there_are_defaults),
         cmocka_unit_test(bad_files_are_named),

@@ -1,0 +1,18 @@
+/*
+ * sums.h - whether the files of a folder are those that were written: `sha256`, as sha256sum
+ * writes it.
+ */
+#ifndef SERVICE_SUMS_H
+#define SERVICE_SUMS_H
+
+#include <weft/status.h>
+
+/*
+ * Compare each file that FOLDER/sha256 lists with its sum.
+ *
+ * Errors: WEFT_IO if a file cannot be read; WEFT_INVALID if one differs, or the list makes no
+ * sense.
+ */
+enum weft_status sums_check(const char *folder, struct weft_error *error);
+
+#endif /* SERVICE_SUMS_H */

@@ -1,0 +1,196 @@
+"""A repository whose models run on a fake GPU, on processors, or on both.
+
+Covers: src/service/measure_gpu.c, src/service/sums.c, src/service/machine.c,
+src/service/measure_repository.c, src/service/nursery.c, src/engine/cuda_measure.c,
+src/engine/cuda_find.c
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+import exported
+import onnx_models
+from exported import Module
+from operated import LIBRARY, WEFT, Server, temporary
+
+SETTINGS = "weft: here\nworkers: 2\nmemory: 1GB\ndevice: box\ngpus: {memory: 1GB}\n"
+FAKE = "fake-gpu"
+MIXED = """workflow: mixed
+inputs: {a: {dtype: FP32, shape: [-1, 4]}}
+tasks:
+  first: {model: tripled, in: {x: inputs.a}}
+  positive: {function: sample.twice, models: [relu], in: {x: first.output}}
+  last: {model: halved, in: {x: positive.y}}
+outputs: {out: last.output, positive: positive.y}
+"""
+
+
+def scaled(scale, shift):
+    """The same as Module in ONNX."""
+    shape = ["N", 4]
+    return onnx_models.model(
+        [
+            onnx_models.node("Mul", ["x", "scale"], "m"),
+            onnx_models.node("Add", ["m", "shift"], "output"),
+        ],
+        [onnx_models.value_info("x", shape)],
+        [onnx_models.value_info("output", shape)],
+        [
+            onnx_models.weight("scale", [1], [scale]),
+            onnx_models.weight("shift", [1], [shift]),
+        ],
+    )
+
+
+@unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
+class GpuServe(unittest.TestCase):
+    def setUp(self):
+        self.folder = temporary(self)
+        self.put("relu/1/model.onnx", onnx_models.relu())
+        self.put("weft.yaml", SETTINGS.encode())
+        self.export("tripled", Module(3, -1)) # On GPUs alone.
+        self.export("halved", Module(0.5, 0)) # On both.
+        self.put("halved/1/model.onnx", scaled(0.5, 0))
+
+    def put(self, name, data):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def export(self, name, module, extent=4):
+        folder = self.folder / name / "1" / "model.cuda"
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        exported.write(str(folder), module, extent)
+
+    def add_mixed(self):
+        self.put("mixed.workflow.yaml", MIXED.encode())
+        (self.folder / "functions").mkdir()
+        shutil.copy(
+            os.path.join(exported.BIN, "functions/functions_sample.so"),
+            self.folder / "functions/sample.so",
+        )
+
+    def weft(self, *arguments):
+        environment = {
+            **os.environ,
+            **exported.ENVIRONMENT,
+            "WEFT_ONNXRUNTIME": str(LIBRARY),
+            "WEFT_CACHE": str(self.folder.parent / "cache"),
+        }
+        return subprocess.run(
+            [WEFT, *arguments], capture_output=True, text=True, timeout=100, check=False,
+            env=environment,
+        )  # fmt: skip
+
+    def serve(self, *arguments):
+        server = Server(self.folder, *arguments, environment=exported.ENVIRONMENT)
+        self.addCleanup(server.kill)
+        return server
+
+    def infer(self, server, name, rows, output="output", given="x"):
+        """(status, rows of @output, or the body)."""
+        flat = [value for row in rows for value in row]
+        inputs = {"name": given, "datatype": "FP32", "shape": [len(rows), 4], "data": flat}
+        status, _, body = server.ask("POST", f"/v2/models/{name}/infer", {"inputs": [inputs]})
+        if status != 200:
+            return status, body
+        [found] = [one for one in json.loads(body)["outputs"] if one["name"] == output]
+        return status, [found["data"][i : i + 4] for i in range(0, len(found["data"]), 4)]
+
+    def profiles(self):
+        return {
+            path.name: json.loads(path.read_text(encoding="utf-8"))
+            for path in (self.folder / "profiles").iterdir()
+        }
+
+    def test_each_form_runs_where_it_can(self):
+        self.add_mixed()
+        server = self.serve()
+        rows = [[1, -2, 3, 4], [0, 0.5, -8, 2], [1, 1, 1, 1], [2, 2, 2, 2], [5, 6, 7, 8]]
+        tripled = [[3 * v - 1 for v in row] for row in rows]
+        positive = [[max(v, 0) for v in row] for row in tripled]
+        self.assertEqual(self.infer(server, "tripled", rows), (200, tripled))
+        self.assertEqual(self.infer(server, "relu", rows, "y")[0], 200)
+        self.assertEqual(
+            self.infer(server, "halved", rows), (200, [[v / 2 for v in row] for row in rows])
+        )
+        for _ in range(20):
+            self.assertEqual(
+                self.infer(server, "mixed", rows, "out", "a"),
+                (200, [[v / 2 for v in row] for row in positive]),
+            )
+        status, _, body = server.ask("GET", "/v2/models/tripled")
+        self.assertEqual(status, 200)
+        about = json.loads(body)
+        self.assertEqual(about["platform"], "torch_aoti")
+        self.assertEqual(about["inputs"][0]["shape"], [-1, 4])
+        code, _, log = server.end()
+        self.assertEqual(code, 0, log)
+
+    def test_what_was_measured_is_kept_by_kind_of_device(self):
+        done = self.weft("profile", str(self.folder))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("box, onnxruntime-", done.stdout)
+        self.assertIn(f"{FAKE}, cuda-13.0\n", done.stdout)
+        self.assertIn("16 units; beside others", done.stdout)
+        kept = self.profiles()
+        [box] = [name for name in kept if name.startswith("box_onnxruntime-")]
+        gpu = f"{FAKE}_cuda-13.0.profile.json"
+        self.assertEqual(sorted(kept), sorted([box, gpu]))
+        self.assertEqual(sorted(kept[box]["models"]), ["halved", "relu"])
+        self.assertEqual(sorted(kept[gpu]["models"]), ["halved", "tripled"])
+        measured = kept[gpu]["models"]["tripled"]["devices"]
+        self.assertEqual(list(measured), [FAKE])
+        self.assertGreater(measured[FAKE]["load_ms"], 0)
+        points = {(p.get("gpu", 0), p["items"]) for p in measured[FAKE]["points"]}
+        # One row, and two to four: by shares of 1, 2, 4 ... units, and on the whole.
+        shares = (0, 1, 2, 4, 8)
+        self.assertEqual(points, {(g, n) for g in shares for n in (1, 2, 4)})
+        done = self.weft("profile", str(self.folder))
+        self.assertIn(": 0 models measured now", done.stdout)
+        self.assertEqual(self.profiles(), kept)
+        self.assertEqual(self.weft("check", str(self.folder)).returncode, 0)
+
+    def test_without_a_gpu_models_for_processors_are_served(self):
+        server = self.serve("--gpus", "0")
+        self.assertEqual(self.infer(server, "halved", [[2, 4, 6, 8]]), (200, [[1, 2, 3, 4]]))
+        status, body = self.infer(server, "tripled", [[2, 4, 6, 8]])
+        self.assertIn("runs on GPUs only", body)
+        self.assertGreaterEqual(status, 400)
+        server.logged("model unavailable.*runs on GPUs only")
+
+    def test_a_damaged_model_is_not_run(self):
+        weights = self.folder / "tripled/1/model.cuda/weights.bin"
+        data = bytearray(weights.read_bytes())
+        data[0] ^= 1
+        weights.write_bytes(data)
+        checked = self.weft("check", str(self.folder))
+        self.assertEqual(checked.returncode, 2)
+        self.assertIn("weights.bin: its contents differ from what was exported", checked.stderr)
+        server = self.serve()
+        status, body = self.infer(server, "tripled", [[1, 1, 1, 1]])
+        self.assertGreaterEqual(status, 400)
+        self.assertIn("contents differ", body)
+        self.assertEqual(self.infer(server, "halved", [[2, 4, 6, 8]]), (200, [[1, 2, 3, 4]]))
+
+    def test_a_form_that_takes_something_else_is_not_used(self):
+        shutil.rmtree(self.folder / "halved/1/model.cuda")
+        self.export("halved", Module(0.5, 0), extent=5)
+        server = self.serve()
+        server.logged("it takes or gives something else than the ONNX file")
+        self.assertEqual(self.infer(server, "halved", [[2, 4, 6, 8]]), (200, [[1, 2, 3, 4]]))
+
+    def test_a_request_that_breaks_the_device_fails_alone(self):
+        server = self.serve()
+        self.assertEqual(self.infer(server, "tripled", [[1, 1, 1, 1]]), (200, [[2, 2, 2, 2]]))
+        status, _ = self.infer(server, "tripled", [[666, 1, 1, 1]])
+        self.assertEqual(status, 500)
+        server.logged("engine process ended.*lost its GPU")
+        self.assertEqual(self.infer(server, "tripled", [[1, 1, 1, 1]]), (200, [[2, 2, 2, 2]]))
+
+
+if __name__ == "__main__":
+    unittest.main()
