@@ -119,7 +119,7 @@ void machine_find_gpus(
         char cause[CUDA_FOUND_NAME_BYTES + sizeof(found[i].cause) + 32];
         if (found[i].status != WEFT_OK) {
             (void)snprintf(
-                cause, sizeof(cause), "GPU %" PRIu32 "%s%s: %s", i,
+                cause, sizeof(cause), "GPU %" PRIu32 "%s%.95s: %.239s", i,
                 found[i].name[0] == '\0' ? "" : ", ", found[i].name, found[i].cause);
             on_unusable(context, cause);
             return;
