@@ -66,8 +66,12 @@ void local_release(struct engine_local *engine, struct local_model *model)
         return;
     }
     struct operation *unload = model->unload;
-    if (model->onnx != NULL) {
+    if (model->onnx != NULL && unload != NULL) {
+        local_sleep(&engine->workers[unload->worker], unload->model, model->onnx);
+    } else {
         onnx_model_unload(model->onnx);
+    }
+    if (model->onnx != NULL) {
         ort_memory_trim();
         segments_trim();
     }

@@ -40,7 +40,6 @@ struct engine_local_options {
     bool (*fetch)(void *context);
     const char *cache; /* Folder for mapped models. Copied. NULL: the user's; "": none. */
     uint32_t threads;  /* That run batches, of each worker. 0: as many as it has units. */
-    bool prepack;      /* See struct onnx_options. */
     bool isolate;      /* Run functions in processes of their own: function_pool.h. */
     struct function_limits function_limits; /* Isolated ones are held to these. */
     struct engine_host host;

@@ -76,6 +76,8 @@ struct local_worker {
     bool has_loader;
     struct engine_local *engine;
     struct local_model **resident; /* By model; on the host's thread. */
+    struct onnx_model **asleep;    /* By model: see local_sleep.c. */
+    uint64_t sleeps;               /* How many ever. */
 };
 
 struct engine_local {
@@ -84,7 +86,6 @@ struct engine_local {
     const struct catalogue *catalogue;
     const struct artifacts *artifacts;
     char cache[ONNX_CACHE_PATH_BYTES]; /* "": none. */
-    bool prepack;
     uint64_t output_bytes_max;
     struct function_pool *pool; /* NULL: functions run here. */
     struct local_worker *workers;
@@ -92,6 +93,7 @@ struct engine_local {
     pthread_mutex_t digest_lock;
     struct onnx_digest *digests; /* By model. */
     struct onnx_shown *rows;     /* By model. */
+    pthread_mutex_t sleep_lock;  /* Of what sleeps on all workers. */
 
     struct queue done;     /* What threads have ended. */
     uv_async_t *signal;    /* That they have. On the heap: it outlives the engine. NULL: lock. */
@@ -126,6 +128,20 @@ void local_destroy(struct engine *engine);
 
 /* local_load.c: the thread of @worker, a struct local_worker, that loads. */
 void *local_loader_main(void *worker);
+
+/* local_sleep.c: keep @model, number @number of @worker, which has left memory, for its next load.
+ */
+void local_sleep(struct local_worker *worker, uint32_t number, struct onnx_model *model);
+
+/*
+ * Model @number of @worker, brought back into memory; NULL if it does not sleep there, or is not
+ * what @digest says its file is now.
+ */
+struct onnx_model *local_wake(
+    struct local_worker *worker, uint32_t number, const struct onnx_digest *digest);
+
+/* End all that sleep on @worker. */
+void local_end_sleepers(struct local_worker *worker);
 
 /* local_run.c: a thread of @runner, a struct local_runner, that runs batches. */
 void *local_runner_main(void *runner);

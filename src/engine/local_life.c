@@ -60,9 +60,11 @@ static void release_workers(struct engine_local *engine)
         for (uint32_t model = 0; model < engine->artifacts->count; model++) {
             local_release(engine, worker->resident[model]);
         }
+        local_end_sleepers(worker);
         queue_deinit(&worker->loads);
         queue_deinit(&worker->runs);
         free(worker->resident);
+        free(worker->asleep);
         free(worker->runners);
     }
 }
@@ -82,6 +84,7 @@ void local_destroy(struct engine *base)
     function_pool_destroy(engine->pool);
     queue_deinit(&engine->done);
     (void)pthread_mutex_destroy(&engine->digest_lock);
+    (void)pthread_mutex_destroy(&engine->sleep_lock);
     free(engine->workers);
     free(engine->digests);
     free(engine->rows);
@@ -114,6 +117,7 @@ static bool start_worker(struct engine_local *engine, uint32_t number, uint32_t 
     queue_init(&worker->runs);
     worker->engine = engine;
     worker->resident = memory_zeroed(engine->artifacts->count + 1, sizeof(struct local_model *));
+    worker->asleep = memory_zeroed(engine->artifacts->count + 1, sizeof(struct onnx_model *));
     worker->runners = memory_zeroed(count, sizeof(*worker->runners));
     worker->has_loader = pthread_create(&worker->loader, NULL, local_loader_main, worker) == 0;
     bool is_good = worker->has_loader;
@@ -165,11 +169,11 @@ enum weft_status engine_local_create(
     engine->fleet = options->fleet;
     engine->catalogue = options->catalogue;
     engine->artifacts = options->artifacts;
-    engine->prepack = options->prepack;
     engine->output_bytes_max = options->function_limits.output_bytes_max;
     engine->pool = pool;
     choose_cache(engine, options->cache);
     (void)pthread_mutex_init(&engine->digest_lock, NULL);
+    (void)pthread_mutex_init(&engine->sleep_lock, NULL);
     queue_init(&engine->done);
     engine->workers = memory_zeroed(options->fleet->worker_count, sizeof(*engine->workers));
     engine->digests = memory_zeroed(options->artifacts->count + 1, sizeof(*engine->digests));

@@ -7,9 +7,10 @@
 #include "engine/ort_memory.h"
 
 static enum weft_status load_onnx(
-    struct engine_local *engine, uint32_t number, struct local_model *model,
+    struct local_worker *worker, uint32_t number, struct local_model *model,
     struct weft_error *error)
 {
+    struct engine_local *engine = worker->engine;
     const struct artifact *artifact = &engine->artifacts->items[number];
     const struct ort *ort;
     const enum weft_status status = ort_open(&ort, error);
@@ -23,12 +24,15 @@ static enum weft_status load_onnx(
         .path = artifact->path,
         .name = engine->catalogue->models[number],
         .folder = engine->cache[0] == '\0' ? NULL : engine->cache,
-        .prepack = engine->prepack,
         .rows_max = artifact->batch_max,
         .rows = &engine->rows[number],
         .digest = &digest,
     };
-    const enum weft_status loaded = onnx_model_load(ort, &options, &model->onnx, error);
+    if (options.folder != NULL && onnx_digest_file(artifact->path, &digest, NULL) == WEFT_OK) {
+        model->onnx = local_wake(worker, number, &digest);
+    }
+    const enum weft_status loaded =
+        model->onnx != NULL ? WEFT_OK : onnx_model_load(ort, &options, &model->onnx, error);
     (void)pthread_mutex_lock(&engine->digest_lock);
     engine->digests[number] = digest;
     (void)pthread_mutex_unlock(&engine->digest_lock);
@@ -47,15 +51,16 @@ static enum weft_status load_function(
     return function_open(artifact->path, artifact->function, &function, error);
 }
 
-static void load(struct engine_local *engine, struct operation *operation)
+static void load(struct local_worker *worker, struct operation *operation)
 {
+    struct engine_local *engine = worker->engine;
     const uint32_t number = operation->model;
     struct local_model *model = memory_zeroed(1, sizeof(*model));
     enum weft_status status = WEFT_INVALID;
     atomic_init(&model->references, 1);
     switch (engine->artifacts->items[number].kind) {
     case ARTIFACT_ONNX:
-        status = load_onnx(engine, number, model, &operation->error);
+        status = load_onnx(worker, number, model, &operation->error);
         break;
     case ARTIFACT_FUNCTION:
         status = load_function(engine, number, &operation->error);
@@ -94,7 +99,7 @@ void *local_loader_main(void *argument)
             unload(engine, operation);
             continue;
         }
-        load(engine, operation);
+        load(worker, operation);
         if (atomic_load(&operation->is_cancelled) && operation->loaded != NULL) {
             local_release(engine, operation->loaded);
             operation->loaded = NULL;

@@ -126,7 +126,7 @@ enum weft_status onnx_call_run(
     const struct onnx_model *model = job->model;
     struct onnx_usage *usage = job->usage;
     struct ort_meter meter;
-    ort_meter_start(&meter, /* is_load */ false);
+    ort_meter_start(&meter);
     struct OrtStatus *outcome = model->ort->api.Run(
         model->session, job->options, model->inputs.names,
         (const struct OrtValue *const *)call->inputs, model->inputs.count, model->outputs.names,
@@ -151,7 +151,7 @@ void onnx_call_end(const struct onnx_job *job, struct onnx_call *call)
 {
     const struct onnx_model *model = job->model;
     struct ort_meter meter;
-    ort_meter_start(&meter, /* is_load */ false);
+    ort_meter_start(&meter);
     for (uint32_t i = 0; i < model->inputs.count; i++) {
         if (call->inputs[i] != NULL) {
             model->ort->api.ReleaseValue(call->inputs[i]);

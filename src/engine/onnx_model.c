@@ -17,6 +17,9 @@
 #include "engine/onnx_rows.h"
 #include "engine/ort_memory.h"
 
+/* Packed weights are about as large as the weights: so much more is never used. */
+enum { IMAGE_FACTOR = 4 };
+
 uint32_t onnx_type_of(enum weft_dtype dtype)
 {
     static const uint8_t types[WEFT_DTYPES] = {
@@ -68,7 +71,7 @@ static struct OrtStatus *make_options(
     if (outcome == NULL) {
         outcome = api->AddSessionConfigEntry(options, "session.use_env_allocators", "1");
     }
-    if (outcome == NULL && !given->prepack) {
+    if (outcome == NULL && given->is_unpacked) {
         outcome = api->AddSessionConfigEntry(options, "session.disable_prepacking", "1");
     }
     for (uint32_t i = 0; i < 2 && outcome == NULL && is_mapped; i++) {
@@ -84,7 +87,7 @@ static enum weft_status make_session(
     struct OrtSessionOptions *options = NULL;
     struct ort_meter meter;
     const int64_t heap_before = heap_now();
-    ort_meter_start(&meter, /* is_load */ true);
+    ort_meter_start_load(&meter, &model->image.memory);
     struct OrtStatus *outcome = make_options(given, model->ort, model->mapped != NULL, &options);
     if (outcome == NULL && model->mapped != NULL) {
         outcome = api->CreateSessionFromArray(
@@ -104,8 +107,10 @@ static enum weft_status make_session(
     return ort_check(model->ort, outcome, what, error);
 }
 
+/* Give back the mapped files. */
 static void unmap(struct onnx_model *model)
 {
+    onnx_image_release(&model->image);
     if (model->mapped != NULL) {
         (void)munmap(model->mapped, model->mapped_bytes); /* Fails only for a wrong argument. */
         model->mapped = NULL;
@@ -135,6 +140,7 @@ static enum weft_status open_session(
     struct onnx_model *model, const struct onnx_options *given, struct weft_error *error)
 {
     char kept[ONNX_CACHE_PATH_BYTES];
+    char packed[ONNX_CACHE_PATH_BYTES + 16];
     struct onnx_digest own = {.bytes = 0};
     struct onnx_digest *digest = given->digest != NULL ? given->digest : &own;
     if (given->folder != NULL) {
@@ -142,13 +148,19 @@ static enum weft_status open_session(
         if (status != WEFT_OK) {
             return status;
         }
+        model->digest = *digest;
         if (onnx_cache_path(model->ort, given->folder, given->path, digest, kept, NULL) ==
             WEFT_OK) {
             map_file(model, kept);
         }
     }
     if (model->mapped != NULL) {
+        onnx_image_reserve(&model->image, IMAGE_FACTOR * model->mapped_bytes);
         if (make_session(model, given, error) == WEFT_OK) {
+            (void)snprintf(packed, sizeof(packed), "%s.packed", kept);
+            onnx_image_keep(&model->image, packed);
+            onnx_pages_drop(model->mapped, model->mapped_bytes); /* It was read for packing. */
+            onnx_model_wake(model);
             return WEFT_OK;
         }
         unmap(model); /* A damaged file, say: it is not the only way. */
@@ -238,6 +250,30 @@ void onnx_model_unload(struct onnx_model *model)
     free(model);
 }
 
+bool onnx_model_sleep(struct onnx_model *model)
+{
+    if (model->mapped == NULL || !model->image.is_kept) {
+        return false;
+    }
+    onnx_pages_drop(model->mapped, model->mapped_bytes);
+    onnx_pages_drop(model->image.memory.start, model->image.memory.room);
+    return true;
+}
+
+void onnx_model_wake(struct onnx_model *model)
+{
+    /* Weights that were packed are not read in the file that they were packed from. */
+    if (model->image.memory.room < model->mapped_bytes / 2) {
+        onnx_pages_bring(model->mapped, model->mapped_bytes);
+    }
+    onnx_pages_bring(model->image.memory.start, model->image.memory.room);
+}
+
+uint64_t onnx_model_bytes_asleep(const struct onnx_model *model)
+{
+    return model->counted_bytes + model->heap_bytes;
+}
+
 uint64_t onnx_model_bytes(const struct onnx_model *model)
 {
     return onnx_model_bytes_least(model) + model->heap_bytes;
@@ -245,5 +281,8 @@ uint64_t onnx_model_bytes(const struct onnx_model *model)
 
 uint64_t onnx_model_bytes_least(const struct onnx_model *model)
 {
-    return model->counted_bytes + model->mapped_bytes;
+    /* What was packed is read in the image alone, so that the larger one has room for both. */
+    const uint64_t image_bytes = model->image.memory.room;
+    return model->counted_bytes +
+           (image_bytes > model->mapped_bytes ? image_bytes : model->mapped_bytes);
 }

@@ -14,6 +14,7 @@
 
 #include "base/limits.h"
 #include "engine/onnx_cache.h"
+#include "engine/onnx_image.h"
 #include "engine/onnx_rows.h"
 
 enum { ONNX_SYMBOL_BYTES = 64 };
@@ -48,7 +49,7 @@ struct onnx_options {
     const char *path;
     const char *name;   /* For messages. */
     const char *folder; /* Where models are kept in the mapped format. NULL: do not. */
-    bool prepack;       /* Rearrange weights at every load: runs are faster, loads slower. */
+    bool is_unpacked;   /* Leave weights as they are: the first load is faster, runs are slower. */
     uint32_t rows_max;  /* Of one run. 0: no limit. */
 
     struct onnx_shown *rows;    /* What earlier loads have shown of it. NULL: nothing is kept. */
@@ -60,8 +61,9 @@ struct onnx_model {
     struct OrtSession *session;
     void *mapped; /* NULL if the weights are in memory of the library's own. */
     size_t mapped_bytes;
-    uint64_t counted_bytes; /* What loading took from ort_memory and kept. */
-    uint64_t heap_bytes;    /* What it took elsewhere: about, as others take and give too. */
+    struct onnx_image image; /* Of weights that were packed; empty if nothing is mapped. */
+    uint64_t counted_bytes;  /* What loading took from ort_memory and kept. */
+    uint64_t heap_bytes;     /* What it took elsewhere: about, as others take and give too. */
     struct onnx_ports inputs;
     struct onnx_ports outputs;
 
@@ -72,7 +74,9 @@ struct onnx_model {
     atomic_bool has_rows;
     struct onnx_shown *rows; /* Of this load, or of all loads. */
     struct onnx_shown own_rows;
-    uint32_t rows_max; /* Of one run; 0: no limit. */
+    uint32_t rows_max;         /* Of one run; 0: no limit. */
+    struct onnx_digest digest; /* Of the file; all zero if it was not read. */
+    uint64_t slept;            /* For those who let it sleep: when. */
     char name[NAME_BYTES_MAX];
 };
 
@@ -90,10 +94,22 @@ enum weft_status onnx_model_load(
 enum weft_status onnx_ports_read(
     struct onnx_model *model, const char *path, struct weft_error *error);
 
-/* Release @model, which nobody runs. NULL is allowed. */
+/* Release @model, which is not running. NULL is allowed. */
 void onnx_model_unload(struct onnx_model *model);
 
-/* What it occupies: counted memory, memory of the library's own, and the mapped file. */
+/*
+ * Let the weights of @model, which is not running, leave memory, and the rest of it stay: it cannot
+ * run until it is woken. False, and nothing has happened, if its weights are not all in files.
+ */
+bool onnx_model_sleep(struct onnx_model *model);
+
+/* Bring the weights back. */
+void onnx_model_wake(struct onnx_model *model);
+
+/* What a sleeping model occupies. */
+uint64_t onnx_model_bytes_asleep(const struct onnx_model *model);
+
+/* What it occupies: counted memory, memory of the library's own, and mapped files. */
 uint64_t onnx_model_bytes(const struct onnx_model *model);
 
 /* The part of them that is exact whatever else runs: it can be no less. */

@@ -14,11 +14,12 @@ enum {
     KEPT_BYTES_MIN = 4096,
     STEPS = 4,
     SIZES = 64 * STEPS,
+    IN_IMAGE = SIZES + 1,
 };
 
 struct block {
     uint64_t bytes; /* After the header. */
-    uint32_t size;  /* Which list it belongs to, or SIZES: none. */
+    uint32_t size;  /* Which list it belongs to, or SIZES: none, or IN_IMAGE. */
     uint32_t epoch; /* When it was put there: trims count epochs. */
     struct block *next;
 };
@@ -133,6 +134,19 @@ static bool may_use(uint64_t bytes)
     return false;
 }
 
+/* The next @wanted bytes of @image; NULL if there is none, or no room. */
+static void *take_from_image(struct ort_image *image, uint64_t wanted)
+{
+    const uint64_t bytes = (wanted + HEADER_BYTES - 1) / HEADER_BYTES * HEADER_BYTES;
+    if (image == NULL || bytes > image->room || image->used + HEADER_BYTES > image->room - bytes) {
+        return NULL;
+    }
+    struct block *block = (struct block *)(void *)(image->start + image->used);
+    *block = (struct block){.bytes = bytes, .size = IN_IMAGE};
+    image->used += HEADER_BYTES + bytes;
+    return (uint8_t *)block + HEADER_BYTES;
+}
+
 static void *take(struct OrtAllocator *allocator, size_t wanted)
 {
     (void)allocator;
@@ -145,6 +159,12 @@ static void *take(struct OrtAllocator *allocator, size_t wanted)
     }
     if (wanted > SIZE_MAX / 4) {
         return deny(wanted);
+    }
+    if (wanted >= KEPT_BYTES_MIN && is_load) {
+        void *data = take_from_image(thread_meter->image, wanted);
+        if (data != NULL) {
+            return data;
+        }
     }
     if (wanted >= KEPT_BYTES_MIN && !is_load) {
         size = size_of(&bytes);
@@ -178,6 +198,9 @@ static void give(struct OrtAllocator *allocator, void *data)
     }
     void *start = (uint8_t *)data - HEADER_BYTES;
     struct block *block = start;
+    if (block->size == IN_IMAGE) {
+        return;
+    }
     count(-(int64_t)block->bytes);
     (void)atomic_fetch_sub_explicit(&used_bytes, block->bytes, memory_order_relaxed);
     if (block->size == SIZES || !keep(block)) {
@@ -199,10 +222,17 @@ struct OrtAllocator *ort_memory_allocator(const struct OrtMemoryInfo *info)
     return &memory.base;
 }
 
-void ort_meter_start(struct ort_meter *meter, bool is_load)
+void ort_meter_start(struct ort_meter *meter)
 {
     ASSERT(thread_meter == NULL);
-    *meter = (struct ort_meter){.is_load = is_load};
+    *meter = (struct ort_meter){.is_load = false};
+    thread_meter = meter;
+}
+
+void ort_meter_start_load(struct ort_meter *meter, struct ort_image *image)
+{
+    ASSERT(thread_meter == NULL);
+    *meter = (struct ort_meter){.is_load = true, .image = image};
     thread_meter = meter;
 }
 

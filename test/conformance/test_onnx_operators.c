@@ -223,7 +223,7 @@ static enum outcome try_operator(const char *folder)
         return UNKNOWN;
     }
     (void)snprintf(path, sizeof(path), "%s/model.onnx", folder);
-    const struct onnx_options options = {.path = path, .name = "m", .prepack = true};
+    const struct onnx_options options = {.path = path, .name = "m"};
     if (onnx_model_load(fixture_ort(), &options, &model, NULL) != WEFT_OK) {
         return REFUSED;
     }
