@@ -271,6 +271,7 @@ static enum channel_receipt read_some(struct channel *channel, size_t wanted, bo
         return CHANNEL_GONE;
     }
     channel->in_used += (size_t)bytes;
+    channel->is_drained = (size_t)bytes < part.iov_len;
     return keep_files(channel, &message) ? CHANNEL_RECEIVED : CHANNEL_NONSENSE;
 }
 
@@ -316,6 +317,10 @@ enum channel_receipt channel_receive(
                 *received_out = &channel->received;
                 return CHANNEL_RECEIVED;
             }
+        }
+        if (channel->is_drained && !waits) {
+            channel->is_drained = false;
+            return CHANNEL_EMPTY;
         }
         const enum channel_receipt receipt = read_some(channel, wanted - channel->in_used, waits);
         if (receipt != CHANNEL_RECEIVED) {

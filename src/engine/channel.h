@@ -17,6 +17,7 @@ struct channel {
     size_t in_used;
     size_t in_room;
     size_t in_taken; /* Of the packet that was received last. */
+    bool is_drained; /* The last read left nothing: another one would find nothing. */
     int files[2 * PACKET_FILES_MAX];
     uint32_t file_count;
     struct received received;
@@ -54,7 +55,7 @@ enum channel_receipt {
 
 /*
  * The next packet; *received_out is good until the next call. @waits: for it; otherwise looks
- * whether it is there.
+ * whether it is there. Once it has said that there is none, look again when the socket is ready.
  */
 enum channel_receipt channel_receive(
     struct channel *channel, bool waits, struct received **received_out);

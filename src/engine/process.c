@@ -51,7 +51,9 @@ struct process_told *process_tell(
     }
     *engine->told_end = told;
     engine->told_end = &told->next;
-    (void)uv_async_send(engine->keep); /* Fails only for a handle that is closing. */
+    if (!engine->is_reading) {
+        (void)uv_async_send(engine->keep); /* Fails only for a handle that is closing. */
+    }
     return told;
 }
 
@@ -268,27 +270,37 @@ static void note_functions(struct process_worker *worker, const struct process_r
     }
 }
 
-bool process_read(struct process_worker *worker)
+/* Act on all reports that have come. False if the process is gone. */
+static bool read_reports(struct process_worker *worker)
 {
     struct received *received;
     enum channel_receipt receipt;
     while ((receipt = channel_receive(&worker->channel, /* waits */ false, &received)) ==
            CHANNEL_RECEIVED) {
-        const bool is_good = on_report(worker, received);
-        if (is_good) {
-            note_functions(worker, &worker->engine->ran->report);
-        }
-        if (!is_good) {
+        if (!on_report(worker, received)) {
             process_worker_ended(worker, "sent nonsense, and was ended");
             return true;
         }
+        note_functions(worker, &worker->engine->ran->report);
     }
-    if (receipt != CHANNEL_EMPTY) {
-        return false;
+    if (receipt == CHANNEL_EMPTY) {
+        process_batches_pump(worker);
     }
-    process_batches_pump(worker);
-    tell_all(worker->engine);
-    return true;
+    return receipt == CHANNEL_EMPTY;
+}
+
+bool process_read(struct process_worker *worker)
+{
+    struct engine_process *engine = worker->engine;
+    engine->is_reading = true;
+    const bool is_good = read_reports(worker);
+    engine->is_reading = false;
+    if (is_good) {
+        tell_all(engine);
+    } else {
+        (void)uv_async_send(engine->keep); /* Once the process is replaced. */
+    }
+    return is_good;
 }
 
 static void process_load(struct engine *base, uint32_t number, uint32_t model)
@@ -408,65 +420,12 @@ static void process_cancel(struct engine *base, uint64_t number)
     end(engine);
 }
 
-/* End the process of @worker if a load there takes too long. They come one after another. */
-static void watch_load(struct process_worker *worker, int64_t now_ns)
-{
-    const struct engine_process *engine = worker->engine;
-    struct process_model *first = NULL;
-    char why[NAME_BYTES_MAX + 64];
-    for (uint32_t i = 0; i < engine->artifacts->count; i++) {
-        struct process_model *model = &worker->models[i];
-        if ((model->state == MODEL_LOADING || model->state == MODEL_RESTORING) &&
-            (first == NULL || model->load < first->load)) {
-            first = model;
-        }
-    }
-    if (first == NULL) {
-        return;
-    }
-    const int64_t began_ns =
-        first->since_ns > worker->loaded_ns ? first->since_ns : worker->loaded_ns;
-    if (now_ns - began_ns > engine->load_ns_max) {
-        (void)snprintf(
-            why, sizeof(why), "took more than %.3g s to load '%s'",
-            (double)engine->load_ns_max / 1e9, engine->catalogue->models[first - worker->models]);
-        first->tries = PROCESS_RESTORES_MAX; /* It is not tried again. */
-        process_worker_ended(worker, why);
-    }
-}
-
-/* End the process of @worker if a batch there takes too long, or does not stop. */
-static void watch_worker(struct process_worker *worker, int64_t now_ns)
-{
-    const struct engine_process *engine = worker->engine;
-    char why[64];
-    for (struct process_batch *batch = worker->batches; batch != NULL; batch = batch->next) {
-        const bool is_sent = batch->state == BATCH_SENT;
-        const int64_t most_ns = is_sent ? engine->run_ns_max : engine->stop_ns_max;
-        if (batch->state == BATCH_WAITING || now_ns - batch->since_ns <= most_ns) {
-            continue;
-        }
-        batch->is_late = is_sent;
-        (void)snprintf(
-            why, sizeof(why),
-            is_sent ? "ran a batch for more than %.3g s" : "did not stop in %.3g s",
-            (double)most_ns / 1e9);
-        process_worker_ended(worker, why);
-        return;
-    }
-}
-
 static void on_watch(uv_timer_t *timer)
 {
     struct engine_process *engine = timer->data;
     const int64_t now_ns = process_now_ns(engine);
     for (uint32_t i = 0; i < engine->fleet->worker_count; i++) {
-        if (engine->workers[i].is_up) {
-            watch_worker(&engine->workers[i], now_ns);
-        }
-        if (engine->workers[i].is_up) {
-            watch_load(&engine->workers[i], now_ns);
-        }
+        process_worker_watch(&engine->workers[i], now_ns);
     }
     tell_all(engine);
 }

@@ -76,6 +76,7 @@ struct process_worker {
     struct channel launches;  /* Batches. */
     struct lender *lender;    /* The process; NULL until its ledger has come. */
     uv_poll_t *poll_launches; /* Like the next, for the other channel. */
+    int watched;              /* What the next one waits for. */
     uv_poll_t *poll;   /* On the heap: it outlives the engine. NULL while the process is down. */
     uv_timer_t *retry; /* The same; runs while another process is to be made later. */
     bool is_retrying;
@@ -120,6 +121,7 @@ struct engine_process {
     uv_timer_t *watch; /* Looks for batches that take too long. */
     struct process_told *told;
     struct process_told **told_end;
+    bool is_reading; /* Reports: what they lead to is told right after, without the loop. */
     struct engine_process_counts counts;
     uint64_t function_starts; /* Of all its processes, ever. */
     uint64_t function_crashes;
@@ -150,6 +152,9 @@ void process_worker_load(struct process_worker *worker, uint32_t model);
 /* Send what engine->packet holds to @worker; if it is gone that is noticed later. */
 void process_worker_send(struct process_worker *worker);
 void process_worker_send_launch(struct process_worker *worker);
+
+/* End the process of @worker if something that it does takes too long. */
+void process_worker_watch(struct process_worker *worker, int64_t now_ns);
 
 /* Close its handles and end its process. */
 void process_worker_close(struct process_worker *worker);

@@ -46,8 +46,11 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 static void watch_socket(struct process_worker *worker)
 {
     const int events = UV_READABLE | (channel_is_blocked(&worker->channel) ? UV_WRITABLE : 0);
-    const int code = uv_poll_start(worker->poll, events, on_ready);
-    ASSERT(code == 0); /* The descriptor is a socket, and open. */
+    if (events != worker->watched) { /* Starting again costs two calls of the system. */
+        const int code = uv_poll_start(worker->poll, events, on_ready);
+        ASSERT(code == 0); /* The descriptor is a socket, and open. */
+        worker->watched = events;
+    }
 }
 
 /* Something could not be sent. If the process is gone, its end of the socket is closed; if there
@@ -175,6 +178,7 @@ enum weft_status process_worker_start(struct process_worker *worker, struct weft
     channel_init(&worker->launches, ends[0]);
     worker->poll = init_poll(polls[0], worker, worker->child.socket);
     worker->poll_launches = init_poll(polls[1], worker, ends[0]);
+    worker->watched = 0;
     worker->is_up = true;
     worker->function_starts = 0;
     worker->function_crashes = 0;
@@ -291,6 +295,64 @@ void process_worker_ended(struct process_worker *worker, const char *killed_beca
         retry_later(worker);
     } else {
         start_again(worker);
+    }
+}
+
+/* End the process of @worker if a load there takes too long. They come one after another. */
+static void watch_load(struct process_worker *worker, int64_t now_ns)
+{
+    const struct engine_process *engine = worker->engine;
+    struct process_model *first = NULL;
+    char why[NAME_BYTES_MAX + 64];
+    for (uint32_t i = 0; i < engine->artifacts->count; i++) {
+        struct process_model *model = &worker->models[i];
+        if ((model->state == MODEL_LOADING || model->state == MODEL_RESTORING) &&
+            (first == NULL || model->load < first->load)) {
+            first = model;
+        }
+    }
+    if (first == NULL) {
+        return;
+    }
+    const int64_t began_ns =
+        first->since_ns > worker->loaded_ns ? first->since_ns : worker->loaded_ns;
+    if (now_ns - began_ns > engine->load_ns_max) {
+        (void)snprintf(
+            why, sizeof(why), "took more than %.3g s to load '%s'",
+            (double)engine->load_ns_max / 1e9, engine->catalogue->models[first - worker->models]);
+        first->tries = PROCESS_RESTORES_MAX; /* It is not tried again. */
+        process_worker_ended(worker, why);
+    }
+}
+
+/* End the process of @worker if a batch there takes too long, or does not stop. */
+static void watch_batches(struct process_worker *worker, int64_t now_ns)
+{
+    const struct engine_process *engine = worker->engine;
+    char why[64];
+    for (struct process_batch *batch = worker->batches; batch != NULL; batch = batch->next) {
+        const bool is_sent = batch->state == BATCH_SENT;
+        const int64_t most_ns = is_sent ? engine->run_ns_max : engine->stop_ns_max;
+        if (batch->state == BATCH_WAITING || now_ns - batch->since_ns <= most_ns) {
+            continue;
+        }
+        batch->is_late = is_sent;
+        (void)snprintf(
+            why, sizeof(why),
+            is_sent ? "ran a batch for more than %.3g s" : "did not stop in %.3g s",
+            (double)most_ns / 1e9);
+        process_worker_ended(worker, why);
+        return;
+    }
+}
+
+void process_worker_watch(struct process_worker *worker, int64_t now_ns)
+{
+    if (worker->is_up) {
+        watch_batches(worker, now_ns);
+    }
+    if (worker->is_up) {
+        watch_load(worker, now_ns);
     }
 }
 
