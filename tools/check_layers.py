@@ -59,7 +59,7 @@ LIBRARY_USERS = {
     "jansson.h": ["document", "protocol", "server", "client", "cli"],
     "uv.h": ["fabric", "engine", "runtime", "server", "client"],
     "dlfcn.h": ["engine"],
-    "openssl/ssl.h": ["server", "client"],
+    "openssl/ssl.h": ["fabric", "server", "client"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')

@@ -12,6 +12,8 @@
 #ifndef FABRIC_NET_H
 #define FABRIC_NET_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "view/row.h"
@@ -19,6 +21,22 @@
 
 struct fleet_network;
 struct net;
+
+enum { NET_HEAD_BYTES_MAX = 64 * 1024 };
+
+/* What a net notices of a peer. */
+enum net_peer_state {
+    NET_PEER_BROKEN,   /* It cannot be reached, or says nothing any more. */
+    NET_PEER_RESTORED, /* It can, and does. */
+    NET_PEER_BLOCKED,  /* Much waits for it: nothing more should be sent. */
+    NET_PEER_READY,    /* Little does. */
+};
+
+/* One piece of the contents of a tensor. */
+struct net_part {
+    void *data;
+    uint64_t bytes;
+};
 
 /*
  * What a net gives to its host, and asks of it. All are called on the host's thread, with
@@ -36,8 +54,8 @@ struct net_host {
      */
     void (*on_message)(void *context, uint32_t to, const struct message *message, uint64_t tensor);
 
-    /* A message will not arrive: the reference to @tensor, never 0, is the host's again. */
-    void (*on_dropped)(void *context, uint64_t tensor);
+    /* @tensor, never 0, has left this process or never will: the reference is the host's again. */
+    void (*release)(void *context, uint64_t tensor);
 
     /* The host's clock. Required by nets that take their time from it. */
     int64_t (*now_ns)(void *context);
@@ -50,6 +68,30 @@ struct net_host {
 
     /* Call net_flush_rows() once, before anything else happens to a node. The same. */
     void (*rows_ready)(void *context);
+
+    /* The rest is required by nets between processes. */
+
+    /* Something was noticed of node @peer. */
+    void (*on_peer)(void *context, uint32_t peer, enum net_peer_state state);
+
+    /*
+     * Write what the contents of @tensor are to @head, which has room for NET_HEAD_BYTES_MAX.
+     * Returns how many bytes that takes: 0 if they are only pretended.
+     */
+    size_t (*tensor_head)(void *context, uint64_t tensor, uint8_t *head);
+
+    /* Piece @index of the contents of @tensor. False past the last. Valid as the reference is. */
+    bool (*tensor_part)(void *context, uint64_t tensor, uint32_t index, struct net_part *part_out);
+
+    /*
+     * Make a tensor for contents as @head says, which come; without a head they are pretended, of
+     * @bytes. Returns its reference, which the net owns: 0 if the head makes no sense or there is
+     * no memory.
+     */
+    uint64_t (*tensor_make)(void *context, const uint8_t *head, size_t head_bytes, uint64_t bytes);
+
+    /* The contents of @tensor have all come: whether they are what they should be. */
+    bool (*tensor_check)(void *context, uint64_t tensor);
 };
 
 struct net_ops {
@@ -64,7 +106,7 @@ struct net_ops {
     /*
      * Send @message, which is copied, and the reference to @tensor (0: none) to node @to.
      * Always taken: what cannot leave now waits here, and what never can comes back
-     * through on_dropped. Required.
+     * through release(). Required.
      */
     void (*send)(struct net *net, uint32_t to, const struct message *message, uint64_t tensor);
 
@@ -80,7 +122,7 @@ struct net_ops {
     /* Hand over the rows announced with rows_ready(). Optional in the same way. */
     void (*flush_rows)(struct net *net);
 
-    /* Release the net with all that is on its way, through on_dropped. Required. */
+    /* Release the net with all that is on its way, through release(). Required. */
     void (*destroy)(struct net *net);
 };
 

@@ -252,7 +252,7 @@ static void inproc_destroy(struct net *base)
         }
         const struct packet *packet = pool_at(&net->packets, slot);
         if (packet->tensor != 0) {
-            net->host.on_dropped(net->host.context, packet->tensor);
+            net->host.release(net->host.context, packet->tensor);
         }
         free(packet->bytes);
     }
@@ -278,7 +278,7 @@ struct net *net_inproc_create(const struct net_inproc_options *options)
     ASSERT(options->node_count > 0 && options->worker_count > 0);
     ASSERT(options->host.on_row != NULL && options->host.on_message != NULL);
     ASSERT(options->host.now_ns != NULL && options->host.wake_at != NULL);
-    ASSERT(options->host.on_dropped != NULL && options->host.rows_ready != NULL);
+    ASSERT(options->host.release != NULL && options->host.rows_ready != NULL);
 
     struct net_inproc *net = memory_zeroed(1, sizeof(*net));
     net->base.ops = &inproc_ops;

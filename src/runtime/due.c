@@ -49,7 +49,7 @@ static void net_on_row(void *context, uint32_t to, const struct row *row)
     runtime_step(context, to, &event);
 }
 
-static void net_on_dropped(void *context, uint64_t tensor)
+static void net_release(void *context, uint64_t tensor)
 {
     struct runtime *runtime = context;
     tensors_release(&runtime->tensors, (struct handle){tensor});
@@ -62,7 +62,7 @@ static void net_on_message(
     struct event event = {.kind = EVENT_MESSAGE};
     if (runtime->nodes[to].node == NULL) {
         if (tensor != 0) {
-            net_on_dropped(runtime, tensor);
+            net_release(runtime, tensor);
         }
         return;
     }
@@ -99,7 +99,7 @@ struct net_host runtime_net_host(struct runtime *runtime)
         .context = runtime,
         .on_row = net_on_row,
         .on_message = net_on_message,
-        .on_dropped = net_on_dropped,
+        .release = net_release,
         .now_ns = host_now_ns,
         .wake_at = net_wake_at,
         .rows_ready = net_rows_ready,

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { WIRE_VERSION = 3 }; /* The first byte of everything. Grows when a layout changes. */
 
@@ -36,6 +37,32 @@ static inline void bytes_put(struct bytes_writer *writer, uint64_t value, uint32
     for (uint32_t i = 0; i < width; i++) {
         writer->bytes[writer->count++] = (uint8_t)(value >> (8 * i));
     }
+}
+
+/* Append @count bytes as they are. */
+static inline void bytes_copy(struct bytes_writer *writer, const void *bytes, size_t count)
+{
+    if (writer->is_short || writer->count_max - writer->count < count) {
+        writer->is_short = true;
+        return;
+    }
+    if (count > 0) {
+        memcpy(writer->bytes + writer->count, bytes, count);
+        writer->count += count;
+    }
+}
+
+/* The next @count bytes, borrowed. NULL past the end. */
+static inline const uint8_t *bytes_skip(struct bytes_reader *reader, size_t count)
+{
+    const uint8_t *bytes = reader->bytes;
+    if (reader->is_short || reader->count < count) {
+        reader->is_short = true;
+        return NULL;
+    }
+    reader->bytes += count;
+    reader->count -= count;
+    return bytes;
 }
 
 /* Read a number of @width bytes. 0 past the end. */

@@ -95,7 +95,7 @@ static void host_init(struct host *host, const struct fleet_network *network)
                 .context = host,
                 .on_row = on_row,
                 .on_message = on_message,
-                .on_dropped = on_dropped,
+                .release = on_dropped,
                 .now_ns = now_ns,
                 .wake_at = wake_at,
                 .rows_ready = rows_ready,

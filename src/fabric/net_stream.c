@@ -1,0 +1,347 @@
+#include "fabric/net_stream.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "fabric/net_stream_inside.h"
+#include "fabric/trust.h"
+
+#define SWEEP_NS    INT64_C(50000000)
+#define GREETING_NS INT64_C(5000000000)
+
+enum { HANDLES = 3, BACKLOG = 128, ACCEPTS_MAX = 16 };
+
+static int64_t now_ns(void)
+{
+    return (int64_t)uv_hrtime();
+}
+
+void net_stream_log(struct net_stream *net, const char *event, uint32_t node, const char *cause)
+{
+    const struct log_field fields[] = {
+        log_number("node", node == NODE_NONE ? -1 : (int64_t)node), log_text("cause", cause)};
+    log_say(net->options.log, LOG_WARN, event, 2, fields);
+}
+
+static bool is_reachable(const struct peer *peer, int64_t at_ns)
+{
+    return peer->is_welcome && peer->in != NULL && at_ns - peer->heard_ns < NET_STREAM_SILENCE_NS;
+}
+
+/* Tell the host what has changed about @peer. It may send meanwhile. */
+static void judge(struct peer *peer, int64_t at_ns)
+{
+    struct net_stream *net = peer->net;
+    const bool is_broken = peer->is_member && !is_reachable(peer, at_ns);
+    const bool is_much =
+        peer->waiting_bytes > WAITING_BYTES_HIGH || peer->waiting_count > WAITING_COUNT_HIGH;
+    const bool is_little =
+        peer->waiting_bytes <= WAITING_BYTES_LOW && peer->waiting_count <= WAITING_COUNT_HIGH / 2;
+    const bool is_blocked = peer->is_blocked ? !is_little : is_much;
+    if (is_broken != peer->is_broken) {
+        peer->is_broken = is_broken;
+        net->host.on_peer(
+            net->host.context, peer->node, is_broken ? NET_PEER_BROKEN : NET_PEER_RESTORED);
+    }
+    if (is_blocked != peer->is_blocked) {
+        peer->is_blocked = is_blocked;
+        net->host.on_peer(
+            net->host.context, peer->node, is_blocked ? NET_PEER_BLOCKED : NET_PEER_READY);
+    }
+}
+
+static void on_looking(uv_idle_t *looking)
+{
+    struct net_stream *net = looking->data;
+    const int64_t at_ns = now_ns();
+    (void)uv_idle_stop(looking); /* Never fails. */
+    for (uint32_t node = 0; node < net->options.fleet->node_count; node++) {
+        judge(&net->peers[node], at_ns);
+    }
+}
+
+void net_stream_look(struct net_stream *net)
+{
+    if (!net->is_closing) {
+        (void)uv_idle_start(&net->looking, on_looking); /* Never fails. */
+    }
+}
+
+/*
+ * This process has not run for a while, stopped or starved: that nothing was heard meanwhile says
+ * nothing about the others.
+ */
+static void forgive(struct net_stream *net, int64_t stood_ns)
+{
+    for (uint32_t node = 0; node < net->options.fleet->node_count; node++) {
+        net->peers[node].heard_ns += stood_ns;
+    }
+}
+
+static void on_sweep(uv_timer_t *timer)
+{
+    struct net_stream *net = timer->data;
+    const int64_t at_ns = now_ns();
+    if (at_ns - net->swept_ns > 2 * SWEEP_NS) {
+        forgive(net, at_ns - net->swept_ns - SWEEP_NS);
+    }
+    net->swept_ns = at_ns;
+    for (uint32_t node = 0; node < net->options.fleet->node_count; node++) {
+        struct peer *peer = &net->peers[node];
+        if (peer->out != NULL && !peer->is_welcome && at_ns - peer->dialled_ns > GREETING_NS) {
+            net_stream_hang_up(peer, "no welcome");
+        }
+        net_stream_dial(peer, at_ns);
+        net_stream_ping(peer, at_ns);
+    }
+    for (struct arrival *arrival = net->arrivals, *next = NULL; arrival != NULL; arrival = next) {
+        next = arrival->next;
+        if (arrival->peer == NULL && at_ns - arrival->since_ns > GREETING_NS) {
+            net_stream_dismiss(arrival, "no greeting");
+        }
+    }
+    net_stream_look(net);
+}
+
+static void on_arrivals(uv_poll_t *poll, int status, int events)
+{
+    struct net_stream *net = poll->data;
+    (void)status;
+    (void)events;
+    for (uint32_t i = 0; i < ACCEPTS_MAX; i++) {
+        const int socket = accept4(net->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (socket < 0) {
+            return; /* None is left, or there is no descriptor for it: the next may have luck. */
+        }
+        net_stream_arrived(net, socket);
+    }
+}
+
+void net_stream_set_peer(struct net *base, const struct net_stream_peer *given)
+{
+    struct net_stream *net = net_stream_from(base);
+    ASSERT(given->node < net->options.fleet->node_count && given->node != net->options.node);
+    ASSERT(strlen(given->address) < NET_ADDRESS_BYTES_MAX && strchr(given->address, ':') != NULL);
+    ASSERT(strlen(given->name) < NET_NAME_BYTES_MAX);
+    struct peer *peer = &net->peers[given->node];
+    if (peer->is_member && peer->incarnation == given->incarnation &&
+        strcmp(peer->address, given->address) == 0) {
+        return;
+    }
+    if (peer->is_member) {
+        net_stream_remove_peer(base, given->node);
+    }
+    peer->is_member = true;
+    peer->incarnation = given->incarnation;
+    memcpy(peer->address, given->address, strlen(given->address) + 1);
+    memcpy(peer->name, given->name, strlen(given->name) + 1);
+    peer->dial_at_ns = 0;
+    peer->pause_ns = SWEEP_NS / 2;
+    peer->trip_ns = 0;
+    net_stream_dial(peer, now_ns());
+    net_stream_look(net);
+}
+
+void net_stream_remove_peer(struct net *base, uint32_t node)
+{
+    struct net_stream *net = net_stream_from(base);
+    struct peer *peer = &net->peers[node];
+    if (!peer->is_member) {
+        return;
+    }
+    peer->is_member = false;
+    net_stream_hang_up(peer, "no longer a member");
+    net_stream_drop(peer);
+    if (peer->in != NULL) {
+        net_stream_dismiss(peer->in, "no longer a member");
+    }
+}
+
+static void publish(struct net *base, uint32_t from, const struct row *row)
+{
+    struct net_stream *net = net_stream_from(base);
+    const uint32_t index = row->worker - net->worker_first;
+    ASSERT(from == net->options.node && index < net->worker_count);
+    struct row *kept = &net->rows[index];
+    kept->worker = row->worker;
+    if ((row->parts & ROW_LOAD) != 0) {
+        kept->load = row->load;
+    }
+    if ((row->parts & ROW_CACHE) != 0) {
+        kept->cache = row->cache;
+    }
+    net->published[index] |= (uint8_t)row->parts;
+    for (uint32_t node = 0; node < net->options.fleet->node_count; node++) {
+        if (net->peers[node].is_welcome) {
+            net->peers[node].rows[index] |= (uint8_t)row->parts;
+            net_stream_show(&net->peers[node]);
+        }
+    }
+}
+
+void net_stream_ended(struct net_stream *net)
+{
+    net->handles_open--;
+    if (net->handles_open > 0) {
+        return;
+    }
+    for (uint32_t node = 0; node < net->options.fleet->node_count; node++) {
+        free(net->peers[node].rows);
+    }
+    free(net->peers);
+    free(net->rows);
+    free(net->published);
+    free(net);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    net_stream_ended(handle->data);
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+    struct net_stream *net = handle->data;
+    (void)close(net->listener); /* Nobody comes any more. */
+    net_stream_ended(net);
+}
+
+static void destroy(struct net *base)
+{
+    struct net_stream *net = net_stream_from(base);
+    net->is_closing = true;
+    for (uint32_t node = 0; node < net->options.fleet->node_count; node++) {
+        net_stream_remove_peer(base, node);
+    }
+    while (net->arrivals != NULL) {
+        net_stream_dismiss(net->arrivals, "end");
+    }
+    uv_close((uv_handle_t *)&net->accepting, on_listener_closed);
+    uv_close((uv_handle_t *)&net->sweep, on_closed);
+    uv_close((uv_handle_t *)&net->looking, on_closed);
+}
+
+static const struct net_ops stream_ops = {
+    .name = "stream",
+    .publish = publish,
+    .send = net_stream_send,
+    .carries = net_stream_carries,
+    .destroy = destroy,
+};
+
+/* A socket that listens on @address, or -1. */
+static int listen_on(const struct sockaddr *address, socklen_t length)
+{
+    const int yes = 1;
+    const int made = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (made < 0) {
+        return -1;
+    }
+    (void)setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    if (bind(made, address, length) != 0 || listen(made, BACKLOG) != 0) {
+        const int cause = errno;
+        (void)close(made);
+        errno = cause;
+        return -1;
+    }
+    return made;
+}
+
+static enum weft_status open_listener(struct net_stream *net, struct weft_error *error)
+{
+    const char *given = net->options.listen;
+    const char *colon = strrchr(given, ':');
+    char host[NET_ADDRESS_BYTES_MAX];
+    const size_t length = colon == NULL ? sizeof(host) : (size_t)(colon - given);
+    if (length == 0 || length >= sizeof(host)) {
+        return error_set(error, WEFT_INVALID, "'%s' is not an address; use HOST:PORT", given);
+    }
+    memcpy(host, given, length);
+    host[length] = '\0';
+    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *found = NULL;
+    const int trouble = getaddrinfo(host, colon + 1, &wanted, &found);
+    if (trouble != 0) {
+        return error_set(error, WEFT_INVALID, "'%s': %s", given, gai_strerror(trouble));
+    }
+    net->listener = listen_on(found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    if (net->listener < 0) {
+        return error_set(error, WEFT_IO, "cannot listen on %s: %s", given, strerror(errno));
+    }
+    struct sockaddr_storage bound;
+    socklen_t bound_length = sizeof(bound);
+    (void)getsockname(net->listener, (struct sockaddr *)&bound, &bound_length);
+    net->port = ntohs(
+        bound.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&bound)->sin6_port
+                                    : ((const struct sockaddr_in *)&bound)->sin_port);
+    return WEFT_OK;
+}
+
+static void open_handles(struct net_stream *net)
+{
+    struct uv_loop_s *loop = net->options.loop;
+    net->handles_open = HANDLES;
+    (void)uv_timer_init(loop, &net->sweep); /* Neither ever fails. */
+    (void)uv_idle_init(loop, &net->looking);
+    net->accepting.data = net;
+    net->sweep.data = net;
+    net->looking.data = net;
+    (void)uv_poll_start(&net->accepting, UV_READABLE, on_arrivals);
+    (void)uv_timer_start(&net->sweep, on_sweep, SWEEP_NS / 1000000, SWEEP_NS / 1000000);
+    net->swept_ns = now_ns();
+}
+
+static void make_peers(struct net_stream *net)
+{
+    const struct net_stream_options *options = &net->options;
+    const struct fleet_node *own = &options->fleet->nodes[options->node];
+    net->worker_first = own->worker_first;
+    net->worker_count = own->worker_count;
+    net->rows = memory_zeroed(net->worker_count, sizeof(*net->rows));
+    net->published = memory_zeroed(net->worker_count, sizeof(*net->published));
+    net->peers = memory_zeroed(options->fleet->node_count, sizeof(*net->peers));
+    for (uint32_t node = 0; node < options->fleet->node_count; node++) {
+        net->peers[node].net = net;
+        net->peers[node].node = node;
+        net->peers[node].rows = memory_zeroed(net->worker_count, sizeof(*net->peers[node].rows));
+    }
+}
+
+enum weft_status net_stream_create(
+    const struct net_stream_options *options, struct net **net_out, struct weft_error *error)
+{
+    ASSERT(options->node < options->fleet->node_count);
+    ASSERT(options->host.on_peer != NULL && options->host.release != NULL);
+    (void)signal(SIGPIPE, SIG_IGN); /* TLS writes to sockets that peers have closed. */
+    struct net_stream *net = memory_zeroed(1, sizeof(*net));
+    net->base.ops = &stream_ops;
+    net->options = *options;
+    net->host = options->host;
+    enum weft_status status = open_listener(net, error);
+    if (status == WEFT_OK && uv_poll_init(options->loop, &net->accepting, net->listener) != 0) {
+        (void)close(net->listener);
+        status = error_set(error, WEFT_IO, "cannot wait for connections on %s", options->listen);
+    }
+    if (status != WEFT_OK) {
+        free(net);
+        return status;
+    }
+    make_peers(net);
+    open_handles(net);
+    *net_out = &net->base;
+    return WEFT_OK;
+}
+
+uint16_t net_stream_port(const struct net *base)
+{
+    return ((const struct net_stream *)base)->port; /* As in net_stream_from(). */
+}

@@ -1,0 +1,181 @@
+/* net_stream_inside.h - what a net between processes is made of. For its own files alone. */
+#ifndef FABRIC_NET_STREAM_INSIDE_H
+#define FABRIC_NET_STREAM_INSIDE_H
+
+#include <uv.h>
+
+#include "fabric/framed.h"
+#include "fabric/greeting.h"
+#include "fabric/net_stream.h"
+#include "model/fleet.h"
+
+enum frame_kind {
+    FRAME_HELLO = FRAME_DATA + 1,
+    FRAME_WELCOME,
+    FRAME_PROOF,
+    FRAME_REFUSED, /* Instead of WELCOME, with the reason. */
+    FRAME_ROW,
+    FRAME_MESSAGE, /* A message, and perhaps a small tensor. */
+    FRAME_TENSOR,  /* A message whose tensor follows as data. */
+    FRAME_PING,    /* With a time, which comes back with FRAME_PONG. */
+    FRAME_PONG,
+};
+
+enum {
+    INLINE_BYTES_MAX = 32 * 1024,  /* A tensor up to this size travels with its message. */
+    CHUNK_BYTES = 256 * 1024,      /* Of a larger one, between two looks at messages. */
+    WAITING_BYTES_HIGH = 32 << 20, /* For one peer: then it is blocked, */
+    WAITING_BYTES_LOW = 16 << 20,  /* until no more than this waits; */
+    WAITING_COUNT_HIGH = 8192,     /* the same for the number of messages. */
+    WAITING_FACTOR_MAX = 8,        /* Past so many times either, what comes is dropped. */
+    STRANGERS_MAX = 256,           /* Connections that have not said who they are. */
+};
+
+/* A message that waits to leave. */
+struct waiting {
+    struct waiting *next;
+    int64_t since_ns;
+    uint64_t tensor; /* A reference. 0: none. */
+    uint64_t bytes;  /* Of it; 0 for a message alone. */
+    struct message message;
+    uint16_t placement[]; /* Of the message. */
+};
+
+struct waiting_list {
+    struct waiting *first;
+    struct waiting *last;
+};
+
+/* A tensor that is being sent or received: where in it we are. */
+struct passage {
+    uint64_t tensor;
+    uint32_t part;
+    uint64_t offset; /* In that part. */
+    uint64_t left;   /* Of all parts. */
+};
+
+struct peer {
+    struct net_stream *net;
+    uint32_t node;
+    bool is_member;
+    uint64_t incarnation;
+    char address[NET_ADDRESS_BYTES_MAX];
+    char name[NET_NAME_BYTES_MAX];
+
+    /* What is sent. */
+    struct framed *out; /* NULL: there is none yet. */
+    bool is_welcome;    /* It has been greeted: messages may leave. */
+    bool is_resolving;  /* Its address is being looked up. */
+    uv_getaddrinfo_t lookup;
+    struct hello hello;
+    struct waiting_list messages;
+    struct waiting_list tensors;
+    uint64_t waiting_bytes;
+    uint32_t waiting_count;
+    struct waiting *sending; /* The tensor whose data leaves now. */
+    struct passage out_at;
+    uint8_t *rows;   /* By own worker: parts that have not left. */
+    bool is_blocked; /* As the host was told. */
+    int64_t dial_at_ns;
+    int64_t dialled_ns; /* When the connection was begun. */
+    int64_t pause_ns;   /* Before the next attempt. */
+    int64_t said_ns;    /* When something last left. */
+    int64_t trip_ns;    /* There and back, smoothed. */
+
+    /* What is received. */
+    struct arrival *in; /* NULL: there is none. */
+    int64_t heard_ns;
+    bool is_broken; /* As the host was told. */
+};
+
+/* A connection that came. */
+struct arrival {
+    struct net_stream *net;
+    struct arrival *next; /* Of all that have not been closed. */
+    struct framed *connection;
+    struct peer *peer; /* NULL: it has not proven who it is. */
+    int64_t since_ns;
+    bool has_hello;
+    bool is_refused;
+    struct hello hello;
+    struct welcome welcome;
+
+    /* A tensor that comes in pieces, and its message. */
+    bool is_receiving;
+    struct passage at; /* Tensor 0: there was no memory, so it is read and forgotten. */
+    int64_t begun_ns;
+    struct message message;
+    uint16_t placement[WORKFLOW_TASKS_MAX];
+};
+
+struct net_stream {
+    struct net base;
+    struct net_stream_options options;
+    struct net_host host;
+    struct peer *peers; /* By node. */
+    struct row *rows;   /* By own worker: the newest of each part, */
+    uint8_t *published; /* and which parts there are. */
+    uint32_t worker_first;
+    uint32_t worker_count;
+    struct arrival *arrivals;
+    uint32_t stranger_count;
+    int listener;
+    uint16_t port;
+    uv_poll_t accepting;
+    uv_timer_t sweep;
+    uv_idle_t looking;
+    int64_t swept_ns;
+    uint32_t handles_open; /* And lookups: it is released after the last. */
+    bool is_closing;
+    uint8_t head[NET_HEAD_BYTES_MAX]; /* Scratch. */
+    uint8_t frame[FRAME_BYTES_MAX];
+};
+
+static inline struct net_stream *net_stream_from(struct net *net)
+{
+    return (struct net_stream *)net; /* base is the first member. */
+}
+
+/* net_stream.c */
+
+/*
+ * Look soon, from the loop, whether the host should be told something of a peer: that it is broken
+ * or blocked, or no longer is.
+ */
+void net_stream_look(struct net_stream *net);
+
+/* A handle or a lookup has ended. */
+void net_stream_ended(struct net_stream *net);
+
+/* Say in the log what happened with @node, NODE_NONE if that is not known. */
+void net_stream_log(struct net_stream *net, const char *event, uint32_t node, const char *cause);
+
+/* net_stream_send.c */
+
+/* Connect to @peer, if it is a member, time has come, and there is no connection. */
+void net_stream_dial(struct peer *peer, int64_t now_ns);
+
+/* The connection to @peer is over or useless. */
+void net_stream_hang_up(struct peer *peer, const char *cause);
+
+/* Drop all that waits for @peer. */
+void net_stream_drop(struct peer *peer);
+
+/* Rows of own workers have changed, or none has left to @peer yet. */
+void net_stream_show(struct peer *peer);
+
+/* Say something, if nothing was said for a while. */
+void net_stream_ping(struct peer *peer, int64_t now_ns);
+
+void net_stream_send(struct net *base, uint32_t to, const struct message *message, uint64_t tensor);
+bool net_stream_carries(const struct net *base, uint32_t from, struct job_id job);
+
+/* net_stream_receive.c */
+
+/* @socket has come to the listener. */
+void net_stream_arrived(struct net_stream *net, int socket);
+
+/* Close @arrival, and forget what it has not handed over. */
+void net_stream_dismiss(struct arrival *arrival, const char *cause);
+
+#endif /* FABRIC_NET_STREAM_INSIDE_H */

@@ -1,0 +1,41 @@
+/*
+ * stream.h - bytes to and from one peer, over a socket that never blocks: plain or with TLS.
+ */
+#ifndef FABRIC_STREAM_H
+#define FABRIC_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct stream;
+struct trust;
+
+/*
+ * Take @socket, which may still be connecting, over. NULL if there is no memory: it is then the
+ * caller's. @trust need not outlive the stream.
+ */
+struct stream *stream_create(const struct trust *trust, int socket, bool is_dialer);
+
+/* Closes the socket. NULL is allowed. */
+void stream_destroy(struct stream *stream);
+
+/* Read up to @room bytes: how many; 0 if none are there yet; -1 if the stream is over. */
+ptrdiff_t stream_read(struct stream *stream, void *bytes, size_t room);
+
+/* Write up to @count > 0 bytes: how many; 0 if there is no room yet; -1 if the stream is over. */
+ptrdiff_t stream_write(struct stream *stream, const void *bytes, size_t count);
+
+/* Whether a read waits for room to write: TLS may have something to say first. */
+bool stream_wants_to_write(const struct stream *stream);
+
+/* Whether bytes can be read though the socket may have none. */
+bool stream_has_bytes(const struct stream *stream);
+
+/* Whether the certificate of the other side is for @name. True where there are no certificates. */
+bool stream_is_from(const struct stream *stream, const char *name);
+
+/* Why the stream is over, as a short text. */
+const char *stream_cause(const struct stream *stream);
+
+#endif /* FABRIC_STREAM_H */

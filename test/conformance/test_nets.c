@@ -1,0 +1,503 @@
+/*
+ * Every net keeps the contract of net.h.
+ *
+ * Covers: src/fabric/net.c src/fabric/net_inproc.c src/fabric/net_stream.c
+ * src/fabric/net_stream_send.c src/fabric/net_stream_receive.c src/fabric/framed.c
+ * src/fabric/stream.c src/fabric/trust.c src/fabric/greeting.c
+ */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "conformance/net_cluster.h"
+
+enum { MANY = 1000, LARGE_BYTES = 8 << 20 };
+
+static struct net_cluster cluster;
+
+static int open_inproc(ATTR_UNUSED void **state)
+{
+    cluster_open(&cluster, NET_FORM_INPROC);
+    return 0;
+}
+
+static int open_secret(ATTR_UNUSED void **state)
+{
+    cluster_open(&cluster, NET_FORM_SECRET);
+    return 0;
+}
+
+static int open_tls(ATTR_UNUSED void **state)
+{
+    cluster_open(&cluster, NET_FORM_TLS);
+    return 0;
+}
+
+static int close_cluster(ATTR_UNUSED void **state)
+{
+    cluster_close(&cluster);
+    return 0;
+}
+
+static struct message input(uint32_t from, uint32_t number, uint64_t bytes)
+{
+    static const uint16_t placement[] = {3, PLACEMENT_UNBOUND, 1};
+    return (struct message){
+        .kind = MESSAGE_INPUT,
+        .from = from,
+        .job = {.node = from, .number = number},
+        .task = 1,
+        .worker = 3,
+        .work =
+            {
+                .items = 5,
+                .bytes = bytes,
+                .age_ns = 1000,
+                .left_ns = INT64_MAX,
+                .placement_count = 3,
+                .placement = placement,
+            },
+    };
+}
+
+static struct message cancel(uint32_t from, uint32_t number)
+{
+    return (struct message){
+        .kind = MESSAGE_CANCEL, .from = from, .job = {.node = from, .number = number}};
+}
+
+static void send_cancel(uint32_t from, uint32_t to, uint32_t number)
+{
+    const struct message message = cancel(from, number);
+    cluster_send(&cluster, from, to, &message, 0);
+}
+
+static bool many_came(struct net_cluster *of)
+{
+    return of->places[1].message_count >= MANY;
+}
+
+static bool one_came(struct net_cluster *of)
+{
+    return of->places[1].message_count >= 1;
+}
+
+static bool two_came(struct net_cluster *of)
+{
+    return of->places[1].message_count >= 2;
+}
+
+static void messages_come_once_and_in_order(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < MANY; i++) {
+        send_cancel(0, 1, i + 1);
+    }
+    assert_true(cluster_run(&cluster, many_came));
+    for (uint32_t i = 0; i < MANY; i++) {
+        assert_int_equal(cluster.places[1].messages[i].message.job.number, i + 1);
+        assert_int_equal(cluster.places[1].messages[i].message.from, 0);
+    }
+    assert_int_equal(cluster.places[1].message_count, MANY);
+    assert_int_equal(cluster.places[2].message_count, 0);
+}
+
+static void all_of_a_message_comes(ATTR_UNUSED void **state)
+{
+    const struct message sent = input(0, 9, 0);
+    cluster_send(&cluster, 0, 1, &sent, 0);
+    assert_true(cluster_run(&cluster, one_came));
+    const struct kept_message *kept = &cluster.places[1].messages[0];
+    assert_int_equal(kept->tensor, 0);
+    assert_int_equal(kept->message.work.items, 5);
+    assert_int_equal(kept->message.work.left_ns, INT64_MAX);
+    assert_true(kept->message.work.age_ns >= 1000);
+    assert_int_equal(kept->message.work.placement_count, 3);
+    assert_int_equal(kept->placement[0], 3);
+    assert_int_equal(kept->placement[1], PLACEMENT_UNBOUND);
+}
+
+/* Send a tensor with parts of these sizes from 0 to 1 and look at what came. */
+static void check_tensor(uint32_t part_count, const uint64_t *bytes)
+{
+    const uint64_t tensor = cluster_tensor(&cluster, 0, part_count, bytes, 5);
+    const struct message sent = input(0, 1, 1);
+    cluster.places[1].message_count = 0;
+    cluster_send(&cluster, 0, 1, &sent, tensor);
+    assert_true(cluster_run(&cluster, one_came));
+    const uint64_t came = cluster.places[1].messages[0].tensor;
+    assert_true(cluster_tensor_is(&cluster, 1, came, part_count, bytes, 5));
+    cluster_release(&cluster, 1, came);
+    cluster_run_ms(&cluster, 5);
+    assert_int_equal(cluster_table(&cluster, 0)->tensor_count, 0);
+    assert_int_equal(cluster_table(&cluster, 1)->tensor_count, 0);
+}
+
+static void tensors_of_any_size_come_whole(ATTR_UNUSED void **state)
+{
+    check_tensor(0, NULL);
+    check_tensor(1, (const uint64_t[]){0});
+    check_tensor(1, (const uint64_t[]){1});
+    check_tensor(3, (const uint64_t[]){100, 0, 7});
+    check_tensor(1, (const uint64_t[]){32 * 1024});
+    check_tensor(1, (const uint64_t[]){32 * 1024 + 1});
+    check_tensor(3, (const uint64_t[]){0, 256 * 1024, 1});
+    check_tensor(3, (const uint64_t[]){LARGE_BYTES, 3, LARGE_BYTES - 5});
+}
+
+static void a_pretended_tensor_stays_one(ATTR_UNUSED void **state)
+{
+    const uint64_t tensor = cluster_tensor(&cluster, 0, 0, NULL, 0);
+    cluster_table(&cluster, 0)->tensors[tensor - 1].is_pretended = true;
+    const struct message sent = input(0, 1, 1 << 30);
+    cluster_send(&cluster, 0, 1, &sent, tensor);
+    assert_true(cluster_run(&cluster, one_came));
+    const uint64_t came = cluster.places[1].messages[0].tensor;
+    assert_true(came != 0 && cluster_table(&cluster, 1)->tensors[came - 1].is_pretended);
+    assert_int_equal(cluster.places[1].messages[0].message.work.bytes, 1 << 30);
+}
+
+static struct row row_of(uint32_t worker, uint64_t sequence, uint32_t parts)
+{
+    return (struct row){
+        .worker = worker,
+        .parts = parts,
+        .load = {.sequence = sequence, .queued_ns = (int64_t)sequence * 10, .accepting = 1},
+        .cache = {.sequence = sequence, .free_bytes = sequence},
+    };
+}
+
+static void publish(uint32_t from, uint32_t worker, uint64_t sequence, uint32_t parts)
+{
+    const struct row row = row_of(worker, sequence, parts);
+    cluster.in_operation = true;
+    net_publish(cluster_table(&cluster, from)->net, from, &row);
+    cluster.in_operation = false;
+}
+
+static bool the_last_row_came(struct net_cluster *of)
+{
+    return of->places[1].rows[0].load.sequence == MANY &&
+           of->places[2].rows[0].load.sequence == MANY &&
+           of->places[2].rows[1].load.sequence == 7 && of->places[0].rows[2].cache.sequence == 8;
+}
+
+static void the_newest_row_wins(ATTR_UNUSED void **state)
+{
+    publish(0, 0, 1, ROW_BOTH);
+    publish(0, 1, 7, ROW_LOAD);
+    publish(1, 2, 8, ROW_CACHE);
+    for (uint32_t i = 2; i <= MANY; i++) {
+        publish(0, 0, i, ROW_LOAD);
+    }
+    assert_true(cluster_run(&cluster, the_last_row_came));
+    assert_int_equal(cluster.places[1].rows[0].load.queued_ns, MANY * 10);
+    assert_int_equal(cluster.places[1].rows[0].cache.free_bytes, 1);
+    assert_int_equal(cluster.places[2].rows[1].parts, ROW_LOAD);
+    assert_int_equal(cluster.places[0].rows[2].parts, ROW_CACHE);
+    assert_int_equal(cluster.places[0].rows[0].parts, 0); /* Its own. */
+}
+
+static void what_is_on_its_way_is_known(ATTR_UNUSED void **state)
+{
+    const uint64_t bytes = LARGE_BYTES;
+    const uint64_t tensor = cluster_tensor(&cluster, 0, 1, &bytes, 1);
+    const struct message sent = input(0, 4, 1);
+    const struct net *net = cluster_table(&cluster, 0)->net;
+    cluster_send(&cluster, 0, 1, &sent, tensor);
+    assert_true(net_carries(net, 0, sent.job));
+    assert_false(net_carries(net, 0, (struct job_id){.node = 0, .number = 5}));
+    assert_true(cluster_run(&cluster, one_came));
+    cluster_run_ms(&cluster, 5);
+    assert_false(net_carries(net, 0, sent.job));
+}
+
+/* From here on: what only nets between processes meet. */
+
+static void a_message_overtakes_a_large_tensor(ATTR_UNUSED void **state)
+{
+    const uint64_t bytes = 4 * (uint64_t)LARGE_BYTES;
+    const uint64_t tensor = cluster_tensor(&cluster, 0, 1, &bytes, 1);
+    const struct message sent = input(0, 1, 1);
+    cluster_send(&cluster, 0, 1, &sent, tensor);
+    send_cancel(0, 1, 2);
+    assert_true(cluster_run(&cluster, two_came));
+    assert_int_equal(cluster.places[1].messages[0].message.job.number, 2);
+    assert_int_equal(cluster.places[1].messages[1].message.job.number, 1);
+}
+
+static void time_on_the_way_counts(ATTR_UNUSED void **state)
+{
+    struct message sent = input(0, 1, 0);
+    sent.work.left_ns = 1000000000;
+    cluster.places[1].is_stopped = true;
+    cluster_run_ms(&cluster, 100);
+    place_stop(&cluster.places[1]);
+    cluster_send(&cluster, 0, 1, &sent, 0);
+    cluster_run_ms(&cluster, 60);
+    cluster.places[1].is_stopped = false;
+    place_start(&cluster.places[1], NULL);
+    cluster_introduce(&cluster, 1);
+    cluster_send(&cluster, 0, 1, &sent, 0); /* The other waited for an address that is gone. */
+    assert_true(cluster_run(&cluster, one_came));
+    const struct message_work *work = &cluster.places[1].messages[0].message.work;
+    assert_true(work->age_ns > 1000);
+    assert_int_equal(work->age_ns + work->left_ns, 1000 + 1000000000);
+}
+
+static bool one_is_broken(struct net_cluster *of)
+{
+    return of->places[0].is_broken[1] && of->places[2].is_broken[1];
+}
+
+static bool one_is_restored(struct net_cluster *of)
+{
+    return !of->places[0].is_broken[1] && !of->places[2].is_broken[1] &&
+           !of->places[1].is_broken[0] && !of->places[1].is_broken[2];
+}
+
+static void a_peer_that_dies_and_comes_back_is_another(ATTR_UNUSED void **state)
+{
+    const uint64_t bytes = 100;
+    publish(0, 0, 3, ROW_BOTH);
+    place_stop(&cluster.places[1]);
+    assert_true(cluster_run(&cluster, one_is_broken));
+    assert_false(cluster.places[0].is_broken[2]);
+    const struct message sent = input(0, 1, 1);
+    cluster_send(&cluster, 0, 1, &sent, cluster_tensor(&cluster, 0, 1, &bytes, 1));
+    assert_int_equal(cluster.places[0].tensor_count, 1);
+    cluster.places[1].incarnation = 2;
+    place_start(&cluster.places[1], NULL);
+    cluster_introduce(&cluster, 1);
+    assert_int_equal(cluster.places[0].tensor_count, 0); /* That was for the other. */
+    assert_true(cluster_run(&cluster, one_is_restored));
+    send_cancel(0, 1, 2);
+    assert_true(cluster_run(&cluster, one_came));
+    assert_int_equal(cluster.places[1].messages[0].message.job.number, 2);
+    assert_int_equal(cluster.places[1].rows[0].load.sequence, 3); /* Shown to those who come. */
+}
+
+static void a_stopped_peer_is_suspected_until_it_goes_on(ATTR_UNUSED void **state)
+{
+    cluster.places[1].is_stopped = true;
+    assert_true(cluster_run(&cluster, one_is_broken));
+    cluster.places[1].is_stopped = false;
+    assert_true(cluster_run(&cluster, one_is_restored));
+    /* The one that stood still knows that it was itself. */
+    assert_int_equal(cluster.places[1].broken_count, 2); /* Those of the start. */
+}
+
+static bool one_is_blocked(struct net_cluster *of)
+{
+    return of->places[0].is_blocked[1];
+}
+
+static bool all_is_there(struct net_cluster *of)
+{
+    return !of->places[0].is_blocked[1] && of->places[0].tensor_count == 0;
+}
+
+static void what_waits_for_a_slow_peer_is_bounded(ATTR_UNUSED void **state)
+{
+    const uint64_t bytes = LARGE_BYTES;
+    const struct message sent = input(0, 1, 1);
+    cluster.places[1].is_stopped = true;
+    for (uint32_t i = 0; i < 6; i++) {
+        cluster_send(&cluster, 0, 1, &sent, cluster_tensor(&cluster, 0, 1, &bytes, i));
+    }
+    assert_true(cluster_run(&cluster, one_is_blocked));
+    assert_false(cluster.places[0].is_blocked[2]);
+    for (uint32_t i = 6; i < 60; i++) { /* The host does not listen. */
+        cluster_send(&cluster, 0, 1, &sent, cluster_tensor(&cluster, 0, 1, &bytes, i));
+    }
+    assert_true(cluster.places[0].tensor_count < 40);
+    cluster.places[1].is_stopped = false;
+    assert_true(cluster_run(&cluster, all_is_there));
+    const uint32_t count = cluster.places[1].message_count;
+    assert_true(count >= 6);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_true(
+            cluster_tensor_is(&cluster, 1, cluster.places[1].messages[i].tensor, 1, &bytes, i));
+    }
+}
+
+static void a_tensor_without_memory_is_read_and_forgotten(ATTR_UNUSED void **state)
+{
+    const uint64_t bytes[] = {10, LARGE_BYTES};
+    const struct message sent = input(0, 1, 1);
+    cluster.places[1].refuses_tensors = true;
+    cluster_send(&cluster, 0, 1, &sent, cluster_tensor(&cluster, 0, 1, &bytes[0], 0));
+    cluster_send(&cluster, 0, 1, &sent, cluster_tensor(&cluster, 0, 1, &bytes[1], 0));
+    assert_true(cluster_run(&cluster, all_is_there));
+    cluster_run_ms(&cluster, 20);
+    cluster.places[1].refuses_tensors = false;
+    send_cancel(0, 1, 7);
+    assert_true(cluster_run(&cluster, one_came));
+    assert_int_equal(cluster.places[1].messages[0].message.job.number, 7);
+    assert_false(cluster.places[0].is_broken[1]);
+}
+
+static void nobody_speaks_for_another(ATTR_UNUSED void **state)
+{
+    const uint32_t broken = cluster.places[0].broken_count;
+    const struct message lie = cancel(2, 1);
+    cluster_send(&cluster, 0, 1, &lie, 0);
+    cluster_run_ms(&cluster, 200);
+    assert_int_equal(cluster.places[1].message_count, 0);
+    assert_true(cluster.places[0].broken_count > broken); /* It was thrown out. */
+    cluster_settle(&cluster); /* And let in again, for all that matters. */
+}
+
+/* Restart node 1 with @changes: whether the others ever reach it. */
+static bool is_let_in(const struct net_stream_options *changes)
+{
+    place_stop(&cluster.places[1]);
+    assert_true(cluster_run(&cluster, one_is_broken));
+    cluster.places[1].incarnation++;
+    place_start(&cluster.places[1], changes);
+    cluster_introduce(&cluster, 1);
+    cluster_run_ms(&cluster, 300);
+    return !cluster.places[0].is_broken[1] && !cluster.places[2].is_broken[1];
+}
+
+static void who_knows_another_cluster_is_kept_out(ATTR_UNUSED void **state)
+{
+    const struct net_stream_options other = {.agreement = 78};
+    assert_false(is_let_in(&other));
+    assert_true(is_let_in(NULL));
+}
+
+static void who_does_not_know_the_secret_is_kept_out(ATTR_UNUSED void **state)
+{
+    char path[PATH_BYTES + 32];
+    (void)snprintf(path, sizeof(path), "%s/other", cluster.folder);
+    FILE *file = fopen(path, "wb");
+    assert_true(file != NULL && fputs("another secret altogether", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    const struct trust_files files = {.secret = path};
+    struct net_stream_options changes = {.agreement = 77};
+    struct trust *trust;
+    assert_int_equal(trust_create(&files, &trust, NULL), WEFT_OK);
+    changes.trust = trust;
+    assert_false(is_let_in(&changes));
+    place_stop(&cluster.places[1]);
+    trust_destroy(trust);
+    (void)unlink(path);
+}
+
+static void who_has_the_certificate_of_another_is_kept_out(ATTR_UNUSED void **state)
+{
+    const struct net_stream_options changes = {.agreement = 77, .trust = cluster.places[2].trust};
+    assert_false(is_let_in(&changes));
+    place_stop(&cluster.places[1]);
+}
+
+static bool two_is_broken(struct net_cluster *of)
+{
+    return of->places[0].is_broken[2];
+}
+
+static void who_is_no_member_any_more_is_dropped(ATTR_UNUSED void **state)
+{
+    const uint64_t bytes = LARGE_BYTES;
+    const struct message sent = input(0, 1, 1);
+    cluster_send(&cluster, 0, 1, &sent, cluster_tensor(&cluster, 0, 1, &bytes, 0));
+    net_stream_remove_peer(cluster.places[0].net, 1);
+    assert_int_equal(cluster.places[0].tensor_count, 0);
+    cluster_send(&cluster, 0, 1, &sent, cluster_tensor(&cluster, 0, 1, &bytes, 0));
+    assert_int_equal(cluster.places[0].tensor_count, 0);
+    cluster_run_ms(&cluster, 50);
+    assert_int_equal(cluster.places[1].message_count, 0);
+    assert_false(two_is_broken(&cluster));
+}
+
+/* Connect to node 1 and send @count bytes. Returns the socket. */
+static int knock(const uint8_t *bytes, size_t count)
+{
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_port = htons(net_stream_port(cluster.places[1].net)),
+        .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)},
+    };
+    const int made = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(made >= 0);
+    assert_int_equal(connect(made, (const struct sockaddr *)&address, sizeof(address)), 0);
+    if (count > 0) {
+        assert_int_equal(send(made, bytes, count, MSG_NOSIGNAL), count);
+    }
+    return made;
+}
+
+static void garbage_on_the_port_harms_nobody(ATTR_UNUSED void **state)
+{
+    uint8_t bytes[4096];
+    for (uint32_t seed = 0; seed < 40; seed++) {
+        uint32_t value = seed * 747796405U + 1;
+        for (size_t i = 0; i < sizeof(bytes); i++) {
+            value = value * 1664525U + 1013904223U;
+            bytes[i] = (uint8_t)(value >> 24);
+        }
+        if (seed % 2 == 0) { /* The head of a frame, at least. */
+            const uint8_t head[] = {(uint8_t)(53 + seed % 4), 0, 0, 0, (uint8_t)(seed % 12)};
+            memcpy(bytes, head, sizeof(head));
+        }
+        const int made = knock(bytes, seed % 3 == 0 ? 7 : sizeof(bytes));
+        cluster_run_ms(&cluster, 1);
+        (void)close(made);
+    }
+    int open[300];
+    for (uint32_t i = 0; i < 300; i++) { /* More than may be unknown at once. */
+        open[i] = knock(bytes, 0);
+        cluster_run_ms(&cluster, 1);
+    }
+    send_cancel(0, 1, 1);
+    assert_true(cluster_run(&cluster, one_came));
+    for (uint32_t i = 0; i < 300; i++) {
+        (void)close(open[i]);
+    }
+    assert_true(one_is_restored(&cluster));
+}
+
+#define ANY(test)                                                                                  \
+    cmocka_unit_test_setup_teardown(test, open_inproc, close_cluster),                             \
+        cmocka_unit_test_setup_teardown(test, open_secret, close_cluster),                         \
+        cmocka_unit_test_setup_teardown(test, open_tls, close_cluster)
+#define STREAM(test)                                                                               \
+    cmocka_unit_test_setup_teardown(test, open_secret, close_cluster),                             \
+        cmocka_unit_test_setup_teardown(test, open_tls, close_cluster)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ANY(messages_come_once_and_in_order),
+        ANY(all_of_a_message_comes),
+        ANY(tensors_of_any_size_come_whole),
+        ANY(a_pretended_tensor_stays_one),
+        ANY(the_newest_row_wins),
+        ANY(what_is_on_its_way_is_known),
+        STREAM(a_message_overtakes_a_large_tensor),
+        STREAM(time_on_the_way_counts),
+        STREAM(a_peer_that_dies_and_comes_back_is_another),
+        STREAM(a_stopped_peer_is_suspected_until_it_goes_on),
+        STREAM(what_waits_for_a_slow_peer_is_bounded),
+        STREAM(a_tensor_without_memory_is_read_and_forgotten),
+        STREAM(nobody_speaks_for_another),
+        STREAM(who_knows_another_cluster_is_kept_out),
+        cmocka_unit_test_setup_teardown(
+            who_does_not_know_the_secret_is_kept_out, open_secret, close_cluster),
+        cmocka_unit_test_setup_teardown(
+            who_has_the_certificate_of_another_is_kept_out, open_tls, close_cluster),
+        STREAM(who_is_no_member_any_more_is_dropped),
+        STREAM(garbage_on_the_port_harms_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
