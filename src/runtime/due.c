@@ -46,6 +46,7 @@ static void net_on_row(void *context, uint32_t to, const struct row *row)
 {
     struct event event = {.kind = EVENT_ROW};
     event.row = row;
+    runtime_refresh(context);
     runtime_step(context, to, &event);
 }
 
@@ -60,6 +61,7 @@ static void net_on_message(
 {
     struct runtime *runtime = context;
     struct event event = {.kind = EVENT_MESSAGE};
+    runtime_refresh(runtime);
     if (runtime->nodes[to].node == NULL) {
         if (tensor != 0) {
             net_release(runtime, tensor);

@@ -58,6 +58,7 @@ struct runtime {
     struct engine *engine;
     struct tensors tensors;
     struct hosted *nodes;
+    uint32_t *incarnations; /* By node, where others are remote: as far as known. 0: not. */
     struct effects effects;
     struct policy_meter meter;
     struct ingress ingress;
@@ -132,5 +133,14 @@ void runtime_perform(struct runtime *runtime, uint32_t node);
 
 /* Tell client @slot the end of its request, and forget it. */
 void runtime_finish(struct runtime *runtime, uint32_t slot, struct runtime_answer *answer);
+
+/* remote.c */
+
+/*
+ * Make the net of @runtime, whose other nodes are remote.
+ *
+ * Errors: those of net_stream_create().
+ */
+enum weft_status runtime_make_remote_net(struct runtime *runtime, struct weft_error *error);
 
 #endif /* RUNTIME_INSIDE_H */

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "model/catalogue.h"
 #include "runtime/inside.h"
+#include "runtime/remote.h"
 
 enum {
     CLIENTS_FIRST = 64,
@@ -31,6 +32,7 @@ static void boot(struct runtime *runtime, uint32_t number)
     node_pools_init(&hosted->pools, given->catalogue, given->jobs_max);
     const struct node_options options = {
         .node = number,
+        .incarnation = given->remote == NULL ? 0 : given->remote->incarnation,
         .fleet = given->fleet,
         .catalogue = given->catalogue,
         .profile = given->profile,
@@ -101,6 +103,29 @@ static bool is_up(const void *host, uint32_t node)
     return ((const struct runtime *)host)->nodes[node].node != NULL;
 }
 
+/* Whether node @number runs in this process. */
+static bool is_here(const struct runtime *runtime, uint32_t number)
+{
+    const struct runtime_remote *remote = runtime->options.remote;
+    return remote == NULL || remote->node == number;
+}
+
+static enum weft_status make_net(struct runtime *runtime, struct weft_error *error)
+{
+    const struct runtime_options *options = &runtime->options;
+    if (options->remote != NULL) {
+        return runtime_make_remote_net(runtime, error);
+    }
+    const struct net_inproc_options net = {
+        .node_count = options->fleet->node_count,
+        .worker_count = options->fleet->worker_count,
+        .network = options->pretend_network ? &options->fleet->network : NULL,
+        .host = runtime_net_host(runtime),
+    };
+    runtime->net = net_inproc_create(&net);
+    return WEFT_OK;
+}
+
 static void make_parts(struct runtime *runtime)
 {
     const struct runtime_options *options = &runtime->options;
@@ -119,22 +144,22 @@ static void make_parts(struct runtime *runtime)
         .host = runtime,
     };
     pool_init(&runtime->clients, sizeof(struct client), CLIENTS_FIRST, UINT32_MAX - 1);
-    const struct net_inproc_options net = {
-        .node_count = options->fleet->node_count,
-        .worker_count = options->fleet->worker_count,
-        .network = options->pretend_network ? &options->fleet->network : NULL,
-        .host = runtime_net_host(runtime),
-    };
-    runtime->net = net_inproc_create(&net);
     runtime->directory = directory_static_create(options->fleet->node_count, on_members, runtime);
     runtime->nodes = memory_zeroed(options->fleet->node_count, sizeof(*runtime->nodes));
+    runtime->incarnations =
+        memory_zeroed(options->fleet->node_count, sizeof(*runtime->incarnations));
+    for (uint32_t node = 0; node < options->fleet->node_count; node++) {
+        if (!is_here(runtime, node)) { /* Until it is said to be a member. */
+            directory_static_announce(runtime->directory, node, /* up */ false);
+        }
+    }
 }
 
 enum weft_status runtime_create(
     const struct runtime_options *options, struct runtime **runtime_out, struct weft_error *error)
 {
     struct loop *loop;
-    const enum weft_status status = loop_create(&loop, error);
+    enum weft_status status = loop_create(&loop, error);
     if (status != WEFT_OK) {
         return status;
     }
@@ -142,16 +167,25 @@ enum weft_status runtime_create(
     runtime->options = *options;
     runtime->loop = loop;
     make_parts(runtime);
+    status = make_net(runtime, error);
+    if (status != WEFT_OK) {
+        runtime_destroy(runtime);
+        return status;
+    }
     runtime->engine = make_engine(runtime, error);
     if (runtime->engine == NULL) {
         runtime_destroy(runtime);
         return error == NULL || error->status == WEFT_OK ? WEFT_FAILED : error->status;
     }
     for (uint32_t node = 0; node < options->fleet->node_count; node++) {
-        boot(runtime, node);
+        if (is_here(runtime, node)) {
+            boot(runtime, node);
+        }
     }
     for (uint32_t node = 0; node < options->fleet->node_count; node++) {
-        start(runtime, node);
+        if (is_here(runtime, node)) {
+            start(runtime, node);
+        }
     }
     *runtime_out = runtime;
     return WEFT_OK;
@@ -174,11 +208,14 @@ void runtime_destroy(struct runtime *runtime)
     }
     const bool is_booted = runtime->engine != NULL;
     engine_destroy(runtime->engine); /* Its threads end, and its handles are being closed. */
+    net_destroy(runtime->net);       /* The same. */
     loop_destroy(runtime->loop);     /* They are closed; searches that still run end here. */
     drop_dues(runtime);
-    net_destroy(runtime->net);
     for (uint32_t node = 0; is_booted && node < runtime->options.fleet->node_count; node++) {
         struct hosted *hosted = &runtime->nodes[node];
+        if (!is_here(runtime, node)) {
+            continue;
+        }
         node_destroy(hosted->node);
         node_pools_deinit(&hosted->pools);
         arena_deinit(&hosted->arena);
@@ -194,6 +231,7 @@ void runtime_destroy(struct runtime *runtime)
     runtime_devices_deinit(runtime);
     causes_deinit(&runtime->causes);
     free(runtime->nodes);
+    free(runtime->incarnations);
     free(runtime);
 }
 

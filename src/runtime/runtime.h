@@ -26,6 +26,7 @@ struct engine_counts;
 struct engine_host;
 struct engine_usage;
 struct runtime;
+struct runtime_remote;
 struct uv_loop_s;
 
 /* How a request ended. */
@@ -120,12 +121,15 @@ struct runtime_options {
     void *context; /* Of on_record. */
 
     struct runtime_engine engine; /* All zero: workers are emulated. */
+
+    const struct runtime_remote *remote; /* NULL: all nodes of the fleet are here. Borrowed. */
 };
 
 /*
  * Make a cluster of workers and start its nodes. On success the caller owns *runtime_out.
  *
- * Errors: those of loop_create(); whatever kept the engine from being made.
+ * Errors: those of loop_create(), and of net_stream_create() where the others are remote; whatever
+ * kept the engine from being made.
  */
 enum weft_status runtime_create(
     const struct runtime_options *options, struct runtime **runtime_out, struct weft_error *error);

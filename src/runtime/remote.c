@@ -1,0 +1,119 @@
+#include "runtime/remote.h"
+
+#include "engine/function.h"
+#include "model/agreement.h"
+#include "runtime/bundle_wire.h"
+#include "runtime/inside.h"
+
+static const struct bundle *bundle_of(const struct runtime *runtime, uint64_t tensor)
+{
+    uint64_t bytes;
+    return tensors_contents(&runtime->tensors, (struct handle){tensor}, &bytes);
+}
+
+static size_t tensor_head(void *context, uint64_t tensor, uint8_t *head)
+{
+    const struct bundle *bundle = bundle_of(context, tensor);
+    return bundle == NULL ? 0 : bundle_head_encode(bundle, head);
+}
+
+static bool tensor_part(void *context, uint64_t tensor, uint32_t index, struct net_part *part_out)
+{
+    const struct bundle *bundle = bundle_of(context, tensor);
+    if (bundle == NULL || index >= bundle->count) {
+        return false;
+    }
+    *part_out = (struct net_part){
+        .data = bundle->tensors[index].data, .bytes = bundle->tensors[index].bytes};
+    return true;
+}
+
+static uint64_t tensor_make(void *context, const uint8_t *head, size_t head_bytes, uint64_t bytes)
+{
+    struct runtime *runtime = context;
+    struct bundle *bundle = NULL;
+    if (head != NULL && bundle_head_decode(
+                            head, head_bytes, runtime->options.remote->tensor_bytes_max, &bundle,
+                            NULL) != WEFT_OK) {
+        return 0;
+    }
+    return tensors_add(
+               &runtime->tensors, NODE_HOST, bundle, bundle == NULL ? bytes : bundle->bytes,
+               bundle_destroy)
+        .id;
+}
+
+static bool tensor_check(void *context, uint64_t tensor)
+{
+    const struct bundle *bundle = bundle_of(context, tensor);
+    return bundle == NULL || function_check_texts(bundle, NULL) == WEFT_OK;
+}
+
+static void on_peer(void *context, uint32_t peer, enum net_peer_state state)
+{
+    static const enum peer_hint hints[] = {
+        [NET_PEER_BROKEN] = PEER_BROKEN,
+        [NET_PEER_RESTORED] = PEER_RESTORED,
+        [NET_PEER_BLOCKED] = PEER_BLOCKED,
+    };
+    struct runtime *runtime = context;
+    struct event event = {.kind = EVENT_PEER_HINT};
+    event.peer.node = peer;
+    if (state == NET_PEER_READY) {
+        event.kind = EVENT_SEND_READY;
+    } else {
+        event.peer.hint = hints[state];
+    }
+    runtime_refresh(runtime);
+    runtime_step(runtime, runtime->options.remote->node, &event);
+}
+
+enum weft_status runtime_make_remote_net(struct runtime *runtime, struct weft_error *error)
+{
+    const struct runtime_remote *remote = runtime->options.remote;
+    struct net_stream_options options = {
+        .node = remote->node,
+        .incarnation = remote->incarnation,
+        .fleet = runtime->options.fleet,
+        .trust = remote->trust,
+        .log = remote->log,
+        .listen = remote->listen,
+        .agreement = agreement_of(runtime->options.fleet, runtime->options.catalogue),
+        .loop = loop_uv(runtime->loop),
+        .host = runtime_net_host(runtime),
+    };
+    options.host.on_peer = on_peer;
+    options.host.tensor_head = tensor_head;
+    options.host.tensor_part = tensor_part;
+    options.host.tensor_make = tensor_make;
+    options.host.tensor_check = tensor_check;
+    return net_stream_create(&options, &runtime->net, error);
+}
+
+void runtime_set_member(struct runtime *runtime, const struct net_stream_peer *member)
+{
+    const uint32_t node = member->node;
+    uint32_t *known = &runtime->incarnations[node];
+    ASSERT(runtime->options.remote != NULL && !runtime->stepping);
+    runtime_refresh(runtime);
+    if (*known != 0 && *known != member->incarnation) {
+        directory_static_announce(runtime->directory, node, /* up */ false);
+    }
+    *known = (uint32_t)member->incarnation;
+    directory_static_announce(runtime->directory, node, /* up */ true);
+    net_stream_set_peer(runtime->net, member);
+}
+
+void runtime_remove_member(struct runtime *runtime, uint32_t node)
+{
+    ASSERT(runtime->options.remote != NULL && !runtime->stepping);
+    runtime_refresh(runtime);
+    net_stream_remove_peer(runtime->net, node);
+    directory_static_announce(runtime->directory, node, /* up */ false);
+}
+
+uint16_t runtime_port(const struct runtime *runtime)
+{
+    ASSERT(runtime->options.remote != NULL);
+    return net_stream_port(runtime->net);
+}

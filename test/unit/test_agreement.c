@@ -1,0 +1,68 @@
+/* Covers: src/model/agreement.c. */
+#include "model/agreement.h"
+
+#include "base/attributes.h"
+#include "model/fleet.h"
+#include "parity/workload.h"
+
+static struct workload world;
+
+static int open_world(ATTR_UNUSED void **state)
+{
+    const struct workload_options options = {.node_count = 2, .workers_per_node = 1, .run_ns = MS};
+    workload_init(&world, &options);
+    return 0;
+}
+
+static int close_world(ATTR_UNUSED void **state)
+{
+    workload_deinit(&world);
+    return 0;
+}
+
+static uint64_t agreement(void)
+{
+    return agreement_of(world.fleet, world.catalogue);
+}
+
+static void nodes_that_read_the_same_agree(ATTR_UNUSED void **state)
+{
+    const uint64_t first = agreement();
+    (void)close_world(NULL);
+    (void)open_world(NULL);
+    assert_int_equal(agreement(), first);
+}
+
+static void every_number_counts(ATTR_UNUSED void **state)
+{
+    const uint64_t first = agreement();
+    struct workflow *workflow = world.catalogue->workflows[1];
+    world.fleet->workers[1].memory_bytes++;
+    assert_int_not_equal(agreement(), first);
+    world.fleet->workers[1].memory_bytes--;
+    world.fleet->nodes[0].worker_count++;
+    assert_int_not_equal(agreement(), first);
+    world.fleet->nodes[0].worker_count--;
+    world.catalogue->models[0][0]++;
+    assert_int_not_equal(agreement(), first);
+    world.catalogue->models[0][0]--;
+    workflow->tasks[0].run++;
+    assert_int_not_equal(agreement(), first);
+    workflow->tasks[0].run--;
+    workflow->edges[0].to++;
+    assert_int_not_equal(agreement(), first);
+    workflow->edges[0].to--;
+    workflow->tasks[0].name[0]++;
+    assert_int_not_equal(agreement(), first);
+    workflow->tasks[0].name[0]--;
+    assert_int_equal(agreement(), first);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(nodes_that_read_the_same_agree, open_world, close_world),
+        cmocka_unit_test_setup_teardown(every_number_counts, open_world, close_world),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

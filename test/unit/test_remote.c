@@ -1,0 +1,280 @@
+/*
+ * Three runtimes on three threads, one node each, as three machines would be.
+ *
+ * Covers: src/runtime/remote.c.
+ */
+#include "runtime/remote.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/attributes.h"
+#include "engine/bundle.h"
+#include "fabric/net_stream.h"
+#include "fabric/trust.h"
+#include "parity/workload.h"
+
+enum { NODES = 3, JOBS = 60, INPUT_BYTES = 100000, WAITS_MAX = 20000 };
+
+/* One process, as it were. */
+struct site {
+    struct cluster *cluster;
+    uint32_t node;
+    struct runtime *runtime;
+    struct runtime_remote remote;
+    struct policy_set policies;
+    pthread_t thread;
+    bool is_running;
+    uint32_t asked;
+    atomic_uint answered;
+    atomic_uint failed;
+    atomic_uint guests; /* Tasks of others' jobs that ran here. */
+    atomic_uint lost;   /* Nodes that the directory took away. */
+};
+
+struct cluster {
+    struct workload workload;
+    struct trust *trust;
+    struct site sites[NODES];
+};
+
+static struct cluster cluster;
+
+static void note_record(void *context, const struct record *record)
+{
+    struct site *site = context;
+    if (record->kind == RECORD_STARTED && record->job.node != site->node) {
+        atomic_fetch_add(&site->guests, 1);
+    }
+    if (record->kind == RECORD_NODE_LOST) {
+        atomic_fetch_add(&site->lost, 1);
+    }
+}
+
+static void note_answer(void *context, const struct runtime_answer *answer)
+{
+    struct site *site = context;
+    for (uint32_t i = 0; i < answer->output_count; i++) {
+        runtime_release(site->runtime, answer->outputs[i]);
+    }
+    if (answer->status != WEFT_OK) {
+        atomic_fetch_add(&site->failed, 1);
+    }
+    atomic_fetch_add(&site->answered, 1);
+}
+
+static struct bundle *make_inputs(void)
+{
+    struct bundle *bundle = bundle_create();
+    const struct weft_tensor tensor = {
+        .name = "x", .dtype = WEFT_UINT8, .rank = 1, .shape = {INPUT_BYTES}, .bytes = INPUT_BYTES};
+    memset(bundle_add(bundle, &tensor), 7, INPUT_BYTES);
+    return bundle;
+}
+
+static void ask(struct site *site, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct runtime_request request = {
+            .workflow = i % site->cluster->workload.catalogue->workflow_count,
+            .inputs = runtime_tensor(site->runtime, make_inputs(), INPUT_BYTES, bundle_destroy),
+            .answered = note_answer,
+            .context = site,
+        };
+        (void)runtime_request(site->runtime, site->node, &request);
+    }
+    site->asked += count;
+}
+
+static void open_site(struct site *site, const char *policy)
+{
+    assert_int_equal(policy_set_parse(policy, &site->policies, NULL), WEFT_OK);
+    site->remote = (struct runtime_remote){
+        .node = site->node,
+        .incarnation = 1,
+        .listen = "127.0.0.1:0",
+        .trust = cluster.trust,
+        .tensor_bytes_max = 1 << 20,
+    };
+    const struct runtime_options options = {
+        .fleet = cluster.workload.fleet,
+        .catalogue = cluster.workload.catalogue,
+        .profile = cluster.workload.profile,
+        .policies = &site->policies,
+        .clock = CLOCK_KIND_REAL,
+        .row_load_ns = 10 * MS,
+        .row_cache_ns = 50 * MS,
+        .stays = true,
+        .on_record = note_record,
+        .context = site,
+        .remote = &site->remote,
+    };
+    struct weft_error error;
+    assert_int_equal(runtime_create(&options, &site->runtime, &error), WEFT_OK);
+}
+
+/* Tell @site where @other is. */
+static void introduce(struct site *site, const struct site *other)
+{
+    char address[32];
+    (void)snprintf(address, sizeof(address), "127.0.0.1:%u", runtime_port(other->runtime));
+    const struct net_stream_peer peer = {
+        .node = other->node, .incarnation = 1, .address = address, .name = "any"};
+    runtime_set_member(site->runtime, &peer);
+}
+
+static void make_trust(void)
+{
+    char path[] = "/tmp/weft-remote-XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, "a secret of sites", 17), 17);
+    assert_int_equal(close(file), 0);
+    const struct trust_files files = {.secret = path};
+    assert_int_equal(trust_create(&files, &cluster.trust, NULL), WEFT_OK);
+    (void)unlink(path);
+}
+
+static void open_cluster(const char *policy)
+{
+    const struct workload_options options = {
+        .node_count = NODES, .workers_per_node = 1, .run_ns = MS};
+    memset(&cluster, 0, sizeof(cluster));
+    workload_init(&cluster.workload, &options);
+    make_trust();
+    for (uint32_t i = 0; i < NODES; i++) {
+        cluster.sites[i].cluster = &cluster;
+        cluster.sites[i].node = i;
+        open_site(&cluster.sites[i], policy);
+    }
+    for (uint32_t i = 0; i < NODES; i++) {
+        for (uint32_t k = 0; k < NODES; k++) {
+            if (i != k) {
+                introduce(&cluster.sites[i], &cluster.sites[k]);
+            }
+        }
+    }
+}
+
+static void *run_site(void *argument)
+{
+    runtime_run(((struct site *)argument)->runtime);
+    return NULL;
+}
+
+static void run_cluster(void)
+{
+    for (uint32_t i = 0; i < NODES; i++) {
+        struct site *site = &cluster.sites[i];
+        assert_int_equal(pthread_create(&site->thread, NULL, run_site, site), 0);
+        site->is_running = true;
+    }
+}
+
+static void stop_site(struct site *site)
+{
+    runtime_stop(site->runtime);
+    assert_int_equal(pthread_join(site->thread, NULL), 0);
+    site->is_running = false;
+}
+
+static void close_cluster(void)
+{
+    for (uint32_t i = 0; i < NODES; i++) {
+        if (cluster.sites[i].is_running) {
+            stop_site(&cluster.sites[i]);
+        }
+        runtime_destroy(cluster.sites[i].runtime);
+    }
+    trust_destroy(cluster.trust);
+    workload_deinit(&cluster.workload);
+}
+
+static void wait_ms(long ms)
+{
+    const struct timespec pause = {.tv_nsec = ms * 1000000};
+    (void)nanosleep(&pause, NULL);
+}
+
+/* Wait, for some twenty seconds at most, until @site has been answered. */
+static void wait_for(const struct site *site)
+{
+    for (uint32_t i = 0; i < WAITS_MAX && atomic_load(&site->answered) < site->asked; i++) {
+        wait_ms(1);
+    }
+    assert_int_equal(atomic_load(&site->answered), site->asked);
+}
+
+static void check_jobs(const char *policy)
+{
+    open_cluster(policy);
+    for (uint32_t i = 0; i < NODES; i++) {
+        ask(&cluster.sites[i], JOBS);
+    }
+    run_cluster();
+    for (uint32_t i = 0; i < NODES; i++) {
+        wait_for(&cluster.sites[i]);
+    }
+    for (uint32_t i = 0; i < NODES; i++) {
+        stop_site(&cluster.sites[i]);
+        assert_int_equal(atomic_load(&cluster.sites[i].failed), 0);
+        assert_true(atomic_load(&cluster.sites[i].guests) > 0);
+    }
+    close_cluster();
+}
+
+static void jobs_run_on_all_machines(ATTR_UNUSED void **state)
+{
+    check_jobs("jit");
+    check_jobs("compass");
+}
+
+static void jobs_run_where_a_home_of_another_machine_says(ATTR_UNUSED void **state)
+{
+    check_jobs("esg");
+}
+
+static void forget_the_last(void *context)
+{
+    struct site *site = context;
+    runtime_remove_member(site->runtime, NODES - 1);
+}
+
+static void jobs_survive_a_machine_that_is_lost(ATTR_UNUSED void **state)
+{
+    open_cluster("jit");
+    for (uint32_t i = 0; i + 1 < NODES; i++) {
+        ask(&cluster.sites[i], JOBS);
+        runtime_call_at(
+            cluster.sites[i].runtime, 150 * MS, /* background */ true, forget_the_last,
+            &cluster.sites[i]);
+    }
+    run_cluster();
+    wait_ms(50);
+    stop_site(&cluster.sites[NODES - 1]); /* It stands still, and is then said to be gone. */
+    for (uint32_t i = 0; i + 1 < NODES; i++) {
+        wait_for(&cluster.sites[i]);
+    }
+    wait_ms(150);
+    for (uint32_t i = 0; i + 1 < NODES; i++) {
+        stop_site(&cluster.sites[i]);
+        assert_int_equal(atomic_load(&cluster.sites[i].failed), 0);
+        assert_int_equal(atomic_load(&cluster.sites[i].lost), 1);
+    }
+    close_cluster();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_run_on_all_machines),
+        cmocka_unit_test(jobs_run_where_a_home_of_another_machine_says),
+        cmocka_unit_test(jobs_survive_a_machine_that_is_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
