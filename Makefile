@@ -3,6 +3,7 @@
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 DEMO_SECONDS ?=
+PEERS_OPTIONS ?=
 FUZZ_SECONDS ?= 60
 SOAK_SEEDS ?= 100000
 HOSTILE_SECONDS ?= 3600
@@ -19,7 +20,7 @@ DEMO_HTTP = 127.0.0.1:8000
 DEMO_RATE ?= 1.5/s
 DEMO_OPTIONS = --http $(DEMO_HTTP) --rate $(DEMO_RATE) $(DEMO_SECONDS:%=--seconds %)
 
-.PHONY: help setup build demo test bench soak hostile planted fuzz format format-check check install clean
+.PHONY: help setup build demo test bench peers soak hostile planted fuzz format format-check check install clean
 .NOTPARALLEL:
 
 help: ## print the targets
@@ -53,6 +54,9 @@ bench: build ## run every benchmark of the release build
 	@ninja -C build/release benches
 	@set -e; for bench in build/release/bin/bench/bench_*; do \
 		if [ -x "$$bench" ]; then echo "bench: $$bench"; "$$bench"; fi; done
+
+peers: build ## measure Weft beside other servers, which it installs (PEERS_OPTIONS)
+	@python3 -B bench/peers/run.py $(PEERS_OPTIONS)
 
 soak: build ## let every allocation fail, then run the swarm over SOAK_SEEDS new seeds
 	@ninja -C build/release test_sim_swarm failing_memory

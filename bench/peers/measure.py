@@ -1,0 +1,207 @@
+"""Runs a group: starts its servers, lets them take turns, and gives one row of figures a slice."""
+
+import os
+import re
+import sys
+import time
+import urllib.request
+
+import content
+import figures
+import groups
+import load
+import predict
+import processes
+from install import Missing
+from servers import Server
+
+SATURATE_CLIENTS = 4
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Meter:
+    """Processor time of a server, and of everything else but the client, during a slice."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def __enter__(self):
+        self.began, self.busy_s = time.monotonic(), processes.busy_s()
+        self.own_s, self.before_s = sum(os.times()[:4]), self.server.tree.cpu_s()
+        return self
+
+    def __exit__(self, *_):
+        self.cpu_s = self.server.tree.cpu_s() - self.before_s
+        seconds, own_s = time.monotonic() - self.began, sum(os.times()[:4]) - self.own_s
+        others_s = processes.busy_s() - self.busy_s - self.cpu_s - own_s
+        self.others_cores = max(0.0, others_s / seconds)
+
+
+def cache_counters(server):
+    """How often a model was needed by Weft, and how often it was resident."""
+    url = f"http://127.0.0.1:{server.metrics}/metrics"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        text = answer.read().decode()
+
+    def total(name):
+        return sum(float(value) for value in re.findall(rf"(?m)^{name}{{.*}} (\S+)$", text))
+
+    return total("weft_model_needed_total"), total("weft_model_cache_hits_total")
+
+
+class Run:
+    """All slices of one group."""
+
+    def __init__(self, place, group, options):
+        self.place, self.group, self.options = place, group, options
+        self.servers, self.requests, self.models, self.missing = [], {}, {}, {}
+        self.capacity = None
+
+    def log(self, arm):
+        folder = self.place.folder / "log"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{self.group.name}-{arm.label.replace(', ', '-').replace(' ', '-')}.log"
+
+    def start_one(self, arm, expected):
+        """Start a server, compare its answers with the first server's, and let it wait its turn."""
+        say(f"{self.group.name}: start {arm.label}")
+        if arm.peer == "weft" and self.group.cases[0].load:
+            folder = self.place.folder / "predicted" / f"{self.group.name}-{arm.work}"
+            self.models[arm] = predict.prepare(self.place, arm, folder)
+        server = Server(self.place, arm, self.log(arm))
+        self.servers.append(server)
+        requests = self.requests[arm] = groups.Requests(self.place, self.group, arm)
+        server.wait(requests.first())
+        for name, request in requests.kinds.items():
+            status, body = load.ask(server.port, request)
+            if status != 200:
+                raise Missing(f"{name}: status {status}: {body[:100].decode('utf-8', 'replace')}")
+            answer = load.read_answer(body)
+            found = load.difference(expected.setdefault(name, answer), answer)
+            if found:
+                raise Missing(f"it answers {name} otherwise: {found}")
+        self.warm(server)
+        server.tree.pause()
+
+    def start(self, arms):
+        expected = {}
+        for arm in arms:
+            try:
+                self.start_one(arm, expected)
+            except Missing as error:
+                say(f"{self.group.name}: {arm.label}: {error}")
+                self.missing[arm.label] = str(error)
+                if self.servers and self.servers[-1].arm == arm:
+                    self.servers.pop().stop()
+
+    def warm(self, server):
+        kinds = list(self.requests[server.arm].kinds.values())
+        load.saturate(server.port, kinds, SATURATE_CLIENTS, self.options.warm_seconds)
+        server.tree.settle()
+
+    def find_capacity(self):
+        """What the first server answers per second, if a few clients never let it rest."""
+        server = self.servers[0]
+        server.tree.resume()
+        seconds = self.options.saturate_seconds
+        kinds = list(self.requests[server.arm].kinds.values())
+        self.capacity = load.saturate(server.port, kinds, SATURATE_CLIENTS, seconds)
+        server.tree.settle()
+        server.tree.pause()
+        if self.capacity == 0:
+            raise Missing(f"{server.arm.label} answered nothing when asked without a rest")
+        say(f"{self.group.name}: capacity {self.capacity:.1f}/s")
+
+    def closed(self, server, case):
+        request = groups.closed_request(server.arm, case)
+        with Meter(server) as meter:
+            closed = load.closed_loop(
+                server.port, request, case.connections, self.options.closed_seconds
+            )
+        return meter, figures.summarise_closed(closed, meter.cpu_s)
+
+    def open(self, server, case, cycle):
+        arm, group, seconds = server.arm, self.group, self.options.open_seconds
+        rate = case.load * self.capacity
+        seed = 1000 * cycle + round(100 * case.load)
+        times = load.arrivals(rate, seconds, seed)
+        requests = self.requests[arm]
+        names = requests.names(len(times), seed)
+        before = cache_counters(server) if arm.work == "four" and arm.peer == "weft" else None
+        patience_s = group.deadline_ms / 1000 if group.deadline_ms else 60.0
+        with Meter(server) as meter:
+            asked = [requests.kinds[name] for name in names]
+            answers = load.open_loop(server.port, times, asked, patience_s)
+            server.tree.settle()
+        found = figures.summarise(answers, meter.cpu_s, group.deadline_ms)
+        found["rate"] = rate
+        if group.deadline_ms:
+            found["goodput"] = found["in_time_share"] * len(times) / seconds / self.capacity
+        if before:
+            after = cache_counters(server)
+            found["hits"] = (after[1] - before[1]) / max(after[0] - before[0], 1)
+            found["best_hits"] = groups.best_hits(names, 4)
+        if arm in self.models:
+            asked = names if arm.work in ("all", "four") else [arm.work] * len(names)
+            items = groups.ZOO_ROWS if arm.work in ("all", "four") else 1
+            model = self.models[arm]
+            found |= predict.predict(self.place, model, times, asked, items, group.deadline_ms)
+        return meter, found
+
+    def slice(self, server, case, cycle):
+        server.tree.resume()
+        if case.connections:
+            meter, found = self.closed(server, case)
+        else:
+            meter, found = self.open(server, case, cycle)
+        row = {
+            "group": self.group.name, "case": case.name, "arm": server.arm.label, "cycle": cycle,
+            "memory_mb": server.tree.memory_mb(), "ready_s": server.ready_s,
+            "others_cores": meter.others_cores, **found,
+        }  # fmt: skip
+        server.tree.pause()
+        return row
+
+    def cycle(self, number):
+        """Every server gets every load once; who begins changes from cycle to cycle."""
+        for case in self.group.cases:
+            first = number % len(self.servers)
+            for server in self.servers[first:] + self.servers[:first]:
+                if case.binary and server.arm.peer not in groups.SPEAK_BINARY:
+                    continue
+                row = self.slice(server, case, number)
+                say(describe(row))
+                yield row
+
+    def stop(self):
+        for server in self.servers:
+            server.stop()
+        self.servers = []
+
+
+def describe(row):
+    """A slice in one line, while it goes on."""
+    unit = "us" if "p50_us" in row else "ms"
+    answered = f"{row['answered']} of {row['requests']} answered"
+    parts = [f"{row['group']} {row['cycle'] + 1}, {row['case']}: {row['arm']}: {answered}"]
+    for key in ("p50", "p99", "cpu"):
+        value = row.get(f"{key}_{unit}")
+        parts.append(f"{key} {value:.1f} {unit}" if value is not None else f"{key} -")
+    if "goodput" in row:
+        parts.append(f"goodput {row['goodput']:.2f}")
+    if "hits" in row:
+        parts.append(f"hits {row['hits']:.2f} of {row['best_hits']:.2f}")
+    if row.get("predicted_mean_ms"):
+        parts.append(f"mean {row['mean_ms']:.1f}, predicted {row['predicted_mean_ms']:.1f}")
+    return ", ".join(parts) + f"; others {row['others_cores']:.1f} cores"
+
+
+def prepare(place, wanted):
+    """Models and the demo, as far as the groups need them."""
+    works = {arm.work for group in wanted for arm in group.arms}
+    content.make_models(place.models, works)
+    if works & set(content.WORKFLOWS):
+        content.make_demo(place.build, place.demo)

@@ -1,0 +1,131 @@
+"""A process and all of its children: processor time, memory, pause and end, read from /proc."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+import typing
+
+TICKS = os.sysconf("SC_CLK_TCK")
+STOP_S = 20  # How long a server may take to end by itself.
+
+
+class Stat(typing.NamedTuple):
+    parent: int
+    cpu_s: float
+    began: int  # With the id, this tells processes apart.
+
+
+def read_stat(pid):
+    text = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    fields = text.rpartition(")")[2].split()
+    return Stat(int(fields[1]), (int(fields[11]) + int(fields[12])) / TICKS, int(fields[19]))
+
+
+def all_stats():
+    stats = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                stats[int(name)] = read_stat(name)
+            except (OSError, IndexError, ValueError):
+                pass  # It has ended.
+    return stats
+
+
+def descendants(stats, root):
+    """@root and what it started, parents first."""
+    found = [root]
+    for pid in found:
+        found.extend(child for child, stat in stats.items() if stat.parent == pid)
+    return found
+
+
+def busy_s():
+    """Processor time of the whole machine; time that another machine took counts."""
+    with open("/proc/stat", encoding="ascii") as file:
+        fields = [int(field) for field in file.readline().split()[1:]]
+    return (sum(fields[:3]) + sum(fields[5:8])) / TICKS
+
+
+class Tree:
+    """A server that was started here."""
+
+    def __init__(self, command, environment, log):
+        self.log = pathlib.Path(log)
+        self.seen = {}  # Processor time by process, so that what has ended stays counted.
+        with open(log, "wb") as file:
+            self.process = subprocess.Popen(
+                [str(word) for word in command], env=environment, stdin=subprocess.DEVNULL,
+                stdout=file, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+
+    def has_ended(self):
+        return self.process.poll() is not None
+
+    def pids(self):
+        return descendants(all_stats(), self.process.pid)
+
+    def cpu_s(self):
+        stats = all_stats()
+        for pid in descendants(stats, self.process.pid):
+            if pid in stats:
+                self.seen[pid] = stats[pid].cpu_s
+        return sum(self.seen.values())
+
+    def memory_mb(self):
+        """The share of each process in the pages that it uses."""
+        total = 0
+        for pid in self.pids():
+            try:
+                text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+                total += int(re.search(r"(?m)^Pss:\s+(\d+)", text).group(1))
+            except (OSError, AttributeError):
+                pass
+        return total / 1024
+
+    def signal(self, number):
+        for pid in self.pids():
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+
+    def pause(self):
+        self.signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.signal(signal.SIGCONT)
+
+    def settle(self, seconds=15):
+        """Wait until it does nothing any more: what clients gave up may still be worked on."""
+        end = time.monotonic() + seconds
+        before = self.cpu_s()
+        while time.monotonic() < end:
+            time.sleep(0.5)
+            now = self.cpu_s()
+            if now - before < 0.1:
+                return
+            before = now
+
+    def stop(self):
+        """End it and all that it started, each by its id."""
+        self.resume()
+        stats = all_stats()
+        family = {pid: stats[pid] for pid in self.pids() if pid in stats}
+        if not self.has_ended():
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            pass
+        left = all_stats()
+        for pid, stat in family.items():
+            if pid in left and left[pid].began == stat.began:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        self.process.wait()

@@ -1,0 +1,193 @@
+"""Tables in Markdown out of rows of figures, and the page of the study."""
+
+import figures
+import install
+import page
+from servers import LABELS
+
+CLOSED_HEAD = [
+    "p50, µs", "p50 / Weft", "requests/s", "requests/s / Weft", "CPU, µs", "CPU / Weft",
+    "memory, MB", "first answer after, s",
+]  # fmt: skip
+OPEN_HEAD = [
+    "mean, ms", "mean / Weft", "p50, ms", "p50 / Weft", "p99, ms", "p99 / Weft", "answered, %",
+    "CPU, ms", "CPU / Weft", "memory, MB",
+]  # fmt: skip
+OVERLOAD_HEAD = [
+    "goodput / capacity", "goodput / Weft", "in time, %", "p50, ms", "p99, ms", "CPU, ms",
+    "memory, MB",
+]  # fmt: skip
+
+
+def one(value):
+    return "–" if value is None else figures.number(value)
+
+
+def ratio(rows, reference, key):
+    return figures.spread(figures.ratios(rows, reference, key))
+
+
+def closed_cells(rows, reference):
+    return [
+        figures.median(figures.of(rows, "p50_us")), ratio(rows, reference, "p50_us"),
+        figures.median(figures.of(rows, "rate")), ratio(rows, reference, "rate"),
+        figures.median(figures.of(rows, "cpu_us")), ratio(rows, reference, "cpu_us"),
+        figures.median(figures.of(rows, "memory_mb")),
+        figures.number(min(figures.of(rows, "ready_s"))),
+    ]  # fmt: skip
+
+
+def open_cells(rows, reference):
+    cells = []
+    for key in ("mean_ms", "p50_ms", "p99_ms"):
+        cells += [figures.median(figures.of(rows, key)), ratio(rows, reference, key)]
+    return [
+        *cells, figures.median(figures.of(rows, "answered_share"), 100),
+        figures.median(figures.of(rows, "cpu_ms")), ratio(rows, reference, "cpu_ms"),
+        figures.median(figures.of(rows, "memory_mb")),
+    ]  # fmt: skip
+
+
+def overload_cells(rows, reference):
+    return [
+        figures.spread(figures.of(rows, "goodput")), ratio(rows, reference, "goodput"),
+        figures.median(figures.of(rows, "in_time_share"), 100),
+        one(figures.pooled(rows, 0.5)), one(figures.pooled(rows, 0.99)),
+        figures.median(figures.of(rows, "cpu_ms")), figures.median(figures.of(rows, "memory_mb")),
+    ]  # fmt: skip
+
+
+def form(group):
+    """The head of a group's tables, and what makes the cells of a row."""
+    if group.cases[0].connections:
+        return CLOSED_HEAD, closed_cells
+    return (OVERLOAD_HEAD, overload_cells) if group.deadline_ms else (OPEN_HEAD, open_cells)
+
+
+def case_table(group, case, rows, missing):
+    """The servers under one load; @missing says why others are not there."""
+    head, cells = form(group)
+    mine = [row for row in rows if row["case"] == case.name]
+    reference = [row for row in mine if row["arm"] == group.arms[0].label]
+    text = page.head(["server", *head])
+    for arm in group.arms:
+        own = [row for row in mine if row["arm"] == arm.label]
+        if own:
+            text += page.line([arm.label, *cells(own, reference)])
+        elif arm.label in missing:
+            text += page.line([arm.label, f"not measured: {missing[arm.label]}"])
+    return text
+
+
+def rate_of(group, case, rows):
+    rates = [row["rate"] for row in rows if row["case"] == case.name and "rate" in row]
+    return f", {rates[0]:.3g} requests/s" if rates and case.load else ""
+
+
+def best_hits_line(rows):
+    hits = [row for row in rows if "hits" in row]
+    if not hits:
+        return ""
+    own, best = figures.of(hits, "hits"), figures.of(hits, "best_hits")
+    part = [a / b for a, b in zip(own, best) if b > 0]
+    return (
+        f"\nModels that were resident when Weft needed them: {figures.spread(own, 100)} %.\n"
+        f"The best possible with room for four, the future known: {figures.spread(best, 100)} %, of "
+        f"which\nthat is {figures.spread(part, 100)} %.\n"
+    )
+
+
+def group_text(group, rows, missing):
+    mine = [row for row in rows if row["group"] == group.name]
+    text = f"## {group.title}\n\n{wrap(group.about)}\n"
+    for case in group.cases:
+        if any(row["case"] == case.name for row in mine):
+            text += f"\n{case.name}{rate_of(group, case, mine)}:\n\n"
+            text += case_table(group, case, mine, missing)
+    if not mine:
+        text += "".join(f"\n{label}: not measured: {why}\n" for label, why in missing.items())
+    return text + best_hits_line(mine)
+
+
+PREDICTION_HEAD = [
+    "work", "load", "mean, ms", "predicted, ms", "predicted / served", "p99, ms", "predicted, ms",
+    "predicted / served",
+]  # fmt: skip
+
+
+def prediction_cells(rows):
+    cells = []
+    for key in ("mean_ms", "p99_ms"):
+        pairs = [(row[f"predicted_{key}"], row[key]) for row in rows if row.get(key)]
+        cells += [figures.median([served for _, served in pairs]),
+                  figures.median([expected for expected, _ in pairs]),
+                  figures.spread([expected / served for expected, served in pairs])]  # fmt: skip
+    return cells
+
+
+def prediction_text(groups, rows):
+    text = page.head(PREDICTION_HEAD)
+    found = [row for row in rows if row.get("predicted_mean_ms") and row.get("mean_ms")]
+    for group in groups:
+        for arm in [arm for arm in group.arms if arm.peer == "weft"]:
+            for case in group.cases:
+                own = [row for row in found if (row["group"], row["case"], row["arm"])
+                       == (group.name, case.name, arm.label)]  # fmt: skip
+                if own:
+                    name = group.title + (f", {arm.note}" if arm.note else "")
+                    text += page.line([name, case.name, *prediction_cells(own)])
+    return text if found else ""
+
+
+def wrap(text, columns=118):
+    lines, line = [], ""
+    for word in text.split():
+        if line and len(line) + 1 + len(word) > columns:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    return "\n".join([*lines, line])
+
+
+HOW = (
+    "All servers run on the same machine, on loopback, with the same files of models and ONNX "
+    "Runtime {runtime} on one thread per run. The servers of a group are up together and paused "
+    "but for the one that is measured; in every cycle each gets every load once, and who begins "
+    "changes. Closed loops are `wrk`, open loops a Poisson client with the same seed, so with the "
+    "same requests at the same times for every server; latency counts from when a request was due.",
+    "Figures are medians over {cycles} cycles. A ratio is taken within a cycle, the server's "
+    "figure over Weft's, and shown as its median with the smallest and largest in brackets. For "
+    "times, above 1 means that Weft is better; for requests/s and goodput, below 1. CPU is the "
+    "processor time of the whole process tree per answer. Capacity is what Weft answers to four "
+    "clients that never rest, just before the first cycle. All answers were compared and are "
+    "equal, to a thousandth.",
+)
+
+
+def versions_text(triton):
+    names = [f"Triton 2.51.0 (of nvidia-pytriton {install.version('triton')}; {triton})"]
+    names += [f"{LABELS[peer]} {install.version(peer)}" for peer in install.VERSIONS
+              if peer != "triton"]  # fmt: skip
+    return wrap(f"Versions: {', '.join(names)}.") + "\n"
+
+
+def page_text(facts, groups, rows, missing):
+    """The whole page; @missing by group and server."""
+    text = "# Weft beside other servers\n\n"
+    text += f"    {facts['command']}\n\n"
+    text += wrap("{date}, {machine}, commit `{commit}`; other processes took {others} cores "
+                 "meanwhile.".format(**facts)) + "\n\n"  # fmt: skip
+    text += (
+        "".join(wrap(part.format(**facts)) + "\n\n" for part in HOW)
+        + versions_text(facts["triton"])
+        + "\n"
+    )
+    text += "\n".join(group_text(group, rows, missing.get(group.name, {})) for group in groups)
+    predicted = prediction_text(groups, rows)
+    if predicted:
+        text += "\n## Predicted by the simulator\n\n"
+        text += wrap("From profiles that Weft measured before the first request, on the same "
+                     "arrivals; HTTP and other processes are not part of it.")  # fmt: skip
+        text += f"\n\n{predicted}"
+    return text

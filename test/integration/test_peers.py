@@ -1,0 +1,185 @@
+"""bench/peers: figures and tables as they should be, and Weft measured by it once.
+
+Covers: bench/peers/figures.py, bench/peers/groups.py, bench/peers/load.py, bench/peers/tables.py,
+bench/peers/run.py
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PEERS = ROOT / "bench/peers"
+sys.path[:0] = [str(PEERS), str(ROOT / "tools")]
+
+import figures  # noqa: E402
+import groups  # noqa: E402
+import install  # noqa: E402
+import load  # noqa: E402
+import tables  # noqa: E402
+from servers import Arm  # noqa: E402
+
+GROUP = groups.Group(
+    "few", "A few", "What is done.", [Arm("weft", "few"), Arm("triton", "few"), Arm("ray", "few")],
+    [groups.Case("half", load=0.5)],
+)  # fmt: skip
+
+
+def row(arm, cycle, mean, **more):
+    return {
+        "group": "few", "case": "half", "arm": arm, "cycle": cycle, "mean_ms": mean,
+        "p50_ms": mean, "p99_ms": 2 * mean, "cpu_ms": mean, "answered_share": 1.0,
+        "memory_mb": 10, "rate": 5.0, **more,
+    }  # fmt: skip
+
+
+ROWS = [
+    row("Weft", 0, 10), row("Triton", 0, 30), row("Weft", 1, 20), row("Triton", 1, 40),
+    row("Weft", 2, 40), row("Triton", 2, 60),
+]  # fmt: skip
+
+
+def answer(latency_s, status=200):
+    return load.Answer(0.0, latency_s, status)
+
+
+class FiguresTest(unittest.TestCase):
+    def test_a_quantile_lies_between_the_nearest_two(self):
+        self.assertEqual(figures.quantile([4, 1, 3, 2], 0.5), 2.5)
+        self.assertEqual(figures.quantile([1, 2, 3], 1.0), 3)
+        self.assertEqual(figures.quantile([7], 0.99), 7)
+
+    def test_ratios_are_taken_within_a_cycle(self):
+        rows = [one for one in ROWS if one["arm"] == "Triton"]
+        reference = [one for one in ROWS if one["arm"] == "Weft"]
+        self.assertEqual(figures.ratios(rows, reference, "mean_ms"), [3, 2, 1.5])
+        self.assertEqual(figures.ratios(rows[:1], reference[1:], "mean_ms"), [])
+
+    def test_spread_is_the_median_and_both_ends(self):
+        self.assertEqual(figures.spread([3, 2, 1.5]), "2.00 (1.50 to 3.00)")
+        self.assertEqual(figures.spread([0.5], 100), "50.0")
+        self.assertEqual(figures.spread([]), "–")
+
+    def test_numbers_have_three_digits(self):
+        shown = [figures.number(value) for value in (0, 0.1234, 1.234, 12.34, 123.4, 12345.6)]
+        self.assertEqual(shown, ["0", "0.123", "1.23", "12.3", "123", "12,346"])
+
+    def test_only_good_answers_count_and_lateness_is_seen(self):
+        found = figures.summarise([answer(0.1), answer(0.3), answer(0.01, 503)], 0.6, 200)
+        self.assertEqual((found["requests"], found["answered"]), (3, 2))
+        self.assertAlmostEqual(found["mean_ms"], 200)
+        self.assertAlmostEqual(found["cpu_ms"], 300)
+        self.assertAlmostEqual(found["in_time_share"], 1 / 3)
+        self.assertNotIn("mean_ms", figures.summarise([answer(1, 0)], 1.0, 0))
+
+
+class LoadTest(unittest.TestCase):
+    def test_the_same_seed_gives_the_same_arrivals(self):
+        times = load.arrivals(100, 5, 3)
+        self.assertEqual(times, load.arrivals(100, 5, 3))
+        self.assertNotEqual(times, load.arrivals(100, 5, 4))
+        self.assertEqual(times, sorted(times))
+        self.assertTrue(400 < len(times) < 600 and times[-1] < 5, len(times))
+
+    def test_answers_in_both_forms_are_read(self):
+        plain = b'{"outputs":[{"name":"y","shape":[2,1],"datatype":"FP32","data":[[1],[2]]}]}'
+        head = b'{"outputs":[{"name":"y","parameters":{"binary_data_size":8}}]}'
+        packed = head + b"\x00\x00\x80\x3f\x00\x00\x00\x40"
+        self.assertEqual(load.read_answer(plain), {"y": [1, 2]})
+        self.assertEqual(load.read_answer(packed), {"y": [1.0, 2.0]})
+
+    def test_answers_that_differ_are_found(self):
+        ours = {"y": [1.0, 2.0], "text": ["a"]}
+        self.assertEqual(load.difference(ours, {"y": [1.0001, 2.0], "text": ["a"]}), "")
+        self.assertEqual(load.difference(ours, {"y": [1.1, 2.0], "text": ["a"]}),
+                         "output 'y' differs")  # fmt: skip
+        self.assertEqual(load.difference(ours, {"y": [1.0, 2.0]}), "output 'text' has another size")
+        self.assertEqual(load.difference(ours, {"y": [1.0, 2.0], "text": ["b"]}),
+                         "output 'text' differs")  # fmt: skip
+
+
+class GroupsTest(unittest.TestCase):
+    def test_the_best_hits_keep_what_is_needed_next(self):
+        self.assertEqual(groups.best_hits(["a", "b", "a", "b"], 2), 1.0)
+        # b leaves for c, because a comes first; least recently used would have dropped a.
+        self.assertEqual(groups.best_hits(["a", "b", "c", "a", "b"], 2), 0.6)
+        self.assertEqual(groups.best_hits(["a", "b", "c", "a", "a"], 2), 0.8)
+
+    def test_every_peer_of_a_group_can_be_installed(self):
+        for group in groups.GROUPS:
+            self.assertEqual(group.arms[0].peer, "weft")
+            self.assertLessEqual({arm.peer for arm in group.arms}, {"weft", *install.VERSIONS})
+
+    def test_versions_are_pinned(self):
+        found = install.read_versions("# peers\na  b==1 c==2\n\n")
+        self.assertEqual(found, {"a": ["b==1", "c==2"]})
+        for packages in install.VERSIONS.values():
+            self.assertTrue(all("==" in package for package in packages), packages)
+
+
+class TablesTest(unittest.TestCase):
+    def test_a_server_that_is_not_there_says_why(self):
+        table = tables.case_table(GROUP, GROUP.cases[0], ROWS, {"Ray Serve": "no such package"})
+        lines = table.splitlines()
+        self.assertEqual(len(lines), 5)
+        self.assertTrue(lines[2].startswith("| Weft | 20.0 | 1.00 (1.00 to 1.00) |"), lines[2])
+        self.assertTrue(lines[3].startswith("| Triton | 40.0 | 2.00 (1.50 to 3.00) |"), lines[3])
+        self.assertEqual(lines[4], "| Ray Serve | not measured: no such package |")
+
+    def test_predictions_are_compared_with_their_own_slice(self):
+        rows = [{**one, "predicted_mean_ms": 0.9 * one["mean_ms"],
+                 "predicted_p99_ms": 2.2 * one["mean_ms"]} for one in ROWS]  # fmt: skip
+        line = tables.prediction_text([GROUP], rows).splitlines()[2]
+        self.assertIn("| 20.0 | 18.0 | 0.900 (0.900 to 0.900) | 40.0 | 44.0 | 1.10 ", line)
+        self.assertEqual(tables.prediction_text([GROUP], ROWS), "")
+
+
+class WeftTest(unittest.TestCase):
+    """The whole way, without a peer."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def start(self, *arguments):
+        command = [sys.executable, "-B", PEERS / "run.py", "--quick", "--only", "weft"]
+        return subprocess.Popen(
+            [*command, "--folder", self.folder.name, *arguments], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "WEFT": os.environ["WEFT"]},
+        )  # fmt: skip
+
+    def test_weft_is_measured_and_predicted(self):
+        if not (ROOT / "build/models/page-layout").exists():
+            self.skipTest("the models are not fetched")
+        process = self.start("identity", "picture")
+        out, err = process.communicate(timeout=240)
+        self.assertEqual(process.returncode, 0, err)
+        found = json.loads(pathlib.Path(self.folder.name, "figures.json").read_text("utf-8"))
+        rows = [one for one in found["rows"] if one["group"] == "picture"]
+        self.assertEqual([one["case"][:3] for one in rows], ["0.3", "0.6", "0.9"])
+        for one in rows:
+            self.assertEqual(one["answered"], one["requests"])
+        self.assertTrue(any(one.get("predicted_mean_ms") for one in rows), rows)
+        closed = [one for one in found["rows"] if one["group"] == "identity"]
+        self.assertTrue(closed or "wrk" in str(found["missing"]), found["missing"])
+        self.assertIn("## The workflow `picture`", out)
+        self.assertIn("## Predicted by the simulator", out)
+        self.assertNotIn(str(ROOT), out)
+
+    def test_ctrl_c_prints_what_there_is(self):
+        process = self.start("chain")
+        for line in process.stderr:
+            if line.startswith("chain 1,") or "wrk" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        self.assertIn("# Weft beside other servers", out)
+
+
+if __name__ == "__main__":
+    unittest.main()
