@@ -39,6 +39,7 @@ import figures  # noqa: E402
 import groups  # noqa: E402
 import install  # noqa: E402
 import measure  # noqa: E402
+import page  # noqa: E402
 import tables  # noqa: E402
 from servers import Place  # noqa: E402
 
@@ -116,6 +117,11 @@ def facts_of(options):
     }  # fmt: skip
 
 
+def notes():
+    """What people wrote into the page, which is kept when it is written again."""
+    return page.get(PAGE.read_text(encoding="utf-8"), "notes") if PAGE.exists() else ""
+
+
 class Study:
     """What was measured, kept after every slice."""
 
@@ -133,7 +139,8 @@ class Study:
         found = self.found
         shown = [group for group in chosen if group.name in found["missing"]
                  or any(row["group"] == group.name for row in found["rows"])]  # fmt: skip
-        return tables.page_text(found["facts"], shown, found["rows"], found["missing"])
+        rows, missing = found["rows"], found["missing"]
+        return tables.page_text(found["facts"], shown, rows, missing, notes())
 
 
 def run_group(place, group, options, study):

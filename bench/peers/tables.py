@@ -92,8 +92,8 @@ def best_hits_line(rows):
     part = [a / b for a, b in zip(own, best) if b > 0]
     return (
         f"\nModels that were resident when Weft needed them: {figures.spread(own, 100)} %.\n"
-        f"The best possible with room for four, the future known: {figures.spread(best, 100)} %, of "
-        f"which\nthat is {figures.spread(part, 100)} %.\n"
+        f"The best possible with room for four, the future known: {figures.spread(best, 100)} %.\n"
+        f"Weft's part of that: {figures.spread(part, 100)} %.\n"
     )
 
 
@@ -139,6 +139,41 @@ def prediction_text(groups, rows):
     return text if found else ""
 
 
+# key, what it is, and whether more of it is better
+COMPARED = [
+    ("p50_us", "p50", False), ("rate", "throughput", True), ("cpu_us", "processor time", False),
+    ("mean_ms", "mean", False), ("p50_ms", "p50", False), ("p99_ms", "p99", False),
+    ("cpu_ms", "processor time", False), ("goodput", "goodput", True),
+]  # fmt: skip
+
+
+def is_loss(values, more_is_better):
+    """Whether the other server is better by more than 2 % in the middle of the cycles."""
+    middle = figures.statistics.median(values)
+    return middle > 1.02 if more_is_better else middle < 0.98
+
+
+def losses(groups, rows):
+    """A line for each figure in which another server was better than Weft."""
+    lines = []
+    for group in groups:
+        for case in group.cases:
+            mine = [row for row in rows if (row["group"], row["case"]) == (group.name, case.name)]
+            reference = [row for row in mine if row["arm"] == group.arms[0].label]
+            for arm in group.arms[1:]:
+                own = [row for row in mine if row["arm"] == arm.label]
+                found = []
+                for key, name, more_is_better in COMPARED:
+                    if key == "rate" and case.load:
+                        continue  # It was given.
+                    values = figures.ratios(own, reference, key)
+                    if values and is_loss(values, more_is_better):
+                        found.append(f"{name} {figures.spread(values)}")
+                if found and arm.peer != "weft":
+                    lines.append(f"* {group.title}, {case.name}: {arm.label}: {'; '.join(found)}\n")
+    return "".join(lines)
+
+
 def wrap(text, columns=118):
     lines, line = [], ""
     for word in text.split():
@@ -172,17 +207,24 @@ def versions_text(triton):
     return wrap(f"Versions: {', '.join(names)}.") + "\n"
 
 
-def page_text(facts, groups, rows, missing):
-    """The whole page; @missing by group and server."""
+def losses_text(groups, rows):
+    found = losses(groups, rows)
+    if not found:
+        return "## Where Weft loses\n\nIn no figure of this run.\n"
+    intro = wrap("Figures of other servers over Weft's, where theirs are better by more than 2 %:")
+    return f"## Where Weft loses\n\n{intro}\n\n{found}"
+
+
+def page_text(facts, groups, rows, missing, notes=""):
+    """The whole page; @missing by group and server. @notes are a person's and kept as they are."""
     text = "# Weft beside other servers\n\n"
     text += f"    {facts['command']}\n\n"
     text += wrap("{date}, {machine}, commit `{commit}`; other processes took {others} cores "
                  "meanwhile.".format(**facts)) + "\n\n"  # fmt: skip
-    text += (
-        "".join(wrap(part.format(**facts)) + "\n\n" for part in HOW)
-        + versions_text(facts["triton"])
-        + "\n"
-    )
+    text += "".join(wrap(part.format(**facts)) + "\n\n" for part in HOW)
+    text += versions_text(facts["triton"]) + "\n"
+    text += page.BEGIN.format("notes") + notes + page.END + "\n\n"
+    text += losses_text(groups, rows) + "\n"
     text += "\n".join(group_text(group, rows, missing.get(group.name, {})) for group in groups)
     predicted = prediction_text(groups, rows)
     if predicted:

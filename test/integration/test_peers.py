@@ -138,6 +138,13 @@ class TablesTest(unittest.TestCase):
         self.assertIn("| 20.0 | 18.0 | 0.900 (0.900 to 0.900) | 40.0 | 44.0 | 1.10 ", line)
         self.assertEqual(tables.prediction_text([GROUP], ROWS), "")
 
+    def test_what_others_do_better_is_said(self):
+        better = [row("Triton", cycle, 5) for cycle in range(3)]
+        mine = [one for one in ROWS if one["arm"] == "Weft"]
+        [line] = tables.losses([GROUP], mine + better).splitlines()
+        self.assertTrue(line.startswith("* A few, half: Triton: mean 0.250 (0.125 to 0.500); p50"))
+        self.assertEqual(tables.losses([GROUP], ROWS), "")
+
 
 class WeftTest(unittest.TestCase):
     """The whole way, without a peer."""
