@@ -80,3 +80,9 @@ def spread(values, times=1.0):
         return number(times * values[0])
     ends = f"{number(times * min(values))} to {number(times * max(values))}"
     return f"{median(values, times)} ({ends})"
+
+
+def ends(counts):
+    """Smallest and largest of some counts, or the one that all are."""
+    low, high = min(counts, default=0), max(counts, default=0)
+    return str(low) if low == high else f"{low} to {high}"

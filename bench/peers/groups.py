@@ -43,16 +43,17 @@ def loads(*parts):
     return [Case(f"{part:g} of capacity", load=part) for part in parts]
 
 
-def workflow(name, title):
-    return Group(
-        name, title,
-        "Real models and functions of the demo. Weft accepts every request, as the others do. "
-        "Triton runs an ensemble, with two instances of each model, or with a rate limiter that "
-        "lets two run at once; mosec and Ray Serve run the whole workflow in two processes.",
-        [Arm("weft", name, options=ADMIT_ALL), Arm("triton", name),
-         Arm("triton", name, "limited", ("--limited",)), Arm("mosec", name), Arm("ray", name)],
-        loads(0.3, 0.6, 0.9),
-    )  # fmt: skip
+WORKFLOW = (
+    "Real models and functions of the demo. Weft accepts every request, as the others do. Triton "
+    "runs an ensemble with two instances of each model; mosec runs the whole workflow in two "
+    "processes."
+)
+
+
+def workflow(name, about, more):
+    title = f"The workflow `{name}`"
+    arms = [Arm("weft", name, options=ADMIT_ALL), Arm("triton", name), Arm("mosec", name), *more]
+    return Group(name, title, about, arms, loads(0.3, 0.6, 0.9))
 
 
 GROUPS = [
@@ -87,9 +88,14 @@ GROUPS = [
          Arm("mosec", "four"), Arm("ray", "four")],
         loads(0.3, 0.6),
     ),
-    workflow("picture", "The workflow `picture`"),
-    workflow("ocr", "The workflow `ocr`"),
-    workflow("speech", "The workflow `speech`"),
+    workflow(
+        "picture",
+        f"{WORKFLOW} So does Ray Serve, in two replicas. Triton, *limited*, lets no more than two "
+        "instances run at once, by its rate limiter.",
+        [Arm("triton", "picture", "limited", ("--limited",)), Arm("ray", "picture")],
+    ),
+    workflow("ocr", WORKFLOW, []),
+    workflow("speech", WORKFLOW, []),
     Group(
         "overload", "`picture` under overload, with deadlines",
         f"Clients leave after {DEADLINE_MS} ms. Weft is told the deadline with each request; "

@@ -6,6 +6,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 TIME_MAX_S = 900
+TRITON = "2.51.0"  # The server inside the package of versions.txt.
 
 
 class Missing(Exception):

@@ -20,6 +20,7 @@ from install import Missing
 
 HERE = pathlib.Path(__file__).resolve().parent
 BINARY = "Inference-Header-Content-Length"
+BROKEN = (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, ValueError)
 
 
 class Request(typing.NamedTuple):
@@ -164,7 +165,7 @@ async def play(port, times, requests, patience_s):
         try:
             left = start + due + patience_s - time.perf_counter()
             status, _ = await asyncio.wait_for(connections.ask(encoded[id(request)]), left)
-        except (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, ValueError):
+        except BROKEN:
             status = 0
         return Answer(due, time.perf_counter() - start - due, status)
 
@@ -181,13 +182,21 @@ def open_loop(port, times, requests, patience_s=60.0):
     return asyncio.run(play(port, times, requests, patience_s))
 
 
+def run(coroutine):
+    """What @coroutine gives; a connection that breaks or never answers is a reason to give up."""
+    try:
+        return asyncio.run(coroutine)
+    except BROKEN as error:
+        raise Missing(f"its connection failed: {type(error).__name__}") from error
+
+
 def ask(port, request, patience_s=30.0):
     """One request, and its status and body."""
 
     async def one():
         return await asyncio.wait_for(Connections(port).ask(encode(port, request)), patience_s)
 
-    return asyncio.run(one())
+    return run(one())
 
 
 # Closed loop.
@@ -241,4 +250,4 @@ async def saturated(port, requests, clients, seconds):
 
 def saturate(port, requests, clients, seconds):
     """Answers per second to @clients that ask for @requests in turn, without a rest."""
-    return asyncio.run(saturated(port, requests, clients, seconds))
+    return run(saturated(port, requests, clients, seconds))

@@ -99,10 +99,11 @@ class Run:
             try:
                 self.start_one(arm, expected)
             except Missing as error:
-                say(f"{self.group.name}: {arm.label}: {error}")
-                self.missing[arm.label] = str(error)
                 if self.servers and self.servers[-1].arm == arm:
-                    self.servers.pop().stop()
+                    self.give_up(self.servers[-1], error)
+                else:
+                    say(f"{self.group.name}: {arm.label}: {error}")
+                    self.missing[arm.label] = str(error)
 
     def warm(self, server):
         kinds = list(self.requests[server.arm].patient().values())
@@ -164,6 +165,8 @@ class Run:
             meter, found = self.closed(server, case)
         else:
             meter, found = self.open(server, case, cycle)
+        if server.tree.has_ended():
+            raise Missing(f"it ended: {server.tail()}")
         row = {
             "group": self.group.name, "case": case.name, "arm": server.arm.label, "cycle": cycle,
             "memory_mb": server.tree.memory_mb(), "ready_s": server.ready_s,
@@ -175,13 +178,23 @@ class Run:
     def cycle(self, number):
         """Every server gets every load once; who begins changes from cycle to cycle."""
         for case in self.group.cases:
-            first = number % len(self.servers)
+            first = number % max(len(self.servers), 1)
             for server in self.servers[first:] + self.servers[:first]:
                 if case.binary and server.arm.peer not in groups.SPEAK_BINARY:
                     continue
-                row = self.slice(server, case, number)
-                say(describe(row))
-                yield row
+                try:
+                    row = self.slice(server, case, number)
+                except Missing as error:
+                    self.give_up(server, error)
+                else:
+                    say(describe(row))
+                    yield row
+
+    def give_up(self, server, error):
+        say(f"{self.group.name}: {server.arm.label}: {error}")
+        self.missing[server.arm.label] = str(error)
+        self.servers.remove(server)
+        server.stop()
 
     def stop(self):
         for server in self.servers:

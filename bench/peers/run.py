@@ -13,6 +13,7 @@ tables, and keeps every figure in build/peers/figures.json. Ctrl-C ends it and p
   --only A,B            only these servers, such as weft,triton,mosec
   --triton-backends DIR folder with Triton's ONNX back end, DIR/onnxruntime; without it Triton
                         serves models by ONNX Runtime in its Python back end, and tables say so
+  --add                 add cycles to those of figures.json, at the same rates
   --capacity G=RATE     requests per second that loads of group G are parts of, instead of measuring
   --write               write docs/studies/peers.md
   --tables FILE         only print the tables of an earlier run's figures
@@ -56,6 +57,7 @@ def parse(arguments):
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--triton-backends", type=pathlib.Path)
+    parser.add_argument("--add", action="store_true")
     parser.add_argument("--capacity", action="append", default=[])
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--tables", type=pathlib.Path)
@@ -67,8 +69,8 @@ def parse(arguments):
     }
     options.cycles = 1 if options.quick else options.cycles
     options.closed_seconds = 1 if options.quick else 2
-    options.open_seconds = 2 if options.quick else 10
-    options.saturate_seconds = 2 if options.quick else 10
+    options.open_seconds = 2 if options.quick else 8
+    options.saturate_seconds = 2 if options.quick else 8
     options.warm_seconds = 1 if options.quick else 3
     return options
 
@@ -110,7 +112,7 @@ def facts_of(options):
     onnx = "with its ONNX back end" if options.triton_backends else (
         "without its ONNX back end: ONNX Runtime in its Python back end")  # fmt: skip
     return {
-        "command": command_line(options), "machine": machine(), "cycles": options.cycles,
+        "command": command_line(options), "machine": machine(),
         "date": datetime.date.today().strftime("%-d %B %Y"),
         "commit": git("rev-parse", "--short", "HEAD"), "triton": onnx,
         "runtime": install.VERSIONS["triton"][1].partition("==")[2],
@@ -127,34 +129,45 @@ class Study:
 
     def __init__(self, path, facts):
         self.path = path
-        self.found = {"facts": facts, "rows": [], "missing": {}}
+        self.found = {"facts": facts, "rows": [], "missing": {}, "capacity": {}}
+
+    def load(self):
+        self.found = json.loads(self.path.read_text(encoding="utf-8"))
+
+    def cycles(self, group):
+        """The numbers of its cycles so far."""
+        return {row["cycle"] for row in self.found["rows"] if row["group"] == group.name}
 
     def save(self):
-        others = figures.of(self.found["rows"], "others_cores")
-        self.found["facts"]["others"] = figures.spread(others)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(json.dumps(self.found), encoding="utf-8")
 
     def text(self, chosen):
-        found = self.found
-        shown = [group for group in chosen if group.name in found["missing"]
-                 or any(row["group"] == group.name for row in found["rows"])]  # fmt: skip
-        rows, missing = found["rows"], found["missing"]
-        return tables.page_text(found["facts"], shown, rows, missing, notes())
+        rows, missing = self.found["rows"], self.found["missing"]
+        shown = [group for group in chosen if group.name in missing or self.cycles(group)]
+        facts = {
+            **self.found["facts"],
+            "others": figures.spread(figures.of(rows, "others_cores")),
+            "cycles": figures.ends([len(self.cycles(group)) for group in shown]),
+        }
+        return tables.page_text(facts, shown, rows, missing, notes())
 
 
 def run_group(place, group, options, study):
     run = measure.Run(place, group, options)
+    capacity = study.found["capacity"]
     try:
         run.start(group.arms)
         study.found["missing"][group.name] = run.missing
         if not run.servers:
             return
         if group.cases[0].load:
-            run.capacity = options.capacity.get(group.name)
+            run.capacity = options.capacity.get(group.name) or capacity.get(group.name)
             if run.capacity is None:
                 run.find_capacity()
-        for number in range(options.cycles):
+            capacity[group.name] = run.capacity
+        first = max(study.cycles(group), default=-1) + 1
+        for number in range(first, first + options.cycles):
             for row in run.cycle(number):
                 study.found["rows"].append(row)
                 study.save()
@@ -177,6 +190,8 @@ def place_of(options):
 def measure_all(options, chosen):
     place = place_of(options)
     study = Study(place.folder / "figures.json", facts_of(options))
+    if options.add and study.path.exists():
+        study.load()
     try:
         measure.prepare(place, chosen)
         for group in chosen:
@@ -197,7 +212,7 @@ def main(arguments):
     chosen = choose(options)
     if options.tables:
         study = Study(options.tables, {})
-        study.found = json.loads(options.tables.read_text(encoding="utf-8"))
+        study.load()
     else:
         study = measure_all(options, chosen)
     text = study.text(chosen)

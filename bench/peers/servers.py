@@ -220,8 +220,8 @@ class Server:
                 raise Missing(f"it ended: {self.tail()}")
             try:
                 status, body = load.ask(self.port, request)
-            except (OSError, TimeoutError, EOFError, ValueError) as error:
-                said = type(error).__name__
+            except Missing as error:
+                said = str(error)
             else:
                 if status == 200:
                     self.ready_s = time.monotonic() - self.began

@@ -201,7 +201,7 @@ HOW = (
 
 
 def versions_text(triton):
-    names = [f"Triton 2.51.0 (of nvidia-pytriton {install.version('triton')}; {triton})"]
+    names = [f"Triton {install.TRITON} (of nvidia-pytriton {install.version('triton')}; {triton})"]
     names += [f"{LABELS[peer]} {install.version(peer)}" for peer in install.VERSIONS
               if peer != "triton"]  # fmt: skip
     return wrap(f"Versions: {', '.join(names)}.") + "\n"
