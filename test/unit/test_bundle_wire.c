@@ -21,7 +21,9 @@ static void add(
 {
     struct weft_tensor tensor = {.dtype = dtype, .rank = rank, .bytes = bytes};
     memcpy(tensor.name, name, strlen(name) + 1);
-    memcpy(tensor.shape, shape, rank * sizeof(*shape));
+    for (uint32_t i = 0; i < rank; i++) {
+        tensor.shape[i] = shape[i];
+    }
     assert_non_null(bundle_add(bundle, &tensor));
 }
 

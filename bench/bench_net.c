@@ -1,0 +1,405 @@
+/*
+ * What the net between processes costs beside bare TCP, in turn, over loopback: rows and small
+ * messages there and back, and tensors of 1 MiB.
+ *
+ *     bench_net [rounds]
+ *
+ * One process answers for each way: bare TCP that waits with poll(), the net with a shared
+ * secret, and with TLS. A row that comes is answered by a row, and the same for messages. Of
+ * tensors eight are on their way at once, each answered by a message; with bare TCP by a byte.
+ */
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <uv.h>
+
+#include "bench.h"
+#include "conformance/authority.h"
+#include "fabric/net_stream.h"
+#include "fabric/trust.h"
+#include "model/fleet.h"
+
+enum {
+    ROUNDS = 7,
+    CALLS = 1500,
+    TENSORS = 200,
+    WINDOW = 8,
+    TENSOR_BYTES = 1 << 20,
+    SMALL_BYTES = 64
+};
+
+enum way { WAY_TCP, WAY_SECRET, WAY_TLS, WAYS };
+
+static const char *const way_names[WAYS] = {"bare TCP", "net, secret", "net, TLS"};
+
+static char folder[] = "/tmp/weft-bench-XXXXXX";
+static struct fleet_worker workers[2] = {{.node = 0, .gpu_units = 1}, {.node = 1, .gpu_units = 1}};
+static struct fleet_node nodes[2] = {
+    {.worker_first = 0, .worker_count = 1}, {.worker_first = 1, .worker_count = 1}};
+static struct fleet fleet = {
+    .node_count = 2, .worker_count = 2, .nodes = nodes, .workers = workers};
+static uint8_t contents[TENSOR_BYTES];
+
+/* One end of a net. */
+struct end {
+    uint32_t node;
+    uv_loop_t loop;
+    struct net *net;
+    struct trust *trust;
+    bool is_up;
+    uint32_t rows;
+    uint32_t messages;
+};
+
+struct side {
+    pid_t process;
+    int socket;     /* Of bare TCP, */
+    struct end end; /* or of a net. */
+    double row_us[ROUNDS * CALLS];
+    double message_us[ROUNDS * CALLS];
+    double rates[ROUNDS];
+};
+
+static struct side sides[WAYS];
+
+static void send_message(struct end *end, uint64_t tensor)
+{
+    const struct message message = {
+        .kind = tensor == 0 ? MESSAGE_CANCEL : MESSAGE_INPUT,
+        .from = end->node,
+        .job = {.node = end->node, .number = 1},
+        .work = {.left_ns = INT64_MAX},
+    };
+    net_send(end->net, 1 - end->node, &message, tensor);
+}
+
+static void publish(struct end *end)
+{
+    static uint64_t sequence;
+    const struct row row = {
+        .worker = end->node, .parts = ROW_LOAD, .load = {.sequence = ++sequence, .accepting = 1}};
+    net_publish(end->net, end->node, &row);
+}
+
+static void on_row(void *context, uint32_t to, const struct row *row)
+{
+    struct end *end = context;
+    (void)to;
+    (void)row;
+    end->rows++;
+    if (end->node == 1) {
+        publish(end);
+    }
+}
+
+static void on_message(void *context, uint32_t to, const struct message *message, uint64_t tensor)
+{
+    struct end *end = context;
+    (void)to;
+    (void)message;
+    (void)tensor;
+    end->messages++;
+    if (end->node == 1) {
+        send_message(end, 0);
+    }
+}
+
+static void release(void *context, uint64_t tensor)
+{
+    (void)context;
+    (void)tensor;
+}
+
+static void on_peer(void *context, uint32_t peer, enum net_peer_state state)
+{
+    (void)peer;
+    ((struct end *)context)->is_up = state != NET_PEER_BROKEN;
+}
+
+static size_t tensor_head(void *context, uint64_t tensor, uint8_t *head)
+{
+    (void)context;
+    (void)tensor;
+    head[0] = 1;
+    return 1;
+}
+
+static bool tensor_part(void *context, uint64_t tensor, uint32_t index, struct net_part *part_out)
+{
+    (void)context;
+    (void)tensor;
+    *part_out = (struct net_part){.data = contents, .bytes = sizeof(contents)};
+    return index == 0;
+}
+
+static uint64_t tensor_make(void *context, const uint8_t *head, size_t head_bytes, uint64_t bytes)
+{
+    (void)context;
+    (void)head;
+    (void)head_bytes;
+    (void)bytes;
+    return 1;
+}
+
+static bool tensor_check(void *context, uint64_t tensor)
+{
+    (void)context;
+    return tensor != 0;
+}
+
+static void open_end(struct end *end, uint32_t node, enum way way)
+{
+    char paths[3][64];
+    (void)snprintf(paths[0], sizeof(paths[0]), "%s/node.pem", folder);
+    (void)snprintf(paths[1], sizeof(paths[1]), "%s/node.key", folder);
+    (void)snprintf(paths[2], sizeof(paths[2]), "%s/authority.pem", folder);
+    const struct trust_files tls = {
+        .certificate = paths[0], .key = paths[1], .authority = paths[2]};
+    const struct trust_files secret = {.secret = paths[1]};
+    end->node = node;
+    check(trust_create(way == WAY_TLS ? &tls : &secret, &end->trust, NULL) == WEFT_OK, "no trust");
+    check(uv_loop_init(&end->loop) == 0, "no loop");
+    const struct net_stream_options options = {
+        .node = node,
+        .incarnation = 1,
+        .fleet = &fleet,
+        .trust = end->trust,
+        .listen = "127.0.0.1:0",
+        .loop = &end->loop,
+        .host =
+            {
+                .context = end,
+                .on_row = on_row,
+                .on_message = on_message,
+                .release = release,
+                .on_peer = on_peer,
+                .tensor_head = tensor_head,
+                .tensor_part = tensor_part,
+                .tensor_make = tensor_make,
+                .tensor_check = tensor_check,
+            },
+    };
+    check(net_stream_create(&options, &end->net, NULL) == WEFT_OK, "no net");
+}
+
+static void introduce(struct end *end, uint16_t port)
+{
+    char address[32];
+    (void)snprintf(address, sizeof(address), "127.0.0.1:%u", port);
+    const struct net_stream_peer peer = {
+        .node = 1 - end->node, .incarnation = 1, .address = address, .name = "bench"};
+    net_stream_set_peer(end->net, &peer);
+}
+
+static void start_net(struct side *side, enum way way)
+{
+    int pipes[2][2];
+    uint16_t port;
+    check(pipe(pipes[0]) == 0 && pipe(pipes[1]) == 0, "no pipe");
+    side->process = fork();
+    check(side->process >= 0, "no process");
+    const bool is_child = side->process == 0;
+    open_end(&side->end, is_child ? 1 : 0, way);
+    port = net_stream_port(side->end.net);
+    check(write(pipes[is_child][1], &port, sizeof(port)) == sizeof(port), "no port");
+    check(read(pipes[!is_child][0], &port, sizeof(port)) == sizeof(port), "no port");
+    introduce(&side->end, port);
+    if (is_child) {
+        for (;;) {
+            (void)uv_run(&side->end.loop, UV_RUN_ONCE); /* Until it is killed. */
+        }
+    }
+    while (!side->end.is_up) {
+        (void)uv_run(&side->end.loop, UV_RUN_ONCE);
+    }
+}
+
+static void move_all(int socket, uint8_t *bytes, size_t count, bool is_write)
+{
+    for (size_t at = 0; at < count;) {
+        struct pollfd waits = {.fd = socket, .events = is_write ? POLLOUT : POLLIN};
+        (void)poll(&waits, 1, -1);
+        const ssize_t moved = is_write ? send(socket, bytes + at, count - at, MSG_DONTWAIT)
+                                       : recv(socket, bytes + at, count - at, MSG_DONTWAIT);
+        if (moved == 0) {
+            exit(EXIT_SUCCESS); /* The other side is done. */
+        }
+        at += moved > 0 ? (size_t)moved : 0;
+    }
+}
+
+/* The first byte says whether a tensor follows. */
+static void answer_tcp(int socket)
+{
+    static uint8_t bytes[TENSOR_BYTES];
+    for (;;) {
+        move_all(socket, bytes, SMALL_BYTES, /* is_write */ false);
+        if (bytes[0] == 0) {
+            move_all(socket, bytes, SMALL_BYTES, /* is_write */ true);
+        } else {
+            move_all(socket, bytes, TENSOR_BYTES, /* is_write */ false);
+            move_all(socket, bytes, 1, /* is_write */ true);
+        }
+    }
+}
+
+static void start_tcp(struct side *side)
+{
+    const int yes = 1;
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof(address);
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    check(
+        listener >= 0 && bind(listener, (struct sockaddr *)&address, length) == 0 &&
+            listen(listener, 1) == 0 &&
+            getsockname(listener, (struct sockaddr *)&address, &length) == 0,
+        "no listener");
+    side->process = fork();
+    check(side->process >= 0, "no process");
+    if (side->process == 0) {
+        side->socket = accept(listener, NULL, NULL);
+    } else {
+        side->socket = socket(AF_INET, SOCK_STREAM, 0);
+        check(connect(side->socket, (struct sockaddr *)&address, length) == 0, "no connection");
+    }
+    (void)setsockopt(side->socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+    (void)close(listener);
+    if (side->process == 0) {
+        answer_tcp(side->socket);
+    }
+}
+
+static void run_until(struct end *end, const uint32_t *count, uint32_t wanted)
+{
+    while (*count < wanted) {
+        (void)uv_run(&end->loop, UV_RUN_ONCE);
+    }
+}
+
+static void call_small(struct side *side, enum way way, uint32_t round)
+{
+    uint8_t bytes[SMALL_BYTES] = {0};
+    for (uint32_t i = 0; i < CALLS; i++) {
+        const uint32_t at = round * CALLS + i;
+        double since_us = now_us();
+        if (way == WAY_TCP) {
+            move_all(side->socket, bytes, SMALL_BYTES, /* is_write */ true);
+            move_all(side->socket, bytes, SMALL_BYTES, /* is_write */ false);
+            side->row_us[at] = side->message_us[at] = now_us() - since_us;
+            continue;
+        }
+        const uint32_t rows = side->end.rows;
+        publish(&side->end);
+        run_until(&side->end, &side->end.rows, rows + 1);
+        side->row_us[at] = now_us() - since_us;
+        since_us = now_us();
+        const uint32_t messages = side->end.messages;
+        send_message(&side->end, 0);
+        run_until(&side->end, &side->end.messages, messages + 1);
+        side->message_us[at] = now_us() - since_us;
+    }
+}
+
+static void send_tensors(struct side *side, enum way way, uint32_t round)
+{
+    uint8_t head[SMALL_BYTES] = {1};
+    const double since_us = now_us();
+    const uint32_t messages = side->end.messages;
+    for (uint32_t i = 0; i < TENSORS + WINDOW; i++) {
+        if (way == WAY_TCP) {
+            if (i >= WINDOW) {
+                move_all(side->socket, head + 1, 1, /* is_write */ false);
+            }
+            if (i < TENSORS) {
+                move_all(side->socket, head, SMALL_BYTES, /* is_write */ true);
+                move_all(side->socket, contents, TENSOR_BYTES, /* is_write */ true);
+            }
+            continue;
+        }
+        if (i >= WINDOW) {
+            run_until(&side->end, &side->end.messages, messages + i - WINDOW + 1);
+        }
+        if (i < TENSORS) {
+            send_message(&side->end, 1);
+        }
+    }
+    side->rates[round] = (double)TENSORS * TENSOR_BYTES / (now_us() - since_us) * 1e-3;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(double *values, uint32_t count, double q)
+{
+    qsort(values, count, sizeof(*values), compare);
+    return values[(uint32_t)(q * (count - 1))];
+}
+
+static void print(uint32_t rounds)
+{
+    double references[3] = {0};
+    (void)printf(
+        "%-12s %24s %24s %20s\n", "", "row, there and back us", "message, the same", "1 MiB, GB/s");
+    for (enum way way = 0; way < WAYS; way++) {
+        struct side *side = &sides[way];
+        const double row_us = quantile(side->row_us, rounds * CALLS, 0.5);
+        const double message_us = quantile(side->message_us, rounds * CALLS, 0.5);
+        const double rate = quantile(side->rates, rounds, 0.5);
+        if (way == WAY_TCP) {
+            references[0] = row_us;
+            references[1] = message_us;
+            references[2] = rate;
+        }
+        (void)printf(
+            "%-12s %10.1f p99 %6.1f %4.2fx %8.1f p99 %6.1f %4.2fx %10.2f %4.2fx\n", way_names[way],
+            row_us, quantile(side->row_us, rounds * CALLS, 0.99), row_us / references[0],
+            message_us, quantile(side->message_us, rounds * CALLS, 0.99),
+            message_us / references[1], rate, rate / references[2]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const uint32_t asked = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : ROUNDS;
+    const uint32_t rounds = asked < 1 ? 1 : asked > ROUNDS ? ROUNDS : asked;
+    char paths[3][64];
+    check(mkdtemp(folder) != NULL, "no folder");
+    (void)snprintf(paths[0], sizeof(paths[0]), "%s/node.pem", folder);
+    (void)snprintf(paths[1], sizeof(paths[1]), "%s/node.key", folder);
+    (void)snprintf(paths[2], sizeof(paths[2]), "%s/authority.pem", folder);
+    struct authority *authority = authority_create(paths[2]);
+    authority_sign(authority, "bench", paths[0], paths[1]);
+    authority_destroy(authority);
+    start_tcp(&sides[WAY_TCP]);
+    start_net(&sides[WAY_SECRET], WAY_SECRET);
+    start_net(&sides[WAY_TLS], WAY_TLS);
+    for (uint32_t round = 0; round < rounds; round++) {
+        for (enum way way = 0; way < WAYS; way++) {
+            call_small(&sides[way], way, round);
+            send_tensors(&sides[way], way, round);
+        }
+    }
+    for (enum way way = 0; way < WAYS; way++) {
+        (void)kill(sides[way].process, SIGKILL);
+        (void)waitpid(sides[way].process, NULL, 0);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        (void)unlink(paths[i]);
+    }
+    (void)rmdir(folder);
+    print(rounds);
+    return EXIT_SUCCESS;
+}
