@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include <uv.h>
 
@@ -32,6 +33,7 @@ struct framed {
     size_t in_room;
     size_t in_at;
     size_t in_count;
+    size_t missing;   /* Of the last, as far as that is known. */
     size_t data_left; /* Of the data frame that is being read. */
 
     uint8_t *out;
@@ -227,14 +229,14 @@ static void copy_data(struct framed *framed)
     }
 }
 
-/* Take the next frame out of the buffer. False if it is not all there; @missing_out: how much. */
-static bool take_frame(struct framed *framed, size_t *missing_out)
+/* Take the next frame out of the buffer. False if it is not all there. */
+static bool take_frame(struct framed *framed)
 {
     struct bytes_reader reader = {.bytes = framed->in + framed->in_at, .count = unread(framed)};
     const size_t count = (size_t)bytes_take(&reader, 4);
     const uint8_t kind = (uint8_t)bytes_take(&reader, 1);
     if (reader.is_short) {
-        *missing_out = FRAME_HEAD_BYTES - unread(framed);
+        framed->missing = FRAME_HEAD_BYTES - unread(framed);
         return false;
     }
     if (kind == FRAME_DATA) {
@@ -250,7 +252,7 @@ static bool take_frame(struct framed *framed, size_t *missing_out)
         return true;
     }
     if (reader.count < count) {
-        *missing_out = count - reader.count;
+        framed->missing = count - reader.count;
         return false;
     }
     framed->in_at += FRAME_HEAD_BYTES + count;
@@ -260,37 +262,27 @@ static bool take_frame(struct framed *framed, size_t *missing_out)
     return true;
 }
 
-/* Read at least @missing bytes if they are there, and a little of what follows. */
-static ptrdiff_t read_ahead(struct framed *framed, size_t missing)
+/* Read what is missing of a frame, if it is there, and a little of what follows. */
+static ptrdiff_t read_ahead(struct framed *framed)
 {
     memmove(framed->in, framed->in + framed->in_at, unread(framed));
     framed->in_count = unread(framed);
     framed->in_at = 0;
     const size_t room = framed->in_room - framed->in_count;
-    ASSERT(missing <= room);
+    ASSERT(framed->missing <= room);
     const ptrdiff_t got = stream_read(
         framed->stream, framed->in + framed->in_count,
-        min_size(room, missing > AHEAD_BYTES ? missing : AHEAD_BYTES));
+        min_size(room, max_size(framed->missing, AHEAD_BYTES)));
     framed->in_count += got > 0 ? (size_t)got : 0;
+    framed->missing = 0;
     return got;
 }
 
-/* Read and hand over one piece. Returns as stream_read(). */
-static ptrdiff_t read_piece(struct framed *framed)
+/* Read once: data to where it belongs, all else to the buffer. Returns as stream_read(). */
+static ptrdiff_t read_once(struct framed *framed)
 {
-    size_t missing = 0;
-    while (is_open(framed) && unread(framed) > 0) {
-        if (framed->data_left > 0) {
-            copy_data(framed);
-        } else if (!take_frame(framed, &missing)) {
-            break;
-        }
-    }
-    if (!is_open(framed)) {
-        return -1;
-    }
     if (framed->data_left == 0) {
-        return read_ahead(framed, missing);
+        return read_ahead(framed);
     }
     size_t room = 0;
     void *place = data_place(framed, &room);
@@ -304,16 +296,33 @@ static ptrdiff_t read_piece(struct framed *framed)
     return got;
 }
 
+/* Hand over what is in the buffer, but for a frame that is not all there. */
+static void take_buffered(struct framed *framed)
+{
+    bool is_whole = true;
+    while (is_open(framed) && unread(framed) > 0 && is_whole) {
+        if (framed->data_left > 0) {
+            copy_data(framed);
+        } else {
+            is_whole = take_frame(framed);
+        }
+    }
+}
+
 /* Whether there may be more to read. */
 static bool read_some(struct framed *framed)
 {
     for (size_t turn = 0; turn < TURN_BYTES_MAX && is_open(framed);) {
-        const ptrdiff_t got = read_piece(framed);
+        const ptrdiff_t got = read_once(framed);
         if (got < 0) {
             end(framed, stream_cause(framed->stream));
         }
         if (got <= 0) {
             return false;
+        }
+        take_buffered(framed);
+        if (stream_is_drained(framed->stream)) {
+            return false; /* The loop says when there is more. */
         }
         turn += (size_t)got;
     }
@@ -323,16 +332,19 @@ static bool read_some(struct framed *framed)
 /* Write what is in the buffer, then the data that follows it. Returns as stream_write(). */
 static ptrdiff_t write_piece(struct framed *framed)
 {
-    if (framed->out_at < framed->out_count) {
-        const ptrdiff_t sent = stream_write(
-            framed->stream, framed->out + framed->out_at, framed->out_count - framed->out_at);
-        framed->out_at += sent > 0 ? (size_t)sent : 0;
-        return sent;
-    }
-    const ptrdiff_t sent = stream_write(framed->stream, framed->data, framed->data_count);
+    const size_t buffered = framed->out_count - framed->out_at;
+    const struct iovec parts[2] = {
+        {.iov_base = framed->out + framed->out_at, .iov_len = buffered},
+        {.iov_base = (void *)(uintptr_t)framed->data, .iov_len = framed->data_count},
+    };
+    const ptrdiff_t sent = stream_write(framed->stream, parts, framed->data_count > 0 ? 2 : 1);
     if (sent > 0) {
-        framed->data += sent;
-        framed->data_count -= (size_t)sent;
+        const size_t of_buffer = min_size((size_t)sent, buffered);
+        framed->out_at += of_buffer;
+        if ((size_t)sent > of_buffer) {
+            framed->data += (size_t)sent - of_buffer;
+            framed->data_count -= (size_t)sent - of_buffer;
+        }
     }
     return sent;
 }
@@ -345,6 +357,9 @@ static bool has_output(const struct framed *framed)
 /* Whether a turn was not enough. */
 static bool write_some(struct framed *framed)
 {
+    if (!stream_flush(framed->stream)) {
+        end(framed, stream_cause(framed->stream));
+    }
     for (size_t turn = 0; turn < TURN_BYTES_MAX && is_open(framed);) {
         if (!has_output(framed)) {
             framed->out_at = 0;

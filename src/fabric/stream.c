@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <openssl/err.h>
@@ -14,12 +15,17 @@
 #include "base/memory.h"
 #include "fabric/trust.h"
 
-enum { CAUSE_BYTES = 120 };
+enum {
+    CAUSE_BYTES = 120,
+    SEALED_BYTES = 256 * 1024, /* Encrypted and sent at once: records are small, and calls dear. */
+};
 
 struct stream {
     int socket;
-    SSL *tls; /* NULL: plain. */
+    SSL *tls;    /* NULL: plain. */
+    BIO *sealed; /* What it has encrypted and has not been sent; owned by it. */
     bool wants_to_write;
+    bool was_short; /* The last read of a plain one: it took all that was there. */
     char cause[CAUSE_BYTES];
 };
 
@@ -41,11 +47,14 @@ struct stream *stream_create(const struct trust *trust, int socket, bool is_dial
         return stream;
     }
     stream->tls = SSL_new(trust_tls(trust));
-    if (stream->tls == NULL || SSL_set_fd(stream->tls, socket) != 1) {
+    stream->sealed = BIO_new(BIO_s_mem());
+    if (stream->tls == NULL || stream->sealed == NULL || SSL_set_rfd(stream->tls, socket) != 1) {
         SSL_free(stream->tls); /* NULL is allowed. The socket is not closed. */
+        (void)BIO_free(stream->sealed);
         free(stream);
         return NULL;
     }
+    SSL_set0_wbio(stream->tls, stream->sealed);
     if (is_dialer) {
         SSL_set_connect_state(stream->tls);
     } else {
@@ -70,8 +79,7 @@ static ptrdiff_t tls_result(struct stream *stream, int result)
     switch (SSL_get_error(stream->tls, result)) {
     case SSL_ERROR_WANT_READ:
         return 0;
-    case SSL_ERROR_WANT_WRITE:
-        stream->wants_to_write = true;
+    case SSL_ERROR_WANT_WRITE: /* There is always room in memory. */
         return 0;
     case SSL_ERROR_ZERO_RETURN:
         note_cause(stream, "closed by the peer");
@@ -103,28 +111,95 @@ static ptrdiff_t plain_result(struct stream *stream, ptrdiff_t result)
     return -1;
 }
 
-ptrdiff_t stream_read(struct stream *stream, void *bytes, size_t room)
+/* Send what is encrypted, as far as there is room. False if the stream is over. */
+static bool send_sealed(struct stream *stream)
 {
-    stream->wants_to_write = false;
-    if (stream->tls == NULL) {
-        return plain_result(stream, recv(stream->socket, bytes, room, MSG_DONTWAIT));
+    char *bytes;
+    long count = BIO_get_mem_data(stream->sealed, &bytes);
+    long sent = 0;
+    long skipped = 0;
+    while (sent < count) {
+        const ptrdiff_t some = plain_result(
+            stream,
+            send(
+                stream->socket, bytes + sent, (size_t)(count - sent), MSG_DONTWAIT | MSG_NOSIGNAL));
+        if (some < 0) {
+            return false;
+        }
+        if (some == 0) {
+            break;
+        }
+        sent += some;
     }
+    if (sent == count) {
+        (void)BIO_reset(stream->sealed); /* Of memory: never fails. */
+    }
+    while (sent < count && skipped < sent) { /* There is no call to drop some of it. */
+        uint8_t dropped[4096];
+        const long some =
+            sent - skipped < (long)sizeof(dropped) ? sent - skipped : (long)sizeof(dropped);
+        skipped += BIO_read(stream->sealed, dropped, (int)some);
+    }
+    stream->wants_to_write = sent < count;
+    return true;
+}
+
+static ptrdiff_t tls_read(struct stream *stream, void *bytes, size_t room)
+{
     errno = 0;
     ERR_clear_error();
     const int result = SSL_read(stream->tls, bytes, room < INT_MAX ? (int)room : INT_MAX);
-    return result > 0 ? result : tls_result(stream, result);
+    const ptrdiff_t got = result > 0 ? result : tls_result(stream, result);
+    return send_sealed(stream) ? got : -1; /* A handshake has something to say. */
 }
 
-ptrdiff_t stream_write(struct stream *stream, const void *bytes, size_t count)
+static ptrdiff_t tls_write(struct stream *stream, const uint8_t *bytes, size_t count)
 {
-    if (stream->tls == NULL) {
-        return plain_result(
-            stream, send(stream->socket, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL));
-    }
+    size_t done = 0;
     errno = 0;
     ERR_clear_error();
-    const int result = SSL_write(stream->tls, bytes, count < INT_MAX ? (int)count : INT_MAX);
-    return result > 0 ? result : tls_result(stream, result);
+    while (done < count && BIO_ctrl_pending(stream->sealed) < SEALED_BYTES) {
+        const size_t left = count - done;
+        const int result =
+            SSL_write(stream->tls, bytes + done, left < INT_MAX ? (int)left : INT_MAX);
+        if (result <= 0) {
+            const ptrdiff_t outcome = tls_result(stream, result);
+            if (outcome < 0) {
+                return outcome;
+            }
+            break;
+        }
+        done += (size_t)result;
+    }
+    return send_sealed(stream) ? (ptrdiff_t)done : -1;
+}
+
+ptrdiff_t stream_read(struct stream *stream, void *bytes, size_t room)
+{
+    if (stream->tls == NULL) {
+        const ptrdiff_t got = plain_result(stream, recv(stream->socket, bytes, room, MSG_DONTWAIT));
+        stream->was_short = got < (ptrdiff_t)room;
+        return got;
+    }
+    return tls_read(stream, bytes, room);
+}
+
+ptrdiff_t stream_write(struct stream *stream, const struct iovec *parts, int part_count)
+{
+    if (stream->tls != NULL) {
+        const int first = part_count > 1 && parts[0].iov_len == 0 ? 1 : 0;
+        return tls_write(stream, parts[first].iov_base, parts[first].iov_len);
+    }
+    const struct msghdr message = {
+        .msg_iov = (struct iovec *)(uintptr_t)parts, /* It is only read. */
+        .msg_iovlen = (size_t)part_count,
+    };
+    return plain_result(stream, sendmsg(stream->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+bool stream_flush(struct stream *stream)
+{
+    return stream->tls == NULL || send_sealed(stream);
 }
 
 bool stream_wants_to_write(const struct stream *stream)
@@ -132,9 +207,14 @@ bool stream_wants_to_write(const struct stream *stream)
     return stream->wants_to_write;
 }
 
+bool stream_is_drained(const struct stream *stream)
+{
+    return stream->tls == NULL ? stream->was_short : SSL_has_pending(stream->tls) == 0;
+}
+
 bool stream_has_bytes(const struct stream *stream)
 {
-    return stream->tls != NULL && SSL_pending(stream->tls) > 0;
+    return stream->tls != NULL && SSL_has_pending(stream->tls) == 1;
 }
 
 bool stream_is_from(const struct stream *stream, const char *name)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct iovec;
 struct stream;
 struct trust;
 
@@ -23,11 +24,20 @@ void stream_destroy(struct stream *stream);
 /* Read up to @room bytes: how many; 0 if none are there yet; -1 if the stream is over. */
 ptrdiff_t stream_read(struct stream *stream, void *bytes, size_t room);
 
-/* Write up to @count > 0 bytes: how many; 0 if there is no room yet; -1 if the stream is over. */
-ptrdiff_t stream_write(struct stream *stream, const void *bytes, size_t count);
+/*
+ * Write bytes of @parts, one after the other; there is at least one. Returns how many: 0 if there
+ * is no room yet, -1 if the stream is over. What was written need not stay where it was.
+ */
+ptrdiff_t stream_write(struct stream *stream, const struct iovec *parts, int part_count);
 
-/* Whether a read waits for room to write: TLS may have something to say first. */
+/* Whether bytes wait for room in the socket, TLS itself writes too: flush when there is some. */
 bool stream_wants_to_write(const struct stream *stream);
+
+/* Send what waits, as far as there is room. False if the stream is over. */
+bool stream_flush(struct stream *stream);
+
+/* Whether the last read took all that was there: the socket says when there is more. */
+bool stream_is_drained(const struct stream *stream);
 
 /* Whether bytes can be read though the socket may have none. */
 bool stream_has_bytes(const struct stream *stream);

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { SECRET_BYTES_MIN = 16, SECRET_BYTES_MAX = 4096 };
+enum { SECRET_BYTES_MIN = 16, SECRET_BYTES_MAX = 4096, READ_BYTES = 128 * 1024 };
 
 struct trust {
     SSL_CTX *tls; /* NULL: a secret. */
@@ -60,6 +60,8 @@ static enum weft_status make_tls(
     (void)SSL_CTX_set_num_tickets(trust->tls, 0);
     (void)SSL_CTX_set_mode(
         trust->tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_read_ahead(trust->tls, 1); /* Many records with one call of the system. */
+    SSL_CTX_set_default_read_buffer_len(trust->tls, READ_BYTES);
     SSL_CTX_set_verify(trust->tls, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     return use_files(trust->tls, files, error);
 }
