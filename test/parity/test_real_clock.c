@@ -16,6 +16,8 @@
 enum { JOBS = 100, TRIES = 3 };
 
 #define TOLERANCE 0.05
+#define STARVED_MS_MAX                                                                             \
+    100.0 /* More waiting for a processor than this decides how long jobs take. */
 
 static const struct workload_options cluster = {
     .node_count = 3,
@@ -104,23 +106,46 @@ static double served_mean_ms(
     return report.latency_ms.mean;
 }
 
+/* How long this thread has waited for a processor so far, in ms; 0 where the system does not say.
+ */
+static double starved_ms(void)
+{
+    unsigned long long ran_ns = 0;
+    unsigned long long waited_ns = 0;
+    FILE *file = fopen("/proc/thread-self/schedstat", "r");
+    if (file != NULL) {
+        if (fscanf(file, "%llu %llu", &ran_ns, &waited_ns) != 2) {
+            waited_ns = 0;
+        }
+        (void)fclose(file);
+    }
+    return (double)waited_ns / 1e6;
+}
+
 static void the_prediction_holds_on_a_real_clock(ATTR_UNUSED void **state)
 {
     struct workload workload;
     struct policy_set policies;
     double error = 1;
+    double starved = 0;
     workload_init(&workload, &cluster);
     assert_int_equal(policy_set_parse("least-work", &policies, NULL), WEFT_OK);
     for (uint64_t seed = 1; seed <= TRIES && fabs(error) > TOLERANCE; seed++) {
         const double predicted_ms = simulated_mean_ms(&workload, &policies, seed);
+        const double before_ms = starved_ms();
         const double measured_ms = served_mean_ms(&workload, &policies, seed);
+        starved = starved_ms() - before_ms;
         error = measured_ms / predicted_ms - 1;
         print_message(
-            "predicted %.2f ms, measured %.2f ms: %+.2f %%\n", predicted_ms, measured_ms,
-            100 * error);
+            "predicted %.2f ms, measured %.2f ms: %+.2f %%; waited %.0f ms for a processor\n",
+            predicted_ms, measured_ms, 100 * error, starved);
+    }
+    workload_deinit(&workload);
+    if (fabs(error) > TOLERANCE && starved > STARVED_MS_MAX) {
+        print_message("the machine is too busy to tell\n");
+        skip();
     }
     assert_true(fabs(error) <= TOLERANCE);
-    workload_deinit(&workload);
 }
 
 int main(void)
