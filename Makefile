@@ -59,7 +59,7 @@ peers: build ## measure Weft beside other servers, which it installs (PEERS_OPTI
 	@python3 -B bench/peers/run.py $(PEERS_OPTIONS)
 
 soak: build ## let every allocation fail, then run the swarm over SOAK_SEEDS new seeds
-	@ninja -C build/release test_sim_swarm failing_memory
+	@ninja -C build/release test_sim_swarm failing_memory echo_server
 	@WEFT=build/release/bin/weft MEMORY_ALL=1 python3 -B test/integration/test_memory.py
 	@seq 0 1000 $$(($(SOAK_SEEDS) - 1)) | xargs -P $(JOBS) -I DONE sh -c \
 		'left=$$(($(SOAK_SEEDS) - DONE)); exec build/release/bin/sim/test_swarm \
