@@ -159,7 +159,7 @@ static double engine_us(uint32_t *round)
         .items = 1, .task_count = 1, .tasks = &task, .config = {.gpu = 1}};
     const double start = now_us();
     for (uint32_t i = 0; i < CALLS; i++) {
-        engine_launch(engine, &batch);
+        check(engine_launch(engine, &batch) == WEFT_OK, "no memory");
         (void)uv_run(&loop, UV_RUN_DEFAULT);
     }
     const double taken = (now_us() - start) / CALLS;

@@ -180,7 +180,7 @@ static void launch(
         .task_count = 1,
         .tasks = &task,
     };
-    engine_launch(side->engine, &batch);
+    check(engine_launch(side->engine, &batch) == WEFT_OK, "no memory");
 }
 
 /* Microseconds of a batch of @input. */

@@ -91,7 +91,7 @@ static void cuda_reshape(struct engine *base, uint32_t worker, uint32_t gpu)
     cuda_add_job(cuda_from(base), &(struct cuda_job){.kind = JOB_SHAPE, .gpu = gpu});
 }
 
-static void cuda_launch(struct engine *base, const struct engine_batch *given)
+static enum weft_status cuda_launch(struct engine *base, const struct engine_batch *given)
 {
     struct engine_cuda *engine = cuda_from(base);
     struct cuda_batch **link = &engine->batches;
@@ -99,6 +99,7 @@ static void cuda_launch(struct engine *base, const struct engine_batch *given)
         link = &(*link)->next;
     }
     *link = cuda_batch_create(engine, given);
+    return WEFT_OK;
 }
 
 static void cuda_cancel(struct engine *base, uint64_t number)

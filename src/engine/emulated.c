@@ -185,7 +185,7 @@ static void make_outputs(
     }
 }
 
-static void emulated_launch(struct engine *base, const struct engine_batch *batch)
+static enum weft_status emulated_launch(struct engine *base, const struct engine_batch *batch)
 {
     struct engine_emulated *engine = emulated_from(base);
     struct device *device = &engine->devices[batch->worker];
@@ -215,6 +215,7 @@ static void emulated_launch(struct engine *base, const struct engine_batch *batc
     occupy(engine, batch->worker, operation->workspace_bytes);
     device->gpu_used += batch->config.gpu;
     ASSERT(device->gpu_used <= spec->gpu_units);
+    return WEFT_OK;
 }
 
 static void end_run(struct engine_emulated *engine, const struct operation *operation)

@@ -1,8 +1,7 @@
 #include "engine/engine.h"
 
-#include <stdlib.h>
-
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
@@ -29,10 +28,10 @@ void engine_reshape(struct engine *engine, uint32_t worker, uint32_t gpu)
     engine->ops->reshape(engine, worker, gpu);
 }
 
-void engine_launch(struct engine *engine, const struct engine_batch *batch)
+enum weft_status engine_launch(struct engine *engine, const struct engine_batch *batch)
 {
     ASSERT(batch->task_count > 0 && batch->task_count <= BATCH_TASKS_MAX);
-    engine->ops->launch(engine, batch);
+    return engine->ops->launch(engine, batch);
 }
 
 void engine_cancel(struct engine *engine, uint64_t batch)
@@ -61,14 +60,19 @@ void engine_destroy(struct engine *engine)
     }
 }
 
-void engine_batch_copy(const struct engine_batch *batch, struct engine_batch *copy_out)
+bool engine_batch_copy(const struct engine_batch *batch, struct engine_batch *copy_out)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < batch->task_count; i++) {
         count += batch->tasks[i].input_count;
     }
-    struct engine_task *tasks = memory_zeroed(batch->task_count, sizeof(*tasks));
-    struct engine_input *inputs = memory_zeroed(count + 1, sizeof(*inputs));
+    struct engine_task *tasks = memory_reserved_zeroed(batch->task_count, sizeof(*tasks));
+    struct engine_input *inputs = memory_reserved_zeroed((size_t)count + 1, sizeof(*inputs));
+    if (tasks == NULL || inputs == NULL) {
+        free(tasks);
+        free(inputs);
+        return false;
+    }
     *copy_out = *batch;
     copy_out->tasks = tasks;
     for (uint32_t i = 0; i < batch->task_count; i++) {
@@ -82,6 +86,7 @@ void engine_batch_copy(const struct engine_batch *batch, struct engine_batch *co
             inputs++;
         }
     }
+    return true;
 }
 
 void engine_batch_release(struct engine_batch *copy)
@@ -92,8 +97,8 @@ void engine_batch_release(struct engine_batch *copy)
             bundle_destroy((void *)(uintptr_t)contents);
         }
     }
-    if (copy->task_count >
-        0) { /* The inputs of all are one piece, which begins with the first's. */
+    if (copy->task_count > 0) {
+        /* The inputs of all are one piece, which begins with the first's. */
         free((void *)(uintptr_t)copy->tasks[0].inputs);
         free((void *)(uintptr_t)copy->tasks);
     }

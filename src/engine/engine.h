@@ -13,6 +13,7 @@
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <weft/status.h>
@@ -139,9 +140,10 @@ struct engine_ops {
      * Run @batch, whose models are resident. Inputs are borrowed until done, or until
      * cancel() returns; the rest of @batch only for the call. Required. Errors, in done:
      * whatever stopped the batch, or all of its tasks; there are no outputs then. What
-     * stopped some of its tasks is in their outputs.
+     * stopped some of its tasks is in their outputs. Errors, at once: WEFT_NO_MEMORY; the batch
+     * was not taken then, and no done follows.
      */
-    void (*launch)(struct engine *engine, const struct engine_batch *batch);
+    enum weft_status (*launch)(struct engine *engine, const struct engine_batch *batch);
 
     /* Give up batch number @batch. No done follows. Required. */
     void (*cancel)(struct engine *engine, uint64_t batch);
@@ -169,7 +171,7 @@ void engine_load(struct engine *engine, uint32_t worker, uint32_t model);
 void engine_cancel_load(struct engine *engine, uint32_t worker, uint32_t model);
 void engine_unload(struct engine *engine, uint32_t worker, uint32_t model);
 void engine_reshape(struct engine *engine, uint32_t worker, uint32_t gpu);
-void engine_launch(struct engine *engine, const struct engine_batch *batch);
+enum weft_status engine_launch(struct engine *engine, const struct engine_batch *batch);
 void engine_cancel(struct engine *engine, uint64_t batch);
 void engine_wake(struct engine *engine, uint64_t token);
 
@@ -179,9 +181,11 @@ void engine_get_counts(const struct engine *engine, struct engine_counts *counts
 /* NULL is allowed. */
 void engine_destroy(struct engine *engine);
 
-/* Copy @batch with its tasks and inputs, whose contents are shared: for engines that keep it until
- * it has run. */
-void engine_batch_copy(const struct engine_batch *batch, struct engine_batch *copy_out);
+/*
+ * Copy @batch with its tasks and inputs, whose contents are shared: for engines that keep it until
+ * it has run. False, and nothing is copied, if there is no memory for it.
+ */
+bool engine_batch_copy(const struct engine_batch *batch, struct engine_batch *copy_out);
 
 /* Release what engine_batch_copy() made. All zero is allowed. */
 void engine_batch_release(struct engine_batch *copy);

@@ -15,17 +15,43 @@ static struct engine_local *local_from(struct engine *engine)
     return (struct engine_local *)engine; /* base is the first member. */
 }
 
-static struct operation *begin(
-    struct engine_local *engine, enum engine_done_kind kind, uint32_t worker)
+/* @operation, which is all zero, is under way. */
+static void start(
+    struct engine_local *engine, struct operation *operation, enum engine_done_kind kind,
+    uint32_t worker)
 {
     ASSERT(worker < engine->fleet->worker_count);
-    struct operation *operation = memory_zeroed(1, sizeof(*operation));
     operation->kind = kind;
     operation->worker = worker;
     atomic_init(&operation->is_cancelled, false);
     if (engine->pending++ == 0 && engine->signal != NULL) {
         uv_ref((uv_handle_t *)engine->signal); /* The loop has something to wait for. */
     }
+}
+
+static struct operation *begin(
+    struct engine_local *engine, enum engine_done_kind kind, uint32_t worker)
+{
+    struct operation *operation = memory_zeroed(1, sizeof(*operation));
+    start(engine, operation, kind, worker);
+    return operation;
+}
+
+/* Begin to run @batch. NULL if there is no memory for it. */
+static struct operation *begin_run(struct engine_local *engine, const struct engine_batch *batch)
+{
+    struct operation *operation = memory_reserved_zeroed(1, sizeof(*operation));
+    struct local_task *tasks = memory_reserved_zeroed(batch->task_count, sizeof(*tasks));
+    if (operation == NULL || tasks == NULL || !engine_batch_copy(batch, &operation->batch)) {
+        free(tasks);
+        free(operation);
+        return NULL;
+    }
+    operation->tasks = tasks;
+    for (uint32_t i = 0; i < batch->task_count; i++) {
+        tasks[i].given = &operation->batch.tasks[i];
+    }
+    start(engine, operation, ENGINE_RAN, batch->worker);
     return operation;
 }
 
@@ -145,17 +171,15 @@ static void local_reshape(struct engine *base, uint32_t worker, uint32_t gpu)
     local_finish(engine, operation);
 }
 
-static void local_launch(struct engine *base, const struct engine_batch *batch)
+static enum weft_status local_launch(struct engine *base, const struct engine_batch *batch)
 {
     struct engine_local *engine = local_from(base);
     struct local_worker *worker = &engine->workers[batch->worker];
     const struct workflow_task *kind =
         &engine->catalogue->workflows[batch->workflow]->tasks[batch->task];
-    struct operation *operation = begin(engine, ENGINE_RAN, batch->worker);
-    engine_batch_copy(batch, &operation->batch);
-    operation->tasks = memory_zeroed(batch->task_count, sizeof(*operation->tasks));
-    for (uint32_t i = 0; i < batch->task_count; i++) {
-        operation->tasks[i].given = &operation->batch.tasks[i];
+    struct operation *operation = begin_run(engine, batch);
+    if (operation == NULL) {
+        return WEFT_NO_MEMORY;
     }
     for (uint32_t i = 0; i < kind->model_count; i++) {
         struct local_model *model = worker->resident[kind->models[i]];
@@ -166,6 +190,7 @@ static void local_launch(struct engine *base, const struct engine_batch *batch)
     operation->next_open = engine->runs;
     engine->runs = operation;
     queue_push(&worker->runs, &operation->queued);
+    return WEFT_OK;
 }
 
 void local_give_up(struct engine_local *engine, struct operation *operation)

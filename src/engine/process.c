@@ -41,20 +41,28 @@ static void end(struct engine_process *engine)
     }
 }
 
-struct process_told *process_tell(
-    struct engine_process *engine, const struct engine_done *done, const char *message)
+void process_tell(
+    struct engine_process *engine, struct process_told *told, const struct engine_done *done,
+    const char *message)
 {
-    struct process_told *told = memory_zeroed(1, sizeof(*told));
+    told->next = NULL;
     told->done = *done;
-    if (message != NULL) {
-        (void)snprintf(told->message, sizeof(told->message), "%s", message);
-    }
+    (void)snprintf(told->message, sizeof(told->message), "%s", message == NULL ? "" : message);
     *engine->told_end = told;
     engine->told_end = &told->next;
     if (!engine->is_reading) {
         (void)uv_async_send(engine->keep); /* Fails only for a handle that is closing. */
     }
-    return told;
+}
+
+/* Release what @told is about, if nothing else holds it. */
+static void release_told(struct process_told *told)
+{
+    if (told->batch != NULL) {
+        process_batch_destroy(told->batch);
+    } else if (told->done.kind == ENGINE_SHAPED) {
+        free(told);
+    }
 }
 
 /* Tell the host of a batch. */
@@ -74,7 +82,6 @@ static void tell_ran(struct engine_process *engine, struct process_told *told)
         }
     }
     engine->base.host.done(engine->base.host.context, &told->done);
-    process_batch_destroy(batch);
 }
 
 /* Tell the host what it is to be told, in order. It may give orders meanwhile. */
@@ -86,14 +93,15 @@ static void tell_all(struct engine_process *engine)
         if (engine->told == NULL) {
             engine->told_end = &engine->told;
         }
-        told->done.message = told->message[0] == '\0' ? NULL : told->message;
+        struct process_told said = *told; /* What a model is to tell next may be told meanwhile. */
+        said.done.message = said.message[0] == '\0' ? NULL : said.message;
         end(engine);
-        if (told->done.kind == ENGINE_RAN) {
-            tell_ran(engine, told);
+        if (said.done.kind == ENGINE_RAN) {
+            tell_ran(engine, &said);
         } else {
-            engine->base.host.done(engine->base.host.context, &told->done);
+            engine->base.host.done(engine->base.host.context, &said.done);
         }
-        free(told);
+        release_told(told);
     }
 }
 
@@ -134,7 +142,7 @@ static void unload(struct process_worker *worker, uint32_t model)
         return;
     }
     state->state = MODEL_ABSENT;
-    (void)process_tell(worker->engine, &done, NULL);
+    process_tell(worker->engine, &state->told, &done, NULL);
 }
 
 static bool on_loaded(struct process_worker *worker, const struct process_report *report)
@@ -156,7 +164,7 @@ static bool on_loaded(struct process_worker *worker, const struct process_report
     };
     if (model->state == MODEL_LOADING) {
         model->state = report->status == WEFT_OK ? MODEL_RESIDENT : MODEL_ABSENT;
-        (void)process_tell(worker->engine, &done, report->message);
+        process_tell(worker->engine, &model->told, &done, report->message);
     } else if (model->state == MODEL_RESTORING) {
         worker->restoring--;
         model->tries = 0;
@@ -180,7 +188,7 @@ static bool on_unloaded(struct process_worker *worker, const struct process_repo
         .kind = ENGINE_UNLOADED, .worker = worker->number, .model = report->model};
     worker->models[report->model].state = MODEL_ABSENT;
     segments_trim(); /* Of the inputs that it was given. */
-    (void)process_tell(worker->engine, &done, NULL);
+    process_tell(worker->engine, &worker->models[report->model].told, &done, NULL);
     return true;
 }
 
@@ -334,10 +342,7 @@ static void forget_told(
     if (told->next == NULL) {
         engine->told_end = link;
     }
-    if (told->batch != NULL) {
-        process_batch_destroy(told->batch);
-    }
-    free(told);
+    release_told(told);
 }
 
 static void process_cancel_load(struct engine *base, uint32_t number, uint32_t model)
@@ -377,22 +382,28 @@ static void process_reshape(struct engine *base, uint32_t number, uint32_t gpu)
 {
     struct engine_process *engine = process_from(base);
     const struct engine_done done = {.kind = ENGINE_SHAPED, .worker = number, .gpu = gpu};
+    /* Once per size of a share: it is not worth a place of its own. */
+    struct process_told *told = memory_zeroed(1, sizeof(*told));
     begin(engine);
-    (void)process_tell(engine, &done, NULL); /* Processors are shared as they are. */
+    process_tell(engine, told, &done, NULL); /* Processors are shared as they are. */
 }
 
-static void process_launch(struct engine *base, const struct engine_batch *given)
+static enum weft_status process_launch(struct engine *base, const struct engine_batch *given)
 {
     struct engine_process *engine = process_from(base);
     struct process_worker *worker = &engine->workers[given->worker];
     struct process_batch *batch = process_batch_create(given);
     struct process_batch **link = &worker->batches;
+    if (batch == NULL) {
+        return WEFT_NO_MEMORY;
+    }
     begin(engine);
     while (*link != NULL) {
         link = &(*link)->next;
     }
     *link = batch;
     process_batches_pump(worker);
+    return WEFT_OK;
 }
 
 static void process_cancel(struct engine *base, uint64_t number)
@@ -444,10 +455,7 @@ static void process_destroy(struct engine *base)
     while (engine->told != NULL) {
         struct process_told *told = engine->told;
         engine->told = told->next;
-        if (told->batch != NULL) {
-            process_batch_destroy(told->batch);
-        }
-        free(told);
+        release_told(told);
     }
     uv_close((uv_handle_t *)engine->keep, on_closed);
     uv_close((uv_handle_t *)engine->watch, on_closed);

@@ -10,9 +10,16 @@
 
 struct process_batch *process_batch_create(const struct engine_batch *batch)
 {
-    struct process_batch *copy = memory_zeroed(1, sizeof(*copy));
-    copy->messages = memory_zeroed(batch->task_count, sizeof(*copy->messages));
-    engine_batch_copy(batch, &copy->batch);
+    struct process_batch *copy = memory_reserved_zeroed(1, sizeof(*copy));
+    if (copy == NULL) {
+        return NULL;
+    }
+    copy->messages = memory_reserved_zeroed(batch->task_count, sizeof(*copy->messages));
+    if (copy->messages == NULL || !engine_batch_copy(batch, &copy->batch)) {
+        process_batch_destroy(copy);
+        return NULL;
+    }
+    copy->told.batch = copy;
     return copy;
 }
 
@@ -48,7 +55,7 @@ static void finish(
         .run_ns = batch->run_ns,
     };
     process_batch_unlink(worker, batch);
-    process_tell(worker->engine, &done, message)->batch = batch;
+    process_tell(worker->engine, &batch->told, &done, message);
 }
 
 /* Task `at` of @batch has failed by itself. */
@@ -86,8 +93,25 @@ static const struct process_model *broken_of(
     return NULL;
 }
 
-/* Send @batch, or its next task. */
-static void send_batch(struct process_worker *worker, struct process_batch *batch)
+/*
+ * @batch, or its next task, does not fit into a message, or there is no memory for it. Its tasks go
+ * one by one then; what cannot be sent alone has failed.
+ */
+static void cannot_send(struct process_worker *worker, struct process_batch *batch)
+{
+    batch->state = BATCH_WAITING;
+    if (!batch->is_suspect) {
+        batch->is_suspect = true;
+        return;
+    }
+    fail_task(batch, WEFT_NO_MEMORY, "too large for a message to an engine, or no memory for it");
+    if (batch->at == batch->batch.task_count) {
+        finish_suspect(worker, batch);
+    }
+}
+
+/* Send @batch, or its next task. False if that cannot be. */
+static bool send_batch(struct process_worker *worker, struct process_batch *batch)
 {
     struct engine_process *engine = worker->engine;
     const uint32_t first = batch->is_suspect ? batch->at : 0;
@@ -97,7 +121,13 @@ static void send_batch(struct process_worker *worker, struct process_batch *batc
     batch->since_ns = process_now_ns(engine);
     const struct process_order order = {.number = batch->number, .worker = worker->number};
     process_put_batch(&engine->packet, &order, &batch->batch, first, end);
+    if (engine->packet.is_short) {
+        packet_clear(&engine->packet);
+        cannot_send(worker, batch);
+        return false;
+    }
     process_worker_send_launch(worker);
+    return true;
 }
 
 static bool is_any(const struct process_worker *worker, bool is_suspect, enum batch_state state)
@@ -110,16 +140,14 @@ static bool is_any(const struct process_worker *worker, bool is_suspect, enum ba
     return false;
 }
 
-void process_batches_pump(struct process_worker *worker)
+/* Send what can be sent. False if something could not: then others may be sent instead. */
+static bool pump(struct process_worker *worker)
 {
-    if (!worker->is_up || worker->restoring > 0) {
-        return;
-    }
     const bool is_careful = is_any(worker, /* is_suspect */ true, BATCH_WAITING) ||
                             is_any(worker, /* is_suspect */ true, BATCH_SENT);
     if (is_careful &&
         (is_any(worker, false, BATCH_SENT) || is_any(worker, false, BATCH_CANCELLED))) {
-        return; /* Suspects run alone. */
+        return true; /* Suspects run alone. */
     }
     struct process_batch *next;
     for (struct process_batch *batch = worker->batches; batch != NULL; batch = next) {
@@ -132,10 +160,17 @@ void process_batches_pump(struct process_worker *worker)
             finish(worker, batch, WEFT_FAILED, broken->cause);
             continue;
         }
-        send_batch(worker, batch);
-        if (is_careful) {
-            return;
+        const bool is_sent = send_batch(worker, batch);
+        if (is_careful || !is_sent) {
+            return is_sent;
         }
+    }
+    return true;
+}
+
+void process_batches_pump(struct process_worker *worker)
+{
+    while (worker->is_up && worker->restoring == 0 && !pump(worker)) {
     }
 }
 

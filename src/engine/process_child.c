@@ -185,7 +185,15 @@ static void launch(struct child *child, struct held_batch *batch)
     }
     batch->next = child->batches;
     child->batches = batch;
-    engine_launch(child->engine, &batch->in.batch);
+    if (engine_launch(child->engine, &batch->in.batch) != WEFT_OK) {
+        const struct engine_done done = {
+            .kind = ENGINE_RAN,
+            .worker = child->worker,
+            .batch = batch->in.batch.batch,
+            .status = WEFT_NO_MEMORY,
+        };
+        on_done(child, &done);
+    }
 }
 
 /* Launch a batch that has come; @waits: for it. */

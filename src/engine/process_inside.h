@@ -18,6 +18,17 @@
 
 enum { PROCESS_RESTORES_MAX = 2 }; /* Processes that may end over the same model. */
 
+/*
+ * Something the host is to be told outside of its own operations. It is part of what it is about,
+ * so that telling needs no memory.
+ */
+struct process_told {
+    struct process_told *next;
+    struct engine_done done;
+    struct process_batch *batch; /* RAN. */
+    char message[240];
+};
+
 enum model_state {
     MODEL_ABSENT,
     MODEL_LOADING,   /* The host waits for it. */
@@ -34,6 +45,7 @@ struct process_model {
     uint32_t tries;   /* Processes that ended while they loaded it, one after another. */
     bool is_unwanted; /* RESTORING: unload it as soon as it is there. */
     char cause[240];  /* BROKEN: why. */
+    struct process_told told;
 };
 
 enum batch_state {
@@ -57,6 +69,7 @@ struct process_batch {
     struct engine_usage usages[ENGINE_USAGES_MAX];
     struct engine_output outputs[BATCH_TASKS_MAX];
     char (*messages)[240]; /* One a task. */
+    struct process_told told;
 };
 
 /* The process that keeps the weights of a worker on a GPU: cuda_keeper.h. */
@@ -91,14 +104,6 @@ struct process_worker {
     struct process_batch *batches; /* In the order they were launched. */
 };
 
-/* Something the host is to be told outside of its own operations. */
-struct process_told {
-    struct process_told *next;
-    struct engine_done done;
-    struct process_batch *batch; /* RAN. */
-    char message[240];
-};
-
 struct engine_process {
     struct engine base;
     const struct fleet *fleet;
@@ -131,9 +136,10 @@ struct engine_process {
 
 int64_t process_now_ns(const struct engine_process *engine);
 
-/* The host will be told @done, with @message, soon. */
-struct process_told *process_tell(
-    struct engine_process *engine, const struct engine_done *done, const char *message);
+/* The host will be told @done, with @message or NULL, soon. @told holds it until then. */
+void process_tell(
+    struct engine_process *engine, struct process_told *told, const struct engine_done *done,
+    const char *message);
 
 /* Read what the process of @worker reports, and act on it. False if it is gone or mad. */
 bool process_read(struct process_worker *worker);
@@ -172,6 +178,7 @@ void process_keeper_close(struct process_worker *worker);
 
 /* process_batch.c */
 
+/* A copy of @batch. NULL if there is no memory for it. */
 struct process_batch *process_batch_create(const struct engine_batch *batch);
 void process_batch_destroy(struct process_batch *batch);
 

@@ -172,6 +172,7 @@ struct reading {
     struct packet_reader reader;
     struct lender *lender; /* The sender. NULL: it lends nothing. */
     bool is_trusted;
+    bool is_short; /* There was no memory for a part of it. */
 };
 
 /* Copy texts out of @bundle, which is theirs alone: the sender may change them while they are
@@ -235,6 +236,7 @@ static bool take_inline(
 {
     const uint8_t *data = reader_skip(&reading->reader, tensor->bytes);
     void *room = data == NULL ? NULL : bundle_add(bundle, tensor);
+    reading->is_short = reading->is_short || (data != NULL && room == NULL);
     if (room != NULL && tensor->bytes > 0) {
         memcpy(room, data, tensor->bytes);
     }
@@ -253,6 +255,7 @@ static bool take_tensor(struct reading *reading, struct bundle *bundle)
     memcpy(tensor.name, in.name, sizeof(tensor.name));
     memcpy(tensor.shape, in.shape, sizeof(tensor.shape));
     if (reading->reader.is_bad || function_check_tensor(&tensor, UINT64_MAX, NULL) != WEFT_OK ||
+        bundle_find(bundle, tensor.name) != NULL ||
         !(in.place == PLACE_INLINE ? take_inline(reading, &tensor, bundle)
                                    : take_file(reading, &in, &tensor, bundle))) {
         return false;
@@ -275,6 +278,7 @@ static bool take_bundle(struct reading *reading, struct bundle **bundle_out)
     }
     struct bundle *bundle = bundle_create();
     if (bundle == NULL) {
+        reading->is_short = true;
         return false;
     }
     bundle->items = head.items;
@@ -438,7 +442,11 @@ bool process_take_report(
             for (uint32_t k = 0; k <= i; k++) {
                 bundle_destroy(ran_out->outputs[k].contents);
             }
-            return false;
+            report->output_count = 0;
+            report->status = WEFT_NO_MEMORY;
+            (void)snprintf(
+                report->message, sizeof(report->message), "no memory for the outputs of a batch");
+            return reading.is_short;
         }
     }
     return !reading.reader.is_bad;

@@ -112,6 +112,7 @@ struct process_ran {
 /*
  * Read the report of @received, of the process that is @lender, which is NULL until its ledger
  * came. False if it makes no sense: the process is to be replaced then. Nothing in it is trusted.
+ * If there is no memory for what it brings, it says WEFT_NO_MEMORY and brings nothing.
  * Texts, whose lengths are part of the data, are copied before they are checked.
  */
 bool process_take_report(

@@ -251,13 +251,13 @@ static void end_models(struct process_worker *worker, const char *how)
         if (model->state == MODEL_LOADING) {
             done.kind = ENGINE_LOADED;
             done.status = WEFT_FAILED;
-            (void)process_tell(worker->engine, &done, how);
+            process_tell(worker->engine, &model->told, &done, how);
             model->state = MODEL_ABSENT;
         } else if (
             model->state == MODEL_UNLOADING ||
             (model->state == MODEL_RESTORING && model->is_unwanted)) {
             done.kind = ENGINE_UNLOADED;
-            (void)process_tell(worker->engine, &done, NULL);
+            process_tell(worker->engine, &model->told, &done, NULL);
             model->state = MODEL_ABSENT;
             model->is_unwanted = false;
         } else if (model->state == MODEL_RESTORING && ++model->tries >= PROCESS_RESTORES_MAX) {

@@ -66,13 +66,15 @@ void runtime_reshape(struct runtime *runtime, uint32_t worker, uint32_t gpu)
 }
 
 /* Note that batch @key runs. */
-static void note_launch(struct runtime *runtime, uint64_t key, const struct effect_launch *launch)
+static struct running *note_launch(
+    struct runtime *runtime, uint64_t key, const struct effect_launch *launch)
 {
     (void)pool_reserve(&runtime->running, 1);
     (void)map_reserve(&runtime->running_by_key, 1);
     const uint32_t slot = pool_take(&runtime->running);
     ASSERT(slot != POOL_NONE);
-    *(struct running *)pool_at(&runtime->running, slot) = (struct running){
+    struct running *running = pool_at(&runtime->running, slot);
+    *running = (struct running){
         .workflow = launch->workflow,
         .task = launch->task,
         .items = launch->items,
@@ -81,6 +83,7 @@ static void note_launch(struct runtime *runtime, uint64_t key, const struct effe
         .launched_ns = runtime->clock.now_ns,
     };
     map_put(&runtime->running_by_key, key, slot);
+    return running;
 }
 
 /* Batch @key has ended. False if it did so before. */
@@ -146,7 +149,7 @@ static void gather(
 void runtime_launch(struct runtime *runtime, uint32_t number, const struct effect_launch *effect)
 {
     const uint64_t key = batch_key(number, effect->batch);
-    note_launch(runtime, key, effect);
+    struct running *running = note_launch(runtime, key, effect);
     if (model_of(runtime, effect->workflow, effect->task) == runtime->pass) {
         const struct due due = {.kind = DUE_PASSED, .node = number, .token = key};
         runtime_add_due(runtime, runtime->clock.now_ns, &due);
@@ -164,8 +167,13 @@ void runtime_launch(struct runtime *runtime, uint32_t number, const struct effec
         .task_count = effect->task_count,
         .tasks = tasks,
     };
-    runtime->engine_open++;
-    engine_launch(runtime->engine, &batch);
+    if (engine_launch(runtime->engine, &batch) == WEFT_OK) {
+        runtime->engine_open++;
+        return;
+    }
+    const struct due due = {.kind = DUE_NOT_TAKEN, .node = number, .token = key};
+    running->is_not_taken = true;
+    runtime_add_due(runtime, runtime->clock.now_ns, &due);
 }
 
 void runtime_cancel_batch(struct runtime *runtime, uint32_t node, uint32_t batch)
@@ -174,7 +182,8 @@ void runtime_cancel_batch(struct runtime *runtime, uint32_t node, uint32_t batch
     const uint64_t key = batch_key(node, batch);
     const bool was_running = note_end(runtime, key, &running);
     ASSERT(was_running);
-    if (model_of(runtime, running.workflow, running.task) == runtime->pass) {
+    if (running.is_not_taken ||
+        model_of(runtime, running.workflow, running.task) == runtime->pass) {
         return; /* What is due for it finds nothing. */
     }
     ASSERT(runtime->engine_open > 0);
@@ -304,6 +313,26 @@ static void step_ran(struct runtime *runtime, uint32_t node, const struct engine
         };
         runtime->options.engine.on_ran(runtime->options.engine.context, &ran);
     }
+}
+
+void runtime_not_taken(struct runtime *runtime, uint32_t number, uint64_t key)
+{
+    const uint32_t slot = map_get(&runtime->running_by_key, key);
+    struct running running;
+    const struct engine_done done = {
+        .kind = ENGINE_RAN,
+        .status = WEFT_NO_MEMORY,
+        .message = "no memory for a batch",
+        .batch = key,
+    };
+    if (slot == MAP_NONE) {
+        return; /* It was cancelled. */
+    }
+    if (runtime->nodes[number].node == NULL) {
+        (void)note_end(runtime, key, &running);
+        return;
+    }
+    step_ran(runtime, number, &done);
 }
 
 static void drop(struct runtime *runtime, const struct engine_done *done)

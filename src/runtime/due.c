@@ -250,6 +250,9 @@ void runtime_take_due(struct runtime *runtime, const struct due *due)
     case DUE_PASSED:
         runtime_passed(runtime, due->node, due->token);
         return;
+    case DUE_NOT_TAKEN:
+        runtime_not_taken(runtime, due->node, due->token);
+        return;
     }
     ASSERT(false);
 }

@@ -43,6 +43,7 @@ struct running {
     uint32_t task_count;
     struct config config;
     int64_t launched_ns;
+    bool is_not_taken; /* The engine had no memory for it, which the node is told soon. */
 };
 
 struct runtime {
@@ -125,6 +126,9 @@ void runtime_cancel_batch(struct runtime *runtime, uint32_t node, uint32_t batch
 
 /* Batch @key of node @number, of weft.pass, is done: its inputs are its outputs. */
 void runtime_passed(struct runtime *runtime, uint32_t number, uint64_t key);
+
+/* Batch @key of node @number was not taken by the engine, for want of memory: it has failed. */
+void runtime_not_taken(struct runtime *runtime, uint32_t number, uint64_t key);
 
 /* perform.c */
 

@@ -27,6 +27,7 @@ enum due_kind {
     DUE_VERDICT,   /* node: the same */
     DUE_SOLVED,    /* node, token: the problem, context: the result, owned */
     DUE_PASSED,    /* node, token: a batch that hands its inputs on */
+    DUE_NOT_TAKEN, /* node, token: a batch that the engine had no memory for */
     DUE_UNDER_WAY, /* node, token: the key of a job, asker */
 };
 

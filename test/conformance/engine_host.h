@@ -218,7 +218,7 @@ static inline void host_launch(
         .tasks = tasks,
     };
     host->in_operation = true;
-    engine_launch(host->engine, &launch);
+    assert_int_equal(engine_launch(host->engine, &launch), WEFT_OK);
     host->in_operation = false;
 }
 

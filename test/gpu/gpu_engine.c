@@ -196,7 +196,7 @@ static void launch(
     };
     pending[number % PENDING_MAX] =
         (struct pending){.is_used = true, .model = model, .rows = tasks, .start = now()};
-    engine_launch(engine, &batch);
+    (void)engine_launch(engine, &batch); /* It does not refuse any. */
 }
 
 static const struct pending *run(uint64_t number, uint32_t model, uint32_t units, uint32_t tasks)

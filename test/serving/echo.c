@@ -90,7 +90,7 @@ static void echo_reshape(struct engine *base, uint32_t worker, uint32_t gpu)
     begin(base, &run, 0);
 }
 
-static void echo_launch(struct engine *base, const struct engine_batch *batch)
+static enum weft_status echo_launch(struct engine *base, const struct engine_batch *batch)
 {
     const struct echo *echo = (struct echo *)base;
     const uint32_t model = echo->catalogue->workflows[batch->workflow]->tasks[batch->task].run;
@@ -107,6 +107,7 @@ static void echo_launch(struct engine *base, const struct engine_batch *batch)
             batch->tasks[i].input_count == 0 ? NULL : batch->tasks[i].inputs[0].contents;
     }
     begin(base, &run, model == MODEL_SLOW ? SLOW_NS : 0);
+    return WEFT_OK;
 }
 
 static void echo_cancel(struct engine *base, uint64_t batch)

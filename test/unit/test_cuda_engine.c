@@ -246,7 +246,7 @@ static void launch(
         .tasks = tasks,
         .config = {.batch = count, .gpu = units},
     };
-    engine_launch(world.engine, &launched);
+    assert_int_equal(engine_launch(world.engine, &launched), WEFT_OK);
 }
 
 static void expect_rows(

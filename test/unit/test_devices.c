@@ -46,6 +46,7 @@ struct adder {
     struct operation operations[OPERATIONS_MAX];
     uint32_t open;
     bool destroyed;
+    uint32_t *refusals; /* Of batches, for want of memory, that are still to come. */
 };
 
 struct world {
@@ -65,6 +66,7 @@ struct world {
     uint32_t ran_count;
     struct runtime_loaded loaded;
     uint32_t loaded_count;
+    uint32_t refusals;
 };
 
 static struct bundle *number_bundle(int64_t number)
@@ -184,8 +186,13 @@ static void adder_reshape(struct engine *base, uint32_t worker, uint32_t gpu)
     start(operation);
 }
 
-static void adder_launch(struct engine *base, const struct engine_batch *batch)
+static enum weft_status adder_launch(struct engine *base, const struct engine_batch *batch)
 {
+    uint32_t *refusals = ((struct adder *)base)->refusals;
+    if (*refusals > 0) {
+        (*refusals)--;
+        return WEFT_NO_MEMORY;
+    }
     struct operation *operation = begin((struct adder *)base, ENGINE_RAN, batch->worker);
     operation->done.batch = batch->batch;
     operation->task_count = batch->task_count;
@@ -202,6 +209,7 @@ static void adder_launch(struct engine *base, const struct engine_batch *batch)
         }
     }
     start(operation);
+    return WEFT_OK;
 }
 
 static void adder_cancel(struct engine *base, uint64_t batch)
@@ -235,7 +243,7 @@ static const struct engine_ops adder_ops = {
 static struct engine *make_adder(
     void *context, const struct engine_host *host, struct uv_loop_s *loop, struct weft_error *error)
 {
-    const struct world *world = context;
+    struct world *world = context;
     if (world->no_engine) {
         (void)error_set(error, WEFT_NOT_FOUND, "no such library");
         return NULL;
@@ -244,6 +252,7 @@ static struct engine *make_adder(
     engine->base.ops = &adder_ops;
     engine->base.host = *host;
     engine->loop = loop;
+    engine->refusals = &world->refusals;
     return &engine->base;
 }
 
@@ -362,7 +371,7 @@ static void note_answer(void *context, const struct runtime_answer *answer)
     }
 }
 
-static void ask(struct world *world, uint32_t workflow, int64_t number)
+static uint64_t ask(struct world *world, uint32_t workflow, int64_t number)
 {
     struct bundle *bundle = number_bundle(number);
     const struct runtime_request request = {
@@ -371,14 +380,14 @@ static void ask(struct world *world, uint32_t workflow, int64_t number)
         .answered = note_answer,
         .context = world,
     };
-    (void)runtime_request(world->runtime, /* node */ 1, &request);
+    return runtime_request(world->runtime, /* node */ 1, &request);
 }
 
 static void contents_flow_through_handles(ATTR_UNUSED void **state)
 {
     struct world world;
     assert_int_equal(open_world(&world, /* no_engine */ false, NULL), WEFT_OK);
-    ask(&world, /* workflow */ 0, 21);
+    (void)ask(&world, /* workflow */ 0, 21);
     runtime_run(world.runtime);
     assert_int_equal(world.answered, 1);
     assert_int_equal(world.status, WEFT_OK);
@@ -393,7 +402,7 @@ static void what_was_measured_is_told(ATTR_UNUSED void **state)
 {
     struct world world;
     assert_int_equal(open_world(&world, /* no_engine */ false, NULL), WEFT_OK);
-    ask(&world, /* workflow */ 0, 1);
+    (void)ask(&world, /* workflow */ 0, 1);
     runtime_run(world.runtime);
     assert_true(world.loaded_count >= 1);
     assert_int_equal(world.loaded.model, ADD);
@@ -411,12 +420,12 @@ static void a_failed_batch_says_why(ATTR_UNUSED void **state)
 {
     struct world world;
     assert_int_equal(open_world(&world, /* no_engine */ false, NULL), WEFT_OK);
-    ask(&world, /* workflow */ 0, -3);
+    (void)ask(&world, /* workflow */ 0, -3);
     runtime_run(world.runtime);
     assert_int_equal(world.answered, 1);
     assert_int_equal(world.status, WEFT_INVALID);
     assert_string_equal(world.message, "task 'a': a number below zero");
-    ask(&world, /* workflow */ 0, 3); /* Nothing is left of it. */
+    (void)ask(&world, /* workflow */ 0, 3); /* Nothing is left of it. */
     runtime_run(world.runtime);
     assert_int_equal(world.status, WEFT_OK);
     assert_string_equal(world.message, "");
@@ -427,7 +436,7 @@ static void a_task_that_fails_alone_says_why(ATTR_UNUSED void **state)
 {
     struct world world;
     assert_int_equal(open_world(&world, /* no_engine */ false, NULL), WEFT_OK);
-    ask(&world, /* workflow */ 0, ODD_ONE);
+    (void)ask(&world, /* workflow */ 0, ODD_ONE);
     runtime_run(world.runtime);
     assert_int_equal(world.status, WEFT_INVALID);
     assert_int_equal(world.reason, REASON_INVALID);
@@ -436,11 +445,50 @@ static void a_task_that_fails_alone_says_why(ATTR_UNUSED void **state)
     close_world(&world);
 }
 
+/* The engine had no memory for it. It is tried again, and says so if that does not help either. */
+static void a_batch_that_was_not_taken_has_failed(ATTR_UNUSED void **state)
+{
+    struct world world;
+    assert_int_equal(open_world(&world, /* no_engine */ false, NULL), WEFT_OK);
+    world.refusals = 1;
+    (void)ask(&world, /* workflow */ 0, 21);
+    runtime_run(world.runtime);
+    assert_int_equal(world.status, WEFT_OK);
+    assert_int_equal(world.sums[0], 42);
+    world.refusals = 1000;
+    (void)ask(&world, /* workflow */ 0, 21);
+    runtime_run(world.runtime);
+    assert_int_equal(world.answered, 2);
+    assert_int_equal(world.status, WEFT_FAILED);
+    assert_string_equal(world.message, "task 'a': no memory for a batch");
+    assert_int_equal(runtime_counts(world.runtime).tensors, 0);
+    close_world(&world);
+}
+
+/* Its client leaves before the node has heard of it. */
+static void a_batch_that_was_not_taken_can_be_cancelled(ATTR_UNUSED void **state)
+{
+    struct world world;
+    assert_int_equal(open_world(&world, /* no_engine */ false, NULL), WEFT_OK);
+    (void)ask(&world, /* workflow */ 0, 21); /* The model is loaded then. */
+    runtime_run(world.runtime);
+    world.refusals = 1;
+    runtime_cancel(world.runtime, ask(&world, /* workflow */ 0, 21));
+    runtime_run(world.runtime);
+    assert_int_equal(world.refusals, 0);
+    assert_int_equal(world.answered, 2);
+    assert_int_equal(world.status, WEFT_CANCELLED);
+    (void)ask(&world, /* workflow */ 0, 4);
+    runtime_run(world.runtime);
+    assert_int_equal(world.sums[0], 8);
+    close_world(&world);
+}
+
 static void a_failed_load_says_why(ATTR_UNUSED void **state)
 {
     struct world world;
     assert_int_equal(open_world(&world, /* no_engine */ false, NULL), WEFT_OK);
-    ask(&world, /* workflow */ 1, 3);
+    (void)ask(&world, /* workflow */ 1, 3);
     runtime_run(world.runtime);
     assert_int_equal(world.answered, 1);
     assert_int_equal(world.status, WEFT_FAILED);
@@ -462,7 +510,7 @@ static void it_can_be_destroyed_while_threads_run(ATTR_UNUSED void **state)
     struct world world;
     assert_int_equal(open_world(&world, /* no_engine */ false, NULL), WEFT_OK);
     for (int64_t i = 0; i < 8; i++) {
-        ask(&world, /* workflow */ 0, i);
+        (void)ask(&world, /* workflow */ 0, i);
     }
     close_world(&world);
     assert_int_equal(world.answered, 0);
@@ -475,6 +523,8 @@ int main(void)
         cmocka_unit_test(what_was_measured_is_told),
         cmocka_unit_test(a_failed_batch_says_why),
         cmocka_unit_test(a_task_that_fails_alone_says_why),
+        cmocka_unit_test(a_batch_that_was_not_taken_has_failed),
+        cmocka_unit_test(a_batch_that_was_not_taken_can_be_cancelled),
         cmocka_unit_test(a_failed_load_says_why),
         cmocka_unit_test(without_an_engine_there_is_no_runtime),
         cmocka_unit_test(it_can_be_destroyed_while_threads_run),

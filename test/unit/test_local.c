@@ -165,7 +165,7 @@ static void launch(
         .tasks = tasks,
         .config = {.batch = count, .gpu = 1},
     };
-    engine_launch(world.engine, &launched);
+    assert_int_equal(engine_launch(world.engine, &launched), WEFT_OK);
 }
 
 static void inputs_go_by_their_ports(ATTR_UNUSED void **state)
