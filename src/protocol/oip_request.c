@@ -440,6 +440,10 @@ static enum weft_status load_object(
     if (errno == ENOMEM) {
         return error_set(error, WEFT_NO_MEMORY, "no memory for the request");
     }
+    if (json_error_code(&wrong) == json_error_numeric_overflow) { /* It is JSON, but no double. */
+        return error_set(
+            error, WEFT_INVALID, "a number in the request is too large: %s", wrong.text);
+    }
     return error_set(error, WEFT_INVALID, "the request is not JSON: %s", wrong.text);
 }
 

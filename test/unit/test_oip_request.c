@@ -1,4 +1,5 @@
 /* Covers: src/protocol/oip_request.c */
+#include "base/units.h"
 #include "protocol/oip_request.h"
 
 #include "base/error.h"
@@ -255,6 +256,23 @@ static void large_numbers_matter_only_where_they_are_used(ATTR_UNUSED void **sta
     workflow_destroy(workflow);
 }
 
+/* A number that would be infinite is refused wherever it stands, used or not. */
+static void infinite_numbers_are_refused(ATTR_UNUSED void **state)
+{
+    static const char *const texts[] = {
+        "{\"parameters\":{\"unused\":1e999},\"inputs\":[" IMAGE "," WORDS "]}",
+        "{\"parameters\":{\"a\":[{\"b\":-1e999}]},\"inputs\":[" IMAGE "," WORDS "]}",
+        "{\"inputs\":[" IMAGE "," WORDS "],\"unknown\":0.1e400}",
+    };
+    struct workflow *workflow = oip_workflow();
+    for (uint32_t i = 0; i < ARRAY_COUNT(texts); i++) {
+        struct oip_request request;
+        assert_int_equal(read_request(workflow, texts[i], "", 0, &request), WEFT_INVALID);
+        assert_non_null(strstr(error.message, "a number in the request is too large: real number"));
+    }
+    workflow_destroy(workflow);
+}
+
 static enum weft_status hold_some(void *context, uint64_t bytes, struct weft_error *why)
 {
     uint64_t *left = context;
@@ -294,6 +312,7 @@ int main(void)
         cmocka_unit_test(a_workflow_without_inputs_takes_any),
         cmocka_unit_test(a_request_without_memory_is_not_called_wrong),
         cmocka_unit_test(large_numbers_matter_only_where_they_are_used),
+        cmocka_unit_test(infinite_numbers_are_refused),
         cmocka_unit_test(leave_is_asked_before_tensors_are_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
