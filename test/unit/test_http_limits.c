@@ -410,6 +410,20 @@ static void a_body_that_is_fast_enough_is_not(ATTR_UNUSED void **state)
     world_stop(&world);
 }
 
+/* A chunk counts as soon as it says how long it is. */
+static void a_chunk_that_is_too_large_is_refused_before_it_comes(ATTR_UNUSED void **state)
+{
+    const struct server_options options = {.limits = {.body_bytes_max = 1000, .grace_ms = 100}};
+    struct world world;
+    world_start(&world, &options);
+    expect_text(
+        &world, /* from */ 0,
+        "POST /v2/models/echo/infer HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "3e9\r\n{",
+        "413 Content Too Large");
+    world_stop(&world);
+}
+
 /* What a client has sent ahead is answered in several turns of the loop, and all of it. */
 static void who_sends_many_ahead_waits_for_others(ATTR_UNUSED void **state)
 {
@@ -454,6 +468,7 @@ int main(void)
         cmocka_unit_test(no_answer_is_held_for_ever),
         cmocka_unit_test(a_slow_body_is_cut_off_by_its_rate),
         cmocka_unit_test(a_body_that_is_fast_enough_is_not),
+        cmocka_unit_test(a_chunk_that_is_too_large_is_refused_before_it_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "base/attributes.h"
@@ -329,6 +331,42 @@ static void names_of_other_files_are_noticed(ATTR_UNUSED void **state)
     free(bytes);
 }
 
+/* Cuts a file short and makes it long again, as cp does, until it is told to stop. */
+struct cutter {
+    pthread_t thread;
+    atomic_bool is_over;
+    char path[128];
+};
+
+static void *cut_again_and_again(void *context)
+{
+    enum { BYTES = 8 << 20 };
+    struct cutter *cutter = context;
+    while (!atomic_load(&cutter->is_over)) {
+        assert_int_equal(truncate(cutter->path, 0), 0);
+        assert_int_equal(truncate(cutter->path, BYTES), 0);
+    }
+    return NULL;
+}
+
+/* A mapped file would end the process with SIGBUS. */
+static void a_file_may_be_replaced_while_it_is_read(ATTR_UNUSED void **state)
+{
+    struct cutter cutter;
+    atomic_init(&cutter.is_over, false);
+    (void)snprintf(cutter.path, sizeof(cutter.path), "%s", fixture_path("cut.onnx"));
+    FILE *file = fopen(cutter.path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(pthread_create(&cutter.thread, NULL, cut_again_and_again, &cutter), 0);
+    for (uint32_t count = 0; count < 20;) { /* Times that it was not found empty. */
+        struct onnx_digest digest = {.bytes = 0};
+        count += onnx_digest_file(cutter.path, &digest, NULL) == WEFT_OK ? 1 : 0;
+    }
+    atomic_store(&cutter.is_over, true);
+    assert_int_equal(pthread_join(cutter.thread, NULL), 0);
+}
+
 static void a_cache_of_others_is_not_used(ATTR_UNUSED void **state)
 {
     struct onnx_digest digest = {.bytes = 0};
@@ -415,6 +453,7 @@ int main(void)
         cmocka_unit_test(without_a_place_it_is_loaded_as_it_is),
         cmocka_unit_test(weights_elsewhere_come_along),
         cmocka_unit_test(names_of_other_files_are_noticed),
+        cmocka_unit_test(a_file_may_be_replaced_while_it_is_read),
         cmocka_unit_test(a_cache_of_others_is_not_used),
         cmocka_unit_test(the_cache_is_where_the_environment_says),
         cmocka_unit_test(loading_over_and_over_leaves_nothing),
