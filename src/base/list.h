@@ -26,14 +26,6 @@ struct list {
 /* The object of @type whose @member is @link, which is not NULL. */
 #define LIST_ITEM(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
-static inline void list_push_back(struct list *list, struct list_link *link)
-{
-    link->previous = list->last;
-    link->next = NULL;
-    *(list->last == NULL ? &list->first : &list->last->next) = link;
-    list->last = link;
-}
-
 static inline void list_push_front(struct list *list, struct list_link *link)
 {
     link->previous = NULL;

@@ -338,7 +338,7 @@ void budget_split(
     ASSERT(group_max > 0);
     const uint32_t count = workflow->task_count;
     struct digraph *graph = digraph_from_workflow(workflow, NULL, /* items */ 1);
-    struct dominators *tree = dominators_create(graph, DOMINATORS_ENTRY);
+    struct dominators *tree = dominators_create(graph);
     uint32_t *words = memory_zeroed((size_t)count * 8 + 4, sizeof(*words));
     int64_t *sums = memory_zeroed((size_t)count * 5 + 4, sizeof(*sums));
     struct split split = {

@@ -197,7 +197,8 @@ void search_prepare(
     free_buffers(buffers);
 }
 
-uint32_t search_within(const struct search_front *front, int64_t left_ns)
+/* The cheapest point of @front within @left_ns: the last that is not slower; UINT32_MAX: none. */
+static uint32_t find_within(const struct search_front *front, int64_t left_ns)
 {
     uint32_t low = 0;
     uint32_t high = front->count;
@@ -260,7 +261,7 @@ static void find_met(
         if (!is_asked_for(choice, query)) {
             continue;
         }
-        const uint32_t at = search_within(rest, query->target_ns - time_ns);
+        const uint32_t at = find_within(rest, query->target_ns - time_ns);
         if (at != UINT32_MAX) {
             const struct search_path path = {
                 .first = i,

@@ -120,7 +120,4 @@ void search_run(
     const struct search_stage *stages, uint32_t stage_count, const struct search_query *query,
     struct search_answer *answer_out, struct search_effort *effort_out);
 
-/* The cheapest point of @front within @left_ns: the last that is not slower; UINT32_MAX: none. */
-uint32_t search_within(const struct search_front *front, int64_t left_ns);
-
 #endif /* CONFIGS_SEARCH_H */

@@ -48,7 +48,8 @@ static enum weft_status unknown(
         error, WEFT_INVALID, "unknown option '%s'; did you mean '%s'?", name, suggestion.name);
 }
 
-bool arguments_read_count(const char *text, uint64_t *value_out)
+/* A whole number and nothing else. False if @text is none. */
+static bool read_count(const char *text, uint64_t *value_out)
 {
     if (text[0] < '0' || text[0] > '9') {
         return false; /* strtoull takes spaces and signs. */
@@ -80,7 +81,7 @@ static enum weft_status store(
     }
     case ARGUMENT_COUNT: {
         struct argument_count *count = field;
-        if (!arguments_read_count(text, &count->value)) {
+        if (!read_count(text, &count->value)) {
             return error_set(
                 error, WEFT_INVALID, "'%s' is '%s'; it must be a whole number", row->name, text);
         }

@@ -67,9 +67,6 @@ enum weft_status arguments_parse(
     const struct arguments *arguments, char **argv, void *values, struct operands *operands_out,
     struct weft_error *error);
 
-/* A whole number and nothing else. False if @text is none. */
-bool arguments_read_count(const char *text, uint64_t *value_out);
-
 /* One line an option, as --help shows them. */
 void arguments_print(const struct arguments *arguments, FILE *file);
 

@@ -41,7 +41,11 @@ static uint32_t draw_victim(const struct fleet *fleet, enum fault_kind kind, str
     return first + rng_below(rng, count - first);
 }
 
-uint32_t fault_draw(
+/*
+ * Draw the faults of @random from @rng, at most @faults_max, by the time at which they
+ * begin. @fleet has at least two nodes. Returns how many.
+ */
+static uint32_t draw_one(
     const struct fault_random *random, const struct fleet *fleet, struct rng *rng,
     struct fault *faults_out, uint32_t faults_max)
 {
@@ -83,7 +87,7 @@ uint32_t fault_draw_all(
     uint32_t count = 0;
     for (uint32_t i = 0; i < random_count; i++) {
         struct rng rng = rng_stream(seed, RNG_FAULTS, /* 0 is what messages are lost by */ 1 + i);
-        count += fault_draw(&randoms[i], fleet, &rng, faults_out + count, faults_max - count);
+        count += draw_one(&randoms[i], fleet, &rng, faults_out + count, faults_max - count);
     }
     return count;
 }

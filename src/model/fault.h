@@ -54,14 +54,6 @@ struct fault_random {
 /* The kinds that end, so that a run with them can go on: all but restart and drain. */
 uint32_t fault_drawable_kinds(void);
 
-/*
- * Draw the faults of @random from @rng, at most @faults_max, by the time at which they
- * begin. @fleet has at least two nodes. Returns how many.
- */
-uint32_t fault_draw(
-    const struct fault_random *random, const struct fleet *fleet, struct rng *rng,
-    struct fault *faults_out, uint32_t faults_max);
-
 /* The same for all @randoms of the run with @seed, each from a separate stream. */
 uint32_t fault_draw_all(
     const struct fault_random *randoms, uint32_t random_count, const struct fleet *fleet,

@@ -216,7 +216,7 @@ static void number_ends(struct workflow *workflow)
 static void find_dominators(struct workflow *workflow)
 {
     struct digraph *shape = digraph_from_workflow(workflow, /* run_ns */ NULL, /* items */ 1);
-    struct dominators *tree = dominators_create(shape, DOMINATORS_ENTRY);
+    struct dominators *tree = dominators_create(shape);
 
     for (uint32_t i = 0; i < workflow->task_count; i++) {
         const uint32_t parent = tree->parent[i];

@@ -19,7 +19,8 @@ const struct esg_queue *esg_queue(
     return &plan->queues[input->catalogue->workflows[workflow]->queue_first + task];
 }
 
-int64_t esg_target_ns(
+/* How long the head of @queue may still take until its group ends. INT64_MAX / 8: any time. */
+static int64_t target_ns_of(
     const struct policy_input *input, const struct queue_facts *queue,
     const struct esg_queue *known)
 {
@@ -65,7 +66,7 @@ void esg_search(
 {
     const struct esg_queue *known = esg_queue(input, queue->workflow, queue->task);
     struct search_query query = {
-        .target_ns = esg_target_ns(input, queue, known),
+        .target_ns = target_ns_of(input, queue, known),
         .batch_max = batch_max,
         .path_count = path_count,
     };

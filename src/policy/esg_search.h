@@ -29,9 +29,4 @@ void esg_search(
 const struct esg_queue *esg_queue(
     const struct policy_input *input, uint32_t workflow, uint32_t task);
 
-/* How long the head of @queue may still take until its group ends. INT64_MAX / 8: any time. */
-int64_t esg_target_ns(
-    const struct policy_input *input, const struct queue_facts *queue,
-    const struct esg_queue *known);
-
 #endif /* POLICY_ESG_SEARCH_H */

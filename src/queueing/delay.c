@@ -33,20 +33,9 @@ struct delay delay_fit(double fixed, double wait, double variance)
     return (struct delay){.fixed = fixed, .wait = wait, .busy = busy};
 }
 
-double delay_mean(const struct delay *delay)
-{
-    return delay->fixed + delay->wait;
-}
-
 double delay_variance(const struct delay *delay)
 {
     return delay->wait > 0 ? delay->wait * delay->wait * (2 / delay->busy - 1) : 0;
-}
-
-struct delay delay_sum(const struct delay *a, const struct delay *b)
-{
-    const double variance = delay_variance(a) + delay_variance(b);
-    return delay_fit(a->fixed + b->fixed, a->wait + b->wait, variance);
 }
 
 /* What of the wait of @delay is left after @later, counted from its fixed part. */

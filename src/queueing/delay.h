@@ -2,9 +2,8 @@
  * delay.h - times that are partly certain: a fixed part, and a wait that may be none.
  *
  * The wait is 0 with probability 1 - busy, and exponential otherwise: what a queue looks
- * like to who comes to it (exactly so in M/M/1). Sums and maxima of independent delays are
- * fitted to this form again by mean and variance; the mean of a sum, and of the maximum of
- * two, is exact. Pure functions; any unit of time.
+ * like to who comes to it (exactly so in M/M/1). The maximum of two independent delays is fitted to
+ * this form again by mean and variance; its mean is exact. Pure functions; any unit of time.
  */
 #ifndef QUEUEING_DELAY_H
 #define QUEUEING_DELAY_H
@@ -21,11 +20,9 @@ struct delay delay_at(double fixed, double wait, double load);
 /* The delay of this mean, @fixed + @wait, and @variance. What does not scatter is fixed. */
 struct delay delay_fit(double fixed, double wait, double variance);
 
-double delay_mean(const struct delay *delay);
 double delay_variance(const struct delay *delay);
 
-/* One after the other, and the later of two that run side by side. */
-struct delay delay_sum(const struct delay *a, const struct delay *b);
+/* The later of two that run side by side. */
 struct delay delay_max(const struct delay *a, const struct delay *b);
 
 /* The probability that @a is larger than @b. */

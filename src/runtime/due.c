@@ -108,7 +108,8 @@ struct net_host runtime_net_host(struct runtime *runtime)
     };
 }
 
-void runtime_submit(struct runtime *runtime, uint32_t slot)
+/* Give the request of client @slot to its node. */
+static void submit(struct runtime *runtime, uint32_t slot)
 {
     struct client *client = pool_at(&runtime->clients, slot);
     const struct runtime_request *request = &client->request;
@@ -224,7 +225,7 @@ void runtime_take_due(struct runtime *runtime, const struct due *due)
         due->call(due->context);
         return;
     case DUE_REQUEST:
-        runtime_submit(runtime, pool_slot(due->token));
+        submit(runtime, pool_slot(due->token));
         return;
     case DUE_CANCEL:
         cancel(runtime, due->token);

@@ -105,9 +105,6 @@ struct net_host runtime_net_host(struct runtime *runtime);
 /* Look at the clock again, if this is inside of a callback of the loop. */
 void runtime_refresh(struct runtime *runtime);
 
-/* Give the request of client @slot to its node. */
-void runtime_submit(struct runtime *runtime, uint32_t slot);
-
 /* devices.c */
 
 void runtime_devices_init(struct runtime *runtime);

@@ -49,7 +49,8 @@ void models_server(struct server *server, struct http_exchange *exchange)
         /* extra */ NULL);
 }
 
-bool models_is_ready(const struct server *server, uint32_t workflow)
+/* Whether workflow number @workflow can be used now. */
+static bool is_ready(const struct server *server, uint32_t workflow)
 {
     const struct server_repository *repository = &server->options.repository;
     if (server->is_draining) {
@@ -63,7 +64,7 @@ const char *models_obstacle(
 {
     const struct server_repository *repository = &server->options.repository;
     struct server_entry entry = {.reason = ""};
-    if (models_is_ready(server, workflow)) {
+    if (is_ready(server, workflow)) {
         return NULL;
     }
     if (!server->is_draining && repository->entry != NULL) { /* Those of workflows come first. */

@@ -69,9 +69,6 @@ void models_config(struct server *server, struct http_exchange *exchange, uint32
 /* One workflow, or all for UINT32_MAX. */
 void models_stats(struct server *server, struct http_exchange *exchange, uint32_t workflow);
 
-/* Whether workflow number @workflow can be used now. */
-bool models_is_ready(const struct server *server, uint32_t workflow);
-
 /* Why requests for @workflow are refused now, in @text. NULL: they are not. */
 enum { MODELS_OBSTACLE_BYTES = 256 };
 const char *models_obstacle(

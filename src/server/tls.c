@@ -162,11 +162,6 @@ size_t tls_pending(struct tls_session *session, void *cipher, size_t room)
     return got > 0 ? (size_t)got : 0;
 }
 
-bool tls_is_ready(const struct tls_session *session)
-{
-    return SSL_is_init_finished(session->ssl) == 1;
-}
-
 bool tls_equal(const void *left, const void *right, size_t count)
 {
     return CRYPTO_memcmp(left, right, count) == 0;

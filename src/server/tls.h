@@ -42,9 +42,6 @@ bool tls_write(struct tls_session *session, const void *plain, size_t count);
 /* Take up to @room bytes that must go to the socket. Returns how many. */
 size_t tls_pending(struct tls_session *session, void *cipher, size_t room);
 
-/* Whether the handshake is over: before, nothing can be written. */
-bool tls_is_ready(const struct tls_session *session);
-
 /* Whether @left and @right are equal, in a time that depends on @count alone. */
 bool tls_equal(const void *left, const void *right, size_t count);
 

@@ -21,6 +21,11 @@ static void expect_near(double value, double expected, double tolerance)
     }
 }
 
+static double delay_mean(const struct delay *delay)
+{
+    return delay->fixed + delay->wait;
+}
+
 static double draw(const struct delay *delay, struct rng *rng)
 {
     const double unit = rng_unit(rng);
@@ -108,15 +113,6 @@ static void a_fit_keeps_mean_and_variance(ATTR_UNUSED void **state)
     }
 }
 
-static void sums_add_means_and_variances(ATTR_UNUSED void **state)
-{
-    const struct delay a = delay_at(1, 4, 0.6);
-    const struct delay b = delay_at(2, 5, 0.7);
-    const struct delay sum = delay_sum(&a, &b);
-    expect_near(delay_mean(&sum), 12, 1e-12);
-    expect_near(delay_variance(&sum), delay_variance(&a) + delay_variance(&b), 1e-9);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,7 +120,6 @@ int main(void)
         cmocka_unit_test(the_mean_of_the_later_is_the_closed_form),
         cmocka_unit_test(certain_delays_take_the_longer),
         cmocka_unit_test(a_fit_keeps_mean_and_variance),
-        cmocka_unit_test(sums_add_means_and_variances),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,16 +40,15 @@ static void expect_people(const struct list *list, const uint32_t *numbers, uint
     assert_null(link);
 }
 
-static void objects_are_listed_at_either_end_and_leave_from_anywhere(ATTR_UNUSED void **state)
+static void objects_are_listed_in_front_and_leave_from_anywhere(ATTR_UNUSED void **state)
 {
     struct person people[] = {{.number = 0}, {.number = 1}, {.number = 2}, {.number = 3}};
     struct list list = {0};
     expect_people(&list, NULL, 0);
 
-    list_push_back(&list, &people[1].link);
-    list_push_back(&list, &people[2].link);
-    list_push_front(&list, &people[0].link);
-    list_push_back(&list, &people[3].link);
+    for (uint32_t i = ARRAY_COUNT(people); i > 0; i--) {
+        list_push_front(&list, &people[i - 1].link);
+    }
     expect_people(&list, (const uint32_t[]){0, 1, 2, 3}, ARRAY_COUNT(people));
 
     list_remove(&list, &people[2].link);
@@ -129,7 +128,7 @@ static void the_smaller_and_the_larger_of_two_numbers(ATTR_UNUSED void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(objects_are_listed_at_either_end_and_leave_from_anywhere),
+        cmocka_unit_test(objects_are_listed_in_front_and_leave_from_anywhere),
         cmocka_unit_test(slots_are_listed_behind_others_and_survive_growth),
         cmocka_unit_test(the_smaller_and_the_larger_of_two_numbers),
     };

@@ -16,8 +16,8 @@
 #include "base/attributes.h"
 #include "base/hash.h"
 #include "model/links_route.h"
-#include "queueing/split.h"
 #include "solver_case.h"
+#include "split_rates.h"
 
 static const struct program_options defaults;
 

@@ -52,7 +52,8 @@ const void *pods_plan(struct arena *arena, const struct plan_input *input)
     return plan;
 }
 
-void pods_note(struct pods *pods, uint32_t number, uint32_t items)
+/* A task joined queue @number. */
+static void note(struct pods *pods, uint32_t number, uint32_t items)
 {
     if (number < PODS_QUEUES_MAX) {
         pods->paces[number].count += items;
@@ -159,7 +160,8 @@ static struct pod *next_pod(struct pods *pods, uint32_t number)
     return best;
 }
 
-bool pods_has(const struct pods *pods, uint32_t number)
+/* Whether queue @number has any pod. */
+static bool has_pod(const struct pods *pods, uint32_t number)
 {
     for (uint32_t i = 0; i < PODS_MAX; i++) {
         if (pods->pods[i].used && pods->pods[i].queue == number) {
@@ -228,7 +230,7 @@ void pods_dispatch(
         dispatch_own(input, queue, &plan->queues[number].configs, answer_out);
         return;
     }
-    if (number < PODS_QUEUES_MAX && !pods_has(pods, number)) { /* Deployed with one, at least. */
+    if (number < PODS_QUEUES_MAX && !has_pod(pods, number)) { /* Deployed with one, at least. */
         const int64_t rate = plan->queues[number].rate;
         scale_up(input, pods, number, max_i64(rate, RATE_LEAST));
     }
@@ -240,7 +242,7 @@ void pods_dispatch(
         .bytes_per_item = known->bytes_per_item,
     };
     learn(pods, number, queue->rechecks > 0);
-    if (number >= PODS_QUEUES_MAX || !pods_has(pods, number)) {
+    if (number >= PODS_QUEUES_MAX || !has_pod(pods, number)) {
         (void)put(&ask, &known->configs.choices[0], NULL, answer_out);
         return;
     }
@@ -285,6 +287,6 @@ void pods_ended(const struct policy_input *input, const struct ended_facts *batc
 
 int64_t pods_order(const struct policy_input *input, const struct ready_facts *task)
 {
-    pods_note(input->state, task->job->graph->queue_first + task->task, task->items);
+    note(input->state, task->job->graph->queue_first + task->task, task->items);
     return input->view->now_ns;
 }

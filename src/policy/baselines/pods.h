@@ -73,9 +73,6 @@ static inline int64_t pods_rate(uint32_t items, int64_t run_ns)
 
 const void *pods_plan(struct arena *arena, const struct plan_input *input);
 
-/* A task joined queue @number. */
-void pods_note(struct pods *pods, uint32_t number, uint32_t items);
-
 /* End a round of @round_ns: rates of all queues are brought up to date. */
 void pods_count_round(struct pods *pods, int64_t round_ns);
 
@@ -84,9 +81,6 @@ bool pods_add(struct pods *pods, const struct pod *pod);
 
 /* What all pods of queue @number that are not drained can run. */
 int64_t pods_capacity(const struct pods *pods, uint32_t number);
-
-/* Whether queue @number has any pod. */
-bool pods_has(const struct pods *pods, uint32_t number);
 
 /* The units of @worker that are free and not stood on, in config's cpu and gpu. */
 struct config pods_room(const struct policy_input *input, const struct pods *pods, uint32_t worker);

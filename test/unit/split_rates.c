@@ -1,4 +1,4 @@
-#include "queueing/split.h"
+#include "split_rates.h"
 
 #include <math.h>
 

@@ -1,13 +1,14 @@
 /*
- * split.h - one stream of jobs over unequal servers, at random: the best shares.
+ * split_rates.h - one stream of jobs over unequal servers, at random: the best shares. The exact
+ * answer that the solver is compared with.
  *
  * The mean time in an M/G/1 queue, weighted by what goes there, is convex in the rates, so
  * one multiplier decides all of them (closed form for each server, bisection for the
  * multiplier). With exponential times this is the classical square-root rule. For several
  * kinds of jobs there is no such form: see mixture/program.h.
  */
-#ifndef QUEUEING_SPLIT_H
-#define QUEUEING_SPLIT_H
+#ifndef SPLIT_RATES_H
+#define SPLIT_RATES_H
 
 #include <stdint.h>
 
@@ -24,4 +25,4 @@ struct split_server {
 double split_rates(
     const struct split_server *servers, uint32_t count, double rate, double *rates_out);
 
-#endif /* QUEUEING_SPLIT_H */
+#endif /* SPLIT_RATES_H */

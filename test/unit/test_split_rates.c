@@ -1,4 +1,3 @@
-/* Covers: src/queueing/split.c */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +8,8 @@
 
 #include "base/attributes.h"
 #include "base/rng.h"
-#include "queueing/split.h"
 #include "queueing/waiting.h"
+#include "split_rates.h"
 
 enum { SERVERS = 4 };
 
@@ -27,7 +26,7 @@ static double mean_time(const struct split_server *servers, const double *rates,
     for (uint32_t i = 0; i < SERVERS; i++) {
         const double mean = servers[i].mean;
         const double second = (1 + servers[i].squared) * mean * mean;
-        sum += rates[i] * (mean + waiting_mean(rates[i] * mean, rates[i] * second));
+        sum += rates[i] * (mean + waiting_ahead(rates[i] * mean, rates[i] * second));
     }
     return sum / rate;
 }
