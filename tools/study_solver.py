@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """What variants of the solver are worth, in simulated time (docs/studies/solver.md).
 
-usage: study_solver.py [--jobs N] [--seeds N] [--only TEXT] NAME=COMMAND...
+usage: study_solver.py [--jobs N] [--seeds N] [--sets FIRST:LAST] [--only TEXT] NAME=COMMAND...
 
 A COMMAND runs a `weft`: a path, with variables in front if need be ("env X=1 path/weft"). Each
 solves every case, and the mixture that it finds is simulated under policy nona. The first is the
 reference: others are printed as differences to it in percent, of the predicted and of the
 simulated mean time, paired by seed. Cases are scenarios/nona at several loads, and random sets
-of workflows. A mixture that is the reference's to the last bit is not simulated again, and with
---jobs 0 none is.
+of workflows, drawn from the seeds that --sets names. A mixture that is the reference's to the last
+bit is not simulated again, and with --jobs 0 none is.
 """
 
 import argparse
@@ -38,7 +38,7 @@ RATES = {
     "nona/diamond": (20, 60),
 }
 
-SETS = 12
+SETS = "1:12"
 LOADS = (0.4, 0.7, 0.85)
 WORKFLOWS = 3
 
@@ -95,11 +95,12 @@ def random_set(seed, folder):
     return path, [round(load * speed / work_s, 3) for load in LOADS]
 
 
-def all_cases(folder):
+def all_cases(folder, sets):
     for name, rates in RATES.items():
         for rate in rates:
             yield f"{name.split('/')[1]} {rate}/s", SCENARIOS / f"{name}.yaml", rate
-    for seed in range(1, SETS + 1):
+    first, last = map(int, sets.split(":"))
+    for seed in range(first, last + 1):
         path, rates = random_set(seed, folder)
         for load, rate in zip(LOADS, rates):
             yield f"set-{seed} {load}", path, rate
@@ -147,7 +148,7 @@ def study(options):
     found = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
-        for case, path, rate in all_cases(folder):
+        for case, path, rate in all_cases(folder, options.sets):
             if options.only and options.only not in case:
                 continue
             reference = None
@@ -195,6 +196,7 @@ def main():
     )
     parser.add_argument("--jobs", type=int, default=20000)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--sets", default=SETS, help="seeds of random sets, by default 1:12")
     parser.add_argument("--only", help="cases whose name has this in it")
     parser.add_argument("variants", nargs="+")
     study(parser.parse_args())
