@@ -7,8 +7,8 @@
  * multiplier). With exponential times this is the classical square-root rule. For several
  * kinds of jobs there is no such form: see mixture/program.h.
  */
-#ifndef SPLIT_RATES_H
-#define SPLIT_RATES_H
+#ifndef UNIT_SPLIT_RATES_H
+#define UNIT_SPLIT_RATES_H
 
 #include <stdint.h>
 
@@ -25,4 +25,4 @@ struct split_server {
 double split_rates(
     const struct split_server *servers, uint32_t count, double rate, double *rates_out);
 
-#endif /* SPLIT_RATES_H */
+#endif /* UNIT_SPLIT_RATES_H */
