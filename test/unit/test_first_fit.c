@@ -99,12 +99,51 @@ static void the_oldest_job_comes_first_and_placed_tasks_run_where_they_are(void 
     cluster_deinit(&cluster);
 }
 
+/* How many items are taken of @items that wait at worker 0. */
+static uint32_t taken_of(struct cluster *cluster, uint32_t items)
+{
+    const struct queue_facts queue = {
+        .worker = 0, .waiting = items, .items = items, .head_items = 1};
+    struct dispatch_answer answer;
+    policy_dispatch(&cluster->seat, &queue, &answer);
+    assert_int_equal(answer.count, 1);
+    return answer.configs[0].batch;
+}
+
+/* Let @items items of the task take @run_ns. */
+static void set_run(struct cluster *cluster, uint32_t items, int64_t run_ns)
+{
+    const struct profile_point point = {.items = items, .run_ns = run_ns};
+    profile_put_point(cluster->profile, /* model */ 0, /* device */ 0, &point);
+}
+
+static void only_batches_that_pay_are_made(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, "first-fit:batch=8:paying");
+    set_run(&cluster, 1, 100);
+    set_run(&cluster, 2, 200); /* As long as one by one. */
+    assert_int_equal(taken_of(&cluster, 8), 1);
+    set_run(&cluster, 2, 140);
+    assert_int_equal(taken_of(&cluster, 1), 1);
+    assert_int_equal(taken_of(&cluster, 2), 2); /* 140, 140 instead of 100, 200. */
+    set_run(&cluster, 2, 160);
+    assert_int_equal(taken_of(&cluster, 2), 1); /* Mean 160 instead of 150, */
+    assert_int_equal(taken_of(&cluster, 8), 2); /* but sooner for those behind them. */
+    set_run(&cluster, 8, 110);
+    assert_int_equal(taken_of(&cluster, 8), 8);
+    assert_int_equal(taken_of(&cluster, 100), 8);
+    cluster_deinit(&cluster);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_holder_comes_first_then_the_first_with_room),
         cmocka_unit_test(who_cannot_run_it_is_passed_over),
         cmocka_unit_test(shares_are_cut_to_what_a_machine_has),
+        cmocka_unit_test(only_batches_that_pay_are_made),
         cmocka_unit_test(the_oldest_job_comes_first_and_placed_tasks_run_where_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
