@@ -16,8 +16,12 @@
 #include "document/tree.h"
 #include "policy/compose.h"
 
-/* Plans with warm models in mind, and evicts what is needed last. */
-#define SETTINGS_POLICY_DEFAULT "compass"
+/*
+ * Plans with warm models in mind, and evicts what is needed last. Tasks of old jobs come before
+ * those of new ones, which would otherwise begin jobs before others are ended; batches are made
+ * where they pay.
+ */
+#define SETTINGS_POLICY_DEFAULT "place=compass,order=weft,dispatch=first-fit:paying,cache=compass"
 
 /* Between two publications of each part of a row. */
 struct settings_rows {
