@@ -3,21 +3,22 @@
 #
 # usage: tools/gpu_bundle.sh BUILD PACKAGES.tgz
 #
-# BUILD is a build folder with bin/gpu, PACKAGES.tgz the models of test/gpu/models.py, compiled for
-# the card. Fills build/gpu_bundle; run build/gpu_bundle/run.sh there.
+# BUILD is a build folder with bin/weft and bin/gpu, PACKAGES.tgz the models of test/gpu/models.py,
+# compiled for the card. Fills the folder that BUNDLE names, or build/gpu_bundle; run its run.sh
+# there.
 set -eu
 cd "$(dirname "$0")/.."
 build=$1
 packages=$2
-bundle=build/gpu_bundle
+bundle=${BUNDLE:-build/gpu_bundle}
 
 rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/tools" "$bundle/test/gpu"
-for program in "$build"/bin/gpu/*; do
+for program in "$build"/bin/weft "$build"/bin/gpu/*; do
     strip -o "$bundle/bin/$(basename "$program")" "$program"
 done
 # The C library is the machine's own; the rest may not be there.
-ldd "$build"/bin/gpu/* | awk '/=> \// { print $3 }' | sort -u |
+ldd "$build"/bin/weft "$build"/bin/gpu/* | awk '/=> \// { print $3 }' | sort -u |
     grep -Ev '/(libc|libm|libdl|libpthread|librt)\.so' | while read -r library; do
     cp -L "$library" "$bundle/lib/"
 done

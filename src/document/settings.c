@@ -69,6 +69,10 @@ const struct field settings_gpus_fields[] = {
      .help = "how many are used at most, the first of them; `0`: none"},
     {"memory", FIELD_BYTES(struct settings_gpus, memory_bytes), .range = &reader_memory,
      .help = "of each, for models", .left_out = "what it has"},
+    {"spin", FIELD_DURATION(struct settings_gpus, spin_ns),
+     .range = FIELD_RANGE(0, 1e9, "between 0 and 1s"), .fallback = "1ms",
+     .help = "how long the server's thread polls for the end of a batch there before it sleeps; a "
+             "wake-up takes tens of microseconds"},
     {0},
 };
 

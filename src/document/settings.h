@@ -53,6 +53,7 @@ struct settings_functions {
 struct settings_gpus {
     uint32_t count;        /* At most. */
     uint64_t memory_bytes; /* Of each, for models. 0: what there is. */
+    int64_t spin_ns;       /* The server polls so long for the end of a batch. */
 };
 
 struct settings {

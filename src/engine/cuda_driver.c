@@ -11,33 +11,45 @@
 
 /*
  * Reads host memory from a kernel: a copy would wait behind weights that are under way on the copy
- * engine. Arguments: where to, where from, how many pieces of 16 bytes.
+ * engine. Arguments: where to, a table, how many pieces of 16 bytes a row has, and how many blocks
+ * of threads read a row. The table has the address of the row for each block: many reads of one
+ * address of the host would be answered one after another.
  */
-static const char reader_text[] = ".version 7.0\n"
-                                  ".target sm_70\n"
-                                  ".address_size 64\n"
-                                  ".visible .entry weft_read(\n"
-                                  "    .param .u64 to, .param .u64 from, .param .u32 count)\n"
-                                  "{\n"
-                                  "    .reg .b64 %a<6>;\n"
-                                  "    .reg .b32 %v<10>;\n"
-                                  "    .reg .pred %over;\n"
-                                  "    ld.param.u64 %a1, [to];\n"
-                                  "    ld.param.u64 %a2, [from];\n"
-                                  "    ld.param.u32 %v1, [count];\n"
-                                  "    mov.u32 %v2, %ctaid.x;\n"
-                                  "    mov.u32 %v3, %ntid.x;\n"
-                                  "    mov.u32 %v4, %tid.x;\n"
-                                  "    mad.lo.u32 %v5, %v2, %v3, %v4;\n"
-                                  "    setp.ge.u32 %over, %v5, %v1;\n"
-                                  "    @%over ret;\n"
-                                  "    mul.wide.u32 %a3, %v5, 16;\n"
-                                  "    add.u64 %a4, %a2, %a3;\n"
-                                  "    add.u64 %a5, %a1, %a3;\n"
-                                  "    ld.global.v4.u32 {%v6, %v7, %v8, %v9}, [%a4];\n"
-                                  "    st.global.v4.u32 [%a5], {%v6, %v7, %v8, %v9};\n"
-                                  "    ret;\n"
-                                  "}\n";
+static const char gather_text[] =
+    ".version 7.0\n"
+    ".target sm_70\n"
+    ".address_size 64\n"
+    ".visible .entry weft_gather(\n"
+    "    .param .u64 to, .param .u64 table, .param .u32 each, .param .u32 blocks)\n"
+    "{\n"
+    "    .reg .b64 %a<9>;\n"
+    "    .reg .b32 %v<16>;\n"
+    "    .reg .pred %over;\n"
+    "    ld.param.u64 %a1, [to];\n"
+    "    ld.param.u64 %a2, [table];\n"
+    "    ld.param.u32 %v0, [each];\n"
+    "    ld.param.u32 %v1, [blocks];\n"
+    "    mov.u32 %v2, %ctaid.x;\n"
+    "    mov.u32 %v3, %ntid.x;\n"
+    "    mov.u32 %v4, %tid.x;\n"
+    "    div.u32 %v5, %v2, %v1;\n"
+    "    mul.lo.u32 %v6, %v5, %v1;\n"
+    "    sub.u32 %v7, %v2, %v6;\n"
+    "    mad.lo.u32 %v8, %v7, %v3, %v4;\n"
+    "    setp.ge.u32 %over, %v8, %v0;\n"
+    "    @%over ret;\n"
+    "    mul.wide.u32 %a3, %v2, 8;\n"
+    "    add.u64 %a4, %a2, %a3;\n"
+    "    ld.global.u64 %a5, [%a4];\n"
+    "    mul.wide.u32 %a6, %v8, 16;\n"
+    "    add.u64 %a5, %a5, %a6;\n"
+    "    mad.lo.u32 %v9, %v5, %v0, %v8;\n"
+    "    mul.wide.u32 %a7, %v9, 16;\n"
+    "    add.u64 %a8, %a1, %a7;\n"
+    "    ld.global.v4.u32 {%v10, %v11, %v12, %v13}, [%a5];\n"
+    "    st.global.v4.u32 [%a8], {%v10, %v11, %v12, %v13};\n"
+    "    ret;\n"
+    "}\n";
 
 enum weft_status cuda_driver_open(
     const char *path, struct cuda_driver *driver_out, struct weft_error *error)
@@ -202,10 +214,10 @@ enum weft_status cuda_device_open(
         result = describe(device);
     }
     if (result == CUDA_SUCCESS) {
-        result = driver->module_load(&device->module, reader_text);
+        result = driver->module_load(&device->module, gather_text);
     }
     if (result == CUDA_SUCCESS) {
-        result = driver->module_function(&device->reader, device->module, "weft_read");
+        result = driver->module_function(&device->gather, device->module, "weft_gather");
     }
     if (result != CUDA_SUCCESS) {
         cuda_device_close(device);

@@ -212,7 +212,7 @@ struct cuda_device {
     uint64_t memory_bytes;
     size_t grain_bytes; /* Of memory behind addresses. */
     struct CUmod_st *module;
-    struct CUfunc_st *reader; /* Copies from host memory, 16 bytes a thread. */
+    struct CUfunc_st *gather; /* Copies rows from host memory, 16 bytes a thread. */
 };
 
 /*

@@ -141,6 +141,7 @@ static void cuda_destroy(struct engine *base)
     }
     free(engine->models);
     cuda_keeper_close(&engine->keeper);
+    cuda_pins_close(&engine->pins);
     cuda_shares_close(&engine->shares);
     cuda_arena_stop();
     (void)engine->driver.memory_give(engine->arena);
@@ -249,6 +250,7 @@ enum weft_status engine_cuda_create(
         status = open_device(engine, error);
     }
     if (status == WEFT_OK) {
+        cuda_pins_open(&engine->pins, &engine->driver, options->lender);
         status = start_threads(engine, error);
     }
     if (status != WEFT_OK) { /* The process that wanted it ends, and the device is free then. */

@@ -23,6 +23,7 @@
 #include "engine/engine.h"
 
 struct cuda_torch;
+struct lender;
 
 /* What came of waiting for a batch. */
 enum engine_fetched { FETCHED_BATCH, FETCHED_NOTHING, FETCHED_END };
@@ -37,6 +38,7 @@ struct engine_cuda_options {
     uint64_t arena_bytes;  /* For what runs need. 0: an eighth of the device, at most 8 GiB. */
     uint64_t budget_bytes; /* Of that, for each share. 0: an eighth. */
     int keeper;            /* The socket of the keeper; -1: there is none. */
+    struct lender *lender; /* Whose memory inputs lie in. NULL: in that of this process. */
 
     /* A recursive lock, held by callers of operations, and while the host is called. */
     pthread_mutex_t *lock;

@@ -18,15 +18,46 @@ static uint64_t align(uint64_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+/* Whether rows of input @port can be read apart: in whole pieces. */
+static bool is_apart(const struct cuda_graph *graph, uint32_t port)
+{
+    return graph->row_bytes[port] % PIECE_BYTES == 0;
+}
+
+/* Rows that cannot be read apart are one. */
+static uint32_t rows_of(const struct cuda_graph *graph, uint32_t port)
+{
+    return is_apart(graph, port) ? graph->rows : 1;
+}
+
+/* The pieces of such a row, */
+static uint32_t pieces_of(const struct cuda_graph *graph, uint32_t port)
+{
+    const uint64_t bytes = is_apart(graph, port) ? graph->row_bytes[port]
+                                                 : align(graph->row_bytes[port] * graph->rows);
+    return (uint32_t)(bytes / PIECE_BYTES);
+}
+
+/* and the blocks of threads that read it. */
+static uint32_t blocks_of(const struct cuda_graph *graph, uint32_t port)
+{
+    return (pieces_of(graph, port) + BLOCK_THREADS - 1) / BLOCK_THREADS;
+}
+
 /* Where inputs and outputs lie. Returns the bytes of host memory. */
 static uint64_t lay_out(struct cuda_graph *graph, const struct cuda_manifest *manifest)
 {
     uint64_t at = 0;
     for (uint32_t i = 0; i < manifest->input_count; i++) {
+        graph->row_bytes[i] = manifest->inputs[i].row_bytes;
         graph->input_at[i] = at;
-        at += align(manifest->inputs[i].row_bytes * graph->rows);
+        at += align(graph->row_bytes[i] * graph->rows);
     }
     graph->input_bytes = at;
+    for (uint32_t i = 0; i < manifest->input_count; i++) {
+        graph->table_at[i] = at;
+        at += align(sizeof(uint64_t) * rows_of(graph, i) * blocks_of(graph, i));
+    }
     for (uint32_t i = 0; i < manifest->output_count; i++) {
         graph->output_at[i] = at;
         at += align(manifest->outputs[i].row_bytes * graph->rows);
@@ -34,15 +65,44 @@ static uint64_t lay_out(struct cuda_graph *graph, const struct cuda_manifest *ma
     return at;
 }
 
-static int read_inputs(struct cuda_graph *graph)
+static void set_address(struct cuda_graph *graph, uint32_t port, uint32_t row, const void *data)
 {
-    uint64_t to = graph->device_in;
-    const uint8_t *from = graph->host;
-    unsigned count = (unsigned)(graph->input_bytes / PIECE_BYTES);
-    void *arguments[] = {&to, &from, &count};
+    const uint64_t address = (uint64_t)(uintptr_t)data;
+    const uint32_t blocks = blocks_of(graph, port);
+    uint64_t *table = (uint64_t *)(void *)(graph->host + graph->table_at[port]);
+    for (uint32_t i = 0; i < blocks; i++) {
+        table[row * blocks + i] = address;
+    }
+}
+
+void cuda_graph_own_rows(struct cuda_graph *graph, const struct cuda_manifest *manifest)
+{
+    for (uint32_t i = 0; i < manifest->input_count; i++) {
+        for (uint32_t k = 0; k < rows_of(graph, i); k++) {
+            set_address(graph, i, k, graph->host + graph->input_at[i] + k * graph->row_bytes[i]);
+        }
+    }
+}
+
+bool cuda_graph_set_row(struct cuda_graph *graph, uint32_t port, uint32_t row, const void *data)
+{
+    if (!is_apart(graph, port) || (uintptr_t)data % PIECE_BYTES != 0) {
+        return false;
+    }
+    set_address(graph, port, row, data);
+    return true;
+}
+
+static int read_input(struct cuda_graph *graph, uint32_t port)
+{
+    uint64_t to = graph->device_in + graph->input_at[port];
+    const uint8_t *table = graph->host + graph->table_at[port];
+    unsigned each = pieces_of(graph, port);
+    unsigned blocks = blocks_of(graph, port);
+    void *arguments[] = {&to, &table, &each, &blocks};
     return graph->device->driver->kernel_launch(
-        graph->device->reader, (count + BLOCK_THREADS - 1) / BLOCK_THREADS, 1, 1, BLOCK_THREADS, 1,
-        1, /* shared */ 0, graph->share->stream, arguments, NULL);
+        graph->device->gather, rows_of(graph, port) * blocks, 1, 1, BLOCK_THREADS, 1, 1,
+        /* shared */ 0, graph->share->stream, arguments, NULL);
 }
 
 /* Put one run on the stream, or record it. */
@@ -54,10 +114,11 @@ static enum weft_status enqueue(
     struct AtenTensorOpaque *tensors[CUDA_PORTS_MAX];
     uint64_t inputs[CUDA_PORTS_MAX];
     uint64_t outputs[CUDA_PORTS_MAX];
-    for (uint32_t i = 0; i < manifest->input_count; i++) {
+    int result = CUDA_SUCCESS;
+    for (uint32_t i = 0; i < manifest->input_count && result == CUDA_SUCCESS; i++) {
         inputs[i] = graph->device_in + graph->input_at[i];
+        result = read_input(graph, i);
     }
-    int result = read_inputs(graph);
     if (result != CUDA_SUCCESS) {
         return cuda_check(driver, result, "read the inputs", error);
     }
@@ -133,6 +194,7 @@ enum weft_status cuda_graph_open(
     int result = driver->host_take((void **)&graph->host, bytes, CUDA_HOST_PORTABLE);
     if (result == CUDA_SUCCESS) {
         memset(graph->host, 0, bytes);
+        cuda_graph_own_rows(graph, manifest);
         result = driver->memory_take(&graph->device_in, graph->input_bytes);
     }
     if (result == CUDA_SUCCESS) {

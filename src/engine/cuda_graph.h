@@ -3,9 +3,11 @@
  * memory.
  *
  * A graph belongs to one package and one share of the device, and always runs on its processors.
- * Inputs are read by a kernel, since a copy would wait behind weights that are under way; outputs
- * are copied out at the end, since the memory they lie in is used by every graph of the share.
- * Recorded by one thread, warm from then on; launched and asked after by another.
+ * Inputs are read by a kernel, since a copy would wait behind weights that are under way. Each row
+ * is read where a table says: in the graph's own memory, or where it came from, if that is
+ * registered with the driver. Outputs are copied out at the end, since the memory they lie in is
+ * used by every graph of the share. Recorded by one thread, warm from then on; launched and asked
+ * after by another.
  */
 #ifndef ENGINE_CUDA_GRAPH_H
 #define ENGINE_CUDA_GRAPH_H
@@ -17,10 +19,12 @@ struct cuda_graph {
     const struct cuda_device *device;
     const struct cuda_share *share;
     uint32_t rows;
-    uint8_t *host;                     /* Inputs, then outputs. */
-    uint64_t device_in;                /* Inputs again. */
-    uint64_t input_bytes;              /* Of all, with gaps. */
-    uint64_t input_at[CUDA_PORTS_MAX]; /* In host memory, for all rows. */
+    uint8_t *host;                      /* Inputs, addresses of their rows, then outputs. */
+    uint64_t device_in;                 /* Inputs again. */
+    uint64_t input_bytes;               /* Of all, with gaps. */
+    uint64_t input_at[CUDA_PORTS_MAX];  /* In host memory, for all rows. */
+    uint64_t row_bytes[CUDA_PORTS_MAX]; /* Of inputs. */
+    uint64_t table_at[CUDA_PORTS_MAX];
     uint64_t output_at[CUDA_PORTS_MAX];
     struct CUgraphExec_st *graph;
     struct CUevent_st *event;
@@ -36,6 +40,16 @@ enum weft_status cuda_graph_open(
     const struct cuda_device *device, const struct cuda_share *share, struct cuda_package *package,
     const struct cuda_manifest *manifest, struct cuda_graph *graph_out, struct weft_error *error);
 void cuda_graph_close(struct cuda_graph *graph);
+
+/* Let all rows of all inputs be read in the graph's own memory. */
+void cuda_graph_own_rows(struct cuda_graph *graph, const struct cuda_manifest *manifest);
+
+/*
+ * Let the next launch read row @row of input @port at @data, which is registered with the driver
+ * and stays until the run is over. False if rows of this input, or @data, are not laid out so that
+ * this is possible.
+ */
+bool cuda_graph_set_row(struct cuda_graph *graph, uint32_t port, uint32_t row, const void *data);
 
 /* Start it. Errors: those of cuda_check(). */
 enum weft_status cuda_graph_launch(struct cuda_graph *graph, struct weft_error *error);

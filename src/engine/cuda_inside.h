@@ -17,6 +17,7 @@
 #include "engine/cuda_engine.h"
 #include "engine/cuda_graph.h"
 #include "engine/cuda_keeper.h"
+#include "engine/cuda_pins.h"
 #include "engine/cuda_weights.h"
 #include "model/catalogue.h"
 
@@ -33,7 +34,10 @@ struct cuda_model {
 
 struct cuda_task {
     uint32_t rows;
-    const uint8_t *inputs[CUDA_PORTS_MAX]; /* As the manifest lists them; borrowed. */
+    const uint8_t *inputs[CUDA_PORTS_MAX]; /* As the manifest lists them. */
+    bool is_pinned[CUDA_PORTS_MAX];        /* The GPU can read it there. */
+    uint32_t bundle_count;
+    struct bundle **bundles; /* What they lie in, until the run is over. */
     struct bundle *output;
     struct weft_error error;
 };
@@ -84,6 +88,7 @@ struct engine_cuda {
     struct cuda_driver driver;
     struct cuda_torch torch;
     struct cuda_device device;
+    struct cuda_pins pins;
     struct cuda_shares shares;
     struct cuda_share trial; /* For first runs: no batch has it. */
     uint64_t arena;

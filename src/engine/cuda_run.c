@@ -9,7 +9,10 @@
 #include "engine/cuda_inside.h"
 #include "engine/task_inputs.h"
 
-enum { PAUSE_NS = 20000 }; /* While batches wait, but none runs. */
+enum {
+    PAUSE_NS = 20000, /* While batches wait, but none runs. */
+    SPIN_NS = 200000, /* A batch that comes so soon after another is not waited for asleep. */
+};
 
 static int64_t monotonic_ns(void)
 {
@@ -37,8 +40,8 @@ static bool fits(const struct cuda_port *port, const struct weft_tensor *tensor)
 
 /* Find the inputs of the model among @count @tensors. */
 static enum weft_status bind_inputs(
-    const struct cuda_manifest *manifest, struct cuda_task *task, const struct weft_tensor *tensors,
-    uint32_t count)
+    struct engine_cuda *engine, const struct cuda_manifest *manifest, struct cuda_task *task,
+    const struct weft_tensor *tensors, uint32_t count)
 {
     for (uint32_t i = 0; i < manifest->input_count; i++) {
         const struct cuda_port *port = &manifest->inputs[i];
@@ -62,6 +65,7 @@ static enum weft_status bind_inputs(
         }
         task->rows = (uint32_t)found->shape[0];
         task->inputs[i] = found->data;
+        task->is_pinned[i] = cuda_pins_have(&engine->pins, found->data, found->bytes);
     }
     return WEFT_OK;
 }
@@ -89,8 +93,19 @@ static enum weft_status make_output(const struct cuda_manifest *manifest, struct
     return WEFT_OK;
 }
 
+/* What kernels read must stay, even if the batch is cancelled while they do. */
+static void hold_inputs(struct cuda_task *task, const struct engine_task *from)
+{
+    task->bundles = memory_zeroed(from->input_count + 1, sizeof(struct bundle *));
+    for (uint32_t i = 0; i < from->input_count; i++) {
+        if (from->inputs[i].contents != NULL) {
+            task->bundles[task->bundle_count++] = bundle_share(from->inputs[i].contents);
+        }
+    }
+}
+
 static void take_task(
-    const struct engine_cuda *engine, const struct engine_batch *given, uint32_t index,
+    struct engine_cuda *engine, const struct engine_batch *given, uint32_t index,
     struct cuda_batch *batch)
 {
     const struct workflow *workflow = engine->options.catalogue->workflows[given->workflow];
@@ -106,7 +121,8 @@ static void take_task(
     };
     enum weft_status status = task_inputs_take(&inputs, tensors, &count, &task->error);
     if (status == WEFT_OK) {
-        status = bind_inputs(manifest, task, tensors, count);
+        hold_inputs(task, from);
+        status = bind_inputs(engine, manifest, task, tensors, count);
     }
     if (status == WEFT_OK) {
         status = make_output(manifest, task);
@@ -149,6 +165,10 @@ void cuda_batch_destroy(struct engine_cuda *engine, struct cuda_batch *batch)
 {
     for (uint32_t i = 0; i < batch->task_count; i++) {
         bundle_destroy(batch->tasks[i].output);
+        for (uint32_t k = 0; k < batch->tasks[i].bundle_count; k++) {
+            bundle_destroy(batch->tasks[i].bundles[k]);
+        }
+        free(batch->tasks[i].bundles);
     }
     if (batch->share != NULL) {
         cuda_shares_give(&engine->shares, batch->share);
@@ -195,30 +215,52 @@ static struct part part_of(
                        : (struct part){low - start, low - batch->at, high - low};
 }
 
+/* Rows of @task are read where they lie, or copied into the memory of @graph. */
+static void give_rows(
+    const struct cuda_manifest *manifest, const struct cuda_task *task, struct part part,
+    struct cuda_graph *graph)
+{
+    for (uint32_t i = 0; i < manifest->input_count; i++) {
+        const uint64_t bytes = manifest->inputs[i].row_bytes;
+        for (uint32_t k = 0; k < part.count; k++) {
+            const uint8_t *row = task->inputs[i] + (part.first + k) * bytes;
+            if (!task->is_pinned[i] || !cuda_graph_set_row(graph, i, part.at + k, row)) {
+                memcpy(graph->host + graph->input_at[i] + (part.at + k) * bytes, row, bytes);
+            }
+        }
+    }
+}
+
+static void take_rows(
+    const struct cuda_manifest *manifest, const struct cuda_task *task, struct part part,
+    const struct cuda_graph *graph)
+{
+    for (uint32_t i = 0; i < manifest->output_count; i++) {
+        const uint64_t bytes = manifest->outputs[i].row_bytes;
+        memcpy(
+            (uint8_t *)task->output->tensors[i].data + part.first * bytes,
+            graph->host + graph->output_at[i] + part.at * bytes, part.count * bytes);
+    }
+}
+
 /* Rows between the inputs or outputs of all tasks and the host memory of @graph. */
 static void move_rows(
-    const struct engine_cuda *engine, const struct cuda_batch *batch,
-    const struct cuda_graph *graph, bool is_input)
+    const struct engine_cuda *engine, const struct cuda_batch *batch, struct cuda_graph *graph,
+    bool is_input)
 {
     const struct cuda_manifest *manifest = &engine->models[batch->model].manifest;
-    const uint32_t ports = is_input ? manifest->input_count : manifest->output_count;
     uint32_t start = 0;
+    if (is_input) {
+        cuda_graph_own_rows(graph, manifest);
+    }
     for (uint32_t i = 0; i < batch->task_count; i++) {
         const struct cuda_task *task = &batch->tasks[i];
         const struct part part = part_of(engine, batch, start, task->rows);
         start += task->rows;
-        for (uint32_t k = 0; k < ports && part.count > 0; k++) {
-            const uint64_t row =
-                is_input ? manifest->inputs[k].row_bytes : manifest->outputs[k].row_bytes;
-            uint8_t *host =
-                graph->host + (is_input ? graph->input_at[k] : graph->output_at[k]) + part.at * row;
-            if (is_input) {
-                memcpy(host, task->inputs[k] + part.first * row, part.count * row);
-            } else {
-                memcpy(
-                    (uint8_t *)task->output->tensors[k].data + part.first * row, host,
-                    part.count * row);
-            }
+        if (part.count > 0 && is_input) {
+            give_rows(manifest, task, part, graph);
+        } else if (part.count > 0) {
+            take_rows(manifest, task, part, graph);
         }
     }
 }
@@ -368,11 +410,16 @@ void *cuda_launcher_main(void *argument)
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     struct weft_error error;
     bool is_idle = true;
+    int64_t busy_ns = 0; /* When there was last something to do. */
     cuda_mind(engine, cuda_device_enter(&engine->device, &error), &error);
-    while (engine->options.fetch(engine->base.host.context, is_idle) != FETCHED_END) {
+    while (engine->options.fetch(
+               engine->base.host.context, is_idle && monotonic_ns() - busy_ns > SPIN_NS) !=
+           FETCHED_END) {
         cuda_lock(engine);
+        const bool was_idle = engine->batches == NULL;
         const bool runs = step_all(engine);
         is_idle = engine->batches == NULL;
+        busy_ns = was_idle ? busy_ns : monotonic_ns();
         const bool ends = engine->ends;
         cuda_unlock(engine);
         if (ends) {

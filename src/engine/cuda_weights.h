@@ -26,6 +26,7 @@ struct cuda_weights {
     uint64_t range_bytes; /* Of the range: whole grains. */
     uint64_t block;       /* What is mapped there; 0: nothing. */
     void *file;           /* The file, registered; NULL: not yet. */
+    bool is_writable;     /* What is mapped. */
 };
 
 /* The bytes of a block for @bytes of weights. */

@@ -20,6 +20,7 @@ struct lender {
     struct mapping *mappings[LENDER_MAPPINGS_MAX];
     uint64_t idle_bytes; /* Of mappings that nobody uses. */
     uint64_t last_use;
+    struct lender_watch watch;
 };
 
 bool lender_is_safe(int file, uint64_t bytes)
@@ -57,8 +58,18 @@ struct lender *lender_share(struct lender *lender)
     return lender;
 }
 
-static void destroy(struct mapping *mapping)
+void lender_set_watch(struct lender *lender, const struct lender_watch *watch)
 {
+    (void)pthread_mutex_lock(&lender->lock);
+    lender->watch = *watch;
+    (void)pthread_mutex_unlock(&lender->lock);
+}
+
+static void destroy(const struct lender *lender, struct mapping *mapping)
+{
+    if (lender->watch.unmapped != NULL) {
+        lender->watch.unmapped(lender->watch.context, mapping->data);
+    }
     (void)munmap(mapping->data, mapping->bytes); /* It is our mapping. */
     (void)close(mapping->file);
     free(mapping);
@@ -70,7 +81,7 @@ void lender_release(struct lender *lender)
         return;
     }
     for (uint32_t i = 0; i < lender->count; i++) {
-        destroy(lender->mappings[i]);
+        destroy(lender, lender->mappings[i]);
     }
     if (lender->slots != NULL) {
         (void)munmap((void *)(uintptr_t)lender->slots, SEGMENTS_MAX);
@@ -102,7 +113,7 @@ static bool drop_oldest(struct lender *lender)
         return false;
     }
     lender->idle_bytes -= lender->mappings[oldest]->bytes;
-    destroy(lender->mappings[oldest]);
+    destroy(lender, lender->mappings[oldest]);
     lender->mappings[oldest] = lender->mappings[--lender->count];
     return true;
 }
@@ -141,6 +152,9 @@ static struct mapping *add(struct lender *lender, uint64_t key, int file)
         return NULL;
     }
     lender->mappings[lender->count++] = mapping;
+    if (lender->watch.mapped != NULL) {
+        lender->watch.mapped(lender->watch.context, mapping->data, mapping->bytes);
+    }
     return mapping;
 }
 

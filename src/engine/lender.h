@@ -38,6 +38,16 @@ struct mapping {
  */
 struct lender *lender_create(int ledger_file);
 
+/* Who hears of mappings, under the lender's lock. All may be NULL. */
+struct lender_watch {
+    void (*mapped)(void *context, void *data, size_t bytes);
+    void (*unmapped)(void *context, void *data); /* Before it is gone. */
+    void *context;
+};
+
+/* From now on @watch, which is copied, hears of what @lender maps and unmaps. */
+void lender_set_watch(struct lender *lender, const struct lender_watch *watch);
+
 /* One more reference. Returns @lender. */
 struct lender *lender_share(struct lender *lender);
 

@@ -459,6 +459,7 @@ static void process_destroy(struct engine *base)
     }
     uv_close((uv_handle_t *)engine->keep, on_closed);
     uv_close((uv_handle_t *)engine->watch, on_closed);
+    uv_close((uv_handle_t *)engine->spin, on_closed);
     packet_deinit(&engine->packet);
     free(engine->workers);
     free(engine->ran);
@@ -534,12 +535,14 @@ enum weft_status engine_process_create(
     engine->load_ns_max =
         options->load_ns_max == 0 ? PROCESS_LOAD_FACTOR * engine->run_ns_max : options->load_ns_max;
     engine->keeps_weights = options->keeps_weights;
+    engine->spin_ns = options->spin_ns;
     engine->on_ended = options->on_ended;
     engine->context = options->context;
     engine->told_end = &engine->told;
     engine->ran = memory_zeroed(1, sizeof(*engine->ran));
     engine->workers = memory_zeroed(options->fleet->worker_count, sizeof(*engine->workers));
     init_handles(engine);
+    process_spin_init(engine);
     for (uint32_t i = 0; i < options->fleet->worker_count; i++) {
         init_worker(engine, i);
     }

@@ -41,6 +41,7 @@ struct engine_process_options {
     int64_t stop_ns_max;        /* And so long to stop, once cancelled. 0: PROCESS_STOP_NS_MAX. */
     int64_t load_ns_max;        /* A load may take so long. 0: PROCESS_LOAD_FACTOR batches. */
     bool keeps_weights;         /* Workers with SHARES_SM are on GPUs: each has a keeper. */
+    int64_t spin_ns;            /* The loop polls so long for the end of a batch there. 0: not. */
     struct engine_host host;
 
     /* Called for each process that ended unasked, with one line that says so. May be NULL. */

@@ -127,6 +127,7 @@ static bool send_batch(struct process_worker *worker, struct process_batch *batc
         return false;
     }
     process_worker_send_launch(worker);
+    process_spin(worker);
     return true;
 }
 

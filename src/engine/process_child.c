@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -305,11 +306,13 @@ static void on_lost(void *context, const char *message)
 static enum weft_status make_cuda(struct child *child, struct weft_error *error)
 {
     struct engine_cuda_options cuda = *child->options->cuda;
+    (void)prctl(PR_SET_NAME, "weft-gpu");
     cuda.catalogue = child->options->catalogue;
     cuda.artifacts = child->options->artifacts;
     cuda.gpu = gpu_of(child->options, child->worker);
     cuda.worker = child->worker;
     cuda.keeper = child->keeper;
+    cuda.lender = child->lender;
     cuda.lock = &child->lock;
     cuda.fetch = fetch_one;
     cuda.lost = on_lost;
@@ -402,6 +405,7 @@ void process_child_be(
     const struct process_child_options *options, const struct process_argument *argument)
 {
     if (argument->kind == PROCESS_KEEPER) {
+        (void)prctl(PR_SET_NAME, "weft-keeper");
         cuda_keeper_main(options->cuda->driver, gpu_of(options, argument->worker), FORK_FILE_FIRST);
     }
     be_engine(options, FORK_FILE_FIRST, argument->worker);

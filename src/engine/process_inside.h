@@ -4,6 +4,7 @@
  *     process.c          operations of the host, reports of the processes
  *     process_worker.c   a process comes, ends and is replaced
  *     process_keeper.c   what keeps the weights of a GPU comes and is replaced
+ *     process_spin.c     reports of a busy GPU are asked for
  *     process_batch.c    a batch is sent whole or, under suspicion, task by task
  */
 #ifndef ENGINE_PROCESS_INSIDE_H
@@ -115,6 +116,9 @@ struct engine_process {
     int64_t stop_ns_max;
     int64_t load_ns_max;
     bool keeps_weights;
+    int64_t spin_ns;
+    int64_t spin_until_ns;
+    uv_idle_t *spin; /* On the heap: it outlives the engine. Runs while the loop may not sleep. */
     void (*on_ended)(void *context, uint32_t worker, const char *message);
     void *context;
     struct process_worker *workers;
@@ -175,6 +179,13 @@ int process_keeper_attach(struct process_worker *worker);
 
 /* End it. */
 void process_keeper_close(struct process_worker *worker);
+
+/* process_spin.c */
+
+void process_spin_init(struct engine_process *engine);
+
+/* @worker was sent a batch. */
+void process_spin(struct process_worker *worker);
 
 /* process_batch.c */
 

@@ -104,6 +104,7 @@ static struct engine *make_engine(
             .loop = loop,
             .run_ns_max = settings->run_ns_max,
             .keeps_weights = true,
+            .spin_ns = settings->gpus.spin_ns,
             .host = *host,
             .on_ended = on_ended,
             .context = local,

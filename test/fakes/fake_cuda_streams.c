@@ -70,13 +70,33 @@ static void run_copy_out(void *stream, const void *arguments)
     }
 }
 
-static void run_read(void *stream, const void *arguments)
+struct gather {
+    uint64_t to;
+    const uint64_t *table;
+    unsigned each;   /* Pieces of a row. */
+    unsigned blocks; /* Of a row. */
+    unsigned threads;
+    unsigned grid;
+};
+
+/* What the table points at must be pinned when the kernel runs. */
+static void run_gather(void *stream, const void *arguments)
 {
-    struct copy copy;
+    struct gather gather;
     (void)stream;
-    memcpy(&copy, arguments, sizeof(copy));
-    if (fake_cuda_touch(copy.to, copy.bytes) == 0) {
-        memcpy((void *)(uintptr_t)copy.to, (const void *)(uintptr_t)copy.from, copy.bytes);
+    memcpy(&gather, arguments, sizeof(gather));
+    for (unsigned i = 0; i < gather.grid; i++) {
+        const uint64_t first = (uint64_t)(i % gather.blocks) * gather.threads;
+        const uint64_t left = first < gather.each ? gather.each - first : 0;
+        const uint64_t bytes = 16 * (left < gather.threads ? left : gather.threads);
+        const void *from = (const void *)(uintptr_t)(gather.table[i] + 16 * first);
+        const uint64_t to = gather.to + 16 * ((uint64_t)(i / gather.blocks) * gather.each + first);
+        if (!is_pinned(from, bytes) || (uintptr_t)from % 16 != 0) {
+            wrong("a kernel that reads host memory which is not pinned, or not aligned");
+        }
+        if (fake_cuda_touch(to, bytes) == 0) {
+            memcpy((void *)(uintptr_t)to, from, bytes);
+        }
     }
 }
 
@@ -417,7 +437,7 @@ int cuGreenCtxStreamCreate(void **out, void *green, unsigned flags, int priority
 int cuModuleLoadData(void **out, const void *text)
 {
     const int result = enter_context("cuModuleLoadData");
-    if (strstr(text, ".entry weft_read") == NULL) {
+    if (strstr(text, ".entry weft_gather") == NULL) {
         wrong("cuModuleLoadData of something else");
     }
     *out = make(MODULE);
@@ -448,17 +468,23 @@ int cuLaunchKernel(
 {
     const int result = enter_context("cuLaunchKernel");
     const struct object *kernel = function;
-    struct copy copy = {.to = *(uint64_t *)arguments[0], .from = *(uint64_t *)arguments[1]};
-    const unsigned count = *(unsigned *)arguments[2];
-    copy.bytes = 16 * (uint64_t)count;
-    if (strcmp(kernel->name, "weft_read") != 0 || gy != 1 || gz != 1 || by != 1 || bz != 1 ||
-        shared != 0 || extra != NULL || (uint64_t)gx * bx < count) {
+    const struct gather gather = {
+        .to = *(uint64_t *)arguments[0],
+        .table = *(const uint64_t **)arguments[1],
+        .each = *(unsigned *)arguments[2],
+        .blocks = *(unsigned *)arguments[3],
+        .threads = bx,
+        .grid = gx,
+    };
+    if (strcmp(kernel->name, "weft_gather") != 0 || gather.blocks == 0 || gx % gather.blocks != 0 ||
+        gather.blocks * bx < gather.each || gy != 1 || gz != 1 || by != 1 || bz != 1 ||
+        shared != 0 || extra != NULL) {
         wrong("cuLaunchKernel with such arguments");
     }
-    if (!is_pinned((const void *)(uintptr_t)copy.from, copy.bytes)) {
-        wrong("a kernel that reads host memory which is not pinned");
+    if (!is_pinned(gather.table, gx * sizeof(*gather.table))) {
+        wrong("a kernel that reads a table which is not pinned");
     }
     return leave(
         result != 0 ? result
-                    : put(check(stream, STREAM, "a kernel"), run_read, &copy, sizeof(copy)));
+                    : put(check(stream, STREAM, "a kernel"), run_gather, &gather, sizeof(gather)));
 }

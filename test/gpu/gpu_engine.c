@@ -506,6 +506,7 @@ static void start(uint64_t budget_bytes)
         .loop = &loop,
         .run_ns_max = RUN_NS_MAX,
         .keeps_weights = true,
+        .spin_ns = 1000000,
         .host = {.done = on_done},
         .on_ended = on_ended,
     };

@@ -45,13 +45,22 @@ class Bert(nn.Module):
         return torch.tanh(self.pool(x[:, 0]))
 
 
-NETS = {"r18": torchvision.models.resnet18, "r50": torchvision.models.resnet50, "bert": Bert}
+NETS = {
+    "r18": torchvision.models.resnet18,
+    "r50": torchvision.models.resnet50,
+    "vit": torchvision.models.vit_b_16,
+    "bert": Bert,
+}
 
 
 def net(name):
     """The module called @name, on the GPU in halves."""
     torch.manual_seed(7)
-    module = NETS[name]().eval().half().cuda()
+    torch.backends.mha.set_fastpath_enabled(False)  # It cannot be exported.
+    module = NETS[name]()
+    if name == "vit":
+        nn.init.normal_(module.heads.head.weight, std=0.02)  # It starts with zeros.
+    module = module.eval().half().cuda()
     return module if name == "bert" else module.to(memory_format=torch.channels_last)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Make the models that gpu_check and gpu_engine run.
 
-usage: prepare.py PACKAGES FOLDER [NET[:ROWS]...]
+usage: prepare.py PACKAGES FOLDER [NET[:ROWS[,ROWS...]]...]
 
 PACKAGES has a folder NET_ROWS for each package that was compiled earlier, or it is `compile`: then
 they are compiled now, for ROWS alone if that is given. FOLDER gets a model for GPUs for each NET
@@ -53,7 +53,7 @@ def main():
     for text in names or list(models.NETS):
         start = time.time()
         name, _, rows = text.partition(":")
-        prepare(name, [int(rows)] if rows else None, packages, f"{folder}/{name}", seed)
+        prepare(name, [int(n) for n in rows.split(",")] if rows else None, packages, f"{folder}/{name}", seed)
         print(f"prepared {name} in {time.time() - start:.1f} s", flush=True)
     return 0
 

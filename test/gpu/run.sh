@@ -1,19 +1,60 @@
 #!/bin/bash
-# Check the GPU engine on this machine. tools/gpu_bundle.sh puts this file where the rest is.
+# Check and measure models on the GPU of this machine. tools/gpu_bundle.sh puts this file where the
+# rest is.
+#
+# usage: run.sh [PART...]
+#
+# Parts: compile (the packages that are not in the bundle; they are left in $OUT), check (the parts
+# of the engine), engine (the engine in its process), and those of serve.py: outputs, overhead,
+# cache, shares, faults. All of them if none is named.
 set -eu
 cd "$(dirname "$0")"
 here=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+failed=
+parts=${*:-compile check engine outputs overhead cache shares faults}
 
 export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PYTHONUNBUFFERED=1
 WEFT_TORCH=$(python3 -c 'import torch; print(torch.__path__[0])')/lib
 export WEFT_TORCH
+export WEFT_CACHE=$work/cache
 
-mkdir "$work/packages"
+has() {
+    case " $parts " in *" $1 "*) return 0 ;; *) return 1 ;; esac
+}
+
+nvidia-smi --query-gpu=name,driver_version,clocks.sm,temperature.gpu --format=csv,noheader || true
+mkdir "$work/packages" "$work/models"
 tar xzf packages.tgz -C "$work/packages"
-time python3 test/gpu/prepare.py "$work/packages" "$work/models"
+[ ! -f vit.tgz ] || tar xzf vit.tgz -C "$work/packages"
+if has compile && [ ! -d "$work/packages/vit_1" ]; then
+    time python3 test/gpu/prepare.py compile "$work/compiled" vit:1,8
+    for rows in 1 8; do
+        cp -r "$work/compiled/vit/b$rows" "$work/packages/vit_$rows"
+    done
+    [ -z "${OUT:-}" ] || tar czf "$OUT/vit.tgz" -C "$work/packages" vit_1 vit_8
+fi
+nets="r18 r50 bert"
+[ ! -d "$work/packages/vit_1" ] || nets="r18 r50 vit bert"
+# shellcheck disable=SC2086 # One word for each net.
+time python3 test/gpu/prepare.py "$work/packages" "$work/models" $nets
+for net in $nets; do
+    mkdir -p "$work/repository/$net/1"
+    mv "$work/models/$net" "$work/repository/$net/1/model.cuda"
+done
+for net in $nets; do
+    ln -s "$work/repository/$net/1/model.cuda" "$work/models/$net"
+done
 cd "$work/models"
-time "$here/bin/gpu_check" r18 r50 bert
-time "$here/bin/gpu_engine" r18 r50 bert
+# shellcheck disable=SC2086 # The same.
+! has check || time "$here/bin/gpu_check" $nets || failed="$failed check"
+# shellcheck disable=SC2086
+! has engine || time "$here/bin/gpu_engine" $nets || failed="$failed engine"
+for part in outputs overhead cache shares faults; do
+    ! has "$part" || time python3 "$here/test/gpu/serve.py" "$part" "$here/bin" "$work/repository" ||
+        failed="$failed $part"
+done
+[ -z "$failed" ] || echo "failed:$failed"
+[ -z "$failed" ]

@@ -157,6 +157,7 @@ static void world_init(int64_t run_ns_max, const char *driver)
         .loop = &world.loop,
         .run_ns_max = run_ns_max,
         .keeps_weights = true,
+        .spin_ns = 1000000,
         .host = {.done = on_done},
         .on_ended = on_ended,
     };
@@ -292,6 +293,28 @@ static void batches_of_any_size_run(ATTR_UNUSED void **state)
     assert_true(said_of(5)->done.run_ns > 0);
     for (uint32_t i = 0; i < 3; i++) {
         bundle_destroy(inputs[i]);
+    }
+    assert_int_equal(world.ended, 0);
+    world_deinit();
+}
+
+/* Large inputs lie in memory of the server: the GPU reads them there, beside those that came along.
+ */
+static void large_inputs_are_read_where_they_lie(ATTR_UNUSED void **state)
+{
+    enum { LARGE = 4100 }; /* 65,600 bytes. */
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    for (uint32_t i = 1; i <= 3; i++) { /* The memory of the first is used again. */
+        struct bundle *inputs[3] = {rows(2, 10), rows(LARGE, 10000), rows(3, 20)};
+        launch(i, DOUBLE, 4, 3, inputs);
+        (void)settle();
+        expect_rows(said_of(i), 0, 2, 10, 2, 1);
+        expect_rows(said_of(i), 1, LARGE, 10000, 2, 1);
+        expect_rows(said_of(i), 2, 3, 20, 2, 1);
+        for (uint32_t k = 0; k < 3; k++) {
+            bundle_destroy(inputs[k]);
+        }
     }
     assert_int_equal(world.ended, 0);
     world_deinit();
@@ -579,6 +602,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_of_any_size_run),
+        cmocka_unit_test(large_inputs_are_read_where_they_lie),
         cmocka_unit_test(models_run_side_by_side),
         cmocka_unit_test(a_task_that_does_not_fit_fails_alone),
         cmocka_unit_test(weights_leave_and_come_again),

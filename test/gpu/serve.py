@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+"""Serve models on the GPU of this machine over HTTP, and measure.
+
+usage: serve.py PART BIN REPOSITORY
+
+PART is one of: outputs (compared with PyTorch's, alone and under load), overhead (of the server over
+a bare graph), cache (more models than there is memory), shares (small and large models together),
+faults. REPOSITORY has models that prepare.py made.
+"""
+
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+BIN = ""
+PORT = 18900
+LIMIT = 200  # Seconds.
+
+
+def say(*text):
+    print(*text, flush=True)
+
+
+def rows_of(folder):
+    """The batch sizes that the model at @folder has packages for."""
+    with open(f"{folder}/manifest", encoding="utf-8") as file:
+        return [int(line.split()[1]) for line in file if line.startswith("package ")]
+
+
+def folder_of(repository, name):
+    return f"{repository}/{name}/1/model.cuda"
+
+
+def models_of(repository):
+    return sorted(os.path.basename(os.path.dirname(os.path.dirname(p)))
+                  for p in glob.glob(f"{repository}/*/1/model.cuda"))  # fmt: skip
+
+
+def settings(repository, memory=None, seconds=None, slo=None):
+    lines = ["weft: gpu", "workers: 2", "memory: 1GB"]
+    lines += [f"gpus: {{count: 1, memory: {memory}}}"] if memory else ["gpus: {count: 1}"]
+    lines += [f"time: {seconds}s"] if seconds else []
+    lines += [f"slo: {slo}"] if slo else []
+    with open(f"{repository}/weft.yaml", "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+class Server:
+    """`weft serve`, until it is left."""
+
+    def __init__(self, repository, *arguments):
+        self.log = open(f"{repository}/../serve.log", "w+", encoding="utf-8")
+        self.started = time.time()
+        self.process = subprocess.Popen(
+            [f"{BIN}/weft", "serve", repository, "--http", f"127.0.0.1:{PORT}", "--metrics",
+             f"127.0.0.1:{PORT + 1}", "--plain", "--no-admission", *arguments],
+            stdout=subprocess.DEVNULL, stderr=self.log,
+        )  # fmt: skip
+
+    def __enter__(self):
+        while "event=ready" not in self.text():
+            if self.process.poll() is not None or time.time() - self.started > LIMIT:
+                raise SystemExit(f"no server: {self.text()[-3000:]}")
+            time.sleep(0.05)
+        say(f"server ready after {time.time() - self.started:.1f} s")
+        return self
+
+    def text(self):
+        with open(self.log.name, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def children(self, name):
+        """The processes under the server whose name begins with @name."""
+        found = []
+        parents = {self.process.pid}
+        for _ in range(4):
+            for path in glob.glob("/proc/[0-9]*/stat"):
+                try:
+                    with open(path, encoding="utf-8", errors="replace") as file:
+                        head, rest = file.read().rsplit(")", 1)
+                except OSError:
+                    continue
+                pid, comm = head.split(" (", 1)
+                if int(rest.split()[1]) in parents and int(pid) not in parents:
+                    parents.add(int(pid))
+                    found.append((int(pid), comm))
+        return [(pid, comm) for pid, comm in found if comm.startswith(name)]
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+        lines = [line for line in self.text().splitlines() if "level=warn" in line or "level=err" in line]
+        for line in lines[:6]:
+            say("log   ", line[:300])
+
+
+def load(seconds, rate, threads, slo_us, kinds):
+    """Requests, as gpu_http makes them. Returns its lines."""
+    done = subprocess.run(
+        [f"{BIN}/gpu_http", f"127.0.0.1:{PORT}", str(seconds), str(rate), str(threads), str(slo_us),
+         *kinds],
+        capture_output=True, text=True, check=False, timeout=LIMIT + seconds,
+    )  # fmt: skip
+    if done.returncode == 2 or not done.stdout:
+        say(f"gpu_http: {done.returncode} {done.stderr[-500:]}")
+    if done.returncode == 1:
+        say("WRONG", done.stdout, done.stderr[-300:])
+    return done.stdout.splitlines()
+
+
+def kind(repository, name, rows, weight=1):
+    return f"{name}:{folder_of(repository, name)}:{rows}:{weight}"
+
+
+def profile(repository):
+    """Measure, and return the whole-device times of each model by rows, in us, and all of it."""
+    start = time.time()
+    done = subprocess.run([f"{BIN}/weft", "profile", repository], capture_output=True, text=True,
+                          check=False, timeout=LIMIT)  # fmt: skip
+    say(done.stdout + done.stderr[-2000:])
+    say(f"profiled in {time.time() - start:.1f} s, exit {done.returncode}")
+    [path] = glob.glob(f"{repository}/profiles/*_cuda-*")
+    with open(path, encoding="utf-8") as file:
+        return path, json.load(file)
+
+
+def alone_us(document, name, rows, units=0):
+    [(_, device)] = document["models"][name]["devices"].items()
+    for point in device["points"]:
+        if point["items"] == rows and point.get("gpu", 0) == units:
+            return 1000 * point["ms"]
+    return float("nan")
+
+
+def outputs(repository):
+    settings(repository)
+    say(subprocess.run([f"{BIN}/weft", "check", repository], capture_output=True, text=True,
+                       check=False).stdout)  # fmt: skip
+    profile(repository)
+    kinds = [kind(repository, name, rows) for name in models_of(repository)
+             for rows in rows_of(folder_of(repository, name))]  # fmt: skip
+    with Server(repository):
+        for one in kinds:
+            for line in load(0.5, 0, 1, 0, [one])[:1]:
+                say("alone ", one.split(":")[0], one.split(":")[2], line)
+        for line in load(5, 0, 8, 0, kinds):
+            say("loaded", line)
+
+
+def overhead(repository):
+    settings(repository)
+    _, document = profile(repository)
+    with Server(repository):
+        for name in models_of(repository):
+            for rows in [n for n in (1, 8) if n in rows_of(folder_of(repository, name))]:
+                lines = load(2, 0, 1, 0, [kind(repository, name, rows)])
+                p50 = float(re.search(r"p50 +(\d+)", lines[0])[1])
+                p99 = float(re.search(r"p99 +(\d+)", lines[0])[1])
+                bare = alone_us(document, name, rows)
+                say(f"overhead {name:5} rows {rows}: graph {bare:7.0f}  server p50 {p50:7.0f} p99 "
+                    f"{p99:7.0f} us: +{p50 - bare:.0f}")  # fmt: skip
+        say("\n".join(line for line in metrics().splitlines() if line.startswith("weft_gpu")))
+
+
+def copies(repository, target, count):
+    """@count models at @target: copies of those of @repository, in turn, with their profile."""
+    path, document = profile(repository)
+    names = models_of(repository)
+    shutil.rmtree(target, ignore_errors=True)
+    os.makedirs(f"{target}/profiles")
+    models = {}
+    made = []
+    total = 0
+    for i in range(count):
+        name = f"{names[i % len(names)]}-{i:02}"
+        origin = names[i % len(names)]
+        os.makedirs(f"{target}/{name}/1")
+        subprocess.run(["cp", "-al", folder_of(repository, origin), f"{target}/{name}/1/"],
+                       check=True)  # fmt: skip
+        models[name] = document["models"][origin]
+        total += models[name]["resident"]
+        made.append(name)
+    document["models"] = models
+    with open(f"{target}/profiles/{os.path.basename(path)}", "w", encoding="utf-8") as file:
+        json.dump(document, file)
+    largest = max(model["resident"] for model in models.values())
+    return made, total, largest, max(model.get("workspace", 0) for model in models.values())
+
+
+def metrics():
+    address = f"http://127.0.0.1:{PORT + 1}/metrics"
+    return urllib.request.urlopen(address, timeout=20).read().decode()
+
+
+def counts(text):
+    """How often models were needed, were there, and were loaded, so far."""
+    return [sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith(name))
+            for name in ("weft_model_needed_total", "weft_model_cache_hits_total",
+                         "weft_model_loads_total")]  # fmt: skip
+
+
+def cache(repository):
+    count, rate, seconds = 40, 300, 15
+    settings(repository)
+    target = f"{repository}-{count}"
+    names, total, largest, workspace = copies(repository, target, count)
+    # The ranks are dealt out so that sizes mix: every fourth is of the same net.
+    kinds = [kind(target, name, 1, 1 / (i + 1)) for i, name in enumerate(names)]
+    budget = total * 10 // count
+    say(f"{count} models, {total / 1e9:.2f} GB; budget for 10: {budget / 1e9:.2f} GB; "
+        f"zipf 1, {rate}/s for {seconds} s")  # fmt: skip
+    for label, memory, policy in (
+        ("all resident", total + workspace, "compass"),
+        ("compass", budget + workspace, "compass"),
+        ("lru", budget + workspace, "place=compass,cache=lru"),
+        ("load per use", largest + workspace, "compass"),
+    ):
+        settings(target, memory=memory)
+        with Server(target, "--policy", policy):
+            load(0.2, 0, 1, 0, kinds[:1])
+            start = time.time()
+            for one in kinds:  # Code and plans are loaded once.
+                load(0.01, 0, 1, 0, [one])
+            say(f"warm after {time.time() - start:.1f} s")
+            before = counts(metrics())
+            for line in load(seconds, rate, 128, 50000, kinds)[-2:]:
+                say(f"cache {label:12}", line)
+            needed, hits, loads = [b - a for a, b in zip(before, counts(metrics()))]
+            say(f"cache {label:12} needed {needed:.0f}, hits {100 * hits / max(needed, 1):.1f} %, "
+                f"loads {loads:.0f}")  # fmt: skip
+
+
+def shares(repository):
+    settings(repository, slo="5ms")
+    _, document = profile(repository)
+    small, large = "r18", "r50"
+    most = max(rows_of(folder_of(repository, large)))
+    kinds = [kind(repository, small, 1, 4), kind(repository, large, most, 1)]
+    whole = (4 * alone_us(document, small, 1) + alone_us(document, large, most)) / 5
+    for policy in ("compass", "esg", "place=compass,order=esg,dispatch=esg,cache=compass"):
+        with Server(repository, "--policy", policy):
+            load(2, 0, 2, 0, kinds)
+            for part in (0.5, 0.8, 1.1):
+                rate = round(part * 1e6 / whole)
+                for line in load(6, rate, 256, 5000, kinds):
+                    say(f"shares {policy[:22]:22} {rate}/s", line)
+
+
+def break_device():
+    """A word that no embedding has."""
+    ids = {"name": "ids", "datatype": "INT64", "shape": [1, 128], "data": [10**7] * 128}
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{PORT}/v2/models/bert/infer",
+        data=json.dumps({"inputs": [ids]}).encode(), method="POST",
+    )  # fmt: skip
+    try:
+        urllib.request.urlopen(request, timeout=20).read()
+        say("the device did not break")
+    except urllib.error.HTTPError as error:
+        say("broken:", error.code, error.read()[:200])
+
+
+def faults(repository):
+    settings(repository, seconds=2)
+    kinds = [kind(repository, name, 1) for name in models_of(repository)]
+    with Server(repository) as server:
+        for one in kinds:
+            load(0.2, 0, 1, 0, [one])
+        say("processes", server.children("weft"))
+        for label, name, number in (
+            ("nothing", None, None),
+            ("device broken", "word", None),
+            ("engine killed", "weft-gpu", signal.SIGKILL),
+            ("keeper killed", "weft-keeper", signal.SIGKILL),
+            ("engine stopped", "weft-gpu", signal.SIGSTOP),
+        ):
+            def strike(name=name, number=number):
+                time.sleep(2)
+                if name == "word":
+                    break_device()
+                for pid, _ in server.children(name)[-1:] if number else []:
+                    os.kill(pid, number)
+
+            striker = threading.Thread(target=strike)
+            striker.start()
+            for line in load(7, 200, 64, 1e6, kinds)[-2:]:
+                say(f"fault {label:14}", line)
+            striker.join()
+
+
+def main():
+    global BIN
+    part, BIN, repository = sys.argv[1:]
+    globals()[part](os.path.abspath(repository))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
