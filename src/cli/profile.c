@@ -132,10 +132,10 @@ static void print(const struct measured *measured)
     }
 }
 
-static void on_unusable(void *context, const char *cause)
+static void on_note(void *context, const char *note, bool is_used)
 {
     (void)context;
-    (void)fprintf(stderr, "weft profile: %s\n", cause);
+    (void)fprintf(stderr, "weft profile: %s%s\n", note, is_used ? "" : "; it is not used");
 }
 
 static int measure(
@@ -160,7 +160,7 @@ static int measure(
     if (values->gpus.given) {
         repository->settings.gpus.count = (uint32_t)values->gpus.value;
     }
-    served_find_gpus(repository, &machine, on_unusable, /* context */ NULL);
+    served_find_gpus(repository, &machine, on_note, /* context */ NULL);
     if (nursery_start(&nursery, repository, &machine, &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_FAILED);
     }

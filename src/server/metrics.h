@@ -105,6 +105,10 @@ bool metrics_write_devices(
 /* The process, as the system sees it, and its build. */
 bool metrics_write_process(struct buffer *buffer);
 
+/* What is known of @count GPUs. */
+struct server_gpu;
+bool metrics_write_gpus(struct buffer *buffer, const struct server_gpu *gpus, uint32_t count);
+
 /* Whether requests are answered. */
 bool metrics_write_ready(struct buffer *buffer, bool is_ready);
 

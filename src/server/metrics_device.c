@@ -1,10 +1,13 @@
 /* metrics_device.c - what workers do, what they hold, and the processes that work for them. */
 #include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
 
 #include "engine/engine.h"
 #include "node/node.h"
 #include "runtime/runtime.h"
 #include "server/metrics.h"
+#include "server/server.h"
 
 static bool write_head(struct buffer *buffer, const char *name, const char *kind, const char *help)
 {
@@ -78,4 +81,35 @@ bool metrics_write_devices(
     }
     runtime_engine_counts(runtime, &counts);
     return is_good && write_processes(buffer, &counts);
+}
+
+static const struct {
+    const char *name;
+    const char *help;
+    size_t at; /* Of a double in struct server_gpu. */
+} gpu_families[] = {
+    {"weft_gpu_memory_used_bytes", "memory of the GPU in use, by all processes",
+     offsetof(struct server_gpu, memory_used_bytes)},
+    {"weft_gpu_utilisation", "the part of the last period in which a kernel ran",
+     offsetof(struct server_gpu, utilisation)},
+    {"weft_gpu_sm_clock_hertz", "clock of the processors", offsetof(struct server_gpu, clock_hz)},
+    {"weft_gpu_power_watts", "power drawn", offsetof(struct server_gpu, power_w)},
+    {"weft_gpu_temperature_celsius", "temperature of the chip",
+     offsetof(struct server_gpu, celsius)},
+};
+
+bool metrics_write_gpus(struct buffer *buffer, const struct server_gpu *gpus, uint32_t count)
+{
+    bool is_good = true;
+    for (size_t k = 0; count > 0 && k < sizeof(gpu_families) / sizeof(gpu_families[0]); k++) {
+        is_good =
+            is_good && write_head(buffer, gpu_families[k].name, "gauge", gpu_families[k].help);
+        for (uint32_t i = 0; i < count && is_good; i++) {
+            const double *value =
+                (const double *)(const void *)((const char *)&gpus[i] + gpu_families[k].at);
+            is_good =
+                isnan(*value) || write_worker(buffer, gpu_families[k].name, gpus[i].worker, *value);
+        }
+    }
+    return is_good;
 }

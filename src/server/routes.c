@@ -271,6 +271,14 @@ static bool write_own(const struct server *server, struct buffer *buffer)
     return is_good;
 }
 
+static bool write_gpus(const struct server_repository *repository, struct buffer *buffer)
+{
+    struct server_gpu gpus[SERVER_GPUS_MAX];
+    const uint32_t count =
+        repository->gpus == NULL ? 0 : repository->gpus(repository->context, gpus);
+    return metrics_write_gpus(buffer, gpus, count);
+}
+
 void metrics_respond(struct http_exchange *exchange, struct buffer *buffer, bool is_good)
 {
     respond_buffer(exchange, buffer, "text/plain; version=0.0.4; charset=utf-8", is_good);
@@ -294,6 +302,7 @@ void route_metrics(void *context, struct http_exchange *exchange, const struct h
         exchange, &buffer,
         metrics_write(routed.server->metrics, &buffer) && write_own(routed.server, &buffer) &&
             metrics_write_devices(routed.server->metrics, routed.server->runtime, &buffer) &&
+            write_gpus(&routed.server->options.repository, &buffer) &&
             metrics_write_ready(&buffer, !routed.server->is_draining) &&
             metrics_write_process(&buffer));
 }

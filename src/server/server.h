@@ -48,6 +48,18 @@ typedef void (*server_changed)(void *asker, enum weft_status status, const char 
  * and must not block. NULL tables and operations: every workflow of the catalogue is
  * ready, for ever.
  */
+enum { SERVER_GPUS_MAX = 64 };
+
+/* What is seen of a GPU. NAN: not known. */
+struct server_gpu {
+    uint32_t worker;          /* That runs there. */
+    double memory_used_bytes; /* By all processes. */
+    double utilisation;       /* The part of the time in which it did anything. */
+    double clock_hz;
+    double power_w;
+    double celsius;
+};
+
 struct server_repository {
     void *context;
 
@@ -69,6 +81,9 @@ struct server_repository {
     /* Type and shape of result @result of a workflow; false if they are not known. */
     bool (*describe)(
         void *context, uint32_t workflow, uint32_t result, struct weft_tensor *tensor_out);
+
+    /* Figures of GPUs, in @out, which has room for SERVER_GPUS_MAX; how many. NULL: none. */
+    uint32_t (*gpus)(void *context, struct server_gpu *out);
 };
 
 struct server_options {

@@ -10,6 +10,7 @@
 #include "engine/bundle.h"
 #include "model/builtin.h"
 #include "runtime/runtime.h"
+#include "service/gpu_watch.h"
 
 enum { REASON_BYTES = sizeof(((struct server_entry *)NULL)->reason) };
 
@@ -251,6 +252,12 @@ void local_index_leave(struct local_index *index)
     index->runtime = NULL;
 }
 
+static uint32_t gpus(void *context, struct server_gpu *out)
+{
+    const struct local_index *index = context;
+    return gpu_watch_read(index->gpus, out);
+}
+
 struct server_repository local_index_parts(struct local_index *index)
 {
     return (struct server_repository){
@@ -260,5 +267,6 @@ struct server_repository local_index_parts(struct local_index *index)
         .unload = local_change_unload,
         .is_ready = is_ready,
         .describe = describe,
+        .gpus = gpus,
     };
 }

@@ -12,6 +12,7 @@
 #include "server/server.h"
 #include "service/measure_repository.h"
 
+struct gpu_watch;
 struct log;
 struct runtime;
 struct runtime_answer;
@@ -27,6 +28,7 @@ struct local_index {
     struct measured *measured; /* Borrowed. */
     struct runtime *runtime;   /* While there is one. */
     struct log *log;           /* Borrowed. NULL: nobody reads it. */
+    struct gpu_watch *gpus;    /* Borrowed. NULL: there is nothing to say about GPUs. */
     struct model_set unloaded; /* Models, by a client. */
     struct model_set looking;  /* Their files are being read. */
     bool *closed;              /* By workflow of a document: unloaded by a client. */

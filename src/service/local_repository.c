@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "engine/local.h"
 #include "engine/process.h"
+#include "service/gpu_watch.h"
 #include "service/local_notes.h"
 #include "service/synthetic.h"
 
@@ -49,6 +50,7 @@ enum weft_status local_repository_open(
     local->refine = refine_create(local->measured.document.profile);
     local_index_init(&local->index, &local->measured);
     local->index.log = log;
+    local->index.gpus = gpu_watch_start(local->measured.fleet);
     local->shown = local_index_parts(&local->index);
     return WEFT_OK;
 }
@@ -76,6 +78,7 @@ void local_repository_close(struct local_repository *local)
     refine_destroy(local->refine);
     samples_destroy(local->samples);
     artifacts_free(&local->artifacts);
+    gpu_watch_stop(local->index.gpus);
     local_index_deinit(&local->index);
     measured_close(&local->measured);
 }

@@ -13,6 +13,7 @@ enum { LINE_BYTES = 512 };
 
 #define MEMORY_LIMIT_FILE "/sys/fs/cgroup/memory.max"
 #define CPU_LIMIT_FILE    "/sys/fs/cgroup/cpu.max"
+#define MPS_FOLDER        "/tmp/nvidia-mps" /* Where its daemon listens, if nothing else is said. */
 
 void machine_slug(const char *text, char out[NAME_BYTES_MAX])
 {
@@ -108,20 +109,39 @@ const char *machine_cuda_torch(void)
     return getenv("WEFT_TORCH");
 }
 
+/* What @found cannot do, though it can be used; NULL if there is nothing to say. */
+static const char *limit_of(const struct cuda_found *found)
+{
+    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    char path[LINE_BYTES];
+    (void)snprintf(path, sizeof(path), "%s/control", folder == NULL ? MPS_FOLDER : folder);
+    if (strstr(found->name, " MIG ") != NULL) {
+        return "it is an instance of MIG; the rest of the card is not used";
+    }
+    if (found->units < 2) {
+        return "it cannot be shared: batches run one after another";
+    }
+    return access(path, F_OK) == 0 ? "MPS is running; other processes may slow it down" : NULL;
+}
+
 void machine_find_gpus(
-    struct machine *machine, uint32_t most, void (*on_unusable)(void *context, const char *cause),
-    void *context)
+    struct machine *machine, uint32_t most,
+    void (*on_note)(void *context, const char *note, bool is_used), void *context)
 {
     struct cuda_found found[CUDA_FOUND_MAX];
     const uint32_t count = cuda_find(machine_cuda_driver(), most, found);
     for (uint32_t i = 0; i < count; i++) {
         struct machine_gpu *gpu = &machine->gpus[machine->gpu_count];
-        char cause[CUDA_FOUND_NAME_BYTES + sizeof(found[i].cause) + 32];
-        if (found[i].status != WEFT_OK) {
+        const bool is_used = found[i].status == WEFT_OK;
+        const char *what = is_used ? limit_of(&found[i]) : found[i].cause;
+        char note[CUDA_FOUND_NAME_BYTES + sizeof(found[i].cause) + 32];
+        if (what != NULL) {
             (void)snprintf(
-                cause, sizeof(cause), "GPU %" PRIu32 "%s%.95s: %.239s", i,
-                found[i].name[0] == '\0' ? "" : ", ", found[i].name, found[i].cause);
-            on_unusable(context, cause);
+                note, sizeof(note), "GPU %" PRIu32 "%s%.95s: %.239s", i,
+                found[i].name[0] == '\0' ? "" : ", ", found[i].name, what);
+            on_note(context, note, is_used);
+        }
+        if (!is_used) {
             return;
         }
         machine_slug(found[i].name, gpu->device);

@@ -35,12 +35,12 @@ struct machine {
 void machine_read(struct machine *machine_out);
 
 /*
- * Look for its first @most GPUs, while this process has one thread. @on_unusable hears why one
- * cannot be used; those after it are not used either.
+ * Look for its first @most GPUs, while this process has one thread. @on_note hears what one cannot
+ * do; if it cannot be used, neither are those after it.
  */
 void machine_find_gpus(
-    struct machine *machine, uint32_t most, void (*on_unusable)(void *context, const char *cause),
-    void *context);
+    struct machine *machine, uint32_t most,
+    void (*on_note)(void *context, const char *note, bool is_used), void *context);
 
 /* The driver of GPUs, and the folder of libtorch, as WEFT_CUDA and WEFT_TORCH say. NULL: the
  * system's. */

@@ -98,21 +98,21 @@ static enum weft_status open_emulated(struct served_repository *served, struct w
 
 void served_find_gpus(
     const struct repository *repository, struct machine *machine,
-    void (*on_unusable)(void *context, const char *cause), void *context)
+    void (*on_note)(void *context, const char *note, bool is_used), void *context)
 {
     bool is_needed = false;
     for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
         is_needed = is_needed || repository->files[i].cuda != NULL;
     }
     if (is_needed) {
-        machine_find_gpus(machine, repository->settings.gpus.count, on_unusable, context);
+        machine_find_gpus(machine, repository->settings.gpus.count, on_note, context);
     }
 }
 
-static void on_unusable(void *context, const char *cause)
+static void on_note(void *context, const char *note, bool is_used)
 {
-    const struct log_field field = log_text("cause", cause);
-    log_say(context, LOG_WARN, "GPU not used", 1, &field);
+    const struct log_field field = log_text("cause", note);
+    log_say(context, LOG_WARN, is_used ? "GPU is limited" : "GPU not used", 1, &field);
 }
 
 /* Before there are threads: what is forked has one. */
@@ -123,7 +123,7 @@ static enum weft_status start_nursery(struct served_repository *served, struct w
         return WEFT_OK;
     }
     machine_read(&machine);
-    served_find_gpus(served->repository, &machine, on_unusable, served->options.log);
+    served_find_gpus(served->repository, &machine, on_note, served->options.log);
     const enum weft_status status =
         nursery_start(&served->nursery, served->repository, &machine, error);
     served->has_nursery = status == WEFT_OK;

@@ -50,7 +50,7 @@ bool served_repository_check(
 /* Look for GPUs, if a model of @repository has a form for them: machine_find_gpus(). */
 void served_find_gpus(
     const struct repository *repository, struct machine *machine,
-    void (*on_unusable)(void *context, const char *cause), void *context);
+    void (*on_note)(void *context, const char *note, bool is_used), void *context);
 
 /*
  * Start processes and take ports for @repository, which is the served repository's from now on.

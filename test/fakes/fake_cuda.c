@@ -275,7 +275,8 @@ int cuDeviceGetName(char *out, int bytes, int device)
 {
     const int result = enter("cuDeviceGetName");
     (void)device;
-    (void)snprintf(out, (size_t)bytes, "Fake GPU");
+    const char *name = getenv("FAKE_CUDA_NAME");
+    (void)snprintf(out, (size_t)bytes, "%s", name == NULL ? "Fake GPU" : name);
     return leave(result);
 }
 

@@ -7,6 +7,7 @@
  * With RATE 0 each of THREADS sends its next request when the last is answered; otherwise requests
  * come at random times, RATE a second, each for a model drawn by its WEIGHT, and latency counts
  * from the time at which a request was due. Every answer is compared; exit code 1 if one is off.
+ * The first line is what the same bytes take against a server that only reads them and answers.
  */
 #include <arpa/inet.h>
 #include <math.h>
@@ -54,6 +55,8 @@ static uint32_t due_count;
 static atomic_uint next_due;
 static atomic_uint failed_count;
 static atomic_uint wrong_count;
+static atomic_llong server_run_us; /* As the server splits its time: weft-timing. */
+static atomic_llong server_other_us;
 static struct sockaddr_in address;
 static double start;
 static double until; /* Of a closed loop. */
@@ -218,6 +221,9 @@ static int receive(int file, char *buffer, size_t room, const uint8_t **body_out
         }
         have += (size_t)bytes;
     }
+    atomic_fetch_add(&server_run_us, (long long)header(buffer, "run_us="));
+    atomic_fetch_add(
+        &server_other_us, (long long)(header(buffer, "queue_us=") + header(buffer, "other_us=")));
     *body_out = (const uint8_t *)buffer + head + json;
     return (int)strtol(buffer + strlen("HTTP/1.1 "), NULL, 10);
 }
@@ -349,6 +355,72 @@ static double longest_gap(double end)
     return longest;
 }
 
+struct echo {
+    int listener;
+    size_t bytes; /* Of a request. */
+};
+
+/* A server that reads so many bytes, and answers a few. */
+static void *be_echo(void *argument)
+{
+    const struct echo *echo = argument;
+    static const char answer[2048] = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    char *buffer = malloc(1 << 20);
+    const int one = 1;
+    const int file = accept(echo->listener, NULL, NULL);
+    (void)setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    for (;;) {
+        size_t have = 0;
+        while (have < echo->bytes) {
+            const ssize_t bytes = recv(file, buffer, 1 << 20, 0);
+            if (bytes <= 0) {
+                (void)close(file);
+                free(buffer);
+                return NULL;
+            }
+            have += (size_t)bytes;
+        }
+        (void)send(file, answer, sizeof(answer), MSG_NOSIGNAL);
+    }
+}
+
+/* What the system takes for a request of @kind, whatever it is answered. */
+static double floor_of(const struct kind *kind)
+{
+    enum { TIMES = 300 };
+    double times[TIMES];
+    char answer[2048];
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof(here);
+    struct echo echo = {.listener = socket(AF_INET, SOCK_STREAM, 0), .bytes = kind->request_bytes};
+    const struct sockaddr_in server = address;
+    pthread_t thread;
+    if (bind(echo.listener, (struct sockaddr *)&here, sizeof(here)) != 0 ||
+        listen(echo.listener, 1) != 0 ||
+        getsockname(echo.listener, (struct sockaddr *)&here, &length) != 0 ||
+        pthread_create(&thread, NULL, be_echo, &echo) != 0) {
+        die("no server to compare with", "system");
+    }
+    address = here;
+    const int file = connect_once();
+    address = server;
+    for (uint32_t i = 0; i < TIMES; i++) {
+        const double begin = now();
+        for (size_t sent = 0; sent < kind->request_bytes;) {
+            sent += (size_t)send(file, kind->request + sent, kind->request_bytes - sent, 0);
+        }
+        for (size_t have = 0; have < sizeof(answer);) {
+            have += (size_t)recv(file, answer, sizeof(answer) - have, 0);
+        }
+        times[i] = now() - begin;
+    }
+    (void)close(file);
+    (void)pthread_join(thread, NULL);
+    (void)close(echo.listener);
+    qsort(times, TIMES, sizeof(*times), compare);
+    return times[TIMES / 2];
+}
+
 /* One line about requests of @kind; kind_count: of all. */
 static void print(uint32_t kind, double seconds, double slo)
 {
@@ -403,6 +475,7 @@ int main(int argc, char **argv)
     for (int i = 6; i < argc; i++) {
         add_kind(argv[i]);
     }
+    (void)printf("http floor %.0f us\n", floor_of(&kinds[0]) * 1e6);
     dues = calloc(DUE_MAX, sizeof(*dues));
     double at = 0;
     for (due_count = 0; due_count < DUE_MAX && at < seconds; due_count++) {
@@ -425,7 +498,11 @@ int main(int argc, char **argv)
     }
     print(kind_count, took, slo);
     (void)printf(
-        "http failed %u, wrong %u, longest without an answer %.0f ms\n", atomic_load(&failed_count),
-        atomic_load(&wrong_count), longest_gap(took) * 1e3);
+        "http failed %u, wrong %u, longest without an answer %.0f ms; the server says: run %.0f "
+        "us, "
+        "rest %.0f us\n",
+        atomic_load(&failed_count), atomic_load(&wrong_count), longest_gap(took) * 1e3,
+        (double)atomic_load(&server_run_us) / atomic_load(&next_due),
+        (double)atomic_load(&server_other_us) / atomic_load(&next_due));
     return atomic_load(&wrong_count) > 0 ? 1 : 0;
 }

@@ -153,9 +153,9 @@ def outputs(repository):
              for rows in rows_of(folder_of(repository, name))]  # fmt: skip
     with Server(repository):
         for one in kinds:
-            for line in load(0.5, 0, 1, 0, [one])[:1]:
+            for line in load(0.5, 0, 1, 0, [one])[1:2]:
                 say("alone ", one.split(":")[0], one.split(":")[2], line)
-        for line in load(5, 0, 8, 0, kinds):
+        for line in load(5, 0, 8, 0, kinds)[-2:]:
             say("loaded", line)
 
 
@@ -166,11 +166,14 @@ def overhead(repository):
         for name in models_of(repository):
             for rows in [n for n in (1, 8) if n in rows_of(folder_of(repository, name))]:
                 lines = load(2, 0, 1, 0, [kind(repository, name, rows)])
-                p50 = float(re.search(r"p50 +(\d+)", lines[0])[1])
-                p99 = float(re.search(r"p99 +(\d+)", lines[0])[1])
+                floor = float(re.search(r"floor +(\d+)", lines[0])[1])
+                p50 = float(re.search(r"p50 +(\d+)", lines[1])[1])
+                p99 = float(re.search(r"p99 +(\d+)", lines[1])[1])
                 bare = alone_us(document, name, rows)
-                say(f"overhead {name:5} rows {rows}: graph {bare:7.0f}  server p50 {p50:7.0f} p99 "
-                    f"{p99:7.0f} us: +{p50 - bare:.0f}")  # fmt: skip
+                split = lines[2].split("says: ")[1]
+                say(f"overhead {name:5} rows {rows}: graph {bare:5.0f}  sockets {floor:5.0f}  server "
+                    f"p50 {p50:5.0f} p99 {p99:5.0f} us: +{p50 - bare:.0f}, beyond sockets "
+                    f"+{p50 - bare - floor:.0f}; {split}")  # fmt: skip
         say("\n".join(line for line in metrics().splitlines() if line.startswith("weft_gpu")))
 
 
@@ -212,7 +215,7 @@ def counts(text):
 
 
 def cache(repository):
-    count, rate, seconds = 40, 300, 15
+    count, rate, seconds = 40, 300, 12
     settings(repository)
     target = f"{repository}-{count}"
     names, total, largest, workspace = copies(repository, target, count)
@@ -225,6 +228,7 @@ def cache(repository):
         ("all resident", total + workspace, "compass"),
         ("compass", budget + workspace, "compass"),
         ("lru", budget + workspace, "place=compass,cache=lru"),
+        ("weft", budget + workspace, "weft"),
         ("load per use", largest + workspace, "compass"),
     ):
         settings(target, memory=memory)
@@ -245,16 +249,16 @@ def cache(repository):
 def shares(repository):
     settings(repository, slo="5ms")
     _, document = profile(repository)
-    small, large = "r18", "r50"
+    small, large = "r18", "bert"
     most = max(rows_of(folder_of(repository, large)))
     kinds = [kind(repository, small, 1, 4), kind(repository, large, most, 1)]
     whole = (4 * alone_us(document, small, 1) + alone_us(document, large, most)) / 5
     for policy in ("compass", "esg", "place=compass,order=esg,dispatch=esg,cache=compass"):
         with Server(repository, "--policy", policy):
             load(2, 0, 2, 0, kinds)
-            for part in (0.5, 0.8, 1.1):
+            for part in (0.4, 0.7, 1.0):
                 rate = round(part * 1e6 / whole)
-                for line in load(6, rate, 256, 5000, kinds):
+                for line in load(6, rate, 256, 5000, kinds)[1:]:
                     say(f"shares {policy[:22]:22} {rate}/s", line)
 
 

@@ -13,7 +13,11 @@ import types
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.path.dirname(os.environ["WEFT"])
 FAKES = os.path.join(BIN, "fakes")
-ENVIRONMENT = {"WEFT_CUDA": os.path.join(FAKES, "fake_cuda.so"), "WEFT_TORCH": FAKES}
+ENVIRONMENT = {
+    "WEFT_CUDA": os.path.join(FAKES, "fake_cuda.so"),
+    "WEFT_NVML": os.path.join(FAKES, "fake_nvml.so"),
+    "WEFT_TORCH": FAKES,
+}
 EXTENT = 8
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))

@@ -2,7 +2,8 @@
 
 Covers: src/service/measure_gpu.c, src/service/sums.c, src/service/machine.c,
 src/service/measure_repository.c, src/service/nursery.c, src/engine/cuda_measure.c,
-src/engine/cuda_find.c
+src/engine/cuda_find.c, src/service/gpu_watch.c, src/engine/process_spin.c,
+src/server/metrics_device.c
 """
 
 import json
@@ -182,6 +183,36 @@ class GpuServe(unittest.TestCase):
         server = self.serve()
         server.logged("it takes or gives something else than the ONNX file")
         self.assertEqual(self.infer(server, "halved", [[2, 4, 6, 8]]), (200, [[1, 2, 3, 4]]))
+
+    def test_metrics_tell_of_gpus(self):
+        server = self.serve()
+        text = server.metrics()
+        # Two workers are on processors.
+        self.assertIn('weft_gpu_memory_used_bytes{worker="2"} 1000\n', text)
+        self.assertIn('weft_gpu_memory_used_bytes{worker="3"} 1001\n', text)
+        self.assertIn('weft_gpu_utilisation{worker="2"} 0.25\n', text)
+        self.assertIn('weft_gpu_sm_clock_hertz{worker="2"} 1980000000\n', text)
+        self.assertIn('weft_gpu_power_watts{worker="2"} 123.5\n', text)
+        self.assertNotIn('weft_gpu_power_watts{worker="3"}', text)
+        self.assertIn('weft_gpu_temperature_celsius{worker="3"} 41\n', text)
+
+    def test_what_a_card_cannot_do_is_said(self):
+        environment = {**exported.ENVIRONMENT, "FAKE_CUDA_WHOLE": "1"}
+        server = Server(self.folder, environment=environment)
+        self.addCleanup(server.kill)
+        server.logged("GPU 0, Fake GPU: it cannot be shared")
+        self.assertEqual(self.infer(server, "tripled", [[1, 1, 1, 1]]), (200, [[2, 2, 2, 2]]))
+
+    def test_batches_of_esg_take_shares(self):
+        self.put("weft.yaml", (SETTINGS + "slo: 50ms\n").encode())
+        for policy in ("esg", "place=compass,order=esg,dispatch=esg,cache=compass"):
+            server = self.serve("--policy", policy, "--no-admission")
+            for i in range(20):
+                self.assertEqual(
+                    self.infer(server, "tripled", [[i, 1, 1, 1]] * 3),
+                    (200, [[3 * i - 1, 2, 2, 2]] * 3),
+                )
+            server.end()
 
     def test_a_request_that_breaks_the_device_fails_alone(self):
         server = self.serve()

@@ -106,9 +106,9 @@ static void each_gpu_is_a_worker(ATTR_UNUSED void **state)
     fleet_destroy(fleet);
 }
 
-static void hear(void *context, const char *cause)
+static void hear(void *context, const char *note, bool is_used)
 {
-    (void)snprintf(context, 320, "%s", cause);
+    (void)snprintf(context, 320, "%s%s", note, is_used ? "; it is used" : "");
 }
 
 static void gpus_are_found(ATTR_UNUSED void **state)
@@ -135,6 +135,18 @@ static void gpus_are_found(ATTR_UNUSED void **state)
     assert_int_equal(machine.gpu_count, 0);
     assert_non_null(strstr(heard, "GPU 0, Fake GPU: the driver has CUDA 11.8"));
     assert_int_equal(unsetenv("FAKE_CUDA_OLD"), 0);
+    assert_int_equal(setenv("FAKE_CUDA_WHOLE", "1", 1), 0);
+    machine_find_gpus(&machine, /* most */ 1, hear, heard);
+    assert_int_equal(machine.gpus[0].units, 1);
+    assert_string_equal(
+        heard, "GPU 0, Fake GPU: it cannot be shared: batches run one after another; it is used");
+    assert_int_equal(unsetenv("FAKE_CUDA_WHOLE"), 0);
+    machine_read(&machine);
+    assert_int_equal(setenv("FAKE_CUDA_NAME", "Fake GPU MIG 1g.18gb", 1), 0);
+    machine_find_gpus(&machine, /* most */ 1, hear, heard);
+    assert_int_equal(machine.gpu_count, 1);
+    assert_non_null(strstr(heard, "MIG 1g.18gb: it is an instance of MIG"));
+    assert_int_equal(unsetenv("FAKE_CUDA_NAME"), 0);
 }
 
 int main(void)
