@@ -17,6 +17,7 @@ from servers import Server
 
 SATURATE_CLIENTS = 4
 TRIES = 5
+PATIENCE_S = 60.0  # Of clients without a deadline.
 
 
 def say(text):
@@ -42,7 +43,9 @@ class Meter:
 
 
 def cache_counters(server):
-    """How often a model was needed by Weft, and how often it was resident."""
+    """How often a model was needed by Weft, and how often it was resident; others do not say."""
+    if server.arm.peer != "weft" or server.arm.work != "four":
+        return None
     url = f"http://127.0.0.1:{server.metrics}/metrics"
     with urllib.request.urlopen(url, timeout=10) as answer:
         text = answer.read().decode()
@@ -51,6 +54,13 @@ def cache_counters(server):
         return sum(float(value) for value in re.findall(rf"(?m)^{name}{{.*}} (\S+)$", text))
 
     return total("weft_model_needed_total"), total("weft_model_cache_hits_total")
+
+
+def cache_figures(before, after, names):
+    if before is None:
+        return {}
+    needed, hits = after[0] - before[0], after[1] - before[1]
+    return {"hits": hits / max(needed, 1), "best_hits": groups.best_hits(names, 4)}
 
 
 def good_answer(server, name, request):
@@ -133,31 +143,31 @@ class Run:
 
     def open(self, server, case, cycle):
         arm, group, seconds = server.arm, self.group, self.options.open_seconds
-        rate = case.load * self.capacity
-        seed = 1000 * cycle + round(100 * case.load)
+        rate, seed = case.load * self.capacity, 1000 * cycle + round(100 * case.load)
         times = load.arrivals(rate, seconds, seed)
         requests = self.requests[arm]
         names = requests.names(len(times), seed)
-        before = cache_counters(server) if arm.work == "four" and arm.peer == "weft" else None
-        patience_s = group.deadline_ms / 1000 if group.deadline_ms else 60.0
+        asked = [requests.kinds[name] for name in names]
+        patience_s = group.deadline_ms / 1000 if group.deadline_ms else PATIENCE_S
+        counters = cache_counters(server)
         with Meter(server) as meter:
-            asked = [requests.kinds[name] for name in names]
             answers = load.open_loop(server.port, times, asked, patience_s)
             server.tree.settle()
         found = figures.summarise(answers, meter.cpu_s, group.deadline_ms)
         found["rate"] = rate
         if group.deadline_ms:
             found["goodput"] = found["in_time_share"] * len(times) / seconds / self.capacity
-        if before:
-            after = cache_counters(server)
-            found["hits"] = (after[1] - before[1]) / max(after[0] - before[0], 1)
-            found["best_hits"] = groups.best_hits(names, 4)
-        if arm in self.models:
-            asked = names if arm.work in ("all", "four") else [arm.work] * len(names)
-            items = groups.ZOO_ROWS if arm.work in ("all", "four") else 1
-            model = self.models[arm]
-            found |= predict.predict(self.place, model, times, asked, items, group.deadline_ms)
-        return meter, found
+        found |= cache_figures(counters, cache_counters(server), names)
+        return meter, found | self.prediction(arm, times, names)
+
+    def prediction(self, arm, times, names):
+        """What the simulator expects of these requests, if @arm is Weft's."""
+        if arm not in self.models:
+            return {}
+        is_zoo = arm.work in ("all", "four")
+        asked = names if is_zoo else [arm.work] * len(names)
+        arrivals = predict.Arrivals(times, asked, groups.ZOO_ROWS if is_zoo else 1)
+        return predict.predict(self.place, self.models[arm], arrivals, self.group.deadline_ms)
 
     def slice(self, server, case, cycle):
         server.tree.resume()

@@ -75,15 +75,22 @@ def prepare(place, arm, folder):
     return Model(scenario, folder)
 
 
-def predict(place, model, times, names, items, deadline_ms):
-    """Mean and p99 that the simulator gives for requests for @names at @times."""
-    rows = [f"{1000 * at:.6f},{name},{items}" for at, name in zip(times, names)]
+class Arrivals(typing.NamedTuple):
+    times: list  # In seconds.
+    names: list  # Of workflows.
+    items: int  # Of each.
+
+
+def predict(place, model, arrivals, deadline_ms):
+    """Mean and p99 that the simulator gives for @arrivals."""
+    rows = [f"{1000 * at:.6f},{name},{arrivals.items}"
+            for at, name in zip(arrivals.times, arrivals.names)]  # fmt: skip
     (model.folder / "trace.csv").write_text("\n".join(["t_ms,workflow,items", *rows, ""]), "ascii")
-    arrivals = {"kind": "trace", "trace": "trace.csv"}
+    described = {"kind": "trace", "trace": "trace.csv"}
     if deadline_ms:
-        arrivals["deadline"] = f"{deadline_ms}ms"
+        described["deadline"] = f"{deadline_ms}ms"
     path = model.folder / "scenario.json"
-    path.write_text(json.dumps({**model.scenario, "arrivals": arrivals}, indent=1), "utf-8")
+    path.write_text(json.dumps({**model.scenario, "arrivals": described}, indent=1), "utf-8")
     done = subprocess.run(
         [place.weft, "sim", path, "--json"], capture_output=True, text=True, timeout=SIM_S
     )

@@ -9,6 +9,7 @@ under build/peers, starts the servers of a group, and measures them in turn, cyc
 tables, and keeps every figure in build/peers/figures.json. Ctrl-C ends it and prints what there is.
 
   --cycles N            how often every server gets every load; default 5
+  --seconds N           length of a slice of an open loop; default 8
   --quick               one cycle of short slices: shows that it works, not how fast anything is
   --only A,B            only these servers, such as weft,triton,mosec
   --triton-backends DIR folder with Triton's ONNX back end, DIR/onnxruntime; without it Triton
@@ -54,6 +55,7 @@ def parse(arguments):
     )  # fmt: skip
     parser.add_argument("--help", "-h", action="store_true")
     parser.add_argument("--cycles", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--triton-backends", type=pathlib.Path)
@@ -69,7 +71,7 @@ def parse(arguments):
     }
     options.cycles = 1 if options.quick else options.cycles
     options.closed_seconds = 1 if options.quick else 2
-    options.open_seconds = 2 if options.quick else 8
+    options.open_seconds = 2 if options.quick else options.seconds
     options.saturate_seconds = 2 if options.quick else 8
     options.warm_seconds = 1 if options.quick else 3
     return options
