@@ -20,7 +20,7 @@ DEMO_HTTP = 127.0.0.1:8000
 DEMO_RATE ?= 1.5/s
 DEMO_OPTIONS = --http $(DEMO_HTTP) --rate $(DEMO_RATE) $(DEMO_SECONDS:%=--seconds %)
 
-.PHONY: help setup build demo test bench peers soak hostile planted fuzz format format-check check install clean
+.PHONY: help setup build demo test bench peers soak hostile planted fuzz format format-check check install clean distclean
 .NOTPARALLEL:
 
 help: ## print the targets
@@ -101,5 +101,9 @@ check: setup format-check build/clang/build.ninja ## format, tidy, layers, pages
 install: build ## install under PREFIX (DESTDIR is honoured)
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
 
-clean: ## remove everything that was built
+clean: ## remove what was built; downloads stay
+	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name deps ! -name models ! -name peers \
+		-exec rm -rf {} +
+
+distclean: ## remove downloads too
 	rm -rf build

@@ -95,12 +95,9 @@ static enum weft_status read_trace(struct bench *bench, struct weft_error *error
     return status;
 }
 
-/* "120/m" or, a second, "2". */
 static bool read_rate(const char *text, double *rate_out)
 {
-    return (quantity_parse(QUANTITY_NUMBER, text, rate_out) ||
-            quantity_parse(QUANTITY_RATE, text, rate_out)) &&
-           *rate_out > 0 && *rate_out <= 1e6;
+    return quantity_parse(QUANTITY_RATE, text, rate_out) && *rate_out > 0 && *rate_out <= 1e6;
 }
 
 static enum weft_status read_arrivals(struct bench *bench, struct weft_error *error)

@@ -122,6 +122,17 @@ static int unknown_command(const char *name)
     return COMMAND_WRONG;
 }
 
+static int unknown_option(const char *name)
+{
+    struct suggestion suggestion = suggest_for(name);
+    suggest_consider(&suggestion, "--help");
+    suggest_consider(&suggestion, "--version");
+    (void)fprintf(
+        stderr, "weft: unknown option '%s'; did you mean '%s'?\n", name,
+        suggestion.name == NULL ? "--help" : suggestion.name);
+    return COMMAND_WRONG;
+}
+
 static int help(const char *name)
 {
     if (name == NULL) {
@@ -144,7 +155,7 @@ int command_main(char **argv)
         print_overview(stderr);
         return COMMAND_WRONG;
     }
-    if (strcmp(name, "--version") == 0) {
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0 || strcmp(name, "version") == 0) {
         (void)puts("weft " WEFT_VERSION);
         return COMMAND_OK;
     }
@@ -152,8 +163,7 @@ int command_main(char **argv)
         return help(argv[2]);
     }
     if (name[0] == '-') {
-        (void)fprintf(stderr, "weft: unknown option '%s'; see 'weft --help'\n", name);
-        return COMMAND_WRONG;
+        return unknown_option(name);
     }
     const struct command *command = find(name);
     return command == NULL ? unknown_command(name) : parse_and_run(command, argv + 2);

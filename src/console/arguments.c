@@ -82,8 +82,10 @@ static enum weft_status store(
     case ARGUMENT_COUNT: {
         struct argument_count *count = field;
         if (!read_count(text, &count->value)) {
+            const bool is_whole = text[strspn(text, "0123456789")] == '\0' && text[0] != '\0';
             return error_set(
-                error, WEFT_INVALID, "'%s' is '%s'; it must be a whole number", row->name, text);
+                error, WEFT_INVALID, "'%s' is '%s'; %s", row->name, text,
+                is_whole ? "it is too large" : "it must be a whole number");
         }
         count->given = true;
         break;

@@ -31,7 +31,9 @@ static const struct unit bandwidths[] = {
 };
 
 /* Per minute and per hour divide: 1/60 is not a double, and 120/m must be 2 exactly. */
-static const struct unit rates[] = {{"/s", 1}, {"/m", 60}, {"/h", 3600}, {NULL, 0}};
+static const struct unit rates[] = {
+    {"/s", 1}, {"/m", 60}, {"/h", 3600}, {"", 1}, {NULL, 0},
+};
 
 static const struct unit shares[] = {{"%", 100}, {"", 1}, {NULL, 0}};
 

@@ -4,7 +4,7 @@
  *   duration   300ms  2us  1.5s  10m  1h        whole nanoseconds
  *   bytes      60KB  14GB  14GiB  4096          whole bytes; KB is 1000, KiB is 1024
  *   bandwidth  10.2GB/s  100Gb/s                whole bytes per second; b is a bit
- *   rate       2/s  120/m                       per second
+ *   rate       2/s  120/m  2                    per second
  *   share      10%  0.1                         a fraction
  *
  * Only the form is judged here; whether the value makes sense depends on its use.

@@ -9,14 +9,16 @@
 #include "policy/compose.h"
 
 #include <float.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/suggest.h"
 #include "base/text.h"
 
-enum { VALUE_BYTES_MAX = 32, LIST_BYTES_MAX = 192 };
+enum { VALUE_BYTES_MAX = 32, LIST_BYTES_MAX = 192, WORD_BYTES = 48 };
 
 struct span {
     const char *bytes;
@@ -67,13 +69,36 @@ static const struct policy *find_policy(struct span name)
 static enum weft_status unknown_policy(struct span name, struct weft_error *error)
 {
     char bytes[LIST_BYTES_MAX];
+    char wrong[WORD_BYTES];
     struct text list;
     text_init(&list, bytes, sizeof(bytes));
+    (void)snprintf(wrong, sizeof(wrong), "%.*s", SPAN(name)); /* More is nothing like a name. */
+    struct suggestion suggestion = suggest_for(wrong);
     for (uint32_t i = 0; policy_registry[i] != NULL; i++) {
         list_add(&list, policy_registry[i]->name);
+        suggest_consider(&suggestion, policy_registry[i]->name);
+    }
+    if (suggestion.name != NULL) {
+        return error_set(
+            error, WEFT_NOT_FOUND, "policy '%.*s' is not known; did you mean '%s'?", SPAN(name),
+            suggestion.name);
     }
     return error_set(
         error, WEFT_NOT_FOUND, "policy '%.*s' is not known; known: %s", SPAN(name), bytes);
+}
+
+static enum weft_status unknown_option(
+    const struct policy *policy, struct span name, struct weft_error *error)
+{
+    char bytes[LIST_BYTES_MAX];
+    struct text list;
+    text_init(&list, bytes, sizeof(bytes));
+    for (uint32_t i = 0; policy->options != NULL && policy->options[i].name != NULL; i++) {
+        list_add(&list, policy->options[i].name);
+    }
+    return error_set(
+        error, WEFT_NOT_FOUND, "policy '%s' has no option '%.*s'; it has %s", policy->name,
+        SPAN(name), policy->options == NULL ? "none" : bytes);
 }
 
 static enum weft_status find_role(
@@ -157,8 +182,7 @@ static enum weft_status read_option(
     const struct span name = take_until(&value_text, '=');
     const uint32_t index = find_option(policy, name);
     if (index == UINT32_MAX) {
-        return error_set(
-            error, WEFT_NOT_FOUND, "policy '%s' has no option '%.*s'", policy->name, SPAN(name));
+        return unknown_option(policy, name, error);
     }
     double value = 1.0;
     if (span_has(text, '=') && !read_number(value_text, &value)) {

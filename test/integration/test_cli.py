@@ -98,13 +98,15 @@ class HelpTest(Cli):
         self.assertEqual(done.stderr, self.good("--help"))
 
     def test_version(self):
-        self.assertRegex(self.good("--version"), r"^weft \d+\.\d+\.\d+\n$")
+        for name in ("--version", "-V", "version"):
+            self.assertRegex(self.good(name), r"^weft \d+\.\d+\.\d+\n$")
 
     def test_wrong_words_are_answered_with_the_right_ones(self):
         self.wrong("weft: unknown command 'smi'; did you mean 'sim'?", "smi")
         self.wrong("weft: unknown command 'zzz'; see 'weft --help'", "zzz")
         self.wrong("weft: unknown command 'zzz'; see 'weft --help'", "help", "zzz")
-        self.wrong("weft: unknown option '--sim'; see 'weft --help'", "--sim")
+        self.wrong("weft: unknown option '--hlep'; did you mean '--help'?", "--hlep")
+        self.wrong("weft: unknown option '--verson'; did you mean '--version'?", "--verson")
         self.wrong("weft sim: unknown option '--rat'; did you mean '--rate'?", "sim", "--rat", "3")
         self.wrong("weft sim: no SCENARIO given", "sim")
         self.wrong("weft sim: 'b' is one argument too many", "sim", "a", "b")

@@ -86,10 +86,10 @@ static void what_makes_no_sense_is_named(void **state)
          "role 'plase' is not known; roles: admit, place, order, dispatch, steal, cache, tick"},
         {"=heft", WEFT_NOT_FOUND,
          "role '' is not known; roles: admit, place, order, dispatch, steal, cache, tick"},
-        {"po2:x=1", WEFT_NOT_FOUND, "policy 'po2' has no option 'x'"},
-        {"po2:choice=1", WEFT_NOT_FOUND, "policy 'po2' has no option 'choice'"},
-        {"hash:seed=1", WEFT_NOT_FOUND, "policy 'hash' has no option 'seed'"},
-        {"po2::choices=1", WEFT_NOT_FOUND, "policy 'po2' has no option ''"},
+        {"po2:x=1", WEFT_NOT_FOUND, "policy 'po2' has no option 'x'; it has choices"},
+        {"po2:choice=1", WEFT_NOT_FOUND, "policy 'po2' has no option 'choice'; it has choices"},
+        {"hash:seed=1", WEFT_NOT_FOUND, "policy 'hash' has no option 'seed'; it has none"},
+        {"po2::choices=1", WEFT_NOT_FOUND, "policy 'po2' has no option ''; it has choices"},
         {"po2:", WEFT_INVALID, "'po2:' ends without an option"},
         {"po2:choices=", WEFT_INVALID,
          "option 'choices' of policy 'po2' is ''; it must be a number"},
@@ -193,13 +193,25 @@ static void what_is_left_of_the_published_compass_can_be_asked_for(void **state)
         policy_set_parse("place=compass:original,cache=compass:jitter=0", &set, &error), WEFT_OK);
 }
 
+static void a_misspelt_policy_is_answered_with_the_one_that_was_meant(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {"hefx", "place=hef", "Heft"};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct policy_set set;
+        struct weft_error error = {0};
+        assert_int_equal(policy_set_parse(cases[i], &set, &error), WEFT_NOT_FOUND);
+        assert_non_null(strstr(error.message, "is not known; did you mean 'heft'?"));
+    }
+}
+
 static void an_unknown_policy_is_answered_with_the_known_ones(void **state)
 {
     (void)state;
     static const struct {
         const char *text;
         const char *name;
-    } cases[] = {{"hefx", "hefx"}, {"place=hef", "hef"}, {"place=", ""}, {"Heft", "Heft"}};
+    } cases[] = {{"zzzzz", "zzzzz"}, {"place=qq", "qq"}, {"place=", ""}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char expected[240];
         struct text text;
@@ -246,6 +258,7 @@ int main(void)
         cmocka_unit_test(values_that_cannot_be_used_are_named_with_their_range),
         cmocka_unit_test(every_option_has_a_range),
         cmocka_unit_test(what_is_left_of_the_published_compass_can_be_asked_for),
+        cmocka_unit_test(a_misspelt_policy_is_answered_with_the_one_that_was_meant),
         cmocka_unit_test(an_unknown_policy_is_answered_with_the_known_ones),
         cmocka_unit_test(a_text_has_a_longest_length),
     };

@@ -55,6 +55,7 @@ static const struct example good[] = {
     {QUANTITY_RATE, "2/s", 2},
     {QUANTITY_RATE, "120/m", 2},
     {QUANTITY_RATE, "36/h", 0.01},
+    {QUANTITY_RATE, "2", 2},
     {QUANTITY_SHARE, "10%", 0.1},
     {QUANTITY_SHARE, "0.25", 0.25},
 };
@@ -84,8 +85,8 @@ static const struct example bad[] = {
     {QUANTITY_DURATION, "ms", 0},      {QUANTITY_DURATION, "300ms!", 0},
     {QUANTITY_BYTES, "14gb", 0},       {QUANTITY_BYTES, "14GB/s", 0},
     {QUANTITY_BYTES, "14Gb", 0},       {QUANTITY_BANDWIDTH, "10", 0},
-    {QUANTITY_BANDWIDTH, "10GB", 0},   {QUANTITY_RATE, "2", 0},
-    {QUANTITY_RATE, "2/", 0},          {QUANTITY_RATE, "0", 0},
+    {QUANTITY_BANDWIDTH, "10GB", 0},   {QUANTITY_RATE, "2s", 0},
+    {QUANTITY_RATE, "2/", 0},          {QUANTITY_RATE, "/s", 0},
     {QUANTITY_SHARE, "10 percent", 0}, {QUANTITY_SHARE, "%", 0},
 };
 
