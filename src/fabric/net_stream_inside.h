@@ -96,7 +96,6 @@ struct arrival {
     struct peer *peer; /* NULL: it has not proven who it is. */
     int64_t since_ns;
     bool has_hello;
-    bool is_refused;
     struct hello hello;
     struct welcome welcome;
 

@@ -68,7 +68,6 @@ void net_stream_dismiss(struct arrival *arrival, const char *cause)
 /* Say why, and let the other side close. */
 static bool refuse(struct arrival *arrival, const char *cause)
 {
-    arrival->is_refused = true;
     (void)framed_put(/* If it does not fit, they hear nothing. */
                      arrival->connection, FRAME_REFUSED, (const uint8_t *)cause, strlen(cause));
     net_stream_log(arrival->net, "peer refused", arrival->hello.from, cause);
@@ -76,10 +75,12 @@ static bool refuse(struct arrival *arrival, const char *cause)
     return true;
 }
 
-/* Why @hello is not from a member that means us; NULL if it is. */
-static const char *objection(const struct net_stream *net, const struct hello *hello)
+/* Why @arrival, which has said hello, is not a member that means us; NULL if it is. */
+static const char *objection(const struct arrival *arrival)
 {
+    const struct net_stream *net = arrival->net;
     const struct net_stream_options *options = &net->options;
+    const struct hello *hello = &arrival->hello;
     if (hello->to != options->node || hello->to_incarnation != options->incarnation) {
         return "this is another node, or another life of it";
     }
@@ -93,6 +94,9 @@ static const char *objection(const struct net_stream *net, const struct hello *h
     if (!peer->is_member || peer->incarnation != hello->from_incarnation) {
         return "not a member, as far as is known here";
     }
+    if (!stream_is_from(framed_stream(arrival->connection), peer->name)) {
+        return "the certificate is another node's";
+    }
     return NULL;
 }
 
@@ -104,11 +108,7 @@ static bool on_hello(struct arrival *arrival, const uint8_t *body, size_t count)
         return false;
     }
     arrival->has_hello = true;
-    const char *why = objection(net, &arrival->hello);
-    if (why == NULL &&
-        !stream_is_from(framed_stream(arrival->connection), net->peers[arrival->hello.from].name)) {
-        why = "the certificate is another node's";
-    }
+    const char *why = objection(arrival);
     if (why != NULL) {
         return refuse(arrival, why);
     }
@@ -128,7 +128,7 @@ static bool on_proof(struct arrival *arrival, const uint8_t *body, size_t count)
 {
     struct net_stream *net = arrival->net;
     if (!arrival->has_hello || arrival->peer != NULL || count != TRUST_PROOF_BYTES ||
-        objection(net, &arrival->hello) != NULL ||
+        objection(arrival) != NULL ||
         !greeting_is_proven(
             net->options.trust, &arrival->hello, &arrival->welcome, /* is_dialer */ true, body) ||
         !framed_widen(arrival->connection)) {
@@ -285,9 +285,6 @@ static bool on_ping(struct arrival *arrival, const uint8_t *body, size_t count)
 static bool on_frame(void *context, uint8_t kind, const uint8_t *body, size_t count)
 {
     struct arrival *arrival = context;
-    if (arrival->is_refused) {
-        return false;
-    }
     if (kind == FRAME_HELLO) {
         return on_hello(arrival, body, count);
     }

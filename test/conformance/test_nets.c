@@ -398,6 +398,9 @@ static void who_has_the_certificate_of_another_is_kept_out(ATTR_UNUSED void **st
 {
     const struct net_stream_options changes = {.agreement = 77, .trust = cluster.places[2].trust};
     assert_false(is_let_in(&changes));
+    send_cancel(0, 1, 1); /* Nor is it told anything. */
+    cluster_run_ms(&cluster, 100);
+    assert_int_equal(cluster.places[1].message_count, 0);
     place_stop(&cluster.places[1]);
 }
 
