@@ -5,8 +5,7 @@
 enum {
     LEARN_USUAL = 512, /* Jobs that a ratio remembers, in about equal parts. */
     LEARN_FIRST = 8,   /* The same of the first ones, which count more. */
-    LEARN_LATE = 8,    /* A late job adds at least such a part of the ratio. */
-    LEARN_ERROR = 4,   /* A late job adds at least such a part of the error. */
+    LEARN_LATE = 2,    /* A job that was given up adds at least such a part of the ratio. */
     STARVED = 64,      /* Refusals in a row after which bad experience fades. */
     TRIES_MAX = 6,     /* How often STARVED doubles while what is tried then does not help. */
 };
@@ -40,16 +39,14 @@ static void learn_usual(int64_t *ratio, uint32_t *count, int64_t seen)
     *count += *count < LEARN_USUAL ? 1 : 0;
 }
 
-/* Move @ratio a good part of the way to @seen, or past it if that is only the least it was. */
+/*
+ * Move @ratio up to @seen, and past it if that is only the least it was. All at once: where jobs
+ * come to many nodes, each learns from few of them, and would admit too much for as long.
+ */
 static void learn_late(int64_t *ratio, int64_t seen, bool is_least)
 {
-    const int64_t error = seen - *ratio;
-    int64_t step =
-        *ratio / LEARN_LATE > error / LEARN_ERROR ? *ratio / LEARN_LATE : error / LEARN_ERROR;
-    if (!is_least && step > error) {
-        step = error;
-    }
-    *ratio = min_i64(*ratio + step, RATIO_MAX);
+    const int64_t more = *ratio + *ratio / LEARN_LATE;
+    *ratio = min_i64(is_least ? max_i64(seen, more) : seen, RATIO_MAX);
 }
 
 /* What @job took, against its forecast. Where there was a wait, that is put down to it. */

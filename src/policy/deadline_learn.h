@@ -2,8 +2,8 @@
  * deadline_learn.h - what came of jobs against what was expected of them, as two ratios.
  *
  * For deadline.c. A ratio is that of what came to what was expected, in parts of RATIO_ONE.
- * A job in time moves it a little towards what was seen; one that was late a good part of the
- * way. Where many are late it grows until few are, where none is it is about the mean.
+ * A job in time moves it a little towards what was seen; one that was late all the way. Where many
+ * are late it grows until few are, where none is it is about the mean.
  */
 #ifndef POLICY_DEADLINE_LEARN_H
 #define POLICY_DEADLINE_LEARN_H

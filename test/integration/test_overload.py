@@ -167,7 +167,9 @@ class Overload(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(first.getresponse().status, 200)
-        self.assertEqual(order, ["1", "5", *names[:12], "0"])
+        # Those between may be heard in another order: their threads wait for a processor.
+        self.assertEqual((order[:2], order[-1]), (["1", "5"], "0"))
+        self.assertEqual(sorted(order), sorted(names))
 
 
 def came_s(record):
@@ -182,7 +184,7 @@ class Run:
         with tempfile.TemporaryDirectory() as folder:
             trace = Path(folder, "trace.jsonl")
             done = subprocess.run(
-                [WEFT, "sim", f"scenarios/overload/{scenario}.yaml", "--seed", "1", "--json",
+                [WEFT, "sim", f"scenarios/{scenario}.yaml", "--seed", "1", "--json",
                  "--trace", str(trace), "--set", "jobs=12000", *options],
                 capture_output=True, text=True, timeout=300, check=True,
             )  # fmt: skip
@@ -204,12 +206,12 @@ class Simulated(unittest.TestCase):
     """The scenarios of scenarios/overload, where every run of a seed is the same."""
 
     def check(self, scenario, slos, rest, *options, share=0.9):
-        run = Run(scenario, *options)
+        run = Run(f"overload/{scenario}", *options)
         good = [
             record for record in run.answered
             if "reason" not in record and latency_ms(record) <= slos[record["workflow"]]
         ]  # fmt: skip
-        all_taken = Run(scenario, "--policy", rest, *options)
+        all_taken = Run(f"overload/{scenario}", "--policy", rest, *options)
         goodput = len(good) / (run.report["duration_s"] - 1)
         self.assertGreaterEqual(len(good), 0.95 * len(run.answered))
         self.assertGreaterEqual(goodput, share * all_taken.per_second())
@@ -243,8 +245,22 @@ class Simulated(unittest.TestCase):
         self.assertEqual([record for record in urgent if latency_ms(record) > 100], [])
         self.assertGreater(len(usual), len(urgent) / 2)  # They are not starved.
 
+    def test_many_nodes_learn_from_few_jobs_each(self):
+        """Twice the load of sixteen nodes, of which each sees a sixteenth, of four workflows."""
+        policy = "place=weft,order=weft,cache=weft,admit=deadline:strict=1"
+        run = Run("esg/moderate", "--policy", policy, "--rate", "48/s", "--set", "jobs=2160")
+        slos = {"image-classification": 526, "depth": 1233, "background-elimination": 1452,
+                "expanded-classification": 1892}  # fmt: skip
+        learnt = [record for record in run.answered if came_s(record) > 10]
+        good = [
+            record for record in learnt
+            if "reason" not in record and latency_ms(record) <= slos[record["workflow"]]
+        ]  # fmt: skip
+        self.assertGreaterEqual(len(good), 0.85 * len(learnt))
+        self.assertGreaterEqual(len(good), 0.9 * 24 * 35)  # 24/s is what they can do.
+
     def test_after_a_burst_all_is_as_before(self):
-        run = Run("burst")
+        run = Run("overload/burst")
         spans = {"before": [], "after": []}  # Bursts take the last two of every ten seconds.
         for record in run.answered:
             second = came_s(record)
