@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/report_json.h"
 #include "client/infer_inputs.h"
@@ -15,8 +16,6 @@
 #include "document/bytes.h"
 #include "document/quantity.h"
 #include "document/trace_document.h"
-
-#define SECOND_NS INT64_C(1000000000)
 
 enum { CONNECTIONS_MAX = 10000, SECONDS_MAX = 1000000 };
 
@@ -51,7 +50,7 @@ static bool on_progress(void *context, const struct load_report *report)
     struct bench *bench = context;
     const uint64_t seconds = bench->values->seconds.value;
     const uint64_t passed =
-        (uint64_t)(progress_clock_ns() - bench->progress.started_ns) / (uint64_t)SECOND_NS;
+        (uint64_t)(progress_clock_ns() - bench->progress.started_ns) / (uint64_t)NS_PER_S;
     (void)report;
     progress_show(&bench->progress, passed < seconds ? passed : seconds, seconds);
     return interrupt_came();
@@ -153,7 +152,7 @@ static enum weft_status prepare(
 static enum weft_status generate(struct bench *bench, struct weft_error *error)
 {
     const struct values *values = bench->values;
-    const int64_t warmup_ns = (int64_t)values->warmup.value * SECOND_NS;
+    const int64_t warmup_ns = (int64_t)values->warmup.value * NS_PER_S;
     struct arrival_stream stream;
     char path[256];
     char headers[sizeof(bench->target.headers) + 128];
@@ -175,10 +174,10 @@ static enum weft_status generate(struct bench *bench, struct weft_error *error)
         .body = bench->body.bytes,
         .body_bytes = bench->body.length,
         .arrivals = &stream,
-        .until_ns = (int64_t)values->seconds.value * SECOND_NS + warmup_ns,
+        .until_ns = (int64_t)values->seconds.value * NS_PER_S + warmup_ns,
         .warmup_ns = warmup_ns,
-        .patience_ns = 10 * SECOND_NS,
-        .slo_ns = (int64_t)values->slo.value * 1000000,
+        .patience_ns = 10 * NS_PER_S,
+        .slo_ns = (int64_t)values->slo.value * NS_PER_MS,
         .connections = (uint32_t)values->connections.value,
         .is_over = on_progress,
         .context = bench,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/serve_report.h"
 #include "console/interrupt.h"
@@ -162,7 +163,7 @@ int64_t serve_drain_ns(const struct serve_values *values)
     if (!values->drain.given) {
         return 0;
     }
-    return seconds == 0 ? 1 : (int64_t)seconds * 1000000000;
+    return seconds == 0 ? 1 : (int64_t)seconds * NS_PER_S;
 }
 
 static int serve_scenario(

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/numbers.h"
 
 void http_answer_init(struct http_answer *answer, bool keeps_body, uint64_t body_bytes_max)
 {
@@ -56,7 +57,7 @@ static enum http_got take_head(
     struct http_fault *fault_out)
 {
     const size_t room = sizeof(answer->bytes) - answer->head_bytes;
-    const size_t count = bytes.length < room ? bytes.length : room;
+    const size_t count = min_size(bytes.length, room);
     const size_t before = answer->head_bytes;
     (void)memcpy(answer->bytes + before, bytes.bytes, count);
     answer->head_bytes += count;

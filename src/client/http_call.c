@@ -18,6 +18,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "client/http_answer.h"
 #include "protocol/buffer.h"
 #include "runtime/clock.h"
@@ -116,7 +117,7 @@ static short wait_for(struct line *line, short events)
         if (left_ns <= 0) {
             return 0;
         }
-        const int64_t left_ms = left_ns / 1000000 + 1;
+        const int64_t left_ms = left_ns / NS_PER_MS + 1;
         const int count = poll(&watched, 1, left_ms > INT32_MAX ? INT32_MAX : (int)left_ms);
         if (count > 0) {
             return watched.revents;
@@ -166,7 +167,7 @@ static enum weft_status dial(struct line *line)
     }
     int cause = ECONNREFUSED;
     clock_init(&line->clock, CLOCK_KIND_REAL);
-    line->end_ns = (int64_t)seconds_of(line->call) * 1000000000;
+    line->end_ns = (int64_t)seconds_of(line->call) * NS_PER_S;
     for (const struct addrinfo *at = found; at != NULL && line->descriptor < 0; at = at->ai_next) {
         cause = dial_one(line, at);
     }

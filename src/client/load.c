@@ -9,13 +9,14 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "client/http_answer.h"
 #include "protocol/buffer.h"
 #include "runtime/clock.h"
 #include "runtime/loop.h"
 
 #define ASK_NS    INT64_C(100000000) /* How often is_over() is asked. */
-#define BEHIND_NS INT64_C(1000000)
+#define BEHIND_NS NS_PER_MS
 
 enum { IN_BYTES = 65536 };
 

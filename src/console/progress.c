@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 
 enum { BAR_CELLS = 30 };
 
@@ -15,7 +16,7 @@ int64_t progress_clock_ns(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now); /* This clock is always there. */
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
 void progress_start(struct progress *progress, const char *label)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "mixture/mixture.h"
 #include "profile/need.h"
 
@@ -105,8 +106,7 @@ static void find_requests(const struct scenario *scenario, uint32_t most_out[WOR
         *own = arrival->items > *own ? arrival->items : *own;
     }
     for (uint32_t i = 0; i < WORKFLOWS_MAX; i++) {
-        most_out[i] = most_out[i] > most ? most_out[i] : most;
-        most_out[i] = most_out[i] < ITEMS_MAX ? most_out[i] : ITEMS_MAX;
+        most_out[i] = min_u32(max_u32(most_out[i], most), ITEMS_MAX);
     }
 }
 

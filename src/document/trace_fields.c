@@ -2,9 +2,9 @@
 
 #include <string.h>
 
+#include "base/units.h"
+
 #define COUNT_MAX UINT64_C(1000000000000)
-#define NS_PER_MS INT64_C(1000000)
-#define NS_PER_S  INT64_C(1000000000)
 
 enum {
     MS_DECIMALS_MAX = 6,

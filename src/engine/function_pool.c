@@ -11,12 +11,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "engine/function_runner.h"
 #include "engine/function_sandbox.h"
 #include "engine/function_usage.h"
 #include "engine/function_wire.h"
-
-#define NS_PER_S INT64_C(1000000000)
 
 enum { SEND_TRIES_MAX = 3 };
 
@@ -361,7 +360,7 @@ static void abandon(struct exchange *exchange, enum function_receipt receipt, bo
         (void)atomic_fetch_add(&counts->late, 1);
         (void)error_set(
             error, WEFT_CRASHED, "function '%s' took longer than %lld ms", exchange->name,
-            (long long)(exchange->run_ns_max / 1000000));
+            (long long)(exchange->run_ns_max / NS_PER_MS));
     } else if (receipt == FUNCTION_NONSENSE) {
         (void)atomic_fetch_add(&counts->nonsense, 1);
         (void)error_set(error, WEFT_FAILED, "function '%s' answered nonsense", exchange->name);

@@ -14,12 +14,11 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "base/units.h"
 #include "engine/function_filter.h"
 #include "engine/function_landlock.h"
 
 enum { NOBODY = 65534, FILES_MAX = 256, THREADS_MAX = 4096, KEPT_MAX = 32, IDLE_CPU_S = 60 };
-
-#define NS_PER_S INT64_C(1000000000)
 
 /* Room for addresses that are not memory: stacks and arenas of threads, files that are mapped. */
 #define ADDRESS_BYTES_MORE (UINT64_C(16) << 30)

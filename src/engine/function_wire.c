@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 
-enum { NS_PER_MS = 1000000, SOCKET_BYTES_MAX = 65536, FILE_KEPT_BYTES = 64 << 20 };
+enum { SOCKET_BYTES_MAX = 65536, FILE_KEPT_BYTES = 64 << 20 };
 
 /* A tensor as it travels. */
 struct wire_tensor {
@@ -32,7 +33,7 @@ static int left_ms(int64_t deadline_ns)
         return -1;
     }
     (void)clock_gettime(CLOCK_MONOTONIC, &now); /* It is always there. */
-    const int64_t left_ns = deadline_ns - (now.tv_sec * INT64_C(1000000000) + now.tv_nsec);
+    const int64_t left_ns = deadline_ns - (now.tv_sec * NS_PER_S + now.tv_nsec);
     const int64_t ms = left_ns <= 0 ? 0 : (left_ns + NS_PER_MS - 1) / NS_PER_MS;
     return ms > 3600000 ? 3600000 : (int)ms;
 }

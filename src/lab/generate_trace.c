@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "console/whole_file.h"
 #include "document/arrivals_document.h"
 #include "document/trace_document.h"
@@ -20,7 +21,6 @@ enum {
 };
 
 #define SEED_DEFAULT 1
-#define NS_PER_MS    1000000
 
 /* Settings as a scenario would have them, in a mapping without a file. */
 struct settings {

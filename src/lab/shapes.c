@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/exact.h"
+#include "base/units.h"
 #include "lab/shapes_table.h"
 #include "model/catalogue.h"
 #include "model/graph.h"
@@ -28,8 +29,6 @@ enum {
 #define MODEL_BYTES_HIGH      4e9
 #define EDGE_BYTES_LOW        2e3
 #define EDGE_BYTES_HIGH       5e6
-#define NS_PER_US             1000
-#define NS_PER_MS             1000000
 #define BYTES_PER_KB          1000
 #define BYTES_PER_MB          1000000
 

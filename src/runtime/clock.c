@@ -3,13 +3,14 @@
 #include <time.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 
 static int64_t monotonic_ns(void)
 {
     struct timespec now;
     const int failed = clock_gettime(CLOCK_MONOTONIC, &now);
     ASSERT(failed == 0);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
 void clock_init(struct clock *clock, enum clock_kind kind)
@@ -37,7 +38,7 @@ int64_t clock_wall_ns(const struct clock *clock, int64_t at_ns)
     const int failed = clock_gettime(CLOCK_REALTIME, &wall);
     ASSERT(failed == 0);
     const int64_t passed_ns = monotonic_ns() - clock->origin_ns - at_ns;
-    return (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec - passed_ns;
+    return (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec - passed_ns;
 }
 
 void clock_set(struct clock *clock, int64_t now_ns)

@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/units.h"
 
 struct loop {
     uv_loop_t uv;
@@ -199,8 +200,8 @@ static void set_alarm(struct loop *loop, int64_t at_ns)
     }
     struct itimerspec when = {.it_value = {0}};
     if (at_ns != INT64_MAX) {
-        when.it_value.tv_sec = (time_t)(at_ns / 1000000000);
-        when.it_value.tv_nsec = (long)(at_ns % 1000000000);
+        when.it_value.tv_sec = (time_t)(at_ns / NS_PER_S);
+        when.it_value.tv_nsec = (long)(at_ns % NS_PER_S);
     }
     const int failed = timerfd_settime(loop->alarm, TFD_TIMER_ABSTIME, &when, NULL);
     ASSERT(failed == 0);

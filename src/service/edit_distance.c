@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 
 /* What is compared: letters, or words by their hashes. */
 struct symbols {
@@ -49,11 +50,6 @@ static struct symbols words_of(const char *text)
     return symbols;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Levenshtein's distance, a row at a time. */
 static struct edit_distance compare(struct symbols text, struct symbols expected)
 {
@@ -67,7 +63,7 @@ static struct edit_distance compare(struct symbols text, struct symbols expected
         for (uint64_t k = 0; k < expected.count; k++) {
             const uint64_t other = corner + (text.items[i] == expected.items[k] ? 0 : 1);
             corner = row[k + 1];
-            row[k + 1] = least(other, least(row[k], row[k + 1]) + 1);
+            row[k + 1] = min_u64(other, min_u64(row[k], row[k + 1]) + 1);
         }
     }
     const struct edit_distance distance = {.edits = row[expected.count], .length = expected.count};

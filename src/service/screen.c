@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 #include "console/frame.h"
 #include "trace/text.h"
 
@@ -19,7 +20,7 @@ enum {
 };
 
 #define PICTURE_NS  INT64_C(150000000)
-#define LINE_NS     INT64_C(1000000000)
+#define LINE_NS     NS_PER_S
 #define BYTES_OF_MB 1e6
 #define BYTES_OF_GB 1e9
 #define MB_MAX      1e10 /* Above, memory is shown in GB. */
@@ -69,7 +70,7 @@ static void draw_invitation(const struct screen *screen, struct frame *frame)
 static void draw_title(const struct screen *screen, struct frame *frame)
 {
     const struct runtime_counts counts = runtime_counts(screen->runtime);
-    const int64_t now_s = runtime_now_ns(screen->runtime) / 1000000000;
+    const int64_t now_s = runtime_now_ns(screen->runtime) / NS_PER_S;
     draw_heading(frame, screen->title);
     frame_line(frame);
     frame_put(

@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "engine/fork_output.h"
 
 static int64_t now_ns(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now); /* This clock is always there. */
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
 /* The place of @word in @words, which ends with NULL; -1 if it is not there. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/units.h"
 #include "console/interrupt.h"
 #include "console/progress.h"
 #include "engine/engine.h"
@@ -15,8 +16,8 @@
 #include "service/screen.h"
 
 #define DRAIN_LOOK_NS INT64_C(10000000)
-#define TICK_NS       INT64_C(1000000000)
-#define LAST_WORDS_NS INT64_C(1000000000) /* For the last answers to reach their clients. */
+#define TICK_NS       NS_PER_S
+#define LAST_WORDS_NS NS_PER_S /* For the last answers to reach their clients. */
 
 enum { STOP_SECONDS = 10 }; /* For what still runs to stop, once nobody waits for it. */
 
@@ -210,7 +211,7 @@ static void start_player(struct service *service)
         .catalogue = options->scenario->catalogue,
         .arrivals = &options->scenario->arrivals,
         .seed = options->seed,
-        .until_ns = (int64_t)options->seconds * 1000000000,
+        .until_ns = (int64_t)options->seconds * NS_PER_S,
         .ended = on_ended,
         .context = service,
         .make_inputs = service->parts.make_inputs,
@@ -269,8 +270,8 @@ static void run(struct service *service)
     }
     if (options->seconds > 0) {
         runtime_call_at(
-            service->runtime, (int64_t)options->seconds * 1000000000, /* background */ true,
-            on_time, service);
+            service->runtime, (int64_t)options->seconds * NS_PER_S, /* background */ true, on_time,
+            service);
     }
     runtime_call_at(
         service->runtime, runtime_now_ns(service->runtime) + TICK_NS, /* background */ true,

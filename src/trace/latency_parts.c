@@ -1,5 +1,7 @@
 #include "trace/latency_parts.h"
 
+#include "base/numbers.h"
+
 const char *const latency_part_names[LATENCY_PARTS] = {"queued", "loading", "running", "moving"};
 
 /* A walk back in time: everything from @at_ns on has been given to a part. */
@@ -13,8 +15,7 @@ struct walk {
 static void give(
     struct walk *walk, enum latency_part part, int64_t from_ns, uint32_t task, uint32_t worker)
 {
-    int64_t to_ns = from_ns > walk->begin_ns ? from_ns : walk->begin_ns;
-    to_ns = to_ns < walk->at_ns ? to_ns : walk->at_ns;
+    const int64_t to_ns = min_i64(max_i64(from_ns, walk->begin_ns), walk->at_ns);
     const int64_t ns = walk->at_ns - to_ns;
     walk->at_ns = to_ns;
     walk->parts->ns[part] += ns;

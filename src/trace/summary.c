@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/histogram.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "model/graph.h"
 #include "trace/series.h"
 #include "trace/stability.h"
@@ -94,7 +95,7 @@ static int64_t fastest_ns(const struct summary_options *options, uint32_t model)
         }
         if (profile_is_measured(options->profile, model, device)) {
             const int64_t run_ns = profile_run_one_ns(options->profile, model, device);
-            best_ns = run_ns < best_ns ? run_ns : best_ns;
+            best_ns = min_i64(run_ns, best_ns);
         }
     }
     return best_ns == INT64_MAX ? 0 : best_ns;
