@@ -34,7 +34,8 @@ const struct field cluster_device_fields[] = {
      .range = FIELD_RANGE(1, 128, "between 1 and 128"), .fallback = "1",
      .help = "what shares are counted in"},
     {"sharing", FIELD_WORD(struct machines, device.sharing), .words = sharings,
-     .help = "how units are given out"},
+     .help = "how units are given out: in any number, in instances of MIG, or as "
+             "processors without isolation"},
     {"reshape", FIELD_DURATION(struct machines, device.reshape_ns), .range = &reader_latency,
      .help = "the time to make a share of a new size"},
     {"interference", FIELD_SHARE(struct machines, device.interference),
@@ -62,7 +63,7 @@ const struct field cluster_machines_fields[] = {
     {"device", FIELD_SAME_RECORD(cluster_device_fields), .needed = true,
      .help = "what each device is: see below"},
     {"cpu", FIELD_COUNT(struct machines, cpu), .range = &units_range, .fallback = "16",
-     .always = true, .help = "units of CPU of each machine"},
+     .always = true, .help = "units of CPU of each machine: cores, or what profiles count in"},
     {"up", FIELD_BANDWIDTH(struct machines, up_bytes_per_s), .range = &network_rate,
      .help = "the rate of its link into the network", .left_out = "as `network` says"},
     {"down", FIELD_BANDWIDTH(struct machines, down_bytes_per_s), .range = &network_rate,

@@ -80,12 +80,11 @@ static void write_points(struct writer *writer, const void *record)
 
 const struct field profile_device_fields[] = {
     {"ms", FIELD_MS(struct device, point.run_ns), .range = &ms_range,
-     .help = "the mean run time of one item on the whole device; or else `points`",
-     .left_out = "`points`"},
+     .help = "the mean run time of one item on the whole device", .left_out = "or `points`"},
     {"sd_ms", FIELD_MS(struct device, point.sd_ns), .range = &spread_range,
      .help = "its standard deviation"},
     {"points", .write = write_points, .form = "list of mappings",
-     .help = "run times by items and shares: see below", .left_out = "`ms`"},
+     .help = "run times by items and shares: see below", .left_out = "or `ms`"},
     {"distribution", FIELD_WORD(struct device, distribution), .words = distributions,
      .help = "how simulated run times scatter around their mean: `normal`, by `sd_ms`, but never "
              "below a tenth of the mean; `exponential`, by the mean alone; `gamma`, by `sd_ms`, "

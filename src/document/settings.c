@@ -46,7 +46,7 @@ const struct field settings_rows_fields[] = {
 const struct field settings_functions_fields[] = {
     {"time", FIELD_DURATION(struct settings_functions, time_ns), .range = &time_range,
      .help = "how long a call may take, without the models that it runs; then its process is ended "
-             "and the task fails. More than the `time` of a batch needs that key too",
+             "and the task fails. If this is longer than the `time` of a batch, raise that, too",
      .left_out = "`30s`"},
     {"memory", FIELD_BYTES(struct settings_functions, memory_bytes),
      .range = FIELD_RANGE(64e6, 1e15, "between 64MB and 1000TB"),
@@ -126,9 +126,9 @@ const struct field settings_fields[] = {
          "there hurts nothing else; `functions`: only functions do; `false`: everything runs in "
          "the server's process, and can end it"},
     {"time", FIELD_DURATION(struct settings, run_ns_max), .range = &time_range,
-     .help =
-         "how long a batch may run in the process of its worker, and a tenth of how long a load "
-         "may take there; then that process is ended and replaced, and the batch or load fails",
+     .help = "how long a batch may run in the process of its worker; a load may take ten times as "
+             "long. "
+             "Then that process is ended and replaced, and the batch or load fails",
      .left_out = "`60s`"},
     {"functions", FIELD_RECORD(struct settings, functions, settings_functions_fields),
      .help = "what functions in processes of their own may use: see below"},

@@ -150,9 +150,9 @@ static void write_gives(struct writer *writer, const void *record)
 
 const struct field workflow_task_fields[] = {
     {"model", .write = write_run, .form = "name",
-     .help = "the model that runs; it must be resident while it does", .left_out = "`function`"},
+     .help = "the model that runs; it must be resident while it does", .left_out = "or `function`"},
     {"function", .form = "name", .help = "the function that runs, instead of a model",
-     .left_out = "`model`"},
+     .left_out = "or `model`"},
     {"models", .form = "list of names",
      .help = "with `function`: the models, at most four, that must be resident while it runs",
      .left_out = "none"},
@@ -170,7 +170,7 @@ const struct field workflow_task_fields[] = {
      .left_out = "0"},
     {"gives", .read = read_gives, .write = write_gives, .form = "number, or `[low, high]`",
      .help = "how many items its output has; a range is drawn from uniformly",
-     .left_out = "as many as its input"},
+     .left_out = "as many as the input that has most"},
     {0},
 };
 
