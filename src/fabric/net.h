@@ -7,7 +7,7 @@
  * for nothing. Messages between two nodes come in the order in which they were sent.
  *
  *     net_send(net, to, &message, tensor);
- *     ... later, from the host's loop: receiver.on_message(context, to, &message, tensor)
+ *     ... later, from the host's loop: net_host.on_message(context, to, &message, tensor)
  */
 #ifndef FABRIC_NET_H
 #define FABRIC_NET_H

@@ -41,14 +41,13 @@ void grants_asked(struct node *node, const struct message *message);
 uint32_t grants_find(
     const struct node *node, const struct worker *worker, uint32_t model, uint64_t arrival);
 
-/* The device is gone: what its batches wait for shall not be waited for. */
+/* The device is gone: its batches wait no longer for what has not come. */
 void grants_abandon(struct node *node, struct worker *worker);
 
-/*
- * Members were lost; and: long has nothing come. What cannot come is not waited for; before that,
- * who had it is asked whether it is under way.
- */
+/* Members were lost: stop waiting for tasks that they held. */
 void grants_repair(struct node *node);
+
+/* Nothing has come for a long time: ask the holders, and stop waiting for what is not in flight. */
 void grants_audit(struct node *node);
 
 /* The task that the batch of @grant is of; NULL if it gathers no more. */

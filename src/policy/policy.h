@@ -26,8 +26,8 @@
  *
  * Home queues. A policy with binds set chooses the configuration first and the worker last.
  * Tasks that nobody has placed then stay where their inputs are, and only a ticket goes to
- * the home of their (workflow, task), a node that all agree on. There one queue of the whole
- * cluster's waiting tasks is dispatched.
+ * the home of their (workflow, task), a node that each computes for itself. There one queue of the
+ * whole cluster's waiting tasks is dispatched.
  */
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H

@@ -81,9 +81,10 @@ static inline uint32_t board_earliest(const struct board *board, int64_t now_ns)
 /* There may be @cuts_max cuts that overlap in time. */
 void board_allow_cuts(struct board *board, struct arena *arena, uint32_t cuts_max);
 
-/* From @now_ns on, nodes from @node_first on and those before it do not hear each other; */
+/* From @now_ns on, nodes from @node_first on and those before it do not hear each other. */
 void board_cut(struct board *board, struct arena *arena, uint32_t node_first, int64_t now_ns);
-/* and do again, delay_ns after @now_ns, as far as that cut goes. */
+
+/* That cut ends: they hear each other again, delay_ns after @now_ns. */
 void board_heal(struct board *board, uint32_t node_first, int64_t now_ns);
 
 static inline const struct row_load *board_load(
