@@ -170,7 +170,9 @@ static void an_image_that_is_full_is_no_limit(ATTR_UNUSED void **state)
     assert_true(outside < image.memory.start || outside >= image.memory.start + 8192);
     assert_true(small < image.memory.start || small >= image.memory.start + 8192);
     assert_true(meter.now_bytes >= 5100 && meter.now_bytes < 10000); /* What is not in it. */
+    const uint64_t kept_bytes = ort_memory_kept_bytes();
     allocator->Free(allocator, inside);
+    assert_int_equal(ort_memory_kept_bytes(), kept_bytes); /* It ends with the image. */
     allocator->Free(allocator, outside);
     allocator->Free(allocator, small);
     onnx_image_release(&image);
