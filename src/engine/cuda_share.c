@@ -83,29 +83,49 @@ static int make(const struct cuda_shares *shares, struct cuda_share *share)
     return result;
 }
 
+/* The free neighbours around @units, all of them aligned: as many as could have been taken instead.
+ */
+static uint32_t room_around(uint32_t free, uint32_t at, uint32_t count)
+{
+    uint32_t room = count;
+    while (room < CUDA_UNITS_MAX) {
+        const uint32_t first = at / (2 * room) * (2 * room);
+        const uint32_t units = mask_of(2 * room) << first;
+        if ((units & free) != units) {
+            break;
+        }
+        room *= 2;
+    }
+    return room;
+}
+
 /*
- * Which of the free units to take: neighbours from a multiple of their number on, so that the same
- * shares come again and again; else neighbours; else any. 0 if there are too few.
+ * Which of the free units to take; 0 if they cannot be had now. Of 1, 2, 4 ... units, neighbours
+ * from a multiple of their number on, where the least room is lost for larger ones: few shares are
+ * made, and come again and again. Of other numbers neighbours, or else any.
  */
 static uint32_t choose(const struct cuda_shares *shares, uint32_t count)
 {
     const uint32_t free = ~shares->busy & mask_of(shares->unit_count);
+    const bool is_aligned = (count & (count - 1)) == 0;
+    const uint32_t step = is_aligned ? count : 1;
+    uint32_t best = 0;
+    uint32_t best_room = UINT32_MAX;
     if (count_of(free) < count) {
         return 0;
     }
-    for (uint32_t step = count; step > 0; step = step == 1 ? 0 : 1) {
-        for (uint32_t at = 0; at + count <= shares->unit_count; at += step) {
-            const uint32_t units = mask_of(count) << at;
-            if ((units & free) == units) {
-                return units;
-            }
+    for (uint32_t at = 0; at + count <= shares->unit_count; at += step) {
+        const uint32_t units = mask_of(count) << at;
+        const uint32_t room = is_aligned ? room_around(free, at, count) : 0;
+        if ((units & free) == units && room < best_room) {
+            best = units;
+            best_room = room;
         }
     }
-    uint32_t units = 0;
-    for (uint32_t i = 0; i < shares->unit_count && count_of(units) < count; i++) {
-        units |= free & UINT32_C(1) << i;
+    for (uint32_t i = 0; i < shares->unit_count && !is_aligned && count_of(best) < count; i++) {
+        best |= free & UINT32_C(1) << i;
     }
-    return units;
+    return best;
 }
 
 /* The largest share that is there, is free, and has at most @count units. */

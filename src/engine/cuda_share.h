@@ -4,7 +4,9 @@
  * The device is split once into units of eight processors (SMs); what is left over is one unit
  * more, a larger one. A share is any set of units with a stream: what runs on it runs on those
  * processors alone. All units together are the whole device. Shares are made when they are first
- * needed, and stay: graphs are recorded for one of them.
+ * needed, and stay: graphs are recorded for one of them. Those of 1, 2, 4 ... units begin at a
+ * multiple of their number, so that there are few: one may have to wait although enough units are
+ * free.
  */
 #ifndef ENGINE_CUDA_SHARE_H
 #define ENGINE_CUDA_SHARE_H
@@ -41,7 +43,7 @@ void cuda_shares_close(struct cuda_shares *shares);
 
 /*
  * Take @units units, at least 1, or as many as there are: until cuda_shares_give(). Where no
- * further share can be made, one with fewer units. NULL with WEFT_OK if they are in use.
+ * further share can be made, one with fewer units. NULL with WEFT_OK if they cannot be had now.
  *
  * Errors: those of cuda_check().
  */

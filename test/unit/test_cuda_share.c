@@ -35,7 +35,7 @@ static void units_combine(ATTR_UNUSED void **state)
     struct cuda_share *b = take(1);
     struct cuda_share *c = take(4);
     assert_int_equal(a->units, 0x000f);
-    assert_int_equal(b->units, 0x0010);
+    assert_int_equal(b->units, 0x0010); /* Eight neighbours are left. */
     assert_int_equal(c->units, 0x0f00); /* From a multiple of four on. */
     struct cuda_share *d = take(7);     /* No seven neighbours: any. */
     assert_int_equal(d->units, 0xf0e0);
@@ -44,6 +44,22 @@ static void units_combine(ATTR_UNUSED void **state)
     cuda_shares_give(&shares, c);
     assert_ptr_equal(take(4), a);
     assert_null(take(16));
+}
+
+/* Whatever comes and goes, one of eight units has two places. */
+static void shares_are_few(ATTR_UNUSED void **state)
+{
+    struct cuda_share *held[5] = {take(1), take(2), take(1), take(4), take(2)};
+    assert_int_equal(held[0]->units, 0x0001);
+    assert_int_equal(held[1]->units, 0x000c);
+    assert_int_equal(held[2]->units, 0x0002); /* Beside the first: the least room is lost. */
+    assert_int_equal(held[3]->units, 0x00f0);
+    assert_int_equal(held[4]->units, 0x0300);
+    cuda_shares_give(&shares, held[2]);
+    cuda_shares_give(&shares, held[3]);
+    assert_null(take(8)); /* Eleven are free, but not eight from a multiple of eight on. */
+    cuda_shares_give(&shares, held[4]);
+    assert_int_equal(take(8)->units, 0xff00);
 }
 
 static void the_whole_is_no_green_context(ATTR_UNUSED void **state)
@@ -104,6 +120,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(units_combine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_whole_is_no_green_context, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(shares_are_few, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shares_are_not_without_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_device_that_cannot_be_split, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_lost_device_is_said, set_up, tear_down),
