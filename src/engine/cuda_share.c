@@ -2,6 +2,8 @@
 
 #include "base/assert.h"
 
+enum { REST_UNITS_LEAST = 4 };
+
 static uint32_t mask_of(uint32_t count)
 {
     return count >= 32 ? UINT32_MAX : (UINT32_C(1) << count) - 1;
@@ -32,6 +34,7 @@ enum weft_status cuda_shares_open(
             shares_out->parts, &count, &whole, &rest, /* flags */ 0, CUDA_UNIT_PROCESSORS);
         shares_out->unit_count = count;
         if (result == CUDA_SUCCESS && rest.sm.count >= CUDA_UNIT_PROCESSORS) {
+            shares_out->rest = UINT32_C(1) << shares_out->unit_count;
             shares_out->parts[shares_out->unit_count++] = rest;
         }
     }
@@ -106,7 +109,8 @@ static uint32_t room_around(uint32_t free, uint32_t at, uint32_t count)
  */
 static uint32_t choose(const struct cuda_shares *shares, uint32_t count)
 {
-    const uint32_t free = ~shares->busy & mask_of(shares->unit_count);
+    const uint32_t kept = count < REST_UNITS_LEAST ? shares->rest : 0;
+    const uint32_t free = ~shares->busy & ~kept & mask_of(shares->unit_count);
     const bool is_aligned = (count & (count - 1)) == 0;
     const uint32_t step = is_aligned ? count : 1;
     uint32_t best = 0;

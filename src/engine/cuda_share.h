@@ -6,7 +6,8 @@
  * processors alone. All units together are the whole device. Shares are made when they are first
  * needed, and stay: graphs are recorded for one of them. Those of 1, 2, 4 ... units begin at a
  * multiple of their number, so that there are few: one may have to wait although enough units are
- * free.
+ * free. What is left over is only part of shares of at least four units: its processors are not a
+ * whole group that kernels in clusters could use.
  */
 #ifndef ENGINE_CUDA_SHARE_H
 #define ENGINE_CUDA_SHARE_H
@@ -26,6 +27,7 @@ struct cuda_shares {
     const struct cuda_device *device;
     uint32_t unit_count;
     struct cuda_resource parts[CUDA_UNITS_MAX];
+    uint32_t rest; /* The unit that is left over, as a bit. 0: there is none. */
     uint32_t busy; /* Units in use, as bits. */
     uint32_t share_count;
     struct cuda_share shares[CUDA_SHARES_MAX];
