@@ -72,6 +72,13 @@ def median(values, times=1.0):
     return number(times * statistics.median(values)) if values else "–"
 
 
+def with_least(values):
+    """Median, and behind a slash the least: nearer to what a quiet machine shows."""
+    if len(values) < 2:
+        return median(values)
+    return f"{median(values)} / {number(min(values))}"
+
+
 def spread(values, times=1.0):
     """Median, and in brackets the smallest and the largest."""
     if not values:

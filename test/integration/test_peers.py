@@ -64,6 +64,7 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual(figures.spread([3, 2, 1.5]), "2.00 (1.50 to 3.00)")
         self.assertEqual(figures.spread([0.5], 100), "50.0")
         self.assertEqual(figures.spread([]), "–")
+        self.assertEqual(figures.with_least([3, 2, 1.5]), "2.00 / 1.50")
 
     def test_numbers_have_three_digits(self):
         shown = [figures.number(value) for value in (0, 0.1234, 1.234, 12.34, 123.4, 12345.6)]
@@ -127,8 +128,12 @@ class TablesTest(unittest.TestCase):
         table = tables.case_table(GROUP, GROUP.cases[0], ROWS, {"Ray Serve": "no such package"})
         lines = table.splitlines()
         self.assertEqual(len(lines), 5)
-        self.assertTrue(lines[2].startswith("| Weft | 20.0 | 1.00 (1.00 to 1.00) |"), lines[2])
-        self.assertTrue(lines[3].startswith("| Triton | 40.0 | 2.00 (1.50 to 3.00) |"), lines[3])
+        self.assertTrue(
+            lines[2].startswith("| Weft | 20.0 / 10.0 | 1.00 (1.00 to 1.00) |"), lines[2]
+        )
+        self.assertTrue(
+            lines[3].startswith("| Triton | 40.0 / 30.0 | 2.00 (1.50 to 3.00) |"), lines[3]
+        )
         self.assertEqual(lines[4], "| Ray Serve | not measured: no such package |")
 
     def test_predictions_are_compared_with_their_own_slice(self):
