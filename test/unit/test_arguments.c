@@ -140,8 +140,7 @@ static void mistakes_are_named(ATTR_UNUSED void **state)
         {"f --seed 1x", "'--seed' is '1x'; it must be a whole number"},
         {"f --seed=", "'--seed' is ''; it must be a whole number"},
         {"f --seed -1", "'--seed' is '-1'; it must be a whole number"},
-        {"f --seed 99999999999999999999",
-         "'--seed' is '99999999999999999999'; it is too large"},
+        {"f --seed 99999999999999999999", "'--seed' is '99999999999999999999'; it is too large"},
         {"--json", "no FILE given"},
         {"a b c", "'c' is one argument too many"},
     };

@@ -281,7 +281,7 @@ static void few_late_jobs_weigh_more_than_many_in_time(void **state)
     open_one(&cluster, 1, "admit=deadline");
     cluster_queue(&cluster, 0, MS(90));
     struct admission admission = ask(&cluster, MS(100), true);
-    end(&cluster, &admission, MS(190)); /* Waited for twice as long as expected. */
+    end(&cluster, &admission, MS(190));                  /* Waited for twice as long as expected. */
     assert_false(ask(&cluster, MS(189), true).admitted); /* It is expected from now on. */
     assert_true(ask(&cluster, MS(191), true).admitted);
     cluster_deinit(&cluster);
