@@ -254,14 +254,19 @@ def shares(repository):
     parts = (("r18", 8), ("r50", 2), ("vit", 1), ("bert", 1))
     kinds = [kind(repository, name, 1, weight) for name, weight in parts]
     whole = sum(n * alone_us(document, name, 1) for name, n in parts) / sum(n for _, n in parts)
-    for policy in ("compass", "esg", "place=compass,order=esg,dispatch=esg,cache=compass"):
+    for label, policy in (
+        ("one by one", "compass"),
+        ("batches", "place=compass,dispatch=first-fit:gpu=0,cache=compass"),
+        ("fixed units", "place=compass,dispatch=first-fit:gpu=1,cache=compass"),
+        ("esg", "esg"),
+    ):
         with Server(repository, "--policy", policy):
             for _ in range(2):
                 load(4, round(0.6e6 / whole), 128, 5000, kinds)  # Graphs are recorded at first use.
-            for part in (0.4, 0.7, 0.9, 1.2):
+            for part in (0.4, 0.7, 0.9, 1.2, 1.6):
                 rate = round(part * 1e6 / whole)
                 for line in load(6, rate, 128, 5000, kinds)[1:]:
-                    say(f"shares {policy[:22]:22} {rate}/s", line)
+                    say(f"shares {label:11} {rate}/s", line)
 
 
 def break_device():
