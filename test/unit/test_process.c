@@ -473,7 +473,7 @@ static void what_cannot_be_sent_whole_is_sent_in_parts(ATTR_UNUSED void **state)
 static void a_load_without_end_ends(ATTR_UNUSED void **state)
 {
     (void)fixture_ort();
-    processes.load_ns_max = 300000000;
+    processes.load_ns_max = 2000000000; /* Much: machines that run tests are busy. */
     world_init(0, 0);
     processes.load_ns_max = 0;
     load(RELU);
@@ -484,7 +484,7 @@ static void a_load_without_end_ends(ATTR_UNUSED void **state)
     assert_int_equal(failed->done.kind, ENGINE_LOADED);
     assert_int_equal(failed->done.status, WEFT_FAILED);
     assert_string_equal(
-        failed->message, "the engine process of worker 0 took more than 0.3 s to load 'divide'");
+        failed->message, "the engine process of worker 0 took more than 2 s to load 'divide'");
     expect_counts(0, 1, 1);
     load(DIVIDE); /* Another process does better. */
     const struct said *said = run(1, RELU, row(5));
