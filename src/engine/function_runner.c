@@ -1,5 +1,6 @@
 #include "engine/function_runner.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,11 @@
 struct runner {
     const struct function_channel *channel;
     const char *path;
+};
+
+enum {
+    MAPPED_BYTES_MIN = 32 << 20, /* The most that the C library allows. */
+    KEPT_BYTES_MAX = 64 << 20,
 };
 
 /* Models are resident in the other process: ask it. */
@@ -101,6 +107,9 @@ static void be_runner(const void *context, const void *given)
     (void)setvbuf(stdout, NULL, _IOLBF, 0); /* A crash loses at most a line. */
     function_load(argument->path);
     function_sandbox_close(folder, &limits, argument->says);
+    /* Fresh pages cost more than most functions: keep those of the tensors of a call. */
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
+    (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES_MAX);
     while (answer(&runner)) {
     }
 }
