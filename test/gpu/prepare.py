@@ -53,7 +53,8 @@ def main():
     for text in names or list(models.NETS):
         start = time.time()
         name, _, rows = text.partition(":")
-        prepare(name, [int(n) for n in rows.split(",")] if rows else None, packages, f"{folder}/{name}", seed)
+        counts = [int(n) for n in rows.split(",")] if rows else None
+        prepare(name, counts, packages, f"{folder}/{name}", seed)
         print(f"prepared {name} in {time.time() - start:.1f} s", flush=True)
     return 0
 

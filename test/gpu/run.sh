@@ -53,7 +53,8 @@ cd "$work/models"
 # shellcheck disable=SC2086
 ! has engine || time "$here/bin/gpu_engine" $nets || failed="$failed engine"
 for part in outputs overhead cache shares faults; do
-    ! has "$part" || time python3 "$here/test/gpu/serve.py" "$part" "$here/bin" "$work/repository" ||
+    ! has "$part" ||
+        time python3 "$here/test/gpu/serve.py" "$part" "$here/bin" "$work/repository" ||
         failed="$failed $part"
 done
 [ -z "$failed" ] || echo "failed:$failed"

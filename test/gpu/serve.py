@@ -3,9 +3,9 @@
 
 usage: serve.py PART BIN REPOSITORY
 
-PART is one of: outputs (compared with PyTorch's, alone and under load), overhead (of the server over
-a bare graph), cache (more models than there is memory), shares (small and large models together),
-faults. REPOSITORY has models that prepare.py made.
+PART is one of: outputs (compared with PyTorch's, alone and under load), overhead (of the server
+over a bare graph), cache (more models than there is memory), shares (small and large models
+together), faults. REPOSITORY has models that prepare.py made.
 """
 
 import glob
@@ -101,7 +101,8 @@ class Server:
             self.process.wait(timeout=30)
         except subprocess.TimeoutExpired:
             self.process.kill()
-        lines = [line for line in self.text().splitlines() if "level=warn" in line or "level=err" in line]
+        lines = [line for line in self.text().splitlines()
+                 if "level=warn" in line or "level=err" in line]  # fmt: skip
         printed = [line for line in self.text().splitlines()
                    if "engine printed" in line and "rror" in line]  # fmt: skip
         for line in lines[:6] + printed[:4]:
@@ -173,8 +174,8 @@ def overhead(repository):
                 p99 = float(re.search(r"p99 +(\d+)", lines[1])[1])
                 bare = alone_us(document, name, rows)
                 split = lines[2].split("says: ")[1]
-                say(f"overhead {name:5} rows {rows}: graph {bare:5.0f}  sockets {floor:5.0f}  server "
-                    f"p50 {p50:5.0f} p99 {p99:5.0f} us: +{p50 - bare:.0f}, beyond sockets "
+                say(f"overhead {name:5} rows {rows}: graph {bare:5.0f}  sockets {floor:5.0f}  "
+                    f"server p50 {p50:5.0f} p99 {p99:5.0f} us: +{p50 - bare:.0f}, beyond sockets "
                     f"+{p50 - bare - floor:.0f}; {split}")  # fmt: skip
         say("\n".join(line for line in metrics().splitlines() if line.startswith("weft_gpu")))
 
