@@ -136,6 +136,13 @@ class Study:
     def load(self):
         self.found = json.loads(self.path.read_text(encoding="utf-8"))
 
+    def add_to(self, commit):
+        """Go on with what was measured before, perhaps by another commit."""
+        self.load()
+        known = self.found["facts"]["commit"]
+        if commit not in known:
+            self.found["facts"]["commit"] = f"{known}, {commit}"
+
     def cycles(self, group):
         """The numbers of its cycles so far."""
         return {row["cycle"] for row in self.found["rows"] if row["group"] == group.name}
@@ -191,9 +198,10 @@ def place_of(options):
 
 def measure_all(options, chosen):
     place = place_of(options)
-    study = Study(place.folder / "figures.json", facts_of(options))
+    facts = facts_of(options)
+    study = Study(place.folder / "figures.json", facts)
     if options.add and study.path.exists():
-        study.load()
+        study.add_to(facts["commit"])
     try:
         measure.prepare(place, chosen)
         for group in chosen:
