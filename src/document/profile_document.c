@@ -93,8 +93,8 @@ const struct field profile_device_fields[] = {
      .help = "the time of a load on this kind of device, with the copy",
      .left_out = "`load_fixed_ms`, and the copy of `load` over the bus"},
     {"interference", FIELD_SHARE(struct device, interference), .range = &interference_range,
-     .help = "how much longer a batch takes while others hold all of the device",
-     .left_out = "as the cluster says"},
+     .help = "how much longer a batch takes while others hold all of the device, as measured. A "
+             "served GPU has the mean of its models; simulated devices have that of their cluster"},
     {0},
 };
 

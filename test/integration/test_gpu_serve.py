@@ -6,6 +6,7 @@ src/engine/cuda_find.c, src/service/gpu_watch.c, src/engine/process_spin.c,
 src/server/metrics_device.c
 """
 
+import concurrent.futures
 import json
 import os
 import shutil
@@ -130,6 +131,18 @@ class GpuServe(unittest.TestCase):
         self.assertEqual(about["inputs"][0]["shape"], [-1, 4])
         code, _, log = server.end()
         self.assertEqual(code, 0, log)
+
+    def test_functions_that_were_never_measured_stay_on_processors(self):
+        self.add_mixed()
+        self.put("weft.yaml", SETTINGS.replace("workers: 2", "workers: 1").encode())
+        server = self.serve("--policy", "po2", "--no-admission")
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:  # Drawn at random.
+            rows = [[1, -2, 3, 4]]
+            asked = [pool.submit(self.infer, server, "mixed", rows, "out", "a") for _ in range(36)]
+            for answer in asked:
+                self.assertEqual(answer.result(), (200, [[1, 0, 4, 5.5]]))
+        _, _, log = server.end()
+        self.assertEqual([line for line in log if "level=info" not in line], [])
 
     def test_what_was_measured_is_kept_by_kind_of_device(self):
         done = self.weft("profile", str(self.folder))
