@@ -67,7 +67,8 @@ struct nvml_figures nvml_read(const struct nvml *nvml, uint32_t gpu)
     struct nvml_memory memory;
     struct nvml_utilisation utilisation;
     unsigned number;
-    struct nvml_figures figures = {NAN, NAN, NAN, NAN, NAN};
+    const double unknown = (double)NAN;
+    struct nvml_figures figures = {unknown, unknown, unknown, unknown, unknown};
     if (device == NULL) {
         return figures;
     }
