@@ -10,8 +10,6 @@
 #include "node/tickets.h"
 #include "policy/choose.h"
 
-enum { HEAD_LOOKS = 16 }; /* Tickets at the head that say who holds most, and who is oldest. */
-
 /* Whether @member can keep queues, as far as this node knows. Nobody else has to agree. */
 static bool can_keep(const struct node *node, uint32_t member)
 {
@@ -114,17 +112,18 @@ static struct queue_facts facts_of(const struct node *node, uint32_t number)
         .head_arrived_ns = head->arrived_ns,
         .rechecks = queue->rechecks,
     };
-    uint32_t holders[HEAD_LOOKS];
-    uint32_t counts[HEAD_LOOKS];
+    uint32_t holders[QUEUE_LOOKS_MAX];
+    uint32_t counts[QUEUE_LOOKS_MAX];
     uint32_t holder_count = 0;
     uint32_t most = 0;
     uint32_t slot = queue->list.first;
-    for (uint32_t looks = 0; looks < HEAD_LOOKS && slot != POOL_NONE; looks++) {
+    for (uint32_t looks = 0; looks < QUEUE_LOOKS_MAX && slot != POOL_NONE; looks++) {
         const struct ticket *ticket = ticket_at(node, slot);
         if (ticket->arrived_ns < facts.head_arrived_ns) {
             facts.head_arrived_ns = ticket->arrived_ns;
             facts.head_deadline_ns = ticket->deadline_ns;
         }
+        facts.holders[facts.look_count++] = ticket->holder;
         uint32_t i = 0;
         while (i < holder_count && holders[i] != ticket->holder) {
             i++;

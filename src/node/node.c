@@ -68,7 +68,7 @@ static void init_home(struct node *node, struct arena *arena)
     const uint32_t queue_count = node->catalogue->queue_count;
     slot_list_init(&home->claim_list);
     home->wake_ns = INT64_MAX;
-    if (!routing_binds(node)) {
+    if (!node->seat.binds) {
         return;
     }
     map_init(&home->tickets, 16);

@@ -95,7 +95,8 @@ static void reserve_all(struct node *node, const struct job *job)
 static enum reason place_source(
     struct node *node, struct job *job, const struct job_facts *facts, uint32_t task)
 {
-    if (routing_binds(node)) { /* It is claimed later, if there is any worker. */
+    if (routing_waits(
+            node, job->workflow, task)) { /* It is claimed later, if there is any worker. */
         const bool any = node->draining || choose_first_usable(&node->view) != WORKER_NONE;
         return any ? REASON_NONE : REASON_NO_WORKER;
     }
@@ -271,8 +272,10 @@ static void run_again(struct node *node, uint32_t slot, const uint64_t *lost, en
     job->attempt++;
     job->probed = false;
     trace_repeated(node, job, reason);
-    for (uint32_t i = 0; routing_binds(node) && i < workflow->task_count; i++) {
-        job->placement[i] = PLACEMENT_UNBOUND; /* What was claimed was claimed for once. */
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        if (routing_waits(node, job->workflow, i)) { /* What was claimed was claimed for once. */
+            job->placement[i] = PLACEMENT_UNBOUND;
+        }
     }
     replace_lost(node, job, &facts, lost);
     for (uint32_t i = 0; i < workflow->source_count; i++) {

@@ -127,7 +127,8 @@ static void route_edge(
         send_input(node, &input, tensor);
         return;
     }
-    if (routing_binds(node)) { /* It stays until somebody claims its consumer. */
+    if (routing_waits(
+            node, visit->workflow, to)) { /* It stays until somebody claims its consumer. */
         input.worker = task->worker;
         tensor_hold(node, tensor);
         outbox_move(node, node->id, &input, tensor);
@@ -190,7 +191,8 @@ void routing_forward(
     visit->placement[task->number] = PLACEMENT_UNBOUND;
     announce(node, visit, task->number, worker);
     /* Who has claimed it has told its worker. */
-    uint32_t sequence = routing_binds(node) ? 0 : routing_note(node, worker, run_ns);
+    const bool claimed = routing_waits(node, visit->workflow, task->number);
+    uint32_t sequence = claimed ? 0 : routing_note(node, worker, run_ns);
     for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
         const struct input *held = input_at(node, slot);
         struct message input = input_message(node, visit, task->number, held->items);
@@ -241,7 +243,7 @@ void routing_gathered(struct node *node, uint32_t slot)
     const struct need need = need_at(node, visit->workflow, task->number, task->items);
     const bool stays =
         visit->placement[task->number] != PLACEMENT_UNBOUND && can_run(node, need, task->worker);
-    if (routing_binds(node)) {
+    if (routing_waits(node, visit->workflow, task->number)) {
         if (!grants_take(node, slot)) {
             offers_make(node, slot);
         }

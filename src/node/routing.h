@@ -9,15 +9,16 @@
 #ifndef NODE_ROUTING_H
 #define NODE_ROUTING_H
 
-#include "node/inside.h"
+#include "node/access.h"
 
 /*
- * Whether workers are chosen last, by those who claim tasks from home queues: then nothing is
- * placed on its way, and what is ready stays where its inputs are.
+ * Whether the worker of task @task of @workflow is chosen last, by its home: then it is not placed
+ * on its way, and when it is ready it stays where its inputs are.
  */
-static inline bool routing_binds(const struct node *node)
+static inline bool routing_waits(const struct node *node, uint32_t workflow, uint32_t task)
 {
-    return node->seat.binds;
+    return node->seat.binds &&
+           policy_waits(&node->seat, workflow_at(node, workflow)->queue_first + task);
 }
 
 /* All inputs of task @slot are here: queue it, or forward it once. */

@@ -169,10 +169,31 @@ void policy_set_plan(struct policy_set *set, struct arena *arena, const struct p
     }
 }
 
-static bool binds(const struct policy_set *set)
+static bool waits(const struct policy_set *set, uint32_t number)
+{
+    const struct policy_choice *choice = &set->roles[ROLE_DISPATCH];
+    return choice->policy->waits != NULL && choice->policy->waits(choice->plan, number);
+}
+
+/* Whether there are home queues: for all tasks, or for some of one policy that also places. */
+static bool binds(const struct policy_set *set, const struct catalogue *catalogue)
 {
     const struct policy *policy = set->roles[ROLE_DISPATCH].policy;
-    return policy != NULL && policy->binds && set->roles[ROLE_PLACE].policy == NULL;
+    const struct policy *placer = set->roles[ROLE_PLACE].policy;
+    if (policy == NULL || !policy->binds || (placer != NULL && placer != policy)) {
+        return false;
+    }
+    for (uint32_t i = 0; placer != NULL && i < catalogue->queue_count; i++) {
+        if (waits(set, i)) {
+            return true;
+        }
+    }
+    return placer == NULL;
+}
+
+bool policy_waits(const struct policy_seat *seat, uint32_t number)
+{
+    return seat->binds && (seat->set->roles[ROLE_PLACE].policy == NULL || waits(seat->set, number));
 }
 
 static bool steals(const struct policy_set *set)
@@ -214,7 +235,7 @@ void policy_seat_init(
     ASSERT(state != NULL || policy_set_state_bytes(set) == 0);
 
     *seat = (struct policy_seat){
-        .binds = binds(set),
+        .binds = binds(set, input->catalogue),
         .steals = steals(set),
         .places_tasks = places_tasks(set),
         .orders = set->roles[ROLE_ORDER].policy != NULL,
@@ -474,7 +495,8 @@ void policy_ended(struct policy_seat *seat, const struct ended_facts *batch)
 int64_t policy_tick_ns(const struct policy_seat *seat)
 {
     const struct policy *policy = policy_at(seat, ROLE_TICK);
-    return policy == NULL ? 0 : policy->tick_ns;
+    const bool is_idle = policy != NULL && policy->waits != NULL && !seat->binds;
+    return policy == NULL || is_idle ? 0 : policy->tick_ns;
 }
 
 struct tick_answer policy_tick(struct policy_seat *seat)

@@ -52,7 +52,7 @@ struct policy_meter {
 
 /* The state of a composition at one node. */
 struct policy_seat {
-    bool binds;        /* Tasks that nobody places wait in home queues. */
+    bool binds;        /* There are home queues: see policy_waits(). */
     bool steals;       /* Idle workers of this node look for work elsewhere. */
     bool places_tasks; /* place_task has something to say; the node saves the question otherwise. */
     bool orders;       /* Likewise for order. */
@@ -114,6 +114,9 @@ static inline int64_t policy_advance(int64_t key, uint32_t priority)
     const int64_t ahead_ns = (int64_t)level * PRIORITY_LEVEL_NS;
     return key < INT64_MIN + ahead_ns ? INT64_MIN : key - ahead_ns;
 }
+
+/* Whether tasks of queue @number wait in its home queue. */
+bool policy_waits(const struct policy_seat *seat, uint32_t number);
 
 /* A task joins a queue. */
 void policy_queued(struct policy_seat *seat, const struct ready_facts *task);

@@ -16,33 +16,16 @@
  * Not for: models that were never measured with shares and batches.
  */
 #include "base/numbers.h"
+#include "policy/esg_order.h"
 #include "policy/esg_plan.h"
 #include "policy/esg_search.h"
 #include "policy/esg_warm.h"
 #include "policy/fit.h"
 #include "policy/registry.h"
 
-/* Keys from here on belong to jobs without a deadline. 2^62 ns are 146 years. */
-#define KEY_NO_DEADLINE (INT64_C(1) << 62)
-
 static void queued(const struct policy_input *input, const struct ready_facts *task)
 {
     esg_warm_note(input, task->job->graph->queue_first + task->task, task->items);
-}
-
-static int64_t order(const struct policy_input *input, const struct ready_facts *task)
-{
-    const struct job_facts *job = task->job;
-    const struct esg_plan *plan = input->plan;
-    const uint32_t number = job->graph->queue_first + task->task;
-    const struct esg_queue *known = &plan->queues[number];
-    if (job->deadline_ns >= KEY_NO_DEADLINE) {
-        return KEY_NO_DEADLINE + job->arrived_ns;
-    }
-    const int64_t whole_ns = job->deadline_ns - job->arrived_ns;
-    const int64_t due_ns = job->arrived_ns + esg_scaled(whole_ns, known->group_end_ns);
-    const bool is_late = input->view->now_ns + known->tail_ns > job->deadline_ns;
-    return is_late ? due_ns + whole_ns : due_ns;
 }
 
 static uint32_t path_count(const struct policy_input *input, uint32_t rechecks)
@@ -78,13 +61,6 @@ static void add(struct draft *draft, const struct config *config, uint32_t worke
     draft->keys[at] = key;
 }
 
-/* A batch runs what is there, even if it was planned for more. */
-static struct config cut(struct config config, uint32_t items)
-{
-    config.batch = min_u32(config.batch, items);
-    return config;
-}
-
 /* Put each config where it can start first. */
 static void place(
     const struct fit_ask *ask, const struct esg_queue *known, const struct esg_found *found,
@@ -93,7 +69,7 @@ static void place(
     for (uint32_t i = 0; i < found->answer.count; i++) {
         const struct search_path *path = &found->answer.paths[i];
         const struct configs_choice *choice = &known->configs.choices[path->first];
-        const struct config config = cut(choice->config, ask->queue->items);
+        const struct config config = esg_cut(choice->config, ask->queue->items);
         const struct fit_choice best = fit_find(ask, &config, choice->device);
         const int64_t end_ns = path->time_ns + best.delay_ns;
         if (best.worker == WORKER_NONE) {
@@ -167,38 +143,11 @@ static void dispatch_home(
         answer_out->count = 0;
     } else if (answer_out->count == 0 && queue->rechecks > input->options[ESG_RECHECK]) {
         const struct configs_choice *choice = smallest(known);
-        const struct config config = cut(choice->config, queue->items);
+        const struct config config = esg_cut(choice->config, queue->items);
         const struct fit_choice best = fit_find(&ask, &config, choice->device);
         if (best.worker != WORKER_NONE) {
             add(&draft, &config, best.worker, -1);
         }
-    }
-}
-
-/* On a worker's own queue only the config is to choose, of those measured on its device. */
-static void dispatch_own(
-    const struct policy_input *input, const struct queue_facts *queue,
-    struct dispatch_answer *answer_out)
-{
-    const struct fleet_worker *worker = &input->view->fleet->workers[queue->worker];
-    const struct esg_queue *known = esg_queue(input, queue->workflow, queue->task);
-    struct esg_found found;
-    esg_search(input, queue, queue->items, path_count(input, 0), &found);
-    if (input->options[ESG_WAIT] != 0) {
-        answer_out->wake_at_ns = esg_warm_wait(input, queue, &found);
-        if (answer_out->wake_at_ns != 0) {
-            return;
-        }
-    }
-    for (uint32_t i = 0; i < found.answer.count; i++) {
-        const struct configs_choice *choice = &known->configs.choices[found.answer.paths[i].first];
-        if (choice->device == worker->device && answer_out->count < DISPATCH_CANDIDATES_MAX) {
-            const struct config config = cut(choice->config, queue->items);
-            answer_out->configs[answer_out->count++] = fit_own(input->view, queue->worker, config);
-        }
-    }
-    if (answer_out->count == 0) { /* The search prefers another kind of device. */
-        answer_out->configs[answer_out->count++] = (struct config){.batch = queue->head_items};
     }
 }
 
@@ -209,7 +158,7 @@ static void dispatch(
     if (queue->worker == WORKER_NONE) {
         dispatch_home(input, queue, answer_out);
     } else {
-        dispatch_own(input, queue, answer_out);
+        esg_dispatch_own(input, queue, answer_out);
     }
 }
 
@@ -227,6 +176,7 @@ static const struct policy_option options[] = {
     [ESG_PREWARM] = {"prewarm", 1, 0, 1, true, "0: models are loaded only when they are needed"},
     [ESG_MARGIN] =
         {"margin", 0.13, 0, 10, false, "margin on measured run times, as a share of them"},
+    [ESG_TRANSFERS] = {"transfers", 0, 0, 1, true, "1: budgets count a transfer for each task"},
     {.name = NULL},
 };
 
@@ -241,7 +191,7 @@ const struct policy policy_esg = {
     .options = options,
     .plan = esg_plan,
     .queued = queued,
-    .order = order,
+    .order = esg_order,
     .dispatch = dispatch,
     .tick_ns = ESG_TICK_NS,
     .tick = esg_warm_tick,

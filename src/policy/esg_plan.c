@@ -35,12 +35,16 @@ static void collect(
         struct esg_queue *queue = &queues[task];
         configs_collect(
             arena, input->fleet, input->profile, &workflow->tasks[task], &rules, &queue->configs);
+        queue->bytes_per_item = fit_bytes_per_item(workflow, task);
+        if (input->options[ESG_TRANSFERS] != 0) {
+            queue->transfer_ns = fleet_transfer_ns(
+                input->fleet, 0, input->fleet->node_count - 1, queue->bytes_per_item);
+        }
         queue->stage = (struct search_stage){
             .count = queue->configs.count,
             .choices = queue->configs.weights,
-            .extra_ns = overhead_ns(input->fleet),
+            .extra_ns = overhead_ns(input->fleet) + queue->transfer_ns,
         };
-        queue->bytes_per_item = fit_bytes_per_item(workflow, task);
         for (uint32_t i = 0; i < queue->configs.count; i++) {
             const uint32_t batch = queue->configs.weights[i].batch;
             queue->batch_max = max_u32(batch, queue->batch_max);

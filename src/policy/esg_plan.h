@@ -22,6 +22,7 @@ enum esg_option {
     ESG_WAIT,
     ESG_PREWARM,
     ESG_MARGIN,
+    ESG_TRANSFERS,
 };
 
 /* One queue: a task of a workflow. Times are planned ones, with the margin. */
@@ -34,6 +35,7 @@ struct esg_queue {
     int64_t group_end_ns; /* Where the share of its group ends, likewise. */
     int64_t tail_ns;      /* It and the longest way after it, all as fast as can be. */
     int64_t after_ns;     /* Of it: what comes after its group. */
+    int64_t transfer_ns;  /* Of one item's inputs, if budgets count transfers. */
     uint64_t bytes_per_item;
     uint32_t planned; /* The choice of a plan that is made once. */
     uint32_t batch_max;

@@ -76,7 +76,7 @@ int64_t esg_warm_wait(
     int64_t best_ns = 0;
     for (uint32_t more = 1; queue->items + more <= known->batch_max; more *= 2) {
         const int64_t wait_ns = gap_ns * more;
-        const int64_t left_ns = found->target_ns - wait_ns;
+        const int64_t left_ns = found->target_ns - wait_ns - known->transfer_ns * more;
         if (left_ns <= 0 || least_cost(known, queue, queue->items, left_ns) == INT64_MAX) {
             break; /* What is there would not be in time if nothing came. */
         }

@@ -15,7 +15,10 @@
 
 struct mixture;
 
-enum { TICK_WARMS_MAX = 16 };
+enum {
+    TICK_WARMS_MAX = 16,
+    QUEUE_LOOKS_MAX = 16, /* Tasks at the head of a home queue that are looked at one by one. */
+};
 
 /*
  * What a level of priority is worth: a task comes before those of the next lower level whose key
@@ -101,8 +104,10 @@ struct queue_facts {
     uint32_t cpu_free;
 
     /* Of a home queue. */
-    uint32_t holder;   /* The worker with the inputs of most tasks at its head. */
-    uint32_t rechecks; /* How often in a row its candidates fitted nowhere. */
+    uint32_t holder; /* The worker with the inputs of most tasks at its head, */
+    uint32_t look_count;
+    uint32_t holders[QUEUE_LOOKS_MAX]; /* and that of each of them. */
+    uint32_t rechecks;                 /* How often in a row its candidates fitted nowhere. */
 };
 
 /* Up to DISPATCH_CANDIDATES_MAX configs, best first; or none and a time to ask again. */

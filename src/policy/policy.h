@@ -25,9 +25,10 @@
  * beside them. Every operation is optional; its default stands beside it.
  *
  * Home queues. A policy with binds set chooses the configuration first and the worker last.
- * Tasks that nobody has placed then stay where their inputs are, and only a ticket goes to
+ * Tasks that are not placed then stay where their inputs are, and only a ticket goes to
  * the home of their (workflow, task), a node that each computes for itself. There one queue of the
- * whole cluster's waiting tasks is dispatched.
+ * whole cluster's waiting tasks is dispatched. A policy that places tasks as well says with
+ * waits() which of them wait.
  */
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H
@@ -117,6 +118,12 @@ struct policy {
     int64_t (*order)(const struct policy_input *input, const struct ready_facts *task);
 
     /*
+     * Whether tasks of queue @number, as in the catalogue, wait in its home queue rather than
+     * being placed: of a policy that binds and places, by its own @plan. Default: none does.
+     */
+    bool (*waits)(const void *plan, uint32_t number);
+
+    /*
      * How to run the head of one queue and, of a home queue, where: workers that can never
      * hold a config are left out by the policy, those that are full right now by the node,
      * which takes the first candidate that fits. None fits, or none is given without a time
@@ -142,7 +149,10 @@ struct policy {
      */
     uint32_t (*prefetch)(const struct policy_input *input, const struct cache_facts *cache);
 
-    /* Called every tick_ns if that is not 0. Default: nothing. */
+    /*
+     * Called every tick_ns if that is not 0; of a policy that says which tasks wait, only where
+     * some do. Default: nothing.
+     */
     int64_t tick_ns;
     void (*tick)(const struct policy_input *input, struct tick_answer *answer_out);
 

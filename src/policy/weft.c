@@ -1,8 +1,8 @@
 /*
  * weft.c - place each task when it is ready, where it ends first and harms others least.
  *
- * Rule: a task goes to the worker with the smallest score, of the node's own, of the node to
- * which its output returns and of a few drawn from the own rack and from the others:
+ * Rule: a task of whole devices goes to the worker with the smallest score, of the node's own, of
+ * the node to which its output returns and of a few drawn from the own rack and from the others:
  *
  *     score = end + return + toll + price of a load
  *     end   = max(free + doubt, inputs there, models there) + run
@@ -14,9 +14,11 @@
  * Workers are told of a task at once, so that others see it before its inputs have arrived.
  * Queues are in the order of deadlines; a job without one is due `path` times its critical path
  * after its arrival, so that short jobs do not wait for long ones. Eviction is that of compass.
- * Source: our own; costs of models as in compass, tolls as marginal waits of a queue (Nona).
- * Ignores: shares and batches; run times are those of the profile.
- * Not for: profiles with batches or shares, where whole devices for single tasks waste them.
+ * Tasks that can run on a share of a device wait in home queues instead (weft_home.h).
+ * Source: our own; costs of models as in compass, tolls as marginal waits of a queue (Nona),
+ * configs of shares and batches as in esg.
+ * Ignores: on whole devices, run times other than the profile's.
+ * Not for: jobs whose clients know better where they should run.
  */
 #include "base/arena.h"
 #include "base/assert.h"
@@ -26,36 +28,29 @@
 #include "policy/compass_cache.h"
 #include "policy/compass_cost.h"
 #include "policy/registry.h"
-#include "policy/weft_links.h"
-
-enum {
-    OPTION_PATH,
-    OPTION_LINKS,
-    OPTION_TOLL,
-    OPTION_RETURN,
-    OPTION_DOUBT,
-    OPTION_SAMPLE,
-    OPTION_EVICTION,
-    OPTION_CROWD,
-    OPTION_SPREAD,
-    OPTION_JITTER,
-};
+#include "policy/weft_home.h"
+#include "policy/weft_options.h"
 
 static const struct policy_option options[] = {
-    [OPTION_PATH] =
+    [WEFT_PATH] =
         {"path", 4, 0, 100, false, "when a job without deadline is due, in critical paths"},
-    [OPTION_LINKS] = {"links", 1, 0, 1, true, "0: ignore what waits on the own link"},
-    [OPTION_TOLL] = {"toll", 1, 0, 100, false, "weight of what transfers cost others"},
-    [OPTION_RETURN] = {"return", 1, 0, 1, true, "0: ignore where outputs are gathered"},
-    [OPTION_DOUBT] =
+    [WEFT_LINKS] = {"links", 1, 0, 1, true, "0: ignore what waits on the own link"},
+    [WEFT_TOLL] = {"toll", 1, 0, 100, false, "weight of what transfers cost others"},
+    [WEFT_RETURN] = {"return", 1, 0, 1, true, "0: ignore where outputs are gathered"},
+    [WEFT_DOUBT] =
         {"doubt", 3, 0, 100, false, "work expected to arrive first, in parts of the transfer"},
-    [OPTION_SAMPLE] = {"sample", 8, 1, 4096, true, "workers drawn from the rack and from others"},
-    [OPTION_EVICTION] =
+    [WEFT_SAMPLE] = {"sample", 8, 1, 4096, true, "workers drawn from the rack and from others"},
+    [WEFT_EVICTION] =
         {"eviction", 1, 0, 100, false, "what an eviction costs, in loads of the new model"},
-    [OPTION_CROWD] = {"crowd", 1, 0, 100, false, "the same, per task that a worker has on average"},
-    [OPTION_SPREAD] =
+    [WEFT_CROWD] = {"crowd", 1, 0, 100, false, "the same, per task that a worker has on average"},
+    [WEFT_SPREAD] =
         {"spread", 0.5, 0, 1, false, "share of the wait for a copy in free memory not counted"},
-    [OPTION_JITTER] = {"jitter", 0.1, 0, 100, false, "noise that keeps nodes apart, in run times"},
+    [WEFT_JITTER] = {"jitter", 0.1, 0, 100, false, "noise that keeps nodes apart, in run times"},
+    [WEFT_GATHER] = {"gather", 1, 0, 1, true, "0: no home queues; every task is placed"},
+    [WEFT_HOLD] = {"hold", 1, 0, 1, true, "0: never wait for a worker that is full"},
+    [WEFT_COPY] = {"copy", 1, 0, 1, true, "0: no copies of models in free memory"},
+    [WEFT_LEARN] = {"learn", 1, 0, 1, true, "0: believe the profile"},
+    [WEFT_WARY] = {"wary", 0.0625, 0, 1, false, "share of the time not used for filling batches"},
     {.name = NULL},
 };
 
@@ -77,6 +72,7 @@ struct hop {
 static const void *plan(struct arena *arena, const struct plan_input *input)
 {
     const uint32_t count = input->catalogue->workflow_count;
+    struct weft_plan *plan = arena_alloc(arena, sizeof(*plan));
     int64_t *path_ns = arena_alloc(arena, (count + 1) * sizeof(*path_ns));
     for (uint32_t i = 0; i < count; i++) {
         const struct workflow *graph = input->catalogue->workflows[i];
@@ -90,17 +86,39 @@ static const void *plan(struct arena *arena, const struct plan_input *input)
         }
         path_ns[i] = graph_longest_path(graph, run_ns, rank_ns);
     }
-    return path_ns;
+    plan->path_ns = path_ns;
+    weft_home_plan(arena, input, plan);
+    return plan;
+}
+
+static bool waits(const void *plan, uint32_t number)
+{
+    return ((const struct weft_plan *)plan)->waits[number];
+}
+
+static bool task_waits(const struct policy_input *input, const struct ready_facts *task)
+{
+    return input->binds && waits(input->plan, task->job->graph->queue_first + task->task);
+}
+
+static void queued(const struct policy_input *input, const struct ready_facts *task)
+{
+    if (task_waits(input, task)) {
+        weft_home_queued(input, task);
+    }
 }
 
 static int64_t order(const struct policy_input *input, const struct ready_facts *task)
 {
     const struct job_facts *job = task->job;
-    const int64_t *path_ns = input->plan;
+    const struct weft_plan *plan = input->plan;
+    if (task_waits(input, task)) {
+        return weft_home_order(input, task);
+    }
     if (job->deadline_ns != INT64_MAX) {
         return job->deadline_ns;
     }
-    const double wait_ns = input->options[OPTION_PATH] * (double)path_ns[job->workflow];
+    const double wait_ns = input->options[WEFT_PATH] * (double)plan->path_ns[job->workflow];
     return job->arrived_ns + (int64_t)min_double(wait_ns, 0x1p60);
 }
 
@@ -133,9 +151,9 @@ static void set_prices(struct hop *hop, int64_t backlog_ns)
     const int64_t run_ns = compass_mean_run_ns(input, hop->facts->job->graph, 0);
     const double waiting = compass_waiting(backlog_ns, run_ns);
     hop->prices = (struct compass_prices){
-        .eviction_64ths = compass_64ths(values[OPTION_EVICTION] + values[OPTION_CROWD] * waiting),
-        .spread_64ths = compass_64ths(values[OPTION_SPREAD]),
-        .jitter_ns = compass_jitter_ns(values[OPTION_JITTER], run_ns),
+        .eviction_64ths = compass_64ths(values[WEFT_EVICTION] + values[WEFT_CROWD] * waiting),
+        .spread_64ths = compass_64ths(values[WEFT_SPREAD]),
+        .jitter_ns = compass_jitter_ns(values[WEFT_JITTER], run_ns),
         .draw = rng_next(input->rng),
     };
 }
@@ -176,22 +194,28 @@ static void open_hop(
 /* What others may send to a worker while inputs travel for @late_ns. */
 static int64_t doubt_ns(const struct hop *hop, int64_t late_ns)
 {
-    const int64_t factor_64ths = compass_64ths(hop->input->options[OPTION_DOUBT]);
+    const int64_t factor_64ths = compass_64ths(hop->input->options[WEFT_DOUBT]);
     return late_ns / hop->usable * hop->busy / 64 * factor_64ths;
+}
+
+static struct weft_links *links_of(const struct policy_input *input)
+{
+    struct weft_state *state = input->state;
+    return &state->links;
 }
 
 static int64_t weighed_toll_ns(const struct hop *hop, const struct weft_transfer *transfer)
 {
-    const struct weft_links *links = hop->input->state;
+    const struct weft_links *links = links_of(hop->input);
     const int64_t toll_ns = weft_toll_ns(links, transfer, hop->input->view->now_ns);
-    return toll_ns / 64 * compass_64ths(hop->input->options[OPTION_TOLL]);
+    return toll_ns / 64 * compass_64ths(hop->input->options[WEFT_TOLL]);
 }
 
 /* The score of @worker, which can be used. */
 static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
 {
     const struct view *view = hop->input->view;
-    const struct weft_links *links = hop->input->state;
+    const struct weft_links *links = links_of(hop->input);
     const struct fleet_worker *spec = &view->fleet->workers[worker];
     const struct row_cache *cache = view_cache(view, worker);
     const struct compass_offer *offer = compass_offer(&hop->task, spec);
@@ -203,12 +227,12 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
         return COMPASS_NOT_USABLE_NS;
     }
     if (there.whole_ns > 0) {
-        const bool counts_link = hop->input->options[OPTION_LINKS] != 0;
+        const bool counts_link = hop->input->options[WEFT_LINKS] != 0;
         arrive_ns = counts_link ? max_i64(arrive_ns, links->up.free_ns) : arrive_ns;
         arrive_ns += there.whole_ns;
         free_ns = max_i64(free_ns, arrive_ns) + doubt_ns(hop, arrive_ns - view->now_ns);
     }
-    if (hop->input->options[OPTION_RETURN] != 0 && hop->return_bytes > 0) {
+    if (hop->input->options[WEFT_RETURN] != 0 && hop->return_bytes > 0) {
         const struct weft_transfer back =
             weft_transfer(view->fleet, spec->node, hop->return_node, hop->return_bytes);
         extra_ns += back.whole_ns + weighed_toll_ns(hop, &back);
@@ -225,7 +249,7 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
 /* Whether @worker is looked at: all where there are few, or where the data is or returns to. */
 static bool is_drawn(const struct hop *hop, uint32_t worker, bool is_near)
 {
-    const uint32_t sample = (uint32_t)hop->input->options[OPTION_SAMPLE];
+    const uint32_t sample = (uint32_t)hop->input->options[WEFT_SAMPLE];
     const bool in_rack = is_in_rack(hop->input->view, worker);
     const uint32_t of = in_rack ? hop->in_rack : hop->usable - hop->in_rack;
     return is_near || of <= sample + sample / 2 || rng_below(hop->input->rng, of) < sample;
@@ -257,22 +281,63 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     }
     const struct weft_transfer sent =
         weft_transfer(fleet, view->node, fleet->workers[best].node, hop.bytes);
-    weft_links_send(input->state, &sent, weft_links_rack(fleet), view->now_ns);
+    weft_links_send(links_of(input), &sent, weft_links_rack(fleet), view->now_ns);
     return best;
+}
+
+/* On a whole device: of what waits, as many items as take least time each. */
+static uint32_t batch_of(const struct policy_input *input, const struct queue_facts *queue)
+{
+    const struct workflow *graph = input->catalogue->workflows[queue->workflow];
+    const struct fleet_worker *worker = &input->view->fleet->workers[queue->worker];
+    const struct profile_model *model = &input->profile->models[graph->tasks[queue->task].run];
+    const struct profile_curve *curve = &model->curves[worker->device];
+    uint32_t best = queue->head_items;
+    int64_t best_ns = INT64_MAX;
+    for (uint32_t i = 0; i < curve->point_count && queue->waiting > 1; i++) {
+        const struct profile_point *point = &curve->points[i];
+        const int64_t each_ns = point->run_ns / point->items;
+        if (point->gpu == 0 && point->items <= queue->items && each_ns < best_ns) {
+            best = max_u32(point->items, queue->head_items);
+            best_ns = each_ns;
+        }
+    }
+    return best;
+}
+
+static void dispatch(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    const struct weft_plan *plan = input->plan;
+    const struct workflow *graph = input->catalogue->workflows[queue->workflow];
+    if (queue->worker == WORKER_NONE || plan->waits[graph->queue_first + queue->task]) {
+        weft_home_dispatch(input, queue, answer_out);
+    } else {
+        answer_out->configs[0] = (struct config){.batch = batch_of(input, queue)};
+        answer_out->count = 1;
+    }
 }
 
 const struct policy policy_weft = {
     .name = "weft",
-    .summary = "place ready tasks where they end first and cost models and links least",
-    .source = "our own; costs of models as in compass, tolls as marginal waits (Nona)",
-    .ignores = "batches, shares; run times other than the profile's",
-    .state_bytes = sizeof(struct weft_links),
+    .summary = "run tasks where they end first and cost models and links least",
+    .source = "our own; costs of models as in compass, tolls as in Nona, configs as in ESG",
+    .ignores = "on whole devices, run times other than the profile's",
+    .state_bytes = sizeof(struct weft_state),
     .by_deadline = true,
     .announces = true,
+    .binds = true,
     .options = options,
     .plan = plan,
     .place_task = place_task,
+    .waits = waits,
+    .queued = queued,
     .order = order,
+    .dispatch = dispatch,
+    .ended = weft_home_ended,
     .victim = compass_victim,
     .prefetch = compass_prefetch,
+    .tick_ns = ESG_TICK_NS,
+    .tick = weft_home_tick,
 };

@@ -98,7 +98,9 @@ void checkers_deliver(const struct sim *sim, const struct parcel *parcel)
 /* When nothing is left to happen, nothing is left. */
 void checkers_end(const struct sim *sim)
 {
-    const bool is_ticking = sim->policies.roles[ROLE_TICK].policy != NULL; /* For ever. */
+    const struct policy *ticker = sim->policies.roles[ROLE_TICK].policy;
+    const bool is_ticking = ticker != NULL;                    /* For ever, */
+    const bool may_rest = is_ticking && ticker->waits != NULL; /* unless no task waits. */
     ASSERT(sim->answered == sim->arrived); /* Every request has been answered. */
     ASSERT(sim->clients.used == 0);        /* Once. */
     ASSERT(sim->parcels.used == 0);
@@ -119,7 +121,7 @@ void checkers_end(const struct sim *sim)
         ASSERT(sim->nodes[node].handles == 0);
         const uint64_t ticking = is_ticking && sim->nodes[node].node != NULL ? 1 : 0;
         const uint32_t timers = sim->nodes[node].timers - sim->nodes[node].idle_timers;
-        ASSERT(timers == ticking || (timers == 0 && sim->has_stopped_ticks));
+        ASSERT(timers == ticking || (timers == 0 && (sim->has_stopped_ticks || may_rest)));
         ASSERT(sim->nodes[node].idle_timers <= sim->options.fleet->nodes[node].worker_count + 1);
         check_idle(sim, node);
     }

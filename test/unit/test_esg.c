@@ -1,7 +1,8 @@
 /*
  * What esg answers for home queues and for a worker's own ones.
  *
- * Covers: src/policy/esg_plan.c src/policy/esg_search.c src/policy/esg_warm.c src/policy/fit.c
+ * Covers: src/policy/esg_order.c src/policy/esg_plan.c src/policy/esg_search.c
+ *         src/policy/esg_warm.c src/policy/fit.c
  */
 #include "home_fixture.h"
 

@@ -1,0 +1,25 @@
+/*
+ * esg_order.h - what esg decides of a task or of a worker's own queue, for those who go by it.
+ */
+#ifndef POLICY_ESG_ORDER_H
+#define POLICY_ESG_ORDER_H
+
+#include "base/numbers.h"
+#include "policy/policy.h"
+
+/* The key of @task: when its group is due; if its job cannot be in time, one deadline later. */
+int64_t esg_order(const struct policy_input *input, const struct ready_facts *task);
+
+/* A batch runs what is there, even if it was planned for more. */
+static inline struct config esg_cut(struct config config, uint32_t items)
+{
+    config.batch = min_u32(config.batch, items);
+    return config;
+}
+
+/* Configs for a worker's own queue. */
+void esg_dispatch_own(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out);
+
+#endif /* POLICY_ESG_ORDER_H */

@@ -1,0 +1,372 @@
+#include "policy/weft_home.h"
+
+#include "base/arena.h"
+#include "base/numbers.h"
+#include "policy/choose.h"
+#include "policy/compass_cost.h"
+#include "policy/esg_order.h"
+#include "policy/esg_search.h"
+#include "policy/fit.h"
+#include "policy/weft_options.h"
+
+/* Configs are searched for as esg does by default, with time for transfers. */
+static const double esg_options[POLICY_OPTIONS_MAX] = {
+    [ESG_K] = 5,     [ESG_GROUP] = 3, [ESG_SHARE] = 1,     [ESG_BATCH] = 1,   [ESG_ADAPT] = 1,
+    [ESG_SPLIT] = 1, [ESG_WAIT] = 1,  [ESG_MARGIN] = 0.13, [ESG_PREWARM] = 1, [ESG_TRANSFERS] = 1,
+};
+
+/* @input as esg's functions want it. */
+static struct policy_input as_esg(const struct policy_input *input)
+{
+    const struct weft_plan *plan = input->plan;
+    struct weft_state *state = input->state;
+    struct policy_input asked = *input;
+    asked.options = esg_options;
+    asked.plan = plan->esg;
+    asked.state = &state->esg;
+    return asked;
+}
+
+/* Whether @model was measured on a part of a device. */
+static bool has_shares(const struct fleet *fleet, const struct profile *profile, uint32_t model)
+{
+    for (uint32_t device = 0; device < fleet->device_count; device++) {
+        const struct profile_curve *curve = &profile->models[model].curves[device];
+        for (uint32_t i = 0; i < curve->point_count; i++) {
+            if (curve->points[i].gpu != 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void weft_home_plan(struct arena *arena, const struct plan_input *input, struct weft_plan *plan_out)
+{
+    const struct catalogue *catalogue = input->catalogue;
+    bool *waits = arena_alloc(arena, catalogue->queue_count * sizeof(*waits));
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        const struct workflow *workflow = catalogue->workflows[i];
+        for (uint32_t task = 0; task < workflow->task_count; task++) {
+            waits[workflow->queue_first + task] =
+                input->options[WEFT_GATHER] != 0 &&
+                has_shares(input->fleet, input->profile, workflow->tasks[task].run);
+        }
+    }
+    struct plan_input asked = *input;
+    asked.options = esg_options;
+    plan_out->waits = waits;
+    plan_out->esg = esg_plan(arena, &asked);
+}
+
+/* The worker with most memory free that could hold @task and does not. */
+static uint32_t find_room(const struct policy_input *input, const struct workflow_task *task)
+{
+    const struct view *view = input->view;
+    const struct need need = need_of(input->profile, task, /* items */ 1);
+    uint32_t roomiest = WORKER_NONE;
+    uint64_t most = need_bytes(input->profile, task, QUEUE_LOOKS_MAX) - 1;
+    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        const uint64_t room = view_cache(view, worker)->free_bytes;
+        if (room > most && choose_can_use(view, worker, need) &&
+            fit_load_ns(input, task, worker) > 0) {
+            roomiest = worker;
+            most = room;
+        }
+    }
+    return roomiest;
+}
+
+/* Copy the models of queue @number, if it is in use, to where they fit. */
+static void copy(
+    const struct policy_input *input, const struct workflow_task *task, uint32_t number,
+    struct tick_answer *answer)
+{
+    const struct weft_state *state = input->state;
+    const struct esg_pace *pace = &state->esg.paces[number];
+    if (pace->gap_ns == 0 || input->view->now_ns - pace->last_ns > 32 * pace->gap_ns) {
+        return;
+    }
+    const uint32_t worker = find_room(input, task);
+    for (uint32_t i = 0; i < task->model_count && worker != WORKER_NONE; i++) {
+        if (answer->warm_count < TICK_WARMS_MAX &&
+            !view_holds_model(input->view, worker, task->models[i])) {
+            answer->warms[answer->warm_count] =
+                (struct warm){.worker = worker, .model = task->models[i]};
+            answer->warm_count++;
+        }
+    }
+}
+
+void weft_home_tick(const struct policy_input *input, struct tick_answer *answer_out)
+{
+    const struct policy_input asked = as_esg(input);
+    esg_warm_tick(&asked, answer_out);
+    for (uint32_t i = 0; input->options[WEFT_COPY] != 0 && i < input->catalogue->workflow_count;
+         i++) {
+        const struct workflow *workflow = input->catalogue->workflows[i];
+        for (uint32_t task = 0; task < workflow->task_count; task++) {
+            const uint32_t number = workflow->queue_first + task;
+            if (number < ESG_QUEUES_MAX) {
+                copy(input, &workflow->tasks[task], number, answer_out);
+            }
+        }
+    }
+}
+
+void weft_home_queued(const struct policy_input *input, const struct ready_facts *task)
+{
+    const struct policy_input asked = as_esg(input);
+    esg_warm_note(&asked, task->job->graph->queue_first + task->task, task->items);
+}
+
+int64_t weft_home_order(const struct policy_input *input, const struct ready_facts *task)
+{
+    const struct policy_input asked = as_esg(input);
+    return esg_order(&asked, task);
+}
+
+/* The queue in question. */
+struct ask {
+    struct fit_ask fit; /* With the input as it is. */
+    const struct esg_queue *known;
+    const struct weft_learn *learn;
+    uint32_t number; /* Of the queue. */
+};
+
+/* One config, and where it would run. */
+struct spot {
+    uint32_t worker; /* WORKER_NONE: nowhere. */
+    bool has_room;
+    int64_t delay_ns; /* Until the batch starts. */
+    int64_t more_ns;  /* What its run takes beyond what was measured. */
+    int64_t score_ns; /* Both, with what it costs others. */
+    uint32_t left;    /* Units of the device that are free. */
+};
+
+/* Until the inputs of @items tasks are at @worker, whose link they share. */
+static int64_t arrive_ns(const struct ask *ask, uint32_t items, uint32_t worker)
+{
+    const struct queue_facts *queue = ask->fit.queue;
+    const struct fleet *fleet = ask->fit.input->view->fleet;
+    const uint32_t to = fleet->workers[worker].node;
+    uint32_t from = to;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < items; i++) {
+        const uint32_t holder = i < queue->look_count ? queue->holders[i] : queue->holder;
+        if (holder < fleet->worker_count && fleet->workers[holder].node != to) {
+            from = fleet->workers[holder].node;
+            bytes += ask->fit.bytes_per_item;
+        }
+    }
+    return fleet_transfer_ns(fleet, from, to, bytes);
+}
+
+/* The price of making room for the models of the task on @worker. */
+static int64_t eviction_ns(const struct ask *ask, uint32_t worker, int64_t load_ns)
+{
+    const struct policy_input *input = ask->fit.input;
+    const struct row_cache *cache = view_cache(input->view, worker);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < ask->fit.task->model_count; i++) {
+        const uint32_t model = ask->fit.task->models[i];
+        if (!view_holds_model(input->view, worker, model)) {
+            bytes += input->profile->models[model].resident_bytes;
+        }
+    }
+    return bytes > cache->free_bytes ? load_ns / 64 * compass_64ths(input->options[WEFT_EVICTION])
+                                     : 0;
+}
+
+static struct spot look(
+    const struct ask *ask, const struct config *config, const struct configs_choice *choice,
+    uint32_t worker)
+{
+    const struct policy_input *input = ask->fit.input;
+    const struct view *view = input->view;
+    const int64_t load_ns = fit_load_ns(input, ask->fit.task, worker);
+    struct spot spot = {
+        .worker = worker,
+        .has_room = fit_has_room(&ask->fit, worker, config),
+        .left = fit_room(view, worker).gpu,
+        .delay_ns = max_i64(load_ns, arrive_ns(ask, config->batch, worker)),
+    };
+    if (!spot.has_room) {
+        spot.delay_ns += view_free_at_ns(view, worker) - view->now_ns;
+    }
+    if (input->options[WEFT_LEARN] != 0) {
+        const struct weft_batch batch = {
+            .queue = ask->number,
+            .worker = worker,
+            .device = choice->device,
+            .config = choice->config,
+        };
+        const int64_t run_ns = weft_learnt_ns(ask->learn, &batch, choice->run_ns, view->now_ns);
+        spot.more_ns = run_ns - choice->run_ns;
+    }
+    spot.score_ns = spot.delay_ns + spot.more_ns;
+    spot.score_ns += load_ns > 0 ? eviction_ns(ask, worker, load_ns) : 0;
+    return spot;
+}
+
+/* In a tie, the tightest fit: it leaves room elsewhere for what needs more. */
+static bool is_better(const struct spot *a, const struct spot *b)
+{
+    return a->score_ns != b->score_ns ? a->score_ns < b->score_ns : a->left < b->left;
+}
+
+/* Where @config, of @choice, would end first and cost others least. */
+static struct spot find(
+    const struct ask *ask, const struct config *config, const struct configs_choice *choice)
+{
+    const struct policy_input *input = ask->fit.input;
+    const struct view *view = input->view;
+    struct spot best = {.worker = WORKER_NONE, .score_ns = INT64_MAX};
+    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        if (view->fleet->workers[worker].device != choice->device ||
+            !view_is_usable(view, worker) ||
+            !configs_can_hold(view->fleet, input->profile, ask->fit.task, worker, config)) {
+            continue;
+        }
+        const struct spot spot = look(ask, config, choice, worker);
+        const bool counts = spot.has_room || input->options[WEFT_HOLD] != 0;
+        if (counts && is_better(&spot, &best)) { /* Strict: the lowest index wins a tie. */
+            best = spot;
+        }
+    }
+    return best;
+}
+
+static void add(struct dispatch_answer *answer, const struct config *config, uint32_t worker)
+{
+    if (answer->count < DISPATCH_CANDIDATES_MAX) {
+        answer->configs[answer->count] = *config;
+        answer->workers[answer->count] = worker;
+        answer->count++;
+    }
+}
+
+/* Of all configs the one that ends first, if it can start now. */
+static void hurry(const struct ask *ask, struct dispatch_answer *answer_out)
+{
+    const struct configs *configs = &ask->known->configs;
+    const uint32_t head = min_u32(ask->fit.queue->head_items, ask->known->batch_max);
+    const uint32_t most = max_u32(ask->fit.queue->items, head);
+    struct spot best = {.worker = WORKER_NONE};
+    struct config best_config = {0};
+    int64_t best_ns = INT64_MAX;
+    for (uint32_t i = 0; i < configs->count && configs->weights[i].time_ns < best_ns; i++) {
+        const uint32_t batch = configs->choices[i].config.batch;
+        if (batch < head || batch > most) {
+            continue;
+        }
+        const struct config config = esg_cut(configs->choices[i].config, ask->fit.queue->items);
+        const struct spot spot = find(ask, &config, &configs->choices[i]);
+        if (spot.worker != WORKER_NONE && configs->weights[i].time_ns + spot.score_ns < best_ns) {
+            best = spot;
+            best_config = config;
+            best_ns = configs->weights[i].time_ns + spot.score_ns;
+        }
+    }
+    if (best.worker != WORKER_NONE && best.has_room) {
+        add(answer_out, &best_config, best.worker);
+    }
+}
+
+/* The cheapest configs in time that can start. True if one is in time that cannot. */
+static bool place(
+    const struct ask *ask, const struct esg_found *found, struct dispatch_answer *answer_out)
+{
+    bool is_worth_waiting = false;
+    for (uint32_t i = 0; i < found->answer.count; i++) {
+        const struct search_path *path = &found->answer.paths[i];
+        const struct configs_choice *choice = &ask->known->configs.choices[path->first];
+        const struct config config = esg_cut(choice->config, ask->fit.queue->items);
+        const struct spot spot = find(ask, &config, choice);
+        const int64_t late_ns = max_i64(spot.delay_ns - ask->known->transfer_ns, 0) + spot.more_ns;
+        const bool in_time =
+            found->rule == ESG_GIVEN_UP || path->time_ns + late_ns <= found->target_ns;
+        if (spot.worker == WORKER_NONE || !in_time) {
+            continue;
+        }
+        if (spot.has_room) {
+            add(answer_out, &config, spot.worker);
+        }
+        is_worth_waiting = is_worth_waiting || !spot.has_room;
+    }
+    return is_worth_waiting;
+}
+
+/* Until when to wait for more items: some of the time left is kept for what may go wrong. */
+static int64_t wait_until(
+    const struct policy_input *input, const struct policy_input *asked,
+    const struct queue_facts *queue, const struct esg_found *found)
+{
+    struct esg_found wary = *found;
+    wary.target_ns -= found->target_ns / 64 * compass_64ths(input->options[WEFT_WARY]);
+    return esg_warm_wait(asked, queue, &wary);
+}
+
+static void dispatch_home(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    const struct policy_input asked = as_esg(input);
+    const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
+    const struct weft_state *state = input->state;
+    const struct esg_queue *known = esg_queue(&asked, queue->workflow, queue->task);
+    const struct ask ask = {
+        .fit =
+            {
+                .input = input,
+                .queue = queue,
+                .task = &workflow->tasks[queue->task],
+                .bytes_per_item = known->bytes_per_item,
+                .locality = true,
+            },
+        .known = known,
+        .learn = &state->learn,
+        .number = workflow->queue_first + queue->task,
+    };
+    struct esg_found found;
+    const uint32_t paths = queue->rechecks > 0 ? SEARCH_PATHS_MAX : (uint32_t)esg_options[ESG_K];
+    esg_search(&asked, queue, queue->items, paths, &found);
+    answer_out->wake_at_ns = wait_until(input, &asked, queue, &found);
+    if (answer_out->wake_at_ns != 0) {
+        return;
+    }
+    if (!place(&ask, &found, answer_out) && answer_out->count == 0) {
+        hurry(&ask, answer_out);
+    }
+}
+
+void weft_home_dispatch(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out)
+{
+    if (queue->worker == WORKER_NONE) {
+        dispatch_home(input, queue, answer_out);
+        return;
+    }
+    const struct policy_input asked = as_esg(input);
+    esg_dispatch_own(&asked, queue, answer_out);
+}
+
+void weft_home_ended(const struct policy_input *input, const struct ended_facts *ended)
+{
+    struct weft_state *state = input->state;
+    const struct view *view = input->view;
+    const struct workflow *workflow = input->catalogue->workflows[ended->workflow];
+    const uint32_t model = workflow->tasks[ended->task].run;
+    const struct weft_batch batch = {
+        .queue = workflow->queue_first + ended->task,
+        .worker = ended->worker,
+        .device = view->fleet->workers[ended->worker].device,
+        .config = ended->config,
+    };
+    const struct estimate planned =
+        profile_run(input->profile, model, batch.device, ended->items, ended->config);
+    if (ended->completed) {
+        weft_learn_note(&state->learn, &batch, planned.run_ns, ended->run_ns, view->now_ns);
+    }
+}

@@ -1,0 +1,52 @@
+/*
+ * weft_home.h - how weft runs tasks that were measured with batches or shares of a device.
+ *
+ * Such tasks wait in home queues, so that batches form from the whole cluster. Their configs are
+ * those of esg's search: the cheapest that end in time. What differs is the worker. All that could
+ * ever run the config are looked at, also those that have no room for it yet:
+ *
+ *     delay = wait for room + max(load of models, transfers of all inputs)
+ *     score = delay + what runs take longer there + price of an eviction
+ *
+ * If a config would be in time on a worker that has no room, and none is on one that has, the
+ * queue waits. If none is in time anywhere, the config and worker that end first are taken.
+ */
+#ifndef POLICY_WEFT_HOME_H
+#define POLICY_WEFT_HOME_H
+
+#include "policy/esg_plan.h"
+#include "policy/esg_warm.h"
+#include "policy/weft_learn.h"
+#include "policy/weft_links.h"
+
+struct weft_plan {
+    const int64_t *path_ns;     /* By workflow: its critical path on the fastest devices. */
+    const struct esg_plan *esg; /* What esg would know. */
+    const bool *waits;          /* By queue: whether its tasks wait at their home. */
+};
+
+struct weft_state {
+    struct weft_links links;
+    struct esg_state esg;
+    struct weft_learn learn;
+};
+
+/* Find out which tasks wait, and prepare for them. */
+void weft_home_plan(
+    struct arena *arena, const struct plan_input *input, struct weft_plan *plan_out);
+
+/* Copy models that are in use into memory that is free. */
+void weft_home_tick(const struct policy_input *input, struct tick_answer *answer_out);
+
+/* A task that waits has joined its queue; and its key there. */
+void weft_home_queued(const struct policy_input *input, const struct ready_facts *task);
+int64_t weft_home_order(const struct policy_input *input, const struct ready_facts *task);
+
+void weft_home_dispatch(
+    const struct policy_input *input, const struct queue_facts *queue,
+    struct dispatch_answer *answer_out);
+
+/* Learn from a batch. */
+void weft_home_ended(const struct policy_input *input, const struct ended_facts *ended);
+
+#endif /* POLICY_WEFT_HOME_H */

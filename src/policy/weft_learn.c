@@ -1,0 +1,68 @@
+#include "policy/weft_learn.h"
+
+#include "base/hash.h"
+#include "base/numbers.h"
+
+/* A new value counts one part in this many. */
+enum { CONFIG_WEIGHT = 8, WORKER_WEIGHT = 2 };
+
+/* A worker counts as slow if it takes longer by this part: single runs may. */
+enum { DOUBT_DIVISOR = 4 };
+
+/* Ratios are kept within these. */
+enum { RATIO_MIN = WEFT_LEARN_ONE / 4, RATIO_MAX = WEFT_LEARN_ONE * 16 };
+
+static uint32_t config_at(const struct weft_batch *batch)
+{
+    uint64_t hash = hash_mix(batch->queue, batch->device);
+    hash = hash_mix(hash, batch->config.batch);
+    hash = hash_mix(hash, batch->config.cpu);
+    return (uint32_t)(hash_mix(hash, batch->config.gpu) % WEFT_LEARN_CONFIGS);
+}
+
+/* The ratio of a worker, which fades. */
+static int64_t worker_ratio(const struct weft_learn *learn, uint32_t worker, int64_t now_ns)
+{
+    const struct weft_learnt_worker *known = &learn->workers[worker % WEFT_LEARN_WORKERS];
+    const int64_t passed_ns = min_i64(now_ns - known->at_ns, WEFT_LEARN_SPAN_NS);
+    const int64_t left = WEFT_LEARN_ONE - passed_ns / (WEFT_LEARN_SPAN_NS / WEFT_LEARN_ONE);
+    return WEFT_LEARN_ONE + known->ratio * left / WEFT_LEARN_ONE;
+}
+
+static int64_t config_ratio(const struct weft_learn *learn, const struct weft_batch *batch)
+{
+    return WEFT_LEARN_ONE + learn->configs[config_at(batch)];
+}
+
+static int64_t bounded(int64_t ratio)
+{
+    return max_i64(min_i64(ratio, RATIO_MAX), RATIO_MIN);
+}
+
+void weft_learn_note(
+    struct weft_learn *learn, const struct weft_batch *batch, int64_t planned_ns, int64_t run_ns,
+    int64_t now_ns)
+{
+    struct weft_learnt_worker *worker = &learn->workers[batch->worker % WEFT_LEARN_WORKERS];
+    int32_t *config = &learn->configs[config_at(batch)];
+    const int64_t took =
+        min_i64(run_ns, DURATION_NS_MAX / WEFT_LEARN_ONE) * WEFT_LEARN_ONE / max_i64(planned_ns, 1);
+    const int64_t of_worker = worker_ratio(learn, batch->worker, now_ns);
+    const int64_t of_config = config_ratio(learn, batch);
+    const int64_t new_worker = bounded(took * WEFT_LEARN_ONE / of_config);
+    const int64_t new_config = bounded(took * WEFT_LEARN_ONE / of_worker);
+    worker->ratio =
+        (int32_t)(of_worker - WEFT_LEARN_ONE + (new_worker - of_worker) / WORKER_WEIGHT);
+    worker->at_ns = now_ns;
+    *config += (int32_t)((new_config - of_config) / CONFIG_WEIGHT);
+}
+
+int64_t weft_learnt_ns(
+    const struct weft_learn *learn, const struct weft_batch *batch, int64_t planned_ns,
+    int64_t now_ns)
+{
+    const int64_t of_worker = worker_ratio(learn, batch->worker, now_ns);
+    const bool is_slow = of_worker - WEFT_LEARN_ONE > WEFT_LEARN_ONE / DOUBT_DIVISOR;
+    const int64_t ratio = config_ratio(learn, batch) * (is_slow ? of_worker : WEFT_LEARN_ONE);
+    return planned_ns / (WEFT_LEARN_ONE * WEFT_LEARN_ONE) * ratio;
+}

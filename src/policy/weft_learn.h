@@ -1,0 +1,51 @@
+/*
+ * weft_learn.h - how batches turned out, beside what was planned.
+ *
+ * A home hears when each of its batches has ended. From that it learns how many times longer than
+ * measured a config takes, and how many times longer everything takes on a worker, which it
+ * forgets after a while. What is learnt lies in tables by hash: two that meet there share it.
+ */
+#ifndef POLICY_WEFT_LEARN_H
+#define POLICY_WEFT_LEARN_H
+
+#include "policy/policy.h"
+
+enum {
+    WEFT_LEARN_CONFIGS = 1024,
+    WEFT_LEARN_WORKERS = 256,
+    WEFT_LEARN_ONE = 256, /* A ratio of 1. */
+};
+
+/* Worker ratios are forgotten after so long, or a worker that was slow would never be tried. */
+#define WEFT_LEARN_SPAN_NS INT64_C(30000000000)
+
+struct weft_learnt_worker {
+    int64_t at_ns;
+    int32_t ratio; /* Less WEFT_LEARN_ONE. */
+};
+
+/* All zero: nothing was learnt. */
+struct weft_learn {
+    int32_t configs[WEFT_LEARN_CONFIGS]; /* Likewise. */
+    struct weft_learnt_worker workers[WEFT_LEARN_WORKERS];
+};
+
+/* Of what something is learnt. */
+struct weft_batch {
+    uint32_t queue; /* As in the catalogue. */
+    uint32_t worker;
+    uint32_t device;
+    struct config config;
+};
+
+/* @batch took @run_ns; @planned_ns were measured. */
+void weft_learn_note(
+    struct weft_learn *learn, const struct weft_batch *batch, int64_t planned_ns, int64_t run_ns,
+    int64_t now_ns);
+
+/* What @planned_ns of @batch has to be taken for. */
+int64_t weft_learnt_ns(
+    const struct weft_learn *learn, const struct weft_batch *batch, int64_t planned_ns,
+    int64_t now_ns);
+
+#endif /* POLICY_WEFT_LEARN_H */

@@ -1,0 +1,25 @@
+/*
+ * weft_options.h - rows of the table of weft's options.
+ */
+#ifndef POLICY_WEFT_OPTIONS_H
+#define POLICY_WEFT_OPTIONS_H
+
+enum weft_option {
+    WEFT_PATH,
+    WEFT_LINKS,
+    WEFT_TOLL,
+    WEFT_RETURN,
+    WEFT_DOUBT,
+    WEFT_SAMPLE,
+    WEFT_EVICTION,
+    WEFT_CROWD,
+    WEFT_SPREAD,
+    WEFT_JITTER,
+    WEFT_GATHER,
+    WEFT_HOLD,
+    WEFT_COPY,
+    WEFT_LEARN,
+    WEFT_WARY,
+};
+
+#endif /* POLICY_WEFT_OPTIONS_H */

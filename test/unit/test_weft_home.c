@@ -1,0 +1,203 @@
+/*
+ * weft's home queues: which tasks wait there, and where their batches run.
+ *
+ * Covers: src/policy/weft_home.c src/policy/weft_learn.c
+ */
+#include "home_fixture.h"
+#include "policy/weft_learn.h"
+
+static struct cluster cluster;
+
+/* Two tasks in a row with shares and batches. A byte is a nanosecond on links. */
+static int setup(void **state)
+{
+    (void)state;
+    home_init(&cluster, /* node_count */ 4, /* model_count */ 2);
+    for (uint32_t model = 0; model < 2; model++) {
+        home_point(&cluster, model, 1, 1, 1, 100);
+        home_point(&cluster, model, 1, 1, 2, 62);
+        home_point(&cluster, model, 1, 2, 7, 30);
+        home_point(&cluster, model, 4, 1, 1, 200);
+        cluster_load(&cluster, model, 500 * MS);
+        cluster.profile->models[model].resident_bytes = 1 << 18;
+        (void)cluster_task(&cluster, model);
+    }
+    cluster_edge(&cluster, 0, 1, 5 * MS);
+    cluster_seal(&cluster);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    cluster_deinit(&cluster);
+    return 0;
+}
+
+static void forget(uint32_t worker, uint32_t model)
+{
+    struct row row = cluster.board.entries[worker].live;
+    model_set_remove(&row.cache.resident, model);
+    cluster_write(&cluster, &row);
+}
+
+/* @worker has @gpu units left and runs for another @ms. */
+static void occupy(uint32_t worker, uint32_t gpu, int64_t ms)
+{
+    struct row row = cluster.board.entries[worker].live;
+    row.load.gpu_free = (uint8_t)gpu;
+    row.load.queued_ns = cluster.view.now_ns - CLUSTER_NOW_NS + ms * MS;
+    cluster_write(&cluster, &row);
+}
+
+static void tasks_with_shares_wait(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    assert_true(policy_waits(&cluster.seat, 0));
+    assert_true(policy_tick_ns(&cluster.seat) > 0);
+    cluster_seat(&cluster, "weft:gather=0");
+    assert_false(policy_waits(&cluster.seat, 0));
+    assert_int_equal(policy_tick_ns(&cluster.seat), 0);
+    cluster_seat(&cluster, "place=weft,dispatch=esg");
+    assert_false(policy_waits(&cluster.seat, 0));
+    cluster_seat(&cluster, "dispatch=weft");
+    assert_true(policy_waits(&cluster.seat, 0));
+}
+
+static void a_full_worker_with_the_model_is_waited_for(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
+    for (uint32_t worker = 1; worker < 4; worker++) {
+        forget(worker, 1);
+    }
+    assert_int_equal(home_ask(&cluster, &queue).workers[0], 0);
+    occupy(0, 0, 40);
+    const struct dispatch_answer waits = home_ask(&cluster, &queue);
+    assert_int_equal(waits.count, 0);
+    assert_int_equal(waits.wake_at_ns, 0);
+    occupy(0, 0, 1200); /* To load it takes 500, and as much again for what leaves. */
+    const struct dispatch_answer leaves = home_ask(&cluster, &queue);
+    assert_true(leaves.count > 0);
+    assert_int_not_equal(leaves.workers[0], 0);
+    occupy(0, 0, 40);
+    cluster_seat(&cluster, "weft:hold=0");
+    assert_true(home_ask(&cluster, &queue).count > 0);
+}
+
+static void a_late_task_takes_what_ends_first(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    /* With 45 ms left no config is in time but the whole device, and none is free. */
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 855, 900);
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        occupy(worker, 2, 400);
+    }
+    const struct dispatch_answer answer = home_ask(&cluster, &queue);
+    assert_int_equal(answer.count, 1);
+    assert_int_equal(answer.configs[0].gpu, 2);
+    for (uint32_t worker = 0; worker < 4; worker++) {
+        occupy(worker, 2, 20); /* The whole device is free after 20, and 30 later it is done. */
+    }
+    assert_int_equal(home_ask(&cluster, &queue).count, 0);
+}
+
+static void all_inputs_of_a_batch_count(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft:wary=1");
+    struct queue_facts queue = home_queue(&cluster, 1, 4, 0, 2000);
+    const uint32_t holders[] = {1, 2, 2, 3};
+    queue.holder = 1;
+    queue.look_count = 4;
+    memcpy(queue.holders, holders, sizeof(holders));
+    const struct dispatch_answer answer = home_ask(&cluster, &queue);
+    assert_int_equal(answer.configs[0].batch, 4);
+    assert_int_equal(answer.workers[0], 2);
+}
+
+static void a_slow_worker_is_avoided(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    const struct queue_facts queue = home_queue(&cluster, 1, 1, 0, 900);
+    const struct dispatch_answer before = home_ask(&cluster, &queue);
+    const struct ended_facts ended = {
+        .task = 1,
+        .worker = before.workers[0],
+        .items = 1,
+        .config = before.configs[0],
+        .run_ns = 400 * MS,
+        .completed = true,
+    };
+    assert_int_equal(before.workers[0], 0);
+    policy_ended(&cluster.seat, &ended);
+    assert_int_equal(home_ask(&cluster, &queue).workers[0], 1);
+    cluster_seat(&cluster, "weft:learn=0");
+    policy_ended(&cluster.seat, &ended);
+    assert_int_equal(home_ask(&cluster, &queue).workers[0], 0);
+}
+
+static void what_is_learnt_of_a_worker_fades(void **state)
+{
+    (void)state;
+    static struct weft_learn learn;
+    const struct weft_batch slow = {.queue = 3, .worker = 5, .config = {.batch = 1, .gpu = 1}};
+    struct weft_batch other = slow;
+    for (uint32_t i = 0; i < 20; i++) {
+        weft_learn_note(&learn, &slow, 100 * MS, 400 * MS, i);
+        other.worker = 6 + i;
+        weft_learn_note(&learn, &other, 100 * MS, 100 * MS, i);
+    }
+    assert_in_range(weft_learnt_ns(&learn, &slow, 100 * MS, 20), 300 * MS, 420 * MS);
+    assert_in_range(weft_learnt_ns(&learn, &other, 100 * MS, 20), 80 * MS, 130 * MS);
+    const int64_t later_ns = WEFT_LEARN_SPAN_NS + 20;
+    assert_int_equal(
+        weft_learnt_ns(&learn, &slow, 100 * MS, later_ns),
+        weft_learnt_ns(&learn, &other, 100 * MS, later_ns));
+    /* What a config takes everywhere is remembered. */
+    for (uint32_t i = 0; i < 50; i++) {
+        other.config.gpu = 2;
+        other.worker = i;
+        weft_learn_note(&learn, &other, 100 * MS, 200 * MS, later_ns);
+    }
+    assert_in_range(weft_learnt_ns(&learn, &other, 100 * MS, 3 * later_ns), 150 * MS, 210 * MS);
+}
+
+static void models_in_use_are_copied_into_free_memory(void **state)
+{
+    (void)state;
+    cluster_seat(&cluster, "weft");
+    for (uint32_t worker = 1; worker < 4; worker++) {
+        forget(worker, 1);
+    }
+    (void)home_join(&cluster, 1, 900);
+    cluster.view.now_ns += 100 * MS;
+    (void)home_join(&cluster, 1, 900);
+    assert_int_equal(policy_tick(&cluster.seat).warm_count, 0); /* All memory is in use. */
+    struct row row = cluster.board.entries[2].live;
+    row.cache.free_bytes = 1 << 19;
+    cluster_write(&cluster, &row);
+    const struct tick_answer answer = policy_tick(&cluster.seat);
+    assert_true(answer.warm_count > 0);
+    assert_int_equal(answer.warms[0].worker, 2);
+    assert_int_equal(answer.warms[0].model, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(tasks_with_shares_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_full_worker_with_the_model_is_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_late_task_takes_what_ends_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(all_inputs_of_a_batch_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_slow_worker_is_avoided, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_learnt_of_a_worker_fades, setup, teardown),
+        cmocka_unit_test_setup_teardown(models_in_use_are_copied_into_free_memory, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
