@@ -50,7 +50,7 @@ static const struct policy_option options[] = {
     [WEFT_HOLD] = {"hold", 1, 0, 1, true, "0: never wait for a worker that is full"},
     [WEFT_COPY] = {"copy", 1, 0, 1, true, "0: no copies of models in free memory"},
     [WEFT_LEARN] = {"learn", 1, 0, 1, true, "0: believe the profile"},
-    [WEFT_WARY] = {"wary", 0.0625, 0, 1, false, "share of the time not used for filling batches"},
+    [WEFT_WARY] = {"wary", 0.03125, 0, 1, false, "share of the time not used for filling batches"},
     {.name = NULL},
 };
 

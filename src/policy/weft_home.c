@@ -59,17 +59,33 @@ void weft_home_plan(struct arena *arena, const struct plan_input *input, struct 
     plan_out->esg = esg_plan(arena, &asked);
 }
 
-/* The worker with most memory free that could hold @task and does not. */
-static uint32_t find_room(const struct policy_input *input, const struct workflow_task *task)
+/* What all models of the catalogue take together. */
+static uint64_t all_bytes(const struct policy_input *input)
+{
+    uint64_t bytes = 0;
+    for (uint32_t model = 0; model < input->catalogue->model_count; model++) {
+        bytes += input->profile->models[model].resident_bytes;
+    }
+    return bytes;
+}
+
+/*
+ * The worker with most memory free that could hold @task and does not. Where memory is too small
+ * for all models only one that is worth it, as @near says, is copied: it may have to leave again.
+ */
+static uint32_t find_room(
+    const struct policy_input *input, const struct workflow_task *task, bool near)
 {
     const struct view *view = input->view;
     const struct need need = need_of(input->profile, task, /* items */ 1);
+    const uint64_t bytes = need_bytes(input->profile, task, QUEUE_LOOKS_MAX);
+    const uint64_t all = all_bytes(input);
     uint32_t roomiest = WORKER_NONE;
-    uint64_t most = need_bytes(input->profile, task, QUEUE_LOOKS_MAX) - 1;
+    uint64_t most = bytes - 1;
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
         const uint64_t room = view_cache(view, worker)->free_bytes;
-        if (room > most && choose_can_use(view, worker, need) &&
-            fit_load_ns(input, task, worker) > 0) {
+        if (room > most && (near || all <= view->fleet->workers[worker].memory_bytes) &&
+            choose_can_use(view, worker, need) && fit_load_ns(input, task, worker) > 0) {
             roomiest = worker;
             most = room;
         }
@@ -77,17 +93,24 @@ static uint32_t find_room(const struct policy_input *input, const struct workflo
     return roomiest;
 }
 
+/* Whether a transfer takes a noticeable part of a task's time, so that it should not have to. */
+static bool is_held_up(const struct esg_queue *known)
+{
+    return known->transfer_ns > known->configs.choices[0].run_ns / 64;
+}
+
 /* Copy the models of queue @number, if it is in use, to where they fit. */
 static void copy(
     const struct policy_input *input, const struct workflow_task *task, uint32_t number,
     struct tick_answer *answer)
 {
+    const struct weft_plan *plan = input->plan;
     const struct weft_state *state = input->state;
     const struct esg_pace *pace = &state->esg.paces[number];
     if (pace->gap_ns == 0 || input->view->now_ns - pace->last_ns > 32 * pace->gap_ns) {
         return;
     }
-    const uint32_t worker = find_room(input, task);
+    const uint32_t worker = find_room(input, task, is_held_up(&plan->esg->queues[number]));
     for (uint32_t i = 0; i < task->model_count && worker != WORKER_NONE; i++) {
         if (answer->warm_count < TICK_WARMS_MAX &&
             !view_holds_model(input->view, worker, task->models[i])) {

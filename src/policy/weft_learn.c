@@ -6,8 +6,8 @@
 /* A new value counts one part in this many. */
 enum { CONFIG_WEIGHT = 8, WORKER_WEIGHT = 2 };
 
-/* A worker counts as slow if it takes longer by this part: single runs may. */
-enum { DOUBT_DIVISOR = 4 };
+/* A ratio that is off by less than one part in this many may be chance. */
+enum { CONFIG_DOUBT = 16, WORKER_DOUBT = 4 };
 
 /* Ratios are kept within these. */
 enum { RATIO_MIN = WEFT_LEARN_ONE / 4, RATIO_MAX = WEFT_LEARN_ONE * 16 };
@@ -32,6 +32,12 @@ static int64_t worker_ratio(const struct weft_learn *learn, uint32_t worker, int
 static int64_t config_ratio(const struct weft_learn *learn, const struct weft_batch *batch)
 {
     return WEFT_LEARN_ONE + learn->configs[config_at(batch)];
+}
+
+static int64_t believed(int64_t ratio, int64_t doubt)
+{
+    const int64_t off = ratio - WEFT_LEARN_ONE;
+    return max_i64(off, -off) > WEFT_LEARN_ONE / doubt ? ratio : WEFT_LEARN_ONE;
 }
 
 static int64_t bounded(int64_t ratio)
@@ -61,8 +67,7 @@ int64_t weft_learnt_ns(
     const struct weft_learn *learn, const struct weft_batch *batch, int64_t planned_ns,
     int64_t now_ns)
 {
-    const int64_t of_worker = worker_ratio(learn, batch->worker, now_ns);
-    const bool is_slow = of_worker - WEFT_LEARN_ONE > WEFT_LEARN_ONE / DOUBT_DIVISOR;
-    const int64_t ratio = config_ratio(learn, batch) * (is_slow ? of_worker : WEFT_LEARN_ONE);
+    const int64_t of_worker = believed(worker_ratio(learn, batch->worker, now_ns), WORKER_DOUBT);
+    const int64_t ratio = believed(config_ratio(learn, batch), CONFIG_DOUBT) * of_worker;
     return planned_ns / (WEFT_LEARN_ONE * WEFT_LEARN_ONE) * ratio;
 }
