@@ -166,6 +166,8 @@ def losses(groups, rows):
                 for key, name, more_is_better in COMPARED:
                     if key == "rate" and case.load:
                         continue  # It was given.
+                    if group.deadline_ms and key != "goodput":
+                        continue  # Latencies of the few that were answered say nothing.
                     values = figures.ratios(own, reference, key)
                     if values and is_loss(values, more_is_better):
                         found.append(f"{name} {figures.spread(values)}")
