@@ -1,8 +1,8 @@
 #!/bin/sh
 # Make what is generated here again: generate.sh FOLDER, with the program in $WEFT.
 #
-# FOLDER gets traces/, random/, nona/operators/ and esg/ as they lie beside this script; a test
-# compares them.
+# FOLDER gets traces/, random/, nona/operators/, esg/ and combined/ as they lie beside this script;
+# a test compares them.
 set -eu
 
 weft=${WEFT:-build/weft}
@@ -29,3 +29,6 @@ mkdir -p "$folder/nona"
 
 # The applications of ESG, from a formula.
 python3 -B scenarios/esg/generate.py "$folder/esg"
+
+# Several problems at once.
+python3 -B scenarios/combined/generate.py "$folder/combined"
