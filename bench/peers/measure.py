@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 import time
 import urllib.request
@@ -207,9 +208,14 @@ class Run:
         server.stop()
 
     def stop(self):
+        """End all servers, even if a second Ctrl-C comes meanwhile: none may be left behind."""
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        handlers = [signal.signal(number, signal.SIG_IGN) for number in numbers]
         for server in self.servers:
             server.stop()
         self.servers = []
+        for number, handler in zip(numbers, handlers):
+            signal.signal(number, handler)
 
 
 def describe(row):

@@ -212,13 +212,20 @@ def measure_all(options, chosen):
     return study
 
 
+def interrupt(*_):
+    """End what is measured; the second signal changes nothing."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def main(arguments):
     options = parse(arguments)
     if options.help:
         print(__doc__.strip())
         return 0
     for number in (signal.SIGINT, signal.SIGTERM):  # Even where a shell ignores the first.
-        signal.signal(number, signal.default_int_handler)
+        signal.signal(number, interrupt)
     chosen = choose(options)
     if options.tables:
         study = Study(options.tables, {})

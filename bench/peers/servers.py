@@ -210,7 +210,10 @@ class Server:
             environment = {**python_environment(place, arm.peer), "WORK": arm.work}
             environment |= mlserver_environment(self.port, self.metrics, grpc)
         self.began = time.monotonic()
-        self.tree = Tree(command, environment, log)
+        try:
+            self.tree = Tree(command, environment, log)
+        except OSError as error:
+            raise Missing(f"it does not start: {error.strerror}") from error
 
     def wait(self, request):
         """Its first good answer, as outputs by name."""

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -189,8 +190,12 @@ class WeftTest(unittest.TestCase):
             if line.startswith("chain 1,") or "wrk" in line:
                 break
         process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)  # While servers are stopped; it must not matter.
         out, _ = process.communicate(timeout=60)
         self.assertIn("# Weft beside other servers", out)
+        left = subprocess.run(["pgrep", "-f", self.folder.name], capture_output=True, text=True)
+        self.assertEqual(left.stdout, "")
 
 
 if __name__ == "__main__":
