@@ -19,11 +19,6 @@
 
 enum { HANDLES = 3, BACKLOG = 128, ACCEPTS_MAX = 16 };
 
-static int64_t now_ns(void)
-{
-    return (int64_t)uv_hrtime();
-}
-
 void net_stream_log(struct net_stream *net, const char *event, uint32_t node, const char *cause)
 {
     const struct log_field fields[] = {
@@ -41,11 +36,9 @@ static void judge(struct peer *peer, int64_t at_ns)
 {
     struct net_stream *net = peer->net;
     const bool is_broken = peer->is_member && !is_reachable(peer, at_ns);
-    const bool is_much =
-        peer->waiting_bytes > WAITING_BYTES_HIGH || peer->waiting_count > WAITING_COUNT_HIGH;
     const bool is_little =
         peer->waiting_bytes <= WAITING_BYTES_LOW && peer->waiting_count <= WAITING_COUNT_HIGH / 2;
-    const bool is_blocked = peer->is_blocked ? !is_little : is_much;
+    const bool is_blocked = peer->is_blocked ? !is_little : net_stream_is_much(peer);
     if (is_broken != peer->is_broken) {
         peer->is_broken = is_broken;
         net->host.on_peer(
@@ -61,7 +54,7 @@ static void judge(struct peer *peer, int64_t at_ns)
 static void on_looking(uv_idle_t *looking)
 {
     struct net_stream *net = looking->data;
-    const int64_t at_ns = now_ns();
+    const int64_t at_ns = net_stream_now_ns();
     (void)uv_idle_stop(looking); /* Never fails. */
     for (uint32_t node = 0; node < net->options.fleet->node_count; node++) {
         judge(&net->peers[node], at_ns);
@@ -89,7 +82,7 @@ static void forgive(struct net_stream *net, int64_t stood_ns)
 static void on_sweep(uv_timer_t *timer)
 {
     struct net_stream *net = timer->data;
-    const int64_t at_ns = now_ns();
+    const int64_t at_ns = net_stream_now_ns();
     if (at_ns - net->swept_ns > 2 * SWEEP_NS) {
         forgive(net, at_ns - net->swept_ns - SWEEP_NS);
     }
@@ -146,7 +139,7 @@ void net_stream_set_peer(struct net *base, const struct net_stream_peer *given)
     peer->dial_at_ns = 0;
     peer->pause_ns = SWEEP_NS / 2;
     peer->trip_ns = 0;
-    net_stream_dial(peer, now_ns());
+    net_stream_dial(peer, net_stream_now_ns());
     net_stream_look(net);
 }
 
@@ -297,7 +290,7 @@ static void open_handles(struct net_stream *net)
     net->looking.data = net;
     (void)uv_poll_start(&net->accepting, UV_READABLE, on_arrivals);
     (void)uv_timer_start(&net->sweep, on_sweep, SWEEP_NS / 1000000, SWEEP_NS / 1000000);
-    net->swept_ns = now_ns();
+    net->swept_ns = net_stream_now_ns();
 }
 
 static void make_peers(struct net_stream *net)

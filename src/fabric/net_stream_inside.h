@@ -21,6 +21,9 @@ enum frame_kind {
     FRAME_PONG,
 };
 
+/* What a message says of the tensor beside it, in one byte. */
+enum tensor_kind { TENSOR_NONE, TENSOR_PRETENDED, TENSOR_THERE };
+
 enum {
     INLINE_BYTES_MAX = 32 * 1024,  /* A tensor up to this size travels with its message. */
     CHUNK_BYTES = 256 * 1024,      /* Of a larger one, between two looks at messages. */
@@ -135,6 +138,17 @@ static inline struct net_stream *net_stream_from(struct net *net)
     return (struct net_stream *)net; /* base is the first member. */
 }
 
+static inline int64_t net_stream_now_ns(void)
+{
+    return (int64_t)uv_hrtime();
+}
+
+/* Whether so much waits for @peer that the host should send nothing more. */
+static inline bool net_stream_is_much(const struct peer *peer)
+{
+    return peer->waiting_bytes > WAITING_BYTES_HIGH || peer->waiting_count > WAITING_COUNT_HIGH;
+}
+
 /* net_stream.c */
 
 /*
@@ -150,6 +164,12 @@ void net_stream_ended(struct net_stream *net);
 void net_stream_log(struct net_stream *net, const char *event, uint32_t node, const char *cause);
 
 /* net_stream_send.c */
+
+/* Of all parts of @tensor; 0 for none. */
+uint64_t net_stream_tensor_bytes(const struct net_stream *net, uint64_t tensor);
+
+/* Time in the queue and on the wire counts like any other, if @message has a job's age. */
+void net_stream_add_age(struct message *message, int64_t passed_ns);
 
 /* Connect to @peer, if it is a member, time has come, and there is no connection. */
 void net_stream_dial(struct peer *peer, int64_t now_ns);

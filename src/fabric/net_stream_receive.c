@@ -15,8 +15,6 @@
 #include "wire/bytes.h"
 #include "wire/row.h"
 
-enum tensor_kind { TENSOR_NONE, TENSOR_PRETENDED, TENSOR_THERE };
-
 /* A message as it came, in pieces of its frame. */
 struct letter {
     enum tensor_kind kind;
@@ -28,11 +26,6 @@ struct letter {
     struct message message;
     uint16_t placement[WORKFLOW_TASKS_MAX]; /* Of the message. */
 };
-
-static int64_t now_ns(void)
-{
-    return (int64_t)uv_hrtime();
-}
 
 static void forget_tensor(struct arrival *arrival)
 {
@@ -188,8 +181,6 @@ static bool read_letter(
 static bool make_tensor(
     const struct net_stream *net, const struct letter *letter, uint64_t *tensor_out)
 {
-    struct net_part part;
-    uint64_t bytes = 0;
     *tensor_out = 0;
     if (letter->kind == TENSOR_NONE) {
         return true;
@@ -197,11 +188,8 @@ static bool make_tensor(
     const uint64_t tensor = net->host.tensor_make(
         net->host.context, letter->kind == TENSOR_THERE ? letter->head : NULL, letter->head_bytes,
         letter->bytes);
-    for (uint32_t i = 0; tensor != 0 && net->host.tensor_part(net->host.context, tensor, i, &part);
-         i++) {
-        bytes += part.bytes;
-    }
-    if (tensor != 0 && letter->kind == TENSOR_THERE && bytes != letter->bytes) {
+    if (tensor != 0 && letter->kind == TENSOR_THERE &&
+        net_stream_tensor_bytes(net, tensor) != letter->bytes) {
         net->host.release(net->host.context, tensor);
         return false;
     }
@@ -268,7 +256,7 @@ static bool on_tensor(struct arrival *arrival, const uint8_t *body, size_t count
     arrival->message.work.placement = arrival->placement;
     arrival->is_receiving = true;
     arrival->at = (struct passage){.tensor = tensor, .left = letter.bytes};
-    arrival->begun_ns = now_ns();
+    arrival->begun_ns = net_stream_now_ns();
     return true;
 }
 
@@ -294,7 +282,7 @@ static bool on_frame(void *context, uint8_t kind, const uint8_t *body, size_t co
     if (arrival->peer == NULL) {
         return false;
     }
-    arrival->peer->heard_ns = now_ns();
+    arrival->peer->heard_ns = net_stream_now_ns();
     switch (kind) {
     case FRAME_ROW:
         return on_row(arrival, body, count);
@@ -336,7 +324,7 @@ static void *data_room(void *context, size_t *room_out)
 static bool on_data(void *context, size_t count)
 {
     struct arrival *arrival = context;
-    arrival->peer->heard_ns = now_ns();
+    arrival->peer->heard_ns = net_stream_now_ns();
     arrival->at.offset += count;
     arrival->at.left -= count;
     if (arrival->at.left > 0) {
@@ -347,10 +335,7 @@ static bool on_data(void *context, size_t count)
     if (tensor == 0) {
         return true;
     }
-    const int64_t passed_ns = now_ns() - arrival->begun_ns;
-    struct message_work *work = &arrival->message.work; /* Only inputs have tensors. */
-    work->age_ns += passed_ns;
-    work->left_ns -= work->left_ns == INT64_MAX ? 0 : passed_ns;
+    net_stream_add_age(&arrival->message, net_stream_now_ns() - arrival->begun_ns);
     return deliver(arrival->net, &arrival->message, tensor);
 }
 
@@ -394,7 +379,7 @@ void net_stream_arrived(struct net_stream *net, int socket)
         return;
     }
     arrival->net = net;
-    arrival->since_ns = now_ns();
+    arrival->since_ns = net_stream_now_ns();
     arrival->next = net->arrivals;
     net->arrivals = arrival;
     net->stranger_count++;

@@ -20,11 +20,6 @@
 
 enum { USER_TIMEOUT_MS = 10000 }; /* What was sent and is not acknowledged for so long is lost. */
 
-static int64_t now_ns(void)
-{
-    return (int64_t)uv_hrtime();
-}
-
 static void release(struct net_stream *net, uint64_t tensor)
 {
     if (tensor != 0) {
@@ -73,7 +68,7 @@ void net_stream_drop(struct peer *peer)
     ASSERT(peer->sending == NULL && peer->waiting_count == 0);
 }
 
-static uint64_t tensor_bytes(struct net_stream *net, uint64_t tensor)
+uint64_t net_stream_tensor_bytes(const struct net_stream *net, uint64_t tensor)
 {
     struct net_part part;
     uint64_t bytes = 0;
@@ -103,9 +98,9 @@ void net_stream_send(struct net *base, uint32_t to, const struct message *messag
     struct waiting *waiting =
         memory_zeroed(1, sizeof(*waiting) + count * sizeof(waiting->placement[0]));
     *waiting = (struct waiting){
-        .since_ns = now_ns(),
+        .since_ns = net_stream_now_ns(),
         .tensor = tensor,
-        .bytes = tensor_bytes(net, tensor),
+        .bytes = net_stream_tensor_bytes(net, tensor),
         .message = *message,
     };
     if (count > 0) {
@@ -115,10 +110,10 @@ void net_stream_send(struct net *base, uint32_t to, const struct message *messag
     append(waiting->bytes > INLINE_BYTES_MAX ? &peer->tensors : &peer->messages, waiting);
     peer->waiting_bytes += waiting->bytes;
     peer->waiting_count++;
-    net_stream_look(net);
-    if (peer->out != NULL && peer->is_welcome) {
-        framed_flush(peer->out);
+    if (!peer->is_blocked && net_stream_is_much(peer)) {
+        net_stream_look(net);
     }
+    net_stream_show(peer);
 }
 
 static bool list_carries(const struct waiting *waiting, struct job_id job)
@@ -143,8 +138,7 @@ bool net_stream_carries(const struct net *base, uint32_t from, struct job_id job
     return false;
 }
 
-/* Time in the queue and on the wire counts like any other. */
-static void add_age(struct message *message, int64_t passed_ns)
+void net_stream_add_age(struct message *message, int64_t passed_ns)
 {
     if (message->kind != MESSAGE_INPUT && message->kind != MESSAGE_RESERVE &&
         message->kind != MESSAGE_OFFER) {
@@ -160,7 +154,7 @@ static void add_age(struct message *message, int64_t passed_ns)
  *   count  message  tensor  bytes  head count  head        data
  *   2      count    1       8      4           head count  of a small tensor
  *
- * tensor: 0 none, 1 pretended, 2 there.
+ * tensor: enum tensor_kind.
  */
 static size_t encode(struct peer *peer, struct waiting *waiting, bool with_data)
 {
@@ -168,15 +162,17 @@ static size_t encode(struct peer *peer, struct waiting *waiting, bool with_data)
     struct bytes_writer writer = {.bytes = net->frame, .count_max = sizeof(net->frame)};
     struct message message = waiting->message;
     uint8_t bytes[MESSAGE_BYTES_MAX];
-    add_age(&message, now_ns() - waiting->since_ns + peer->trip_ns / 2);
+    net_stream_add_age(&message, net_stream_now_ns() - waiting->since_ns + peer->trip_ns / 2);
     const size_t count = message_encode(&message, bytes, sizeof(bytes));
     size_t head_bytes = 0;
+    enum tensor_kind kind = TENSOR_NONE;
     if (waiting->tensor != 0) {
         head_bytes = net->host.tensor_head(net->host.context, waiting->tensor, net->head);
+        kind = head_bytes == 0 ? TENSOR_PRETENDED : TENSOR_THERE;
     }
     bytes_put(&writer, count, 2);
     bytes_copy(&writer, bytes, count);
-    bytes_put(&writer, waiting->tensor == 0 ? 0 : head_bytes == 0 ? 1 : 2, 1);
+    bytes_put(&writer, kind, 1);
     bytes_put(&writer, waiting->bytes, 8);
     bytes_put(&writer, head_bytes, 4);
     bytes_copy(&writer, net->head, head_bytes);
@@ -280,7 +276,7 @@ static void on_drained(void *context)
     if (put_rows(peer) && put_messages(peer)) {
         put_tensor(peer);
     }
-    peer->said_ns = now_ns();
+    peer->said_ns = net_stream_now_ns();
     if (peer->is_blocked) {
         net_stream_look(peer->net);
     }
@@ -318,7 +314,7 @@ static bool on_welcome(struct peer *peer, const uint8_t *body, size_t count)
 static bool on_pong(struct peer *peer, const uint8_t *body, size_t count)
 {
     struct bytes_reader reader = {.bytes = body, .count = count};
-    const int64_t trip_ns = now_ns() - (int64_t)bytes_take(&reader, 8);
+    const int64_t trip_ns = net_stream_now_ns() - (int64_t)bytes_take(&reader, 8);
     if (!bytes_is_spent(&reader) || trip_ns < 0 || trip_ns > INT64_C(60000000000)) {
         return false;
     }
@@ -379,7 +375,7 @@ void net_stream_hang_up(struct peer *peer, const char *cause)
         peer->tensors.last = peer->tensors.last == NULL ? peer->sending : peer->tensors.last;
         peer->sending = NULL;
     }
-    peer->dial_at_ns = now_ns() + peer->pause_ns;
+    peer->dial_at_ns = net_stream_now_ns() + peer->pause_ns;
     peer->pause_ns = min_i64(2 * peer->pause_ns, PAUSE_MAX_NS);
     net_stream_look(peer->net);
 }
@@ -433,7 +429,7 @@ static void connect_to(struct peer *peer, const struct addrinfo *found)
         net_stream_hang_up(peer, "no memory");
         return;
     }
-    peer->dialled_ns = now_ns();
+    peer->dialled_ns = net_stream_now_ns();
     say_hello(peer);
 }
 
