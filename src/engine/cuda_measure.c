@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "engine/cuda_arena.h"
 #include "engine/cuda_engine.h"
 #include "engine/cuda_graph.h"
 #include "engine/cuda_weights.h"
+#include "engine/monotonic.h"
 #include "profile/estimate.h"
 
 enum {
@@ -32,13 +32,6 @@ struct measuring {
     struct cuda_package *packages[CUDA_PACKAGES_MAX];
     struct cuda_measured *measured;
 };
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* It is always there. */
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 /* The card, with memory for runs: all shares may have all of it, since only two run at once. */
 static enum weft_status open_device(

@@ -7,19 +7,13 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/cuda_inside.h"
+#include "engine/monotonic.h"
 #include "engine/task_inputs.h"
 
 enum {
     PAUSE_NS = 20000, /* While batches wait, but none runs. */
     SPIN_NS = 200000, /* A batch that comes so soon after another is not waited for asleep. */
 };
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* It is always there. */
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 /* ── A batch comes ──────────────────────────────────────────────────────────────────────── */
 

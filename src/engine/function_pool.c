@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -16,6 +15,7 @@
 #include "engine/function_sandbox.h"
 #include "engine/function_usage.h"
 #include "engine/function_wire.h"
+#include "engine/monotonic.h"
 
 enum { SEND_TRIES_MAX = 3 };
 
@@ -231,13 +231,6 @@ static void give_resident(struct function_pool *pool, struct resident *resident)
     }
     (void)atomic_fetch_add(&pool->counts.replaced, 1);
     end_resident(pool, resident, &ended);
-}
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* It is always there. */
-    return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
 /* Whether the time of the call is over. */

@@ -1,11 +1,11 @@
 /* local_run.c - a thread that runs batches: inputs by their ports, then a model or function. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/local_inside.h"
+#include "engine/monotonic.h"
 #include "engine/task_inputs.h"
 
 /* What the run of a batch is made with. */
@@ -18,13 +18,6 @@ struct stage {
     struct onnx_task models[BATCH_TASKS_MAX];
     struct weft_tensor inputs[BATCH_TASKS_MAX][BUNDLE_TENSORS_MAX];
 };
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* It is always there. */
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 static enum weft_status take_inputs(
     const struct stage *stage, struct local_task *task, struct weft_tensor *inputs,
