@@ -48,6 +48,7 @@ struct device {
     struct profile_point point; /* Where there is no list of them. */
     enum profile_distribution distribution;
     int64_t load_ns;
+    int64_t handoff_ns;
     double interference;
     const struct profile_curve *curve; /* Where it is written. */
 };
@@ -92,6 +93,9 @@ const struct field profile_device_fields[] = {
     {"load_ms", FIELD_MS(struct device, load_ns), .range = &spread_range,
      .help = "the time of a load on this kind of device, with the copy",
      .left_out = "`load_fixed_ms`, and the copy of `load` over the bus"},
+    {"handoff_ms", FIELD_MS(struct device, handoff_ns), .range = &spread_range,
+     .help = "what every batch takes beside its run: to hand it to the engine and to notice its "
+             "end. Learnt while serving"},
     {"interference", FIELD_SHARE(struct device, interference), .range = &interference_range,
      .help = "how much longer a batch takes while others hold all of the device, as measured. A "
              "served GPU has the mean of its models; simulated devices have that of their cluster"},
@@ -185,6 +189,7 @@ static void read_device(struct reader *reader, const struct tree_node *node)
         curve->distribution = device.distribution;
         curve->load_ns = device.load_ns;
         curve->interference = device.interference;
+        profile_set_handoff(scope->document->profile, scope->model, number, device.handoff_ns);
     }
 }
 
@@ -218,6 +223,7 @@ static void write_devices(struct writer *writer, const void *record)
         const struct device device = {
             .distribution = curve->distribution,
             .load_ns = curve->load_ns,
+            .handoff_ns = curve->handoff_ns,
             .interference = curve->interference,
             .curve = curve,
         };

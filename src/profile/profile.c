@@ -136,6 +136,17 @@ void profile_put_point(
     }
 }
 
+void profile_set_handoff(
+    struct profile *profile, uint32_t model, uint32_t device, int64_t handoff_ns)
+{
+    struct profile_curve *curve = &profile->models[model].curves[device];
+    const struct config whole_device = {.batch = 1};
+
+    ASSERT(handoff_ns >= 0 && handoff_ns <= DURATION_NS_MAX);
+    curve->handoff_ns = handoff_ns;
+    curve->run_one_ns = profile_run(profile, model, device, /* items */ 1, whole_device).run_ns;
+}
+
 void profile_forget(struct profile *profile, uint32_t model, uint32_t device)
 {
     struct profile_curve *curve = &profile->models[model].curves[device];
@@ -158,6 +169,7 @@ void profile_take(
     for (uint32_t i = 0; i < given->point_count; i++) {
         profile_put_point(profile, model, device, &given->points[i]);
     }
+    profile_set_handoff(profile, model, device, given->handoff_ns);
     curve->distribution = given->distribution;
     curve->load_ns = given->load_ns;
     curve->interference = given->interference;
@@ -308,7 +320,7 @@ static struct estimate estimate_beyond(const struct share *share, uint32_t items
     return estimate;
 }
 
-struct estimate profile_run(
+struct estimate profile_run_only(
     const struct profile *profile, uint32_t model, uint32_t device, uint32_t items,
     struct config config)
 {
@@ -337,6 +349,17 @@ struct estimate profile_run(
     if (config.gpu != 0 && config.gpu < share.gpu) {
         estimate.run_ns = scaled(estimate.run_ns, share.gpu, config.gpu, config.gpu - 1);
         estimate.sd_ns = scaled(estimate.sd_ns, share.gpu, config.gpu, config.gpu - 1);
+    }
+    return estimate;
+}
+
+struct estimate profile_run(
+    const struct profile *profile, uint32_t model, uint32_t device, uint32_t items,
+    struct config config)
+{
+    struct estimate estimate = profile_run_only(profile, model, device, items, config);
+    if (estimate.source != ESTIMATE_MISSING) {
+        estimate.run_ns = plus(estimate.run_ns, profile->models[model].curves[device].handoff_ns);
     }
     return estimate;
 }

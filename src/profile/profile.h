@@ -61,7 +61,8 @@ struct profile_curve {
     int64_t run_one_ns;           /* One item on the whole device: what planners ask most. */
     uint32_t one;                 /* The point that says it, or UINT32_MAX if none does. */
     enum profile_distribution distribution;
-    int64_t load_ns; /* To become resident on this kind, copy included. 0: as the model says. */
+    int64_t load_ns;    /* To become resident on this kind, copy included. 0: as the model says. */
+    int64_t handoff_ns; /* Of every batch beside its run: to hand it over and to notice its end. */
     double
         interference; /* How much longer a run takes beside others that hold all of the device. */
 };
@@ -102,6 +103,10 @@ enum weft_status profile_add_point(
 void profile_put_point(
     struct profile *profile, uint32_t model, uint32_t device, const struct profile_point *point);
 
+/* Every batch of @model on @device takes @handoff_ns beside its run. */
+void profile_set_handoff(
+    struct profile *profile, uint32_t model, uint32_t device, int64_t handoff_ns);
+
 /* Forget every point of @model on @device. */
 void profile_forget(struct profile *profile, uint32_t model, uint32_t device);
 
@@ -113,11 +118,17 @@ void profile_take(
     struct profile *profile, const struct profile *other, uint32_t model, uint32_t device);
 
 /*
- * The run time of a batch of @items with the shares of @config, at most DURATION_NS_MAX.
+ * How long a batch of @items holds its worker, with the shares of @config, at most
+ * DURATION_NS_MAX: its run and the hand-off.
  * More items than were measured count as several batches. A gpu share that was not
  * measured takes as long as the nearest one, and longer if it is smaller.
  */
 struct estimate profile_run(
+    const struct profile *profile, uint32_t model, uint32_t device, uint32_t items,
+    struct config config);
+
+/* The same without the hand-off: what points say. */
+struct estimate profile_run_only(
     const struct profile *profile, uint32_t model, uint32_t device, uint32_t items,
     struct config config);
 

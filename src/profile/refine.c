@@ -6,7 +6,13 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "profile/estimate.h"
+
+enum {
+    OUTLIER_DEVIATIONS = 4, /* A run counts up to so many standard deviations above the mean. */
+    HANDOFF_STEPS = 16,     /* The median of hand-offs moves by such a part of itself. */
+};
 
 /* What is known of one point, beside the mean and the spread that the profile has. */
 struct weight {
@@ -94,30 +100,60 @@ static uint32_t count_up(struct weight *weight)
     return weight->runs;
 }
 
-void refine_run(
-    struct refine *refine, uint32_t model, uint32_t device, uint32_t items, int64_t run_ns)
+/* The most that a run counts where @known was measured. */
+static int64_t run_ns_max(const struct estimate *known)
+{
+    return known->run_ns + OUTLIER_DEVIATIONS * max_i64(known->sd_ns, known->run_ns / 4);
+}
+
+static void learn_run(struct refine *refine, const struct refine_ran *ran)
 {
     struct profile *profile = refine->profile;
-    const struct config whole = {.batch = items};
-
-    ASSERT(items > 0);
-    if (run_ns < 0 || run_ns > DURATION_NS_MAX) {
-        return;
-    }
-    refine->count++;
-    const struct estimate known = profile_run(profile, model, device, items, whole);
+    const struct config whole = {.batch = ran->items};
+    const struct estimate known =
+        profile_run_only(profile, ran->model, ran->device, ran->items, whole);
     const bool is_point = known.source == ESTIMATE_MEASURED;
-    if (!is_point && profile->models[model].curves[device].point_count >= REFINE_POINTS_MAX) {
+
+    if (!is_point &&
+        profile->models[ran->model].curves[ran->device].point_count >= REFINE_POINTS_MAX) {
         return;
     }
-    struct profile_point point = {.items = items, .run_ns = known.run_ns, .sd_ns = known.sd_ns};
+    struct profile_point point = {
+        .items = ran->items, .run_ns = known.run_ns, .sd_ns = known.sd_ns};
     const uint32_t prior = is_point                           ? REFINE_PRIOR
                            : known.source == ESTIMATE_MISSING ? 0
                                                               : REFINE_GUESS;
     move(
-        &point.run_ns, &point.sd_ns, count_up(weight_of(refine, model, device, items, prior)),
-        run_ns);
-    profile_put_point(profile, model, device, &point);
+        &point.run_ns, &point.sd_ns,
+        count_up(weight_of(refine, ran->model, ran->device, ran->items, prior)),
+        is_point ? min_i64(ran->run_ns, run_ns_max(&known)) : ran->run_ns);
+    profile_put_point(profile, ran->model, ran->device, &point);
+}
+
+/* A step up for every longer hand-off and one down for every shorter one end at the median. */
+static void learn_handoff(struct profile *profile, const struct refine_ran *ran)
+{
+    const int64_t known_ns = profile->models[ran->model].curves[ran->device].handoff_ns;
+    const int64_t step_ns = known_ns / HANDOFF_STEPS + 1;
+    int64_t handoff_ns = ran->handoff_ns;
+
+    if (known_ns > 0) {
+        handoff_ns = handoff_ns > known_ns ? min_i64(known_ns + step_ns, handoff_ns)
+                                           : max_i64(known_ns - step_ns, handoff_ns);
+    }
+    profile_set_handoff(profile, ran->model, ran->device, handoff_ns);
+}
+
+void refine_run(struct refine *refine, const struct refine_ran *ran)
+{
+    ASSERT(ran->items > 0);
+    if (ran->run_ns < 0 || ran->run_ns > DURATION_NS_MAX || ran->handoff_ns < 0 ||
+        ran->handoff_ns > DURATION_NS_MAX) {
+        return; /* A clock that went wrong. */
+    }
+    refine->count++;
+    learn_run(refine, ran);
+    learn_handoff(refine->profile, ran);
 }
 
 void refine_load(struct refine *refine, uint32_t model, int64_t load_ns, uint64_t bytes)

@@ -6,6 +6,11 @@
  * changes little and what is long past is forgotten. A number of items that was never
  * measured begins with what was estimated for it. The profile changes in place: between two
  * steps of those who read it.
+ *
+ * On a busy machine a run of microseconds now and then takes milliseconds. Such a run counts
+ * only up to four standard deviations above the mean. Where runs of that kind are rarer than one
+ * in 16 the mean does not follow them; where they are more frequent they widen the deviation, and
+ * are learnt. Of hand-offs, whose outliers are the same, the median is learnt.
  */
 #ifndef PROFILE_REFINE_H
 #define PROFILE_REFINE_H
@@ -28,9 +33,15 @@ struct refine *refine_create(struct profile *profile);
 /* NULL is allowed. */
 void refine_destroy(struct refine *refine);
 
-/* A batch of @items of @model took @run_ns on the whole of a device of kind @device. */
-void refine_run(
-    struct refine *refine, uint32_t model, uint32_t device, uint32_t items, int64_t run_ns);
+struct refine_ran {
+    uint32_t model;
+    uint32_t device; /* Its kind; the batch had the whole of it. */
+    uint32_t items;
+    int64_t run_ns;     /* As the engine measured it. */
+    int64_t handoff_ns; /* What its worker was busy beside that. */
+};
+
+void refine_run(struct refine *refine, const struct refine_ran *ran);
 
 /*
  * @model took @load_ns to become resident, where it occupies @bytes; 0 if that is not

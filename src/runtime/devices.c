@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "engine/bundle.h"
 #include "model/builtin.h"
 #include "model/catalogue.h"
@@ -291,11 +292,12 @@ static void step_ran(struct runtime *runtime, uint32_t node, const struct engine
     ASSERT(was_running);
     ASSERT(done->status != WEFT_OK || done->output_count == running.task_count);
     take_outputs(runtime, node, &running, done, outputs);
+    const int64_t took_ns = runtime->clock.now_ns - running.launched_ns;
     struct event event = {.kind = EVENT_BATCH_DONE};
     event.batch = (struct event_batch_done){
         .batch = (uint32_t)done->batch,
         .status = done->status,
-        .run_ns = done->run_ns,
+        .run_ns = max_i64(took_ns, done->run_ns), /* As profiles count: with the hand-off. */
         .output_count = done->output_count,
         .outputs = outputs,
     };
@@ -307,7 +309,7 @@ static void step_ran(struct runtime *runtime, uint32_t node, const struct engine
             .items = running.items,
             .config = running.config,
             .run_ns = done->run_ns,
-            .took_ns = runtime->clock.now_ns - running.launched_ns,
+            .took_ns = took_ns,
             .usage_count = done->usage_count,
             .usages = done->usages,
         };

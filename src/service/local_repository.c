@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "engine/local.h"
 #include "engine/process.h"
 #include "service/gpu_watch.h"
@@ -135,8 +136,14 @@ static void on_ran(void *context, const struct runtime_ran *ran)
     if (device != 0) {
         return; /* Runs on a GPU may share it: what was measured alone stays. */
     }
-    /* What others wait for is the whole of it: the worker is busy until the end is known. */
-    refine_run(local->refine, ran->model, device, ran->items, ran->took_ns);
+    const struct refine_ran seen = {
+        .model = ran->model,
+        .device = device,
+        .items = ran->items,
+        .run_ns = ran->run_ns,
+        .handoff_ns = max_i64(ran->took_ns - ran->run_ns, 0),
+    };
+    refine_run(local->refine, &seen);
     for (uint32_t i = 0; i < ran->usage_count; i++) {
         const struct engine_usage *usage = &ran->usages[i];
         refine_workspace(local->refine, usage->model, usage->items, usage->bytes);

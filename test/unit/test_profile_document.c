@@ -52,7 +52,7 @@ static const char example[] = "weft_profile: 1\n"
                               "{items: 4, cpu: 2, gpu: 3, ms: 33}]}\n"
                               "      a30: {ms: 7.5, sd_ms: 1, distribution: gamma}\n"
                               "      l4: {points: [{ms: 8}], distribution: exponential, "
-                              "load_ms: 1.5, interference: 25%}\n"
+                              "load_ms: 1.5, handoff_ms: 0.06, interference: 25%}\n"
                               "  weights: {resident: 1GB}\n"
                               "  decode: {devices: {t4: {ms: 0.2}}}\n";
 
@@ -85,6 +85,7 @@ static void sizes_and_points_are_read(ATTR_UNUSED void **state)
     assert_int_equal(llm->curves[2].distribution, DISTRIBUTION_EXPONENTIAL);
     assert_int_equal(llm->curves[1].load_ns, 0);
     assert_int_equal(llm->curves[2].load_ns, 1500000);
+    assert_int_equal(llm->curves[2].handoff_ns, 60 * 1000);
     assert_true(llm->curves[2].interference > 0.249 && llm->curves[2].interference < 0.251);
     const struct config whole = {.batch = 1};
     assert_int_equal(
@@ -128,6 +129,7 @@ static void assert_same_curve(const struct profile_curve *a, const struct profil
     assert_int_equal(a->point_count, b->point_count);
     assert_int_equal(a->distribution, b->distribution);
     assert_int_equal(a->load_ns, b->load_ns);
+    assert_int_equal(a->handoff_ns, b->handoff_ns);
     assert_true(a->interference - b->interference < 1e-9);
     assert_true(b->interference - a->interference < 1e-9);
     for (uint32_t i = 0; i < a->point_count; i++) {

@@ -18,15 +18,21 @@ static int64_t run_ns(const struct profile *profile, uint32_t items)
     return profile_run(profile, /* model */ 0, /* device */ 0, items, whole).run_ns;
 }
 
+static void run(struct refine *refine, uint32_t items, int64_t run_ns)
+{
+    const struct refine_ran ran = {.items = items, .run_ns = run_ns};
+    refine_run(refine, &ran);
+}
+
 static void a_model_that_was_never_measured_is_learnt(ATTR_UNUSED void **state)
 {
     struct profile *profile = profile_create(1);
     struct refine *refine = refine_create(profile);
 
-    refine_run(refine, 0, 0, /* items */ 1, 10 * MS);
+    run(refine, 1, 10 * MS);
     assert_int_equal(run_ns(profile, 1), 10 * MS);
     assert_int_equal(profile_run_one_ns(profile, 0, 0), 10 * MS);
-    refine_run(refine, 0, 0, /* items */ 1, 20 * MS);
+    run(refine, 1, 20 * MS);
     assert_int_equal(run_ns(profile, 1), 15 * MS);
     assert_int_equal(refine_count(refine), 2);
     refine_destroy(refine);
@@ -40,12 +46,58 @@ static void one_slow_run_changes_little(ATTR_UNUSED void **state)
     assert_int_equal(profile_add_point(profile, 0, 0, &measured), WEFT_OK);
     struct refine *refine = refine_create(profile);
 
-    refine_run(refine, 0, 0, /* items */ 1, 100 * MS);
-    assert_int_equal(run_ns(profile, 1), 20 * MS); /* The ninth of nine. */
+    run(refine, 1, 100 * MS);
+    /* The ninth of nine, and it counts as 20 ms: four times a quarter above the mean. */
+    assert_in_range(run_ns(profile, 1), 11 * MS, 11 * MS + MS / 8);
     for (int i = 0; i < 1000; i++) {
-        refine_run(refine, 0, 0, /* items */ 1, 10 * MS);
+        run(refine, 1, 10 * MS);
     }
     assert_in_range(run_ns(profile, 1), 10 * MS, 10 * MS + 64);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+/* Of 4 us, every @period th 1,000 times as long. What is learnt in the end, in us. */
+static int64_t learnt_us(uint32_t period)
+{
+    struct profile *profile = profile_create(1);
+    struct refine *refine = refine_create(profile);
+    int64_t sum_ns = 0;
+
+    run(refine, 1, 4000);
+    for (uint32_t i = 1; i <= 20000; i++) {
+        run(refine, 1, i % period == 0 ? 4 * MS : 4000);
+        sum_ns += i > 10000 ? run_ns(profile, 1) : 0;
+    }
+    refine_destroy(refine);
+    profile_destroy(profile);
+    return sum_ns / 10000 / 1000;
+}
+
+static void rare_outliers_are_ignored_and_frequent_ones_learnt(ATTR_UNUSED void **state)
+{
+    assert_in_range(learnt_us(/* period */ 50), 3, 5);
+    assert_in_range(learnt_us(/* period */ 4), 800, 1200);
+}
+
+static void handoffs_are_learnt_by_their_median(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    struct refine *refine = refine_create(profile);
+    struct refine_ran ran = {.items = 1, .run_ns = MS};
+
+    for (int i = 0; i < 1000; i++) {
+        ran.handoff_ns = i % 5 == 4 ? 10 * MS : (40 + i % 5) * 1000;
+        refine_run(refine, &ran);
+    }
+    const int64_t handoff_ns = profile->models[0].curves[0].handoff_ns;
+    assert_in_range(handoff_ns, 38 * 1000, 48 * 1000);
+    assert_int_equal(run_ns(profile, 1), MS + handoff_ns);
+    assert_int_equal(profile_run_one_ns(profile, 0, 0), MS + handoff_ns);
+    assert_int_equal(profile->models[0].curves[0].points[0].run_ns, MS);
+    ran.handoff_ns = -1;
+    refine_run(refine, &ran);
+    assert_int_equal(profile->models[0].curves[0].handoff_ns, handoff_ns);
     refine_destroy(refine);
     profile_destroy(profile);
 }
@@ -62,7 +114,7 @@ static void mean_and_spread_are_followed(ATTR_UNUSED void **state)
         double sd = 0;
         for (int i = 0; i < 4000; i++) {
             const int64_t off = (int64_t)(rng_next(&rng) % 61) - 30; /* Spread 17.6. */
-            refine_run(refine, 0, 0, /* items */ 1, (centre + off) * MS);
+            run(refine, 1, (centre + off) * MS);
             if (i >= 1000) { /* A running mean of 64 is itself noisy: look at many of them. */
                 mean += (double)run_ns(profile, 1) / 3000;
                 sd += (double)profile->models[0].curves[0].points[0].sd_ns / 3000;
@@ -85,7 +137,7 @@ static void new_numbers_of_items_begin_with_the_estimate(ATTR_UNUSED void **stat
     }
     struct refine *refine = refine_create(profile);
 
-    refine_run(refine, 0, 0, /* items */ 2, 50 * MS); /* It was 20 ms, and that counts two. */
+    run(refine, 2, 50 * MS); /* It was 20 ms, and that counts two. */
     assert_int_equal(run_ns(profile, 2), 30 * MS);
     assert_int_equal(run_ns(profile, 1), 10 * MS);
     assert_int_equal(run_ns(profile, 4), 40 * MS);
@@ -99,10 +151,10 @@ static void points_are_bounded(ATTR_UNUSED void **state)
     struct refine *refine = refine_create(profile);
 
     for (uint32_t items = 1; items <= 1000; items++) {
-        refine_run(refine, 0, 0, items, (int64_t)items * MS);
+        run(refine, items, (int64_t)items * MS);
     }
     assert_int_equal(profile->models[0].curves[0].point_count, REFINE_POINTS_MAX);
-    refine_run(refine, 0, 0, /* items */ 1, -1); /* Clocks that lie are not listened to. */
+    run(refine, 1, -1); /* Clocks that lie are not listened to. */
     assert_int_equal(run_ns(profile, 1), MS);
     refine_destroy(refine);
     profile_destroy(profile);
@@ -160,6 +212,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_that_was_never_measured_is_learnt),
         cmocka_unit_test(one_slow_run_changes_little),
+        cmocka_unit_test(rare_outliers_are_ignored_and_frequent_ones_learnt),
+        cmocka_unit_test(handoffs_are_learnt_by_their_median),
         cmocka_unit_test(mean_and_spread_are_followed),
         cmocka_unit_test(new_numbers_of_items_begin_with_the_estimate),
         cmocka_unit_test(points_are_bounded),
