@@ -13,17 +13,9 @@
 
 #include "base/assert.h"
 #include "base/units.h"
+#include "engine/tensor_wire.h"
 
 enum { SOCKET_BYTES_MAX = 65536, FILE_KEPT_BYTES = 64 << 20 };
-
-/* A tensor as it travels. */
-struct wire_tensor {
-    char name[WEFT_TENSOR_NAME_BYTES_MAX];
-    uint32_t dtype;
-    uint32_t rank;
-    int64_t shape[WEFT_RANK_MAX];
-    uint64_t bytes;
-};
 
 /* Milliseconds until @deadline_ns, rounded up; -1 for none. */
 static int left_ms(int64_t deadline_ns)
@@ -97,13 +89,13 @@ static enum function_receipt receive_all(
     return FUNCTION_RECEIVED;
 }
 
-/* A file in memory of @bytes that nobody can make shorter, nor longer if @is_fixed; -1: none. */
+/* A file in memory of @bytes that can never shrink, nor grow if @is_fixed; -1: none. */
 static int memory_file(uint64_t bytes, bool is_fixed)
 {
     const int seals = F_SEAL_SHRINK | F_SEAL_SEAL | (is_fixed ? F_SEAL_GROW : 0);
     const int file = memfd_create("weft-function", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file >= 0 && (ftruncate(file, (off_t)bytes) != 0 || fcntl(file, F_ADD_SEALS, seals) != 0)) {
-        (void)close(file); /* Nobody has seen it. */
+        (void)close(file); /* No other process has seen it. */
         return -1;
     }
     return file;
@@ -194,44 +186,20 @@ static bool write_file(int file, const struct weft_tensor *tensors, uint32_t cou
     return true;
 }
 
-/* What the other side is told of @tensor: no pointer, and nothing behind the end of its name. */
-static struct wire_tensor wire_of(const struct weft_tensor *tensor)
-{
-    struct wire_tensor wire;
-    memset(&wire, 0, sizeof(wire));
-    memcpy(wire.name, tensor->name, strnlen(tensor->name, sizeof(wire.name)));
-    wire.dtype = (uint32_t)tensor->dtype;
-    wire.rank = tensor->rank;
-    memcpy(
-        wire.shape, tensor->shape,
-        (tensor->rank < WEFT_RANK_MAX ? tensor->rank : WEFT_RANK_MAX) * sizeof(wire.shape[0]));
-    wire.bytes = tensor->bytes;
-    return wire;
-}
-
-static struct weft_tensor tensor_of(const struct wire_tensor *wire)
-{
-    struct weft_tensor tensor = {
-        .dtype = (enum weft_dtype)wire->dtype, .rank = wire->rank, .bytes = wire->bytes};
-    memcpy(tensor.name, wire->name, sizeof(tensor.name));
-    memcpy(tensor.shape, wire->shape, sizeof(tensor.shape));
-    return tensor;
-}
-
 bool function_send(
     const struct function_channel *channel, const struct function_message *message,
     const struct weft_tensor *tensors, int64_t deadline_ns)
 {
     struct {
         struct function_message message;
-        struct wire_tensor tensors[BUNDLE_TENSORS_MAX];
+        struct tensor_wire tensors[BUNDLE_TENSORS_MAX];
     } head;
     const uint32_t count = message->tensor_count;
     uint64_t bytes = 0;
     ASSERT(count <= BUNDLE_TENSORS_MAX);
     head.message = *message;
     for (uint32_t i = 0; i < count; i++) {
-        head.tensors[i] = wire_of(&tensors[i]);
+        head.tensors[i] = tensor_wire_of(&tensors[i]);
         bytes += tensors[i].bytes;
     }
     head.message.has_file = bytes > SOCKET_BYTES_MAX && channel->to_there >= 0 &&
@@ -265,14 +233,14 @@ static enum function_receipt receive_tensors(
     const struct function_channel *channel, struct bundle *bundle,
     const struct function_message *message, uint64_t bytes_max, int64_t deadline_ns)
 {
-    struct wire_tensor wires[BUNDLE_TENSORS_MAX];
+    struct tensor_wire wires[BUNDLE_TENSORS_MAX];
     const uint32_t count = message->tensor_count;
     uint64_t at = 0;
     memset(wires, 0, count * sizeof(wires[0]));
     enum function_receipt receipt =
         receive_all(channel->socket, wires, count * sizeof(wires[0]), deadline_ns);
     for (uint32_t i = 0; i < count && receipt == FUNCTION_RECEIVED; i++) {
-        const struct weft_tensor tensor = tensor_of(&wires[i]);
+        const struct weft_tensor tensor = tensor_wire_read(&wires[i]);
         if (function_check_tensor(&tensor, bytes_max - bundle->bytes, NULL) != WEFT_OK) {
             return FUNCTION_NONSENSE;
         }

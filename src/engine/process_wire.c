@@ -11,6 +11,7 @@
 #include "engine/function.h"
 #include "engine/lender.h"
 #include "engine/segment.h"
+#include "engine/tensor_wire.h"
 
 enum wire_place {
     PLACE_INLINE,  /* Behind the tensor. */
@@ -19,11 +20,7 @@ enum wire_place {
 };
 
 struct wire_tensor {
-    char name[WEFT_TENSOR_NAME_BYTES_MAX];
-    uint32_t dtype;
-    uint32_t rank;
-    int64_t shape[WEFT_RANK_MAX];
-    uint64_t bytes;
+    struct tensor_wire tensor;
     uint64_t key; /* SEGMENT. */
     uint32_t place;
     uint32_t file; /* FILE, SEGMENT: which of the packet. */
@@ -121,10 +118,7 @@ static void put_bundle(struct packet *packet, struct bundle *bundle, bool lends)
     packet_put(packet, &head, sizeof(head));
     for (uint32_t i = 0; i < head.count; i++) {
         const struct weft_tensor *tensor = &bundle->tensors[i];
-        struct wire_tensor out = {
-            .dtype = tensor->dtype, .rank = tensor->rank, .bytes = tensor->bytes};
-        memcpy(out.name, tensor->name, sizeof(out.name));
-        memcpy(out.shape, tensor->shape, sizeof(out.shape));
+        struct wire_tensor out = {.tensor = tensor_wire_of(tensor)};
         const bool is_inline =
             tensor->bytes < PROCESS_SEGMENT_BYTES_MIN || !put_file(packet, bundle, i, lends, &out);
         packet_put(packet, &out, sizeof(out));
@@ -194,14 +188,14 @@ static bool add_file(
 {
     struct received *received = reading->received;
     if (in->place == PLACE_FILE) {
-        return lender_is_safe(received->files[in->file], in->bytes) &&
+        return lender_is_safe(received->files[in->file], tensor->bytes) &&
                bundle_map(bundle, tensor, received->files[in->file]);
     }
     if (reading->lender == NULL || in->slot >= SEGMENTS_MAX) {
         return false;
     }
     struct mapping *mapping =
-        lender_map(reading->lender, in->key, received->files[in->file], in->bytes);
+        lender_map(reading->lender, in->key, received->files[in->file], tensor->bytes);
     if (mapping == NULL) {
         return false;
     }
@@ -218,7 +212,7 @@ static bool take_file(
     struct bundle *bundle)
 {
     const struct received *received = reading->received;
-    if (in->file >= received->file_count || received->files[in->file] < 0 || in->bytes == 0) {
+    if (in->file >= received->file_count || received->files[in->file] < 0 || tensor->bytes == 0) {
         return false;
     }
     if (reading->is_trusted || tensor->dtype != WEFT_BYTES) {
@@ -247,13 +241,8 @@ static bool take_inline(
 static bool take_tensor(struct reading *reading, struct bundle *bundle)
 {
     struct wire_tensor in;
-    struct weft_tensor tensor = {.rank = 0};
     reader_take(&reading->reader, &in, sizeof(in));
-    tensor.dtype = (enum weft_dtype)in.dtype;
-    tensor.rank = in.rank;
-    tensor.bytes = in.bytes;
-    memcpy(tensor.name, in.name, sizeof(tensor.name));
-    memcpy(tensor.shape, in.shape, sizeof(tensor.shape));
+    const struct weft_tensor tensor = tensor_wire_read(&in.tensor);
     if (reading->reader.is_bad || function_check_tensor(&tensor, UINT64_MAX, NULL) != WEFT_OK ||
         bundle_find(bundle, tensor.name) != NULL ||
         !(in.place == PLACE_INLINE ? take_inline(reading, &tensor, bundle)

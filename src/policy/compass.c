@@ -8,7 +8,7 @@
  * same is asked again for that task alone; what is only promised to a worker then counts
  * the less the longer the queues are, as the task comes before it. In a fork with more
  * branches than workers the other branches count in full. Eviction takes what is
- * needed last, and of what nobody needs the cheapest to bring back for the time it has
+ * needed last, and of what no task needs the cheapest to bring back for the time it has
  * been idle.
  * Source: Compass (arXiv 2402.17652) as rebuilt from its authors' code; `original=1` keeps
  * that code's behaviour: queues without loads and reservations, fetches that wait for the
@@ -69,20 +69,20 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
 {
     const struct fleet_worker *spec = &hop->input->view->fleet->workers[worker];
     const struct row_cache *cache = view_cache(hop->input->view, worker);
-    const struct compass_offer *offer = compass_offer(&hop->task, spec);
+    const struct compass_times *times = compass_times_on(&hop->task, spec);
     struct compass_worker believed = {
         .free_ns = free_ns,
         .arrive_ns = arrive_ns(hop, spec->node),
         .room_bytes = cache->free_bytes,
         .held = compass_held(&hop->prices, cache),
     };
-    if (offer->run_ns == COMPASS_NEVER) {
+    if (times->run_ns == COMPASS_NEVER) {
         return COMPASS_NOT_USABLE_NS;
     }
     if (hop->prices.original) { /* As published, the inputs wait for the worker, too. */
         believed.free_ns += believed.arrive_ns - hop->input->view->now_ns;
     }
-    return compass_weigh(&hop->prices, &hop->task, offer, &believed).score_ns;
+    return compass_weigh(&hop->prices, &hop->task, times, &believed).score_ns;
 }
 
 /* When @worker is taken to be free: promises count in part, and planners are kept apart. */
@@ -170,13 +170,14 @@ static uint32_t adjust(const struct policy_input *input, const struct task_facts
     struct compass_row rows[WORKERS_MAX];
     struct hop hop;
     open_hop(&hop, input, facts);
-    const int64_t run_ns = compass_offer(&hop.task, &input->view->fleet->workers[planned])->run_ns;
+    const int64_t run_ns =
+        compass_times_on(&hop.task, &input->view->fleet->workers[planned])->run_ns;
     if (!must_wait(&hop, run_ns)) {
         return planned;
     }
     const bool any = read_rows(&hop, rows, count);
     ASSERT(any && planned < count);
-    /* That the task itself is promised to its worker is no reason to leave it. */
+    /* That the task itself is promised to its worker is not a reason to leave it. */
     rows[planned].promised_ns = compass_later(rows[planned].promised_ns - run_ns, 0);
     const int64_t free_ns = expect_ns(&hop, planned, &rows[planned]);
     if (free_ns - input->view->now_ns <= run_ns / 64 * hop.prices.patience_64ths) {
@@ -196,7 +197,7 @@ static uint32_t adjust_original(const struct policy_input *input, const struct t
     ASSERT(any && facts->planned < count);
     const int64_t wait_ns = rows[facts->planned].free_ns - input->view->now_ns;
     const int64_t run_ns =
-        compass_offer(&hop.task, &input->view->fleet->workers[facts->planned])->run_ns;
+        compass_times_on(&hop.task, &input->view->fleet->workers[facts->planned])->run_ns;
     if (wait_ns <= run_ns + run_ns / 2) {
         return facts->planned;
     }

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "policy/registry.h"
 
-/* Beyond this many tasks a worker nothing is learnt from one more. */
+/* Beyond this many tasks per worker nothing is learnt from one more. */
 #define WAITING_MAX 5
 
 static bool has(const struct policy_input *input, enum compass_option option)
@@ -97,23 +97,23 @@ void compass_task_init(
     }
 }
 
-void compass_offer_make(struct compass_task *task, const struct fleet_worker *spec)
+void compass_times_make(struct compass_task *task, const struct fleet_worker *spec)
 {
-    struct compass_offer *offer = &task->offers[spec->device];
+    struct compass_times *times = &task->times[spec->device];
     ASSERT(spec->device < DEVICE_KINDS_MAX);
     task->known |= UINT32_C(1) << spec->device;
-    offer->bus_bytes_per_s = spec->bus_bytes_per_s;
-    offer->memory_bytes = spec->memory_bytes;
+    times->bus_bytes_per_s = spec->bus_bytes_per_s;
+    times->memory_bytes = spec->memory_bytes;
     /* As published, one kind of device is all there is, and runs everything. */
     const bool is_first =
         has(task->input, COMPASS_ORIGINAL) && profile_kinds_have(task->need.kinds, 0);
-    offer->run_ns = profile_run_alone_ns(
+    times->run_ns = profile_run_alone_ns(
         task->input->profile, task->kind->run, is_first ? 0 : spec->device, task->items);
     if (!need_is_met(task->need, spec)) {
-        offer->run_ns = COMPASS_NEVER;
+        times->run_ns = COMPASS_NEVER;
     }
     for (uint32_t i = 0; i < task->kind->model_count; i++) {
-        offer->load_ns[i] = has(task->input, COMPASS_CACHE)
+        times->load_ns[i] = has(task->input, COMPASS_CACHE)
                                 ? profile_load_ns(task->input->profile, task->kind->models[i], spec)
                                 : 0;
     }

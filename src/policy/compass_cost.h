@@ -29,7 +29,7 @@ enum compass_option {
 #define COMPASS_NEVER INT64_C(-1)
 
 /* One task on workers of one kind. */
-struct compass_offer {
+struct compass_times {
     uint64_t bus_bytes_per_s; /* For which workers it holds. */
     uint64_t memory_bytes;
     int64_t run_ns; /* COMPASS_NEVER: it cannot run there, or is too large. */
@@ -42,9 +42,9 @@ struct compass_task {
     const struct workflow_task *kind;
     uint32_t items;
     struct need need;
-    uint32_t known; /* A bit for each kind of device whose offer stands. */
+    uint32_t known; /* A bit for each kind of device whose times are known. */
     uint64_t bytes[TASK_MODELS_MAX];
-    struct compass_offer offers[DEVICE_KINDS_MAX];
+    struct compass_times times[DEVICE_KINDS_MAX];
 };
 
 _Static_assert(DEVICE_KINDS_MAX <= 32, "a bit for each kind of device");
@@ -167,18 +167,18 @@ void compass_task_init(
     uint32_t items);
 
 /* Work out what @task takes on workers like @spec. */
-void compass_offer_make(struct compass_task *task, const struct fleet_worker *spec);
+void compass_times_make(struct compass_task *task, const struct fleet_worker *spec);
 
 /* The same, remembered for each kind of device: no division as long as they are alike. */
-static inline const struct compass_offer *compass_offer(
+static inline const struct compass_times *compass_times_on(
     struct compass_task *task, const struct fleet_worker *spec)
 {
-    const struct compass_offer *offer = &task->offers[spec->device];
-    if ((task->known >> spec->device & 1) == 0 || offer->memory_bytes != spec->memory_bytes ||
-        offer->bus_bytes_per_s != spec->bus_bytes_per_s) {
-        compass_offer_make(task, spec);
+    const struct compass_times *times = &task->times[spec->device];
+    if ((task->known >> spec->device & 1) == 0 || times->memory_bytes != spec->memory_bytes ||
+        times->bus_bytes_per_s != spec->bus_bytes_per_s) {
+        compass_times_make(task, spec);
     }
-    return offer;
+    return times;
 }
 
 /*
@@ -188,18 +188,18 @@ static inline const struct compass_offer *compass_offer(
  */
 static inline struct compass_cost compass_weigh(
     const struct compass_prices *prices, const struct compass_task *task,
-    const struct compass_offer *offer, const struct compass_worker *worker)
+    const struct compass_times *times, const struct compass_worker *worker)
 {
     const int64_t ready_ns = compass_later(worker->free_ns, worker->arrive_ns);
     int64_t load_ns = 0;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < task->kind->model_count; i++) {
         if (!model_set_has(&worker->held, task->kind->models[i])) {
-            load_ns += offer->load_ns[i];
+            load_ns += times->load_ns[i];
             bytes += task->bytes[i];
         }
     }
-    struct compass_cost cost = {.end_ns = ready_ns + offer->run_ns};
+    struct compass_cost cost = {.end_ns = ready_ns + times->run_ns};
     cost.score_ns = cost.end_ns;
     if (load_ns == 0) {
         return cost;

@@ -128,12 +128,12 @@ static inline void consider(
     struct table *table, struct compass_task *task, uint32_t position, struct choice *choice)
 {
     const struct fleet_worker *spec = &table->input->view->fleet->workers[table->workers[position]];
-    const struct compass_offer *offer = compass_offer(task, spec);
-    if (offer->run_ns == COMPASS_NEVER) {
+    const struct compass_times *times = compass_times_on(task, spec);
+    if (times->run_ns == COMPASS_NEVER) {
         return;
     }
     const struct compass_cost cost =
-        compass_weigh(&table->prices, task, offer, &table->believed[position]);
+        compass_weigh(&table->prices, task, times, &table->believed[position]);
     if (cost.score_ns < choice->cost.score_ns ||
         (cost.score_ns == choice->cost.score_ns && position < choice->position)) {
         *choice = (struct choice){.position = position, .cost = cost};

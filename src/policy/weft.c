@@ -218,12 +218,12 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
     const struct weft_links *links = links_of(hop->input);
     const struct fleet_worker *spec = &view->fleet->workers[worker];
     const struct row_cache *cache = view_cache(view, worker);
-    const struct compass_offer *offer = compass_offer(&hop->task, spec);
+    const struct compass_times *times = compass_times_on(&hop->task, spec);
     const struct weft_transfer there =
         weft_transfer(view->fleet, view->node, spec->node, hop->bytes);
     int64_t arrive_ns = view->now_ns;
     int64_t extra_ns = weighed_toll_ns(hop, &there);
-    if (offer->run_ns == COMPASS_NEVER) {
+    if (times->run_ns == COMPASS_NEVER) {
         return COMPASS_NOT_USABLE_NS;
     }
     if (there.whole_ns > 0) {
@@ -243,7 +243,7 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
         .room_bytes = cache->free_bytes,
         .held = compass_held(&hop->prices, cache),
     };
-    return compass_weigh(&hop->prices, &hop->task, offer, &believed).score_ns + extra_ns;
+    return compass_weigh(&hop->prices, &hop->task, times, &believed).score_ns + extra_ns;
 }
 
 /* Whether @worker is looked at: all where there are few, or where the data is or returns to. */

@@ -1,7 +1,7 @@
 /*
  * fast_gshare.c - pods with the most requests for each unit of a device.
  *
- * Rule: every function has its part of the SLO. Once a second, what its pods can run is
+ * Rule: every function has its part of the SLO. Once per second, what its pods can run is
  * compared with its rate. If that is too little, pods with the most requests per unit are added, as
  * many as the difference has room for, and one for the rest: the one whose throughput exceeds the
  * rest by least. If it is too much by some share, pods with the fewest requests per unit go, while
@@ -11,15 +11,12 @@
  * are those of the profile that fill in time at the rate there is. Ignores: prices, what comes
  * before and after a function, where inputs are. Not for: rates that change faster than its rounds.
  */
-#include "base/units.h"
 #include "policy/baselines/pods.h"
 #include "policy/registry.h"
 
 __extension__ typedef __int128 fast_product;
 
 enum { OPTION_SLACK = PODS_OPTIONS };
-
-#define ROUND_NS NS_PER_S
 
 /*
  * Whether a choice of @known meets the SLO of its function at @rate; fills in its rates. While
@@ -149,7 +146,7 @@ static void tick(const struct policy_input *input, struct tick_answer *answer_ou
     (void)answer_out;
     struct pods *pods = input->state;
     const struct pods_plan *plan = input->plan;
-    pods_count_round(pods, ROUND_NS);
+    pods_count_round(pods, PODS_ROUND_NS);
     for (uint32_t i = 0; i < plan->queue_count && i < PODS_QUEUES_MAX; i++) {
         const int64_t rate = pods_wanted(input, pods->paces[i].rate);
         const int64_t capacity = pods_capacity(pods, i);
@@ -173,9 +170,7 @@ static void dispatch(
 }
 
 static const struct policy_option options[] = {
-    [PODS_MARGIN] =
-        {"margin", 0.1, 0, 10, false, "margin on measured run times, as a share of them"},
-    [PODS_HEADROOM] = {"headroom", 1, 0, 100, false, "capacity beyond the rate, as a share of it"},
+    PODS_OPTION_ROWS,
     [OPTION_SLACK] =
         {"slack", 0.2, 0, 1, false, "share of capacity that may be unused before pods are removed"},
     {.name = NULL},
@@ -193,6 +188,6 @@ const struct policy policy_fast_gshare = {
     .order = pods_order,
     .dispatch = dispatch,
     .ended = pods_ended,
-    .tick_ns = ROUND_NS,
+    .tick_ns = PODS_ROUND_NS,
     .tick = tick,
 };

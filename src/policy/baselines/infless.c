@@ -17,7 +17,6 @@
  */
 #include "base/assert.h"
 #include "base/numbers.h"
-#include "base/units.h"
 #include "policy/baselines/pods.h"
 #include "policy/registry.h"
 
@@ -27,8 +26,6 @@ enum { OPTION_INACTIVE = PODS_OPTIONS, OPTION_OVERFLOW, OPTION_ORIGINAL };
 
 /* Weights of what is left over: of a unit of CPU, and of a per cent of a device. */
 enum { WEIGHT_CPU = 64, WEIGHT_GPU = 142 };
-
-#define ROUND_NS NS_PER_S
 
 /* An option for one batch size on one worker, and how good it is. */
 struct candidate {
@@ -221,7 +218,7 @@ static void tick(const struct policy_input *input, struct tick_answer *answer_ou
     (void)answer_out;
     struct pods *pods = input->state;
     const struct pods_plan *plan = input->plan;
-    pods_count_round(pods, ROUND_NS);
+    pods_count_round(pods, PODS_ROUND_NS);
     for (uint32_t i = 0; i < plan->queue_count && i < PODS_QUEUES_MAX; i++) {
         const int64_t rate = pods_wanted(input, pods->paces[i].rate);
         if (!pods->paces[i].seen) {
@@ -244,9 +241,7 @@ static void dispatch(
 }
 
 static const struct policy_option options[] = {
-    [PODS_MARGIN] =
-        {"margin", 0.1, 0, 10, false, "margin on measured run times, as a share of them"},
-    [PODS_HEADROOM] = {"headroom", 1, 0, 100, false, "capacity beyond the rate, as a share of it"},
+    PODS_OPTION_ROWS,
     [OPTION_INACTIVE] =
         {"inactive", 10, 0, 1000000, true,
          "rounds, one second each, after which an idle instance is removed"},
@@ -269,6 +264,6 @@ const struct policy policy_infless = {
     .order = pods_order,
     .dispatch = dispatch,
     .ended = pods_ended,
-    .tick_ns = ROUND_NS,
+    .tick_ns = PODS_ROUND_NS,
     .tick = tick,
 };

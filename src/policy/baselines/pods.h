@@ -1,5 +1,5 @@
 /*
- * pods.h - standing instances of a function, for policies that scale instead of choosing anew.
+ * pods.h - standing instances of a function, for policies that scale instead of choosing again.
  *
  * A pod has a config and a worker and runs one batch at a time; a batch waits until it is full
  * or its first item has waited for the pod's timeout. Pods lie in the state of a policy at the
@@ -10,6 +10,7 @@
 #ifndef POLICY_BASELINES_PODS_H
 #define POLICY_BASELINES_PODS_H
 
+#include "base/units.h"
 #include "configs/configs.h"
 #include "policy/fit.h"
 #include "policy/policy.h"
@@ -18,6 +19,14 @@ enum { PODS_MAX = 256, PODS_QUEUES_MAX = 256 };
 
 /* The first options of every policy with pods. */
 enum pods_option { PODS_MARGIN, PODS_HEADROOM, PODS_OPTIONS };
+
+/* Their rows of the policy's options. */
+#define PODS_OPTION_ROWS                                                                           \
+    [PODS_MARGIN] = {"margin", 0.1,   0,                                                           \
+                     10,       false, "margin on measured run times, as a share of them"},         \
+    [PODS_HEADROOM] = {"headroom", 1, 0, 100, false, "capacity beyond the rate, as a share of it"}
+
+#define PODS_ROUND_NS NS_PER_S /* Pods are added and removed this often. */
 
 struct pod {
     uint32_t queue; /* Number of its queue. */
