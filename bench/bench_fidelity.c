@@ -122,7 +122,7 @@ int main(int argc, char **argv)
     served_make(&served, widths, MODELS, documents);
     (void)printf("one worker, three models alone and a chain of two, %g s a round:\n", seconds);
     for (uint32_t i = 0; i < rounds; i++) {
-        served_forget(&served); /* Every round is measured anew. */
+        served_forget(&served); /* Every round is measured separately. */
         served_open(&served);
         results[i] = run_round(&served, i + 1, seconds);
         served_close(&served);

@@ -1,5 +1,5 @@
 /*
- * What home queues cost: decisions and tasks a second of a simulation whose policy binds last,
+ * What home queues cost: decisions and tasks per second of a simulation whose policy binds last,
  * over those of the same jobs under least-work, in turn with it.
  *
  *     bench_home [workers] [jobs]

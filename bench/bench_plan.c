@@ -1,6 +1,6 @@
 /*
  * How long Compass takes to plan a job and to adjust a hop, on one core, beside a plain scan
- * for the worker that is free first, once a task, over the same rows.
+ * for the worker that is free first, once per task, over the same rows.
  *
  *     bench_plan [rounds]
  */

@@ -137,7 +137,7 @@ static void run_weft(
         .arrivals = &arrivals,
         .jobs = workload->job_count,
         .seed = SEED,
-        .row_load_ns = 100 * MS, /* Nobody reads them: where tasks run is drawn. */
+        .row_load_ns = 100 * MS, /* They are not read: where tasks run is drawn. */
         .row_cache_ns = 100 * MS,
     };
     struct sim *sim = sim_create(&options);

@@ -9,7 +9,7 @@ enum {
     CUT_COLUMNS = 64, /* Of a row that are cut at a time: their places stay in the cache. */
 };
 
-/* The colours of a pixel side by side, and one lane that nobody looks at. */
+/* The colours of a pixel side by side, and one lane that is not used. */
 typedef float lanes __attribute__((vector_size(16)));
 typedef int32_t lane_numbers __attribute__((vector_size(16)));
 typedef uint16_t lane_halves __attribute__((vector_size(16)));
@@ -200,7 +200,7 @@ static bool resize(
     const struct shades shades = shades_of(normal);
     const size_t row_floats = (size_t)pixels->width * COLOURS;
     const int32_t right = pixels->width > 1 ? COLOURS : 0;
-    float *row = calloc(row_floats + 1, sizeof(*row)); /* The lane that nobody looks at. */
+    float *row = calloc(row_floats + 1, sizeof(*row)); /* The unused lane. */
     struct place *places = malloc((size_t)planes->width * sizeof(*places));
     if (row == NULL || places == NULL) {
         free(row);

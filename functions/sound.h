@@ -1,5 +1,5 @@
 /*
- * sound.h - sound in memory: one channel of floats from -1 to 1, 16,000 a second.
+ * sound.h - sound in memory: one channel of floats from -1 to 1, 16,000 per second.
  */
 #ifndef SOUND_H
 #define SOUND_H

@@ -206,7 +206,7 @@ static void add_token(struct text *text, const char *token)
         text_add(text, &one, 1);
         return;
     }
-    if (token[0] == '<' && token[1] != '\0') { /* "<s>" and the like are no text. */
+    if (token[0] == '<' && token[1] != '\0') { /* "<s>" and the like are not text. */
         return;
     }
     while (*token != '\0') {

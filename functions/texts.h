@@ -19,7 +19,7 @@ struct text {
 void text_add(struct text *text, const char *bytes, size_t length);
 void text_release(struct text *text);
 
-/* Make @count texts output @name of @call: one a line of a tensor [count]. */
+/* Make @count texts output @name of @call: one per line of a tensor [count]. */
 enum weft_status texts_give(
     const struct weft_call *call, const char *name, const struct text *texts, uint32_t count);
 

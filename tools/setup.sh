@@ -35,7 +35,7 @@ tmux                tests of what the demo shows on a terminal
 
 names=$(awk 'NF { print $1 }' <<<"$packages")
 
-# The names that are not installed, one a line.
+# The names that are not installed, one per line.
 missing() {
     # shellcheck disable=SC2086 # one argument a name
     dpkg-query -W -f '${db:Status-Status} ${Package}\n' $names 2>/dev/null |

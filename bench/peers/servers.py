@@ -55,7 +55,7 @@ class Arm(typing.NamedTuple):
     work: str  # identity, chain, all, four or a workflow.
     note: str = ""  # Behind the server's name, in tables.
     options: tuple = ()
-    deadline_ms: int = 0  # Requests that take longer are of no use to anybody.
+    deadline_ms: int = 0  # Requests that take longer are of no use.
 
     @property
     def label(self):

@@ -246,7 +246,7 @@ static size_t earliest_place(const struct event_queue *queue)
     return queue->top_is_vacant ? smallest_of_four(queue->keys, first_child(TOP)) : TOP;
 }
 
-/* Whether somebody is in line, and before all others. */
+/* Whether an entry is in line, and before all others. */
 static bool line_is_next(const struct event_queue *queue)
 {
     if (queue->line_count == 0) {

@@ -137,7 +137,7 @@ double exact_exp(double x)
     const double k = exponent;
     const double r = (x - k * LN2_HIGH) - k * LN2_LOW;
 
-    /* In two steps: 2^1024 and the powers below 2^-1022 are no normal numbers. */
+    /* In two steps: 2^1024 and the powers below 2^-1022 are not normal numbers. */
     const int32_t half = exponent / 2;
     return exp_near_zero(r) * power_of_two(half) * power_of_two(exponent - half);
 }

@@ -54,7 +54,7 @@ void histogram_add(struct histogram *histogram, int64_t value)
 void histogram_merge(struct histogram *target, const struct histogram *source)
 {
     if (source->count == 0) {
-        return; /* Its minimum means nothing. */
+        return; /* It has no minimum. */
     }
     if (target->count == 0 || source->min < target->min) {
         target->min = source->min;

@@ -47,7 +47,7 @@ enum {
     /* Items of one task: their bytes still fit 64 bits. */
     ITEMS_MAX = 1000000,
 
-    /* Levels of priority above the usual one: more than anybody tells apart. */
+    /* Levels of priority above the usual one: more than clients tell apart. */
     PRIORITY_MAX = 16,
 
     /* Batches that a policy may weigh against each other at one dispatch. */

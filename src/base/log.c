@@ -55,7 +55,7 @@ static size_t add_character(struct text *line, const char *at)
     const unsigned char first = (unsigned char)*at;
     const size_t bytes = character_bytes((const unsigned char *)at);
     if (bytes == 0) {
-        text_add(line, "\xef\xbf\xbd"); /* U+FFFD stands for what is no character. */
+        text_add(line, "\xef\xbf\xbd"); /* U+FFFD stands for what is not a character. */
         return 1;
     }
     if (first == '"' || first == '\\') {
@@ -152,7 +152,7 @@ static void write_line(
     }
     text_add(&line, is_json ? "}\n" : "\n");
     ASSERT(!line.cut);
-    (void)fwrite(line.bytes, 1, line.length, log->options.file); /* Nobody else to tell. */
+    (void)fwrite(line.bytes, 1, line.length, log->options.file); /* Nowhere else to say so. */
     (void)fflush(log->options.file);
 }
 

@@ -6,7 +6,7 @@
  *
  *     time=2026-03-01T12:00:00.000Z level=warn event="job failed" workflow=ocr items=3
  *
- * One line an event, in logfmt or as a JSON object. Of each event only so many lines are written
+ * One line per event, in logfmt or as a JSON object. Of each event only so many lines are written
  * in a second; how many more there were is said afterwards, so that no client can fill a disk.
  * Text from outside is escaped, and cut if it is long. For hosts and front ends: the core does
  * not log. One thread.
@@ -81,7 +81,7 @@ void log_say(
     struct log *log, enum log_level level, const char *event, uint32_t field_count,
     const struct log_field *fields);
 
-/* Say what was held back and is not followed by more. About once a second, and at the end. */
+/* Say what was held back and is not followed by more. About once per second, and at the end. */
 void log_flush(struct log *log, bool is_end);
 
 #endif /* BASE_LOG_H */

@@ -15,7 +15,7 @@ static _Atomic(void *) reserve[MEMORY_RESERVE_PIECES];
 static atomic_bool is_wanted;
 static atomic_bool is_given_up;
 
-/* True if there was something, and another attempt is worth while. */
+/* True if there was something, and trying again is worthwhile. */
 ATTR_COLD static bool give_up_reserve(void)
 {
     bool is_more = false;

@@ -122,7 +122,7 @@ bool check_repository(const char *folder)
         }
     }
     if (ignored != NULL) {
-        (void)fclose(ignored); /* Nobody reads it again. */
+        (void)fclose(ignored); /* It is not read again. */
     }
     repository_destroy(repository);
     return is_good;

@@ -1,4 +1,4 @@
-/* compare_table.h - the results of one group of runs as a table, a row a policy. */
+/* compare_table.h - the results of one group of runs as a table, one row per policy. */
 #ifndef CLI_COMPARE_TABLE_H
 #define CLI_COMPARE_TABLE_H
 

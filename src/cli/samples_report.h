@@ -8,7 +8,7 @@
 
 #include "service/samples.h"
 
-/* One line a workflow: files, answers, how many were right, and error rates; then causes. */
+/* One line per workflow: files, answers, how many were right, and error rates; then causes. */
 void samples_print(const struct samples *samples, const struct catalogue *catalogue, FILE *file);
 
 #endif /* CLI_SAMPLES_REPORT_H */

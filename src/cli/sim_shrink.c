@@ -19,7 +19,7 @@ struct shrinking {
     char failure[CHECKED_RUN_FAILURE_BYTES_MAX]; /* How the scenario failed at first. */
     enum weft_status status;                     /* Of the checked runs themselves. */
     struct weft_error *error;
-    bool is_watched; /* Somebody sees stderr. */
+    bool is_watched; /* stderr is a terminal. */
 };
 
 static bool fails(void *context, const struct scenario *scenario)

@@ -7,7 +7,7 @@
 enum { SIM_TRIES_MAX_DEFAULT = 3000 };
 
 struct sim_shrink_options {
-    const char *out;     /* Where it shall be written. */
+    const char *out;     /* Where it is to be written. */
     uint64_t events_max; /* Of each run. */
     bool events_given;   /* Whether the command that repeats it has to say so. */
     uint32_t tries_max;

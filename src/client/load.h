@@ -2,7 +2,7 @@
  * load.h - an open loop of requests over HTTP: they are due when they are due.
  *
  * Latency counts from the time at which a request was due, not from when a connection was
- * free for it: a server that stalls is charged for everybody who would have come
+ * free for it: a server that stalls is charged for all requests that would have come
  * meanwhile. Plain HTTP/1.1, connections kept; one thread.
  */
 #ifndef CLIENT_LOAD_H

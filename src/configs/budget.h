@@ -36,7 +36,7 @@ void budget_lengths(
 
 /*
  * Divide @whole_ns among the tasks of the sealed @workflow and form groups of at most
- * @group_max. @lengths and @tasks_out have one entry a task; lengths are positive, and their
+ * @group_max. @lengths and @tasks_out have one entry per task; lengths are positive, and their
  * sum fits into 60 bits.
  */
 void budget_split(

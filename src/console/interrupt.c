@@ -73,7 +73,7 @@ static void on_limit(int signal_number)
 {
     static const char text[] = "weft: something still running did not stop; ended without it\n";
     (void)signal_number;
-    (void)!write(STDERR_FILENO, text, sizeof(text) - 1); /* Nobody else to tell. */
+    (void)!write(STDERR_FILENO, text, sizeof(text) - 1); /* Nowhere else to say so. */
     _exit(1);
 }
 

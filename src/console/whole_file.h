@@ -15,7 +15,7 @@
 struct whole_file {
     FILE *stream;
     int cause;       /* Why the first write that failed did; 0: none has. */
-    char *path;      /* Where it shall be; owned. NULL for standard output. */
+    char *path;      /* Where it is to be; owned. NULL for standard output. */
     char *temporary; /* Where it is; owned. NULL if it is written directly. */
 };
 

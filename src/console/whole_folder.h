@@ -10,7 +10,7 @@
 #include <weft/status.h>
 
 struct whole_folder {
-    char *path;      /* Where it shall be; owned. */
+    char *path;      /* Where it is to be; owned. */
     char *temporary; /* Where it is; owned. */
 };
 

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "document/tree.h"
 
-/* One character: how many bytes it has, or 0 if they are no UTF-8; *code_out is its number. */
+/* One character: how many bytes it has, or 0 if they are not UTF-8; *code_out is its number. */
 static size_t decode(const uint8_t *at, size_t left, uint32_t *code_out)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

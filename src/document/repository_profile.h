@@ -26,7 +26,7 @@ enum weft_status repository_profile_load(
  * Keep the listed models of @document, which is of @device alone, there, in a folder that is made
  * if it must be.
  *
- * Errors: those of profile_save(); WEFT_IO if there can be no such folder.
+ * Errors: those of profile_save(); WEFT_IO if that folder cannot be made.
  */
 enum weft_status repository_profile_save(
     const struct repository *repository, const struct fleet *fleet, const char *device,

@@ -1,8 +1,8 @@
 /*
  * bundle.h - named tensors in one piece of memory: what a handle of the runtime names.
  *
- * A request, and every output of a task, is one bundle. Engines make them; whoever holds
- * the last handle gives them back with bundle_destroy(). Once handed on a bundle is only
+ * A request, and every output of a task, is one bundle. Engines make them; the holder
+ * of the last handle gives them back with bundle_destroy(). Once handed on a bundle is only
  * read, from any thread, and anyone who needs it for longer than it is lent shares it.
  *
  * Where engines run in processes of their own, large tensors lie in segments, which other
@@ -88,8 +88,8 @@ bool bundle_map(struct bundle *bundle, const struct weft_tensor *tensor, int fil
 int bundle_file(const struct bundle *bundle, uint32_t index, uint64_t *key_out);
 
 /*
- * Lend tensor @index, which lies in a segment of this process, to whoever gets its file: the bundle
- * no longer has it. Returns the slot.
+ * Lend tensor @index, which lies in a segment of this process, to the process that gets its file:
+ * the bundle no longer has it. Returns the slot.
  */
 uint32_t bundle_lend(struct bundle *bundle, uint32_t index);
 

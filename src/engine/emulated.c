@@ -269,7 +269,7 @@ static void emulated_wake(struct engine *base, uint64_t token)
 {
     struct engine_emulated *engine = emulated_from(base);
     const uint32_t slot = (uint32_t)token;
-    /* A copy: whoever hears of it may ask for more, which moves the pool. */
+    /* A copy: the host may ask for more when it hears of it, which moves the pool. */
     const struct operation operation = *operation_at(engine, slot);
     struct engine_done done = {
         .kind = operation.kind,

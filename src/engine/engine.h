@@ -55,7 +55,7 @@ struct engine_done {
     uint32_t gpu;   /* SHAPED: units. */
     uint64_t batch; /* RAN: as in the launch. */
     int64_t run_ns;
-    uint32_t output_count;               /* RAN: one a task, in the order of the launch. */
+    uint32_t output_count;               /* RAN: one per task, in the order of the launch. */
     const struct engine_output *outputs; /* Valid during the call. */
     uint32_t usage_count;                /* RAN: of the models that the engine can measure. */
     const struct engine_usage *usages;   /* The same. */

@@ -138,7 +138,7 @@ void fork_output_read(struct fork_output *output)
             return;
         }
         if (count <= 0) {
-            (void)close(output->pipe); /* Nobody can write to it any more. */
+            (void)close(output->pipe); /* No process can write to it any more. */
             output->pipe = -1;
             return;
         }

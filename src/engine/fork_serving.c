@@ -86,7 +86,7 @@ static void keep_descriptors(const int *from, uint32_t count, bool has_log)
     }
 }
 
-/* Children read nothing, and what they print is no output of the first process. */
+/* Children read nothing, and what they print is not output of the first process. */
 static void replace_standard(int output)
 {
     const int nothing = open("/dev/null", O_RDONLY);
@@ -250,7 +250,7 @@ static bool serve_one(void)
     request.label[sizeof(request.label) - 1] = '\0';
     const bool is_served = bytes == (ssize_t)sizeof(request) && serve_request(&request, &passed);
     for (uint32_t i = 0; i < passed.count; i++) {
-        (void)close(passed.files[i]); /* Whoever it was for has it. */
+        (void)close(passed.files[i]); /* Its receiver has it. */
     }
     return is_served;
 }

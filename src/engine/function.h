@@ -28,8 +28,8 @@ struct function {
 /*
  * Find function @name of the shared object @path, which is loaded if it is not yet.
  *
- * Errors: WEFT_NOT_FOUND if there is no such file or function; WEFT_INVALID if it is no
- * shared object of functions, or one for another version of them.
+ * Errors: WEFT_NOT_FOUND if there is no such file or function; WEFT_INVALID if it is not
+ * a shared object of functions, or one for another version of them.
  */
 enum weft_status function_open(
     const char *path, const char *name, struct function *function_out, struct weft_error *error);
@@ -46,7 +46,7 @@ struct function_host {
         void *context, const char *model, const struct weft_tensor *inputs, uint32_t input_count,
         struct bundle **output_out, struct weft_error *error);
 
-    /* Whether nobody waits any more. */
+    /* Whether no client waits any more. */
     bool (*is_cancelled)(void *context);
 
     uint64_t output_bytes_max; /* Of a task, all outputs together. 0: the default. */

@@ -282,7 +282,7 @@ static void add_rules(struct program *program, uint32_t process)
     add_mmap(program);
     add_prlimit(program);
     add_fcntl(program);
-    refuse(program, __NR_fsync, EINVAL); /* As of what is no file. */
+    refuse(program, __NR_fsync, EINVAL); /* As for what is not a file. */
     add(program, BPF_JMP | BPF_JGE | BPF_K, NEW_CALLS, 0, 1);
     fail_with(program, ENOSYS);
     fail_with(program, EPERM);

@@ -75,7 +75,7 @@ void function_slot_cancel(struct function_slot *slot)
     (void)pthread_mutex_lock(&slot->lock);
     slot->is_cancelled = true;
     if (slot->socket >= 0) {
-        (void)shutdown(slot->socket, SHUT_RDWR); /* Whoever waits there sees its end. */
+        (void)shutdown(slot->socket, SHUT_RDWR); /* A thread that waits there sees its end. */
     }
     (void)pthread_mutex_unlock(&slot->lock);
 }

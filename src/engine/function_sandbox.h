@@ -26,7 +26,7 @@
 #endif
 #endif
 
-/* Limits; and, unless there is to be no sandbox, another user, no capabilities, the filter. */
+/* Limits; and, unless the sandbox is off, another user, no capabilities, the filter. */
 void function_sandbox_enter(const char *folder, const struct function_limits *limits, bool says);
 
 /* No files but those of @folder and the system's libraries. */

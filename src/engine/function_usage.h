@@ -16,7 +16,7 @@ struct function_usage {
     clockid_t clock;
     bool has_clock;
     bool has_first;
-    uint64_t first_bytes; /* After the first call: what it loads once is no leak. */
+    uint64_t first_bytes; /* After the first call: what it loads once is not a leak. */
 };
 
 void function_usage_open(struct function_usage *usage, pid_t process);

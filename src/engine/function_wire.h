@@ -3,11 +3,11 @@
  *
  * A message is a head, its tensors, and their data, over a stream socket. What is larger than
  * a socket holds lies in a file in memory, one for each direction, so that the sides take turns
- * once a message. A pair of sides keeps its two files and shares them with nobody; they are
+ * once per message. A pair of sides keeps its two files to itself; they are
  * written again and again, since fresh pages cost more than the copy: a side sends only after
  * the other has answered, or is gone. No descriptor travels in a message, and no pointer.
  *
- * The other side may have lost its mind: what is read is copied first, then checked, then used.
+ * The other side cannot be trusted: what is read is copied first, then checked, then used.
  */
 #ifndef ENGINE_FUNCTION_WIRE_H
 #define ENGINE_FUNCTION_WIRE_H

@@ -18,7 +18,7 @@ struct lender {
     pthread_mutex_t lock; /* Of what follows. */
     uint32_t count;
     struct mapping *mappings[LENDER_MAPPINGS_MAX];
-    uint64_t idle_bytes; /* Of mappings that nobody uses. */
+    uint64_t idle_bytes; /* Of mappings that are not in use. */
     uint64_t last_use;
     struct lender_watch watch;
 };
@@ -98,7 +98,7 @@ void lender_free(struct lender *lender, uint32_t slot)
     }
 }
 
-/* Unmap what nobody has used for longest. False if everything is in use. Under the lock. */
+/* Unmap what was unused for longest. False if everything is in use. Under the lock. */
 static bool drop_oldest(struct lender *lender)
 {
     uint32_t oldest = lender->count;

@@ -293,7 +293,7 @@ static void tell_loaded(struct engine_local *engine, struct operation *operation
     engine->base.host.done(engine->base.host.context, &done);
 }
 
-/* A load that was given up too late: it goes again, and nobody hears of it. */
+/* A load that was given up too late: it goes again, and the host does not hear of it. */
 static void drop_loaded(struct engine_local *engine, struct operation *operation)
 {
     struct operation *unload =

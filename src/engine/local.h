@@ -34,7 +34,7 @@ struct engine_local_options {
 
     /*
      * Without a loop: where batches come from. Called, without the lock, on a thread that has
-     * nothing to run; waits, and launches one. False if there will be no more. NULL: they are
+     * nothing to run; waits, and launches one. False if no more will come. NULL: they are
      * launched by themselves.
      */
     bool (*fetch)(void *context);

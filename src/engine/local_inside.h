@@ -23,7 +23,7 @@
 struct local_model {
     atomic_uint references;
     struct onnx_model *onnx;  /* NULL: a function, which occupies nothing to speak of. */
-    struct operation *unload; /* To be told when it is gone. NULL: nobody. */
+    struct operation *unload; /* To be told when it is gone. NULL: none. */
 };
 
 /* A task of a batch. */
@@ -40,7 +40,7 @@ struct operation {
     uint32_t worker;
     uint32_t model;             /* LOADED, UNLOADED. */
     uint32_t gpu;               /* SHAPED. */
-    bool is_silent;             /* UNLOADED: nobody waits for it. */
+    bool is_silent;             /* UNLOADED: no order waits for it. */
     atomic_bool is_cancelled;   /* Ends in no done. */
     struct weft_error error;    /* LOADED: why it could not be. */
     struct local_model *loaded; /* LOADED: the outcome. UNLOADED: what is to go. */

@@ -82,7 +82,7 @@ static void unload(struct engine_local *engine, struct operation *operation)
 {
     struct local_model *model = operation->loaded;
     operation->loaded = NULL;
-    model->unload = operation; /* Told by whoever gives the last reference back. */
+    model->unload = operation; /* Told by the thread that gives the last reference back. */
     local_release(engine, model);
 }
 

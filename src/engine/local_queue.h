@@ -1,4 +1,4 @@
-/* local_queue.h - a first-in first-out list between threads. Whoever pops waits. */
+/* local_queue.h - a first-in first-out list between threads. Popping waits. */
 #ifndef ENGINE_LOCAL_QUEUE_H
 #define ENGINE_LOCAL_QUEUE_H
 

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-enum { FORMAT = 2 }; /* Of what is kept: grows when files of an earlier Weft are no good. */
+enum { FORMAT = 2 }; /* Of what is kept: grows when files of an earlier Weft cannot be used. */
 
 bool onnx_cache_default_folder(char out[static ONNX_CACHE_PATH_BYTES])
 {
@@ -61,7 +61,7 @@ static bool make_folder(const char *folder)
         *slash = '/';
     }
     (void)mkdir(path, 0700); /* Looked at below. */
-    /* What lies there is run: nobody else may have put it there. */
+    /* What lies there is run: no other user may have put it there. */
     return stat(path, &stat_of) == 0 && S_ISDIR(stat_of.st_mode) && stat_of.st_uid == geteuid() &&
            (stat_of.st_mode & (S_IWGRP | S_IWOTH)) == 0 && access(path, W_OK) == 0;
 }
@@ -105,7 +105,7 @@ enum weft_status onnx_cache_path(
     const struct ort *ort, const char *folder, const char *path, const struct onnx_digest *digest,
     char out[static ONNX_CACHE_PATH_BYTES], struct weft_error *error)
 {
-    static atomic_uint attempts; /* Two threads may make the same file at once. */
+    static atomic_uint tries; /* Two threads may make the same file at once. */
     char made[ONNX_CACHE_PATH_BYTES];
     if (!make_folder(folder)) {
         return error_set(error, WEFT_REFUSED, "%s cannot be kept in %s", path, folder);
@@ -117,7 +117,7 @@ enum weft_status onnx_cache_path(
         (unsigned long long)processor);
     const int made_length = snprintf(
         made, sizeof(made), "%s/.%lld-%u.ort", folder, (long long)getpid(),
-        atomic_fetch_add(&attempts, 1));
+        atomic_fetch_add(&tries, 1));
     if (length >= ONNX_CACHE_PATH_BYTES || made_length >= (int)sizeof(made)) {
         return error_set(error, WEFT_REFUSED, "%s: the path is too long", folder);
     }

@@ -36,7 +36,7 @@ enum weft_status onnx_digest_file(
     const char *path, struct onnx_digest *digest, struct weft_error *error);
 
 /*
- * The folder to use if nobody names one: WEFT_CACHE, or `weft` where the user's caches are.
+ * The folder to use if none is named: WEFT_CACHE, or `weft` where the user's caches are.
  * False if the environment names none.
  */
 bool onnx_cache_default_folder(char out[static ONNX_CACHE_PATH_BYTES]);

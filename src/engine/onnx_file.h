@@ -39,7 +39,7 @@ typedef void (*onnx_declare)(void *context, const struct onnx_declared *declared
  * Call @declare for every input and output of the model at @path, but for weights that are listed
  * as inputs.
  *
- * Errors: WEFT_IO if it cannot be read; WEFT_INVALID, with "path: cause", if it is no model.
+ * Errors: WEFT_IO if it cannot be read; WEFT_INVALID, with "path: cause", if it is not a model.
  */
 enum weft_status onnx_file_read(
     const char *path, onnx_declare declare, void *context, struct weft_error *error);

@@ -89,11 +89,10 @@ static bool write_all(int file, const uint8_t *from, uint64_t left)
 /* Write @memory to @path, which appears complete or not at all. The file; -1 without success. */
 static int write_file(const struct ort_image *memory, const char *path)
 {
-    static atomic_uint attempts; /* Two threads may write the same file at once. */
+    static atomic_uint tries; /* Two threads may write the same file at once. */
     char made[ONNX_CACHE_PATH_BYTES + 64];
     (void)snprintf(
-        made, sizeof(made), "%s.%lld-%u", path, (long long)getpid(),
-        atomic_fetch_add(&attempts, 1));
+        made, sizeof(made), "%s.%lld-%u", path, (long long)getpid(), atomic_fetch_add(&tries, 1));
     const int file = open(made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) {
         return -1;

@@ -112,7 +112,7 @@ uint64_t onnx_model_bytes_asleep(const struct onnx_model *model);
 /* What it occupies: counted memory, memory of the library's own, and mapped files. */
 uint64_t onnx_model_bytes(const struct onnx_model *model);
 
-/* The part of them that is exact whatever else runs: it can be no less. */
+/* The part of them that is exact whatever else runs: it cannot be less. */
 uint64_t onnx_model_bytes_least(const struct onnx_model *model);
 
 /* The library's number of @dtype, 0 if it has none; and back, WEFT_DTYPES if Weft has none. */

@@ -84,7 +84,7 @@ enum weft_status ort_check(
     return error_set(error, WEFT_FAILED, "%s: %s", what, said);
 }
 
-/* Load @path, if it can be read or is a bare name. NULL if that is no library. */
+/* Load @path, if it can be read or is a bare name. NULL if that is not a library. */
 static void *try_path(const char *path)
 {
     if (strchr(path, '/') != NULL && access(path, R_OK) != 0) {

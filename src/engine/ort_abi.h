@@ -55,7 +55,7 @@ struct OrtThreadingOptions;
 struct OrtMapTypeInfo;
 struct OrtSequenceTypeInfo;
 
-/* Memory for tensors and weights, from whoever fills this in. */
+/* Memory for tensors and weights, from the one that fills this in. */
 struct OrtAllocator {
     uint32_t version;
     void *(*Alloc)(struct OrtAllocator *allocator, size_t bytes);

@@ -58,7 +58,7 @@ void packet_clear(struct packet *packet)
 {
     for (uint32_t i = 0; i < packet->file_count; i++) {
         if (packet->files[i].is_owned) {
-            (void)close(packet->files[i].file); /* Whoever it was for has it. */
+            (void)close(packet->files[i].file); /* Its receiver has it. */
         }
     }
     packet->file_count = 0;

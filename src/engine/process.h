@@ -1,13 +1,13 @@
 /*
- * process.h - the engine whose workers are processes: what a model does there hits nobody else.
+ * process.h - the engine whose workers are processes: what a model does there harms nothing else.
  *
  * Each worker has an engine process (process_child.h), forked from a small one. What ends that
  * process, a crash, a signal, a run without end, costs the task that did it: the process is
  * replaced, its models are loaded again, and everything else that ran there is run again. The
  * host hears of nothing but that task.
  *
- * After a crash nobody knows which of the tasks under way was to blame. So those run again one by
- * one, each alone, before anything else; a task that ends the process alone fails with
+ * After a crash it is not known which of the tasks in flight was to blame. So those run again one
+ * by one, each alone, before anything else; a task that ends the process alone fails with
  * WEFT_CRASHED, and is not tried once more.
  */
 #ifndef ENGINE_PROCESS_H
@@ -27,7 +27,7 @@ struct process_argument {
 
 enum { PROCESS_ENGINE, PROCESS_KEEPER, PROCESS_KINDS };
 
-#define PROCESS_RUN_NS_MAX  INT64_C(60000000000) /* If nobody says otherwise. */
+#define PROCESS_RUN_NS_MAX  INT64_C(60000000000) /* Unless told otherwise. */
 #define PROCESS_STOP_NS_MAX INT64_C(5000000000)
 #define PROCESS_LOAD_FACTOR 10 /* A load may take so many times as long as a batch. */
 

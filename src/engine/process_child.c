@@ -23,7 +23,7 @@ struct held_model {
     uint64_t number;  /* Of the last load. */
     bool is_loading;  /* The engine has not ended it. */
     bool is_resident; /* In the engine. */
-    bool is_silent;   /* Its unload was nobody's order. */
+    bool is_silent;   /* Its unload was not ordered. */
 };
 
 /* A batch that runs, with its inputs. */

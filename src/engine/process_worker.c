@@ -54,7 +54,7 @@ static void watch_socket(struct process_worker *worker)
 }
 
 /* Something could not be sent. If the process is gone, its end of the socket is closed; if there
- * was no memory, half of it may have been sent: then it ends of this. The loop will say so. */
+ * was no memory, half of it may have been sent: then this ends it. The loop will say so. */
 static void hang_up(struct process_worker *worker)
 {
     (void)shutdown(worker->channel.socket, SHUT_RDWR);

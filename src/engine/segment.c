@@ -28,7 +28,7 @@ static int make_file(const char *name, size_t bytes)
     const int file = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file >= 0 && (ftruncate(file, (off_t)bytes) != 0 ||
                       fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)) {
-        (void)close(file); /* Nobody has seen it. */
+        (void)close(file); /* No other process has seen it. */
         return -1;
     }
     return file;

@@ -6,7 +6,7 @@
  * for the next tensor. Whether a segment is free stands in a ledger, a byte for each. A process
  * that lends segments to another lends its ledger, too: the borrower marks a segment free when it
  * is done, from any thread and without a message (lender.h). A segment can never shrink or grow,
- * so whoever has mapped it can read it whatever becomes of the other process; and only the process
+ * so a process that has mapped it can read it whatever becomes of the other; and only the process
  * that made it can write to it. Safe from any thread.
  */
 #ifndef ENGINE_SEGMENT_H
@@ -38,7 +38,7 @@ enum segment_state { SEGMENT_FREE, SEGMENT_USED, SEGMENT_LENT };
 /* It is free again. */
 void segment_give(struct segment *segment);
 
-/* Whoever borrows @segment from now on will free it, by the ledger. */
+/* Its borrower frees @segment from now on, by the ledger. */
 void segment_lend(struct segment *segment);
 
 /* The file of this process's ledger, to be passed to a process that borrows. -1 if there is none.

@@ -16,7 +16,7 @@ struct hello {
     uint32_t from;
     uint32_t to;
     uint64_t from_incarnation;
-    uint64_t to_incarnation; /* As the directory says; the listener is no other. */
+    uint64_t to_incarnation; /* As the directory says; the listener must have it. */
     uint64_t agreement;      /* Of fleet and catalogue: numbers mean the same here and there. */
     uint8_t nonce[TRUST_NONCE_BYTES];
 };

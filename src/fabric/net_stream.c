@@ -203,7 +203,7 @@ static void on_closed(uv_handle_t *handle)
 static void on_listener_closed(uv_handle_t *handle)
 {
     struct net_stream *net = handle->data;
-    (void)close(net->listener); /* Nobody comes any more. */
+    (void)close(net->listener); /* No peer connects any more. */
     net_stream_ended(net);
 }
 

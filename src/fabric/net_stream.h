@@ -62,7 +62,7 @@ uint16_t net_stream_port(const struct net *net);
 /* @peer is a member. What waits for an earlier incarnation of it is dropped. */
 void net_stream_set_peer(struct net *net, const struct net_stream_peer *peer);
 
-/* Node @node is no member any more: what waits for it is dropped. */
+/* Node @node is no longer a member: what waits for it is dropped. */
 void net_stream_remove_peer(struct net *net, uint32_t node);
 
 #endif /* FABRIC_NET_STREAM_H */

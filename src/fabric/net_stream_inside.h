@@ -81,7 +81,7 @@ struct peer {
     bool is_blocked; /* As the host was told. */
     int64_t dial_at_ns;
     int64_t dialled_ns; /* When the connection was begun. */
-    int64_t pause_ns;   /* Before the next attempt. */
+    int64_t pause_ns;   /* Before it connects again. */
     int64_t said_ns;    /* When something last left. */
     int64_t trip_ns;    /* There and back, smoothed. */
 

@@ -3,7 +3,7 @@
  *
  * With certificates everything between nodes is encrypted (TLS 1.3, both sides checked), and a node
  * is who its certificate says. With a secret both sides prove that they know it, and nothing more:
- * for a machine alone, or a network that nobody else reaches.
+ * for a machine alone, or a network that only they can reach.
  */
 #ifndef FABRIC_TRUST_H
 #define FABRIC_TRUST_H
@@ -51,7 +51,7 @@ bool trust_is_proven(
     const struct trust *trust, const uint8_t *text, size_t count,
     const uint8_t proof[TRUST_PROOF_BYTES]);
 
-/* Bytes that nobody can guess. False if the system has none. */
+/* Bytes that cannot be guessed. False if the system has none. */
 bool trust_nonce(uint8_t nonce_out[TRUST_NONCE_BYTES]);
 
 #endif /* FABRIC_TRUST_H */

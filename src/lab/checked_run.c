@@ -73,7 +73,7 @@ static void run_one(void *context, uint32_t index, void *result)
     };
     struct run_result run;
     const bool is_finished = run_simulate(scenario, &options, &run);
-    ASSERT(is_finished); /* Nobody catches interrupts in a child. */
+    ASSERT(is_finished); /* A child does not catch interrupts. */
     (void)snprintf(outcome->failure, sizeof(outcome->failure), "%s", run.broken);
 }
 

@@ -38,7 +38,7 @@ struct generate_values {
     const char *device;
 };
 
-/* Errors: WEFT_INVALID, WEFT_LIMIT for what was asked for; WEFT_IO for where it shall go. */
+/* Errors: WEFT_INVALID, WEFT_LIMIT for what was asked for; WEFT_IO for where it is to go. */
 enum weft_status generate_trace(const struct generate_values *values, struct weft_error *error);
 enum weft_status generate_workflows(const struct generate_values *values, struct weft_error *error);
 enum weft_status generate_operators(const struct generate_values *values, struct weft_error *error);

@@ -30,7 +30,7 @@ struct settings {
     char rates[2][RATE_BYTES_MAX];
 };
 
-/* A bare number of the command line is one a second; documents say so. */
+/* A bare number of the command line is per second; documents say so. */
 static const char *with_unit(char out[RATE_BYTES_MAX], const char *rate)
 {
     if (rate == NULL || rate[0] == '\0' || rate[strspn(rate, "0123456789.")] != '\0') {

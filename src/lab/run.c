@@ -36,7 +36,7 @@ static enum weft_status change_set(
     return WEFT_OK;
 }
 
-/* A bare number of the command line is one a second; documents say so. */
+/* A bare number of the command line is per second; documents say so. */
 static void change_rate(struct changes *changes, const char *rate)
 {
     const bool is_bare = rate[0] != '\0' && rate[strspn(rate, "0123456789.")] == '\0';

@@ -125,7 +125,7 @@ static void add_edge(
     (void)workflow_add_edge(copy, &added); /* One that is there already stays as it is. */
 }
 
-/* What was made for a task that is left out goes to those after it, if neighbours shall meet. */
+/* What was made for a task that is left out goes to those after it, if neighbours are to meet. */
 static void copy_edges(
     const struct workflow *workflow, const uint32_t *tasks, const struct scenario_cut *cut,
     struct place place, struct workflow *copy)
@@ -175,7 +175,7 @@ static struct workflow *copy_workflow(
     return NULL;
 }
 
-/* False if one of those that shall be left, or all of them, have no task. */
+/* False if one of those that are to be left, or all of them, have no task. */
 static bool copy_workflows(
     const struct catalogue *catalogue, const struct scenario_cut *cut, struct scenario *copy,
     struct numbers *numbers)

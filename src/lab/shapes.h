@@ -38,7 +38,7 @@ struct shapes_model {
 
 struct shapes {
     struct shapes_options options;
-    struct catalogue *catalogue; /* Borrowed. Nobody else adds models to it. */
+    struct catalogue *catalogue; /* Borrowed. Nothing else adds models to it. */
     uint64_t seed;
     uint32_t workflow_count;                /* Drawn so far. */
     struct shapes_model models[MODELS_MAX]; /* By number in the catalogue. */

@@ -36,7 +36,7 @@ static double variance_at(const struct congestion *congestion, uint32_t price, d
  */
 static double part_met(const struct congestion *congestion, const struct arc *arc, uint32_t price)
 {
-    if (price != arc->up) { /* It may be no price of a link at all. */
+    if (price != arc->up) { /* It may not be the price of a link at all. */
         return 1;
     }
     const struct queue_site *link = &congestion->sites->queues[price];

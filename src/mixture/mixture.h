@@ -10,7 +10,7 @@
  *     mixture_add_pattern(mixture, 0, placement, weight);    ... and so on
  *     status = mixture_seal(mixture, &error);
  *
- * The predictions may be filled in at any time; 0 is "nobody said".
+ * The predictions may be filled in at any time; 0 is "not known".
  */
 #ifndef MIXTURE_MIXTURE_H
 #define MIXTURE_MIXTURE_H

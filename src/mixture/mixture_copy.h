@@ -12,7 +12,7 @@
 struct arena;
 struct mixture;
 
-/* In one piece from malloc(); whoever owns it calls free(). */
+/* In one piece from malloc(); its owner calls free(). */
 struct mixture *mixture_copy(const struct mixture *mixture);
 
 /* In @arena. */

@@ -24,7 +24,7 @@ struct taking_apart {
     struct spot workers[WORKFLOW_TASKS_MAX]; /* In the order in which tasks name them. */
     uint32_t last_step[WORKFLOW_TASKS_MAX];  /* By worker: its newest step. */
     uint32_t previous[PATTERN_STEPS_MAX];    /* By step: the one before it on its worker. */
-    double starts[PATTERN_STEPS_MAX];        /* By step: when it begins if nobody waits. */
+    double starts[PATTERN_STEPS_MAX];        /* By step: when it begins if no job waits. */
 };
 
 void patterns_init(struct patterns *patterns)
@@ -250,7 +250,7 @@ static bool is_next(const struct taking_apart *work, uint32_t task, uint32_t las
     return true;
 }
 
-/* When the inputs of @task are there if nobody ever waits. */
+/* When the inputs of @task are there if no job ever waits. */
 static double ready_ns(const struct taking_apart *work, uint32_t task)
 {
     const struct stream *stream = work->of->stream;
@@ -278,9 +278,9 @@ static double ready_ns(const struct taking_apart *work, uint32_t task)
 }
 
 /*
- * The price at which @task waits for its worker. Whoever has an input that was made there is
+ * The price at which @task waits for its worker. A task with an input that was made there is
  * next when the one being served leaves. While an earlier step of the job is still there it
- * comes right behind that and waits for nobody else.
+ * comes right behind that and waits for no other.
  */
 static uint32_t find_wait(const struct taking_apart *work, uint32_t task, uint32_t last)
 {
@@ -304,7 +304,7 @@ static uint32_t find_wait(const struct taking_apart *work, uint32_t task, uint32
     return queue;
 }
 
-/* The step that was added last has all its arcs: when does it begin if nobody waits? */
+/* The step that was added last has all its arcs: when does it begin if no job waits? */
 static void close_step(struct taking_apart *work)
 {
     const struct patterns *patterns = work->patterns;
@@ -416,7 +416,7 @@ static void add_answer(struct taking_apart *work)
 }
 
 /*
- * What workers are asked for. Steps that follow each other without a gap when nobody waits
+ * What workers are asked for. Steps that follow each other without a gap when no job waits
  * are one piece of work for the worker: what comes meanwhile waits for all of it.
  */
 static void ask_workers(struct taking_apart *work)

@@ -43,7 +43,7 @@ struct program_options {
                                  0: 64. */
     uint64_t evaluations_max; /* Of single patterns. 0: 20 million. */
     uint32_t items;           /* Of a request. 0: 1. */
-    bool requeue;             /* Each task queues anew, though the one before it ran on the same
+    bool requeue;             /* Each task queues again, though the one before it ran on the same
                                  worker. If not, it goes on at once, as policy nona makes it. */
     bool plain_joins; /* A join waits for the latest mean, not for the mean of the latest. */
     const struct mixture *start; /* Begin here: a solution for similar rates. NULL: from nothing.
@@ -52,7 +52,7 @@ struct program_options {
 
 struct program_report {
     double mean_ns;       /* Predicted, over all jobs: as in the mixture. */
-    double idle_ns;       /* The same if nobody ever waited. */
+    double idle_ns;       /* The same if no job ever waited. */
     double load_max;      /* Of the busiest worker or link. */
     double gap;           /* How much a better response would gain at most, relative: 0 is a
                              stationary point. */

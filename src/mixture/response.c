@@ -24,7 +24,7 @@ enum {
     TASKS_LOOKED_AT_MAX = 100000,
 };
 
-/* Seats that may be worth trying, cheapest first. */
+/* Spots that may be worth trying, cheapest first. */
 struct spots {
     uint32_t count;
     struct spot items[RESPONSE_SPOTS_MAX];

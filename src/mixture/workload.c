@@ -193,7 +193,7 @@ enum weft_status workload_create(
         const double rate = input->rates_per_s[i];
         if (!(rate >= 0) || isinf(rate)) {
             status = error_set(
-                error, WEFT_INVALID, "the rate of workflow %s is %g a second",
+                error, WEFT_INVALID, "the rate of workflow %s is %g per second",
                 input->catalogue->workflows[i]->name, rate);
         } else if (rate > 0) {
             struct stream *stream = &workload->streams[workload->stream_count++];

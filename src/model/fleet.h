@@ -60,7 +60,7 @@ enum network_sharing {
 /* Traffic of others: on each limited link its own, with exponential gaps. */
 struct network_background {
     double load;       /* A share of the link's rate; if 0, rate_per_s says how much. */
-    double rate_per_s; /* Transfers a second. Both 0: there is none. */
+    double rate_per_s; /* Transfers per second. Both 0: there is none. */
     uint64_t bytes;    /* Of each, or their mean. */
     bool exponential;  /* Sizes are drawn, with that mean. */
 };
@@ -108,7 +108,7 @@ uint32_t fleet_device(struct fleet *fleet, const char *name);
 
 /*
  * Add a machine with @device_count devices, whose workers are each like @device (its node
- * is set here): one worker a device, or one a partition, with the memory of a partition.
+ * is set here): one worker per device, or per partition, with the memory of a partition.
  * False past NODES_MAX or WORKERS_MAX.
  */
 bool fleet_add_machine(

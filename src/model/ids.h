@@ -22,7 +22,7 @@ struct job_id {
 };
 
 /*
- * A placement has one entry a task: a worker, or PLACEMENT_UNBOUND while none is
+ * A placement has one entry per task: a worker, or PLACEMENT_UNBOUND while none is
  * chosen. It travels in every message of its job, hence the two bytes.
  */
 #define PLACEMENT_UNBOUND ((uint16_t)UINT16_MAX)

@@ -20,7 +20,7 @@ struct route {
 
 uint32_t links_count(const struct fleet *fleet);
 
-/* The rate of every link, in bytes a second. */
+/* The rate of every link, in bytes per second. */
 void links_rates(const struct fleet *fleet, uint64_t *rates_out);
 
 /* What a transfer crosses; @rates are those of links_rates(). */

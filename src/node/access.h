@@ -122,14 +122,14 @@ static inline struct need need_at(
     return need_of(node->profile, &workflow_at(node, workflow)->tasks[task], items);
 }
 
-/* Whether @worker meets @need, be it usable now or not. */
+/* Whether @worker meets @need, whether or not it is usable now. */
 static inline bool can_run(const struct node *node, struct need need, uint32_t worker)
 {
     return need_is_met(need, &node->fleet->workers[worker]);
 }
 
 /* Why no worker meets @need: none is left, or there never was one. */
-static inline enum reason why_nobody(const struct node *node, struct need need)
+static inline enum reason why_none(const struct node *node, struct need need)
 {
     return need_is_met_by_any(need, node->fleet) ? REASON_NO_WORKER : REASON_TOO_LARGE;
 }

@@ -128,7 +128,7 @@ static void probe_workers(struct node *node)
         if (!job->probed) {
             job->probed = true;
             probe(node, job);
-        } else if (again < REPAIRS_PER_STEP) { /* Nobody has answered since. */
+        } else if (again < REPAIRS_PER_STEP) { /* No node has answered since. */
             again++;
             job->audits++;
             job->touched_ns = now_ns(node);

@@ -148,7 +148,7 @@ void batches_share_ready(struct node *node, struct worker *worker, uint32_t shar
     }
 }
 
-/* Whoever waits for processors of this machine may have @cpu of them now. */
+/* What waits for processors of this machine may have @cpu of them now. */
 static void give_processors(struct node *node, uint32_t cpu)
 {
     node->cpu_free += cpu;

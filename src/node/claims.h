@@ -22,7 +22,7 @@ uint32_t claims_make(
 /* The claim that @message, from the node of its worker, is about; POOL_NONE if none is. */
 uint32_t claims_find(const struct node *node, const struct message *message);
 
-/* The task of @message is gone: no claim shall put it back. */
+/* The task of @message is gone: no claim may put it back. */
 void claims_drop(struct node *node, const struct message *message);
 
 void claims_declined(struct node *node, uint32_t slot, const struct message *message);

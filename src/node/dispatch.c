@@ -11,7 +11,7 @@
 #include "node/rows.h"
 #include "node/visits.h"
 
-/* The order of a worker's tasks. No branches: nobody can predict them. */
+/* The order of a worker's tasks. No branches: they cannot be predicted. */
 static bool is_before(int64_t key_a, uint64_t arrival_a, int64_t key_b, uint64_t arrival_b)
 {
     return (key_a < key_b) | ((key_a == key_b) & (arrival_a < arrival_b));
@@ -238,7 +238,7 @@ static void set_wake(struct node *node, struct worker *worker, int64_t at_ns)
     }
 }
 
-/* The same for a time that a policy or a pause gives: one that is over wakes nobody. */
+/* The same for a time that a policy or a pause gives: one that is over wakes nothing. */
 static void set_wake_later(struct node *node, struct worker *worker, int64_t at_ns)
 {
     if (at_ns > now_ns(node)) {
@@ -424,7 +424,7 @@ void dispatch_abandon(struct node *node, uint32_t slot)
     trace_task(node, RECORD_STOPPED, visit_at(node, task->visit), task);
     for (uint32_t i = 0; i < batch->task_count; i++) {
         if (!task_at(node, batch->tasks[i])->cancelled) {
-            return; /* Somebody still waits for this batch. */
+            return; /* A job still waits for this batch. */
         }
     }
     if (batch->state == BATCH_RUNNING) {

@@ -60,7 +60,7 @@ struct event_batch_done {
     uint32_t batch;
     enum weft_status status;
     int64_t run_ns;
-    uint32_t output_count; /* One a task, in the order of the launch. 0 if all failed. */
+    uint32_t output_count; /* One per task, in the order of the launch. 0 if all failed. */
     const struct output *outputs;
 };
 

@@ -7,7 +7,7 @@
 
 #include "node/inside.h"
 
-/* Every task that waits on @worker for @model now shall fail, before anything starts. */
+/* Fail every task that waits on @worker for @model now, before anything starts. */
 void fail_waiting_for(struct node *node, struct worker *worker, uint32_t model, enum reason reason);
 
 /* No more of them: @model can be had, or they have failed for another reason. */

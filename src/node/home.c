@@ -10,7 +10,7 @@
 #include "node/tickets.h"
 #include "policy/choose.h"
 
-/* Whether @member can keep queues, as far as this node knows. Nobody else has to agree. */
+/* Whether @member can keep queues, as far as this node knows. No other node has to agree. */
 static bool can_keep(const struct node *node, uint32_t member)
 {
     return members_is_up(node->view.members, member) &&
@@ -142,7 +142,7 @@ static struct queue_facts facts_of(const struct node *node, uint32_t number)
     return facts;
 }
 
-/* The last node of a cluster drains: nobody but itself can finish what is here. */
+/* The last node of a cluster drains: it alone can finish what is here. */
 static bool is_last(const struct node *node)
 {
     return node->draining && choose_first_usable(&node->view) == WORKER_NONE;
@@ -207,12 +207,12 @@ static uint32_t claim_starved(
     return 0;
 }
 
-/* Nobody can run the head, whose @need is met by none: its owner shall know. */
+/* No worker meets @need, so none can run the head: tell its owner. */
 static void turn_away(struct node *node, uint32_t number, struct need need)
 {
     const uint32_t slot = node->home.queues[number].list.first;
     tickets_take(node, slot);
-    tickets_refuse(node, slot, why_nobody(node, need));
+    tickets_refuse(node, slot, why_none(node, need));
 }
 
 /* Look again at @at_ns, if not before. */
@@ -247,17 +247,17 @@ static uint32_t serve(struct node *node, uint32_t number)
         }
         const struct queue_facts facts = facts_of(node, number);
         const struct need need = need_at(node, facts.workflow, facts.task, facts.head_items);
-        const bool anybody = choose_first(&node->view, need) != WORKER_NONE;
-        const uint32_t resort = anybody ? WORKER_NONE : find_resort(node, need);
+        const bool is_met = choose_first(&node->view, need) != WORKER_NONE;
+        const uint32_t resort = is_met ? WORKER_NONE : find_resort(node, need);
         struct dispatch_answer answer;
         bool declined = false;
-        if (!anybody && resort == WORKER_NONE) {
+        if (!is_met && resort == WORKER_NONE) {
             turn_away(node, number, need);
             left++;
             continue;
         }
         policy_dispatch(&node->seat, &facts, &answer);
-        if (!anybody && answer.count == 0) {
+        if (!is_met && answer.count == 0) {
             answer.configs[0] = (struct config){.batch = facts.head_items};
             answer.workers[0] = resort;
             answer.count = 1;
@@ -268,7 +268,7 @@ static uint32_t serve(struct node *node, uint32_t number)
             const uint32_t starved = claim_starved(node, number, need, &facts, &declined);
             left += starved;
             if (starved > 0 && !declined) {
-                queue->rechecks++; /* None of its candidates fitted: the policy shall know. */
+                queue->rechecks++; /* None of its candidates fitted: the policy is told. */
                 continue;
             }
         }
@@ -334,7 +334,7 @@ void home_timer(struct node *node)
     struct home *home = &node->home;
     int64_t next_ns = INT64_MAX;
     if (now_ns(node) < home->wake_ns) {
-        return; /* One that was set before an earlier one: it would be set anew for ever. */
+        return; /* One that was set before an earlier one: it would be set again for ever. */
     }
     home->wake_ns = INT64_MAX;
     for (uint32_t i = 0; i < home->active_count; i++) {

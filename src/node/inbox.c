@@ -137,7 +137,7 @@ void inbox_own_message(struct node *node, const struct message *message)
 {
     switch (message->kind) {
     case MESSAGE_INPUT:
-        return; /* One without its tensor is no input. */
+        return; /* One without its tensor is not an input. */
     case MESSAGE_RESERVE:
         if (names_reserved(node, message)) {
             visits_reserve(node, message);

@@ -128,10 +128,10 @@ void jobs_request(struct node *node, const struct event_request *request)
     policy_arrived(&node->seat, &facts);
     const uint32_t slot = open_job(node, request, &facts);
     job_at(node, slot)->forecast = admission.forecast;
-    const enum reason nobody = placing_first(node, slot, &facts);
-    if (nobody != REASON_NONE) { /* What never fits shall not be tried again. */
-        const bool never = nobody == REASON_TOO_LARGE;
-        jobs_end(node, slot, never ? WEFT_FAILED : WEFT_REFUSED, nobody);
+    const enum reason failure = placing_first(node, slot, &facts);
+    if (failure != REASON_NONE) { /* What never fits must not be tried again. */
+        const bool never = failure == REASON_TOO_LARGE;
+        jobs_end(node, slot, never ? WEFT_FAILED : WEFT_REFUSED, failure);
     }
 }
 
@@ -157,7 +157,7 @@ void jobs_tell(struct node *node, const struct job *job, const struct message *m
     }
 }
 
-/* Everyone who may have something of @job shall drop it. */
+/* Tell every node that may have something of @job to drop it. */
 static void recall(struct node *node, const struct job *job)
 {
     const struct message cancel = {
@@ -169,7 +169,7 @@ static void recall(struct node *node, const struct job *job)
     visits_cancel(node, job->id, REASON_CANCEL); /* Joins may meet at the owner unplanned. */
 }
 
-/* Whoever waits for @job gets its outputs, by sink, in @outputs; or nobody does. */
+/* The client of @job, if it still waits, gets its outputs, by sink, in @outputs. */
 static uint32_t pass_outputs(
     struct node *node, struct job *job, bool wanted, struct handle *outputs)
 {
@@ -189,7 +189,7 @@ static uint32_t pass_outputs(
     return count;
 }
 
-/* Whoever admitted @job shall learn how it went. */
+/* Tell the policy that admitted @job how it went. */
 static void report_end(
     struct node *node, const struct job *job, enum weft_status status, enum reason reason)
 {
@@ -305,7 +305,7 @@ void jobs_moved(struct node *node, const struct message *message)
     const uint32_t slot = jobs_find(node, message->job);
     if (slot == MAP_NONE) {
         if (message->job.node == node->id) {
-            send_cancel(node, message->job, to); /* Nobody waits for it any more. */
+            send_cancel(node, message->job, to); /* No client waits for it any more. */
         }
         return;
     }

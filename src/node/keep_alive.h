@@ -2,7 +2,7 @@
  * keep_alive.h - models that leave although their room is not needed.
  *
  * A model stays where it is until its room is needed, the policy does not want it there any
- * more, or nothing has used it for as long as its device keeps models. One timer a worker,
+ * more, or nothing has used it for as long as its device keeps models. One timer per worker,
  * set for the model that has been idle longest. Pinned models stay.
  */
 #ifndef NODE_KEEP_ALIVE_H

@@ -21,7 +21,7 @@ static void lose(struct node *node, uint32_t peer)
     forget_promises(node, peer);
     outbox_forget(node, peer);
     for (uint32_t i = 0; i < node->worker_count; i++) {
-        node->workers[i].asked = false; /* Whoever was asked may be the one that is gone. */
+        node->workers[i].asked = false; /* The one that was asked may be gone. */
     }
 }
 

@@ -373,7 +373,7 @@ static bool load_for_grants(struct node *node, struct worker *worker, int64_t *r
 int64_t cache_advance(struct node *node, struct worker *worker)
 {
     int64_t retry_at_ns = INT64_MAX;
-    struct cache_entry ahead[16]; /* Further ahead nobody needs to look. */
+    struct cache_entry ahead[16]; /* There is no need to look further ahead. */
     struct model_set seen = {{0}};
     uint32_t count = 0;
     bool first = true;
@@ -430,7 +430,7 @@ void cache_warm(struct node *node, struct worker *worker, uint32_t model)
     }
 }
 
-/* Make room for @bytes without anything that somebody waits for. False if that is not enough. */
+/* Make room for @bytes without evicting what a task waits for. False if that is not enough. */
 static bool make_way(struct node *node, struct worker *worker, uint64_t bytes)
 {
     struct cache_entry entries[MODELS_MAX];
@@ -455,7 +455,7 @@ void cache_warm_up(struct node *node, struct worker *worker)
 {
     const uint32_t model = worker->warm;
     if (worker->loading != MODEL_NONE || worker->unloading > 0 || worker->missing > 0) {
-        return; /* What somebody waits for comes first. */
+        return; /* What a task waits for comes first. */
     }
     struct model_slot *slot = &worker->models[model];
     const bool possible = slot->state == MODEL_ABSENT && !slot->withdrawn && !worker->lost &&

@@ -317,7 +317,7 @@ ATTR_COLD static void on_repository_changed(
     }
     for (uint32_t i = 0; warm && i < node->worker_count; i++) {
         if (cache_welcome(&node->workers[i], model)) {
-            return; /* Once is enough before anybody asks for it. */
+            return; /* Once is enough before any task asks for it. */
         }
     }
 }

@@ -79,7 +79,7 @@ void offers_pulled(struct node *node, const struct message *message)
     if (grants_take(node, slot)) {
         routing_bind(node, slot);
     } else {
-        task_at(node, slot)->worker = holder; /* Nobody here has asked. */
+        task_at(node, slot)->worker = holder; /* No worker here has asked. */
     }
 }
 

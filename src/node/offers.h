@@ -20,7 +20,7 @@ void offers_again(struct node *node, uint32_t slot);
 /* Whether the home that has the ticket of @task is gone. */
 bool offers_is_lost(const struct node *node, const struct task *task);
 
-/* OFFERED task @slot goes for another reason: its home shall forget it. */
+/* OFFERED task @slot goes for another reason: tell its home to forget it. */
 void offers_withdraw(struct node *node, uint32_t slot);
 
 /* A worker has been granted a task, and asks for it; or it can run nowhere. */

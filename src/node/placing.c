@@ -91,7 +91,7 @@ static void reserve_all(struct node *node, const struct job *job)
     }
 }
 
-/* REASON_NONE, or why nobody can be found for source @task. */
+/* REASON_NONE, or why no worker can be found for source @task. */
 static enum reason place_source(
     struct node *node, struct job *job, const struct job_facts *facts, uint32_t task)
 {
@@ -116,7 +116,7 @@ static enum reason place_source(
     };
     const uint32_t worker = routing_place(node, &question);
     if (worker == WORKER_NONE) {
-        return why_nobody(node, need_at(node, job->workflow, task, job->items));
+        return why_none(node, need_at(node, job->workflow, task, job->items));
     }
     job->placement[task] = (uint16_t)worker;
     return REASON_NONE;
@@ -152,7 +152,7 @@ static void send_source(struct node *node, struct job *job, uint32_t task)
     outbox_move(node, node_of_worker(node, worker), &input, job->inputs);
 }
 
-/* All inputs of job @slot, unless one that stays here ends it or places it anew. */
+/* All inputs of job @slot, unless one that stays here ends it or places it again. */
 static void send_sources(struct node *node, uint32_t slot)
 {
     struct job *job = job_at(node, slot);
@@ -279,9 +279,9 @@ static void run_again(struct node *node, uint32_t slot, const uint64_t *lost, en
     }
     replace_lost(node, job, &facts, lost);
     for (uint32_t i = 0; i < workflow->source_count; i++) {
-        const enum reason nobody = place_source(node, job, &facts, workflow->sources[i]);
-        if (nobody != REASON_NONE) {
-            jobs_end(node, slot, WEFT_FAILED, nobody);
+        const enum reason obstacle = place_source(node, job, &facts, workflow->sources[i]);
+        if (obstacle != REASON_NONE) {
+            jobs_end(node, slot, WEFT_FAILED, obstacle);
             return;
         }
     }

@@ -83,7 +83,7 @@ enum record_kind {
     X(REASON_CANCEL, "cancelled")                                                                  \
     X(REASON_OWNER_LOST, "owner lost")                                                             \
     X(REASON_DUPLICATE, "duplicate")                                                               \
-    X(REASON_STALE, "stale") /* of a job or placement that is no more */                           \
+    X(REASON_STALE, "stale") /* of a job or placement that is gone */                              \
     X(REASON_ATTEMPTS, "too many attempts")                                                        \
     X(REASON_UNPLANNED, "unplanned") /* the policy had planned it otherwise */                     \
     X(REASON_IDLE, "idle")           /* nothing used it for as long as its device keeps models */  \

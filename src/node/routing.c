@@ -51,7 +51,7 @@ uint32_t routing_place(struct node *node, const struct task_facts *facts)
     }
     uint32_t worker = policy_place_task(&node->seat, facts);
     if (worker == WORKER_NONE && node->draining && can_run(node, need, facts->here)) {
-        worker = facts->here; /* Nobody else is left to finish it. */
+        worker = facts->here; /* No other worker is left to finish it. */
     }
     if (worker == WORKER_NONE || worker == facts->planned) {
         return worker;
@@ -71,7 +71,7 @@ uint32_t routing_place(struct node *node, const struct task_facts *facts)
     return worker;
 }
 
-/* Task @number of @visit goes to @worker: the owner, and whoever waits for it, must know. */
+/* Task @number of @visit goes to @worker: the owner, and what waits for it, must know. */
 static void announce(struct node *node, struct visit *visit, uint32_t number, uint32_t worker)
 {
     const uint32_t planned = placement_worker(visit->placement[number]);
@@ -127,8 +127,7 @@ static void route_edge(
         send_input(node, &input, tensor);
         return;
     }
-    if (routing_waits(
-            node, visit->workflow, to)) { /* It stays until somebody claims its consumer. */
+    if (routing_waits(node, visit->workflow, to)) { /* It stays until its consumer is claimed. */
         input.worker = task->worker;
         tensor_hold(node, tensor);
         outbox_move(node, node->id, &input, tensor);
@@ -149,7 +148,7 @@ static void route_edge(
     const uint32_t worker = routing_place(node, &facts);
     if (worker == WORKER_NONE) {
         struct message failed = visit_message(visit, MESSAGE_FAILED, to, task->worker);
-        failed.reason = why_nobody(node, need_at(node, visit->workflow, to, items));
+        failed.reason = why_none(node, need_at(node, visit->workflow, to, items));
         outbox_send(node, visit->job.node, &failed);
         return;
     }
@@ -187,7 +186,7 @@ void routing_forward(
     struct node *node, struct visit *visit, const struct task *task, uint32_t worker)
 {
     const int64_t run_ns = task_run_ns(node, visit->workflow, task->number, worker, task->items);
-    /* The task leaves this worker by itself: nobody has to be told to unreserve it. */
+    /* The task leaves this worker by itself: no node has to be told to unreserve it. */
     visit->placement[task->number] = PLACEMENT_UNBOUND;
     announce(node, visit, task->number, worker);
     /* Who has claimed it has told its worker. */
@@ -266,7 +265,7 @@ void routing_gathered(struct node *node, uint32_t slot)
         node, own_worker(node, task->worker), &workflow->tasks[task->number], task->items);
     if ((obstacle == REASON_NONE || obstacle == REASON_TOO_LARGE) &&
         !can_run(node, need, task->worker)) {
-        obstacle = why_nobody(node, need); /* It was gathered here, and nobody could be found. */
+        obstacle = why_none(node, need); /* It was gathered here, and no worker was found. */
     }
     if (obstacle != REASON_NONE) {
         visits_fail(node, slot, obstacle);

@@ -28,7 +28,7 @@ void routing_gathered(struct node *node, uint32_t slot);
 void routing_output(
     struct node *node, struct visit *visit, const struct task *task, uint32_t tensor);
 
-/* Send the inputs of @task to @worker of another node, which shall run it. */
+/* Send the inputs of @task to @worker of another node, which is to run it. */
 void routing_forward(
     struct node *node, struct visit *visit, const struct task *task, uint32_t worker);
 

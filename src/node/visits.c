@@ -12,7 +12,7 @@
 #include "node/routing.h"
 #include "node/rows.h"
 
-/* Whether nobody waits for @job any more, as far as this node can know. */
+/* Whether no client waits for @job any more, as far as this node can know. */
 static bool is_over(const struct node *node, struct job_id job)
 {
     if (job.node == node->id) {

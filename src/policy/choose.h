@@ -85,7 +85,7 @@ static inline uint32_t choose_least_work(const struct view *view, struct need ne
             /* Nothing adds to what its row says. */
             return choose_own_or(view, need, worker, free_at_ns);
         }
-        best_ns = free_at_ns + 1; /* So nobody who is free later has to be looked at. */
+        best_ns = free_at_ns + 1; /* So no worker that is free later has to be looked at. */
     }
     worker = 0;
     while (worker < worker_count && best_ns > view->now_ns) {
@@ -106,7 +106,7 @@ static inline bool choose_is_idle(const struct view *view, uint32_t worker)
 
 /*
  * Any idle one, drawn evenly: many nodes with the same rows would all take the lowest. One
- * draw, and none if nobody is idle: WORKER_NONE then.
+ * draw, and none if no worker is idle: WORKER_NONE then.
  */
 static inline uint32_t choose_any_idle(const struct view *view, struct need need, struct rng *rng)
 {
@@ -151,7 +151,7 @@ static inline uint32_t choose_usable_count(const struct view *view, struct need 
 /*
  * A worker by the hash of task name and job: the hash modulo the number of workers. If that
  * one cannot be used, the same among those that can, so that losing a worker moves only what
- * was on it, and nobody counts while all are well and alike.
+ * was on it, and none are counted while all are well and alike.
  */
 static inline uint32_t choose_by_hash(
     const struct policy_input *input, const struct job_facts *job, uint32_t task)
@@ -171,7 +171,7 @@ static inline uint32_t choose_by_hash(
     return choose_usable_at(view, need, (uint32_t)(hash_mix(hash, 0) % usable_count));
 }
 
-/* choose_by_hash() for every task: a whole placement. What nobody can run stays unbound. */
+/* choose_by_hash() for every task: a whole placement. What no worker can run stays unbound. */
 static inline void choose_placement_by_hash(
     const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out)
 {

@@ -12,7 +12,7 @@ static int64_t idle_span(const struct cache_entry *entry, int64_t now_ns)
 }
 
 /*
- * Whether @left is to leave before @right: what nobody wants comes first, then the least
+ * Whether @left is to leave before @right: what no task wants comes first, then the least
  * load time for the time it is idle. Multiplied across, it is exact and a strict order.
  */
 static bool leaves_before(

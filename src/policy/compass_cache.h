@@ -6,7 +6,7 @@
 
 #include "policy/policy.h"
 
-/* What nobody waits for, then what is needed last, weighed by the time to load it again. */
+/* What no task waits for, then what is needed last, weighed by the time to load it again. */
 uint32_t compass_victim(const struct policy_input *input, const struct cache_facts *cache);
 
 /* Only what is wanted first: a later one might take the room that it waits for. */

@@ -10,7 +10,7 @@
 #include "policy/compass_cost.h"
 
 /*
- * Take the siblings of @facts from what @rows, one a worker, have promised and put them to
+ * Take the siblings of @facts from what @rows, one per worker, have promised and put them to
  * what is there: in full if the fork has more branches than workers that can run them, else
  * @promised_64ths of each. A row that is not usable stays as it is.
  */

@@ -4,7 +4,7 @@
  * A composition is chosen once, from a text such as "heft" or
  * "place=jit,order=fifo,cache=lru". Every question goes through here: this is where the
  * defaults are, where answers are checked, and where decisions are counted and, if the
- * host lends a stopwatch, timed. Nobody else calls through a policy's pointers.
+ * host lends a stopwatch, timed. Nothing else calls through a policy's pointers.
  */
 #ifndef POLICY_COMPOSE_H
 #define POLICY_COMPOSE_H

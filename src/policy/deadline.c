@@ -220,7 +220,7 @@ static bool hopeless(const struct policy_input *input, const struct ready_facts 
     if (job->deadline_ns < now_ns) {
         return true;
     }
-    if (task->ready_ns == now_ns) { /* Nobody else wants the worker: it may prove us wrong. */
+    if (task->ready_ns == now_ns) { /* No other task wants the worker: it may prove us wrong. */
         return false;
     }
     const struct workflow *graph = job->graph;

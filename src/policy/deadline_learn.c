@@ -53,7 +53,7 @@ static void learn_late(int64_t *ratio, int64_t seen, bool is_least)
 void deadline_learn(struct flow *flow, const struct answered_facts *job, int64_t due_ns)
 {
     const struct forecast *forecast = &job->forecast;
-    const int64_t least_ns = job->late ? due_ns + 1 : 0; /* Where it was given up is no matter. */
+    const int64_t least_ns = job->late ? due_ns + 1 : 0; /* It does not matter where it gave up. */
     const int64_t took_ns = bounded(max_i64(job->latency_ns, least_ns));
     const bool waited = forecast->wait_ns > forecast->run_ns / 4;
     const int64_t rest_ns = waited ? times(forecast->run_ns, flow->run_ratio)

@@ -51,9 +51,9 @@ void deadline_learn_init(struct flow *flow);
 void deadline_learn(struct flow *flow, const struct answered_facts *job, int64_t due_ns);
 
 /*
- * A job of @flow would be refused. Whether it shall be tried all the same: after many refusals in
- * a row somebody has to, or a model that is not in memory would never get there. Bad experience
- * fades then, too, as nothing would amend it.
+ * A job of @flow would be refused. Whether it is to be tried all the same: after many refusals in
+ * a row one job must be, or a model that is not in memory would never get there. Bad experience
+ * fades then, too, as nothing else would correct it.
  */
 bool deadline_starves(struct flow *flow);
 

@@ -1,5 +1,5 @@
 /*
- * esg.c - the cheapest configs that keep deadlines, chosen anew before every task.
+ * esg.c - the cheapest configs that keep deadlines, chosen again before every task.
  *
  * Rule: a deadline is divided among the tasks of a workflow (configs/budget.h), and of each
  * group the cheapest configs that end in time are searched (configs/search.h) when its head is

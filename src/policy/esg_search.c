@@ -90,7 +90,7 @@ void esg_search(
     if (query.target_ns > 0 && left_ns >= known->tail_ns - known->tail_ns / GRACE_DIVISOR) {
         return;
     }
-    /* Nobody is helped by its speed: it runs as one that is on time, and is late. */
+    /* Its speed helps no job: it runs as one that is on time, and is late. */
     const int64_t whole_ns = queue->head_deadline_ns - queue->head_arrived_ns;
     query.target_ns = esg_scaled(whole_ns, known->group_end_ns - known->group_start_ns);
     found_out->rule = ESG_GIVEN_UP;

@@ -31,7 +31,7 @@ void esg_warm_note(const struct policy_input *input, uint32_t number, uint32_t i
 
 /*
  * The time to the next item, if it is known. A silence stretches it: two items that came at once
- * are no reason to look for a third one every few nanoseconds, for as long as none comes.
+ * are not a reason to look for a third one every few nanoseconds, for as long as none comes.
  */
 static int64_t gap_of(const struct policy_input *input, uint32_t number)
 {

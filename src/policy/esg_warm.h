@@ -35,7 +35,7 @@ int64_t esg_warm_wait(
     const struct policy_input *input, const struct queue_facts *queue,
     const struct esg_found *found);
 
-/* Load models of queues that will soon need them, where nobody is ready for them. */
+/* Load models of queues that will soon need them, where no worker is ready for them. */
 void esg_warm_tick(const struct policy_input *input, struct tick_answer *answer_out);
 
 #endif /* POLICY_ESG_WARM_H */

@@ -45,7 +45,7 @@ static inline bool executors_holds(const struct task_facts *task, uint32_t worke
 
 /*
  * How many workers that meet @need the job holds, as far as the node knows: each that it has used.
- * Those that cannot run a task are no part of what it may choose from.
+ * Those that cannot run a task are not among what it may choose from.
  */
 static inline uint32_t executors_held(
     const struct view *view, const struct task_facts *task, struct need need)
@@ -91,7 +91,7 @@ static inline bool executors_stays(
         return false;
     }
     if (task->gathered) {
-        return choose_is_idle(view, task->here); /* Whoever released it may be elsewhere. */
+        return choose_is_idle(view, task->here); /* What released it may be elsewhere. */
     }
     const struct executors_state own = {
         .job = job_key(task->job->id), .at_ns = view->now_ns, .worker = task->here};

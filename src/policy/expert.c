@@ -1,5 +1,5 @@
 /*
- * expert.c - the placement that somebody who knows the workflows writes down by hand.
+ * expert.c - the placement that an expert on the workflows writes down by hand.
  *
  * Rule: whole jobs go to one worker after the other, in turn. With split=N a job gets N
  * workers in a row: a task runs with the producer of its largest input, if it is the

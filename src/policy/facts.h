@@ -23,7 +23,7 @@ enum {
 /*
  * What a level of priority is worth: a task comes before those of the next lower level whose key
  * is up to this much smaller. So priorities are strict among tasks that came, or are due, within
- * half a minute, and nobody waits for ever.
+ * half a minute, and no task waits for ever.
  */
 #define PRIORITY_LEVEL_NS INT64_C(30000000000)
 
@@ -34,7 +34,7 @@ struct plan_input {
     const struct profile *profile;
     const double *options;         /* A value for each row of the policy's options. */
     const struct mixture *mixture; /* As the scenario names it; NULL if it names none. */
-    const double *rates;           /* Jobs a second expected of each workflow; NULL: unknown. */
+    const double *rates;           /* Jobs per second expected of each workflow; NULL: unknown. */
     uint64_t seed;
 };
 
@@ -57,7 +57,7 @@ struct job_facts {
     const struct workflow *graph;
     int64_t arrived_ns;
     int64_t deadline_ns; /* INT64_MAX if it has none. */
-    bool firm;           /* Past it nobody wants the answer; otherwise it is a target. */
+    bool firm;           /* Past it the answer is worthless; otherwise it is a target. */
     uint32_t items;      /* Of the request. */
     uint32_t priority;   /* 0 to PRIORITY_MAX: larger is more urgent. */
     uint32_t ingress;    /* A worker of the owner's node: where the inputs are. */

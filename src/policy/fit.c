@@ -65,7 +65,7 @@ static bool holds_head(const struct fit_ask *ask, uint32_t worker)
 
 /*
  * Whether @config could start on @worker now, and what would be left there. Units that are free
- * may still be no legal instance; a device smaller than others of its kind may never hold it.
+ * may still not form a legal instance; a device smaller than others of its kind may never hold it.
  */
 static bool has_room(
     const struct fit_ask *ask, uint32_t worker, const struct config *config,

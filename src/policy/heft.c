@@ -87,7 +87,7 @@ static void expect_items(struct plan *plan, uint32_t items)
     }
 }
 
-/* What @task needs with the items that are expected; if nobody can hold those, with fewer. */
+/* What @task needs with the items that are expected; if no worker can hold those, with fewer. */
 static struct need need_expected(
     const struct plan *plan, const struct job_facts *job, uint32_t task)
 {

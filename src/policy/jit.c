@@ -23,7 +23,7 @@ static void place_job(
     choose_placement_by_hash(input, job, placement_out);
 }
 
-/* Inputs share the links of whoever gathers them, so their times add up. */
+/* Inputs share the links of the worker that gathers them, so their times add up. */
 static int64_t transfer_ns(
     const struct policy_input *input, const struct task_facts *task, uint32_t worker)
 {

@@ -8,7 +8,7 @@
  * be used the draw is repeated, and at last another takes its tasks. Workflows that the
  * mixture does not know go to one worker, whole, drawn evenly.
  * Every node measures how many jobs of each workflow come to it. If what that means for
- * the cluster is far from the rates that were last solved for, they are solved for anew,
+ * the cluster is far from the rates that were last solved for, they are solved for again,
  * beside the decisions, and the mixture is exchanged when it is there.
  * Source: Nona (CloudNet 2024), rebuilt from its description (papers: Nona, section 1):
  * patterns of whole jobs in place of pairs of tasks.
@@ -34,7 +34,7 @@ enum {
 #define SCALE_STEP   0.9
 #define RESTARTS_MAX 1000
 
-/* Rates are those of all nodes together, a second. */
+/* Rates are those of all nodes together, per second. */
 struct nona_question {
     double rates[WORKFLOWS_MAX];
 };
@@ -49,7 +49,7 @@ struct nona_state {
 
 /*
  * Solve for @rates, or for the largest part of them that can be served. NULL if a task can
- * run nowhere, or nobody comes.
+ * run nowhere, or no jobs come.
  */
 static struct mixture *solve_for(
     const struct plan_input *input, const double *rates, const struct mixture *start)
@@ -141,7 +141,7 @@ static uint32_t draw_usable(const struct policy_input *input, struct need need)
 
 /*
  * Let another worker do @first, and what else of its worker's tasks, or of those that have
- * none, it can run. What nobody can run stays unbound.
+ * none, it can run. What no worker can run stays unbound.
  */
 static void substitute(
     const struct policy_input *input, const struct job_facts *job, uint32_t first,

@@ -21,7 +21,7 @@
  *   victim, prefetch   when a worker's memory is to change
  *
  * steal and tick come on their own: when a worker has nothing to do, and every
- * tick_ns. plan and solve are no decisions: what takes long is computed ahead of them or
+ * tick_ns. plan and solve are not decisions: what takes long is computed ahead of them or
  * beside them. Every operation is optional; its default stands beside it.
  *
  * Home queues. A policy with binds set chooses the configuration first and the worker last.
@@ -103,7 +103,7 @@ struct policy {
         const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out);
 
     /*
-     * The worker on which @task shall run now. Must be usable, unless it is the planned
+     * The worker on which @task is to run now. Must be usable, unless it is the planned
      * one. Default: the planned worker, else @task->here, else the first usable one.
      */
     uint32_t (*place_task)(const struct policy_input *input, const struct task_facts *task);
@@ -137,7 +137,7 @@ struct policy {
     /* A batch of a home queue has ended. Not a decision: to keep count. Default: ignored. */
     void (*ended)(const struct policy_input *input, const struct ended_facts *batch);
 
-    /* Whom an idle @worker should ask for work; WORKER_NONE for nobody. Default: nobody. */
+    /* Which worker an idle @worker should ask for work, or WORKER_NONE. Default: none. */
     uint32_t (*steal)(const struct policy_input *input, uint32_t worker);
 
     /* Which entry to evict next: an index below count. Default: least recently used. */

@@ -1,8 +1,8 @@
 /*
  * buffer.h - text that grows, for answers whose length is not known ahead.
  *
- * All zero is an empty buffer. Whoever adds looks at the result: memory that a client can
- * make us ask for may not be there.
+ * All zero is an empty buffer. Callers that add must check the result: memory that a client
+ * can make us ask for may not be there.
  */
 #ifndef PROTOCOL_BUFFER_H
 #define PROTOCOL_BUFFER_H

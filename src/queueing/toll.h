@@ -1,8 +1,8 @@
 /*
  * toll.h - what one more visit to a queue costs all the others.
  *
- * Work of T a job, with a second moment of M, makes a queue of utilisation load and
- * residual R longer for everybody: by M / (2 (1 - load)) + T R / (2 (1 - load)^2) for each
+ * Work of T per job, with a second moment of M, makes a queue of utilisation load and
+ * residual R longer for all: by M / (2 (1 - load)) + T R / (2 (1 - load)^2) for each
  * visit of the others to it. (The gradient of Pollaczek and Khinchine's mean wait; Nona's
  * congestion term.) Where part of the work goes ahead of the rest, both waits are longer
  * by 1 / (1 - ahead), and work that goes ahead pays for that besides.

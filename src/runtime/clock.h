@@ -1,7 +1,7 @@
 /*
  * clock.h - time since the start of a runtime: as it passes, or as it is set.
  *
- * The clock is read once a turn of the loop, and every event of that turn carries the
+ * The clock is read once per turn of the loop, and every event of that turn carries the
  * same time. A manual clock stands still until it is set: tests and comparisons with the
  * simulator use it.
  */

@@ -30,8 +30,8 @@ struct loop {
 };
 
 /*
- * Signals belong to the process, and outlive the loop that is told of them: whoever is ended
- * twice must not die of the second signal halfway through releasing everything.
+ * Signals belong to the process, and outlive the loop that is told of them: a process
+ * that is ended twice must not die of the second signal while it releases everything.
  */
 enum { SIGNALS = 3 };
 static const int signal_numbers[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};

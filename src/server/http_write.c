@@ -245,7 +245,7 @@ static bool can_keep(const struct connection *connection)
     return is_complete || (!exchange->is_chunked && exchange->body_left <= SKIP_BYTES_MAX);
 }
 
-/* The time as HTTP writes it (RFC 9110, 5.6.7), made once a second. */
+/* The time as HTTP writes it (RFC 9110, 5.6.7), made once per second. */
 static const char *date_now(struct http_server *server)
 {
     static const char days[7][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};

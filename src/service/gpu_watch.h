@@ -1,5 +1,5 @@
 /*
- * gpu_watch.h - figures of the GPUs that are served with, asked for once a second.
+ * gpu_watch.h - figures of the GPUs that are served with, asked for once per second.
  *
  * A thread of its own asks, because the driver takes milliseconds to answer.
  */

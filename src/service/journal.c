@@ -106,7 +106,7 @@ void journal_tick(struct journal *journal, int64_t now_ns, bool is_end)
                 log_number("count", (int64_t)journal->refused[i]),
             };
             if (journal->refused[i] > 0) {
-                /* What clients do wrong is no fault of the server. */
+                /* What clients do wrong is not the server's fault. */
                 log_say(
                     journal->log, i == REASON_INVALID ? LOG_INFO : LOG_WARN, "requests refused", 2,
                     fields);

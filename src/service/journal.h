@@ -36,7 +36,7 @@ struct journal {
 /* Take the next record. */
 void journal_add(struct journal *journal, const struct record *record);
 
-/* Time has passed: to be called about once a second, and at the end. */
+/* Time has passed: to be called about once per second, and at the end. */
 void journal_tick(struct journal *journal, int64_t now_ns, bool is_end);
 
 #endif /* SERVICE_JOURNAL_H */

@@ -29,7 +29,7 @@ struct listening_parts {
 
 /* Where clients reach a cluster. */
 struct listen_where {
-    const char *http;    /* "host:port". NULL: nowhere; the rest means nothing then. */
+    const char *http;    /* "host:port". NULL: nowhere; the rest is ignored then. */
     const char *metrics; /* NULL: beside http, on port 8002; "none": nowhere. */
     const char *tls_certificate;
     const char *tls_key;
@@ -64,7 +64,7 @@ enum weft_status listening_open(
 void listening_url(
     const struct server *server, const struct listen_where *where, char out[LISTENING_URL_BYTES]);
 
-/* One line that says where, for people and for whoever started this. */
+/* One line that says where, for people and for the program that started this. */
 void listening_print(const struct server *server, const struct listen_where *where);
 
 #endif /* SERVICE_LISTENING_H */

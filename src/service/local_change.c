@@ -152,7 +152,7 @@ static void on_looked(void *argument)
         struct looked *item = &change->items[i];
         model_set_remove(&index->looking, item->model);
         if (index->runtime == NULL) {
-            continue; /* Nobody is served any more. */
+            continue; /* No client is served any more. */
         }
         if (is_usable(index, item)) {
             take(index, item);

@@ -27,7 +27,7 @@ struct file_mark {
 struct local_index {
     struct measured *measured; /* Borrowed. */
     struct runtime *runtime;   /* While there is one. */
-    struct log *log;           /* Borrowed. NULL: nobody reads it. */
+    struct log *log;           /* Borrowed. NULL: nothing is logged. */
     struct gpu_watch *gpus;    /* Borrowed. NULL: there is nothing to say about GPUs. */
     struct model_set unloaded; /* Models, by a client. */
     struct model_set looking;  /* Their files are being read. */

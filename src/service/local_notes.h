@@ -1,6 +1,6 @@
 /*
- * local_notes.h - what is said while a repository is opened: to a person who watches as a bar, to
- * everybody else as lines of the log.
+ * local_notes.h - what is said while a repository is opened: on a terminal as a bar, otherwise as
+ * lines of the log.
  */
 #ifndef SERVICE_LOCAL_NOTES_H
 #define SERVICE_LOCAL_NOTES_H
@@ -11,7 +11,7 @@
 
 struct local_notes {
     struct progress progress;
-    struct log *log; /* Borrowed. NULL: nobody reads it. */
+    struct log *log; /* Borrowed. NULL: nothing is logged. */
     bool is_silent;  /* No bar is shown. */
 };
 

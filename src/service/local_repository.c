@@ -84,7 +84,7 @@ void local_repository_close(struct local_repository *local)
     measured_close(&local->measured);
 }
 
-/* A process ended that was not told to: whoever waited for it hears of it, the operator too. */
+/* A process ended that was not told to: what waited for it is told, and so is the operator. */
 static void on_ended(void *context, uint32_t worker, const char *message)
 {
     const struct local_repository *local = context;

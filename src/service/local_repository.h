@@ -21,7 +21,7 @@ struct local_repository {
     struct local_index index;
     struct server_repository shown; /* The index, for clients. */
     struct runtime *runtime;
-    struct log *log;         /* Borrowed. NULL: nobody reads it. */
+    struct log *log;         /* Borrowed. NULL: nothing is logged. */
     struct samples *samples; /* Real requests of the repository. NULL: there are none. */
     uint64_t saved;          /* So much was learnt when the profile was last saved. */
 };

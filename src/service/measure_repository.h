@@ -74,7 +74,7 @@ struct measure_request {
 
 /*
  * Look at, or measure, the models of @repository on @machine. On success the caller owns
- * *measured_out: measured_close(). A model that does not load or run is no failure of the
+ * *measured_out: measured_close(). A model that does not load or run does not fail the
  * whole.
  *
  * Errors: those of ort_open(); WEFT_NOT_FOUND for a model that is not there; those of

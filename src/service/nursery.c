@@ -124,7 +124,7 @@ static void be_measurer(
     ort_memory_set_limit(nursery->fleet->workers[0].memory_bytes);
     answer->status = options.is_gpu ? measure_gpu_here(&options, &answer->figures, &answer->error)
                                     : measure_here(&options, &answer->figures, &answer->error);
-    (void)send_all(socket, answer, sizeof(*answer)); /* Or nobody waits any more. */
+    (void)send_all(socket, answer, sizeof(*answer)); /* Or no process waits any more. */
 }
 
 static void be_born(const void *context, const void *argument)

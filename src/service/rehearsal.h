@@ -1,9 +1,9 @@
 /*
- * rehearsal.h - samples that run before anybody is served, so that models are known by what
+ * rehearsal.h - samples that run before clients are served, so that models are known by what
  * they will really be given.
  *
  * Requests that are made up say little about a model whose work depends on what it is shown:
- * how large a page is, how long somebody speaks. A few samples of every workflow run one after
+ * how large a page is, how long a recording is. A few samples of every workflow run one after
  * another; the parts take note of each run, as they do of those of clients.
  */
 #ifndef SERVICE_REHEARSAL_H

@@ -212,7 +212,7 @@ static void draw_workflows(const struct screen *screen, struct frame *frame)
     for (uint32_t i = 0; i < catalogue->workflow_count && frame_room(frame) > 0; i++) {
         const struct workflow *workflow = catalogue->workflows[i];
         const struct watch_workflow *counts = watch_workflow(screen->watch, i);
-        /* A model that nobody asks for by itself would only take room. */
+        /* A model that no client asks for by itself would only take room. */
         if (workflow->task_count > 1 || counts->arrived > 0) {
             draw_workflow(frame, workflow, counts);
         }
@@ -355,7 +355,7 @@ static void show_line(struct screen *screen)
     const uint64_t counts[] = {total.arrived, total.done, total.late,
                                total.failed,  queued,     running};
     if (screen->is_begun && memcmp(counts, screen->shown, sizeof(counts)) == 0) {
-        return; /* Nobody wants to read the same for hours. */
+        return; /* Lines that repeat the last one are left out. */
     }
     screen->is_begun = true;
     memcpy(screen->shown, counts, sizeof(counts));

@@ -1,5 +1,5 @@
 /*
- * screen.h - a served cluster on a terminal, or as a line a second.
+ * screen.h - a served cluster on a terminal, or as a line per second.
  *
  * On a terminal one picture is drawn over and over; anywhere else, and if asked for, it
  * is one line of counts that programs and logs can live with, while they change.

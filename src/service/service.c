@@ -19,12 +19,12 @@
 #define TICK_NS       NS_PER_S
 #define LAST_WORDS_NS NS_PER_S /* For the last answers to reach their clients. */
 
-enum { STOP_SECONDS = 10 }; /* For what still runs to stop, once nobody waits for it. */
+enum { STOP_SECONDS = 10 }; /* For what still runs to stop, once no client waits for it. */
 
 struct service {
     const struct service_options *options;
     struct service_parts parts;
-    struct server *server; /* NULL if nobody listens. */
+    struct server *server; /* NULL without HTTP. */
     struct runtime *runtime;
     struct player *player; /* NULL if nothing is played. */
     struct summary *summary;
@@ -62,7 +62,7 @@ static bool is_at_end(const struct service *service)
             runtime_now_ns(service->runtime) > service->last_words_ns);
 }
 
-/* Stop as soon as everybody has been answered, or nobody is waited for any more. */
+/* Stop as soon as every client has been answered, or no answer is waited for any more. */
 static void look_for_end(void *context)
 {
     struct service *service = context;
@@ -314,11 +314,11 @@ enum weft_status service_run(
 {
     ASSERT(options->scenario != NULL && options->policies != NULL);
     ASSERT(options->drain_ns >= 0);
-    static const struct service_parts nobody = {.context = NULL};
+    static const struct service_parts none = {.context = NULL};
     const struct scenario *scenario = options->scenario;
     const int64_t started_ns = progress_clock_ns();
     struct service service = {
-        .options = options, .parts = options->parts == NULL ? nobody : *options->parts};
+        .options = options, .parts = options->parts == NULL ? none : *options->parts};
     const struct summary_options summary = {
         .fleet = scenario->fleet,
         .catalogue = scenario->catalogue,

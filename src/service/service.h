@@ -1,10 +1,10 @@
 /*
- * service.h - a cluster in this process that serves until somebody ends it.
+ * service.h - a cluster in this process that serves until it is told to end.
  *
  * Makes the runtime, shows it, plays requests into it if there are arrivals, and ends it:
  * the first SIGINT or SIGTERM lets no more requests in and waits for those that are there, but not
- * for ever; the second stops at once. SIGHUP lets a server look at its files again; whoever watches
- * on a terminal has closed it, which ends the service like SIGTERM.
+ * for ever; the second stops at once. SIGHUP lets a server look at its files again; where the
+ * screen is watched the terminal was closed, which ends the service like SIGTERM.
  */
 #ifndef SERVICE_SERVICE_H
 #define SERVICE_SERVICE_H
@@ -28,7 +28,7 @@ struct service_parts {
         void *context, const struct runtime *runtime, uint32_t workflow, uint32_t number,
         const struct runtime_answer *answer);
 
-    /* A sample has been answered well, before anybody is served. */
+    /* A sample has been answered well, before any client is served. */
     void (*on_rehearsed)(
         void *context, const struct runtime *runtime, uint32_t workflow,
         const struct runtime_answer *answer);
@@ -54,18 +54,18 @@ struct service_parts {
 struct service_options {
     const struct scenario *scenario; /* Borrowed, like all below. Its faults are left out. */
     const struct policy_set *policies;
-    const struct service_parts *parts; /* NULL: emulated workers, and nobody else. */
+    const struct service_parts *parts; /* NULL: emulated workers only. */
     const struct listen_where *listen; /* For clients. NULL: nowhere. */
     struct lobby *lobby;               /* Where clients wait by now. NULL: nowhere. */
     const char *title;                 /* Of the screen. */
-    struct log *log;                   /* NULL: nobody reads it. */
+    struct log *log;                   /* NULL: nothing is logged. */
     int64_t drain_ns;                  /* How long the end may wait for answers. 0: the default. */
     uint64_t seed;
-    uint64_t seconds;  /* How long requests come; 0: until somebody ends it. */
+    uint64_t seconds;  /* How long requests come; 0: until it is told to end. */
     uint32_t jobs_max; /* Of each node at once; 0: no limit. */
     bool plays;        /* Requests come as the arrivals say; otherwise from outside alone. */
     bool silent;       /* Nothing is shown on the way. */
-    bool plain;        /* A line a second, also on a terminal. */
+    bool plain;        /* A line per second, also on a terminal. */
 };
 
 struct service_result {
@@ -81,7 +81,7 @@ struct service_result {
 void service_admit(struct policy_set *policies);
 
 /*
- * Serve until the end, whoever brings it about.
+ * Serve until the end.
  *
  * Errors: those of runtime_create() and of the parts.
  */

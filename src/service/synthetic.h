@@ -1,5 +1,5 @@
 /*
- * synthetic.h - tensors that nobody sent: to measure models with, and for made-up requests.
+ * synthetic.h - made-up tensors: to measure models with, and for made-up requests.
  *
  * Open extents are filled in: the first with a number of items, the others with
  * SYNTHETIC_EXTENT. Whole numbers are 0, which is an index into anything; others are 0.5.

@@ -1,5 +1,5 @@
 /*
- * watch.h - what somebody who watches a cluster wants to know, read from its records.
+ * watch.h - what the live screen shows of a cluster, read from its records.
  *
  * Counts and latencies of each workflow, what each worker runs, the last few jobs that were late
  * or failed, and the last few events of models. Of late jobs it says where their time went.

@@ -77,7 +77,7 @@ void bus_drop(struct sim *sim, uint32_t worker, uint32_t model, uint32_t run)
         before = slot;
         slot = crossing->next;
     }
-    ASSERT(false); /* Whoever drops something has put it there. */
+    ASSERT(false); /* What is dropped was put there. */
 }
 
 bool bus_pop(struct sim *sim, uint32_t worker, uint32_t stamp, struct crossing *crossing_out)

@@ -61,7 +61,7 @@ static void reschedule_all(struct sim *sim, uint32_t device)
     }
 }
 
-/* Without interference nobody has to be looked at but the run itself. */
+/* Without interference only the run itself has to be looked at. */
 static bool interferes(const struct sim *sim, uint32_t device)
 {
     return sim->options.fleet->workers[device].interference > 0;

@@ -79,8 +79,8 @@ static void connection(struct sim *sim, uint32_t a, uint32_t b, bool broken, int
 }
 
 /*
- * A tensor has to be there to the end; a message without one has left at once. And whoever it was
- * for is gone.
+ * A tensor has to be there to the end; a message without one has left at once. And its
+ * receiver is gone.
  */
 static bool is_cut_short(const struct parcel *parcel, uint32_t node, uint32_t none)
 {
@@ -271,7 +271,7 @@ static bool is_connected(const struct sim *sim, uint32_t a, uint32_t b)
 void faults_hint(struct sim *sim, uint32_t at, uint32_t about, bool broken)
 {
     if (sim->nodes[at].node == NULL || (!broken && !is_connected(sim, at, about))) {
-        return; /* Nobody there to notice, or nothing to be glad of. */
+        return; /* No node is there to notice, or nothing has changed. */
     }
     struct event event = {.kind = EVENT_PEER_HINT};
     event.peer.node = about;
@@ -298,7 +298,7 @@ bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to)
 {
     const struct sim_node *sender = &sim->nodes[from];
     const struct sim_node *receiver = &sim->nodes[to];
-    if (sender->cuts != receiver->cuts) { /* The sender notices that nobody answers. */
+    if (sender->cuts != receiver->cuts) { /* The sender notices that no answer comes. */
         schedule_hint(sim, sim->now_ns + FAULT_HINT_NS, from, to, /* broken */ true);
         return true;
     }

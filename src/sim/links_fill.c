@@ -9,8 +9,8 @@
  * When a transfer comes or goes, this is gone through once more, in the order of levels, and
  * only where it now goes another way than it went before:
  *
- * - A link fills at a lower level than it did. Whoever was faster on it stays there, and
- *   leaves more of its other links to others.
+ * - A link fills at a lower level than it did. Transfers that were faster on it stay there,
+ *   and leave more of their other links to others.
  * - A link that has more to give than before has come to its old level and is not full. Those
  *   that it held back there rise on, and take more of their other links.
  *
@@ -61,7 +61,7 @@ static void order(struct links_fair *links, uint32_t number)
 }
 
 /*
- * A link is over its rate. If nobody expected that, then it is in the order from now on, as
+ * A link is over its rate. If that was not expected, then it is in the order from now on, as
  * long as this change lasts.
  */
 static void watch(struct links_fair *links, uint32_t number)
@@ -233,7 +233,7 @@ static void slow_down(struct links_fair *links, struct fair_link *link, uint64_t
     link->is_late = true;
 }
 
-/* A link is full at @level: whoever is faster, or rises, stays there. */
+/* A link is full at @level: transfers that are faster, or rise, stay there. */
 static void close_link(struct links_fair *links, uint32_t number, uint64_t level, int64_t now_ns)
 {
     struct fair_link *link = &links->links[number];

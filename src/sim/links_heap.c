@@ -43,7 +43,7 @@ static void rise(struct links_heap *heap, uint32_t place, link_key item)
 static void sink(struct links_heap *heap, uint32_t place, link_key item)
 {
     for (uint32_t child = 2 * place + 1; child < heap->count; child = 2 * place + 1) {
-        if (child + 1 < heap->count) { /* No jump for which of the two: nobody could guess it. */
+        if (child + 1 < heap->count) { /* Without a branch, which could not be predicted. */
             child += heap->items[child + 1] < heap->items[child];
         }
         if (item < heap->items[child]) {

@@ -50,7 +50,7 @@ struct fair_link {
     uint32_t rising;     /* Transfers on it that rise. */
     uint32_t held_count;
     bool is_lifted;  /* Those that it held back rise, in this change. */
-    bool is_exact;   /* Its place among the levels is no mere lower bound. */
+    bool is_exact;   /* Its place among the levels is exact, not a lower bound. */
     bool is_changed; /* In another way than to a lower level: the first may end earlier. */
     bool is_late;    /* Its place among the ends is a mere lower bound. */
     bool is_touched;
@@ -101,7 +101,7 @@ static inline void link_mark_changed(struct links_fair *links, struct fair_link 
 void links_held_add(struct links_fair *links, uint32_t link, const struct held *held);
 void links_held_remove(struct links_fair *links, uint32_t link, uint32_t place);
 
-/* Guests: @slot is one on the link that is the @hop-th of its route, or is no more. */
+/* Guests: @slot is one on the link that is the @hop-th of its route, or is gone. */
 void links_guests_add(struct links_fair *links, uint32_t slot, uint32_t hop);
 void links_guests_remove(struct links_fair *links, uint32_t slot, uint32_t hop);
 

@@ -106,7 +106,7 @@ static int64_t take_link(
 }
 
 /*
- * Whether nobody can come before a parcel that leaves now, at the link that it reaches at
+ * Whether no other can come before a parcel that leaves now, at the link that it reaches at
  * @next_ns: it did not wait, so that those who leave later arrive later (all have a link of their
  * own to leave by, and then the latency), and none of those who left before is still to come.
  */
@@ -233,7 +233,7 @@ void network_deliver(struct sim *sim, uint32_t slot)
     }
     if (receiver->node == NULL || receiver->incarnation != parcel->incarnation || parcel->is_lost) {
         pool_give(&sim->parcels, slot);
-        return; /* Nobody is there who could take it. */
+        return; /* No node is there that could take it. */
     }
     if (message_has_placement(parcel->message.kind)) {
         parcel->message.work.placement = parcel->placement;

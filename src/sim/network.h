@@ -19,7 +19,7 @@ struct sim;
 /* The streams of RNG_NETWORK: what is drawn for a link has its own. */
 enum { NETWORK_STREAM_LINKS = 2 };
 
-#define NETWORK_TAG_BACKGROUND UINT32_MAX /* A fair transfer that is no parcel. */
+#define NETWORK_TAG_BACKGROUND UINT32_MAX /* A fair transfer that is not a parcel. */
 
 /* Traffic of others on one link. */
 struct network_link {

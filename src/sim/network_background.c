@@ -53,8 +53,8 @@ static uint64_t draw_bytes(const struct network_background *background, struct r
 }
 
 /*
- * Whether somebody is left to be disturbed: a client who waits or will come. If nothing
- * but other traffic is in the queue then nobody is, whatever the books say.
+ * Whether a client is left to be disturbed: one that waits or will come. If nothing
+ * but other traffic is in the queue there is none, whatever the counts say.
  */
 static bool is_watched(const struct sim *sim)
 {

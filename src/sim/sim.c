@@ -183,7 +183,7 @@ static void hang_up_at(struct sim *sim, uint32_t slot, int64_t at_ns)
     schedule(sim, at_ns, payload_of(TIMED_HANG_UP, 0, 0, slot));
 }
 
-/* Nobody takes the connection of a client that went to @node. */
+/* No node takes the connection of a client that went to @node. */
 ATTR_COLD static void refuse(struct sim *sim, uint32_t node, const struct arrival *arrival)
 {
     const struct record record = {
@@ -288,7 +288,7 @@ static void on_hang_up(struct sim *sim, uint32_t slot)
 }
 
 /*
- * Whether nobody waits for anything, but faults may have yet to begin or end. Ticks would go
+ * Whether no client waits for anything, but faults may have yet to begin or end. Ticks would go
  * on until then, for as long as the scenario says.
  */
 static bool is_only_faults(const struct sim *sim)

@@ -108,7 +108,7 @@ static void add_separator(struct text *text, uint32_t *count)
 static bool is_bracketed(const struct record *record)
 {
     switch (value_meaning(record->kind)) {
-    case VALUE_ITEMS: /* One item a task is so usual that it goes without saying. */
+    case VALUE_ITEMS: /* One item per task is so usual that it goes without saying. */
         return record->value > (record->batch == 0 ? 1 : record->batch);
     case VALUE_RETRY_NS:
         return record->value > 0;

@@ -14,7 +14,7 @@ struct members {
     uint64_t epoch; /* Grows. */
     uint32_t node_count;
     uint32_t up_count;
-    const uint64_t *up;    /* A bit a node. */
+    const uint64_t *up;    /* A bit per node. */
     const uint64_t *since; /* By node: the epoch in which its present incarnation came. */
 };
 

@@ -29,7 +29,7 @@ enum message_kind {
     MESSAGE_FAILED,      /* To the owner: a task could not be run, and why. */
     MESSAGE_CANCEL,      /* Drop everything of this job. */
     MESSAGE_STEAL,       /* An idle worker asks for a task. */
-    MESSAGE_NOTHING,     /* The answer to it when there is none to give. */
+    MESSAGE_NOTHING,     /* The answer to it when there is nothing to give. */
     MESSAGE_QUERY,       /* To the owner: is this job still wanted? */
     MESSAGE_PROBE,       /* From the owner: is this job being worked on? */
     MESSAGE_ALIVE,       /* The answer to it, and to SEEK, if so. */

@@ -2,7 +2,7 @@
  * row.h - a worker's row as bytes.
  *
  * Only the parts that a row carries are written, and never at_ns: the clock of the
- * sender means nothing to the receiver, who fills in its own.
+ * sender is of no use to the receiver, which fills in its own.
  */
 #ifndef WIRE_ROW_H
 #define WIRE_ROW_H

@@ -31,7 +31,7 @@ struct gaussian_guess {
     double sd;
 };
 
-/* Start anew, with points of @dims coordinates. */
+/* Start again, with points of @dims coordinates. */
 void gaussian_init(struct gaussian *gaussian, uint32_t dims);
 
 /* Add a point; gaussian_fit() or gaussian_refit() has to follow. False if there is no room. */

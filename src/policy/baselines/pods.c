@@ -9,7 +9,7 @@
 #include "configs/budget.h"
 
 /* A new rate counts one part in this many. */
-enum { RATE_WEIGHT = 2, RATE_LEAST = 1000 /* An item a second. */ };
+enum { RATE_WEIGHT = 2, RATE_LEAST = 1000 /* An item per second. */ };
 
 /* Without an SLO, a function may take this long. */
 #define SLO_DEFAULT_NS (10 * NS_PER_S)
@@ -195,7 +195,7 @@ static bool put(
 }
 
 /*
- * On the queue of a worker where somebody else has placed the tasks, nothing stands: what waits
+ * On the queue of a worker where another policy has placed the tasks there are no pods: what waits
  * runs in the largest batch that was measured there and that it fills, the fastest of those.
  */
 static void dispatch_own(

@@ -26,7 +26,7 @@ struct sizing_work {
     uint32_t work; /* Convolutions done. */
     uint32_t state_count;
     struct state *states;
-    struct grid_point *points; /* Of each state, a row of one a task. */
+    struct grid_point *points; /* Of each state, a row with one per task. */
     uint32_t *slots;           /* Numbers of states by hash, plus one. */
     struct latency *times;     /* By task: when it ends. */
     uint32_t *choices;

@@ -20,7 +20,7 @@ struct sizing_problem {
     const struct grid *grids;     /* The same as grids. */
     int64_t target_ns;
     int64_t gap_ns;    /* Between two jobs: items of a batch wait for one another. */
-    double share;      /* Of jobs that shall be in time: 0.95. */
+    double share;      /* Of jobs that should be in time: 0.95. */
     double spread;     /* Deviation of a run over its mean where the profile has none. */
     uint32_t work_max; /* Convolutions. */
 };
@@ -31,7 +31,7 @@ struct sizing {
     bool in_time;
 };
 
-/* @choices_out has one entry a task: into its table. */
+/* @choices_out has one entry per task: into its table. */
 void sizing_search(
     const struct sizing_problem *problem, uint32_t *choices_out, struct sizing *sizing_out);
 
