@@ -14,7 +14,7 @@ another, and the programs of COLUMNS are run. Prints a table in Markdown; progre
   --jobs N      jobs of the build; one per processor by default
   --list        print what would be planted, and do nothing
   --check       with --list: say which bugs no longer fit the tree
-  --write       put the list, with the columns that must find each, into docs/SIMULATION.md
+  --write       put the list, with the columns that must find each, into docs/TESTING.md
 
 Exits 0 if every column finds what BUGS says it must; 1 if not, or if an old text does not occur
 exactly once; 2 if the tree fails without a bug, or nothing could be tried.
@@ -37,7 +37,7 @@ from planted_bugs import BUGS
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = pathlib.Path("build", "planted")
-PAGE = ROOT / "docs" / "SIMULATION.md"
+PAGE = ROOT / "docs" / "TESTING.md"
 
 # Columns of the table, and the programs of each: tier/name, as test/CMakeLists.txt has them.
 COLUMNS = {

@@ -372,7 +372,7 @@ const struct command command_sim = {
         "link, latency, rows.load, rows.cache, memory, policy.\n"
         "\n"
         "--shrink exits with 1 if the scenario fails. If it does not fail, --shrink writes\n"
-        "nothing and exits with 0. See docs/SIMULATION.md.\n",
+        "nothing and exits with 0. See docs/TESTING.md.\n",
     .arguments = {.operand = "SCENARIO", .operand_min = 1, .operand_max = 1, .rows = rows},
     .values_bytes = sizeof(struct values),
     .run = run,

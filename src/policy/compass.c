@@ -234,8 +234,7 @@ static const struct policy_option options[] = {
     [COMPASS_CROWD] =
         {"crowd", 1, 0, 100, false, "the same, per task that a worker has on average"},
     [COMPASS_SPREAD] =
-        {"spread", 0.5, 0, 1, false,
-         "share of the wait for a copy in free memory that is not counted"},
+        {"spread", 0.5, 0, 1, false, "how much of a load into free memory is forgiven"},
     [COMPASS_JITTER] =
         {"jitter", 0.1, 0, 100, false, "noise on free times, in mean run times of the job's tasks"},
     {.name = NULL},

@@ -38,13 +38,12 @@ static const struct policy_option options[] = {
     [WEFT_TOLL] = {"toll", 1, 0, 100, false, "weight of what transfers cost others"},
     [WEFT_RETURN] = {"return", 1, 0, 1, true, "0: ignore where outputs are gathered"},
     [WEFT_DOUBT] =
-        {"doubt", 3, 0, 100, false, "work expected to arrive first, in parts of the transfer"},
+        {"doubt", 3, 0, 100, false, "work that may arrive first, as a multiple of the transfer"},
     [WEFT_SAMPLE] = {"sample", 8, 1, 4096, true, "workers drawn from the rack and from others"},
     [WEFT_EVICTION] =
         {"eviction", 1, 0, 100, false, "what an eviction costs, in loads of the new model"},
     [WEFT_CROWD] = {"crowd", 1, 0, 100, false, "the same, per task that a worker has on average"},
-    [WEFT_SPREAD] =
-        {"spread", 0.5, 0, 1, false, "share of the wait for a copy in free memory not counted"},
+    [WEFT_SPREAD] = {"spread", 0.5, 0, 1, false, "how much of a load into free memory is forgiven"},
     [WEFT_JITTER] = {"jitter", 0.1, 0, 100, false, "noise that keeps nodes apart, in run times"},
     [WEFT_GATHER] = {"gather", 1, 0, 1, true, "0: no home queues; every task is placed"},
     [WEFT_HOLD] = {"hold", 1, 0, 1, true, "0: never wait for a worker that is full"},

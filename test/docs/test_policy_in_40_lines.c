@@ -1,4 +1,4 @@
-/* The policy that docs/POLICIES.md shows does what the page says. */
+/* The policy that docs/WRITING_POLICIES.md shows does what the page says. */
 #include "unit/policy_fixture.h"
 
 extern const struct policy policy_warm_first;

@@ -37,6 +37,19 @@ class TableTest(unittest.TestCase):
         self.assertNotIn("sim", check_layers.MAY_USE["runtime"])
         self.assertNotIn("runtime", check_layers.MAY_USE["sim"])
 
+    def test_the_page_has_the_same_table(self):
+        page = (ROOT / "docs/ARCHITECTURE.md").read_text("utf-8")
+        table = page.split("| layer | owns | may use |\n|---|---|---|\n")[1].split("\n\n")[0]
+        rows = [[cell.strip() for cell in row.split(" | ")] for row in table.split("\n")]
+        layers = [row[0].strip("|` ") for row in rows]
+        self.assertEqual(layers, list(check_layers.MAY_USE))
+        for place, (layer, row) in enumerate(zip(layers, rows)):
+            names = row[2].rstrip(" |").split(";")[0]
+            names = names.replace("base to trace", ", ".join(check_layers.TO_TRACE))
+            names = names.replace("all above", ", ".join(layers[:place])).replace("–", "")
+            used = [name for name in names.split(", ") if name]
+            self.assertEqual(used, check_layers.MAY_USE[layer], layer)
+
     def test_the_build_lists_the_same_layers(self):
         text = (ROOT / "CMakeLists.txt").read_text()
         block = text.split("set(WEFT_LAYERS\n")[1].split("\n)")[0]

@@ -1,4 +1,4 @@
-"""tools/planted_bugs.py can be planted in this tree, and docs/SIMULATION.md shows all of it."""
+"""tools/planted_bugs.py can be planted in this tree, and docs/TESTING.md shows all of it."""
 
 import pathlib
 import subprocess
