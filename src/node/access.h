@@ -97,10 +97,10 @@ static inline int64_t left_ns(const struct node *node, int64_t deadline_ns)
     return deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - now_ns(node);
 }
 
-/* @items of a client or an engine, cut so that those of a batch can be added. */
+/* @items of a client or an engine: at least one, and so few that those of a batch can be added. */
 static inline uint32_t items_bounded(uint32_t items)
 {
-    return min_u32(items, ITEMS_MAX);
+    return max_u32(min_u32(items, ITEMS_MAX), 1);
 }
 
 /* NULL if @worker is not one of this node's. */

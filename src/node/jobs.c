@@ -111,7 +111,7 @@ void jobs_request(struct node *node, const struct event_request *request)
         .arrived_ns = now_ns(node),
         .deadline_ns = slo_ns == 0 ? INT64_MAX : now_ns(node) + duration_bounded(slo_ns),
         .firm = request->slo_ns != 0,
-        .items = request->items == 0 ? 1 : items_bounded(request->items),
+        .items = items_bounded(request->items),
         .priority = request->priority != 0 ? request->priority : workflow->priority,
         .ingress = node->view.worker_first,
     };

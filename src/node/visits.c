@@ -425,7 +425,7 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
         const uint32_t producer = workflow_in(workflow, message->task, work->input)->from;
         task->continues = visit_at(node, visit_slot)->placement[producer] == task->worker;
     }
-    task->items = max_u32(task->items, work->items);
+    task->items = max_u32(task->items, max_u32(work->items, 1));
     if (task->input_count >= in_count) {
         routing_gathered(node, slot);
     }

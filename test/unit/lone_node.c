@@ -493,7 +493,9 @@ static void fulfil_batch(
                 outputs[i] = (struct output){.status = WEFT_FAILED};
                 continue;
             }
-            outputs[i] = (struct output){give_handle(lone), task.items, MB(1), WEFT_OK};
+            const uint32_t items = lone->gives_none ? 0 : task.items;
+            outputs[i] =
+                (struct output){.tensor = give_handle(lone), .bytes = MB(1), .items = items};
         }
         lone->bad_task = 0;
         event.batch.output_count = launch->task_count;

@@ -89,6 +89,7 @@ struct lone {
     uint32_t held;                         /* and how many of them the node holds: */
     uint8_t is_held[LONE_HANDLES_MAX / 8]; /* these. */
     uint16_t placement[8];                 /* Of messages: as last planned. */
+    bool gives_none;                       /* Outputs of batches have no items. */
     uint32_t bad_task; /* Of the next batch that goes well, this one fails: counted from 1. */
 };
 

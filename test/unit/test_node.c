@@ -155,6 +155,21 @@ static void items_are_bounded_where_they_come_in(void **state)
     lone_close(&lone);
 }
 
+/* A function may find nothing to pass on; the tasks behind it still run, each as one item. */
+static void an_output_without_items_counts_as_one(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone.gives_none = true;
+    lone_request(&lone, FLOW_CHAIN);
+    lone_load_done(&lone, WEFT_OK);
+    lone_batch_done(&lone, WEFT_OK);
+    lone_load_done(&lone, WEFT_OK);
+    assert_int_equal(lone_find(&lone, EFFECT_LAUNCH)->launch.items, 1);
+    lone_close(&lone);
+}
+
 static void a_step_allocates_nothing(void **state)
 {
     (void)state;
@@ -490,6 +505,7 @@ int main(void)
         cmocka_unit_test(the_same_events_give_the_same_effects),
         cmocka_unit_test(a_node_may_be_destroyed_at_any_point),
         cmocka_unit_test(items_are_bounded_where_they_come_in),
+        cmocka_unit_test(an_output_without_items_counts_as_one),
         cmocka_unit_test(a_step_allocates_nothing),
         cmocka_unit_test(a_policy_that_ticks_is_asked_and_gets_what_it_asked_for),
         cmocka_unit_test(nobody_is_woken_for_a_policy_that_does_not_tick),
