@@ -14,6 +14,8 @@ enum {
     HANDOFF_STEPS = 16,     /* The median of hand-offs moves by such a part of itself. */
 };
 
+#define FOLLOWED 0.875 /* Of a change of one point, by the others. */
+
 /* What is known of one point, beside the mean and the spread that the profile has. */
 struct weight {
     uint32_t model;
@@ -106,16 +108,35 @@ static int64_t run_ns_max(const struct estimate *known)
     return known->run_ns + OUTLIER_DEVIATIONS * max_i64(known->sd_ns, known->run_ns / 4);
 }
 
+/*
+ * A point of @curve went from @was_ns to @is_ns: let the others of the whole device follow, because
+ * what makes one batch size slow makes all of them slow. Not entirely, or their proportions would
+ * never be learnt.
+ */
+static void follow(struct profile_curve *curve, uint32_t items, int64_t was_ns, int64_t is_ns)
+{
+    const double ratio = (double)is_ns / (double)was_ns;
+    const double factor = 1 + FOLLOWED * (ratio - 1);
+
+    for (uint32_t i = 0; i < curve->point_count; i++) {
+        struct profile_point *point = &curve->points[i];
+        if (point->gpu == 0 && point->cpu == 0 && point->items != items) {
+            point->run_ns = (int64_t)fmin((double)point->run_ns * factor, (double)DURATION_NS_MAX);
+            point->sd_ns = (int64_t)fmin((double)point->sd_ns * factor, (double)DURATION_NS_MAX);
+        }
+    }
+}
+
 static void learn_run(struct refine *refine, const struct refine_ran *ran)
 {
     struct profile *profile = refine->profile;
+    struct profile_curve *curve = &profile->models[ran->model].curves[ran->device];
     const struct config whole = {.batch = ran->items};
     const struct estimate known =
         profile_run_only(profile, ran->model, ran->device, ran->items, whole);
     const bool is_point = known.source == ESTIMATE_MEASURED;
 
-    if (!is_point &&
-        profile->models[ran->model].curves[ran->device].point_count >= REFINE_POINTS_MAX) {
+    if (!is_point && curve->point_count >= REFINE_POINTS_MAX) {
         return;
     }
     struct profile_point point = {
@@ -127,6 +148,9 @@ static void learn_run(struct refine *refine, const struct refine_ran *ran)
         &point.run_ns, &point.sd_ns,
         count_up(weight_of(refine, ran->model, ran->device, ran->items, prior)),
         is_point ? min_i64(ran->run_ns, run_ns_max(&known)) : ran->run_ns);
+    if (is_point && known.run_ns > 0) {
+        follow(curve, ran->items, known.run_ns, point.run_ns);
+    }
     profile_put_point(profile, ran->model, ran->device, &point);
 }
 

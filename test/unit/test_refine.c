@@ -80,6 +80,47 @@ static void rare_outliers_are_ignored_and_frequent_ones_learnt(ATTR_UNUSED void 
     assert_in_range(learnt_us(/* period */ 4), 800, 1200);
 }
 
+static struct profile *two_points(int64_t one_ns, int64_t eight_ns)
+{
+    struct profile *profile = profile_create(1);
+    const struct profile_point points[] = {
+        {.items = 1, .run_ns = one_ns}, {.items = 8, .run_ns = eight_ns}};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(profile_add_point(profile, 0, 0, &points[i]), WEFT_OK);
+    }
+    return profile;
+}
+
+/* Both were learnt in a busy hour; since then eight seem too slow to be tried. */
+static void a_batch_size_that_is_not_tried_follows(ATTR_UNUSED void **state)
+{
+    struct profile *profile = two_points(300 * 1000, 3 * MS);
+    struct refine *refine = refine_create(profile);
+
+    for (int i = 0; i < 1000; i++) {
+        run(refine, 1, 5000);
+    }
+    assert_in_range(run_ns(profile, 1), 4900, 5100);
+    assert_in_range(run_ns(profile, 8), 40 * 1000, 150 * 1000);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+static void proportions_are_learnt_all_the_same(ATTR_UNUSED void **state)
+{
+    struct profile *profile = two_points(10 * MS, 80 * MS);
+    struct refine *refine = refine_create(profile);
+
+    for (int i = 0; i < 4000; i++) {
+        run(refine, 1, 10 * MS);
+        run(refine, 8, 20 * MS);
+    }
+    assert_in_range(run_ns(profile, 1), 9 * MS, 11 * MS);
+    assert_in_range(run_ns(profile, 8), 18 * MS, 22 * MS);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
 static void handoffs_are_learnt_by_their_median(ATTR_UNUSED void **state)
 {
     struct profile *profile = profile_create(1);
@@ -213,6 +254,8 @@ int main(void)
         cmocka_unit_test(a_model_that_was_never_measured_is_learnt),
         cmocka_unit_test(one_slow_run_changes_little),
         cmocka_unit_test(rare_outliers_are_ignored_and_frequent_ones_learnt),
+        cmocka_unit_test(a_batch_size_that_is_not_tried_follows),
+        cmocka_unit_test(proportions_are_learnt_all_the_same),
         cmocka_unit_test(handoffs_are_learnt_by_their_median),
         cmocka_unit_test(mean_and_spread_are_followed),
         cmocka_unit_test(new_numbers_of_items_begin_with_the_estimate),
