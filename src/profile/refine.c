@@ -11,7 +11,8 @@
 
 enum {
     OUTLIER_DEVIATIONS = 4, /* A run counts up to so many standard deviations above the mean. */
-    HANDOFF_STEPS = 16,     /* The median of hand-offs moves by such a part of itself. */
+    LOADS_KEPT = 7,
+    HANDOFF_STEPS = 16, /* The median of hand-offs moves by such a part of itself. */
 };
 
 #define FOLLOWED 0.875 /* Of a change of one point, by the others. */
@@ -20,7 +21,7 @@ enum {
 struct weight {
     uint32_t model;
     uint32_t device;
-    uint32_t items; /* 0: of its loads. */
+    uint32_t items;
     uint32_t runs;
 };
 
@@ -30,9 +31,16 @@ struct needed {
     struct estimate_bytes points[REFINE_WORKSPACES_MAX];
 };
 
+/* How long the last loads of a model took. */
+struct loads {
+    uint32_t count;
+    int64_t ns[LOADS_KEPT]; /* A ring. */
+};
+
 struct refine {
     struct profile *profile;
-    struct needed *needed; /* By model. */
+    struct needed *needed; /* By model, as are loads. */
+    struct loads *loads;
     struct weight *weights;
     uint32_t weight_count;
     uint32_t weight_max;
@@ -44,6 +52,7 @@ struct refine *refine_create(struct profile *profile)
     struct refine *refine = memory_zeroed(1, sizeof(*refine));
     refine->profile = profile;
     refine->needed = memory_zeroed(profile->model_count + 1, sizeof(*refine->needed));
+    refine->loads = memory_zeroed(profile->model_count + 1, sizeof(*refine->loads));
     return refine;
 }
 
@@ -54,6 +63,7 @@ void refine_destroy(struct refine *refine)
     }
     free(refine->weights);
     free(refine->needed);
+    free(refine->loads);
     free(refine);
 }
 
@@ -180,18 +190,37 @@ void refine_run(struct refine *refine, const struct refine_ran *ran)
     learn_handoff(refine->profile, ran);
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const int64_t *left = a;
+    const int64_t *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+/* The median of the loads that are kept: what was known before stands for those not yet seen. */
+static int64_t learn_load(struct loads *loads, int64_t known_ns, int64_t load_ns)
+{
+    int64_t sorted[LOADS_KEPT];
+
+    for (uint32_t i = loads->count; i < LOADS_KEPT; i++) {
+        loads->ns[i] = known_ns > 0 ? known_ns : load_ns;
+    }
+    loads->ns[loads->count % LOADS_KEPT] = load_ns;
+    loads->count++;
+    memcpy(sorted, loads->ns, sizeof(sorted));
+    qsort(sorted, LOADS_KEPT, sizeof(sorted[0]), by_size);
+    return sorted[LOADS_KEPT / 2];
+}
+
 void refine_load(struct refine *refine, uint32_t model, int64_t load_ns, uint64_t bytes)
 {
     struct profile_model *known = &refine->profile->models[model];
-    int64_t spread = 0;
 
     if (load_ns < 0 || load_ns > DURATION_NS_MAX) {
         return;
     }
     refine->count++;
-    const uint32_t prior = known->load_fixed_ns > 0 ? REFINE_PRIOR : 0;
-    struct weight *weight = weight_of(refine, model, /* device */ 0, /* items */ 0, prior);
-    move(&known->load_fixed_ns, &spread, count_up(weight), load_ns);
+    known->load_fixed_ns = learn_load(&refine->loads[model], known->load_fixed_ns, load_ns);
     if (bytes != 0) {
         known->resident_bytes = bytes;
         known->load_bytes = bytes;

@@ -48,7 +48,9 @@ void refine_run(struct refine *refine, const struct refine_ran *ran);
 
 /*
  * @model took @load_ns to become resident, where it occupies @bytes; 0 if that is not
- * known. The time counts as fixed: what a bus would add is part of what was seen.
+ * known. The time counts as fixed: what a bus would add is part of what was seen. It is the median
+ * of the last loads that is learnt: the first one of a process takes hundreds of times as long as
+ * later ones.
  */
 void refine_load(struct refine *refine, uint32_t model, int64_t load_ns, uint64_t bytes);
 

@@ -207,8 +207,19 @@ static void loads_are_learnt_too(ATTR_UNUSED void **state)
     struct refine *refine = refine_create(profile);
 
     refine_load(refine, 1, 30 * MS, 1000);
-    refine_load(refine, 1, 50 * MS, 0);
-    assert_int_equal(profile->models[1].load_fixed_ns, 40 * MS);
+    assert_int_equal(profile->models[1].load_fixed_ns, 30 * MS);
+    for (int64_t i = 1; i <= 3; i++) {
+        refine_load(refine, 1, i * MS, 0);
+        assert_int_equal(profile->models[1].load_fixed_ns, 30 * MS);
+    }
+    refine_load(refine, 1, 4 * MS, 0);
+    assert_int_equal(profile->models[1].load_fixed_ns, 4 * MS);
+    refine_load(refine, 1, 500 * MS, 0);
+    refine_load(refine, 1, 5 * MS, 0);
+    refine_load(refine, 1, 6 * MS, 0); /* Forgets the first. */
+    assert_int_equal(profile->models[1].load_fixed_ns, 4 * MS);
+    refine_load(refine, 1, -1, 0);
+    assert_int_equal(refine_count(refine), 8);
     assert_int_equal(profile->models[1].resident_bytes, 1000);
     assert_int_equal(profile->models[1].load_bytes, 1000);
     assert_int_equal(profile->models[0].load_fixed_ns, 0);
