@@ -114,7 +114,7 @@ static inline void *weft_call_texts(
 }
 
 /*
- * Say that the outputs hold @items items: the first extent of every output that has one entry
+ * Say that the outputs hold @items items: the first dimension of every output that has one entry
  * per item. Without this call, as many as the inputs.
  */
 static inline void weft_call_give_items(const struct weft_call *call, uint32_t items)

@@ -42,7 +42,7 @@ struct weft_tensor {
     char name[WEFT_TENSOR_NAME_BYTES_MAX];
     enum weft_dtype dtype;
     uint32_t rank;
-    int64_t shape[WEFT_RANK_MAX]; /* Every extent is known, and at least 0. */
+    int64_t shape[WEFT_RANK_MAX]; /* Every dimension is known, and at least 0. */
     uint64_t bytes;
     void *data;
 };

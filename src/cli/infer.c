@@ -295,7 +295,7 @@ const struct command command_infer = {
         "input;\n"
         "@FILE sends the bytes of a file. Where pixels are declared, [-1,-1,3] of UINT8, a\n"
         "binary PPM file is unpacked; other pictures go to workflows that take their bytes. If a\n"
-        "shape has open extents, the value decides the last of them and the others are 1.\n",
+        "shape has open dimensions, the value decides the last of them and the others are 1.\n",
     .arguments = {.operand = "WORKFLOW", .operand_min = 1, .operand_max = UINT32_MAX, .rows = rows},
     .values_bytes = sizeof(struct values),
     .defaults = &(const struct values){.timeout = {.value = HTTP_CALL_SECONDS}},

@@ -218,7 +218,8 @@ const struct command command_profile = {
     .summary = "measure the models of a repository on this machine",
     .usage = "REPOSITORY [options]",
     .description =
-        "Loads each model a few times and runs it with 1, 2, 4 ... 32 made-up items: open extents\n"
+        "Loads each model a few times and runs it with 1, 2, 4 ... 32 made-up items: open "
+        "dimensions\n"
         "are 64, whole numbers 0. After every model the results are written to the repository,\n"
         "in a file for this kind of processor and this version of ONNX Runtime. `weft serve`\n"
         "does the same for models without a profile. Functions, and models that fail on made-up\n"

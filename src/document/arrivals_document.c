@@ -190,7 +190,7 @@ static void read_burst(struct reader *reader, const struct tree_node *node, void
 static void read_swing(struct reader *reader, const struct tree_node *node, void *record)
 {
     struct arrivals_shape *shape = record;
-    const double part = reader_quantity(reader, node, QUANTITY_SHARE, &swing_range);
+    const double part = reader_quantity(reader, node, QUANTITY_FRACTION, &swing_range);
 
     shape->point_count = 2;
     shape->points[0] = 1 - part;
@@ -233,12 +233,12 @@ const struct field arrivals_diurnal_fields[] = {
     {"period", FIELD_DURATION(struct arrivals_shape, period_ns), .needed = true,
      .range = FIELD_RANGE(1e9, 864e12, "between 1s and 240h"),
      .help = "after which it starts again"},
-    {"swing", .read = read_swing, .form = "share, between 0% and 100%",
-     .help = "`80%`: from 20 % of the rate straight to 180 % and back", .left_out = "`shape`"},
+    {"swing", .read = read_swing, .form = "fraction, between 0% and 100%",
+     .help = "`80%`: from 20 % of the rate straight to 180 % and back", .left_out = "or `shape`"},
     {"shape", .read = read_shape, .write = write_shape, .form = "list of at most 96 numbers",
      .help = "weights, evenly over the period, with straight lines between them. Either way `rate` "
              "is the mean",
-     .left_out = "`swing`"},
+     .left_out = "or `swing`"},
     {0},
 };
 
@@ -331,7 +331,7 @@ const struct field arrivals_fields[] = {
     {"list", .read = read_list, .write = write_list, .only = KIND_BIT(ARRIVALS_LIST),
      .needed = true, .form = "list of mappings", .help = "every request: see below"},
     {"trace", .only = KIND_BIT(ARRIVALS_TRACE), .needed = true, .form = "path",
-     .help = "a [trace](#trace)"},
+     .help = "a [trace of requests](#trace)"},
     {"speed", FIELD_NUMBER(struct arriving, arrivals.speed), .only = KIND_BIT(ARRIVALS_TRACE),
      .range = FIELD_RANGE(1e-3, 1e6, "between 0.001 and 1000000"), .fallback = "1",
      .help = "how many times faster than written the trace is played; or `rate`, to be reached on "

@@ -38,8 +38,8 @@ const struct field cluster_device_fields[] = {
              "processors without isolation"},
     {"reshape", FIELD_DURATION(struct machines, device.reshape_ns), .range = &reader_latency,
      .help = "the time to make a share of a new size"},
-    {"interference", FIELD_SHARE(struct machines, device.interference),
-     .range = FIELD_RANGE(0, 100, "between 0 and 100"),
+    {"interference", FIELD_FRACTION(struct machines, device.interference),
+     .range = FIELD_RANGE(0, 100, "between 0% and 10000%"),
      .help = "how much longer a batch takes for each other batch on the device, with `sharing: sm` "
              "if others hold all of it"},
     {"keep_alive", FIELD_DURATION(struct machines, device.keep_alive_ns),

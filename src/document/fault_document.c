@@ -74,7 +74,7 @@ const struct field fault_fields[] = {
     {"no-directory", .form = "0", .help = "nodes do not hear who is in the cluster; needs `for`"},
     {"for", FIELD_DURATION(struct fault, for_ns), .range = &reader_any_duration, .write = write_for,
      .help = "how long it lasts", .left_out = "for good"},
-    {"factor", .write = write_factor, .form = "share or number",
+    {"factor", .write = write_factor, .form = "fraction or number",
      .help = "how bad it is, where the kind needs it"},
     {0},
 };
@@ -125,7 +125,7 @@ static void read_fault(
     }
     if (has_factor(fault_out->kind)) {
         fault_out->factor = reader_quantity(
-            reader, reader_need(reader, node, "factor"), QUANTITY_SHARE,
+            reader, reader_need(reader, node, "factor"), QUANTITY_FRACTION,
             fault_out->kind == FAULT_SLOW ? &slowness_range : &probability_range);
     } else if (factor != NULL) {
         reader_fail(reader, factor, "this fault has no 'factor'");

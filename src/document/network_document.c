@@ -15,7 +15,7 @@ static const char *const sharings[] = {"fifo", "fair", NULL};
 static const char *const sizes[] = {"fixed", "exponential", NULL};
 
 const struct field network_background_fields[] = {
-    {"load", FIELD_SHARE(struct network_background, load), .range = &load_range,
+    {"load", FIELD_FRACTION(struct network_background, load), .range = &load_range,
      .help = "a share of each link's rate; or `rate`"},
     {"rate", FIELD_RATE(struct network_background, rate_per_s),
      .range = FIELD_RANGE(0, 1e9, "between 0 and 1e9/s"), .help = "transfers on each link"},
@@ -34,7 +34,7 @@ static void read_background(struct reader *reader, const struct tree_node *node,
 
     if (node->kind == TREE_SCALAR) {
         record_read(reader, /* node */ NULL, network_background_fields, background);
-        background->load = reader_quantity(reader, node, QUANTITY_SHARE, &load_range);
+        background->load = reader_quantity(reader, node, QUANTITY_FRACTION, &load_range);
         return;
     }
     record_read(reader, node, network_background_fields, background);
@@ -80,7 +80,7 @@ const struct field network_fields[] = {
     {"sharing", FIELD_WORD(struct fleet_network, sharing), .words = sharings,
      .help = "`fifo`: one transfer after the other; `fair`: all at once, max-min fair"},
     {"background", .read = read_background, .write = write_background,
-     .form = "share, between 0% and 95%, or mapping",
+     .form = "fraction, between 0% and 95%, or mapping",
      .help = "traffic of others on each limited link, simulated only: a share of its rate, or as "
              "below. At most 95 % of a link",
      .left_out = "none"},

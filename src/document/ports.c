@@ -43,7 +43,7 @@ static void read_shape(
         return;
     }
     if (shape->child_count > WEFT_RANK_MAX) {
-        reader_fail(reader, shape, "'shape' has more than %d extents", WEFT_RANK_MAX);
+        reader_fail(reader, shape, "'shape' has more than %d dimensions", WEFT_RANK_MAX);
         return;
     }
     READER_EACH (extent, reader, shape) {
@@ -88,7 +88,7 @@ static void write_output_shape(struct writer *writer, const void *record)
 
 #define DTYPE_HELP "as the Open Inference Protocol writes it"
 #define SHAPE_FORM "list of whole numbers"
-#define SHAPE_HELP "its extents; -1 is any"
+#define SHAPE_HELP "its dimensions; -1 is any size"
 
 const struct field ports_input_fields[] = {
     {"dtype", FIELD_WORD(struct workflow_input, dtype), .words = dtype_words, .needed = true,

@@ -96,7 +96,7 @@ const struct field profile_device_fields[] = {
     {"handoff_ms", FIELD_MS(struct device, handoff_ns), .range = &spread_range,
      .help = "what every batch takes beside its run: to hand it to the engine and to notice its "
              "end. Learnt while serving"},
-    {"interference", FIELD_SHARE(struct device, interference), .range = &interference_range,
+    {"interference", FIELD_FRACTION(struct device, interference), .range = &interference_range,
      .help = "how much longer a batch takes while others hold all of the device, as measured. A "
              "served GPU has the mean of its models; simulated devices have that of their cluster"},
     {0},

@@ -35,7 +35,7 @@ static const struct unit rates[] = {
     {"/s", 1}, {"/m", 60}, {"/h", 3600}, {"", 1}, {NULL, 0},
 };
 
-static const struct unit shares[] = {{"%", 100}, {"", 1}, {NULL, 0}};
+static const struct unit fractions[] = {{"%", 100}, {"", 1}, {NULL, 0}};
 
 struct form {
     const struct unit *units;
@@ -68,7 +68,8 @@ static const struct form forms[] = {
          .example = "a bandwidth such as '10GB/s' or '100Gb/s'",
          .written = {"GB/s", "MB/s", "KB/s", "B/s"}},
     [QUANTITY_RATE] = {.units = rates, .divides = true, .example = "a rate such as '2/s'"},
-    [QUANTITY_SHARE] = {.units = shares, .divides = true, .example = "a share such as '10%'"},
+    [QUANTITY_FRACTION] =
+        {.units = fractions, .divides = true, .example = "a fraction such as '10%'"},
 };
 
 static const char *skip_digits(const char *at)

@@ -24,7 +24,7 @@ enum quantity_kind {
     QUANTITY_BYTES,
     QUANTITY_BANDWIDTH,
     QUANTITY_RATE,
-    QUANTITY_SHARE,
+    QUANTITY_FRACTION,
 };
 
 /* Read all of @text. False if it has another form. Too large a number is infinite. */

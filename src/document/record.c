@@ -23,7 +23,7 @@ static const struct {
     [FIELD_IS_BYTES] = {QUANTITY_BYTES, UNSIGNED, "size"},
     [FIELD_IS_BANDWIDTH] = {QUANTITY_BANDWIDTH, UNSIGNED, "bandwidth"},
     [FIELD_IS_RATE] = {QUANTITY_RATE, DOUBLE, "rate"},
-    [FIELD_IS_SHARE] = {QUANTITY_SHARE, DOUBLE, "share"},
+    [FIELD_IS_FRACTION] = {QUANTITY_FRACTION, DOUBLE, "fraction"},
     [FIELD_IS_NUMBER] = {QUANTITY_NUMBER, DOUBLE, "number"},
 };
 
@@ -229,7 +229,7 @@ static void write_value(struct writer *writer, const struct field *field, const 
     } else if (is_number(field)) {
         const enum quantity_kind kind = numbers[field->kind].quantity;
         writer_quantity(
-            writer, kind == QUANTITY_SHARE ? QUANTITY_NUMBER : kind, load_number(field, record));
+            writer, kind == QUANTITY_FRACTION ? QUANTITY_NUMBER : kind, load_number(field, record));
     } else if (field->kind == FIELD_IS_WORD || field->kind == FIELD_IS_FLAG) {
         writer_word(writer, words_of(field)[load_word(field, record)]);
     } else if (field->kind == FIELD_IS_RECORD) {

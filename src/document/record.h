@@ -39,7 +39,7 @@ enum field_kind {
     FIELD_IS_BYTES,
     FIELD_IS_BANDWIDTH,
     FIELD_IS_RATE,
-    FIELD_IS_SHARE,
+    FIELD_IS_FRACTION,
     FIELD_IS_NUMBER,
     FIELD_IS_WORD, /* One of several: its index. */
     FIELD_IS_FLAG, /* One of two. */
@@ -93,8 +93,9 @@ struct field {
 #define FIELD_BYTES(record, member) .kind = FIELD_IS_BYTES, FIELD_PLACE(record, member, uint64_t)
 #define FIELD_BANDWIDTH(record, member)                                                            \
     .kind = FIELD_IS_BANDWIDTH, FIELD_PLACE(record, member, uint64_t)
-#define FIELD_RATE(record, member)   .kind = FIELD_IS_RATE, FIELD_PLACE(record, member, double)
-#define FIELD_SHARE(record, member)  .kind = FIELD_IS_SHARE, FIELD_PLACE(record, member, double)
+#define FIELD_RATE(record, member) .kind = FIELD_IS_RATE, FIELD_PLACE(record, member, double)
+#define FIELD_FRACTION(record, member)                                                             \
+    .kind = FIELD_IS_FRACTION, FIELD_PLACE(record, member, double)
 #define FIELD_NUMBER(record, member) .kind = FIELD_IS_NUMBER, FIELD_PLACE(record, member, double)
 #define FIELD_WORD(record, member)   .kind = FIELD_IS_WORD, FIELD_PLACE(record, member, uint32_t)
 #define FIELD_FLAG(record, member)   .kind = FIELD_IS_FLAG, FIELD_PLACE(record, member, bool)

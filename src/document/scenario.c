@@ -367,13 +367,13 @@ const struct field scenario_fields[] = {
     {"policy", FIELD_PART(struct scenario, policy), .read = policy_read, .write = policy_write,
      .fallback = "least-work", .form = POLICY_FORM,
      .help = "how decisions are made: [POLICIES](POLICIES.md)"},
-    {"noise", FIELD_SHARE(struct scenario, noise), .range = &share_range, .always = true,
+    {"noise", FIELD_FRACTION(struct scenario, noise), .range = &share_range, .always = true,
      .help = "run times vary uniformly by this share up and down"},
-    {"profile_error", FIELD_SHARE(struct scenario, profile_error), .range = &share_range,
+    {"profile_error", FIELD_FRACTION(struct scenario, profile_error), .range = &share_range,
      .help = "run times of every config of every model differ from the profile by a factor that "
              "is drawn uniformly once per run, up to this share up or down; policies know only the "
              "profile. Simulated only"},
-    {"warmup", FIELD_SHARE(struct scenario, warmup), .range = &share_range, .always = true,
+    {"warmup", FIELD_FRACTION(struct scenario, warmup), .range = &share_range, .always = true,
      .fallback = "10%", .help = "the share of jobs that is not reported"},
     {"seeds", .read = read_seeds, .write = write_seeds, .fallback = "1",
      .form = "list of numbers, or how many, counted from 1", .help = "one run for each"},

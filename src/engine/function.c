@@ -124,12 +124,12 @@ enum weft_status function_check_tensor(
     }
     if ((uint32_t)tensor->dtype >= WEFT_DTYPES || tensor->rank > WEFT_RANK_MAX) {
         return error_set(
-            error, WEFT_INVALID, "'%s' has no type, or more than %d extents", tensor->name,
+            error, WEFT_INVALID, "'%s' has no type, or more than %d dimensions", tensor->name,
             WEFT_RANK_MAX);
     }
     for (uint32_t i = 0; i < tensor->rank; i++) {
         if (tensor->shape[i] < 0) {
-            return error_set(error, WEFT_INVALID, "'%s' has a negative extent", tensor->name);
+            return error_set(error, WEFT_INVALID, "'%s' has a negative dimension", tensor->name);
         }
     }
     const bool is_texts = tensor->dtype == WEFT_BYTES;

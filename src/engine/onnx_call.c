@@ -198,8 +198,9 @@ enum weft_status onnx_look_at_tensor(
     tensor->rank = (uint32_t)rank;
     if (rank > WEFT_RANK_MAX || tensor->dtype == WEFT_DTYPES) {
         return error_set(
-            error, WEFT_LIMIT, "output '%s' is of a type that cannot be passed, or has %zu extents",
-            tensor->name, rank);
+            error, WEFT_LIMIT,
+            "output '%s' is of a type that cannot be passed, or has %zu dimensions", tensor->name,
+            rank);
     }
     if (tensor->dtype == WEFT_BYTES) {
         return onnx_texts_take(ort, value, tensor, error);

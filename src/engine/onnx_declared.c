@@ -88,7 +88,7 @@ enum weft_status onnx_declared_check(
     }
     if (declared->rank > WEFT_RANK_MAX) {
         return error_set(
-            error, WEFT_LIMIT, "%s: %s '%s' has %" PRIu32 " extents; at most %d can be passed",
+            error, WEFT_LIMIT, "%s: %s '%s' has %" PRIu32 " dimensions; at most %d can be passed",
             what, kind, declared->name, declared->rank, WEFT_RANK_MAX);
     }
     return check_kind(what, declared, error);

@@ -14,8 +14,8 @@ enum weft_status compare_saturation_read_precision(
     const char *text, double *precision_out, struct weft_error *error)
 {
     double precision = 0;
-    if (!quantity_parse(QUANTITY_SHARE, text, &precision) || precision < SATURATION_PRECISION_MIN ||
-        precision > 1) {
+    if (!quantity_parse(QUANTITY_FRACTION, text, &precision) ||
+        precision < SATURATION_PRECISION_MIN || precision > 1) {
         return error_set(
             error, WEFT_INVALID, "'--precision' is '%s'; it must be between 0.1%% and 100%%", text);
     }

@@ -2,7 +2,7 @@
  * shapes.h - workflows drawn at random, with the shapes that graphs of tasks have.
  *
  * How many tasks a graph has, how many levels deep it is and on which level each task
- * stands follow the jobs of a public cluster trace, and so does the spread of run times.
+ * stands follow the batch jobs of Alibaba's trace of 2018, and so does the spread of run times.
  * That trace has neither edges nor models: inputs beyond the
  * first, sizes, and how often a model is used again are assumed. The same seed gives the
  * same workflows on every machine, and more of them leave the first ones as they are.

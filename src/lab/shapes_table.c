@@ -1,9 +1,10 @@
 /*
- * shapes_table.c - shapes of batch jobs in a public cluster trace (MIT-licensed fit).
+ * shapes_table.c - shapes of batch jobs in Alibaba's cluster trace of 2018.
  *
  * Quantiles, between which values go straight: tasks of a graph, levels of a graph by its
  * tasks, the level of a task by the levels of its graph, and run times over their median.
- * A whole number is the quantile rounded up. tidy: data table
+ * A whole number is the quantile rounded up. From the distributions of trace-generator by All-less
+ * (MIT). tidy: data table
  */
 #include "lab/shapes_table.h"
 

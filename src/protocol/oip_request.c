@@ -58,7 +58,7 @@ static enum weft_status read_shape(
     }
     if (json_array_size(shape) > WEFT_RANK_MAX) {
         return error_set(
-            error, WEFT_INVALID, "input '%s': a shape has at most %d extents", tensor->name,
+            error, WEFT_INVALID, "input '%s': a shape has at most %d dimensions", tensor->name,
             WEFT_RANK_MAX);
     }
     tensor->rank = (uint32_t)json_array_size(shape);
@@ -67,7 +67,7 @@ static enum weft_status read_shape(
         if (!read_whole(extent, &tensor->shape[i])) {
             return error_set(
                 error, WEFT_INVALID,
-                "input '%s': extent %" PRIu32 " of its shape is not a whole number >= 0",
+                "input '%s': dimension %" PRIu32 " of its shape is not a whole number >= 0",
                 tensor->name, i);
         }
     }

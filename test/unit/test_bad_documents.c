@@ -107,7 +107,7 @@ static const struct bad bad[] = {
     {"port-long.yaml",
      ":3: the name 'nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn...' is longer than "
      "63 letters"},
-    {"port-rank.yaml", ":3: 'shape' has more than 8 extents"},
+    {"port-rank.yaml", ":3: 'shape' has more than 8 dimensions"},
     {"port-shape-missing.yaml", ":3: 'shape' is missing"},
     {"port-shape.yaml", ":3: 'shape' wants whole numbers, or -1 for any, not 'any'"},
     {"priority.yaml", ":2: 'priority' must be between 1 and 16, not '17'"},
@@ -199,7 +199,7 @@ static const struct bad bad[] = {
     {"scenario-seeds.yaml", ":16: 'seeds' has 0 seeds; it must have between 1 and 1024"},
     {"scenario-too-long.yaml", ":15: 1000 jobs at 1e-06/s take more than three years"},
     {"scenario-unknown-key.yaml", ":15: unknown key 'ratee'; did you mean 'rate'?"},
-    {"scenario-warmup.yaml", ":16: 'warmup' wants a share such as '10%', not 'ten'"},
+    {"scenario-warmup.yaml", ":16: 'warmup' wants a fraction such as '10%', not 'ten'"},
     {"scenario-workflow-twice.yaml", ":10: a second workflow is called 'chat'"},
     {"self.yaml", ":3: task 'a' comes after itself"},
     {"slo-empty.yaml", ":2: 'slo' wants a duration such as '300ms', not nothing"},

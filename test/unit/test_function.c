@@ -120,7 +120,7 @@ static void what_goes_wrong_fails_the_task_and_says_why(ATTR_UNUSED void **state
         {"too_many", WEFT_FAILED, "function 'too_many': more than 256 outputs"},
         {"too_large", WEFT_FAILED,
          "function 'too_large': 'big' is larger than what is left of the limit, 1000000 bytes"},
-        {"bad_shape", WEFT_FAILED, "function 'bad_shape': 'out' has a negative extent"},
+        {"bad_shape", WEFT_FAILED, "function 'bad_shape': 'out' has a negative dimension"},
         {"bad_texts", WEFT_FAILED,
          "function 'bad_texts': the lengths of the texts of 'texts' do not add up"},
         {"twice", WEFT_INVALID, "function 'twice': no 'x'"},

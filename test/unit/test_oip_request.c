@@ -102,9 +102,9 @@ static const struct {
     {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"INT4\"}]}", "'INT4' is not a datatype"},
     {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\"}]}", "has no shape"},
     {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[-1,2]}]}",
-     "extent 0 of its shape is not a whole number >= 0"},
+     "dimension 0 of its shape is not a whole number >= 0"},
     {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1,1,1,1,1,1,1,1,1]}]}",
-     "at most 8 extents"},
+     "at most 8 dimensions"},
     {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"INT8\",\"shape\":[1,2]}]}",
      "input 'image' is UINT8, not INT8"},
     {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1,3]}]}",
@@ -158,7 +158,7 @@ static const struct {
      "\"data\":[1]}]}",
      "fewer elements than its shape"},
     {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\",\"shape\":[1.5,2]}]}",
-     "extent 0 of its shape is not a whole number >= 0"},
+     "dimension 0 of its shape is not a whole number >= 0"},
     {"{\"parameters\":{\"priority\":\"high\"}}", "'priority' is not a whole number"},
 };
 

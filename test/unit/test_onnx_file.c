@@ -133,7 +133,7 @@ static void what_cannot_be_passed_is_found(void **state)
         ": input 'x' is COMPLEX64, which cannot be passed: add a Cast to the model"));
     onnx_write_same(path, ONNX_FLOAT, 9, nine);
     assert_int_equal(check(&error), WEFT_LIMIT);
-    assert_non_null(strstr(error.message, ": input 'x' has 9 extents; at most 8 can be passed"));
+    assert_non_null(strstr(error.message, ": input 'x' has 9 dimensions; at most 8 can be passed"));
     onnx_writer_start(&writer);
     onnx_writer_output(
         &writer, "a_name_that_is_so_long_that_it_has_more_than_the_sixty_three_bytes_allowed",

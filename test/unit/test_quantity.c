@@ -56,8 +56,8 @@ static const struct example good[] = {
     {QUANTITY_RATE, "120/m", 2},
     {QUANTITY_RATE, "36/h", 0.01},
     {QUANTITY_RATE, "2", 2},
-    {QUANTITY_SHARE, "10%", 0.1},
-    {QUANTITY_SHARE, "0.25", 0.25},
+    {QUANTITY_FRACTION, "10%", 0.1},
+    {QUANTITY_FRACTION, "0.25", 0.25},
 };
 
 static void units_are_multiplied_out(ATTR_UNUSED void **state)
@@ -74,20 +74,34 @@ static void units_are_multiplied_out(ATTR_UNUSED void **state)
 }
 
 static const struct example bad[] = {
-    {QUANTITY_NUMBER, "", 0},          {QUANTITY_NUMBER, "nan", 0},
-    {QUANTITY_NUMBER, "inf", 0},       {QUANTITY_NUMBER, "0x10", 0},
-    {QUANTITY_NUMBER, "1.", 0},        {QUANTITY_NUMBER, ".5", 0},
-    {QUANTITY_NUMBER, "1e", 0},        {QUANTITY_NUMBER, "1 2", 0},
-    {QUANTITY_NUMBER, " 1", 0},        {QUANTITY_NUMBER, "1,5", 0},
-    {QUANTITY_NUMBER, "--1", 0},       {QUANTITY_NUMBER, "-", 0},
-    {QUANTITY_COUNT, "2.5", 0},        {QUANTITY_COUNT, "2 items", 0},
-    {QUANTITY_DURATION, "300", 0},     {QUANTITY_DURATION, "300MS", 0},
-    {QUANTITY_DURATION, "ms", 0},      {QUANTITY_DURATION, "300ms!", 0},
-    {QUANTITY_BYTES, "14gb", 0},       {QUANTITY_BYTES, "14GB/s", 0},
-    {QUANTITY_BYTES, "14Gb", 0},       {QUANTITY_BANDWIDTH, "10", 0},
-    {QUANTITY_BANDWIDTH, "10GB", 0},   {QUANTITY_RATE, "2s", 0},
-    {QUANTITY_RATE, "2/", 0},          {QUANTITY_RATE, "/s", 0},
-    {QUANTITY_SHARE, "10 percent", 0}, {QUANTITY_SHARE, "%", 0},
+    {QUANTITY_NUMBER, "", 0},
+    {QUANTITY_NUMBER, "nan", 0},
+    {QUANTITY_NUMBER, "inf", 0},
+    {QUANTITY_NUMBER, "0x10", 0},
+    {QUANTITY_NUMBER, "1.", 0},
+    {QUANTITY_NUMBER, ".5", 0},
+    {QUANTITY_NUMBER, "1e", 0},
+    {QUANTITY_NUMBER, "1 2", 0},
+    {QUANTITY_NUMBER, " 1", 0},
+    {QUANTITY_NUMBER, "1,5", 0},
+    {QUANTITY_NUMBER, "--1", 0},
+    {QUANTITY_NUMBER, "-", 0},
+    {QUANTITY_COUNT, "2.5", 0},
+    {QUANTITY_COUNT, "2 items", 0},
+    {QUANTITY_DURATION, "300", 0},
+    {QUANTITY_DURATION, "300MS", 0},
+    {QUANTITY_DURATION, "ms", 0},
+    {QUANTITY_DURATION, "300ms!", 0},
+    {QUANTITY_BYTES, "14gb", 0},
+    {QUANTITY_BYTES, "14GB/s", 0},
+    {QUANTITY_BYTES, "14Gb", 0},
+    {QUANTITY_BANDWIDTH, "10", 0},
+    {QUANTITY_BANDWIDTH, "10GB", 0},
+    {QUANTITY_RATE, "2s", 0},
+    {QUANTITY_RATE, "2/", 0},
+    {QUANTITY_RATE, "/s", 0},
+    {QUANTITY_FRACTION, "10 percent", 0},
+    {QUANTITY_FRACTION, "%", 0},
 };
 
 static void other_forms_are_refused(ATTR_UNUSED void **state)
@@ -131,7 +145,7 @@ static void values_are_written_in_the_largest_unit_that_fits(ATTR_UNUSED void **
         {QUANTITY_COUNT, 0x1p53, "9007199254740992"},
         {QUANTITY_COUNT, -1, "-1"},
         {QUANTITY_NUMBER, 0.1 + 0.2, "0.30000000000000004"},
-        {QUANTITY_SHARE, 0.25, "0.25"},
+        {QUANTITY_FRACTION, 0.25, "0.25"},
         {QUANTITY_RATE, 1e-5, "1e-05/s"},
         {QUANTITY_RATE, 2, "2/s"},
     };
@@ -147,7 +161,7 @@ static void values_are_written_in_the_largest_unit_that_fits(ATTR_UNUSED void **
 
 static void every_example_is_of_its_own_kind(ATTR_UNUSED void **state)
 {
-    for (uint32_t kind = QUANTITY_NUMBER; kind <= QUANTITY_SHARE; kind++) {
+    for (uint32_t kind = QUANTITY_NUMBER; kind <= QUANTITY_FRACTION; kind++) {
         char text[64];
         double value = 0;
         const char *quote = strchr(quantity_example((enum quantity_kind)kind), '\'');

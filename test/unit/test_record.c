@@ -41,7 +41,7 @@ static void write_doubled(struct writer *writer, const void *record)
 }
 
 static const struct field inner_fields[] = {
-    {"share", FIELD_SHARE(struct inner, share), .range = FIELD_RANGE(0, 1, "a part"),
+    {"share", FIELD_FRACTION(struct inner, share), .range = FIELD_RANGE(0, 1, "a part"),
      .always = true, .help = "a share"},
     {"on", FIELD_FLAG(struct inner, on), .help = "on or off"},
     {0},
