@@ -37,7 +37,7 @@ names=$(awk 'NF { print $1 }' <<<"$packages")
 
 # The names that are not installed, one per line.
 missing() {
-    # shellcheck disable=SC2086 # one argument a name
+    # shellcheck disable=SC2086 # one argument per name
     dpkg-query -W -f '${db:Status-Status} ${Package}\n' $names 2>/dev/null |
         awk '$1 == "installed" { print $2 }' | sort -u >"$installed" || true
     sort <<<"$names" | comm -23 - "$installed"
