@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     }
     (void)printf(
         "%u workers, %" PRIu64 " jobs of 10 tasks, FIFO links, least-work, best of %" PRIu64 "\n"
-        "  %.2f M events/s, %.2f M tasks/s, %.1f events a job, %.0f ns an event\n"
+        "  %.2f M events/s, %.2f M tasks/s, %.1f events per job, %.0f ns per event\n"
         "  mean latency %.2f ms, utilisation %.2f\n"
         "  bare hold loop on the same queue: %.1f M operations/s; ratio %.3f\n",
         workers, jobs, rounds, rate / 1e6,

@@ -68,7 +68,7 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < POLICIES; i++) {
         (void)printf(
             "  %-10s %.3f M decisions/s, ratio %.2f; %.3f M tasks/s, ratio %.2f; "
-            "%.2f decisions and %.1f events a task\n",
+            "%.2f decisions and %.1f events per task\n",
             policies[i], best[i].decisions_per_s / 1e6,
             best[i].decisions_per_s / best[0].decisions_per_s, best[i].tasks_per_s / 1e6,
             best[i].tasks_per_s / best[0].tasks_per_s, best[i].decisions_per_task,
