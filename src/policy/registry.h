@@ -16,7 +16,7 @@ struct policy;
     X(heft)          /* place */                                                                   \
     X(jit)           /* place */                                                                   \
     X(nona)          /* place, order, tick */                                                      \
-    X(weft)          /* place, order, cache */                                                     \
+    X(weft)          /* place, order, dispatch, cache, tick */                                     \
     X(fifo)          /* place, order */                                                            \
     X(fair)          /* place, order */                                                            \
     X(opportunistic) /* place */                                                                   \

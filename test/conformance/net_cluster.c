@@ -399,7 +399,7 @@ static bool is_settled(struct net_cluster *cluster)
 void cluster_settle(struct net_cluster *cluster)
 {
     if (cluster->form != NET_FORM_INPROC) {
-        run_once(cluster); /* At first nobody has told that anybody is broken. */
+        run_once(cluster); /* At first no node has said that another is broken. */
         run_once(cluster);
     }
     assert_true(cluster_run(cluster, is_settled));

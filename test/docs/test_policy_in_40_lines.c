@@ -13,15 +13,15 @@ struct placed {
 };
 
 static const struct placed cases[] = {
-    {{0, 0, 0, 0}, 0x0, 0x0, 0},             /* Nobody holds it: all alike. */
-    {{9, 8, 7, 8}, 0x0, 0x0, 2},             /* Nobody holds it: least work. */
+    {{0, 0, 0, 0}, 0x0, 0x0, 0},             /* None holds it: all alike. */
+    {{9, 8, 7, 8}, 0x0, 0x0, 2},             /* None holds it: least work. */
     {{0, 0, 0, 0}, 0x4, 0x0, 2},             /* Warm before lower. */
     {{0, 0, 900, 0}, 0x4, 0x0, 2},           /* Warm before idle. */
     {{0, 50, 40, 0}, 0x6, 0x0, 2},           /* Of the warm ones, the first free. */
     {{0, 50, 50, 0}, 0x6, 0x0, 1},           /* A tie. */
     {{0, 50, 40, 0}, 0x6, 0x4, 1},           /* A warm one that is not usable. */
     {{5, 50, 40, 3}, 0x6, 0x6, 3},           /* None of them is. */
-    {{5, 50, 40, 3}, 0x6, 0xf, WORKER_NONE}, /* Nobody is. */
+    {{5, 50, 40, 3}, 0x6, 0xf, WORKER_NONE}, /* None is. */
 };
 
 static void it_places_where_the_models_are(void **state)

@@ -13,7 +13,7 @@ struct AtenTensorOpaque {
     int64_t rank;
     int64_t shape[FAKE_RANK_MAX];
     int32_t type;
-    void *block; /* Of the allocator; NULL: somebody else's memory. */
+    void *block; /* Of the allocator; NULL: memory of others. */
 };
 
 #define FAKE_TENSOR UINT64_C(0x746e736f72)

@@ -272,7 +272,7 @@ static void on_begin(void *context, struct http_exchange *exchange, const struct
 
 /*
  * Comes often: the kernel may bring the rest of an answer after the client has looked for it, and
- * the server, which waits until some of it is taken, would wake nobody.
+ * the server, which waits until some of it is taken, would wake nothing.
  */
 static void on_watchdog(uv_timer_t *timer)
 {
@@ -402,7 +402,7 @@ static void act(uint8_t what, const uint8_t *last, size_t last_bytes)
     drive();
 }
 
-/* Nobody says more: all that was asked is answered, and the connection ends. */
+/* No more is sent: all that was asked is answered, and the connection ends. */
 static void finish(void)
 {
     uv_update_time(&world->loop);
@@ -431,7 +431,7 @@ static void finish(void)
 }
 
 /*
- * Answers are whole, and in the order of their requests; one that nobody asked for is a
+ * Answers are whole, and in the order of their requests; one that was not asked for is a
  * refusal, and the last. Where the connection was kept to the end, nothing was passed over.
  */
 static void check_answers(void)

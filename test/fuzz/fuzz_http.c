@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 1; i <= size && slow == HTTP_MORE; i++) {
         slow = http_head_read(bytes, i, &scanned, &slow_head, &slow_fault);
     }
-    if (size < HTTP_HEAD_BYTES_MAX) { /* Past that, whoever comes first is refused. */
+    if (size < HTTP_HEAD_BYTES_MAX) { /* Past that, the first is refused. */
         ASSERT(slow == whole);
         ASSERT(slow_fault.status == fault.status);
     }

@@ -1,4 +1,4 @@
-"""HTTP/1.1 of the server: whoever is slow, large or wrong loses its own connection alone."""
+"""HTTP/1.1 of the server: a client that is slow, large or wrong loses only its connection."""
 
 import asyncio
 import json
@@ -224,7 +224,7 @@ class Bounds(unittest.TestCase):
             held[0].sendall(b" " * 1900000)
             self.assertTrue(server.is_well())
             held[1].sendall(b" " * 1900000)
-            [refused] = select.select(held, [], [], 30)[0]  # Whoever is read last.
+            [refused] = select.select(held, [], [], 30)[0]  # The one that is read last.
             self.assertTrue(receive(refused).startswith(b"HTTP/1.1 503 "))
             self.assertTrue(server.is_well())
             for sock in held:

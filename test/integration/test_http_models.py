@@ -127,7 +127,7 @@ class Served(unittest.TestCase):
             [onnx_models.value_info("x", ["N", 4])], [onnx_models.value_info("y", ["N", 4])],
         )  # fmt: skip
         self.replace("relu", negative)
-        self.assertEqual(self.relu(), (200, [1, 0, 3, 0]))  # Until somebody says so.
+        self.assertEqual(self.relu(), (200, [1, 0, 3, 0]))  # Until a client says so.
         self.assertEqual(self.change("relu", "load")[0], 200)
         self.assertEqual(self.relu(), (200, [-1, 2, -3, 4]))
 

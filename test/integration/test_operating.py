@@ -1,4 +1,4 @@
-"""What somebody who operates a server meets: starts, ends, signals, logs, repositories that
+"""What an operator of a server meets: starts, ends, signals, logs, repositories that
 cannot be written. Skipped without ONNX Runtime.
 
 Covers: src/service/journal.c src/service/local_notes.c src/service/serve_log.c
@@ -142,7 +142,7 @@ class Operating(unittest.TestCase):
         self.assertEqual(server.end()[0], 0)
 
     def poll(self, server, address, seen):
-        """Ask again and again whether it is ready, until it is; everybody is answered."""
+        """Ask again and again whether it is ready, until it is; every client is answered."""
         end = time.monotonic() + LIMIT
         while 200 not in seen and time.monotonic() < end:
             try:

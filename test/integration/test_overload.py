@@ -116,7 +116,7 @@ class Overload(unittest.TestCase):
         code, out, _ = server.stop()
         self.assertEqual(code, 0)
         self.assertRegex(out, r"served 3 requests in .*: 2 completed, 1 refused, 0 failed\n")
-        self.assertNotIn("SLO met", out)  # Nobody has one.
+        self.assertNotIn("SLO met", out)  # No workflow has one.
 
     def test_retry_after_grows_with_the_queue(self):
         server = self.open()

@@ -87,7 +87,7 @@ class Solve(unittest.TestCase):
         self.assertIn("expected on average", done.stderr)
 
     def test_serving_solves_and_searches_too(self):
-        """Ten times the rate that the mixture was solved for: it is solved anew."""
+        """Ten times the rate that the mixture was solved for: it is solved again."""
         self.good("solve", DIAMOND, "--rate", "1/s", "-o", self.path("m.json"))
         scenario = self.with_mixture(DIAMOND, "m.json")
         report = json.loads(

@@ -43,7 +43,7 @@ void __libc_free(void *memory);
 
 static _Atomic(struct control *) controlled;
 static atomic_bool is_looked_for;
-static _Atomic(int64_t) used_before; /* Until there is somebody to tell. */
+static _Atomic(int64_t) used_before; /* Until there is a log to tell. */
 
 static struct control *find_control(void)
 {

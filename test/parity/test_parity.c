@@ -32,7 +32,7 @@ struct script {
     int64_t deadline_ns; /* That clients name; 0: none. */
     uint64_t seed;
     double noise;
-    int64_t lost_at_ns; /* 0: nobody is lost. */
+    int64_t lost_at_ns; /* 0: no node is lost. */
     uint32_t lost_node;
     struct fleet_network network;
 };

@@ -72,7 +72,7 @@ static void echo_cancel_load(struct engine *base, uint32_t worker, uint32_t mode
         struct run *run = &echo->runs[i];
         if (run->used && run->done.kind == ENGINE_LOADED && run->done.worker == worker &&
             run->done.model == model) {
-            run->done.kind = ENGINE_RAN; /* A run that nobody waits for. */
+            run->done.kind = ENGINE_RAN; /* A run that no host waits for. */
             run->done.batch = UINT64_MAX;
         }
     }

@@ -20,7 +20,7 @@ struct echo_cluster {
     struct runtime *runtime;
     uint32_t jobs_max; /* At once. 0: no limit. */
 
-    /* Called with every record. NULL: nobody listens. */
+    /* Called with every record. NULL: none. */
     void (*on_record)(void *context, const struct record *record);
     void *context;
 };

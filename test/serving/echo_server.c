@@ -121,7 +121,7 @@ static void set(struct server_options *options, const char *name, const char *va
 }
 
 /*
- * How long the loop's thread is at work in one turn, which is what everybody else waits for. By the
+ * How long the loop's thread is at work in one turn, which is what all others wait for. By the
  * clock of the thread, which stands still while it waits or something else has the processor.
  */
 static struct turns {

@@ -7,7 +7,7 @@ usage: hostile.py BUILD [--seconds N] [...]          starts a server of that bui
 Good clients are served alone and beside hostile ones in turn, so that whatever else the machine
 does meets both alike. Hostile ones send garbage, break off, are slow, lie about lengths, ask for
 what cannot be and open more than they use. All of it is on loopback and bounded. Every good answer
-is compared with what was answered at the beginning, when nobody else was there. Prints a table;
+is compared with what was answered at the beginning, when there was no other client. Prints a table;
 exit code 1 if an answer was wrong, a good client got none, or the server did not survive it, or
 did not end well; with --ratio also if the p99 of good clients grew by more.
 """
@@ -61,7 +61,7 @@ def arguments():
 
 
 class Server:
-    """The server: ours, or somebody's."""
+    """The server: ours, or another."""
 
     def __init__(self, given):
         self.process = None
@@ -212,7 +212,7 @@ ALONE, BESIDE = "alone", "beside"
 
 
 class Slices:
-    """Whose turn it is. Between slices, while hostile clients come to an end, it is nobody's."""
+    """Whose turn it is. Between slices, while hostile clients come to an end, it is no one's."""
 
     def __init__(self, hostile, seconds):
         self.kind, self.number, self.is_over = None, 0, False

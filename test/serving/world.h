@@ -43,7 +43,7 @@ bool world_say(int descriptor, const void *bytes, size_t count);
 /* All that comes until the server hangs up, as a text. The caller frees it. */
 char *world_hear(int descriptor, size_t *count_out);
 
-/* The same from an address of loopback, 127.0.0.@last, that takes few bytes which nobody reads. */
+/* The same from address 127.0.0.@last, with little room for bytes, which it does not read. */
 int world_dial_from(const struct world *world, uint8_t last);
 
 /* Run the loop until @is_so, for at most WORLD_LIMIT_S; false if it never was. */

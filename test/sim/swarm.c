@@ -354,7 +354,7 @@ static void draw_black_out(struct swarm *swarm, uint64_t seed)
     }
 }
 
-/* Node 0 and its devices stay well, so that somebody can always go on. */
+/* Node 0 and its devices stay well, so that one node can always go on. */
 static void draw_faults(struct swarm *swarm, struct rng *rng)
 {
     const uint32_t count = draw(rng, 0, 6);

@@ -69,7 +69,7 @@ static void what_is_left_at_the_end_is_found(void **state)
     (void)state;
     struct stage stage;
     open_running(&stage);
-    assert_true(dies(check_end, stage.sim)); /* Somebody still waits. */
+    assert_true(dies(check_end, stage.sim)); /* A client still waits. */
     sim_run(stage.sim);
     assert_false(dies(check_end, stage.sim));
     stage.sim->nodes[0].handles++;

@@ -321,7 +321,7 @@ static void without_interference_they_do_not(ATTR_UNUSED void **state)
     stage_close(&stage);
 }
 
-/* What a run was told before another one left comes after its end, and is for nobody. */
+/* What a run was told before another one left comes after its end, and is ignored. */
 static void a_run_that_ends_sooner_than_it_was_told_ends_once(ATTR_UNUSED void **state)
 {
     struct stage stage;

@@ -31,10 +31,10 @@ static void begin(struct stage *stage, const char *policy)
 {
     struct weft_error error;
     assert_int_equal(policy_set_parse(policy, &stage->policies, &error), WEFT_OK);
-    stage->sim = sim_create(&stage->options); /* Nobody reads the trace. */
+    stage->sim = sim_create(&stage->options); /* The trace is not read. */
 }
 
-/* Ticks of a policy do not go on until a fault is over that nobody will notice. */
+/* Ticks of a policy do not go on until a fault is over that no job will notice. */
 static void faults_do_not_keep_a_run_going(ATTR_UNUSED void **state)
 {
     static const struct fault faults[] = {
@@ -62,14 +62,14 @@ static void faults_do_not_keep_a_run_going(ATTR_UNUSED void **state)
     }
 }
 
-/* As long as somebody waits or will come, a fault that ends is waited for. */
+/* As long as a client waits or will come, a fault that ends is waited for. */
 static void a_job_that_waits_for_the_end_of_a_fault_is_answered(ATTR_UNUSED void **state)
 {
     struct stage stage;
     struct report report;
     open_jobs(&stage);
     stage.options.jobs = 1;
-    for (uint32_t node = 0; node < 3; node++) { /* Whoever is asked. */
+    for (uint32_t node = 0; node < 3; node++) { /* Whichever is asked. */
         stage.faults[node] =
             (struct fault){.kind = FAULT_STOP, .victim = node, .at_ns = 1, .for_ns = 5000 * MS(1)};
     }

@@ -132,7 +132,7 @@ static void a_partition_is_given_only_what_fits_it(void **state)
     expect_all_to_complete(build_partitions, /* items */ 1);
 }
 
-/* Only as items become known does it turn out that nobody can hold them. */
+/* Only as items become known does it turn out that no worker can hold them. */
 static void what_fits_nowhere_fails_and_says_why(void **state)
 {
     (void)state;

@@ -52,7 +52,7 @@ static uint32_t forward_by_hand(const struct policy_input *input, const struct t
     return task->gathered ? 3 : task->planned;
 }
 
-/* The fork on worker 4, or on 1 once that is gone; nobody says where the join meets. */
+/* The fork on worker 4, or on 1 once that is gone; nothing says where the join meets. */
 static void place_loosely(
     const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out)
 {
@@ -661,8 +661,8 @@ static void a_stopped_node_goes_on_where_it_was(void **state)
 }
 
 /*
- * Machines 1 and 2 stand still for longer than their leases, one after the other. Whoever wakes
- * has missed that the other was out of the list, and must see that it is not the one it knew.
+ * Machines 1 and 2 stand still for longer than their leases, one after the other. The one that
+ * wakes has missed that the other was out of the list, and must see that it is not the one it knew.
  */
 static void a_machine_that_stood_still_for_long_comes_back_as_another(void **state)
 {
@@ -710,7 +710,7 @@ static void requests_are_refused_while_every_machine_is_down(void **state)
     stage_close(&stage);
 }
 
-/* Messages of node 1 are lost, with their connection: nobody waits for ever. */
+/* Messages of node 1 are lost, with their connection: no job waits for ever. */
 static void a_lost_message_is_noticed_by_the_audit(void **state)
 {
     (void)state;
@@ -759,7 +759,7 @@ static void a_tensor_on_a_slow_link_is_not_taken_for_lost(void **state)
 
 /*
  * The same, but after 5 s the connection breaks: its tensor is gone, though its link carries it on
- * for 95 s. That nobody has anything of the job is noticed as soon as ever.
+ * for 95 s. That no node has anything of the job is noticed as soon as ever.
  */
 static void a_tensor_that_is_lost_on_a_slow_link_is_not_waited_for(void **state)
 {

@@ -167,7 +167,7 @@ static void esg_takes_the_cheapest_config_that_is_in_time(void **state)
     stage_close(&stage);
 }
 
-/* Nobody starves: after ten seconds a task runs alone on the first device that is all free. */
+/* No task starves: after ten seconds a task runs alone on the first device that is all free. */
 static void what_no_policy_places_runs_alone_after_a_while(void **state)
 {
     (void)state;
@@ -250,7 +250,7 @@ static void tickets_of_a_lost_holder_are_forgotten(void **state)
     stage_close(&stage);
 }
 
-/* The last node drains, and has lost its device: nobody is left who could run what waits. */
+/* The last node drains, and has lost its device: no worker is left that could run what waits. */
 static void what_nobody_can_run_any_more_is_turned_away(void **state)
 {
     (void)state;

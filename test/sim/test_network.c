@@ -106,7 +106,7 @@ static void a_fifo_star_sends_one_after_the_other(ATTR_UNUSED void **state)
     static const struct sent sent[] = {
         {0, 0, 1, 1000, 1005},  {0, 0, 2, 1000, 2005}, /* Waits for the link up, */
         {0, 3, 1, 1000, 2005},                         /* for the link down, */
-        {0, 4, 5, 1000, 1005},                         /* for nobody. */
+        {0, 4, 5, 1000, 1005},                         /* for no other. */
         {100, 5, 4, 0, 105},                           /* Nothing to carry. */
         {500, 4, 3, 100, 1105},
     };
@@ -116,7 +116,7 @@ static void a_fifo_star_sends_one_after_the_other(ATTR_UNUSED void **state)
     play(&stage, sent, 6);
 }
 
-/* Whoever reaches a link first has it, even if the other one was sent without having to wait. */
+/* The tensor that reaches a link first has it, even if the other was sent without a wait. */
 static void nobody_overtakes_who_is_under_way(ATTR_UNUSED void **state)
 {
     static const struct sent star[] = {
@@ -161,7 +161,7 @@ static void a_fair_star_shares(ATTR_UNUSED void **state)
     play(&stage, sent, 5);
 }
 
-/* Up is half as fast as down: two senders fill one receiver, and nobody waits for nothing. */
+/* Up is half as fast as down: two senders fill one receiver, and none waits without need. */
 static void slow_links_up_fill_a_fast_link_down(ATTR_UNUSED void **state)
 {
     static const struct sent sent[] = {
@@ -374,7 +374,7 @@ static struct report run_jobs(const struct fleet_network *network, struct networ
     stage.arrivals = (struct arrivals){.kind = ARRIVALS_POISSON, .rate_per_s = 100, .mix = {1}};
     stage.options.jobs = 300;
     assert_int_equal(policy_set_parse("po2", &stage.policies, &error), WEFT_OK);
-    stage.sim = sim_create(&stage.options); /* Nobody reads the trace. */
+    stage.sim = sim_create(&stage.options); /* The trace is not read. */
     sim_run(stage.sim);
     sim_report(stage.sim, &report);
     assert_int_equal(report.completed, 300);
@@ -399,7 +399,7 @@ static void other_traffic_disturbs_and_ends(ATTR_UNUSED void **state)
         assert_true(disturbed.latency_ms.mean > alone.latency_ms.mean);
         assert_true(disturbed.trace_hash == again.trace_hash);
         assert_true(disturbed.trace_hash != alone.trace_hash);
-        /* Half of all twelve links, as long as somebody waited. */
+        /* Half of all twelve links, as long as a client waited. */
         const double expected = 0.5 * 2 * NODES * (double)GB_PER_S * disturbed.duration_s;
         const double ratio = (double)after.background_bytes / expected;
         assert_true(ratio > 0.9 && ratio < 1.1);

@@ -45,7 +45,7 @@ static void run(const char *text)
         stage_close(&stage);
         return; /* It has nothing to say of where tasks run. */
     }
-    stage.sim = sim_create(&stage.options); /* Nobody reads the trace. */
+    stage.sim = sim_create(&stage.options); /* The trace is not read. */
     if (sim_run_some(stage.sim, EVENTS_MAX)) {
         fail_msg("%s: no end", text);
     }

@@ -160,7 +160,7 @@ static enum weft_status leave(const struct weft_call *call)
     _Exit(3);
 }
 
-/* Until nobody waits. */
+/* Until no client waits. */
 static enum weft_status loop(const struct weft_call *call)
 {
     while (!weft_call_is_cancelled(call)) {
@@ -168,7 +168,7 @@ static enum weft_status loop(const struct weft_call *call)
     return WEFT_CANCELLED;
 }
 
-/* Does not even look whether anybody waits. */
+/* Does not even look whether a client waits. */
 static enum weft_status hang(const struct weft_call *call)
 {
     const struct timespec moment = {.tv_nsec = 1000000};

@@ -45,7 +45,7 @@ enum lone_workflow {
     FLOW_HUGE,     /* huge */
     FLOW_WORK,     /* work */
     FLOW_PAIR,     /* a and f, each a source, then f */
-    FLOW_BAD_PAIR, /* huge and f, each a source, then f: nobody can run it */
+    FLOW_BAD_PAIR, /* huge and f, each a source, then f: no worker can run it */
     FLOW_SPLIT,    /* f, then f and f, each a sink */
     LONE_WORKFLOWS
 };

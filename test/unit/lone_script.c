@@ -264,7 +264,7 @@ static void act_rarely(struct lone_script *script, struct lone *lone)
     }
     if (choice == 255) {
         event.kind = EVENT_DRAIN;
-    } else if (choice >= 200) { /* Something of some job is under way, and somebody asked. */
+    } else if (choice >= 200) { /* Something of some job is in flight, and a node asked. */
         event.kind = EVENT_UNDER_WAY;
         event.under_way.job.node = choice % LONE_NODES;
         event.under_way.job.number = choice - 199;

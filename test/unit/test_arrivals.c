@@ -426,7 +426,7 @@ static void rates_are_those_of_the_long_run(ATTR_UNUSED void **state)
     arrivals.kind = ARRIVALS_TRACE;
     arrivals_set_speed(&arrivals, 2);
     assert_true(are_rates(&arrivals, 2 / 4.5, 4 / 4.5));
-    arrivals.list_count = 1; /* One request takes no time: nobody can say. */
+    arrivals.list_count = 1; /* One request takes no time: there is no rate. */
     arrivals.kind = ARRIVALS_LIST;
     assert_false(are_rates(&arrivals, 0, 0));
 }

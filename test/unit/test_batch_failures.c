@@ -36,7 +36,7 @@ static void a_failed_task_is_run_again_where_the_new_plan_says(void **state)
     assert_int_equal(lone.answers, 0);
     lone_answer(&lone, job, 0);
     assert_int_equal(lone_find(&lone, EFFECT_ANSWER)->answer.status, WEFT_OK);
-    lone_answer(&lone, job, 0); /* Again: nobody is there to be told. */
+    lone_answer(&lone, job, 0); /* Again: no client is there to be told. */
     assert_int_equal(lone.answers, 1);
     assert_true(lone_is_empty(&lone));
     lone_close(&lone);

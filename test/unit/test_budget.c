@@ -167,7 +167,7 @@ static void expect_fitting(const struct workflow *workflow, const struct budget_
         assert_true(tasks[task].end_ns <= WHOLE_NS);
         last_ns = tasks[task].end_ns > last_ns ? tasks[task].end_ns : last_ns;
         const bool ends = workflow->tasks[task].sink != TASK_NONE;
-        assert_true(!ends || tasks[task].end_ns == WHOLE_NS); /* Nobody leaves time unused. */
+        assert_true(!ends || tasks[task].end_ns == WHOLE_NS); /* No task leaves time unused. */
     }
     assert_int_equal(last_ns, WHOLE_NS);
 }

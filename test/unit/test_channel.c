@@ -168,7 +168,7 @@ static void a_packet_that_ends_early_never_comes(ATTR_UNUSED void **state)
     pair.here.socket = -1;
     assert_int_equal(channel_receive(&pair.there, false, &received), CHANNEL_GONE);
     struct packet packet = {.kind = 0};
-    put(&packet, 1, "nobody is there");
+    put(&packet, 1, "no reader");
     assert_false(channel_send(&pair.there, &packet));
     packet_deinit(&packet);
     pair_deinit(&pair);

@@ -383,7 +383,7 @@ static void many_tasks_without_a_home_are_offered_in_many_steps(void **state)
         (void)lone_request(&lone, flow);
     }
     lone_members(&lone, /* epoch */ 2, /* up */ 1, /* fresh */ 0);
-    assert_true(lone_timer(&lone, TIMER_AUDIT)); /* Too early: nobody has been silent for long. */
+    assert_true(lone_timer(&lone, TIMER_AUDIT)); /* Too early: no node has been silent for long. */
     for (uint32_t i = 0; i < JOBS && offered < JOBS; i++) {
         assert_true(lone_timer(&lone, TIMER_AUDIT));
         const uint32_t count = lone_records(&lone, RECORD_OFFERED);

@@ -205,11 +205,11 @@ static void a_device_where_it_cannot_run_is_left_out(void **state)
     init(&cluster, 2);
     one_task(&cluster, A);
     busy(&cluster, 1, HUGE_NS, 0);
-    cluster.fleet->workers[0].device = 1; /* Nobody has measured it there. */
+    cluster.fleet->workers[0].device = 1; /* It was not measured there. */
     assert_int_equal(plan_one(&cluster, CORRECTED), 1);
     assert_int_equal(plan_one(&cluster, ORIGINAL), 1);
     assert_int_equal(hop(&cluster, CORRECTED, 0, WORKER_NONE), 1);
-    cluster_usable(&cluster, 1, false); /* Who could run it is gone: nobody has it. */
+    cluster_usable(&cluster, 1, false); /* What could run it is gone: none has it. */
     assert_int_equal(plan_one(&cluster, CORRECTED), PLACEMENT_UNBOUND);
     assert_int_equal(hop(&cluster, CORRECTED, 0, WORKER_NONE), WORKER_NONE);
     cluster_usable(&cluster, 1, true);

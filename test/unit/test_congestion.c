@@ -328,7 +328,7 @@ static void joins_cost_what_the_unlucky_branch_does(ATTR_UNUSED void **state)
     const double rate_b = 0.04 * 8 / wait_b;
     /* c takes 10 for certain; b takes 8, and 2 more than its wait only if that is long. */
     const double late = wait_b * exp(-rate_b * 2);
-    /* If it does, another job may have begun here: nobody goes ahead, so its rest is half of R. */
+    /* If it does, another job may have begun here: none goes ahead, so its rest is half of R. */
     const double missed = 0.04 * 8 * exp(-rate_b * 2) * 0.04 * 14 * 14 / 2;
     const double expected_ms = mean_length(&setting.congestion, &setting.patterns, 0) / 1e6;
     solver_case_near(plain_ns / 1e6, wait_a + 2 + (wait_b > 2 ? 8 + wait_b : 10) + 2, 1e-6);
@@ -336,7 +336,7 @@ static void joins_cost_what_the_unlucky_branch_does(ATTR_UNUSED void **state)
     end(&setting);
 }
 
-/* Where each task queues anew, what joins two branches waits for both, and then once more. */
+/* Where each task queues again, what joins two branches waits for both, and then once more. */
 static void what_queues_anew_waits_once_it_is_gathered(ATTR_UNUSED void **state)
 {
     struct setting setting;

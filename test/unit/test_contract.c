@@ -138,7 +138,7 @@ static void check_partition(
     assert_int_equal(contraction->member_first[group_count], graph->vertex_count);
 }
 
-/* Each tensor once, at the largest size that somebody in the group of the consumer wants. */
+/* Each tensor once, at the largest size that a member of the consumer's group wants. */
 static uint64_t crossing_bytes(
     const struct digraph *graph, const struct contraction *contraction, uint32_t from, uint32_t to)
 {

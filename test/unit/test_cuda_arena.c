@@ -1,4 +1,4 @@
-/* The arena: budgets, and memory that stays with whoever had it. */
+/* The arena: budgets, and memory that stays with the share that had it. */
 #include "engine/cuda_arena.h"
 
 #include <setjmp.h>

@@ -157,7 +157,7 @@ static void what_was_promised_counts_though_no_row_shows_it(void **state)
     assert_false(ask(&cluster, MS(50), true).admitted);
     cluster_deinit(&cluster);
     open_one(&cluster, 2, "dispatch=first-fit,admit=deadline");
-    cluster.job.items = 1000; /* A long job holds one worker, and nobody waits for it. */
+    cluster.job.items = 1000; /* A long job holds one worker, and no job waits for it. */
     assert_true(ask(&cluster, MS(50), false).admitted);
     cluster_queue(&cluster, 0, MS(10000));
     cluster.job.items = 1;
@@ -318,7 +318,7 @@ static uint32_t count_refusals(struct cluster *cluster, int64_t within_ns)
     return refusals;
 }
 
-/* Somebody has to try: a model that is not in memory would never get there. */
+/* One job has to try: a model that is not in memory would never get there. */
 static void who_is_always_refused_is_tried_now_and_then(void **state)
 {
     (void)state;

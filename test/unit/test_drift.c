@@ -22,7 +22,7 @@ static void both_shares_and_chance_count(ATTR_UNUSED void **state)
     assert_true(drift_is_real(135, 100, part, 0.3)); /* The share is of what was expected, */
     assert_false(drift_is_real(75, 100, part, 0.3)); /* and not of what was measured. */
     assert_false(drift_is_real(0, 0, part, 0.3));
-    assert_true(drift_is_real(2, 0, part, 0.3)); /* Something that nobody expected. */
+    assert_true(drift_is_real(2, 0, part, 0.3)); /* Something that was not expected. */
 }
 
 static void rates_are_rounded_to_quarters_of_a_doubling(ATTR_UNUSED void **state)

@@ -187,7 +187,7 @@ static void a_queue_waits_for_more_while_that_is_in_time(void **state)
     (void)state;
     cluster_seat(&cluster, "esg:margin=0");
     struct queue_facts queue = home_queue(&cluster, 2, 2, 0, 600);
-    assert_true(home_ask(&cluster, &queue).count > 0); /* Nobody knows whether more will come. */
+    assert_true(home_ask(&cluster, &queue).count > 0); /* It is not known whether more will come. */
     for (uint32_t i = 0; i < 20; i++) {
         cluster.view.now_ns += 10 * MS;
         (void)home_join(&cluster, 2, 600);
@@ -202,7 +202,7 @@ static void a_queue_waits_for_more_while_that_is_in_time(void **state)
     assert_true(home_ask(&cluster, &queue).count > 0);
 }
 
-/* Two came within 100 ns; nobody else comes, and nobody looks for them all the time. */
+/* Two came within 100 ns; no more come, and they are not looked for all the time. */
 static void a_silence_makes_a_queue_wait_for_longer(void **state)
 {
     (void)state;

@@ -78,7 +78,7 @@ static void an_entry_stays_with_nobody(ATTR_UNUSED void **state)
     init(&cluster, "fifo");
     queues(&cluster, (int64_t[]){9, 9, 1, 0});
     assert_int_equal(place(&cluster, nowhere, ENTRY, 2), 3);
-    queues(&cluster, (int64_t[]){900, 900, 900, 1}); /* Nobody idle: where work ends first, */
+    queues(&cluster, (int64_t[]){900, 900, 900, 1}); /* None idle: where work ends first, */
     assert_int_equal(place(&cluster, nowhere, ENTRY, 2), 3);
     queues(&cluster, (int64_t[]){900, 8, 900, 8}); /* by lowest index. */
     assert_int_equal(place(&cluster, nowhere, ENTRY, 2), 1);

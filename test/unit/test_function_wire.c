@@ -224,7 +224,7 @@ static void sending_ends_at_its_deadline(ATTR_UNUSED void **state)
     const int64_t deadline_ns = monotonic_ns() + 50000000;
     uint32_t sent = 0;
     while (function_send(&pair.here, &message, &tensor, deadline_ns)) {
-        sent++; /* Nobody reads. */
+        sent++; /* No process reads. */
         assert_true(sent < 1000);
     }
     assert_true(monotonic_ns() >= deadline_ns);

@@ -1,6 +1,6 @@
 /*
- * Jobs that cannot be in time any more end before they start, priorities go first, and whoever
- * admits a job hears how it ended.
+ * Jobs that cannot be in time any more end before they start, priorities go first, and the policy
+ * that admits a job hears how it ended.
  *
  * Covers: src/node/give_up.c src/node/jobs.c src/node/dispatch.c
  */
@@ -194,7 +194,7 @@ static void the_urgent_go_first(void **state)
     lone_close(&lone);
 }
 
-/* A level is worth half a minute: nobody waits for ever. */
+/* A level is worth half a minute: no task waits for ever. */
 static void the_usual_are_not_starved(void **state)
 {
     (void)state;

@@ -210,7 +210,7 @@ static void a_device_that_was_never_measured_is_not_the_fastest(void **state)
     expect(&cluster, known);
     static const uint32_t nowhere[] = {
         PLACEMENT_UNBOUND, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND, PLACEMENT_UNBOUND};
-    cluster_usable(&cluster, 1, false); /* Who could run it is gone: nobody has it. */
+    cluster_usable(&cluster, 1, false); /* What could run it is gone: none has it. */
     cluster_usable(&cluster, 2, false);
     expect(&cluster, nowhere);
     cluster_deinit(&cluster);

@@ -23,7 +23,7 @@
 
 enum { TEXT_BYTES_MAX = 1 << 18, SKIPPED_BYTES_MAX = 65536 };
 
-/* What the tail of a refused request is made of: requests that nobody may see. */
+/* What the tail of a refused request is made of: requests that must not be seen. */
 #define INNER "GET /v2/models/inner HTTP/1.1\r\nHost: h\r\n\r\n"
 #define NEXT  "GET /v2/models/next HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 

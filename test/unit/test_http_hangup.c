@@ -1,6 +1,6 @@
 /*
  * Clients that leave: while they are answered, while they wait, with more sent ahead than
- * anybody has read. The server goes on, and nothing of theirs is held.
+ * was read. The server goes on, and nothing of theirs is held.
  *
  * Covers: src/runtime/loop.c src/server/http.c src/server/http_write.c src/server/infer.c
  */
@@ -144,7 +144,7 @@ static void who_leaves_without_a_token_harms_nobody(ATTR_UNUSED void **state)
     world_stop(&world);
 }
 
-/* A job of 0.3 s, with so much sent behind it that the server stops reading, and then nobody. */
+/* A job of 0.3 s, with so much sent behind it that the server stops reading, and no more. */
 static void leave_jobs(struct world *world, void *context)
 {
     static const char body[] =
@@ -203,7 +203,7 @@ static void check_cancelled(bool is_half)
     world_start(&world, /* options */ NULL);
     world_run(&world, leave_jobs, &is_half);
     assert_true(world_run_until(&world, have_all_ended));
-    /* Some may have run meanwhile; if nobody noticed, it would be all. */
+    /* Some may have run meanwhile; if it was not noticed, it would be all. */
     assert_true(tally_cancelled(slow_counts(&world)) >= ROUNDS / 2);
     assert_true(world_run_until(&world, is_quiet));
     assert_int_equal(server_open_count(world.server), 0);

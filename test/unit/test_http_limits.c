@@ -289,7 +289,7 @@ static void one_address_cannot_have_all_connections(ATTR_UNUSED void **state)
     expect_text(&world, /* from */ 2, HEALTH, "HTTP/1.1 200 ");
     expect_text(&world, /* from */ 3, ABOUT, "HTTP/1.1 200 ");
     world_run(&world, hold, &second);
-    await_open(&world, 5); /* No more for anybody, but to ask how it is. */
+    await_open(&world, 5); /* No more clients, but to ask how it is. */
     expect_text(&world, /* from */ 4, ABOUT, "HTTP/1.1 503 ");
     expect_text(&world, /* from */ 4, HEALTH, "HTTP/1.1 200 ");
     let_go(&second);

@@ -122,7 +122,7 @@ static void outputs_of_unknown_jobs_and_sinks_are_released(void **state)
     lone_open(&lone, &(struct lone_options){0});
     lone_answer(&lone, (struct job_id){0, 77}, 0);
     assert_true(lone_is_empty(&lone));
-    lone_answer(&lone, (struct job_id){1, 1}, 0); /* Somebody else's. */
+    lone_answer(&lone, (struct job_id){1, 1}, 0); /* Another node's. */
     assert_true(lone_is_empty(&lone));
     lone_plan(1, 1, 1, 1);
     const struct job_id job = lone_request(&lone, FLOW_A);
@@ -630,7 +630,7 @@ static void a_thief_that_names_a_worker_of_another_node_gets_nothing(void **stat
     steal.worker = 1;
     expect_ignored(&lone, &steal); /* a third node's, */
     steal.worker = LONE_NODES;
-    expect_ignored(&lone, &steal); /* nobody's; */
+    expect_ignored(&lone, &steal); /* no worker's; */
     steal.worker = 2;
     steal.victim = 1;
     expect_ignored(&lone, &steal); /* or it asks for what is not ours. */

@@ -79,7 +79,7 @@ static void a_task_moves_only_from_a_busy_worker(void **state)
         {{0, 0, LOAD_NS - 1}, 4, 2, 2},       /* Still. */
         {{0, 0, LOAD_NS}, 4, 2, 0},           /* As long: the lowest index. */
         {{0, 0, LOAD_NS + 1}, 4, 2, 0},       /* Longer: it pays to load. */
-        {{500, 400, 300}, 0, 2, 2},           /* Nobody holds it: the shortest queue. */
+        {{500, 400, 300}, 0, 2, 2},           /* No worker holds it: the shortest queue. */
         {{500, 400, 300}, 1, 2, 0},           /* 500 with the model beats 300 without. */
         {{LOAD_NS + 400, 400, 450}, 1, 2, 0}, /* 1400, 1400, 1450. */
         {{LOAD_NS + 401, 400, 450}, 1, 2, 1}, /* 1401, 1400, 1450. */

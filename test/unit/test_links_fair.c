@@ -461,7 +461,7 @@ static void crowds_agree_with_the_solver(ATTR_UNUSED void **state)
 }
 
 /*
- * Two that end at once on one link: who came first goes first, whoever they are shared with;
+ * Two that end at once on one link: who came first goes first, whatever they are shared with;
  * on two links: that of the lower index.
  */
 static void what_ends_at_once_ends_in_order(ATTR_UNUSED void **state)

@@ -116,7 +116,7 @@ static void a_port_that_is_taken_is_found_at_once(ATTR_UNUSED void **state)
     lobby_destroy(NULL);
 }
 
-/* Whoever connects after the lobby was left is served by whoever has its socket then. */
+/* A client that connects after the lobby was left is served by what has its socket then. */
 static void its_socket_goes_on(ATTR_UNUSED void **state)
 {
     char address[64];

@@ -142,7 +142,7 @@ static void signals_are_told_instead_of_died_of(ATTR_UNUSED void **state)
     }
     assert_int_equal(number, SIGINT);
     loop_destroy(loop);
-    assert_int_equal(kill(getpid(), SIGTERM), 0); /* Nobody is told, and nobody dies. */
+    assert_int_equal(kill(getpid(), SIGTERM), 0); /* No loop is told, and the process lives. */
     assert_int_equal(number, SIGINT);
 
     loop = created();

@@ -339,7 +339,7 @@ static void who_has_nothing_of_a_job_asks_its_host_whether_something_is_under_wa
     assert_int_equal(lone_count(&lone, EFFECT_FIND), 0);
     lone_members(&lone, 2, WITHOUT_1, 0);
     be_asked(&lone, job, 1);
-    assert_int_equal(lone_count(&lone, EFFECT_SEND), 0); /* Nobody is left to be told. */
+    assert_int_equal(lone_count(&lone, EFFECT_SEND), 0); /* No node is left to be told. */
     lone_close(&lone);
 }
 

@@ -170,7 +170,7 @@ static void a_reserve_is_used_once_and_filled_again(ATTR_UNUSED void **state)
     memory_drop_reserve();
     failures = 1;
     assert_null(memory_reserved_zeroed(3, 5));
-    assert_true(memory_has_reserve()); /* Nobody wants one. */
+    assert_true(memory_has_reserve()); /* None is wanted. */
 }
 
 static void what_can_be_refused_leaves_the_reserve(ATTR_UNUSED void **state)

@@ -80,7 +80,7 @@ static void room_is_the_largest_of_each_kind_and_no_other(void **state)
     const struct need large = need_of(profile, &both, 1);
     const struct need small = need_of(profile, &plain, 1);
     struct need_room room = {0};
-    assert_false(need_room_meets(&room, small)); /* Nobody is there, so nobody has room for 0. */
+    assert_false(need_room_meets(&room, small)); /* No worker is there, so none has room for 0. */
     assert_false(need_room_meets(&room, NEED_NOTHING));
     need_room_add(&room, &(struct fleet_worker){.device = 1, .memory_bytes = 50});
     assert_false(need_room_meets(&room, small));

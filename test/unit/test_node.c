@@ -409,7 +409,7 @@ static void a_cancelled_job_is_answered_and_whatever_it_had_comes_back(void **st
     assert_int_equal(lone_count(&lone, EFFECT_CANCEL_LOAD), 1);
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_CANCEL), 1);
     assert_true(lone_is_empty(&lone));
-    lone_cancel(&lone, job); /* Twice, or somebody else's. */
+    lone_cancel(&lone, job); /* Twice, or another node's. */
     lone_cancel(&lone, (struct job_id){1, 1});
     assert_int_equal(lone.answers, 1);
     lone_close(&lone);

@@ -335,7 +335,7 @@ static void a_plan_is_solved_for_the_rates(ATTR_UNUSED void **state)
     close_bed(&bed);
 }
 
-/* More than anybody can serve is solved for as far as it goes. */
+/* More than all can serve is solved for as far as it goes. */
 static void too_much_is_solved_for_in_part(ATTR_UNUSED void **state)
 {
     struct bed bed;
@@ -346,7 +346,7 @@ static void too_much_is_solved_for_in_part(ATTR_UNUSED void **state)
     assert_true(solved->workflows[0].rate_per_s < 3636);
     assert_true(solved->workflows[0].rate_per_s > 3000);
     free(solved);
-    question[0] = 0; /* Nobody comes. */
+    question[0] = 0; /* No job comes. */
     assert_null(policy_set_solve(&bed.set, &bed.known, 0, question));
     close_bed(&bed);
 }

@@ -238,7 +238,7 @@ static void a_request_without_memory_is_not_called_wrong(ATTR_UNUSED void **stat
     workflow_destroy(workflow);
 }
 
-/* What nobody asks for may be larger than any integer; what somebody does, not. */
+/* What is not asked for may be larger than any integer; what is, not. */
 static void large_numbers_matter_only_where_they_are_used(ATTR_UNUSED void **state)
 {
     struct workflow *workflow = oip_workflow();

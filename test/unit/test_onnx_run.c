@@ -259,7 +259,7 @@ static void a_model_without_rows_is_found_out(ATTR_UNUSED void **state)
     onnx_model_unload(model);
 }
 
-/* A run that fails for the data of one task takes nobody with it: Gather outside of a table. */
+/* A run that fails for the data of one task takes no other with it: Gather outside of a table. */
 static void a_run_that_fails_is_taken_apart(ATTR_UNUSED void **state)
 {
     static const float table[3] = {10, 20, 30};

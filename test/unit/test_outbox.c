@@ -119,7 +119,7 @@ static void what_waits_for_a_lost_peer_is_dropped_and_its_tensors_released(void 
     lone_open(&lone, &(struct lone_options){0});
     lone_hint(&lone, 1, PEER_BLOCKED);
     lone_hint(&lone, 2, PEER_BLOCKED);
-    /* Outputs for two owners, held by nobody but the list of what waits. */
+    /* Outputs for two owners, held only by the list of what waits. */
     for (uint32_t owner = 1; owner <= 2; owner++) {
         const struct message input =
             lone_message(&lone, MESSAGE_INPUT, (struct job_id){owner, 1}, FLOW_F, 0);

@@ -145,7 +145,7 @@ static void rewind_seat(struct drawn *drawn)
     drawn->cluster.seat.rng = drawn->rng_before;
 }
 
-/* Written anew: the tests do not ask the function that the policies ask. */
+/* Written again: the tests do not ask the function that the policies ask. */
 static bool may_take(const struct drawn *drawn, uint32_t task, uint32_t worker)
 {
     const struct cluster *cluster = &drawn->cluster;

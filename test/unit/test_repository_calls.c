@@ -84,7 +84,7 @@ static void who_left_is_forgotten_when_the_repository_answers(ATTR_UNUSED void *
         assert_string_equal(keeper.names[0], "a");
         (void)close(descriptor);
         assert_true(world_run_until(&world, is_alone));
-        keeper.changed[0](keeper.askers[0], outcomes[i], "because"); /* Nobody is told. */
+        keeper.changed[0](keeper.askers[0], outcomes[i], "because"); /* No client is told. */
         world_stop(&world);
     }
 }

@@ -172,7 +172,7 @@ static void numbers_out_of_range_are_refused(ATTR_UNUSED void **state)
     } changes[] = {
         {0, 0},     {0, 1},     /* version */
         {1, 0},     {1, 4},     /* parts */
-        {1, 5},     {1, 0x81},  /* parts that nobody knows, beside one */
+        {1, 5},     {1, 0x81},  /* unknown parts, beside one */
         {3, 0x40},  {5, 1},     /* worker: 0x4000 is WORKERS_MAX */
         {13, 0x80}, {21, 0x80}, /* queued_ns, run_ns: negative */
         {41, 2},    {41, 255},  /* accepting */
@@ -199,10 +199,10 @@ static void encode(void *row)
 static void a_row_that_could_not_be_read_is_not_written(ATTR_UNUSED void **state)
 {
     struct row nothing = {.parts = 0};
-    struct row nobody = {.parts = ROW_BOTH, .worker = WORKERS_MAX};
+    struct row stranger = {.parts = ROW_BOTH, .worker = WORKERS_MAX};
 
     assert_true(dies(encode, &nothing));
-    assert_true(dies(encode, &nobody));
+    assert_true(dies(encode, &stranger));
 }
 
 int main(void)

@@ -226,7 +226,7 @@ static void a_model_that_has_gone_is_refused_until_it_is_back(ATTR_UNUSED void *
     const uint32_t loading = world.kinds[RECORD_LOADING];
     runtime_set_available(world.runtime, model, /* is_available */ true);
     runtime_run_manual(world.runtime);
-    assert_int_equal(world.kinds[RECORD_LOADING], loading + NODES); /* Before anybody asks. */
+    assert_int_equal(world.kinds[RECORD_LOADING], loading + NODES); /* Before any task asks. */
     (void)ask(&world, /* node */ 1, /* workflow */ 0);
     runtime_run_manual(world.runtime);
     assert_int_equal(world.last.status, WEFT_OK);
@@ -378,7 +378,7 @@ static void searches_run_elsewhere_and_come_back(ATTR_UNUSED void **state)
         .tick_ns = 10 * MS,
         .state_bytes = sizeof(struct seeker),
         .tick = seeker_tick};
-    policy_set_single(&idle, &set); /* Searches that nobody knows find nothing, but end. */
+    policy_set_single(&idle, &set); /* Unknown searches find nothing, but end. */
     start(&world, NULL, options);
     runtime_call_at(world.runtime, 95 * MS, /* background */ false, nothing, NULL);
     runtime_run_manual(world.runtime);

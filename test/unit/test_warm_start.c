@@ -65,7 +65,7 @@ static void a_small_change_takes_little_work(ATTR_UNUSED void **state)
         struct mixture *old = solver_case_solve(&setting.plan, &defaults, NULL);
         change(&setting, 0.05);
         struct draft *draft = restart(&setting, old, &workload, &evaluations);
-        struct mixture *anew = solver_case_solve(&setting.plan, &defaults, &cold);
+        struct mixture *fresh = solver_case_solve(&setting.plan, &defaults, &cold);
         assert_non_null(draft);
         assert_false(warm_start_is_poor(draft, old));
         assert_true(draft->congestion.mean_ns < 1.02 * cold.mean_ns);
@@ -77,7 +77,7 @@ static void a_small_change_takes_little_work(ATTR_UNUSED void **state)
         }
         draft_destroy(draft);
         workload_destroy(workload);
-        mixture_destroy(anew);
+        mixture_destroy(fresh);
         mixture_destroy(old);
         solver_case_close(&setting.plan);
     }
@@ -97,19 +97,19 @@ static void a_poor_restart_is_noticed(ATTR_UNUSED void **state)
     setting.plan.rates[0] *= 0.2;
     setting.plan.rates[2] *= 1.5;
     struct draft *draft = restart(&setting, old, &workload, &evaluations);
-    struct mixture *anew = solver_case_solve(&setting.plan, &defaults, &cold);
+    struct mixture *fresh = solver_case_solve(&setting.plan, &defaults, &cold);
     const struct program_options options = {.start = old};
     struct mixture *again = solver_case_solve(&setting.plan, &options, &warm);
     assert_true(draft == NULL || warm_start_is_poor(draft, old));
     assert_true(warm.mean_ns <= cold.mean_ns * (1 + 1e-12));
-    if (draft != NULL) { /* Whoever predicted nothing cannot be held to it. */
+    if (draft != NULL) { /* What predicted nothing cannot be held to it. */
         old->workflows[1].mean_ns = 0;
         assert_false(warm_start_is_poor(draft, old));
     }
     draft_destroy(draft);
     workload_destroy(workload);
     mixture_destroy(again);
-    mixture_destroy(anew);
+    mixture_destroy(fresh);
     mixture_destroy(old);
     solver_case_close(&setting.plan);
 }
