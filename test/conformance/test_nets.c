@@ -351,7 +351,7 @@ static bool zero_was_thrown_out(struct net_cluster *of)
     return of->places[0].broken_count > 2; /* At the start it knew neither. */
 }
 
-static void nobody_speaks_for_another(ATTR_UNUSED void **state)
+static void no_node_speaks_for_another(ATTR_UNUSED void **state)
 {
     const struct message lie = cancel(2, 1);
     cluster_send(&cluster, 0, 1, &lie, 0);
@@ -444,7 +444,7 @@ static int knock(const uint8_t *bytes, size_t count)
     return made;
 }
 
-static void garbage_on_the_port_harms_nobody(ATTR_UNUSED void **state)
+static void garbage_on_the_port_harms_no_peer(ATTR_UNUSED void **state)
 {
     uint8_t bytes[4096];
     for (uint32_t seed = 0; seed < 40; seed++) {
@@ -497,14 +497,14 @@ int main(void)
         STREAM(a_stopped_peer_is_suspected_until_it_goes_on),
         STREAM(what_waits_for_a_slow_peer_is_bounded),
         STREAM(a_tensor_without_memory_is_read_and_forgotten),
-        STREAM(nobody_speaks_for_another),
+        STREAM(no_node_speaks_for_another),
         STREAM(who_knows_another_cluster_is_kept_out),
         cmocka_unit_test_setup_teardown(
             who_does_not_know_the_secret_is_kept_out, open_secret, close_cluster),
         cmocka_unit_test_setup_teardown(
             who_has_the_certificate_of_another_is_kept_out, open_tls, close_cluster),
         STREAM(who_is_no_member_any_more_is_dropped),
-        STREAM(garbage_on_the_port_harms_nobody),
+        STREAM(garbage_on_the_port_harms_no_peer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

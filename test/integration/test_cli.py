@@ -237,7 +237,7 @@ class SimTest(Cli):
         self.assertLessEqual(run["latency_ms"]["max"], 300)
         self.assertEqual(run["slo_hung_up"], 0)  # It was not the clients who left.
 
-    def test_where_nobody_was_counted_there_is_no_figure(self):
+    def test_where_no_job_was_counted_there_is_no_figure(self):
         text = self.good("sim", DEMO, "--jobs", "1", "--warmup", "10%")
         for line in ("latency    -", "slow-down  -", "SLO        - met"):
             self.assertIn(f"\n  {line}\n", text)
@@ -384,7 +384,7 @@ class CompareTest(Cli):
         expected = f"{(first + second) / 2:+.1f} ± {half:.1f} %"
         self.assertTrue(self.good(*arguments).endswith(expected + "\n"))
 
-    def test_a_policy_that_counted_nobody_does_not_win(self):
+    def test_a_policy_that_counted_no_job_does_not_win(self):
         text = self.good("compare", DEMO, "--jobs", "50", "--seeds", "2", "--policies",
                          "hash,compass", "--set", "patience=1us")  # fmt: skip
         rows = [line.split() for line in text.split("\n")[2:4]]

@@ -88,7 +88,7 @@ class Protocol(unittest.TestCase):
             sock.sendall(f"{head}Expect: 100-continue\r\n\r\n".encode())
             self.assertTrue(receive(sock).startswith(b"HTTP/1.1 413 "))
 
-    def test_what_is_wrong_is_refused_and_nobody_else_notices(self):
+    def test_what_is_wrong_is_refused_and_no_other_client_notices(self):
         close = "Connection: close\r\n\r\n"
         cases = [
             ("GET /v2 HTTP/1.1\nHost: h\n\n", 400),

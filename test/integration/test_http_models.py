@@ -161,7 +161,7 @@ class Served(unittest.TestCase):
         self.assertIn("model.onnx", text)
         self.assertNotIn(str(self.folder), text)
 
-    def test_whoever_is_ended_again_and_again_ends_well(self):
+    def test_a_server_that_is_ended_again_and_again_ends_well(self):
         self.assertEqual(self.sum()[0], 200)
         while self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)

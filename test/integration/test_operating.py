@@ -43,7 +43,7 @@ class Operating(unittest.TestCase):
         self.assertEqual(sum("not kept" in line for line in log), 1, log)
 
     @unittest.skipIf(os.getuid() == 0, "root may write everywhere")
-    def test_a_folder_of_somebody_else_is_served(self):
+    def test_a_folder_of_another_user_is_served(self):
         write_repository(self.folder, "invert")
         self.folder.chmod(0o555)
         server = self.serve()
@@ -283,7 +283,7 @@ class Operating(unittest.TestCase):
         self.assertEqual(said + sum(more), 30, log)
         self.assertLess(said, 30)
 
-    def test_json_at_the_end_whoever_came(self):
+    def test_json_at_the_end_whatever_came(self):
         write_repository(self.folder, "invert")
         server = self.serve("--json", wait=False)
         server.logged("event=ready")

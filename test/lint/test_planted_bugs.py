@@ -39,7 +39,7 @@ class ListTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(len(done.stdout.splitlines()), len(BUGS))
 
-    def test_every_bug_changes_its_text_and_is_found_by_somebody(self):
+    def test_every_bug_changes_its_text_and_is_found(self):
         for planted in BUGS:
             self.assertNotEqual(planted.old, planted.new, planted.name)
             self.assertTrue(planted.found_by, planted.name)

@@ -383,7 +383,7 @@ static void units_of_processors_slow_others_by_their_number(ATTR_UNUSED void **s
     stage_close(&stage);
 }
 
-static void who_is_cancelled_slows_nobody_any_more(ATTR_UNUSED void **state)
+static void a_cancelled_run_slows_no_other_any_more(ATTR_UNUSED void **state)
 {
     struct stage stage;
     const struct fleet_worker like = {.partitions = 2, .interference = 1};
@@ -483,7 +483,7 @@ int main(void)
         cmocka_unit_test(a_run_that_ends_sooner_than_it_was_told_ends_once),
         cmocka_unit_test(units_of_processors_slow_others_by_their_number),
         cmocka_unit_test(shares_of_one_worker_slow_each_other_too),
-        cmocka_unit_test(who_is_cancelled_slows_nobody_any_more),
+        cmocka_unit_test(a_cancelled_run_slows_no_other_any_more),
         cmocka_unit_test(only_what_runs_slows_others),
         cmocka_unit_test(each_kind_of_device_has_its_own_times),
         cmocka_unit_test(a_policy_that_knows_run_times_prefers_the_fast_device),

@@ -82,7 +82,7 @@ static void a_job_that_waits_for_the_end_of_a_fault_is_answered(ATTR_UNUSED void
 }
 
 /* Of every node, as often as ever until the last answer; then no more. */
-static void policies_tick_while_somebody_waits(ATTR_UNUSED void **state)
+static void policies_tick_while_a_client_waits(ATTR_UNUSED void **state)
 {
     struct stage stage;
     struct report report;
@@ -128,7 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_do_not_keep_a_run_going),
         cmocka_unit_test(a_job_that_waits_for_the_end_of_a_fault_is_answered),
-        cmocka_unit_test(policies_tick_while_somebody_waits),
+        cmocka_unit_test(policies_tick_while_a_client_waits),
         cmocka_unit_test(a_run_can_be_stopped_after_any_number_of_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -414,7 +414,7 @@ static void cancel(int64_t at_ns, const char *name)
     stage_close(&stage);
 }
 
-static void a_cancel_drops_the_load_that_nobody_else_wants(void **state)
+static void a_cancel_drops_the_load_that_no_other_task_wants(void **state)
 {
     (void)state;
     cancel(MS(10), "cancel-loading");
@@ -890,7 +890,7 @@ int main(void)
         cmocka_unit_test(jobs_of_a_lost_owner_are_dropped_by_the_others),
         cmocka_unit_test(a_queued_task_of_a_lost_worker_is_run_elsewhere),
         cmocka_unit_test(a_refused_request_leaves_nothing_behind),
-        cmocka_unit_test(a_cancel_drops_the_load_that_nobody_else_wants),
+        cmocka_unit_test(a_cancel_drops_the_load_that_no_other_task_wants),
         cmocka_unit_test(a_cancel_stops_the_batch_that_runs),
         cmocka_unit_test(a_cancel_finds_its_task_on_another_machine),
         cmocka_unit_test(a_cancel_after_the_answer_is_ignored),

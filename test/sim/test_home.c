@@ -251,7 +251,7 @@ static void tickets_of_a_lost_holder_are_forgotten(void **state)
 }
 
 /* The last node drains, and has lost its device: no worker is left that could run what waits. */
-static void what_nobody_can_run_any_more_is_turned_away(void **state)
+static void what_no_worker_can_run_any_more_is_turned_away(void **state)
 {
     (void)state;
     struct stage stage;
@@ -364,7 +364,7 @@ int main(void)
         cmocka_unit_test(a_claim_by_a_row_that_is_out_of_date_is_declined),
         cmocka_unit_test(tickets_of_a_lost_home_are_offered_again),
         cmocka_unit_test(tickets_of_a_lost_holder_are_forgotten),
-        cmocka_unit_test(what_nobody_can_run_any_more_is_turned_away),
+        cmocka_unit_test(what_no_worker_can_run_any_more_is_turned_away),
         cmocka_unit_test(a_worker_lost_while_it_gathers_is_replaced),
         cmocka_unit_test(a_cancel_while_it_gathers_gives_the_units_back),
         cmocka_unit_test(instances_are_made_where_they_may_be),

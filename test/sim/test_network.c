@@ -117,7 +117,7 @@ static void a_fifo_star_sends_one_after_the_other(ATTR_UNUSED void **state)
 }
 
 /* The tensor that reaches a link first has it, even if the other was sent without a wait. */
-static void nobody_overtakes_who_is_under_way(ATTR_UNUSED void **state)
+static void no_tensor_overtakes_one_in_flight(ATTR_UNUSED void **state)
 {
     static const struct sent star[] = {
         {0, 0, 3, 1000, 1005},
@@ -469,7 +469,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fifo_star_sends_one_after_the_other),
-        cmocka_unit_test(nobody_overtakes_who_is_under_way),
+        cmocka_unit_test(no_tensor_overtakes_one_in_flight),
         cmocka_unit_test(a_fair_star_shares),
         cmocka_unit_test(slow_links_up_fill_a_fast_link_down),
         cmocka_unit_test(a_slow_link_down_makes_others_wait),

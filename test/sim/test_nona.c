@@ -208,7 +208,7 @@ static void short_tasks_are_kept_from_long_ones(ATTR_UNUSED void **state)
 }
 
 /* Section 5: no policy is below 22 - 8 min(1, 1 / (2 lambda)), whatever it looks at. */
-static void nobody_is_below_the_bound(ATTR_UNUSED void **state)
+static void no_policy_is_below_the_bound(ATTR_UNUSED void **state)
 {
     static const char *const policies[] = {
         "nona", "expert", "expert:split=2", "fair", "fifo",    "opportunistic",
@@ -291,7 +291,7 @@ int main(void)
         cmocka_unit_test(tasks_that_stay_together_wait_once),
         cmocka_unit_test(the_optimum_lies_between_the_placements),
         cmocka_unit_test(short_tasks_are_kept_from_long_ones),
-        cmocka_unit_test(nobody_is_below_the_bound),
+        cmocka_unit_test(no_policy_is_below_the_bound),
         cmocka_unit_test(who_comes_back_goes_ahead_as_predicted),
         cmocka_unit_test(networks_take_what_was_predicted),
     };

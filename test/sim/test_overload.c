@@ -115,7 +115,7 @@ static void as_many_are_admitted_as_theory_says(void **state)
 }
 
 /* Without admission the same jobs end late, nearly all. */
-static void without_admission_nobody_is_in_time(void **state)
+static void without_admission_no_job_is_in_time(void **state)
 {
     struct gate gate;
     (void)state;
@@ -128,7 +128,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_many_are_admitted_as_theory_says),
-        cmocka_unit_test(without_admission_nobody_is_in_time),
+        cmocka_unit_test(without_admission_no_job_is_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

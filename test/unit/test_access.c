@@ -70,7 +70,7 @@ static uint32_t change(const struct access *access, const char *headers, bool is
 #define CLIENT "Authorization: Bearer sesame\r\n"
 #define ADMIN  "Authorization: Bearer rosebud\r\n"
 
-static void without_tokens_everybody_asks_and_this_machine_changes(ATTR_UNUSED void **state)
+static void without_tokens_all_may_ask_and_this_machine_may_change(ATTR_UNUSED void **state)
 {
     const struct access_options options = {.token_file = NULL};
     const struct access access = opened(&options);
@@ -139,7 +139,7 @@ static void files_must_hold_a_token(ATTR_UNUSED void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_tokens_everybody_asks_and_this_machine_changes),
+        cmocka_unit_test(without_tokens_all_may_ask_and_this_machine_may_change),
         cmocka_unit_test(what_is_passed_on_is_not_of_this_machine),
         cmocka_unit_test(a_token_for_changes_is_its_own),
         cmocka_unit_test(management_can_be_off_or_open),

@@ -195,7 +195,7 @@ static void the_owner_of_a_failed_task_is_told_why(void **state)
     lone_close(&lone);
 }
 
-static void nobody_is_told_of_a_failure_that_nobody_waits_for(void **state)
+static void a_failure_that_no_job_waits_for_is_not_told(void **state)
 {
     (void)state;
     struct lone lone;
@@ -455,7 +455,7 @@ int main(void)
         cmocka_unit_test(a_task_of_a_batch_may_fail_alone),
         cmocka_unit_test(what_is_invalid_is_not_run_again),
         cmocka_unit_test(the_owner_of_a_failed_task_is_told_why),
-        cmocka_unit_test(nobody_is_told_of_a_failure_that_nobody_waits_for),
+        cmocka_unit_test(a_failure_that_no_job_waits_for_is_not_told),
         cmocka_unit_test(a_batch_is_cancelled_with_the_last_task_that_is_wanted),
         cmocka_unit_test(a_job_that_is_placed_again_has_arrived_once),
         cmocka_unit_test(news_of_an_attempt_that_was_replaced_are_ignored),

@@ -109,7 +109,7 @@ static void what_the_socket_does_not_take_is_sent_later(ATTR_UNUSED void **state
     pair_deinit(&pair);
 }
 
-static void files_that_nobody_takes_are_closed(ATTR_UNUSED void **state)
+static void files_that_are_not_taken_are_closed(ATTR_UNUSED void **state)
 {
     struct pair pair;
     struct packet packet = {.kind = 0};
@@ -219,7 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packets_come_whole_and_in_order),
         cmocka_unit_test(what_the_socket_does_not_take_is_sent_later),
-        cmocka_unit_test(files_that_nobody_takes_are_closed),
+        cmocka_unit_test(files_that_are_not_taken_are_closed),
         cmocka_unit_test(nonsense_is_called_so),
         cmocka_unit_test(a_packet_that_ends_early_never_comes),
         cmocka_unit_test(a_reader_never_leaves_its_packet),

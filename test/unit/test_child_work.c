@@ -93,7 +93,7 @@ static void everything_is_done_once(ATTR_UNUSED void **state)
     }
 }
 
-static void who_dies_takes_nobody_along(ATTR_UNUSED void **state)
+static void a_run_that_dies_takes_no_other_along(ATTR_UNUSED void **state)
 {
     struct ledger ledger = {0};
     const struct child_work work = work_of(&ledger, count_or_die, /* parallel */ 4);
@@ -157,7 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_is_done_once),
-        cmocka_unit_test(who_dies_takes_nobody_along),
+        cmocka_unit_test(a_run_that_dies_takes_no_other_along),
         cmocka_unit_test(children_do_not_hold_interrupts_back),
         cmocka_unit_test(nothing_to_do_is_done_at_once),
         cmocka_unit_test(an_interrupt_ends_all_of_them),

@@ -56,7 +56,7 @@ static void a_loss_is_a_new_epoch_and_old_lists_stay(ATTR_UNUSED void **state)
     directory_destroy(directory);
 }
 
-static void whoever_comes_back_is_somebody_new(ATTR_UNUSED void **state)
+static void a_member_that_comes_back_is_a_new_one(ATTR_UNUSED void **state)
 {
     struct heard heard = {0};
     struct directory *directory = directory_static_create(3, hear, &heard);
@@ -92,7 +92,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everyone_is_there_from_the_first_epoch),
         cmocka_unit_test(a_loss_is_a_new_epoch_and_old_lists_stay),
-        cmocka_unit_test(whoever_comes_back_is_somebody_new),
+        cmocka_unit_test(a_member_that_comes_back_is_a_new_one),
         cmocka_unit_test(no_news_is_no_epoch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,7 +57,7 @@ static void a_long_message_is_cut_and_terminated(ATTR_UNUSED void **state)
     assert_int_equal(strlen(error.message), sizeof(error.message) - 1);
 }
 
-static void nobody_has_to_want_the_message(ATTR_UNUSED void **state)
+static void the_message_does_not_have_to_be_wanted(ATTR_UNUSED void **state)
 {
     assert_int_equal(error_set(NULL, WEFT_LIMIT, "unread %d", 1), WEFT_LIMIT);
 }
@@ -88,7 +88,7 @@ int main(void)
         cmocka_unit_test(success_is_zero_and_failures_are_negative),
         cmocka_unit_test(setting_an_error_keeps_the_message_and_returns_the_status),
         cmocka_unit_test(a_long_message_is_cut_and_terminated),
-        cmocka_unit_test(nobody_has_to_want_the_message),
+        cmocka_unit_test(the_message_does_not_have_to_be_wanted),
         cmocka_unit_test(a_false_assertion_stops_the_program_and_a_true_one_does_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

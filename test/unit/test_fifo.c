@@ -72,7 +72,7 @@ static void a_worker_stays_in_its_job(ATTR_UNUSED void **state)
     }
 }
 
-static void an_entry_stays_with_nobody(ATTR_UNUSED void **state)
+static void an_entry_stays_with_no_owner(ATTR_UNUSED void **state)
 {
     struct cluster cluster;
     init(&cluster, "fifo");
@@ -250,7 +250,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_stays_in_its_job),
-        cmocka_unit_test(an_entry_stays_with_nobody),
+        cmocka_unit_test(an_entry_stays_with_no_owner),
         cmocka_unit_test(a_join_stays_only_where_it_need_not_wait),
         cmocka_unit_test(idle_workers_are_all_drawn),
         cmocka_unit_test(a_job_holds_no_more_than_its_part),

@@ -212,7 +212,7 @@ static void the_usual_are_not_starved(void **state)
     lone_close(&lone);
 }
 
-static void whoever_admits_hears_how_jobs_end(void **state)
+static void the_policy_that_admits_hears_how_jobs_end(void **state)
 {
     (void)state;
     struct lone lone;
@@ -241,7 +241,7 @@ int main(void)
         cmocka_unit_test(hopeless_tickets_leave_their_home_queue),
         cmocka_unit_test(the_urgent_go_first),
         cmocka_unit_test(the_usual_are_not_starved),
-        cmocka_unit_test(whoever_admits_hears_how_jobs_end),
+        cmocka_unit_test(the_policy_that_admits_hears_how_jobs_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

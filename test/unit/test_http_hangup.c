@@ -98,7 +98,7 @@ static void leave_large_answers(struct world *world, void *context)
     free(text);
 }
 
-static void who_leaves_during_a_large_answer_harms_nobody(ATTR_UNUSED void **state)
+static void a_client_that_leaves_during_a_large_answer_harms_no_other(ATTR_UNUSED void **state)
 {
     struct world world;
     world_start(&world, /* options */ NULL);
@@ -120,7 +120,7 @@ static void leave_after(struct world *world, void *context)
     }
 }
 
-static void who_leaves_before_it_is_answered_harms_nobody(ATTR_UNUSED void **state)
+static void a_client_that_leaves_before_its_answer_harms_no_other(ATTR_UNUSED void **state)
 {
     char ahead[200 * sizeof("GET /v2" GO)] = "";
     struct world world;
@@ -133,7 +133,7 @@ static void who_leaves_before_it_is_answered_harms_nobody(ATTR_UNUSED void **sta
     check_well(&world);
 }
 
-static void who_leaves_without_a_token_harms_nobody(ATTR_UNUSED void **state)
+static void a_client_that_leaves_without_a_token_harms_no_other(ATTR_UNUSED void **state)
 {
     struct world world;
     world_start_with_token(&world);
@@ -224,9 +224,9 @@ static void and_so_are_those_of_clients_that_close_their_half(ATTR_UNUSED void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_leaves_during_a_large_answer_harms_nobody),
-        cmocka_unit_test(who_leaves_before_it_is_answered_harms_nobody),
-        cmocka_unit_test(who_leaves_without_a_token_harms_nobody),
+        cmocka_unit_test(a_client_that_leaves_during_a_large_answer_harms_no_other),
+        cmocka_unit_test(a_client_that_leaves_before_its_answer_harms_no_other),
+        cmocka_unit_test(a_client_that_leaves_without_a_token_harms_no_other),
         cmocka_unit_test(jobs_of_those_who_left_are_cancelled_whatever_they_sent_ahead),
         cmocka_unit_test(and_so_are_those_of_clients_that_close_their_half),
     };

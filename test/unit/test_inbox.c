@@ -319,7 +319,7 @@ static void what_comes_of_own_jobs_that_have_ended_is_dropped_however_late(void 
     lone_close(&lone);
 }
 
-static void whoever_moves_a_job_that_is_gone_is_told_to_cancel_it(void **state)
+static void a_node_that_moves_a_job_that_is_gone_is_told_to_cancel_it(void **state)
 {
     (void)state;
     struct lone lone;
@@ -354,7 +354,7 @@ static void a_moved_task_is_cancelled_where_it_went(void **state)
     lone_close(&lone);
 }
 
-static void whoever_asks_after_a_job_that_is_gone_is_told_to_cancel_it(void **state)
+static void a_node_that_asks_after_a_job_that_is_gone_is_told_to_cancel_it(void **state)
 {
     (void)state;
     struct lone lone;
@@ -682,9 +682,9 @@ int main(void)
         cmocka_unit_test(an_older_attempt_does_not_move_the_place_where_a_join_meets),
         cmocka_unit_test(what_still_comes_of_a_cancelled_job_is_dropped),
         cmocka_unit_test(what_comes_of_own_jobs_that_have_ended_is_dropped_however_late),
-        cmocka_unit_test(whoever_moves_a_job_that_is_gone_is_told_to_cancel_it),
+        cmocka_unit_test(a_node_that_moves_a_job_that_is_gone_is_told_to_cancel_it),
         cmocka_unit_test(a_moved_task_is_cancelled_where_it_went),
-        cmocka_unit_test(whoever_asks_after_a_job_that_is_gone_is_told_to_cancel_it),
+        cmocka_unit_test(a_node_that_asks_after_a_job_that_is_gone_is_told_to_cancel_it),
         cmocka_unit_test(a_silent_owner_is_asked_and_its_word_is_law),
         cmocka_unit_test(a_job_of_any_age_can_be_passed_on),
         cmocka_unit_test(the_work_of_a_row_is_bounded_so_that_it_can_be_added_to_a_time),

@@ -293,7 +293,7 @@ static void a_withdrawn_model_stays_until_the_batch_that_uses_it_has_ended(void 
     lone_close(&lone);
 }
 
-static void a_withdrawn_model_that_nobody_uses_leaves_at_once(void **state)
+static void a_withdrawn_model_that_is_not_in_use_leaves_at_once(void **state)
 {
     (void)state;
     struct lone lone;
@@ -579,7 +579,7 @@ int main(void)
         cmocka_unit_test(a_model_that_comes_back_in_time_spares_the_rest_of_its_tasks),
         cmocka_unit_test(a_model_withdrawn_while_it_loads_is_not_loaded),
         cmocka_unit_test(a_withdrawn_model_stays_until_the_batch_that_uses_it_has_ended),
-        cmocka_unit_test(a_withdrawn_model_that_nobody_uses_leaves_at_once),
+        cmocka_unit_test(a_withdrawn_model_that_is_not_in_use_leaves_at_once),
         cmocka_unit_test(a_model_that_is_replaced_is_loaded_anew_for_those_who_wait),
         cmocka_unit_test(a_model_that_comes_is_loaded_where_there_is_room),
         cmocka_unit_test(an_input_for_a_withdrawn_model_is_sent_back_as_a_failure),

@@ -140,7 +140,7 @@ static void its_socket_goes_on(ATTR_UNUSED void **state)
 }
 
 /* What was begun is answered, and what never ends is cut off. */
-static void leaving_waits_for_nobody_for_long(ATTR_UNUSED void **state)
+static void leaving_waits_for_no_client_for_long(ATTR_UNUSED void **state)
 {
     struct lobby_sockets sockets = {.http = 0};
     struct lobby *lobby = opened(/* metrics */ NULL);
@@ -187,7 +187,7 @@ int main(void)
         cmocka_unit_test(it_is_live_but_not_ready),
         cmocka_unit_test(a_port_that_is_taken_is_found_at_once),
         cmocka_unit_test(its_socket_goes_on),
-        cmocka_unit_test(leaving_waits_for_nobody_for_long),
+        cmocka_unit_test(leaving_waits_for_no_client_for_long),
         cmocka_unit_test(the_process_is_measured_from_the_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

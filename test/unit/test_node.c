@@ -249,7 +249,7 @@ static void a_policy_that_ticks_is_asked_and_gets_what_it_asked_for(void **state
     lone_close(&lone);
 }
 
-static void nobody_is_woken_for_a_policy_that_does_not_tick(void **state)
+static void no_node_is_woken_for_a_policy_that_does_not_tick(void **state)
 {
     (void)state;
     struct lone lone;
@@ -508,7 +508,7 @@ int main(void)
         cmocka_unit_test(an_output_without_items_counts_as_one),
         cmocka_unit_test(a_step_allocates_nothing),
         cmocka_unit_test(a_policy_that_ticks_is_asked_and_gets_what_it_asked_for),
-        cmocka_unit_test(nobody_is_woken_for_a_policy_that_does_not_tick),
+        cmocka_unit_test(no_node_is_woken_for_a_policy_that_does_not_tick),
         cmocka_unit_test(a_draining_node_refuses_finishes_and_says_so_once),
         cmocka_unit_test(an_idle_node_is_drained_at_once),
         cmocka_unit_test(a_draining_node_that_is_alone_finishes_whole_jobs),

@@ -384,7 +384,7 @@ static void wait_for_end(void)
     (void)uv_run(&world.loop, UV_RUN_DEFAULT);
 }
 
-static void somebody_kills_the_process(ATTR_UNUSED void **state)
+static void the_process_is_killed(ATTR_UNUSED void **state)
 {
     (void)fixture_ort();
     world_init(0, 0);
@@ -398,7 +398,7 @@ static void somebody_kills_the_process(ATTR_UNUSED void **state)
     world_deinit();
 }
 
-static void somebody_kills_the_process_that_makes_processes(ATTR_UNUSED void **state)
+static void the_process_that_forks_is_killed(ATTR_UNUSED void **state)
 {
     (void)fixture_ort();
     world_init(0, 0);
@@ -413,7 +413,7 @@ static void somebody_kills_the_process_that_makes_processes(ATTR_UNUSED void **s
     world_deinit();
 }
 
-static void somebody_kills_all_processes_that_make_processes(ATTR_UNUSED void **state)
+static void all_processes_that_fork_are_killed(ATTR_UNUSED void **state)
 {
     (void)fixture_ort();
     world_init(0, 0);
@@ -653,9 +653,9 @@ int main(void)
         cmocka_unit_test(others_in_the_process_run_again),
         cmocka_unit_test(a_run_without_end_costs_its_batch),
         cmocka_unit_test(what_does_not_stop_is_ended),
-        cmocka_unit_test(somebody_kills_the_process),
-        cmocka_unit_test(somebody_kills_the_process_that_makes_processes),
-        cmocka_unit_test(somebody_kills_all_processes_that_make_processes),
+        cmocka_unit_test(the_process_is_killed),
+        cmocka_unit_test(the_process_that_forks_is_killed),
+        cmocka_unit_test(all_processes_that_fork_are_killed),
         cmocka_unit_test(an_engine_that_can_start_no_functions_is_replaced),
         cmocka_unit_test(what_cannot_be_sent_whole_is_sent_in_parts),
         cmocka_unit_test(a_load_without_end_ends),

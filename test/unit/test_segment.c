@@ -43,7 +43,7 @@ static void a_segment_is_used_again(ATTR_UNUSED void **state)
     segment_give(small);
 }
 
-static void nobody_else_can_write_to_it_or_shrink_it(ATTR_UNUSED void **state)
+static void no_other_process_can_write_to_it_or_shrink_it(ATTR_UNUSED void **state)
 {
     struct segment *segment = segment_take(BYTES);
     assert_int_equal(ftruncate(segment->file, 0), -1);
@@ -150,7 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_segment_is_used_again, setup),
-        cmocka_unit_test_setup(nobody_else_can_write_to_it_or_shrink_it, setup),
+        cmocka_unit_test_setup(no_other_process_can_write_to_it_or_shrink_it, setup),
         cmocka_unit_test_setup(few_free_segments_are_kept, setup),
         cmocka_unit_test_setup(too_much_is_not_there, setup),
         cmocka_unit_test_setup(what_was_lent_comes_back_by_the_ledger, setup),

@@ -98,7 +98,7 @@ static void nothing_happened_is_a_report_too(ATTR_UNUSED void **state)
     end(&fixture);
 }
 
-static void jobs_that_nobody_counts_give_no_figures(ATTR_UNUSED void **state)
+static void jobs_that_are_not_counted_give_no_figures(ATTR_UNUSED void **state)
 {
     struct fixture fixture;
     begin(&fixture, /* jobs_expected */ 1, /* warmup */ 0.1);
@@ -572,7 +572,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_happened_is_a_report_too),
         cmocka_unit_test(answers_are_sorted_by_their_reason),
-        cmocka_unit_test(jobs_that_nobody_counts_give_no_figures),
+        cmocka_unit_test(jobs_that_are_not_counted_give_no_figures),
         cmocka_unit_test(empty_histograms_give_no_figures),
         cmocka_unit_test(who_hangs_up_was_not_answered_in_time),
         cmocka_unit_test(slowdown_is_against_the_fastest_device_of_the_fleet),

@@ -170,7 +170,7 @@ static void of_two_doubles_the_first_is_told(ATTR_UNUSED void **state)
     assert_null(tree);
 }
 
-static void nobody_has_to_listen(ATTR_UNUSED void **state)
+static void the_host_does_not_have_to_listen(ATTR_UNUSED void **state)
 {
     struct tree *tree = NULL;
 
@@ -189,7 +189,7 @@ int main(void)
         cmocka_unit_test(a_mapping_of_many_keys_is_searched_for_doubles_in_time),
         cmocka_unit_test(values_are_limited_in_number),
         cmocka_unit_test(of_two_doubles_the_first_is_told),
-        cmocka_unit_test(nobody_has_to_listen),
+        cmocka_unit_test(the_host_does_not_have_to_listen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
