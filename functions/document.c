@@ -17,12 +17,13 @@
 #include "regions.h"
 
 enum {
-    SIDE_MAX = 960, /* Of the picture that the detector sees, */
-    SIDE_STEP = 32, /* and what both of its sides are multiples of. */
+    SIDE_MAX = 960, /* Of the picture that the detector sees. */
+    SIDE_STEP = 32, /* Both of its sides are multiples of this. */
     MAP_SIDE_MAX = 2 * SIDE_MAX,
     LINE_HEIGHT = 48,
-    LINE_WIDTH_STEP = 320, /* Lines are as wide as the widest of their page, in such steps: */
-    LINE_WIDTH_MAX = 2560, /* few widths, so that pages are read together. */
+    /* Lines are as wide as the widest of their page, in few steps: so pages are read together. */
+    LINE_WIDTH_STEP = 320,
+    LINE_WIDTH_MAX = 2560,
     UPRIGHT_WIDTH = 192,
     UPRIGHT_OUTPUTS = 2,
 };

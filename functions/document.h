@@ -7,8 +7,12 @@
 #include <weft/function.h>
 
 enum {
-    BOX_FLOATS = 10, /* Of a line of text: four corners, clockwise from where reading begins, */
-    BOX_ROW = 8,     /* the row of the page that it belongs to, and the detector's score. */
+    /*
+     * Of a line of text: four corners, clockwise from where reading begins, the row of the page
+     * that it belongs to, and the detector's score.
+     */
+    BOX_FLOATS = 10,
+    BOX_ROW = 8,
 };
 
 /* The last function: from probabilities of letters to text. */

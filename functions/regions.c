@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define THRESHOLD 0.3F /* A pixel is text from here on, */
-#define SCORE_MIN 0.5F /* and a region if its mean is. */
+#define THRESHOLD 0.3F /* A pixel is text from here on. */
+#define SCORE_MIN 0.5F /* A region is text if its mean is at least this. */
 #define GROWTH    1.6F /* The map was trained on lines shrunk by this: area over perimeter. */
 #define SIDE_MIN  3.0F
 #define UPRIGHT   1.5F /* A region so many times higher than wide is read downwards. */

@@ -19,14 +19,14 @@
 #include "texts.h"
 
 enum {
-    FRAME = 512,  /* Samples that the detector judges at a time, */
-    CONTEXT = 64, /* and how many it wants to see of those before. */
+    FRAME = 512,  /* Samples that the detector judges at a time. */
+    CONTEXT = 64, /* Of the samples before, how many it wants to see. */
     STATE = 128,
     SEGMENTS_MAX = 256,
-    GAP_FRAMES = 12,     /* Silence shorter than this, 0.4 s, is part of speech, */
-    SPEECH_FRAMES = 4,   /* and speech shorter than this, 0.1 s, is none. */
-    MARGIN = 3200,       /* Samples kept on both sides, */
-    SEGMENT_MAX = 240000 /* and 15 s at most: what the encoder was trained on. */
+    GAP_FRAMES = 12,     /* Silence shorter than this, 0.4 s, is part of speech. */
+    SPEECH_FRAMES = 4,   /* Speech shorter than this, 0.1 s, is not speech. */
+    MARGIN = 3200,       /* Samples kept on both sides. */
+    SEGMENT_MAX = 240000 /* 15 s: what the encoder was trained on. */
 };
 
 #define SPEECH_BEGINS 0.5F

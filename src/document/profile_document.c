@@ -21,7 +21,7 @@ static const char *const distributions[] = {
     "normal", "exponential", "gamma", "deterministic", NULL,
 };
 
-/* What a document is read with, */
+/* What a document is read with. */
 struct scope {
     enum profile_scope kind;
     struct catalogue *catalogue;
@@ -30,7 +30,7 @@ struct scope {
     uint32_t model; /* The one being read; MODEL_NONE: it is only checked. */
 };
 
-/* and written with. */
+/* What a document is written with. */
 struct writing {
     enum profile_scope kind;
     const struct catalogue *catalogue;

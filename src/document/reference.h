@@ -12,8 +12,8 @@
 #include "model/catalogue.h"
 #include "model/workflow.h"
 
-#define REFERENCE_INPUT  "input"  /* The request, under `after`; */
-#define REFERENCE_INPUTS "inputs" /* and under `in`, before the name of one of its parts. */
+#define REFERENCE_INPUT  "input"  /* The request, under `after`. */
+#define REFERENCE_INPUTS "inputs" /* The request, under `in`, before the name of a part. */
 
 /* Everything that the names of one task are read with. */
 struct scope {

@@ -70,10 +70,10 @@ enum {
     CUDA_HOST_PORTABLE = 1,
     CUDA_HOST_READ_ONLY = 8,
     CUDA_ATTRIBUTE_PROCESSORS = 16,
-    CUDA_ATTRIBUTE_GREATER = 75, /* Compute capability, the first number of it, */
-    CUDA_ATTRIBUTE_LESSER = 76,  /* and the second. */
+    CUDA_ATTRIBUTE_GREATER = 75, /* Compute capability, its first number. */
+    CUDA_ATTRIBUTE_LESSER = 76,  /* Compute capability, its second number. */
     CUDA_ATTRIBUTE_VMM = 102,    /* Memory can be mapped behind addresses. */
-    CUDA_ATTRIBUTE_FILES = 103,  /* And passed to other processes. */
+    CUDA_ATTRIBUTE_FILES = 103,  /* Memory can be passed to other processes. */
     CUDA_VERSION_LEAST = 12040,
 };
 

@@ -30,7 +30,7 @@ static uint32_t rows_of(const struct cuda_graph *graph, uint32_t port)
     return is_apart(graph, port) ? graph->rows : 1;
 }
 
-/* The pieces of such a row, */
+/* How many pieces such a row has. */
 static uint32_t pieces_of(const struct cuda_graph *graph, uint32_t port)
 {
     const uint64_t bytes = is_apart(graph, port) ? graph->row_bytes[port]

@@ -59,9 +59,9 @@ struct cuda_batch {
     bool is_cancelled;
     uint32_t model;
     struct cuda_share *share; /* While it has one. */
-    uint32_t package;         /* Of the run under way or next, */
-    uint32_t at;              /* which begins with this row, */
-    uint32_t rows;            /* of so many. */
+    uint32_t package;         /* Of the run in flight, or of the next. */
+    uint32_t at;              /* The first row of that run. */
+    uint32_t rows;            /* Of the batch. */
     int64_t start_ns;
     int64_t run_ns;
     struct weft_error error; /* Of all tasks. */

@@ -14,8 +14,8 @@
 
 enum {
     LOADS = 3,      /* That are timed, after one that registers the file. */
-    RUNS_MIN = 5,   /* Of each point; */
-    RUNS_MAX = 200, /* and at most. */
+    RUNS_MIN = 5,   /* Of each point, at least. */
+    RUNS_MAX = 200, /* Of each point, at most. */
     SHARES = 8,     /* Sizes that are measured, at most. */
 };
 

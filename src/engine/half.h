@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#define HALF_END 65520.0       /* From here on FP16 rounds to infinity, */
-#define BF16_END (0x1.ffp+127) /* and BF16. */
+#define HALF_END 65520.0       /* From here on FP16 rounds to infinity. */
+#define BF16_END (0x1.ffp+127) /* The same for BF16. */
 
 uint16_t half_from_double(double value);
 double half_to_double(uint16_t bits);

@@ -23,7 +23,7 @@ enum onnx_kind {
 
 /* An input or output. */
 struct onnx_declared {
-    char name[256]; /* Cut, if it is longer; */
+    char name[256]; /* Cut, if it is longer. */
     uint64_t name_bytes;
     bool is_input;
     enum onnx_kind kind;

@@ -28,8 +28,8 @@ struct uv_loop_s;
 enum { NET_ADDRESS_BYTES_MAX = 256, NET_NAME_BYTES_MAX = 64 };
 
 struct net_stream_options {
-    uint32_t node;             /* The one that is hosted here, */
-    uint64_t incarnation;      /* in this life of it. */
+    uint32_t node;             /* The one that is hosted here. */
+    uint64_t incarnation;      /* Its own, in this life. */
     const struct fleet *fleet; /* Borrowed, like the next three and the loop. */
     const struct trust *trust;
     struct log *log;    /* NULL: none. */

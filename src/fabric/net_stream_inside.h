@@ -27,9 +27,9 @@ enum tensor_kind { TENSOR_NONE, TENSOR_PRETENDED, TENSOR_THERE };
 enum {
     INLINE_BYTES_MAX = 32 * 1024,  /* A tensor up to this size travels with its message. */
     CHUNK_BYTES = 256 * 1024,      /* Of a larger one, between two looks at messages. */
-    WAITING_BYTES_HIGH = 32 << 20, /* For one peer: then it is blocked, */
-    WAITING_BYTES_LOW = 16 << 20,  /* until no more than this waits; */
-    WAITING_COUNT_HIGH = 8192,     /* the same for the number of messages. */
+    WAITING_BYTES_HIGH = 32 << 20, /* For one peer: above this it is blocked. */
+    WAITING_BYTES_LOW = 16 << 20,  /* It stays blocked until no more than this waits. */
+    WAITING_COUNT_HIGH = 8192,     /* Messages for one peer: above this it is blocked, too. */
     WAITING_FACTOR_MAX = 8,        /* Past so many times either, what comes is dropped. */
     STRANGERS_MAX = 256,           /* Connections that have not said who they are. */
 };
@@ -115,8 +115,8 @@ struct net_stream {
     struct net_stream_options options;
     struct net_host host;
     struct peer *peers; /* By node. */
-    struct row *rows;   /* By own worker: the newest of each part, */
-    uint8_t *published; /* and which parts there are. */
+    struct row *rows;   /* By own worker: the newest of each part. */
+    uint8_t *published; /* By own worker: which parts there are. */
     uint32_t worker_first;
     uint32_t worker_count;
     struct arrival *arrivals;

@@ -23,8 +23,8 @@ enum {
 #define REUSE_DEFAULT         0.5
 #define SLO_FACTOR_DEFAULT    5.0
 #define INPUT_PART            0.35 /* How many tasks that could have another input have it. */
-#define FUNCTION_PART         0.25 /* How many new models are plain functions, */
-#define FUNCTION_SPEED        10   /* and how much shorter they run. */
+#define FUNCTION_PART         0.25 /* How many new models are plain functions. */
+#define FUNCTION_SPEED        10   /* How much shorter functions run. */
 #define MODEL_BYTES_LOW       50e6
 #define MODEL_BYTES_HIGH      4e9
 #define EDGE_BYTES_LOW        2e3

@@ -30,8 +30,8 @@ struct fleet_worker {
     uint32_t gpu_units;       /* The whole device, in shares. At least 1. */
     int64_t reshape_ns;       /* To make a share of a new size ready. 0: always ready. */
     uint32_t partitions;      /* Workers that its device is divided into. 0: it is one worker. */
-    double interference;      /* How much longer a batch takes for each other on the device; */
-                              /* SM: for others that hold all of it. MIG: 0. */
+    double interference;      /* How much longer a batch takes for each other on the device.
+                                 SM: for others that hold all of it. MIG: 0. */
     enum device_sharing sharing;
     int64_t keep_alive_ns; /* A model that nothing has used for so long leaves. 0: it stays. */
     bool bus_inputs;       /* Inputs of batches cross the bus too, before the batch runs. */

@@ -104,9 +104,9 @@ struct queue_facts {
     uint32_t cpu_free;
 
     /* Of a home queue. */
-    uint32_t holder; /* The worker with the inputs of most tasks at its head, */
+    uint32_t holder; /* The worker with the inputs of most tasks at its head. */
     uint32_t look_count;
-    uint32_t holders[QUEUE_LOOKS_MAX]; /* and that of each of them. */
+    uint32_t holders[QUEUE_LOOKS_MAX]; /* Of each of these tasks. */
     uint32_t rechecks;                 /* How often in a row its candidates fitted nowhere. */
 };
 

@@ -32,8 +32,8 @@ struct weft_links {
 /* A transfer of @bytes between two nodes, over idle links. */
 struct weft_transfer {
     int64_t whole_ns; /* From the first byte to the last; 0 within a node. */
-    int64_t up_ns;    /* How long it keeps a machine's link busy, */
-    int64_t core_ns;  /* and that of a rack; 0 if it does not leave it. */
+    int64_t up_ns;    /* How long it keeps the link of a machine busy. */
+    int64_t core_ns;  /* The same for the link of a rack; 0 if it does not leave it. */
 };
 
 struct weft_transfer weft_transfer(

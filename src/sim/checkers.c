@@ -99,8 +99,8 @@ void checkers_deliver(const struct sim *sim, const struct parcel *parcel)
 void checkers_end(const struct sim *sim)
 {
     const struct policy *ticker = sim->policies.roles[ROLE_TICK].policy;
-    const bool is_ticking = ticker != NULL;                    /* For ever, */
-    const bool may_rest = is_ticking && ticker->waits != NULL; /* unless no task waits. */
+    const bool is_ticking = ticker != NULL;                    /* For ever. */
+    const bool may_rest = is_ticking && ticker->waits != NULL; /* Not while no task waits. */
     ASSERT(sim->answered == sim->arrived); /* Every request has been answered. */
     ASSERT(sim->clients.used == 0);        /* Once. */
     ASSERT(sim->parcels.used == 0);
