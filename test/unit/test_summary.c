@@ -1,4 +1,4 @@
-/* src/trace/summary.c and, in it, src/trace/series.c and src/trace/quantiles.c. */
+/* src/trace/summary.c, src/trace/summary_report.c, src/trace/series.c, src/trace/quantiles.c. */
 #include "trace/summary.h"
 
 #include <malloc.h>
