@@ -1,4 +1,5 @@
 /* compare.c - `weft compare`: policies against each other, over rates and seeds. */
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -22,7 +23,63 @@ struct values {
     bool json;
 };
 
-static void print_json(const struct compare_plan *plan)
+/* Tables as they become complete, in their order. */
+struct printer {
+    struct compare_runs *all;
+    uint32_t printed; /* So many tables have been. */
+    bool json;        /* No tables, but one object at the end. */
+};
+
+static uint32_t count_done(const struct compare_plan *plan, const struct compare_group *group)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < group->policy_count * group->seed_count; i++) {
+        count += plan->runs[group->run_first + i].is_done ? 1 : 0;
+    }
+    return count;
+}
+
+static void print_table(struct printer *printer, const struct compare_group *group)
+{
+    if (printer->printed > 0) {
+        (void)putchar('\n');
+    }
+    compare_table_print(printer->all->plan, group, stdout);
+    printer->printed++;
+}
+
+static void print_complete(void *context)
+{
+    struct printer *printer = context;
+    const struct compare_plan *plan = printer->all->plan;
+    while (!printer->json && printer->printed < plan->group_count) {
+        const struct compare_group *group = &plan->groups[printer->printed];
+        if (count_done(plan, group) < group->policy_count * group->seed_count) {
+            return;
+        }
+        progress_clear(&printer->all->progress);
+        print_table(printer, group);
+        (void)fflush(stdout); /* Whatever fails is found at the end. */
+    }
+}
+
+/* What an interrupt has left of the tables. */
+static void print_partial(struct printer *printer)
+{
+    const struct compare_plan *plan = printer->all->plan;
+    for (uint32_t i = printer->printed; i < plan->group_count; i++) {
+        const struct compare_group *group = &plan->groups[i];
+        const uint32_t done = count_done(plan, group);
+        if (done > 0) {
+            print_table(printer, group);
+            (void)printf(
+                "interrupted: %" PRIu32 " of %" PRIu32 " runs had ended\n", done,
+                group->policy_count * group->seed_count);
+        }
+    }
+}
+
+static void print_json(const struct compare_plan *plan, bool interrupted)
 {
     json_t *runs = json_array();
     for (uint32_t i = 0; i < plan->run_count; i++) {
@@ -30,50 +87,44 @@ static void print_json(const struct compare_plan *plan)
             (void)json_array_append_new(runs, report_json(&plan->runs[i].result));
         }
     }
-    report_json_print(json_pack("{s:o}", "runs", runs), stdout);
-}
-
-static void print_tables(const struct compare_plan *plan)
-{
-    for (uint32_t i = 0; i < plan->group_count; i++) {
-        if (i > 0) {
-            (void)putchar('\n');
-        }
-        compare_table_print(plan, &plan->groups[i], stdout);
+    json_t *object = json_pack("{s:o}", "runs", runs);
+    if (interrupted) {
+        (void)json_object_set_new(object, "interrupted", json_true());
     }
+    report_json_print(object, stdout);
 }
 
-/* Runs that died were reported; what has been printed is then not the whole. */
-static int finish(const struct compare_runs *all)
+/*
+ * What has been printed is not the whole if runs died, which were reported, or if an interrupt
+ * came: the command then ends as the signal says.
+ */
+static int finish(const struct compare_runs *all, enum weft_status status)
 {
     const int flushed = command_flush(&command_compare);
-    return all->died_count > 0 ? COMMAND_FAILED : flushed;
-}
-
-static int fail(enum weft_status status, const struct weft_error *error)
-{
     if (status == WEFT_CANCELLED) {
         interrupt_obey();
     }
-    return command_fail(&command_compare, error, COMMAND_FAILED);
+    return all->died_count > 0 ? COMMAND_FAILED : flushed;
 }
 
 static int compare(
-    struct compare_runs *all, struct compare_plan *plan, const struct values *values,
-    struct weft_error *error)
+    struct compare_runs *all, struct compare_plan *plan, bool json, struct weft_error *error)
 {
+    struct printer printer = {.all = all, .json = json};
     all->expected_count = plan->run_count;
+    all->on_done = print_complete;
+    all->context = &printer;
     const enum weft_status status = compare_runs_do(all, plan->runs, plan->run_count, error);
     progress_clear(&all->progress);
-    if (status != WEFT_OK) {
-        return fail(status, error);
+    if (status != WEFT_OK && status != WEFT_CANCELLED) {
+        return command_fail(&command_compare, error, COMMAND_FAILED);
     }
-    if (values->json) {
-        print_json(plan);
+    if (json) {
+        print_json(plan, status == WEFT_CANCELLED);
     } else {
-        print_tables(plan);
+        print_partial(&printer);
     }
-    return finish(all);
+    return finish(all, status);
 }
 
 static int saturate(struct compare_runs *all, const struct values *values, struct weft_error *error)
@@ -93,14 +144,18 @@ static int saturate(struct compare_runs *all, const struct values *values, struc
     int exit_code = COMMAND_OK;
     status = compare_saturation_run(&study, all, error);
     progress_clear(&all->progress);
-    if (status != WEFT_OK) {
-        exit_code = fail(status, error);
+    if (status != WEFT_OK && status != WEFT_CANCELLED) {
+        exit_code = command_fail(&command_compare, error, COMMAND_FAILED);
     } else if (values->json) {
-        report_json_print(compare_saturation_json(&study), stdout);
-        exit_code = finish(all);
+        json_t *object = compare_saturation_json(&study);
+        if (status == WEFT_CANCELLED) {
+            (void)json_object_set_new(object, "interrupted", json_true());
+        }
+        report_json_print(object, stdout);
+        exit_code = finish(all, status);
     } else {
         compare_saturation_print(&study, stdout);
-        exit_code = finish(all);
+        exit_code = finish(all, status);
     }
     compare_saturation_deinit(&study);
     return exit_code;
@@ -144,8 +199,8 @@ static int run(const struct command *command, void *given, const struct operands
     };
     interrupt_catch();
     progress_start(&all.progress, values->saturation ? "saturation" : "compare");
-    const int exit_code =
-        values->saturation ? saturate(&all, values, &error) : compare(&all, &plan, values, &error);
+    const int exit_code = values->saturation ? saturate(&all, values, &error)
+                                             : compare(&all, &plan, values->json, &error);
     compare_plan_deinit(&plan);
     return exit_code;
 }
@@ -195,6 +250,9 @@ const struct command command_compare = {
         "the first policy, in percent, from pairs of runs with the same seed: a policy is better\n"
         "where the whole interval is below zero and both are stable. RATIO is the ratio of the\n"
         "slow-down to the first policy's, from the same pairs.\n"
+        "A policy is unstable where fewer than three quarters of its runs are stable: what\n"
+        "depends on how long they were is then a dash or, as '> 12 s', a bound.\n"
+        "Tables are printed as they become complete; an interrupt prints what has ended.\n"
         "\n"
         "With --saturation, prints a table per scenario: the highest rate found stable, the\n"
         "bracket around it, its ratio to that of the first policy, and mean latency and\n"

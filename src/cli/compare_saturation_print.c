@@ -31,12 +31,32 @@ static struct saturation_figures figures_at(
     const struct compare_saturation *study, const struct saturation_case *subject,
     enum saturation_part part)
 {
+    if (subject->parts[part] == SATURATION_NOT_RUN) {
+        return (struct saturation_figures){.latency_ms = (double)NAN, .slowdown = (double)NAN};
+    }
     return compare_saturation_figures(study, subject, &subject->points[subject->parts[part]]);
+}
+
+/* What an interrupted search knows. */
+static void add_bracket(struct table *table, const struct saturation *search)
+{
+    if (search->try_count == 0) {
+        table_add(table, "-");
+    } else if (search->rate_low <= 0) {
+        table_add(table, "below %g", search->rate_high);
+    } else if (search->rate_high <= 0) {
+        table_add(table, "above %g", search->rate_low);
+    } else {
+        table_add(table, "%g to %g", search->rate_low, search->rate_high);
+    }
 }
 
 static void add_rate(struct table *table, const struct saturation *search)
 {
-    if (search->verdict == SATURATION_NEVER) {
+    if (search->verdict == SATURATION_OPEN) {
+        table_add(table, "-");
+        add_bracket(table, search);
+    } else if (search->verdict == SATURATION_NEVER) {
         table_add(table, "none");
         table_add(table, "below %g", search->rate_high);
     } else if (search->verdict == SATURATION_ALWAYS) {
@@ -78,6 +98,12 @@ static void print_notes(
     const struct compare_saturation *study, const struct saturation_case *subject, FILE *file)
 {
     const struct saturation *search = &subject->search;
+    if (search->verdict == SATURATION_OPEN) {
+        (void)fprintf(
+            file, "%s: interrupted after %" PRIu32 " rates\n", policy_of(study, subject),
+            search->try_count);
+        return;
+    }
     if (search->verdict == SATURATION_NEVER) {
         (void)fprintf(
             file, "%s: unstable even at %g/s, the lowest rate that was tried\n",
@@ -160,7 +186,7 @@ static json_t *part_json(
     enum saturation_part part)
 {
     const struct saturation_figures figures = figures_at(study, subject, part);
-    if (subject->search.rate_low <= 0) {
+    if (subject->parts[part] == SATURATION_NOT_RUN) {
         return json_null();
     }
     return json_pack(

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "cli/report_text.h"
 #include "console/table.h"
+#include "lab/saturation.h"
 #include "lab/statistics.h"
 
 /* One figure of a run; NAN if it has none. */
@@ -75,6 +77,15 @@ struct line {
     double *others; /* Scratch: the same of the policy that it is compared with. */
 };
 
+static double sum(const double *values, uint32_t count)
+{
+    double all = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        all += values[i];
+    }
+    return all;
+}
+
 static uint32_t gather(const struct line *line, figure *figure_of)
 {
     uint32_t count = 0;
@@ -89,17 +100,35 @@ static uint32_t gather(const struct line *line, figure *figure_of)
     return count;
 }
 
+/* Whether enough runs of @policy are stable: otherwise latencies depend on their length. */
+static bool is_steady(const struct line *line, uint32_t policy)
+{
+    const struct line other = {
+        .plan = line->plan, .group = line->group, .policy = policy, .values = line->values};
+    const uint32_t count = gather(&other, is_stable);
+    return saturation_is_majority((uint32_t)sum(line->values, count), count);
+}
+
+/* Whether jobs were counted in runs that are not steady. */
+static bool is_growing(const struct line *line)
+{
+    return !is_steady(line, line->policy) && gather(line, latency_mean) > 0;
+}
+
 static void add_mean(struct table *table, const struct line *line, int decimals, figure *figure_of)
 {
     const uint32_t count = gather(line, figure_of);
     table_add_number(table, decimals, statistics_mean(line->values, count));
 }
 
-static void add_latency(struct table *table, const struct line *line)
+static void add_latency(struct table *table, const struct line *line, bool grows)
 {
     const uint32_t count = gather(line, latency_mean);
     const struct interval interval = statistics_interval(line->values, count);
-    if (count == 0) {
+    char bound[REPORT_BOUND_BYTES];
+    if (grows) {
+        table_add(table, "%s", report_text_bound(interval.mean, bound));
+    } else if (count == 0) {
         table_add(table, "-");
     } else if (isnan(interval.half_width)) {
         table_add(table, "%.1f", interval.mean);
@@ -111,11 +140,7 @@ static void add_latency(struct table *table, const struct line *line)
 static void add_stable(struct table *table, const struct line *line)
 {
     const uint32_t count = gather(line, is_stable);
-    double stable = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        stable += line->values[i];
-    }
-    table_add(table, "%.0f of %" PRIu32, stable, count);
+    table_add(table, "%.0f of %" PRIu32, sum(line->values, count), count);
 }
 
 /* The figures of the line and of the first policy, for the seeds in which both have one. */
@@ -135,11 +160,11 @@ static uint32_t gather_pairs(const struct line *line, figure *figure_of)
     return count;
 }
 
-static void add_ratio(struct table *table, const struct line *line)
+static void add_ratio(struct table *table, const struct line *line, bool comparable)
 {
     const uint32_t count = gather_pairs(line, slowdown_mean);
     const struct interval interval = statistics_paired_ratio(line->others, line->values, count);
-    if (line->policy == 0 || !isfinite(interval.mean)) {
+    if (!comparable || !isfinite(interval.mean)) {
         table_add(table, "-");
     } else if (isnan(interval.half_width)) {
         table_add(table, "%.2f", interval.mean);
@@ -148,28 +173,59 @@ static void add_ratio(struct table *table, const struct line *line)
     }
 }
 
-static void add_difference(struct table *table, const struct line *line)
+/* Better, worse, or not to be told apart. */
+static enum style style_of(const struct interval *interval)
+{
+    if (isnan(interval->half_width)) {
+        return STYLE_PLAIN;
+    }
+    if (interval->mean + interval->half_width < 0) {
+        return STYLE_GOOD;
+    }
+    return interval->mean - interval->half_width > 0 ? STYLE_BAD : STYLE_PLAIN;
+}
+
+static void add_difference(struct table *table, const struct line *line, bool comparable)
 {
     const uint32_t count = gather_pairs(line, latency_mean);
     const struct interval interval = statistics_paired_percent(line->others, line->values, count);
-    if (line->policy == 0 || !isfinite(interval.mean)) {
+    if (!comparable || !isfinite(interval.mean)) {
         table_add(table, "-");
     } else if (isnan(interval.half_width)) {
         table_add(table, "%+.1f %%", interval.mean);
     } else {
         table_add(table, "%+.1f ± %.1f %%", interval.mean, interval.half_width);
+        table_style(table, style_of(&interval));
+    }
+}
+
+static void add_slo(struct table *table, const struct line *line, bool grows)
+{
+    const uint32_t count = gather(line, slo_percent);
+    const double percent = statistics_mean(line->values, count);
+    if (grows && percent > 0) {
+        table_add(table, "< %.1f", percent);
+    } else {
+        table_add_number(table, 1, percent);
     }
 }
 
 static void add_row(struct table *table, const struct line *line, bool has_slo)
 {
+    const bool grows = is_growing(line);
+    const bool comparable = line->policy > 0 && !grows && is_steady(line, /* policy */ 0);
     table_add(table, "%s", line->group->policies[line->policy].text);
-    add_latency(table, line);
-    add_mean(table, line, 1, latency_p99);
-    add_mean(table, line, 2, slowdown_mean);
-    add_ratio(table, line);
+    add_latency(table, line, grows);
+    if (grows) {
+        table_add(table, "-");
+        table_add(table, "-");
+    } else {
+        add_mean(table, line, 1, latency_p99);
+        add_mean(table, line, 2, slowdown_mean);
+    }
+    add_ratio(table, line, comparable);
     if (has_slo) {
-        add_mean(table, line, 1, slo_percent);
+        add_slo(table, line, grows);
     } else {
         table_add(table, "-");
     }
@@ -178,20 +234,25 @@ static void add_row(struct table *table, const struct line *line, bool has_slo)
     add_mean(table, line, 1, busy_percent);
     add_mean(table, line, 1, workers_used);
     add_stable(table, line);
-    add_difference(table, line);
+    add_difference(table, line, comparable);
+    if (grows) {
+        table_style_row(table, STYLE_FAINT);
+    }
 }
 
 static void print_title(const struct compare_group *group, FILE *file)
 {
     const struct scenario *scenario = group->scenario;
-    (void)fprintf(file, "%s", scenario->name);
-    if (scenario->arrivals.kind != ARRIVALS_LIST) {
-        (void)fprintf(file, " at %g/s", scenario->arrivals.rate_per_s);
-    }
+    const struct arrivals *arrivals = &scenario->arrivals;
+    const double rate_per_s = arrivals->kind == ARRIVALS_LIST ? 0 : arrivals->rate_per_s;
+    const enum style style = style_is_on(file) ? STYLE_BOLD : STYLE_PLAIN;
+    char rate[RUN_RATE_BYTES];
     (void)fprintf(
-        file, ": %" PRIu32 " worker%s, %" PRIu64 " jobs, %" PRIu32 " seed%s\n",
+        file, "%s%s%s: %" PRIu32 " worker%s, %" PRIu64 " jobs, %" PRIu32 " seed%s%s\n",
+        style_begin(style), scenario->name,
+        run_rate_text(rate_per_s, arrivals_mean_rate(arrivals), rate),
         scenario->fleet->worker_count, scenario->fleet->worker_count == 1 ? "" : "s",
-        scenario->jobs, group->seed_count, group->seed_count == 1 ? "" : "s");
+        scenario->jobs, group->seed_count, group->seed_count == 1 ? "" : "s", style_end(style));
 }
 
 /* Latencies are of completed jobs: a policy must not look good by losing some. */
@@ -250,6 +311,9 @@ void compare_table_print(
     table_deinit(&table);
     for (line.policy = 0; line.policy < group->policy_count; line.policy++) {
         print_notes(&line, file);
+    }
+    if (group->seed_count == 1) {
+        (void)fprintf(file, "one seed: there are no intervals; --seeds N runs more\n");
     }
     free(line.values);
     free(line.others);

@@ -90,10 +90,115 @@ json_t *report_json(const struct run_result *result)
     add(object, "policy", json_string(result->policy));
     add_count(object, "seed", result->seed);
     add(object, "rate", result->rate_per_s > 0 ? json_real(result->rate_per_s) : NULL);
+    add(object, "mean_rate", result->mean_per_s > 0 ? json_real(result->mean_per_s) : NULL);
+    add(object, "interrupted", json_boolean(result->interrupted));
     add_report(object, result);
     add_speed(object, result);
     add(object, "trace_hash", json_string(hash));
     return object;
+}
+
+/* Milliseconds of each part; together they are the mean latency. */
+static json_t *parts_json(const struct details_workflow *row)
+{
+    json_t *object = json_object();
+    for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
+        add_real(object, latency_part_names[i], row->part_ms[i]);
+    }
+    return object;
+}
+
+static json_t *workflow_json(const char *name, const struct details_workflow *row)
+{
+    json_t *object = json_object();
+    add(object, "workflow", json_string(name));
+    add_count(object, "jobs", row->jobs.arrived + row->jobs.ended[OUTCOME_REFUSED]);
+    add_count(object, "completed", tally_completed(&row->jobs));
+    add_count(object, "refused", row->jobs.ended[OUTCOME_REFUSED]);
+    add_count(object, "failed", row->jobs.ended[OUTCOME_FAILED]);
+    add_count(object, "cancelled", tally_cancelled(&row->jobs));
+    add_count(object, "counted", row->counted);
+    add(object, "latency_ms", quantiles_json(&row->latency_ms));
+    add_real(object, "slo_hit_rate", row->slo_hit_rate);
+    add(object, "time_ms", parts_json(row));
+    return object;
+}
+
+static double mean_ms(int64_t sum_ns, uint64_t count)
+{
+    return count == 0 ? FIGURE_NONE : (double)sum_ns / (double)count / 1e6;
+}
+
+static json_t *task_json(
+    const struct workflow *workflow, uint32_t task, const struct details_task *row)
+{
+    json_t *object = json_object();
+    add(object, "workflow", json_string(workflow->name));
+    add(object, "task", json_string(workflow->tasks[task].name));
+    add_count(object, "runs", row->started);
+    add_real(object, "batches", row->batches);
+    add_real(object, "items", row->items);
+    add_real(object, "queued_ms", mean_ms(row->queued_ns, row->started));
+    add_real(object, "loading_ms", mean_ms(row->loading_ns, row->started));
+    add_real(object, "running_ms", mean_ms(row->running_ns, row->started));
+    return object;
+}
+
+static json_t *model_json(const char *name, const struct details_model *row)
+{
+    json_t *object = json_object();
+    add(object, "model", json_string(name));
+    add_count(object, "needed", row->needed);
+    add_count(object, "loads", row->loads);
+    add_real(object, "load_ms", mean_ms(row->loading_ns, row->loaded));
+    add_count(object, "evictions", row->evictions);
+    return object;
+}
+
+static json_t *worker_json(
+    const struct fleet *fleet, uint32_t worker, const struct details_worker *row)
+{
+    json_t *object = json_object();
+    add_count(object, "worker", worker);
+    add_count(object, "node", fleet->workers[worker].node);
+    add(object, "device", json_string(fleet->devices[fleet->workers[worker].device]));
+    add_count(object, "tasks", row->started);
+    add_real(object, "batches", row->batches);
+    add_real(object, "busy", row->busy);
+    add_count(object, "loads", row->loads);
+    add_real(object, "loading_s", (double)row->loading_ns / 1e9);
+    add_count(object, "evictions", row->evictions);
+    return object;
+}
+
+void report_json_add_rows(
+    json_t *object, const struct details *details, const struct scenario *scenario)
+{
+    const struct catalogue *catalogue = scenario->catalogue;
+    json_t *workflows = json_array();
+    json_t *tasks = json_array();
+    json_t *models = json_array();
+    json_t *workers = json_array();
+    for (uint32_t i = 0; i < details->workflow_count; i++) {
+        const struct workflow *workflow = catalogue->workflows[i];
+        (void)json_array_append_new(
+            workflows, workflow_json(workflow->name, &details->workflows[i]));
+        for (uint32_t task = 0; task < workflow->task_count; task++) {
+            (void)json_array_append_new(
+                tasks, task_json(workflow, task, &details->tasks[workflow->queue_first + task]));
+        }
+    }
+    for (uint32_t i = 0; i < details->model_count; i++) {
+        (void)json_array_append_new(models, model_json(catalogue->models[i], &details->models[i]));
+    }
+    for (uint32_t i = 0; i < details->worker_count; i++) {
+        (void)json_array_append_new(workers, worker_json(scenario->fleet, i, &details->workers[i]));
+    }
+    add(object, "time_ms", parts_json(&details->total));
+    add(object, "by_workflow", workflows);
+    add(object, "by_task", tasks);
+    add(object, "by_model", models);
+    add(object, "by_worker", workers);
 }
 
 void report_json_print(json_t *json, FILE *file)

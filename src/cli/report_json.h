@@ -1,14 +1,19 @@
-/* report_json.h - a finished run as one JSON object, for programs. */
+/* report_json.h - a run as one JSON object, for programs. */
 #ifndef CLI_REPORT_JSON_H
 #define CLI_REPORT_JSON_H
 
 #include <jansson.h>
 #include <stdio.h>
 
+#include "document/scenario.h"
 #include "lab/run.h"
 
 /* The caller owns the reference. What a run does not have, as SLOs or a rate, is null. */
 json_t *report_json(const struct run_result *result);
+
+/* Add the rows of @details, of a run of @scenario, to the object of that run. */
+void report_json_add_rows(
+    json_t *object, const struct details *details, const struct scenario *scenario);
 
 /* Write @json, which is released, and a newline. */
 void report_json_print(json_t *json, FILE *file);

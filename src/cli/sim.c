@@ -1,11 +1,10 @@
 /* sim.c - `weft sim`: one simulation of a scenario, summed up. */
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/report_json.h"
+#include "cli/report_text.h"
 #include "cli/sim_shrink.h"
 #include "console/interrupt.h"
 #include "console/whole_file.h"
@@ -24,6 +23,7 @@ struct values {
     struct argument_list sets;
     const char *trace;
     bool check;
+    bool brief;
     bool json;
     const char *shrink;
     struct argument_count events_max;
@@ -61,118 +61,6 @@ static bool wants_json_lines(const struct values *values)
            (values->json && strcmp(values->trace, "-") == 0);
 }
 
-/* "-" if there is no figure. */
-static void print_percent(double percent, int decimals, FILE *file)
-{
-    if (isnan(percent)) {
-        (void)fprintf(file, "-");
-    } else {
-        (void)fprintf(file, "%.*f %%", decimals, percent);
-    }
-}
-
-static const char *backlog_word(const struct report *report)
-{
-    if (report->counted == 0) {
-        return "-";
-    }
-    return report->stable ? "stable" : "GROWING: the latencies depend on how long the run was";
-}
-
-static void print_load(const struct run_result *result, FILE *file)
-{
-    const struct report *report = &result->report;
-    (void)fprintf(file, "  cache      ");
-    print_percent(100 * report->cache_hit_rate, 1, file);
-    (void)fprintf(
-        file, " hits, %" PRIu64 " loads, %" PRIu64 " evictions\n", report->loads,
-        report->evictions);
-    (void)fprintf(
-        file, "  workers    %" PRIu32 " of %" PRIu32 " used, %.1f %% busy\n", report->workers_used,
-        result->worker_count, 100 * report->utilisation);
-    (void)fprintf(
-        file, "  backlog    %s, %.1f jobs in the system on average\n", backlog_word(report),
-        report->in_system_mean);
-    (void)fprintf(
-        file, "  simulated  %.1f s in %.2f s: %" PRIu64 " events, %.0f/s; %.0f tasks/s\n",
-        report->duration_s, result->wall_s, result->counters.events,
-        (double)result->counters.events / result->wall_s, (double)report->tasks / result->wall_s);
-    (void)fprintf(
-        file, "  decisions  %" PRIu64 ", mean %.0f ns, p99 %.0f ns\n", result->counters.decisions,
-        result->counters.decision_mean_ns, result->counters.decision_p99_ns);
-    (void)fprintf(file, "  trace      %016" PRIx64 "\n", report->trace_hash);
-}
-
-static void print_latencies(const struct report *report, FILE *file)
-{
-    const struct quantiles *latency = &report->latency_ms;
-    const struct quantiles *slowdown = &report->slowdown;
-    if (report->counted == 0) {
-        (void)fprintf(file, "  latency    -\n  slow-down  -\n");
-        return;
-    }
-    (void)fprintf(
-        file, "  latency    mean %.1f ms, p50 %.1f, p95 %.1f, p99 %.1f, max %.1f\n", latency->mean,
-        latency->p50, latency->p95, latency->p99, latency->max);
-    if (isnan(slowdown->mean)) {
-        (void)fprintf(file, "  slow-down  -\n");
-        return;
-    }
-    (void)fprintf(
-        file, "  slow-down  mean %.2f, p50 %.2f, p95 %.2f, p99 %.2f\n", slowdown->mean,
-        slowdown->p50, slowdown->p95, slowdown->p99);
-}
-
-static void print_slo(const struct report *report, FILE *file)
-{
-    (void)fprintf(file, "  SLO        ");
-    print_percent(100 * report->slo_hit_rate, 2, file);
-    (void)fprintf(file, " met");
-    if (report->slo_hung_up > 0) {
-        (void)fprintf(file, "; %" PRIu64 " clients hung up before it", report->slo_hung_up);
-    }
-    (void)fprintf(file, "\n");
-}
-
-static void print_result(const struct run_result *result, FILE *file)
-{
-    const struct report *report = &result->report;
-    (void)fprintf(file, "%s: %s", result->scenario, result->policy);
-    if (result->rate_per_s > 0) {
-        (void)fprintf(file, " at %g/s", result->rate_per_s);
-    }
-    (void)fprintf(file, ", seed %" PRIu64 "\n", result->seed);
-    (void)fprintf(
-        file,
-        "  jobs       %" PRIu64 ": %" PRIu64 " completed, %" PRIu64 " refused, %" PRIu64
-        " failed, ",
-        report->jobs, report->completed, report->refused, report->failed);
-    if (report->cancelled > 0) {
-        (void)fprintf(file, "%" PRIu64 " cancelled, ", report->cancelled);
-    }
-    if (report->repeated > 0) {
-        (void)fprintf(file, "%" PRIu64 " attempts repeated, ", report->repeated);
-    }
-    (void)fprintf(file, "%" PRIu64 " counted after the warm-up\n", report->counted);
-    if (result->warmup_found) {
-        (void)fprintf(
-            file, "  warm-up    %" PRIu64 " jobs, found by MSER-5\n", report->warmup_jobs);
-    }
-    print_latencies(report, file);
-    if (result->has_slo) {
-        print_slo(report, file);
-    }
-    if (report->completed > 0) {
-        (void)fprintf(file, "  cost       %.3f device seconds per job\n", report->cost_per_job);
-    }
-    if (report->price_per_job > 0) {
-        (void)fprintf(
-            file, "  price      %.3g per job while it ran, %.3g with what was held for it\n",
-            report->price_per_job, report->price_reserved);
-    }
-    print_load(result, file);
-}
-
 static enum weft_status load(
     const char *path, const struct values *values, struct policy_set *policies,
     struct scenario **scenario_out, struct weft_error *error)
@@ -191,6 +79,12 @@ static enum weft_status load(
         values->policy == NULL ? (*scenario_out)->policy : values->policy, policies, error);
 }
 
+/* What a run gave. */
+struct finished {
+    struct run_result result;
+    struct details *details; /* NULL: none are wanted. */
+};
+
 /* 0: no limit. */
 static uint64_t events_max(const struct values *values)
 {
@@ -200,10 +94,10 @@ static uint64_t events_max(const struct values *values)
     return values->check || values->shrink != NULL ? EVENTS_MAX_DEFAULT : 0;
 }
 
-/* Simulate, with a trace if one is wanted. WEFT_CANCELLED if an interrupt came first. */
+/* Simulate, with a trace if one is wanted: of an interrupted run, of what had happened. */
 static enum weft_status simulate(
     const struct scenario *scenario, const struct policy_set *policies, const struct values *values,
-    struct run_result *result, struct weft_error *error)
+    struct finished *out, struct weft_error *error)
 {
     struct tracer tracer = {.catalogue = scenario->catalogue};
     struct progress progress;
@@ -214,6 +108,7 @@ static enum weft_status simulate(
         .events_max = events_max(values),
         .warmup_auto = run_warmup_is_auto(values->warmup),
         .progress = &progress,
+        .details_out = values->brief ? NULL : &out->details,
     };
     if (values->trace != NULL) {
         const enum weft_status status = whole_file_open(&tracer.file, values->trace, error);
@@ -225,12 +120,8 @@ static enum weft_status simulate(
         options.context = &tracer;
     }
     progress_start(&progress, scenario->name);
-    const bool finished = run_simulate(scenario, &options, result);
+    (void)run_simulate(scenario, &options, &out->result); /* The result says if it was cut. */
     progress_clear(&progress);
-    if (!finished) {
-        whole_file_discard(&tracer.file);
-        return WEFT_CANCELLED;
-    }
     return values->trace == NULL ? WEFT_OK : whole_file_commit(&tracer.file, error);
 }
 
@@ -287,13 +178,32 @@ static enum weft_status check_values(const struct values *values, struct weft_er
     return WEFT_OK;
 }
 
+static void print(
+    const struct finished *finished, const struct scenario *scenario, const struct values *values)
+{
+    const struct run_result *result = &finished->result;
+    FILE *file = values->trace != NULL && strcmp(values->trace, "-") == 0 ? stderr : stdout;
+    if (values->json) {
+        json_t *object = report_json(result);
+        if (finished->details != NULL) {
+            report_json_add_rows(object, finished->details, scenario);
+        }
+        report_json_print(object, file);
+        return;
+    }
+    report_text_print(result, finished->details, file);
+    if (finished->details != NULL) {
+        report_rows_print(finished->details, scenario, result->report.stable, file);
+    }
+}
+
 static int run(const struct command *command, void *given, const struct operands *files)
 {
     struct values *values = given;
     struct weft_error error = {0};
     struct scenario *scenario = NULL;
     struct policy_set policies;
-    struct run_result result;
+    struct finished finished = {.details = NULL};
     enum weft_status status = check_values(values, &error);
     if (status == WEFT_OK) {
         status = load(files->items[0], values, &policies, &scenario, &error);
@@ -306,24 +216,23 @@ static int run(const struct command *command, void *given, const struct operands
     if (values->shrink != NULL) {
         return cut_down(command, scenario, &policies, values);
     }
-    status = simulate(scenario, &policies, values, &result, &error);
-    scenario_destroy(scenario);
-    if (status == WEFT_CANCELLED) {
-        interrupt_obey();
+    status = simulate(scenario, &policies, values, &finished, &error);
+    if (status == WEFT_OK && finished.result.broken[0] == '\0') {
+        print(&finished, scenario, values);
     }
+    details_destroy(finished.details);
+    scenario_destroy(scenario);
     if (status != WEFT_OK) {
         return command_fail(command, &error, COMMAND_FAILED);
     }
-    if (result.broken[0] != '\0') {
-        return fail_broken(command, &result);
+    if (finished.result.broken[0] != '\0') {
+        return fail_broken(command, &finished.result);
     }
-    FILE *file = values->trace != NULL && strcmp(values->trace, "-") == 0 ? stderr : stdout;
-    if (values->json) {
-        report_json_print(report_json(&result), file);
-    } else {
-        print_result(&result, file);
+    const int flushed = command_flush(command);
+    if (finished.result.interrupted) {
+        interrupt_obey();
     }
-    return command_flush(command);
+    return flushed;
 }
 
 static const struct argument rows[] = {
@@ -358,6 +267,8 @@ static const struct argument rows[] = {
      ARGUMENT_TEXT, offsetof(struct values, shrink)},
     {"--tries-max", "N", "runs that --shrink may take; default 3000", ARGUMENT_COUNT,
      offsetof(struct values, tries_max)},
+    {"--brief", NULL, "no rows by workflow, task, model and worker", ARGUMENT_FLAG,
+     offsetof(struct values, brief)},
     {"--json", NULL, "print one JSON object", ARGUMENT_FLAG, offsetof(struct values, json)},
     {.name = NULL},
 };
@@ -370,6 +281,8 @@ const struct command command_sim = {
         "The same scenario, policy and seed give the same trace, whose hash is printed.\n"
         "Keys of --set: rate, deadline, patience, jobs, noise, profile_error, warmup, workers,\n"
         "link, latency, rows.load, rows.cache, memory, policy.\n"
+        "\n"
+        "An interrupt ends the run and prints what had happened by then.\n"
         "\n"
         "--shrink exits with 1 if the scenario fails. If it does not fail, --shrink writes\n"
         "nothing and exits with 0. See docs/TESTING.md.\n",

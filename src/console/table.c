@@ -7,16 +7,10 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "model/grow.h"
 
 enum { COLUMN_GAP = 2 };
-
-void table_init(struct table *table, const struct table_column *columns, uint32_t column_count)
-{
-    ASSERT(column_count > 0);
-    ASSERT(column_count > 0);
-    *table = (struct table){.columns = columns, .column_count = column_count};
-}
 
 void table_add(struct table *table, const char *format, ...)
 {
@@ -30,8 +24,32 @@ void table_add(struct table *table, const char *format, ...)
     char *cell = memory_zeroed(bytes, 1);
     memcpy(cell, text, bytes);
     table->cells = grow(table->cells, table->cell_count, sizeof(*table->cells));
-    table->cells[table->cell_count] = cell;
+    table->cells[table->cell_count] = (struct table_cell){.text = cell};
     table->cell_count++;
+}
+
+void table_style(struct table *table, enum style style)
+{
+    ASSERT(table->cell_count > 0);
+    table->cells[table->cell_count - 1].style = style;
+}
+
+void table_style_row(struct table *table, enum style style)
+{
+    ASSERT(table->cell_count >= table->column_count);
+    for (uint32_t i = 1; i <= table->column_count; i++) {
+        table->cells[table->cell_count - i].style = style;
+    }
+}
+
+void table_init(struct table *table, const struct table_column *columns, uint32_t column_count)
+{
+    ASSERT(column_count > 0);
+    *table = (struct table){.columns = columns, .column_count = column_count};
+    for (uint32_t i = 0; i < column_count; i++) {
+        table_add(table, "%s", columns[i].title);
+    }
+    table_style_row(table, STYLE_BOLD);
 }
 
 void table_add_number(struct table *table, int decimals, double value)
@@ -55,24 +73,27 @@ static uint32_t width_of(const char *text)
 
 static uint32_t column_width(const struct table *table, uint32_t column)
 {
-    uint32_t width = width_of(table->columns[column].title);
+    uint32_t width = 0;
     for (uint32_t i = column; i < table->cell_count; i += table->column_count) {
-        const uint32_t cell = width_of(table->cells[i]);
-        width = cell > width ? cell : width;
+        width = max_u32(width, width_of(table->cells[i].text));
     }
     return width;
 }
 
 /* Print one row. Spaces are held back until text follows, so that none end a line. */
-static void print_row(const struct table *table, const char *const *cells, FILE *file)
+static void print_row(
+    const struct table *table, const struct table_cell *cells, bool is_styled, FILE *file)
 {
     uint32_t spaces = 0;
     for (uint32_t i = 0; i < table->column_count; i++) {
-        const uint32_t gap = column_width(table, i) - width_of(cells[i]);
+        const char *text = cells[i].text;
+        const enum style style = is_styled ? cells[i].style : STYLE_PLAIN;
+        const uint32_t gap = column_width(table, i) - width_of(text);
         const bool right = table->columns[i].right;
         spaces += right ? gap : 0;
-        if (cells[i][0] != '\0') {
-            (void)fprintf(file, "%*s%s", (int)spaces, "", cells[i]);
+        if (text[0] != '\0') {
+            (void)fprintf(
+                file, "%*s%s%s%s", (int)spaces, "", style_begin(style), text, style_end(style));
             spaces = 0;
         }
         spaces += (right ? 0 : gap) + COLUMN_GAP;
@@ -83,21 +104,16 @@ static void print_row(const struct table *table, const char *const *cells, FILE 
 void table_print(const struct table *table, FILE *file)
 {
     ASSERT(table->cell_count % table->column_count == 0);
-    const char **titles = memory_zeroed(table->column_count, sizeof(*titles));
-    for (uint32_t i = 0; i < table->column_count; i++) {
-        titles[i] = table->columns[i].title;
-    }
-    print_row(table, titles, file);
-    free(titles);
+    const bool is_styled = style_is_on(file);
     for (uint32_t i = 0; i < table->cell_count; i += table->column_count) {
-        print_row(table, (const char *const *)&table->cells[i], file);
+        print_row(table, &table->cells[i], is_styled, file);
     }
 }
 
 void table_deinit(struct table *table)
 {
     for (uint32_t i = 0; i < table->cell_count; i++) {
-        free(table->cells[i]);
+        free(table->cells[i].text);
     }
     free(table->cells);
     *table = (struct table){0};

@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "base/attributes.h"
+#include "console/style.h"
 
 enum { TABLE_CELL_BYTES_MAX = 512 };
 
@@ -24,11 +25,16 @@ struct table_column {
     bool right; /* Numbers end in the same column, text begins in it. */
 };
 
+struct table_cell {
+    char *text; /* Owned. */
+    enum style style;
+};
+
 struct table {
     const struct table_column *columns; /* Borrowed. */
     uint32_t column_count;
     uint32_t cell_count;
-    char **cells; /* By row; owned. */
+    struct table_cell *cells; /* By row; the first are the titles. */
 };
 
 void table_init(struct table *table, const struct table_column *columns, uint32_t column_count);
@@ -40,7 +46,14 @@ void table_add(struct table *table, const char *format, ...);
 /* The same for a number, or "-" if there is none: NAN. */
 void table_add_number(struct table *table, int decimals, double value);
 
-/* Titles, then rows; two spaces between columns and none at the end of a line. */
+/* How the last cell looks on a terminal; and all cells of the last row, which is complete. */
+void table_style(struct table *table, enum style style);
+void table_style_row(struct table *table, enum style style);
+
+/*
+ * Titles, then rows; two spaces between columns and none at the end of a line. On a terminal
+ * titles are bold: see style.h.
+ */
 void table_print(const struct table *table, FILE *file);
 
 void table_deinit(struct table *table);

@@ -16,7 +16,7 @@
 enum { LINE_BYTES_MAX = 512 };
 
 /* What a child says if it lives. */
-struct outcome {
+struct verdict {
     char failure[RUN_INVARIANTS_BYTES_MAX];
 };
 
@@ -47,12 +47,12 @@ static struct scenario *through_document(const struct scenario *scenario)
     return again;
 }
 
-/* In the child. If it lives to its end, the outcome says how the run went. */
+/* In the child. If it lives to its end, the verdict says how the run went. */
 static void run_one(void *context, uint32_t index, void *result)
 {
     const struct child *child = context;
     const struct rlimit none = {0};
-    struct outcome *outcome = result;
+    struct verdict *verdict = result;
     struct policy_set policies;
     struct weft_error error;
     (void)index;
@@ -74,7 +74,7 @@ static void run_one(void *context, uint32_t index, void *result)
     struct run_result run;
     const bool is_finished = run_simulate(scenario, &options, &run);
     ASSERT(is_finished); /* A child does not catch interrupts. */
-    (void)snprintf(outcome->failure, sizeof(outcome->failure), "%s", run.broken);
+    (void)snprintf(verdict->failure, sizeof(verdict->failure), "%s", run.broken);
 }
 
 /* The first line that speaks of an assertion, without its end. False if there is none. */
@@ -98,10 +98,10 @@ static void done(void *context, uint32_t index, const void *result, const char *
 {
     const struct child *child = context;
     struct checked_run *checked = child->checked;
-    const struct outcome *outcome = result;
+    const struct verdict *verdict = result;
     (void)index;
-    if (outcome != NULL) {
-        (void)snprintf(checked->failure, sizeof(checked->failure), "%s", outcome->failure);
+    if (verdict != NULL) {
+        (void)snprintf(checked->failure, sizeof(checked->failure), "%s", verdict->failure);
     } else if (find_assertion(child->words, checked->failure)) {
         return;
     } else if (strncmp(death, "signal 14 ", strlen("signal 14 ")) == 0) {
@@ -124,7 +124,7 @@ enum weft_status checked_run_do(
     const struct child_work work = {
         .count = 1,
         .parallel = 1,
-        .result_bytes = sizeof(struct outcome),
+        .result_bytes = sizeof(struct verdict),
         .context = &child,
         .run = run_one,
         .done = done,

@@ -131,7 +131,7 @@ static void finish_child(struct children *children, uint32_t place)
     const int status = leave(children, place);
     if (is_whole && status == 0) {
         work->done(work->context, index, result, /* death */ NULL);
-    } else {
+    } else if (!interrupt_came()) { /* A terminal interrupts children too: no fault of theirs. */
         char death[DEATH_BYTES_MAX];
         describe_death(status, death);
         work->done(work->context, index, /* result */ NULL, death);

@@ -35,6 +35,7 @@ struct compare_run {
     uint32_t policy;
     uint32_t seed;     /* Index. */
     double rate_per_s; /* Instead of the scenario's; 0: that. */
+    bool is_done;      /* With a result, or because its process died. */
     bool has_result;
     struct run_result result;
 };

@@ -30,6 +30,7 @@ static void done(void *context, uint32_t index, const void *result, const char *
     struct compare_runs *all = context;
     struct compare_run *run = &all->runs[index];
     all->done_count++;
+    run->is_done = true;
     if (result != NULL) {
         const struct run_result *finished = result;
         run->result = *finished;
@@ -42,6 +43,9 @@ static void done(void *context, uint32_t index, const void *result, const char *
             stderr, "weft %s: a run ended by %s; repeat it with: %s\n", all->command, death,
             command);
         all->died_count++;
+    }
+    if (all->on_done != NULL) {
+        all->on_done(all->context);
     }
     progress_show(&all->progress, all->done_count, all->expected_count);
 }

@@ -18,6 +18,10 @@ struct compare_runs {
     uint64_t expected_count; /* Of runs in all parts, as far as one can tell. */
     uint32_t died_count;
     struct compare_run *runs; /* The part that is being done; the caller's. */
+
+    /* Called when a run is done. NULL: nobody waits for it. */
+    void (*on_done)(void *context);
+    void *context;
 };
 
 /*

@@ -55,6 +55,9 @@ enum weft_status compare_saturation_init(
         for (uint32_t k = 0; k < plan->groups[i].policy_count; k++, subject++) {
             subject->group = i;
             subject->policy = k;
+            for (uint32_t part = 0; part < SATURATION_PARTS; part++) {
+                subject->parts[part] = SATURATION_NOT_RUN;
+            }
             saturation_init(
                 &subject->search, plan->groups[i].scenario->arrivals.rate_per_s, precision);
         }

@@ -17,6 +17,8 @@ enum saturation_part { SATURATION_AT_HALF, SATURATION_AT_MOST, SATURATION_PARTS 
 
 enum { SATURATION_POINTS_MAX = SATURATION_TRIES_MAX + SATURATION_PARTS };
 
+#define SATURATION_NOT_RUN UINT32_MAX
+
 /* All seeds of one rate. */
 struct saturation_point {
     double rate_per_s;
@@ -30,7 +32,7 @@ struct saturation_case {
     struct saturation search;
     uint32_t point_count;
     struct saturation_point points[SATURATION_POINTS_MAX]; /* In the order in which they ran. */
-    uint32_t parts[SATURATION_PARTS]; /* Into the points; only if there is a rate_low. */
+    uint32_t parts[SATURATION_PARTS]; /* Into the points; SATURATION_NOT_RUN: there is none. */
 };
 
 struct compare_saturation {

@@ -99,6 +99,19 @@ bool run_has_slo(const struct scenario *scenario)
     return false;
 }
 
+const char *run_rate_text(double rate_per_s, double mean_per_s, char text[static RUN_RATE_BYTES])
+{
+    text[0] = '\0';
+    if (rate_per_s > 0 && mean_per_s != rate_per_s) {
+        (void)snprintf(
+            text, RUN_RATE_BYTES, " at %.3g/s on average, %g/s between bursts", mean_per_s,
+            rate_per_s);
+    } else if (rate_per_s > 0) {
+        (void)snprintf(text, RUN_RATE_BYTES, " at %g/s", rate_per_s);
+    }
+    return text;
+}
+
 static void describe(
     const struct scenario *scenario, const struct run_options *options, struct run_result *result)
 {
@@ -110,6 +123,7 @@ static void describe(
     };
     if (scenario->arrivals.kind != ARRIVALS_LIST) {
         result->rate_per_s = scenario->arrivals.rate_per_s;
+        result->mean_per_s = arrivals_mean_rate(&scenario->arrivals);
     }
     (void)snprintf(result->scenario, sizeof(result->scenario), "%s", scenario->name);
     (void)snprintf(result->policy, sizeof(result->policy), "%s", options->policies->text);
@@ -183,6 +197,7 @@ bool run_simulate(
         .faults = scenario->faults,
         .fault_random_count = scenario->fault_random_count,
         .fault_randoms = scenario->fault_randoms,
+        .detailed = options->details_out != NULL,
         .check = options->check,
         .on_record = options->on_record,
         .context = options->context,
@@ -198,11 +213,15 @@ bool run_simulate(
     bool is_endless = false;
     struct sim *sim = sim_create(&sim_options);
     const bool finished = drive(sim, options, scenario->jobs, &is_endless);
+    describe(scenario, options, result_out);
+    result_out->interrupted = !finished;
+    result_out->wall_s = (double)(progress_clock_ns() - started_ns) / 1e9;
+    sim_report(sim, &result_out->report);
+    sim_counters(sim, &result_out->counters);
+    if (options->details_out != NULL) {
+        *options->details_out = sim_details(sim);
+    }
     if (finished) {
-        describe(scenario, options, result_out);
-        result_out->wall_s = (double)(progress_clock_ns() - started_ns) / 1e9;
-        sim_report(sim, &result_out->report);
-        sim_counters(sim, &result_out->counters);
         judge(options, &invariants, is_endless, result_out);
     }
     sim_destroy(sim);

@@ -234,8 +234,7 @@ bool arrivals_set_rate(struct arrivals *arrivals, double rate_per_s)
     return true;
 }
 
-/* Of all workflows together; 0 if it cannot be said. */
-static double mean_rate(const struct arrivals *arrivals)
+double arrivals_mean_rate(const struct arrivals *arrivals)
 {
     if (arrivals->kind == ARRIVALS_BURST || arrivals->kind == ARRIVALS_MMPP) {
         return arrivals_per_burst(arrivals) * NS_PER_S / (double)arrivals->burst.every_ns;
@@ -274,7 +273,7 @@ bool arrivals_rates(
     const struct arrivals *arrivals, const struct catalogue *catalogue, double *rates_out)
 {
     const uint32_t count = catalogue->workflow_count;
-    const double rate_per_s = mean_rate(arrivals);
+    const double rate_per_s = arrivals_mean_rate(arrivals);
     double sum = 0;
 
     if (!(rate_per_s > 0)) {

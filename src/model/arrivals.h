@@ -123,6 +123,9 @@ void arrivals_set_speed(struct arrivals *arrivals, double speed);
  */
 bool arrivals_set_rate(struct arrivals *arrivals, double rate_per_s);
 
+/* Requests a second of all workflows together, on average over a long time; 0: it takes no time. */
+double arrivals_mean_rate(const struct arrivals *arrivals);
+
 /*
  * How many requests of each workflow come in a second, on average over a long time; of a
  * list, while it lasts. False, and nothing written, if it takes no time.

@@ -73,6 +73,7 @@ struct sim *sim_create(const struct sim_options *options)
         .jobs_expected = options->jobs,
         .warmup = options->warmup,
         .warmup_auto = options->warmup_auto,
+        .detailed = options->detailed,
     };
     sim->summary = summary_create(&summary);
     plan(sim);
@@ -516,6 +517,11 @@ void sim_event(struct sim *sim, uint32_t node, const struct event *event)
     const uint32_t slot = add_scripted(sim, node);
     ((struct scripted *)pool_at(&sim->scripted, slot))->event = *event;
     schedule(sim, event->at_ns, payload_of(TIMED_SCRIPT, 0, 0, slot));
+}
+
+struct details *sim_details(const struct sim *sim)
+{
+    return summary_details(sim->summary);
 }
 
 void sim_report(const struct sim *sim, struct report *report_out)

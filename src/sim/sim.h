@@ -39,6 +39,7 @@ struct sim_options {
     const struct fault *faults;
     uint32_t fault_random_count;
     const struct fault_random *fault_randoms; /* Drawn from the seed. */
+    bool detailed;                            /* See summary_options. */
     bool check;                               /* Look for broken invariants after every event. */
 
     /* Called with every record, in order. NULL: they are not needed. */
@@ -75,6 +76,8 @@ void sim_cancel(struct sim *sim, int64_t at_ns, uint64_t nth);
 void sim_event(struct sim *sim, uint32_t node, const struct event *event);
 
 void sim_report(const struct sim *sim, struct report *report_out);
+/* Of a simulation that is detailed. The caller owns them. */
+struct details *sim_details(const struct sim *sim);
 void sim_counters(const struct sim *sim, struct sim_counters *counters_out);
 
 #endif /* SIM_SIM_H */

@@ -67,6 +67,9 @@ static void prepare_workflows(struct summary *summary, const struct summary_opti
         const struct workflow *workflow = catalogue->workflows[i];
         summary->workflows[i].critical_ns = critical_path_ns(options, workflow);
         summary->workflows[i].slo_ns = workflow->slo_ns;
+        if (options->detailed && options->bounded) {
+            summary->workflows[i].histogram = memory_zeroed(1, sizeof(struct histogram));
+        }
         summary->queue_first[i] = workflow->queue_first;
         for (uint32_t k = 0; k < workflow->task_count; k++) {
             summary->queue_models[workflow->queue_first + k] = workflow->tasks[k].model_count;
@@ -104,7 +107,10 @@ struct summary *summary_create(const struct summary_options *options)
     }
     summary->counted_first_ns = INT64_MAX;
     summary->first_ns = INT64_MAX;
-    summary->tally = tally_create(options->fleet, options->catalogue, /* follows */ false);
+    summary->tally = tally_create(options->fleet, options->catalogue, options->detailed);
+    if (options->detailed) {
+        summary->details = details_create(options->fleet, options->catalogue);
+    }
     prepare_workflows(summary, options);
     prepare_workers(summary, options->fleet);
     summary->cpu_price = options->fleet->prices.cpu / NS_PER_HOUR;
@@ -120,7 +126,13 @@ void summary_destroy(struct summary *summary)
     for (uint32_t i = 0; i < summary->workflow_count; i++) {
         series_deinit(&summary->workflows[i].latencies_ns);
         series_deinit(&summary->workflows[i].arrivals_ns);
+        series_deinit(&summary->workflows[i].misses_ns);
+        for (uint32_t k = 0; k < LATENCY_PARTS; k++) {
+            series_deinit(&summary->workflows[i].parts_ns[k]);
+        }
+        free(summary->workflows[i].histogram);
     }
+    details_destroy(summary->details);
     tally_destroy(summary->tally);
     free(summary->workflows);
     free(summary->queue_models);
@@ -128,7 +140,6 @@ void summary_destroy(struct summary *summary)
     free(summary->worker_share);
     free(summary->workers);
     series_deinit(&summary->requests_ns);
-    series_deinit(&summary->misses_ns);
     series_deinit(&summary->hung_up_ns);
     series_deinit(&summary->backlogs);
     free(summary->latencies);
@@ -167,7 +178,7 @@ static void on_request(struct summary *summary, const struct record *record)
     if (summary->warmup_auto) {
         series_push(&summary->requests_ns, record->at_ns);
     }
-    (void)tally_add(summary->tally, record, /* spent_out */ NULL);
+    (void)tally_add(summary->tally, record, /* parts_out */ NULL);
 }
 
 /*
@@ -178,14 +189,14 @@ static void miss_slo(
     struct summary *summary, const struct record *record, int64_t arrived_ns, bool hung_up)
 {
     ASSERT(record->workflow < summary->workflow_count);
-    if (summary->workflows[record->workflow].slo_ns <= 0 ||
-        arrived_ns < summary->counted_first_ns) {
+    struct workflow_sum *workflow = &summary->workflows[record->workflow];
+    if (workflow->slo_ns <= 0 || arrived_ns < summary->counted_first_ns) {
         return;
     }
-    summary->slo_jobs++;
+    workflow->slo_jobs++;
     summary->slo_hung_up += hung_up ? 1 : 0;
     if (summary->warmup_auto) {
-        series_push(&summary->misses_ns, arrived_ns);
+        series_push(&workflow->misses_ns, arrived_ns);
     }
     if (summary->warmup_auto && hung_up) {
         series_push(&summary->hung_up_ns, arrived_ns);
@@ -201,34 +212,55 @@ static void count_latency(
         return;
     }
     histogram_add(summary->latencies, latency_ns);
+    if (workflow->histogram != NULL) {
+        histogram_add(workflow->histogram, latency_ns);
+    }
     if (workflow->critical_ns > 0) {
         const double slowdown = (double)latency_ns / (double)workflow->critical_ns;
         histogram_add(summary->slowdowns, (int64_t)(slowdown * SLOWDOWN_STEPS));
     }
 }
 
-static void on_completed(struct summary *summary, const struct record *record, bool is_in_time)
+/* Where the time of a counted job went. */
+static void count_parts(
+    const struct summary *summary, struct workflow_sum *workflow, const struct latency_parts *parts)
+{
+    for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
+        workflow->part_ns[i] += parts->ns[i];
+        if (summary->warmup_auto) {
+            series_push(&workflow->parts_ns[i], parts->ns[i]);
+        }
+    }
+}
+
+static void on_completed(
+    struct summary *summary, const struct record *record, bool is_in_time,
+    const struct latency_parts *parts)
 {
     struct workflow_sum *workflow = &summary->workflows[record->workflow];
     if (record->at_ns - record->value < summary->counted_first_ns) {
         return;
     }
     count_latency(summary, workflow, record->value);
+    if (summary->details != NULL) {
+        count_parts(summary, workflow, parts);
+    }
     if (summary->warmup_auto) {
         series_push(&workflow->arrivals_ns, record->at_ns - record->value);
     }
     if (workflow->slo_ns > 0) {
-        summary->slo_jobs++;
-        summary->slo_hits += is_in_time ? 1 : 0;
+        workflow->slo_jobs++;
+        workflow->slo_hits += is_in_time ? 1 : 0;
     }
 }
 
 static void on_answered(struct summary *summary, const struct record *record)
 {
     advance(summary, record->at_ns);
-    const enum outcome outcome = tally_add(summary->tally, record, /* spent_out */ NULL);
+    struct latency_parts parts;
+    const enum outcome outcome = tally_add(summary->tally, record, &parts);
     if (outcome == OUTCOME_GOOD || outcome == OUTCOME_SLOW) {
-        on_completed(summary, record, outcome == OUTCOME_GOOD);
+        on_completed(summary, record, outcome == OUTCOME_GOOD, &parts);
         return;
     }
     const bool is_early = record->value <= summary->workflows[record->workflow].slo_ns;
@@ -288,9 +320,27 @@ static void fold(struct summary *summary, const struct record *record)
     summary->hash = hash_mix_six(summary->hash, words);
 }
 
+/* What tasks did, for rows. Ends of jobs are told to the tally where they are counted. */
+static void add_details(struct summary *summary, const struct record *record)
+{
+    switch (record->kind) {
+    case RECORD_ARRIVED:
+    case RECORD_REFUSED:
+    case RECORD_ANSWERED:
+        return;
+    default:
+        (void)tally_add(summary->tally, record, /* parts_out */ NULL);
+        details_add(summary->details, summary->tally, record);
+        return;
+    }
+}
+
 void summary_add(struct summary *summary, const struct record *record)
 {
     fold(summary, record);
+    if (summary->details != NULL) {
+        add_details(summary, record);
+    }
     switch (record->kind) {
     case RECORD_ARRIVED:
         on_request(summary, record);

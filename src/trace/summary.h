@@ -14,6 +14,7 @@
 #include "model/catalogue.h"
 #include "node/record.h"
 #include "profile/profile.h"
+#include "trace/details.h"
 #include "trace/quantiles.h"
 
 struct summary; /* Opaque: it keeps a latency for every counted job, unless it is bounded. */
@@ -26,6 +27,7 @@ struct summary_options {
     double warmup;          /* Fraction of them. */
     bool warmup_auto;       /* As found by trace/warmup.h instead, when a report is asked for. */
     bool bounded;           /* Memory does not grow: quantiles to within 1/64. Not with the last. */
+    bool detailed;          /* Follow jobs and tasks, for summary_details(). */
 };
 
 struct report {
@@ -69,6 +71,9 @@ void summary_add(struct summary *summary, const struct record *record);
 
 /* What is known so far. */
 void summary_report(const struct summary *summary, struct report *report_out);
+
+/* The same in rows, of a summary that is detailed. The caller owns them. */
+struct details *summary_details(const struct summary *summary);
 
 /* Hash of all records so far: equal if and only if the traces are. */
 uint64_t summary_trace_hash(const struct summary *summary);

@@ -17,6 +17,14 @@ struct workflow_sum {
     struct series arrivals_ns;  /* Of the same; only if the warm-up is to be found. */
     int64_t critical_ns;        /* Its longest path on the fastest devices. */
     int64_t slo_ns;
+    uint64_t slo_jobs;       /* Counted ones, if it has an SLO. */
+    uint64_t slo_hits;       /* Those of them that met it. */
+    struct series misses_ns; /* Arrivals of those without a latency; only to find the warm-up. */
+
+    /* Only if it is detailed. */
+    struct histogram *histogram;           /* Of latencies, if memory is bounded. */
+    int64_t part_ns[LATENCY_PARTS];        /* Of counted jobs. */
+    struct series parts_ns[LATENCY_PARTS]; /* Of each; only if the warm-up is to be found. */
 };
 
 struct summary {
@@ -27,8 +35,6 @@ struct summary {
     uint64_t warmup_jobs;        /* So many arrivals are not counted. */
     int64_t counted_first_ns;    /* When the first counted job arrived; INT64_MAX until then. */
     struct tally *tally;
-    uint64_t slo_hits;
-    uint64_t slo_jobs;
     uint64_t slo_hung_up;
     uint64_t loads;
     uint64_t evictions;
@@ -48,19 +54,19 @@ struct summary {
     uint64_t repeated;
     uint64_t unplanned;
     struct series
-        requests_ns; /* When each came; only if the warm-up is to be found, like the next two. */
-    struct series misses_ns;  /* Arrivals that count in slo_jobs without a latency. */
-    struct series hung_up_ns; /* Those of them that count in slo_hung_up. */
+        requests_ns; /* When each came; only if the warm-up is to be found, like the next. */
+    struct series hung_up_ns; /* Arrivals of those that count in slo_hung_up. */
     struct series backlogs;   /* Jobs in the system, as each arrival finds it. */
     double backlog_area_ns;   /* Their integral over time. */
     int64_t first_ns;         /* The first arrival; INT64_MAX until then. */
     int64_t last_ns;          /* The last arrival or answer. */
     uint32_t workflow_count;
     struct workflow_sum *workflows;
-    uint32_t *queue_models; /* By queue: how many models its task needs. */
-    uint32_t *queue_first;  /* By workflow. */
-    double *worker_share;   /* By worker: one unit as a part of the device. */
-    uint64_t *workers;      /* Bit set: those that started a task. */
+    uint32_t *queue_models;  /* By queue: how many models its task needs. */
+    uint32_t *queue_first;   /* By workflow. */
+    double *worker_share;    /* By worker: one unit as a part of the device. */
+    uint64_t *workers;       /* Bit set: those that started a task. */
+    struct details *details; /* Of tasks, models and workers. NULL: they are not asked for. */
 };
 
 /* Requests so far, whatever became of them. */

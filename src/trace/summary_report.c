@@ -1,6 +1,7 @@
 /* summary_report.c - from what a summary has counted to figures. */
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "trace/stability.h"
 #include "trace/summary_inside.h"
@@ -9,6 +10,11 @@
 static double part(uint64_t some, uint64_t all)
 {
     return all == 0 ? FIGURE_NONE : (double)some / (double)all;
+}
+
+static double mean_ms(int64_t sum_ns, uint64_t count)
+{
+    return count == 0 ? FIGURE_NONE : (double)sum_ns / (double)count / 1e6;
 }
 
 /* A counted job, where its place in the order of arrival matters. */
@@ -81,27 +87,50 @@ static uint64_t count_before(const struct series *series, int64_t end_ns)
     return count;
 }
 
+/* Jobs that should have met an SLO, and those that did. */
+struct hits {
+    uint64_t jobs;
+    uint64_t hits;
+};
+
+/* Those of @workflow, without what arrived before @first_ns if the warm-up had to be found. */
+static struct hits hits_of(
+    const struct summary *summary, const struct workflow_sum *workflow, int64_t first_ns)
+{
+    struct hits slo = {.jobs = workflow->slo_jobs, .hits = workflow->slo_hits};
+    if (!summary->warmup_auto || workflow->slo_ns <= 0) {
+        return slo;
+    }
+    slo.jobs -= count_before(&workflow->misses_ns, first_ns);
+    for (uint64_t i = 0; i < workflow->latencies_ns.count; i++) {
+        if (!is_counted(summary, workflow, i, first_ns)) {
+            slo.jobs--;
+            slo.hits -= workflow->latencies_ns.values[i] <= workflow->slo_ns ? 1 : 0;
+        }
+    }
+    return slo;
+}
+
+static double slo_hit_rate(const struct summary *summary, int64_t first_ns)
+{
+    struct hits all = {0};
+    for (uint32_t i = 0; i < summary->workflow_count; i++) {
+        const struct hits own = hits_of(summary, &summary->workflows[i], first_ns);
+        all.jobs += own.jobs;
+        all.hits += own.hits;
+    }
+    return part(all.hits, all.jobs);
+}
+
 /* Take what arrived before @first_ns out of what was counted. */
 static void report_warmup(const struct summary *summary, int64_t first_ns, struct report *report)
 {
     report->warmup_jobs = summary->warmup_jobs < report->jobs ? summary->warmup_jobs : report->jobs;
-    if (!summary->warmup_auto) {
-        return;
+    report->slo_hit_rate = slo_hit_rate(summary, first_ns);
+    if (summary->warmup_auto) {
+        report->warmup_jobs = count_before(&summary->requests_ns, first_ns);
+        report->slo_hung_up -= count_before(&summary->hung_up_ns, first_ns);
     }
-    uint64_t slo_jobs = summary->slo_jobs - count_before(&summary->misses_ns, first_ns);
-    uint64_t slo_hits = summary->slo_hits;
-    for (uint32_t i = 0; i < summary->workflow_count; i++) {
-        const struct workflow_sum *workflow = &summary->workflows[i];
-        for (uint64_t k = 0; k < workflow->latencies_ns.count && workflow->slo_ns > 0; k++) {
-            if (!is_counted(summary, workflow, k, first_ns)) {
-                slo_jobs--;
-                slo_hits -= workflow->latencies_ns.values[k] <= workflow->slo_ns ? 1 : 0;
-            }
-        }
-    }
-    report->warmup_jobs = count_before(&summary->requests_ns, first_ns);
-    report->slo_hit_rate = part(slo_hits, slo_jobs);
-    report->slo_hung_up -= count_before(&summary->hung_up_ns, first_ns);
 }
 
 /* Of the jobs that arrived at @first_ns or later, if the warm-up had to be found. */
@@ -144,10 +173,16 @@ static double per_job(const struct summary *summary, double all)
     return completed == 0 ? FIGURE_NONE : all / (double)completed;
 }
 
-void summary_report(const struct summary *summary, struct report *report_out)
+/* From the first arrival to the last answer. */
+static double duration_of(const struct summary *summary)
 {
     const bool began = summary->first_ns != INT64_MAX;
-    const double duration_ns = began ? (double)(summary->last_ns - summary->first_ns) : 0;
+    return began ? (double)(summary->last_ns - summary->first_ns) : 0;
+}
+
+void summary_report(const struct summary *summary, struct report *report_out)
+{
+    const double duration_ns = duration_of(summary);
     const double available_ns = duration_ns * (double)summary->worker_count;
     const uint64_t loads = summary->loads;
     const uint64_t needed = summary->models_needed;
@@ -158,7 +193,6 @@ void summary_report(const struct summary *summary, struct report *report_out)
         .refused = total->ended[OUTCOME_REFUSED],
         .failed = total->ended[OUTCOME_FAILED],
         .cancelled = tally_cancelled(total),
-        .slo_hit_rate = part(summary->slo_hits, summary->slo_jobs),
         .slo_hung_up = summary->slo_hung_up,
         .cost_per_job = per_job(summary, summary->busy_ns / 1e9),
         .price_per_job = per_job(summary, summary->busy_price),
@@ -184,4 +218,77 @@ void summary_report(const struct summary *summary, struct report *report_out)
     report.stable =
         report.counted > 0 && stability_of(summary->backlogs.values, summary->backlogs.count);
     *report_out = report;
+}
+
+/* The latencies of the counted jobs of @workflow, and the sums of their parts. */
+static uint64_t list_counted(
+    const struct summary *summary, const struct workflow_sum *workflow, int64_t first_ns,
+    double *latencies_ms_out, int64_t part_ns_out[LATENCY_PARTS])
+{
+    uint64_t count = 0;
+    for (uint32_t k = 0; k < LATENCY_PARTS; k++) {
+        part_ns_out[k] = summary->warmup_auto ? 0 : workflow->part_ns[k];
+    }
+    for (uint64_t i = 0; i < workflow->latencies_ns.count; i++) {
+        if (!is_counted(summary, workflow, i, first_ns)) {
+            continue;
+        }
+        latencies_ms_out[count++] = (double)workflow->latencies_ns.values[i] / 1e6;
+        for (uint32_t k = 0; k < LATENCY_PARTS && summary->warmup_auto; k++) {
+            part_ns_out[k] += workflow->parts_ns[k].values[i];
+        }
+    }
+    return count;
+}
+
+/* Fill the row of @workflow, and add its parts to those of all. */
+static void detail_workflow(
+    const struct summary *summary, const struct workflow_sum *workflow, int64_t first_ns,
+    struct details_workflow *row, int64_t all_ns[LATENCY_PARTS])
+{
+    const struct hits slo = hits_of(summary, workflow, first_ns);
+    int64_t part_ns[LATENCY_PARTS];
+    double *latencies_ms = memory_zeroed(workflow->latencies_ns.count + 1, sizeof(double));
+    row->counted = list_counted(summary, workflow, first_ns, latencies_ms, part_ns);
+    row->latency_ms = quantiles_of(latencies_ms, row->counted);
+    if (workflow->histogram != NULL) {
+        row->counted = histogram_count(workflow->histogram);
+        row->latency_ms = quantiles_of_histogram(workflow->histogram, /* unit */ 1e6);
+    }
+    row->slo_hit_rate = part(slo.hits, slo.jobs);
+    for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
+        row->part_ms[i] = mean_ms(part_ns[i], row->counted);
+        all_ns[i] += part_ns[i];
+    }
+    free(latencies_ms);
+}
+
+struct details *summary_details(const struct summary *summary)
+{
+    ASSERT(summary->details != NULL);
+    const int64_t first_ns = summary->warmup_auto ? find_steady_ns(summary) : 0;
+    const double duration_ns = duration_of(summary);
+    struct details *details = details_copy(summary->details);
+    struct report report;
+    int64_t part_ns[LATENCY_PARTS] = {0};
+    for (uint32_t i = 0; i < summary->workflow_count; i++) {
+        struct details_workflow *row = &details->workflows[i];
+        row->jobs = *tally_workflow(summary->tally, i);
+        detail_workflow(summary, &summary->workflows[i], first_ns, row, part_ns);
+    }
+    summary_report(summary, &report);
+    details->total = (struct details_workflow){
+        .jobs = *tally_total(summary->tally),
+        .counted = report.counted,
+        .latency_ms = report.latency_ms,
+        .slo_hit_rate = report.slo_hit_rate,
+    };
+    for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
+        details->total.part_ms[i] = mean_ms(part_ns[i], report.counted);
+    }
+    for (uint32_t i = 0; i < details->worker_count; i++) {
+        struct details_worker *worker = &details->workers[i];
+        worker->busy = duration_ns > 0 ? worker->busy_ns / duration_ns : 0;
+    }
+    return details;
 }

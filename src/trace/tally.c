@@ -218,3 +218,25 @@ const struct tally_counts *tally_total(const struct tally *tally)
 {
     return &tally->total;
 }
+
+const struct latency_task *tally_task(const struct tally *tally, const struct record *record)
+{
+    ASSERT(tally->loads != NULL);
+    return task_of(tally, record);
+}
+
+int64_t tally_load_ns(const struct tally *tally, uint32_t worker, uint32_t model)
+{
+    const struct load *load = load_of(tally, worker, model);
+    return load->ended_ns - load->began_ns;
+}
+
+const struct fleet *tally_fleet(const struct tally *tally)
+{
+    return tally->fleet;
+}
+
+const struct catalogue *tally_catalogue(const struct tally *tally)
+{
+    return tally->catalogue;
+}

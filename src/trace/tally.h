@@ -69,6 +69,20 @@ void tally_destroy(struct tally *tally);
 enum outcome tally_add(
     struct tally *tally, const struct record *record, struct latency_parts *parts_out);
 
+/*
+ * What is known of the task of @record, of a job that is followed; NULL if that has been answered.
+ * Changed by the next record.
+ */
+const struct latency_task *tally_task(const struct tally *tally, const struct record *record);
+
+/* How long the last load of @model on @worker took, which has ended. Of a tally that follows jobs.
+ */
+int64_t tally_load_ns(const struct tally *tally, uint32_t worker, uint32_t model);
+
+/* What it was made for. */
+const struct fleet *tally_fleet(const struct tally *tally);
+const struct catalogue *tally_catalogue(const struct tally *tally);
+
 /* Borrowed, and changed by the next record. */
 const struct tally_counts *tally_workflow(const struct tally *tally, uint32_t workflow);
 const struct tally_counts *tally_total(const struct tally *tally);

@@ -2,7 +2,8 @@
 
 Covers: src/cli/check.c, src/cli/command.c, src/cli/compare.c, src/cli/compare_table.c,
 src/cli/main.c, src/cli/policies.c, src/cli/report_json.c, src/cli/sim.c, src/console/progress.c,
-src/lab/compare_plan.c, src/lab/run.c
+src/cli/report_rows.c, src/cli/report_text.c, src/lab/compare_plan.c, src/lab/compare_runs.c,
+src/lab/run.c
 """
 
 import json
@@ -179,6 +180,68 @@ class SimTest(Cli):
         for word in ("jobs", "latency", "slow-down", "cache", "workers", "backlog", "trace"):
             self.assertRegex(text, rf"\n  {word} +\S")
 
+    def test_rows_by_workflow_task_model_and_worker(self):
+        text = self.good("sim", DEMO, "--jobs", "200")
+        self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
+        self.assertRegex(text, r"\n  time +queued [\d.]+ %, loading [\d.]+ %, running [\d.]+ ")
+        tables = text.split("\n\n")[1:]
+        heads = [table.split()[0] for table in tables]
+        self.assertEqual(heads, ["WORKFLOW", "TASK", "MODEL", "WORKER"])
+        rows = {line.split()[0]: line.split() for line in tables[0].splitlines()[1:]}
+        for row in rows.values():  # The parts add up to the mean.
+            self.assertAlmostEqual(sum(map(float, row[5:])), float(row[2]), delta=0.3)
+        jobs = sum(int(row[1]) for name, row in rows.items() if name != "all")
+        self.assertEqual(jobs, int(rows["all"][1]))
+        brief = self.good("sim", DEMO, "--jobs", "200", "--brief")
+        self.assertNotIn("WORKFLOW", brief)
+        self.assertNotIn("  time ", brief)
+
+    def test_long_tables_show_the_largest_rows(self):
+        text = self.good("sim", COMPASS, "--jobs", "200", "--set", "workers=30")
+        self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
+        self.assertIn("\nthe 10 of 15 tasks with the most time; --json lists all\n", text)
+        workers = text[text.index("\nWORKER"):].splitlines()
+        self.assertEqual(sum(line.startswith("w") for line in workers), 10)
+
+    def test_rows_as_json_add_up(self):
+        run = self.run_json()
+        self.assertEqual([row["workflow"] for row in run["by_workflow"]],
+                         ["document", "speech", "image"])  # fmt: skip
+        self.assertEqual(sum(row["counted"] for row in run["by_workflow"]), run["counted"])
+        for row in [run, *run["by_workflow"]]:
+            self.assertAlmostEqual(sum(row["time_ms"].values()), row["latency_ms"]["mean"], 6)
+            self.assertEqual(list(row["time_ms"]), ["queued", "loading", "running", "moving"])
+        self.assertEqual(sum(row["runs"] for row in run["by_task"]), run["tasks"])
+        self.assertEqual(sum(row["loads"] for row in run["by_model"]), run["loads"])
+        self.assertEqual(sum(row["evictions"] for row in run["by_worker"]), run["evictions"])
+        busy = sum(row["busy"] for row in run["by_worker"]) / run["workers"]
+        self.assertAlmostEqual(busy, run["utilisation"], 6)
+        brief = self.run_json("--brief")
+        rows = {"time_ms", "by_workflow", "by_task", "by_model", "by_worker"}
+        self.assertEqual(set(run) - set(brief), rows)
+        self.assertEqual(brief["trace_hash"], run["trace_hash"])
+
+    def test_what_grows_is_not_printed_to_six_digits(self):
+        arguments = ["sim", DEMO, "--jobs", "1000", "--rate", "23"]
+        text = self.good(*arguments)
+        self.assertRegex(text, r"\n  latency    mean > [\d.]+ s, growing\n  slow-down  -\n")
+        self.assertRegex(text, r"\n  SLO        < [\d.]+ % met\n")
+        self.assertRegex(text, r"\n  backlog    GROWING, ")
+        self.assertRegex(text, r"\nall +900 +> [\d.]+ s +- +< [\d.]+( +-){4}\n")
+        self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
+        self.assertIs(json.loads(self.good(*arguments, "--json"))["stable"], False)
+
+    def test_bursts_are_told_by_their_mean_rate(self):
+        burst = "scenarios/compass/burst.yaml"
+        text = self.good("sim", burst, "--jobs", "50", "--brief")
+        self.assertIn(" at 1.58/s on average, 1/s between bursts, seed 1\n", text)
+        run = json.loads(self.good("sim", burst, "--jobs", "50", "--json"))
+        self.assertEqual((run["rate"], round(run["mean_rate"], 4)), (1, 1.5833))
+        text = self.good("compare", burst, "--policies", "hash", "--jobs", "50", "--seeds", "2")
+        self.assertTrue(text.startswith("compass-bursts at 1.58/s on average, 1/s between "))
+        run = self.run_json()
+        self.assertEqual(run["rate"], run["mean_rate"])
+
     def test_one_json_object_with_the_promised_keys(self):
         run = self.run_json()
         for key in KEYS:
@@ -336,18 +399,38 @@ class TraceTest(Cli):
         self.assertEqual(done.stderr, f"weft sim: {path}: File too large\n")
         self.assertEqual(self.files(), [])
 
-    def test_an_interrupt_leaves_no_part_of_a_file(self):
+    def test_an_interrupt_keeps_what_has_ended(self):
         for number in (signal.SIGINT, signal.SIGTERM):
-            arguments = ["sim", DEMO, "--jobs", "10000000", "--trace", self.path("trace.txt")]
+            path = self.path("trace.jsonl")
+            arguments = ["sim", DEMO, "--jobs", "10000000", "--trace", path, "--json"]
             with subprocess.Popen(
                 [WEFT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
             ) as process:
                 started = wait_until(self.files)
+                time.sleep(0.2)
                 process.send_signal(number)
                 out, err = process.communicate(timeout=60)
             self.assertTrue(started)
-            self.assertEqual((process.returncode, out, err), (-number, b"", b""))
-            self.assertEqual(self.files(), [])
+            self.assertEqual((process.returncode, err), (-number, b""))
+            run = json.loads(out)
+            self.assertIs(run["interrupted"], True)
+            self.assertTrue(0 < run["completed"] <= run["jobs"] < 10000000)
+            self.assertEqual(self.files(), ["trace.jsonl"])
+            with open(path, encoding="utf-8") as file:
+                kinds = [json.loads(line)["kind"] for line in file]
+            self.assertEqual(kinds.count("answered"), run["completed"])
+            os.unlink(path)
+
+    def test_an_interrupted_run_says_so(self):
+        with subprocess.Popen(
+            [WEFT, "sim", DEMO, "--jobs", "10000000"], stdout=subprocess.PIPE, text=True
+        ) as process:
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        self.assertIn("\n  INTERRUPTED: this is what had ended by then\n", out)
+        self.assertIn("\nWORKFLOW ", out)
 
 
 class CompareTest(Cli):
@@ -398,6 +481,7 @@ class CompareTest(Cli):
             "compare", DEMO, "--policies", "jit;hash", "--seeds", "1", "--jobs", "60"
         )
         self.assertNotIn("±", text)
+        self.assertTrue(text.endswith("\none seed: there are no intervals; --seeds N runs more\n"))
         self.assertRegex(text, r"\nhash .* 1 of 1 +[+-]\d+\.\d %\n")
 
     def test_runs_as_json_are_those_of_sim(self):
@@ -473,6 +557,85 @@ class CompareTest(Cli):
         self.assertEqual((process.returncode, out, err), (-signal.SIGINT, "", ""))
         for pid in children:
             self.assertFalse(os.path.exists(f"/proc/{pid}"))
+
+    def interrupt(self, arguments, is_ready):
+        """Start a comparison, interrupt its whole group when it is ready; what it printed."""
+        process = subprocess.Popen(
+            [WEFT, "compare", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, start_new_session=True,
+        )  # fmt: skip
+        before = is_ready(process)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err), (-signal.SIGINT, ""), out)
+        return before + out
+
+    def test_a_table_is_there_as_soon_as_its_runs_are(self):
+        arguments = [DEMO, "--policies", "hash", "--seeds", "2", "--rates", "5,6", "--jobs", "300",
+                     "--parallel", "1"]  # fmt: skip
+        text = self.good("compare", *arguments)
+        titles = [table[:12] for table in text.split("\n\n")]
+        self.assertEqual(titles, ["demo at 5/s:", "demo at 6/s:"])
+
+        def read_table(process):
+            return "".join(process.stdout.readline() for _ in range(3))
+
+        arguments = [DEMO, "--policies", "hash", "--seeds", "2", "--rates", "3,1000", "--jobs",
+                     "20000", "--parallel", "1"]  # fmt: skip
+        shown = self.interrupt(arguments, read_table)
+        self.assertTrue(shown.startswith("demo at 3/s: "))
+        self.assertRegex(shown, r"\nhash .* 2 of 2 +-\n")
+
+    def children_of(self, process):
+        listing = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        return listing.read_text().split()
+
+    def wait_for_second(self, process):
+        """Until the first of two runs has ended."""
+        first = []
+
+        def is_second():
+            now = self.children_of(process)
+            first.extend(now if not first else [])
+            return first and now and now != first
+
+        self.assertTrue(wait_until(is_second))
+        return ""
+
+    def test_an_interrupt_prints_the_runs_that_have_ended(self):
+        arguments = [DEMO, "--policies", "compass;jit", "--seeds", "1", "--jobs", "40000",
+                     "--rates", "5", "--parallel", "1"]  # fmt: skip
+        shown = self.interrupt(arguments, self.wait_for_second)
+        self.assertRegex(shown, r"\ncompass .* 1 of 1 +-\njit +- .* 0 of 0 +-\n")
+        self.assertTrue(shown.endswith("interrupted: 1 of 2 runs had ended\n"), shown)
+        runs = json.loads(self.interrupt([*arguments, "--json"], self.wait_for_second))
+        self.assertEqual((len(runs["runs"]), runs["interrupted"]), (1, True))
+
+    def test_an_interrupt_prints_how_far_a_search_has_come(self):
+        arguments = [DEMO, "--policies", "compass", "--seeds", "1", "--jobs", "40000",
+                     "--saturation", "--parallel", "1"]  # fmt: skip
+        shown = self.interrupt(arguments, self.wait_for_second)
+        self.assertRegex(shown, r"\ncompass +- +above 12 +-( +-){4}\n")
+        self.assertRegex(shown, r"\ncompass: interrupted after [1-9] rates?\n")
+        found = json.loads(self.interrupt([*arguments, "--json"], self.wait_for_second))
+        self.assertEqual(found["saturation"][0]["verdict"], "open")
+        self.assertIsNone(found["saturation"][0]["at_half"])
+        self.assertIs(found["interrupted"], True)
+
+    def test_what_is_unstable_has_no_figures(self):
+        text = self.good(
+            "compare", DEMO, "--policies", "compass;hash", "--seeds", "2", "--jobs", "500",
+            "--rates", "23",
+        )  # fmt: skip
+        self.assertRegex(text, r"\ncompass +\d+\.\d ± [^\n]* 2 of 2 +-\n")
+        self.assertRegex(
+            text, r"\nhash +> [\d.]+ s +- +- +- +< [\d.]+ .* 1 of 2 +-\n"
+        )
+        text = self.good(
+            "compare", DEMO, "--policies", "hash;compass", "--seeds", "2", "--jobs", "500",
+            "--rates", "23",
+        )  # fmt: skip
+        self.assertRegex(text, r"\ncompass +\d+\.\d ± .* 2 of 2 +-\n")  # There is no pair.
 
 
 class ProgressTest(Cli):

@@ -1,5 +1,7 @@
+/* Covers: src/console/table.c, src/console/style.c */
 #include "console/table.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -90,10 +93,61 @@ static void many_rows_and_long_cells_fit(ATTR_UNUSED void **state)
         table_add(&table, "%u", i);
     }
     table_add(&table, "%s", wide);
-    assert_int_equal(table.cell_count, 1001);
-    assert_string_equal(table.cells[999], "999");
-    assert_int_equal(strlen(table.cells[1000]), TABLE_CELL_BYTES_MAX - 1);
+    assert_int_equal(table.cell_count, 1002); /* With the title. */
+    assert_string_equal(table.cells[1000].text, "999");
+    assert_int_equal(strlen(table.cells[1001].text), TABLE_CELL_BYTES_MAX - 1);
     table_deinit(&table);
+}
+
+/* What a terminal gets of a table with a good, a bad and a faint cell. */
+static void on_terminal(char *shown, size_t bytes)
+{
+    struct table table;
+    const int master = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    FILE *file = fopen(ptsname(master), "w");
+    assert_non_null(file);
+    table_init(&table, columns, 2);
+    table_add(&table, "a");
+    table_add(&table, "1");
+    table_style(&table, STYLE_GOOD);
+    table_add(&table, "b");
+    table_add(&table, "2");
+    table_style_row(&table, STYLE_FAINT);
+    table_print(&table, file);
+    table_deinit(&table);
+    assert_int_equal(fflush(file), 0);
+    const ssize_t count = read(master, shown, bytes - 1);
+    assert_true(count > 0);
+    shown[count] = '\0';
+    (void)fclose(file);
+    (void)close(master);
+}
+
+static void a_terminal_shows_styles(ATTR_UNUSED void **state)
+{
+    char shown[512];
+    assert_int_equal(setenv("TERM", "xterm", /* overwrite */ 1), 0);
+    assert_int_equal(unsetenv("NO_COLOR"), 0);
+    on_terminal(shown, sizeof(shown));
+    assert_string_equal(
+        shown, "\x1b[1mNAME\x1b[0m  \x1b[1mTIME\x1b[0m\r\n"
+               "a        \x1b[32m1\x1b[0m\r\n"
+               "\x1b[90mb\x1b[0m        \x1b[90m2\x1b[0m\r\n");
+}
+
+static void colours_can_be_declined(ATTR_UNUSED void **state)
+{
+    static const char plain[] = "NAME  TIME\r\na        1\r\nb        2\r\n";
+    char shown[512];
+    assert_int_equal(setenv("TERM", "xterm", /* overwrite */ 1), 0);
+    assert_int_equal(setenv("NO_COLOR", "1", /* overwrite */ 1), 0);
+    on_terminal(shown, sizeof(shown));
+    assert_string_equal(shown, plain);
+    assert_int_equal(unsetenv("NO_COLOR"), 0);
+    assert_int_equal(setenv("TERM", "dumb", /* overwrite */ 1), 0);
+    on_terminal(shown, sizeof(shown));
+    assert_string_equal(shown, plain);
 }
 
 int main(void)
@@ -104,6 +158,8 @@ int main(void)
         cmocka_unit_test(an_empty_table_is_its_titles),
         cmocka_unit_test(characters_are_counted_and_not_bytes),
         cmocka_unit_test(many_rows_and_long_cells_fit),
+        cmocka_unit_test(a_terminal_shows_styles),
+        cmocka_unit_test(colours_can_be_declined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
