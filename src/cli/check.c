@@ -5,21 +5,38 @@
 #include "cli/command.h"
 #include "document/repository.h"
 
+static void on_error(void *context, const struct weft_error *error)
+{
+    (void)context;
+    command_print_text(stderr, error->message);
+    (void)fputc('\n', stderr);
+}
+
+/* The exit code of one that is no repository. */
+static int check_document(const char *path)
+{
+    struct tree_listener listener = {.on_error = on_error};
+    enum document_kind kind = DOCUMENT_SCENARIO;
+    const enum weft_status status = document_check(path, &listener, &kind, NULL);
+    if (status == WEFT_OK) {
+        (void)printf("%s: %s ok\n", path, document_kind_text(kind));
+        return COMMAND_OK;
+    }
+    if (listener.count >= TREE_ERRORS_MAX) {
+        (void)fprintf(stderr, "%s: there may be more errors\n", path);
+    }
+    return status == WEFT_NO_MEMORY ? COMMAND_FAILED : COMMAND_WRONG;
+}
+
 static int run(const struct command *command, void *given, const struct operands *files)
 {
     (void)given;
     int exit_code = COMMAND_OK;
     for (uint32_t i = 0; i < files->count; i++) {
-        struct weft_error error = {0};
-        enum document_kind kind = DOCUMENT_SCENARIO;
-        if (repository_is_folder(files->items[i])) {
-            exit_code = check_repository(files->items[i]) ? exit_code : COMMAND_WRONG;
-        } else if (document_check(files->items[i], &kind, &error) == WEFT_OK) {
-            (void)printf("%s: %s ok\n", files->items[i], document_kind_text(kind));
-        } else {
-            (void)fprintf(stderr, "%s\n", error.message);
-            exit_code = error.status == WEFT_NO_MEMORY ? COMMAND_FAILED : COMMAND_WRONG;
-        }
+        const int checked = repository_is_folder(files->items[i])
+                                ? (check_repository(files->items[i]) ? COMMAND_OK : COMMAND_WRONG)
+                                : check_document(files->items[i]);
+        exit_code = checked == COMMAND_OK ? exit_code : checked;
     }
     const int flushed = command_flush(command);
     return exit_code == COMMAND_OK ? flushed : exit_code;

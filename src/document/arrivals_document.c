@@ -320,7 +320,7 @@ const struct field arrivals_fields[] = {
      .help =
          "the coefficient of variation of the gaps: their standard deviation over their mean. 1 "
          "is as `poisson`, 4 very clumped"},
-    {"burst", FIELD_RECORD(struct arriving, arrivals.burst, arrivals_burst_fields),
+    {"burst", .relies = true, FIELD_RECORD(struct arriving, arrivals.burst, arrivals_burst_fields),
      .read = read_burst, .only = IN_BURSTS, .needed = true,
      .help = "such as `{rate: 20/s, every: 10s, length: 1s}`: see below"},
     {"diurnal", FIELD_RECORD(struct arriving, arrivals.shape, arrivals_diurnal_fields),
@@ -370,14 +370,13 @@ static void load_rows(
     const enum weft_status status = trace_load(path, &options, arriving->arena, trace_out, &cause);
     /* A file that is not there is the fault of the line that names it. */
     if (status == WEFT_IO && named->file != NULL) {
-        reader_keep(
-            reader,
-            error_set(
-                reader->error, status, "%s:%u: %s", named->file, named->key_line, cause.message));
+        const struct weft_error missing = cause;
+        (void)error_set(&cause, status, "%s:%u: %s", named->file, named->key_line, missing.message);
+        reader_report(reader, named, status, cause.message);
     } else if (status == WEFT_IO) {
         reader_fail(reader, named, "%s", cause.message);
     } else if (status != WEFT_OK) {
-        reader_keep(reader, error_set(reader->error, status, "%s", cause.message));
+        reader_report(reader, named, status, cause.message);
     } else if (trace_out->has_workflows && items_per != NULL) {
         reader_fail(reader, items_per, "'items_per' goes with a trace of tokens");
     }

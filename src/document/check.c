@@ -81,15 +81,23 @@ enum weft_status document_check_tree(
 }
 
 enum weft_status document_check(
-    const char *path, enum document_kind *kind_out, struct weft_error *error)
+    const char *path, struct tree_listener *listener, enum document_kind *kind_out,
+    struct weft_error *error)
 {
     struct tree *tree = NULL;
+    struct weft_error first = {.status = WEFT_OK};
 
-    enum weft_status status = tree_load(path, &tree, error);
-    if (status != WEFT_OK) {
-        return status;
+    enum weft_status status = tree_load(path, &tree, &first);
+    if (status == WEFT_OK) {
+        tree->listener = listener;
+        status = document_check_tree(tree->root, kind_out, &first);
+        tree_destroy(tree);
     }
-    status = document_check_tree(tree->root, kind_out, error);
-    tree_destroy(tree);
-    return status;
+    if (status == WEFT_OK) {
+        return WEFT_OK;
+    }
+    if (listener != NULL && listener->count == 0) { /* No reader has told it. */
+        tree_tell(listener, &first);
+    }
+    return error_set(error, status, "%s", first.message);
 }

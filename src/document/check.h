@@ -21,12 +21,13 @@ const char *document_kind_text(enum document_kind kind);
 
 /*
  * Find out by its keys what the file at @path is, and check it as a whole, with the
- * files it names.
+ * files it names. @listener is told of every error, and may be NULL; @error is the first.
  *
  * Errors: those of the kind; WEFT_INVALID if it is a document of no kind.
  */
 enum weft_status document_check(
-    const char *path, enum document_kind *kind_out, struct weft_error *error);
+    const char *path, struct tree_listener *listener, enum document_kind *kind_out,
+    struct weft_error *error);
 
 /* The same for a tree. */
 enum weft_status document_check_tree(

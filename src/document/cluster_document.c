@@ -199,7 +199,7 @@ const struct field cluster_fields[] = {
     {"cluster", .read = read_name, .form = "name", .help = "its name, for people"},
     {"machines", .read = read_machines, .write = write_machines, .needed = true,
      .form = "list of mappings, or one", .help = "machines that are alike, each: see below"},
-    {"network", .read = network_read, .write = network_write, .form = "mapping",
+    {"network", .relies = true, .read = network_read, .write = network_write, .form = "mapping",
      .help = "what connects them: see below", .left_out = "nothing is limited"},
     {"prices", FIELD_RECORD(struct fleet, prices, cluster_prices_fields),
      .help = "what a unit costs for an hour, in any currency: see below",

@@ -144,7 +144,9 @@ void edges_read(
     if (!reader_is_good(reader)) {
         return;
     }
+    const uint32_t mark = reader_mark(reader, node);
     ports_read_inputs(reader, scope.inputs, workflow);
+    reader_go_on(reader);
     READER_EACH (task, reader, tasks) {
         read_after(&scope, tree_find(task, "after"));
         ports_read_in(&scope, tree_find(task, "in"));
@@ -156,7 +158,9 @@ void edges_read(
         read_bytes(&scope, tree_find(task, "bytes"));
         scope.task++;
     }
+    reader_go_on(reader);
     ports_read_outputs(&scope, tree_find(node, "outputs"));
+    reader_settle(reader, mark);
     if (reader_is_good(reader)) {
         cycle_refuse(reader, tasks, workflow);
     }

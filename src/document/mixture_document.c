@@ -195,7 +195,7 @@ const struct field mixture_workflow_fields[] = {
      .help = "the time that its jobs are expected to take; for people"},
     {"tasks", .read = read_tasks, .write = write_tasks, .needed = true, .form = "list of names",
      .help = "its tasks, each once, in the order of the columns of the patterns"},
-    {"patterns", .read = read_patterns, .write = write_patterns, .needed = true,
+    {"patterns", .relies = true, .read = read_patterns, .write = write_patterns, .needed = true,
      .form = "list of mappings", .help = "placements and how often each is drawn: see below"},
     {0},
 };
@@ -298,8 +298,12 @@ enum weft_status mixture_read(
 
     record_read(&reader, node, mixture_fields, &root);
     if (reader_is_good(&reader)) {
+        struct weft_error cause = {.status = WEFT_OK};
+        const enum weft_status status = mixture_seal(mixture, &cause);
         mixture->mean_ns = (double)NS_PER_MS * root.mean_ms;
-        reader_keep(&reader, mixture_seal(mixture, error));
+        if (status != WEFT_OK) {
+            reader_report(&reader, node, status, cause.message);
+        }
     }
     if (!reader_is_good(&reader)) {
         mixture_destroy(mixture);

@@ -79,7 +79,7 @@ const struct field network_fields[] = {
      .help = "the minimum time of every message between machines"},
     {"sharing", FIELD_WORD(struct fleet_network, sharing), .words = sharings,
      .help = "`fifo`: one transfer after the other; `fair`: all at once, max-min fair"},
-    {"background", .read = read_background, .write = write_background,
+    {"background", .relies = true, .read = read_background, .write = write_background,
      .form = "fraction, between 0% and 95%, or mapping",
      .help = "traffic of others on each limited link, simulated only: a share of its rate, or as "
              "below. At most 95 % of a link",

@@ -135,7 +135,7 @@ void ports_read_in(const struct scope *scope, const struct tree_node *in)
         struct reference reference;
         reference_port_name(scope->reader, node, node->key, port.name);
         if (!reference_read(scope, node, &reference)) {
-            return;
+            continue;
         }
         port.from = reference.task;
         memcpy(port.output, reference.output, sizeof(port.output));
@@ -255,11 +255,11 @@ void ports_read_outputs(struct scope *scope, const struct tree_node *outputs)
         reference_port_name(scope->reader, node, node->key, result.name);
         const struct tree_node *from = read_declared(scope->reader, node, &result);
         if (!reader_is_good(scope->reader) || !reference_read(scope, from, &reference)) {
-            return;
+            continue;
         }
         if (reference.task == TASK_NONE) {
             reader_fail(scope->reader, node, "an output is made by a task, not by the request");
-            return;
+            continue;
         }
         memcpy(result.output, reference.output, sizeof(result.output));
         result.task = reference.task;

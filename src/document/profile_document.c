@@ -262,8 +262,11 @@ static void read_model(struct reader *reader, const struct tree_node *node)
     struct profile_model known = {0};
     const struct tree_node *devices = tree_find(node, "devices");
 
+    const uint32_t mark = reader_mark(reader, node);
+
     scope->model = catalogue_find_model(scope->catalogue, node->key);
     record_read(reader, node, profile_model_fields, &known);
+    reader_go_on(reader);
     /* Most models stay as they were copied. */
     if (tree_find(node, "resident") == NULL) {
         known.resident_bytes = known.load_bytes;
@@ -278,6 +281,7 @@ static void read_model(struct reader *reader, const struct tree_node *node)
     READER_EACH (device, reader, devices) {
         read_device(reader, device);
     }
+    reader_settle(reader, mark);
 }
 
 /* Number every model first: a profile is made for as many as there are. */

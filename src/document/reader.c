@@ -21,6 +21,7 @@ const struct reader_range reader_items = {1, ITEMS_MAX, "between 1 and 1000000"}
 void reader_fail(struct reader *reader, const struct tree_node *node, const char *format, ...)
 {
     char cause[MESSAGE_BYTES_MAX];
+    struct weft_error located;
     va_list arguments;
 
     if (reader->status != WEFT_OK) {
@@ -30,17 +31,81 @@ void reader_fail(struct reader *reader, const struct tree_node *node, const char
     (void)vsnprintf(cause, sizeof(cause), format, arguments);
     va_end(arguments);
     if (node->file == NULL) {
-        reader->status = error_set(reader->error, WEFT_INVALID, "%s", cause);
+        reader_report(reader, node, WEFT_INVALID, cause);
         return;
     }
-    reader->status =
-        error_set(reader->error, WEFT_INVALID, "%s:%u: %s", node->file, node->key_line, cause);
+    (void)error_set(&located, WEFT_INVALID, "%s:%u: %s", node->file, node->key_line, cause);
+    reader_report(reader, node, WEFT_INVALID, located.message);
+}
+
+void reader_report(
+    struct reader *reader, const struct tree_node *node, enum weft_status status,
+    const char *message)
+{
+    struct weft_error told;
+
+    if (reader->status != WEFT_OK) {
+        return;
+    }
+    (void)reader_mark(reader, node); /* It may be the first node of this reader. */
+    (void)error_set(reader_error(reader), status, "%s", message);
+    reader_keep(reader, status);
+    (void)error_set(&told, status, "%s", message);
+    tree_tell(reader->listener, &told);
 }
 
 void reader_keep(struct reader *reader, enum weft_status status)
 {
-    if (reader->status == WEFT_OK) {
-        reader->status = status;
+    if (reader->status != WEFT_OK || status == WEFT_OK) {
+        return;
+    }
+    reader->status = status;
+    reader->failed = reader->failures == 0 ? status : reader->failed;
+    reader->failures++;
+}
+
+struct weft_error *reader_error(const struct reader *reader)
+{
+    return reader->failures == 0 ? reader->error : NULL;
+}
+
+uint32_t reader_mark(struct reader *reader, const struct tree_node *node)
+{
+    if (reader->listener == NULL && node != NULL && node->tree != NULL) {
+        reader->listener = node->tree->listener;
+    }
+    return reader->failures;
+}
+
+void reader_go_on(struct reader *reader)
+{
+    if (reader->listener != NULL && reader->listener->count < TREE_ERRORS_MAX &&
+        reader->status != WEFT_NO_MEMORY) {
+        reader->status = WEFT_OK;
+    }
+}
+
+void reader_settle(struct reader *reader, uint32_t mark)
+{
+    if (reader->failures != mark) {
+        reader->status = reader->failed;
+    }
+}
+
+struct reader_loop reader_loop(struct reader *reader, const struct tree_node *node)
+{
+    return (struct reader_loop){
+        .at = node == NULL || !reader_is_good(reader) ? NULL : node->first,
+        .mark = reader_mark(reader, node),
+    };
+}
+
+void reader_loop_next(struct reader *reader, struct reader_loop *loop)
+{
+    reader_go_on(reader);
+    loop->at = reader_is_good(reader) ? loop->at->next : NULL;
+    if (loop->at == NULL) {
+        reader_settle(reader, loop->mark);
     }
 }
 
@@ -154,15 +219,11 @@ void reader_mapping(struct reader *reader, const struct tree_node *node, const c
     char suggestion[READER_QUOTE_BYTES];
 
     reader_any_mapping(reader, node);
-    if (node == NULL || !reader_is_good(reader)) {
-        return;
-    }
-    for (const struct tree_node *child = node->first; child != NULL; child = child->next) {
+    READER_EACH (child, reader, node) {
         if (!is_among(child->key, keys)) {
             reader_fail(
                 reader, child, "unknown key %s%s", reader_quote_text(quoted, child->key),
                 reader_suggestion(child->key, keys, suggestion));
-            return;
         }
     }
 }

@@ -5,6 +5,10 @@
  * that a document is read without a check after every value: look at the status once
  * at the end, or before something is done that cannot be undone. All functions take a
  * NULL node and answer zero: reader_need() has then said what is missing.
+ *
+ * If the tree has a listener, a failure ends only the item of a list (READER_EACH) or the field of
+ * a record (record.h) that it was found in. The reader goes on with the next one, so that the
+ * listener hears of every error, and has failed again at the end of the list or record.
  */
 #ifndef DOCUMENT_READER_H
 #define DOCUMENT_READER_H
@@ -25,9 +29,19 @@ enum {
 };
 
 struct reader {
-    struct weft_error *error; /* Borrowed; may be NULL. */
-    enum weft_status status;
-    void *context; /* What functions of fields read with: record.h. Borrowed. */
+    struct weft_error *error; /* The first failure. Borrowed; may be NULL. */
+    enum weft_status status;  /* As of now: a reader that went on is good again. */
+    void *context;            /* What functions of fields read with: record.h. Borrowed. */
+
+    enum weft_status failed; /* Of the first failure. */
+    uint32_t failures;
+    struct tree_listener *listener; /* Of the tree being read. */
+};
+
+/* A walk over a list or mapping: READER_EACH. */
+struct reader_loop {
+    const struct tree_node *at; /* NULL: the end. */
+    uint32_t mark;
 };
 
 /* What a quantity may be, in its base unit, and how to say so. */
@@ -51,12 +65,28 @@ static inline bool reader_is_good(const struct reader *reader)
     return reader->status == WEFT_OK;
 }
 
-/* Every item of a list, or value of a mapping, while the reader is good. NULL has none. */
+/*
+ * Every item of a list, or value of a mapping, while the reader is good or can go on. NULL has
+ * none. It is two loops: leave it with return, not with break.
+ */
 /* NOLINTBEGIN(bugprone-macro-parentheses): it declares @item. */
 #define READER_EACH(item, reader, node)                                                            \
-    for (const struct tree_node *item = (node) == NULL ? NULL : (node)->first;                     \
-         item != NULL && reader_is_good(reader); item = item->next)
+    for (struct reader_loop loop_##item = reader_loop(reader, node); loop_##item.at != NULL;       \
+         reader_loop_next(reader, &loop_##item))                                                   \
+        for (const struct tree_node *item = loop_##item.at, *next_##item = item;                   \
+             next_##item != NULL; next_##item = NULL)
 /* NOLINTEND(bugprone-macro-parentheses) */
+
+struct reader_loop reader_loop(struct reader *reader, const struct tree_node *node);
+void reader_loop_next(struct reader *reader, struct reader_loop *loop);
+
+/*
+ * Before parts of @node are read that do not depend on one another; reader_go_on() after each, so
+ * that the next is read even if this one failed; reader_settle() after the last.
+ */
+uint32_t reader_mark(struct reader *reader, const struct tree_node *node);
+void reader_go_on(struct reader *reader);
+void reader_settle(struct reader *reader, uint32_t mark);
 
 /*
  * Fail with "file:line: cause" at @node, or at its key if it has one. A value that does
@@ -65,8 +95,17 @@ static inline bool reader_is_good(const struct reader *reader)
 ATTR_PRINTF(3, 4)
 void reader_fail(struct reader *reader, const struct tree_node *node, const char *format, ...);
 
-/* Keep the failure of another module as it is. WEFT_OK changes nothing. */
+/* Fail with another status and a whole message; @node is where it belongs. */
+void reader_report(
+    struct reader *reader, const struct tree_node *node, enum weft_status status,
+    const char *message);
+
+/*
+ * Keep the failure of another reader, which was given reader_error() and has told the listener.
+ * WEFT_OK changes nothing.
+ */
 void reader_keep(struct reader *reader, enum weft_status status);
+struct weft_error *reader_error(const struct reader *reader);
 
 /* Fail unless @node is a mapping with no other keys than @keys, which end with NULL. */
 void reader_mapping(struct reader *reader, const struct tree_node *node, const char *const *keys);

@@ -151,29 +151,53 @@ static void read_value(
     }
 }
 
+static void read_field(
+    struct reader *reader, const struct tree_node *node, const struct field *fields,
+    const struct field *field, void *record)
+{
+    const struct tree_node *value = tree_find(node, field->key);
+    const struct tree_node meant = {
+        .kind = TREE_SCALAR, .key = field->key, .text = field->fallback};
+
+    if (!goes_with(fields, field, record)) {
+        if (value != NULL) {
+            fail_only(reader, value, fields, field);
+        }
+    } else if (value != NULL) {
+        read_value(reader, value, field, record);
+    } else if (field->needed) {
+        (void)reader_need(reader, node, field->key);
+    } else if (field->fallback != NULL) {
+        read_value(reader, &meant, field, record);
+    } else if (field->kind == FIELD_IS_RECORD && field->read == NULL) {
+        record_read(reader, NULL, field->fields, member(field, record));
+    }
+}
+
 void record_read(
     struct reader *reader, const struct tree_node *node, const struct field *fields, void *record)
 {
+    const uint32_t mark = reader_mark(reader, node);
+
     record_check_keys(reader, node, fields);
+    const bool has_unknown = reader->failures != mark;
+    if (has_unknown && node->kind == TREE_MAPPING) {
+        reader_go_on(reader);
+    }
     for (const struct field *field = fields; field->key != NULL && reader_is_good(reader);
          field++) {
-        const struct tree_node *value = tree_find(node, field->key);
-        const struct tree_node meant = {
-            .kind = TREE_SCALAR, .key = field->key, .text = field->fallback};
-        if (!goes_with(fields, field, record)) {
-            if (value != NULL) {
-                fail_only(reader, value, fields, field);
-            }
-        } else if (value != NULL) {
-            read_value(reader, value, field, record);
-        } else if (field->needed) {
-            (void)reader_need(reader, node, field->key);
-        } else if (field->fallback != NULL) {
-            read_value(reader, &meant, field, record);
-        } else if (field->kind == FIELD_IS_RECORD && field->read == NULL) {
-            record_read(reader, NULL, field->fields, member(field, record));
+        if (field->relies && reader->failures != mark) {
+            continue;
+        }
+        if (has_unknown && tree_find(node, field->key) == NULL) {
+            continue; /* What looks missing may be what was misspelt. */
+        }
+        read_field(reader, node, fields, field, record);
+        if (field != fields || field->kind != FIELD_IS_WORD) { /* Others go with its kind. */
+            reader_go_on(reader);
         }
     }
+    reader_settle(reader, mark);
 }
 
 static double load_number(const struct field *field, const void *record)

@@ -61,6 +61,7 @@ struct field {
 
     const char *fallback; /* What is meant if it is left out, as one would write it. NULL: zero. */
     bool needed;          /* It may not be left out. */
+    bool relies;          /* On the fields above it: it is not read if one of them is wrong. */
     bool always;          /* It is written even where it could be left out. */
 
     /*

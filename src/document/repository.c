@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "document/reader.h"
 #include "document/repository_scan.h"
 #include "document/served_workflow.h"
 #include "document/workflow_document.h"
@@ -24,17 +25,32 @@ bool repository_is_folder(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-static void read_settings(struct loading *loading)
+/* The tree of the file at @path, whose errors are noted. NULL if it has none; that is noted, too.
+ */
+static struct tree *open_tree(
+    struct loading *loading, const char *path, struct tree_listener *listener)
 {
     struct weft_error error = {.status = WEFT_OK};
     struct tree *tree = NULL;
 
-    if (loading->scan.settings == NULL) {
-        return;
-    }
-    if (tree_load(loading->scan.settings, &tree, &error) != WEFT_OK ||
-        settings_read(tree->root, &loading->repository->settings, &error) != WEFT_OK) {
+    *listener = repository_scan_listener(&loading->scan);
+    if (tree_load(path, &tree, &error) != WEFT_OK) {
         repository_scan_error(&loading->scan, &error);
+        return NULL;
+    }
+    tree->listener = listener;
+    return tree;
+}
+
+static void read_settings(struct loading *loading)
+{
+    struct tree_listener listener;
+    struct tree *tree = loading->scan.settings == NULL
+                            ? NULL
+                            : open_tree(loading, loading->scan.settings, &listener);
+
+    if (tree != NULL) { /* The listener notes what is wrong. */
+        (void)settings_read(tree->root, &loading->repository->settings, NULL);
     }
     tree_destroy(tree);
 }
@@ -44,44 +60,42 @@ static void add_workflow(
     struct loading *loading, const struct tree_node *node, struct workflow *workflow)
 {
     struct repository *repository = loading->repository;
+    struct reader reader = {.error = NULL};
     const struct tree_node *name = tree_find(node, "workflow");
-    struct weft_error error = {.status = WEFT_OK};
 
-    enum weft_status status = served_workflow_check(node, workflow, &loading->scan, &error);
-    if (status == WEFT_OK && repository_scan_find_model(&loading->scan, workflow->name) != NULL) {
-        status = error_set(
-            &error, WEFT_INVALID,
-            "%s:%u: '%s' is a model of the repository; give the workflow "
-            "another name",
-            node->file, name->key_line, workflow->name);
+    reader_keep(&reader, served_workflow_check(node, workflow, &loading->scan, NULL));
+    reader_go_on(&reader);
+    if (repository_scan_find_model(&loading->scan, workflow->name) != NULL) {
+        reader_fail(
+            &reader, name, "'%s' is a model of the repository; give the workflow another name",
+            workflow->name);
     }
-    if (status == WEFT_OK) {
-        status = catalogue_add_workflow(repository->catalogue, workflow);
-        if (status != WEFT_OK) {
-            (void)error_set(
-                &error, status,
-                status == WEFT_EXISTS ? "%s:%u: a second workflow is called '%s'"
-                                      : "%s:%u: one workflow too many: '%s'",
-                node->file, name->key_line, workflow->name);
-        }
-    }
+    const enum weft_status status = reader_is_good(&reader)
+                                        ? catalogue_add_workflow(repository->catalogue, workflow)
+                                        : reader.status;
     if (status != WEFT_OK) {
-        repository_scan_error(&loading->scan, &error);
+        reader_fail(
+            &reader, name,
+            status == WEFT_EXISTS ? "a second workflow is called '%s'"
+                                  : "one workflow too many: '%s'",
+            workflow->name);
         workflow_destroy(workflow);
     }
 }
 
 static void read_workflow(struct loading *loading, const char *path)
 {
-    struct weft_error error = {.status = WEFT_OK};
     struct workflow *workflow = NULL;
-    struct tree *tree = NULL;
+    struct tree_listener listener;
+    struct tree *tree = open_tree(loading, path, &listener);
 
-    if (tree_load(path, &tree, &error) != WEFT_OK ||
-        workflow_read(tree->root, loading->repository->catalogue, &workflow, &error) != WEFT_OK) {
-        repository_scan_error(&loading->scan, &error);
-    } else {
+    if (tree == NULL) {
+        return;
+    }
+    if (workflow_read(tree->root, loading->repository->catalogue, &workflow, NULL) == WEFT_OK) {
         add_workflow(loading, tree->root, workflow);
+    } else { /* What it names may be missing besides. */
+        (void)served_workflow_check(tree->root, /* workflow */ NULL, &loading->scan, NULL);
     }
     tree_destroy(tree);
 }

@@ -42,6 +42,16 @@ void repository_scan_fault(struct repository_scan *scan, const char *format, ...
     repository_scan_error(scan, &error);
 }
 
+static void on_error(void *context, const struct weft_error *error)
+{
+    repository_scan_error(context, error);
+}
+
+struct tree_listener repository_scan_listener(struct repository_scan *scan)
+{
+    return (struct tree_listener){.on_error = on_error, .context = scan};
+}
+
 static void ignore(const struct repository_scan *scan, const struct folder_entry *entry)
 {
     if (scan->listener->on_ignored != NULL) {
@@ -216,14 +226,13 @@ static void check_profiles(struct repository_scan *scan, const struct folder_ent
         return;
     }
     for (uint32_t i = 0; i < inside.count; i++) {
-        struct weft_error error = {.status = WEFT_OK};
+        struct tree_listener listener = repository_scan_listener(scan);
         enum document_kind kind = DOCUMENT_PROFILE;
         if (!ends_with(inside.entries[i].name, ".profile.json")) {
             ignore(scan, &inside.entries[i]);
-        } else if (
-            inside.entries[i].status == WEFT_OK &&
-            document_check(inside.entries[i].path, &kind, &error) != WEFT_OK) {
-            repository_scan_error(scan, &error);
+        } else if (inside.entries[i].status == WEFT_OK) {
+            /* The listener notes what is wrong. */
+            (void)document_check(inside.entries[i].path, &listener, &kind, NULL);
         }
     }
 }

@@ -10,6 +10,7 @@
 #include "base/attributes.h"
 #include "document/folder.h"
 #include "document/repository.h"
+#include "document/tree.h"
 
 enum { REPOSITORY_DOCUMENTS_MAX = 1024 };
 
@@ -62,5 +63,8 @@ const struct folder_entry *repository_scan_find_function(
 ATTR_PRINTF(2, 3)
 void repository_scan_fault(struct repository_scan *scan, const char *format, ...);
 void repository_scan_error(struct repository_scan *scan, const struct weft_error *error);
+
+/* Notes every error of a document in the same way. */
+struct tree_listener repository_scan_listener(struct repository_scan *scan);
 
 #endif /* DOCUMENT_REPOSITORY_SCAN_H */

@@ -62,22 +62,23 @@ static const struct tree_node *open_path(struct loading *loading, const struct t
             loading->reader, node, "the path is longer than %d bytes", DOCUMENT_PATH_BYTES_MAX);
         return NULL;
     }
+    if (loading->tree_count == TREES_MAX) { /* Workflows that were refused count here. */
+        reader_fail(loading->reader, node, "more than %d files", TREES_MAX);
+        return NULL;
+    }
     struct tree **tree = &loading->trees[loading->tree_count];
     const enum weft_status status = tree_load(path, tree, &cause);
     if (status == WEFT_OK) {
         loading->tree_count++;
+        (*tree)->listener = loading->reader->listener;
         return (*tree)->root;
     }
     /* A file that is not there is the fault of the line that names it. */
     if (status == WEFT_IO) {
-        reader_keep(
-            loading->reader, error_set(
-                                 loading->reader->error, status, "%s:%u: %s", node->file,
-                                 node->key_line, cause.message));
-    } else {
-        reader_keep(
-            loading->reader, error_set(loading->reader->error, status, "%s", cause.message));
+        const struct weft_error missing = cause;
+        (void)error_set(&cause, status, "%s:%u: %s", node->file, node->key_line, missing.message);
     }
+    reader_report(loading->reader, node, status, cause.message);
     return NULL;
 }
 
@@ -104,7 +105,7 @@ static void read_cluster(struct reader *reader, const struct tree_node *node, vo
     const struct tree_node *cluster = open_part(reader->context, node);
 
     if (cluster != NULL) {
-        reader_keep(reader, cluster_read(cluster, &scenario->fleet, reader->error));
+        reader_keep(reader, cluster_read(cluster, &scenario->fleet, reader_error(reader)));
     }
 }
 
@@ -129,7 +130,7 @@ static void read_workflow(
     if (source == NULL) {
         return;
     }
-    reader_keep(reader, workflow_read(source, catalogue, &workflow, reader->error));
+    reader_keep(reader, workflow_read(source, catalogue, &workflow, reader_error(reader)));
     if (!reader_is_good(reader)) {
         return;
     }
@@ -178,7 +179,7 @@ static void read_profile(struct reader *reader, const struct tree_node *node, vo
     reader_keep(
         reader, profile_read(
                     profile, PROFILE_KNOWN, scenario->catalogue, scenario->fleet, &document,
-                    reader->error));
+                    reader_error(reader)));
     if (!reader_is_good(reader)) {
         return;
     }
@@ -282,7 +283,7 @@ static void read_mixture(struct reader *reader, const struct tree_node *node, vo
     }
     reader_keep(
         reader,
-        mixture_read(source, scenario->catalogue, scenario->fleet, &mixture, reader->error));
+        mixture_read(source, scenario->catalogue, scenario->fleet, &mixture, reader_error(reader)));
     if (reader_is_good(reader)) {
         scenario_check_mixture(reader, scenario, mixture, source);
     }
@@ -350,16 +351,17 @@ const struct field scenario_fields[] = {
      .form = "cluster or its path", .help = "the machines"},
     {"workflows", .read = read_workflows, .write = write_workflows, .needed = true,
      .form = "list of workflows or their paths", .help = "what requests ask for"},
-    {"profile", .read = read_profile, .write = write_profile, .needed = true,
+    {"profile", .relies = true, .read = read_profile, .write = write_profile, .needed = true,
      .form = "profile or its path",
      .help = "how long tasks run; what no workflow or device needs is not read"},
-    {"arrivals", .read = read_arrivals, .write = write_arrivals, .needed = true, .form = "mapping",
-     .help = "how requests come: see below"},
-    {"jobs", FIELD_LONG_COUNT(struct scenario, jobs), .range = &jobs_range, .read = read_jobs,
-     .write = write_jobs, .help = "how many requests arrive",
+    {"arrivals", .relies = true, .read = read_arrivals, .write = write_arrivals, .needed = true,
+     .form = "mapping", .help = "how requests come: see below"},
+    {"jobs", .relies = true, FIELD_LONG_COUNT(struct scenario, jobs), .range = &jobs_range,
+     .read = read_jobs, .write = write_jobs, .help = "how many requests arrive",
      .left_out = "`1000`, or as many as the list has"},
-    {"mixture", .read = read_mixture, .write = write_mixture, .form = "mixture or its path",
-     .help = "for policy `nona`: see below", .left_out = "solved when a run begins"},
+    {"mixture", .relies = true, .read = read_mixture, .write = write_mixture,
+     .form = "mixture or its path", .help = "for policy `nona`: see below",
+     .left_out = "solved when a run begins"},
     {"rows", FIELD_RECORD(struct scenario, rows, settings_rows_fields), .always = true,
      .form = "`{load, cache}`",
      .help = "how often workers tell the others of their load and of their cache",
@@ -377,8 +379,8 @@ const struct field scenario_fields[] = {
      .fallback = "10%", .help = "the share of jobs that is not reported"},
     {"seeds", .read = read_seeds, .write = write_seeds, .fallback = "1",
      .form = "list of numbers, or how many, counted from 1", .help = "one run for each"},
-    {"faults", .read = faults_read, .write = faults_write, .form = "list of mappings",
-     .help = "what breaks: see below", .left_out = "nothing"},
+    {"faults", .relies = true, .read = faults_read, .write = faults_write,
+     .form = "list of mappings", .help = "what breaks: see below", .left_out = "nothing"},
     {0},
 };
 

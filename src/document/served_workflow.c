@@ -7,9 +7,24 @@
 
 struct check {
     struct reader *reader;
-    const struct workflow *workflow;
+    const struct workflow *workflow; /* NULL: the document is wrong in itself. */
     const struct repository_scan *scan;
 };
+
+/* What is no name has been refused already. */
+static bool is_named(const struct tree_node *node)
+{
+    struct reader reader = {.error = NULL};
+    char name[NAME_BYTES_MAX];
+
+    if (node == NULL) {
+        return false;
+    }
+    struct tree_node unheard = *node;
+    unheard.tree = NULL;
+    reader_name(&reader, &unheard, name);
+    return reader_is_good(&reader);
+}
 
 static void check_model(const struct check *check, const struct tree_node *node)
 {
@@ -17,7 +32,7 @@ static void check_model(const struct check *check, const struct tree_node *node)
     char quoted[READER_QUOTE_BYTES];
     char suggestion[READER_QUOTE_BYTES];
 
-    if (repository_scan_find_model(check->scan, node->text) != NULL) {
+    if (!is_named(node) || repository_scan_find_model(check->scan, node->text) != NULL) {
         return;
     }
     for (uint32_t i = 0; i < check->scan->model_count; i++) {
@@ -31,8 +46,10 @@ static void check_model(const struct check *check, const struct tree_node *node)
 static void check_function(const struct check *check, const struct tree_node *node)
 {
     const char *function = NULL;
+    if (!is_named(node)) {
+        return;
+    }
     const char *dot = strrchr(node->text, '.');
-
     if (dot == NULL || dot == node->text || dot[1] == '\0') {
         reader_fail(
             check->reader, node,
@@ -52,17 +69,13 @@ static void check_task(const struct check *check, const struct tree_node *node)
     const struct tree_node *function = tree_find(node, "function");
     const struct tree_node *models = tree_find(node, "models");
 
-    if (model != NULL) {
-        check_model(check, model);
-    }
-    if (function != NULL) {
-        check_function(check, function);
-    }
-    for (const struct tree_node *item = models == NULL ? NULL : models->first; item != NULL;
-         item = item->next) {
+    check_model(check, model);
+    check_function(check, function);
+    READER_EACH (item, check->reader, models) {
         check_model(check, item);
     }
-    if (tree_find(node, "in") == NULL) {
+    reader_go_on(check->reader);
+    if (check->workflow != NULL && tree_find(node, "in") == NULL) {
         reader_fail(
             check->reader, node,
             "task '%s' does not say what it takes; add 'in: {PORT: TASK.OUTPUT}', or '%s.NAME' for "
@@ -106,9 +119,14 @@ enum weft_status served_workflow_check(
     struct reader reader = {.error = error};
     const struct check check = {.reader = &reader, .workflow = workflow, .scan = scan};
 
+    const uint32_t mark = reader_mark(&reader, node);
     READER_EACH (task, &reader, tree_find(node, "tasks")) {
         check_task(&check, task);
     }
-    check_ends(&check, node);
+    reader_go_on(&reader);
+    if (workflow != NULL) {
+        check_ends(&check, node);
+    }
+    reader_settle(&reader, mark);
     return reader.status;
 }

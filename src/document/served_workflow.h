@@ -9,7 +9,7 @@
 /*
  * Check the workflow at @node, which was read as @workflow, against @scan: what a request
  * brings and what a job gives back is declared, every task says what it takes, and what
- * tasks run is there.
+ * tasks run is there. Without a workflow, because the document has errors, only the last of these.
  *
  * Errors: WEFT_INVALID, with "file:line: cause".
  */

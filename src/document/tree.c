@@ -71,6 +71,7 @@ static struct tree_node *hang(
     builder->node_count++;
     struct tree_node *node = arena_alloc(&builder->tree->arena, sizeof(*node));
     node->kind = kind;
+    node->tree = builder->tree;
     node->file = builder->file;
     node->text = "";
     node->line = line_of(&event->start_mark);
@@ -405,6 +406,14 @@ const struct tree_node *tree_with(
         copy->child_count++;
     }
     return copy;
+}
+
+void tree_tell(struct tree_listener *listener, const struct weft_error *error)
+{
+    if (listener != NULL) {
+        listener->count++;
+        listener->on_error(listener->context, error);
+    }
 }
 
 void tree_destroy(struct tree *tree)

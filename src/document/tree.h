@@ -21,11 +21,13 @@ enum {
     TREE_BYTES_MAX = 16 * 1024 * 1024, /* Of a file. */
     TREE_DEPTH_MAX = 64,               /* Our own documents need eight. */
     TREE_NODES_MAX = 1000 * 1000,
+    TREE_ERRORS_MAX = 20, /* Told of one document: what follows is mostly of the same cause. */
 };
 
 enum tree_kind { TREE_SCALAR, TREE_LIST, TREE_MAPPING };
 
 struct tree_node {
+    const struct tree *tree; /* NULL: it does not come from a document. */
     enum tree_kind kind;
     bool quoted;          /* A scalar written in quotes is text, even if it is empty. */
     uint32_t line;        /* From 1. */
@@ -38,9 +40,17 @@ struct tree_node {
     const struct tree_node *next;  /* Sibling. */
 };
 
+/* Told of every error in a document. Without one, readers stop at the first error. */
+struct tree_listener {
+    void (*on_error)(void *context, const struct weft_error *error);
+    void *context;
+    uint32_t count; /* Of errors so far; readers stop at TREE_ERRORS_MAX. */
+};
+
 struct tree {
     struct arena arena;
-    const struct tree_node *root; /* A mapping or a list. */
+    const struct tree_node *root;   /* A mapping or a list. */
+    struct tree_listener *listener; /* Borrowed; NULL: none. Set it before the tree is read. */
 };
 
 /*
@@ -67,6 +77,9 @@ const struct tree_node *tree_find(const struct tree_node *mapping, const char *k
 const struct tree_node *tree_with(
     struct arena *arena, const struct tree_node *root, const char *path,
     const struct tree_node *value);
+
+/* Tell @listener of one more error. NULL is allowed. */
+void tree_tell(struct tree_listener *listener, const struct weft_error *error);
 
 /* Release @tree. NULL is allowed. */
 void tree_destroy(struct tree *tree);

@@ -187,13 +187,14 @@ static void read_task(
     if (strncmp(task->name, BUILTIN_ANSWER_TASK, sizeof(BUILTIN_ANSWER_TASK) - 1) == 0) {
         reader_fail(reader, node, "'%s' is part of the answer, not the name of a task", task->name);
     }
-    record_check_keys(reader, node, workflow_task_fields);
+    const bool has_name = reader_is_good(reader);
+    record_read(reader, node, workflow_task_fields, &entry);
     if (reader_is_good(reader)) {
         read_run(reader, node, task);
-        record_read(reader, node, workflow_task_fields, &entry);
     }
-    if (reader_is_good(reader) && workflow_add_task(workflow, task, &entry.number) != WEFT_OK) {
-        reader_fail(reader, node, "more than %d tasks", WORKFLOW_TASKS_MAX);
+    if (has_name) { /* One that is wrong is still a task that others may name. */
+        const enum weft_status status = workflow_add_task(workflow, task, &entry.number);
+        ASSERT(status == WEFT_OK); /* Names are different, and there is room. */
     }
 }
 
@@ -202,6 +203,10 @@ static void read_tasks(struct reader *reader, const struct tree_node *tasks, voi
     reader_any_mapping(reader, tasks);
     reader_filled(reader, tasks);
     READER_EACH (task, reader, tasks) {
+        if (((struct workflow *)record)->task_count == WORKFLOW_TASKS_MAX) {
+            reader_fail(reader, task, "more than %d tasks", WORKFLOW_TASKS_MAX);
+            return;
+        }
         read_task(reader, task, record);
     }
 }
@@ -282,9 +287,15 @@ enum weft_status workflow_read(
 {
     struct reader reader = {.error = error, .context = catalogue};
     struct workflow *workflow = workflow_create("");
+    const struct tree_node *tasks = tree_find(node, "tasks");
+    const uint32_t mark = reader_mark(&reader, node);
 
     record_read(&reader, node, workflow_fields, workflow);
+    if (tasks != NULL && workflow->task_count > 0 && workflow->task_count == tasks->child_count) {
+        reader_go_on(&reader);
+    }
     edges_read(&reader, node, catalogue, workflow);
+    reader_settle(&reader, mark);
     seal(&reader, node, workflow);
     if (!reader_is_good(&reader)) {
         workflow_destroy(workflow);

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "document/mixture_document.h"
 #include "fuzz/fuzz.h"
+#include "fuzz/listened.h"
 #include "mixture/mixture.h"
 #include "model/catalogue.h"
 #include "model/fleet.h"
@@ -50,6 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ASSERT(error.message[0] != '\0');
         return 0;
     }
+    struct tree_listener listener;
+    listen(tree, &listener);
     struct catalogue *catalogue = catalogue_create();
     struct fleet *fleet = fleet_create();
     const struct fleet_worker device = {.device = fleet_device(fleet, "d"), .gpu_units = 1};
@@ -59,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const enum weft_status status = mixture_read(tree->root, catalogue, fleet, &mixture, &error);
     ASSERT((status == WEFT_OK) == (mixture != NULL));
     ASSERT((status == WEFT_OK) == (error.message[0] == '\0'));
+    ASSERT((status == WEFT_OK) == (listener.count == 0));
     if (mixture != NULL) {
         check(mixture, catalogue);
     }

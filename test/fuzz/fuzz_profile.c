@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "document/profile_document.h"
 #include "fuzz/fuzz.h"
+#include "fuzz/listened.h"
 
 static void read_as(const char *file, enum profile_scope scope, const uint8_t *data, size_t size)
 {
@@ -15,6 +16,8 @@ static void read_as(const char *file, enum profile_scope scope, const uint8_t *d
         ASSERT(error.message[0] != '\0');
         return;
     }
+    struct tree_listener listener;
+    listen(tree, &listener);
     struct catalogue *catalogue = catalogue_create();
     struct fleet *fleet = fleet_create();
     (void)catalogue_model(catalogue, "m");
@@ -23,6 +26,7 @@ static void read_as(const char *file, enum profile_scope scope, const uint8_t *d
         profile_read(tree->root, scope, catalogue, fleet, &document, &error);
     ASSERT((status == WEFT_OK) == (document.profile != NULL));
     ASSERT((status == WEFT_OK) == (error.message[0] == '\0'));
+    ASSERT((status == WEFT_OK) == (listener.count == 0));
     profile_destroy(document.profile);
     fleet_destroy(fleet);
     catalogue_destroy(catalogue);

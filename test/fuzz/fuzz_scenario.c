@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "document/scenario.h"
 #include "fuzz/fuzz.h"
+#include "fuzz/listened.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -16,9 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ASSERT(error.message[0] != '\0');
         return 0;
     }
+    struct tree_listener listener;
+    listen(tree, &listener);
     const enum weft_status status = scenario_read(tree->root, &scenario, &error);
     ASSERT((status == WEFT_OK) == (scenario != NULL));
     ASSERT((status == WEFT_OK) == (error.message[0] == '\0'));
+    ASSERT((status == WEFT_OK) == (listener.count == 0));
     if (scenario != NULL) {
         ASSERT(policy_set_parse(scenario->policy, &set, &error) == WEFT_OK);
         ASSERT(scenario->jobs > 0 && scenario->seed_count > 0);

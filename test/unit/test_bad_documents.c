@@ -235,22 +235,45 @@ static const struct bad bad[] = {
 
 enum { BAD_COUNT = sizeof(bad) / sizeof(bad[0]) };
 
+/* What a listener heard: how many, and the first. */
+struct heard {
+    uint32_t count;
+    struct weft_error first;
+};
+
+static void on_error(void *context, const struct weft_error *error)
+{
+    struct heard *heard = context;
+    if (heard->count == 0) {
+        heard->first = *error;
+    } else {
+        print_message("%s\n", error->message);
+    }
+    heard->count++;
+}
+
 static void assert_line(const char *path, const char *expected)
 {
+    struct heard heard = {.count = 0};
+    struct tree_listener listener = {.on_error = on_error, .context = &heard};
     struct weft_error error = {0};
     enum document_kind kind = DOCUMENT_SCENARIO;
 
-    if (document_check(path, &kind, &error) == WEFT_OK) {
+    if (document_check(path, NULL, &kind, &error) == WEFT_OK) {
         fail_msg("%s is a good %s", path, document_kind_text(kind));
     }
+    /* One mistake is one error: what follows from it is not told. */
+    assert_int_equal(document_check(path, &listener, &kind, NULL), error.status);
+    assert_string_equal(heard.first.message, error.message);
+    assert_int_equal(heard.count, 1);
     if (strchr(expected, '*') != NULL) {
         error.message[strcspn(expected, "*")] = '*';
         error.message[strcspn(expected, "*") + 1] = '\0';
     }
     assert_string_equal(error.message, expected);
     assert_null(strchr(error.message, '\n'));
-    /* The error may be NULL. */
-    assert_int_equal(document_check(path, &kind, NULL), error.status);
+    /* Listener and error may be NULL. */
+    assert_int_equal(document_check(path, NULL, &kind, NULL), error.status);
 }
 
 static void each_has_its_line(ATTR_UNUSED void **state)
