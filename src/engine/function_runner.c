@@ -84,6 +84,28 @@ struct argument {
 
 _Static_assert(sizeof(struct argument) <= FORK_ARGUMENT_BYTES, "it can be passed");
 
+/* Give up what functions of @path do not need, before it is loaded; @folder becomes its own. */
+static void enter(
+    const char *path, const struct function_limits *limits, bool says,
+    char folder[static FUNCTION_PATH_BYTES])
+{
+    (void)snprintf(folder, FUNCTION_PATH_BYTES, "%s", path);
+    char *slash = strrchr(folder, '/');
+    (void)snprintf(slash == NULL ? folder : slash, 3, slash == NULL ? "." : "/.");
+    function_sandbox_environment();
+    function_sandbox_enter(folder, limits, says);
+}
+
+enum weft_status function_runner_look(
+    const char *path, const char *name, const struct function_limits *limits,
+    struct weft_error *error)
+{
+    char folder[FUNCTION_PATH_BYTES];
+    struct function function;
+    enter(path, limits, /* says */ false, folder);
+    return function_open(path, name, &function, error);
+}
+
 /* The life of a runner: answer calls until the other end is closed. */
 static void be_runner(const void *context, const void *given)
 {
@@ -96,11 +118,7 @@ static void be_runner(const void *context, const void *given)
     const struct runner runner = {.channel = &channel, .path = argument->path};
     const pid_t parent = getppid();
     char folder[FUNCTION_PATH_BYTES];
-    (void)snprintf(folder, sizeof(folder), "%s", argument->path);
-    char *slash = strrchr(folder, '/');
-    (void)snprintf(slash == NULL ? folder : slash, 3, slash == NULL ? "." : "/.");
-    function_sandbox_environment();
-    function_sandbox_enter(folder, &limits, argument->says);
+    enter(argument->path, &limits, argument->says, folder);
     if (getppid() != parent) { /* Its death was not our end while the user changed. */
         _exit(EXIT_FAILURE);
     }

@@ -33,6 +33,16 @@ enum weft_status function_runner_start(
     struct fork_server *server, const char *path, struct function_runner *runner_out,
     struct weft_error *error);
 
+/*
+ * Find out whether function @name is in the shared object @path, which is loaded as runners load
+ * it: in a process that does nothing else, and is held to @limits from now on.
+ *
+ * Errors: those of function_open().
+ */
+enum weft_status function_runner_look(
+    const char *path, const char *name, const struct function_limits *limits,
+    struct weft_error *error);
+
 /* End @runner, and say how it ended; SIGKILL may be our own. */
 void function_runner_end(
     struct fork_server *server, struct function_runner *runner, struct fork_ended *ended_out);

@@ -75,13 +75,18 @@ static enum weft_status bind_task(struct onnx_job *job, uint32_t index)
     }
     job->rows[index] = (uint64_t)job->bound[index][0]->shape[0];
     for (uint32_t i = 1; i < ports->count; i++) {
-        if ((uint64_t)job->bound[index][i]->shape[0] != job->rows[index]) {
-            return error_set(
-                &task->error, WEFT_INVALID,
-                "model '%s': input '%s' has %lld rows, and '%s' has %llu", job->model->name,
-                ports->items[i].name, (long long)job->bound[index][i]->shape[0],
-                ports->items[0].name, (unsigned long long)job->rows[index]);
+        if ((uint64_t)job->bound[index][i]->shape[0] == job->rows[index]) {
+            continue;
         }
+        if (!job->model->is_sure) { /* They count different things, then. */
+            atomic_store(&job->model->has_rows, false);
+            job->rows[index] = 1;
+            return WEFT_OK;
+        }
+        return error_set(
+            &task->error, WEFT_INVALID, "model '%s': input '%s' has %lld rows, and '%s' has %llu",
+            job->model->name, ports->items[i].name, (long long)job->bound[index][i]->shape[0],
+            ports->items[0].name, (unsigned long long)job->rows[index]);
     }
     return WEFT_OK;
 }

@@ -172,30 +172,76 @@ static enum weft_status open_session(
     return make_session(model, given, error);
 }
 
-/* Whether all first extents are open under one name, or all are 1: then they count rows. */
-static bool counts_rows(const struct onnx_ports *ports, const struct onnx_port *like)
+/* Why the first extent of @port cannot count the same rows as that of @like: NULL if it can. */
+static const char *find_obstacle(const struct onnx_port *port, const struct onnx_port *like)
 {
+    if (port->is_any_rank) {
+        return "may have any rank";
+    }
+    if (port->rank == 0) {
+        return "has no extents";
+    }
+    if (port->shape[0] > 1 || port->shape[0] == 0) {
+        return "has a fixed first extent";
+    }
+    return port->shape[0] == like->shape[0] ? NULL
+                                            : "has another first extent than the first input";
+}
+
+/*
+ * Whether all first extents are open, or all are 1: then they may count rows. Some exporters give
+ * each port a name of its own for what is the same: what runs show decides then.
+ */
+static bool may_count_rows(struct onnx_model *model, const struct onnx_ports *ports)
+{
+    const struct onnx_port *like = &model->inputs.items[0];
     for (uint32_t i = 0; i < ports->count; i++) {
         const struct onnx_port *port = &ports->items[i];
-        if (port->rank == 0 || port->is_any_rank || port->shape[0] != like->shape[0] ||
-            port->shape[0] > 1 || port->shape[0] == 0) {
+        const char *obstacle = find_obstacle(port, like);
+        if (obstacle != NULL) {
+            (void)snprintf(
+                model->alone, sizeof(model->alone), "%s '%.*s' %s",
+                ports == &model->inputs ? "input" : "output", ONNX_ALONE_BYTES / 2, port->name,
+                obstacle);
             return false;
         }
         if (*port->symbol != '\0' && *like->symbol != '\0' &&
             strcmp(port->symbol, like->symbol) != 0) {
-            return false;
+            model->is_sure = false;
         }
     }
-    return true;
+    return ports->count > 0;
 }
 
 static void find_rows(struct onnx_model *model, uint32_t rows_max)
 {
-    const struct onnx_port *like = &model->inputs.items[0];
-    const bool has_rows = model->inputs.count > 0 && model->outputs.count > 0 && like->rank > 0 &&
-                          counts_rows(&model->inputs, like) && counts_rows(&model->outputs, like);
+    model->is_sure = true;
+    const bool has_rows =
+        may_count_rows(model, &model->inputs) && may_count_rows(model, &model->outputs);
+    const bool is_one = has_rows && model->inputs.items[0].shape[0] == 1;
+    if (!has_rows && *model->alone == '\0') {
+        (void)snprintf(model->alone, sizeof(model->alone), "it has no inputs or no outputs");
+    }
     atomic_init(&model->has_rows, has_rows);
-    model->rows_max = has_rows && like->shape[0] == 1 ? 1 : rows_max;
+    model->rows_max = is_one ? 1 : rows_max;
+}
+
+const char *onnx_model_alone(const struct onnx_model *model)
+{
+    if (*model->alone != '\0') {
+        return model->alone;
+    }
+    if (atomic_load(&model->rows->rows) == ROWS_MIXED) {
+        return "rows of one run change one another";
+    }
+    if (!atomic_load(&model->has_rows)) {
+        return "outputs do not have a row for each row of the inputs";
+    }
+    if (model->rows_max == 1) {
+        return model->inputs.items[0].shape[0] == 1 ? "its first extents are 1"
+                                                    : "its batch limit is 1";
+    }
+    return NULL;
 }
 
 /* What another file has shown counts for nothing. */

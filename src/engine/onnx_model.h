@@ -17,7 +17,7 @@
 #include "engine/onnx_image.h"
 #include "engine/onnx_rows.h"
 
-enum { ONNX_SYMBOL_BYTES = 64 };
+enum { ONNX_SYMBOL_BYTES = 64, ONNX_ALONE_BYTES = 160 };
 
 /*
  * What a port is of an output of the library. A sequence of maps is two: its values, a row for each
@@ -72,7 +72,9 @@ struct onnx_model {
      * another, so that tasks may share a run. What outputs show may prove it wrong.
      */
     atomic_bool has_rows;
-    struct onnx_shown *rows; /* Of this load, or of all loads. */
+    bool is_sure;                 /* The file says so: it has one name for these extents. */
+    char alone[ONNX_ALONE_BYTES]; /* Why not, as far as the file says; "" if there are rows. */
+    struct onnx_shown *rows;      /* Of this load, or of all loads. */
     struct onnx_shown own_rows;
     uint32_t rows_max;         /* Of one run; 0: no limit. */
     struct onnx_digest digest; /* Of the file; all zero if it was not read. */
@@ -93,6 +95,9 @@ enum weft_status onnx_model_load(
 /* onnx_ports.c: fill in what @model, of the file at @path, takes and gives. Errors: the same. */
 enum weft_status onnx_ports_read(
     struct onnx_model *model, const char *path, struct weft_error *error);
+
+/* Why tasks never share a run of @model, after what runs have shown: NULL if they may. */
+const char *onnx_model_alone(const struct onnx_model *model);
 
 /* Release @model, which is not running. NULL is allowed. */
 void onnx_model_unload(struct onnx_model *model);

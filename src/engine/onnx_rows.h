@@ -4,7 +4,8 @@
  * Most models treat rows alone, and tasks may share their runs. Some do not (a softmax or a mean
  * over the first axis, say): in company they would answer with a mixture of several clients' data.
  * Nothing in their file says so. So the first time that tasks which differ share a run, the first
- * and the last of them are run again alone, and the results compared.
+ * and the last of them are run again alone, and the results compared. Tasks that are equal show
+ * less, since the mean of equal rows is the same as one of them, and are looked at once as well.
  */
 #ifndef ENGINE_ONNX_ROWS_H
 #define ENGINE_ONNX_ROWS_H
@@ -15,7 +16,8 @@
 
 enum onnx_rows {
     ROWS_UNKNOWN,
-    ROWS_APART, /* A row alone and in company gave the same. */
+    ROWS_ALIKE, /* A row alone, and beside one that is equal, gave the same. */
+    ROWS_APART, /* The same beside others: tasks may share runs. */
     ROWS_MIXED, /* They did not: never together. */
 };
 

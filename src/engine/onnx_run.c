@@ -221,13 +221,17 @@ static bool are_apart(struct onnx_job *job, const struct onnx_group *group)
     const uint32_t first = group->members[0];
     const uint32_t last = group->members[group->count - 1];
     atomic_uchar *known = &job->model->rows->rows;
-    if (group->count == 1 || job->model->rows_max == 1 || atomic_load(known) == ROWS_APART ||
-        !are_different(job, first, last)) {
+    const unsigned char before = atomic_load(known);
+    if (group->count == 1 || job->model->rows_max == 1 || before == ROWS_APART) {
+        return true;
+    }
+    const bool is_different = are_different(job, first, last);
+    if (before == ROWS_ALIKE && !is_different) {
         return true;
     }
     enum onnx_rows rows = look_alone(job, first);
     if (rows == ROWS_APART) {
-        rows = look_alone(job, last);
+        rows = is_different ? look_alone(job, last) : ROWS_ALIKE;
     }
     atomic_store(known, (unsigned char)rows);
     return rows != ROWS_MIXED;
@@ -236,8 +240,9 @@ static bool are_apart(struct onnx_job *job, const struct onnx_group *group)
 static void run_group(struct onnx_job *job, const struct onnx_group *group)
 {
     const uint64_t rows_max = job->model->rows_max == 0 ? UINT64_MAX : job->model->rows_max;
-    const bool is_mixed = atomic_load(&job->model->rows->rows) == ROWS_MIXED;
-    if (group->count == 1 && (group->rows <= rows_max || is_mixed)) {
+    const unsigned char rows = atomic_load(&job->model->rows->rows);
+    const bool is_whole = rows == ROWS_MIXED || (rows != ROWS_APART && !job->model->is_sure);
+    if (group->count == 1 && (group->rows <= rows_max || is_whole)) {
         run_whole(job, group->members[0]);
         return;
     }
@@ -357,7 +362,7 @@ void onnx_run(
         if (!job.is_open[i]) {
             continue;
         }
-        if (job.rows[i] == 0 && atomic_load(&model->has_rows)) {
+        if (job.rows[i] == 0 && model->is_sure && atomic_load(&model->has_rows)) {
             run_empty(&job, i);
             continue;
         }

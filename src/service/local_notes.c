@@ -45,13 +45,13 @@ static void on_failed(
     }
 }
 
-/* A model whose rows are not independent of each other is slower than others; nothing is wrong. */
-static void on_mixed_rows(void *context, const char *name)
+/* Such a model is slower than others under load; nothing is wrong. */
+static void on_alone(void *context, const char *name, const char *cause)
 {
     struct local_notes *notes = context;
-    const struct log_field field = log_text("model", name);
+    const struct log_field fields[] = {log_text("model", name), log_text("cause", cause)};
     progress_clear(&notes->progress);
-    log_say(notes->log, LOG_WARN, "rows change one another; model is never batched", 1, &field);
+    log_say(notes->log, LOG_INFO, "model is never batched", 2, fields);
 }
 
 void local_notes_unsaved(struct log *log, const char *cause)
@@ -72,7 +72,7 @@ void local_notes_start(struct local_notes *notes, struct measure_request *reques
     progress_start(&notes->progress, "");
     request->on_model = on_model;
     request->on_failed = on_failed;
-    request->on_mixed_rows = on_mixed_rows;
+    request->on_alone = on_alone;
     request->on_unsaved = on_unsaved;
     request->context = notes;
 }

@@ -1,5 +1,6 @@
 #include "service/measure.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -7,6 +8,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "console/progress.h"
+#include "engine/onnx_file.h"
 #include "engine/onnx_run.h"
 #include "profile/estimate.h"
 #include "service/measure_gpu.h"
@@ -126,8 +128,7 @@ static enum weft_status measure_runs(struct measurement *measurement, struct wef
     const uint32_t most = measurement->options->file->batch_max;
     for (uint32_t i = 0; i < MEASURE_POINTS_MAX; i++) {
         const uint32_t items = 1U << i;
-        if (i > 0 && (!measurement->model->has_rows || measurement->figures->has_mixed_rows ||
-                      (most > 0 && items > most) ||
+        if (i > 0 && (onnx_model_alone(measurement->model) != NULL || (most > 0 && items > most) ||
                       measurement->figures->points[i - 1].run_ns > RUN_NS_MAX / 2)) {
             break;
         }
@@ -163,7 +164,7 @@ static enum weft_status load_again(
 static enum weft_status measure_loads(struct measurement *measurement, struct weft_error *error)
 {
     struct estimate_times times = {.count = 0};
-    const uint32_t loads = measurement->options->depth == MEASURE_LOOK ? 0 : LOADS;
+    const uint32_t loads = measurement->options->depth >= MEASURE_ROWS ? 0 : LOADS;
     enum weft_status status = load(measurement, error);
     for (uint32_t i = 0; i < loads && status == WEFT_OK; i++) {
         int64_t load_ns;
@@ -205,13 +206,13 @@ static enum weft_status measure_first_runs(
     return status;
 }
 
-/* Two tasks that differ share a run: that is when the engine looks whether they may. */
-static void look_at_rows(struct measurement *measurement)
+/* Tasks that differ share a run: that is when the engine looks whether they may. */
+static void share_a_run(struct measurement *measurement)
 {
     const struct measure_signature *signature = &measurement->figures->signature;
     struct bundle *one = synthetic_bundle(signature->inputs, signature->input_count, 1);
-    struct bundle *other = synthetic_bundle(signature->inputs, signature->input_count, 1);
-    if (one != NULL && other != NULL && atomic_load(&measurement->model->has_rows)) {
+    struct bundle *other = synthetic_bundle(signature->inputs, signature->input_count, 2);
+    if (one != NULL && other != NULL) {
         struct onnx_usage usage;
         synthetic_vary(other);
         struct onnx_task tasks[2] = {
@@ -221,11 +222,22 @@ static void look_at_rows(struct measurement *measurement)
         onnx_run(measurement->model, NULL, tasks, 2, &usage);
         bundle_destroy(tasks[0].output);
         bundle_destroy(tasks[1].output);
-        measurement->figures->has_mixed_rows =
-            atomic_load(&measurement->model->rows->rows) == ROWS_MIXED;
     }
     bundle_destroy(one);
     bundle_destroy(other);
+}
+
+/* Whether tasks may share runs, and if not, why. */
+static void look_at_rows(struct measurement *measurement)
+{
+    if (onnx_model_alone(measurement->model) == NULL) {
+        share_a_run(measurement);
+    }
+    const char *alone = onnx_model_alone(measurement->model);
+    if (alone != NULL) {
+        (void)snprintf(
+            measurement->figures->alone, sizeof(measurement->figures->alone), "%s", alone);
+    }
 }
 
 enum weft_status measure_here(
@@ -235,11 +247,14 @@ enum weft_status measure_here(
     struct measurement measurement = {.options = options, .figures = figures_out};
     *figures_out = (struct measure_figures){.point_count = 0};
     enum weft_status status = ort_open(&measurement.ort, error);
-    if (status == WEFT_OK) {
-        status = measure_loads(&measurement, error);
-    }
     if (status != WEFT_OK) {
         return status;
+    }
+    status = measure_loads(&measurement, error);
+    if (status != WEFT_OK) {
+        /* What is wrong with the file itself, if anything, says more than that it does not load. */
+        const enum weft_status of_file = onnx_file_check(options->file->path, error);
+        return of_file != WEFT_OK ? of_file : status;
     }
     struct measure_signature *signature = &figures_out->signature;
     signature->input_count = copy_ports(&measurement.model->inputs, signature->inputs);
@@ -264,10 +279,13 @@ enum weft_status measure_model(
     const struct measure_options *options, struct measure_figures *figures_out,
     struct weft_error *error)
 {
-    ASSERT(options->file->kind == REPOSITORY_MODEL);
+    ASSERT(options->file->kind != REPOSITORY_BUILTIN);
+    if (options->file->kind == REPOSITORY_FUNCTION) {
+        return nursery_measure(options, figures_out, error);
+    }
     if (options->is_gpu) {
         const enum weft_status status = measure_gpu_look(options, figures_out, error);
-        return status != WEFT_OK || options->depth == MEASURE_LOOK
+        return status != WEFT_OK || options->depth >= MEASURE_ROWS
                    ? status
                    : nursery_measure(options, figures_out, error);
     }

@@ -10,6 +10,7 @@
 #define SERVICE_MEASURE_H
 
 #include "document/repository.h"
+#include "engine/onnx_model.h"
 #include "engine/ort.h"
 #include "model/workflow.h"
 #include "profile/profile.h"
@@ -34,6 +35,7 @@ struct measure_signature {
 enum measure_depth {
     MEASURE_RUNS,  /* Everything. */
     MEASURE_LOADS, /* All but how long it runs. */
+    MEASURE_ROWS,  /* What it takes and gives, and whether tasks may share its runs. */
     MEASURE_LOOK,  /* Only what it takes and gives: it is loaded once. */
 };
 
@@ -41,7 +43,8 @@ struct measure_options {
     struct nursery *nursery; /* Makes the process in which it is done. NULL: it is done here. */
     uint32_t model;          /* Its number in the catalogue. */
     const char *name;
-    const struct repository_file *file; /* Of a model that has the form in question. */
+    const struct repository_file *file; /* Of a model that has the form in question, or of a
+                                           function, which is only looked for: it is there. */
     const char *cache;                  /* Folder of mapped models; NULL: none. */
     enum measure_depth depth;
     bool is_gpu; /* Its form for GPUs is meant, on a GPU. */
@@ -54,7 +57,7 @@ struct measure_figures {
     bool has_loads; /* The next three are known. */
     uint64_t resident_bytes;
     int64_t load_ns;
-    bool has_mixed_rows; /* Rows of one run change one another: it is never batched. */
+    char alone[ONNX_ALONE_BYTES]; /* Why it is never batched; "" if it is, or that is unknown. */
     uint32_t point_count;
     struct profile_point points[MEASURE_FIGURES_MAX];
     uint64_t workspace_bytes;

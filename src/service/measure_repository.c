@@ -117,6 +117,13 @@ static void say_failed(
     }
 }
 
+/* Whether it was seen to run more than one item at a time. */
+static bool has_batches(const struct profile *profile, uint32_t model, uint32_t device)
+{
+    const struct profile_curve *curve = &profile->models[model].curves[device];
+    return curve->point_count > 0 && curve->points[curve->point_count - 1].items > 1;
+}
+
 static enum measure_depth depth_of(
     const struct measured *measured, const struct measure_request *request, uint32_t model,
     uint32_t device)
@@ -126,7 +133,13 @@ static enum measure_depth depth_of(
         device == 0 && request->rehearsed != NULL && model_set_has(request->rehearsed, model);
     const bool is_known = is_rehearsed ? model_set_has(&document->listed, model)
                                        : profile_is_measured(document->profile, model, device);
-    return is_known && !request->again ? MEASURE_LOOK : is_rehearsed ? MEASURE_LOADS : MEASURE_RUNS;
+    if (request->only_looked) {
+        return MEASURE_ROWS;
+    }
+    if (is_known && !request->again) {
+        return has_batches(document->profile, model, device) ? MEASURE_LOOK : MEASURE_ROWS;
+    }
+    return is_rehearsed ? MEASURE_LOADS : MEASURE_RUNS;
 }
 
 /* The form of @model for processors could not be loaded, if @status says so. */
@@ -193,19 +206,20 @@ static enum weft_status measure_one(
     enum weft_status status = measure_model(options, &figures, &cause);
     measure_apply(&figures, document->profile, model, device);
     merge(measured, model);
-    if (figures.has_mixed_rows && request->on_mixed_rows != NULL) {
-        request->on_mixed_rows(request->context, options->name);
+    if (figures.alone[0] != '\0' && options->depth < MEASURE_ROWS && request->on_alone != NULL) {
+        request->on_alone(request->context, options->name, figures.alone);
     }
     if (options->is_gpu) {
         status = note_cuda(measured, model, device, status, &figures.signature, &cause);
     } else {
         note_onnx(measured, model, status, &figures.signature, &cause);
+        memcpy(measured->looks[model].alone, figures.alone, sizeof(figures.alone));
     }
     if (status != WEFT_OK) {
         say_failed(measured, request, model, options->is_gpu, &cause);
         return WEFT_OK;
     }
-    if (options->depth == MEASURE_LOOK) {
+    if (options->depth >= MEASURE_ROWS) {
         return WEFT_OK;
     }
     measured->measured_count++;
@@ -254,7 +268,7 @@ static enum weft_status measure_kind(
             .gpu = measured->kinds[device].gpu,
         };
         if (!has_form(repository, i, device) || !is_wanted(request, name) ||
-            (options.depth == MEASURE_LOOK && request->only_measured)) {
+            (options.depth >= MEASURE_ROWS && request->only_measured)) {
             continue;
         }
         if (request->is_interrupted != NULL && request->is_interrupted(request->context)) {
@@ -262,8 +276,7 @@ static enum weft_status measure_kind(
         }
         if (request->on_model != NULL) {
             request->on_model(
-                request->context, name, *done, count_forms(measured),
-                options.depth != MEASURE_LOOK);
+                request->context, name, *done, count_forms(measured), options.depth < MEASURE_ROWS);
             ++*done;
         }
         const enum weft_status status = measure_one(measured, request, &options, device, error);
@@ -293,6 +306,27 @@ static void say_stranded(struct measured *measured, const struct measure_request
     }
 }
 
+/* Whether each function is in its shared object. */
+static void look_at_functions(struct measured *measured)
+{
+    for (uint32_t i = 0; i < measured->repository->catalogue->model_count; i++) {
+        struct measure_figures figures;
+        struct weft_error cause = {.status = WEFT_OK};
+        const struct measure_options options = {
+            .nursery = measured->nursery,
+            .model = i,
+            .name = measured->repository->catalogue->models[i],
+            .file = &measured->repository->files[i],
+            .depth = MEASURE_LOOK,
+        };
+        if (options.file->kind == REPOSITORY_FUNCTION &&
+            measure_model(&options, &figures, &cause) != WEFT_OK) {
+            (void)snprintf(
+                measured->looks[i].fault, sizeof(measured->looks[i].fault), "%s", cause.message);
+        }
+    }
+}
+
 static enum weft_status measure_all(
     struct measured *measured, const struct measure_request *request, struct weft_error *error)
 {
@@ -302,6 +336,9 @@ static enum weft_status measure_all(
         status = measure_kind(measured, request, i, &done, error);
     }
     say_stranded(measured, request);
+    if (request->only_looked) {
+        look_at_functions(measured);
+    }
     for (uint32_t i = 0; i < measured->repository->catalogue->model_count; i++) {
         bar(measured, i);
     }

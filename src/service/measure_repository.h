@@ -18,7 +18,8 @@ enum { MEASURE_LIBRARY_BYTES = 64, MEASURE_FAULT_BYTES = 240 };
 struct measure_look {
     struct measure_signature signature; /* Empty if it could not be loaded, or is a function. */
     char fault[MEASURE_FAULT_BYTES];    /* Why it could not be; "" if it could. */
-    bool is_onnx_broken;                /* Its ONNX file cannot be loaded; another form may be. */
+    char alone[ONNX_ALONE_BYTES]; /* Why it is never batched; "" if it is, or is a function. */
+    bool is_onnx_broken;          /* Its ONNX file cannot be loaded; another form may be. */
 };
 
 /* What was measured on one kind of device. */
@@ -52,6 +53,7 @@ struct measure_request {
     struct nursery *nursery;            /* As in struct measure_options; outlives the result. */
     bool again;                         /* Measure what has a profile, too. */
     bool only_measured;                 /* Do not even look at what has one. */
+    bool only_looked;                   /* Measure nothing; look at functions, too. */
     const struct argument_list *models; /* Only these. NULL or none: all. */
     const struct model_set *rehearsed;  /* Whose runs will be seen anyway. NULL: none. */
 
@@ -63,8 +65,8 @@ struct measure_request {
         void *context, const char *name, uint32_t index, uint32_t count, bool is_measured);
     void (*on_failed)(
         void *context, const char *name, const char *cause, enum measure_failure failure);
-    void (*on_mixed_rows)(
-        void *context, const char *name); /* It is never batched. NULL: so what. */
+    /* The model @name, which was measured, is never batched. May be NULL. */
+    void (*on_alone)(void *context, const char *name, const char *cause);
     /* Called if measurements cannot be saved, once. NULL: that is an error of the whole. */
     void (*on_unsaved)(void *context, const char *cause);
 

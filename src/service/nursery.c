@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/cuda_measure.h"
+#include "engine/function_runner.h"
 #include "engine/ort_memory.h"
 #include "engine/process.h"
 #include "service/measure_gpu.h"
@@ -122,8 +123,16 @@ static void be_measurer(
         .gpu = argument->gpu,
     };
     ort_memory_set_limit(nursery->fleet->workers[0].memory_bytes);
-    answer->status = options.is_gpu ? measure_gpu_here(&options, &answer->figures, &answer->error)
-                                    : measure_here(&options, &answer->figures, &answer->error);
+    if (options.file->kind == REPOSITORY_FUNCTION) {
+        const struct function_limits limits =
+            function_limits_filled(function_limits_of(&repository->settings));
+        answer->status = function_runner_look(
+            options.file->path, options.file->function, &limits, &answer->error);
+    } else {
+        answer->status = options.is_gpu
+                             ? measure_gpu_here(&options, &answer->figures, &answer->error)
+                             : measure_here(&options, &answer->figures, &answer->error);
+    }
     (void)send_all(socket, answer, sizeof(*answer)); /* Or no process waits any more. */
 }
 
@@ -218,11 +227,13 @@ static bool is_port(const struct workflow_input *port)
 static bool makes_sense(struct measure_answer *answer)
 {
     const struct measure_signature *signature = &answer->figures.signature;
-    bool is_good =
-        answer->status <= WEFT_OK && answer->status >= WEFT_CRASHED &&
-        answer->figures.point_count <= MEASURE_FIGURES_MAX && answer->figures.interference >= 0 &&
-        answer->figures.interference <= CUDA_INTERFERENCE_MAX &&
-        signature->input_count <= MEASURE_PORTS_MAX && signature->output_count <= MEASURE_PORTS_MAX;
+    bool is_good = answer->status <= WEFT_OK && answer->status >= WEFT_CRASHED &&
+                   answer->figures.point_count <= MEASURE_FIGURES_MAX &&
+                   answer->figures.interference >= 0 &&
+                   answer->figures.interference <= CUDA_INTERFERENCE_MAX &&
+                   signature->input_count <= MEASURE_PORTS_MAX &&
+                   signature->output_count <= MEASURE_PORTS_MAX &&
+                   memchr(answer->figures.alone, '\0', sizeof(answer->figures.alone)) != NULL;
     for (uint32_t i = 0; is_good && i < signature->input_count; i++) {
         is_good = is_port(&signature->inputs[i]);
     }

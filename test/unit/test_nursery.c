@@ -90,7 +90,7 @@ static void a_model_is_measured_apart(ATTR_UNUSED void **state)
     assert_true(figures.resident_bytes > 0 && figures.load_ns > 0);
     assert_int_equal(figures.point_count, MEASURE_POINTS_MAX);
     assert_int_equal(figures.points[5].items, 32);
-    assert_false(figures.has_mixed_rows);
+    assert_string_equal(figures.alone, "");
     assert_int_equal(measure(&world, GOOD, MEASURE_LOOK, &figures, &error), WEFT_OK);
     assert_false(figures.has_loads);
     assert_int_equal(figures.point_count, 0);

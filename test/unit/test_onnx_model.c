@@ -60,7 +60,8 @@ static void ports_are_those_of_the_file(ATTR_UNUSED void **state)
     onnx_model_unload(NULL);
 }
 
-static void extents_of_two_names_are_no_rows(ATTR_UNUSED void **state)
+/* What runs show decides: test_onnx_run.c. */
+static void extents_of_two_names_may_be_rows(ATTR_UNUSED void **state)
 {
     struct onnx_writer writer;
     const int64_t first[2] = {-1, 3};
@@ -72,8 +73,51 @@ static void extents_of_two_names_are_no_rows(ATTR_UNUSED void **state)
     onnx_writer_output(&writer, "z", ONNX_FLOAT, 2, first);
     onnx_writer_finish(&writer, fixture_path("two.onnx"));
     struct onnx_model *model = fixture_load("two.onnx", 0);
-    assert_false(model->has_rows);
+    assert_true(model->has_rows);
+    assert_false(model->is_sure);
+    assert_null(onnx_model_alone(model));
     onnx_model_unload(model);
+}
+
+/* x and y = x of two shapes, as far as the file says. */
+static struct onnx_model *load_shapes(
+    uint32_t rank, const int64_t *input, uint32_t output_rank, const int64_t *output)
+{
+    struct onnx_writer writer;
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", ONNX_FLOAT, rank, input);
+    onnx_writer_node(&writer, "Identity", "x", NULL, "y");
+    onnx_writer_output(&writer, "y", ONNX_FLOAT, output_rank, output);
+    onnx_writer_finish(&writer, fixture_path("shapes.onnx"));
+    return fixture_load("shapes.onnx", 0);
+}
+
+static void a_model_says_why_it_is_never_batched(ATTR_UNUSED void **state)
+{
+    static const struct {
+        int64_t shape[1];
+        uint32_t rank;
+        bool is_any; /* No shape is said. */
+        const char *cause;
+    } cases[] = {
+        {{-1}, 1, false, NULL},
+        {{1}, 1, false, "its first extents are 1"},
+        {{5}, 1, false, "input 'x' has a fixed first extent"},
+        {{0}, 0, false, "input 'x' has no extents"},
+        {{0}, 0, true, "input 'x' may have any rank"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const int64_t *shape = cases[i].is_any ? NULL : cases[i].shape;
+        struct onnx_model *model = load_shapes(cases[i].rank, shape, cases[i].rank, shape);
+        if (cases[i].cause == NULL) {
+            assert_null(onnx_model_alone(model));
+            atomic_store(&model->rows->rows, ROWS_MIXED);
+            assert_string_equal(onnx_model_alone(model), "rows of one run change one another");
+        } else {
+            assert_string_equal(onnx_model_alone(model), cases[i].cause);
+        }
+        onnx_model_unload(model);
+    }
 }
 
 static void types_go_both_ways(ATTR_UNUSED void **state)
@@ -443,7 +487,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ports_are_those_of_the_file),
-        cmocka_unit_test(extents_of_two_names_are_no_rows),
+        cmocka_unit_test(extents_of_two_names_may_be_rows),
+        cmocka_unit_test(a_model_says_why_it_is_never_batched),
         cmocka_unit_test(types_go_both_ways),
         cmocka_unit_test(a_rank_that_is_not_said_may_be_any),
         cmocka_unit_test(maps_are_keys_and_values),

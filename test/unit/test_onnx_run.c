@@ -370,17 +370,24 @@ static void threads_share_a_model(ATTR_UNUSED void **state)
     onnx_model_unload(model);
 }
 
-/* y = x less the mean of all rows. */
-static void write_centred(const char *path)
+/* y = x less the mean of all rows; or, with @first and @second, any two operators, with extents of
+ * two names. */
+static void write_two(const char *path, const char *first, const char *second, int64_t rows)
 {
     struct onnx_writer writer;
     const int64_t shape[2] = {-1, 4};
+    const int64_t output[2] = {rows, 4};
     onnx_writer_start(&writer);
     onnx_writer_input(&writer, "x", ONNX_FLOAT, 2, shape);
-    onnx_writer_node(&writer, "ReduceMean", "x", NULL, "mean");
-    onnx_writer_node(&writer, "Sub", "x", "mean", "y");
-    onnx_writer_output(&writer, "y", ONNX_FLOAT, 2, shape);
+    onnx_writer_node(&writer, first, "x", NULL, "a");
+    onnx_writer_node(&writer, second, "x", "a", "y");
+    onnx_writer_output(&writer, "y", ONNX_FLOAT, 2, output);
     onnx_writer_finish(&writer, path);
+}
+
+static void write_centred(const char *path)
+{
+    write_two(path, "ReduceMean", "Sub", -1);
 }
 
 /* Run @model for two tasks of one row each, @a and @b in all places. */
@@ -415,15 +422,84 @@ static void rows_that_change_one_another_are_found_out(ATTR_UNUSED void **state)
     struct onnx_model *model = fixture_load("centred.onnx", 0);
     atomic_store(&model->rows->rows, ROWS_UNKNOWN);
     assert_true(atomic_load(&model->has_rows));
-    run_two(model, 8, 8, &first, &second, &usage); /* The same in company: that shows nothing. */
+    run_two(model, 8, 8, &first, &second, &usage); /* The same in company: that shows little. */
+    assert_int_equal(usage.run_count, 2);
+    assert_int_equal(atomic_load(&model->rows->rows), ROWS_ALIKE);
+    run_two(model, 8, 8, &first, &second, &usage);
     assert_int_equal(usage.run_count, 1);
-    assert_int_equal(atomic_load(&model->rows->rows), ROWS_UNKNOWN);
     run_two(model, 4, 400, &first, &second, &usage);
     assert_true(first == 1 && second == 100); /* As they are alone. */
     assert_int_equal(atomic_load(&model->rows->rows), ROWS_MIXED);
     run_two(model, 8, -8, &first, &second, &usage);
     assert_true(first == 2 && second == -2);
     assert_int_equal(usage.run_count, 2);
+    onnx_model_unload(model);
+}
+
+/* A share of the sum of all rows: equal rows show it as well. */
+static void equal_rows_can_change_one_another(ATTR_UNUSED void **state)
+{
+    float first;
+    float second;
+    struct onnx_usage usage;
+    write_two(fixture_path("share.onnx"), "ReduceSum", "Div", -1);
+    struct onnx_model *model = fixture_load("share.onnx", 0);
+    atomic_store(&model->rows->rows, ROWS_UNKNOWN);
+    run_two(model, 8, 8, &first, &second, &usage);
+    assert_true(first == 1.0F / 3 && second == 1.0F / 3); /* As they are alone. */
+    assert_int_equal(atomic_load(&model->rows->rows), ROWS_MIXED);
+    onnx_model_unload(model);
+}
+
+/* Some exporters name the first extents of input and output differently: runs decide. */
+static void rows_of_two_names_share_a_run_once_they_may(ATTR_UNUSED void **state)
+{
+    float first;
+    float second;
+    struct onnx_usage usage;
+    write_two(fixture_path("names.onnx"), "Relu", "Add", -2);
+    write_two(fixture_path("names_mixed.onnx"), "ReduceMean", "Sub", -2);
+    struct onnx_model *model = fixture_load("names.onnx", 0);
+    struct onnx_model *mixed = fixture_load("names_mixed.onnx", 0);
+    atomic_store(&model->rows->rows, ROWS_UNKNOWN);
+    atomic_store(&mixed->rows->rows, ROWS_UNKNOWN);
+    assert_false(model->is_sure);
+    run_two(model, 3, -3, &first, &second, &usage);
+    assert_true(first == 6 && second == -3);
+    assert_int_equal(usage.run_count, 3);
+    run_two(model, 5, -5, &first, &second, &usage);
+    assert_true(first == 10 && second == -5);
+    assert_int_equal(usage.run_count, 1);
+    run_two(mixed, 4, 400, &first, &second, &usage);
+    assert_true(first == 1 && second == 100);
+    assert_string_equal(onnx_model_alone(mixed), "rows of one run change one another");
+    onnx_model_unload(model);
+    onnx_model_unload(mixed);
+}
+
+/* They count different things, then; it is no error. */
+static void inputs_of_two_names_may_have_different_extents(ATTR_UNUSED void **state)
+{
+    struct onnx_writer writer;
+    const int64_t shapes[2][2] = {{-1, 3}, {-2, 3}};
+    const int64_t given[2][2] = {{2, 3}, {1, 3}};
+    const float values[6] = {1, 2, 3, 4, 5, 6};
+    struct onnx_usage usage;
+    onnx_writer_start(&writer);
+    onnx_writer_input(&writer, "x", ONNX_FLOAT, 2, shapes[0]);
+    onnx_writer_input(&writer, "y", ONNX_FLOAT, 2, shapes[1]);
+    onnx_writer_node(&writer, "Add", "x", "y", "z");
+    onnx_writer_output(&writer, "z", ONNX_FLOAT, 2, shapes[0]);
+    onnx_writer_finish(&writer, fixture_path("broadcast.onnx"));
+    struct onnx_model *model = fixture_load("broadcast.onnx", 0);
+    const struct weft_tensor inputs[2] = {
+        fixture_floats("x", 2, given[0], values), fixture_floats("y", 2, given[1], values)};
+    struct onnx_task task = {.inputs = inputs, .input_count = 2};
+    onnx_run(model, NULL, &task, 1, &usage);
+    assert_non_null(task.output);
+    assert_true(((const float *)bundle_find(task.output, "z")->data)[3] == 5);
+    assert_false(atomic_load(&model->has_rows));
+    bundle_destroy(task.output);
     onnx_model_unload(model);
 }
 
@@ -649,6 +725,9 @@ int main(void)
         cmocka_unit_test(workspace_is_measured),
         cmocka_unit_test(threads_share_a_model),
         cmocka_unit_test(rows_that_change_one_another_are_found_out),
+        cmocka_unit_test(equal_rows_can_change_one_another),
+        cmocka_unit_test(rows_of_two_names_share_a_run_once_they_may),
+        cmocka_unit_test(inputs_of_two_names_may_have_different_extents),
         cmocka_unit_test(rows_that_do_not_are_looked_at_once),
         cmocka_unit_test(what_rows_showed_is_kept_for_the_next_load),
         cmocka_unit_test(numbers_agree_but_for_the_order_of_summation),
