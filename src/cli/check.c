@@ -47,10 +47,12 @@ const struct command command_check = {
     .summary = "check scenarios, workflows, profiles, clusters and repositories",
     .usage = "FILE...",
     .description =
-        "Prints what each file is and that it is ok, or one line with the file, the line and\n"
-        "the error. All files are checked, with the files they name. For a repository, which is\n"
-        "a folder, prints what it holds and what is ignored, or what is wrong with each bad\n"
-        "file. Models are opened only to find those that are empty, cut short or not models.\n",
+        "Prints what each file is and that it is ok, or its errors, each in one line with file\n"
+        "and line. All files are checked, with the files they name.\n"
+        "\n"
+        "For a repository, which is a folder, prints what it holds and what is ignored. Models\n"
+        "are loaded and functions looked for, and workflows are compared with what their models\n"
+        "take and give: a repository that is ok answers its first request.\n",
     .arguments = {.operand = "FILE", .operand_min = 1, .operand_max = UINT32_MAX},
     .run = run,
 };

@@ -7,7 +7,9 @@
 #include "document/repository.h"
 #include "model/builtin.h"
 #include "model/dtype.h"
-#include "service/served_repository.h"
+#include "service/repository_check.h"
+
+enum { TENSORS_SHOWN = 8 }; /* Inputs, or outputs, of one model. */
 
 static void on_problem(void *context, const char *message)
 {
@@ -67,7 +69,41 @@ static void print_workflow(const struct workflow *workflow, const struct catalog
     (void)putchar('\n');
 }
 
-static void print_file(const char *name, const struct repository_file *file)
+/* On lines below the model's: models may have dozens. */
+static void print_tensors(const char *verb, const struct workflow_input *tensors, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && i < TENSORS_SHOWN; i++) {
+        if (i == 0) {
+            (void)printf("\n%12s%s ", "", verb);
+        }
+        (void)printf("%s%s ", i == 0 ? "" : ", ", tensors[i].name);
+        if (tensors[i].is_any_rank) {
+            (void)printf("%s of any rank", dtype_name(tensors[i].dtype));
+        } else {
+            print_type(tensors[i].dtype, tensors[i].rank, tensors[i].shape);
+        }
+    }
+    if (count > TENSORS_SHOWN) {
+        (void)printf(" and %" PRIu32 " more", count - TENSORS_SHOWN);
+    }
+}
+
+/* What a model takes and gives, and why it is never batched, as it was seen. */
+static void print_look(const struct measure_look *look)
+{
+    const struct measure_signature *signature = &look->signature;
+    print_tensors("takes", signature->inputs, signature->input_count);
+    print_tensors("gives", signature->outputs, signature->output_count);
+    if (look->alone[0] != '\0') {
+        (void)printf("\n%12snever batched: %s", "", look->alone);
+    }
+    if (look->fault[0] != '\0') {
+        (void)printf("\n%12snot here: %s", "", look->fault);
+    }
+}
+
+static void print_file(
+    const char *name, const struct repository_file *file, const struct measure_look *look)
 {
     char bytes[TEXT_SCALED_BYTES];
     switch (file->kind) {
@@ -80,6 +116,9 @@ static void print_file(const char *name, const struct repository_file *file)
         }
         if (file->cuda != NULL) {
             (void)printf(", for GPUs %s", text_bytes(bytes, file->cuda_bytes));
+        }
+        if (look != NULL) {
+            print_look(look);
         }
         (void)putchar('\n');
         return;
@@ -98,32 +137,46 @@ static void copy_out(FILE *from)
     }
 }
 
+static void print(const struct repository *repository, const struct checked_repository *checked)
+{
+    const struct catalogue *catalogue = repository->catalogue;
+    (void)printf("%s: repository ok\n", repository->folder);
+    for (uint32_t i = 0; i < repository->written; i++) {
+        print_workflow(catalogue->workflows[i], catalogue);
+    }
+    for (uint32_t i = 0; i < catalogue->model_count; i++) {
+        print_file(
+            catalogue->models[i], &repository->files[i],
+            checked->has_looked ? &checked->measured.looks[i] : NULL);
+    }
+    if (!checked->has_looked) {
+        (void)printf("  %-9s models were not loaded: %s\n", "note", checked->cause.message);
+    }
+}
+
 bool check_repository(const char *folder)
 {
     struct repository *repository = NULL;
+    struct checked_repository checked = {.is_good = false};
     FILE *ignored = tmpfile();
     const struct repository_listener listener = {
         .on_problem = on_problem,
         .on_ignored = ignored == NULL ? NULL : on_ignored,
         .context = ignored,
     };
-    const bool is_good = repository_load(folder, &listener, &repository, NULL) == WEFT_OK &&
-                         served_repository_check(repository, &listener);
-    if (is_good) {
-        (void)printf("%s: repository ok\n", folder);
-        for (uint32_t i = 0; i < repository->written; i++) {
-            print_workflow(repository->catalogue->workflows[i], repository->catalogue);
-        }
-        for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
-            print_file(repository->catalogue->models[i], &repository->files[i]);
-        }
-        if (ignored != NULL) {
-            copy_out(ignored);
-        }
+    if (repository_load(folder, &listener, &repository, NULL) == WEFT_OK) {
+        repository_check(repository, &listener, &checked);
+    }
+    if (checked.is_good) {
+        print(repository, &checked);
+    }
+    if (checked.is_good && ignored != NULL) {
+        copy_out(ignored);
     }
     if (ignored != NULL) {
         (void)fclose(ignored); /* It is not read again. */
     }
+    repository_check_close(&checked);
     repository_destroy(repository);
-    return is_good;
+    return checked.is_good;
 }

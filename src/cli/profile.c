@@ -118,6 +118,18 @@ static void print_interference(const struct measured *measured, uint32_t device)
     }
 }
 
+/* Why some models have one row each. */
+static void print_alone(const struct measured *measured)
+{
+    for (uint32_t i = 0; i < measured->repository->catalogue->model_count; i++) {
+        if (measured->looks[i].alone[0] != '\0') {
+            (void)printf(
+                "%s is never batched: %s\n", measured->repository->catalogue->models[i],
+                measured->looks[i].alone);
+        }
+    }
+}
+
 static void print(const struct measured *measured)
 {
     (void)printf(
@@ -125,6 +137,7 @@ static void print(const struct measured *measured)
         measured->kinds[0].library, measured->measured_count,
         measured->measured_count == 1 ? "" : "s");
     print_kind(measured, /* device */ 0);
+    print_alone(measured);
     for (uint32_t i = 1; i < measured->fleet->device_count; i++) {
         (void)printf("%s, %s\n", measured->fleet->devices[i], measured->kinds[i].library);
         print_kind(measured, i);
@@ -218,12 +231,12 @@ const struct command command_profile = {
     .summary = "measure the models of a repository on this machine",
     .usage = "REPOSITORY [options]",
     .description =
-        "Loads each model a few times and runs it with 1, 2, 4 ... 32 made-up items: open "
-        "dimensions\n"
-        "are 64, whole numbers 0. After every model the results are written to the repository,\n"
-        "in a file for this kind of processor and this version of ONNX Runtime. `weft serve`\n"
-        "does the same for models without a profile. Functions, and models that fail on made-up\n"
-        "inputs, are learnt while they are served.\n"
+        "Loads each model a few times and runs it with 1, 2, 4 ... 32 made-up items, as long as a\n"
+        "run takes less than half a second: open dimensions are 64, whole numbers 0. A model whose\n"
+        "tasks may not share a run has one row, and the reason below it. The results are written\n"
+        "to the repository after every model, in a file for this kind of processor and this\n"
+        "version of ONNX Runtime. `weft serve` does the same for models without a profile.\n"
+        "Functions, and models that fail on made-up inputs, are learnt while they are served.\n"
         "\n"
         "Models that have a form for GPUs are also measured on each kind of NVIDIA GPU here, in\n"
         "a file of its own: loads, runs by items and share, and what they do to one another.\n",

@@ -73,7 +73,10 @@ static void add_workflow(
     const enum weft_status status = reader_is_good(&reader)
                                         ? catalogue_add_workflow(repository->catalogue, workflow)
                                         : reader.status;
-    if (status != WEFT_OK) {
+    if (status == WEFT_OK) {
+        repository->documents[repository->catalogue->workflow_count - 1] =
+            arena_text(&repository->arena, node->file);
+    } else {
         reader_fail(
             &reader, name,
             status == WEFT_EXISTS ? "a second workflow is called '%s'"
@@ -238,6 +241,8 @@ enum weft_status repository_load(
     arena_init(&repository->arena);
     repository->folder = without_slashes(&repository->arena, folder);
     repository->catalogue = catalogue_create();
+    repository->documents =
+        arena_alloc(&repository->arena, WORKFLOWS_MAX * sizeof(*repository->documents));
     settings_default(&repository->settings);
     loading->repository = repository;
     loading->scan.listener = listener == NULL ? &silent : listener;

@@ -50,6 +50,7 @@ struct repository {
     struct settings settings;
     struct catalogue *catalogue;
     uint32_t written;              /* Workflows of documents; behind them are the models alone. */
+    const char **documents;        /* Their paths, by workflow. */
     struct repository_file *files; /* By model number. */
 };
 

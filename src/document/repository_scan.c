@@ -11,6 +11,7 @@
 
 #define CONFIG_FILE     "config.pbtxt" /* Triton's; not read. */
 #define FUNCTION_FOLDER "functions"
+#define INPUT_FOLDER    "inputs" /* Samples, which the service reads. */
 #define PROFILE_FOLDER  "profiles"
 
 enum { FILE_BYTES_MAX = NAME_BYTES_MAX + 3 }; /* With ".so". */
@@ -253,6 +254,8 @@ void repository_scan_all(struct repository_scan *scan)
             scan->has_functions = list(scan, entry->path, &scan->functions);
         } else if (entry->is_folder && strcmp(entry->name, PROFILE_FOLDER) == 0) {
             check_profiles(scan, entry);
+        } else if (entry->is_folder && strcmp(entry->name, INPUT_FOLDER) == 0) {
+            continue;
         } else if (entry->is_folder) {
             scan_folder(scan, entry);
         } else if (strcmp(entry->name, REPOSITORY_SETTINGS_FILE) == 0) {

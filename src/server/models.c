@@ -190,6 +190,17 @@ static bool write_results(
     return is_good;
 }
 
+/* Why it is never batched, if so; in @form a value has a kind. */
+static bool write_parameters(struct buffer *json, const struct server_entry *entry, enum form form)
+{
+    const bool has_kind = form != FORM_METADATA;
+    return entry->alone == NULL ||
+           (buffer_add(
+                json, ",\"parameters\":{\"never_batched\":%s",
+                has_kind ? "{\"string_value\":" : "") &&
+            buffer_add_quoted(json, entry->alone) && buffer_add(json, has_kind ? "}}" : "}"));
+}
+
 void models_metadata(struct server *server, struct http_exchange *exchange, uint32_t workflow)
 {
     const struct workflow *described = server->catalogue->workflows[workflow];
@@ -202,7 +213,8 @@ void models_metadata(struct server *server, struct http_exchange *exchange, uint
             &json, ",\"versions\":[\"%s\"],\"platform\":\"%s\",\"inputs\":[", entry.version,
             entry.platform) &&
         write_inputs(&json, described, FORM_METADATA) && buffer_add(&json, "],\"outputs\":[") &&
-        write_results(&json, server, workflow, FORM_METADATA) && buffer_add(&json, "]}");
+        write_results(&json, server, workflow, FORM_METADATA) && buffer_add(&json, "]") &&
+        write_parameters(&json, &entry, FORM_METADATA) && buffer_add(&json, "}");
     models_respond(exchange, &json, is_good);
 }
 
@@ -221,7 +233,8 @@ void models_config(struct server *server, struct http_exchange *exchange, uint32
             ",\"version_policy\":{\"latest\":{\"num_versions\":1}},\"input\":[",
             entry.platform, entry.batch_max) &&
         write_inputs(&json, described, form) && buffer_add(&json, "],\"output\":[") &&
-        write_results(&json, server, workflow, form) && buffer_add(&json, "]}");
+        write_results(&json, server, workflow, form) && buffer_add(&json, "]") &&
+        write_parameters(&json, &entry, form) && buffer_add(&json, "}");
     models_respond(exchange, &json, is_good);
 }
 

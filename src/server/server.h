@@ -38,6 +38,7 @@ struct server_entry {
     char reason[240];     /* Why it is not ready. */
     const char *platform; /* What runs it. */
     uint32_t batch_max;   /* Rows that a request may have, if the first extents count them. */
+    const char *alone;    /* Why requests never share a run of it. NULL: they may. */
 };
 
 /* A change that @asker asked for has been made, or not: @message says why. */

@@ -82,7 +82,8 @@ static uint32_t batch_max_of(const struct local_index *index, uint32_t model)
 {
     const struct measure_signature *signature = &index->measured->looks[model].signature;
     const uint32_t most = index->measured->repository->files[model].batch_max;
-    if (most == 1 || !are_rows(signature->inputs, signature->input_count) ||
+    if (index->measured->looks[model].alone[0] != '\0' ||
+        !are_rows(signature->inputs, signature->input_count) ||
         !are_rows(signature->outputs, signature->output_count)) {
         return 0;
     }
@@ -110,7 +111,11 @@ static bool entry(void *context, uint32_t number, struct server_entry *entry_out
     const bool is_alone = repository_is_alone(repository, number);
     const uint32_t version = is_alone ? repository->files[workflow->tasks[0].run].version : 1;
     *entry_out = (struct server_entry){.platform = platform_of(repository, number)};
-    entry_out->batch_max = is_alone ? batch_max_of(index, workflow->tasks[0].run) : 0;
+    if (is_alone) {
+        const char *cause = index->measured->looks[workflow->tasks[0].run].alone;
+        entry_out->batch_max = batch_max_of(index, workflow->tasks[0].run);
+        entry_out->alone = cause[0] == '\0' ? NULL : cause;
+    }
     const bool is_faulty = find_fault(index, number, entry_out->reason);
     const char *state = !is_faulty                    ? "READY"
                         : is_looking(index, workflow) ? "LOADING"

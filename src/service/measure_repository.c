@@ -268,7 +268,7 @@ static enum weft_status measure_kind(
             .gpu = measured->kinds[device].gpu,
         };
         if (!has_form(repository, i, device) || !is_wanted(request, name) ||
-            (options.depth >= MEASURE_ROWS && request->only_measured)) {
+            (options.depth == MEASURE_LOOK && request->only_measured)) {
             continue;
         }
         if (request->is_interrupted != NULL && request->is_interrupted(request->context)) {

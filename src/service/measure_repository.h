@@ -52,7 +52,7 @@ enum measure_failure {
 struct measure_request {
     struct nursery *nursery;            /* As in struct measure_options; outlives the result. */
     bool again;                         /* Measure what has a profile, too. */
-    bool only_measured;                 /* Do not even look at what has one. */
+    bool only_measured;                 /* Do not look at what has one, if it says all. */
     bool only_looked;                   /* Measure nothing; look at functions, too. */
     const struct argument_list *models; /* Only these. NULL or none: all. */
     const struct model_set *rehearsed;  /* Whose runs will be seen anyway. NULL: none. */

@@ -8,9 +8,7 @@
 #include "base/memory.h"
 #include "document/reader.h"
 #include "document/repository_profile.h"
-#include "engine/onnx_file.h"
 #include "server/lobby.h"
-#include "service/measure_gpu.h"
 #include "service/rehearsal.h"
 
 static const struct reader_range rate_range = {1e-3, 1e6, "between 0.001/s and 1000000/s"};
@@ -27,33 +25,6 @@ static enum weft_status read_rate(
     }
     *arrivals_out = (struct arrivals){.kind = ARRIVALS_POISSON, .rate_per_s = rate};
     return WEFT_OK;
-}
-
-static bool check_cuda(const struct repository_file *file, struct weft_error *error)
-{
-    const struct measure_options options = {.file = file, .is_gpu = true, .depth = MEASURE_LOOK};
-    struct measure_figures figures;
-    return measure_gpu_look(&options, &figures, error) == WEFT_OK;
-}
-
-bool served_repository_check(
-    const struct repository *repository, const struct repository_listener *listener)
-{
-    bool is_good = true;
-    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
-        struct weft_error error = {.status = WEFT_OK};
-        const struct repository_file *file = &repository->files[i];
-        if (file->kind == REPOSITORY_MODEL && file->path != NULL &&
-            onnx_file_check(file->path, &error) != WEFT_OK) {
-            listener->on_problem(listener->context, error.message);
-            is_good = false;
-        }
-        if (file->cuda != NULL && !check_cuda(file, &error)) {
-            listener->on_problem(listener->context, error.message);
-            is_good = false;
-        }
-    }
-    return is_good;
 }
 
 /* What hosts are given of a repository, in the form they have in common. */

@@ -42,11 +42,6 @@ struct served_repository {
     struct lobby *lobby; /* Where clients wait until it is served. NULL: nowhere. */
 };
 
-/* Whether every model's file can be run, as far as it says; on_problem is told of each that cannot.
- */
-bool served_repository_check(
-    const struct repository *repository, const struct repository_listener *listener);
-
 /* Look for GPUs, if a model of @repository has a form for them: machine_find_gpus(). */
 void served_find_gpus(
     const struct repository *repository, struct machine *machine,

@@ -1,6 +1,6 @@
 """A folder of models, functions and workflows as people meet it: checked and served.
 
-Covers: src/cli/check_repository.c, src/cli/serve_repository.c, src/service/served_repository.c,
+Covers: src/cli/serve_repository.c, src/service/served_repository.c,
 src/service/service.c, src/cli/serve_report.c, src/document/repository_profile.c
 """
 
@@ -60,34 +60,6 @@ class Repository(unittest.TestCase):
         return subprocess.run(
             [WEFT, *arguments], capture_output=True, text=True, timeout=60, check=False
         )
-
-    def test_a_good_repository_is_described(self):
-        self.put("notes.txt", "")
-        done = self.weft("check", str(self.folder))
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        lines = done.stdout.splitlines()
-        self.assertEqual(lines[0], f"{self.folder}: repository ok")
-        self.assertEqual(
-            lines[1],
-            "  workflow  ocr: 3 tasks, SLO 300ms; takes image UINT8[-1,-1,3]; gives text, map",
-        )
-        self.assertEqual(lines[2], "  model     det: version 2, 4B")
-        self.assertIn(f"  function  img.crop: {self.folder}/functions/img.so", lines)
-        self.assertEqual(lines[-1], f"  ignored   {self.folder}/notes.txt")
-
-    def test_a_file_that_cannot_be_a_model_is_broken(self):
-        for text, cause in (("", "the file is empty"), ("\x08\x08:\x05x", "cut short"),
-                            ("This is no model.", "not an ONNX model")):  # fmt: skip
-            self.put("rec/1/model.onnx", text)
-            done = self.weft("check", str(self.folder))
-            self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertIn(f"{self.folder}/rec/1/model.onnx: {cause}", done.stderr)
-
-    def test_the_configuration_of_triton_is_said_to_be_ignored(self):
-        self.put("det/config.pbtxt", 'name: "det"\nmax_batch_size: 8\n')
-        done = self.weft("check", str(self.folder))
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn(f"  ignored   {self.folder}/det/config.pbtxt", done.stdout.splitlines())
 
     def test_what_is_not_a_repository_is_told_apart(self):
         done = self.weft("serve", str(self.folder / "nothere"))
