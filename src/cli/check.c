@@ -2,6 +2,7 @@
 #include "document/check.h"
 
 #include "cli/check_repository.h"
+#include "cli/check_scenario.h"
 #include "cli/command.h"
 #include "document/repository.h"
 
@@ -20,6 +21,9 @@ static int check_document(const char *path)
     const enum weft_status status = document_check(path, &listener, &kind, NULL);
     if (status == WEFT_OK) {
         (void)printf("%s: %s ok\n", path, document_kind_text(kind));
+        if (kind == DOCUMENT_SCENARIO) {
+            check_scenario(path);
+        }
         return COMMAND_OK;
     }
     if (listener.count >= TREE_ERRORS_MAX) {

@@ -1,11 +1,14 @@
 #include "document/check.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/units.h"
 #include "document/cluster_document.h"
 #include "document/profile_document.h"
 #include "document/scenario.h"
 #include "document/settings.h"
+#include "document/trace_document.h"
 #include "document/workflow_document.h"
 
 /* A scenario comes first: it has a key `cluster` too, but no `machines`. */
@@ -18,6 +21,7 @@ static const struct {
     [DOCUMENT_PROFILE] = {"profile", "weft_profile"},
     [DOCUMENT_CLUSTER] = {"cluster", "machines"},
     [DOCUMENT_SETTINGS] = {"settings", "weft"},
+    [DOCUMENT_TRACE] = {"trace of requests", NULL},
 };
 
 static enum weft_status check(
@@ -47,6 +51,8 @@ static enum weft_status check(
     case DOCUMENT_SETTINGS:
         status = settings_read(node, &settings, error);
         break;
+    case DOCUMENT_TRACE:
+        break; /* It has no tree. */
     }
     scenario_destroy(scenario);
     workflow_destroy(workflow);
@@ -65,7 +71,7 @@ enum weft_status document_check_tree(
     const struct tree_node *node, enum document_kind *kind_out, struct weft_error *error)
 {
     for (uint32_t i = 0; i < ARRAY_COUNT(kinds); i++) {
-        if (tree_find(node, kinds[i].key) != NULL) {
+        if (kinds[i].key != NULL && tree_find(node, kinds[i].key) != NULL) {
             const enum weft_status status = check((enum document_kind)i, node, error);
             if (status == WEFT_OK) {
                 *kind_out = (enum document_kind)i;
@@ -80,19 +86,52 @@ enum weft_status document_check_tree(
         node->file, node->line);
 }
 
-enum weft_status document_check(
+static bool is_trace(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot != NULL && strcmp(dot, ".csv") == 0;
+}
+
+static enum weft_status check_trace(
+    const char *path, struct tree_listener *listener, enum document_kind *kind_out,
+    struct weft_error *error)
+{
+    const struct trace_options options = {.listener = listener};
+    struct trace trace;
+    struct arena arena;
+
+    arena_init(&arena);
+    const enum weft_status status = trace_load(path, &options, &arena, &trace, error);
+    arena_deinit(&arena);
+    if (status == WEFT_OK) {
+        *kind_out = DOCUMENT_TRACE;
+    }
+    return status;
+}
+
+static enum weft_status check_file(
     const char *path, struct tree_listener *listener, enum document_kind *kind_out,
     struct weft_error *error)
 {
     struct tree *tree = NULL;
-    struct weft_error first = {.status = WEFT_OK};
 
-    enum weft_status status = tree_load(path, &tree, &first);
+    enum weft_status status = tree_load(path, &tree, error);
     if (status == WEFT_OK) {
         tree->listener = listener;
-        status = document_check_tree(tree->root, kind_out, &first);
+        status = document_check_tree(tree->root, kind_out, error);
         tree_destroy(tree);
     }
+    return status;
+}
+
+enum weft_status document_check(
+    const char *path, struct tree_listener *listener, enum document_kind *kind_out,
+    struct weft_error *error)
+{
+    struct weft_error first = {.status = WEFT_OK};
+
+    const enum weft_status status = is_trace(path) ? check_trace(path, listener, kind_out, &first)
+                                                   : check_file(path, listener, kind_out, &first);
     if (status == WEFT_OK) {
         return WEFT_OK;
     }

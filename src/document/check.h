@@ -14,6 +14,7 @@ enum document_kind {
     DOCUMENT_PROFILE,
     DOCUMENT_CLUSTER,
     DOCUMENT_SETTINGS,
+    DOCUMENT_TRACE,
 };
 
 /* "scenario". */
@@ -21,7 +22,8 @@ const char *document_kind_text(enum document_kind kind);
 
 /*
  * Find out by its keys what the file at @path is, and check it as a whole, with the
- * files it names. @listener is told of every error, and may be NULL; @error is the first.
+ * files it names. A trace of requests is told by its name, which ends in ".csv"; it may name any
+ * workflows. @listener is told of every error, and may be NULL; @error is the first.
  *
  * Errors: those of the kind; WEFT_INVALID if it is a document of no kind.
  */

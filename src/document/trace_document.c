@@ -30,10 +30,11 @@ struct scan {
     uint32_t line; /* From 1; 0 before the first. */
     const struct form *form;
     const struct trace_options *options;
-    int64_t first_ns;    /* Of a public trace: its time 0. */
-    uint32_t row_count;  /* Rows so far. */
-    uint32_t last_found; /* The workflow of the last row: often that of the next. */
-    struct weft_error *error;
+    int64_t first_ns;         /* Of a public trace: its time 0. */
+    uint32_t row_count;       /* Rows so far. */
+    uint32_t last_found;      /* The workflow of the last row: often that of the next. */
+    struct weft_error first;  /* Of the first bad row. */
+    struct weft_error *error; /* Of the last. */
 };
 
 /* Fail in this line, whose @field is quoted after @what. */
@@ -72,6 +73,10 @@ static enum weft_status find_workflow(
     char name[TRACE_FIELD_BYTES_MAX];
     char suggestion[READER_QUOTE_BYTES];
 
+    if (catalogue == NULL) {
+        *workflow_out = ARRIVAL_WORKFLOW_ANY;
+        return WEFT_OK;
+    }
     trace_field_text(field, name);
     if (strcmp(catalogue->workflows[scan->last_found]->name, name) != 0) {
         const uint32_t found = catalogue_find_workflow(catalogue, name);
@@ -215,33 +220,53 @@ static enum weft_status read_row(
     return scan->form->read(scan, fields, row);
 }
 
+/* A row is bad: whether the next may be read, because the listener wants to know. */
+static bool can_go_on(struct scan *scan, enum weft_status status)
+{
+    struct tree_listener *listener = scan->options->listener;
+
+    scan->first = scan->first.status == WEFT_OK ? *scan->error : scan->first;
+    tree_tell(listener, scan->error);
+    return listener != NULL && listener->count < TREE_ERRORS_MAX && status == WEFT_INVALID;
+}
+
+/* The row on @line, behind the rows so far. */
+static enum weft_status add_row(
+    struct scan *scan, const struct trace_field *line, struct arrival *rows)
+{
+    struct arrival *row = &rows[scan->row_count];
+    if (scan->row_count == ARRIVALS_ROWS_MAX) {
+        return fail(scan, WEFT_LIMIT, "more than 16000000 rows");
+    }
+    const enum weft_status status = read_row(scan, line, row);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    const int64_t before_ns = scan->row_count == 0 ? 0 : row[-1].at_ns;
+    if (row->at_ns < before_ns) {
+        return fail(scan, WEFT_INVALID, "the row goes back in time; rows are by time, ascending");
+    }
+    scan->row_count++;
+    return WEFT_OK;
+}
+
 static enum weft_status read_rows(struct scan *scan, struct arrival *rows)
 {
     struct trace_field line;
 
     while (next_line(scan, &line)) {
-        struct arrival *row = &rows[scan->row_count];
-        if (scan->row_count == ARRIVALS_ROWS_MAX) {
-            return fail(scan, WEFT_LIMIT, "more than 16000000 rows");
+        const enum weft_status status = add_row(scan, &line, rows);
+        if (status != WEFT_OK && !can_go_on(scan, status)) {
+            return scan->first.status;
         }
-        const enum weft_status status = read_row(scan, &line, row);
-        if (status != WEFT_OK) {
-            return status;
-        }
-        const int64_t before_ns = scan->row_count == 0 ? 0 : row[-1].at_ns;
-        if (row->at_ns < before_ns) {
-            return fail(
-                scan, WEFT_INVALID, "the row goes back in time; rows are by time, ascending");
-        }
-        scan->row_count++;
     }
-    if (scan->row_count == 0) {
+    if (scan->row_count == 0 && scan->first.status == WEFT_OK) {
         return fail(scan, WEFT_INVALID, "there are no rows");
     }
-    return WEFT_OK;
+    return scan->first.status;
 }
 
-_Static_assert(ARRIVALS_ROWS_MAX == 16000000, "as read_rows() says");
+_Static_assert(ARRIVALS_ROWS_MAX == 16000000, "as add_row() says");
 
 /* An upper bound of the rows that follow: as many as line ends, and one without. */
 static size_t count_lines(const struct scan *scan)
@@ -261,18 +286,19 @@ enum weft_status trace_parse(
     const struct trace_source *source, const struct trace_options *options, struct arena *arena,
     struct trace *trace_out, struct weft_error *error)
 {
+    struct weft_error last = {.status = WEFT_OK};
     struct scan scan = {
         .file = source->file,
         .at = source->bytes,
         .end = source->bytes + source->size,
         .options = options,
-        .error = error,
+        .error = &last,
     };
 
-    ASSERT(options->catalogue->workflow_count > 0);
+    ASSERT(options->catalogue == NULL || options->catalogue->workflow_count > 0);
     enum weft_status status = read_header(&scan);
     if (status != WEFT_OK) {
-        return status;
+        return error_set(error, status, "%s", last.message);
     }
     ASSERT(scan.form != NULL);
     struct arrival *rows = arena_alloc(arena, count_lines(&scan) * sizeof(*rows));
@@ -283,8 +309,10 @@ enum weft_status trace_parse(
             .count = scan.row_count,
             .rows = rows,
         };
+        return WEFT_OK;
     }
-    return status;
+    const struct weft_error *cause = scan.first.status == WEFT_OK ? &last : &scan.first;
+    return error_set(error, status, "%s", cause->message);
 }
 
 enum weft_status trace_load(

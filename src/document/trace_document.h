@@ -29,8 +29,10 @@ enum { TRACE_BYTES_MAX = 512 * 1024 * 1024 }; /* 32 bytes per row. */
 #define TRACE_SPAN_NS (INT64_C(240) * 3600 * 1000000000) /* Ten days, as any duration. */
 
 struct trace_options {
-    const struct catalogue *catalogue; /* Borrowed: the workflows that rows may name. */
+    const struct catalogue *catalogue; /* Borrowed: the workflows that rows may name. NULL: any,
+                                          and each row is ARRIVAL_WORKFLOW_ANY. */
     uint32_t items_per;                /* Tokens per item; 0: each request has one item. */
+    struct tree_listener *listener;    /* Told of every bad row. NULL: reading ends at the first. */
 };
 
 struct trace {

@@ -31,6 +31,7 @@ static const struct example shipped[] = {
     {"test/documents/good/scenario.yaml", DOCUMENT_SCENARIO},
     {"test/documents/good/separate.yaml", DOCUMENT_SCENARIO},
     {"test/documents/good/cluster.yaml", DOCUMENT_CLUSTER},
+    {"test/documents/good/trace.csv", DOCUMENT_TRACE},
 };
 
 static void shipped_documents_are_good(ATTR_UNUSED void **state)
@@ -130,6 +131,12 @@ static void all_errors_are_told(ATTR_UNUSED void **state)
         "cluster.yaml:3: sharing 'both' is not known; use counted, mig or sm\n"
         "cluster.yaml:4: 'cpu' wants a number such as '1.5', not 'dear'\n"
         "cluster.yaml:4: 'gpu' must be between 0 and 1000000, not '-1'\n");
+    assert_heard(
+        "test/documents/many/trace.csv",
+        "trace.csv:3: 't_ms' wants milliseconds such as '12.5', not 'now'\n"
+        "trace.csv:5: the row goes back in time; rows are by time, ascending\n"
+        "trace.csv:6: 'items' must be between 1 and 1000000, not '0'\n"
+        "trace.csv:7: too few fields; a row is 't_ms,workflow,items'\n");
     assert_heard(
         "test/documents/many/settings.yaml",
         "settings.yaml:2: 'slo' wants a duration such as '300ms', not 'never'\n"
