@@ -132,6 +132,7 @@ static void print_json(const struct service_options *options, const struct servi
         .has_slo = run_has_slo(scenario),
         .report = served->report,
         .wall_s = served->wall_s,
+        .rate_per_s = options->plays ? scenario->arrivals.rate_per_s : 0,
     };
     (void)snprintf(result.scenario, sizeof(result.scenario), "%s", scenario->name);
     (void)snprintf(result.policy, sizeof(result.policy), "%s", options->policies->text);
@@ -233,7 +234,8 @@ static const struct argument rows[] = {
      offsetof(struct serve_values, admits_all)},
     {"--rate", "RATE",
      "requests per second, instead of the scenario's; for a repository, samples from\n"
-     "its folder 'inputs' or, if it has none, made-up requests",
+     "its folder 'inputs' or, if it has none, made-up requests; '60%' asks for that share\n"
+     "of what this machine can carry, which is measured first",
      ARGUMENT_TEXT, offsetof(struct serve_values, rate)},
     {"--gpus", "N", "use N GPUs at most, instead of as weft.yaml says", ARGUMENT_COUNT,
      offsetof(struct serve_values, gpus)},

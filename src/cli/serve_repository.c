@@ -6,7 +6,7 @@
 #include "cli/serve.h"
 #include "service/served_repository.h"
 
-enum { TITLE_BYTES = 512 };
+enum { TITLE_BYTES = 512, RATE_BYTES = 128 };
 
 static void on_problem(void *context, const char *message)
 {
@@ -16,13 +16,16 @@ static void on_problem(void *context, const char *message)
 
 /* Serve what is open, to its end, and print how its samples did. The exit code. */
 static int serve(
-    const struct command *command, const struct served_repository *served,
-    const struct service_options *options, const struct serve_values *values)
+    const struct command *command, struct served_repository *served,
+    struct service_options *options, const struct serve_values *values)
 {
+    char rate[RATE_BYTES];
     struct weft_error error = {0};
     if (served_repository_rehearse(served, options, &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_FAILED);
     }
+    served_repository_say_rate(served, rate, sizeof(rate));
+    options->asking = rate[0] == '\0' ? NULL : rate;
     const int exit_code = options->plays && values->listen.http == NULL
                               ? serve_played(command, options, served->scenario, values->json)
                               : serve_clients(command, options, values->json);
@@ -34,14 +37,14 @@ static int serve(
 }
 
 static int serve_open(
-    const struct command *command, const struct served_repository *served,
+    const struct command *command, struct served_repository *served,
     const struct serve_values *values)
 {
     char title[TITLE_BYTES];
     const struct settings *settings = &served->repository->settings;
     struct listen_where listen = values->listen;
     listen.ignores_priority = settings->ignores_priority;
-    const struct service_options options = {
+    struct service_options options = {
         .scenario = served->scenario,
         .policies = &served->policies,
         .parts = served->is_local ? &served->parts : NULL,

@@ -108,6 +108,34 @@ static void send_next(struct rehearsal *rehearsal)
         rehearsal->runtime, rehearsal->done % rehearsal->scenario->fleet->node_count, &request);
 }
 
+enum weft_status rehearsal_open(
+    const struct service_options *options, struct runtime **runtime_out, struct weft_error *error)
+{
+    const struct scenario *scenario = options->scenario;
+    struct runtime_options runtime = {
+        .fleet = scenario->fleet,
+        .catalogue = scenario->catalogue,
+        .profile = scenario->profile,
+        .policies = options->policies,
+        .clock = CLOCK_KIND_REAL,
+        .seed = options->seed,
+        .row_load_ns = scenario->rows.load_ns,
+        .row_cache_ns = scenario->rows.cache_ns,
+    };
+    if (options->parts != NULL) {
+        runtime.engine = options->parts->engine;
+    }
+    return runtime_create(&runtime, runtime_out, error);
+}
+
+void rehearsal_close(const struct service_options *options, struct runtime *runtime)
+{
+    if (options->parts != NULL && options->parts->close != NULL) {
+        options->parts->close(options->parts->context);
+    }
+    runtime_destroy(runtime);
+}
+
 enum weft_status rehearsal_run(
     const struct samples *samples, const struct service_options *options, uint32_t count_max,
     struct weft_error *error)
@@ -123,18 +151,7 @@ enum weft_status rehearsal_run(
         .count_max = count_max,
         .is_silent = options->silent,
     };
-    const struct runtime_options runtime = {
-        .fleet = scenario->fleet,
-        .catalogue = scenario->catalogue,
-        .profile = scenario->profile,
-        .policies = options->policies,
-        .clock = CLOCK_KIND_REAL,
-        .seed = options->seed,
-        .row_load_ns = scenario->rows.load_ns,
-        .row_cache_ns = scenario->rows.cache_ns,
-        .engine = options->parts->engine,
-    };
-    const enum weft_status status = runtime_create(&runtime, &rehearsal.runtime, error);
+    const enum weft_status status = rehearsal_open(options, &rehearsal.runtime, error);
     if (status != WEFT_OK) {
         return status;
     }
@@ -145,7 +162,6 @@ enum weft_status rehearsal_run(
     send_next(&rehearsal);
     runtime_run(rehearsal.runtime);
     progress_clear(&rehearsal.progress);
-    options->parts->close(options->parts->context);
-    runtime_destroy(rehearsal.runtime);
+    rehearsal_close(options, rehearsal.runtime);
     return WEFT_OK;
 }

@@ -29,4 +29,16 @@ enum weft_status rehearsal_run(
     const struct samples *samples, const struct service_options *options, uint32_t count_max,
     struct weft_error *error);
 
+/*
+ * The cluster that @options describe, for requests that no client has sent. The caller owns
+ * *runtime_out.
+ *
+ * Errors: those of runtime_create().
+ */
+enum weft_status rehearsal_open(
+    const struct service_options *options, struct runtime **runtime_out, struct weft_error *error);
+
+/* What was learnt from it stays with the parts of @options. */
+void rehearsal_close(const struct service_options *options, struct runtime *runtime);
+
 #endif /* SERVICE_REHEARSAL_H */

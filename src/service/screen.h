@@ -19,10 +19,11 @@ struct screen {
     const struct catalogue *catalogue;
     const struct watch *watch;
     const char *title;
-    const char *url;  /* Where clients are served. NULL: nowhere. */
-    bool is_drawn;    /* Over and over, on a terminal. */
-    bool is_coloured; /* With colours. */
-    bool is_draining; /* No more requests come. */
+    const char *asking; /* The rate of requests of our own. NULL or empty: there are none. */
+    const char *url;    /* Where clients are served. NULL: nowhere. */
+    bool is_drawn;      /* Over and over, on a terminal. */
+    bool is_coloured;   /* With colours. */
+    bool is_draining;   /* No more requests come. */
     bool is_begun;
     uint32_t columns; /* Of the last picture. */
     uint32_t rows;

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -12,18 +13,48 @@
 #include "service/rehearsal.h"
 
 static const struct reader_range rate_range = {1e-3, 1e6, "between 0.001/s and 1000000/s"};
+static const struct reader_range share_range = {1, 10000, "between 1% and 10000%"};
+
+/* A number, with its unit or in requests per second. */
+static bool parse_rate(const char *text, double *rate_out)
+{
+    char *end = NULL;
+    if (quantity_parse(QUANTITY_RATE, text, rate_out)) {
+        return *rate_out >= rate_range.min && *rate_out <= rate_range.max;
+    }
+    *rate_out = strtod(text, &end);
+    return end != text && *end == '\0' && *rate_out >= rate_range.min &&
+           *rate_out <= rate_range.max;
+}
+
+/* "60%": a share of what will be measured. */
+static bool parse_share(const char *text, double *share_out)
+{
+    char *end = NULL;
+    const double percent = strtod(text, &end);
+    if (end == text || strcmp(end, "%") != 0 || percent < share_range.min ||
+        percent > share_range.max) {
+        return false;
+    }
+    *share_out = percent / 100;
+    return true;
+}
 
 /* Requests of our own: every workflow alike. */
-static enum weft_status read_rate(
-    const char *text, struct arrivals *arrivals_out, struct weft_error *error)
+static enum weft_status read_rate(struct served_repository *served, struct weft_error *error)
 {
+    const char *text = served->options.rate;
     double rate = 0;
-    if (!quantity_parse(QUANTITY_RATE, text, &rate) || rate < rate_range.min ||
-        rate > rate_range.max) {
+    if (parse_share(text, &served->share)) {
+        rate = 1; /* Until it is measured. */
+    } else if (!parse_rate(text, &rate)) {
         return error_set(
-            error, WEFT_INVALID, "'--rate' is '%s'; it must be %s", text, rate_range.text);
+            error, WEFT_INVALID,
+            "'--rate' is '%s'; it must be %s, or %s of what this machine can carry", text,
+            rate_range.text, share_range.text);
     }
-    *arrivals_out = (struct arrivals){.kind = ARRIVALS_POISSON, .rate_per_s = rate};
+    served->scenario->arrivals = (struct arrivals){.kind = ARRIVALS_POISSON, .rate_per_s = rate};
+    samples_mix(served->local.samples, &served->scenario->arrivals);
     return WEFT_OK;
 }
 
@@ -145,10 +176,7 @@ enum weft_status served_repository_open(struct served_repository *served, struct
         status = options->emulated ? open_emulated(served, error) : open_local(served, error);
     }
     if (status == WEFT_OK && options->rate != NULL) {
-        status = read_rate(options->rate, &served->scenario->arrivals, error);
-    }
-    if (status == WEFT_OK && options->rate != NULL) {
-        samples_mix(served->local.samples, &served->scenario->arrivals);
+        status = read_rate(served, error);
     }
     return status;
 }
@@ -166,11 +194,10 @@ static bool has_unknown(const struct served_repository *served)
     return false;
 }
 
-enum weft_status served_repository_rehearse(
+static enum weft_status rehearse_samples(
     const struct served_repository *served, const struct service_options *options,
     struct weft_error *error)
 {
-    ASSERT(served->scenario != NULL);
     const struct scenario *scenario = served->scenario;
     const struct samples *samples = served->local.samples;
     if (samples != NULL && rehearsal_is_needed(samples, scenario->catalogue, scenario->profile)) {
@@ -179,6 +206,50 @@ enum weft_status served_repository_rehearse(
     return samples != NULL && has_unknown(served)
                ? rehearsal_run(samples, options, /* count_max */ 1, error)
                : WEFT_OK;
+}
+
+/* Ask for the share that was asked for, of what the cluster can carry now. */
+static enum weft_status find_rate(
+    struct served_repository *served, const struct service_options *options,
+    struct weft_error *error)
+{
+    const enum weft_status status = capacity_measure(options, &served->capacity, error);
+    if (status == WEFT_OK) {
+        served->scenario->arrivals.rate_per_s = served->share * served->capacity.per_s;
+    }
+    return status;
+}
+
+enum weft_status served_repository_rehearse(
+    struct served_repository *served, const struct service_options *options,
+    struct weft_error *error)
+{
+    ASSERT(served->scenario != NULL);
+    const enum weft_status status = rehearse_samples(served, options, error);
+    return status == WEFT_OK && served->share > 0 ? find_rate(served, options, error) : status;
+}
+
+/* Two digits of a rate, or more before the point. */
+static int decimals_of(double per_s)
+{
+    return (per_s < 10 ? 1 : 0) + (per_s < 1 ? 1 : 0);
+}
+
+void served_repository_say_rate(const struct served_repository *served, char *out, size_t room)
+{
+    const double rate_per_s = served->scenario->arrivals.rate_per_s;
+    const double most_per_s = served->capacity.per_s;
+    if (served->options.rate == NULL) {
+        out[0] = '\0';
+    } else if (served->share > 0) {
+        (void)snprintf(
+            out, room,
+            "asking %.*f/s: %.0f %% of %.*f/s, which this machine answered at its busiest",
+            decimals_of(rate_per_s), rate_per_s, 100 * served->share, decimals_of(most_per_s),
+            most_per_s);
+    } else {
+        (void)snprintf(out, room, "asking %g/s", rate_per_s);
+    }
 }
 
 /* Take the ports, and let clients wait. */

@@ -12,6 +12,7 @@
 #define SERVICE_SERVED_REPOSITORY_H
 
 #include "base/log.h"
+#include "service/capacity.h"
 #include "service/local_repository.h"
 
 struct lobby;
@@ -22,7 +23,7 @@ struct served_options {
     bool admits_all;    /* Even what cannot be in time. */
     bool silent;        /* Nothing is shown on the way. */
     const char *policy; /* Instead of the configured one. NULL: that. */
-    const char *rate;   /* Of requests of our own. NULL: there are none. */
+    const char *rate;   /* Of requests of our own, as "3/s" or "60%". NULL: there are none. */
     const struct listen_where *listen;
     struct log *log;
 };
@@ -39,7 +40,9 @@ struct served_repository {
     bool has_nursery;
     struct scenario *scenario; /* What a service is given; made of the above. */
     struct policy_set policies;
-    struct lobby *lobby; /* Where clients wait until it is served. NULL: nowhere. */
+    double share;             /* Of its capacity, if the rate is such a share; 0: it is not. */
+    struct capacity capacity; /* If so: as measured. */
+    struct lobby *lobby;      /* Where clients wait until it is served. NULL: nowhere. */
 };
 
 /* Look for GPUs, if a model of @repository has a form for them: machine_find_gpus(). */
@@ -61,13 +64,17 @@ enum weft_status served_repository_start(
 enum weft_status served_repository_open(struct served_repository *served, struct weft_error *error);
 
 /*
- * Run what only samples can tell of models and workflows, on the cluster of @options.
+ * Run what only samples can tell of models and workflows, on the cluster of @options; and measure
+ * what that can carry, if the rate depends on it.
  *
- * Errors: those of rehearsal_run().
+ * Errors: those of rehearsal_run() and capacity_measure().
  */
 enum weft_status served_repository_rehearse(
-    const struct served_repository *served, const struct service_options *options,
+    struct served_repository *served, const struct service_options *options,
     struct weft_error *error);
+
+/* The rate of requests of our own, and where it comes from. Empty if there are none. */
+void served_repository_say_rate(const struct served_repository *served, char *out, size_t room);
 
 void served_repository_close(struct served_repository *served);
 

@@ -245,6 +245,7 @@ static void start_screen(struct service *service)
         .catalogue = options->scenario->catalogue,
         .watch = service->watch,
         .title = options->title,
+        .asking = options->asking,
         .is_drawn = !options->plain && can_draw(),
         .is_coloured = !is_set("NO_COLOR"),
     };
@@ -349,6 +350,9 @@ enum weft_status service_run(
             listening_print(service.server, options->listen);
             service.screen.url = service.url;
             listening_url(service.server, options->listen, service.url);
+        }
+        if (options->asking != NULL && !options->silent && !service.screen.is_drawn) {
+            (void)printf("%s\n", options->asking);
         }
         run(&service);
         const struct runtime_counts counts = runtime_counts(service.runtime);

@@ -7,6 +7,7 @@ src/service/service.c, src/cli/serve_report.c, src/document/repository_profile.c
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -153,7 +154,24 @@ class Repository(unittest.TestCase):
         self.put("profiles/a.profile.json", json.dumps(PROFILE))
         done = self.weft("serve", "--emulated", str(self.folder), "--rate", "fast")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("'--rate' is 'fast'", done.stderr)
+        self.assertIn("'--rate' is 'fast'; it must be between 0.001/s and", done.stderr)
+        for share in ("0%", "60 %", "%", "20000%"):
+            done = self.weft("serve", "--emulated", str(self.folder), "--rate", share)
+            self.assertEqual(done.returncode, 2, share)
+
+    def test_the_rate_may_be_a_share_of_what_can_be_carried(self):
+        self.put("profiles/a.profile.json", json.dumps(PROFILE))
+        done = self.weft(
+            "serve", "--emulated", str(self.folder), "--rate", "50%", "--seconds", "1", "--plain"
+        )
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        said = r"^asking ([\d.]+)/s: 50 % of ([\d.]+)/s, which this machine answered at its "
+        [(rate, capacity)] = re.findall(said, done.stdout, re.M)
+        self.assertAlmostEqual(float(rate), float(capacity) / 2, delta=0.06 * float(capacity))
+        done = self.weft(
+            "serve", "--emulated", str(self.folder), "--rate", "50", "--seconds", "1", "--plain"
+        )
+        self.assertIn("asking 50/s\n", done.stdout)
 
 
 PROFILE_WITHOUT = json.loads(json.dumps(PROFILE))
