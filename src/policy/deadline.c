@@ -28,13 +28,14 @@
 #include "policy/deadline_learn.h"
 #include "policy/registry.h"
 
-enum { OPTION_BOUND, OPTION_STRICT, OPTION_GIVE_UP, OPTION_LEARN };
+enum { OPTION_BOUND, OPTION_STRICT, OPTION_GIVE_UP, OPTION_LEARN, OPTION_MARGIN };
 
 static const struct policy_option options[] = {
     {"bound_s", 30, 0, 86400, false, "how long a job without deadline and SLO may wait"},
     {"strict", 0, 0, 1, true, "1: an SLO is a deadline; a later answer is worthless"},
     {"give_up", 1, 0, 1, true, "0: jobs that can no longer be in time still run"},
     {"learn", 1, 0, 1, true, "0: use profile and rows as they are"},
+    {"margin", 0, 0, 0.9, false, "the part of its time that a job is expected to have left over"},
     {.name = NULL},
 };
 
@@ -155,7 +156,9 @@ static int64_t allowed_wait_ns(
     if (job->deadline_ns == INT64_MAX) {
         return (int64_t)(input->options[OPTION_BOUND] * NS_PER_S);
     }
-    const int64_t left_ns = job->deadline_ns - input->view->now_ns;
+    const int64_t spare_ns =
+        (int64_t)(input->options[OPTION_MARGIN] * (double)target_ns(input, job));
+    const int64_t left_ns = job->deadline_ns - input->view->now_ns - spare_ns;
     const bool is_firm = job->firm || input->options[OPTION_STRICT] != 0;
     /* A target that cannot be met even alone still says how long is too long. */
     return is_firm || left_ns > run_ns ? left_ns - run_ns : left_ns;

@@ -116,6 +116,22 @@ static void a_target_bounds_the_wait_where_it_cannot_be_met(void **state)
     cluster_deinit(&cluster);
 }
 
+static void a_margin_is_kept_of_the_whole_time(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline:margin=0.25");
+    cluster_queue(&cluster, 0, MS(65)); /* And 10 to run, of 100. */
+    assert_true(ask(&cluster, MS(100), true).admitted);
+    cluster_deinit(&cluster);
+    open_one(&cluster, 1, "admit=deadline:margin=0.25");
+    cluster_queue(&cluster, 0, MS(66));
+    const struct admission refused = ask(&cluster, MS(100), true);
+    assert_false(refused.admitted);
+    assert_int_equal(refused.retry_after_ns, MS(1));
+    cluster_deinit(&cluster);
+}
+
 static void without_a_deadline_the_wait_is_bounded(void **state)
 {
     (void)state;
@@ -404,6 +420,7 @@ int main(void)
         cmocka_unit_test(who_comes_back_when_told_to_is_admitted),
         cmocka_unit_test(an_idle_worker_takes_what_looks_hopeless),
         cmocka_unit_test(a_target_bounds_the_wait_where_it_cannot_be_met),
+        cmocka_unit_test(a_margin_is_kept_of_the_whole_time),
         cmocka_unit_test(without_a_deadline_the_wait_is_bounded),
         cmocka_unit_test(what_was_promised_counts_though_no_row_shows_it),
         cmocka_unit_test(the_longest_way_through_the_tasks_counts),
