@@ -46,10 +46,33 @@ static void long_lines_are_cut_between_characters(ATTR_UNUSED void **state)
     frame_put(&frame, "more");
     frame_line(&frame);
     /* The end of a full line is not erased: the cursor is still on it. */
-    assert_string_equal(drawn() + 200, "\033[0m\n");
+    assert_string_equal(drawn() + 198, "\033[0m…\033[0m\n");
+    const size_t before = strlen(drawn());
     frame_put(&frame, "short");
     frame_line(&frame);
-    assert_string_equal(drawn() + 205, "short\033[0m\033[K\n");
+    assert_string_equal(drawn() + before, "short\033[0m\033[K\n");
+}
+
+static void what_just_fits_has_no_sign(ATTR_UNUSED void **state)
+{
+    frame_begin(&frame, file, /* is_coloured */ false, /* clears */ false);
+    frame_put(&frame, "%100s", "end");
+    frame_put(&frame, "   "); /* Nothing is lost with these. */
+    frame_line(&frame);
+    assert_string_equal(drawn() + 97, "end\n");
+}
+
+static void a_part_of_a_line_is_cut_at_its_own_edge(ATTR_UNUSED void **state)
+{
+    frame_begin(&frame, file, /* is_coloured */ false, /* clears */ false);
+    frame.is_ascii = true;
+    frame_limit(&frame, 4);
+    frame_put(&frame, "abcdef");
+    frame_limit(&frame, 100);
+    frame_indent(&frame, 6);
+    frame_put(&frame, "gh");
+    frame_line(&frame);
+    assert_string_equal(drawn(), "abc>  gh\033[K\n");
 }
 
 static void rows_past_the_last_are_not_drawn(ATTR_UNUSED void **state)
@@ -97,6 +120,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(long_lines_are_cut_between_characters, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_just_fits_has_no_sign, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_part_of_a_line_is_cut_at_its_own_edge, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_past_the_last_are_not_drawn, setup, teardown),
         cmocka_unit_test_setup_teardown(without_colours_there_are_none, setup, teardown),
         cmocka_unit_test_setup_teardown(a_picture_begins_where_the_last_one_did, setup, teardown),
