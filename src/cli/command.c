@@ -147,8 +147,16 @@ static int help(const char *name)
     return command_flush(command);
 }
 
+static const char *program = "weft";
+
+const char *command_program(void)
+{
+    return program;
+}
+
 int command_main(char **argv)
 {
+    program = argv[0] == NULL ? program : argv[0];
     const char *name = argv[0] == NULL ? NULL : argv[1];
     json_set_alloc_funcs(memory_block, free); /* Without memory it writes anywhere. */
     if (name == NULL) {

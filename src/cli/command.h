@@ -48,6 +48,9 @@ COMMAND_LIST(X)
 /* The whole program, apart from main itself. */
 int command_main(char **argv);
 
+/* How this program was called, as it was typed. */
+const char *command_program(void);
+
 /* Print @text, which comes from elsewhere, without control characters: as one line. */
 void command_print_text(FILE *stream, const char *text);
 

@@ -6,7 +6,7 @@
 #include "cli/serve.h"
 #include "service/served_repository.h"
 
-enum { TITLE_BYTES = 512, RATE_BYTES = 128 };
+enum { TITLE_BYTES = 512, RATE_BYTES = 128, HINT_BYTES = 400 };
 
 static void on_problem(void *context, const char *message)
 {
@@ -20,11 +20,15 @@ static int serve(
     struct service_options *options, const struct serve_values *values)
 {
     char rate[RATE_BYTES];
+    char hint[HINT_BYTES];
     struct weft_error error = {0};
     if (served_repository_rehearse(served, options, &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_FAILED);
     }
     served_repository_say_rate(served, rate, sizeof(rate));
+    if (served_repository_say_hint(served, command_program(), hint, sizeof(hint))) {
+        options->hint = hint;
+    }
     options->asking = rate[0] == '\0' ? NULL : rate;
     const int exit_code = options->plays && values->listen.http == NULL
                               ? serve_played(command, options, served->scenario, values->json)

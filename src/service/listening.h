@@ -13,6 +13,8 @@
 
 enum { LISTENING_URL_BYTES = 128 };
 
+#define LISTENING_URL_DEFAULT "http://127.0.0.1:8000" /* Where clients look by default. */
+
 struct lobby;
 struct runtime;
 struct scenario;

@@ -208,6 +208,12 @@ uint32_t samples_count(const struct samples *samples, uint32_t workflow)
     return samples == NULL ? 0 : samples->workflows[workflow].count;
 }
 
+const char *samples_first(const struct samples *samples, uint32_t workflow)
+{
+    return samples_count(samples, workflow) == 0 ? NULL
+                                                 : samples->workflows[workflow].items[0].name;
+}
+
 struct bundle *samples_request(const struct samples *samples, uint32_t workflow, uint32_t number)
 {
     ASSERT(number < samples->workflows[workflow].count);

@@ -57,6 +57,9 @@ void samples_models(const struct samples *samples, struct model_set *models);
 /* How many @workflow has. */
 uint32_t samples_count(const struct samples *samples, uint32_t workflow);
 
+/* The name of the file of the first one. NULL if @workflow has none. Borrowed. */
+const char *samples_first(const struct samples *samples, uint32_t workflow);
+
 /* Request @number of @workflow, which is below its count. NULL if there is no memory for it. */
 struct bundle *samples_request(const struct samples *samples, uint32_t workflow, uint32_t number);
 

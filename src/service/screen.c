@@ -1,22 +1,26 @@
 #include "service/screen.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/units.h"
-#include "console/frame.h"
+#include "service/history.h"
+#include "service/screen_parts.h"
 #include "trace/text.h"
 
 enum {
-    BAR_CELLS = 10,
-    MODELS_COLUMN = 63, /* Behind the memory they are in, on a wide terminal. */
-    MODELS_INDENT = 5,  /* Below it, on a narrow one. */
-    WIDE_COLUMNS = 140,
-    SPACIOUS_ROWS = 24, /* With fewer, no line is left empty. */
-    LATE_ROWS_MIN = 4,  /* Of what is left for events, if that many jobs were late. */
-    JOB_NAME_BYTES = 48,
-    DURATION_COLUMNS = 8, /* Half a number would be a wrong one. */
+    BAR_CELLS = 6,
+    MODELS_INDENT = 9, /* Below the worker they are on. */
+    RUNNING_COLUMNS = 18,
+    RUNNING_COLUMNS_WIDE = 28,
+    WIDE_COLUMNS = 120,
+    SMALL_ROWS = 20,   /* With fewer, models and history are left out. */
+    BUSY_SECONDS = 10, /* That the use of a worker is a mean of. */
+    NEWS_ROWS_MIN = 5, /* Kept for late jobs. */
+    HISTORY_ROWS_MIN = 4,
+    HISTORY_ROWS_MAX = 7,
 };
 
 #define PICTURE_NS  INT64_C(150000000)
@@ -24,65 +28,51 @@ enum {
 #define BYTES_OF_MB 1e6
 #define BYTES_OF_GB 1e9
 #define MB_MAX      1e10 /* Above, memory is shown in GB. */
+#define MET_GOOD    0.9  /* Of what was admitted: with less, something is wrong. */
 
 static double ms(int64_t ns)
 {
     return (double)ns / 1e6;
 }
 
-static double seconds(int64_t ns)
+void screen_gap(struct frame *frame)
 {
-    return (double)ns / 1e9;
-}
-
-static double percent(uint64_t part, uint64_t all)
-{
-    return all == 0 ? 100 : 100 * (double)part / (double)all;
-}
-
-static void draw_gap(struct frame *frame)
-{
-    if (frame->rows >= SPACIOUS_ROWS) {
+    if (frame->rows >= SCREEN_SPACIOUS_ROWS) {
         frame_line(frame);
     }
 }
 
-static void draw_heading(struct frame *frame, const char *text)
+void screen_heading(struct frame *frame, const char *text)
 {
     frame_style(frame, FRAME_BOLD);
     frame_put(frame, "%s", text);
 }
 
-/* Where to ask, and how: the first workflow that says what it takes. */
-static void draw_invitation(const struct screen *screen, struct frame *frame)
-{
-    frame_put(frame, "   %s", screen->url);
-    for (uint32_t i = 0; i < screen->catalogue->workflow_count; i++) {
-        const struct workflow *workflow = screen->catalogue->workflows[i];
-        if (workflow->task_count > 1 && workflow->input_count > 0) {
-            frame_put(frame, "   weft infer %s %s=@FILE", workflow->name, workflow->inputs[0].name);
-            return;
-        }
-    }
-}
-
-/* Two lines: what is served, then when and where. */
+/* What is served; when, how much and where. */
 static void draw_title(const struct screen *screen, struct frame *frame)
 {
     const struct runtime_counts counts = runtime_counts(screen->runtime);
     const int64_t now_s = runtime_now_ns(screen->runtime) / NS_PER_S;
-    draw_heading(frame, screen->title);
+    screen_heading(frame, screen->title);
     frame_line(frame);
     frame_put(
         frame, "%02" PRId64 ":%02" PRId64 "   %" PRIu64 " in the system", now_s / 60, now_s % 60,
         counts.requested - counts.answered);
     if (screen->is_draining) {
         frame_put(frame, "   no more come; Ctrl-C stops at once");
-    } else if (screen->url != NULL) {
-        draw_invitation(screen, frame);
+    } else if (screen->asking != NULL) {
+        frame_put(frame, "   %s", screen->asking);
     }
     frame_line(frame);
-    draw_gap(frame);
+    /* Half a command would not work. */
+    if (screen->hint != NULL && strlen(screen->hint) + strlen("try: ") <= frame->columns) {
+        frame_put(frame, "try: %s", screen->hint);
+        frame_line(frame);
+    } else if (screen->url != NULL) {
+        frame_put(frame, "%s", screen->url);
+        frame_line(frame);
+    }
+    screen_gap(frame);
 }
 
 static void draw_memory(struct frame *frame, uint64_t used, uint64_t all)
@@ -100,105 +90,239 @@ static void draw_memory(struct frame *frame, uint64_t used, uint64_t all)
         (double)all / unit, is_large ? "GB" : "MB");
 }
 
-static uint32_t models_column(const struct frame *frame)
-{
-    return frame->columns >= WIDE_COLUMNS ? MODELS_COLUMN : MODELS_INDENT;
-}
-
-/* The names of @models, in as many lines as they take. */
 static void draw_set(
     const struct screen *screen, struct frame *frame, const struct model_set *models,
     enum frame_style style)
 {
     const struct catalogue *catalogue = screen->catalogue;
-    const uint32_t column = models_column(frame);
     for (uint32_t model = 0; model < catalogue->model_count; model++) {
-        const char *name = catalogue->models[model];
-        if (!model_set_has(models, model)) {
-            continue;
+        if (model_set_has(models, model)) {
+            frame_style(frame, style);
+            frame_put(frame, " %s", catalogue->models[model]);
+            frame_style(frame, FRAME_PLAIN);
         }
-        if (frame->column + strlen(name) > frame->columns && frame->column > column) {
-            frame_line(frame);
-            frame_indent(frame, column);
-        }
-        frame_style(frame, style);
-        frame_put(frame, "%s", name);
-        frame_style(frame, FRAME_PLAIN);
-        frame_put(frame, " ");
     }
 }
 
-/*
- * What is in the memory of a worker, and what is on its way there. Takes as many lines as it ever
- * took for any of them: what stands below should not jump.
- */
+/* What is on its way into the memory of a worker, and what is there. */
 static void draw_models(
-    struct screen *screen, struct frame *frame, const struct worker_counts *counts)
+    const struct screen *screen, struct frame *frame, const struct worker_counts *counts)
 {
-    if (models_column(frame) == MODELS_INDENT) {
-        frame_line(frame);
-    }
-    const uint32_t first = frame->row;
-    frame_indent(frame, models_column(frame));
-    draw_set(screen, frame, &counts->resident, FRAME_PLAIN);
+    frame_indent(frame, MODELS_INDENT);
     draw_set(screen, frame, &counts->loading, FRAME_YELLOW);
+    draw_set(screen, frame, &counts->resident, FRAME_PLAIN);
     frame_line(frame);
-    const uint32_t taken = frame->row - first;
-    screen->model_lines = taken > screen->model_lines ? taken : screen->model_lines;
-    for (uint32_t i = taken; i < screen->model_lines; i++) {
-        frame_line(frame);
-    }
 }
 
-static void draw_worker(struct screen *screen, struct frame *frame, uint32_t worker)
+static int running_columns(const struct frame *frame)
+{
+    return frame->columns >= WIDE_COLUMNS ? RUNNING_COLUMNS_WIDE : RUNNING_COLUMNS;
+}
+
+/* What @worker runs, and how many at once, in @room columns. */
+static void say_running(
+    const struct screen *screen, uint32_t worker, uint32_t count, int room, char *out)
+{
+    char times[16] = "";
+    const char *model = screen->catalogue->models[watch_worker(screen->watch, worker)->model];
+    if (count > 1) {
+        (void)snprintf(times, sizeof(times), " x%" PRIu32, count);
+    }
+    (void)snprintf(
+        out, (size_t)room + 1, "%.*s%s", room - (int)strlen(times), count == 0 ? "-" : model,
+        times);
+}
+
+static void draw_worker(const struct screen *screen, struct frame *frame, uint32_t worker)
 {
     const struct fleet_worker *spec = &screen->fleet->workers[worker];
-    const struct watch_worker *watched = watch_worker(screen->watch, worker);
     const struct node *node = runtime_node(screen->runtime, spec->node);
-    char running[NAME_BYTES_MAX + 16] = "-";
-    frame_put(frame, "%4" PRIu32 " w%-5" PRIu32, spec->node, worker);
+    const int room = running_columns(frame);
+    char running[RUNNING_COLUMNS_WIDE + 1];
+    frame_put(frame, "%4" PRIu32 " w%-4" PRIu32, spec->node, worker);
     if (node == NULL) {
+        frame_style(frame, FRAME_RED);
         frame_put(frame, " lost");
         frame_line(frame);
         return;
     }
     const struct worker_counts counts = node_worker_counts(node, worker);
-    if (counts.running > 0) {
-        const char *model = screen->catalogue->models[watched->model];
-        (void)snprintf(
-            running, sizeof(running), counts.running == 1 ? "%.18s" : "%.14s x%" PRIu32, model,
-            counts.running);
-    }
-    frame_put(frame, " %6" PRIu32 " %-18s ", counts.queued, running);
+    const double busy = history_busy(watch_history(screen->watch), worker, BUSY_SECONDS);
+    say_running(screen, worker, counts.running, room, running);
+    frame_put(frame, " %6" PRIu32 " %3.0f %%  %-*s ", counts.queued, 100 * busy, room, running);
     draw_memory(frame, counts.memory_used_bytes, spec->memory_bytes);
-    draw_models(screen, frame, &counts);
+    frame_put(frame, "  ");
+    if (frame->column + SCREEN_CELLS_MIN <= frame->columns) {
+        screen_worker_cells(screen, frame, worker);
+    }
+    frame_line(frame);
+    if (frame->rows >= SMALL_ROWS) {
+        draw_models(screen, frame, &counts);
+    }
 }
 
-static void draw_workers(struct screen *screen, struct frame *frame)
+static void draw_workers(const struct screen *screen, struct frame *frame)
 {
-    draw_heading(
-        frame, "node worker queued running            memory                   resident, ");
-    frame_style(frame, FRAME_YELLOW);
-    frame_put(frame, "loading");
+    char heading[128];
+    (void)snprintf(
+        heading, sizeof(heading), "node worker queued  busy  %-*s memory             over time",
+        running_columns(frame), "running");
+    screen_heading(frame, heading);
     frame_line(frame);
     for (uint32_t i = 0; i < screen->fleet->worker_count && frame_room(frame) > 0; i++) {
         draw_worker(screen, frame, i);
     }
-    draw_gap(frame);
+    if (frame->rows >= SCREEN_SPACIOUS_ROWS) {
+        frame_indent(frame, MODELS_INDENT);
+        frame_style(frame, FRAME_DIM);
+        screen_legend(screen, frame);
+        frame_line(frame);
+    }
+    screen_gap(frame);
 }
 
-static void draw_workflow(
-    struct frame *frame, const struct workflow *workflow, const struct watch_workflow *counts)
+/* A figure of a workflow, as text, and whether it is bad. */
+struct figure {
+    char text[24];
+    enum frame_style style;
+};
+
+struct workflow_row {
+    const struct workflow *workflow;
+    const struct watch_workflow *counts;
+};
+
+/* Answered within the SLO, of all that were admitted and have ended. NAN: of none. */
+static double met_part(const struct workflow_row *row)
 {
-    frame_put(
-        frame, "%-18.18s %8" PRIu64 " %7" PRIu64 " %7" PRIu64 " %9.0f %9.0f", workflow->name,
-        counts->arrived, counts->done, counts->failed,
-        ms(histogram_quantile(&counts->latency_ns, 0.5)),
-        ms(histogram_quantile(&counts->latency_ns, 0.95)));
-    if (workflow->slo_ns > 0) {
-        frame_put(
-            frame, " %8.0f %7.1f", ms(workflow->slo_ns),
-            percent(counts->done - counts->late, counts->done));
+    const struct watch_workflow *counts = row->counts;
+    const uint64_t ended = counts->done + counts->given_up;
+    return ended == 0 || row->workflow->slo_ns == 0
+               ? (double)NAN
+               : (double)(counts->done - counts->late) / (double)ended;
+}
+
+static void put_count(struct figure *figure, uint64_t count, enum frame_style style)
+{
+    (void)snprintf(figure->text, sizeof(figure->text), "%" PRIu64, count);
+    figure->style = count > 0 ? style : FRAME_PLAIN;
+}
+
+/* A number that may not be known. */
+static void put_number(struct figure *figure, double number, int decimals)
+{
+    if (isnan(number)) {
+        (void)snprintf(figure->text, sizeof(figure->text), "-");
+    } else {
+        (void)snprintf(figure->text, sizeof(figure->text), "%.*f", decimals, number);
+    }
+}
+
+static double quantile_ms(const struct workflow_row *row, double q)
+{
+    return row->counts->done == 0 ? (double)NAN
+                                  : ms(histogram_quantile(&row->counts->latency_ns, q));
+}
+
+static void fill_asked(const struct workflow_row *row, struct figure *figure)
+{
+    put_count(figure, row->counts->arrived, FRAME_PLAIN);
+}
+
+static void fill_refused(const struct workflow_row *row, struct figure *figure)
+{
+    put_count(figure, row->counts->refused, FRAME_YELLOW);
+}
+
+static void fill_done(const struct workflow_row *row, struct figure *figure)
+{
+    put_count(figure, row->counts->done, FRAME_PLAIN);
+}
+
+static void fill_late(const struct workflow_row *row, struct figure *figure)
+{
+    put_count(figure, row->counts->late + row->counts->given_up, FRAME_RED);
+}
+
+static void fill_left(const struct workflow_row *row, struct figure *figure)
+{
+    put_count(figure, row->counts->left, FRAME_YELLOW);
+}
+
+static void fill_failed(const struct workflow_row *row, struct figure *figure)
+{
+    put_count(figure, row->counts->failed, FRAME_RED);
+}
+
+static void fill_p50(const struct workflow_row *row, struct figure *figure)
+{
+    put_number(figure, quantile_ms(row, 0.5), 0);
+}
+
+static void fill_p95(const struct workflow_row *row, struct figure *figure)
+{
+    const double p95_ms = quantile_ms(row, 0.95);
+    const int64_t slo_ns = row->workflow->slo_ns;
+    put_number(figure, p95_ms, 0);
+    figure->style = slo_ns > 0 && p95_ms > ms(slo_ns) ? FRAME_RED : FRAME_PLAIN;
+}
+
+static void fill_slo(const struct workflow_row *row, struct figure *figure)
+{
+    const int64_t slo_ns = row->workflow->slo_ns;
+    put_number(figure, slo_ns == 0 ? (double)NAN : ms(slo_ns), 0);
+}
+
+static void fill_met(const struct workflow_row *row, struct figure *figure)
+{
+    const double part = met_part(row);
+    put_number(figure, 100 * part, 1);
+    figure->style = part < MET_GOOD ? FRAME_RED : FRAME_PLAIN;
+}
+
+/* A column of the table of workflows. */
+struct column {
+    const char *name;
+    uint32_t width;
+    uint32_t rank; /* The highest falls away first where the terminal is narrow. */
+    void (*fill)(const struct workflow_row *row, struct figure *figure);
+};
+
+static const struct column figures[] = {
+    {"asked", 7, 1, fill_asked}, {"refused", 8, 2, fill_refused}, {"done", 7, 4, fill_done},
+    {"late", 6, 3, fill_late},   {"left", 6, 8, fill_left},       {"failed", 7, 5, fill_failed},
+    {"p50 ms", 8, 7, fill_p50},  {"p95 ms", 8, 4, fill_p95},      {"SLO ms", 8, 6, fill_slo},
+    {"met %", 7, 0, fill_met},
+};
+
+enum { COLUMN_COUNT = sizeof(figures) / sizeof(figures[0]), WORKFLOW_COLUMNS = 12 };
+
+/* Up to which rank columns have room. */
+static uint32_t rank_max(const struct frame *frame)
+{
+    uint32_t rank = COLUMN_COUNT;
+    for (;; rank--) {
+        uint32_t width = WORKFLOW_COLUMNS + 2; /* The sign that some are missing. */
+        for (uint32_t i = 0; i < COLUMN_COUNT; i++) {
+            width += figures[i].rank <= rank ? figures[i].width : 0;
+        }
+        if (width <= frame->columns || rank == 0) {
+            return rank;
+        }
+    }
+}
+
+static void draw_workflow(struct frame *frame, const struct workflow_row *row, uint32_t rank)
+{
+    frame_put(frame, "%-*.*s", WORKFLOW_COLUMNS, WORKFLOW_COLUMNS, row->workflow->name);
+    for (uint32_t i = 0; i < COLUMN_COUNT; i++) {
+        struct figure figure = {.style = FRAME_PLAIN};
+        if (figures[i].rank <= rank) {
+            figures[i].fill(row, &figure);
+            frame_style(frame, figure.style);
+            frame_put(frame, "%*s", (int)figures[i].width, figure.text);
+            frame_style(frame, FRAME_PLAIN);
+        }
     }
     frame_line(frame);
 }
@@ -206,115 +330,38 @@ static void draw_workflow(
 static void draw_workflows(const struct screen *screen, struct frame *frame)
 {
     const struct catalogue *catalogue = screen->catalogue;
-    draw_heading(
-        frame, "workflow            arrived    done  failed    p50 ms    p95 ms   SLO ms   met %");
+    const uint32_t rank = rank_max(frame);
+    bool is_whole = true;
+    frame_style(frame, FRAME_BOLD);
+    frame_put(frame, "%-*s", WORKFLOW_COLUMNS, "workflow");
+    for (uint32_t i = 0; i < COLUMN_COUNT; i++) {
+        if (figures[i].rank <= rank) {
+            frame_put(frame, "%*s", (int)figures[i].width, figures[i].name);
+        }
+        is_whole = is_whole && figures[i].rank <= rank;
+    }
+    frame_put(frame, "%s", is_whole ? "" : screen->is_ascii ? " >" : " …");
     frame_line(frame);
     for (uint32_t i = 0; i < catalogue->workflow_count && frame_room(frame) > 0; i++) {
-        const struct workflow *workflow = catalogue->workflows[i];
-        const struct watch_workflow *counts = watch_workflow(screen->watch, i);
+        const struct workflow_row row = {
+            .workflow = catalogue->workflows[i], .counts = watch_workflow(screen->watch, i)};
         /* A model that no client asks for by itself would only take room. */
-        if (workflow->task_count > 1 || counts->arrived > 0) {
-            draw_workflow(frame, workflow, counts);
+        if (row.workflow->task_count > 1 || row.counts->arrived > 0) {
+            draw_workflow(frame, &row, rank);
         }
     }
-    draw_gap(frame);
+    screen_gap(frame);
 }
 
-/* A latency and what it is made of; the largest part stands out. */
-static void draw_parts(struct frame *frame, int64_t total_ns, const int64_t *parts_ns, uint64_t of)
-{
-    uint32_t most = 0;
-    for (uint32_t i = 1; i < LATENCY_PARTS; i++) {
-        most = parts_ns[i] > parts_ns[most] ? i : most;
-    }
-    frame_put(frame, "%6.2f", seconds(total_ns) / (double)of);
-    for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
-        frame_style(frame, i == most ? FRAME_RED : FRAME_PLAIN);
-        frame_put(
-            frame, "%*.2f", (int)strlen(latency_part_names[i]) + 1,
-            seconds(parts_ns[i]) / (double)of);
-    }
-    frame_style(frame, FRAME_PLAIN);
-}
-
-static void draw_job(const struct screen *screen, struct frame *frame, const struct watch_job *job)
-{
-    const struct workflow *workflow = screen->catalogue->workflows[job->workflow];
-    const struct latency_parts *spent = &job->spent;
-    char name[JOB_NAME_BYTES];
-    (void)snprintf(
-        name, sizeof(name), "%.9s %" PRIu32 ".%" PRIu32, workflow->name, job->id.node,
-        job->id.number);
-    frame_put(frame, "%6.1f %-14.14s", seconds(job->at_ns), name);
-    if (job->reason != REASON_NONE) {
-        frame_style(frame, FRAME_RED);
-        frame_put(frame, "failed: %s", reason_name(job->reason));
-    } else {
-        draw_parts(frame, job->latency_ns, spent->ns, 1);
-        frame_put(
-            frame, "  %s on w%" PRIu32 " %s", workflow->tasks[spent->task].name, spent->worker,
-            latency_part_names[spent->longest]);
-        if (frame->column + DURATION_COLUMNS <= frame->columns) {
-            frame_put(frame, " %.2f", seconds(spent->longest_ns));
-        }
-    }
-    frame_line(frame);
-}
-
-/* Jobs that were late or failed: where the time of all of them went, then one by one. */
-static void draw_late(const struct screen *screen, struct frame *frame, uint32_t row_count)
-{
-    struct watch_workflow total;
-    int64_t late_ns = 0;
-    watch_total(screen->watch, &total);
-    draw_heading(frame, "at, s  late, in s      took queued loading running moving  longest");
-    frame_line(frame);
-    if (total.late == 0 && watch_job(screen->watch, 0) == NULL) {
-        frame_put(frame, "       none");
-        frame_line(frame);
-        return;
-    }
-    if (total.late > 0) {
-        for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
-            late_ns += total.late_ns[i];
-        }
-        frame_put(frame, "       mean of %-6" PRIu64, total.late);
-        draw_parts(frame, late_ns, total.late_ns, total.late);
-        frame_line(frame);
-    }
-    for (uint32_t i = 0; i < row_count; i++) {
-        const struct watch_job *job = watch_job(screen->watch, i);
-        if (job == NULL || frame_room(frame) == 0) {
-            return;
-        }
-        draw_job(screen, frame, job);
-    }
-}
-
-static void draw_events(const struct screen *screen, struct frame *frame)
-{
-    draw_heading(frame, "at, s  models");
-    frame_line(frame);
-    for (uint32_t i = 0; i < WATCH_EVENTS && frame_room(frame) > 0; i++) {
-        const struct watch_event *event = watch_event(screen->watch, i);
-        if (event == NULL) {
-            return;
-        }
-        frame_put(frame, "%6.1f %s", seconds(event->at_ns), event->text);
-        frame_line(frame);
-    }
-}
-
-/* Late jobs have half of the room that is left, and more if there is not much. */
-static void draw_news(const struct screen *screen, struct frame *frame)
+/* How many lines the history has: what is left beside a few for news. */
+static uint32_t history_rows(const struct frame *frame)
 {
     const uint32_t room = frame_room(frame);
-    const uint32_t half = room / 2 > LATE_ROWS_MIN ? room / 2 - 2 : LATE_ROWS_MIN;
-    draw_late(screen, frame, half < WATCH_EVENTS ? half : WATCH_EVENTS);
-    if (frame_room(frame) > 2) {
-        draw_gap(frame);
-        draw_events(screen, frame);
+    if (frame->rows < SMALL_ROWS || room < NEWS_ROWS_MIN + HISTORY_ROWS_MIN) {
+        return 0;
     }
+    const uint32_t rows = room - NEWS_ROWS_MIN;
+    return rows < HISTORY_ROWS_MAX ? rows : HISTORY_ROWS_MAX;
 }
 
 static void show_picture(struct screen *screen)
@@ -329,12 +376,14 @@ static void show_picture(struct screen *screen)
     if (columns > 0 && (columns != frame.columns || rows != frame.rows)) {
         /* What a terminal makes of old lines that are too long for it differs. */
         frame_begin(&frame, screen->file, screen->is_coloured, /* clears */ true);
-        screen->model_lines = 0;
     }
+    frame.is_ascii = screen->is_ascii;
+    screen_look(screen);
     draw_title(screen, &frame);
     draw_workers(screen, &frame);
     draw_workflows(screen, &frame);
-    draw_news(screen, &frame);
+    screen_history(screen, &frame, history_rows(&frame));
+    screen_news(screen, &frame);
     frame_end(&frame, screen->file);
 }
 
@@ -352,8 +401,10 @@ static void show_line(struct screen *screen)
             running += counts.running;
         }
     }
-    const uint64_t counts[] = {total.arrived, total.done, total.late,
-                               total.failed,  queued,     running};
+    const uint64_t late = total.late + total.given_up;
+    const uint64_t failed = total.failed + total.left;
+    const uint64_t counts[] = {total.arrived, total.refused, total.done, late,
+                               failed,        queued,        running};
     if (screen->is_begun && memcmp(counts, screen->shown, sizeof(counts)) == 0) {
         return; /* Lines that repeat the last one are left out. */
     }
@@ -361,11 +412,17 @@ static void show_line(struct screen *screen)
     memcpy(screen->shown, counts, sizeof(counts));
     (void)fprintf(
         screen->file,
-        "%7.1f s  %" PRIu64 " arrived, %" PRIu64 " done, %" PRIu64 " late, %" PRIu64
-        " failed; %" PRIu32 " tasks queued, %" PRIu32 " running; p50 %.1f ms, p95 %.1f ms\n",
-        (double)runtime_now_ns(screen->runtime) / 1e9, total.arrived, total.done, total.late,
-        total.failed, queued, running, ms(histogram_quantile(&total.latency_ns, 0.5)),
-        ms(histogram_quantile(&total.latency_ns, 0.95)));
+        "%7.1f s  %" PRIu64 " arrived, %" PRIu64 " refused, %" PRIu64 " done, %" PRIu64
+        " late, %" PRIu64 " failed; %" PRIu32 " tasks queued, %" PRIu32 " running",
+        (double)runtime_now_ns(screen->runtime) / 1e9, total.arrived, total.refused, total.done,
+        late, failed, queued, running);
+    if (total.done > 0) {
+        (void)fprintf(
+            screen->file, "; p50 %.1f ms, p95 %.1f ms",
+            ms(histogram_quantile(&total.latency_ns, 0.5)),
+            ms(histogram_quantile(&total.latency_ns, 0.95)));
+    }
+    (void)fputc('\n', screen->file);
     (void)fflush(screen->file);
 }
 

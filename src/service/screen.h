@@ -17,18 +17,19 @@ struct screen {
     const struct runtime *runtime;
     const struct fleet *fleet;
     const struct catalogue *catalogue;
-    const struct watch *watch;
+    const struct watch *watch; /* Its history is added to, by what is seen. */
     const char *title;
-    const char *asking; /* The rate of requests of our own. NULL or empty: there are none. */
+    const char *asking; /* The rate of requests of our own. NULL: there are none. */
     const char *url;    /* Where clients are served. NULL: nowhere. */
+    const char *hint;   /* A command that asks for something. NULL: none. */
+    bool is_ascii;      /* The terminal shows nothing else. */
     bool is_drawn;      /* Over and over, on a terminal. */
     bool is_coloured;   /* With colours. */
     bool is_draining;   /* No more requests come. */
     bool is_begun;
     uint32_t columns; /* Of the last picture. */
     uint32_t rows;
-    uint64_t shown[6];    /* The counts of the last line. */
-    uint32_t model_lines; /* The most that the models of a worker ever took. */
+    uint64_t shown[7]; /* The counts of the last line. */
 };
 
 /* How long to wait between two calls of screen_show(). */

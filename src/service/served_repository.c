@@ -229,6 +229,31 @@ enum weft_status served_repository_rehearse(
     return status == WEFT_OK && served->share > 0 ? find_rate(served, options, error) : status;
 }
 
+/* Whether a shell takes @text as it is. */
+static bool is_plain(const char *text)
+{
+    return text[strspn(
+               text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-")] == '\0';
+}
+
+bool served_repository_say_hint(
+    const struct served_repository *served, const char *program, char *out, size_t room)
+{
+    const struct catalogue *catalogue = served->scenario->catalogue;
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        const struct workflow *workflow = catalogue->workflows[i];
+        const char *file = samples_first(served->local.samples, i);
+        if (file != NULL) {
+            const int length = snprintf(
+                out, room, "%s infer %s %s=@%s/inputs/%s/%s", program, workflow->name,
+                workflow->inputs[0].name, served->repository->folder, workflow->name, file);
+            return length < (int)room && is_plain(program) && is_plain(file) &&
+                   is_plain(served->repository->folder);
+        }
+    }
+    return false;
+}
+
 /* Two digits of a rate, or more before the point. */
 static int decimals_of(double per_s)
 {
@@ -243,8 +268,7 @@ void served_repository_say_rate(const struct served_repository *served, char *ou
         out[0] = '\0';
     } else if (served->share > 0) {
         (void)snprintf(
-            out, room,
-            "asking %.*f/s: %.0f %% of %.*f/s, which this machine answered at its busiest",
+            out, room, "asking %.*f/s: %.0f %% of the %.*f/s that it can carry",
             decimals_of(rate_per_s), rate_per_s, 100 * served->share, decimals_of(most_per_s),
             most_per_s);
     } else {

@@ -76,6 +76,13 @@ enum weft_status served_repository_rehearse(
 /* The rate of requests of our own, and where it comes from. Empty if there are none. */
 void served_repository_say_rate(const struct served_repository *served, char *out, size_t room);
 
+/*
+ * A command line of @program that sends the first sample, but for the address of the server.
+ * False if there is no sample, or it would need quotes.
+ */
+bool served_repository_say_hint(
+    const struct served_repository *served, const char *program, char *out, size_t room);
+
 void served_repository_close(struct served_repository *served);
 
 #endif /* SERVICE_SERVED_REPOSITORY_H */

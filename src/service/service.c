@@ -19,7 +19,10 @@
 #define TICK_NS       NS_PER_S
 #define LAST_WORDS_NS NS_PER_S /* For the last answers to reach their clients. */
 
-enum { STOP_SECONDS = 10 }; /* For what still runs to stop, once no client waits for it. */
+enum {
+    HINT_BYTES = 512,
+    STOP_SECONDS = 10, /* For what still runs to stop, once no client waits for it. */
+};
 
 struct service {
     const struct service_options *options;
@@ -35,6 +38,7 @@ struct service {
     uint32_t abandoned;
     double rates[WORKFLOWS_MAX]; /* What the arrivals amount to. */
     char url[LISTENING_URL_BYTES];
+    char hint[HINT_BYTES];
 };
 
 static void on_record(void *context, const struct record *record)
@@ -235,6 +239,19 @@ static bool can_draw(void)
            strcmp(terminal, "dumb") != 0;
 }
 
+/* Whether the terminal shows more than ASCII, as far as its settings say. */
+static bool is_utf8(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        if (is_set(variables[i])) {
+            const char *value = getenv(variables[i]);
+            return strstr(value, "UTF-8") != NULL || strstr(value, "utf8") != NULL;
+        }
+    }
+    return false;
+}
+
 static void start_screen(struct service *service)
 {
     const struct service_options *options = service->options;
@@ -248,6 +265,7 @@ static void start_screen(struct service *service)
         .asking = options->asking,
         .is_drawn = !options->plain && can_draw(),
         .is_coloured = !is_set("NO_COLOR"),
+        .is_ascii = !is_utf8(),
     };
     /* On the same terminal, lines would spoil the picture, which shows what they say. */
     const bool is_hidden = service->screen.is_drawn && isatty(STDERR_FILENO) == 1;
@@ -261,6 +279,23 @@ static void start_screen(struct service *service)
             service->runtime, screen_interval_ns(&service->screen), /* background */ true, on_show,
             service);
     }
+}
+
+/* Where clients are served, and a command that would be answered there. */
+static void show_address(struct service *service)
+{
+    const struct service_options *options = service->options;
+    const struct listen_where *listen = options->listen;
+    service->screen.url = service->url;
+    listening_url(service->server, listen, service->url);
+    if (options->hint == NULL || listen->tls_certificate != NULL || listen->token_file != NULL) {
+        return;
+    }
+    const bool is_default = strcmp(service->url, LISTENING_URL_DEFAULT) == 0;
+    service->screen.hint = service->hint;
+    (void)snprintf(
+        service->hint, sizeof(service->hint), "%s%s%s", options->hint, is_default ? "" : " --url ",
+        is_default ? "" : service->url);
 }
 
 static void run(struct service *service)
@@ -348,8 +383,7 @@ enum weft_status service_run(
     if (status == WEFT_OK) {
         if (service.server != NULL && !options->silent) {
             listening_print(service.server, options->listen);
-            service.screen.url = service.url;
-            listening_url(service.server, options->listen, service.url);
+            show_address(&service);
         }
         if (options->asking != NULL && !options->silent && !service.screen.is_drawn) {
             (void)printf("%s\n", options->asking);

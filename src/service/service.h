@@ -58,6 +58,7 @@ struct service_options {
     const struct listen_where *listen; /* For clients. NULL: nowhere. */
     struct lobby *lobby;               /* Where clients wait by now. NULL: nowhere. */
     const char *title;                 /* Of the screen. */
+    const char *hint;                  /* A command that sends a request, but for the address. */
     const char *asking;                /* The rate of requests of our own. NULL: there are none. */
     struct log *log;                   /* NULL: nothing is logged. */
     int64_t drain_ns;                  /* How long the end may wait for answers. 0: the default. */

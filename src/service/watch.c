@@ -1,13 +1,10 @@
 #include "service/watch.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "base/text.h"
-#include "trace/text.h"
+#include "service/history.h"
 
 struct watch {
     const struct fleet *fleet;
@@ -15,6 +12,8 @@ struct watch {
     struct watch_workflow *workflows;
     struct watch_worker *workers;
     struct tally *tally;
+    struct history *history;
+    struct watch_loads loads;
     uint64_t event_count;
     struct watch_event events[WATCH_EVENTS];
     uint64_t bad_count;
@@ -29,6 +28,7 @@ struct watch *watch_create(const struct fleet *fleet, const struct catalogue *ca
     watch->workflows = memory_zeroed(catalogue->workflow_count, sizeof(*watch->workflows));
     watch->workers = memory_zeroed(fleet->worker_count, sizeof(*watch->workers));
     watch->tally = tally_create(fleet, catalogue, /* follows */ true);
+    watch->history = history_create(fleet->worker_count, catalogue->workflow_count);
     return watch;
 }
 
@@ -38,6 +38,7 @@ void watch_destroy(struct watch *watch)
         return;
     }
     tally_destroy(watch->tally);
+    history_destroy(watch->history);
     free(watch->workflows);
     free(watch->workers);
     free(watch);
@@ -45,18 +46,13 @@ void watch_destroy(struct watch *watch)
 
 static void note_started(struct watch *watch, const struct record *record)
 {
-    struct watch_worker *worker = &watch->workers[record->worker];
-    worker->tasks++;
-    worker->model = watch->catalogue->workflows[record->workflow]->tasks[record->task].run;
+    watch->workers[record->worker] = (struct watch_worker){
+        .model = watch->catalogue->workflows[record->workflow]->tasks[record->task].run,
+        .workflow = record->workflow,
+    };
 }
 
-static void note_stopped(struct watch *watch, const struct record *record)
-{
-    struct watch_worker *worker = &watch->workers[record->worker];
-    worker->tasks -= worker->tasks > 0 ? 1 : 0;
-}
-
-/* A job that those who watch want to hear of. */
+/* A job that is worth a line. */
 static struct watch_job *add_bad(struct watch *watch, const struct record *record)
 {
     struct watch_job *bad = &watch->bad[watch->bad_count % WATCH_EVENTS];
@@ -82,7 +78,9 @@ static void note_end(
         (void)add_bad(watch, record);
     }
     if (outcome == OUTCOME_SLOW) {
-        add_bad(watch, record)->spent = *parts;
+        struct watch_job *job = add_bad(watch, record);
+        job->spent = *parts;
+        job->late_ns = record->value - watch->catalogue->workflows[record->workflow]->slo_ns;
         for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
             counts->late_ns[i] += parts->ns[i];
         }
@@ -94,24 +92,40 @@ static void take_counts(struct watch *watch, uint32_t workflow)
 {
     struct watch_workflow *counts = &watch->workflows[workflow];
     const struct tally_counts *tally = tally_workflow(watch->tally, workflow);
-    const uint64_t refused = tally->ended[OUTCOME_REFUSED];
-    counts->arrived = tally->arrived + refused;
+    counts->refused = tally->ended[OUTCOME_REFUSED];
+    counts->arrived = tally->arrived + counts->refused;
     counts->done = tally_completed(tally);
     counts->late = tally->ended[OUTCOME_SLOW];
-    counts->failed = refused + tally_cancelled(tally) + tally->ended[OUTCOME_FAILED];
+    counts->given_up = tally->ended[OUTCOME_LATE];
+    counts->left = tally->ended[OUTCOME_LEFT];
+    counts->failed = tally->ended[OUTCOME_FAILED];
 }
 
-static void say_model(struct watch *watch, const struct record *record, const char *verb)
+static void note_change(struct watch *watch, const struct record *record, enum watch_change change)
 {
-    struct watch_event *event = &watch->events[watch->event_count % WATCH_EVENTS];
-    struct text text;
+    watch->loads.loads += change == WATCH_LOADING ? 1 : 0;
+    watch->loads.evictions += change == WATCH_EVICTED ? 1 : 0;
+    watch->events[watch->event_count % WATCH_EVENTS] = (struct watch_event){
+        .at_ns = record->at_ns,
+        .worker = record->worker,
+        .model = record->model,
+        .change = change,
+        .reason = (enum reason)record->reason,
+    };
     watch->event_count++;
-    event->at_ns = record->at_ns;
-    text_init(&text, event->text, sizeof(event->text));
-    text_add(
-        &text, "%s %s on w%" PRIu32, verb, watch->catalogue->models[record->model], record->worker);
-    if (record->reason != REASON_NONE) {
-        text_add(&text, " (%s)", reason_name(record->reason));
+}
+
+/* The load that ends with @record becomes one that took its time, if it is still kept. */
+static void note_loaded(struct watch *watch, const struct record *record)
+{
+    for (uint32_t i = 0; i < WATCH_EVENTS && i < watch->event_count; i++) {
+        struct watch_event *event = &watch->events[i];
+        if (event->change == WATCH_LOADING && event->worker == record->worker &&
+            event->model == record->model) {
+            event->change = WATCH_LOADED;
+            event->took_ns = record->at_ns - event->at_ns;
+            watch->loads.load_ns += event->took_ns;
+        }
     }
 }
 
@@ -123,6 +137,7 @@ void watch_add(struct watch *watch, const struct record *record)
         note_end(watch, record, outcome, &parts);
     }
     if (outcome != OUTCOME_OPEN || record->kind == RECORD_ARRIVED) {
+        history_add(watch->history, record, outcome);
         take_counts(watch, record->workflow);
         return;
     }
@@ -130,15 +145,14 @@ void watch_add(struct watch *watch, const struct record *record)
     case RECORD_STARTED:
         note_started(watch, record);
         return;
-    case RECORD_ENDED:
-    case RECORD_STOPPED:
-        note_stopped(watch, record);
-        return;
     case RECORD_LOADING:
-        say_model(watch, record, "loading");
+        note_change(watch, record, WATCH_LOADING);
         return;
     case RECORD_EVICTED:
-        say_model(watch, record, "evicted");
+        note_change(watch, record, WATCH_EVICTED);
+        return;
+    case RECORD_LOADED:
+        note_loaded(watch, record);
         return;
     default:
         return;
@@ -157,6 +171,16 @@ const struct watch_worker *watch_worker(const struct watch *watch, uint32_t work
     return &watch->workers[worker];
 }
 
+struct watch_loads watch_loads(const struct watch *watch)
+{
+    return watch->loads;
+}
+
+struct history *watch_history(const struct watch *watch)
+{
+    return watch->history;
+}
+
 void watch_total(const struct watch *watch, struct watch_workflow *total_out)
 {
     *total_out = (struct watch_workflow){0};
@@ -165,6 +189,9 @@ void watch_total(const struct watch *watch, struct watch_workflow *total_out)
         total_out->arrived += one->arrived;
         total_out->done += one->done;
         total_out->late += one->late;
+        total_out->refused += one->refused;
+        total_out->given_up += one->given_up;
+        total_out->left += one->left;
         total_out->failed += one->failed;
         histogram_merge(&total_out->latency_ns, &one->latency_ns);
         for (uint32_t k = 0; k < LATENCY_PARTS; k++) {

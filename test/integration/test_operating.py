@@ -299,7 +299,7 @@ class Operating(unittest.TestCase):
         time.sleep(2.5)  # Two more lines, were they printed.
         self.assertEqual(sum(" arrived, " in line for line in server.out), 1)
         self.assertEqual(server.infer("invert")[0], 200)
-        server.wait_for(server.out, " 1 arrived, 1 done")
+        server.wait_for(server.out, " 1 arrived, 0 refused, 1 done")
         self.assertEqual(server.end()[0], 0)
 
     def test_levels_and_formats_must_be_known(self):

@@ -165,7 +165,7 @@ class Repository(unittest.TestCase):
             "serve", "--emulated", str(self.folder), "--rate", "50%", "--seconds", "1", "--plain"
         )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        said = r"^asking ([\d.]+)/s: 50 % of ([\d.]+)/s, which this machine answered at its "
+        said = r"^asking ([\d.]+)/s: 50 % of the ([\d.]+)/s that it can carry$"
         [(rate, capacity)] = re.findall(said, done.stdout, re.M)
         self.assertAlmostEqual(float(rate), float(capacity) / 2, delta=0.06 * float(capacity))
         done = self.weft(

@@ -1,6 +1,7 @@
 """`weft serve --emulated` on a real clock: lines, the picture, Ctrl-C, and the prediction.
 
-Covers: src/cli/serve.c, src/service/screen.c
+Covers: src/cli/serve.c, src/service/screen.c, src/service/screen_history.c,
+src/service/screen_news.c
 """
 
 import fcntl
@@ -37,7 +38,7 @@ class Serve(unittest.TestCase):
         code, out, err = finish(serve("--seconds", "3", "--plain"))
         self.assertEqual((code, err), (0, ""))
         lines = out.splitlines()
-        self.assertRegex(lines[0], r"^ +1\.0 s  \d+ arrived, \d+ done, ")
+        self.assertRegex(lines[0], r"^ +1\.0 s  \d+ arrived, \d+ refused, \d+ done, ")
         self.assertGreaterEqual(sum(" arrived, " in line for line in lines), 2)
         title = next(line for line in lines if line.startswith("demo: "))
         self.assertRegex(title, r"seed 1: served for \d+\.\d s, predicted in ")
@@ -118,31 +119,79 @@ class Serve(unittest.TestCase):
         self.assertEqual(process.wait(timeout=30), 0)
         return shown.decode()
 
-    def test_on_a_small_terminal_everything_can_be_read(self):
+    def pictures(self, columns, rows, *arguments, locale="C.UTF-8", rate="60"):
+        """All pictures of a run, in overload by default; plain. Each fits its terminal."""
         text = self.watch(
-            "--seconds", "2", "--rate", "60", "--http", "127.0.0.1:0", "--metrics", "none",
-            columns=80, rows=24,
+            "--seconds", "3", "--rate", rate, "--http", "127.0.0.1:0", "--metrics", "none",
+            *arguments, columns=columns, rows=rows, environment={"LC_ALL": locale},
         )  # fmt: skip
-        [address] = re.findall(r"listening on (http://\S+)", text)
+        [self.address] = re.findall(r"listening on (http://\S+)", text)
         pictures = re.sub(r"\033\[(\d*m|K|\?25[lh])", "", text).split("\033[H")[1:]
+        pictures = [picture.split("\033[J")[0].replace("\r", "") for picture in pictures]
         for picture in pictures:
-            lines = picture.split("\033[J")[0].splitlines()
-            self.assertLessEqual(len(lines), 24)
-            self.assertLessEqual(max(len(line) for line in lines), 80)
-        last = pictures[-1].split("\033[J")[0]
-        self.assertIn(address, pictures[0])
+            lines = picture.splitlines()
+            self.assertLessEqual(len(lines), rows)
+            self.assertLessEqual(max(len(line) for line in lines), columns)
+        return pictures
+
+    def test_on_a_small_terminal_everything_can_be_read(self):
+        pictures = self.pictures(80, 24, "--no-admission")
+        last = pictures[-1]
+        self.assertIn(self.address, pictures[0])
         for name in ("w0", "w1", "w2"):
             self.assertRegex(last, rf"(?m)^ +\d {name} ")
         self.assertIn("no more come", last)
         self.check_late(last)
 
+    def test_a_tiny_terminal_says_what_it_leaves_out(self):
+        last = self.pictures(60, 15)[-1]
+        [heading] = re.findall(r"(?m)^workflow .*$", last)
+        self.assertRegex(heading, r" asked +refused +.* met % …$")
+        self.assertNotIn("p50", heading)
+        self.assertRegex(last, r"(?m)^at, s +workflow +late by .*…$")
+        ascii_only = self.pictures(60, 15, locale="C")[-1]
+        self.assertTrue(ascii_only.isascii())
+        self.assertRegex(ascii_only, r"(?m)^workflow .* met % >$")
+
+    def test_a_large_terminal_shows_what_was(self):
+        last = self.pictures(200, 50)[-1]
+        for name in ("asked per s", "answered per s", "refused per s", "in the system"):
+            self.assertRegex(last, rf"(?m)^{name} +\d+ +\d+ ")
+        for name in ("p50 of 10 s, s", "p99 of 10 s, s"):
+            self.assertRegex(last, rf"(?m)^{name} +\d+\.\d\d +\d+\.\d\d [▁-█ ]*[▁-█]")
+        loads = r"models: loaded \d+ times in \d+\.\d s, evicted \d+$"
+        self.assertRegex(last, rf"(?m)^at, s +workflow .*  at, s  {loads}")  # Side by side.
+        legend = dict(re.findall(r"(\S) ([\w-]+),", re.search(r"(?m)^.*, \. idle$", last)[0]))
+        cells = re.findall(r"(?m)^ +\d w\d .* [MG]B  (\S*)$", last)
+        self.assertEqual(len(cells), 3)
+        for line in cells:
+            self.assertTrue(set(line) <= {".", "+", *legend})
+        self.assertTrue(set("".join(cells)) & set(legend), cells)
+
+    def test_figures_that_do_not_exist_are_dashes(self):
+        first = self.pictures(100, 40, rate="0.5")[0]
+        rows = re.findall(r"(?m)^\S+ +0 +0 +0 +0 +0 +0 +.*$", first)
+        self.assertGreater(len(rows), 0)
+        for row in rows:
+            self.assertRegex(row, r" - +- +(\d+|-) +-$")
+
+    def test_what_is_bad_is_red(self):
+        text = self.watch("--seconds", "3", "--rate", "60", columns=100, rows=40)
+        last = text.split("\033[H")[-1]
+        red = re.findall(r"\033\[31m *([\d.]+)\033\[0m", last)
+        self.assertGreater(len(red), 2)  # Late ones, met, and by how much.
+
     def check_late(self, picture):
         """What late jobs took is the sum of its parts, for each and in the mean."""
         figures = r"((?: +\d+\.\d\d){5})"
-        [mean] = re.findall(rf"(?m)^ +mean of \d+ *{figures}\r?$", picture)
-        jobs = re.findall(rf"(?m)^ +\d+\.\d \S+ \d+\.\d+ *{figures}  \S+ on w", picture)
+        [mean] = re.findall(rf"(?m)^ +mean of \d+ *{figures}$", picture)
+        jobs = re.findall(
+            rf"(?m)^ +\d+\.\d \S+ +(\d+\.\d\d){figures} +\d+\.\d\d \S+ w\d$", picture
+        )
         self.assertGreater(len(jobs), 0)
-        for row in [mean, *jobs]:
+        for late, row in jobs:
+            self.assertLess(float(late), float(row.split()[0]))  # Than it took: not an id.
+        for row in [mean, *(row for _, row in jobs)]:
             took, *parts = [float(figure) for figure in row.split()]
             self.assertAlmostEqual(took, sum(parts), delta=0.03)  # Each is rounded.
 

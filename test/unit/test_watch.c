@@ -68,11 +68,9 @@ static void a_worker_shows_what_it_runs(ATTR_UNUSED void **state)
 {
     happen(RECORD_ARRIVED, 0, TASK_NONE, 1);
     happen(RECORD_STARTED, 1, 2, 1);
-    assert_int_equal(watch_worker(watch, 1)->tasks, 1);
     assert_int_equal(watch_worker(watch, 1)->model, 2);
-    assert_int_equal(watch_worker(watch, 0)->tasks, 0);
-    happen(RECORD_ENDED, 5, 2, 4 * MS);
-    assert_int_equal(watch_worker(watch, 1)->tasks, 0);
+    assert_int_equal(watch_worker(watch, 1)->workflow, CHAIN);
+    assert_int_equal(watch_worker(watch, 0)->model, 0);
 }
 
 /* The newest of the bad jobs must be this one, and this its time in milliseconds. */
@@ -86,6 +84,7 @@ static void expect_late(
     assert_int_equal(job->id.number, JOB);
     assert_int_equal(job->reason, REASON_NONE);
     assert_int_equal(job->latency_ns, 300 * MS);
+    assert_int_equal(job->late_ns, 100 * MS);
     struct watch_workflow total;
     watch_total(watch, &total);
     for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
@@ -161,16 +160,63 @@ static void a_job_that_failed_says_why(ATTR_UNUSED void **state)
     assert_null(watch_job(watch, 1));
 }
 
+static void requests_end_in_columns_of_their_own(ATTR_UNUSED void **state)
+{
+    static const enum reason reasons[] = {REASON_LATE, REASON_CANCEL, REASON_BATCH_FAILED};
+    struct record record = {.workflow = CHAIN, .kind = RECORD_REFUSED, .reason = REASON_ADMISSION};
+    watch_add(watch, &record);
+    for (uint32_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        happen(RECORD_ARRIVED, 0, TASK_NONE, 1);
+        record = (struct record){
+            .at_ns = 40 * MS,
+            .job = {.node = 1, .number = JOB},
+            .value = 40 * MS,
+            .workflow = CHAIN,
+            .kind = RECORD_ANSWERED,
+            .reason = (uint8_t)reasons[i],
+        };
+        watch_add(watch, &record);
+    }
+    struct watch_workflow total;
+    watch_total(watch, &total);
+    const struct watch_workflow *both[] = {watch_workflow(watch, CHAIN), &total};
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(both[i]->arrived, 4);
+        assert_int_equal(both[i]->refused, 1);
+        assert_int_equal(both[i]->given_up, 1);
+        assert_int_equal(both[i]->left, 1);
+        assert_int_equal(both[i]->failed, 1);
+        assert_int_equal(both[i]->done, 0);
+    }
+}
+
 static void the_last_few_events_are_kept(ATTR_UNUSED void **state)
 {
-    for (int64_t i = 0; i < 20; i++) {
+    for (int64_t i = 0; i < 3 * WATCH_EVENTS; i++) {
         happen(i % 2 == 0 ? RECORD_LOADING : RECORD_EVICTED, i, 4, 0);
     }
-    assert_string_equal(watch_event(watch, 0)->text, "evicted m4 on w1");
-    assert_int_equal(watch_event(watch, 0)->at_ns, 19 * MS);
-    assert_string_equal(watch_event(watch, 1)->text, "loading m4 on w1");
-    assert_int_equal(watch_event(watch, WATCH_EVENTS - 1)->at_ns, (20 - WATCH_EVENTS) * MS);
+    assert_int_equal(watch_event(watch, 0)->change, WATCH_EVICTED);
+    assert_int_equal(watch_event(watch, 0)->model, 4);
+    assert_int_equal(watch_event(watch, 0)->worker, 1);
+    assert_int_equal(watch_event(watch, 0)->at_ns, (3 * WATCH_EVENTS - 1) * MS);
+    assert_int_equal(watch_event(watch, 1)->change, WATCH_LOADING);
+    assert_int_equal(watch_event(watch, WATCH_EVENTS - 1)->at_ns, 2 * WATCH_EVENTS * MS);
     assert_null(watch_event(watch, WATCH_EVENTS));
+    assert_int_equal(watch_loads(watch).loads, 3 * WATCH_EVENTS / 2);
+    assert_int_equal(watch_loads(watch).evictions, 3 * WATCH_EVENTS / 2);
+}
+
+static void a_load_says_how_long_it_took(ATTR_UNUSED void **state)
+{
+    happen(RECORD_LOADING, 10, 4, 0);
+    happen(RECORD_LOADING, 12, 3, 0);
+    happen(RECORD_LOADED, 40, 4, 0);
+    assert_int_equal(watch_event(watch, 1)->change, WATCH_LOADED);
+    assert_int_equal(watch_event(watch, 1)->took_ns, 30 * MS);
+    assert_int_equal(watch_event(watch, 0)->change, WATCH_LOADING);
+    assert_int_equal(watch_loads(watch).load_ns, 30 * MS);
+    happen(RECORD_LOADED, 42, 3, 0);
+    assert_int_equal(watch_loads(watch).load_ns, 60 * MS);
 }
 
 int main(void)
@@ -184,7 +230,9 @@ int main(void)
             a_model_may_be_on_its_way_before_the_task_is, setup, teardown),
         cmocka_unit_test_setup_teardown(what_runs_again_waits_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_job_that_failed_says_why, setup, teardown),
+        cmocka_unit_test_setup_teardown(requests_end_in_columns_of_their_own, setup, teardown),
         cmocka_unit_test_setup_teardown(the_last_few_events_are_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_load_says_how_long_it_took, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
