@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "engine/bundle.h"
+#include "model/fleet.h"
 
 void engine_load(struct engine *engine, uint32_t worker, uint32_t model)
 {
@@ -43,6 +44,14 @@ void engine_wake(struct engine *engine, uint64_t token)
 {
     ASSERT(engine->ops->wake != NULL);
     engine->ops->wake(engine, token);
+}
+
+struct engine_workers engine_workers_of(const struct engine_host *host, const struct fleet *fleet)
+{
+    if (host->workers.end == 0) {
+        return (struct engine_workers){.end = fleet->worker_count};
+    }
+    return host->workers;
 }
 
 void engine_get_counts(const struct engine *engine, struct engine_counts *counts_out)

@@ -86,6 +86,12 @@ struct engine_batch {
     const struct engine_task *tasks;
 };
 
+/* Workers from @first to before @end. */
+struct engine_workers {
+    uint32_t first;
+    uint32_t end;
+};
+
 /* What an engine asks of its host. All are called on the host's thread, with @context. */
 struct engine_host {
     void *context;
@@ -107,6 +113,9 @@ struct engine_host {
      * and is due at the same time. The same.
      */
     void (*wake_at)(void *context, int64_t at_ns, uint64_t token);
+
+    /* The workers that are in this process. All zero: every worker of the fleet. */
+    struct engine_workers workers;
 };
 
 /* Processes that an engine has started for its work, ever, and those that ended before it was done.
@@ -181,6 +190,9 @@ void engine_get_counts(const struct engine *engine, struct engine_counts *counts
 /* NULL is allowed. */
 void engine_destroy(struct engine *engine);
 
+/* The workers of @fleet that an engine on @host has to do with. */
+struct engine_workers engine_workers_of(const struct engine_host *host, const struct fleet *fleet);
+
 /*
  * Copy @batch with its tasks and inputs, whose contents are shared: for engines that keep it until
  * it has run. False, and nothing is copied, if there is no memory for it.
@@ -200,7 +212,7 @@ struct engine_emulated_options {
 };
 
 /*
- * Pretends to run models on every worker of the fleet, in the profile's time on the
+ * Pretends to run models on the workers of its host, in the profile's time on the
  * host's clock. Loads share one bus a device, one after another; memory is counted, and
  * what does not fit stops the program: the host is wrong then. The caller owns it.
  */

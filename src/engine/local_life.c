@@ -183,7 +183,8 @@ enum weft_status engine_local_create(
     if (options->loop != NULL) {
         make_signal(engine, options->loop);
     }
-    for (uint32_t i = 0; i < options->fleet->worker_count; i++) {
+    const struct engine_workers hosted = engine_workers_of(&options->host, options->fleet);
+    for (uint32_t i = hosted.first; i < hosted.end; i++) {
         if (options->loop == NULL && i != options->worker) {
             continue;
         }

@@ -409,7 +409,7 @@ static enum weft_status process_launch(struct engine *base, const struct engine_
 static void process_cancel(struct engine *base, uint64_t number)
 {
     struct engine_process *engine = process_from(base);
-    for (uint32_t i = 0; i < engine->fleet->worker_count; i++) {
+    for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
         struct process_worker *worker = &engine->workers[i];
         for (struct process_batch *batch = worker->batches; batch != NULL; batch = batch->next) {
             if (batch->batch.batch != number || batch->state == BATCH_CANCELLED) {
@@ -435,7 +435,7 @@ static void on_watch(uv_timer_t *timer)
 {
     struct engine_process *engine = timer->data;
     const int64_t now_ns = process_now_ns(engine);
-    for (uint32_t i = 0; i < engine->fleet->worker_count; i++) {
+    for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
         process_worker_watch(&engine->workers[i], now_ns);
     }
     tell_all(engine);
@@ -449,7 +449,7 @@ static void on_closed(uv_handle_t *handle)
 static void process_destroy(struct engine *base)
 {
     struct engine_process *engine = process_from(base);
-    for (uint32_t i = 0; i < engine->fleet->worker_count; i++) {
+    for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
         process_worker_close(&engine->workers[i]);
     }
     while (engine->told != NULL) {
@@ -471,7 +471,7 @@ static void process_count(const struct engine *base, struct engine_counts *count
     const struct engine_process *engine = (const struct engine_process *)base;
     counts_out->function_starts = engine->function_starts;
     counts_out->function_crashes = engine->function_crashes;
-    counts_out->engine_starts = engine->fleet->worker_count + engine->counts.restarts;
+    counts_out->engine_starts = engine->hosted.end - engine->hosted.first + engine->counts.restarts;
     counts_out->engine_crashes = engine->counts.crashes + engine->counts.kills;
 }
 
@@ -526,6 +526,7 @@ enum weft_status engine_process_create(
     engine->base.ops = &process_ops;
     engine->base.host = options->host;
     engine->fleet = options->fleet;
+    engine->hosted = engine_workers_of(&options->host, options->fleet);
     engine->catalogue = options->catalogue;
     engine->artifacts = options->artifacts;
     engine->server = options->server;
@@ -543,11 +544,11 @@ enum weft_status engine_process_create(
     engine->workers = memory_zeroed(options->fleet->worker_count, sizeof(*engine->workers));
     init_handles(engine);
     process_spin_init(engine);
-    for (uint32_t i = 0; i < options->fleet->worker_count; i++) {
+    for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
         init_worker(engine, i);
     }
     bundle_set_segments_from(PROCESS_SEGMENT_BYTES_MIN);
-    for (uint32_t i = 0; i < options->fleet->worker_count; i++) {
+    for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
         const enum weft_status status = process_worker_start(&engine->workers[i], error);
         if (status != WEFT_OK) {
             process_destroy(&engine->base);

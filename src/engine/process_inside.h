@@ -108,6 +108,7 @@ struct process_worker {
 struct engine_process {
     struct engine base;
     const struct fleet *fleet;
+    struct engine_workers hosted; /* Of these there are processes, and of no other. */
     const struct catalogue *catalogue;
     const struct artifacts *artifacts;
     struct fork_server *server;

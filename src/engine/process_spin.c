@@ -14,7 +14,7 @@ static void on_idle(uv_idle_t *idle)
 {
     const struct engine_process *engine = idle->data;
     bool is_busy = false;
-    for (uint32_t i = 0; i < engine->fleet->worker_count && !is_busy; i++) {
+    for (uint32_t i = engine->hosted.first; i < engine->hosted.end && !is_busy; i++) {
         is_busy = is_on_gpu(&engine->workers[i]) && engine->workers[i].batches != NULL;
     }
     if (!is_busy || process_now_ns(engine) > engine->spin_until_ns) {

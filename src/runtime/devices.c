@@ -12,6 +12,7 @@
 #include "model/builtin.h"
 #include "model/catalogue.h"
 #include "runtime/inside.h"
+#include "runtime/remote.h"
 
 enum { RUNNING_FIRST = 64 };
 
@@ -387,10 +388,17 @@ static void wake_at(void *context, int64_t at_ns, uint64_t token)
 
 struct engine_host runtime_engine_host(struct runtime *runtime)
 {
-    return (struct engine_host){
+    const struct runtime_remote *remote = runtime->options.remote;
+    struct engine_host host = {
         .context = runtime,
         .done = on_done,
         .now_ns = now_ns,
         .wake_at = wake_at,
     };
+    if (remote != NULL) {
+        const struct fleet_node *node = &runtime->options.fleet->nodes[remote->node];
+        host.workers.first = node->worker_first;
+        host.workers.end = node->worker_first + node->worker_count;
+    }
+    return host;
 }

@@ -103,13 +103,6 @@ static bool is_up(const void *host, uint32_t node)
     return ((const struct runtime *)host)->nodes[node].node != NULL;
 }
 
-/* Whether node @number runs in this process. */
-static bool is_here(const struct runtime *runtime, uint32_t number)
-{
-    const struct runtime_remote *remote = runtime->options.remote;
-    return remote == NULL || remote->node == number;
-}
-
 static enum weft_status make_net(struct runtime *runtime, struct weft_error *error)
 {
     const struct runtime_options *options = &runtime->options;
@@ -149,7 +142,7 @@ static void make_parts(struct runtime *runtime)
     runtime->incarnations =
         memory_zeroed(options->fleet->node_count, sizeof(*runtime->incarnations));
     for (uint32_t node = 0; node < options->fleet->node_count; node++) {
-        if (!is_here(runtime, node)) { /* Until it is said to be a member. */
+        if (!runtime_hosts(runtime, node)) { /* Until it is said to be a member. */
             directory_static_announce(runtime->directory, node, /* up */ false);
         }
     }
@@ -178,12 +171,12 @@ enum weft_status runtime_create(
         return error == NULL || error->status == WEFT_OK ? WEFT_FAILED : error->status;
     }
     for (uint32_t node = 0; node < options->fleet->node_count; node++) {
-        if (is_here(runtime, node)) {
+        if (runtime_hosts(runtime, node)) {
             boot(runtime, node);
         }
     }
     for (uint32_t node = 0; node < options->fleet->node_count; node++) {
-        if (is_here(runtime, node)) {
+        if (runtime_hosts(runtime, node)) {
             start(runtime, node);
         }
     }
@@ -213,7 +206,7 @@ void runtime_destroy(struct runtime *runtime)
     drop_dues(runtime);
     for (uint32_t node = 0; is_booted && node < runtime->options.fleet->node_count; node++) {
         struct hosted *hosted = &runtime->nodes[node];
-        if (!is_here(runtime, node)) {
+        if (!runtime_hosts(runtime, node)) {
             continue;
         }
         node_destroy(hosted->node);
@@ -472,6 +465,12 @@ const void *runtime_contents(
 void runtime_release(struct runtime *runtime, struct handle handle)
 {
     tensors_release(&runtime->tensors, handle);
+}
+
+bool runtime_hosts(const struct runtime *runtime, uint32_t node)
+{
+    const struct runtime_remote *remote = runtime->options.remote;
+    return remote == NULL || remote->node == node;
 }
 
 const struct node *runtime_node(const struct runtime *runtime, uint32_t node)

@@ -223,7 +223,10 @@ const void *runtime_contents(
 
 void runtime_release(struct runtime *runtime, struct handle handle);
 
-/* For screens and checkers. NULL if the node is lost. */
+/* Whether @node is in this process, or was until it was lost. */
+bool runtime_hosts(const struct runtime *runtime, uint32_t node);
+
+/* For screens and checkers. NULL if the node is lost, or in another process. */
 const struct node *runtime_node(const struct runtime *runtime, uint32_t node);
 
 struct runtime_counts {

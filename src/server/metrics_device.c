@@ -70,13 +70,16 @@ static bool write_processes(struct buffer *buffer, const struct engine_counts *c
 bool metrics_write_devices(
     const struct metrics *metrics, const struct runtime *runtime, struct buffer *buffer)
 {
+    const struct fleet *fleet = metrics_fleet(metrics);
     struct engine_counts counts = {.function_starts = 0};
     bool is_good = true;
     for (size_t k = 0; k < sizeof(families) / sizeof(families[0]) && is_good; k++) {
         is_good = write_head(buffer, families[k].name, families[k].kind, families[k].help);
-        for (uint32_t i = 0; i < metrics_fleet(metrics)->worker_count && is_good; i++) {
-            is_good =
-                write_worker(buffer, families[k].name, i, families[k].value(metrics, runtime, i));
+        for (uint32_t i = 0; i < fleet->worker_count && is_good; i++) {
+            if (runtime_hosts(runtime, fleet->workers[i].node)) {
+                const double value = families[k].value(metrics, runtime, i);
+                is_good = write_worker(buffer, families[k].name, i, value);
+            }
         }
     }
     runtime_engine_counts(runtime, &counts);

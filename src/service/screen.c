@@ -170,7 +170,9 @@ static void draw_workers(const struct screen *screen, struct frame *frame)
     screen_heading(frame, heading);
     frame_line(frame);
     for (uint32_t i = 0; i < screen->fleet->worker_count && frame_room(frame) > 0; i++) {
-        draw_worker(screen, frame, i);
+        if (runtime_hosts(screen->runtime, screen->fleet->workers[i].node)) {
+            draw_worker(screen, frame, i);
+        }
     }
     if (frame->rows >= SCREEN_SPACIOUS_ROWS) {
         frame_indent(frame, MODELS_INDENT);

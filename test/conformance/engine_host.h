@@ -134,7 +134,9 @@ static inline struct bundle *host_input(void)
     return bundle;
 }
 
-static inline void host_init(struct host *host, host_engine create)
+/* An engine that @create makes, for the workers @hosted; all zero: both. */
+static inline void host_init_part(
+    struct host *host, host_engine create, struct engine_workers hosted)
 {
     memset(host, 0, sizeof(*host));
     event_queue_init(&host->queue);
@@ -155,8 +157,18 @@ static inline void host_init(struct host *host, host_engine create)
     host->artifacts = (struct artifacts){.count = HOST_MODELS, .items = host->files};
     assert_int_equal(uv_loop_init(&host->loop), 0);
     const struct engine_host port = {
-        .context = host, .done = host_on_done, .now_ns = host_now_ns, .wake_at = host_wake_at};
+        .context = host,
+        .done = host_on_done,
+        .now_ns = host_now_ns,
+        .wake_at = host_wake_at,
+        .workers = hosted,
+    };
     host->engine = create(host, &port);
+}
+
+static inline void host_init(struct host *host, host_engine create)
+{
+    host_init_part(host, create, (struct engine_workers){0});
 }
 
 static inline void host_deinit(struct host *host)

@@ -3,6 +3,8 @@
  *
  * Covers: src/engine/engine.c
  */
+#include <dirent.h>
+
 #include "base/attributes.h"
 #include "conformance/engine_host.h"
 #include "engine/process.h"
@@ -279,6 +281,46 @@ static void an_engine_can_be_destroyed_while_it_works(ATTR_UNUSED void **state)
     engine_destroy(NULL);
 }
 
+/* Threads of this process. */
+static uint32_t thread_count(void)
+{
+    uint32_t count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *at = readdir(tasks); at != NULL; at = readdir(tasks)) {
+        count += at->d_name[0] == '.' ? 0 : 1;
+    }
+    assert_int_equal(closedir(tasks), 0);
+    return count;
+}
+
+/* Threads and processes that engine @index has for @hosted. */
+static uint32_t effort_of(uint32_t index, struct engine_workers hosted)
+{
+    struct engine_counts counts;
+    const uint32_t before = thread_count();
+    host_init_part(&host, engines[index], hosted);
+    const uint32_t threads = thread_count() - before;
+    host_load(&host, 1, 2);
+    host_run(&host);
+    assert_int_equal(host.done_count, 1);
+    assert_int_equal(host.done[0].done.status, WEFT_OK);
+    engine_get_counts(host.engine, &counts);
+    host_deinit(&host);
+    return threads + (uint32_t)counts.engine_starts;
+}
+
+static void workers_of_other_hosts_cost_nothing(ATTR_UNUSED void **state)
+{
+    const struct engine_workers all = {0};
+    const struct engine_workers last = {.first = 1, .end = 2};
+    for (uint32_t i = 1; i < engine_count; i++) { /* One that pretends costs nothing anyway. */
+        const uint32_t both = effort_of(i, all);
+        assert_true(both > 0);
+        assert_true(effort_of(i, last) < both);
+    }
+}
+
 /* Without the library, there is one engine less. */
 static int setup(void **state)
 {
@@ -312,6 +354,7 @@ int main(void)
         cmocka_unit_test(a_cancelled_batch_says_nothing_and_its_number_is_free),
         cmocka_unit_test(a_share_becomes_ready),
         cmocka_unit_test(an_engine_can_be_destroyed_while_it_works),
+        cmocka_unit_test(workers_of_other_hosts_cost_nothing),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

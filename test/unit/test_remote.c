@@ -239,6 +239,18 @@ static void jobs_run_where_a_home_of_another_machine_says(ATTR_UNUSED void **sta
     check_jobs("esg");
 }
 
+static void a_runtime_says_what_it_hosts(ATTR_UNUSED void **state)
+{
+    open_cluster("jit");
+    for (uint32_t i = 0; i < NODES; i++) {
+        for (uint32_t k = 0; k < NODES; k++) {
+            assert_int_equal(runtime_hosts(cluster.sites[i].runtime, k), i == k);
+            assert_int_equal(runtime_node(cluster.sites[i].runtime, k) != NULL, i == k);
+        }
+    }
+    close_cluster();
+}
+
 static void forget_the_last(void *context)
 {
     struct site *site = context;
@@ -273,6 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_run_on_all_machines),
+        cmocka_unit_test(a_runtime_says_what_it_hosts),
         cmocka_unit_test(jobs_run_where_a_home_of_another_machine_says),
         cmocka_unit_test(jobs_survive_a_machine_that_is_lost),
     };
