@@ -240,7 +240,7 @@ void runtime_take_due(struct runtime *runtime, const struct due *due)
         hint(runtime, due->node);
         return;
     case DUE_VERDICT:
-        directory_static_announce(runtime->directory, due->node, /* up */ false);
+        roster_announce(runtime->roster, due->node, /* up */ false);
         return;
     case DUE_SOLVED:
         solved(runtime, due);

@@ -9,8 +9,8 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "engine/engine.h"
-#include "fabric/directory.h"
 #include "fabric/net.h"
+#include "fabric/roster.h"
 #include "node/ingress.h"
 #include "runtime/causes.h"
 #include "runtime/clock.h"
@@ -55,7 +55,7 @@ struct runtime {
     struct loop *loop;
     struct timeline timeline;
     struct net *net;
-    struct directory *directory;
+    struct roster *roster;
     struct engine *engine;
     struct tensors tensors;
     struct hosted *nodes;

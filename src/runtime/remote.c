@@ -97,10 +97,10 @@ void runtime_set_member(struct runtime *runtime, const struct net_stream_peer *m
     ASSERT(runtime->options.remote != NULL && !runtime->stepping);
     runtime_refresh(runtime);
     if (*known != 0 && *known != member->incarnation) {
-        directory_static_announce(runtime->directory, node, /* up */ false);
+        roster_announce(runtime->roster, node, /* up */ false);
     }
     *known = (uint32_t)member->incarnation;
-    directory_static_announce(runtime->directory, node, /* up */ true);
+    roster_announce(runtime->roster, node, /* up */ true);
     net_stream_set_peer(runtime->net, member);
 }
 
@@ -109,7 +109,7 @@ void runtime_remove_member(struct runtime *runtime, uint32_t node)
     ASSERT(runtime->options.remote != NULL && !runtime->stepping);
     runtime_refresh(runtime);
     net_stream_remove_peer(runtime->net, node);
-    directory_static_announce(runtime->directory, node, /* up */ false);
+    roster_announce(runtime->roster, node, /* up */ false);
 }
 
 uint16_t runtime_port(const struct runtime *runtime)

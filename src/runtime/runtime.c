@@ -37,7 +37,7 @@ static void boot(struct runtime *runtime, uint32_t number)
         .catalogue = given->catalogue,
         .profile = given->profile,
         .policies = given->policies,
-        .members = directory_members(runtime->directory),
+        .members = roster_members(runtime->roster),
         .board = &hosted->board,
         .pools = &hosted->pools,
         .meter = &runtime->meter,
@@ -137,13 +137,13 @@ static void make_parts(struct runtime *runtime)
         .host = runtime,
     };
     pool_init(&runtime->clients, sizeof(struct client), CLIENTS_FIRST, UINT32_MAX - 1);
-    runtime->directory = directory_static_create(options->fleet->node_count, on_members, runtime);
+    runtime->roster = roster_create(options->fleet->node_count, on_members, runtime);
     runtime->nodes = memory_zeroed(options->fleet->node_count, sizeof(*runtime->nodes));
     runtime->incarnations =
         memory_zeroed(options->fleet->node_count, sizeof(*runtime->incarnations));
     for (uint32_t node = 0; node < options->fleet->node_count; node++) {
         if (!runtime_hosts(runtime, node)) { /* Until it is said to be a member. */
-            directory_static_announce(runtime->directory, node, /* up */ false);
+            roster_announce(runtime->roster, node, /* up */ false);
         }
     }
 }
@@ -215,7 +215,7 @@ void runtime_destroy(struct runtime *runtime)
         free(hosted->solved);
         tensors_forget(&runtime->tensors, node);
     }
-    directory_destroy(runtime->directory);
+    roster_destroy(runtime->roster);
     tensors_forget(&runtime->tensors, NODE_HOST);
     tensors_deinit(&runtime->tensors);
     timeline_deinit(&runtime->timeline);

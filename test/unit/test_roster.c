@@ -1,5 +1,4 @@
-/* Covers: src/fabric/directory.c src/fabric/directory_static.c */
-#include "fabric/directory.h"
+#include "fabric/roster.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,8 +23,8 @@ static void hear(void *context, const struct members *members)
 
 static void everyone_is_there_from_the_first_epoch(ATTR_UNUSED void **state)
 {
-    struct directory *directory = directory_static_create(130, NULL, NULL);
-    const struct members *members = directory_members(directory);
+    struct roster *roster = roster_create(130, NULL, NULL);
+    const struct members *members = roster_members(roster);
     assert_int_equal(members->epoch, 1);
     assert_int_equal(members->node_count, 130);
     assert_int_equal(members->up_count, 130);
@@ -34,35 +33,35 @@ static void everyone_is_there_from_the_first_epoch(ATTR_UNUSED void **state)
         assert_true(members_is_same(members, node, 1));
         assert_true((members->up[node / 64] >> (node % 64) & 1) != 0);
     }
-    directory_destroy(directory);
-    directory_destroy(NULL);
+    roster_destroy(roster);
+    roster_destroy(NULL);
 }
 
 static void a_loss_is_a_new_epoch_and_old_lists_stay(ATTR_UNUSED void **state)
 {
     struct heard heard = {0};
-    struct directory *directory = directory_static_create(3, hear, &heard);
-    const struct members *before = directory_members(directory);
-    directory_static_announce(directory, 1, /* up */ false);
+    struct roster *roster = roster_create(3, hear, &heard);
+    const struct members *before = roster_members(roster);
+    roster_announce(roster, 1, /* up */ false);
 
     assert_int_equal(heard.count, 1);
-    assert_ptr_equal(heard.members, directory_members(directory));
+    assert_ptr_equal(heard.members, roster_members(roster));
     assert_int_equal(heard.members->epoch, 2);
     assert_int_equal(heard.members->up_count, 2);
     assert_false(members_is_up(heard.members, 1));
     assert_true(members_is_up(heard.members, 0));
     assert_true(members_is_same(heard.members, 2, 1));
     assert_true(members_is_up(before, 1));
-    directory_destroy(directory);
+    roster_destroy(roster);
 }
 
-static void a_member_that_comes_back_is_a_new_one(ATTR_UNUSED void **state)
+static void a_node_that_comes_back_is_another(ATTR_UNUSED void **state)
 {
     struct heard heard = {0};
-    struct directory *directory = directory_static_create(3, hear, &heard);
-    directory_static_announce(directory, 1, /* up */ false);
-    const struct members *without = directory_members(directory);
-    directory_static_announce(directory, 1, /* up */ true);
+    struct roster *roster = roster_create(3, hear, &heard);
+    roster_announce(roster, 1, /* up */ false);
+    const struct members *without = roster_members(roster);
+    roster_announce(roster, 1, /* up */ true);
 
     assert_int_equal(heard.count, 2);
     assert_int_equal(heard.members->epoch, 3);
@@ -72,19 +71,19 @@ static void a_member_that_comes_back_is_a_new_one(ATTR_UNUSED void **state)
     assert_false(members_is_same(heard.members, 1, 2));
     assert_true(members_is_same(heard.members, 0, 1));
     assert_false(members_is_up(without, 1));
-    directory_destroy(directory);
+    roster_destroy(roster);
 }
 
 static void no_news_is_no_epoch(ATTR_UNUSED void **state)
 {
     struct heard heard = {0};
-    struct directory *directory = directory_static_create(2, hear, &heard);
-    directory_static_announce(directory, 0, /* up */ true);
-    directory_static_announce(directory, 0, /* up */ false);
-    directory_static_announce(directory, 0, /* up */ false);
+    struct roster *roster = roster_create(2, hear, &heard);
+    roster_announce(roster, 0, /* up */ true);
+    roster_announce(roster, 0, /* up */ false);
+    roster_announce(roster, 0, /* up */ false);
     assert_int_equal(heard.count, 1);
-    assert_int_equal(directory_members(directory)->epoch, 2);
-    directory_destroy(directory);
+    assert_int_equal(roster_members(roster)->epoch, 2);
+    roster_destroy(roster);
 }
 
 int main(void)
@@ -92,7 +91,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everyone_is_there_from_the_first_epoch),
         cmocka_unit_test(a_loss_is_a_new_epoch_and_old_lists_stay),
-        cmocka_unit_test(a_member_that_comes_back_is_a_new_one),
+        cmocka_unit_test(a_node_that_comes_back_is_another),
         cmocka_unit_test(no_news_is_no_epoch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
