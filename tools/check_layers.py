@@ -36,10 +36,12 @@ MAY_USE = {
     "protocol": ["base", "model", "engine"],
     "server": TO_TRACE + ["fabric", "engine", "runtime", "protocol"],
     "client": ["base", "model", "document", "engine", "runtime", "protocol"],
-    "service": TO_TRACE + ["document", "console", "engine", "runtime", "protocol", "server"],
+    "directory": ["base", "model", "fabric", "engine", "runtime", "client"],
+    "service": TO_TRACE
+    + ["document", "console", "fabric", "engine", "runtime", "protocol", "server", "directory"],
     "cli": [
         "base", "model", "mixture", "policy", "trace", "document", "console", "lab", "client",
-        "service",
+        "directory", "service",
     ],
 }  # fmt: skip
 
@@ -56,8 +58,8 @@ CORE_HEADERS = {
 # Libraries at the edges, and the layers that may see them.
 LIBRARY_USERS = {
     "yaml.h": ["document"],
-    "jansson.h": ["document", "protocol", "server", "client", "cli"],
-    "uv.h": ["fabric", "engine", "runtime", "server", "client"],
+    "jansson.h": ["document", "protocol", "server", "client", "directory", "cli"],
+    "uv.h": ["fabric", "engine", "runtime", "server", "client", "directory"],
     "dlfcn.h": ["engine"],
     "openssl/ssl.h": ["fabric", "server", "client"],
 }

@@ -30,6 +30,7 @@ curl                the examples of docs/SERVING.md, as a test
 python3             tools/ and the tests of them
 python3-pip         downloads ONNX Runtime: tools/fetch.sh
 wrk                 load for bench/peers, which compares Weft with other servers
+etcd-server         the directory of clusters, in tests of it
 tmux                tests of what the demo shows on a terminal
 '
 

@@ -305,17 +305,32 @@ static enum weft_status fail_bad(const struct line *line, const struct http_faul
     return fault->status == 503 ? fail_memory(line) : fail(line, "no answer", fault->cause);
 }
 
+/* Whether as many lines of the body are there as the caller wants. */
+static bool has_lines(const struct line *line, const struct http_answer *answer)
+{
+    uint32_t count = 0;
+    if (line->call->lines == 0 || answer->state == HTTP_ANSWER_HEAD) {
+        return false;
+    }
+    for (size_t i = 0; i < answer->body.length; i++) {
+        count += answer->body.bytes[i] == '\n' ? 1 : 0;
+    }
+    return count >= line->call->lines;
+}
+
 /* Whether time is over is also asked while bytes come: one at a time they could do so for ever. */
 static enum weft_status receive_all(struct line *line, struct http_answer *answer)
 {
     char bytes[PIECE_BYTES];
     struct http_fault fault = {0, NULL};
     enum http_got got = HTTP_MORE;
-    while (got == HTTP_MORE) {
+    while (got == HTTP_MORE && !has_lines(line, answer)) {
         errno = 0;
         const int count = receive_some(line, bytes);
         if (count == -2 || clock_read(&line->clock) > line->end_ns) {
-            return fail_late(line, "no answer");
+            return line->call->lines > 0 && answer->state != HTTP_ANSWER_HEAD
+                       ? WEFT_OK
+                       : fail_late(line, "no answer");
         }
         if (count < 0) {
             return fail(line, "no answer", errno == 0 ? "it is cut off" : strerror(errno));
@@ -328,7 +343,7 @@ static enum weft_status receive_all(struct line *line, struct http_answer *answe
             return fail(line, "no answer", "it is longer than it says");
         }
     }
-    return got == HTTP_DONE ? WEFT_OK : fail_bad(line, &fault);
+    return got == HTTP_BAD ? fail_bad(line, &fault) : WEFT_OK;
 }
 
 /* The body becomes the caller's. */

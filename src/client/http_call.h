@@ -37,6 +37,12 @@ struct http_call {
     const char *ca_file;       /* NULL: the system's. */
     uint32_t timeout_s;        /* For all but finding the address. 0: HTTP_CALL_SECONDS. */
     uint64_t answer_bytes_max; /* Of its body. 0: HTTP_ANSWER_BYTES. */
+
+    /*
+     * Of an answer that comes line by line, and may never end: how many are waited for. There may
+     * be fewer when the time is over. 0: the whole of it.
+     */
+    uint32_t lines;
 };
 
 struct http_reply {

@@ -1,0 +1,331 @@
+#include "directory/membership.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uv.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/units.h"
+#include "directory/back_ends.h"
+#include "engine/monotonic.h"
+#include "fabric/net_stream.h"
+#include "runtime/remote.h"
+
+enum { RETRY_MS = 200 }; /* After a call that failed at once. */
+
+/* How it stands with the directory. */
+enum state { STATE_GOOD, STATE_AWAY, STATE_LOST };
+
+/* What the thread has found out last. */
+struct findings {
+    enum state state;
+    char cause[sizeof(((struct weft_error *)NULL)->message)]; /* If it is away. */
+    struct member_list list;
+};
+
+struct membership {
+    struct membership_options options;
+    pthread_t thread;
+
+    pthread_mutex_t lock; /* Of all until the empty line. */
+    struct member self;
+    struct findings found;
+    uv_async_t *signal; /* NULL: there is no runtime. */
+    bool ends;
+
+    struct runtime *runtime; /* The rest is of the runtime's thread. */
+    struct membership_host host;
+    struct findings *taken; /* A copy of what was found. */
+    enum state told;        /* What the log was told of the directory. */
+    uint64_t *incarnations; /* By node: what the runtime was told. 0: it is no member. */
+    bool is_told;           /* The host was told that the name is lost. */
+    bool drains;            /* It was told to leave. */
+};
+
+static void say_member(
+    const struct membership *membership, const char *event, const struct member *member)
+{
+    const struct log_field fields[] = {
+        log_text("node", member->name),
+        log_number("incarnation", (int64_t)member->incarnation),
+        log_text("address", member->address),
+    };
+    log_say(membership->options.log, LOG_INFO, event, 3, fields);
+}
+
+/* Tell the runtime what has become of node @number. */
+static void tell_node(struct membership *membership, uint32_t number)
+{
+    const char *name = membership->options.names[number];
+    const struct member *member = member_find(&membership->taken->list, name);
+    uint64_t *known = &membership->incarnations[number];
+    const bool is_member = member != NULL && member->address[0] != '\0';
+    if (!is_member && *known != 0) {
+        const struct log_field field = log_text("node", name);
+        log_say(membership->options.log, LOG_WARN, "member lost", 1, &field);
+        runtime_remove_member(membership->runtime, number);
+        *known = 0;
+    } else if (is_member && *known != member->incarnation) {
+        if (member->agreement != membership->self.agreement) {
+            say_member(membership, "other fleet or catalogue", member);
+        } else {
+            say_member(membership, "member", member);
+            const struct net_stream_peer peer = {
+                .node = number,
+                .incarnation = member->incarnation,
+                .address = member->address,
+                .name = member->name,
+            };
+            runtime_set_member(membership->runtime, &peer);
+        }
+        *known = member->incarnation;
+    }
+}
+
+/* The directory went away, or came back. */
+static void tell_state(struct membership *membership)
+{
+    const struct findings *news = membership->taken;
+    if (news->state == membership->told) {
+        return;
+    }
+    membership->told = news->state;
+    const struct log_field field = log_text("cause", news->cause);
+    if (news->state == STATE_AWAY) {
+        log_say(
+            membership->options.log, LOG_WARN, "directory away: members stay as they are", 1,
+            &field);
+    } else if (news->state == STATE_GOOD) {
+        log_say(membership->options.log, LOG_INFO, "directory is back", 0, NULL);
+    }
+}
+
+static void on_signal(uv_async_t *signal)
+{
+    struct membership *membership = signal->data;
+    if (membership == NULL) {
+        return; /* It was detached. */
+    }
+    const char *own = membership->self.name;
+    (void)pthread_mutex_lock(&membership->lock);
+    *membership->taken = membership->found;
+    (void)pthread_mutex_unlock(&membership->lock);
+    tell_state(membership);
+    if (membership->taken->state == STATE_LOST) {
+        if (!membership->is_told) {
+            membership->is_told = true;
+            log_say(membership->options.log, LOG_ERROR, "name lost", 0, NULL);
+            membership->host.on_lost(membership->host.context);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < membership->options.node_count; i++) {
+        if (strcmp(membership->options.names[i], own) != 0) {
+            tell_node(membership, i);
+        }
+    }
+    const struct member *self = member_find(&membership->taken->list, own);
+    if (self != NULL && self->drains && !membership->drains) {
+        membership->drains = true;
+        membership->host.on_drain(membership->host.context);
+    }
+}
+
+/* What is new? WEFT_LOST also if another holds the name, or its key was removed. */
+static enum weft_status ask(
+    struct membership *membership, const struct member *self, struct member_list *list,
+    struct weft_error *error)
+{
+    struct directory *directory = membership->options.directory;
+    const enum weft_status status = directory_list(directory, DIRECTORY_KEEP_MS, list, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    const struct member *found = member_find(list, self->name);
+    return found == NULL || found->incarnation != self->incarnation ? WEFT_LOST : WEFT_OK;
+}
+
+/* Keep what was found, and wake the runtime if it is new. False: the thread has nothing more to do.
+ */
+static bool publish(
+    struct membership *membership, enum weft_status status, const struct member_list *list,
+    const struct weft_error *error)
+{
+    const enum state state = status == WEFT_OK     ? STATE_GOOD
+                             : status == WEFT_LOST ? STATE_LOST
+                                                   : STATE_AWAY;
+    (void)pthread_mutex_lock(&membership->lock);
+    struct findings *kept = &membership->found;
+    const size_t bytes = list->count * sizeof(list->items[0]);
+    bool is_new = state != kept->state;
+    kept->state = state;
+    if (state == STATE_GOOD) {
+        is_new = is_new || list->count != kept->list.count ||
+                 memcmp(kept->list.items, list->items, bytes) != 0;
+        kept->list.count = list->count;
+        memcpy(kept->list.items, list->items, bytes);
+    } else if (state == STATE_AWAY) {
+        (void)snprintf(kept->cause, sizeof(kept->cause), "%s", error->message);
+    }
+    if (is_new && membership->signal != NULL) {
+        (void)uv_async_send(membership->signal); /* It cannot fail. */
+    }
+    const bool goes_on = state != STATE_LOST && !membership->ends;
+    (void)pthread_mutex_unlock(&membership->lock);
+    return goes_on;
+}
+
+static void *be_member(void *argument)
+{
+    struct membership *membership = argument;
+    struct member_list *list = memory_zeroed(1, sizeof(*list));
+    int64_t kept_ns = 0;
+    bool goes_on = true;
+    while (goes_on) {
+        struct weft_error error = {.status = WEFT_OK};
+        enum weft_status status = WEFT_OK;
+        (void)pthread_mutex_lock(&membership->lock);
+        const struct member self = membership->self;
+        (void)pthread_mutex_unlock(&membership->lock);
+        if (monotonic_ns() - kept_ns >= DIRECTORY_KEEP_MS * NS_PER_MS) {
+            status = directory_keep(membership->options.directory, &self, &error);
+            kept_ns = status == WEFT_OK ? monotonic_ns() : 0;
+        }
+        if (status == WEFT_OK) {
+            status = ask(membership, &self, list, &error);
+        }
+        goes_on = publish(membership, status, list, &error);
+        if (status != WEFT_OK && goes_on) {
+            directory_pause(RETRY_MS);
+        }
+    }
+    free(list);
+    return NULL;
+}
+
+/* Whether those who are there have the same fleet and catalogue. */
+static enum weft_status check_agreement(
+    const struct membership *membership, const struct member_list *list, struct weft_error *error)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct member *member = &list->items[i];
+        if (member->agreement != membership->self.agreement) {
+            return error_set(
+                error, WEFT_INVALID,
+                "node '%s' serves something else: members, workers, memory, device, models and "
+                "workflows must be alike",
+                member->name);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* Join, if those who are there agree. */
+static enum weft_status join(struct membership *membership, struct weft_error *error)
+{
+    struct directory *directory = membership->options.directory;
+    struct member_list *list = &membership->found.list;
+    enum weft_status status = directory_list(directory, /* wait_ms */ 0, list, error);
+    if (status == WEFT_OK) {
+        status = check_agreement(membership, list, error);
+    }
+    if (status == WEFT_OK) {
+        status = directory_join(directory, &membership->self, error);
+    }
+    return status;
+}
+
+static void release(struct membership *membership)
+{
+    (void)pthread_mutex_destroy(&membership->lock);
+    free(membership->incarnations);
+    free(membership->taken);
+    free(membership);
+}
+
+enum weft_status membership_open(
+    const struct membership_options *options, struct membership **membership_out,
+    struct weft_error *error)
+{
+    struct membership *membership = memory_zeroed(1, sizeof(*membership));
+    membership->options = *options;
+    membership->self = options->self;
+    membership->incarnations = memory_zeroed(options->node_count, sizeof(uint64_t));
+    membership->taken = memory_zeroed(1, sizeof(*membership->taken));
+    (void)pthread_mutex_init(&membership->lock, NULL);
+    enum weft_status status = join(membership, error);
+    if (status == WEFT_OK &&
+        pthread_create(&membership->thread, NULL, be_member, membership) != 0) {
+        directory_leave(options->directory, &membership->self);
+        status = error_set(error, WEFT_IO, "no thread for the directory");
+    }
+    if (status != WEFT_OK) {
+        release(membership);
+        return status;
+    }
+    *membership_out = membership;
+    return WEFT_OK;
+}
+
+uint64_t membership_incarnation(const struct membership *membership)
+{
+    return membership->self.incarnation;
+}
+
+void membership_attach(
+    struct membership *membership, struct runtime *runtime, const char *address, const char *http,
+    const struct membership_host *host)
+{
+    uv_async_t *signal = memory_zeroed(1, sizeof(*signal));
+    const int code = uv_async_init(runtime_loop(runtime), signal, on_signal);
+    ASSERT(code == 0); /* The loop has its descriptor for signals already. */
+    uv_unref((uv_handle_t *)signal);
+    signal->data = membership;
+    membership->runtime = runtime;
+    membership->host = *host;
+    memset(membership->incarnations, 0, membership->options.node_count * sizeof(uint64_t));
+    (void)pthread_mutex_lock(&membership->lock);
+    (void)snprintf(membership->self.address, sizeof(membership->self.address), "%s", address);
+    (void)snprintf(membership->self.http, sizeof(membership->self.http), "%s", http);
+    membership->signal = signal;
+    (void)uv_async_send(signal); /* There may be news already. */
+    (void)pthread_mutex_unlock(&membership->lock);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+void membership_detach(struct membership *membership)
+{
+    (void)pthread_mutex_lock(&membership->lock);
+    uv_async_t *signal = membership->signal;
+    membership->signal = NULL;
+    (void)pthread_mutex_unlock(&membership->lock);
+    if (signal != NULL) {
+        signal->data = NULL;
+        uv_close((uv_handle_t *)signal, on_closed);
+    }
+}
+
+void membership_close(struct membership *membership)
+{
+    if (membership == NULL) {
+        return;
+    }
+    ASSERT(membership->signal == NULL);
+    (void)pthread_mutex_lock(&membership->lock);
+    membership->ends = true;
+    (void)pthread_mutex_unlock(&membership->lock);
+    (void)pthread_join(membership->thread, NULL); /* It is joinable. */
+    directory_leave(membership->options.directory, &membership->self);
+    release(membership);
+}

@@ -1,0 +1,62 @@
+/*
+ * membership.h - a process as a member of a cluster: it holds its name, and hears of the others.
+ *
+ * A thread of its own talks to the directory. What it hears becomes calls to a runtime, on the
+ * runtime's thread. If the directory cannot be reached, the members stay as they were.
+ *
+ *     membership_open()      the name is held from now on
+ *     membership_attach()    there is a runtime, which others may reach
+ *     membership_detach()    before it is destroyed
+ *     membership_close()     the name is given back
+ */
+#ifndef DIRECTORY_MEMBERSHIP_H
+#define DIRECTORY_MEMBERSHIP_H
+
+#include "directory/directory.h"
+
+struct log;
+struct membership;
+struct runtime;
+
+struct membership_options {
+    struct directory *directory; /* Borrowed until it is closed, and nobody else's as long. */
+    struct member self;          /* Without address; its incarnation is that of an earlier life. */
+    uint32_t node_count;         /* Of the fleet. */
+    const char (*names)[NAME_BYTES_MAX]; /* Of every node, by its number. Borrowed. */
+    struct log *log;                     /* NULL: none. */
+};
+
+/* What the owner is told, on the runtime's thread. Both at most once. */
+struct membership_host {
+    void *context;
+    void (*on_lost)(void *context);  /* The name is not held any more: nothing may be answered. */
+    void (*on_drain)(void *context); /* It was asked to leave. */
+};
+
+/*
+ * Hold the name of self. On success the caller owns *membership_out.
+ *
+ * Errors: those of directory_join(); WEFT_INVALID if a member has another fleet or catalogue.
+ */
+enum weft_status membership_open(
+    const struct membership_options *options, struct membership **membership_out,
+    struct weft_error *error);
+
+/* As the directory says. */
+uint64_t membership_incarnation(const struct membership *membership);
+
+/*
+ * Others may reach @runtime, which hosts this node, at @address, and clients at @http; it is told
+ * of them from now on. Its loop must run.
+ */
+void membership_attach(
+    struct membership *membership, struct runtime *runtime, const char *address, const char *http,
+    const struct membership_host *host);
+
+/* The runtime is going to be destroyed. Nothing, if there is none. */
+void membership_detach(struct membership *membership);
+
+/* NULL is allowed. */
+void membership_close(struct membership *membership);
+
+#endif /* DIRECTORY_MEMBERSHIP_H */

@@ -1,0 +1,185 @@
+#include "conformance/etcd_process.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client/http_call.h"
+
+enum { WAITS_MAX = 300, WAIT_MS = 100, TEXT_BYTES = 160 };
+
+bool etcd_is_installed(void)
+{
+    return access("/usr/bin/etcd", X_OK) == 0;
+}
+
+static uint16_t free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof(address);
+    const int socket_number = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(socket_number >= 0);
+    assert_int_equal(bind(socket_number, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(getsockname(socket_number, (struct sockaddr *)&address, &bytes), 0);
+    assert_int_equal(close(socket_number), 0);
+    return ntohs(address.sin_port);
+}
+
+static void be_etcd(const struct etcd_processes *etcd, uint32_t index)
+{
+    const char *scheme = etcd->certificate == NULL ? "http" : "https";
+    char name[16];
+    char data[TEXT_BYTES];
+    char client[TEXT_BYTES];
+    char peer[TEXT_BYTES];
+    (void)snprintf(name, sizeof(name), "m%u", index);
+    (void)snprintf(data, sizeof(data), "%s/m%u", etcd->folder, index);
+    (void)snprintf(client, sizeof(client), "%s://127.0.0.1:%u", scheme, etcd->client_ports[index]);
+    (void)snprintf(peer, sizeof(peer), "http://127.0.0.1:%u", etcd->peer_ports[index]);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int nowhere = open("/dev/null", O_RDWR);
+    (void)dup2(nowhere, STDOUT_FILENO);
+    (void)dup2(nowhere, STDERR_FILENO);
+    const char *const arguments[] = {
+        "etcd",
+        "--name",
+        name,
+        "--data-dir",
+        data,
+        "--listen-client-urls",
+        client,
+        "--advertise-client-urls",
+        client,
+        "--listen-peer-urls",
+        peer,
+        "--initial-advertise-peer-urls",
+        peer,
+        "--initial-cluster",
+        etcd->cluster,
+        "--unsafe-no-fsync",
+        "--heartbeat-interval",
+        "100",
+        "--election-timeout",
+        "1000",
+        etcd->certificate == NULL ? NULL : "--cert-file",
+        etcd->certificate,
+        "--key-file",
+        etcd->key,
+        NULL};
+    char *given[sizeof(arguments) / sizeof(arguments[0])];
+    memcpy(given, arguments, sizeof(given));
+    (void)execv("/usr/bin/etcd", given);
+    _exit(127);
+}
+
+void etcd_start_one(struct etcd_processes *etcd, uint32_t index)
+{
+    assert_int_equal(etcd->pids[index], 0);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        be_etcd(etcd, index);
+    }
+    etcd->pids[index] = pid;
+}
+
+void etcd_kill_one(struct etcd_processes *etcd, uint32_t index)
+{
+    assert_int_equal(kill(etcd->pids[index], SIGKILL), 0);
+    assert_int_equal(waitpid(etcd->pids[index], NULL, 0), etcd->pids[index]);
+    etcd->pids[index] = 0;
+}
+
+/* Whether member @index answers @body at @path. */
+static bool answers(
+    const struct etcd_processes *etcd, uint32_t index, const char *path, const char *body)
+{
+    char text[64];
+    struct http_url url;
+    struct http_reply reply;
+    (void)snprintf(
+        text, sizeof(text), "%s://localhost:%u", etcd->certificate == NULL ? "http" : "https",
+        etcd->client_ports[index]);
+    assert_int_equal(http_url_parse(text, &url, NULL), WEFT_OK);
+    const struct http_call call = {
+        .url = &url,
+        .method = "POST",
+        .path = path,
+        .body = body,
+        .body_bytes = strlen(body),
+        .ca_file = etcd->authority,
+        .timeout_s = 2,
+    };
+    if (http_call(&call, &reply, NULL) != WEFT_OK) {
+        return false;
+    }
+    const bool is_good = reply.status == 200;
+    free(reply.body);
+    return is_good;
+}
+
+void etcd_ask(const struct etcd_processes *etcd, uint32_t index, const char *path, const char *body)
+{
+    assert_true(answers(etcd, index, path, body));
+}
+
+void etcd_wait(const struct etcd_processes *etcd)
+{
+    const struct timespec pause = {.tv_nsec = WAIT_MS * 1000000L};
+    for (uint32_t i = 0; i < WAITS_MAX; i++) {
+        for (uint32_t k = 0; k < etcd->count; k++) {
+            if (etcd->pids[k] != 0 && answers(etcd, k, "/v3/kv/range", "{\"key\":\"YQ==\"}")) {
+                return;
+            }
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    fail_msg("etcd does not answer");
+}
+
+void etcd_start(struct etcd_processes *etcd, uint32_t count)
+{
+    size_t length = 0;
+    assert_true(count <= ETCD_PROCESSES_MAX);
+    etcd->count = count;
+    (void)snprintf(etcd->folder, sizeof(etcd->folder), "/tmp/weft-etcd-XXXXXX");
+    assert_non_null(mkdtemp(etcd->folder));
+    for (uint32_t i = 0; i < count; i++) {
+        etcd->client_ports[i] = free_port();
+        etcd->peer_ports[i] = free_port();
+        length += (size_t)snprintf(
+            etcd->cluster + length, sizeof(etcd->cluster) - length, "%sm%u=http://127.0.0.1:%u",
+            i == 0 ? "" : ",", i, etcd->peer_ports[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        etcd_start_one(etcd, i);
+    }
+    etcd_wait(etcd);
+}
+
+void etcd_stop(struct etcd_processes *etcd)
+{
+    char command[TEXT_BYTES];
+    for (uint32_t i = 0; i < etcd->count; i++) {
+        if (etcd->pids[i] != 0) {
+            etcd_kill_one(etcd, i);
+        }
+    }
+    (void)snprintf(command, sizeof(command), "rm -rf %s", etcd->folder);
+    assert_int_equal(system(command), 0);
+    *etcd = (struct etcd_processes){.count = 0};
+}
