@@ -84,12 +84,16 @@ struct peer {
     int64_t pause_ns;   /* Before it connects again. */
     int64_t said_ns;    /* When something last left. */
     int64_t trip_ns;    /* There and back, smoothed. */
+    uint32_t refusals;  /* Since it was last greeted. */
 
     /* What is received. */
     struct arrival *in; /* NULL: there is none. */
     int64_t heard_ns;
     bool is_broken; /* As the host was told. */
 };
+
+/* What a node says to one that it will hear of soon: the directory's news take their time. */
+#define NET_STREAM_TOO_EARLY "not a member, as far as is known here"
 
 /* A connection that came. */
 struct arrival {
@@ -99,6 +103,7 @@ struct arrival {
     struct peer *peer; /* NULL: it has not proven who it is. */
     int64_t since_ns;
     bool has_hello;
+    bool is_refused; /* It was told why. */
     struct hello hello;
     struct welcome welcome;
 

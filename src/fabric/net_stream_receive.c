@@ -47,7 +47,7 @@ void net_stream_dismiss(struct arrival *arrival, const char *cause)
     forget_tensor(arrival);
     if (arrival->peer == NULL) {
         net->stranger_count--;
-        if (!net->is_closing) {
+        if (!net->is_closing && !arrival->is_refused) {
             net_stream_log(net, "stranger turned away", NODE_NONE, cause);
         }
     } else if (arrival->peer->in == arrival) {
@@ -63,7 +63,10 @@ static bool refuse(struct arrival *arrival, const char *cause)
 {
     (void)framed_put(/* If it does not fit, they hear nothing. */
                      arrival->connection, FRAME_REFUSED, (const uint8_t *)cause, strlen(cause));
-    net_stream_log(arrival->net, "peer refused", arrival->hello.from, cause);
+    arrival->is_refused = true;
+    if (strcmp(cause, NET_STREAM_TOO_EARLY) != 0) {
+        net_stream_log(arrival->net, "peer refused", arrival->hello.from, cause);
+    }
     framed_flush(arrival->connection);
     return true;
 }
@@ -85,7 +88,7 @@ static const char *objection(const struct arrival *arrival)
     }
     const struct peer *peer = &net->peers[hello->from];
     if (!peer->is_member || peer->incarnation != hello->from_incarnation) {
-        return "not a member, as far as is known here";
+        return NET_STREAM_TOO_EARLY;
     }
     if (!stream_is_from(framed_stream(arrival->connection), peer->name)) {
         return "the certificate is another node's";
@@ -121,10 +124,14 @@ static bool on_proof(struct arrival *arrival, const uint8_t *body, size_t count)
 {
     struct net_stream *net = arrival->net;
     if (!arrival->has_hello || arrival->peer != NULL || count != TRUST_PROOF_BYTES ||
-        objection(arrival) != NULL ||
-        !greeting_is_proven(
-            net->options.trust, &arrival->hello, &arrival->welcome, /* is_dialer */ true, body) ||
-        !framed_widen(arrival->connection)) {
+        objection(arrival) != NULL) {
+        return false;
+    }
+    if (!greeting_is_proven(
+            net->options.trust, &arrival->hello, &arrival->welcome, /* is_dialer */ true, body)) {
+        return refuse(arrival, "it does not know the secret");
+    }
+    if (!framed_widen(arrival->connection)) {
         return false;
     }
     struct peer *peer = &net->peers[arrival->hello.from];

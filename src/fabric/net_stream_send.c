@@ -18,7 +18,10 @@
 #define PAUSE_MAX_NS   INT64_C(1000000000)
 #define PING_NS        INT64_C(100000000)
 
-enum { USER_TIMEOUT_MS = 10000 }; /* What was sent and is not acknowledged for so long is lost. */
+enum {
+    USER_TIMEOUT_MS = 10000, /* What was sent and is not acknowledged for so long is lost. */
+    EARLY_MAX = 5,           /* Refusals before it is said: for more than a second. */
+};
 
 static void release(struct net_stream *net, uint64_t tensor)
 {
@@ -287,6 +290,7 @@ static void greeted(struct peer *peer)
     memcpy(peer->rows, peer->net->published, peer->net->worker_count);
     peer->is_welcome = true;
     peer->pause_ns = PAUSE_FIRST_NS;
+    peer->refusals = 0;
     net_stream_look(peer->net);
     framed_flush(peer->out);
 }
@@ -297,10 +301,16 @@ static bool on_welcome(struct peer *peer, const uint8_t *body, size_t count)
     struct welcome welcome;
     uint8_t proof[TRUST_PROOF_BYTES];
     if (peer->is_welcome || !welcome_decode(body, count, &welcome) ||
-        welcome.incarnation != peer->incarnation ||
-        !stream_is_from(framed_stream(peer->out), peer->name) ||
-        !greeting_is_proven(
+        welcome.incarnation != peer->incarnation) {
+        return false;
+    }
+    if (!stream_is_from(framed_stream(peer->out), peer->name)) {
+        net_stream_log(peer->net, "peer not trusted", peer->node, "its certificate is another's");
+        return false;
+    }
+    if (!greeting_is_proven(
             options->trust, &peer->hello, &welcome, /* is_dialer */ false, welcome.proof)) {
+        net_stream_log(peer->net, "peer not trusted", peer->node, "it does not know the secret");
         return false;
     }
     greeting_prove(options->trust, &peer->hello, &welcome, /* is_dialer */ true, proof);
@@ -335,7 +345,10 @@ static bool on_frame(void *context, uint8_t kind, const uint8_t *body, size_t co
         char cause[FRAME_FIRST_BYTES_MAX + 1];
         memcpy(cause, body, count);
         cause[count] = '\0';
-        net_stream_log(peer->net, "peer refuses", peer->node, cause);
+        peer->refusals++;
+        if (strcmp(cause, NET_STREAM_TOO_EARLY) != 0 || peer->refusals == EARLY_MAX) {
+            net_stream_log(peer->net, "peer refuses", peer->node, cause);
+        }
     }
     return false;
 }
