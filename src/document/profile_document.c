@@ -409,13 +409,16 @@ enum weft_status profile_print(
     return WEFT_OK;
 }
 
-/* Beside its place first, then into it: a reader sees the old document or the new one. */
+/*
+ * Beside its place first, then into it: a reader sees the old document or the new one, and several
+ * processes may write it.
+ */
 enum weft_status profile_save(
     const char *path, const struct catalogue *catalogue, const struct fleet *fleet,
     const struct profile_document *document, struct weft_error *error)
 {
     char beside[DOCUMENT_PATH_BYTES_MAX];
-    const int length = snprintf(beside, sizeof(beside), "%s.new", path);
+    const int length = snprintf(beside, sizeof(beside), "%s.%ld.new", path, (long)getpid());
 
     if (length < 0 || (size_t)length >= sizeof(beside)) {
         return error_set(error, WEFT_IO, "%s: the path is too long", path);
@@ -425,7 +428,7 @@ enum weft_status profile_save(
     }
     FILE *file = fopen(beside, "wb");
     if (file == NULL) {
-        return error_set(error, WEFT_IO, "%s: cannot be opened: %s", beside, strerror(errno));
+        return error_set(error, WEFT_IO, "%s: cannot be opened: %s", path, strerror(errno));
     }
     (void)profile_print(file, catalogue, fleet, document); /* Its source has been looked at. */
     const bool is_written = ferror(file) == 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;

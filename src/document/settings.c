@@ -1,5 +1,7 @@
 #include "document/settings.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 #include "document/policy_document.h"
 #include "document/record.h"
@@ -32,6 +34,28 @@ static void read_models(struct reader *reader, const struct tree_node *node, voi
         model->line = child->key_line;
         record_read(reader, child, settings_model_fields, model);
         settings->model_count++;
+    }
+}
+
+static void read_members(struct reader *reader, const struct tree_node *node, void *record)
+{
+    struct settings *settings = record;
+
+    reader_list(reader, node);
+    reader_filled(reader, node);
+    READER_EACH (child, reader, node) {
+        if (settings->member_count == SETTINGS_MEMBERS_MAX) {
+            reader_fail(reader, child, "more than %d members", SETTINGS_MEMBERS_MAX);
+            return;
+        }
+        char *name = settings->members[settings->member_count];
+        reader_name(reader, child, name);
+        for (uint32_t i = 0; i < settings->member_count; i++) {
+            if (reader_is_good(reader) && strcmp(settings->members[i], name) == 0) {
+                reader_fail(reader, child, "member '%s' is named twice", name);
+            }
+        }
+        settings->member_count++;
     }
 }
 
@@ -90,6 +114,10 @@ const struct field settings_fields[] = {
     {"weft", FIELD_NAME(struct settings, name), .needed = true, .help = "the name of this server"},
     {"nodes", FIELD_COUNT(struct settings, nodes), .range = FIELD_RANGE(1, 64, "between 1 and 64"),
      .fallback = "1", .help = "nodes in this process, which share nothing but the machine"},
+    {"members", .read = read_members, .form = "list of names",
+     .help = "every node that may join the cluster, also those that are not there yet; for "
+             "`weft serve --cluster`, where each is a process of its own. All have the `workers` "
+             "and `memory` that are said here: [CLUSTER](CLUSTER.md)"},
     {"workers", FIELD_COUNT(struct settings, workers),
      .range = FIELD_RANGE(1, 64, "between 1 and 64"),
      .help = "workers of each node; each runs one batch at a time, on one core",

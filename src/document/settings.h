@@ -23,6 +23,8 @@
  */
 #define SETTINGS_POLICY_DEFAULT "place=compass,order=weft,dispatch=first-fit:paying,cache=compass"
 
+enum { SETTINGS_MEMBERS_MAX = 256 };
+
 /* Between two publications of each part of a row. */
 struct settings_rows {
     int64_t load_ns;
@@ -58,9 +60,11 @@ struct settings_gpus {
 
 struct settings {
     char name[NAME_BYTES_MAX];
-    uint32_t nodes;              /* In this process. */
-    uint32_t workers;            /* Of each node. */
-    uint32_t threads;            /* Of each worker: 1. */
+    uint32_t nodes;        /* In this process. */
+    uint32_t member_count; /* Nodes of the cluster that this machine may join. */
+    char members[SETTINGS_MEMBERS_MAX][NAME_BYTES_MAX]; /* Their names, in the order of nodes. */
+    uint32_t workers;                                   /* Of each node. */
+    uint32_t threads;                                   /* Of each worker: 1. */
     uint64_t memory_bytes;       /* Of each worker, for models and workspaces. */
     char device[NAME_BYTES_MAX]; /* As profiles call it; "": as this machine is called. */
     char policy[POLICY_TEXT_BYTES_MAX];

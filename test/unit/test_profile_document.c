@@ -216,7 +216,7 @@ static void what_cannot_be_saved_leaves_nothing_behind(ATTR_UNUSED void **state)
             "no/such/folder/p.json", named.catalogue, named.fleet, &named.document, &error),
         WEFT_IO);
     assert_string_equal(
-        error.message, "no/such/folder/p.json.new: cannot be opened: No such file or directory");
+        error.message, "no/such/folder/p.json: cannot be opened: No such file or directory");
     make_path(path);
     named.document.origin.source[0] = '\xff';
     assert_int_equal(
