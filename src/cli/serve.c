@@ -143,7 +143,10 @@ int serve_clients(const struct command *command, const struct service_options *o
 {
     struct service_result result;
     struct weft_error error = {0};
-    if (service_run(options, &result, &error) != WEFT_OK) {
+    const enum weft_status status = options->cluster == NULL
+                                        ? service_run(options, &result, &error)
+                                        : clustered_run(options, &result, &error);
+    if (status != WEFT_OK) {
         return command_fail(command, &error, COMMAND_FAILED);
     }
     if (json) {
@@ -205,6 +208,27 @@ static int serve_scenario(
     return exit_code;
 }
 
+/* What cannot be asked of a cluster, or without one. */
+static enum weft_status check_cluster(
+    const struct serve_values *values, const char *path, struct weft_error *error)
+{
+    const struct cluster_where *cluster = &values->cluster;
+    if (cluster->directory.where == NULL) {
+        return cluster->node == NULL && cluster->listen == NULL && cluster->trust.secret == NULL &&
+                       cluster->trust.certificate == NULL
+                   ? WEFT_OK
+                   : error_set(error, WEFT_INVALID, "options of a cluster need '--cluster'");
+    }
+    if (values->rate != NULL) {
+        return error_set(
+            error, WEFT_INVALID, "'--rate' and '--cluster' do not go together; see 'weft bench'");
+    }
+    if (values->listen.http == NULL || !repository_is_folder(path)) {
+        return error_set(error, WEFT_INVALID, "'--cluster' needs a repository and '--http'");
+    }
+    return WEFT_OK;
+}
+
 static int run(const struct command *command, void *given, const struct operands *files)
 {
     struct serve_values *values = given;
@@ -215,6 +239,9 @@ static int run(const struct command *command, void *given, const struct operands
             WEFT_OK ||
         listen_limits_read(&values->listen.limits_given, &values->listen.limits, &error) !=
             WEFT_OK) {
+        return command_fail(command, &error, COMMAND_WRONG);
+    }
+    if (check_cluster(values, files->items[0], &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_WRONG);
     }
     if (values->listen.http != NULL && isatty(STDERR_FILENO) != 1) {
@@ -275,6 +302,28 @@ static const struct argument rows[] = {
      "who may load and unload models without that token: 'local', clients on this\n"
      "machine, by default; 'off', no client, even with a token; 'on', all clients",
      ARGUMENT_TEXT, offsetof(struct serve_values, listen.management)},
+    {"--cluster", "DIRECTORY",
+     "join the cluster whose members are found there: file:FOLDER, etcd://HOST:PORT,...\n"
+     "or etcds://HOST:PORT,...; docs/CLUSTER.md",
+     ARGUMENT_TEXT, offsetof(struct serve_values, cluster.directory.where)},
+    {"--node", "NAME", "which of the 'members' of weft.yaml this is; default the host's name",
+     ARGUMENT_TEXT, offsetof(struct serve_values, cluster.node)},
+    {"--listen-cluster", "HOST:PORT",
+     "where other nodes reach this one; default any port of 127.0.0.1, for this\n"
+     "machine alone",
+     ARGUMENT_TEXT, offsetof(struct serve_values, cluster.listen)},
+    {"--cluster-secret-file", "FILE", "file with a secret that all nodes know", ARGUMENT_TEXT,
+     offsetof(struct serve_values, cluster.trust.secret)},
+    {"--cluster-cert", "FILE", "instead: certificate of this node, in its name, in PEM",
+     ARGUMENT_TEXT, offsetof(struct serve_values, cluster.trust.certificate)},
+    {"--cluster-key", "FILE", "its key", ARGUMENT_TEXT,
+     offsetof(struct serve_values, cluster.trust.key)},
+    {"--cluster-ca", "FILE", "the authority that signs the certificates of nodes", ARGUMENT_TEXT,
+     offsetof(struct serve_values, cluster.trust.authority)},
+    {"--etcd-ca", "FILE", "authority of etcds://; default the system's", ARGUMENT_TEXT,
+     offsetof(struct serve_values, cluster.directory.ca_file)},
+    {"--etcd-user-file", "FILE", "file with USER:PASSWORD for etcd", ARGUMENT_TEXT,
+     offsetof(struct serve_values, cluster.directory.user_file)},
     {.name = NULL},
 };
 

@@ -3,6 +3,7 @@
 #define CLI_SERVE_H
 
 #include "cli/command.h"
+#include "service/clustered.h"
 #include "service/service.h"
 
 /* What the command line says. */
@@ -21,6 +22,7 @@ struct serve_values {
     bool plain;
     bool json;
     struct listen_where listen;
+    struct cluster_where cluster;
 };
 
 /* Serve the arrivals of @scenario, print how it went beside the prediction. The exit code. */

@@ -42,7 +42,7 @@ static int serve(
 
 static int serve_open(
     const struct command *command, struct served_repository *served,
-    const struct serve_values *values)
+    struct clustered *cluster, const struct serve_values *values)
 {
     char title[TITLE_BYTES];
     const struct settings *settings = &served->repository->settings;
@@ -55,6 +55,7 @@ static int serve_open(
         .title = title,
         .log = served->options.log,
         .lobby = served->lobby,
+        .cluster = cluster,
         .drain_ns = serve_drain_ns(values),
         .seed = values->seed.given ? values->seed.value : 1,
         .seconds = values->seconds.value,
@@ -71,6 +72,21 @@ static int serve_open(
     return serve(command, served, &options, values);
 }
 
+/* The same as a node of a cluster. */
+static int serve_member(
+    const struct command *command, struct served_repository *served,
+    const struct serve_values *values, struct log *log)
+{
+    struct clustered cluster;
+    struct weft_error error = {0};
+    const enum weft_status status = clustered_open(
+        &cluster, &values->cluster, &served->repository->settings, served->scenario, log, &error);
+    const int exit_code = status == WEFT_OK ? serve_open(command, served, &cluster, values)
+                                            : command_fail(command, &error, COMMAND_WRONG);
+    clustered_close(&cluster);
+    return exit_code;
+}
+
 int serve_repository(
     const struct command *command, const char *folder, const struct serve_values *values,
     struct log *log)
@@ -85,6 +101,7 @@ int serve_repository(
         .listen = &values->listen,
         .log = log,
     };
+    const bool is_member = values->cluster.directory.where != NULL;
     struct weft_error error = {0};
     struct repository *repository = NULL;
     struct served_repository served;
@@ -99,13 +116,18 @@ int serve_repository(
     if (values->gpus.given) {
         repository->settings.gpus.count = (uint32_t)values->gpus.value;
     }
+    if (is_member && clustered_settle(&repository->settings, &error) != WEFT_OK) {
+        repository_destroy(repository);
+        return command_fail(command, &error, COMMAND_WRONG);
+    }
     int exit_code = COMMAND_OK;
     if (served_repository_start(&served, repository, &options, &error) != WEFT_OK) {
         exit_code = command_fail(command, &error, COMMAND_FAILED);
     } else if (served_repository_open(&served, &error) != WEFT_OK) {
         exit_code = command_fail(command, &error, COMMAND_WRONG);
     } else {
-        exit_code = serve_open(command, &served, values);
+        exit_code = is_member ? serve_member(command, &served, values, log)
+                              : serve_open(command, &served, /* cluster */ NULL, values);
     }
     served_repository_close(&served);
     return exit_code;

@@ -1,12 +1,15 @@
 /*
  * directory_etcd.c - members as keys in etcd, each with a lease.
  *
- *     PREFIX/members/NAME    what its holder says; the revision that made the key is the
- * incarnation PREFIX/drain/NAME      the incarnation that was asked to leave
+ *     PREFIX/members/NAME    what its holder says
+ *     PREFIX/lives/NAME      every holder writes it; how often that was is the incarnation
+ *     PREFIX/drain/NAME      the incarnation that was asked to leave
  *
- * A key can be made only where there is none, so one process holds a name. Watching only tells that
- * something has changed: the list is then read as a whole. So nothing is missed where revisions
- * were compacted away, or another etcd answers.
+ * A key of members can be made only where there is none, so one process holds a name. Revisions
+ * would be incarnations as well, but an etcd that others write to soon counts beyond 32 bits.
+ *
+ * Watching only tells that something has changed: the list is then read as a whole. So nothing is
+ * missed where revisions were compacted away, or another etcd answers.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,8 +40,17 @@ struct directory_etcd {
     char prefix[PREFIX_BYTES];
     char ca_file[KEY_BYTES];
     uint64_t lease;     /* 0: none. */
-    struct member said; /* What the key of this process says. */
+    uint64_t made;      /* The revision that made the key of this process. */
+    struct member said; /* What it says. */
     uint64_t revision;  /* Of the last list. 0: there was none. */
+};
+
+/* A key under the prefix, and what it says. */
+struct pair {
+    char key[KEY_BYTES];
+    const char *name; /* In key: its last part. */
+    char value[MEMBER_TEXT_BYTES + 4];
+    size_t bytes; /* Of the value. */
 };
 
 static struct directory_etcd *etcd_from(struct directory *directory)
@@ -92,37 +104,74 @@ static void revoke(struct directory_etcd *directory)
     directory->lease = 0;
 }
 
-/*
- * Let the key of @self say what it says, if it was made by revision @made; 0: if there is none.
- * WEFT_BUSY if that is not so.
- */
-static enum weft_status put(
-    struct directory_etcd *directory, const struct member *self, uint64_t made,
-    uint64_t *revision_out, struct weft_error *error)
+/* Put @text at @key, which is taken, under the lease if there is one. */
+static json_t *request_put(
+    const struct directory_etcd *directory, json_t *key, const char *text, size_t bytes,
+    bool is_leased)
 {
-    char text[MEMBER_TEXT_BYTES];
     char lease[24];
+    (void)snprintf(lease, sizeof(lease), "%" PRIu64, is_leased ? directory->lease : 0);
+    return json_pack(
+        "{s:{s:o, s:o, s:s}}", "request_put", "key", key, "value", etcd_bytes(text, bytes), "lease",
+        lease);
+}
+
+/* Do @requests, which are taken, if the key of @self was made by revision @made; 0: by none. */
+static enum weft_status transact(
+    struct directory_etcd *directory, const struct member *self, uint64_t made, json_t *requests,
+    json_t **answer_out, struct weft_error *error)
+{
     char revision[24];
-    json_t *answer = NULL;
-    const size_t bytes = member_encode(self, /* beat */ 0, text);
-    ASSERT(bytes > 0);
-    (void)snprintf(lease, sizeof(lease), "%" PRIu64, directory->lease);
     (void)snprintf(revision, sizeof(revision), "%" PRIu64, made);
     json_t *body = json_pack(
-        "{s:[{s:o, s:s, s:s, s:s}], s:[{s:{s:o, s:o, s:s}}]}", "compare", "key",
+        "{s:[{s:o, s:s, s:s, s:s}], s:o}", "compare", "key",
         key_of(directory, "members/", self->name), "target", "CREATE", "create_revision", revision,
-        "result", "EQUAL", "success", "request_put", "key",
-        key_of(directory, "members/", self->name), "value", etcd_bytes(text, bytes), "lease",
-        lease);
+        "result", "EQUAL", "success", requests);
     const enum weft_status status =
-        etcd_call(&directory->etcd, "/v3/kv/txn", body, /* lines */ 0, &answer, error);
+        etcd_call(&directory->etcd, "/v3/kv/txn", body, /* lines */ 0, answer_out, error);
+    if (status == WEFT_OK && !json_is_true(json_object_get(*answer_out, "succeeded"))) {
+        json_decref(*answer_out);
+        return WEFT_BUSY;
+    }
+    return status;
+}
+
+static json_t *request_say(const struct directory_etcd *directory, const struct member *self)
+{
+    char text[MEMBER_TEXT_BYTES];
+    const size_t bytes = member_encode(self, /* beat */ 0, text);
+    ASSERT(bytes > 0);
+    return request_put(
+        directory, key_of(directory, "members/", self->name), text, bytes, /* is_leased */ true);
+}
+
+/* Make the key of @self. WEFT_BUSY: it is there. */
+static enum weft_status take(
+    struct directory_etcd *directory, struct member *self, struct weft_error *error)
+{
+    json_t *answer = NULL;
+    enum weft_status status = grant(directory, DIRECTORY_LEASE_MS / 1000, &directory->lease, error);
     if (status != WEFT_OK) {
         return status;
     }
-    const bool is_done = json_is_true(json_object_get(answer, "succeeded"));
-    *revision_out = etcd_number(json_object_get(answer, "header"), "revision");
+    json_t *requests = json_pack(
+        "[o, o, {s:{s:o}}]", request_say(directory, self),
+        request_put(
+            directory, key_of(directory, "lives/", self->name), self->version,
+            strlen(self->version), /* is_leased */ false),
+        "request_range", "key", key_of(directory, "lives/", self->name));
+    status = transact(directory, self, /* made */ 0, requests, &answer, error);
+    if (status != WEFT_OK) {
+        revoke(directory); /* It would have to be kept. */
+        return status;
+    }
+    const json_t *read = json_array_get(json_object_get(answer, "responses"), 2);
+    const json_t *pairs = json_object_get(json_object_get(read, "response_range"), "kvs");
+    self->incarnation = etcd_number(json_array_get(pairs, 0), "version");
+    directory->made = etcd_number(json_object_get(answer, "header"), "revision");
+    directory->said = *self;
     json_decref(answer);
-    return is_done ? WEFT_OK : WEFT_BUSY;
+    return WEFT_OK;
 }
 
 static enum weft_status etcd_join(
@@ -130,31 +179,15 @@ static enum weft_status etcd_join(
 {
     struct directory_etcd *directory = etcd_from(base);
     const int64_t end_ns = monotonic_ns() + JOIN_NS;
-    uint64_t revision = 0;
-    enum weft_status status = grant(directory, DIRECTORY_LEASE_MS / 1000, &directory->lease, error);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    status = put(directory, self, /* made */ 0, &revision, error);
+    enum weft_status status = take(directory, self, error);
     while (status == WEFT_BUSY && monotonic_ns() < end_ns) {
-        revoke(directory); /* It would have to be kept. */
         directory_pause(RETRY_MS);
-        status = grant(directory, DIRECTORY_LEASE_MS / 1000, &directory->lease, error);
-        if (status == WEFT_OK) {
-            status = put(directory, self, /* made */ 0, &revision, error);
-        }
+        status = take(directory, self, error);
     }
-    if (status != WEFT_OK) {
-        revoke(directory);
-        return status != WEFT_BUSY
-                   ? status
-                   : error_set(
-                         error, WEFT_EXISTS, "etcd: the name '%s' is held by another process",
-                         self->name);
-    }
-    self->incarnation = revision;
-    directory->said = *self;
-    return WEFT_OK;
+    return status != WEFT_BUSY ? status
+                               : error_set(
+                                     error, WEFT_EXISTS,
+                                     "etcd: the name '%s' is held by another process", self->name);
 }
 
 static enum weft_status lost(const struct member *self, struct weft_error *error)
@@ -185,10 +218,11 @@ static enum weft_status etcd_keep(
     }
     if (strcmp(self->address, directory->said.address) != 0 ||
         strcmp(self->http, directory->said.http) != 0) {
-        uint64_t revision;
-        status = put(directory, self, self->incarnation, &revision, error);
+        json_t *requests = json_pack("[o]", request_say(directory, self));
+        status = transact(directory, self, directory->made, requests, &answer, error);
         if (status == WEFT_OK) {
             directory->said = *self;
+            json_decref(answer);
         }
     }
     return status == WEFT_BUSY ? lost(self, error) : status;
@@ -208,46 +242,59 @@ static void watch(struct directory_etcd *directory)
     }
 }
 
-/* Take one key of the list. */
-static void take_key(
-    const struct directory_etcd *directory, const json_t *pair, struct member_list *list)
+/* The member called @name, to change it. NULL: there is none. */
+static struct member *find(struct member_list *list, const char *name)
 {
-    char key[KEY_BYTES];
-    char value[MEMBER_TEXT_BYTES + 4];
-    size_t bytes;
-    uint64_t beat;
-    struct member member;
-    const size_t prefix = strlen(directory->prefix) + 1;
-    static const char folder[] = "members/";
-    if (!etcd_take_bytes(json_object_get(pair, "key"), key, sizeof(key), &bytes) ||
-        bytes < prefix + strlen(folder) || strncmp(key + prefix, folder, strlen(folder)) != 0 ||
-        !etcd_take_bytes(json_object_get(pair, "value"), value, sizeof(value), &bytes) ||
-        !member_decode(value, bytes, key + prefix + strlen(folder), &member, &beat)) {
-        return; /* Something else, or of another version. */
-    }
-    member.incarnation = etcd_number(pair, "create_revision");
-    member_insert(list, &member);
+    const struct member *found = member_find(list, name);
+    return found == NULL ? NULL : &list->items[found - list->items];
 }
 
-/* Mark the members that were asked to leave. */
-static void take_drain(
-    const struct directory_etcd *directory, const json_t *pair, struct member_list *list)
+/* The key and the value of @pair, if it is in @folder. */
+static bool take_pair(
+    const struct directory_etcd *directory, const json_t *pair, const char *folder,
+    struct pair *pair_out)
 {
-    char key[KEY_BYTES];
-    char value[64];
     size_t bytes;
     const size_t prefix = strlen(directory->prefix) + 1;
-    static const char folder[] = "drain/";
-    if (!etcd_take_bytes(json_object_get(pair, "key"), key, sizeof(key), &bytes) ||
-        bytes < prefix + strlen(folder) || strncmp(key + prefix, folder, strlen(folder)) != 0 ||
-        !etcd_take_bytes(json_object_get(pair, "value"), value, sizeof(value), &bytes)) {
-        return;
+    const size_t skipped = prefix + strlen(folder);
+    if (!etcd_take_bytes(
+            json_object_get(pair, "key"), pair_out->key, sizeof(pair_out->key), &bytes) ||
+        bytes < skipped || strncmp(pair_out->key + prefix, folder, strlen(folder)) != 0) {
+        return false;
     }
-    for (uint32_t i = 0; i < list->count; i++) {
-        struct member *member = &list->items[i];
-        if (strcmp(member->name, key + prefix + strlen(folder)) == 0 &&
-            member->incarnation == strtoull(value, NULL, 10)) {
-            member->drains = true;
+    pair_out->name = pair_out->key + skipped;
+    return etcd_take_bytes(
+        json_object_get(pair, "value"), pair_out->value, sizeof(pair_out->value), &pair_out->bytes);
+}
+
+/* Who is there, in which incarnation, and who was asked to leave. */
+static void take_members(
+    const struct directory_etcd *directory, const json_t *pairs, struct member_list *list_out)
+{
+    struct pair pair;
+    struct member member;
+    uint64_t beat;
+    list_out->count = 0;
+    for (size_t i = 0; i < json_array_size(pairs); i++) {
+        if (take_pair(directory, json_array_get(pairs, i), "members/", &pair) &&
+            member_decode(pair.value, pair.bytes, pair.name, &member, &beat)) {
+            member_insert(list_out, &member);
+        }
+    }
+    for (size_t i = 0; i < json_array_size(pairs); i++) {
+        const json_t *found = json_array_get(pairs, i);
+        struct member *one =
+            take_pair(directory, found, "lives/", &pair) ? find(list_out, pair.name) : NULL;
+        if (one != NULL) {
+            one->incarnation = etcd_number(found, "version");
+        }
+    }
+    for (size_t i = 0; i < json_array_size(pairs); i++) {
+        struct member *one = take_pair(directory, json_array_get(pairs, i), "drain/", &pair)
+                                 ? find(list_out, pair.name)
+                                 : NULL;
+        if (one != NULL) {
+            one->drains = one->incarnation == strtoull(pair.value, NULL, 10);
         }
     }
 }
@@ -268,15 +315,8 @@ static enum weft_status etcd_list(
     if (status != WEFT_OK) {
         return status;
     }
-    const json_t *pairs = json_object_get(answer, "kvs");
-    list_out->count = 0;
     directory->revision = etcd_number(json_object_get(answer, "header"), "revision");
-    for (size_t i = 0; i < json_array_size(pairs); i++) {
-        take_key(directory, json_array_get(pairs, i), list_out);
-    }
-    for (size_t i = 0; i < json_array_size(pairs); i++) {
-        take_drain(directory, json_array_get(pairs, i), list_out);
-    }
+    take_members(directory, json_object_get(answer, "kvs"), list_out);
     json_decref(answer);
     return WEFT_OK;
 }

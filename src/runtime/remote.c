@@ -1,7 +1,6 @@
 #include "runtime/remote.h"
 
 #include "engine/function.h"
-#include "model/agreement.h"
 #include "runtime/bundle_wire.h"
 #include "runtime/inside.h"
 
@@ -78,7 +77,7 @@ enum weft_status runtime_make_remote_net(struct runtime *runtime, struct weft_er
         .trust = remote->trust,
         .log = remote->log,
         .listen = remote->listen,
-        .agreement = agreement_of(runtime->options.fleet, runtime->options.catalogue),
+        .agreement = remote->agreement,
         .loop = loop_uv(runtime->loop),
         .host = runtime_net_host(runtime),
     };

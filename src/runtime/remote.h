@@ -17,6 +17,7 @@ struct runtime_remote {
     const char *listen;        /* HOST:PORT, for the other nodes; port 0: any that is free. */
     const struct trust *trust; /* Borrowed, like the log. */
     struct log *log;           /* NULL: none. */
+    uint64_t agreement;        /* What all nodes must have alike, as a hash. */
     uint64_t tensor_bytes_max; /* Of what comes with one message. */
 };
 

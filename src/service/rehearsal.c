@@ -5,6 +5,7 @@
 #include "console/progress.h"
 #include "engine/engine.h"
 #include "model/builtin.h"
+#include "service/clustered.h"
 #include "trace/text.h"
 
 struct rehearsal {
@@ -121,6 +122,7 @@ enum weft_status rehearsal_open(
         .seed = options->seed,
         .row_load_ns = scenario->rows.load_ns,
         .row_cache_ns = scenario->rows.cache_ns,
+        .remote = options->cluster == NULL ? NULL : &options->cluster->remote,
     };
     if (options->parts != NULL) {
         runtime.engine = options->parts->engine;

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "policy/registry.h"
 #include "server/server.h"
+#include "service/clustered.h"
 #include "service/journal.h"
 #include "service/screen.h"
 
@@ -36,6 +37,7 @@ struct service {
     struct journal journal;
     int64_t last_words_ns; /* Until when answers are waited for, after the drain was cut. 0: not. */
     uint32_t abandoned;
+    bool is_lost;                /* Nothing may be answered any more. */
     double rates[WORKFLOWS_MAX]; /* What the arrivals amount to. */
     char url[LISTENING_URL_BYTES];
     char hint[HINT_BYTES];
@@ -89,6 +91,19 @@ static void on_drain_limit(void *context)
     service->abandoned = told > open ? told : open;
     const struct log_field fields[] = {log_number("abandoned", service->abandoned)};
     log_say(service->journal.log, LOG_ERROR, "drain took too long", 1, fields);
+    service->last_words_ns = runtime_now_ns(service->runtime) + LAST_WORDS_NS;
+    look_for_end(service);
+}
+
+/* The cluster goes on without this node: its clients have to ask another. */
+static void on_lost(void *context)
+{
+    struct service *service = context;
+    service->is_lost = true;
+    if (service->server != NULL) {
+        server_drain(service->server);
+        (void)server_abandon(service->server);
+    }
     service->last_words_ns = runtime_now_ns(service->runtime) + LAST_WORDS_NS;
     look_for_end(service);
 }
@@ -202,6 +217,7 @@ static enum weft_status start_runtime(struct service *service, struct weft_error
         .on_record = on_record,
         .context = service,
         .engine = service->parts.engine,
+        .remote = options->cluster == NULL ? NULL : &options->cluster->remote,
     };
     return runtime_create(&runtime, &service->runtime, error);
 }
@@ -298,6 +314,24 @@ static void show_address(struct service *service)
         is_default ? "" : service->url);
 }
 
+/* Somebody who reaches the directory asked it to. */
+static void on_drain(void *context)
+{
+    drain(context);
+}
+
+/* Let other nodes know where this one is. */
+static void attach(struct service *service)
+{
+    const struct membership_host host = {
+        .context = service, .on_lost = on_lost, .on_drain = on_drain};
+    char url[LISTENING_URL_BYTES] = "";
+    if (service->server != NULL) {
+        listening_url(service->server, service->options->listen, url);
+    }
+    clustered_attach(service->options->cluster, service->runtime, url, &host);
+}
+
 static void run(struct service *service)
 {
     const struct service_options *options = service->options;
@@ -388,18 +422,25 @@ enum weft_status service_run(
         if (options->asking != NULL && !options->silent && !service.screen.is_drawn) {
             (void)printf("%s\n", options->asking);
         }
+        if (options->cluster != NULL) {
+            attach(&service);
+        }
         run(&service);
         const struct runtime_counts counts = runtime_counts(service.runtime);
         *result_out = (struct service_result){
             .arrived = counts.requested,
             .answered = counts.answered,
             .abandoned = service.abandoned,
+            .is_lost = service.is_lost,
             .wall_s = (double)(progress_clock_ns() - started_ns) / 1e9,
         };
         summary_report(service.summary, &result_out->report);
         note_late(service.watch, scenario->catalogue, result_out->late);
     }
     server_stop(service.server);
+    if (options->cluster != NULL) {
+        membership_detach(options->cluster->membership);
+    }
     if (service.runtime != NULL && service.parts.close != NULL) {
         service.parts.close(service.parts.context);
     }

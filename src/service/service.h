@@ -15,6 +15,8 @@
 #include "service/listening.h"
 #include "trace/summary.h"
 
+struct clustered;
+
 /* What else takes part. All may be NULL. */
 struct service_parts {
     struct runtime_engine engine;
@@ -60,6 +62,7 @@ struct service_options {
     const char *title;                 /* Of the screen. */
     const char *hint;                  /* A command that sends a request, but for the address. */
     const char *asking;                /* The rate of requests of our own. NULL: there are none. */
+    struct clustered *cluster;         /* Of which this is one node. NULL: all nodes are here. */
     struct log *log;                   /* NULL: nothing is logged. */
     int64_t drain_ns;                  /* How long the end may wait for answers. 0: the default. */
     uint64_t seed;
@@ -76,6 +79,7 @@ struct service_result {
     uint64_t arrived;
     uint64_t answered;
     uint32_t abandoned; /* Requests that the end did not wait for. */
+    bool is_lost;       /* It ended because the cluster took it for dead. */
     double wall_s;
 };
 

@@ -104,8 +104,8 @@ void etcd_kill_one(struct etcd_processes *etcd, uint32_t index)
     etcd->pids[index] = 0;
 }
 
-/* Whether member @index answers @body at @path. */
-static bool answers(
+/* What member @index answers to @body at @path, to be freed. NULL if it does not. */
+static char *answer(
     const struct etcd_processes *etcd, uint32_t index, const char *path, const char *body)
 {
     char text[64];
@@ -125,11 +125,35 @@ static bool answers(
         .timeout_s = 2,
     };
     if (http_call(&call, &reply, NULL) != WEFT_OK) {
-        return false;
+        return NULL;
     }
-    const bool is_good = reply.status == 200;
-    free(reply.body);
-    return is_good;
+    if (reply.status != 200) {
+        free(reply.body);
+        return NULL;
+    }
+    return reply.body;
+}
+
+static bool answers(
+    const struct etcd_processes *etcd, uint32_t index, const char *path, const char *body)
+{
+    char *text = answer(etcd, index, path, body);
+    free(text);
+    return text != NULL;
+}
+
+void etcd_compact(const struct etcd_processes *etcd, uint32_t index)
+{
+    char body[64];
+    char *text = answer(etcd, index, "/v3/kv/range", "{\"key\":\"YQ==\"}");
+    assert_non_null(text);
+    const char *revision = strstr(text, "\"revision\":\"");
+    assert_non_null(revision);
+    (void)snprintf(
+        body, sizeof(body), "{\"revision\":\"%lu\"}",
+        strtoul(revision + strlen("\"revision\":\""), NULL, 10));
+    free(text);
+    etcd_ask(etcd, index, "/v3/kv/compaction", body);
 }
 
 void etcd_ask(const struct etcd_processes *etcd, uint32_t index, const char *path, const char *body)

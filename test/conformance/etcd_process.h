@@ -41,6 +41,9 @@ void etcd_wait(const struct etcd_processes *etcd);
 void etcd_ask(
     const struct etcd_processes *etcd, uint32_t index, const char *path, const char *body);
 
+/* Let member @index forget all but the last revision. */
+void etcd_compact(const struct etcd_processes *etcd, uint32_t index);
+
 /* End all, and remove the folder. */
 void etcd_stop(struct etcd_processes *etcd);
 

@@ -1,0 +1,219 @@
+#include "service/clustered.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "console/interrupt.h"
+#include "document/settings.h"
+#include "model/agreement.h"
+#include "server/lobby.h"
+
+#define LISTEN_DEFAULT   "127.0.0.1:0" /* Nobody else reaches it. */
+#define TENSOR_BYTES_MAX (UINT64_C(4) << 30)
+
+enum { RETRY_SECONDS = 1 };
+
+enum weft_status clustered_settle(struct settings *settings, struct weft_error *error)
+{
+    if (settings->member_count == 0 || settings->workers == 0 || settings->memory_bytes == 0) {
+        return error_set(
+            error, WEFT_INVALID,
+            "'--cluster' needs 'members', 'workers' and 'memory' in weft.yaml: all nodes must know "
+            "them");
+    }
+    settings->nodes = settings->member_count;
+    settings->gpus.count = 0; /* What other machines have is not known. */
+    return WEFT_OK;
+}
+
+static enum weft_status find_node(
+    struct clustered *cluster, const char *given, struct weft_error *error)
+{
+    const struct settings *settings = cluster->settings;
+    char name[NAME_BYTES_MAX] = "";
+    if (given == NULL && gethostname(name, sizeof(name) - 1) == 0) {
+        given = name;
+    }
+    for (uint32_t i = 0; i < settings->member_count; i++) {
+        if (given != NULL && strcmp(settings->members[i], given) == 0) {
+            cluster->remote.node = i;
+            (void)snprintf(cluster->self.name, sizeof(cluster->self.name), "%s", given);
+            return WEFT_OK;
+        }
+    }
+    return error_set(
+        error, WEFT_INVALID,
+        "no member in weft.yaml is called '%.63s'; '--node' says which this process is",
+        given == NULL ? "" : given);
+}
+
+/* Others must be able to connect to what is said here. */
+static enum weft_status check_listen(
+    struct clustered *cluster, const char *given, struct weft_error *error)
+{
+    const char *listen = given == NULL ? LISTEN_DEFAULT : given;
+    const char *colon = strrchr(listen, ':');
+    if (colon == NULL || strlen(listen) >= sizeof(cluster->listen)) {
+        return error_set(
+            error, WEFT_INVALID, "'--listen-cluster' is '%.100s'; it must be HOST:PORT", listen);
+    }
+    const size_t length = (size_t)(colon - listen);
+    if (length == 0 || (length == 7 && strncmp(listen, "0.0.0.0", 7) == 0) ||
+        (length == 4 && strncmp(listen, "[::]", 4) == 0)) {
+        return error_set(
+            error, WEFT_INVALID,
+            "'--listen-cluster' is '%.100s'; name the address by which other nodes reach this "
+            "machine",
+            listen);
+    }
+    (void)snprintf(cluster->listen, sizeof(cluster->listen), "%s", listen);
+    return WEFT_OK;
+}
+
+static enum weft_status make_trust(
+    struct clustered *cluster, const struct trust_files *files, struct weft_error *error)
+{
+    const bool has_tls =
+        files->certificate != NULL && files->key != NULL && files->authority != NULL;
+    const bool has_part =
+        files->certificate != NULL || files->key != NULL || files->authority != NULL;
+    if (has_tls == (files->secret != NULL) || has_part != has_tls) {
+        return error_set(
+            error, WEFT_INVALID,
+            "'--cluster' needs '--cluster-secret-file', or '--cluster-cert', '--cluster-key' and "
+            "'--cluster-ca'");
+    }
+    return trust_create(files, &cluster->trust, error);
+}
+
+/* Numbers of nodes mean the same to all only if their names have the same order. */
+static uint64_t agreement(const struct settings *settings, const struct scenario *scenario)
+{
+    uint64_t hash = agreement_of(scenario->fleet, scenario->catalogue);
+    for (uint32_t i = 0; i < settings->member_count; i++) {
+        hash = hash_mix(hash, hash_text(settings->members[i]));
+    }
+    return hash;
+}
+
+enum weft_status clustered_open(
+    struct clustered *cluster, const struct cluster_where *where, const struct settings *settings,
+    const struct scenario *scenario, struct log *log, struct weft_error *error)
+{
+    *cluster = (struct clustered){.settings = settings, .log = log};
+    enum weft_status status = find_node(cluster, where->node, error);
+    if (status == WEFT_OK) {
+        status = check_listen(cluster, where->listen, error);
+    }
+    if (status == WEFT_OK) {
+        status = make_trust(cluster, &where->trust, error);
+    }
+    if (status == WEFT_OK) {
+        status = directory_open(&where->directory, &cluster->directory, error);
+    }
+    (void)snprintf(cluster->self.version, sizeof(cluster->self.version), "%s", WEFT_VERSION);
+    cluster->self.agreement = agreement(settings, scenario);
+    cluster->remote.agreement = cluster->self.agreement;
+    cluster->remote.incarnation = 1; /* Until it is a member. */
+    cluster->remote.listen = LISTEN_DEFAULT;
+    cluster->remote.trust = cluster->trust;
+    cluster->remote.log = log;
+    cluster->remote.tensor_bytes_max = TENSOR_BYTES_MAX;
+    return status;
+}
+
+/* Hold the name. */
+static enum weft_status join(struct clustered *cluster, struct weft_error *error)
+{
+    const struct membership_options options = {
+        .directory = cluster->directory,
+        .self = cluster->self,
+        .node_count = cluster->settings->member_count,
+        .names = cluster->settings->members,
+        .log = cluster->log,
+    };
+    const enum weft_status status = membership_open(&options, &cluster->membership, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    cluster->self.incarnation = membership_incarnation(cluster->membership);
+    cluster->remote.incarnation = (uint32_t)cluster->self.incarnation;
+    cluster->remote.listen = cluster->listen;
+    const struct log_field fields[] = {
+        log_text("node", cluster->self.name),
+        log_number("incarnation", (int64_t)cluster->self.incarnation),
+    };
+    log_say(cluster->log, LOG_INFO, "joined", 2, fields);
+    return WEFT_OK;
+}
+
+/* The same once more: the directory may be away just now. */
+static enum weft_status join_again(struct clustered *cluster, struct weft_error *error)
+{
+    enum weft_status status = join(cluster, error);
+    interrupt_catch();
+    while (status == WEFT_IO && !interrupt_came()) {
+        const struct log_field cause = log_text("cause", error->message);
+        log_say(cluster->log, LOG_WARN, "cannot join", 1, &cause);
+        (void)sleep(RETRY_SECONDS);
+        status = join(cluster, error);
+    }
+    interrupt_release();
+    return status;
+}
+
+static void leave(struct clustered *cluster)
+{
+    membership_close(cluster->membership);
+    cluster->membership = NULL;
+}
+
+enum weft_status clustered_run(
+    const struct service_options *given, struct service_result *result_out,
+    struct weft_error *error)
+{
+    struct clustered *cluster = given->cluster;
+    struct service_options options = *given;
+    struct lobby *lobby = NULL; /* Of all lives but the first. */
+    enum weft_status status = join(cluster, error);
+    bool is_over = status != WEFT_OK;
+    while (!is_over) {
+        status = service_run(&options, result_out, error);
+        leave(cluster);
+        is_over = status != WEFT_OK || !result_out->is_lost;
+        if (!is_over) {
+            lobby_destroy(lobby);
+            lobby = NULL;
+            status = listening_begin(options.listen, &lobby, error);
+            options.lobby = lobby;
+            if (status == WEFT_OK) {
+                status = join_again(cluster, error);
+            }
+            is_over = status != WEFT_OK;
+        }
+    }
+    lobby_destroy(lobby);
+    return status;
+}
+
+void clustered_attach(
+    struct clustered *cluster, struct runtime *runtime, const char *http,
+    const struct membership_host *host)
+{
+    char address[MEMBER_ADDRESS_BYTES + 8];
+    const int length = (int)(strrchr(cluster->listen, ':') - cluster->listen);
+    (void)snprintf(
+        address, sizeof(address), "%.*s:%u", length, cluster->listen, runtime_port(runtime));
+    membership_attach(cluster->membership, runtime, address, http, host);
+}
+
+void clustered_close(struct clustered *cluster)
+{
+    leave(cluster);
+    directory_destroy(cluster->directory);
+    trust_destroy(cluster->trust);
+}

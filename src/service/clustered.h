@@ -1,0 +1,71 @@
+/*
+ * clustered.h - a service as one node of a cluster of several processes.
+ *
+ *     clustered_open()      files and names are looked at
+ *     clustered_run()       join, serve, leave; again as a new incarnation if the name is lost
+ *     clustered_close()
+ */
+#ifndef SERVICE_CLUSTERED_H
+#define SERVICE_CLUSTERED_H
+
+#include "directory/membership.h"
+#include "fabric/trust.h"
+#include "runtime/remote.h"
+#include "service/service.h"
+
+struct settings;
+
+/* Which cluster, as a command line says. All are borrowed. */
+struct cluster_where {
+    struct directory_options directory; /* Without a place: there is no cluster. */
+    const char *node;                   /* NULL: called as this machine is. */
+    const char *listen;                 /* HOST:PORT, for other nodes. NULL: this machine alone. */
+    struct trust_files trust;
+};
+
+struct clustered {
+    const struct settings *settings;
+    struct trust *trust;
+    struct directory *directory;
+    struct member self;
+    char listen[MEMBER_ADDRESS_BYTES];
+    struct runtime_remote remote;
+    struct membership *membership; /* NULL: it is no member now. */
+    struct log *log;
+};
+
+/*
+ * Let @settings describe all nodes of a cluster, for machine_fleet().
+ *
+ * Errors: WEFT_INVALID if they do not name them, or what each has.
+ */
+enum weft_status clustered_settle(struct settings *settings, struct weft_error *error);
+
+/*
+ * Look at everything that is needed to be a node of @where, with the workers and workflows of
+ * @scenario; all are borrowed. Whatever this returns, clustered_close() releases it.
+ *
+ * Errors: WEFT_INVALID; those of trust_create() and directory_open().
+ */
+enum weft_status clustered_open(
+    struct clustered *cluster, const struct cluster_where *where, const struct settings *settings,
+    const struct scenario *scenario, struct log *log, struct weft_error *error);
+
+/*
+ * service_run() as a member of the cluster, which @options name. A process that has lost its name
+ * answers nobody, and begins again as another incarnation.
+ *
+ * Errors: also those of membership_open().
+ */
+enum weft_status clustered_run(
+    const struct service_options *options, struct service_result *result_out,
+    struct weft_error *error);
+
+/* @runtime is there, and clients reach it at @http. For services. */
+void clustered_attach(
+    struct clustered *cluster, struct runtime *runtime, const char *http,
+    const struct membership_host *host);
+
+void clustered_close(struct clustered *cluster);
+
+#endif /* SERVICE_CLUSTERED_H */

@@ -1,0 +1,213 @@
+"""A cluster of `weft serve` processes on this machine, and clients that check every answer."""
+
+import http.client
+import json
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.request
+
+import onnx_models
+from operated import LIMIT, Server
+
+WIDTH = 256
+WORKFLOW = f"""workflow: twice
+inputs: {{x: {{dtype: FP32, shape: [-1, {WIDTH}]}}}}
+tasks:
+  first: {{model: deep, in: {{x: inputs.x}}}}
+  second: {{model: deep, in: {{x: first.y}}}}
+outputs: {{y: second.y}}
+"""
+SETTINGS = """weft: clustered
+members: [a, b, c]
+workers: 1
+memory: 200MB
+device: cpu
+policy: {place: jit}
+admission: off
+isolate: false
+"""
+
+
+def write_repository(folder, settings=SETTINGS):
+    """A model that takes some milliseconds, and a workflow that runs it twice."""
+    path = folder / "deep/1/model.onnx"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(onnx_models.layers(WIDTH, 8))
+    (folder / "twice.workflow.yaml").write_text(WORKFLOW, encoding="utf-8")
+    (folder / "weft.yaml").write_text(settings, encoding="utf-8")
+
+
+class Cluster:
+    """Nodes by name, each a process; its folder is removed after @test."""
+
+    def __init__(self, test, directory=None):
+        holder = tempfile.TemporaryDirectory()
+        test.addCleanup(holder.cleanup)
+        self.test = test
+        self.root = pathlib.Path(holder.name)
+        self.folder = self.root / "repository"
+        self.directory = directory or f"file:{self.root / 'members'}"
+        self.secret = self.root / "secret"
+        self.secret.write_text("a secret that only these processes know")
+        write_repository(self.folder)
+        self.nodes = {}
+
+    def arguments(self, name):
+        return ["--cluster", self.directory, "--node", name,
+                "--cluster-secret-file", str(self.secret)]  # fmt: skip
+
+    def launch(self, name, *more, folder=None, **options):
+        server = Server(folder or self.folder, *self.arguments(name), *more,
+                        cache=self.root / "cache", **options)  # fmt: skip
+        self.test.addCleanup(server.kill)
+        self.nodes[name] = server
+        return server
+
+    def launch_all(self, *names):
+        for name in names:
+            self.launch(name, wait=not self.nodes)  # The first measures for all.
+        for name in names:
+            self.nodes[name].wait_until_ready()
+        for name in names:
+            for other in names:
+                if other != name:
+                    self.nodes[name].logged(f"event=member node={other} ")
+
+
+def request(value):
+    row = [value] + [0] * (WIDTH - 1)
+    given = {"name": "x", "datatype": "FP32", "shape": [1, WIDTH], "data": row}
+    return json.dumps({"inputs": [given]})
+
+
+def infer(address, value):
+    """The output for @value; None if the connection broke, or the server asks to go elsewhere."""
+    connection = http.client.HTTPConnection(*address, timeout=LIMIT)
+    try:
+        connection.request("POST", "/v2/models/twice/infer", body=request(value))
+        response = connection.getresponse()
+        text = response.read().decode()
+        if response.status == 503:
+            return None
+        if response.status != 200:
+            raise AssertionError(f"{response.status}: {text}")
+        return json.loads(text)["outputs"][0]["data"]
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+class Load:
+    """Clients that ask one node each, in a closed loop, and compare what they get."""
+
+    def __init__(self, servers, per_server=3):
+        self.expected = {value: infer(servers[0].address, value) for value in range(4)}
+        self.ends = threading.Event()
+        self.good = {id(server): 0 for server in servers}
+        self.broken = {id(server): 0 for server in servers}
+        self.wrong = []
+        self.threads = [
+            threading.Thread(target=self.ask, args=(server, i), daemon=True)
+            for server in servers for i in range(per_server)
+        ]  # fmt: skip
+        for thread in self.threads:
+            thread.start()
+
+    def ask(self, server, value):
+        while not self.ends.is_set():
+            value = (value + 1) % len(self.expected)
+            try:
+                answer = infer(server.address, value)
+            except AssertionError as wrong:
+                self.wrong.append(str(wrong))
+                continue
+            if answer is None:
+                self.broken[id(server)] += 1
+                time.sleep(0.05)
+            elif answer != self.expected[value]:
+                self.wrong.append(f"{answer[:3]} for {value}")
+            else:
+                self.good[id(server)] += 1
+
+    def wait_for(self, server, count):
+        """Until @server has answered @count more requests well."""
+        target = self.good[id(server)] + count
+        end = time.monotonic() + LIMIT
+        while self.good[id(server)] < target:
+            if time.monotonic() > end:
+                raise AssertionError(f"{self.good} {self.broken} {self.wrong[:3]} {server.log}")
+            time.sleep(0.02)
+
+    def stop(self):
+        self.ends.set()
+        for thread in self.threads:
+            thread.join(timeout=LIMIT)
+
+
+def busy_seconds(server):
+    return {
+        int(worker): float(value)
+        for worker, value in re.findall(
+            r'weft_worker_busy_seconds_total\{worker="(\d+)"\} (\S+)', server.metrics()
+        )
+    }
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class Etcd:
+    """An etcd of one member, in a folder of its own; None of it is left after @test."""
+
+    PROGRAM = shutil.which("etcd")
+
+    def __init__(self, test):
+        holder = tempfile.TemporaryDirectory()
+        test.addCleanup(holder.cleanup)
+        self.folder = holder.name
+        self.client, self.peer = free_ports(2)
+        self.process = None
+        test.addCleanup(self.kill)
+        self.start()
+
+    def start(self):
+        client, peer = f"http://127.0.0.1:{self.client}", f"http://127.0.0.1:{self.peer}"
+        self.process = subprocess.Popen(
+            [self.PROGRAM, "--data-dir", self.folder + "/data", "--listen-client-urls", client,
+             "--advertise-client-urls", client, "--listen-peer-urls", peer,
+             "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
+             "--unsafe-no-fsync"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end:
+            try:
+                urllib.request.urlopen(client + "/health", timeout=2).read()
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError("etcd does not answer")
+
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    @property
+    def directory(self):
+        return f"etcd://127.0.0.1:{self.client}"

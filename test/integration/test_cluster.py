@@ -1,0 +1,161 @@
+"""Three processes are one cluster: any of them answers, and any may die. Skipped without ONNX
+Runtime; what needs etcd also without that.
+
+Covers: src/service/clustered.c src/directory/membership.c
+"""
+
+import shutil
+import signal
+import time
+import unittest
+
+from clustered import Cluster, Etcd, Load, busy_seconds, infer
+from operated import LIBRARY
+
+
+@unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
+class Clusters(unittest.TestCase):
+    def check(self, load):
+        load.stop()
+        self.assertEqual(load.wrong, [])
+
+    def test_any_node_answers_and_all_of_them_work(self):
+        cluster = Cluster(self)
+        cluster.launch_all("a", "b", "c")
+        a = cluster.nodes["a"]
+        load = Load([a])
+        load.wait_for(a, 30)
+        for name, number in (("b", 1), ("c", 2)):
+            end = time.monotonic() + 30
+            while busy_seconds(cluster.nodes[name])[number] == 0 and time.monotonic() < end:
+                time.sleep(0.05)  # It works for another, and has no client.
+            self.assertEqual(list(busy_seconds(cluster.nodes[name])), [number])
+            self.assertGreater(busy_seconds(cluster.nodes[name])[number], 0)
+        self.assertEqual(infer(cluster.nodes["c"].address, 1), load.expected[1])
+        self.check(load)
+        self.assertEqual(load.broken[id(a)], 0)
+        for name in ("b", "c", "a"):
+            self.assertEqual(cluster.nodes[name].end()[0], 0)
+
+    def test_a_machine_that_dies_comes_back_as_another(self):
+        cluster = Cluster(self)
+        cluster.launch_all("a", "b", "c")
+        a, b, c = (cluster.nodes[name] for name in "abc")
+        load = Load([a, b])
+        load.wait_for(a, 10)
+        c.process.kill()
+        a.logged("event=\"member lost\" node=c")
+        load.wait_for(a, 20)
+        load.wait_for(b, 20)
+        again = cluster.launch("c")
+        again.logged("event=joined node=c incarnation=2")
+        a.logged("event=member node=c incarnation=2")
+        load.wait_for(a, 20)
+        end = time.monotonic() + 30
+        while busy_seconds(again)[2] == 0 and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertGreater(busy_seconds(again)[2], 0)
+        self.check(load)
+        self.assertEqual(load.broken[id(a)] + load.broken[id(b)], 0)
+
+    def test_a_machine_that_stood_still_comes_back_as_another(self):
+        cluster = Cluster(self)
+        cluster.launch_all("a", "b", "c")
+        a, c = cluster.nodes["a"], cluster.nodes["c"]
+        load = Load([a])
+        load.wait_for(a, 10)
+        c.signal(signal.SIGSTOP)
+        a.logged("event=\"member lost\" node=c")
+        load.wait_for(a, 20)
+        c.signal(signal.SIGCONT)
+        c.logged("level=error event=\"name lost\"")
+        c.logged("event=joined node=c incarnation=2")
+        a.logged("event=member node=c incarnation=2")
+        load.wait_for(a, 20)
+        self.check(load)
+        self.assertEqual(load.broken[id(a)], 0)
+        self.assertEqual(c.end()[0], 0)
+
+    @unittest.skipUnless(Etcd.PROGRAM, "there is no etcd; see tools/setup.sh")
+    def test_a_cluster_goes_on_while_etcd_is_away(self):
+        etcd = Etcd(self)
+        cluster = Cluster(self, etcd.directory)
+        cluster.launch_all("a", "b", "c")
+        a = cluster.nodes["a"]
+        load = Load([a])
+        load.wait_for(a, 10)
+        etcd.kill()
+        for name in "abc":
+            cluster.nodes[name].logged("event=\"directory away")
+        time.sleep(4)  # Longer than a lease.
+        load.wait_for(a, 20)
+        etcd.start()
+        for name in "abc":
+            cluster.nodes[name].logged("event=\"directory is back\"")
+        load.wait_for(a, 20)
+        self.check(load)
+        self.assertEqual(load.broken[id(a)], 0)
+        for name in "abc":
+            log = "\n".join(cluster.nodes[name].end()[2])
+            self.assertNotIn("name lost", log)
+            self.assertEqual(log.count("event=joined"), 1)
+
+    def test_a_folder_that_is_away_changes_nothing(self):
+        cluster = Cluster(self)
+        cluster.launch_all("a", "b")
+        members = cluster.root / "members"
+        members.rename(cluster.root / "away")
+        for name in "ab":
+            cluster.nodes[name].logged("event=\"directory away")
+        time.sleep(4)  # Longer than a lease.
+        self.assertIsNotNone(infer(cluster.nodes["a"].address, 1))
+        (cluster.root / "away").rename(members)
+        for name in "ab":
+            cluster.nodes[name].logged("event=\"directory is back\"")
+        time.sleep(1)
+        for name in "ab":
+            self.assertNotRegex("\n".join(cluster.nodes[name].log), "(member|name) lost")
+
+    def refused(self, cluster, name, *more, folder=None):
+        """What the one line of error says."""
+        server = cluster.launch(name, *more, folder=folder, wait=False)
+        code, _, log = server.ended()
+        said = [line for line in log if line.startswith("weft serve: ")]
+        self.assertEqual(len(said), 1, log)
+        self.assertNotEqual(code, 0)
+        return said[0]
+
+    def test_what_does_not_fit_is_said_in_a_line(self):
+        cluster = Cluster(self)
+        cluster.launch_all("a")
+        self.assertIn("the name 'a' is held by another process", self.refused(cluster, "a"))
+        self.assertIn("no member in weft.yaml is called 'x'", self.refused(cluster, "x"))
+        self.assertIn("name the address by which other nodes reach",
+                      self.refused(cluster, "b", "--listen-cluster", "0.0.0.0:0"))  # fmt: skip
+        self.assertIn("/no/file", self.refused(cluster, "b", "--cluster-secret-file", "/no/file"))
+        self.assertIn("needs '--cluster-secret-file', or",
+                      self.refused(cluster, "b", "--cluster-cert", "/no/file"))  # fmt: skip
+        self.assertIn("127.0.0.1:1: cannot connect",
+                      self.refused(cluster, "b", "--cluster", "etcd://127.0.0.1:1"))  # fmt: skip
+        other = cluster.root / "other"
+        shutil.copytree(cluster.folder, other)
+        settings = (cluster.folder / "weft.yaml").read_text()
+        (other / "weft.yaml").write_text(settings.replace("[a, b, c]", "[b, a, c]"))
+        self.assertIn("node 'a' serves something else", self.refused(cluster, "b", folder=other))
+        (other / "weft.yaml").write_text(settings.replace("memory: 200MB\n", ""))
+        self.assertIn("needs 'members', 'workers' and 'memory' in weft.yaml",
+                      self.refused(cluster, "b", folder=other))  # fmt: skip
+
+    def test_a_wrong_secret_is_noticed(self):
+        cluster = Cluster(self)
+        cluster.launch_all("a")
+        wrong = cluster.root / "wrong"
+        wrong.write_text("another secret of other people")
+        b = cluster.launch("b", "--cluster-secret-file", str(wrong))
+        b.logged("event=\"peer not trusted\" node=0 cause=\"it does not know the secret\"")
+        self.assertIsNotNone(infer(b.address, 1))  # Alone.
+        self.assertIsNotNone(infer(cluster.nodes["a"].address, 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
