@@ -135,7 +135,11 @@ static enum weft_status prepare(
     struct infer_where where = bench->values->where;
     where.url = operands->items[0];
     enum weft_status status = infer_target_init(&bench->target, &where, operands->items[1], error);
-    if (status == WEFT_OK && bench->target.url.is_tls) {
+    bool is_tls = false;
+    for (uint32_t i = 0; status == WEFT_OK && i < bench->target.url_count; i++) {
+        is_tls = is_tls || bench->target.urls[i].is_tls;
+    }
+    if (is_tls) {
         status = error_set(error, WEFT_INVALID, "only plain HTTP is supported, not TLS");
     }
     if (status == WEFT_OK) {
@@ -168,7 +172,8 @@ static enum weft_status generate(struct bench *bench, struct weft_error *error)
     }
     arrival_stream_init(&stream, &bench->arrivals, bench->catalogue, values->seed.value);
     const struct load_options options = {
-        .url = &bench->target.url,
+        .urls = bench->target.urls,
+        .url_count = bench->target.url_count,
         .path = path,
         .headers = headers,
         .body = bench->body.bytes,
@@ -230,6 +235,11 @@ static void print_report(const struct bench *bench)
             " connections or of time here; their latency says so\n",
             report->behind, bench->values->connections.value);
     }
+    if (report->retried > 0) {
+        (void)printf(
+            "%" PRIu64 " times a request was sent again, after a connection was lost\n",
+            report->retried);
+    }
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
     add_times(&table, "latency", &report->latency_ns);
     add_times(&table, "queued", &report->queue_ns);
@@ -257,11 +267,11 @@ static void print_json(const struct bench *bench)
 {
     const struct load_report *report = &bench->report;
     json_t *counts = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "due", (json_int_t)report->due, "good",
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "due", (json_int_t)report->due, "good",
         (json_int_t)report->good, "refused", (json_int_t)report->refused, "late",
         (json_int_t)report->late, "failed", (json_int_t)report->failed, "broken",
         (json_int_t)report->broken, "open", (json_int_t)report->open, "behind",
-        (json_int_t)report->behind);
+        (json_int_t)report->behind, "retried", (json_int_t)report->retried);
     json_t *all = json_pack(
         "{s:s, s:f, s:o, s:f, s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "workflow",
         bench->target.workflow, "seconds", (double)report->span_ns / 1e9, "requests", counts,
@@ -355,12 +365,14 @@ static const struct argument rows[] = {
 const struct command command_bench = {
     .name = "bench",
     .summary = "send requests to a server at a rate, and measure",
-    .usage = "URL WORKFLOW [NAME=VALUE | NAME=@FILE]... [options]",
+    .usage = "URL[,URL] WORKFLOW [NAME=VALUE | NAME=@FILE]... [options]",
     .description =
         "Requests are due at their times whether earlier ones are answered or not, and latency\n"
         "counts from then: a server that stalls cannot hide it. Inputs that are not given are\n"
         "zeros. The server's own figures split the latency: waiting while no task ran; running;\n"
         "transfers and decisions. The rest is sockets, HTTP and waiting for a connection.\n"
+        "Several URLs are servers of one cluster: connections take them in turn, and a request\n"
+        "whose connection is lost is sent to another.\n"
         "Ctrl-C ends early and prints what was measured. Exit code 1 if nothing was answered.\n",
     .arguments =
         {.operand = "URL WORKFLOW", .operand_min = 2, .operand_max = UINT32_MAX, .rows = rows},

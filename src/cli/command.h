@@ -32,7 +32,9 @@ struct command {
 #define COMMAND_LIST(X)                                                                            \
     X(bench)                                                                                       \
     X(check)                                                                                       \
+    X(cluster)                                                                                     \
     X(compare)                                                                                     \
+    X(drain)                                                                                       \
     X(generate)                                                                                    \
     X(infer)                                                                                       \
     X(policies)                                                                                    \

@@ -13,7 +13,7 @@
 
 #define ANSWER_BYTES_MAX 1e12
 
-enum { SHOWN_MAX = 16, TIMEOUT_S_MAX = 1000000 };
+enum { SHOWN_MAX = 16, TIMEOUT_S_MAX = 1000000, HTTP_UNAVAILABLE = 503 };
 
 struct values {
     struct infer_where where;
@@ -171,7 +171,7 @@ static enum weft_status ask(
     if (status == WEFT_OK && reply_out->status != 200) {
         (void)infer_explain(reply_out, error); /* It fails, whatever it says. */
         free(reply_out->body);
-        return WEFT_FAILED;
+        return reply_out->status == HTTP_UNAVAILABLE ? WEFT_BUSY : WEFT_FAILED;
     }
     return status;
 }
@@ -217,34 +217,49 @@ static enum weft_status read_limits(struct values *values, struct weft_error *er
     return WEFT_OK;
 }
 
+/* Ask one server, and show what it answers. */
+static enum weft_status infer_at(
+    const struct infer_target *target, const struct values *values,
+    const struct infer_values *given, char **names, struct weft_error *error)
+{
+    struct infer_body body = {.bytes = NULL};
+    struct http_reply reply = {.body = NULL};
+    const struct infer_outputs outputs = {
+        .is_binary = values->outs.count > 0,
+        .count = values->outs.count,
+        .names = (const char *const *)names,
+    };
+    enum weft_status status = infer_body_build(target, given, &outputs, &body, error);
+    if (status == WEFT_OK) {
+        status = ask(target, &body, values, &reply, error);
+    }
+    if (status == WEFT_OK) {
+        status = show(&reply, values, error);
+        free(reply.body);
+    }
+    free(body.bytes);
+    return status;
+}
+
+/* Ask one server after the other, as long as they cannot be reached or take no more. */
 static enum weft_status infer(
     const struct values *values, const struct operands *operands, char **names,
     struct weft_error *error)
 {
     struct infer_target target;
-    struct infer_body body = {.bytes = NULL};
-    struct http_reply reply = {.body = NULL};
     const struct infer_values given = {.items = operands->items + 1, .count = operands->count - 1};
     enum weft_status status = out_names(&values->outs, names, error);
     if (status == WEFT_OK) {
         status = infer_target_init(&target, &values->where, operands->items[0], error);
     }
-    if (status == WEFT_OK) {
-        const struct infer_outputs outputs = {
-            .is_binary = values->outs.count > 0,
-            .count = values->outs.count,
-            .names = (const char *const *)names,
-        };
-        status = infer_body_build(&target, &given, &outputs, &body, error);
+    if (status != WEFT_OK) {
+        return status;
     }
-    if (status == WEFT_OK) {
-        status = ask(&target, &body, values, &reply, error);
-        if (status == WEFT_OK) {
-            status = show(&reply, values, error);
-            free(reply.body);
-        }
+    status = WEFT_IO;
+    for (uint32_t i = 0; i < target.url_count && (status == WEFT_IO || status == WEFT_BUSY); i++) {
+        target.url = target.urls[i];
+        status = infer_at(&target, values, &given, names, error);
     }
-    free(body.bytes);
     return status;
 }
 
@@ -268,8 +283,10 @@ static int run(const struct command *command, void *given, const struct operands
 }
 
 static const struct argument rows[] = {
-    {"--url", "URL", "address of the server; default http://127.0.0.1:8000", ARGUMENT_TEXT,
-     offsetof(struct values, where.url)},
+    {"--url", "URL[,URL]",
+     "address of the server; default http://127.0.0.1:8000. Of several, each is asked if\n"
+     "those before it cannot be reached or take no more",
+     ARGUMENT_TEXT, offsetof(struct values, where.url)},
     {"--out", "NAME=FILE", "write the bytes of an output to a file; may be repeated", ARGUMENT_LIST,
      offsetof(struct values, outs)},
     {"--slo", "MS", "deadline in milliseconds", ARGUMENT_COUNT, offsetof(struct values, slo)},

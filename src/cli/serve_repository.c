@@ -41,8 +41,8 @@ static int serve(
 }
 
 static int serve_open(
-    const struct command *command, struct served_repository *served,
-    struct clustered *cluster, const struct serve_values *values)
+    const struct command *command, struct served_repository *served, struct clustered *cluster,
+    const struct serve_values *values)
 {
     char title[TITLE_BYTES];
     const struct settings *settings = &served->repository->settings;

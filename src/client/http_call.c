@@ -76,6 +76,35 @@ enum weft_status http_url_parse(
     return WEFT_OK;
 }
 
+enum weft_status http_urls_parse(
+    const char *text, uint32_t max, struct http_url *urls_out, uint32_t *count_out,
+    struct weft_error *error)
+{
+    char one[HTTP_HOST_BYTES + 64];
+    uint32_t count = 0;
+    const char *at = text;
+    for (;;) {
+        const size_t length = strcspn(at, ",");
+        if (count == max) {
+            return error_set(error, WEFT_INVALID, "more than %" PRIu32 " addresses", max);
+        }
+        if (length >= sizeof(one)) {
+            return error_set(error, WEFT_INVALID, "'%.60s...' is too long for a URL", at);
+        }
+        (void)snprintf(one, sizeof(one), "%.*s", (int)length, at);
+        const enum weft_status status = http_url_parse(one, &urls_out[count], error);
+        if (status != WEFT_OK) {
+            return status;
+        }
+        count++;
+        if (at[length] == '\0') {
+            *count_out = count;
+            return WEFT_OK;
+        }
+        at += length + 1;
+    }
+}
+
 static uint32_t seconds_of(const struct http_call *call)
 {
     return call->timeout_s == 0 ? HTTP_CALL_SECONDS : call->timeout_s;

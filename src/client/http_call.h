@@ -56,6 +56,11 @@ struct http_reply {
 enum weft_status http_url_parse(
     const char *text, struct http_url *url_out, struct weft_error *error);
 
+/* "URL,URL": at most @max of them. Errors: WEFT_INVALID. */
+enum weft_status http_urls_parse(
+    const char *text, uint32_t max, struct http_url *urls_out, uint32_t *count_out,
+    struct weft_error *error);
+
 /*
  * Make @call. Any answer that is complete is a success here.
  *

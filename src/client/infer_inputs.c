@@ -68,8 +68,10 @@ enum weft_status infer_target_init(
     if (workflow[0] == '\0' || strpbrk(workflow, "/?#% \r\n") != NULL) {
         return error_set(error, WEFT_INVALID, "'%s' is not the name of a workflow", workflow);
     }
-    enum weft_status status = http_url_parse(
-        where->url == NULL ? "http://127.0.0.1:8000" : where->url, &target->url, error);
+    enum weft_status status = http_urls_parse(
+        where->url == NULL ? "http://127.0.0.1:8000" : where->url, INFER_URLS_MAX, target->urls,
+        &target->url_count, error);
+    target->url = target->urls[0];
     if (status == WEFT_OK && where->token_file != NULL) {
         status = read_token(target, where->token_file, error);
     }

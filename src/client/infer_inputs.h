@@ -10,8 +10,12 @@
 
 #include "client/http_call.h"
 
+enum { INFER_URLS_MAX = 16 };
+
 struct infer_target {
-    struct http_url url;
+    struct http_url url; /* Of them all, the one to ask. */
+    uint32_t url_count;
+    struct http_url urls[INFER_URLS_MAX]; /* Of servers that all answer the same. */
     const char *workflow;
     const char *ca_file;
     char headers[HTTP_TOKEN_BYTES + 96]; /* Of every request: the token. */

@@ -17,6 +17,7 @@
 
 #define ASK_NS    INT64_C(100000000) /* How often is_over() is asked. */
 #define BEHIND_NS NS_PER_MS
+#define DOWN_NS   INT64_C(100000000) /* An address that failed is left alone. */
 
 enum { IN_BYTES = 65536 };
 
@@ -32,6 +33,7 @@ struct wire {
     struct load *load;
     struct wire *next_free;
     enum wire_state state;
+    uint32_t place;  /* Where it leads to. */
     int64_t due_ns;  /* Of its request. */
     bool is_written; /* All of the request has left: libuv is done with write. */
     struct http_answer answer;
@@ -48,7 +50,11 @@ struct load {
     struct load_report *report;
     struct loop *loop;
     struct clock clock;
-    struct sockaddr_storage address;
+    struct place {
+        struct sockaddr_storage address;
+        int64_t down_until_ns; /* A connection to it failed: others come first. */
+    } places[LOAD_URLS_MAX];
+    uint32_t turn;         /* The place of the next connection. */
     struct buffer request; /* The whole of it, sent as it is. */
     struct wire **wires;
     uint32_t wire_count;
@@ -96,10 +102,45 @@ static int64_t pop_waiting(struct load *load)
     return due_ns;
 }
 
+/* The next place that may be up. False if there is none, and *place_out is any. */
+static bool choose_place(struct load *load, uint32_t *place_out)
+{
+    const uint32_t count = load->options->url_count;
+    const int64_t now_ns = clock_read(&load->clock);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t place = (load->turn + i) % count;
+        if (load->places[place].down_until_ns <= now_ns) {
+            *place_out = place;
+            return true;
+        }
+    }
+    *place_out = load->turn % count;
+    return false;
+}
+
 static void on_closed(uv_handle_t *handle)
 {
     struct wire *wire = handle->data;
     wire->state = WIRE_CLOSED;
+}
+
+static void close_wire(struct wire *wire)
+{
+    struct load *load = wire->load;
+    if (wire->state == WIRE_FREE) {
+        struct wire **link = &load->free;
+        while (*link != wire) {
+            link = &(*link)->next_free;
+        }
+        *link = wire->next_free;
+    }
+    wire->state = WIRE_CLOSING;
+    uv_close((uv_handle_t *)&wire->tcp, on_closed);
+}
+
+static bool is_asking(const struct wire *wire)
+{
+    return wire->state == WIRE_BUSY || wire->state == WIRE_CONNECTING;
 }
 
 static void drop(struct wire *wire)
@@ -108,25 +149,26 @@ static void drop(struct wire *wire)
     if (wire->state == WIRE_CLOSED || wire->state == WIRE_CLOSING) {
         return;
     }
-    if (wire->state == WIRE_FREE) {
-        struct wire **link = &load->free;
-        while (*link != wire) {
-            link = &(*link)->next_free;
-        }
-        *link = wire->next_free;
-    }
-    if (wire->state == WIRE_BUSY || wire->state == WIRE_CONNECTING) {
+    if (is_asking(wire)) {
         load->open--;
         load->report->broken += is_counted(load, wire->due_ns) ? 1 : 0;
     }
-    wire->state = WIRE_CLOSING;
-    uv_close((uv_handle_t *)&wire->tcp, on_closed);
+    close_wire(wire);
 }
 
 static void broke(struct wire *wire, int code)
 {
-    wire->load->last_failure = code;
-    drop(wire);
+    struct load *load = wire->load;
+    uint32_t other;
+    load->last_failure = code;
+    load->places[wire->place].down_until_ns = clock_read(&load->clock) + DOWN_NS;
+    if (is_asking(wire) && choose_place(load, &other)) { /* Another may answer it. */
+        load->report->retried += is_counted(load, wire->due_ns) ? 1 : 0;
+        push_waiting(load, wire->due_ns);
+        close_wire(wire);
+    } else {
+        drop(wire);
+    }
 }
 
 static void on_written(uv_write_t *write, int status)
@@ -315,8 +357,11 @@ static void open_wire(struct load *load, struct wire *wire, int64_t due_ns)
     wire->load = load;
     wire->due_ns = due_ns;
     wire->state = WIRE_CONNECTING;
+    (void)choose_place(load, &wire->place); /* If all are down, any is tried. */
+    load->turn = wire->place + 1;
     code = uv_tcp_connect(
-        &wire->connect, &wire->tcp, (const struct sockaddr *)&load->address, on_connected);
+        &wire->connect, &wire->tcp, (const struct sockaddr *)&load->places[wire->place].address,
+        on_connected);
     if (code != 0) {
         broke(wire, code);
     }
@@ -405,9 +450,10 @@ static void run(struct load *load)
     }
 }
 
-static enum weft_status find_address(struct load *load, struct weft_error *error)
+static enum weft_status find_place(
+    struct load *load, const struct http_url *url, struct place *place_out,
+    struct weft_error *error)
 {
-    const struct http_url *url = load->options->url;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     uv_getaddrinfo_t request;
     const int code =
@@ -415,9 +461,18 @@ static enum weft_status find_address(struct load *load, struct weft_error *error
     if (code != 0) {
         return error_set(error, WEFT_IO, "%s:%s: %s", url->host, url->port, uv_strerror(code));
     }
-    (void)memcpy(&load->address, request.addrinfo->ai_addr, request.addrinfo->ai_addrlen);
+    (void)memcpy(&place_out->address, request.addrinfo->ai_addr, request.addrinfo->ai_addrlen);
     uv_freeaddrinfo(request.addrinfo);
     return WEFT_OK;
+}
+
+static enum weft_status find_places(struct load *load, struct weft_error *error)
+{
+    enum weft_status status = WEFT_OK;
+    for (uint32_t i = 0; i < load->options->url_count && status == WEFT_OK; i++) {
+        status = find_place(load, &load->options->urls[i], &load->places[i], error);
+    }
+    return status;
 }
 
 static enum weft_status write_request(struct load *load, struct weft_error *error)
@@ -426,7 +481,7 @@ static enum weft_status write_request(struct load *load, struct weft_error *erro
     char *room = NULL;
     if (buffer_add(
             &load->request, "POST %s HTTP/1.1\r\nHost: %s:%s\r\nContent-Length: %zu\r\n%s\r\n",
-            options->path, options->url->host, options->url->port, options->body_bytes,
+            options->path, options->urls->host, options->urls->port, options->body_bytes,
             options->headers)) {
         room = buffer_room(&load->request, options->body_bytes + 1);
     }
@@ -452,7 +507,8 @@ static void close_all(struct load *load)
 enum weft_status load_run(
     const struct load_options *options, struct load_report *report, struct weft_error *error)
 {
-    ASSERT(options->url != NULL && options->path[0] == '/');
+    ASSERT(options->url_count > 0 && options->url_count <= LOAD_URLS_MAX);
+    ASSERT(options->path[0] == '/');
     ASSERT(options->arrivals != NULL);
     ASSERT(options->connections > 0);
     ASSERT(options->body != NULL || options->body_bytes == 0);
@@ -463,7 +519,7 @@ enum weft_status load_run(
         return status;
     }
     load.wires = memory_zeroed(options->connections, sizeof(void *));
-    status = find_address(&load, error);
+    status = find_places(&load, error);
     if (status == WEFT_OK) {
         status = write_request(&load, error);
     }
@@ -473,8 +529,8 @@ enum weft_status load_run(
         close_all(&load);
         if (load.answers == 0 && load.last_failure != 0) {
             status = error_set(
-                error, WEFT_IO, "%s:%s: no answer at all: %s", options->url->host,
-                options->url->port, uv_strerror(load.last_failure));
+                error, WEFT_IO, "%s:%s: no answer at all: %s", options->urls->host,
+                options->urls->port, uv_strerror(load.last_failure));
         }
     }
     loop_destroy(load.loop);

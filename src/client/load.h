@@ -14,8 +14,11 @@
 
 struct load_report;
 
+enum { LOAD_URLS_MAX = 16 };
+
 struct load_options {
-    const struct http_url *url; /* Borrowed, like all below. */
+    const struct http_url *urls; /* Borrowed, like all below. Connections take them in turn. */
+    uint32_t url_count;          /* LOAD_URLS_MAX at most. */
     const char *path;
     const char *headers; /* Each with its CR LF. */
     const void *body;
@@ -41,6 +44,7 @@ struct load_report {
     uint64_t late;    /* 504 */
     uint64_t failed;  /* Any other answer. */
     uint64_t broken;  /* No answer: the connection failed. */
+    uint64_t retried; /* Sent again, to another address, after that. */
     uint64_t open;    /* Not answered when it ended. */
     uint64_t behind;  /* Sent more than 1 ms after they were due: no connection was free. */
     int64_t span_ns;  /* From the end of the warm-up to the last answer. */

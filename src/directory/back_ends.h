@@ -30,7 +30,4 @@ bool member_decode(
     const char *text, size_t bytes, const char *name, struct member *member_out,
     uint64_t *beat_out);
 
-/* Wait for @ms. */
-void directory_pause(uint32_t ms);
-
 #endif /* DIRECTORY_BACK_ENDS_H */

@@ -124,6 +124,9 @@ void directory_leave(struct directory *directory, const struct member *self);
 /* NULL is allowed. */
 void directory_destroy(struct directory *directory);
 
+/* Let @ms pass. */
+void directory_pause(uint32_t ms);
+
 /* The member called @name. NULL: there is none. */
 const struct member *member_find(const struct member_list *list, const char *name);
 

@@ -378,6 +378,38 @@ static void note_late(
     }
 }
 
+/* Until the end. */
+static void serve(struct service *service)
+{
+    const struct service_options *options = service->options;
+    if (service->server != NULL && !options->silent) {
+        listening_print(service->server, options->listen);
+        show_address(service);
+    }
+    if (options->asking != NULL && !options->silent && !service->screen.is_drawn) {
+        (void)printf("%s\n", options->asking);
+    }
+    if (options->cluster != NULL) {
+        attach(service);
+    }
+    run(service);
+}
+
+static void note_result(
+    const struct service *service, int64_t started_ns, struct service_result *result_out)
+{
+    const struct runtime_counts counts = runtime_counts(service->runtime);
+    *result_out = (struct service_result){
+        .arrived = counts.requested,
+        .answered = counts.answered,
+        .abandoned = service->abandoned,
+        .is_lost = service->is_lost,
+        .wall_s = (double)(progress_clock_ns() - started_ns) / 1e9,
+    };
+    summary_report(service->summary, &result_out->report);
+    note_late(service->watch, service->options->scenario->catalogue, result_out->late);
+}
+
 enum weft_status service_run(
     const struct service_options *options, struct service_result *result_out,
     struct weft_error *error)
@@ -415,27 +447,8 @@ enum weft_status service_run(
         status = listening_open(options->listen, &listening, &service.server, error);
     }
     if (status == WEFT_OK) {
-        if (service.server != NULL && !options->silent) {
-            listening_print(service.server, options->listen);
-            show_address(&service);
-        }
-        if (options->asking != NULL && !options->silent && !service.screen.is_drawn) {
-            (void)printf("%s\n", options->asking);
-        }
-        if (options->cluster != NULL) {
-            attach(&service);
-        }
-        run(&service);
-        const struct runtime_counts counts = runtime_counts(service.runtime);
-        *result_out = (struct service_result){
-            .arrived = counts.requested,
-            .answered = counts.answered,
-            .abandoned = service.abandoned,
-            .is_lost = service.is_lost,
-            .wall_s = (double)(progress_clock_ns() - started_ns) / 1e9,
-        };
-        summary_report(service.summary, &result_out->report);
-        note_late(service.watch, scenario->catalogue, result_out->late);
+        serve(&service);
+        note_result(&service, started_ns, result_out);
     }
     server_stop(service.server);
     if (options->cluster != NULL) {

@@ -1,16 +1,18 @@
 """Three processes are one cluster: any of them answers, and any may die. Skipped without ONNX
 Runtime; what needs etcd also without that.
 
-Covers: src/service/clustered.c src/directory/membership.c
+Covers: src/service/clustered.c src/directory/membership.c src/cli/cluster.c src/cli/drain.c
 """
 
+import json
 import shutil
 import signal
+import subprocess
 import time
 import unittest
 
-from clustered import Cluster, Etcd, Load, busy_seconds, infer
-from operated import LIBRARY
+from clustered import WIDTH, Cluster, Etcd, Load, busy_seconds, infer
+from operated import LIBRARY, LIMIT, WEFT
 
 
 @unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
@@ -115,6 +117,49 @@ class Clusters(unittest.TestCase):
         time.sleep(1)
         for name in "ab":
             self.assertNotRegex("\n".join(cluster.nodes[name].log), "(member|name) lost")
+
+    def weft(self, *arguments):
+        done = subprocess.run([WEFT, *arguments], capture_output=True, text=True, timeout=LIMIT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_a_node_is_drained_by_name(self):
+        cluster = Cluster(self)
+        cluster.launch_all("a", "b")
+        a, b = cluster.nodes["a"], cluster.nodes["b"]
+        shown = json.loads(self.weft("cluster", cluster.directory, "--json"))["members"]
+        self.assertEqual([one["node"] for one in shown], ["a", "b"])
+        self.assertEqual([one["state"] for one in shown], ["ready", "ready"])
+        self.assertEqual(shown[0]["clients"], "http://%s:%d" % a.address)
+        self.assertEqual(shown[0]["serves"], shown[1]["serves"])
+        self.assertRegex(self.weft("cluster", cluster.directory), r"(?m)^a +1 +ready +http://")
+        load = Load([b])
+        load.wait_for(b, 10)
+        self.assertEqual(self.weft("drain", cluster.directory, "b"), "b has left\n")
+        self.check(load)
+        self.assertEqual(b.ended()[0], 0)
+        a.logged("event=\"member lost\" node=b")
+        self.assertNotIn("b ", self.weft("cluster", cluster.directory).split("\n")[1:])
+        done = subprocess.run([WEFT, "drain", cluster.directory, "b"], capture_output=True,
+                              text=True, timeout=LIMIT)  # fmt: skip
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, "weft drain: no member is called 'b'\n"))  # fmt: skip
+
+    def test_clients_with_several_addresses_survive_a_node(self):
+        cluster = Cluster(self)
+        cluster.launch_all("a", "b")
+        a, b = ("http://%s:%d" % cluster.nodes[name].address for name in "ab")
+        bench = subprocess.Popen(
+            [WEFT, "bench", f"{a},{b}", "twice", "--rate", "40", "--seconds", "4", "--json"],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(2.5)
+        cluster.nodes["b"].process.kill()
+        counts = json.loads(bench.communicate(timeout=LIMIT)[0])["requests"]
+        self.assertEqual(counts["good"], counts["due"], counts)
+        self.assertEqual(counts["broken"], 0)
+        values = "x=" + ",".join(["1"] * WIDTH)
+        self.assertIn("FP32 [1,", self.weft("infer", "twice", values, "--url", f"{b},{a}"))
 
     def refused(self, cluster, name, *more, folder=None):
         """What the one line of error says."""

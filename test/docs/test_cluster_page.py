@@ -1,0 +1,90 @@
+"""docs/CLUSTER.md can be followed as it stands, with other ports. Skipped without ONNX Runtime."""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
+
+import clustered  # noqa: E402
+from operated import LIBRARY, LIMIT, WEFT  # noqa: E402
+
+TEXT = pathlib.Path("docs/CLUSTER.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+
+
+def ready(port):
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/v2/health/ready", timeout=5).read()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"nothing is ready on port {port}")
+
+
+@unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
+class Page(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.root = pathlib.Path(holder.name)
+        ports = clustered.free_ports(3)
+        self.ports = {f"127.0.0.1:{8000 + i}": f"127.0.0.1:{port}" for i, port in enumerate(ports)}
+        self.environment = dict(
+            os.environ,
+            WEFT_ONNXRUNTIME=str(LIBRARY.resolve()),
+            WEFT_CACHE=str(self.root / "cache"),
+        )
+        (settings,) = blocks("yaml")
+        clustered.write_repository(self.root / "models", settings)
+
+    def words(self, command):
+        for old, new in self.ports.items():
+            command = command.replace(old, new)
+        return command.replace("weft ", os.path.abspath(WEFT) + " ", 1)
+
+    def test_it_can_be_followed(self):
+        for command in blocks("sh"):
+            subprocess.run(command, shell=True, cwd=self.root, check=True, timeout=LIMIT)
+        (lines,) = blocks("serve")
+        for line, port in zip(lines.splitlines(), self.ports.values()):
+            process = subprocess.Popen(
+                shlex.split(self.words(line)), cwd=self.root, env=self.environment,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            self.addCleanup(process.wait, LIMIT)
+            self.addCleanup(process.terminate)
+            ready(port.partition(":")[2])
+        time.sleep(1)  # The last is known to all.
+        count = 0
+        for block in blocks("console"):
+            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                command, _, expected = part.partition("\n")
+                done = subprocess.run(
+                    self.words(command), shell=True, cwd=self.root, env=self.environment,
+                    capture_output=True, text=True, timeout=LIMIT, check=False,
+                )  # fmt: skip
+                self.assertEqual(done.returncode, 0, (command, done.stderr))
+                for old, new in self.ports.items():
+                    done.stdout = done.stdout.replace(new, old)
+                pattern = re.escape(expected.strip()).replace(r"\.\.\.", ".*")
+                pattern = re.sub(r"(\\ )+", " +", pattern).replace("\\\n", "\n")
+                self.assertRegex(done.stdout.strip(), f"(?s)^{pattern}$", command)
+                count += 1
+        self.assertGreaterEqual(count, 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
