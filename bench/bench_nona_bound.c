@@ -47,17 +47,17 @@ static double quantile(uint32_t count)
     return count < sizeof(few) / sizeof(few[0]) ? few[count] : 2.1;
 }
 
-struct outcome {
+struct figures {
     double mean_ms;
     double half_ms; /* Of the 95 % interval. */
     bool stable;
 };
 
-static struct outcome simulate(
+static struct figures simulate(
     const struct scenario *scenario, const struct arrivals *arrivals, const char *policy,
     uint32_t seeds, uint64_t jobs)
 {
-    struct outcome outcome = {.stable = true};
+    struct figures outcome = {.stable = true};
     double sum = 0;
     double squares = 0;
     struct policy_set set;
@@ -120,7 +120,7 @@ static bool run_case(
         "%s at %g/s: no policy below %.2f ms (%u workflows with all placements, %u relaxed)\n",
         scenario->name, rate_per_s, bound_ms, bound.listed, bound.relaxed);
     for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
-        const struct outcome outcome = simulate(scenario, &arrivals, policies[i], seeds, jobs);
+        const struct figures outcome = simulate(scenario, &arrivals, policies[i], seeds, jobs);
         const bool is_below = outcome.mean_ms + outcome.half_ms < bound_ms;
         is_above = is_above && !is_below;
         (void)printf(

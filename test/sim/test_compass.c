@@ -21,7 +21,7 @@ struct setup {
     uint64_t failed_max;
 };
 
-struct outcome {
+struct figures {
     double latency_ms;
     double slowdown;
     double hit_rate;
@@ -59,12 +59,12 @@ static void simulate(
     sim_destroy(sim);
 }
 
-static struct outcome run(const struct setup *setup)
+static struct figures run(const struct setup *setup)
 {
     struct weft_error error = {0};
     struct scenario *scenario = NULL;
     struct policy_set set;
-    struct outcome outcome = {0};
+    struct figures outcome = {0};
     char path[256];
     (void)snprintf(path, sizeof(path), "scenarios/compass/%s.yaml", setup->file);
     struct scenario_setting settings[SETTINGS_MAX + 1] = {{.key = "jobs", .value = "1500"}};

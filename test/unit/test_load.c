@@ -31,7 +31,8 @@ static enum weft_status run(const struct http_url *url, size_t body_bytes, uint3
     char *body = memory_zeroed(1, body_bytes + 1);
     arrival_stream_init(&stream, &arrivals, &catalogue, /* seed */ 1);
     const struct load_options options = {
-        .url = url,
+        .urls = url,
+        .url_count = 1,
         .path = "/",
         .headers = "",
         .body = body,
