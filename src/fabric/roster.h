@@ -27,10 +27,13 @@ struct roster *roster_create(uint32_t node_count, roster_changed changed, void *
 const struct members *roster_members(const struct roster *roster);
 
 /*
- * Announce that @node is lost, or is back in a new incarnation, in a new epoch. Announcing
- * what is known already changes nothing.
+ * Announce that @node is lost, or is back, in a new epoch. Announcing what is known already
+ * changes nothing.
  */
 void roster_announce(struct roster *roster, uint32_t node, bool up);
+
+/* Announce that @node is a member in @incarnation. An earlier life of it is lost. */
+void roster_join(struct roster *roster, uint32_t node, uint32_t incarnation);
 
 /* NULL is allowed. */
 void roster_destroy(struct roster *roster);

@@ -2,8 +2,8 @@
  * ids.h - names of things that cross layers and machines.
  *
  * Workers, nodes, models and workflows are small dense indices that every node of
- * a cluster agrees on. A job is named by the node that owns it and a number which
- * that node never uses twice.
+ * a cluster agrees on. A job is named by the node that owns it, the incarnation of that node, and
+ * a number which this incarnation never uses twice.
  */
 #ifndef MODEL_IDS_H
 #define MODEL_IDS_H
@@ -17,9 +17,12 @@
 #define TASK_NONE   UINT32_MAX
 
 struct job_id {
-    uint32_t node;   /* The owner. */
-    uint32_t number; /* From 1; never reused by this incarnation of the owner. */
+    uint32_t node;        /* The owner. */
+    uint32_t incarnation; /* Of the owner: each life of a node has a higher one than all before. */
+    uint64_t number;      /* From 1. 0: no job. */
 };
+
+_Static_assert(sizeof(struct job_id) == 16, "no padding: records are hashed as bytes");
 
 /*
  * A placement has one entry per task: a worker, or PLACEMENT_UNBOUND while none is
@@ -32,19 +35,20 @@ static inline uint32_t placement_worker(uint16_t entry)
     return entry == PLACEMENT_UNBOUND ? WORKER_NONE : entry;
 }
 
-static inline uint64_t job_key(struct job_id job)
-{
-    return (uint64_t)job.node << 32 | job.number;
-}
-
-static inline struct job_id job_of_key(uint64_t key)
-{
-    return (struct job_id){.node = (uint32_t)(key >> 32), .number = (uint32_t)key};
-}
-
 static inline bool job_equal(struct job_id a, struct job_id b)
 {
-    return job_key(a) == job_key(b);
+    return a.number == b.number && a.node == b.node && a.incarnation == b.incarnation;
+}
+
+/*
+ * For tables and seeds. Two jobs can have the same key, if they are 2^28 numbers, or millions of
+ * incarnations, apart: who looks a job up by its key compares the whole name.
+ */
+static inline uint64_t job_key(struct job_id job)
+{
+    const uint64_t in_node = ((uint64_t)job.incarnation << 28) + job.number;
+    const uint64_t above = in_node >> 32; /* Beside the node, which has 14 bits. */
+    return ((uint64_t)job.node << 32 | (uint32_t)in_node) ^ above << 46 ^ above >> 18;
 }
 
 #endif /* MODEL_IDS_H */

@@ -97,6 +97,12 @@ static inline int64_t left_ns(const struct node *node, int64_t deadline_ns)
     return deadline_ns == INT64_MAX ? INT64_MAX : deadline_ns - now_ns(node);
 }
 
+/* @priority of a client or a message, as a node keeps it. */
+static inline uint8_t priority_bounded(uint32_t priority)
+{
+    return (uint8_t)min_u32(priority, UINT8_MAX);
+}
+
 /* @items of a client or an engine: at least one, and so few that those of a batch can be added. */
 static inline uint32_t items_bounded(uint32_t items)
 {

@@ -108,8 +108,7 @@ static void probe(struct node *node, struct job *job)
 
 static int64_t patience_ns(const struct job *job)
 {
-    const uint32_t shift = min_u32(job->audits, AUDIT_PATIENCE_SHIFT_MAX);
-    return AUDIT_NS << shift;
+    return AUDIT_NS << job->audits;
 }
 
 static void probe_workers(struct node *node)
@@ -130,7 +129,7 @@ static void probe_workers(struct node *node)
             probe(node, job);
         } else if (again < REPAIRS_PER_STEP) { /* No node has answered since. */
             again++;
-            job->audits++;
+            job->audits = (uint8_t)min_u32(job->audits + 1u, AUDIT_PATIENCE_SHIFT_MAX);
             job->touched_ns = now_ns(node);
             placing_silent(node, slot);
         }
@@ -155,7 +154,7 @@ void audit_run(struct node *node)
 
 void audit_probed(struct node *node, const struct message *message)
 {
-    const uint32_t visit = map_get(&node->visits, job_key(message->job));
+    const uint32_t visit = visits_of(node, message->job);
     uint32_t slot = visit == MAP_NONE ? POOL_NONE : visit_at(node, visit)->tasks;
     while (slot != POOL_NONE && task_at(node, slot)->state < TASK_OFFERED) {
         slot = task_at(node, slot)->next_of_visit;

@@ -10,8 +10,12 @@ enum {
     JOB_ATTEMPTS_MAX = 5, /* Then a job fails rather than go round for ever. */
     REPAIRS_PER_STEP = 4, /* A step stays short even when a thousand jobs lost a worker. */
     REPAIR_LOOKS_PER_STEP = 256,
-    PARKED_MAX = 1024,           /* Messages that wait for blocked peers. */
-    CANCELLED_MAX = 64,          /* Cancelled jobs whose late messages are still recognised. */
+    PARKED_MAX = 1024, /* Messages that wait for blocked peers. */
+    /*
+     * Cancelled jobs whose late messages are recognised. Each is a message under way when its job
+     * was cancelled; one that falls out costs a run and a visit, until the next audit.
+     */
+    CANCELLED_MAX = 64,
     GPU_UNITS_MAX = 128,         /* A share size is a bit of two words: percents fit. */
     LOAD_RETRIES_SHIFT_MAX = 10, /* Back-off doubles up to 2^10 times the first pause. */
     HOME_TASKS_PER_STEP = 128,   /* Claimed or turned away in one step; the next goes on. */

@@ -18,13 +18,16 @@ const struct workflow_task *grants_kind(const struct node *node, uint32_t slot)
                                            : NULL;
 }
 
+/* The grant of claim @number of the home that has sent @message. */
 static uint32_t find(
-    const struct node *node, const struct worker *worker, uint32_t home, uint32_t number)
+    const struct node *node, const struct worker *worker, const struct message *message,
+    uint64_t number)
 {
     uint32_t slot = worker->grants;
     while (slot != POOL_NONE) {
         const struct grant *grant = grant_at(node, slot);
-        if (grant->home == home && grant->number == number) {
+        if (grant->home == message->from && grant->number == number &&
+            grant->home_incarnation == message->from_incarnation) {
             return slot;
         }
         slot = grant->next;
@@ -47,13 +50,20 @@ static void settle(struct node *node, struct grant *grant, uint32_t index, enum 
     own_worker(node, grant->worker)->touched = true;
 }
 
+/* A home as of one of its claims. */
+struct claimant {
+    uint32_t node;
+    uint32_t incarnation;
+};
+
 /* What the home must be told: @outcome of a claim for @worker, and from which row on it shows. */
 static void tell_home(
-    struct node *node, const struct worker *worker, enum message_kind kind, uint32_t home,
+    struct node *node, const struct worker *worker, enum message_kind kind, struct claimant home,
     struct message_outcome outcome)
 {
     const struct message message = {
         .kind = kind,
+        .to_incarnation = home.incarnation,
         .job = {.node = node->id},
         .worker = worker->id,
         .outcome =
@@ -64,9 +74,15 @@ static void tell_home(
                 .run_ns = outcome.run_ns,
             },
     };
-    if (members_is_up(node->view.members, home)) {
-        outbox_send(node, home, &message);
+    if (members_is_up(node->view.members, home.node) &&
+        members_incarnation(node->view.members, home.node) <= home.incarnation) {
+        outbox_send(node, home.node, &message);
     }
+}
+
+static struct claimant sender_of(const struct message *message)
+{
+    return (struct claimant){.node = message->from, .incarnation = message->from_incarnation};
 }
 
 /* Why the claim of @message cannot be granted; REASON_NONE if it can. */
@@ -100,6 +116,7 @@ static uint32_t open_grant(struct node *node, struct worker *worker, const struc
     grant->next = POOL_NONE;
     grant->worker = worker->id;
     grant->home = message->from;
+    grant->home_incarnation = message->from_incarnation;
     grant->number = claim->number;
     grant->count = claim->count;
     grant->open = claim->count;
@@ -136,7 +153,7 @@ static void await(struct node *node, uint32_t slot, const struct message *messag
     }
     touch(node, grant);
     grant->entries[index].job = message->job;
-    grant->entries[index].holder = holder;
+    grant->entries[index].holder = (uint16_t)holder;
     grant->entries[index].state = ENTRY_AWAITED;
     if (!members_is_up(node->view.members, holder)) {
         settle(node, grant, index, ENTRY_GONE);
@@ -156,15 +173,13 @@ static void await(struct node *node, uint32_t slot, const struct message *messag
 void grants_claim(struct node *node, const struct message *message)
 {
     struct worker *worker = own_worker(node, message->worker);
-    if (message->sequence != 0) {
-        rows_notice(node, message->worker, message->from, message->sequence);
-    }
-    uint32_t slot = find(node, worker, message->from, message->claim.number);
+    rows_notice(node, message);
+    uint32_t slot = find(node, worker, message, message->claim.number);
     if (slot == POOL_NONE && message->claim.index == 0) {
         const enum reason reason = obstacle(node, worker, message);
         if (reason != REASON_NONE) {
             const struct message_outcome no = {.number = message->claim.number, .reason = reason};
-            tell_home(node, worker, MESSAGE_DECLINE, message->from, no);
+            tell_home(node, worker, MESSAGE_DECLINE, sender_of(message), no);
             rows_load_changed(node, worker); /* The home waits for its next row. */
             return;
         }
@@ -384,7 +399,8 @@ void grants_ended(struct node *node, uint32_t slot, int64_t run_ns, bool complet
                   : grant.short_of ? REASON_STALE
                                    : REASON_BATCH_FAILED,
     };
-    tell_home(node, worker, MESSAGE_ENDED, grant.home, outcome);
+    const struct claimant home = {.node = grant.home, .incarnation = grant.home_incarnation};
+    tell_home(node, worker, MESSAGE_ENDED, home, outcome);
     home_freed(node); /* Its own rows show it at once. */
 }
 
@@ -392,8 +408,8 @@ void grants_asked(struct node *node, const struct message *message)
 {
     const struct worker *worker = own_worker(node, message->worker);
     const struct message_outcome stale = {.number = message->asked, .reason = REASON_STALE};
-    if (find(node, worker, message->from, message->asked) == POOL_NONE) {
-        tell_home(node, worker, MESSAGE_DECLINE, message->from, stale);
+    if (find(node, worker, message, message->asked) == POOL_NONE) {
+        tell_home(node, worker, MESSAGE_DECLINE, sender_of(message), stale);
     }
 }
 

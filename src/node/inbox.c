@@ -45,10 +45,18 @@ static bool has_sound_work(const struct node *node, const struct message *messag
     return highest <= node->fleet->worker_count;
 }
 
+/* Whether neither the sender nor the node that was meant has been replaced by a later life. */
+static bool is_current(const struct node *node, const struct message *message)
+{
+    return message->to_incarnation == node->incarnation &&
+           message->from_incarnation >= members_incarnation(node->view.members, message->from);
+}
+
 /* A message can name what this node has never heard of: another version, or an attack. */
 static bool is_sound(const struct node *node, const struct message *message)
 {
-    if (message->job.node >= node->fleet->node_count || message->from >= node->fleet->node_count) {
+    if (message->job.node >= node->fleet->node_count || message->from >= node->fleet->node_count ||
+        !is_current(node, message)) {
         return false;
     }
     if (message->kind == MESSAGE_CLAIM) {

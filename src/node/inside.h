@@ -62,14 +62,13 @@ _Static_assert(WORKFLOW_TASKS_MAX <= UINT16_MAX, "a task has fewer inputs than t
 struct visit {
     struct job_id job;
     uint32_t attempt;
-    uint32_t priority;
     uint32_t tasks; /* List. */
     struct slot_link link;
-    uint32_t epoch; /* Of the member list when it opened. */
     int64_t arrived_ns;
     int64_t deadline_ns;
     int64_t touched_ns; /* Last message, for the audit. */
-    uint16_t workflow;
+    uint8_t workflow;
+    uint8_t priority;
     uint8_t held;     /* Its slot is in use further up the call stack. */
     bool dropped : 1; /* Nothing of it is wanted any more. */
     bool firm : 1;    /* Nor is an answer past its deadline. */
@@ -80,26 +79,30 @@ struct visit {
 struct job {
     struct job_id id;
     uint64_t client; /* The host's name for it. */
-    uint32_t workflow;
     uint32_t items;
-    uint32_t priority;
     uint32_t attempt;
-    uint32_t audits;    /* How often it was run again because no node knew of it. */
     uint32_t inputs;    /* Tensor. */
+    uint32_t outputs;   /* List of struct input, by sink. */
     int64_t touched_ns; /* Last sign of life, for the audit. */
     uint64_t epoch;     /* Of the member list against which it was last checked. */
     int64_t arrived_ns;
     int64_t deadline_ns;
-    uint32_t outputs; /* List of struct input, by sink. */
-    uint32_t output_count;
     struct slot_link link;
     struct forecast forecast;         /* What was expected of it when it was admitted. */
     struct deadline_link by_deadline; /* If it is firm. */
+    uint16_t output_count;
+    uint8_t workflow;
+    uint8_t priority;
+    uint8_t audits;       /* How often it was run again because no node knew of it: its patience. */
     uint8_t losses;       /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
     bool probed : 1;      /* Asked after, and not answered yet. */
     bool firm : 1;        /* Past its deadline the answer is not wanted. */
     uint16_t placement[]; /* By task; then as many movers: see job_movers(). */
 };
+
+_Static_assert(WORKFLOWS_MAX <= UINT8_MAX + 1, "a workflow is a byte");
+_Static_assert(WORKFLOW_TASKS_MAX <= UINT16_MAX, "sinks are counted in two bytes");
+_Static_assert(PRIORITY_MAX <= UINT8_MAX, "a priority is a byte");
 
 struct batch {
     uint32_t worker;
@@ -205,8 +208,8 @@ struct node {
     struct board *board;
     uint32_t worker_count;
     uint32_t id;
-    struct map jobs;   /* By job_key. */
-    struct map visits; /* By job_key. */
+    struct map jobs;   /* By job_key(). */
+    struct map visits; /* Likewise: see visits_of(). */
     uint32_t job_count;
     uint32_t visit_count;
     uint32_t cpu_free;
@@ -220,7 +223,7 @@ struct node {
     struct slot_list job_list; /* The oldest first. */
     struct slot_list visit_list;
     uint32_t running;
-    uint32_t job_number;
+    uint64_t job_number;
     uint32_t given_up;   /* Jobs, in this step: see GIVE_UP_PER_STEP. */
     uint32_t unit_count; /* Of all its devices: so many batches at most. */
     uint64_t arrival;
@@ -239,7 +242,7 @@ struct node {
     uint32_t parked_last;
     uint32_t parked_count;
     uint32_t cancelled_count;
-    uint64_t cancelled[CANCELLED_MAX];
+    struct job_id cancelled[CANCELLED_MAX];
     struct suspects blocked; /* Peers that take no messages now. */
     void *question;          /* Of the search that was asked for in this step. */
 };

@@ -10,15 +10,17 @@
 #include "base/list.h"
 #include "node/node.h"
 
+_Static_assert(NODES_MAX <= UINT16_MAX, "a grant names nodes in two bytes");
+
 /* A task that waits elsewhere, or here, in the queue of its home. */
 struct ticket {
     struct job_id job;
-    uint32_t workflow;
-    uint32_t task;
     uint32_t attempt;
     uint32_t items;
-    uint32_t priority;
-    uint32_t holder;       /* The worker with its inputs. */
+    uint32_t holder; /* The worker with its inputs. */
+    uint16_t task;
+    uint8_t workflow;
+    uint8_t priority;
     uint64_t epoch;        /* Of the member list that named the holder. */
     struct slot_link link; /* In its queue; in its claim, only to the next. */
     int64_t key;
@@ -31,15 +33,15 @@ struct ticket {
 
 /* A batch that a home has sent off and not seen the end of. */
 struct claim {
-    uint32_t number;
+    uint64_t number;
+    uint64_t sequence; /* Of its reservation. */
     uint32_t worker;
     uint32_t workflow;
     uint32_t task;
     uint32_t task_count;
     uint32_t items;
     struct config config;
-    uint32_t sequence; /* Of its reservation. */
-    uint32_t tickets;  /* List: put back if nothing comes of it. */
+    uint32_t tickets; /* List: put back if nothing comes of it. */
     struct slot_link link;
     uint64_t epoch;
     int64_t touched_ns; /* When it was made or last asked after, for the audit. */
@@ -52,7 +54,8 @@ struct grant {
     uint32_t next; /* Of the same worker, oldest first. */
     uint32_t worker;
     uint32_t home;
-    uint32_t number; /* Of the home's claim. */
+    uint32_t home_incarnation;
+    uint64_t number; /* Of the home's claim. */
     uint32_t batch;
     uint32_t count;
     uint32_t open; /* Entries that are unknown or awaited. */
@@ -64,8 +67,8 @@ struct grant {
     int64_t touched_ns;
     struct {
         struct job_id job;
-        uint32_t holder; /* Node. */
         uint32_t task;   /* Slot, once it is here. */
+        uint16_t holder; /* Node. */
         uint8_t state;   /* enum entry_state */
     } entries[BATCH_TASKS_MAX];
 };
@@ -86,11 +89,11 @@ struct home {
     uint32_t active_count;
     uint32_t *homes;       /* By queue: the node that keeps it; NODE_NONE: not known yet. */
     uint64_t epoch;        /* Of the member list that homes follows. */
-    struct map tickets;    /* Those that wait, by ticket_key(). */
+    struct map tickets;    /* Those that wait, by ticket_key(): see find_ticket(). */
     struct map claims;     /* By number. */
     uint32_t ticket_count; /* Waiting or claimed. */
     struct slot_list claim_list;
-    uint32_t claim_number;
+    uint64_t claim_number;
     int64_t wake_ns; /* Earliest timer that is set, or INT64_MAX. */
 };
 

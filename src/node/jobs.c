@@ -69,9 +69,9 @@ static uint32_t open_job(
     struct job *job = job_at(node, slot);
     job->id = facts->id;
     job->client = request->client;
-    job->workflow = request->workflow;
+    job->workflow = (uint8_t)request->workflow;
     job->items = facts->items;
-    job->priority = facts->priority;
+    job->priority = priority_bounded(facts->priority);
     job->firm = facts->firm;
     job->inputs = tensor_take(node, request->inputs, facts->items, request->bytes);
     job->outputs = POOL_NONE;
@@ -105,7 +105,7 @@ void jobs_request(struct node *node, const struct event_request *request)
     }
     const int64_t slo_ns = request->slo_ns != 0 ? request->slo_ns : workflow->slo_ns;
     const struct job_facts facts = {
-        .id = {.node = node->id, .number = node->job_number + 1},
+        .id = {node->id, node->incarnation, node->job_number + 1},
         .workflow = request->workflow,
         .graph = workflow,
         .arrived_ns = now_ns(node),
@@ -137,7 +137,8 @@ void jobs_request(struct node *node, const struct event_request *request)
 
 uint32_t jobs_find(const struct node *node, struct job_id id)
 {
-    return id.node == node->id ? map_get(&node->jobs, job_key(id)) : MAP_NONE;
+    const bool is_own = id.node == node->id && id.incarnation == node->incarnation;
+    return is_own ? map_get(&node->jobs, job_key(id)) : MAP_NONE;
 }
 
 void jobs_tell(struct node *node, const struct job *job, const struct message *message)
@@ -291,9 +292,14 @@ void jobs_output(struct node *node, const struct message *message, uint32_t tens
     }
 }
 
-static void send_cancel(struct node *node, struct job_id job, uint32_t to)
+/* Nobody waits any more for the job of @message: @to shall drop it. */
+static void send_cancel(struct node *node, const struct message *message, uint32_t to)
 {
-    const struct message cancel = {.kind = MESSAGE_CANCEL, .job = job};
+    const struct message cancel = {
+        .kind = MESSAGE_CANCEL,
+        .to_incarnation = to == message->from ? message->from_incarnation : 0,
+        .job = message->job,
+    };
     if (members_is_up(node->view.members, to)) {
         outbox_send(node, to, &cancel);
     }
@@ -305,7 +311,7 @@ void jobs_moved(struct node *node, const struct message *message)
     const uint32_t slot = jobs_find(node, message->job);
     if (slot == MAP_NONE) {
         if (message->job.node == node->id) {
-            send_cancel(node, message->job, to); /* No client waits for it any more. */
+            send_cancel(node, message, to);
         }
         return;
     }
@@ -358,7 +364,7 @@ void jobs_failed(struct node *node, const struct message *message)
 void jobs_query(struct node *node, const struct message *message)
 {
     if (message->job.node == node->id && jobs_find(node, message->job) == MAP_NONE) {
-        send_cancel(node, message->job, message->from);
+        send_cancel(node, message, message->from);
     }
 }
 

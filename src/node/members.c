@@ -7,6 +7,17 @@
 #include "node/outbox.h"
 #include "node/visits.h"
 
+/* What was heard of the workers of @peer counts rows that will not come. */
+static void forget_news(struct node *node, uint32_t peer)
+{
+    struct news *news = &node->view.news;
+    for (uint32_t i = news->count; i > 0; i--) {
+        if (node_of_worker(node, news->entries[i - 1].worker) == peer) {
+            news_drop(news, i - 1);
+        }
+    }
+}
+
 static void forget_promises(struct node *node, uint32_t peer)
 {
     const struct fleet_node *gone = &node->fleet->nodes[peer];
@@ -19,6 +30,7 @@ static void lose(struct node *node, uint32_t peer)
 {
     trace(node, RECORD_NODE_LOST, REASON_NONE)->value = peer;
     forget_promises(node, peer);
+    forget_news(node, peer);
     outbox_forget(node, peer);
     for (uint32_t i = 0; i < node->worker_count; i++) {
         node->workers[i].asked = false; /* The one that was asked may be gone. */
@@ -55,7 +67,7 @@ void members_changed(struct node *node, const struct members *members)
         const bool is_new = !was_up || members->since[peer] > old->epoch;
         if (is_new && members_is_up(members, peer)) {
             trace(node, RECORD_NODE_BACK, REASON_NONE)->value = peer;
-            (void)suspects_remove(&node->view.suspects, peer);
+            suspects_remove(&node->view.suspects, peer);
         }
     }
     if (lost) {
@@ -74,7 +86,7 @@ void members_hint(struct node *node, uint32_t peer, enum peer_hint hint)
         forget_promises(node, peer);
         return;
     case PEER_RESTORED:
-        (void)suspects_remove(&node->view.suspects, peer);
+        suspects_remove(&node->view.suspects, peer);
         outbox_block(node, peer, /* blocked */ false);
         return;
     case PEER_BLOCKED:

@@ -16,12 +16,6 @@
 #include "node/rows.h"
 #include "node/steal.h"
 
-/* A restarted owner must not reuse numbers that others still know. */
-static uint32_t first_job_number(uint32_t incarnation)
-{
-    return incarnation << 28;
-}
-
 static void init_worker(struct node *node, struct arena *arena, uint32_t index)
 {
     struct worker *worker = &node->workers[index];
@@ -43,7 +37,6 @@ static void init_worker(struct node *node, struct arena *arena, uint32_t index)
     worker->wake_ns = INT64_MAX;
     worker->load_published_ns = -node->row_load_ns; /* The first change is shown at once. */
     worker->cache_published_ns = -node->row_cache_ns;
-    worker->row_sequence = (uint64_t)node->incarnation << 40;
     for (uint32_t i = 0; i < node->catalogue->queue_count; i++) {
         worker->queues[i].head = POOL_NONE;
         worker->queues[i].tail = POOL_NONE;
@@ -73,7 +66,6 @@ static void init_home(struct node *node, struct arena *arena)
     }
     map_init(&home->tickets, 16);
     map_init(&home->claims, 16);
-    home->claim_number = node->incarnation << 24; /* A restarted home must not reuse numbers. */
     home->queues = arena_alloc(arena, queue_count * sizeof(*home->queues));
     home->active = arena_alloc(arena, queue_count * sizeof(*home->active));
     home->homes = arena_alloc(arena, queue_count * sizeof(*home->homes));
@@ -118,7 +110,6 @@ struct node *node_create(struct arena *arena, const struct node_options *options
     node->repair_visit = POOL_NONE;
     node->parked_first = POOL_NONE;
     node->parked_last = POOL_NONE;
-    node->job_number = first_job_number(options->incarnation);
     node->view = (struct view){
         .node = options->node,
         .worker_first = spec->worker_first,
@@ -127,6 +118,9 @@ struct node *node_create(struct arena *arena, const struct node_options *options
         .board = options->board,
         .members = options->members,
     };
+    const size_t set_bytes = bitset_words(options->fleet->node_count) * sizeof(uint64_t);
+    node->view.suspects.bits = arena_alloc(arena, set_bytes);
+    node->blocked.bits = arena_alloc(arena, set_bytes);
     reservations_init(&node->view.reservations, &options->pools->reservations);
     map_init(&node->jobs, 16);
     map_init(&node->visits, 16);

@@ -50,7 +50,7 @@ void offers_withdraw(struct node *node, uint32_t slot)
 /* The task that @message is about, if it waits here; POOL_NONE if not. */
 static uint32_t find_offered(const struct node *node, const struct message *message)
 {
-    const uint32_t visit = map_get(&node->visits, job_key(message->job));
+    const uint32_t visit = visits_of(node, message->job);
     if (visit == MAP_NONE || visit_at(node, visit)->workflow != message->workflow) {
         return POOL_NONE;
     }
@@ -64,6 +64,7 @@ void offers_pulled(struct node *node, const struct message *message)
     if (slot == POOL_NONE) {
         struct message gone = *message;
         gone.kind = MESSAGE_GONE;
+        gone.to_incarnation = message->from_incarnation;
         gone.worker = node->view.worker_first; /* Whichever of this node it was. */
         if (members_is_up(node->view.members, message->from)) {
             outbox_send(node, message->from, &gone);

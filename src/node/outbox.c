@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/inbox.h"
 
@@ -60,6 +61,14 @@ static void copy_placement(struct effects *effects, struct message *message)
     message->work.placement = copy;
 }
 
+/* The life of @to that @message is for: an asker's, or an owner's, may be newer than the list. */
+static uint32_t incarnation_of(const struct node *node, uint32_t to, const struct message *message)
+{
+    const uint32_t listed = members_incarnation(node->view.members, to);
+    const uint32_t owner = message->job.node == to ? message->job.incarnation : 0;
+    return max_u32(max_u32(listed, owner), message->to_incarnation);
+}
+
 static struct effect *emit(
     struct node *node, enum effect_kind kind, uint32_t to, const struct message *message)
 {
@@ -68,6 +77,8 @@ static struct effect *emit(
     effect->send.tensor.id = 0;
     effect->send.message = *message;
     effect->send.message.from = node->id;
+    effect->send.message.from_incarnation = node->incarnation;
+    effect->send.message.to_incarnation = incarnation_of(node, to, message);
     copy_placement(node->effects, &effect->send.message);
     return effect;
 }
@@ -117,6 +128,7 @@ void outbox_send(struct node *node, uint32_t to, const struct message *message)
     if (to == node->id) {
         struct message own = *message;
         own.from = node->id;
+        own.from_incarnation = node->incarnation;
         inbox_own_message(node, &own);
         return;
     }
@@ -134,6 +146,7 @@ void outbox_move(struct node *node, uint32_t to, const struct message *message, 
     if (to == node->id) {
         struct message own = *message;
         own.from = node->id;
+        own.from_incarnation = node->incarnation;
         inbox_own_input(node, &own, tensor);
         return;
     }
@@ -186,7 +199,7 @@ void outbox_block(struct node *node, uint32_t to, bool blocked)
         suspects_add(&node->blocked, to);
         return;
     }
-    (void)suspects_remove(&node->blocked, to);
+    suspects_remove(&node->blocked, to);
     unpark(node, to, /* send */ true);
 }
 
@@ -205,6 +218,6 @@ bool outbox_has(const struct node *node, struct job_id job)
 
 void outbox_forget(struct node *node, uint32_t to)
 {
-    (void)suspects_remove(&node->blocked, to);
+    suspects_remove(&node->blocked, to);
     unpark(node, to, /* send */ false);
 }

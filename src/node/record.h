@@ -118,6 +118,6 @@ struct record {
 
 _Static_assert(RECORD_KIND_COUNT <= UINT8_MAX, "a kind is a byte");
 _Static_assert(REASON_COUNT <= UINT8_MAX, "a reason is a byte");
-_Static_assert(sizeof(struct record) == 48, "no padding: records are hashed as bytes");
+_Static_assert(sizeof(struct record) == 56, "no padding: records are hashed as bytes");
 
 #endif /* NODE_RECORD_H */

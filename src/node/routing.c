@@ -20,7 +20,7 @@ static struct message input_message(
     return input;
 }
 
-uint32_t routing_note(struct node *node, uint32_t worker, int64_t run_ns)
+uint64_t routing_note(struct node *node, uint32_t worker, int64_t run_ns)
 {
     if (view_is_own(&node->view, worker)) {
         return 0; /* Own rows are fresh. */
@@ -191,7 +191,7 @@ void routing_forward(
     announce(node, visit, task->number, worker);
     /* Who has claimed it has told its worker. */
     const bool claimed = routing_waits(node, visit->workflow, task->number);
-    uint32_t sequence = claimed ? 0 : routing_note(node, worker, run_ns);
+    uint64_t sequence = claimed ? 0 : routing_note(node, worker, run_ns);
     for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
         const struct input *held = input_at(node, slot);
         struct message input = input_message(node, visit, task->number, held->items);

@@ -48,6 +48,6 @@ void routing_bind(struct node *node, uint32_t slot);
 void routing_tell(struct node *node, struct message *input);
 
 /* Note work that @worker's row does not show yet. Returns its sequence, 0 for own workers. */
-uint32_t routing_note(struct node *node, uint32_t worker, int64_t run_ns);
+uint64_t routing_note(struct node *node, uint32_t worker, int64_t run_ns);
 
 #endif /* NODE_ROUTING_H */

@@ -46,6 +46,7 @@ void rows_cache_changed(struct node *node, struct worker *worker)
 {
     struct row_cache *live = &node->board->entries[worker->id].live.cache;
     live->at_ns = now_ns(node);
+    live->incarnation = node->incarnation;
     live->resident = (struct model_set){{0}};
     live->loading = (struct model_set){{0}};
     for (uint32_t model = 0; model < node->catalogue->model_count; model++) {
@@ -70,6 +71,7 @@ static void acknowledge(struct node *node, struct worker *worker)
         const struct notice notice = *(struct notice *)pool_at(&node->pools->notices, slot);
         const struct message message = {
             .kind = MESSAGE_ACKNOWLEDGE,
+            .to_incarnation = notice.incarnation,
             .job = {.node = node->id},
             .worker = worker->id,
             .sequence = notice.sequence,
@@ -163,39 +165,45 @@ static struct notice *find_notice(
     return NULL;
 }
 
-void rows_notice(struct node *node, uint32_t worker_id, uint32_t from, uint32_t sequence)
+void rows_notice(struct node *node, const struct message *message)
 {
-    struct worker *worker = own_worker(node, worker_id);
-    if (from == node->id || worker == NULL) {
+    struct worker *worker = own_worker(node, message->worker);
+    if (message->sequence == 0 || message->from == node->id || worker == NULL) {
         return;
     }
     worker->load_changed = true; /* The sender waits for the next row. */
     worker->touched = true;
-    struct notice *known = find_notice(node, worker, from);
-    if (known != NULL) {
+    struct notice *known = find_notice(node, worker, message->from);
+    if (known != NULL && known->incarnation == message->from_incarnation) {
         /*
          * One number covers all before it, also the few that a large tensor still holds up
          * behind smaller messages: those are forgotten a little early.
          */
-        known->sequence = max_u32(sequence, known->sequence);
+        known->sequence = max_u64(message->sequence, known->sequence);
+        return;
+    }
+    if (known != NULL) { /* An earlier life does not wait any more. */
+        known->incarnation = message->from_incarnation;
+        known->sequence = message->sequence;
         return;
     }
     const uint32_t slot = pool_take_raw(&node->pools->notices);
     ASSERT(slot != POOL_NONE);
     *(struct notice *)pool_at(&node->pools->notices, slot) = (struct notice){
         .next = worker->notices,
-        .node = from,
-        .sequence = sequence,
+        .node = message->from,
+        .incarnation = message->from_incarnation,
+        .sequence = message->sequence,
     };
     worker->notices = slot;
-    worker->noticed |= UINT64_C(1) << (from % 64);
+    worker->noticed |= UINT64_C(1) << (message->from % 64);
 }
 
 void rows_acknowledged(struct node *node, const struct message *message)
 {
     struct record *record = trace(node, RECORD_ACKNOWLEDGED, REASON_NONE);
     record->worker = message->worker;
-    record->value = message->sequence;
+    record->value = (int64_t)message->sequence;
     reservations_acknowledge(
         &node->view.reservations, message->worker, message->sequence, message->row_sequence);
     /* Those acknowledged earlier may have been waiting for the row that is visible now. */

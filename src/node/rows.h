@@ -15,7 +15,8 @@
 struct notice {
     uint32_t next;
     uint32_t node;
-    uint32_t sequence;
+    uint32_t incarnation; /* Of that node when it reserved. */
+    uint64_t sequence;
 };
 
 /* Work came, went or moved on; a model came or went. */
@@ -25,8 +26,8 @@ void rows_cache_changed(struct node *node, struct worker *worker);
 /* Show what has changed, now or when the interval is over. */
 void rows_publish(struct node *node, struct worker *worker);
 
-/* The next row of @worker acknowledges reservation @sequence of node @from. */
-void rows_notice(struct node *node, uint32_t worker, uint32_t from, uint32_t sequence);
+/* The next row of the worker of @message acknowledges its reservation, if it has one. */
+void rows_notice(struct node *node, const struct message *message);
 
 /* A peer's worker counts reservations of this node. */
 void rows_acknowledged(struct node *node, const struct message *message);

@@ -52,6 +52,7 @@ void steal_asked(struct node *node, const struct message *message)
     if (slot == POOL_NONE || !members_is_up(node->view.members, message->from)) {
         const struct message nothing = {
             .kind = MESSAGE_NOTHING,
+            .to_incarnation = message->from_incarnation,
             .job = {.node = node->id},
             .worker = message->worker,
         };

@@ -4,14 +4,18 @@
 #include "node/outbox.h"
 #include "node/visits.h"
 
-enum { TASK_BITS = 10, NODE_SHIFT = 32 + TASK_BITS };
-
-_Static_assert(WORKFLOW_TASKS_MAX <= 1 << TASK_BITS, "a task, a number and a node fit one word");
-_Static_assert(NODES_MAX <= 1 << (64 - NODE_SHIFT), "a task, a number and a node fit one word");
-
+/* Two tickets can have the same key; then the later one displaces the earlier. */
 static uint64_t ticket_key(struct job_id job, uint32_t task)
 {
-    return (uint64_t)job.node << NODE_SHIFT | (uint64_t)job.number << TASK_BITS | task;
+    return job_key(job) * WORKFLOW_TASKS_MAX + task;
+}
+
+/* The ticket that waits for this task, or MAP_NONE. */
+static uint32_t find_ticket(const struct node *node, struct job_id job, uint32_t task)
+{
+    const uint32_t slot = map_get(&node->home.tickets, ticket_key(job, task));
+    const struct ticket *found = slot == MAP_NONE ? NULL : ticket_at(node, slot);
+    return found != NULL && found->task == task && job_equal(found->job, job) ? slot : MAP_NONE;
 }
 
 bool tickets_comes_before(const struct ticket *a, const struct ticket *b)
@@ -130,7 +134,7 @@ static int64_t order_of(struct node *node, const struct ticket *ticket)
 /* Whether the task of @message is known to wait. Where it waits may be news. */
 static bool is_known(struct node *node, const struct message *message)
 {
-    const uint32_t slot = map_get(&node->home.tickets, ticket_key(message->job, message->task));
+    const uint32_t slot = find_ticket(node, message->job, message->task);
     if (slot == MAP_NONE) {
         return false;
     }
@@ -148,6 +152,11 @@ bool tickets_join(struct node *node, const struct message *message)
     if (is_known(node, message)) {
         return false;
     }
+    const uint32_t other = map_get(&node->home.tickets, ticket_key(message->job, message->task));
+    if (other != MAP_NONE) { /* Its holder offers it again, if there is one left. */
+        tickets_take(node, other);
+        tickets_forget(node, other);
+    }
     const struct message_work *work = &message->work;
     const uint32_t slot = pool_take(&node->pools->tickets);
     ASSERT(slot != POOL_NONE);
@@ -155,11 +164,11 @@ bool tickets_join(struct node *node, const struct message *message)
     struct ticket *ticket = ticket_at(node, slot);
     *ticket = (struct ticket){
         .job = message->job,
-        .workflow = message->workflow,
-        .task = message->task,
+        .workflow = (uint8_t)message->workflow,
+        .task = (uint16_t)message->task,
         .attempt = message->attempt,
         .items = work->items == 0 ? 1 : work->items,
-        .priority = work->priority,
+        .priority = priority_bounded(work->priority),
         .firm = work->firm,
         .holder = message->worker,
         .epoch = node->view.members->epoch,
@@ -176,7 +185,7 @@ bool tickets_join(struct node *node, const struct message *message)
 
 bool tickets_leave(struct node *node, const struct message *message)
 {
-    const uint32_t slot = map_get(&node->home.tickets, ticket_key(message->job, message->task));
+    const uint32_t slot = find_ticket(node, message->job, message->task);
     if (slot == MAP_NONE) {
         return false;
     }

@@ -7,6 +7,7 @@
 #include "node/audit.h"
 #include "node/dispatch.h"
 #include "node/grants.h"
+#include "node/jobs.h"
 #include "node/offers.h"
 #include "node/outbox.h"
 #include "node/routing.h"
@@ -16,11 +17,14 @@
 static bool is_over(const struct node *node, struct job_id job)
 {
     if (job.node == node->id) {
-        return map_get(&node->jobs, job_key(job)) == MAP_NONE;
+        return jobs_find(node, job) == MAP_NONE;
+    }
+    if (members_incarnation(node->view.members, job.node) > job.incarnation) {
+        return true; /* Its owner is gone. */
     }
     const uint32_t count = min_u32(node->cancelled_count, CANCELLED_MAX);
     for (uint32_t i = 0; i < count; i++) {
-        if (node->cancelled[i] == job_key(job)) {
+        if (job_equal(node->cancelled[i], job)) {
             return true;
         }
     }
@@ -78,10 +82,34 @@ int64_t duration_bounded(int64_t ns)
     return max_i64(ns, -DURATION_NS_MAX);
 }
 
+uint32_t visits_of(const struct node *node, struct job_id job)
+{
+    const uint32_t slot = map_get(&node->visits, job_key(job));
+    return slot != MAP_NONE && job_equal(visit_at(node, slot)->job, job) ? slot : MAP_NONE;
+}
+
+/*
+ * Whether the key of @job can be had. A job of an earlier life of its owner makes way. Any other
+ * is so far apart that the message is as good as lost: the owner asks, and sends it again.
+ */
+static bool make_way(struct node *node, struct job_id job)
+{
+    const uint32_t slot = map_get(&node->visits, job_key(job));
+    if (slot == MAP_NONE) {
+        return true;
+    }
+    const struct job_id known = visit_at(node, slot)->job;
+    if (known.node == job.node && known.incarnation < job.incarnation) {
+        visits_cancel(node, known, REASON_OWNER_LOST);
+        return true;
+    }
+    return false;
+}
+
 /* The visit of the job of @message. POOL_NONE if that is known, with another workflow. */
 static uint32_t open_visit(struct node *node, const struct message *message)
 {
-    uint32_t slot = map_get(&node->visits, job_key(message->job));
+    uint32_t slot = visits_of(node, message->job);
     if (slot != MAP_NONE) {
         struct visit *known = visit_at(node, slot);
         if (known->workflow != message->workflow) {
@@ -91,18 +119,19 @@ static uint32_t open_visit(struct node *node, const struct message *message)
         merge_placement(workflow_at(node, known->workflow), known, message);
         return slot;
     }
+    if (!make_way(node, message->job)) {
+        return POOL_NONE;
+    }
     const struct message_work *work = &message->work;
     slot = pool_take(&node->pools->visits);
     ASSERT(slot != POOL_NONE);
     struct visit *visit = visit_at(node, slot);
     visit->job = message->job;
-    visit->workflow = (uint16_t)message->workflow;
+    visit->workflow = (uint8_t)message->workflow;
     visit->attempt = message->attempt;
-    visit->priority = work->priority;
+    visit->priority = priority_bounded(work->priority);
     visit->firm = work->firm;
     visit->tasks = POOL_NONE;
-    ASSERT(node->view.members->epoch <= UINT32_MAX); /* It counts changes of the list. */
-    visit->epoch = (uint32_t)node->view.members->epoch;
     visit->arrived_ns = now_ns(node) - duration_bounded(work->age_ns);
     visit->deadline_ns =
         work->left_ns == INT64_MAX ? INT64_MAX : now_ns(node) + duration_bounded(work->left_ns);
@@ -295,9 +324,7 @@ static void reserve_task(
 
 void visits_reserve(struct node *node, const struct message *message)
 {
-    if (message->sequence != 0) {
-        rows_notice(node, message->worker, message->from, message->sequence);
-    }
+    rows_notice(node, message);
     if (message->work.placement_count == 0 || is_over(node, message->job)) {
         return;
     }
@@ -320,7 +347,7 @@ void visits_reserve(struct node *node, const struct message *message)
 
 void visits_unreserve(struct node *node, struct job_id job, uint32_t number)
 {
-    const uint32_t visit_slot = map_get(&node->visits, job_key(job));
+    const uint32_t visit_slot = visits_of(node, job);
     if (visit_slot == MAP_NONE) {
         return;
     }
@@ -384,9 +411,7 @@ static void drop_duplicate(struct node *node, uint32_t slot, const struct messag
 void visits_input(struct node *node, const struct message *message, uint32_t tensor)
 {
     own_worker(node, message->worker)->asked = false; /* If it asked, this is the answer. */
-    if (message->sequence != 0) {
-        rows_notice(node, message->worker, message->from, message->sequence);
-    }
+    rows_notice(node, message);
     if (is_over(node, message->job)) {
         grants_miss(node, message);
         tensor_release(node, tensor);
@@ -434,11 +459,11 @@ void visits_input(struct node *node, const struct message *message, uint32_t ten
 void visits_cancel(struct node *node, struct job_id job, enum reason reason)
 {
     if (reason != REASON_OWNER_LOST) { /* A partition may give the owner back, job and all. */
-        node->cancelled[node->cancelled_count % CANCELLED_MAX] = job_key(job);
+        node->cancelled[node->cancelled_count % CANCELLED_MAX] = job;
         node->cancelled_count++;
     }
     grants_forget(node, job);
-    const uint32_t slot = map_get(&node->visits, job_key(job));
+    const uint32_t slot = visits_of(node, job);
     if (slot == MAP_NONE) {
         return;
     }
@@ -523,6 +548,15 @@ uint32_t visits_offer_again(struct node *node, uint32_t visit, bool all)
     return count;
 }
 
+/* Whether nobody at the owner knows of @visit any more. */
+static bool is_orphan(const struct node *node, const struct visit *visit)
+{
+    const struct members *members = node->view.members;
+    const uint32_t owner = visit->job.node;
+    return !members_is_up(members, owner) ||
+           members_incarnation(members, owner) > visit->job.incarnation;
+}
+
 bool visits_repair(struct node *node)
 {
     uint32_t dropped = 0;
@@ -534,7 +568,7 @@ bool visits_repair(struct node *node)
         }
         const struct visit *visit = visit_at(node, slot);
         node->repair_visit = visit->link.next;
-        if (!members_is_same(node->view.members, visit->job.node, visit->epoch)) {
+        if (is_orphan(node, visit)) {
             dropped++;
             visits_cancel(node, visit->job, REASON_OWNER_LOST);
         } else {

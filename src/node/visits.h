@@ -10,6 +10,9 @@
 /* Count the tasks that @message plans for one of this node's workers. */
 void visits_reserve(struct node *node, const struct message *message);
 
+/* The visit of @job, or MAP_NONE. */
+uint32_t visits_of(const struct node *node, struct job_id job);
+
 /* Task @task of @job will not come, or not stay. Unknown ones are ignored. */
 void visits_unreserve(struct node *node, struct job_id job, uint32_t task);
 

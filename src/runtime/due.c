@@ -181,7 +181,7 @@ static void solved(struct runtime *runtime, const struct due *due)
 static void under_way(struct runtime *runtime, const struct due *due)
 {
     struct event event = {.kind = EVENT_UNDER_WAY};
-    event.under_way.job = job_of_key(due->token);
+    event.under_way.job = due->job;
     event.under_way.asker = due->asker;
     runtime_step(runtime, due->node, &event);
 }

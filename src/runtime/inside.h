@@ -59,7 +59,6 @@ struct runtime {
     struct engine *engine;
     struct tensors tensors;
     struct hosted *nodes;
-    uint32_t *incarnations; /* By node, where others are remote: as far as known. 0: not. */
     struct effects effects;
     struct policy_meter meter;
     struct ingress ingress;

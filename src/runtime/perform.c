@@ -88,7 +88,7 @@ static void find(struct runtime *runtime, uint32_t node, struct job_id job, uint
     const struct due due = {
         .kind = DUE_UNDER_WAY,
         .node = node,
-        .token = job_key(job),
+        .job = job,
         .asker = asker,
     };
     if (net_carries(runtime->net, node, job)) {

@@ -91,15 +91,10 @@ enum weft_status runtime_make_remote_net(struct runtime *runtime, struct weft_er
 
 void runtime_set_member(struct runtime *runtime, const struct net_stream_peer *member)
 {
-    const uint32_t node = member->node;
-    uint32_t *known = &runtime->incarnations[node];
     ASSERT(runtime->options.remote != NULL && !runtime->stepping);
+    ASSERT(member->incarnation <= UINT32_MAX);
     runtime_refresh(runtime);
-    if (*known != 0 && *known != member->incarnation) {
-        roster_announce(runtime->roster, node, /* up */ false);
-    }
-    *known = (uint32_t)member->incarnation;
-    roster_announce(runtime->roster, node, /* up */ true);
+    roster_join(runtime->roster, member->node, (uint32_t)member->incarnation);
     net_stream_set_peer(runtime->net, member);
 }
 

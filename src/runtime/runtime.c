@@ -139,8 +139,6 @@ static void make_parts(struct runtime *runtime)
     pool_init(&runtime->clients, sizeof(struct client), CLIENTS_FIRST, UINT32_MAX - 1);
     runtime->roster = roster_create(options->fleet->node_count, on_members, runtime);
     runtime->nodes = memory_zeroed(options->fleet->node_count, sizeof(*runtime->nodes));
-    runtime->incarnations =
-        memory_zeroed(options->fleet->node_count, sizeof(*runtime->incarnations));
     for (uint32_t node = 0; node < options->fleet->node_count; node++) {
         if (!runtime_hosts(runtime, node)) { /* Until it is said to be a member. */
             roster_announce(runtime->roster, node, /* up */ false);
@@ -224,7 +222,6 @@ void runtime_destroy(struct runtime *runtime)
     runtime_devices_deinit(runtime);
     causes_deinit(&runtime->causes);
     free(runtime->nodes);
-    free(runtime->incarnations);
     free(runtime);
 }
 

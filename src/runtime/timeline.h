@@ -28,7 +28,7 @@ enum due_kind {
     DUE_SOLVED,    /* node, token: the problem, context: the result, owned */
     DUE_PASSED,    /* node, token: a batch that hands its inputs on */
     DUE_NOT_TAKEN, /* node, token: a batch that the engine had no memory for */
-    DUE_UNDER_WAY, /* node, token: the key of a job, asker */
+    DUE_UNDER_WAY, /* node, job, asker */
 };
 
 struct due {
@@ -37,6 +37,7 @@ struct due {
     bool background; /* Does not keep the runtime from being idle. */
     struct timer timer;
     uint64_t token;
+    struct job_id job;
     uint32_t asker;
     void (*call)(void *context);
     void *context;

@@ -23,7 +23,6 @@
 struct parcel {
     uint32_t from;
     uint32_t to;
-    uint32_t incarnation; /* Of the receiver when it was sent. */
     bool has_tensor;
     bool is_lost;    /* Its connection broke: it takes its time, but is not delivered. */
     bool is_carried; /* A node has asked, and it was counted: see network_carried.h. */

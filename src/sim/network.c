@@ -70,7 +70,6 @@ static uint32_t pack(
     struct parcel *parcel = pool_at(&sim->parcels, slot);
     parcel->from = from;
     parcel->to = to;
-    parcel->incarnation = sim->nodes[to].incarnation;
     parcel->has_tensor = has_tensor;
     parcel->is_lost = false;
     parcel->is_carried = false;
@@ -231,7 +230,7 @@ void network_deliver(struct sim *sim, uint32_t slot)
     if (parcel->is_carried) {
         carried_drop(sim, parcel);
     }
-    if (receiver->node == NULL || receiver->incarnation != parcel->incarnation || parcel->is_lost) {
+    if (receiver->node == NULL || parcel->is_lost) {
         pool_give(&sim->parcels, slot);
         return; /* No node is there that could take it. */
     }

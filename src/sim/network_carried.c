@@ -3,12 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "sim/inside.h"
 
-enum { NOTES_FIRST = 256, NODE_BITS = 16 };
-
-_Static_assert(NODES_MAX <= 1 << NODE_BITS, "a sender and a job fit one word");
+enum { NOTES_FIRST = 256 };
 
 void carried_init(struct network_carried *carried)
 {
@@ -25,7 +24,7 @@ void carried_deinit(struct network_carried *carried)
 
 static uint64_t key_of(uint32_t node, struct job_id job)
 {
-    return (uint64_t)node << (32 + NODE_BITS) | (uint64_t)job.node << 32 | job.number;
+    return hash_mix(job_key(job), node);
 }
 
 /* The parcel of @note if it is still under way, or NULL. */

@@ -16,6 +16,7 @@ struct members *nodes_members(struct sim *sim, const struct members *before)
     struct members *members = arena_alloc(&sim->arena, sizeof(*members));
     uint64_t *up = arena_alloc(&sim->arena, bitset_words(node_count) * sizeof(uint64_t));
     uint64_t *since = arena_alloc(&sim->arena, node_count * sizeof(uint64_t));
+    uint32_t *incarnations = arena_alloc(&sim->arena, node_count * sizeof(uint32_t));
     members->epoch = before == NULL ? 1 : before->epoch + 1;
     members->node_count = node_count;
     for (uint32_t node = 0; node < node_count; node++) {
@@ -28,10 +29,12 @@ struct members *nodes_members(struct sim *sim, const struct members *before)
         if (before != NULL && is_up && sim->nodes[node].fresh) {
             since[node] = members->epoch;
         }
+        incarnations[node] = is_up ? sim->nodes[node].incarnation : before->incarnations[node];
         sim->nodes[node].fresh = sim->nodes[node].fresh && !is_up;
     }
     members->up = up;
     members->since = since;
+    members->incarnations = incarnations;
     return members;
 }
 

@@ -86,8 +86,7 @@ size_t trace_json(
     add_string(&text, "kind", record_kind_name(record->kind));
     if (record->job.number != 0) {
         text_add(
-            &text, ",\"job\":\"%" PRIu32 ".%" PRIu32 "\"", record->job.node,
-            record->job.number % RECORD_JOB_NUMBERS);
+            &text, ",\"job\":\"%" PRIu32 ".%" PRIu64 "\"", record->job.node, record->job.number);
     }
     add_names(&text, record, catalogue);
     if (record->worker != WORKER_NONE) {

@@ -312,10 +312,11 @@ static uint64_t word_at(const struct record *record, size_t index)
 
 static void fold(struct summary *summary, const struct record *record)
 {
-    _Static_assert(sizeof(*record) == 6 * sizeof(uint64_t), "a record is six words");
+    _Static_assert(sizeof(*record) == 7 * sizeof(uint64_t), "a record is seven words");
+    _Static_assert(offsetof(struct record, job) == sizeof(uint64_t), "two of them are the job");
     const uint64_t words[6] = {
-        word_at(record, 0), word_at(record, 1), word_at(record, 2),
-        word_at(record, 3), word_at(record, 4), word_at(record, 5),
+        word_at(record, 0), job_key(record->job), word_at(record, 3),
+        word_at(record, 4), word_at(record, 5),   word_at(record, 6),
     };
     summary->hash = hash_mix_six(summary->hash, words);
 }

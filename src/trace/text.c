@@ -77,9 +77,7 @@ static void add_subject(
     struct text *text, const struct record *record, const struct catalogue *catalogue)
 {
     if (record->job.number != 0) {
-        text_add(
-            text, " job %" PRIu32 ".%" PRIu32, record->job.node,
-            record->job.number % RECORD_JOB_NUMBERS);
+        text_add(text, " job %" PRIu32 ".%" PRIu64, record->job.node, record->job.number);
     }
     const struct workflow *workflow = value_workflow(record, catalogue);
     if (workflow != NULL) {

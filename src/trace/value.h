@@ -8,9 +8,6 @@
 #include "model/catalogue.h"
 #include "node/record.h"
 
-/* Numbers of jobs are shown modulo this: what is above tells incarnations of a node apart. */
-#define RECORD_JOB_NUMBERS (UINT32_C(1) << 28)
-
 enum value_meaning {
     VALUE_NONE,
     VALUE_ITEMS,

@@ -119,6 +119,13 @@ void board_heal(struct board *board, uint32_t node_first, int64_t now_ns)
     ASSERT(false);
 }
 
+static bool is_newer(
+    uint32_t incarnation, uint64_t sequence, uint32_t incarnation_known, uint64_t sequence_known)
+{
+    return incarnation != incarnation_known ? incarnation > incarnation_known
+                                            : sequence > sequence_known;
+}
+
 bool board_publish(struct board *board, const struct row *row)
 {
     ASSERT(row->worker < board->worker_count);
@@ -126,14 +133,18 @@ bool board_publish(struct board *board, const struct row *row)
     struct row_load *loads = board->loads[row->worker].versions;
     struct row_cache *caches = board->caches[row->worker].versions;
     bool taken = false;
-    if ((row->parts & ROW_LOAD) != 0 && row->load.sequence > loads[0].sequence) {
+    if ((row->parts & ROW_LOAD) != 0 &&
+        is_newer(
+            row->load.incarnation, row->load.sequence, loads[0].incarnation, loads[0].sequence)) {
         memmove(&loads[1], &loads[0], (BOARD_VERSIONS - 1) * sizeof(loads[0]));
         loads[0] = row->load;
         set_until(board, row->worker, row->load.at_ns + row->load.queued_ns);
         board->newest_ns = max_i64(row->load.at_ns, board->newest_ns);
         taken = true;
     }
-    if ((row->parts & ROW_CACHE) != 0 && row->cache.sequence > caches[0].sequence) {
+    if ((row->parts & ROW_CACHE) != 0 && is_newer(
+                                             row->cache.incarnation, row->cache.sequence,
+                                             caches[0].incarnation, caches[0].sequence)) {
         memmove(&caches[1], &caches[0], (BOARD_VERSIONS - 1) * sizeof(caches[0]));
         caches[0] = row->cache;
         taken = true;

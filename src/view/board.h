@@ -57,8 +57,9 @@ struct board {
 void board_init(struct board *board, struct arena *arena, uint32_t worker_count, int64_t delay_ns);
 
 /*
- * Write the parts of @row that are newer than what is there. A part whose sequence
- * does not grow is dropped: rows only move forward. Returns whether any part was taken.
+ * Write the parts of @row that are newer than what is there: of a later incarnation, or of the
+ * same with a higher sequence. The others are dropped: rows only move forward. Returns whether
+ * any part was taken.
  */
 bool board_publish(struct board *board, const struct row *row);
 

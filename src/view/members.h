@@ -8,21 +8,24 @@
 #define VIEW_MEMBERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "base/bitset.h"
 
 struct members {
     uint64_t epoch; /* Grows. */
     uint32_t node_count;
     uint32_t up_count;
-    const uint64_t *up;    /* A bit per node. */
-    const uint64_t *since; /* By node: the epoch in which its present incarnation came. */
+    const uint64_t *up;           /* A bit per node. */
+    const uint64_t *since;        /* By node: the epoch in which it came, or came back. */
+    const uint32_t *incarnations; /* By node: of its last life. NULL: 0 for all. */
 };
 
-enum { SUSPECTS_MAX = 32 }; /* More at once is a partition, which the directory settles. */
-
+/* Some nodes, any number of them. */
 struct suspects {
     uint32_t count;
-    uint32_t nodes[SUSPECTS_MAX];
+    uint64_t *bits; /* A bit per node. Borrowed. */
 };
 
 static inline bool members_is_up(const struct members *members, uint32_t node)
@@ -37,43 +40,31 @@ static inline bool members_is_same(const struct members *members, uint32_t node,
     return members_is_up(members, node) && members->since[node] <= epoch;
 }
 
+/* The incarnation in which @node is, or was last, a member. */
+static inline uint32_t members_incarnation(const struct members *members, uint32_t node)
+{
+    return members->incarnations == NULL ? 0 : members->incarnations[node];
+}
+
 static inline bool suspects_has(const struct suspects *suspects, uint32_t node)
 {
-    for (uint32_t i = 0; i < suspects->count; i++) {
-        if (suspects->nodes[i] == node) {
-            return true;
-        }
-    }
-    return false;
+    return suspects->count > 0 && bitset_has(suspects->bits, node);
 }
 
-/* Add @node. A full list forgets its oldest entry. */
 static inline void suspects_add(struct suspects *suspects, uint32_t node)
 {
-    if (suspects_has(suspects, node)) {
-        return;
+    if (!suspects_has(suspects, node)) {
+        bitset_add(suspects->bits, node);
+        suspects->count++;
     }
-    if (suspects->count == SUSPECTS_MAX) {
-        for (uint32_t i = 1; i < SUSPECTS_MAX; i++) {
-            suspects->nodes[i - 1] = suspects->nodes[i];
-        }
-        suspects->count--;
-    }
-    suspects->nodes[suspects->count] = node;
-    suspects->count++;
 }
 
-/* False if @node is not in the list. */
-static inline bool suspects_remove(struct suspects *suspects, uint32_t node)
+static inline void suspects_remove(struct suspects *suspects, uint32_t node)
 {
-    for (uint32_t i = 0; i < suspects->count; i++) {
-        if (suspects->nodes[i] == node) {
-            suspects->count--;
-            suspects->nodes[i] = suspects->nodes[suspects->count];
-            return true;
-        }
+    if (suspects_has(suspects, node)) {
+        bitset_remove(suspects->bits, node);
+        suspects->count--;
     }
-    return false;
 }
 
 #endif /* VIEW_MEMBERS_H */

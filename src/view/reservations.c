@@ -12,12 +12,12 @@ void reservations_init(struct reservations *reservations, struct pool *pool)
     }
 }
 
-uint32_t reservations_add(struct reservations *reservations, uint32_t worker, int64_t run_ns)
+uint64_t reservations_add(struct reservations *reservations, uint32_t worker, int64_t run_ns)
 {
     return reservations_claim(reservations, worker, run_ns, (struct units){0});
 }
 
-uint32_t reservations_claim(
+uint64_t reservations_claim(
     struct reservations *reservations, uint32_t worker, int64_t run_ns, struct units units)
 {
     uint32_t *head = &reservations->buckets[worker % RESERVATION_BUCKETS];
@@ -28,9 +28,6 @@ uint32_t reservations_claim(
         return 0;
     }
     reservations->sequence++;
-    if (reservations->sequence == 0) { /* Means none. */
-        reservations->sequence = 1;
-    }
     struct reservation *noted = pool_at(reservations->pool, slot);
     *noted = (struct reservation){
         .next = *head,
@@ -56,7 +53,7 @@ static void drop(struct reservations *reservations, uint32_t *link)
     reservations->count--;
 }
 
-bool reservations_remove(struct reservations *reservations, uint32_t worker, uint32_t sequence)
+bool reservations_remove(struct reservations *reservations, uint32_t worker, uint64_t sequence)
 {
     uint32_t *link = &reservations->buckets[worker % RESERVATION_BUCKETS];
     while (*link != POOL_NONE) {
@@ -70,21 +67,14 @@ bool reservations_remove(struct reservations *reservations, uint32_t worker, uin
     return false;
 }
 
-/* Sequences wrap around: the later of two is less than half of all numbers ahead. */
-static bool is_covered(uint32_t noted, uint32_t acknowledged)
-{
-    return acknowledged - noted <= UINT32_MAX / 2;
-}
-
 void reservations_acknowledge(
-    struct reservations *reservations, uint32_t worker, uint32_t sequence, uint64_t row_sequence)
+    struct reservations *reservations, uint32_t worker, uint64_t sequence, uint64_t row_sequence)
 {
     uint32_t slot = reservations->buckets[worker % RESERVATION_BUCKETS];
     while (slot != POOL_NONE) {
         struct reservation *noted = pool_at(reservations->pool, slot);
         /* The first acknowledgement names the first row; later ones name later rows. */
-        if (noted->worker == worker && noted->row_sequence == 0 &&
-            is_covered(noted->sequence, sequence)) {
+        if (noted->worker == worker && noted->row_sequence == 0 && noted->sequence <= sequence) {
             noted->row_sequence = row_sequence;
         }
         slot = noted->next;

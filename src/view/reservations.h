@@ -26,7 +26,7 @@ struct units {
 struct reservation {
     uint32_t next; /* In its bucket. */
     uint32_t worker;
-    uint32_t sequence;
+    uint64_t sequence;
     struct units units; /* Claimed for it; none if it only joins a queue. */
     int64_t run_ns;
     uint64_t row_sequence; /* The first row that counts it; 0 until acknowledged. */
@@ -34,7 +34,7 @@ struct reservation {
 
 struct reservations {
     struct pool *pool; /* Borrowed; of struct reservation. */
-    uint32_t sequence; /* The last one given out. */
+    uint64_t sequence; /* The last one given out. */
     uint32_t count;
     uint32_t buckets[RESERVATION_BUCKETS];
 };
@@ -42,18 +42,18 @@ struct reservations {
 void reservations_init(struct reservations *reservations, struct pool *pool);
 
 /* Note @run_ns of work for @worker. Returns its sequence, or 0 if the pool is empty. */
-uint32_t reservations_add(struct reservations *reservations, uint32_t worker, int64_t run_ns);
+uint64_t reservations_add(struct reservations *reservations, uint32_t worker, int64_t run_ns);
 
 /* The same for a batch that is to have @units at once. */
-uint32_t reservations_claim(
+uint64_t reservations_claim(
     struct reservations *reservations, uint32_t worker, int64_t run_ns, struct units units);
 
 /* Take back what was noted for @worker under @sequence. False if it is gone already. */
-bool reservations_remove(struct reservations *reservations, uint32_t worker, uint32_t sequence);
+bool reservations_remove(struct reservations *reservations, uint32_t worker, uint64_t sequence);
 
 /* @worker counts everything up to @sequence from its row @row_sequence on. */
 void reservations_acknowledge(
-    struct reservations *reservations, uint32_t worker, uint32_t sequence, uint64_t row_sequence);
+    struct reservations *reservations, uint32_t worker, uint64_t sequence, uint64_t row_sequence);
 
 /* Forget what a row of @worker numbered @row_sequence already counts. Returns how many. */
 uint32_t reservations_settle(

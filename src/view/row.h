@@ -17,19 +17,20 @@ struct row_load {
     int64_t at_ns;     /* When this node got it. */
     int64_t queued_ns; /* Running batch, queue, loads that no work hides, reservations. */
     int64_t run_ns;    /* Of it: run times of what runs and waits, loads and promises apart. */
-    uint64_t sequence; /* Grows with every publication of the worker. */
+    uint64_t sequence; /* Grows with every publication in this life of the worker's node. */
     uint32_t queued_items;
-    uint32_t incarnation;
-    uint32_t layout;   /* How units are divided, where that matters: model/sharing.h. */
-    uint16_t cpu_free; /* Units of the machine that no batch holds: all its rows say the same. */
-    uint8_t gpu_free;  /* Units of the device that no batch holds. */
-    uint8_t accepting; /* 0 while the worker drains, or if its device is lost. */
+    uint32_t incarnation; /* Of that node. */
+    uint32_t layout;      /* How units are divided, where that matters: model/sharing.h. */
+    uint16_t cpu_free;    /* Units of the machine that no batch holds: all its rows say the same. */
+    uint8_t gpu_free;     /* Units of the device that no batch holds. */
+    uint8_t accepting;    /* 0 while the worker drains, or if its device is lost. */
 };
 
 struct row_cache {
     int64_t at_ns;
     uint64_t sequence;
     uint64_t free_bytes;
+    uint32_t incarnation;
     struct model_set resident;
     struct model_set loading;
 };

@@ -8,8 +8,8 @@
 #include "wire/bytes.h"
 
 /*
- *   version  kind  from  fields of the kind, in the order of the table  [count  entries]
- *   1        1     4     1, 4 or 8 each                                 [2      2 each ]
+ *   version  kind  fields of the kind, in the order of the table  [count  entries]
+ *   1        1     1, 4 or 8 each                                 [2      2 each ]
  */
 
 /* Groups of fields that kinds have in common, and single ones. */
@@ -74,13 +74,16 @@ struct field {
 
 static const struct field fields[] = {
     {FIELD(ALWAYS, from, 4), .limit = NODES_MAX},
+    {FIELD(ALWAYS, from_incarnation, 4)},
+    {FIELD(ALWAYS, to_incarnation, 4)},
     {FIELD(HAS_JOB, job.node, 4), .limit = NODES_MAX},
-    {FIELD(HAS_JOB, job.number, 4)},
+    {FIELD(HAS_JOB, job.incarnation, 4)},
+    {FIELD(HAS_JOB, job.number, 8)},
     {FIELD(HAS_JOB, workflow, 4), .limit = WORKFLOWS_MAX},
     {FIELD(HAS_TASK, task, 4), .limit = WORKFLOW_TASKS_MAX, .specials = 2},
     {FIELD(HAS_WORKER, worker, 4), .limit = WORKERS_MAX, .specials = 1},
     {FIELD(HAS_ATTEMPT, attempt, 4)},
-    {FIELD(HAS_SEQUENCE, sequence, 4)},
+    {FIELD(HAS_SEQUENCE, sequence, 8)},
     {FIELD(HAS_WORK, work.items, 4)},
     {FIELD(HAS_CLAIM, claim.items, 4)},
     {FIELD(HAS_WORK, work.priority, 4)},
@@ -95,9 +98,9 @@ static const struct field fields[] = {
     {FIELD(HAS_OUTCOME, outcome.reason, 4)},
     {FIELD(HAS_ROW_SEQUENCE, row_sequence, 8)},
     {FIELD(HAS_OUTCOME, outcome.row_sequence, 8)},
-    {FIELD(HAS_CLAIM, claim.number, 4)},
-    {FIELD(HAS_OUTCOME, outcome.number, 4)},
-    {FIELD(HAS_ASKED, asked, 4)},
+    {FIELD(HAS_CLAIM, claim.number, 8)},
+    {FIELD(HAS_OUTCOME, outcome.number, 8)},
+    {FIELD(HAS_ASKED, asked, 8)},
     {FIELD(HAS_CLAIM, claim.index, 4), .limit = BATCH_TASKS_MAX},
     {FIELD(HAS_CLAIM, claim.count, 4), .limit = BATCH_TASKS_MAX + 1},
     {FIELD(HAS_CLAIM, claim.batch, 4)},

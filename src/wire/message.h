@@ -62,7 +62,7 @@ struct message_work {
 
 /* One task of a batch that a home claims. */
 struct message_claim {
-    uint32_t number; /* Per home. */
+    uint64_t number; /* Per home. */
     uint32_t index;  /* Of this task in the batch. */
     uint32_t count;  /* Of the batch's tasks. */
     uint32_t items;  /* Of all of them. */
@@ -74,7 +74,7 @@ struct message_claim {
 
 /* What became of a claim. */
 struct message_outcome {
-    uint32_t number;       /* Of the claim. */
+    uint64_t number;       /* Of the claim. */
     uint32_t reason;       /* enum reason of the node. */
     uint64_t row_sequence; /* The first row that shows it. */
     int64_t run_ns;        /* ENDED: how long the batch ran. */
@@ -83,20 +83,22 @@ struct message_outcome {
 struct message {
     enum message_kind kind;
     uint32_t from; /* Sending node. */
+    uint32_t from_incarnation;
+    uint32_t to_incarnation; /* Of the receiver: another life of it is not meant. */
 
     /* What it is about. 0 where the kind does not say. */
     struct job_id job;
+    uint64_t sequence; /* Reservation, per sender. 0: none. */
     uint32_t workflow;
     uint32_t task;
-    uint32_t worker;   /* For which worker; of MOVED, FAILED, STEAL, OFFER, GONE: about which. */
-    uint32_t attempt;  /* Version of the placement; grows when the owner re-places. */
-    uint32_t sequence; /* Reservation, per sender. 0: none. */
+    uint32_t worker;  /* For which worker; of MOVED, FAILED, STEAL, OFFER, GONE: about which. */
+    uint32_t attempt; /* Version of the placement; grows when the owner re-places. */
 
     union {
         struct message_work work; /* INPUT, RESERVE, OFFER. */
         struct message_claim claim;
         struct message_outcome outcome; /* DECLINE, ENDED. */
-        uint32_t asked;                 /* ASK: number of the claim. */
+        uint64_t asked;                 /* ASK: number of the claim. */
         uint32_t victim;                /* STEAL: the worker that is to give something. */
         uint32_t reason;                /* FAILED, UNFIT: enum reason of the node. */
         uint32_t model;                 /* WARM. */

@@ -4,20 +4,26 @@
 #include "wire/bytes.h"
 
 /*
- *   version  parts  worker  [queued_ns  run_ns  sequence  items  gpu_free  cpu_free  layout  …
- *   1        1      4       [8          8       8         4      1         2         4       …
- *                            …  accepting  incarnation]
- *                            …  1          4          ]
- *                           [sequence  free_bytes  resident  loading]
- *                           [8         8           32        32     ]
+ *   version  parts  worker  incarnation
+ *   1        1      4       4
+ *     [queued_ns  run_ns  sequence  items  gpu_free  cpu_free  layout  accepting]
+ *     [8          8       8         4      1         2         4       1        ]
+ *     [sequence  free_bytes  resident  loading]
+ *     [8         8           32        32     ]
  */
-_Static_assert(6 + 40 + 80 <= ROW_BYTES_MAX, "a row with both parts fits");
+_Static_assert(10 + 36 + 80 <= ROW_BYTES_MAX, "a row with both parts fits");
+
+static uint32_t incarnation_of(const struct row *row)
+{
+    return (row->parts & ROW_LOAD) != 0 ? row->load.incarnation : row->cache.incarnation;
+}
 
 /* What both sides agree on; a duration is never negative. */
 static bool is_valid(const struct row *row)
 {
     return row->worker < WORKERS_MAX && row->parts >= ROW_LOAD && row->parts <= ROW_BOTH &&
-           row->load.accepting <= 1 && row->load.queued_ns >= 0 && row->load.run_ns >= 0;
+           row->load.accepting <= 1 && row->load.queued_ns >= 0 && row->load.run_ns >= 0 &&
+           (row->parts != ROW_BOTH || row->load.incarnation == row->cache.incarnation);
 }
 
 static void put_models(struct bytes_writer *writer, const struct model_set *models)
@@ -44,7 +50,6 @@ static void put_load(struct bytes_writer *writer, const struct row_load *load)
     bytes_put(writer, load->cpu_free, 2);
     bytes_put(writer, load->layout, 4);
     bytes_put(writer, load->accepting, 1);
-    bytes_put(writer, load->incarnation, 4);
 }
 
 static void take_load(struct bytes_reader *reader, struct row_load *load_out)
@@ -57,7 +62,6 @@ static void take_load(struct bytes_reader *reader, struct row_load *load_out)
     load_out->cpu_free = (uint16_t)bytes_take(reader, 2);
     load_out->layout = (uint32_t)bytes_take(reader, 4);
     load_out->accepting = (uint8_t)bytes_take(reader, 1);
-    load_out->incarnation = (uint32_t)bytes_take(reader, 4);
 }
 
 size_t row_encode(const struct row *row, uint8_t *bytes, size_t bytes_max)
@@ -68,6 +72,7 @@ size_t row_encode(const struct row *row, uint8_t *bytes, size_t bytes_max)
     bytes_put(&writer, WIRE_VERSION, 1);
     bytes_put(&writer, row->parts, 1);
     bytes_put(&writer, row->worker, 4);
+    bytes_put(&writer, incarnation_of(row), 4);
     if ((row->parts & ROW_LOAD) != 0) {
         put_load(&writer, &row->load);
     }
@@ -88,10 +93,13 @@ enum weft_status row_decode(const uint8_t *bytes, size_t bytes_count, struct row
     const uint64_t version = bytes_take(&reader, 1);
     row.parts = (uint32_t)bytes_take(&reader, 1);
     row.worker = (uint32_t)bytes_take(&reader, 4);
+    const uint32_t incarnation = (uint32_t)bytes_take(&reader, 4);
     if ((row.parts & ROW_LOAD) != 0) {
+        row.load.incarnation = incarnation;
         take_load(&reader, &row.load);
     }
     if ((row.parts & ROW_CACHE) != 0) {
+        row.cache.incarnation = incarnation;
         row.cache.sequence = bytes_take(&reader, 8);
         row.cache.free_bytes = bytes_take(&reader, 8);
         take_models(&reader, &row.cache.resident);

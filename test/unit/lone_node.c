@@ -300,6 +300,7 @@ void lone_open(struct lone *lone, const struct lone_options *options)
 {
     memset(lone, 0, sizeof(*lone));
     arena_init(&lone->arena);
+    lone->incarnation = options->incarnation;
     fill_fleet(lone, options);
     fill_catalogue(lone);
     choose_policy(lone, options->policy);
@@ -313,6 +314,7 @@ void lone_open(struct lone *lone, const struct lone_options *options)
             .up_count = LONE_NODES,
             .up = &lone->up[i],
             .since = lone->since[i],
+            .incarnations = lone->incarnations,
         };
         lone->up[i] = (1 << LONE_NODES) - 1;
     }
@@ -388,6 +390,8 @@ struct message lone_message(
     struct message message = {
         .kind = kind,
         .from = job.node,
+        .from_incarnation = job.incarnation,
+        .to_incarnation = lone->incarnation,
         .job = job,
         .workflow = workflow,
         .task = task,
@@ -423,6 +427,7 @@ void lone_answer(struct lone *lone, struct job_id job, uint32_t sink)
     const struct message answer = {
         .kind = MESSAGE_INPUT,
         .from = (lone->id + 1) % LONE_NODES,
+        .to_incarnation = lone->incarnation,
         .job = job,
         .task = TASK_ANSWER,
         .work = {.input = sink, .items = 1, .left_ns = INT64_MAX},

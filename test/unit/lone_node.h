@@ -75,7 +75,9 @@ struct lone {
     uint32_t members_known; /* Which of the two the node has taken. */
     uint64_t up[2];
     uint64_t since[2][LONE_NODES];
-    struct effects effects; /* Of the last step. */
+    uint32_t incarnations[LONE_NODES]; /* Of the next list. */
+    uint32_t incarnation;              /* Its own. */
+    struct effects effects;            /* Of the last step. */
     struct node *node;
     uint32_t id;
     uint32_t worker; /* Its first. */

@@ -128,8 +128,11 @@ static struct job_id take_job(struct lone_script *script, struct lone *lone)
 {
     const uint32_t choice = take(script);
     const uint32_t node = choice & 3; /* One of them does not exist. */
-    const uint32_t first = node == lone->id ? lone->node->incarnation << 28 : 0;
-    return (struct job_id){.node = node, .number = first + (choice >> 2)};
+    return (struct job_id){
+        .node = node,
+        .incarnation = node == lone->id ? lone->incarnation : 0,
+        .number = choice >> 2,
+    };
 }
 
 static void act_cancel(struct lone_script *script, struct lone *lone)
@@ -299,7 +302,10 @@ static void cancel_jobs(struct lone *lone)
     }
     while (lone->node->visit_list.first != POOL_NONE) {
         const struct message cancel = {
-            .kind = MESSAGE_CANCEL, .job = visit_at(lone->node, lone->node->visit_list.first)->job};
+            .kind = MESSAGE_CANCEL,
+            .to_incarnation = lone->incarnation,
+            .job = visit_at(lone->node, lone->node->visit_list.first)->job,
+        };
         lone_deliver(lone, &cancel);
     }
 }

@@ -17,8 +17,11 @@ enum { WORKERS = 5, DELAY_NS = 100 };
 static struct arena arena;
 static struct board board;
 
+static uint32_t incarnation; /* Of the rows that follow. */
+
 static int set_up(ATTR_UNUSED void **state)
 {
+    incarnation = 0;
     arena_init(&arena);
     board_init(&board, &arena, WORKERS, DELAY_NS);
     return 0;
@@ -32,12 +35,14 @@ static int tear_down(ATTR_UNUSED void **state)
 
 static bool publish(uint32_t worker, enum row_parts parts, int64_t at_ns, uint64_t sequence)
 {
-    const struct row row = {
+    struct row row = {
         .worker = worker,
         .parts = parts,
         .load = {.at_ns = at_ns, .sequence = sequence, .queued_ns = (int64_t)sequence * 10},
         .cache = {.at_ns = at_ns, .sequence = sequence, .free_bytes = sequence * 20},
     };
+    row.load.incarnation = incarnation;
+    row.cache.incarnation = incarnation;
     return board_publish(&board, &row);
 }
 
@@ -102,6 +107,23 @@ static void rows_only_move_forward(ATTR_UNUSED void **state)
     assert_true(publish(2, ROW_BOTH, 1003, 6));
 }
 
+static void a_later_life_beats_any_sequence_of_an_earlier_one(ATTR_UNUSED void **state)
+{
+    assert_true(publish(2, ROW_BOTH, 1000, 500));
+    incarnation = 2;
+    assert_true(publish(2, ROW_LOAD, 1001, 1));
+    assert_int_equal(board_load(&board, 2, 5000)->sequence, 1);
+    assert_int_equal(board_cache(&board, 2, 5000)->sequence, 500);
+    incarnation = 1;
+    assert_false(publish(2, ROW_LOAD, 1002, 600));
+    assert_true(publish(2, ROW_BOTH, 1003, 3)); /* News for the cache only. */
+    assert_int_equal(board_load(&board, 2, 5000)->incarnation, 2);
+    assert_int_equal(board_cache(&board, 2, 5000)->incarnation, 1);
+    incarnation = 2;
+    assert_false(publish(2, ROW_LOAD, 1004, 1));
+    assert_true(publish(2, ROW_BOTH, 1005, 2));
+}
+
 static void the_parts_of_a_row_move_on_their_own(ATTR_UNUSED void **state)
 {
     assert_true(publish(2, ROW_LOAD, 1000, 5));
@@ -158,6 +180,7 @@ int main(void)
         BOARD_TEST(a_reader_sees_the_newest_version_that_is_old_enough),
         BOARD_TEST(without_old_enough_versions_the_oldest_is_shown),
         BOARD_TEST(rows_only_move_forward),
+        BOARD_TEST(a_later_life_beats_any_sequence_of_an_earlier_one),
         BOARD_TEST(the_parts_of_a_row_move_on_their_own),
         BOARD_TEST(readers_agree_with_a_full_history),
         BOARD_TEST(a_row_of_an_unknown_worker_is_a_programmer_error),

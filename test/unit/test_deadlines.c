@@ -161,7 +161,7 @@ static void check_ended(struct jobs *jobs)
         if (jobs->lone.effects.items[i].kind != EFFECT_ANSWER) {
             continue;
         }
-        const uint32_t number = jobs->lone.effects.items[i].answer.job.number;
+        const uint64_t number = jobs->lone.effects.items[i].answer.job.number;
         const int64_t deadline_ns = jobs->deadlines_ns[number];
         assert_true(deadline_ns > 0 && deadline_ns < jobs->lone.now_ns);
         for (uint32_t other = 1; other <= jobs->count; other++) {

@@ -21,7 +21,7 @@ static struct admission admit_all(const struct policy_input *input, const struct
 {
     (void)input;
     return (struct admission){
-        .admitted = true, .forecast = {.wait_ns = job->id.number, .work_ns = 7}};
+        .admitted = true, .forecast = {.wait_ns = (int64_t)job->id.number, .work_ns = 7}};
 }
 
 static void hear(const struct policy_input *input, const struct answered_facts *job)
@@ -76,7 +76,7 @@ static struct job_id request(struct lone *lone, int64_t slo_ns, uint32_t priorit
 }
 
 /* The job whose task has been started in the last step. */
-static uint32_t started(const struct lone *lone)
+static uint64_t started(const struct lone *lone)
 {
     const struct record *record = lone_record(lone, RECORD_STARTED);
     return record == NULL ? 0 : record->job.number;

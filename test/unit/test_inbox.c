@@ -120,9 +120,9 @@ static void outputs_of_unknown_jobs_and_sinks_are_released(void **state)
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    lone_answer(&lone, (struct job_id){0, 77}, 0);
+    lone_answer(&lone, (struct job_id){.node = 0, .number = 77}, 0);
     assert_true(lone_is_empty(&lone));
-    lone_answer(&lone, (struct job_id){1, 1}, 0); /* Another node's. */
+    lone_answer(&lone, (struct job_id){.node = 1, .number = 1}, 0); /* Another node's. */
     assert_true(lone_is_empty(&lone));
     lone_plan(1, 1, 1, 1);
     const struct job_id job = lone_request(&lone, FLOW_A);
@@ -324,7 +324,8 @@ static void a_node_that_moves_a_job_that_is_gone_is_told_to_cancel_it(void **sta
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    struct message moved = lone_message(&lone, MESSAGE_MOVED, (struct job_id){0, 9}, FLOW_A, 0);
+    struct message moved =
+        lone_message(&lone, MESSAGE_MOVED, (struct job_id){.node = 0, .number = 9}, FLOW_A, 0);
     moved.from = 1;
     moved.worker = 2;
     lone_deliver(&lone, &moved);
@@ -359,7 +360,8 @@ static void a_node_that_asks_after_a_job_that_is_gone_is_told_to_cancel_it(void 
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    struct message query = lone_message(&lone, MESSAGE_QUERY, (struct job_id){0, 9}, FLOW_A, 0);
+    struct message query =
+        lone_message(&lone, MESSAGE_QUERY, (struct job_id){.node = 0, .number = 9}, FLOW_A, 0);
     query.from = 2;
     lone_deliver(&lone, &query);
     assert_int_equal(lone_sent(&lone, 2, MESSAGE_CANCEL)->job.number, 9);
@@ -405,8 +407,8 @@ static void a_job_of_any_age_can_be_passed_on(void **state)
     lone_plan(0, 2, 2, 2);
     static const int64_t limits[] = {INT64_MAX, INT64_MAX / 2 - 1, INT64_MIN / 2 + 1};
     for (uint32_t i = 0; i < 3; i++) {
-        struct message input =
-            lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, i + 1}, FLOW_CHAIN, 0);
+        struct message input = lone_message(
+            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_CHAIN, 0);
         input.work.age_ns = limits[i];
         input.work.left_ns = limits[i];
         lone_deliver(&lone, &input);
@@ -551,8 +553,8 @@ static void the_next_row_acknowledges_the_newest_reservation_of_each_node(void *
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
     for (uint32_t i = 1; i <= 4; i++) {
-        struct message plan =
-            lone_message(&lone, MESSAGE_RESERVE, (struct job_id){1 + i % 2, i}, FLOW_CHAIN, 1);
+        struct message plan = lone_message(
+            &lone, MESSAGE_RESERVE, (struct job_id){.node = 1 + i % 2, .number = i}, FLOW_CHAIN, 1);
         plan.sequence = i;
         lone_deliver(&lone, &plan);
     }
@@ -580,7 +582,8 @@ static void a_thief_gets_the_last_task_and_its_inputs(void **state)
     lone_open(&lone, &(struct lone_options){0});
     struct message inputs[3];
     for (uint32_t i = 0; i < 3; i++) {
-        inputs[i] = lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, i + 1}, FLOW_F, 0);
+        inputs[i] = lone_message(
+            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
         lone_deliver(&lone, &inputs[i]);
     }
     struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
@@ -602,8 +605,8 @@ static void a_thief_gets_nothing_that_it_cannot_run(void **state)
     lone_open(&lone, &(struct lone_options){0});
     lone.fleet->workers[2].device = 1; /* Nothing was measured there. */
     for (uint32_t i = 0; i < 2; i++) {
-        const struct message input =
-            lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, i + 1}, FLOW_F, 0);
+        const struct message input = lone_message(
+            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
         lone_deliver(&lone, &input);
     }
     const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
@@ -621,8 +624,8 @@ static void a_thief_that_names_a_worker_of_another_node_gets_nothing(void **stat
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
     for (uint32_t i = 0; i < 2; i++) {
-        const struct message input =
-            lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, i + 1}, FLOW_F, 0);
+        const struct message input = lone_message(
+            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
         lone_deliver(&lone, &input);
     }
     struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 0, .victim = 0};
@@ -652,8 +655,8 @@ static void an_idle_worker_asks_again_after_any_answer(void **state)
     lone_deliver(&lone, &input);
     uint32_t asked = lone_sent_count(&lone, 1, MESSAGE_STEAL);
     lone.now_ns += MS(1000);
-    const struct message plan =
-        lone_message(&lone, MESSAGE_RESERVE, (struct job_id){2, 1}, FLOW_CHAIN, 1);
+    const struct message plan = lone_message(
+        &lone, MESSAGE_RESERVE, (struct job_id){.node = 2, .number = 1}, FLOW_CHAIN, 1);
     lone_deliver(&lone, &plan);
     asked += lone_sent_count(&lone, 1, MESSAGE_STEAL);
     assert_int_equal(asked, 1);

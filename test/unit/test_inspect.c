@@ -84,8 +84,8 @@ static void a_batch_tells_its_tasks_and_their_inputs(void **state)
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){.policy = &batching});
-    struct message input =
-        lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, 5}, FLOW_DIAMOND, 3);
+    struct message input = lone_message(
+        &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 5}, FLOW_DIAMOND, 3);
     input.work.input = 1;
     input.work.items = 2;
     input.work.bytes = 30;

@@ -142,8 +142,8 @@ static void a_thousand_losses_are_repaired_a_few_at_a_time(void **state)
     lone_plan(1, 1, 1, 1);
     for (uint32_t i = 0; i < 1000; i++) {
         (void)lone_request(&lone, FLOW_DIAMOND);
-        const struct message plan =
-            lone_message(&lone, MESSAGE_RESERVE, (struct job_id){1, i + 1}, FLOW_CHAIN, 1);
+        const struct message plan = lone_message(
+            &lone, MESSAGE_RESERVE, (struct job_id){.node = 1, .number = i + 1}, FLOW_CHAIN, 1);
         lone_deliver(&lone, &plan);
     }
     lone_members(&lone, 2, WITHOUT_1, 0);

@@ -81,7 +81,10 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
     *message_out = (struct message){.kind = kind, .work = {0}};
     message_out->from = rng_below(rng, NODES_MAX);
     message_out->job.node = rng_below(rng, NODES_MAX);
-    message_out->job.number = (uint32_t)rng_next(rng);
+    message_out->from_incarnation = (uint32_t)rng_next(rng);
+    message_out->to_incarnation = (uint32_t)rng_next(rng);
+    message_out->job.incarnation = (uint32_t)rng_next(rng);
+    message_out->job.number = rng_next(rng);
     message_out->workflow = rng_below(rng, WORKFLOWS_MAX);
     message_out->task = rng_below(rng, WORKFLOW_TASKS_MAX + 2);
     if (message_out->task >= WORKFLOW_TASKS_MAX) {
@@ -92,13 +95,13 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
         message_out->worker = WORKER_NONE;
     }
     message_out->attempt = (uint32_t)rng_next(rng);
-    message_out->sequence = (uint32_t)rng_next(rng);
+    message_out->sequence = rng_next(rng);
     if (is_work(kind)) {
         draw_work(rng, &message_out->work);
     } else if (kind == MESSAGE_CLAIM) {
         draw_claim(rng, &message_out->claim);
     } else if (is_outcome(kind)) {
-        message_out->outcome.number = (uint32_t)rng_next(rng);
+        message_out->outcome.number = rng_next(rng);
         message_out->outcome.reason = (uint32_t)rng_next(rng);
         message_out->outcome.row_sequence = rng_next(rng);
         message_out->outcome.run_ns = draw_duration(rng);
@@ -107,7 +110,7 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
     } else if (kind == MESSAGE_ACKNOWLEDGE) {
         message_out->row_sequence = rng_next(rng);
     } else if (kind == MESSAGE_ASK) {
-        message_out->asked = (uint32_t)rng_next(rng);
+        message_out->asked = rng_next(rng);
     } else if (kind == MESSAGE_STEAL) {
         message_out->victim = rng_below(rng, WORKERS_MAX);
     } else if (kind == MESSAGE_WARM) {
@@ -179,6 +182,9 @@ static void expect_same(const struct message *message, const struct message *dec
 
     assert_int_equal(decoded->kind, kind);
     assert_int_equal(decoded->from, message->from);
+    assert_int_equal(decoded->from_incarnation, message->from_incarnation);
+    assert_int_equal(decoded->to_incarnation, message->to_incarnation);
+    assert_int_equal(decoded->job.incarnation, is_of_job ? message->job.incarnation : 0);
     assert_int_equal(decoded->job.node, is_of_job ? message->job.node : 0);
     assert_int_equal(decoded->job.number, is_of_job ? message->job.number : 0);
     assert_int_equal(decoded->workflow, is_of_job ? message->workflow : 0);
@@ -229,15 +235,18 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
 {
     static const uint16_t two[] = {0x0102, PLACEMENT_UNBOUND};
     static const uint8_t expected[] = {
-        3,    0,                                        /* version, kind */
+        4,    0,                                        /* version, kind */
         0x04, 0x03, 0,    0,                            /* from */
+        0x1b, 0x1a, 0,    0,                            /* its incarnation */
+        0x1d, 0x1c, 0,    0,                            /* the receiver's */
         0x06, 0x05, 0,    0,                            /* job: node, */
-        0x0a, 0x09, 0x08, 0x07,                         /* number */
+        0x1f, 0x1e, 0,    0,                            /* incarnation, */
+        0x0a, 0x09, 0x08, 0x07, 0x06, 0,    0,    0,    /* number */
         0x0b, 0,    0,    0,                            /* workflow */
         0xfe, 0xff, 0xff, 0xff,                         /* task */
         0xff, 0xff, 0xff, 0xff,                         /* worker */
         0x0c, 0,    0,    0,                            /* attempt */
-        0x0d, 0,    0,    0,                            /* sequence */
+        0x0d, 0,    0,    0,    0,    0,    0,    0x20, /* sequence */
         0x0e, 0,    0,    0,                            /* items */
         0x0f, 0,    0,    0,                            /* priority */
         1,                                              /* firm */
@@ -251,12 +260,14 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
     const struct message message = {
         .kind = MESSAGE_INPUT,
         .from = 0x0304,
-        .job = {.node = 0x0506, .number = 0x0708090a},
+        .from_incarnation = 0x1a1b,
+        .to_incarnation = 0x1c1d,
+        .job = {.node = 0x0506, .incarnation = 0x1e1f, .number = UINT64_C(0x060708090a)},
         .workflow = 0x0b,
         .task = TASK_ANSWER,
         .worker = WORKER_NONE,
         .attempt = 0x0c,
-        .sequence = 0x0d,
+        .sequence = UINT64_C(0x200000000000000d),
         .work =
             {
                 .items = 0x0e,
@@ -365,27 +376,27 @@ static void numbers_out_of_range_are_refused(ATTR_UNUSED void **state)
         {1, 0xff}, /* kind */
         {3, 0x40},
         {5, 0xff}, /* from: 0x4000 is NODES_MAX */
-        {7, 0x40},
-        {15, 1}, /* job.node, workflow: 256 */
-        {19, 4},
-        {21, 0xff}, /* task: 1024 */
-        {23, 0x40},
-        {25, 0xff}, /* worker */
-        {42, 2},
-        {42, 0xff}, /* firm */
-        {50, 0x40},
-        {50, 0x7f}, /* age_ns: past 146 years */
-        {58, 0x40},
-        {58, 0x80}, /* left_ns */
-        {60, 0x40},
-        {62, 1}, /* input */
-        {63, 2},
-        {63, 0xff}, /* settled */
-        {72, 0},
-        {72, 2},
-        {73, 1}, /* count of a placement of one */
-        {75, 0x40},
-        {75, 0xff}, /* an entry: 0x4000 is WORKERS_MAX */
+        {15, 0x40},
+        {31, 1}, /* job.node, workflow: 256 */
+        {35, 4},
+        {37, 0xff}, /* task: 1024 */
+        {39, 0x40},
+        {41, 0xff}, /* worker */
+        {62, 2},
+        {62, 0xff}, /* firm */
+        {70, 0x40},
+        {70, 0x7f}, /* age_ns: past 146 years */
+        {78, 0x40},
+        {78, 0x80}, /* left_ns */
+        {80, 0x40},
+        {82, 1}, /* input */
+        {83, 2},
+        {83, 0xff}, /* settled */
+        {92, 0},
+        {92, 2},
+        {93, 1}, /* count of a placement of one */
+        {95, 0x40},
+        {95, 0xff}, /* an entry: 0x4000 is WORKERS_MAX */
     };
     const struct message message = {
         .kind = MESSAGE_INPUT,
@@ -396,7 +407,7 @@ static void numbers_out_of_range_are_refused(ATTR_UNUSED void **state)
     placement[0] = 0;
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         const size_t count = message_encode(&message, encoded, sizeof(encoded));
-        assert_int_equal(count, 76);
+        assert_int_equal(count, 96);
         assert_int_equal(decode_exact(count, &decoded), WEFT_OK);
         encoded[changes[i].at] = changes[i].byte;
         assert_int_equal(decode_exact(count, &decoded), WEFT_INVALID);
@@ -413,12 +424,12 @@ static void only_the_named_specials_stand_above_the_limits(ATTR_UNUSED void **st
     struct message decoded;
 
     const size_t count = message_encode(&message, encoded, sizeof(encoded));
-    assert_int_equal(encoded[18], 0xfe);
-    encoded[18] = 0xfd; /* A task before the answer. */
+    assert_int_equal(encoded[34], 0xfe);
+    encoded[34] = 0xfd; /* A task before the answer. */
     assert_int_equal(decode_exact(count, &decoded), WEFT_INVALID);
-    encoded[18] = 0xff;
+    encoded[34] = 0xff;
     assert_int_equal(decode_exact(count, &decoded), WEFT_OK);
-    encoded[22] = 0xfe; /* A worker before none. */
+    encoded[38] = 0xfe; /* A worker before none. */
     assert_int_equal(decode_exact(count, &decoded), WEFT_INVALID);
 }
 

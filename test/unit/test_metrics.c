@@ -49,7 +49,7 @@ static void note(
 {
     const struct record record = {
         .at_ns = at_us * 1000,
-        .job = {0, job},
+        .job = {.node = 0, .number = job},
         .kind = (uint8_t)kind,
         .reason = (uint8_t)reason,
         .value = value,
@@ -66,11 +66,11 @@ static void the_time_of_a_job_is_split_without_gaps(ATTR_UNUSED void **state)
     note(RECORD_STARTED, 40, 1, REASON_NONE, 1); /* 30 waiting. */
     note(RECORD_ENDED, 140, 1, REASON_NONE, 1);  /* 100 running. */
     note(RECORD_ANSWERED, 160, 1, REASON_NONE, 160000);
-    assert_true(metrics_timing(metrics, (struct job_id){0, 1}, &timing));
+    assert_true(metrics_timing(metrics, (struct job_id){.node = 0, .number = 1}, &timing));
     assert_int_equal(timing.queue_ns, 30000);
     assert_int_equal(timing.run_ns, 100000);
     assert_int_equal(timing.other_ns, 30000);
-    assert_false(metrics_timing(metrics, (struct job_id){0, 2}, &timing));
+    assert_false(metrics_timing(metrics, (struct job_id){.node = 0, .number = 2}, &timing));
     const struct metrics_workflow *counts = metrics_workflow(metrics, 0);
     assert_int_equal(counts->items, 3);
     assert_int_equal(tally_open(counts->tally), 0);
@@ -92,11 +92,11 @@ static void the_times_of_jobs_that_end_together_are_known(ATTR_UNUSED void **sta
         note(RECORD_ANSWERED, 500, job, REASON_NONE, 500000);
     }
     for (uint32_t job = 2; job <= METRICS_ENDED + 1; job++) {
-        assert_true(metrics_timing(metrics, (struct job_id){0, job}, &timing));
+        assert_true(metrics_timing(metrics, (struct job_id){.node = 0, .number = job}, &timing));
         assert_int_equal(timing.queue_ns, job * 1000);
         assert_int_equal(timing.queue_ns + timing.run_ns + timing.other_ns, 500000);
     }
-    assert_false(metrics_timing(metrics, (struct job_id){0, 1}, &timing));
+    assert_false(metrics_timing(metrics, (struct job_id){.node = 0, .number = 1}, &timing));
 }
 
 static void ends_are_told_apart(ATTR_UNUSED void **state)

@@ -176,7 +176,11 @@ static void messages_pass_through_their_wire_form(ATTR_UNUSED void **state)
     struct host host;
     host_init(&host, NULL);
     struct message message = {
-        .kind = MESSAGE_CANCEL, .from = 1, .job = {1, 2}, .sequence = 44, .work = {.bytes = 9}};
+        .kind = MESSAGE_CANCEL,
+        .from = 1,
+        .job = {.node = 1, .number = 2},
+        .sequence = 44,
+        .work = {.bytes = 9}};
     send(&host, 0, &message, 0);
     run(&host);
     assert_int_equal(host.messages[0].message.kind, MESSAGE_CANCEL);
@@ -189,7 +193,7 @@ static void messages_pass_through_their_wire_form(ATTR_UNUSED void **state)
 static void messages_of_a_pair_keep_their_order(ATTR_UNUSED void **state)
 {
     struct host host;
-    uint32_t next[NODES][NODES] = {{0}};
+    uint64_t next[NODES][NODES] = {{0}};
     host_init(&host, NULL);
     for (uint32_t i = 0; i < 200; i++) {
         const uint32_t from = i % NODES;
@@ -201,7 +205,7 @@ static void messages_of_a_pair_keep_their_order(ATTR_UNUSED void **state)
     assert_int_equal(host.message_count, 200);
     for (uint32_t i = 0; i < 200; i++) {
         const struct received *received = &host.messages[i];
-        uint32_t *last = &next[received->message.from][received->to];
+        uint64_t *last = &next[received->message.from][received->to];
         assert_true(received->message.job.number > *last);
         *last = received->message.job.number;
     }
@@ -277,7 +281,8 @@ static void a_network_takes_its_time(ATTR_UNUSED void **state)
     const struct message first = input(0, 1, 100);
     const struct message second = input(0, 2, 50);
     const struct message third = input(1, 3, 30);
-    const struct message small = {.kind = MESSAGE_CANCEL, .from = 0, .job = {0, 4}};
+    const struct message small = {
+        .kind = MESSAGE_CANCEL, .from = 0, .job = {.node = 0, .number = 4}};
     send(&host, 2, &first, 11);
     send(&host, 2, &second, 12); /* Waits for the sender's link, */
     send(&host, 2, &third, 13);  /* and this one for the receiver's. */
@@ -305,7 +310,8 @@ static void a_tensor_is_carried_from_when_it_is_sent_until_it_arrives(ATTR_UNUSE
     struct host host;
     host_init(&host, &network);
     const struct message tensor = input(0, 1, 100);
-    const struct message small = {.kind = MESSAGE_CANCEL, .from = 0, .job = {0, 2}};
+    const struct message small = {
+        .kind = MESSAGE_CANCEL, .from = 0, .job = {.node = 0, .number = 2}};
     assert_false(net_carries(host.net, 0, tensor.job));
     send(&host, 2, &tensor, 11);
     send(&host, 2, &small, 0);

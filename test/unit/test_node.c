@@ -12,6 +12,7 @@
 
 #include "base/rng.h"
 #include "lone_script.h"
+#include "node/inside.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define COUNTS_ALLOCATIONS 0
@@ -271,7 +272,7 @@ static void a_draining_node_refuses_finishes_and_says_so_once(void **state)
     lone_open(&lone, &(struct lone_options){0});
     (void)lone_request(&lone, FLOW_F);
     const struct message input =
-        lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, 1}, FLOW_A, 0);
+        lone_message(&lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 1}, FLOW_A, 0);
     lone_deliver(&lone, &input);
     drain(&lone);
     assert_int_equal(lone_records(&lone, RECORD_DRAINING), 1);
@@ -410,22 +411,38 @@ static void a_cancelled_job_is_answered_and_whatever_it_had_comes_back(void **st
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_CANCEL), 1);
     assert_true(lone_is_empty(&lone));
     lone_cancel(&lone, job); /* Twice, or another node's. */
-    lone_cancel(&lone, (struct job_id){1, 1});
+    lone_cancel(&lone, (struct job_id){.node = 1, .number = 1});
     assert_int_equal(lone.answers, 1);
     lone_close(&lone);
 }
 
-static void a_restarted_node_does_not_reuse_the_numbers_of_its_jobs(void **state)
+static void the_jobs_of_a_restarted_node_have_other_names(void **state)
 {
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    const uint32_t before = lone_request(&lone, FLOW_F).number;
+    const struct job_id before = lone_request(&lone, FLOW_F);
     lone_close(&lone);
     lone_open(&lone, &(struct lone_options){.incarnation = 1});
-    const uint32_t after = lone_request(&lone, FLOW_F).number;
-    assert_true(after > before);
-    assert_true(after - before > 1000000);
+    const struct job_id after = lone_request(&lone, FLOW_F);
+    assert_int_equal(before.number, after.number);
+    assert_int_equal(after.incarnation, 1);
+    assert_false(job_equal(before, after));
+    assert_int_not_equal(job_key(before), job_key(after));
+    lone_close(&lone);
+}
+
+static void numbers_of_jobs_do_not_come_round(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone.node->job_number = UINT32_MAX - 1;
+    assert_int_equal(lone_request(&lone, FLOW_F).number, UINT32_MAX);
+    assert_int_equal(lone_request(&lone, FLOW_F).number, UINT64_C(1) << 32);
+    assert_int_equal(node_counts(lone.node).jobs, 2);
+    lone_settle(&lone);
+    assert_true(lone_is_empty(&lone));
     lone_close(&lone);
 }
 
@@ -434,7 +451,8 @@ static void a_zero_of_items_counts_as_one_task_all_the_same(void **state)
     (void)state;
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
-    struct message input = lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, 1}, FLOW_WORK, 0);
+    struct message input =
+        lone_message(&lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 1}, FLOW_WORK, 0);
     input.work.items = 0; /* Its producer found nothing. */
     lone_deliver(&lone, &input);
     lone_settle(&lone);
@@ -516,7 +534,8 @@ int main(void)
         cmocka_unit_test(outputs_stand_in_the_order_of_the_sinks),
         cmocka_unit_test(jobs_that_end_in_one_batch_get_their_own_outputs),
         cmocka_unit_test(a_cancelled_job_is_answered_and_whatever_it_had_comes_back),
-        cmocka_unit_test(a_restarted_node_does_not_reuse_the_numbers_of_its_jobs),
+        cmocka_unit_test(the_jobs_of_a_restarted_node_have_other_names),
+        cmocka_unit_test(numbers_of_jobs_do_not_come_round),
         cmocka_unit_test(a_zero_of_items_counts_as_one_task_all_the_same),
         cmocka_unit_test(the_first_row_is_shown_at_once_and_the_next_after_its_interval),
         cmocka_unit_test(queues_that_wait_for_different_times_set_a_timer_each_and_no_more),

@@ -121,8 +121,8 @@ static void what_waits_for_a_lost_peer_is_dropped_and_its_tensors_released(void 
     lone_hint(&lone, 2, PEER_BLOCKED);
     /* Outputs for two owners, held only by the list of what waits. */
     for (uint32_t owner = 1; owner <= 2; owner++) {
-        const struct message input =
-            lone_message(&lone, MESSAGE_INPUT, (struct job_id){owner, 1}, FLOW_F, 0);
+        const struct message input = lone_message(
+            &lone, MESSAGE_INPUT, (struct job_id){.node = owner, .number = 1}, FLOW_F, 0);
         lone_deliver(&lone, &input);
         lone_batch_done(&lone, WEFT_OK);
     }
@@ -193,8 +193,8 @@ static void a_tensor_for_two_receivers_is_released_after_both(void **state)
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
     lone_plan(0, 1, 2, 1);
-    const struct message input =
-        lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, 1}, FLOW_DIAMOND, 0);
+    const struct message input = lone_message(
+        &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 1}, FLOW_DIAMOND, 0);
     lone_hint(&lone, 2, PEER_BLOCKED);
     lone_deliver(&lone, &input);
     lone_batch_done(&lone, WEFT_OK);

@@ -43,8 +43,8 @@ static void a_full_node_still_works_for_others(void **state)
     lone_open(&lone, &(struct lone_options){.jobs_max = 1});
     (void)lone_request(&lone, FLOW_F);
     for (uint32_t i = 0; i < 100; i++) {
-        const struct message input =
-            lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, i + 1}, FLOW_F, 0);
+        const struct message input = lone_message(
+            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
         lone_deliver(&lone, &input);
     }
     assert_int_equal(node_counts(lone.node).visits, 101);
@@ -209,14 +209,14 @@ static void a_node_may_end_while_half_a_batch_is_cancelled(void **state)
     lone_open(&lone, &(struct lone_options){.policy = &batching});
     lone_plan(0, 1, 1, 1);
     for (uint32_t i = 0; i < 4; i++) {
-        const struct message input =
-            lone_message(&lone, MESSAGE_INPUT, (struct job_id){1, i + 1}, FLOW_SPLIT, 0);
+        const struct message input = lone_message(
+            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_SPLIT, 0);
         lone_deliver(&lone, &input);
     }
     lone_batch_done(&lone, WEFT_OK);
     for (uint32_t i = 2; i <= 3; i++) { /* Of three that run. */
-        const struct message cancel =
-            lone_message(&lone, MESSAGE_CANCEL, (struct job_id){1, i}, FLOW_SPLIT, 0);
+        const struct message cancel = lone_message(
+            &lone, MESSAGE_CANCEL, (struct job_id){.node = 1, .number = i}, FLOW_SPLIT, 0);
         lone_deliver(&lone, &cancel);
     }
     assert_int_equal(lone.pools.visits.used, 3);
@@ -230,8 +230,8 @@ static void a_node_may_end_before_it_has_acknowledged(void **state)
     struct lone lone;
     lone_open(&lone, &(struct lone_options){0});
     for (uint32_t i = 1; i <= 2; i++) {
-        struct message plan =
-            lone_message(&lone, MESSAGE_RESERVE, (struct job_id){i, 1}, FLOW_CHAIN, 1);
+        struct message plan = lone_message(
+            &lone, MESSAGE_RESERVE, (struct job_id){.node = i, .number = 1}, FLOW_CHAIN, 1);
         plan.sequence = 1;
         lone_deliver(&lone, &plan);
     }

@@ -97,9 +97,9 @@ static void a_batch_arrives_as_it_was(ATTR_UNUSED void **state)
     add(large, "heap", 200000, 3); /* Large, but in no segment. */
     const struct engine_input inputs[3] = {{small, 10}, {large, 500000}, {NULL, 77}};
     const struct engine_task tasks[3] = {
-        {.job = {1, 2}, .items = 3, .input_count = 2, .inputs = inputs},
-        {.job = {4, 5}, .items = 6, .input_count = 1, .inputs = inputs + 2},
-        {.job = {7, 8}, .items = 9}};
+        {.job = {.node = 1, .number = 2}, .items = 3, .input_count = 2, .inputs = inputs},
+        {.job = {.node = 4, .number = 5}, .items = 6, .input_count = 1, .inputs = inputs + 2},
+        {.job = {.node = 7, .number = 8}, .items = 9}};
     const struct engine_batch batch = {
         .workflow = 11,
         .task = 12,

@@ -49,6 +49,7 @@ struct drawn {
     uint64_t up;
     uint64_t since[8];
     struct members members;
+    uint64_t suspects; /* As bits. */
     void *state;
     void *state_before;
     size_t state_bytes;
@@ -122,7 +123,9 @@ static void draw(struct drawn *drawn, uint64_t seed, const struct policy *policy
     };
     cluster->view.members = &drawn->members;
     if (below(drawn, 4) == 0) {
-        cluster->view.suspects.nodes[cluster->view.suspects.count++] = below(drawn, node_count);
+        drawn->suspects = 0;
+        cluster->view.suspects.bits = &drawn->suspects;
+        suspects_add(&cluster->view.suspects, below(drawn, node_count));
     }
     const uint32_t promised_to = below(drawn, cluster->fleet->worker_count);
     (void)reservations_add(&cluster->view.reservations, promised_to, 50);
@@ -156,12 +159,9 @@ static bool may_take(const struct drawn *drawn, uint32_t task, uint32_t worker)
         return false;
     }
     const uint32_t node = cluster->fleet->workers[worker].node;
-    for (uint32_t i = 0; i < cluster->view.suspects.count; i++) {
-        if (cluster->view.suspects.nodes[i] == node) {
-            return false;
-        }
-    }
-    return (drawn->up >> node & 1) != 0 && cluster->board.entries[worker].live.load.accepting != 0;
+    const bool is_suspect = cluster->view.suspects.count > 0 && (drawn->suspects >> node & 1) != 0;
+    return !is_suspect && (drawn->up >> node & 1) != 0 &&
+           cluster->board.entries[worker].live.load.accepting != 0;
 }
 
 static void check_place_job(struct drawn *drawn)

@@ -48,9 +48,9 @@ static void what_is_noted_for_a_worker_adds_up(ATTR_UNUSED void **state)
 
 static void a_reservation_is_taken_back_once(ATTR_UNUSED void **state)
 {
-    const uint32_t first = reservations_add(&reservations, 3, 100);
-    const uint32_t second = reservations_add(&reservations, 3, 20);
-    const uint32_t other = reservations_add(&reservations, OTHER, 7);
+    const uint64_t first = reservations_add(&reservations, 3, 100);
+    const uint64_t second = reservations_add(&reservations, 3, 20);
+    const uint64_t other = reservations_add(&reservations, OTHER, 7);
 
     assert_false(reservations_remove(&reservations, 3, other));
     assert_true(reservations_remove(&reservations, 3, first));
@@ -64,7 +64,7 @@ static void a_reservation_is_taken_back_once(ATTR_UNUSED void **state)
 
 static void an_acknowledged_one_counts_until_its_row_is_seen(ATTR_UNUSED void **state)
 {
-    const uint32_t first = reservations_add(&reservations, 3, 100);
+    const uint64_t first = reservations_add(&reservations, 3, 100);
     (void)reservations_add(&reservations, 3, 20);
     (void)reservations_add(&reservations, OTHER, 7);
 
@@ -83,7 +83,7 @@ static void an_acknowledgement_covers_everything_before_it(ATTR_UNUSED void **st
 {
     (void)reservations_add(&reservations, 3, 1);
     (void)reservations_add(&reservations, OTHER, 2);
-    const uint32_t last = reservations_add(&reservations, 3, 4);
+    const uint64_t last = reservations_add(&reservations, 3, 4);
     (void)reservations_add(&reservations, 3, 8);
 
     reservations_acknowledge(&reservations, 3, last, /* row_sequence */ 5);
@@ -95,7 +95,7 @@ static void an_acknowledgement_covers_everything_before_it(ATTR_UNUSED void **st
 
 static void the_first_row_that_counts_it_stays_the_first(ATTR_UNUSED void **state)
 {
-    const uint32_t sequence = reservations_add(&reservations, 3, 1);
+    const uint64_t sequence = reservations_add(&reservations, 3, 1);
 
     reservations_acknowledge(&reservations, 3, sequence, /* row_sequence */ 5);
     reservations_acknowledge(&reservations, 3, sequence, /* row_sequence */ 8);
@@ -129,14 +129,15 @@ static void without_room_nothing_is_noted(ATTR_UNUSED void **state)
     assert_int_equal(reservations_add(&reservations, 3, 1), CAPACITY + 1);
 }
 
-static void sequences_wrap_around_and_skip_none(ATTR_UNUSED void **state)
+static void sequences_do_not_wrap_around(ATTR_UNUSED void **state)
 {
     reservations.sequence = UINT32_MAX - 1;
     assert_int_equal(reservations_add(&reservations, 3, 1), UINT32_MAX);
-    assert_int_equal(reservations_add(&reservations, 3, 2), 1);
-    assert_int_equal(reservations_add(&reservations, 3, 4), 2);
+    const uint64_t next = reservations_add(&reservations, 3, 2);
+    assert_int_equal(next, UINT64_C(1) << 32);
+    assert_int_equal(reservations_add(&reservations, 3, 4), next + 1);
 
-    reservations_acknowledge(&reservations, 3, /* sequence */ 1, /* row_sequence */ 7);
+    reservations_acknowledge(&reservations, 3, next, /* row_sequence */ 7);
 
     assert_int_equal(noted_ns(3, 7), 4);
 }
@@ -144,7 +145,7 @@ static void sequences_wrap_around_and_skip_none(ATTR_UNUSED void **state)
 /* The same as a plain list in the order of addition. */
 struct listed {
     uint32_t worker;
-    uint32_t sequence;
+    uint64_t sequence;
     int64_t run_ns;
     uint64_t row_sequence;
     bool gone;
@@ -157,7 +158,7 @@ static uint32_t listed_count;
 
 static void add_both(uint32_t worker, int64_t run_ns)
 {
-    const uint32_t sequence = reservations_add(&reservations, worker, run_ns);
+    const uint64_t sequence = reservations_add(&reservations, worker, run_ns);
     if (sequence != 0) {
         list[listed_count++] =
             (struct listed){.worker = worker, .sequence = sequence, .run_ns = run_ns};
@@ -171,7 +172,7 @@ static void remove_both(struct listed *entry)
     entry->gone = true;
 }
 
-static void acknowledge_both(uint32_t worker, uint32_t sequence, uint64_t row_sequence)
+static void acknowledge_both(uint32_t worker, uint64_t sequence, uint64_t row_sequence)
 {
     reservations_acknowledge(&reservations, worker, sequence, row_sequence);
     for (uint32_t i = 0; i < listed_count; i++) {
@@ -256,7 +257,7 @@ int main(void)
         RESERVATIONS_TEST(the_first_row_that_counts_it_stays_the_first),
         RESERVATIONS_TEST(a_worker_is_forgotten_with_all_it_had),
         RESERVATIONS_TEST(without_room_nothing_is_noted),
-        RESERVATIONS_TEST(sequences_wrap_around_and_skip_none),
+        RESERVATIONS_TEST(sequences_do_not_wrap_around),
         RESERVATIONS_TEST(many_random_calls_agree_with_a_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,25 @@ static void a_node_that_comes_back_is_another(ATTR_UNUSED void **state)
     roster_destroy(roster);
 }
 
+static void a_later_life_is_a_loss_and_a_new_member(ATTR_UNUSED void **state)
+{
+    struct heard heard = {0};
+    struct roster *roster = roster_create(3, hear, &heard);
+    const struct members *before = roster_members(roster);
+    roster_join(roster, 1, /* incarnation */ 7);
+    roster_join(roster, 1, /* incarnation */ 7);
+
+    assert_int_equal(heard.count, 1);
+    assert_int_equal(heard.members->up_count, 3);
+    assert_int_equal(members_incarnation(heard.members, 1), 7);
+    assert_int_equal(members_incarnation(heard.members, 2), 0);
+    assert_int_equal(members_incarnation(before, 1), 0);
+    assert_false(members_is_same(heard.members, 1, 1));
+    roster_announce(roster, 1, /* up */ false);
+    assert_int_equal(members_incarnation(heard.members, 1), 7);
+    roster_destroy(roster);
+}
+
 static void no_news_is_no_epoch(ATTR_UNUSED void **state)
 {
     struct heard heard = {0};
@@ -92,6 +111,7 @@ int main(void)
         cmocka_unit_test(everyone_is_there_from_the_first_epoch),
         cmocka_unit_test(a_loss_is_a_new_epoch_and_old_lists_stay),
         cmocka_unit_test(a_node_that_comes_back_is_another),
+        cmocka_unit_test(a_later_life_is_a_loss_and_a_new_member),
         cmocka_unit_test(no_news_is_no_epoch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,7 @@ static void draw_row(struct rng *rng, uint32_t parts, struct row *row_out)
     row_out->load.layout = (uint32_t)rng_next(rng);
     row_out->load.accepting = (uint8_t)rng_below(rng, 2);
     row_out->load.incarnation = (uint32_t)rng_next(rng);
+    row_out->cache.incarnation = row_out->load.incarnation;
     row_out->cache.at_ns = (int64_t)rng_next(rng);
     row_out->cache.sequence = rng_next(rng);
     row_out->cache.free_bytes = rng_next(rng);
@@ -66,13 +67,14 @@ static void a_row_is_read_as_it_was_written_but_for_its_times(ATTR_UNUSED void *
 
 static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
 {
-    static const char expected[] = "\x03\x03\x02\x01\0\0" /* version, parts, worker */
+    static const char expected[] = "\x04\x03\x02\x01\0\0" /* version, parts, worker */
+                                   "\x07\0\0\0"           /* incarnation */
                                    "\x03\0\0\0\0\0\0\0"   /* queued_ns */
                                    "\x02\0\0\0\0\0\0\0"   /* run_ns */
                                    "\x04\0\0\0\0\0\0\0"   /* sequence */
                                    "\x05\0\0\0\x06"       /* queued_items, gpu_free */
                                    "\x0a\0\x0b\0\0\0"     /* cpu_free, layout */
-                                   "\x01\x07\0\0\0"       /* accepting, incarnation */
+                                   "\x01"                 /* accepting */
                                    "\x08\0\0\0\0\0\0\0"   /* sequence */
                                    "\x09\0\0\0\0\0\0\0"   /* free_bytes */
                                    "\x01\0\0\0\0\0\0\0"   /* resident: 0 */
@@ -99,7 +101,7 @@ static void the_bytes_of_a_row_are_written_down(ATTR_UNUSED void **state)
                 .accepting = 1,
                 .incarnation = 7,
             },
-        .cache = {.sequence = 8, .free_bytes = 9},
+        .cache = {.sequence = 8, .free_bytes = 9, .incarnation = 7},
     };
     model_set_add(&row.cache.resident, 0);
     model_set_add(&row.cache.resident, 65);
@@ -174,8 +176,8 @@ static void numbers_out_of_range_are_refused(ATTR_UNUSED void **state)
         {1, 0},     {1, 4},     /* parts */
         {1, 5},     {1, 0x81},  /* unknown parts, beside one */
         {3, 0x40},  {5, 1},     /* worker: 0x4000 is WORKERS_MAX */
-        {13, 0x80}, {21, 0x80}, /* queued_ns, run_ns: negative */
-        {41, 2},    {41, 255},  /* accepting */
+        {17, 0x80}, {25, 0x80}, /* queued_ns, run_ns: negative */
+        {45, 2},    {45, 255},  /* accepting */
     };
     const struct row row = {.parts = ROW_LOAD};
     struct row decoded;

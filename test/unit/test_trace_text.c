@@ -214,8 +214,9 @@ static void the_incarnation_of_a_node_is_not_shown(ATTR_UNUSED void **state)
     struct trace_fixture world;
     char line[TRACE_LINE_BYTES_MAX];
     trace_fixture_init(&world);
-    struct record record = job_record(RECORD_ARRIVED, 0, (UINT32_C(3) << 28) + 5, TAG);
+    struct record record = job_record(RECORD_ARRIVED, 0, 5, TAG);
     record.job.node = 7;
+    record.job.incarnation = 3;
     (void)trace_text(&record, world.catalogue, line, sizeof(line));
     assert_string_equal(line, "[    0.000 ms] n0 arrived job 7.5 tag");
     (void)trace_json(&record, world.catalogue, line, sizeof(line));

@@ -200,7 +200,7 @@ static void own_reservations_come_on_top(ATTR_UNUSED void **state)
     publish(4, /* at_ns */ 800, /* queued_ns */ 300, /* accepting */ 1);
     const uint64_t seen = view_load(&view, 4)->sequence;
 
-    const uint32_t sequence = reservations_add(&view.reservations, 4, 70);
+    const uint64_t sequence = reservations_add(&view.reservations, 4, 70);
     assert_int_equal(view_free_at_ns(&view, 4), 1270);
     assert_int_equal(view_free_at_ns(&view, 5), 1000);
     reservations_acknowledge(&view.reservations, 4, sequence, seen);
@@ -232,7 +232,8 @@ static void the_workers_of_a_lost_node_take_none_either(ATTR_UNUSED void **state
 
 static void nor_do_the_workers_of_a_suspect(ATTR_UNUSED void **state)
 {
-    view.suspects = (struct suspects){.count = 2, .nodes = {2, 0}};
+    uint64_t some = 1 << 2 | 1 << 0;
+    view.suspects = (struct suspects){.count = 2, .bits = &some};
 
     assert_false(view_is_usable(&view, 0));
     assert_true(view_is_usable(&view, 2));
