@@ -378,7 +378,7 @@ static enum weft_status read_parameters(struct reading *reading, const json_t *p
     struct oip_request *request = reading->request;
     uint64_t timeout_us = 0;
     uint64_t priority = 0;
-    uint64_t items = 1;
+    uint64_t items = 0;
     enum weft_status status = read_count(
         parameters, "timeout", (uint64_t)DURATION_NS_MAX / 1000, &timeout_us, reading->error);
     if (status == WEFT_OK) {
@@ -389,6 +389,7 @@ static enum weft_status read_parameters(struct reading *reading, const json_t *p
     }
     request->timeout_ns = (int64_t)timeout_us * 1000;
     request->priority = (uint32_t)priority;
+    request->says_items = items > 0;
     request->bundle->items = items == 0 ? 1 : (uint32_t)items;
     return status;
 }

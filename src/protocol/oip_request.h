@@ -32,6 +32,7 @@ struct oip_request {
     bool is_binary;     /* What is not asked for by name. */
     int64_t timeout_ns; /* 0: none. */
     uint32_t priority;
+    bool says_items; /* The items of the bundle are as the client says; otherwise 1. */
     uint32_t binary_count;
     uint32_t binary[BUNDLE_TENSORS_MAX]; /* Tensors whose bytes follow the JSON, in this order. */
     uint64_t binary_bytes;               /* In all. */

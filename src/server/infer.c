@@ -115,19 +115,6 @@ static void learn(struct infer *infer)
     }
 }
 
-/*
- * A model alone that was given a batch has made as many inferences as that has rows. Whether
- * the first extent is one of rows shows in what the engine made of it.
- */
-static void count_rows(const struct infer *infer)
-{
-    if (infer_workflow(infer)->task_count == 1 && infer->output_count == 1 &&
-        infer->bundles[0] != NULL && infer->bundles[0]->items == infer->rows &&
-        infer->rows > infer->items) {
-        metrics_count_items(infer->server->metrics, infer->workflow, infer->rows - infer->items);
-    }
-}
-
 static void respond(struct infer *infer)
 {
     struct http_exchange *exchange = infer->exchange;
@@ -141,7 +128,6 @@ static void respond(struct infer *infer)
     }
     set_headers(infer, extra, sizeof(extra));
     learn(infer);
-    count_rows(infer);
     const struct http_response response = {
         .status = 200,
         .type = infer->response.part_count > 0 ? "application/octet-stream" : "application/json",
@@ -321,7 +307,7 @@ static void on_answered(void *context, const struct runtime_answer *answer)
     finish(infer);
 }
 
-/* The first extent of all inputs: how many rows they have, if they have rows. */
+/* The first extent of all inputs, if it is the same: 0 if they differ, or have none. */
 static uint64_t common_rows(const struct bundle *bundle)
 {
     int64_t rows = 0;
@@ -336,10 +322,26 @@ static uint64_t common_rows(const struct bundle *bundle)
     return (uint64_t)rows;
 }
 
+/* Where rows count items, and the client does not say otherwise, there are as many as rows. */
+static void count_items(const struct infer *infer)
+{
+    const struct server_repository *repository = &infer->server->options.repository;
+    struct bundle *bundle = infer->request.bundle;
+    const uint64_t rows = common_rows(bundle);
+    if (infer->request.says_items || rows == 0 || repository->rows_max == NULL) {
+        return;
+    }
+    const uint32_t most = repository->rows_max(repository->context, infer->workflow);
+    if (most > 0) {
+        bundle->items = rows < most ? (uint32_t)rows : most;
+    }
+}
+
 static void submit(struct infer *infer)
 {
     struct bundle *bundle = infer->request.bundle;
     ASSERT(bundle != NULL);
+    count_items(infer);
     const struct runtime_request request = {
         .workflow = infer->workflow,
         .items = bundle->items,
@@ -349,8 +351,6 @@ static void submit(struct infer *infer)
         .answered = on_answered,
         .context = infer,
     };
-    infer->rows = common_rows(bundle);
-    infer->items = bundle->items;
     infer->request.bundle = NULL;
     infer_move(&infer->state, INFER_RUNNING);
     infer->runtime_client = runtime_request(infer->runtime, NODE_NONE, &request);

@@ -57,8 +57,6 @@ struct infer {
     /* Running. */
     struct oip_request request;
     int64_t deadline_ns;     /* After it came; 0: none. */
-    uint64_t rows;           /* That all its inputs have; 0: they differ, or have none. */
-    uint32_t items;          /* As it says. */
     uint64_t runtime_client; /* What the runtime calls the client, for runtime_cancel(). */
     uv_work_t work;
     void (*work_run)(struct infer *infer);

@@ -226,12 +226,6 @@ bool metrics_timing(
     return false;
 }
 
-void metrics_count_items(struct metrics *metrics, uint32_t workflow, uint64_t more)
-{
-    ASSERT(workflow < metrics->catalogue->workflow_count);
-    metrics->workflows[workflow].items += more;
-}
-
 const struct metrics_workflow *metrics_workflow(const struct metrics *metrics, uint32_t workflow)
 {
     ASSERT(workflow < metrics->catalogue->workflow_count);

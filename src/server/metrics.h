@@ -79,9 +79,6 @@ void metrics_add(struct metrics *metrics, const struct record *record);
 bool metrics_timing(
     const struct metrics *metrics, struct job_id job, struct metrics_timing *timing_out);
 
-/* A request of @workflow held @more items than the records have told. */
-void metrics_count_items(struct metrics *metrics, uint32_t workflow, uint64_t more);
-
 /* Borrowed, like the next two, and changed by the next record. */
 const struct metrics_workflow *metrics_workflow(const struct metrics *metrics, uint32_t workflow);
 const struct metrics_model *metrics_model(const struct metrics *metrics, uint32_t model);

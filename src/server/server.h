@@ -79,6 +79,12 @@ struct server_repository {
     /* Whether requests for workflow number @workflow can be answered now. */
     bool (*is_ready)(void *context, uint32_t workflow);
 
+    /*
+     * The most items that a request for workflow number @workflow has, if it has as many as its
+     * inputs have rows. 0: they do not count items, and it has one.
+     */
+    uint32_t (*rows_max)(void *context, uint32_t workflow);
+
     /* Type and shape of result @result of a workflow; false if they are not known. */
     bool (*describe)(
         void *context, uint32_t workflow, uint32_t result, struct weft_tensor *tensor_out);

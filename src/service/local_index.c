@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "engine/bundle.h"
 #include "model/builtin.h"
 #include "runtime/runtime.h"
@@ -88,6 +89,35 @@ static uint32_t batch_max_of(const struct local_index *index, uint32_t model)
         return 0;
     }
     return most == 0 ? ITEMS_MAX : most;
+}
+
+/* Whether @port is given a part of the request. */
+static bool takes_request(
+    const struct repository *repository, const struct workflow *workflow,
+    const struct workflow_port *port)
+{
+    return port->from == TASK_NONE ||
+           (builtin_is_reserved(repository->catalogue->models[workflow->tasks[port->from].run]) &&
+            workflow->tasks[port->from].in_count == 0);
+}
+
+/* The rows of a request are its items if all that takes a part of it is models with rows. */
+static uint32_t rows_max(void *context, uint32_t number)
+{
+    const struct local_index *index = context;
+    const struct repository *repository = index->measured->repository;
+    const struct workflow *workflow = repository->catalogue->workflows[number];
+    uint32_t most = ITEMS_MAX;
+    if (repository_is_alone(repository, number)) {
+        return batch_max_of(index, workflow->tasks[0].run);
+    }
+    for (uint32_t i = 0; i < workflow->port_count && most > 0; i++) {
+        const struct workflow_port *port = &workflow->ports[i];
+        if (takes_request(repository, workflow, port)) {
+            most = min_u32(most, batch_max_of(index, workflow->tasks[port->task].run));
+        }
+    }
+    return workflow->port_count == 0 ? 0 : most;
 }
 
 static const char *platform_of(const struct repository *repository, uint32_t number)
@@ -271,6 +301,7 @@ struct server_repository local_index_parts(struct local_index *index)
         .load = local_change_load,
         .unload = local_change_unload,
         .is_ready = is_ready,
+        .rows_max = rows_max,
         .describe = describe,
         .gpus = gpus,
     };

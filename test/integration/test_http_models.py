@@ -152,7 +152,9 @@ class Served(unittest.TestCase):
         self.assertTrue(begun - 1 <= last <= time.time() + 1, (begun, last))
         given = {"name": "a", "shape": [2, 4], "datatype": "FP32", "data": [1] * 8}
         self.ask("/v2/models/sum/infer", {"inputs": [given]})
-        self.assertEqual(self.statistics("sum")[0], 1)  # A job of several tasks is one.
+        self.assertEqual(self.statistics("sum")[0], 2)  # Models take all of the request.
+        self.ask("/v2/models/sum/infer", {"inputs": [given], "parameters": {"items": 5}})
+        self.assertEqual(self.statistics("sum")[0], 2 + 5)
 
     def test_errors_do_not_tell_where_files_lie(self):
         self.replace("relu", b"this is no model")
