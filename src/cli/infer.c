@@ -308,11 +308,11 @@ const struct command command_infer = {
     .summary = "ask a server to run a workflow once",
     .usage = "WORKFLOW [NAME=VALUE | NAME=@FILE]... [options]",
     .description =
-        "A value is a list of numbers, \"1,2.5,-3\", or a text, as the workflow declares the "
-        "input;\n"
-        "@FILE sends the bytes of a file. Where pixels are declared, [-1,-1,3] of UINT8, a\n"
-        "binary PPM file is unpacked; other pictures go to workflows that take their bytes. If a\n"
-        "shape has open dimensions, the value decides the last of them and the others are 1.\n",
+        "A value is a list of numbers, \"1,2.5,-3\", or a text, as the workflow declares the\n"
+        "input; @FILE sends the bytes of a file, @- those of standard input. Where pixels are\n"
+        "declared, [-1,-1,3] of UINT8, a binary PPM file is unpacked; other pictures go to\n"
+        "workflows that take their bytes. If a shape has open dimensions, the value decides the\n"
+        "last of them and the others are 1.\n",
     .arguments = {.operand = "WORKFLOW", .operand_min = 1, .operand_max = UINT32_MAX, .rows = rows},
     .values_bytes = sizeof(struct values),
     .defaults = &(const struct values){.timeout = {.value = HTTP_CALL_SECONDS}},

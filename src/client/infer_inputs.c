@@ -1,9 +1,11 @@
 #include "client/infer_inputs.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -289,13 +291,34 @@ static const char *ppm_pixels(const char *bytes, size_t *count, struct weft_tens
     return at;
 }
 
+/* The bytes at @path: a file, a pipe, or standard input, which is called "-". */
+static enum weft_status load_file(
+    const char *path, char **bytes_out, size_t *count_out, struct weft_error *error)
+{
+    struct stat facts;
+    if (strcmp(path, "-") == 0) {
+        return bytes_load_stream(
+            stdin, "standard input", FILE_BYTES_MAX, bytes_out, count_out, error);
+    }
+    if (stat(path, &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode)) {
+        return bytes_load_large(path, FILE_BYTES_MAX, bytes_out, count_out, error);
+    }
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        return error_set(error, WEFT_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    }
+    const enum weft_status status =
+        bytes_load_stream(file, path, FILE_BYTES_MAX, bytes_out, count_out, error);
+    (void)fclose(file); /* Opened for reading: nothing can be lost. */
+    return status;
+}
+
 static enum weft_status add_file(
     struct building *building, struct weft_tensor *tensor, const char *path)
 {
     char *bytes = NULL;
     size_t count = 0;
-    enum weft_status status =
-        bytes_load_large(path, FILE_BYTES_MAX, &bytes, &count, building->error);
+    enum weft_status status = load_file(path, &bytes, &count, building->error);
     if (status != WEFT_OK) {
         return status;
     }
@@ -316,6 +339,18 @@ static enum weft_status add_file(
         }
     }
     free(bytes);
+    return status;
+}
+
+/* A text where numbers are wanted is often the name of a file. */
+static enum weft_status hint_at_files(
+    struct building *building, const struct weft_tensor *tensor, enum weft_status status)
+{
+    struct weft_error *error = building->error;
+    const size_t length = strlen(error->message);
+    (void)snprintf(
+        error->message + length, sizeof(error->message) - length,
+        "; use %s=@FILE to send the bytes of a file", tensor->name);
     return status;
 }
 
@@ -351,7 +386,9 @@ static enum weft_status add_numbers(
         free(data);
     }
     free(array.bytes);
-    return status;
+    return status == WEFT_INVALID && is_path && tensor->dtype == WEFT_UINT8
+               ? hint_at_files(building, tensor, status)
+               : status;
 }
 
 /* An input that was not given: as small as the shape allows. */

@@ -149,32 +149,25 @@ bool bytes_is_json_name(const char *file)
            strcmp(file + length - (sizeof(suffix) - 1), suffix) == 0;
 }
 
-/* What is wanted of a file. */
-struct source {
-    const char *path;
-    size_t bytes_max;
-};
-
 /* Reads one byte more than is allowed: a file may grow between the question and the answer. */
-static enum weft_status read_all(
-    FILE *file, const struct source *source, char **bytes_out, size_t *size_out,
+enum weft_status bytes_load_stream(
+    FILE *file, const char *name, size_t bytes_max, char **bytes_out, size_t *size_out,
     struct weft_error *error)
 {
-    const size_t room = source->bytes_max + 1;
+    const size_t room = bytes_max + 1;
     char *bytes = calloc(room, 1);
     if (bytes == NULL) {
-        return error_set(error, WEFT_NO_MEMORY, "%s: out of memory", source->path);
+        return error_set(error, WEFT_NO_MEMORY, "%s: out of memory", name);
     }
     const size_t size = fread(bytes, 1, room, file);
 
     if (ferror(file) != 0) {
         free(bytes);
-        return error_set(error, WEFT_IO, "%s: cannot be read", source->path);
+        return error_set(error, WEFT_IO, "%s: cannot be read", name);
     }
     if (size == room) {
         free(bytes);
-        return error_set(
-            error, WEFT_LIMIT, "%s: longer than %zu bytes", source->path, source->bytes_max);
+        return error_set(error, WEFT_LIMIT, "%s: longer than %zu bytes", name, bytes_max);
     }
     *bytes_out = bytes;
     *size_out = size;
@@ -191,7 +184,6 @@ enum weft_status bytes_load_large(
     const char *path, size_t bytes_max, char **bytes_out, size_t *size_out,
     struct weft_error *error)
 {
-    const struct source source = {.path = path, .bytes_max = bytes_max};
     struct stat facts;
 
     /* Asked before opening, because to open a named pipe would wait for its writer. */
@@ -210,7 +202,8 @@ enum weft_status bytes_load_large(
     if (file == NULL) {
         return error_set(error, WEFT_IO, "%s: cannot be opened: %s", path, strerror(errno));
     }
-    const enum weft_status status = read_all(file, &source, bytes_out, size_out, error);
+    const enum weft_status status =
+        bytes_load_stream(file, path, bytes_max, bytes_out, size_out, error);
     (void)fclose(file); /* Opened for reading: nothing can be lost. */
     return status;
 }

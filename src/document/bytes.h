@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <weft/status.h>
 
@@ -35,6 +36,11 @@ enum weft_status bytes_load(
 /* The same with a limit of @bytes_max instead. */
 enum weft_status bytes_load_large(
     const char *path, size_t bytes_max, char **bytes_out, size_t *size_out,
+    struct weft_error *error);
+
+/* The same for what is left of @file, which may be a pipe; errors call it @name. */
+enum weft_status bytes_load_stream(
+    FILE *file, const char *name, size_t bytes_max, char **bytes_out, size_t *size_out,
     struct weft_error *error);
 
 #endif /* DOCUMENT_BYTES_H */

@@ -3,7 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/suggest.h"
+#include "base/text.h"
 #include "server/server_inside.h"
+
+enum { CAUSE_BYTES = 240 };
 
 /* A request whose path is understood. */
 struct routed {
@@ -86,6 +90,33 @@ static void workflow_verb(const struct routed *routed, uint32_t workflow, const 
     not_found(routed, "not found: a model has 'infer', 'ready', 'stats' and 'config'");
 }
 
+/* No workflow or model is called @name: name the one that was meant, or some of those there are. */
+static void say_unknown(const struct routed *routed, const char *name)
+{
+    const struct catalogue *catalogue = routed->server->catalogue;
+    struct suggestion meant = suggest_for(name);
+    char cause[CAUSE_BYTES];
+    struct text text;
+    text_init(&text, cause, sizeof(cause));
+    text_add(&text, "there is no model '%.64s'", name);
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        suggest_consider(&meant, catalogue->workflows[i]->name);
+    }
+    if (meant.name != NULL) {
+        text_add(&text, "; did you mean '%s'?", meant.name);
+    }
+    for (uint32_t i = 0; i < catalogue->workflow_count && meant.name == NULL; i++) {
+        const char *known = catalogue->workflows[i]->name;
+        if (text.length + strlen(known) + sizeof("; there are ''") >
+            CAUSE_BYTES - sizeof(", ...")) {
+            text_add(&text, ", ...");
+            break;
+        }
+        text_add(&text, "%s'%s'", i == 0 ? "; there are " : ", ", known);
+    }
+    not_found(routed, cause);
+}
+
 /* "/v2/models/NAME[/versions/VERSION][/VERB]" */
 static void models(const struct routed *routed)
 {
@@ -99,9 +130,7 @@ static void models(const struct routed *routed)
     }
     const uint32_t workflow = catalogue_find_workflow(routed->server->catalogue, path->segments[2]);
     if (workflow == UINT32_MAX) {
-        char cause[NAME_BYTES_MAX + 64];
-        (void)snprintf(cause, sizeof(cause), "there is no model '%.64s'", path->segments[2]);
-        not_found(routed, cause);
+        say_unknown(routed, path->segments[2]);
         return;
     }
     if (path->count >= at + 2 && strcmp(path->segments[at], "versions") == 0) {

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/suggest.h"
 #include "engine/onnx_cache.h"
 
 static bool is_wanted(const struct measure_request *request, const char *name)
@@ -20,6 +21,18 @@ static bool is_wanted(const struct measure_request *request, const char *name)
     return models == NULL || models->count == 0;
 }
 
+/* The model that @name was probably meant to be. NULL if none is near. */
+static const char *suggest_model(const struct repository *repository, const char *name)
+{
+    struct suggestion meant = suggest_for(name);
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        if (repository->files[i].kind == REPOSITORY_MODEL) {
+            suggest_consider(&meant, repository->catalogue->models[i]);
+        }
+    }
+    return meant.name;
+}
+
 /* Every model that was asked for must be one. */
 static enum weft_status check_wanted(
     const struct repository *repository, const struct measure_request *request,
@@ -29,8 +42,11 @@ static enum weft_status check_wanted(
         const char *name = request->models->items[i];
         const uint32_t model = catalogue_find_model(repository->catalogue, name);
         if (model == MODEL_NONE || repository->files[model].kind != REPOSITORY_MODEL) {
+            const char *meant = suggest_model(repository, name);
             return error_set(
-                error, WEFT_NOT_FOUND, "%s: no model is called '%s'", repository->folder, name);
+                error, WEFT_NOT_FOUND, "%s: no model is called '%s'%s%s%s", repository->folder,
+                name, meant == NULL ? "" : "; did you mean '", meant == NULL ? "" : meant,
+                meant == NULL ? "" : "'?");
         }
     }
     return WEFT_OK;

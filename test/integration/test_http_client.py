@@ -30,14 +30,14 @@ class Client(unittest.TestCase):
         cls.server.stop()
         cls.folder.cleanup()
 
-    def weft(self, *arguments):
+    def weft(self, *arguments, given=b""):
         done = subprocess.run(
-            [WEFT, *arguments], capture_output=True, timeout=LIMIT, check=False
+            [WEFT, *arguments], input=given, capture_output=True, timeout=LIMIT, check=False
         )
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
-    def infer(self, *arguments):
-        return self.weft("infer", *arguments, "--url", self.url)
+    def infer(self, *arguments, given=b""):
+        return self.weft("infer", *arguments, "--url", self.url, given=given)
 
     def file(self, name, data):
         path = os.path.join(self.folder.name, name)
@@ -70,6 +70,13 @@ class Infer(Client):
             "pixels  UINT8 [2,1,3]  65, 66, 67, 68, 69, 70\n",
         )
 
+    def test_pipes_are_read_to_their_end(self):
+        data = struct.pack("<2f", 0.5, 7)
+        for name in ("-", "/dev/stdin"):
+            self.assertEqual(
+                self.infer("echo", f"x=@{name}", given=data)[1], "x  FP32 [2]  0.5, 7\n"
+            )
+
     def test_outputs_go_to_files(self):
         path = os.path.join(self.folder.name, "out")
         self.assertEqual(self.infer("hops", "x=1,2", "--out", f"x={path}"), (0, "", ""))
@@ -91,7 +98,9 @@ class Infer(Client):
             (("echo", "x=@no/such"), 1, "no/such"),
             (("echo", f"x=@{self.file('odd', b'12345')}"), 2, "not a whole number of FP32"),
             (("image", f"pixels=@{picture}"), 2, "do not fit its shape [-1,-1,3]"),
-            (("nobody",), 1, "404: there is no model 'nobody'"),
+            (("nobody",), 1, "404: there is no model 'nobody'; there are 'echo', "),
+            (("ecko",), 1, "404: there is no model 'ecko'; did you mean 'echo'?"),
+            (("image", "pixels=flower"), 2, "use pixels=@FILE to send the bytes of a file"),
             (("fail", "x=1"), 1, '500: the job failed: task \'t0\': there is "no face" in it'),
             (("slow", "x=1", "--slo", "20"), 1, "504: late"),
             (("echo", "x=1", "--out", "x"), 2, "--out takes NAME=FILE, not 'x'"),
