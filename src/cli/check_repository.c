@@ -44,6 +44,37 @@ static uint32_t count_tasks(const struct workflow *workflow, const struct catalo
     return count;
 }
 
+/* The processor time of a request of one item, if all of it was measured here; 0 if not. */
+static int64_t request_ns(const struct workflow *workflow, const struct measured *measured)
+{
+    const struct profile *profile = measured->document.profile;
+    int64_t sum_ns = 0;
+    for (uint32_t i = 0; i < workflow->task_count; i++) {
+        const uint32_t run = workflow->tasks[i].run;
+        if (measured->repository->files[run].kind == REPOSITORY_BUILTIN) {
+            continue;
+        }
+        if (!profile_is_measured(profile, run, /* device */ 0)) {
+            return 0;
+        }
+        sum_ns += profile_run_alone_ns(profile, run, /* device */ 0, /* items */ 1);
+    }
+    return sum_ns;
+}
+
+/* What the workers here can carry. */
+static void print_capacity(const struct workflow *workflow, const struct measured *measured)
+{
+    const int64_t sum_ns = request_ns(workflow, measured);
+    const uint32_t worker_count = measured->fleet->worker_count;
+    if (sum_ns > 0) {
+        (void)printf(
+            "%12s%.3g ms per request of one item: at most %.4g/s on %" PRIu32
+            " workers, without batches\n",
+            "", (double)sum_ns / 1e6, 1e9 * worker_count / (double)sum_ns, worker_count);
+    }
+}
+
 static void print_workflow(const struct workflow *workflow, const struct catalogue *catalogue)
 {
     char slo[TEXT_SCALED_BYTES];
@@ -143,6 +174,9 @@ static void print(const struct repository *repository, const struct checked_repo
     (void)printf("%s: repository ok\n", repository->folder);
     for (uint32_t i = 0; i < repository->written; i++) {
         print_workflow(catalogue->workflows[i], catalogue);
+        if (checked->has_looked) {
+            print_capacity(catalogue->workflows[i], &checked->measured);
+        }
     }
     for (uint32_t i = 0; i < catalogue->model_count; i++) {
         print_file(

@@ -83,7 +83,7 @@ static uint32_t batch_max_of(const struct local_index *index, uint32_t model)
 {
     const struct measure_signature *signature = &index->measured->looks[model].signature;
     const uint32_t most = index->measured->repository->files[model].batch_max;
-    if (index->measured->looks[model].alone[0] != '\0' ||
+    if (most == 1 || index->measured->looks[model].alone[0] != '\0' ||
         !are_rows(signature->inputs, signature->input_count) ||
         !are_rows(signature->outputs, signature->output_count)) {
         return 0;

@@ -1,11 +1,13 @@
 #include "service/ports_check.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "document/reader.h"
 #include "model/builtin.h"
 #include "model/dtype.h"
+
+enum { MAKES_BYTES = 120 };
 
 struct check {
     const struct measured *measured;
@@ -97,7 +99,7 @@ static const struct workflow_port *find_port(
     return NULL;
 }
 
-/* A port of @task that its model does not have: it may be meant for @name. "" if there is none. */
+/* A port of @task that its model does not have: the missing one may be meant. "": none. */
 static const char *find_stranger(
     const struct check *check, uint32_t task, const struct measure_signature *signature)
 {
@@ -156,21 +158,20 @@ static void check_task(struct check *check, uint32_t task)
 }
 
 /* "; it makes 'y', 'z'", as far as there is room. */
-static const char *list_outputs(const struct measure_signature *signature, char out[static 120])
+static const char *list_outputs(
+    const struct measure_signature *signature, char out[static MAKES_BYTES])
 {
-    size_t length = 0;
-    out[0] = '\0';
-    for (uint32_t i = 0; i < signature->output_count && length < 60; i++) {
-        length += (size_t)snprintf(
-            out + length, 120 - length, "%s'%.50s'", i == 0 ? "; it makes " : ", ",
-            signature->outputs[i].name);
+    struct text text;
+    text_init(&text, out, MAKES_BYTES);
+    for (uint32_t i = 0; i < signature->output_count && text.length < MAKES_BYTES / 2; i++) {
+        text_add(&text, "%s'%s'", i == 0 ? "; it makes " : ", ", signature->outputs[i].name);
     }
     return out;
 }
 
 static void check_port(struct check *check, const struct workflow_port *port)
 {
-    char makes[120];
+    char makes[MAKES_BYTES];
     if (port->from == TASK_NONE || is_added(check, port->from) || is_added(check, port->task)) {
         return;
     }
@@ -192,7 +193,7 @@ static void check_result(struct check *check, const struct workflow_result *resu
     const struct measure_signature *signature = signature_of(check, maker);
     char declared_text[DTYPE_SHAPE_BYTES];
     char made_text[DTYPE_SHAPE_BYTES];
-    char makes[120];
+    char makes[MAKES_BYTES];
     if (signature == NULL) {
         return;
     }

@@ -1,7 +1,7 @@
 """`weft check` of a repository finds what the server would, and in its words.
 
-Covers: src/cli/check.c, src/cli/check_repository.c, src/service/repository_check.c,
-src/service/ports_check.c
+Covers: src/cli/check.c, src/cli/check_repository.c, src/cli/check_scenario.c,
+src/service/repository_check.c, src/service/ports_check.c
 """
 
 import json
@@ -181,6 +181,28 @@ class Check(unittest.TestCase):
         done = self.check()
         self.assertEqual(done.returncode, 2)
         self.assertIn("inputs/none: no workflow has this name", done.stderr)
+
+
+class Documents(unittest.TestCase):
+    def check(self, *files):
+        done = subprocess.run(
+            [WEFT, "check", *files], capture_output=True, text=True, timeout=60, check=False
+        )
+        return done.returncode, done.stdout.splitlines(), done.stderr.splitlines()
+
+    def test_a_scenario_is_told_with_its_load(self):
+        code, out, err = self.check("scenarios/compass/compass.yaml")
+        self.assertEqual((code, err), (0, []))
+        self.assertEqual(out[0], "scenarios/compass/compass.yaml: scenario ok")
+        self.assertEqual(out[1], "  at 2/s: 1.99 of 5 workers busy if nothing is batched")
+        self.assertEqual(out[2].split(), ["workflow", "task", "items", "run", "ms", "busy"])
+        self.assertEqual(out[3].split(), ["translation", "generate", "1", "561", "0.28"])
+
+    def test_all_errors_of_all_files_are_told(self):
+        code, out, err = self.check(
+            "test/documents/many/cluster.yaml", "test/documents/many/trace.csv"
+        )
+        self.assertEqual((code, out, len(err)), (2, [], 8))
 
 
 if __name__ == "__main__":
