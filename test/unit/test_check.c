@@ -123,7 +123,7 @@ static void all_errors_are_told(ATTR_UNUSED void **state)
         "profile.json:5: 'resident' wants a size such as '14GB', not '1XB'\n"
         "profile.json:5: 'ms' must be more than 0 and at most a day, not '-1'\n"
         "profile.json:5: 'items' must be between 1 and 1000000, not '0'\n"
-        "profile.json:5: 'ms' is missing\n"
+        "profile.json:5: unknown key 'mss'; did you mean 'ms'?\n"
         "profile.json:6: 'ms' is missing\n");
     assert_heard(
         "test/documents/many/cluster.yaml",
@@ -146,13 +146,35 @@ static void all_errors_are_told(ATTR_UNUSED void **state)
         "settings.yaml:4: 'batch' wants a whole number such as '8', not 'none'\n");
 }
 
+static void count_error(void *context, const struct weft_error *error)
+{
+    (void)error;
+    ++*(uint32_t *)context;
+}
+
+static void no_more_than_twenty_are_told(ATTR_UNUSED void **state)
+{
+    char text[4096] = "workflow: w\ntasks:\n";
+    uint32_t count = 0;
+    struct tree_listener listener = {.on_error = count_error, .context = &count};
+    enum document_kind kind = DOCUMENT_SCENARIO;
+    for (uint32_t i = 0; i < 50; i++) {
+        const size_t length = strlen(text);
+        (void)snprintf(text + length, sizeof(text) - length, "  t%u: {modle: m}\n", i);
+    }
+    struct tree *tree = parsed(text);
+    tree->listener = &listener;
+    assert_int_equal(document_check_tree(tree->root, &kind, NULL), WEFT_INVALID);
+    assert_int_equal(count, TREE_ERRORS_MAX);
+    tree_destroy(tree);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shipped_documents_are_good),
-        cmocka_unit_test(kinds_have_names),
-        cmocka_unit_test(a_bad_document_has_no_kind),
-        cmocka_unit_test(all_errors_are_told),
+        cmocka_unit_test(shipped_documents_are_good),   cmocka_unit_test(kinds_have_names),
+        cmocka_unit_test(a_bad_document_has_no_kind),   cmocka_unit_test(all_errors_are_told),
+        cmocka_unit_test(no_more_than_twenty_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
