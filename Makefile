@@ -7,6 +7,8 @@ PEERS_OPTIONS ?=
 FUZZ_SECONDS ?= 60
 SOAK_SEEDS ?= 100000
 HOSTILE_SECONDS ?= 3600
+CAMPAIGN_HOSTS ?= 4
+CAMPAIGN_SECONDS ?= 300
 HOSTILE_BUILD ?= release
 HOSTILE_OPTIONS ?= --program echo
 
@@ -20,7 +22,7 @@ DEMO_HTTP = 127.0.0.1:8000
 DEMO_RATE ?= 1.5/s
 DEMO_OPTIONS = --http $(DEMO_HTTP) --rate $(DEMO_RATE) $(DEMO_SECONDS:%=--seconds %)
 
-.PHONY: help setup build demo test bench peers soak hostile planted fuzz format format-check check install clean distclean
+.PHONY: help setup build demo test bench peers soak hostile campaign planted fuzz format format-check check install clean distclean
 .NOTPARALLEL:
 
 help: ## print the targets
@@ -68,6 +70,10 @@ soak: build ## let every allocation fail, then run the swarm over SOAK_SEEDS new
 hostile: build build/$(HOSTILE_BUILD)/build.ninja ## attack a server for HOSTILE_SECONDS, beside good clients
 	@ninja -C build/$(HOSTILE_BUILD) --quiet weft echo_server
 	@test/serving/hostile.py build/$(HOSTILE_BUILD) --seconds $(HOSTILE_SECONDS) $(HOSTILE_OPTIONS)
+
+campaign: build ## break a cluster of CAMPAIGN_HOSTS namespaces at random for CAMPAIGN_SECONDS
+	@WEFT=build/weft python3 -B test/integration/campaign.py --hosts $(CAMPAIGN_HOSTS) \
+		--seconds $(CAMPAIGN_SECONDS) $(CAMPAIGN_OPTIONS)
 
 planted: setup ## plant known bugs in a copy, one at a time, and show which tests find them
 	@tools/plant_bugs.py --jobs $(JOBS)

@@ -175,9 +175,10 @@ class Etcd:
 
     PROGRAM = shutil.which("etcd")
 
-    def __init__(self, test):
+    def __init__(self, test, address="127.0.0.1"):
         holder = tempfile.TemporaryDirectory()
         test.addCleanup(holder.cleanup)
+        self.address = address
         self.folder = holder.name
         self.client, self.peer = free_ports(2)
         self.process = None
@@ -185,7 +186,7 @@ class Etcd:
         self.start()
 
     def start(self):
-        client, peer = f"http://127.0.0.1:{self.client}", f"http://127.0.0.1:{self.peer}"
+        client, peer = f"http://{self.address}:{self.client}", f"http://127.0.0.1:{self.peer}"
         self.process = subprocess.Popen(
             [self.PROGRAM, "--data-dir", self.folder + "/data", "--listen-client-urls", client,
              "--advertise-client-urls", client, "--listen-peer-urls", peer,
@@ -210,4 +211,4 @@ class Etcd:
 
     @property
     def directory(self):
-        return f"etcd://127.0.0.1:{self.client}"
+        return f"etcd://{self.address}:{self.client}"
