@@ -42,8 +42,8 @@ static void keys_of_jobs_differ(void **state)
         {.node = 0, .incarnation = 1, .number = 1},
         {.node = 0, .incarnation = 16, .number = 1},
         {.node = 0, .incarnation = 1 << 20, .number = 1},
-        {.node = 0, .incarnation = 0, .number = UINT64_C(1) << 32 | 1},
-        {.node = 0, .incarnation = 0, .number = UINT64_C(3) << 30 | 1},
+        {.node = 0, .incarnation = 0, .number = UINT64_C(1) << 32 | 2},
+        {.node = 0, .incarnation = 0, .number = UINT64_C(1) << 45 | 3},
         {.node = NODES_MAX - 1, .incarnation = 0, .number = 1},
     };
     enum { COUNT = sizeof(jobs) / sizeof(jobs[0]) };
