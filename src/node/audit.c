@@ -4,6 +4,7 @@
 #include "node/access.h"
 #include "node/grants.h"
 #include "node/home.h"
+#include "node/inbox.h"
 #include "node/jobs.h"
 #include "node/outbox.h"
 #include "node/placing.h"
@@ -65,19 +66,6 @@ static bool query_owners(struct node *node)
     return true;
 }
 
-/* Whether a task of @job is placed on @peer. */
-static bool has_placed(const struct node *node, const struct job *job, uint32_t peer)
-{
-    const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
-    for (uint32_t i = 0; i < task_count; i++) {
-        const uint32_t worker = placement_worker(job->placement[i]);
-        if (worker != WORKER_NONE && node_of_worker(node, worker) == peer) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Ask those who have moved a task of @job elsewhere, and have none of it themselves. */
 static void probe_movers(struct node *node, struct job *job, const struct message *message)
 {
@@ -86,7 +74,7 @@ static void probe_movers(struct node *node, struct job *job, const struct messag
     for (uint32_t i = 0; i < task_count; i++) {
         const uint32_t peer = movers[i] - 1u; /* Without one: no node. */
         if (movers[i] != 0 && peer != node->id && members_is_up(node->view.members, peer) &&
-            !has_placed(node, job, peer)) {
+            !jobs_is_placed_on(node, job, peer)) {
             outbox_send(node, peer, message);
         }
     }
@@ -189,8 +177,13 @@ void audit_alive(struct node *node, const struct message *message)
 {
     const uint32_t slot = jobs_find(node, message->job);
     if (slot != MAP_NONE) {
-        job_at(node, slot)->touched_ns = now_ns(node);
-        job_at(node, slot)->probed = false;
+        struct job *job = job_at(node, slot);
+        if (!jobs_is_known_to(node, job, message->from)) {
+            inbox_ignore(node, message);
+            return;
+        }
+        job->touched_ns = now_ns(node);
+        job->probed = false;
     }
     grants_alive(node, message);
 }

@@ -149,11 +149,8 @@ uint32_t claims_make(
 uint32_t claims_find(const struct node *node, const struct message *message)
 {
     const uint32_t slot = map_get(&node->home.claims, message->outcome.number);
-    if (slot == MAP_NONE || claim_at(node, slot)->worker != message->worker ||
-        node_of_worker(node, message->worker) != message->from) {
-        return POOL_NONE;
-    }
-    return slot;
+    const bool is_its = slot != MAP_NONE && claim_at(node, slot)->worker == message->worker;
+    return is_its ? slot : POOL_NONE;
 }
 
 void claims_drop(struct node *node, const struct message *message)

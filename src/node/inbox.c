@@ -117,7 +117,7 @@ static void inbox_home(struct node *node, const struct message *message)
         grants_claim(node, message);
     } else if (
         (message->kind == MESSAGE_PULL || message->kind == MESSAGE_SEEK) &&
-        names_queue(node, message) && node_of_worker(node, message->worker) == message->from) {
+        names_queue(node, message)) {
         if (message->kind == MESSAGE_PULL) {
             offers_pulled(node, message);
         } else {
@@ -127,9 +127,9 @@ static void inbox_home(struct node *node, const struct message *message)
         offers_unfit(node, message);
     } else if (message->kind == MESSAGE_ASK && view_is_own(&node->view, message->worker)) {
         grants_asked(node, message);
-    } else if (message->kind == MESSAGE_DECLINE && message->worker < node->fleet->worker_count) {
+    } else if (message->kind == MESSAGE_DECLINE) {
         home_declined(node, message);
-    } else if (message->kind == MESSAGE_ENDED && message->worker < node->fleet->worker_count) {
+    } else if (message->kind == MESSAGE_ENDED) {
         home_ended(node, message);
     }
 }
@@ -139,6 +139,44 @@ static bool names_reserved(const struct node *node, const struct message *messag
 {
     return message->task == TASK_NONE ? view_is_own(&node->view, message->worker)
                                       : names_task(node, message);
+}
+
+/* Whether @message is about a worker of its sender. */
+static bool names_own_worker(const struct node *node, const struct message *message)
+{
+    return message->worker < node->fleet->worker_count &&
+           node_of_worker(node, message->worker) == message->from;
+}
+
+/*
+ * Whether the sender of @message may say such a thing, as far as the message alone shows it. Of a
+ * job at its owner, jobs.c asks more; of offers and claims, those who keep them do.
+ */
+static bool is_entitled(const struct node *node, const struct message *message)
+{
+    switch ((int)message->kind) {
+    case MESSAGE_CANCEL:
+    case MESSAGE_PROBE:
+        return message->from == message->job.node;
+    case MESSAGE_FAILED:
+    case MESSAGE_ACKNOWLEDGE:
+    case MESSAGE_OFFER:
+    case MESSAGE_GONE:
+    case MESSAGE_PULL:
+    case MESSAGE_SEEK:
+    case MESSAGE_DECLINE:
+    case MESSAGE_ENDED:
+        return names_own_worker(node, message);
+    default:
+        return true;
+    }
+}
+
+void inbox_ignore(struct node *node, const struct message *message)
+{
+    struct record *record = trace(node, RECORD_IGNORED, REASON_NONE);
+    record->job = message->job;
+    record->value = message->from;
 }
 
 void inbox_own_message(struct node *node, const struct message *message)
@@ -155,9 +193,7 @@ void inbox_own_message(struct node *node, const struct message *message)
         visits_unreserve(node, message->job, message->task);
         return;
     case MESSAGE_ACKNOWLEDGE:
-        if (message->worker < node->fleet->worker_count) {
-            rows_acknowledged(node, message);
-        }
+        rows_acknowledged(node, message);
         return;
     case MESSAGE_MOVED:
         if (message->worker < node->fleet->worker_count) {
@@ -214,9 +250,14 @@ void inbox_own_message(struct node *node, const struct message *message)
 
 void inbox_message(struct node *node, const struct message *message)
 {
-    if (is_sound(node, message)) {
-        inbox_own_message(node, message);
+    if (!is_sound(node, message)) {
+        return;
     }
+    if (!is_entitled(node, message)) {
+        inbox_ignore(node, message);
+        return;
+    }
+    inbox_own_message(node, message);
 }
 
 void inbox_own_input(struct node *node, const struct message *message, uint32_t tensor)

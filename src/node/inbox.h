@@ -16,4 +16,7 @@ void inbox_input(struct node *node, const struct message *message, uint32_t tens
 void inbox_own_message(struct node *node, const struct message *message);
 void inbox_own_input(struct node *node, const struct message *message, uint32_t tensor);
 
+/* The sender of @message had no right to say it: leave a record, and nothing else. */
+ATTR_COLD void inbox_ignore(struct node *node, const struct message *message);
+
 #endif /* NODE_INBOX_H */

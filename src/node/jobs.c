@@ -2,6 +2,8 @@
 
 #include "node/access.h"
 #include "node/audit.h"
+#include "node/home.h"
+#include "node/inbox.h"
 #include "node/members.h"
 #include "node/outbox.h"
 #include "node/placing.h"
@@ -305,6 +307,29 @@ static void send_cancel(struct node *node, const struct message *message, uint32
     }
 }
 
+bool jobs_is_placed_on(const struct node *node, const struct job *job, uint32_t peer)
+{
+    const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
+    for (uint32_t i = 0; i < task_count; i++) {
+        const uint32_t worker = placement_worker(job->placement[i]);
+        if (worker != WORKER_NONE && node_of_worker(node, worker) == peer) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool jobs_is_known_to(const struct node *node, struct job *job, uint32_t peer)
+{
+    const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
+    const uint16_t *movers = job_movers(node, job);
+    bool is_known = peer == node->id || jobs_is_placed_on(node, job, peer);
+    for (uint32_t i = 0; i < task_count && !is_known; i++) {
+        is_known = movers[i] == peer + 1;
+    }
+    return is_known;
+}
+
 void jobs_moved(struct node *node, const struct message *message)
 {
     const uint32_t to = node_of_worker(node, message->worker);
@@ -319,6 +344,11 @@ void jobs_moved(struct node *node, const struct message *message)
     if (message->attempt < job->attempt ||
         message->task >= workflow_at(node, job->workflow)->task_count) {
         return; /* News of a placement that has been replaced. */
+    }
+    const bool is_claim = home_is_kept(node) && to == message->from; /* Any node may be granted. */
+    if (!is_claim && !jobs_is_known_to(node, job, message->from)) {
+        inbox_ignore(node, message);
+        return;
     }
     job->placement[message->task] = (uint16_t)message->worker;
     job_movers(node, job)[message->task] = (uint16_t)(message->from + 1);
@@ -339,10 +369,14 @@ void jobs_failed(struct node *node, const struct message *message)
     if (slot == MAP_NONE) {
         return;
     }
-    const struct job *job = job_at(node, slot);
+    struct job *job = job_at(node, slot);
     if (message->attempt < job->attempt ||
         message->task >= workflow_at(node, job->workflow)->task_count ||
         message->reason >= REASON_COUNT) {
+        return;
+    }
+    if (!jobs_is_known_to(node, job, message->from)) {
+        inbox_ignore(node, message);
         return;
     }
     if (message->reason == REASON_INVALID) {

@@ -27,6 +27,12 @@ void jobs_cancel(struct node *node, struct job_id job);
 /* An output of a sink has come. Takes over one reference to @tensor. */
 void jobs_output(struct node *node, const struct message *message, uint32_t tensor);
 
+/* Whether a task of @job is placed on @peer. */
+bool jobs_is_placed_on(const struct node *node, const struct job *job, uint32_t peer);
+
+/* Whether @peer may have something of @job: a task is placed on it, or was moved from there. */
+bool jobs_is_known_to(const struct node *node, struct job *job, uint32_t peer);
+
 /* A task went to another worker than the owner knows of. */
 void jobs_moved(struct node *node, const struct message *message);
 

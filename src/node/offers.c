@@ -4,6 +4,7 @@
 #include "node/audit.h"
 #include "node/grants.h"
 #include "node/home.h"
+#include "node/inbox.h"
 #include "node/outbox.h"
 #include "node/routing.h"
 #include "node/visits.h"
@@ -96,6 +97,10 @@ void offers_sought(struct node *node, const struct message *message)
 void offers_unfit(struct node *node, const struct message *message)
 {
     const uint32_t slot = find_offered(node, message);
+    if (slot != POOL_NONE && task_at(node, slot)->home != message->from) {
+        inbox_ignore(node, message);
+        return;
+    }
     if (slot != POOL_NONE && message->reason < REASON_COUNT) {
         visits_fail(node, slot, (enum reason)message->reason);
     }

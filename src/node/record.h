@@ -45,7 +45,8 @@
     X(RECORD_DRAINING, "draining")                                                                 \
     X(RECORD_DRAINED, "drained")                                                                   \
     X(RECORD_SOLVED, "solved")     /* value: the problem */                                        \
-    X(RECORD_REPEATED, "repeated") /* reason; value: the attempt, counted from 0 */
+    X(RECORD_REPEATED, "repeated") /* reason; value: the attempt, counted from 0 */                \
+    X(RECORD_IGNORED, "ignored")   /* what the sender had no right to say; value: that node */
 
 enum record_kind {
 #define X(kind, name) kind,

@@ -128,6 +128,7 @@ void sim_destroy(struct sim *sim)
 
 void sim_record(struct sim *sim, const struct record *record)
 {
+    ASSERT(record->kind != RECORD_IGNORED); /* Nodes here are honest. */
     summary_add(sim->summary, record);
     if (sim->options.on_record != NULL) {
         sim->options.on_record(sim->options.context, record);

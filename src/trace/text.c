@@ -41,6 +41,7 @@ enum value_meaning value_meaning(uint32_t kind)
         [RECORD_CANCELLED] = VALUE_LATENCY_NS, [RECORD_NODE_LOST] = VALUE_PEER,
         [RECORD_NODE_BACK] = VALUE_PEER,       [RECORD_SUSPECTED] = VALUE_PEER,
         [RECORD_SOLVED] = VALUE_PROBLEM,       [RECORD_REPEATED] = VALUE_ATTEMPT,
+        [RECORD_IGNORED] = VALUE_PEER,
     };
     return kind < RECORD_KIND_COUNT ? meanings[kind] : VALUE_NONE;
 }

@@ -301,10 +301,12 @@ static void cancel_jobs(struct lone *lone)
         lone_cancel(lone, job_at(lone->node, lone->node->job_list.first)->id);
     }
     while (lone->node->visit_list.first != POOL_NONE) {
+        const struct job_id job = visit_at(lone->node, lone->node->visit_list.first)->job;
         const struct message cancel = {
             .kind = MESSAGE_CANCEL,
+            .from = job.node,
             .to_incarnation = lone->incarnation,
-            .job = visit_at(lone->node, lone->node->visit_list.first)->job,
+            .job = job,
         };
         lone_deliver(lone, &cancel);
     }

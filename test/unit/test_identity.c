@@ -202,6 +202,93 @@ static void a_later_life_is_not_told_of_reservations_of_an_earlier_one(void **st
     lone_close(&lone);
 }
 
+/* @message, about which its sender lies, changes nothing and leaves a record. */
+static void expect_a_lie(struct lone *lone, const struct message *message)
+{
+    const struct node_counts before = node_counts(lone->node);
+    const uint32_t answers = lone->answers;
+    lone_deliver(lone, message);
+    assert_int_equal(lone_records(lone, RECORD_IGNORED), 1);
+    assert_int_equal(lone_record(lone, RECORD_IGNORED)->value, message->from);
+    assert_int_equal(lone->effects.record_count, 1);
+    assert_int_equal(lone->effects.count, 0);
+    assert_int_equal(lone->answers, answers);
+    const struct node_counts after = node_counts(lone->node);
+    assert_memory_equal(&after, &before, sizeof(after));
+}
+
+static void only_the_owner_cancels_a_job_and_asks_after_it(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    const struct job_id job = {.node = 1, .number = 1};
+    const struct message plan = lone_message(&lone, MESSAGE_RESERVE, job, FLOW_CHAIN, 1);
+    lone_deliver(&lone, &plan);
+    struct message lie = lone_message(&lone, MESSAGE_CANCEL, job, FLOW_CHAIN, 0);
+    lie.from = 2;
+    expect_a_lie(&lone, &lie);
+    lie.kind = MESSAGE_PROBE;
+    expect_a_lie(&lone, &lie);
+    lie.kind = MESSAGE_CANCEL;
+    lie.from = 1;
+    lone_deliver(&lone, &lie);
+    assert_int_equal(node_counts(lone.node).visits, 0);
+    lone_close(&lone);
+}
+
+static void only_who_works_for_a_job_says_what_became_of_it(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    lone_plan(1, 1, 1, 1);
+    const struct job_id job = lone_request(&lone, FLOW_CHAIN);
+    struct message said = lone_message(&lone, MESSAGE_FAILED, job, FLOW_CHAIN, 0);
+    said.reason = REASON_CRASHED; /* It would end the job. */
+    said.from = 2;
+    said.worker = 2;
+    expect_a_lie(&lone, &said);
+    said.worker = 1; /* Nor by naming a worker of another node. */
+    expect_a_lie(&lone, &said);
+    struct message alive = lone_message(&lone, MESSAGE_ALIVE, job, FLOW_CHAIN, 0);
+    alive.from = 2;
+    expect_a_lie(&lone, &alive);
+    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_CHAIN, 1);
+    moved.from = 2;
+    moved.worker = 2;
+    expect_a_lie(&lone, &moved);
+    moved.from = 1;
+    lone_deliver(&lone, &moved); /* Node 1 has moved a task to node 2, */
+    assert_int_equal(lone_records(&lone, RECORD_IGNORED), 0);
+    lone_deliver(&lone, &alive); /* which may speak for it now. */
+    assert_int_equal(lone_records(&lone, RECORD_IGNORED), 0);
+    said.worker = 2;
+    lone_deliver(&lone, &said);
+    assert_int_equal(lone.answers, 1);
+    lone_close(&lone);
+}
+
+static void only_its_own_node_speaks_for_a_worker(void **state)
+{
+    (void)state;
+    static const enum message_kind kinds[] = {
+        MESSAGE_ACKNOWLEDGE, MESSAGE_OFFER,   MESSAGE_GONE,  MESSAGE_PULL,
+        MESSAGE_SEEK,        MESSAGE_DECLINE, MESSAGE_ENDED,
+    };
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){0});
+    for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        const struct job_id job = {.node = 1, .number = 1};
+        struct message lie = lone_message(&lone, kinds[i], job, FLOW_CHAIN, 0);
+        lie.worker = 2;
+        expect_a_lie(&lone, &lie);
+        lie.worker = WORKER_NONE;
+        expect_a_lie(&lone, &lie);
+    }
+    lone_close(&lone);
+}
+
 static void any_number_of_nodes_can_be_suspects(void **state)
 {
     (void)state;
@@ -232,6 +319,9 @@ int main(void)
         cmocka_unit_test(a_late_message_does_not_bring_back_the_job_of_an_earlier_life),
         cmocka_unit_test(a_buried_job_does_not_bury_that_of_a_later_life),
         cmocka_unit_test(a_later_life_is_not_told_of_reservations_of_an_earlier_one),
+        cmocka_unit_test(only_the_owner_cancels_a_job_and_asks_after_it),
+        cmocka_unit_test(only_who_works_for_a_job_says_what_became_of_it),
+        cmocka_unit_test(only_its_own_node_speaks_for_a_worker),
         cmocka_unit_test(any_number_of_nodes_can_be_suspects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
