@@ -48,11 +48,13 @@ static int run(const struct command *command, void *given, const struct operands
 
 const struct command command_check = {
     .name = "check",
-    .summary = "check scenarios, workflows, profiles, clusters and repositories",
+    .summary = "check scenarios, workflows, profiles, clusters, traces and repositories",
     .usage = "FILE...",
     .description =
         "Prints what each file is and that it is ok, or its errors, each in one line with file\n"
-        "and line. All files are checked, with the files they name.\n"
+        "and line. All files are checked, with the files they name. For a scenario, prints the\n"
+        "items and run time of each task, and how many workers its requests keep busy. A file\n"
+        "whose name ends in .csv is a trace of requests.\n"
         "\n"
         "For a repository, which is a folder, prints what it holds and what is ignored. Models\n"
         "are loaded and functions looked for, and workflows are compared with what their models\n"
