@@ -69,6 +69,21 @@ static int64_t target_ns(const struct policy_input *input, const struct job_fact
     return job->deadline_ns == INT64_MAX ? bound_ns : job->deadline_ns - job->arrived_ns;
 }
 
+/* The items of a task: the most that an input brings, at the middle of what that may give. */
+static uint32_t expect_items(const struct job_facts *job, uint32_t task, const uint32_t *items)
+{
+    const struct workflow *graph = job->graph;
+    uint32_t most = graph->tasks[task].in_count == 0 ? job->items : 0;
+    for (uint32_t i = 0; i < graph->tasks[task].in_count; i++) {
+        const uint32_t from = workflow_in(graph, task, i)->from;
+        const struct items_rule gives = graph->tasks[from].gives;
+        const uint32_t given =
+            gives.high == 0 ? items[from] : gives.low + (gives.high - gives.low) / 2;
+        most = max_u32(given, most);
+    }
+    return most;
+}
+
 /*
  * What the job would take on the least loaded workers as rows show them. False if some task
  * has none: others will say so.
@@ -80,11 +95,13 @@ static bool expect(
     const struct workflow *graph = job->graph;
     int64_t run_ns[WORKFLOW_TASKS_MAX];
     int64_t rank_ns[WORKFLOW_TASKS_MAX];
+    uint32_t items[WORKFLOW_TASKS_MAX];
     int64_t load_ns = 0;
     uint32_t kinds = 0;
     uint32_t worker = WORKER_NONE;
     *forecast_out = (struct forecast){0};
-    for (uint32_t task = 0; task < graph->task_count; task++) {
+    for (uint32_t i = 0; i < graph->task_count; i++) {
+        const uint32_t task = graph->order[i];
         const struct need need = choose_plan_need(input, job, task);
         if (worker == WORKER_NONE || need.kinds != kinds || !choose_can_run(view, worker, need)) {
             kinds = need.kinds;
@@ -96,8 +113,9 @@ static bool expect(
         const int64_t wait_ns = bounded(view_free_at_ns(view, worker) - view->now_ns);
         forecast_out->wait_ns = max_i64(wait_ns, forecast_out->wait_ns);
         const uint32_t device = view->fleet->workers[worker].device;
+        items[task] = expect_items(job, task, items);
         run_ns[task] = bounded(
-            profile_run_alone_ns(input->profile, graph->tasks[task].run, device, job->items));
+            profile_run_alone_ns(input->profile, graph->tasks[task].run, device, items[task]));
         load_ns = bounded(load_ns + choose_missing_load_ns(input, &graph->tasks[task], worker));
         forecast_out->work_ns = bounded(forecast_out->work_ns + run_ns[task]);
     }

@@ -204,6 +204,28 @@ static void the_longest_way_through_the_tasks_counts(void **state)
     cluster_deinit(&cluster);
 }
 
+static void tasks_have_the_items_that_others_will_give_them(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    cluster_init(&cluster, 1, 1);
+    cluster_run(&cluster, 0, 0, 1, MS(10));
+    cluster_run(&cluster, 1, 0, 1, MS(10));
+    cluster_run(&cluster, 1, 0, 5, MS(40));
+    (void)cluster_task(&cluster, 0);
+    (void)cluster_task(&cluster, 1);
+    cluster_edge(&cluster, 0, 1, 0);
+    cluster.graph->tasks[0].gives = (struct items_rule){.low = 2, .high = 8};
+    cluster_seal(&cluster);
+    cluster_hold(&cluster, 0, 0);
+    cluster_hold(&cluster, 0, 1);
+    cluster_seat(&cluster, "admit=deadline");
+    cluster_queue(&cluster, 0, MS(7));
+    assert_false(ask(&cluster, MS(57) - 1, true).admitted);
+    assert_true(ask(&cluster, MS(57), true).admitted); /* 10, then five at once. */
+    cluster_deinit(&cluster);
+}
+
 static void loads_that_are_missing_count(void **state)
 {
     (void)state;
@@ -424,6 +446,7 @@ int main(void)
         cmocka_unit_test(without_a_deadline_the_wait_is_bounded),
         cmocka_unit_test(what_was_promised_counts_though_no_row_shows_it),
         cmocka_unit_test(the_longest_way_through_the_tasks_counts),
+        cmocka_unit_test(tasks_have_the_items_that_others_will_give_them),
         cmocka_unit_test(loads_that_are_missing_count),
         cmocka_unit_test(the_urgent_see_only_what_is_ahead_of_them),
         cmocka_unit_test(where_deadlines_order_queues_later_ones_are_not_ahead),
