@@ -160,30 +160,50 @@ static void fill_files(struct loading *loading)
     }
 }
 
+/* "; did you mean 'det'?", of the models and functions there are, or "". */
+static const char *suggest_model(
+    const struct catalogue *catalogue, const char *name, char out[READER_QUOTE_BYTES])
+{
+    const char *names[MODELS_MAX + 1] = {NULL};
+
+    for (uint32_t i = 0; i < catalogue->model_count; i++) {
+        names[i] = catalogue->models[i];
+    }
+    return reader_suggestion(name, names, out);
+}
+
+/* What the settings say of one model or function. */
+static void apply_model(struct loading *loading, const struct settings_model *said)
+{
+    struct repository *repository = loading->repository;
+    const uint32_t model = catalogue_find_model(repository->catalogue, said->name);
+    char suggestion[READER_QUOTE_BYTES];
+
+    if (model == MODEL_NONE) {
+        repository_scan_fault(
+            &loading->scan,
+            "%s/%s:%u: '%s' is neither a model of the repository nor a function in use%s",
+            loading->scan.root, REPOSITORY_SETTINGS_FILE, said->line, said->name,
+            suggest_model(repository->catalogue, said->name, suggestion));
+        return;
+    }
+    if (said->time_ns != 0 && repository->files[model].kind != REPOSITORY_FUNCTION) {
+        repository_scan_fault(
+            &loading->scan, "%s/%s:%u: 'time' is for functions, and '%s' is a model",
+            loading->scan.root, REPOSITORY_SETTINGS_FILE, said->line, said->name);
+    }
+    repository->files[model].batch_max = said->batch_max;
+    repository->files[model].time_ns = said->time_ns;
+    repository->files[model].pinned = said->pinned;
+}
+
 static void apply_settings(struct loading *loading)
 {
     struct repository *repository = loading->repository;
     const struct settings *settings = &repository->settings;
 
     for (uint32_t i = 0; i < settings->model_count; i++) {
-        const struct settings_model *said = &settings->models[i];
-        const uint32_t model = catalogue_find_model(repository->catalogue, said->name);
-        if (model == MODEL_NONE) {
-            repository_scan_fault(
-                &loading->scan,
-                "%s/%s:%u: '%s' is neither a model of the repository nor a function in use",
-                loading->scan.root, REPOSITORY_SETTINGS_FILE, said->line, said->name);
-            return;
-        }
-        if (said->time_ns != 0 && repository->files[model].kind != REPOSITORY_FUNCTION) {
-            repository_scan_fault(
-                &loading->scan, "%s/%s:%u: 'time' is for functions, and '%s' is a model",
-                loading->scan.root, REPOSITORY_SETTINGS_FILE, said->line, said->name);
-            return;
-        }
-        repository->files[model].batch_max = said->batch_max;
-        repository->files[model].time_ns = said->time_ns;
-        repository->files[model].pinned = said->pinned;
+        apply_model(loading, &settings->models[i]);
     }
     for (uint32_t i = 0; i < repository->catalogue->workflow_count; i++) {
         struct workflow *workflow = repository->catalogue->workflows[i];

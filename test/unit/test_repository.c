@@ -294,7 +294,8 @@ static void bad_files_are_named(ATTR_UNUSED void **state)
         "/weft.yaml:2: policy 'fastest' is not known; known: ");
     expect_problem(
         "weft.yaml", "weft: a\nmodels:\n  dett: {batch: 2}\n",
-        "/weft.yaml:3: 'dett' is neither a model of the repository nor a function in use");
+        "/weft.yaml:3: 'dett' is neither a model of the repository nor a function in use; did you "
+        "mean 'det'?");
     expect_problem(
         "det/13/model.bin", "",
         "/det/13: there is no file 'model.onnx' and no folder 'model.cuda'");
