@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "engine/onnx_cache.h"
+#include "service/ports_check.h"
 
 static void on_model(
     void *context, const char *name, uint32_t index, uint32_t count, bool is_measured)
@@ -52,6 +53,20 @@ static void on_alone(void *context, const char *name, const char *cause)
     const struct log_field fields[] = {log_text("model", name), log_text("cause", cause)};
     progress_clear(&notes->progress);
     log_say(notes->log, LOG_INFO, "model is never batched", 2, fields);
+}
+
+static void on_misfit(void *context, const struct weft_error *error)
+{
+    const struct log_field field = log_text("cause", error->message);
+    log_say(context, LOG_WARN, "workflow does not fit its models", 1, &field);
+}
+
+void local_notes_workflows(struct log *log, const struct measured *measured)
+{
+    for (uint32_t i = 0; i < measured->repository->written; i++) {
+        struct tree_listener listener = {.on_error = on_misfit, .context = log};
+        ports_check(measured, i, &listener);
+    }
 }
 
 void local_notes_unsaved(struct log *log, const char *cause)

@@ -24,6 +24,9 @@ void local_notes_end(struct local_notes *notes);
 /* Models are kept optimised, in a folder of the user: say if that cannot be. */
 void local_notes_cache(struct log *log);
 
+/* Workflows that do not fit their models: their requests will fail. */
+void local_notes_workflows(struct log *log, const struct measured *measured);
+
 /* The profile could not be saved. */
 void local_notes_unsaved(struct log *log, const char *cause);
 

@@ -42,6 +42,7 @@ enum weft_status local_repository_open(
         samples_destroy(local->samples);
         return status;
     }
+    local_notes_workflows(log, &local->measured);
     local->nursery = nursery;
     local->artifacts = artifacts_of(repository);
     for (uint32_t i = 0; i < local->artifacts.count; i++) {

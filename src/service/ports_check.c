@@ -215,26 +215,40 @@ static void check_result(struct check *check, const struct workflow_result *resu
     }
 }
 
-void ports_check(const struct measured *measured, uint32_t number, const struct tree_node *node)
+static void check_all(struct check *check)
 {
-    struct check check = {
-        .measured = measured,
-        .workflow = measured->repository->catalogue->workflows[number],
-        .node = node,
-    };
-    const struct workflow *workflow = check.workflow;
+    const struct workflow *workflow = check->workflow;
     for (uint32_t i = 0; i < workflow->task_count; i++) {
-        if (!is_added(&check, i)) {
-            check_task(&check, i);
-            reader_go_on(&check.reader);
+        if (!is_added(check, i)) {
+            check_task(check, i);
+            reader_go_on(&check->reader);
         }
     }
     for (uint32_t i = 0; i < workflow->port_count; i++) {
-        check_port(&check, &workflow->ports[i]);
-        reader_go_on(&check.reader);
+        check_port(check, &workflow->ports[i]);
+        reader_go_on(&check->reader);
     }
     for (uint32_t i = 0; i < workflow->result_count; i++) {
-        check_result(&check, &workflow->results[i]);
-        reader_go_on(&check.reader);
+        check_result(check, &workflow->results[i]);
+        reader_go_on(&check->reader);
     }
+}
+
+void ports_check(const struct measured *measured, uint32_t number, struct tree_listener *listener)
+{
+    const struct repository *repository = measured->repository;
+    struct check check = {
+        .measured = measured,
+        .workflow = repository->catalogue->workflows[number],
+    };
+    struct tree *tree = NULL;
+    struct weft_error error = {.status = WEFT_OK};
+    if (tree_load(repository->documents[number], &tree, &error) != WEFT_OK) {
+        tree_tell(listener, &error);
+        return;
+    }
+    tree->listener = listener;
+    check.node = tree->root;
+    check_all(&check);
+    tree_destroy(tree);
 }

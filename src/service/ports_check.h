@@ -6,9 +6,9 @@
 #include "service/measure_repository.h"
 
 /*
- * Compare workflow number @number with the models and functions in @measured. The listener of the
- * tree of @node, which it was read from, is told what the first request would fail by.
+ * Compare workflow number @number, of a document, with the models and functions in @measured.
+ * @listener is told what the first request would fail by, and if the document cannot be read again.
  */
-void ports_check(const struct measured *measured, uint32_t number, const struct tree_node *node);
+void ports_check(const struct measured *measured, uint32_t number, struct tree_listener *listener);
 
 #endif /* SERVICE_PORTS_CHECK_H */

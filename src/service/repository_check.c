@@ -105,20 +105,6 @@ static void check_model(struct checking *checking, uint32_t model)
     }
 }
 
-static void check_workflow(struct checking *checking, uint32_t number)
-{
-    struct tree_listener listener = {.on_error = on_error, .context = checking};
-    struct tree *tree = NULL;
-    struct weft_error error = {.status = WEFT_OK};
-    if (tree_load(checking->repository->documents[number], &tree, &error) != WEFT_OK) {
-        tell(checking, error.message);
-        return;
-    }
-    tree->listener = &listener;
-    ports_check(&checking->checked->measured, number, tree->root);
-    tree_destroy(tree);
-}
-
 static void check_samples(struct checking *checking)
 {
     struct samples *samples = NULL;
@@ -145,7 +131,8 @@ void repository_check(
         }
     }
     for (uint32_t i = 0; i < repository->written && checked_out->has_looked; i++) {
-        check_workflow(&checking, i);
+        struct tree_listener errors = {.on_error = on_error, .context = &checking};
+        ports_check(&checked_out->measured, i, &errors);
     }
     check_samples(&checking);
 }

@@ -88,6 +88,8 @@ class Check(unittest.TestCase):
         self.assertEqual(len(lines), len(FAULTS), done.stderr)
         server = operated.Server(self.folder)
         self.addCleanup(server.kill)
+        logged = server.logged("workflow does not fit its models.*port.workflow.yaml:4: ")
+        self.assertIn(FAULTS["port"][3], logged.string)
         for name, (_, _, line, cause) in FAULTS.items():
             where = f"{self.folder}/{name}.workflow.yaml:{line}: "
             found = [one for one in lines if one.startswith(where)]
