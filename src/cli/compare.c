@@ -219,14 +219,14 @@ static const struct argument rows[] = {
      "find the highest rate at which each policy is stable in\n"
      "three quarters of the seeds, starting from the scenario's",
      ARGUMENT_FLAG, offsetof(struct values, saturation)},
-    {"--precision", "SHARE", "width of the bracket around that rate; default 5%", ARGUMENT_TEXT,
+    {"--precision", "FRACTION", "width of the bracket around that rate; default 5%", ARGUMENT_TEXT,
      offsetof(struct values, precision)},
     {"--seeds", "N", "number of seeds, instead of all of the scenario's", ARGUMENT_COUNT,
      offsetof(struct values, options.seeds)},
     {"--jobs", "N", "number of jobs, instead of the scenario's", ARGUMENT_TEXT,
      offsetof(struct values, options.jobs)},
-    {"--warmup", "SHARE",
-     "share of jobs that are not counted, instead of the scenario's;\n"
+    {"--warmup", "FRACTION",
+     "fraction of jobs that are not counted, instead of the scenario's;\n"
      "'auto': the transient that is found in each run",
      ARGUMENT_TEXT, offsetof(struct values, options.warmup)},
     {"--set", "KEY=VALUE", "change a setting of the scenarios; may be repeated", ARGUMENT_LIST,

@@ -117,7 +117,7 @@ static const struct argument rows[] = {
     {"--every", "TIME", "burst, mmpp: time from burst to burst", ARGUMENT_TEXT, AT(every)},
     {"--length", "TIME", "burst, mmpp: length of a burst", ARGUMENT_TEXT, AT(length)},
     {"--period", "TIME", "diurnal: time from low to high and back", ARGUMENT_TEXT, AT(period)},
-    {"--swing", "SHARE", "diurnal: how far the rate goes down and up from RATE", ARGUMENT_TEXT,
+    {"--swing", "FRACTION", "diurnal: how far the rate goes down and up from RATE", ARGUMENT_TEXT,
      AT(swing)},
     {"--trace", "FILE", "trace: a trace to rewrite, in Weft's form or of tokens", ARGUMENT_TEXT,
      AT(trace)},

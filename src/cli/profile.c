@@ -232,11 +232,10 @@ const struct command command_profile = {
     .usage = "REPOSITORY [options]",
     .description =
         "Loads each model a few times and runs it with 1, 2, 4 ... 32 made-up items, as long as a\n"
-        "run takes less than half a second: open dimensions are 64, whole numbers 0. A model "
-        "whose\n"
-        "tasks may not share a run has one row, and the reason below it. The results are written\n"
-        "to the repository after every model, in a file for this kind of processor and this\n"
-        "version of ONNX Runtime. `weft serve` does the same for models without a profile.\n"
+        "run takes less than half a second: open dimensions are 64, whole numbers 0. A model\n"
+        "whose tasks may not share a run has one row, and the reason below it. The results are\n"
+        "written to the repository after every model, in a file for this kind of processor and\n"
+        "this version of ONNX Runtime. `weft serve` does the same for models without a profile.\n"
         "Functions, and models that fail on made-up inputs, are learnt while they are served.\n"
         "\n"
         "Models that have a form for GPUs are also measured on each kind of NVIDIA GPU here, in\n"

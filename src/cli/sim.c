@@ -244,8 +244,8 @@ static const struct argument rows[] = {
      offsetof(struct values, seed)},
     {"--jobs", "N", "number of jobs, instead of the scenario's", ARGUMENT_TEXT,
      offsetof(struct values, jobs)},
-    {"--warmup", "SHARE",
-     "share of jobs that are not counted, instead of the scenario's;\n"
+    {"--warmup", "FRACTION",
+     "fraction of jobs that are not counted, instead of the scenario's;\n"
      "'auto': the transient that is found in the run",
      ARGUMENT_TEXT, offsetof(struct values, warmup)},
     {"--set", "KEY=VALUE", "change a setting of the scenario; may be repeated", ARGUMENT_LIST,

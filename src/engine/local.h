@@ -26,7 +26,7 @@ struct engine_local_options {
     struct uv_loop_s *loop; /* The host's. The engine is destroyed before it. NULL: see lock. */
 
     /*
-     * Without a loop: a recursive lock, held by whoever calls an operation, and by the engine's
+     * Without a loop: a recursive lock, held by the caller of an operation, and by the engine's
      * threads while they call the host. Then there is no thread between a run and its report.
      */
     pthread_mutex_t *lock;

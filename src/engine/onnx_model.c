@@ -179,13 +179,13 @@ static const char *find_obstacle(const struct onnx_port *port, const struct onnx
         return "may have any rank";
     }
     if (port->rank == 0) {
-        return "has no extents";
+        return "has no dimensions";
     }
     if (port->shape[0] > 1 || port->shape[0] == 0) {
-        return "has a fixed first extent";
+        return "has a fixed first dimension";
     }
     return port->shape[0] == like->shape[0] ? NULL
-                                            : "has another first extent than the first input";
+                                            : "has another first dimension than the first input";
 }
 
 /*
@@ -238,7 +238,7 @@ const char *onnx_model_alone(const struct onnx_model *model)
         return "outputs do not have a row for each row of the inputs";
     }
     if (model->rows_max == 1) {
-        return model->inputs.items[0].shape[0] == 1 ? "its first extents are 1"
+        return model->inputs.items[0].shape[0] == 1 ? "its first dimensions are 1"
                                                     : "its batch limit is 1";
     }
     return NULL;

@@ -314,7 +314,7 @@ static void show_address(struct service *service)
         is_default ? "" : service->url);
 }
 
-/* Somebody who reaches the directory asked it to. */
+/* `weft drain` asked it to, through the directory. */
 static void on_drain(void *context)
 {
     drain(context);

@@ -25,9 +25,9 @@ struct details_task {
     uint64_t started;   /* Runs of the task, also those that failed. */
     double batches;     /* In which they ran. */
     double items;       /* That they had. */
-    int64_t queued_ns;  /* How long they waited for a worker, */
-    int64_t loading_ns; /* for their models, */
-    int64_t running_ns; /* and how long they ran, with those of their batch. */
+    int64_t queued_ns;  /* How long they waited for a worker. */
+    int64_t loading_ns; /* How long they waited for their models. */
+    int64_t running_ns; /* How long they ran, with those of their batch. */
 };
 
 struct details_model {

@@ -101,9 +101,9 @@ static void a_model_says_why_it_is_never_batched(ATTR_UNUSED void **state)
         const char *cause;
     } cases[] = {
         {{-1}, 1, false, NULL},
-        {{1}, 1, false, "its first extents are 1"},
-        {{5}, 1, false, "input 'x' has a fixed first extent"},
-        {{0}, 0, false, "input 'x' has no extents"},
+        {{1}, 1, false, "its first dimensions are 1"},
+        {{5}, 1, false, "input 'x' has a fixed first dimension"},
+        {{0}, 0, false, "input 'x' has no dimensions"},
         {{0}, 0, true, "input 'x' may have any rank"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
