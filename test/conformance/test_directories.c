@@ -304,6 +304,24 @@ static void who_keeps_nothing_is_gone_and_hears_it(ATTR_UNUSED void **state)
     }
 }
 
+/* Where all stood still, nobody's silence means anything. */
+static void who_stood_still_itself_condemns_nobody(ATTR_UNUSED void **state)
+{
+    char where[PATH_BYTES];
+    file_where(where);
+    struct directory *directory = open_at(where);
+    struct directory *other = open_at(where);
+    struct member a = member_of("a");
+    join(directory, &a);
+    look(other);
+    pause_ms(DIRECTORY_LEASE_MS + 500);
+    look(other);
+    assert_non_null(member_find(&list, "a"));
+    keep(directory, &a);
+    directory_destroy(directory);
+    directory_destroy(other);
+}
+
 static void a_holder_that_died_is_followed(ATTR_UNUSED void **state)
 {
     for (uint32_t i = 0; i < kind_count; i++) {
@@ -612,6 +630,7 @@ int main(void)
         cmocka_unit_test(a_name_is_held_once),
         cmocka_unit_test(of_many_that_join_at_once_one_does),
         cmocka_unit_test(who_keeps_nothing_is_gone_and_hears_it),
+        cmocka_unit_test(who_stood_still_itself_condemns_nobody),
         cmocka_unit_test(a_holder_that_died_is_followed),
         cmocka_unit_test(a_member_hears_that_it_should_leave),
         cmocka_unit_test(an_outage_says_nothing_about_members),

@@ -1,7 +1,7 @@
 """Three processes are one cluster: any of them answers, and any may die. Skipped without ONNX
 Runtime; what needs etcd also without that.
 
-Covers: src/service/clustered.c src/directory/membership.c src/cli/cluster.c src/cli/drain.c
+Covers: src/service/clustered.c src/cli/cluster.c src/cli/drain.c
 """
 
 import json
