@@ -56,13 +56,11 @@ static uint32_t units_of(const struct fleet *fleet, uint32_t device)
 }
 
 bool configs_can_hold(
-    const struct fleet *fleet, const struct profile *profile, const struct workflow_task *task,
-    uint32_t worker, const struct config *config)
+    const struct fleet *fleet, uint32_t worker, const struct config *config, uint64_t bytes)
 {
     const struct fleet_worker *device = &fleet->workers[worker];
     return config->gpu <= device->gpu_units && sharing_round(device, config->gpu) == config->gpu &&
-           config->cpu <= fleet->nodes[device->node].cpu_units &&
-           need_bytes(profile, task, config->batch) <= device->memory_bytes;
+           config->cpu <= fleet->nodes[device->node].cpu_units && bytes <= device->memory_bytes;
 }
 
 /* Whether some worker of the kind could hold @choice. */
@@ -70,9 +68,10 @@ static bool is_held(
     const struct fleet *fleet, const struct profile *profile, const struct workflow_task *task,
     const struct configs_choice *choice)
 {
+    const uint64_t bytes = need_bytes(profile, task, choice->config.batch);
     for (uint32_t i = 0; i < fleet->worker_count; i++) {
         if (fleet->workers[i].device == choice->device &&
-            configs_can_hold(fleet, profile, task, i, &choice->config)) {
+            configs_can_hold(fleet, i, &choice->config, bytes)) {
             return true;
         }
     }

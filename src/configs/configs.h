@@ -54,10 +54,9 @@ int64_t configs_cost(struct configs_prices prices, struct config config, int64_t
  */
 struct configs_prices configs_prices(const struct fleet *fleet);
 
-/* Whether @worker could ever hold a batch of @task with @config, if nothing else were there. */
+/* Whether @worker could ever hold a batch that needs @bytes, if nothing else were there. */
 bool configs_can_hold(
-    const struct fleet *fleet, const struct profile *profile, const struct workflow_task *task,
-    uint32_t worker, const struct config *config);
+    const struct fleet *fleet, uint32_t worker, const struct config *config, uint64_t bytes);
 
 /*
  * All choices for @task. If the rules leave none of the measured points, there is one that

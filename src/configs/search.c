@@ -197,7 +197,7 @@ void search_prepare(
     free_buffers(buffers);
 }
 
-/* The cheapest point of @front within @left_ns: the last that is not slower; UINT32_MAX: none. */
+/* The cheapest point of @front within @left_ns, which the first one is: the last such one. */
 static uint32_t find_within(const struct search_front *front, int64_t left_ns)
 {
     uint32_t low = 0;
@@ -210,7 +210,7 @@ static uint32_t find_within(const struct search_front *front, int64_t left_ns)
             high = middle;
         }
     }
-    return low - 1; /* UINT32_MAX of none. */
+    return low - 1;
 }
 
 /* Keys of a rule: the smaller, then the smaller second, then the lower index, comes first. */
@@ -224,7 +224,7 @@ static bool comes_before(
     }
     const int64_t a_then = rule == SEARCH_LATE ? path->cost : path->time_ns;
     const int64_t b_then = rule == SEARCH_LATE ? other->cost : other->time_ns;
-    return a_then < b_then; /* Equal ones stay as they came: by index. */
+    return a_then != b_then ? a_then < b_then : path->first < other->first;
 }
 
 static void insert(
@@ -249,29 +249,58 @@ static bool is_asked_for(const struct search_choice *choice, const struct search
     return choice->batch >= query->batch_min && choice->batch <= query->batch_max;
 }
 
+/* Whether @choice can be in time: with the fastest rest. */
+static bool is_in_time(
+    const struct search_stage *first, const struct search_front *rest,
+    const struct search_choice *choice, int64_t target_ns)
+{
+    return choice->time_ns + first->extra_ns + rest->points[0].time_ns <= target_ns;
+}
+
+/* Whether @choice is too dear for @answer even with the cheapest rest. */
+static bool is_too_dear(
+    const struct search_choice *choice, const struct search_front *rest,
+    const struct search_answer *answer, uint32_t path_count)
+{
+    return answer->count == path_count &&
+           choice->cost + rest->points[rest->count - 1].cost > answer->paths[path_count - 1].cost;
+}
+
 /* The choices that are in time, each with the cheapest rest. */
 static void find_met(
     const struct search_stage *first, const struct search_front *rest,
     const struct search_query *query, struct search_answer *answer)
 {
     answer->rule = SEARCH_MET;
-    for (uint32_t i = 0; i < first->count && rest->count > 0; i++) {
+    for (uint32_t i = rest->count > 0 ? first->count : 0; i-- > 0;) { /* Slow ones are cheap. */
         const struct search_choice *choice = &first->choices[i];
-        const int64_t time_ns = choice->time_ns + first->extra_ns;
-        if (!is_asked_for(choice, query)) {
+        if (!is_asked_for(choice, query) || !is_in_time(first, rest, choice, query->target_ns) ||
+            is_too_dear(choice, rest, answer, query->path_count)) {
             continue;
         }
+        const int64_t time_ns = choice->time_ns + first->extra_ns;
         const uint32_t at = find_within(rest, query->target_ns - time_ns);
-        if (at != UINT32_MAX) {
-            const struct search_path path = {
-                .first = i,
-                .rest = at,
-                .time_ns = time_ns + rest->points[at].time_ns,
-                .cost = choice->cost + rest->points[at].cost,
-            };
-            insert(answer, &path, query->path_count);
+        const struct search_path path = {
+            .first = i,
+            .rest = at,
+            .time_ns = time_ns + rest->points[at].time_ns,
+            .cost = choice->cost + rest->points[at].cost,
+        };
+        insert(answer, &path, query->path_count);
+    }
+}
+
+bool search_is_met(
+    const struct search_stage *first, const struct search_front *rest,
+    const struct search_query *query)
+{
+    for (uint32_t i = 0; i < first->count && rest->count > 0; i++) {
+        const struct search_choice *choice = &first->choices[i];
+        if (is_asked_for(choice, query) && is_in_time(first, rest, choice, query->target_ns)) {
+            return true;
         }
     }
+    return false;
 }
 
 /* The choices by themselves: what follows is as it is, whichever of them is taken. */

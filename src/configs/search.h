@@ -106,6 +106,11 @@ void search_best(
     const struct search_stage *first, const struct search_front *rest,
     const struct search_query *query, struct search_answer *answer_out);
 
+/* Whether any of these paths is in time: whether search_best() would answer by SEARCH_MET. */
+bool search_is_met(
+    const struct search_stage *first, const struct search_front *rest,
+    const struct search_query *query);
+
 /* What was looked at, for comparisons. */
 struct search_effort {
     uint64_t points; /* Sums that were formed. */

@@ -66,27 +66,29 @@ static void place(
     const struct fit_ask *ask, const struct esg_queue *known, const struct esg_found *found,
     struct draft *draft)
 {
+    struct fit_trial trials[SEARCH_PATHS_MAX];
+    const struct fit_trial *first = NULL; /* That of the first candidate. */
     for (uint32_t i = 0; i < found->answer.count; i++) {
-        const struct search_path *path = &found->answer.paths[i];
-        const struct configs_choice *choice = &known->configs.choices[path->first];
-        const struct config config = esg_cut(choice->config, ask->queue->items);
-        const struct fit_choice best = fit_find(ask, &config, choice->device);
-        const int64_t end_ns = path->time_ns + best.delay_ns;
+        const struct configs_choice *choice = &known->configs.choices[found->answer.paths[i].first];
+        trials[i].config = esg_cut(choice->config, ask->queue->items);
+        trials[i].device = choice->device;
+    }
+    fit_find(ask, trials, found->answer.count);
+    for (uint32_t i = 0; i < found->answer.count; i++) {
+        const struct fit_choice best = trials[i].best;
+        const int64_t end_ns = found->answer.paths[i].time_ns + best.delay_ns;
         if (best.worker == WORKER_NONE) {
             continue;
         }
         const bool in_time =
             found->rule >= ESG_HURRIED ? best.delay_ns == 0 : end_ns <= found->target_ns;
-        add(draft, &config, best.worker, in_time ? -1 : end_ns);
+        const int64_t key = in_time ? -1 : end_ns;
+        first = first == NULL || key < draft->keys[0] ? &trials[i] : first;
+        add(draft, &trials[i].config, best.worker, key);
     }
-    if (draft->answer->count > 0) { /* Rows may be old: the best one elsewhere, too. */
-        const struct config config = draft->answer->configs[0];
-        const uint32_t taken = draft->answer->workers[0];
-        const uint32_t device = ask->input->view->fleet->workers[taken].device;
-        const struct fit_choice best = fit_find_but(ask, &config, device, taken);
-        if (best.worker != WORKER_NONE && best.delay_ns == 0) {
-            add(draft, &config, best.worker, draft->keys[0] == -1 ? -1 : INT64_MAX);
-        }
+    /* Rows may be old: the best one elsewhere, too. */
+    if (first != NULL && first->next.worker != WORKER_NONE && first->next.delay_ns == 0) {
+        add(draft, &first->config, first->next.worker, draft->keys[0] == -1 ? -1 : INT64_MAX);
     }
 }
 
@@ -144,7 +146,7 @@ static void dispatch_home(
     } else if (answer_out->count == 0 && queue->rechecks > input->options[ESG_RECHECK]) {
         const struct configs_choice *choice = smallest(known);
         const struct config config = esg_cut(choice->config, queue->items);
-        const struct fit_choice best = fit_find(&ask, &config, choice->device);
+        const struct fit_choice best = fit_find_one(&ask, &config, choice->device);
         if (best.worker != WORKER_NONE) {
             add(&draft, &config, best.worker, -1);
         }

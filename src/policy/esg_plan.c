@@ -22,6 +22,58 @@ static int64_t overhead_ns(const struct fleet *fleet)
     return 2 * fleet->network.latency_ns;
 }
 
+/* The smallest batch of @stage above @batch; UINT32_MAX: none. */
+static uint32_t next_batch(const struct search_stage *stage, uint32_t batch)
+{
+    uint32_t next = UINT32_MAX;
+    for (uint32_t i = 0; i < stage->count; i++) {
+        const uint32_t other = stage->choices[i].batch;
+        next = other > batch ? min_u32(other, next) : next;
+    }
+    return next;
+}
+
+/* The level of @batch; @choices_out, unless it is NULL, has room for its choices. */
+static uint32_t cut_level(
+    const struct search_stage *stage, uint32_t batch, struct search_choice *choices_out)
+{
+    int64_t cost = INT64_MAX; /* Of the last one that stayed: the next ones are slower. */
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < stage->count; i++) {
+        const struct search_choice *choice = &stage->choices[i];
+        if (choice->batch <= batch && choice->cost < cost) {
+            cost = choice->cost;
+            if (choices_out != NULL) {
+                choices_out[kept] = *choice;
+            }
+            kept++;
+        }
+    }
+    return kept;
+}
+
+static void prepare_levels(struct arena *arena, struct esg_queue *queue)
+{
+    const struct search_stage *stage = &queue->stage;
+    uint32_t count = 0;
+    for (uint32_t at = next_batch(stage, 0); at != UINT32_MAX; at = next_batch(stage, at)) {
+        count++;
+    }
+    queue->levels = arena_alloc(arena, count * sizeof(*queue->levels));
+    queue->level_count = count;
+    uint32_t batch = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        batch = next_batch(stage, batch);
+        const uint32_t kept = cut_level(stage, batch, NULL);
+        struct search_choice *choices = arena_alloc(arena, kept * sizeof(*choices));
+        (void)cut_level(stage, batch, choices);
+        queue->levels[i] = (struct esg_level){
+            .batch = batch,
+            .stage = {.count = kept, .choices = choices, .extra_ns = stage->extra_ns},
+        };
+    }
+}
+
 static void collect(
     struct arena *arena, const struct plan_input *input, const struct workflow *workflow,
     struct esg_queue *queues, struct configs *tables)
@@ -49,6 +101,7 @@ static void collect(
             const uint32_t batch = queue->configs.weights[i].batch;
             queue->batch_max = max_u32(batch, queue->batch_max);
         }
+        prepare_levels(arena, queue);
         tables[task] = queue->configs;
     }
 }

@@ -25,11 +25,19 @@ enum esg_option {
     ESG_TRANSFERS,
 };
 
+/* Choices for at most @batch items: those to which no other is both as fast and as cheap. */
+struct esg_level {
+    uint32_t batch;
+    struct search_stage stage;
+};
+
 /* One queue: a task of a workflow. Times are planned ones, with the margin. */
 struct esg_queue {
     struct configs configs;
     struct search_stage stage; /* The same, for the search. */
     struct search_front rest;  /* Of its group. */
+    uint32_t level_count;
+    struct esg_level *levels; /* One for each batch that was measured, ascending. */
     int64_t
         group_start_ns;   /* Where its share of the budget starts, as if the workflow had WHOLE. */
     int64_t group_end_ns; /* Where the share of its group ends, likewise. */

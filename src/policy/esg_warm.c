@@ -44,20 +44,27 @@ static int64_t gap_of(const struct policy_input *input, uint32_t number)
     return max_i64(silence_ns, pace->gap_ns);
 }
 
-/* The cost of the cheapest path in time for at most @items; INT64_MAX if there is none. */
-static int64_t least_cost(
-    const struct esg_queue *known, const struct queue_facts *queue, uint32_t items,
-    int64_t target_ns)
+/* What the head of @queue may run with if there are @items. */
+static struct search_stage stage_for(
+    const struct esg_queue *known, const struct queue_facts *queue, uint32_t items)
 {
-    const uint32_t head = queue->head_items;
-    const struct search_query query = {
-        .target_ns = target_ns,
-        .batch_min = min_u32(head, known->batch_max),
-        .batch_max = items,
-        .path_count = 1,
-    };
+    if (queue->head_items > known->levels[0].batch) {
+        return known->stage; /* It needs a larger batch than a level may be left with. */
+    }
+    uint32_t level = 0;
+    while (level + 1 < known->level_count && known->levels[level + 1].batch <= items) {
+        level++;
+    }
+    return known->levels[level].stage;
+}
+
+/* The cost of the cheapest path in time; INT64_MAX if there is none. */
+static int64_t least_cost(
+    const struct search_stage *stage, const struct search_front *rest,
+    const struct search_query *query)
+{
     struct search_answer answer;
-    search_best(&known->stage, &known->rest, &query, &answer);
+    search_best(stage, rest, query, &answer);
     return answer.count > 0 && answer.rule == SEARCH_MET ? answer.paths[0].cost : INT64_MAX;
 }
 
@@ -74,13 +81,21 @@ int64_t esg_warm_wait(
     int64_t best = found->answer.paths[0].cost;
     best -= best / WORTH_OF;
     int64_t best_ns = 0;
+    const struct search_stage now = stage_for(known, queue, queue->items);
     for (uint32_t more = 1; queue->items + more <= known->batch_max; more *= 2) {
         const int64_t wait_ns = gap_ns * more;
-        const int64_t left_ns = found->target_ns - wait_ns - known->transfer_ns * more;
-        if (left_ns <= 0 || least_cost(known, queue, queue->items, left_ns) == INT64_MAX) {
+        struct search_query query = {
+            .target_ns = found->target_ns - wait_ns - known->transfer_ns * more,
+            .batch_min = min_u32(queue->head_items, known->batch_max),
+            .batch_max = queue->items,
+            .path_count = 1,
+        };
+        if (query.target_ns <= 0 || !search_is_met(&now, &known->rest, &query)) {
             break; /* What is there would not be in time if nothing came. */
         }
-        const int64_t cost = least_cost(known, queue, queue->items + more, left_ns);
+        query.batch_max = queue->items + more;
+        const struct search_stage then = stage_for(known, queue, query.batch_max);
+        const int64_t cost = least_cost(&then, &known->rest, &query);
         if (cost < best) {
             best = cost;
             best_ns = wait_ns;

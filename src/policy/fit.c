@@ -3,6 +3,7 @@
  */
 #include "policy/fit.h"
 
+#include "base/assert.h"
 #include "base/numbers.h"
 #include "configs/configs.h"
 #include "model/sharing.h"
@@ -14,6 +15,13 @@ struct merits {
     uint32_t far; /* 0 on the home's own node. */
     uint32_t gpu_left;
     uint32_t cpu_left;
+};
+
+/* A trial under way. */
+struct search {
+    uint64_t bytes; /* What its batch needs. */
+    struct merits best;
+    struct merits next;
 };
 
 static bool is_better(const struct merits *a, const struct merits *b)
@@ -48,48 +56,36 @@ static int64_t transfer_ns(const struct fit_ask *ask, uint32_t items, uint32_t w
     return from == to ? 0 : fleet_transfer_ns(fleet, from, to, ask->bytes_per_item * items);
 }
 
-struct config fit_room(const struct view *view, uint32_t worker)
+struct fit_place fit_look(const struct view *view, uint32_t worker)
 {
-    return (struct config){
-        .cpu = view_cpu_free(view, worker),
-        .gpu = view_gpu_free(view, worker),
+    return (struct fit_place){
+        .worker = worker,
+        .device = &view->fleet->workers[worker],
+        .room = view_free_units(view, worker),
     };
 }
 
-/* A task with more items than a config has runs with that config all the same, alone. */
-static bool holds_head(const struct fit_ask *ask, uint32_t worker)
+uint64_t fit_bytes(const struct fit_ask *ask, const struct config *config)
 {
-    const uint64_t bytes = need_bytes(ask->input->profile, ask->task, ask->queue->head_items);
-    return bytes <= ask->input->view->fleet->workers[worker].memory_bytes;
+    /* A task with more items than a config has runs with that config all the same, alone. */
+    const uint32_t items = max_u32(config->batch, ask->queue->head_items);
+    return need_bytes(ask->input->profile, ask->task, items);
 }
 
 /*
- * Whether @config could start on @worker now, and what would be left there. Units that are free
- * may still not form a legal instance; a device smaller than others of its kind may never hold it.
+ * Units that are free may still not form a legal instance; a device smaller than others of its
+ * kind may never hold the config.
  */
-static bool has_room(
-    const struct fit_ask *ask, uint32_t worker, const struct config *config,
-    struct merits *merits_out)
+bool fit_has_room(
+    const struct fit_ask *ask, const struct fit_place *place, const struct config *config,
+    uint64_t bytes)
 {
     const struct view *view = ask->input->view;
-    const struct fleet_worker *device = &view->fleet->workers[worker];
-    const struct config room = fit_room(view, worker);
-    const uint32_t gpu = sharing_round(device, config->gpu);
-    if (gpu > room.gpu || config->cpu > room.cpu ||
-        !configs_can_hold(view->fleet, ask->input->profile, ask->task, worker, config) ||
-        !holds_head(ask, worker) ||
-        (device->sharing == SHARES_MIG && !view_fits(view, worker, config->cpu, gpu))) {
-        return false;
-    }
-    merits_out->gpu_left = room.gpu - gpu;
-    merits_out->cpu_left = room.cpu - config->cpu;
-    return true;
-}
-
-bool fit_has_room(const struct fit_ask *ask, uint32_t worker, const struct config *config)
-{
-    struct merits merits;
-    return has_room(ask, worker, config, &merits);
+    const uint32_t gpu = sharing_round(place->device, config->gpu);
+    return gpu <= place->room.gpu && config->cpu <= place->room.cpu &&
+           configs_can_hold(view->fleet, place->worker, config, bytes) &&
+           (place->device->sharing != SHARES_MIG ||
+            view_fits(view, place->worker, config->cpu, gpu));
 }
 
 struct config fit_own(const struct view *view, uint32_t worker, struct config config)
@@ -101,31 +97,77 @@ struct config fit_own(const struct view *view, uint32_t worker, struct config co
     return config;
 }
 
-struct fit_choice fit_find_but(
-    const struct fit_ask *ask, const struct config *config, uint32_t device, uint32_t other)
+/* @place, where the models take @load_ns to load, is one more for @trial. */
+static void consider(
+    const struct fit_ask *ask, const struct fit_place *place, int64_t load_ns,
+    struct fit_trial *trial, struct search *search)
 {
-    const struct view *view = ask->input->view;
-    struct fit_choice best = {.worker = WORKER_NONE};
-    struct merits best_merits = {.delay_ns = INT64_MAX};
-    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
-        struct merits merits = {.far = view_is_own(view, worker) ? 0 : 1};
-        if (view->fleet->workers[worker].device != device || worker == other ||
-            !has_room(ask, worker, config, &merits) || !view_is_usable(view, worker)) {
-            continue;
-        }
-        merits.delay_ns = fit_load_ns(ask->input, ask->task, worker);
-        merits.delay_ns += transfer_ns(ask, config->batch, worker);
-        if (is_better(&merits, &best_merits)) {
-            best = (struct fit_choice){.worker = worker, .delay_ns = merits.delay_ns};
-            best_merits = merits;
-        }
+    if (load_ns > search->next.delay_ns) {
+        return; /* Whatever inputs take. */
     }
-    return best;
+    const struct merits merits = {
+        .delay_ns = load_ns + transfer_ns(ask, trial->config.batch, place->worker),
+        .far = view_is_own(ask->input->view, place->worker) ? 0 : 1,
+        .gpu_left = place->room.gpu - sharing_round(place->device, trial->config.gpu),
+        .cpu_left = place->room.cpu - trial->config.cpu,
+    };
+    const struct fit_choice here = {.worker = place->worker, .delay_ns = merits.delay_ns};
+    if (is_better(&merits, &search->best)) {
+        trial->next = trial->best;
+        search->next = search->best;
+        trial->best = here;
+        search->best = merits;
+    } else if (is_better(&merits, &search->next)) {
+        trial->next = here;
+        search->next = merits;
+    }
 }
 
-struct fit_choice fit_find(const struct fit_ask *ask, const struct config *config, uint32_t device)
+/* @worker is one more for @count trials. */
+static void try_all(
+    const struct fit_ask *ask, uint32_t worker, struct fit_trial *trials, struct search *searches,
+    uint32_t count)
 {
-    return fit_find_but(ask, config, device, WORKER_NONE);
+    const struct fit_place place = fit_look(ask->input->view, worker);
+    int64_t load_ns = -1;
+    for (uint32_t i = 0; i < count; i++) {
+        if (place.device->device == trials[i].device &&
+            fit_has_room(ask, &place, &trials[i].config, searches[i].bytes)) {
+            load_ns = load_ns < 0 ? fit_load_ns(ask->input, ask->task, worker) : load_ns;
+            consider(ask, &place, load_ns, &trials[i], &searches[i]);
+        }
+    }
+}
+
+void fit_find(const struct fit_ask *ask, struct fit_trial *trials, uint32_t count)
+{
+    const struct view *view = ask->input->view;
+    struct search searches[SEARCH_PATHS_MAX];
+    uint32_t least = UINT32_MAX; /* Units that any of them needs. */
+    ASSERT(count <= SEARCH_PATHS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        trials[i].best.worker = WORKER_NONE;
+        trials[i].next.worker = WORKER_NONE;
+        searches[i] = (struct search){
+            .bytes = fit_bytes(ask, &trials[i].config),
+            .best.delay_ns = INT64_MAX,
+            .next.delay_ns = INT64_MAX,
+        };
+        least = min_u32(trials[i].config.gpu, least);
+    }
+    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        if (least <= view_gpu_at_most(view, worker) && view_is_usable(view, worker)) {
+            try_all(ask, worker, trials, searches, count);
+        }
+    }
+}
+
+struct fit_choice fit_find_one(
+    const struct fit_ask *ask, const struct config *config, uint32_t device)
+{
+    struct fit_trial trial = {.config = *config, .device = device};
+    fit_find(ask, &trial, 1);
+    return trial.best;
 }
 
 uint64_t fit_bytes_per_item(const struct workflow *workflow, uint32_t task)

@@ -24,18 +24,37 @@ struct fit_choice {
     int64_t delay_ns; /* Until the batch can start there. */
 };
 
+/* A config to be placed on a device of kind @device; the rest is found out. */
+struct fit_trial {
+    struct config config;
+    uint32_t device;
+    struct fit_choice best; /* Where it would start soonest. */
+    struct fit_choice next; /* The same of all others: to try if that one turns out to be full. */
+};
+
+/* Place @count trials, at most SEARCH_PATHS_MAX: each row is read once for all of them. */
+void fit_find(const struct fit_ask *ask, struct fit_trial *trials, uint32_t count);
+
 /* Where a batch with @config, of a device of kind @device, would start soonest. */
-struct fit_choice fit_find(const struct fit_ask *ask, const struct config *config, uint32_t device);
+struct fit_choice fit_find_one(
+    const struct fit_ask *ask, const struct config *config, uint32_t device);
 
-/* The same, without @other: where to try next if that one turns out to be full. */
-struct fit_choice fit_find_but(
-    const struct fit_ask *ask, const struct config *config, uint32_t device, uint32_t other);
+/* A worker, and what is free of it and of its machine. */
+struct fit_place {
+    uint32_t worker;
+    const struct fleet_worker *device;
+    struct units room;
+};
 
-/* Whether @config could start on @worker now. */
-bool fit_has_room(const struct fit_ask *ask, uint32_t worker, const struct config *config);
+struct fit_place fit_look(const struct view *view, uint32_t worker);
 
-/* What is free of @worker and its machine, as a config's cpu and gpu. */
-struct config fit_room(const struct view *view, uint32_t worker);
+/* The memory that a batch of the queue with @config needs. */
+uint64_t fit_bytes(const struct fit_ask *ask, const struct config *config);
+
+/* Whether @config, which needs @bytes, could start there now. */
+bool fit_has_room(
+    const struct fit_ask *ask, const struct fit_place *place, const struct config *config,
+    uint64_t bytes);
 
 /* @config for the own queue of @worker, where it may have more units than there are. */
 struct config fit_own(const struct view *view, uint32_t worker, struct config config);

@@ -154,7 +154,26 @@ struct ask {
     struct fit_ask fit; /* With the input as it is. */
     const struct esg_queue *known;
     const struct weft_learn *learn;
-    uint32_t number; /* Of the queue. */
+    uint32_t number;  /* Of the queue. */
+    uint64_t holders; /* A bit for each node that has inputs, modulo 64. */
+};
+
+/* A worker: what does not depend on the config. */
+struct place {
+    struct fit_place fit;
+    uint32_t node;
+    int64_t wait_ns; /* Until it has nothing left to do. */
+    int64_t load_ns;
+    int64_t eviction_ns; /* The price of making room for the models. */
+    int64_t slowness;    /* What everything takes there, as a ratio. */
+};
+
+/* A config: what does not depend on the worker. */
+struct bid {
+    struct config config;
+    const struct configs_choice *choice;
+    uint64_t bytes;   /* What it needs. */
+    int64_t slowness; /* What it takes, as a ratio to what was measured. */
 };
 
 /* One config, and where it would run. */
@@ -167,22 +186,38 @@ struct spot {
     uint32_t left;    /* Units of the device that are free. */
 };
 
-/* Until the inputs of @items tasks are at @worker, whose link they share. */
-static int64_t arrive_ns(const struct ask *ask, uint32_t items, uint32_t worker)
+static const struct spot NOWHERE = {.worker = WORKER_NONE, .score_ns = INT64_MAX};
+
+static uint64_t node_bit(uint32_t node)
 {
-    const struct queue_facts *queue = ask->fit.queue;
+    return UINT64_C(1) << node % 64;
+}
+
+/* The node with the inputs of task @index of the queue; NODE_NONE: not known. */
+static uint32_t node_of(const struct fit_ask *ask, uint32_t index)
+{
+    const struct queue_facts *queue = ask->queue;
+    const uint32_t holder = index < queue->look_count ? queue->holders[index] : queue->holder;
+    const struct fleet *fleet = ask->input->view->fleet;
+    return holder < fleet->worker_count ? fleet->workers[holder].node : NODE_NONE;
+}
+
+/* Until the inputs of @items tasks are at @to, whose link they share. */
+static int64_t arrive_ns(const struct ask *ask, uint32_t items, uint32_t to)
+{
     const struct fleet *fleet = ask->fit.input->view->fleet;
-    const uint32_t to = fleet->workers[worker].node;
-    uint32_t from = to;
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < items; i++) {
-        const uint32_t holder = i < queue->look_count ? queue->holders[i] : queue->holder;
-        if (holder < fleet->worker_count && fleet->workers[holder].node != to) {
-            from = fleet->workers[holder].node;
-            bytes += ask->fit.bytes_per_item;
+    uint32_t from = node_of(&ask->fit, items - 1);
+    uint32_t far = items;
+    if ((ask->holders & node_bit(to)) != 0) {
+        far = 0;
+        for (uint32_t i = 0; i < items; i++) {
+            const uint32_t node = node_of(&ask->fit, i);
+            const bool is_far = node != to && node != NODE_NONE;
+            from = is_far ? node : from;
+            far += is_far ? 1 : 0;
         }
     }
-    return fleet_transfer_ns(fleet, from, to, bytes);
+    return far == 0 ? 0 : fleet_transfer_ns(fleet, from, to, far * ask->fit.bytes_per_item);
 }
 
 /* The price of making room for the models of the task on @worker. */
@@ -201,34 +236,58 @@ static int64_t eviction_ns(const struct ask *ask, uint32_t worker, int64_t load_
                                      : 0;
 }
 
-static struct spot look(
-    const struct ask *ask, const struct config *config, const struct configs_choice *choice,
-    uint32_t worker)
+static struct place look_at_worker(const struct ask *ask, uint32_t worker)
 {
     const struct policy_input *input = ask->fit.input;
     const struct view *view = input->view;
     const int64_t load_ns = fit_load_ns(input, ask->fit.task, worker);
-    struct spot spot = {
-        .worker = worker,
-        .has_room = fit_has_room(&ask->fit, worker, config),
-        .left = fit_room(view, worker).gpu,
-        .delay_ns = max_i64(load_ns, arrive_ns(ask, config->batch, worker)),
+    return (struct place){
+        .fit = fit_look(view, worker),
+        .node = view->fleet->workers[worker].node,
+        .wait_ns = view_free_at_ns(view, worker) - view->now_ns,
+        .load_ns = load_ns,
+        .eviction_ns = load_ns > 0 ? eviction_ns(ask, worker, load_ns) : 0,
+        .slowness = weft_learnt_worker(ask->learn, worker, view->now_ns),
     };
-    if (!spot.has_room) {
-        spot.delay_ns += view_free_at_ns(view, worker) - view->now_ns;
+}
+
+static struct bid look_at_config(const struct ask *ask, const struct configs_choice *choice)
+{
+    const struct config config = esg_cut(choice->config, ask->fit.queue->items);
+    return (struct bid){
+        .config = config,
+        .choice = choice,
+        .bytes = fit_bytes(&ask->fit, &config),
+        .slowness = weft_learnt_config(ask->learn, ask->number, choice->device, choice->config),
+    };
+}
+
+/* Whether @place could ever run @bid. */
+static bool can_hold(const struct ask *ask, const struct place *place, const struct bid *bid)
+{
+    return place->fit.device->device == bid->choice->device &&
+           configs_can_hold(
+               ask->fit.input->view->fleet, place->fit.worker, &bid->config, bid->bytes);
+}
+
+/* How @bid would run at @place, which could hold it. */
+static struct spot weigh(const struct ask *ask, const struct place *place, const struct bid *bid)
+{
+    const struct policy_input *input = ask->fit.input;
+    struct spot spot = {
+        .worker = place->fit.worker,
+        .has_room = fit_has_room(&ask->fit, &place->fit, &bid->config, bid->bytes),
+        .left = place->fit.room.gpu,
+        .delay_ns = max_i64(place->load_ns, arrive_ns(ask, bid->config.batch, place->node)),
+    };
+    if (!spot.has_room && input->options[WEFT_HOLD] == 0) {
+        return NOWHERE;
     }
+    spot.delay_ns += spot.has_room ? 0 : place->wait_ns;
     if (input->options[WEFT_LEARN] != 0) {
-        const struct weft_batch batch = {
-            .queue = ask->number,
-            .worker = worker,
-            .device = choice->device,
-            .config = choice->config,
-        };
-        const int64_t run_ns = weft_learnt_ns(ask->learn, &batch, choice->run_ns, view->now_ns);
-        spot.more_ns = run_ns - choice->run_ns;
+        spot.more_ns = weft_learnt_more_ns(bid->choice->run_ns, bid->slowness, place->slowness);
     }
-    spot.score_ns = spot.delay_ns + spot.more_ns;
-    spot.score_ns += load_ns > 0 ? eviction_ns(ask, worker, load_ns) : 0;
+    spot.score_ns = spot.delay_ns + spot.more_ns + place->eviction_ns;
     return spot;
 }
 
@@ -236,28 +295,6 @@ static struct spot look(
 static bool is_better(const struct spot *a, const struct spot *b)
 {
     return a->score_ns != b->score_ns ? a->score_ns < b->score_ns : a->left < b->left;
-}
-
-/* Where @config, of @choice, would end first and cost others least. */
-static struct spot find(
-    const struct ask *ask, const struct config *config, const struct configs_choice *choice)
-{
-    const struct policy_input *input = ask->fit.input;
-    const struct view *view = input->view;
-    struct spot best = {.worker = WORKER_NONE, .score_ns = INT64_MAX};
-    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
-        if (view->fleet->workers[worker].device != choice->device ||
-            !view_is_usable(view, worker) ||
-            !configs_can_hold(view->fleet, input->profile, ask->fit.task, worker, config)) {
-            continue;
-        }
-        const struct spot spot = look(ask, config, choice, worker);
-        const bool counts = spot.has_room || input->options[WEFT_HOLD] != 0;
-        if (counts && is_better(&spot, &best)) { /* Strict: the lowest index wins a tie. */
-            best = spot;
-        }
-    }
-    return best;
 }
 
 static void add(struct dispatch_answer *answer, const struct config *config, uint32_t worker)
@@ -272,23 +309,36 @@ static void add(struct dispatch_answer *answer, const struct config *config, uin
 /* Of all configs the one that ends first, if it can start now. */
 static void hurry(const struct ask *ask, struct dispatch_answer *answer_out)
 {
+    const struct view *view = ask->fit.input->view;
     const struct configs *configs = &ask->known->configs;
     const uint32_t head = min_u32(ask->fit.queue->head_items, ask->known->batch_max);
     const uint32_t most = max_u32(ask->fit.queue->items, head);
-    struct spot best = {.worker = WORKER_NONE};
+    struct spot best = NOWHERE; /* Its score counts the run as well. */
     struct config best_config = {0};
-    int64_t best_ns = INT64_MAX;
-    for (uint32_t i = 0; i < configs->count && configs->weights[i].time_ns < best_ns; i++) {
-        const uint32_t batch = configs->choices[i].config.batch;
-        if (batch < head || batch > most) {
+    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        if (!view_is_usable(view, worker)) {
             continue;
         }
-        const struct config config = esg_cut(configs->choices[i].config, ask->fit.queue->items);
-        const struct spot spot = find(ask, &config, &configs->choices[i]);
-        if (spot.worker != WORKER_NONE && configs->weights[i].time_ns + spot.score_ns < best_ns) {
-            best = spot;
-            best_config = config;
-            best_ns = configs->weights[i].time_ns + spot.score_ns;
+        const struct place place = look_at_worker(ask, worker);
+        for (uint32_t i = 0; i < configs->count; i++) { /* The fastest first. */
+            const int64_t time_ns = configs->weights[i].time_ns;
+            const uint32_t batch = configs->choices[i].config.batch;
+            if (best.score_ns - place.load_ns < time_ns) {
+                break;
+            }
+            if (batch < head || batch > most) {
+                continue;
+            }
+            const struct bid bid = look_at_config(ask, &configs->choices[i]);
+            if (!can_hold(ask, &place, &bid)) {
+                continue;
+            }
+            struct spot spot = weigh(ask, &place, &bid);
+            spot.score_ns += spot.worker == WORKER_NONE ? 0 : time_ns;
+            if (is_better(&spot, &best)) {
+                best = spot;
+                best_config = bid.config;
+            }
         }
     }
     if (best.worker != WORKER_NONE && best.has_room) {
@@ -296,26 +346,56 @@ static void hurry(const struct ask *ask, struct dispatch_answer *answer_out)
     }
 }
 
+/* Where each config that was found would end first and cost others least. */
+static void find(const struct ask *ask, const struct esg_found *found, struct spot *spots_out)
+{
+    const struct view *view = ask->fit.input->view;
+    struct bid bids[SEARCH_PATHS_MAX];
+    for (uint32_t i = 0; i < found->answer.count; i++) {
+        const uint32_t first = found->answer.paths[i].first;
+        bids[i] = look_at_config(ask, &ask->known->configs.choices[first]);
+        spots_out[i] = NOWHERE;
+    }
+    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        if (!view_is_usable(view, worker)) {
+            continue;
+        }
+        const struct place place = look_at_worker(ask, worker);
+        for (uint32_t i = 0; i < found->answer.count; i++) {
+            if (!can_hold(ask, &place, &bids[i])) {
+                continue;
+            }
+            const struct spot spot = weigh(ask, &place, &bids[i]);
+            if (is_better(&spot, &spots_out[i])) { /* Strict: the lowest index wins a tie. */
+                spots_out[i] = spot;
+            }
+        }
+    }
+}
+
 /* The cheapest configs in time that can start. True if one is in time that cannot. */
 static bool place(
     const struct ask *ask, const struct esg_found *found, struct dispatch_answer *answer_out)
 {
+    struct spot spots[SEARCH_PATHS_MAX];
     bool is_worth_waiting = false;
+    find(ask, found, spots);
     for (uint32_t i = 0; i < found->answer.count; i++) {
+        const struct spot *spot = &spots[i];
         const struct search_path *path = &found->answer.paths[i];
         const struct configs_choice *choice = &ask->known->configs.choices[path->first];
         const struct config config = esg_cut(choice->config, ask->fit.queue->items);
-        const struct spot spot = find(ask, &config, choice);
-        const int64_t late_ns = max_i64(spot.delay_ns - ask->known->transfer_ns, 0) + spot.more_ns;
+        const int64_t late_ns =
+            max_i64(spot->delay_ns - ask->known->transfer_ns, 0) + spot->more_ns;
         const bool in_time =
             found->rule == ESG_GIVEN_UP || path->time_ns + late_ns <= found->target_ns;
-        if (spot.worker == WORKER_NONE || !in_time) {
+        if (spot->worker == WORKER_NONE || !in_time) {
             continue;
         }
-        if (spot.has_room) {
-            add(answer_out, &config, spot.worker);
+        if (spot->has_room) {
+            add(answer_out, &config, spot->worker);
         }
-        is_worth_waiting = is_worth_waiting || !spot.has_room;
+        is_worth_waiting = is_worth_waiting || !spot->has_room;
     }
     return is_worth_waiting;
 }
@@ -338,7 +418,7 @@ static void dispatch_home(
     const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
     const struct weft_state *state = input->state;
     const struct esg_queue *known = esg_queue(&asked, queue->workflow, queue->task);
-    const struct ask ask = {
+    struct ask ask = {
         .fit =
             {
                 .input = input,
@@ -351,6 +431,10 @@ static void dispatch_home(
         .learn = &state->learn,
         .number = workflow->queue_first + queue->task,
     };
+    for (uint32_t i = 0; i <= queue->look_count; i++) { /* The last one stands for all others. */
+        const uint32_t node = node_of(&ask.fit, i);
+        ask.holders |= node == NODE_NONE ? UINT64_MAX : node_bit(node);
+    }
     struct esg_found found;
     const uint32_t paths = queue->rechecks > 0 ? SEARCH_PATHS_MAX : (uint32_t)esg_options[ESG_K];
     esg_search(&asked, queue, queue->items, paths, &found);

@@ -12,12 +12,12 @@ enum { CONFIG_DOUBT = 16, WORKER_DOUBT = 4 };
 /* Ratios are kept within these. */
 enum { RATIO_MIN = WEFT_LEARN_ONE / 4, RATIO_MAX = WEFT_LEARN_ONE * 16 };
 
-static uint32_t config_at(const struct weft_batch *batch)
+static uint32_t config_at(uint32_t queue, uint32_t device, struct config config)
 {
-    uint64_t hash = hash_mix(batch->queue, batch->device);
-    hash = hash_mix(hash, batch->config.batch);
-    hash = hash_mix(hash, batch->config.cpu);
-    return (uint32_t)(hash_mix(hash, batch->config.gpu) % WEFT_LEARN_CONFIGS);
+    uint64_t hash = hash_mix(queue, device);
+    hash = hash_mix(hash, config.batch);
+    hash = hash_mix(hash, config.cpu);
+    return (uint32_t)(hash_mix(hash, config.gpu) % WEFT_LEARN_CONFIGS);
 }
 
 /* The ratio of a worker, which fades. */
@@ -27,11 +27,6 @@ static int64_t worker_ratio(const struct weft_learn *learn, uint32_t worker, int
     const int64_t passed_ns = min_i64(now_ns - known->at_ns, WEFT_LEARN_SPAN_NS);
     const int64_t left = WEFT_LEARN_ONE - passed_ns / (WEFT_LEARN_SPAN_NS / WEFT_LEARN_ONE);
     return WEFT_LEARN_ONE + known->ratio * left / WEFT_LEARN_ONE;
-}
-
-static int64_t config_ratio(const struct weft_learn *learn, const struct weft_batch *batch)
-{
-    return WEFT_LEARN_ONE + learn->configs[config_at(batch)];
 }
 
 static int64_t believed(int64_t ratio, int64_t doubt)
@@ -50,11 +45,11 @@ void weft_learn_note(
     int64_t now_ns)
 {
     struct weft_learnt_worker *worker = &learn->workers[batch->worker % WEFT_LEARN_WORKERS];
-    int32_t *config = &learn->configs[config_at(batch)];
+    int32_t *config = &learn->configs[config_at(batch->queue, batch->device, batch->config)];
     const int64_t took =
         min_i64(run_ns, DURATION_NS_MAX / WEFT_LEARN_ONE) * WEFT_LEARN_ONE / max_i64(planned_ns, 1);
     const int64_t of_worker = worker_ratio(learn, batch->worker, now_ns);
-    const int64_t of_config = config_ratio(learn, batch);
+    const int64_t of_config = WEFT_LEARN_ONE + *config;
     const int64_t new_worker = bounded(took * WEFT_LEARN_ONE / of_config);
     const int64_t new_config = bounded(took * WEFT_LEARN_ONE / of_worker);
     worker->ratio =
@@ -63,11 +58,20 @@ void weft_learn_note(
     *config += (int32_t)((new_config - of_config) / CONFIG_WEIGHT);
 }
 
-int64_t weft_learnt_ns(
-    const struct weft_learn *learn, const struct weft_batch *batch, int64_t planned_ns,
-    int64_t now_ns)
+int64_t weft_learnt_worker(const struct weft_learn *learn, uint32_t worker, int64_t now_ns)
 {
-    const int64_t of_worker = believed(worker_ratio(learn, batch->worker, now_ns), WORKER_DOUBT);
-    const int64_t ratio = believed(config_ratio(learn, batch), CONFIG_DOUBT) * of_worker;
-    return planned_ns / (WEFT_LEARN_ONE * WEFT_LEARN_ONE) * ratio;
+    return believed(worker_ratio(learn, worker, now_ns), WORKER_DOUBT);
+}
+
+int64_t weft_learnt_config(
+    const struct weft_learn *learn, uint32_t queue, uint32_t device, struct config config)
+{
+    const int64_t ratio = WEFT_LEARN_ONE + learn->configs[config_at(queue, device, config)];
+    return believed(ratio, CONFIG_DOUBT);
+}
+
+int64_t weft_learnt_more_ns(int64_t planned_ns, int64_t of_config, int64_t of_worker)
+{
+    const int64_t one = WEFT_LEARN_ONE * WEFT_LEARN_ONE;
+    return planned_ns / one * (of_config * of_worker - one);
 }

@@ -43,9 +43,14 @@ void weft_learn_note(
     struct weft_learn *learn, const struct weft_batch *batch, int64_t planned_ns, int64_t run_ns,
     int64_t now_ns);
 
-/* What @planned_ns of @batch has to be taken for. */
-int64_t weft_learnt_ns(
-    const struct weft_learn *learn, const struct weft_batch *batch, int64_t planned_ns,
-    int64_t now_ns);
+/* By which ratio everything takes longer on @worker: WEFT_LEARN_ONE unless there is no doubt. */
+int64_t weft_learnt_worker(const struct weft_learn *learn, uint32_t worker, int64_t now_ns);
+
+/* By which ratio a config takes longer than measured, likewise. */
+int64_t weft_learnt_config(
+    const struct weft_learn *learn, uint32_t queue, uint32_t device, struct config config);
+
+/* How much longer than @planned_ns a run takes by these two ratios. */
+int64_t weft_learnt_more_ns(int64_t planned_ns, int64_t of_config, int64_t of_worker);
 
 #endif /* POLICY_WEFT_LEARN_H */

@@ -8,6 +8,7 @@
 #ifndef VIEW_NEWS_H
 #define VIEW_NEWS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { NEWS_MAX = 64 };
@@ -21,8 +22,20 @@ struct news_entry {
 
 struct news {
     uint32_t count;
+    uint64_t workers; /* A bit for each, modulo 64: of most workers there is no news. */
     struct news_entry entries[NEWS_MAX];
 };
+
+static inline uint64_t news_bit(uint32_t worker)
+{
+    return UINT64_C(1) << worker % 64;
+}
+
+/* Whether there may be news of @worker. */
+static inline bool news_may_have(const struct news *news, uint32_t worker)
+{
+    return (news->workers & news_bit(worker)) != 0;
+}
 
 /* Drop entry @index. Those after it keep their order. */
 static inline void news_drop(struct news *news, uint32_t index)
@@ -30,6 +43,10 @@ static inline void news_drop(struct news *news, uint32_t index)
     news->count--;
     for (uint32_t i = index; i < news->count; i++) {
         news->entries[i] = news->entries[i + 1];
+    }
+    news->workers = 0;
+    for (uint32_t i = 0; i < news->count; i++) {
+        news->workers |= news_bit(news->entries[i].worker);
     }
 }
 
@@ -40,6 +57,7 @@ static inline void news_add(struct news *news, const struct news_entry *entry)
     }
     news->entries[news->count] = *entry;
     news->count++;
+    news->workers |= news_bit(entry->worker);
 }
 
 #endif /* VIEW_NEWS_H */

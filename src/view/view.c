@@ -55,35 +55,45 @@ static uint32_t part_left(uint32_t all, int64_t free)
     return free < all ? (uint32_t)free : all;
 }
 
-uint32_t view_gpu_free(const struct view *view, uint32_t worker)
+/* By how many units more than its row number @sequence says @worker has, or fewer. */
+struct correction {
+    int64_t gpu;
+    int64_t cpu;
+};
+
+static struct correction correction_of(const struct view *view, uint32_t worker, uint64_t sequence)
 {
-    const struct row_load *load = view_load(view, worker);
-    int64_t free = load->gpu_free;
-    if (!view_is_own(view, worker)) {
-        free -= reservations_units(&view->reservations, worker, load->sequence).gpu;
-        for (uint32_t i = 0; i < view->news.count; i++) {
-            const struct news_entry *entry = &view->news.entries[i];
-            free +=
-                entry->worker == worker && entry->row_sequence > load->sequence ? entry->gpu : 0;
+    const struct units claimed = reservations_units(&view->reservations, worker, sequence);
+    struct correction correction = {.gpu = -(int64_t)claimed.gpu, .cpu = -(int64_t)claimed.cpu};
+    const bool has_news = news_may_have(&view->news, worker);
+    for (uint32_t i = 0; has_news && i < view->news.count; i++) {
+        const struct news_entry *entry = &view->news.entries[i];
+        if (entry->worker == worker && entry->row_sequence > sequence) {
+            correction.gpu += entry->gpu;
+            correction.cpu += entry->cpu;
         }
     }
-    return part_left(view->fleet->workers[worker].gpu_units, free);
+    return correction;
 }
 
-uint32_t view_cpu_free(const struct view *view, uint32_t worker)
+struct units view_free_units(const struct view *view, uint32_t worker)
 {
-    const struct fleet_node *machine = &view->fleet->nodes[view->fleet->workers[worker].node];
-    int64_t free = view_load(view, worker)->cpu_free;
+    const struct fleet_worker *device = &view->fleet->workers[worker];
+    const struct fleet_node *machine = &view->fleet->nodes[device->node];
+    const struct row_load *load = view_load(view, worker);
+    int64_t gpu = load->gpu_free;
+    int64_t cpu = load->cpu_free;
     for (uint32_t i = 0; i < machine->worker_count && !view_is_own(view, worker); i++) {
         const uint32_t other = machine->worker_first + i;
-        const uint64_t sequence = view_load(view, other)->sequence;
-        free -= reservations_units(&view->reservations, other, sequence).cpu;
-        for (uint32_t k = 0; k < view->news.count; k++) {
-            const struct news_entry *entry = &view->news.entries[k];
-            free += entry->worker == other && entry->row_sequence > sequence ? entry->cpu : 0;
-        }
+        const struct correction correction =
+            correction_of(view, other, view_load(view, other)->sequence);
+        gpu += other == worker ? correction.gpu : 0;
+        cpu += correction.cpu;
     }
-    return part_left(machine->cpu_units, free);
+    return (struct units){
+        .gpu = part_left(device->gpu_units, gpu),
+        .cpu = part_left(machine->cpu_units, cpu),
+    };
 }
 
 /*
@@ -116,6 +126,10 @@ bool view_fits(const struct view *view, uint32_t worker, uint32_t cpu, uint32_t 
 {
     const struct fleet_worker *device = &view->fleet->workers[worker];
     const uint32_t wanted = sharing_round(device, gpu);
-    return wanted <= view_gpu_free(view, worker) && cpu <= view_cpu_free(view, worker) &&
+    if (wanted > view_gpu_at_most(view, worker)) {
+        return false;
+    }
+    const struct units free = view_free_units(view, worker);
+    return wanted <= free.gpu && cpu <= free.cpu &&
            (device->sharing != SHARES_MIG || fits_layout(view, worker, wanted));
 }

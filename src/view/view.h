@@ -142,8 +142,16 @@ static inline uint32_t view_skip_busy(const struct view *view, uint32_t worker, 
  * Units of @worker and of its machine that are believed to be free: as its row says, less
  * what this node has claimed and the row does not show yet, and by what it was told since.
  */
-uint32_t view_gpu_free(const struct view *view, uint32_t worker);
-uint32_t view_cpu_free(const struct view *view, uint32_t worker);
+struct units view_free_units(const struct view *view, uint32_t worker);
+
+/* As many units of @worker or fewer are free. One look tells that most workers are full. */
+static inline uint32_t view_gpu_at_most(const struct view *view, uint32_t worker)
+{
+    if (!view_is_own(view, worker) && news_may_have(&view->news, worker)) {
+        return view->fleet->workers[worker].gpu_units;
+    }
+    return view_load(view, worker)->gpu_free;
+}
 
 /* Whether a batch with these shares, 0 @gpu for the whole device, could start on @worker now. */
 bool view_fits(const struct view *view, uint32_t worker, uint32_t cpu, uint32_t gpu);

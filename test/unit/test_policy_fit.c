@@ -44,7 +44,7 @@ static uint32_t find(uint32_t batch, uint32_t gpu)
         .task = &cluster.graph->tasks[0],
     };
     const struct config config = {.batch = batch, .cpu = 1, .gpu = gpu};
-    return fit_find(&ask, &config, /* device */ 0).worker;
+    return fit_find_one(&ask, &config, /* device */ 0).worker;
 }
 
 /* Worker 0 of MIG: instances of one unit at slices 6 and 2. Five units are free. */
@@ -73,7 +73,7 @@ static void units_that_are_no_instance_do_not_fit(void **state)
 {
     (void)state;
     cut_up();
-    assert_int_equal(view_gpu_free(&cluster.view, 0), 5);
+    assert_int_equal(view_free_units(&cluster.view, 0).gpu, 5);
     assert_int_equal(find(1, 1), 0);
     assert_int_equal(find(1, 2), 0);
     assert_int_equal(find(2, 3), WORKER_NONE); /* Four slices, from 0 or 4: both are cut. */
@@ -127,6 +127,31 @@ static void memory_is_that_of_the_worker(void **state)
     assert_int_equal(find(4, 1), 1);
 }
 
+/* Both configs are placed by one look at each worker, and a second worker is known for each. */
+static void several_configs_are_placed_at_once(void **state)
+{
+    (void)state;
+    const struct queue_facts queue = home_queue(&cluster, 0, /* items */ 2, 0, 0);
+    const struct fit_ask ask = {.input = &input, .queue = &queue, .task = &cluster.graph->tasks[0]};
+    struct fit_trial trials[] = {
+        {.config = {.batch = 1, .cpu = 1, .gpu = 1}},
+        {.config = {.batch = 2, .cpu = 1, .gpu = 3}},
+        {.config = {.batch = 2, .cpu = 1, .gpu = 3}, .device = 1},
+    };
+    home_free(&cluster, 0, /* gpu */ 2, /* cpu */ 16);
+    fit_find(&ask, trials, 3);
+    assert_int_equal(trials[0].best.worker, 0);
+    assert_int_equal(trials[0].next.worker, 1);
+    assert_int_equal(trials[1].best.worker, 1);
+    assert_int_equal(trials[1].next.worker, WORKER_NONE);
+    assert_int_equal(trials[2].best.worker, WORKER_NONE); /* There is no such device. */
+    home_free(&cluster, 0, /* gpu */ 7, /* cpu */ 16);
+    home_free(&cluster, 1, /* gpu */ 3, /* cpu */ 16);
+    fit_find(&ask, trials, 3);
+    assert_int_equal(trials[1].best.worker, 0); /* The own node comes before the tighter fit. */
+    assert_int_equal(trials[1].next.worker, 1);
+}
+
 static void a_choice_is_one_that_a_single_worker_can_hold(void **state)
 {
     (void)state;
@@ -141,10 +166,10 @@ static void a_choice_is_one_that_a_single_worker_can_hold(void **state)
     assert_int_equal(configs.count, 2); /* Not four items on seven units. */
     assert_int_equal(configs.choices[0].config.gpu, 3);
     assert_int_equal(configs.choices[1].config.gpu, 1);
-    assert_true(configs_can_hold(
-        cluster.fleet, cluster.profile, &cluster.graph->tasks[0], 1, &configs.choices[0].config));
-    assert_false(configs_can_hold(
-        cluster.fleet, cluster.profile, &cluster.graph->tasks[0], 0, &configs.choices[0].config));
+    const struct config *config = &configs.choices[0].config;
+    assert_true(configs_can_hold(cluster.fleet, 1, config, /* bytes */ 200));
+    assert_false(configs_can_hold(cluster.fleet, 1, config, /* bytes */ 201));
+    assert_false(configs_can_hold(cluster.fleet, 0, config, /* bytes */ 200));
 }
 
 int main(void)
@@ -156,6 +181,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_policy_offers_what_the_layout_allows, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_smaller_device_of_the_kind_gets_what_it_can_hold, setup, teardown),
+        cmocka_unit_test_setup_teardown(several_configs_are_placed_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_is_that_of_the_worker, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_choice_is_one_that_a_single_worker_can_hold, setup, teardown),

@@ -141,6 +141,15 @@ static void a_slow_worker_is_avoided(void **state)
     assert_int_equal(home_ask(&cluster, &queue).workers[0], 0);
 }
 
+/* What 100 ms of @batch have to be taken for. */
+static int64_t learnt_ns(
+    const struct weft_learn *learn, const struct weft_batch *batch, int64_t now_ns)
+{
+    const int64_t of_worker = weft_learnt_worker(learn, batch->worker, now_ns);
+    const int64_t of_config = weft_learnt_config(learn, batch->queue, batch->device, batch->config);
+    return 100 * MS + weft_learnt_more_ns(100 * MS, of_config, of_worker);
+}
+
 static void what_is_learnt_of_a_worker_fades(void **state)
 {
     (void)state;
@@ -152,19 +161,17 @@ static void what_is_learnt_of_a_worker_fades(void **state)
         other.worker = 6 + i;
         weft_learn_note(&learn, &other, 100 * MS, 100 * MS, i);
     }
-    assert_in_range(weft_learnt_ns(&learn, &slow, 100 * MS, 20), 300 * MS, 420 * MS);
-    assert_in_range(weft_learnt_ns(&learn, &other, 100 * MS, 20), 80 * MS, 130 * MS);
+    assert_in_range(learnt_ns(&learn, &slow, 20), 300 * MS, 420 * MS);
+    assert_in_range(learnt_ns(&learn, &other, 20), 80 * MS, 130 * MS);
     const int64_t later_ns = WEFT_LEARN_SPAN_NS + 20;
-    assert_int_equal(
-        weft_learnt_ns(&learn, &slow, 100 * MS, later_ns),
-        weft_learnt_ns(&learn, &other, 100 * MS, later_ns));
+    assert_int_equal(learnt_ns(&learn, &slow, later_ns), learnt_ns(&learn, &other, later_ns));
     /* What a config takes everywhere is remembered. */
     for (uint32_t i = 0; i < 50; i++) {
         other.config.gpu = 2;
         other.worker = i;
         weft_learn_note(&learn, &other, 100 * MS, 200 * MS, later_ns);
     }
-    assert_in_range(weft_learnt_ns(&learn, &other, 100 * MS, 3 * later_ns), 150 * MS, 210 * MS);
+    assert_in_range(learnt_ns(&learn, &other, 3 * later_ns), 150 * MS, 210 * MS);
 }
 
 static void models_in_use_are_copied_into_free_memory(void **state)

@@ -114,7 +114,7 @@ void planned_dispatch(
         answer_out->configs[answer_out->count++] = fit_own(input->view, queue->worker, config);
         return;
     }
-    const struct fit_choice found = fit_find(&ask, &config, choice->device);
+    const struct fit_choice found = fit_find_one(&ask, &config, choice->device);
     if (found.worker != WORKER_NONE) {
         answer_out->configs[0] = config;
         answer_out->workers[0] = found.worker;

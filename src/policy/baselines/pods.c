@@ -125,7 +125,7 @@ struct config pods_room(const struct policy_input *input, const struct pods *pod
     const struct view *view = input->view;
     const struct fleet_worker *device = &view->fleet->workers[worker];
     const struct config held = held_on(pods, input->plan, worker);
-    const struct config free = fit_room(view, worker);
+    const struct units free = view_free_units(view, worker);
     return (struct config){
         .cpu = left_of(view->fleet->nodes[device->node].cpu_units, held.cpu, free.cpu),
         .gpu = left_of(device->gpu_units, held.gpu, free.gpu),
@@ -171,6 +171,12 @@ static bool has_pod(const struct pods *pods, uint32_t number)
     return false;
 }
 
+static bool has_room(const struct fit_ask *ask, uint32_t worker, const struct config *config)
+{
+    const struct fit_place place = fit_look(ask->input->view, worker);
+    return fit_has_room(ask, &place, config, fit_bytes(ask, config));
+}
+
 /* On the pod's worker if there is room, or else where there is: the pod moves. */
 static bool put(
     const struct fit_ask *ask, const struct configs_choice *choice, struct pod *pod,
@@ -180,8 +186,8 @@ static bool put(
     struct config config = choice->config;
     config.batch = min_u32(config.batch, ask->queue->items);
     if (pod == NULL || ask->queue->rechecks > 0 || !view_is_usable(view, pod->worker) ||
-        !fit_has_room(ask, pod->worker, &config)) {
-        const struct fit_choice found = fit_find(ask, &config, choice->device);
+        !has_room(ask, pod->worker, &config)) {
+        const struct fit_choice found = fit_find_one(ask, &config, choice->device);
         if (found.worker == WORKER_NONE) {
             return false;
         }
