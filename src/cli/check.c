@@ -19,11 +19,16 @@ static int check_document(const char *path)
     struct tree_listener listener = {.on_error = on_error};
     enum document_kind kind = DOCUMENT_SCENARIO;
     const enum weft_status status = document_check(path, &listener, &kind, NULL);
+    if (status == WEFT_OK && kind == DOCUMENT_SCENARIO) {
+        struct weft_error error = {0};
+        const enum weft_status loaded = check_scenario(path, &error);
+        if (loaded != WEFT_OK) {
+            on_error(NULL, &error);
+        }
+        return loaded == WEFT_OK ? COMMAND_OK : COMMAND_FAILED;
+    }
     if (status == WEFT_OK) {
         (void)printf("%s: %s ok\n", path, document_kind_text(kind));
-        if (kind == DOCUMENT_SCENARIO) {
-            check_scenario(path);
-        }
         return COMMAND_OK;
     }
     if (listener.count >= TREE_ERRORS_MAX) {

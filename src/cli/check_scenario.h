@@ -2,7 +2,9 @@
 #ifndef CLI_CHECK_SCENARIO_H
 #define CLI_CHECK_SCENARIO_H
 
-/* Print it for the scenario at @path, which is good. */
-void check_scenario(const char *path);
+#include "base/error.h"
+
+/* Print that the scenario at @path is good, and its load. Errors: as of scenario_load(). */
+enum weft_status check_scenario(const char *path, struct weft_error *error);
 
 #endif /* CLI_CHECK_SCENARIO_H */
