@@ -375,6 +375,9 @@ const struct field scenario_fields[] = {
      .help = "run times of every config of every model differ from the profile by a factor that "
              "is drawn uniformly once per run, up to this share up or down; policies know only the "
              "profile. Simulated only"},
+    {"deputies", FIELD_FLAG(struct scenario, has_deputies),
+     .help = "clients give their requests keys and ask again when they lose their owner; owners "
+             "tell a deputy of every request. Simulated only"},
     {"warmup", FIELD_FRACTION(struct scenario, warmup), .range = &share_range, .always = true,
      .fallback = "10%", .help = "the share of jobs that is not reported"},
     {"seeds", .read = read_seeds, .write = write_seeds, .fallback = "1",

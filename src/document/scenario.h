@@ -46,6 +46,7 @@ struct scenario {
     double noise;         /* Run times vary uniformly by this fraction up and down. */
     double profile_error; /* How far the profile may be from the truth. */
     uint64_t jobs;        /* How many arrive. */
+    bool has_deputies;    /* Requests survive their owners: node/keys.h. */
     double warmup;        /* The fraction of them that is not reported. */
     uint32_t seed_count;
     uint64_t seeds[SCENARIO_SEEDS_MAX];
@@ -74,7 +75,8 @@ enum weft_status scenario_read(
 
 /*
  * What `--set key=value` changes before a scenario is read: rate, deadline, patience, jobs,
- * noise, profile_error, warmup, workers, link, latency, rows.load, rows.cache, memory, policy.
+ * noise, profile_error, deputies, warmup, workers, link, latency, rows.load, rows.cache, memory,
+ * policy.
  */
 struct scenario_setting {
     const char *key;

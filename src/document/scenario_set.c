@@ -97,6 +97,7 @@ static const struct setting settings[] = {
     {.key = "jobs", .path = "jobs"},
     {.key = "noise", .path = "noise"},
     {.key = "profile_error", .path = "profile_error"},
+    {.key = "deputies", .path = "deputies"},
     {.key = "warmup", .path = "warmup"},
     {.key = "workers", .set = set_workers},
     {.key = "link", .path = "cluster.network.link"},

@@ -178,7 +178,7 @@ static bool read_letter(
             WEFT_OK) {
         return false;
     }
-    const bool may_have_tensor = letter_out->message.kind == MESSAGE_INPUT;
+    const bool may_have_tensor = message_has_tensor(letter_out->message.kind);
     return letter_out->message.from == arrival->peer->node &&
            (may_have_tensor || letter_out->kind == TENSOR_NONE) &&
            (letter_out->kind == TENSOR_THERE || letter_out->data_bytes == 0);

@@ -193,6 +193,7 @@ bool run_simulate(
         .row_cache_ns = scenario->rows.cache_ns,
         .noise = scenario->noise,
         .profile_error = scenario->profile_error,
+        .has_deputies = scenario->has_deputies,
         .fault_count = scenario->fault_count,
         .faults = scenario->faults,
         .fault_random_count = scenario->fault_random_count,

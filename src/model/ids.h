@@ -35,6 +35,21 @@ static inline uint32_t placement_worker(uint16_t entry)
     return entry == PLACEMENT_UNBOUND ? WORKER_NONE : entry;
 }
 
+/* What a client calls its request, the same whenever it asks again. All zero: it has no key. */
+struct request_key {
+    uint64_t words[2];
+};
+
+static inline bool request_key_is_set(struct request_key key)
+{
+    return (key.words[0] | key.words[1]) != 0;
+}
+
+static inline bool request_key_equal(struct request_key a, struct request_key b)
+{
+    return a.words[0] == b.words[0] && a.words[1] == b.words[1];
+}
+
 static inline bool job_equal(struct job_id a, struct job_id b)
 {
     return a.number == b.number && a.node == b.node && a.incarnation == b.incarnation;

@@ -6,6 +6,7 @@
 #include "node/home.h"
 #include "node/inbox.h"
 #include "node/jobs.h"
+#include "node/keys.h"
 #include "node/outbox.h"
 #include "node/placing.h"
 #include "node/visits.h"
@@ -134,8 +135,9 @@ void audit_run(struct node *node)
     probe_workers(node);
     home_audit(node);
     grants_audit(node);
-    if (node->visit_count > 0 || node->job_count > 0 || node->home.claims.count > 0 ||
-        node->grant_count > 0) {
+    keys_audit(node);
+    if (node->keys.list.first != POOL_NONE || node->visit_count > 0 || node->job_count > 0 ||
+        node->home.claims.count > 0 || node->grant_count > 0) {
         audit_start(node);
     }
 }

@@ -19,6 +19,7 @@ enum effect_kind {
     EFFECT_ACCEPT,       /* The request became a job. */
     EFFECT_REFUSE,       /* It did not. Its client is told. */
     EFFECT_ANSWER,       /* The job ended. Its client is told. */
+    EFFECT_REDIRECT,     /* Another node has, or should have, the request: its client goes there. */
     EFFECT_SEND,         /* A message to another node. */
     EFFECT_MOVE,         /* A message and a tensor. The host holds the contents until they left. */
     EFFECT_RELEASE,      /* The node's reference to a tensor is gone. */
@@ -41,7 +42,8 @@ struct effect_answer {
     enum reason reason;
     int64_t retry_after_ns;       /* REFUSE only. */
     uint32_t output_count;        /* One a sink, if the status is WEFT_OK. */
-    const struct handle *outputs; /* The host takes these references over. */
+    const struct handle *outputs; /* The host takes these references over, */
+    bool is_kept;                 /* unless the node keeps them: then the host needs its own. */
 };
 
 /* The tasks of a batch and their inputs are read by node_batch_task(). */
@@ -62,7 +64,12 @@ struct effect {
         struct {
             uint64_t client;
             struct job_id job;
+            uint32_t deputy; /* That knows of it. At first NODE_NONE; said again when one does. */
         } accept;
+        struct {
+            uint64_t client;
+            uint32_t node;
+        } redirect;
         struct effect_answer answer; /* ANSWER, REFUSE. */
         struct {
             uint32_t node;

@@ -1,5 +1,6 @@
 /* end.c - the end of a node: every slot it holds in shared pools goes back. */
 #include "node/access.h"
+#include "node/keys.h"
 #include "node/rows.h"
 
 static void drop_tensor(struct node *node, uint32_t slot)
@@ -134,6 +135,24 @@ static void end_jobs(struct node *node)
     }
 }
 
+static void end_keys(struct node *node)
+{
+    uint32_t slot = node->keys.list.first;
+    while (slot != POOL_NONE) {
+        const struct keyed entry = *(struct keyed *)pool_at(&node->pools->keyed, slot);
+        if (entry.inputs != POOL_NONE) {
+            drop_tensor(node, entry.inputs);
+        }
+        drop_inputs(node, entry.outputs);
+        pool_give(&node->pools->keyed, slot);
+        slot = entry.link.next;
+    }
+    if (node->keys.is_on) {
+        map_deinit(&node->keys.by_key);
+        map_deinit(&node->keys.by_job);
+    }
+}
+
 void node_destroy(struct node *node)
 {
     if (node == NULL) {
@@ -148,6 +167,7 @@ void node_destroy(struct node *node)
     for (uint32_t i = 0; noted->count > 0 && i < node->fleet->worker_count; i++) {
         reservations_forget(&node->view.reservations, i);
     }
+    end_keys(node);
     map_deinit(&node->jobs);
     map_deinit(&node->visits);
 }

@@ -21,7 +21,7 @@ enum event_kind {
     EVENT_REQUEST,            /* A client wants a workflow run. */
     EVENT_CANCEL,             /* It no longer wants it. */
     EVENT_MESSAGE,            /* From another node. */
-    EVENT_TENSOR_ARRIVED,     /* A message of kind INPUT, and the tensor that came with it. */
+    EVENT_TENSOR_ARRIVED,     /* A message, and the tensor that came with it. */
     EVENT_SEND_READY,         /* A blocked peer takes messages again. */
     EVENT_LOAD_DONE,          /* A model became resident, or could not. */
     EVENT_UNLOAD_DONE,        /* A model's memory is free again. */
@@ -46,6 +46,8 @@ struct event_request {
     int64_t slo_ns;       /* The job ends then. 0: the workflow's own, which is only a target. */
     struct handle inputs; /* Kept by the node until it has answered. */
     uint64_t bytes;
+    struct request_key key; /* Of a request that shall survive its owner. */
+    uint64_t inputs_hash;   /* With a key: who uses it again with other inputs is refused. */
 };
 
 /* What one task of a batch made. */

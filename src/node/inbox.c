@@ -6,6 +6,7 @@
 #include "node/grants.h"
 #include "node/home.h"
 #include "node/jobs.h"
+#include "node/keys.h"
 #include "node/model_cache.h"
 #include "node/offers.h"
 #include "node/outbox.h"
@@ -64,6 +65,9 @@ static bool is_sound(const struct node *node, const struct message *message)
     }
     if (message->kind == MESSAGE_OFFER) {
         return message->work.items <= BATCH_ITEMS_MAX;
+    }
+    if (message->kind == MESSAGE_DEPUTE) {
+        return message->workflow < node->catalogue->workflow_count;
     }
     return !message_has_placement(message->kind) || has_sound_work(node, message);
 }
@@ -157,6 +161,8 @@ static bool is_entitled(const struct node *node, const struct message *message)
     switch ((int)message->kind) {
     case MESSAGE_CANCEL:
     case MESSAGE_PROBE:
+    case MESSAGE_DEPUTE:
+    case MESSAGE_SETTLED:
         return message->from == message->job.node;
     case MESSAGE_FAILED:
     case MESSAGE_ACKNOWLEDGE:
@@ -181,9 +187,19 @@ void inbox_ignore(struct node *node, const struct message *message)
 
 void inbox_own_message(struct node *node, const struct message *message)
 {
-    switch (message->kind) {
+    switch ((int)message->kind) {
     case MESSAGE_INPUT:
-        return; /* One without its tensor is not an input. */
+    case MESSAGE_DEPUTE:
+        return; /* Without their tensors they are nothing. */
+    case MESSAGE_DEPUTED:
+        keys_deputed(node, message);
+        return;
+    case MESSAGE_TAKEN:
+        keys_taken(node, message);
+        return;
+    case MESSAGE_SETTLED:
+        keys_settled(node, message->job);
+        return;
     case MESSAGE_RESERVE:
         if (names_reserved(node, message)) {
             visits_reserve(node, message);
@@ -205,6 +221,7 @@ void inbox_own_message(struct node *node, const struct message *message)
         return;
     case MESSAGE_CANCEL:
         visits_cancel(node, message->job, REASON_CANCEL);
+        keys_settled(node, message->job);
         return;
     case MESSAGE_STEAL:
         if (view_is_own(&node->view, message->victim) && names_thief(node, message)) {
@@ -223,29 +240,18 @@ void inbox_own_message(struct node *node, const struct message *message)
     case MESSAGE_ALIVE:
         audit_alive(node, message);
         return;
-    case MESSAGE_OFFER:
-    case MESSAGE_GONE:
-    case MESSAGE_CLAIM:
-    case MESSAGE_DECLINE:
-    case MESSAGE_PULL:
-    case MESSAGE_UNFIT:
-    case MESSAGE_ENDED:
-    case MESSAGE_ASK:
-    case MESSAGE_SEEK:
-        if (home_is_kept(node)) {
-            inbox_home(node, message);
-        }
-        return;
     case MESSAGE_WARM:
         if (view_is_own(&node->view, message->worker) &&
             message->model < node->catalogue->model_count) {
             cache_warm(node, own_worker(node, message->worker), message->model);
         }
         return;
-    case MESSAGE_KINDS:
-        break;
+    default:
+        if (home_is_kept(node)) {
+            inbox_home(node, message);
+        }
+        return;
     }
-    ASSERT(false);
 }
 
 void inbox_message(struct node *node, const struct message *message)
@@ -274,11 +280,19 @@ void inbox_own_input(struct node *node, const struct message *message, uint32_t 
     visits_input(node, message, tensor);
 }
 
-void inbox_input(struct node *node, const struct message *message, uint32_t tensor)
+void inbox_tensor(struct node *node, const struct message *message, uint32_t tensor)
 {
-    if (!is_sound(node, message)) {
-        tensor_release(node, tensor);
+    const bool is_sane = is_sound(node, message);
+    if (is_sane && is_entitled(node, message)) {
+        if (message->kind == MESSAGE_DEPUTE) {
+            keys_depute(node, message, tensor);
+        } else {
+            inbox_own_input(node, message, tensor);
+        }
         return;
     }
-    inbox_own_input(node, message, tensor);
+    if (is_sane) {
+        inbox_ignore(node, message);
+    }
+    tensor_release(node, tensor);
 }

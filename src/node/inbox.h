@@ -6,11 +6,11 @@
 
 #include "node/inside.h"
 
-/* Handle a message of any kind but INPUT. One that makes no sense here is dropped. */
+/* Handle a message without a tensor. One that makes no sense here is dropped. */
 void inbox_message(struct node *node, const struct message *message);
 
-/* Handle an INPUT. One reference to @tensor passes to the receiver. */
-void inbox_input(struct node *node, const struct message *message, uint32_t tensor);
+/* Handle one with a tensor. One reference to @tensor passes to the receiver. */
+void inbox_tensor(struct node *node, const struct message *message, uint32_t tensor);
 
 /* The same for what this node sends to itself, which needs no check. */
 void inbox_own_message(struct node *node, const struct message *message);

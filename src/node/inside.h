@@ -10,6 +10,7 @@
 #include "node/bounds.h"
 #include "node/deadlines.h"
 #include "node/inside_home.h"
+#include "node/inside_keys.h"
 #include "node/node.h"
 #include "node/states.h"
 
@@ -56,7 +57,7 @@ struct task {
 };
 
 _Static_assert(sizeof(struct task) == 64, "many wait: a cache line each");
-_Static_assert(WORKFLOW_TASKS_MAX <= UINT16_MAX, "a task has fewer inputs than that");
+_Static_assert(WORKFLOW_TASKS_MAX <= UINT16_MAX, "a task has fewer inputs, a job fewer sinks");
 
 /* A job at a node that works for it. */
 struct visit {
@@ -100,9 +101,7 @@ struct job {
     uint16_t placement[]; /* By task; then as many movers: see job_movers(). */
 };
 
-_Static_assert(WORKFLOWS_MAX <= UINT8_MAX + 1, "a workflow is a byte");
-_Static_assert(WORKFLOW_TASKS_MAX <= UINT16_MAX, "sinks are counted in two bytes");
-_Static_assert(PRIORITY_MAX <= UINT8_MAX, "a priority is a byte");
+_Static_assert(WORKFLOWS_MAX <= UINT8_MAX + 1 && PRIORITY_MAX <= UINT8_MAX, "a byte each");
 
 struct batch {
     uint32_t worker;
@@ -244,7 +243,8 @@ struct node {
     uint32_t cancelled_count;
     struct job_id cancelled[CANCELLED_MAX];
     struct suspects blocked; /* Peers that take no messages now. */
-    void *question;          /* Of the search that was asked for in this step. */
+    struct keys keys;
+    void *question; /* Of the search that was asked for in this step. */
 };
 
 #endif /* NODE_INSIDE_H */

@@ -1,5 +1,6 @@
 /* inspect.c - what hosts, screens and checkers may see of a node, and its end. */
 #include "node/access.h"
+#include "node/keys.h"
 
 static const struct task *batched_task(const struct node *node, uint32_t batch, uint32_t index)
 {
@@ -39,6 +40,11 @@ struct handle node_batch_input(
     }
     ASSERT(slot != POOL_NONE);
     return tensor_at(node, input_at(node, slot)->tensor)->handle;
+}
+
+bool node_knows(const struct node *node, struct request_key key)
+{
+    return keys_find(node, key) != POOL_NONE;
 }
 
 struct node_counts node_counts(const struct node *node)

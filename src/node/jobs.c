@@ -4,6 +4,7 @@
 #include "node/audit.h"
 #include "node/home.h"
 #include "node/inbox.h"
+#include "node/keys.h"
 #include "node/members.h"
 #include "node/outbox.h"
 #include "node/placing.h"
@@ -24,7 +25,7 @@ static void unlink_job(struct node *node, uint32_t slot)
     node->job_count--;
 }
 
-static void refuse(
+void jobs_refuse(
     struct node *node, const struct event_request *request, enum reason reason,
     int64_t retry_after_ns)
 {
@@ -63,6 +64,14 @@ static enum reason obstacle(const struct node *node, const struct workflow *work
     return REASON_NONE;
 }
 
+static void accept(struct node *node, const struct job *job)
+{
+    struct effect *effect = effect_add(node, EFFECT_ACCEPT);
+    effect->accept.client = job->client;
+    effect->accept.job = job->id;
+    effect->accept.deputy = NODE_NONE;
+}
+
 static uint32_t open_job(
     struct node *node, const struct event_request *request, const struct job_facts *facts)
 {
@@ -80,7 +89,7 @@ static uint32_t open_job(
     job->epoch = node->view.members->epoch;
     job->touched_ns = now_ns(node);
     audit_start(node);
-    job->arrived_ns = now_ns(node);
+    job->arrived_ns = facts->arrived_ns;
     job->deadline_ns = facts->deadline_ns;
     for (uint32_t i = 0; i < workflow->task_count; i++) {
         job->placement[i] = PLACEMENT_UNBOUND;
@@ -90,19 +99,36 @@ static uint32_t open_job(
     if (job->firm) {
         deadlines_add(node, slot);
     }
-    struct effect *effect = effect_add(node, EFFECT_ACCEPT);
-    effect->accept.client = request->client;
-    effect->accept.job = job->id;
+    node->job_number++;
+    struct record *record = trace(node, RECORD_ARRIVED, REASON_NONE);
+    record->job = facts->id;
+    record->workflow = (uint16_t)request->workflow;
+    record->value = facts->items;
+    policy_arrived(&node->seat, facts);
     return slot;
+}
+
+void jobs_place(struct node *node, uint32_t slot)
+{
+    const struct job_facts facts = job_facts(node, job_at(node, slot));
+    const enum reason nobody = placing_first(node, slot, &facts);
+    if (nobody != REASON_NONE) { /* What never fits shall not be tried again. */
+        const bool never = nobody == REASON_TOO_LARGE;
+        jobs_end(node, slot, never ? WEFT_FAILED : WEFT_REFUSED, nobody);
+    }
 }
 
 void jobs_request(struct node *node, const struct event_request *request)
 {
     ASSERT(request->workflow < node->catalogue->workflow_count);
     const struct workflow *workflow = workflow_at(node, request->workflow);
+    const bool is_keyed = node->keys.is_on && request_key_is_set(request->key);
+    if (is_keyed && keys_request(node, request)) {
+        return;
+    }
     const enum reason reason = obstacle(node, workflow);
     if (reason != REASON_NONE) {
-        refuse(node, request, reason, /* retry_after_ns */ 0);
+        jobs_refuse(node, request, reason, /* retry_after_ns */ 0);
         return;
     }
     const int64_t slo_ns = request->slo_ns != 0 ? request->slo_ns : workflow->slo_ns;
@@ -119,22 +145,35 @@ void jobs_request(struct node *node, const struct event_request *request)
     };
     const struct admission admission = policy_admit(&node->seat, &facts);
     if (!admission.admitted) {
-        refuse(node, request, REASON_ADMISSION, admission.retry_after_ns);
+        jobs_refuse(node, request, REASON_ADMISSION, admission.retry_after_ns);
         return;
     }
-    node->job_number++;
-    struct record *record = trace(node, RECORD_ARRIVED, REASON_NONE);
-    record->job = facts.id;
-    record->workflow = (uint16_t)request->workflow;
-    record->value = facts.items;
-    policy_arrived(&node->seat, &facts);
     const uint32_t slot = open_job(node, request, &facts);
     job_at(node, slot)->forecast = admission.forecast;
-    const enum reason failure = placing_first(node, slot, &facts);
-    if (failure != REASON_NONE) { /* What never fits must not be tried again. */
-        const bool never = failure == REASON_TOO_LARGE;
-        jobs_end(node, slot, never ? WEFT_FAILED : WEFT_REFUSED, failure);
+    accept(node, job_at(node, slot));
+    if (is_keyed) {
+        keys_opened(node, slot, request);
     }
+    jobs_place(node, slot);
+}
+
+uint32_t jobs_adopt(struct node *node, const struct event_request *request, int64_t deadline_ns)
+{
+    if (node->pools->jobs.used == node->pools->jobs.capacity) {
+        return POOL_NONE;
+    }
+    const struct job_facts facts = {
+        .id = {node->id, node->incarnation, node->job_number + 1},
+        .workflow = request->workflow,
+        .graph = workflow_at(node, request->workflow),
+        .arrived_ns = now_ns(node),
+        .deadline_ns = deadline_ns,
+        .firm = request->slo_ns != 0,
+        .items = items_bounded(request->items),
+        .priority = request->priority,
+        .ingress = node->view.worker_first,
+    };
+    return open_job(node, request, &facts);
 }
 
 uint32_t jobs_find(const struct node *node, struct job_id id)
@@ -217,18 +256,25 @@ void jobs_end(struct node *node, uint32_t slot, enum weft_status status, enum re
     record->workflow = (uint16_t)job->workflow;
     record->value = now_ns(node) - job->arrived_ns;
     struct handle *outputs = node->outputs + node->output_count; /* A batch may end many. */
-    const uint32_t output_count = pass_outputs(node, job, good, outputs);
+    uint32_t output_count = 0;
+    const bool is_kept =
+        node->keys.is_on && keys_ended(node, job, status, reason, outputs, &output_count);
+    if (!is_kept) {
+        output_count = pass_outputs(node, job, good, outputs);
+    }
     node->output_count += output_count;
     ASSERT(node->output_count <= node->outputs_max);
-    struct effect *effect = effect_add(node, EFFECT_ANSWER);
-    effect->answer = (struct effect_answer){
-        .client = job->client,
-        .job = job->id,
-        .status = status,
-        .reason = reason,
-        .output_count = output_count,
-        .outputs = outputs,
-    };
+    if (job->client != CLIENT_NONE) {
+        effect_add(node, EFFECT_ANSWER)->answer = (struct effect_answer){
+            .client = job->client,
+            .job = job->id,
+            .status = status,
+            .reason = reason,
+            .output_count = output_count,
+            .outputs = outputs,
+            .is_kept = is_kept,
+        };
+    }
     report_end(node, job, status, reason);
     (void)map_remove(&node->jobs, job_key(job->id));
     unlink_job(node, slot);

@@ -10,7 +10,23 @@
 
 #include "node/inside.h"
 
+#define CLIENT_NONE UINT64_MAX /* Of a job that was taken over: no client has asked yet. */
+
 void jobs_request(struct node *node, const struct event_request *request);
+
+/* Tell the client of @request that it is refused, and give its inputs back. */
+void jobs_refuse(
+    struct node *node, const struct event_request *request, enum reason reason,
+    int64_t retry_after_ns);
+
+/*
+ * Open a job, and do not place it, for a request that was another node's. It is not refused: an
+ * owner has accepted it. POOL_NONE if there is no room now.
+ */
+uint32_t jobs_adopt(struct node *node, const struct event_request *request, int64_t deadline_ns);
+
+/* Place job @slot for the first time; ends it if no worker can run it. */
+void jobs_place(struct node *node, uint32_t slot);
 
 /* The slot of job @id; MAP_NONE if this node does not own it, or has answered it. */
 uint32_t jobs_find(const struct node *node, struct job_id id);

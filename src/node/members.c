@@ -4,6 +4,7 @@
 #include "node/grants.h"
 #include "node/home.h"
 #include "node/jobs.h"
+#include "node/keys.h"
 #include "node/outbox.h"
 #include "node/visits.h"
 
@@ -68,6 +69,7 @@ void members_changed(struct node *node, const struct members *members)
         if (is_new && members_is_up(members, peer)) {
             trace(node, RECORD_NODE_BACK, REASON_NONE)->value = peer;
             suspects_remove(&node->view.suspects, peer);
+            keys_returned(node, peer);
         }
     }
     if (lost) {
@@ -100,7 +102,8 @@ void members_repair(struct node *node)
 {
     const bool visits_left = visits_repair(node);
     const bool jobs_left = jobs_repair(node);
-    node->repair_timer = visits_left || jobs_left;
+    const bool keys_left = keys_repair(node);
+    node->repair_timer = visits_left || jobs_left || keys_left;
     if (node->repair_timer) {
         wake_at(node, now_ns(node), TIMER_REPAIR, WORKER_NONE);
     }

@@ -9,6 +9,7 @@
 #include "node/inbox.h"
 #include "node/jobs.h"
 #include "node/keep_alive.h"
+#include "node/keys.h"
 #include "node/members.h"
 #include "node/model_cache.h"
 #include "node/outbox.h"
@@ -122,6 +123,7 @@ struct node *node_create(struct arena *arena, const struct node_options *options
     node->view.suspects.bits = arena_alloc(arena, set_bytes);
     node->blocked.bits = arena_alloc(arena, set_bytes);
     reservations_init(&node->view.reservations, &options->pools->reservations);
+    keys_init(node, options->has_deputies);
     map_init(&node->jobs, 16);
     map_init(&node->visits, 16);
     node->outputs_max = BATCH_TASKS_MAX * most_sinks(options->catalogue);
@@ -319,7 +321,7 @@ ATTR_COLD static void on_repository_changed(
 static void on_tensor(struct node *node, const struct message *message, struct handle handle)
 {
     const uint32_t tensor = tensor_take(node, handle, message->work.items, message->work.bytes);
-    inbox_input(node, message, tensor);
+    inbox_tensor(node, message, tensor);
 }
 
 static void begin(struct node *node, int64_t at_ns, struct effects *effects)

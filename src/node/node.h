@@ -39,6 +39,7 @@ struct node_pools {
     struct pool reservations;
     struct pool notices;
     struct pool parked;
+    struct pool keyed;
     uint32_t step_tasks_max; /* How many tasks one step may create. */
     uint32_t units_max;      /* The most units that a node has: so many batches may start in one. */
     uint32_t steps_ready;    /* Steps for which there is room. */
@@ -58,6 +59,7 @@ struct node_options {
     uint64_t seed;
     int64_t row_load_ns; /* At least so long between two publications of a part. */
     int64_t row_cache_ns;
+    bool has_deputies; /* Requests with keys survive their owners: node/keys.h. */
 };
 
 /* Pools for jobs of @catalogue; at most @jobs_max jobs at once, 0 for no such limit. */
@@ -115,6 +117,9 @@ struct node_counts {
 };
 
 struct node_counts node_counts(const struct node *node);
+
+/* Whether the request with @key is this node's, or one that it is the deputy for. */
+bool node_knows(const struct node *node, struct request_key key);
 
 struct worker_counts {
     uint32_t queued;

@@ -141,7 +141,7 @@ void outbox_send(struct node *node, uint32_t to, const struct message *message)
 
 void outbox_move(struct node *node, uint32_t to, const struct message *message, uint32_t tensor)
 {
-    ASSERT(message->kind == MESSAGE_INPUT);
+    ASSERT(message_has_tensor(message->kind));
     ASSERT(to < node->fleet->node_count);
     if (to == node->id) {
         struct message own = *message;

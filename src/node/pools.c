@@ -4,6 +4,7 @@
 #include "base/numbers.h"
 #include "node/access.h"
 #include "node/home.h"
+#include "node/keys.h"
 #include "node/rows.h"
 
 _Static_assert(offsetof(struct visit, placement) == 60, "many wait: no gaps");
@@ -54,6 +55,7 @@ void node_pools_init(struct node_pools *pools, const struct catalogue *catalogue
     pool_init_plain(&pools->reservations, sizeof(struct reservation), POOL_FIRST, all);
     pool_init_plain(&pools->notices, sizeof(struct notice), POOL_FIRST, all);
     pool_init_plain(&pools->parked, sizeof(struct parked) + placement_bytes, POOL_FIRST, all);
+    pool_init(&pools->keyed, sizeof(struct keyed), POOL_FIRST, all);
 }
 
 void node_pools_deinit(struct node_pools *pools)
@@ -70,6 +72,7 @@ void node_pools_deinit(struct node_pools *pools)
     pool_deinit(&pools->reservations);
     pool_deinit(&pools->notices);
     pool_deinit(&pools->parked);
+    pool_deinit(&pools->keyed);
 }
 
 /* Room for several steps at once: what is only held ready costs next to nothing. */
@@ -100,6 +103,16 @@ static void prepare_home(struct node *node, uint32_t tasks)
     (void)map_reserve(&home->claims, HOME_TASKS_PER_STEP);
 }
 
+/* A step may learn of a request, and take a few over. */
+static void prepare_keys(struct node *node)
+{
+    (void)pool_reserve(&node->pools->keyed, 1);
+    (void)pool_reserve(&node->pools->jobs, REPAIRS_PER_STEP + 1);
+    (void)map_reserve(&node->jobs, REPAIRS_PER_STEP + 1);
+    (void)map_reserve(&node->keys.by_key, 1);
+    (void)map_reserve(&node->keys.by_job, REPAIRS_PER_STEP + 1);
+}
+
 void node_prepare(struct node *node)
 {
     struct node_pools *pools = node->pools;
@@ -110,6 +123,9 @@ void node_prepare(struct node *node)
         prepare_steps(pools);
     }
     pools->steps_ready--;
+    if (node->keys.is_on) {
+        prepare_keys(node);
+    }
     (void)map_reserve(&node->jobs, 2);
     (void)map_reserve(&node->visits, REPAIRS_PER_STEP + 2);
 }

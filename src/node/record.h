@@ -44,9 +44,12 @@
     X(RECORD_SUSPECTED, "suspected")       /* value: the node */                                   \
     X(RECORD_DRAINING, "draining")                                                                 \
     X(RECORD_DRAINED, "drained")                                                                   \
-    X(RECORD_SOLVED, "solved")     /* value: the problem */                                        \
-    X(RECORD_REPEATED, "repeated") /* reason; value: the attempt, counted from 0 */                \
-    X(RECORD_IGNORED, "ignored")   /* what the sender had no right to say; value: that node */
+    X(RECORD_SOLVED, "solved")         /* value: the problem */                                    \
+    X(RECORD_REPEATED, "repeated")     /* reason; value: the attempt, counted from 0 */            \
+    X(RECORD_IGNORED, "ignored")       /* what the sender had no right to say; value: that node */ \
+    X(RECORD_DEPUTED, "deputed")       /* value: the deputy that knows of the job now */           \
+    X(RECORD_TAKEN_OVER, "taken over") /* value: the owner that was lost */                        \
+    X(RECORD_REDIRECTED, "redirected") /* a client; value: the node that it goes to */
 
 enum record_kind {
 #define X(kind, name) kind,
@@ -90,7 +93,8 @@ enum record_kind {
     X(REASON_IDLE, "idle")           /* nothing used it for as long as its device keeps models */  \
     X(REASON_CRASHED, "crashed")     /* it ended the process that ran it: it would again */        \
     X(REASON_SILENCE, "silence")     /* no node knows anything of it */                            \
-    X(REASON_LATE, "deadline exceeded") /* or sure to be: it is not run any more */
+    X(REASON_LATE, "deadline exceeded") /* or sure to be: it is not run any more */                \
+    X(REASON_KEY_REUSED, "key reused")  /* for a request with other inputs */
 
 enum reason {
 #define X(reason, name) reason,

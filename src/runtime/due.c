@@ -69,7 +69,7 @@ static void net_on_message(
         return;
     }
     event.message.message = message;
-    if (message->kind == MESSAGE_INPUT) {
+    if (message_has_tensor(message->kind)) {
         event.kind = EVENT_TENSOR_ARRIVED;
         event.message.tensor.id = tensor;
         if (tensor != 0) {

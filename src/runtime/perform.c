@@ -177,6 +177,7 @@ static void perform(struct runtime *runtime, uint32_t node, const struct effect 
     case EFFECT_FIND:
         find(runtime, node, effect->find.job, effect->find.asker);
         return;
+    case EFFECT_REDIRECT: /* Nodes of a runtime have no deputies. */
     case EFFECT_KINDS:
         break;
     }

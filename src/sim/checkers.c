@@ -117,6 +117,7 @@ void checkers_end(const struct sim *sim)
     ASSERT(sim->pools.claims.used == 0);
     ASSERT(sim->pools.grants.used == 0);
     ASSERT(sim->pools.parked.used == 0);
+    ASSERT(sim->pools.keyed.used == 0);
     for (uint32_t node = 0; node < sim->options.fleet->node_count; node++) {
         ASSERT(sim->nodes[node].handles == 0);
         const uint64_t ticking = is_ticking && sim->nodes[node].node != NULL ? 1 : 0;

@@ -1,6 +1,7 @@
 /* faults.c - what breaks, and how the others come to know of it. */
 #include "base/numbers.h"
 #include "sim/inside.h"
+#include "sim/retries.h"
 
 #include <string.h>
 
@@ -35,30 +36,40 @@ void faults_start(struct sim *sim)
     board_allow_cuts(&sim->board, &sim->arena, partitions);
 }
 
-/* Clients of a crashed owner get no answer: their jobs have failed. */
+void faults_answer_lost(struct sim *sim, struct job_id job, uint32_t workflow, int64_t arrived_ns)
+{
+    const struct record record = {
+        .at_ns = sim->now_ns,
+        .job = job,
+        .value = sim->now_ns - arrived_ns,
+        .node = job.node,
+        .task = TASK_NONE,
+        .worker = WORKER_NONE,
+        .workflow = (uint16_t)workflow,
+        .model = RECORD_NONE,
+        .kind = RECORD_ANSWERED,
+        .reason = REASON_OWNER_LOST,
+    };
+    sim_record(sim, &record);
+}
+
+/* Clients of a crashed owner get no answer: their jobs have failed. Those with keys ask again. */
 static void fail_clients(struct sim *sim, uint32_t node)
 {
+    retries_lose(sim, node);
     for (uint32_t slot = 0; slot < sim->clients.capacity; slot++) {
         if (!pool_is_taken(&sim->clients, slot)) {
             continue;
         }
         const struct client client = *(struct client *)pool_at(&sim->clients, slot);
-        if (client.job.node != node) {
+        if (client.job.node != node || retries_is_away(sim, slot)) {
             continue;
         }
-        const struct record record = {
-            .at_ns = sim->now_ns,
-            .job = client.job,
-            .value = sim->now_ns - client.arrived_ns,
-            .node = node,
-            .task = TASK_NONE,
-            .worker = WORKER_NONE,
-            .workflow = (uint16_t)client.workflow,
-            .model = RECORD_NONE,
-            .kind = RECORD_ANSWERED,
-            .reason = REASON_OWNER_LOST,
-        };
-        sim_record(sim, &record);
+        if (sim->options.has_deputies) {
+            retries_leave(sim, slot, NODE_NONE, FAULT_HINT_NS);
+            continue;
+        }
+        faults_answer_lost(sim, client.job, client.workflow, client.arrived_ns);
         sim->answered++;
         pool_give(&sim->clients, slot);
     }
@@ -291,6 +302,9 @@ void faults_verdict(struct sim *sim)
     sim->members = nodes_members(sim, sim->members);
     for (uint32_t node = 0; node < sim->options.fleet->node_count; node++) {
         tell_members(sim, node);
+    }
+    if (sim->options.check && sim->options.has_deputies) {
+        retries_check(sim);
     }
 }
 

@@ -114,6 +114,9 @@ struct sim {
     bool has_next_arrival;
     struct ingress ingress;
     struct rng patience;
+    struct rng retries; /* Where clients with keys ask again. */
+    struct pool open_jobs;
+    struct map open_slots; /* Of them, by job_key(). */
     struct rng faults;
     struct fault *fault_list; /* Those of the options, and those that were drawn. */
     uint32_t fault_count;
@@ -169,6 +172,9 @@ void sim_perform(struct sim *sim, uint32_t node);
 void searches_start(struct sim *sim, uint32_t node, uint64_t problem, const void *question);
 void searches_deinit(struct sim *sim);
 
+/* Client @slot asks @node, where it has gone. */
+void sim_ask(struct sim *sim, uint32_t slot, uint32_t node, const struct arrival *arrival);
+
 /* device.c: loads, batches, shares. */
 void device_init(struct sim *sim, uint32_t worker);
 void device_load(struct sim *sim, uint32_t worker, uint32_t model);
@@ -193,6 +199,9 @@ ATTR_COLD void faults_begin(struct sim *sim, uint32_t fault);
 ATTR_COLD void faults_over(struct sim *sim, uint32_t fault);
 ATTR_COLD void faults_hint(struct sim *sim, uint32_t at, uint32_t about, bool broken);
 ATTR_COLD void faults_verdict(struct sim *sim);
+/* The record of a job that was lost with its owner. */
+ATTR_COLD void faults_answer_lost(
+    struct sim *sim, struct job_id job, uint32_t workflow, int64_t arrived_ns);
 /* Whether a message from @from to @to is lost. */
 ATTR_COLD bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to);
 /* How much longer batches of @worker take. */

@@ -1,6 +1,7 @@
 /* perform.c - what becomes of a node's effects in virtual time. */
 #include "base/numbers.h"
 #include "sim/inside.h"
+#include "sim/retries.h"
 
 static void finish_client(struct sim *sim, uint32_t node, const struct effect_answer *answer)
 {
@@ -9,7 +10,7 @@ static void finish_client(struct sim *sim, uint32_t node, const struct effect_an
         client->job.node == node); /* Answered by its owner, once: the slot is free after this. */
     pool_give(&sim->clients, (uint32_t)answer->client);
     sim->answered++;
-    for (uint32_t i = 0; i < answer->output_count; i++) {
+    for (uint32_t i = 0; i < answer->output_count && !answer->is_kept; i++) {
         sim_drop_tensor(sim, node, answer->outputs[i]); /* The client has it. */
     }
 }
@@ -46,8 +47,16 @@ static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
         struct client *client = pool_at(&sim->clients, (uint32_t)effect->accept.client);
         ASSERT(client->job.node == effect->accept.job.node);
         client->job = effect->accept.job;
+        if (sim->options.has_deputies) {
+            retries_accepted(sim, (uint32_t)effect->accept.client, effect->accept.deputy);
+        }
         return;
     }
+    case EFFECT_REDIRECT:
+        retries_leave(
+            sim, (uint32_t)effect->redirect.client, effect->redirect.node,
+            sim->options.fleet->network.latency_ns);
+        return;
     case EFFECT_REFUSE:
     case EFFECT_ANSWER:
         finish_client(sim, node, &effect->answer);

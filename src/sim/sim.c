@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "sim/inside.h"
+#include "sim/retries.h"
 
 enum { SLOTS_FIRST = 64 };
 
@@ -14,7 +15,11 @@ static void init_pools(struct sim *sim)
     pool_init(&sim->runs, sizeof(struct run), SLOTS_FIRST, UINT32_MAX - 1);
     pool_init(&sim->crossings, sizeof(struct crossing), SLOTS_FIRST, UINT32_MAX - 1);
     pool_init(&sim->parcels, sizeof(struct parcel) + placement_bytes, SLOTS_FIRST, UINT32_MAX - 1);
-    pool_init(&sim->clients, sizeof(struct client), SLOTS_FIRST, UINT32_MAX - 1);
+    const size_t client_bytes =
+        sim->options.has_deputies ? sizeof(struct keyed_client) : sizeof(struct client);
+    pool_init(&sim->clients, client_bytes, SLOTS_FIRST, UINT32_MAX - 1);
+    pool_init(&sim->open_jobs, sizeof(struct open_job), SLOTS_FIRST, UINT32_MAX - 1);
+    map_init(&sim->open_slots, 16);
     pool_init(&sim->scripted, sizeof(struct scripted), SLOTS_FIRST, UINT32_MAX - 1);
 }
 
@@ -90,6 +95,7 @@ struct sim *sim_create(const struct sim_options *options)
         .host = sim,
     };
     sim->patience = rng_stream(options->seed, RNG_PATIENCE, 0);
+    sim->retries = rng_stream(options->seed, RNG_PATIENCE, 1);
     sim->faults = rng_stream(options->seed, RNG_FAULTS, 0);
     sim->members = nodes_members(sim, /* before */ NULL);
     for (uint32_t i = 0; i < fleet->node_count; i++) {
@@ -116,6 +122,8 @@ void sim_destroy(struct sim *sim)
     pool_deinit(&sim->crossings);
     pool_deinit(&sim->parcels);
     pool_deinit(&sim->clients);
+    pool_deinit(&sim->open_jobs);
+    map_deinit(&sim->open_slots);
     pool_deinit(&sim->scripted);
     network_deinit(sim);
     map_deinit(&sim->tensors);
@@ -129,6 +137,9 @@ void sim_destroy(struct sim *sim)
 void sim_record(struct sim *sim, const struct record *record)
 {
     ASSERT(record->kind != RECORD_IGNORED); /* Nodes here are honest. */
+    if (sim->options.has_deputies) {
+        retries_note(sim, record);
+    }
     summary_add(sim->summary, record);
     if (sim->options.on_record != NULL) {
         sim->options.on_record(sim->options.context, record);
@@ -224,6 +235,9 @@ static void submit(struct sim *sim, uint32_t wanted, const struct arrival *arriv
         .arrived_ns = sim->now_ns,
         .number = (uint32_t)sim->requests,
     };
+    if (sim->options.has_deputies) {
+        retries_begin(sim, slot, arrival);
+    }
     if (sim->options.arrivals->patience_ns > 0) {
         const int64_t patience_ns =
             arrivals_draw_patience_ns(sim->options.arrivals, &sim->patience);
@@ -231,6 +245,13 @@ static void submit(struct sim *sim, uint32_t wanted, const struct arrival *arriv
     }
     sim->requests++;
     sim->arrived++;
+    sim_ask(sim, slot, node, arrival);
+}
+
+void sim_ask(struct sim *sim, uint32_t slot, uint32_t node, const struct arrival *arrival)
+{
+    struct client *client = pool_at(&sim->clients, slot);
+    client->job = (struct job_id){.node = node};
     struct event event = {.kind = EVENT_REQUEST};
     event.request = (struct event_request){
         .client = slot,
@@ -240,6 +261,10 @@ static void submit(struct sim *sim, uint32_t wanted, const struct arrival *arriv
         .inputs = sim_new_tensor(sim, node),
         .bytes = sim->options.catalogue->workflows[arrival->workflow]->input_bytes,
     };
+    if (sim->options.has_deputies) {
+        event.request.key = retries_key(sim, slot);
+        event.request.inputs_hash = event.request.key.words[0];
+    }
     sim_step(sim, node, &event);
 }
 
@@ -255,6 +280,11 @@ static void on_arrival(struct sim *sim)
 static void hang_up(struct sim *sim, uint32_t slot)
 {
     const struct client *client = pool_at(&sim->clients, slot);
+    if (retries_is_away(sim, slot)) { /* No node waits for it. */
+        pool_give(&sim->clients, slot);
+        sim->answered++;
+        return;
+    }
     const int64_t stopped_until_ns = sim->nodes[client->job.node].stopped_until_ns;
     if (stopped_until_ns > sim->now_ns) {
         hang_up_at(sim, slot, stopped_until_ns);
@@ -379,6 +409,7 @@ static uint32_t receiver_of(
     case TIMED_REQUEST:
     case TIMED_CANCEL:
     case TIMED_HANG_UP:
+    case TIMED_RETRY:
     case TIMED_AT_SWITCH:
     case TIMED_PASSED:
     case TIMED_BACKGROUND:
@@ -422,6 +453,9 @@ static void handle(struct sim *sim, uint64_t payload)
         return;
     case TIMED_HANG_UP:
         on_hang_up(sim, large);
+        return;
+    case TIMED_RETRY:
+        retries_again(sim, large, small);
         return;
     case TIMED_TIMER:
         on_timer(sim, incarnation, small, large);

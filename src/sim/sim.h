@@ -40,6 +40,7 @@ struct sim_options {
     uint32_t fault_random_count;
     const struct fault_random *fault_randoms; /* Drawn from the seed. */
     bool detailed;                            /* See summary_options. */
+    bool has_deputies;                        /* Clients have keys, and ask again: node/keys.h. */
     bool check;                               /* Look for broken invariants after every event. */
 
     /* Called with every record, in order. NULL: they are not needed. */

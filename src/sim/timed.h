@@ -26,6 +26,7 @@ enum timed_kind {
     TIMED_VERDICT,    /* The member list changes now. */
     TIMED_FAULT_OVER, /* number of the fault. */
     TIMED_HANG_UP,    /* slot of a client, who has waited for long enough. */
+    TIMED_RETRY,      /* node or none, slot of a client, who asks again. */
 };
 
 /* kind : 6, incarnation : 8, small : 18, large : 32 */

@@ -30,7 +30,9 @@ enum {
     HAS_VICTIM = 1 << 13,
     HAS_MODEL = 1 << 14,
 
-    ALWAYS = 1 << 15,
+    HAS_DEPUTY = 1 << 15,
+
+    ALWAYS = 1 << 16,
     OF_TASK = HAS_JOB | HAS_TASK | HAS_WORKER | HAS_ATTEMPT,
 };
 
@@ -57,6 +59,10 @@ static const uint32_t kind_fields[MESSAGE_KINDS] = {
     [MESSAGE_ASK] = HAS_WORKER | HAS_ASKED,
     [MESSAGE_WARM] = HAS_WORKER | HAS_MODEL,
     [MESSAGE_SEEK] = OF_TASK,
+    [MESSAGE_DEPUTE] = HAS_JOB | HAS_DEPUTY,
+    [MESSAGE_DEPUTED] = HAS_JOB,
+    [MESSAGE_TAKEN] = HAS_JOB,
+    [MESSAGE_SETTLED] = HAS_JOB,
 };
 
 /* One number of a message. @limit: it is below; 0: any. @specials: or among the last few. */
@@ -109,6 +115,15 @@ static const struct field fields[] = {
     {FIELD(HAS_CLAIM, claim.holder, 4), .limit = WORKERS_MAX},
     {FIELD(HAS_RUN, outcome.run_ns, 8), .is_duration = true},
     {FIELD(HAS_MODEL, model, 4), .limit = MODELS_MAX},
+    {FIELD(HAS_DEPUTY, deputy.items, 4)},
+    {FIELD(HAS_DEPUTY, deputy.priority, 4)},
+    {FIELD(HAS_DEPUTY, deputy.firm, 1), .limit = 2},
+    {FIELD(HAS_DEPUTY, deputy.left_ns, 8), .is_duration = true},
+    {FIELD(HAS_DEPUTY, deputy.bytes, 8)},
+    {FIELD(HAS_DEPUTY, deputy.key.words[0], 8)},
+    {FIELD(HAS_DEPUTY, deputy.key.words[1], 8)},
+    {FIELD(HAS_DEPUTY, deputy.inputs_hash, 8)},
+    {FIELD(HAS_DEPUTY, deputy.losses, 4)},
 };
 
 enum { FIELD_COUNT = ARRAY_COUNT(fields) };
@@ -116,6 +131,10 @@ enum { FIELD_COUNT = ARRAY_COUNT(fields) };
 _Static_assert(MESSAGE_BYTES_MAX >= 128 + 2 * WORKFLOW_TASKS_MAX, "a placement of any job fits");
 _Static_assert(WORKERS_MAX >= WORKFLOW_EDGES_MAX, "an input, or a sink, fits the limit");
 _Static_assert(TASK_NONE - TASK_ANSWER == 1, "the special tasks are the last two numbers");
+_Static_assert(
+    offsetof(struct message_work, items) == offsetof(struct message_deputy, items) &&
+        offsetof(struct message_work, bytes) == offsetof(struct message_deputy, bytes),
+    "what describes a tensor is in the same place");
 _Static_assert(sizeof(bool) == 1, "a flag is copied as one byte");
 
 /* Whether a message of @kind has the fields of @group. */
@@ -231,7 +250,7 @@ enum weft_status message_decode(
     const uint8_t *bytes, size_t bytes_count, uint16_t *placement, struct message *message_out)
 {
     struct bytes_reader reader = {.bytes = bytes, .count = bytes_count};
-    struct message message = {.work = {0}}; /* The largest of the union: all of it is 0. */
+    struct message message = {.deputy = {0}}; /* The largest of the union: all of it is 0. */
 
     const uint64_t version = bytes_take(&reader, 1);
     const uint64_t kind = bytes_take(&reader, 1);

@@ -43,6 +43,10 @@ enum message_kind {
     MESSAGE_ASK,         /* From the home: is this claim being worked on? */
     MESSAGE_WARM,        /* Load a model ahead of need, if there is room. */
     MESSAGE_SEEK,        /* What was pulled has not come: send it, or say that it is under way. */
+    MESSAGE_DEPUTE,      /* From the owner of a request with a key: know of it. Tensor beside it. */
+    MESSAGE_DEPUTED,     /* The answer to it. */
+    MESSAGE_TAKEN,       /* No: the request is the sender's own already. */
+    MESSAGE_SETTLED,     /* From the owner: the request that it told of has been answered. */
     MESSAGE_KINDS
 };
 
@@ -80,6 +84,18 @@ struct message_outcome {
     int64_t run_ns;        /* ENDED: how long the batch ran. */
 };
 
+/* A request, for the deputy of its owner. Items and bytes are where message_work has them. */
+struct message_deputy {
+    uint32_t items;
+    uint32_t priority;
+    uint64_t inputs_hash;
+    int64_t left_ns;
+    uint64_t bytes;
+    struct request_key key;
+    uint32_t losses; /* Attempts that have failed, under this owner and those before it. */
+    bool firm;
+};
+
 struct message {
     enum message_kind kind;
     uint32_t from; /* Sending node. */
@@ -95,7 +111,8 @@ struct message {
     uint32_t attempt; /* Version of the placement; grows when the owner re-places. */
 
     union {
-        struct message_work work; /* INPUT, RESERVE, OFFER. */
+        struct message_work work;     /* INPUT, RESERVE, OFFER. */
+        struct message_deputy deputy; /* DEPUTE. */
         struct message_claim claim;
         struct message_outcome outcome; /* DECLINE, ENDED. */
         uint64_t asked;                 /* ASK: number of the claim. */
@@ -105,6 +122,12 @@ struct message {
         uint64_t row_sequence;          /* ACKNOWLEDGE. */
     };
 };
+
+/* Whether a tensor comes with messages of @kind; work.bytes are its bytes. */
+static inline bool message_has_tensor(enum message_kind kind)
+{
+    return kind == MESSAGE_INPUT || kind == MESSAGE_DEPUTE;
+}
 
 /* Whether messages of @kind have a placement, which may be empty. */
 static inline bool message_has_placement(enum message_kind kind)

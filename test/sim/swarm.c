@@ -579,6 +579,8 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     draw_patience(swarm, seed);
     draw_sharing(swarm, &rng);
     draw_slow_links(swarm, seed);
+    struct rng deputies = rng_stream(seed, RNG_TEST, 11);
+    swarm->options.has_deputies = draw(&deputies, 0, 2) == 0;
 }
 
 void swarm_free(struct swarm *swarm)
@@ -603,6 +605,7 @@ struct scenario *swarm_to_scenario(struct swarm *swarm)
     scenario->rows.load_ns = options->row_load_ns;
     scenario->rows.cache_ns = options->row_cache_ns;
     scenario->noise = options->noise;
+    scenario->has_deputies = options->has_deputies;
     scenario->jobs = options->jobs;
     scenario->warmup = options->warmup;
     scenario->seed_count = 1;

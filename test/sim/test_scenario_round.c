@@ -38,6 +38,7 @@ static uint64_t trace_hash(const struct scenario *scenario)
         .row_load_ns = scenario->rows.load_ns,
         .row_cache_ns = scenario->rows.cache_ns,
         .noise = scenario->noise,
+        .has_deputies = scenario->has_deputies,
         .fault_count = scenario->fault_count,
         .faults = scenario->faults,
         .fault_random_count = scenario->fault_random_count,

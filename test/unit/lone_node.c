@@ -240,7 +240,7 @@ static void expect_sendable(const struct effect *effect)
 {
     uint8_t bytes[MESSAGE_BYTES_MAX];
     ASSERT(message_encode(&effect->send.message, bytes, sizeof(bytes)) > 0);
-    ASSERT((effect->kind == EFFECT_MOVE) == (effect->send.message.kind == MESSAGE_INPUT));
+    ASSERT((effect->kind == EFFECT_MOVE) == message_has_tensor(effect->send.message.kind));
     ASSERT(effect->send.node < LONE_NODES);
 }
 
@@ -271,11 +271,12 @@ static void keep_books(struct lone *lone, const struct effect *effect)
     case EFFECT_REFUSE:
     case EFFECT_ANSWER:
         lone->answers++;
-        for (uint32_t i = 0; i < effect->answer.output_count; i++) {
+        for (uint32_t i = 0; i < effect->answer.output_count && !effect->answer.is_kept; i++) {
             take_handle(lone, effect->answer.outputs[i]);
         }
         return;
     case EFFECT_ACCEPT:
+    case EFFECT_REDIRECT:
     case EFFECT_SOLVE:
     case EFFECT_FIND:
         return;
@@ -332,6 +333,7 @@ void lone_open(struct lone *lone, const struct lone_options *options)
         .seed = options->seed,
         .row_load_ns = MS(10),
         .row_cache_ns = MS(20),
+        .has_deputies = options->has_deputies,
     };
     lone->node = node_create(&lone->arena, &node);
     node_start(lone->node, 0, &lone->effects);
@@ -369,6 +371,8 @@ struct job_id lone_request(struct lone *lone, enum lone_workflow workflow)
     event.request.workflow = workflow;
     event.request.items = 1;
     event.request.slo_ns = lone->slo_ns;
+    event.request.key = lone->key;
+    event.request.inputs_hash = lone->inputs_hash;
     event.request.inputs = give_handle(lone);
     event.request.bytes = MB(1);
     lone_step(lone, &event);
@@ -415,7 +419,7 @@ void lone_deliver(struct lone *lone, const struct message *message)
 {
     struct event event = {.kind = EVENT_MESSAGE};
     event.message.message = message;
-    if (message->kind == MESSAGE_INPUT) {
+    if (message_has_tensor(message->kind)) {
         event.kind = EVENT_TENSOR_ARRIVED;
         event.message.tensor = give_handle(lone);
     }
@@ -669,6 +673,8 @@ static uint64_t hash_effect(uint64_t hash, const struct effect *effect)
     switch (effect->kind) {
     case EFFECT_ACCEPT:
         return hash_mix(hash_mix(hash, effect->accept.client), job_key(effect->accept.job));
+    case EFFECT_REDIRECT:
+        return hash_mix(hash_mix(hash, effect->redirect.client), effect->redirect.node);
     case EFFECT_REFUSE:
     case EFFECT_ANSWER:
         hash = hash_mix(hash_mix(hash, effect->answer.client), effect->answer.reason);
@@ -733,7 +739,7 @@ uint32_t lone_used(const struct lone *lone)
     const struct node_pools *pools = &lone->pools;
     return pools->jobs.used + pools->visits.used + pools->tasks.used + pools->inputs.used +
            pools->tensors.used + pools->batches.used + pools->tickets.used + pools->claims.used +
-           pools->grants.used + pools->parked.used;
+           pools->grants.used + pools->parked.used + pools->keyed.used;
 }
 
 bool lone_is_empty(const struct lone *lone)

@@ -54,6 +54,7 @@ enum lone_workflow {
 struct lone_options {
     uint32_t node;
     uint32_t incarnation;
+    bool has_deputies;
     uint32_t worker_count;       /* Of each node. 0: one. */
     uint32_t gpu_units;          /* Of each device. 0: one. */
     int64_t reshape_ns;          /* To make a share ready. */
@@ -83,6 +84,8 @@ struct lone {
     uint32_t worker; /* Its first. */
     int64_t now_ns;
     int64_t slo_ns;                        /* That the next requests ask for. */
+    struct request_key key;                /* That they have. */
+    uint64_t inputs_hash;                  /* Likewise. */
     uint64_t clients;                      /* That have asked so far. */
     uint32_t answers;                      /* Refusals too, of all steps. */
     uint32_t asked_count;                  /* LOAD, UNLOAD, RESHAPE, LAUNCH and WAKE_AT */
@@ -117,7 +120,7 @@ struct message lone_message(
     struct lone *lone, enum message_kind kind, struct job_id job, enum lone_workflow workflow,
     uint32_t task);
 
-/* Deliver @message, with a new tensor if it is an INPUT. */
+/* Deliver @message, with a new tensor if its kind has one. */
 void lone_deliver(struct lone *lone, const struct message *message);
 
 /* The output of sink @sink reaches the owner of @job from another node. */

@@ -60,6 +60,32 @@ static void draw_claim(struct rng *rng, struct message_claim *claim)
     claim->holder = rng_below(rng, WORKERS_MAX);
 }
 
+static void draw_deputy(struct rng *rng, struct message_deputy *deputy)
+{
+    deputy->items = (uint32_t)rng_next(rng);
+    deputy->priority = (uint32_t)rng_next(rng);
+    deputy->inputs_hash = rng_next(rng);
+    deputy->left_ns = draw_duration(rng);
+    deputy->bytes = rng_next(rng);
+    deputy->key.words[0] = rng_next(rng);
+    deputy->key.words[1] = rng_next(rng);
+    deputy->losses = (uint32_t)rng_next(rng);
+    deputy->firm = rng_below(rng, 2) == 1;
+}
+
+static void expect_same_deputy(
+    const struct message_deputy *given, const struct message_deputy *read)
+{
+    assert_int_equal(read->items, given->items);
+    assert_int_equal(read->priority, given->priority);
+    assert_int_equal(read->inputs_hash, given->inputs_hash);
+    assert_int_equal(read->left_ns, given->left_ns);
+    assert_int_equal(read->bytes, given->bytes);
+    assert_true(request_key_equal(read->key, given->key));
+    assert_int_equal(read->losses, given->losses);
+    assert_int_equal(read->firm, given->firm);
+}
+
 static bool is_work(enum message_kind kind)
 {
     return message_has_placement(kind) || kind == MESSAGE_OFFER;
@@ -115,6 +141,8 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
         message_out->victim = rng_below(rng, WORKERS_MAX);
     } else if (kind == MESSAGE_WARM) {
         message_out->model = rng_below(rng, MODELS_MAX);
+    } else if (kind == MESSAGE_DEPUTE) {
+        draw_deputy(rng, &message_out->deputy);
     }
 }
 
@@ -163,6 +191,8 @@ static void expect_same_body(const struct message *message, const struct message
         assert_int_equal(decoded->victim, message->victim);
     } else if (kind == MESSAGE_WARM) {
         assert_int_equal(decoded->model, message->model);
+    } else if (kind == MESSAGE_DEPUTE) {
+        expect_same_deputy(&message->deputy, &decoded->deputy);
     }
 }
 
@@ -177,7 +207,10 @@ static void expect_same(const struct message *message, const struct message *dec
                             kind == MESSAGE_SEEK;
     const bool is_of_job_alone = kind == MESSAGE_CANCEL || kind == MESSAGE_QUERY ||
                                  kind == MESSAGE_PROBE || kind == MESSAGE_ALIVE;
-    const bool is_of_job = is_of_task || is_of_job_alone;
+    const bool is_of_request = kind == MESSAGE_DEPUTE || kind == MESSAGE_DEPUTED ||
+                               kind == MESSAGE_TAKEN || kind == MESSAGE_SETTLED;
+    const bool has_attempt = is_of_task || is_of_job_alone;
+    const bool is_of_job = has_attempt || is_of_request;
     const bool has_sequence = is_booking || kind == MESSAGE_ACKNOWLEDGE;
 
     assert_int_equal(decoded->kind, kind);
@@ -188,9 +221,9 @@ static void expect_same(const struct message *message, const struct message *dec
     assert_int_equal(decoded->job.node, is_of_job ? message->job.node : 0);
     assert_int_equal(decoded->job.number, is_of_job ? message->job.number : 0);
     assert_int_equal(decoded->workflow, is_of_job ? message->workflow : 0);
-    assert_int_equal(decoded->attempt, is_of_job ? message->attempt : 0);
+    assert_int_equal(decoded->attempt, has_attempt ? message->attempt : 0);
     assert_int_equal(decoded->task, is_of_task ? message->task : 0);
-    assert_int_equal(decoded->worker, is_of_job_alone ? 0 : message->worker);
+    assert_int_equal(decoded->worker, is_of_job_alone || is_of_request ? 0 : message->worker);
     assert_int_equal(decoded->sequence, has_sequence ? message->sequence : 0);
     expect_same_body(message, decoded);
 }

@@ -1,0 +1,120 @@
+#include "sim/retries.h"
+
+#include "base/hash.h"
+
+#define RETRY_NS (100 * NS_PER_MS) /* Between two tries of a client that finds no node. */
+
+static struct keyed_client *keyed_at(const struct sim *sim, uint32_t slot)
+{
+    ASSERT(sim->options.has_deputies);
+    return pool_at(&sim->clients, slot);
+}
+
+struct request_key retries_key(const struct sim *sim, uint32_t slot)
+{
+    const uint64_t number = keyed_at(sim, slot)->client.number;
+    return (struct request_key){{hash_mix(sim->options.seed, number), number + 1}};
+}
+
+void retries_begin(struct sim *sim, uint32_t slot, const struct arrival *arrival)
+{
+    struct keyed_client *keyed = keyed_at(sim, slot);
+    keyed->retry_ns = 0;
+    keyed->items = arrival->items;
+    keyed->deputy = NODE_NONE;
+}
+
+void retries_accepted(struct sim *sim, uint32_t slot, uint32_t deputy)
+{
+    struct keyed_client *keyed = keyed_at(sim, slot);
+    keyed->deputy = deputy;
+    if (deputy != NODE_NONE) {
+        keyed->deputy_incarnation = sim->nodes[deputy].incarnation;
+    }
+}
+
+void retries_leave(struct sim *sim, uint32_t slot, uint32_t node, int64_t after_ns)
+{
+    struct keyed_client *keyed = keyed_at(sim, slot);
+    const uint32_t to = node == NODE_NONE ? PAYLOAD_SMALL_MAX : node;
+    keyed->retry_ns = sim->now_ns + (after_ns > 0 ? after_ns : 1);
+    schedule(sim, keyed->retry_ns, payload_of(TIMED_RETRY, 0, to, slot));
+}
+
+bool retries_is_away(const struct sim *sim, uint32_t slot)
+{
+    return sim->options.has_deputies && keyed_at(sim, slot)->retry_ns != 0;
+}
+
+void retries_again(struct sim *sim, uint32_t slot, uint32_t wanted)
+{
+    struct keyed_client *keyed = keyed_at(sim, slot);
+    if (!pool_is_taken(&sim->clients, slot) || keyed->retry_ns != sim->now_ns) {
+        return; /* It has hung up. */
+    }
+    const uint32_t node_count = sim->options.fleet->node_count;
+    if (ingress_owner(&sim->ingress, 0) == NODE_NONE) { /* It gives up. */
+        pool_give(&sim->clients, slot);
+        sim->answered++;
+        return;
+    }
+    const uint32_t node =
+        wanted == PAYLOAD_SMALL_MAX ? rng_below(&sim->retries, node_count) : wanted;
+    if (sim->nodes[node].node == NULL) {
+        retries_leave(sim, slot, NODE_NONE, RETRY_NS);
+        return;
+    }
+    if (sim->nodes[node].stopped_until_ns > sim->now_ns) { /* The client waits, too. */
+        retries_leave(sim, slot, node, sim->nodes[node].stopped_until_ns - sim->now_ns);
+        return;
+    }
+    const struct arrival arrival = {.workflow = keyed->client.workflow, .items = keyed->items};
+    keyed->retry_ns = 0;
+    sim_ask(sim, slot, node, &arrival);
+}
+
+void retries_note(struct sim *sim, const struct record *record)
+{
+    const uint64_t key = job_key(record->job);
+    if (record->kind == RECORD_ARRIVED) {
+        (void)pool_reserve(&sim->open_jobs, 1);
+        (void)map_reserve(&sim->open_slots, 1);
+        const uint32_t slot = pool_take_raw(&sim->open_jobs);
+        *(struct open_job *)pool_at(&sim->open_jobs, slot) = (struct open_job){
+            .job = record->job, .arrived_ns = record->at_ns, .workflow = record->workflow};
+        map_put(&sim->open_slots, key, slot);
+    } else if (record->kind == RECORD_ANSWERED) {
+        pool_give(&sim->open_jobs, map_get(&sim->open_slots, key));
+        (void)map_remove(&sim->open_slots, key);
+    }
+}
+
+void retries_lose(struct sim *sim, uint32_t node)
+{
+    for (uint32_t slot = 0; slot < sim->open_jobs.capacity; slot++) {
+        if (!pool_is_taken(&sim->open_jobs, slot)) {
+            continue;
+        }
+        const struct open_job lost = *(struct open_job *)pool_at(&sim->open_jobs, slot);
+        if (lost.job.node == node) {
+            faults_answer_lost(sim, lost.job, lost.workflow, lost.arrived_ns);
+        }
+    }
+}
+
+void retries_check(const struct sim *sim)
+{
+    for (uint32_t slot = 0; slot < sim->clients.capacity; slot++) {
+        if (!pool_is_taken(&sim->clients, slot)) {
+            continue;
+        }
+        const struct keyed_client *keyed = keyed_at(sim, slot);
+        bool is_known = keyed->deputy == NODE_NONE || sim->nodes[keyed->deputy].node == NULL ||
+                        sim->nodes[keyed->deputy].incarnation != keyed->deputy_incarnation;
+        for (uint32_t i = 0; i < sim->options.fleet->node_count && !is_known; i++) {
+            is_known = sim->nodes[i].node != NULL &&
+                       node_knows(sim->nodes[i].node, retries_key(sim, slot));
+        }
+        ASSERT(is_known);
+    }
+}

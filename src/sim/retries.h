@@ -1,0 +1,39 @@
+/*
+ * retries.h - clients that have keys, and ask again when they lose their owner.
+ */
+#ifndef SIM_RETRIES_H
+#define SIM_RETRIES_H
+
+#include "sim/inside.h"
+
+/* A client with a key. */
+struct keyed_client {
+    struct client client;
+    int64_t retry_ns; /* When it asks again; 0: it is with a node. */
+    uint32_t items;
+    uint32_t deputy; /* Of its owner, as that has said; NODE_NONE: none, or not known. */
+    uint32_t deputy_incarnation;
+};
+
+/* A job that has arrived and not ended, where clients have keys: none may wait for it. */
+struct open_job {
+    struct job_id job;
+    int64_t arrived_ns;
+    uint16_t workflow;
+};
+
+struct request_key retries_key(const struct sim *sim, uint32_t slot);
+void retries_begin(struct sim *sim, uint32_t slot, const struct arrival *arrival);
+void retries_accepted(struct sim *sim, uint32_t slot, uint32_t deputy);
+/* Client @slot goes to @node, or with NODE_NONE to any, @after_ns from now. */
+void retries_leave(struct sim *sim, uint32_t slot, uint32_t node, int64_t after_ns);
+void retries_again(struct sim *sim, uint32_t slot, uint32_t node);
+/* A record that may be of the beginning or the end of a job. */
+void retries_note(struct sim *sim, const struct record *record);
+/* @node is gone, and with it its jobs, whether a client waits for them or not. */
+ATTR_COLD void retries_lose(struct sim *sim, uint32_t node);
+bool retries_is_away(const struct sim *sim, uint32_t slot);
+/* No request whose deputy lives is forgotten. */
+ATTR_COLD void retries_check(const struct sim *sim);
+
+#endif /* SIM_RETRIES_H */

@@ -1,0 +1,110 @@
+/*
+ * Requests that survive their owners, with the whole trace as the expectation; see test_golden.c.
+ *
+ * Covers: src/node/keys.c src/sim/retries.c
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/attributes.h"
+#include "stage.h"
+
+/* Of the first request: its hash says so. */
+enum { OWNER = 1, DEPUTY = 0 };
+
+/* A request whose only task runs for @run_ns, and that comes to its deputy. */
+static void open_one(struct stage *stage, uint32_t node_count, int64_t run_ns)
+{
+    stage_open(stage, node_count, MB(200));
+    (void)stage_model(stage, "a", 0, run_ns);
+    (void)stage_chain(stage, "chain", "a");
+    stage->options.has_deputies = true;
+}
+
+static void play(struct stage *stage, const char *name)
+{
+    stage_start(stage, "least-work");
+    stage_request(stage, 0, DEPUTY, /* workflow */ 0);
+    stage_expect(stage, name);
+    stage_close(stage);
+}
+
+static void fault(struct stage *stage, enum fault_kind kind, uint32_t victim, int64_t at_ns)
+{
+    stage->faults[stage->options.fault_count] =
+        (struct fault){.at_ns = at_ns, .kind = kind, .victim = victim};
+    stage->options.fault_count++;
+}
+
+static void a_client_goes_to_the_owner_which_tells_a_deputy(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_one(&stage, 4, MS(50));
+    play(&stage, "deputy-told");
+}
+
+static void the_deputy_of_a_lost_owner_takes_over(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_one(&stage, 4, MS(50));
+    fault(&stage, FAULT_CRASH, OWNER, MS(20));
+    play(&stage, "deputy-takes-over");
+}
+
+static void an_owner_that_loses_its_deputy_finds_another(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_one(&stage, 4, MS(3000));
+    fault(&stage, FAULT_CRASH, DEPUTY, MS(20));
+    play(&stage, "deputy-lost");
+}
+
+/* First in rank again, it asks its deputy, which has the request. */
+static void a_node_that_comes_back_does_not_run_what_was_taken_over(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_one(&stage, 4, MS(3000));
+    fault(&stage, FAULT_CRASH, OWNER, MS(20));
+    fault(&stage, FAULT_NO_DIRECTORY, DEPUTY, MS(15)); /* The client asks in vain for a while. */
+    stage.faults[1].for_ns = MS(1500);
+    fault(&stage, FAULT_RESTART, OWNER, MS(1515));
+    play(&stage, "deputy-restart");
+}
+
+static void an_owner_that_comes_back_drops_what_was_taken_over(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_one(&stage, 3, MS(2500));
+    fault(&stage, FAULT_PARTITION, OWNER, MS(20)); /* From its deputy. */
+    stage.faults[0].for_ns = MS(1500);
+    play(&stage, "deputy-partition");
+}
+
+/* Whoever has it dies a second later, until it has been tried often enough. */
+static void a_request_that_kills_its_owners_is_given_up(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    static const uint32_t victims[] = {OWNER, DEPUTY, 6, 4, 3};
+    open_one(&stage, 8, MS(9000));
+    for (uint32_t i = 0; i < sizeof(victims) / sizeof(victims[0]); i++) {
+        fault(&stage, FAULT_CRASH, victims[i], MS(20) + i * MS(1500));
+    }
+    play(&stage, "deputy-poison");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_client_goes_to_the_owner_which_tells_a_deputy),
+        cmocka_unit_test(the_deputy_of_a_lost_owner_takes_over),
+        cmocka_unit_test(an_owner_that_loses_its_deputy_finds_another),
+        cmocka_unit_test(a_node_that_comes_back_does_not_run_what_was_taken_over),
+        cmocka_unit_test(an_owner_that_comes_back_drops_what_was_taken_over),
+        cmocka_unit_test(a_request_that_kills_its_owners_is_given_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
