@@ -43,8 +43,30 @@ def write_repository(folder, settings=SETTINGS):
     (folder / "weft.yaml").write_text(settings, encoding="utf-8")
 
 
+def openssl(folder, *arguments):
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def sign(folder, authority, name):
+    """A certificate in the name of a node: NAME.pem and NAME.key in @folder."""
+    openssl(folder, "req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key",
+            "-out", f"{name}.csr", "-subj", f"/CN={name}")  # fmt: skip
+    (folder / "names").write_text(f"subjectAltName=DNS:{name}\n")
+    openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{authority}.pem",
+            "-CAkey", f"{authority}.key", "-CAcreateserial", "-days", "2",
+            "-extfile", "names", "-out", f"{name}.pem")  # fmt: skip
+
+
+def make_authority(folder, authority):
+    openssl(folder, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+            "-keyout", f"{authority}.key", "-out", f"{authority}.pem",
+            "-subj", f"/CN={authority}")  # fmt: skip
+
+
 class Cluster:
     """Nodes by name, each a process; its folder is removed after @test."""
+
+    has_certificates = False  # Or a secret.
 
     def __init__(self, test, directory=None):
         holder = tempfile.TemporaryDirectory()
@@ -59,8 +81,12 @@ class Cluster:
         self.nodes = {}
 
     def arguments(self, name):
-        return ["--cluster", self.directory, "--node", name,
-                "--cluster-secret-file", str(self.secret)]  # fmt: skip
+        where = ["--cluster", self.directory, "--node", name]
+        if self.has_certificates:
+            return [*where, "--cluster-cert", str(self.root / f"{name}.pem"), "--cluster-key",
+                    str(self.root / f"{name}.key"), "--cluster-ca",
+                    str(self.root / "ca.pem")]  # fmt: skip
+        return [*where, "--cluster-secret-file", str(self.secret)]
 
     def launch(self, name, *more, folder=None, **options):
         server = Server(folder or self.folder, *self.arguments(name), *more,

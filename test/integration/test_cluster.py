@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from clustered import WIDTH, Cluster, Etcd, Load, busy_seconds, infer
+from clustered import WIDTH, Cluster, Etcd, Load, busy_seconds, infer, make_authority, sign
 from operated import LIBRARY, LIMIT, WEFT
 
 
@@ -38,6 +38,30 @@ class Clusters(unittest.TestCase):
         self.assertEqual(load.broken[id(a)], 0)
         for name in ("b", "c", "a"):
             self.assertEqual(cluster.nodes[name].end()[0], 0)
+
+    def test_certificates_say_who_a_node_is(self):
+        cluster = Cluster(self)
+        cluster.has_certificates = True
+        make_authority(cluster.root, "ca")
+        make_authority(cluster.root, "other")
+        sign(cluster.root, "ca", "a")
+        sign(cluster.root, "ca", "b")
+        sign(cluster.root, "other", "c")
+        cluster.launch_all("a", "b")
+        a, b = cluster.nodes["a"], cluster.nodes["b"]
+        load = Load([a])
+        load.wait_for(a, 10)
+        end = time.monotonic() + 30
+        while busy_seconds(b)[1] == 0 and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertGreater(busy_seconds(b)[1], 0)
+        c = cluster.launch("c")  # Of another authority: it stays alone.
+        c.logged("event=member node=a ")
+        load.wait_for(a, 20)
+        self.assertEqual(infer(c.address, 1), load.expected[1])
+        self.check(load)
+        self.assertEqual(busy_seconds(a).keys(), {0})
+        self.assertEqual(load.broken[id(a)], 0)
 
     def test_a_machine_that_dies_comes_back_as_another(self):
         cluster = Cluster(self)
