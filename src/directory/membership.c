@@ -38,6 +38,7 @@ struct membership {
     struct member self;
     struct findings found;
     uv_async_t *signal; /* NULL: there is no runtime. */
+    bool is_new;        /* What self says has changed: others should hear of it now. */
     bool ends;
 
     struct runtime *runtime; /* The rest is of the runtime's thread. */
@@ -193,8 +194,10 @@ static void *be_member(void *argument)
         enum weft_status status = WEFT_OK;
         (void)pthread_mutex_lock(&membership->lock);
         const struct member self = membership->self;
+        const bool is_new = membership->is_new;
+        membership->is_new = false;
         (void)pthread_mutex_unlock(&membership->lock);
-        if (monotonic_ns() - kept_ns >= DIRECTORY_KEEP_MS * NS_PER_MS) {
+        if (is_new || monotonic_ns() - kept_ns >= DIRECTORY_KEEP_MS * NS_PER_MS) {
             status = directory_keep(membership->options.directory, &self, &error);
             kept_ns = status == WEFT_OK ? monotonic_ns() : 0;
         }
@@ -295,6 +298,7 @@ void membership_attach(
     (void)snprintf(membership->self.address, sizeof(membership->self.address), "%s", address);
     (void)snprintf(membership->self.http, sizeof(membership->self.http), "%s", http);
     membership->signal = signal;
+    membership->is_new = true;
     (void)uv_async_send(signal); /* There may be news already. */
     (void)pthread_mutex_unlock(&membership->lock);
 }

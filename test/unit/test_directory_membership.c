@@ -162,6 +162,9 @@ static void members_come_and_go(ATTR_UNUSED void **state)
     open_site(1);
     assert_int_equal(membership_incarnation(sites[1].membership), 2);
     wait_until(&sites[0].epochs, 3);
+    close_site(1);
+    open_site(1); /* Too fast to be missed. */
+    wait_until(&sites[0].epochs, 5);
     assert_false(atomic_load(&sites[0].is_lost));
     close_site(1);
     close_site(0);
