@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,22 @@ def ready(port):
         except OSError:
             time.sleep(0.1)
     raise AssertionError(f"nothing is ready on port {port}")
+
+
+@unittest.skipUnless(shutil.which("systemd-analyze"), "there is no systemd")
+class Unit(unittest.TestCase):
+    def test_systemd_understands_it(self):
+        (text,) = blocks("ini")
+        text = text.replace("/usr/local/bin/weft", os.path.abspath(WEFT))
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "weft@.service"
+            path.write_text(text, encoding="utf-8")
+            done = subprocess.run(
+                ["systemd-analyze", "verify", str(path)], capture_output=True, text=True,
+                timeout=LIMIT, check=False,
+            )  # fmt: skip
+        about = [line for line in done.stderr.splitlines() if "weft@" in line]
+        self.assertEqual((done.returncode, about), (0, []), done.stderr)
 
 
 @unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
