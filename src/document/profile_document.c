@@ -250,6 +250,9 @@ const struct field profile_model_fields[] = {
      .help = "the time of a load beyond the copy"},
     {"pinned", FIELD_FLAG(struct profile_model, pinned),
      .help = "`true`: where it is resident it stays as long as anything else can leave"},
+    {"alone", FIELD_FLAG(struct profile_model, alone),
+     .help = "`true`: tasks of a batch do not share a run of it ([ITEMS](ITEMS.md)). As it was "
+             "measured; it changes no decision"},
     {"devices", .write = write_devices, .form = "mapping from kinds of devices to mappings",
      .help = "run times: see below",
      .left_out = "none: tasks use it only as weights of a function"},

@@ -182,6 +182,7 @@ void profile_take(
     known->workspace_bytes_per_item =
         max_u64(known->workspace_bytes_per_item, said->workspace_bytes_per_item);
     known->pinned = known->pinned || said->pinned;
+    known->alone = known->alone || said->alone;
 }
 
 /* The share nearest to @wanted of the two around it; the smaller one, hence slower, on ties. */

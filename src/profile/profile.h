@@ -74,6 +74,7 @@ struct profile_model {
     uint64_t workspace_bytes_per_item; /* Of a batch, for each of its items. */
     int64_t load_fixed_ns;             /* Beside the copy itself. */
     bool pinned;     /* Stays where it is resident as long as anything else can leave. */
+    bool alone;      /* Tasks never share a run of it, whatever their batch; for people. */
     uint32_t kinds;  /* A bit for each kind of device that has a point. */
     uint32_t barred; /* A bit for each that cannot run it. */
     struct profile_curve curves[DEVICE_KINDS_MAX];

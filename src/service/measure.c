@@ -335,5 +335,6 @@ void measure_apply(
         known->curves[device].interference = figures->interference;
     } else if (figures->has_loads) {
         known->load_fixed_ns = figures->load_ns;
+        known->alone = figures->alone[0] != '\0';
     }
 }

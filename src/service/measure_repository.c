@@ -86,6 +86,7 @@ static void merge(struct measured *measured, uint32_t model)
 {
     struct profile *profile = measured->document.profile;
     clear_bytes(&profile->models[model]);
+    profile->models[model].alone = false;
     for (uint32_t i = 0; i < measured->fleet->device_count; i++) {
         profile_take(profile, measured->kinds[i].document.profile, model, i);
         if (model_set_has(&measured->kinds[i].document.listed, model)) {
@@ -133,13 +134,6 @@ static void say_failed(
     }
 }
 
-/* Whether it was seen to run more than one item at a time. */
-static bool has_batches(const struct profile *profile, uint32_t model, uint32_t device)
-{
-    const struct profile_curve *curve = &profile->models[model].curves[device];
-    return curve->point_count > 0 && curve->points[curve->point_count - 1].items > 1;
-}
-
 static enum measure_depth depth_of(
     const struct measured *measured, const struct measure_request *request, uint32_t model,
     uint32_t device)
@@ -153,7 +147,7 @@ static enum measure_depth depth_of(
         return MEASURE_ROWS;
     }
     if (is_known && !request->again) {
-        return has_batches(document->profile, model, device) ? MEASURE_LOOK : MEASURE_ROWS;
+        return document->profile->models[model].alone ? MEASURE_ROWS : MEASURE_LOOK;
     }
     return is_rehearsed ? MEASURE_LOADS : MEASURE_RUNS;
 }

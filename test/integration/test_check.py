@@ -177,6 +177,12 @@ class Check(unittest.TestCase):
             about["parameters"], {"never_batched": "rows of one run change one another"}
         )
         self.assertNotIn("parameters", json.loads(server.ask("GET", "/v2/models/two")[2]))
+        # What was measured once is known at the next start.
+        server.end()
+        server = operated.Server(self.folder)
+        self.addCleanup(server.kill)
+        about = json.loads(server.ask("GET", "/v2/models/mixed")[2])
+        self.assertIn("never_batched", about["parameters"])
 
     def test_samples_for_no_workflow_are_told(self):
         self.put("inputs/none/one.bin", "1")

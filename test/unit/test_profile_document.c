@@ -47,6 +47,7 @@ static const char example[] = "weft_profile: 1\n"
                               "    workspace_per_item: 3MiB\n"
                               "    load_fixed_ms: 0.25\n"
                               "    pinned: true\n"
+                              "    alone: true\n"
                               "    devices:\n"
                               "      t4: {points: [{items: 4, ms: 20}, {ms: 10, sd_ms: 0.5}, "
                               "{items: 4, cpu: 2, gpu: 3, ms: 33}]}\n"
@@ -72,7 +73,7 @@ static void sizes_and_points_are_read(ATTR_UNUSED void **state)
     assert_int_equal(llm->workspace_bytes, 100000000);
     assert_int_equal(llm->workspace_bytes_per_item, 3 * 1048576);
     assert_int_equal(llm->load_fixed_ns, 250000);
-    assert_true(llm->pinned);
+    assert_true(llm->pinned && llm->alone);
     assert_int_equal(llm->curves[0].point_count, 3);
     assert_int_equal(llm->curves[0].points[0].items, 1);
     assert_int_equal(llm->curves[0].points[0].run_ns, 10000000);
@@ -157,6 +158,7 @@ static void assert_same(const struct named *a, const struct named *b)
         assert_int_equal(left->workspace_bytes_per_item, right->workspace_bytes_per_item);
         assert_int_equal(left->load_fixed_ns, right->load_fixed_ns);
         assert_int_equal(left->pinned, right->pinned);
+        assert_int_equal(left->alone, right->alone);
         for (uint32_t j = 0; j < a->fleet->device_count; j++) {
             assert_same_curve(&left->curves[j], &right->curves[j]);
         }
