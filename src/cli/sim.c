@@ -9,7 +9,7 @@
 #include "console/interrupt.h"
 #include "console/whole_file.h"
 #include "lab/run.h"
-#include "trace/text.h"
+#include "trace/writer.h"
 
 /* Events of a checked run, unless something else is said. A job takes some dozens. */
 #define EVENTS_MAX_DEFAULT UINT64_C(5000000)
@@ -22,6 +22,7 @@ struct values {
     const char *warmup;
     struct argument_list sets;
     const char *trace;
+    bool why;
     bool check;
     bool brief;
     bool json;
@@ -30,35 +31,46 @@ struct values {
     struct argument_count tries_max;
 };
 
-/* Where records go, and how they are written. */
+/* A trace that is being written. */
 struct tracer {
     struct whole_file file;
-    const struct catalogue *catalogue;
-    size_t (*write)(
-        const struct record *record, const struct catalogue *catalogue, char *line,
-        size_t line_bytes);
+    struct trace_writer *writer;
 };
+
+static void write_trace(void *context, const char *bytes, size_t count)
+{
+    whole_file_write(context, bytes, count);
+}
 
 static void on_record(void *context, const struct record *record)
 {
-    struct tracer *tracer = context;
-    char line[TRACE_LINE_BYTES_MAX + 1];
-    const size_t length = tracer->write(record, tracer->catalogue, line, TRACE_LINE_BYTES_MAX);
-    line[length] = '\n';
-    whole_file_write(&tracer->file, line, length + 1);
+    const struct tracer *tracer = context;
+    trace_writer_add(tracer->writer, record);
 }
 
-static bool ends_with(const char *text, const char *end)
+/* Standard output has text, or lines of JSON beside a report in JSON. */
+static enum trace_form form_of(const struct values *values)
 {
-    const size_t text_length = strlen(text);
-    const size_t end_length = strlen(end);
-    return text_length >= end_length && strcmp(text + text_length - end_length, end) == 0;
+    const bool is_lines = values->json && strcmp(values->trace, "-") == 0;
+    return is_lines ? TRACE_LINES : trace_form_of(values->trace);
 }
 
-static bool wants_json_lines(const struct values *values)
+static enum weft_status open_trace(
+    struct tracer *tracer, const struct scenario *scenario, const struct values *values,
+    struct weft_error *error)
 {
-    return ends_with(values->trace, ".json") || ends_with(values->trace, ".jsonl") ||
-           (values->json && strcmp(values->trace, "-") == 0);
+    const enum weft_status status = whole_file_open(&tracer->file, values->trace, error);
+    if (status == WEFT_OK) {
+        const struct trace_writer_options options = {
+            .form = form_of(values),
+            .fleet = scenario->fleet,
+            .catalogue = scenario->catalogue,
+            .write = write_trace,
+            .context = &tracer->file,
+        };
+        tracer->writer = trace_writer_create(&options);
+    }
+    return status;
 }
 
 static enum weft_status load(
@@ -99,7 +111,7 @@ static enum weft_status simulate(
     const struct scenario *scenario, const struct policy_set *policies, const struct values *values,
     struct finished *out, struct weft_error *error)
 {
-    struct tracer tracer = {.catalogue = scenario->catalogue};
+    struct tracer tracer = {.writer = NULL};
     struct progress progress;
     struct run_options options = {
         .policies = policies,
@@ -111,17 +123,18 @@ static enum weft_status simulate(
         .details_out = values->brief ? NULL : &out->details,
     };
     if (values->trace != NULL) {
-        const enum weft_status status = whole_file_open(&tracer.file, values->trace, error);
+        const enum weft_status status = open_trace(&tracer, scenario, values, error);
         if (status != WEFT_OK) {
             return status;
         }
-        tracer.write = wants_json_lines(values) ? trace_json : trace_text;
         options.on_record = on_record;
         options.context = &tracer;
+        options.weighs = values->why;
     }
     progress_start(&progress, scenario->name);
     (void)run_simulate(scenario, &options, &out->result); /* The result says if it was cut. */
     progress_clear(&progress);
+    trace_writer_destroy(tracer.writer);
     return values->trace == NULL ? WEFT_OK : whole_file_commit(&tracer.file, error);
 }
 
@@ -171,6 +184,9 @@ static enum weft_status check_values(const struct values *values, struct weft_er
     if (values->shrink != NULL && (values->trace != NULL || values->json)) {
         return error_set(
             error, WEFT_INVALID, "'--shrink' goes neither with '--trace' nor '--json'");
+    }
+    if (values->why && values->trace == NULL) {
+        return error_set(error, WEFT_INVALID, "'--why' goes with '--trace'");
     }
     if (values->tries_max.given && values->shrink == NULL) {
         return error_set(error, WEFT_INVALID, "'--tries-max' goes with '--shrink'");
@@ -251,10 +267,13 @@ static const struct argument rows[] = {
     {"--set", "KEY=VALUE", "change a setting of the scenario; may be repeated", ARGUMENT_LIST,
      offsetof(struct values, sets)},
     {"--trace", "FILE",
-     "write every record, as a line of text, or of JSON if FILE\n"
-     "ends in .json or .jsonl. With '-', the trace goes to\n"
+     "write what happened: lines of JSON if FILE ends in .jsonl,\n"
+     "events for trace viewers such as Perfetto if it ends in\n"
+     ".json, otherwise lines of text. With '-', the trace goes to\n"
      "standard output and the summary to standard error",
      ARGUMENT_TEXT, offsetof(struct values, trace)},
+    {"--why", NULL, "in the trace, what each choice of a worker was weighed against", ARGUMENT_FLAG,
+     offsetof(struct values, why)},
     {"--check", NULL, "check the invariants after every event (slow)", ARGUMENT_FLAG,
      offsetof(struct values, check)},
     {"--events-max", "N",

@@ -199,6 +199,7 @@ bool run_simulate(
         .fault_random_count = scenario->fault_random_count,
         .fault_randoms = scenario->fault_randoms,
         .detailed = options->details_out != NULL,
+        .weighs = options->weighs,
         .check = options->check,
         .on_record = options->on_record,
         .context = options->context,

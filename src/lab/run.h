@@ -25,6 +25,7 @@ struct run_options {
     uint64_t seed;
     bool check;
     uint64_t events_max;          /* Events after which a run counts as endless; 0: no limit. */
+    bool weighs;                  /* Records also tell what policies weighed. */
     bool warmup_auto;             /* Leave out what the run itself shows to be its warm-up. */
     struct progress *progress;    /* NULL: none is shown. */
     struct details **details_out; /* The run in rows, which the caller owns. NULL: none are made. */

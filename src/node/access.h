@@ -171,6 +171,30 @@ static inline struct record *trace(struct node *node, enum record_kind kind, enu
     return record;
 }
 
+/* What was weighed for @task of @job, if the host asks and there is room. Before what was chosen.
+ */
+static inline void trace_weighed(
+    struct node *node, struct job_id job, uint32_t workflow, uint32_t task)
+{
+    const struct weighed *weighed = node->seat.meter->weighed;
+    for (uint32_t i = 0; weighed != NULL && i < weighed->count; i++) {
+        const struct weighed_worker *item = &weighed->items[i];
+        if (item->task != task || node->effects->record_count >= node->effects->capacity / 2) {
+            continue;
+        }
+        struct record *record = trace(node, RECORD_WEIGHED, REASON_NONE);
+        record->job = job;
+        record->workflow = (uint16_t)workflow;
+        record->task = task;
+        record->worker = item->worker;
+        record->model = item->lacks;
+        record->value = item->end_ns - node->view.now_ns;
+        record->batch = (uint16_t)item->config.batch;
+        record->gpu = (uint16_t)item->config.gpu;
+        record->cpu = (uint16_t)item->config.cpu;
+    }
+}
+
 /* The same about one task of a job. */
 static inline struct record *trace_task(
     struct node *node, enum record_kind kind, const struct visit *visit, const struct task *task)

@@ -116,6 +116,9 @@ uint32_t claims_make(
     uint32_t count = 0;
     for (uint32_t at = claim.tickets; at != POOL_NONE; at = tickets[count - 1].link.next) {
         tickets[count] = *ticket_at(node, at);
+        if (count == 0) {
+            trace_weighed(node, tickets[0].job, claim.workflow, claim.task);
+        }
         trace_claimed(node, &claim, &tickets[count], reason);
         count++;
     }

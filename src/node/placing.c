@@ -44,6 +44,7 @@ static struct message source_message(
 static void trace_placed(
     struct node *node, const struct job *job, uint32_t task, enum reason reason)
 {
+    trace_weighed(node, job->id, job->workflow, task);
     struct record *record = trace(node, RECORD_PLACED, reason);
     record->job = job->id;
     record->workflow = (uint16_t)job->workflow;

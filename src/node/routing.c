@@ -63,6 +63,7 @@ uint32_t routing_place(struct node *node, const struct task_facts *facts)
     if (facts->gathered && worker != facts->here) {
         reason = REASON_FORWARDED;
     }
+    trace_weighed(node, facts->job->id, facts->job->workflow, facts->task);
     struct record *record = trace(node, RECORD_PLACED, reason);
     record->job = facts->job->id;
     record->workflow = (uint16_t)facts->job->workflow;

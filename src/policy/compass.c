@@ -24,6 +24,7 @@
 #include "policy/compass_plan.h"
 #include "policy/compass_siblings.h"
 #include "policy/registry.h"
+#include "policy/weighed.h"
 
 /* The task in question, and where its inputs are. */
 struct hop {
@@ -98,16 +99,21 @@ static int64_t expect_ns(const struct hop *hop, uint32_t worker, const struct co
 static uint32_t search(
     struct hop *hop, const struct compass_row *rows, uint32_t count, uint32_t best, int64_t best_ns)
 {
+    const bool skips = hop->input->weighed == NULL; /* Otherwise all are to be weighed. */
     for (uint32_t worker = 0; worker < count; worker++) {
         /* With no promises, and all models and inputs there, it could not end before this. */
-        if (rows[worker].free_ns + hop->least_run_ns >= best_ns) {
+        if (rows[worker].free_ns + hop->least_run_ns >= best_ns &&
+            (skips || rows[worker].free_ns == COMPASS_NOT_USABLE_NS)) {
             continue;
         }
         const int64_t free_ns = expect_ns(hop, worker, &rows[worker]);
-        if (free_ns + hop->least_run_ns >= best_ns) {
+        if (free_ns + hop->least_run_ns >= best_ns && skips) {
             continue;
         }
         const int64_t end_ns = score_ns(hop, worker, free_ns);
+        if (end_ns < COMPASS_NOT_USABLE_NS) {
+            weigh(hop->input, hop->facts->job->graph, hop->facts->task, worker, end_ns);
+        }
         if (end_ns < best_ns) { /* Strict: the lowest index wins a tie. */
             best = worker;
             best_ns = end_ns;

@@ -4,6 +4,7 @@
 #include "base/numbers.h"
 #include "model/graph.h"
 #include "policy/choose.h"
+#include "policy/weighed.h"
 
 /* The table of one planning; nearly a mebibyte, but only the part in use is touched. */
 struct table {
@@ -134,6 +135,9 @@ static inline void consider(
     }
     const struct compass_cost cost =
         compass_weigh(&table->prices, task, times, &table->believed[position]);
+    weigh(
+        table->input, table->graph, (uint32_t)(task->kind - table->graph->tasks),
+        table->workers[position], cost.score_ns);
     if (cost.score_ns < choice->cost.score_ns ||
         (cost.score_ns == choice->cost.score_ns && position < choice->position)) {
         *choice = (struct choice){.position = position, .cost = cost};

@@ -33,6 +33,15 @@ static inline uint64_t meter_begin(struct policy_meter *meter)
     return meter->stopwatch_ns();
 }
 
+/* What the next decision weighs is noted from here on. */
+static inline void forget_weighed(const struct policy_meter *meter)
+{
+    if (meter->weighed != NULL) {
+        meter->weighed->count = 0;
+        meter->weighed->first = 0;
+    }
+}
+
 static inline void meter_end(struct policy_meter *meter, uint64_t began_ns)
 {
     if (began_ns != NOT_TIMED) {
@@ -255,6 +264,7 @@ void policy_seat_init(
         own->rng = &seat->rng;
         own->by_deadline = orders_by_deadline(set);
         own->binds = seat->binds;
+        own->weighed = meter->weighed;
         own->state = NULL;
 
         const struct policy *policy = set->roles[role].policy;
@@ -328,6 +338,7 @@ void policy_place_job(
         placement_out[task] = PLACEMENT_UNBOUND;
     }
     const struct policy *policy = policy_at(seat, ROLE_PLACE);
+    forget_weighed(seat->meter);
     if (policy == NULL || policy->place_job == NULL) {
         return;
     }
@@ -361,6 +372,7 @@ uint32_t policy_place_task(struct policy_seat *seat, const struct task_facts *ta
     const struct policy *policy = policy_at(seat, ROLE_PLACE);
     const struct policy_input *input = &seat->inputs[ROLE_PLACE];
     const struct need need = choose_need(input, task);
+    forget_weighed(seat->meter);
     if (policy == NULL || policy->place_task == NULL) {
         return place_task_by_default(input->view, task, need);
     }
@@ -418,6 +430,7 @@ void policy_dispatch(
     answer_out->count = 0;
     answer_out->wake_at_ns = 0;
     answer_out->unplanned = false;
+    forget_weighed(seat->meter);
     const struct policy_input *input = &seat->inputs[ROLE_DISPATCH];
     const uint64_t began_ns = meter_begin(seat->meter);
     policy->dispatch(input, queue, answer_out);

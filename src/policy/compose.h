@@ -14,6 +14,7 @@
 #include "base/histogram.h"
 #include "base/numbers.h"
 #include "policy/policy.h"
+#include "policy/weighed.h"
 
 /* The groups of questions that one policy answers together. */
 enum policy_role {
@@ -48,6 +49,7 @@ struct policy_meter {
     struct histogram *times;        /* Of one decision in 16, if there is a stopwatch. */
     uint64_t rows;                  /* Load rows of other nodes that placements went by. */
     int64_t row_age_ns;             /* The ages of those rows, summed up. */
+    struct weighed *weighed;        /* By the last decision. Borrowed; NULL: not wanted. */
 };
 
 /* The state of a composition at one node. */

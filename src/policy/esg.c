@@ -22,6 +22,7 @@
 #include "policy/esg_warm.h"
 #include "policy/fit.h"
 #include "policy/registry.h"
+#include "policy/weighed.h"
 
 static void queued(const struct policy_input *input, const struct ready_facts *task)
 {
@@ -79,6 +80,11 @@ static void place(
         const int64_t end_ns = found->answer.paths[i].time_ns + best.delay_ns;
         if (best.worker == WORKER_NONE) {
             continue;
+        }
+        if (ask->input->weighed != NULL) {
+            weighed_note(
+                ask->input, ask->task, ask->queue->task, best.worker, &config,
+                ask->input->view->now_ns + choice->run_ns + best.delay_ns);
         }
         const bool in_time =
             found->rule >= ESG_HURRIED ? best.delay_ns == 0 : end_ns <= found->target_ns;

@@ -14,6 +14,7 @@
 #include "view/view.h"
 
 struct mixture;
+struct weighed;
 
 enum {
     TICK_WARMS_MAX = 16,
@@ -43,12 +44,13 @@ struct policy_input {
     const struct view *view;
     const struct profile *profile;
     const struct catalogue *catalogue;
-    const double *options; /* A value for each row of the policy's options. */
-    const void *plan;      /* What the policy's own plan() returned. */
-    void *state;           /* state_bytes of it, kept by the node; only this policy writes it. */
-    struct rng *rng;       /* The node's stream for this policy. */
-    bool by_deadline;      /* Queues of the composition are in the order of deadlines. */
-    bool binds;            /* Tasks wait in home queues, which no row shows. */
+    const double *options;   /* A value for each row of the policy's options. */
+    const void *plan;        /* What the policy's own plan() returned. */
+    void *state;             /* state_bytes of it, kept by the node; only this policy writes it. */
+    struct rng *rng;         /* The node's stream for this policy. */
+    bool by_deadline;        /* Queues of the composition are in the order of deadlines. */
+    bool binds;              /* Tasks wait in home queues, which no row shows. */
+    struct weighed *weighed; /* For weigh(), of weighed.h. NULL: the host has not asked. */
 };
 
 struct job_facts {

@@ -16,6 +16,7 @@
 #include "model/graph.h"
 #include "policy/choose.h"
 #include "policy/registry.h"
+#include "policy/weighed.h"
 
 #define RUN_UNKNOWN INT64_C(-1)
 
@@ -222,6 +223,7 @@ static void place_earliest(
         const int64_t input_ns = arrive_ns(arrivals, count, worker->node);
         const int64_t start_ns = max_i64(input_ns, plan->free_ns[i]);
         const int64_t end_ns = start_ns + run_ns[worker->device];
+        weigh(plan->input, plan->graph, task, plan->usable[i], end_ns);
         if (end_ns < best_ns) { /* Strict: the lowest index wins a tie. */
             best = i;
             best_ns = end_ns;

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "policy/choose.h"
 #include "policy/registry.h"
+#include "policy/weighed.h"
 
 enum { OPTION_THRESHOLD_MS, OPTION_TRANSFER };
 
@@ -50,12 +51,18 @@ static uint32_t earliest_start(const struct policy_input *input, const struct ta
     int64_t best_ns = INT64_MAX;
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
         int64_t start_ns = view_free_at_ns(view, worker);
-        if (start_ns >= best_ns || !choose_can_use(view, worker, need)) {
+        const bool is_later = start_ns >= best_ns && input->weighed == NULL;
+        if (is_later || !choose_can_use(view, worker, need)) {
             continue; /* It only gets later from here. */
         }
         start_ns += choose_missing_load_ns(input, vertex, worker);
         if (with_transfer) {
             start_ns += transfer_ns(input, task, worker);
+        }
+        if (input->weighed != NULL) {
+            const int64_t run_ns = profile_run_alone_ns(
+                input->profile, vertex->run, view->fleet->workers[worker].device, task->items);
+            weigh(input, task->job->graph, task->task, worker, start_ns + run_ns);
         }
         if (start_ns < best_ns) { /* Strict: the lowest index wins a tie. */
             best = worker;

@@ -11,10 +11,31 @@
  */
 #include "policy/choose.h"
 #include "policy/registry.h"
+#include "policy/weighed.h"
+
+/* The search does not look at all of them. */
+static void weigh_all(
+    const struct policy_input *input, const struct task_facts *task, struct need need)
+{
+    const struct view *view = input->view;
+    const struct workflow *graph = task->job->graph;
+    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+        if (choose_can_use(view, worker, need)) {
+            const int64_t run_ns = profile_run_alone_ns(
+                input->profile, graph->tasks[task->task].run, view->fleet->workers[worker].device,
+                task->items);
+            weigh(input, graph, task->task, worker, view_free_at_ns(view, worker) + run_ns);
+        }
+    }
+}
 
 static uint32_t place_task(const struct policy_input *input, const struct task_facts *task)
 {
-    return choose_least_work(input->view, choose_need(input, task));
+    const struct need need = choose_need(input, task);
+    if (input->weighed != NULL) {
+        weigh_all(input, task, need);
+    }
+    return choose_least_work(input->view, need);
 }
 
 const struct policy policy_least_work = {

@@ -30,6 +30,7 @@
 #include "policy/registry.h"
 #include "policy/weft_home.h"
 #include "policy/weft_options.h"
+#include "policy/weighed.h"
 
 static const struct policy_option options[] = {
     [WEFT_PATH] =
@@ -270,6 +271,7 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
         }
         const int64_t noise_ns = is_near ? 0 : compass_noise_ns(&hop.prices, worker);
         const int64_t score = score_ns(&hop, worker, view_free_at_ns(view, worker) + noise_ns);
+        weigh(input, facts->job->graph, facts->task, worker, score);
         if (score < best_ns) { /* Strict: the lowest index wins a tie. */
             best = worker;
             best_ns = score;

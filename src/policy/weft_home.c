@@ -8,6 +8,7 @@
 #include "policy/esg_search.h"
 #include "policy/fit.h"
 #include "policy/weft_options.h"
+#include "policy/weighed.h"
 
 /* Configs are searched for as esg does by default, with time for transfers. */
 static const double esg_options[POLICY_OPTIONS_MAX] = {
@@ -271,7 +272,8 @@ static bool can_hold(const struct ask *ask, const struct place *place, const str
 }
 
 /* How @bid would run at @place, which could hold it. */
-static struct spot weigh(const struct ask *ask, const struct place *place, const struct bid *bid)
+static struct spot look_at_both(
+    const struct ask *ask, const struct place *place, const struct bid *bid)
 {
     const struct policy_input *input = ask->fit.input;
     struct spot spot = {
@@ -288,6 +290,11 @@ static struct spot weigh(const struct ask *ask, const struct place *place, const
         spot.more_ns = weft_learnt_more_ns(bid->choice->run_ns, bid->slowness, place->slowness);
     }
     spot.score_ns = spot.delay_ns + spot.more_ns + place->eviction_ns;
+    if (input->weighed != NULL) {
+        weighed_note(
+            input, ask->fit.task, ask->fit.queue->task, spot.worker, &bid->config,
+            input->view->now_ns + bid->choice->run_ns + spot.score_ns);
+    }
     return spot;
 }
 
@@ -333,7 +340,7 @@ static void hurry(const struct ask *ask, struct dispatch_answer *answer_out)
             if (!can_hold(ask, &place, &bid)) {
                 continue;
             }
-            struct spot spot = weigh(ask, &place, &bid);
+            struct spot spot = look_at_both(ask, &place, &bid);
             spot.score_ns += spot.worker == WORKER_NONE ? 0 : time_ns;
             if (is_better(&spot, &best)) {
                 best = spot;
@@ -365,7 +372,7 @@ static void find(const struct ask *ask, const struct esg_found *found, struct sp
             if (!can_hold(ask, &place, &bids[i])) {
                 continue;
             }
-            const struct spot spot = weigh(ask, &place, &bids[i]);
+            const struct spot spot = look_at_both(ask, &place, &bids[i]);
             if (is_better(&spot, &spots_out[i])) { /* Strict: the lowest index wins a tie. */
                 spots_out[i] = spot;
             }

@@ -157,6 +157,9 @@ enum weft_status runtime_create(
     struct runtime *runtime = memory_zeroed(1, sizeof(*runtime));
     runtime->options = *options;
     runtime->loop = loop;
+    if (options->weighs) {
+        runtime->meter.weighed = memory_zeroed(1, sizeof(*runtime->meter.weighed));
+    }
     make_parts(runtime);
     status = make_net(runtime, error);
     if (status != WEFT_OK) {
@@ -221,6 +224,7 @@ void runtime_destroy(struct runtime *runtime)
     pool_deinit(&runtime->clients);
     runtime_devices_deinit(runtime);
     causes_deinit(&runtime->causes);
+    free(runtime->meter.weighed);
     free(runtime->nodes);
     free(runtime);
 }

@@ -116,6 +116,8 @@ struct runtime_options {
     int64_t hint_ns;      /* From a loss until peers notice. */
     int64_t verdict_ns;   /* From a loss until the directory says so. */
 
+    bool weighs; /* Records also tell what policies weighed. */
+
     /* Called with every record, in order, before what it records is carried out. NULL: no. */
     void (*on_record)(void *context, const struct record *record);
     void *context; /* Of on_record. */

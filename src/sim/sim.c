@@ -71,6 +71,11 @@ struct sim *sim_create(const struct sim_options *options)
     histogram_init(&sim->decision_times);
     sim->meter.stopwatch_ns = options->stopwatch_ns;
     sim->meter.times = &sim->decision_times;
+    if (options->weighs) {
+        sim->meter.weighed = arena_alloc(&sim->arena, sizeof(*sim->meter.weighed));
+        sim->meter.weighed->count = 0;
+        sim->meter.weighed->first = 0;
+    }
     const struct summary_options summary = {
         .fleet = fleet,
         .catalogue = options->catalogue,

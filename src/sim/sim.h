@@ -41,6 +41,7 @@ struct sim_options {
     const struct fault_random *fault_randoms; /* Drawn from the seed. */
     bool detailed;                            /* See summary_options. */
     bool has_deputies;                        /* Clients have keys, and ask again: node/keys.h. */
+    bool weighs;                              /* Records also tell what policies weighed. */
     bool check;                               /* Look for broken invariants after every event. */
 
     /* Called with every record, in order. NULL: they are not needed. */

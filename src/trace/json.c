@@ -10,7 +10,7 @@
 #include "trace/text.h"
 #include "trace/value.h"
 
-static void add_string(struct text *text, const char *key, const char *value)
+void trace_json_string(struct text *text, const char *key, const char *value)
 {
     text_add(text, ",\"%s\":\"", key);
     for (const char *c = value; *c != '\0'; c++) {
@@ -58,6 +58,8 @@ static const char *value_key(uint32_t kind)
         return "tasks";
     case VALUE_ATTEMPT:
         return "attempt";
+    case VALUE_END_NS:
+        return "end_ns";
     }
     return NULL;
 }
@@ -67,13 +69,13 @@ static void add_names(
 {
     const struct workflow *workflow = value_workflow(record, catalogue);
     if (workflow != NULL) {
-        add_string(text, "workflow", workflow->name);
+        trace_json_string(text, "workflow", workflow->name);
         if (record->task < workflow->task_count) {
-            add_string(text, "task", workflow->tasks[record->task].name);
+            trace_json_string(text, "task", workflow->tasks[record->task].name);
         }
     }
     if (record->model < catalogue->model_count) {
-        add_string(text, "model", catalogue->models[record->model]);
+        trace_json_string(text, "model", catalogue->models[record->model]);
     }
 }
 
@@ -83,7 +85,7 @@ size_t trace_json(
     struct text text;
     text_init(&text, line, line_bytes);
     text_add(&text, "{\"at_ns\":%" PRId64 ",\"node\":%" PRIu32, record->at_ns, record->node);
-    add_string(&text, "kind", record_kind_name(record->kind));
+    trace_json_string(&text, "kind", record_kind_name(record->kind));
     if (record->job.number != 0) {
         text_add(
             &text, ",\"job\":\"%" PRIu32 ".%" PRIu64 "\"", record->job.node, record->job.number);
@@ -93,7 +95,7 @@ size_t trace_json(
         text_add(&text, ",\"worker\":%" PRIu32, record->worker);
     }
     if (record->reason != REASON_NONE) {
-        add_string(&text, "reason", reason_name(record->reason));
+        trace_json_string(&text, "reason", reason_name(record->reason));
     }
     if (record->batch != 0) {
         text_add(&text, ",\"batch\":%u,\"gpu\":%u", (unsigned)record->batch, (unsigned)record->gpu);

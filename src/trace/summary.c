@@ -338,6 +338,9 @@ static void add_details(struct summary *summary, const struct record *record)
 
 void summary_add(struct summary *summary, const struct record *record)
 {
+    if (record->kind == RECORD_WEIGHED) {
+        return; /* Nothing has happened: a run is the same with and without them. */
+    }
     fold(summary, record);
     if (summary->details != NULL) {
         add_details(summary, record);

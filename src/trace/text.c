@@ -43,6 +43,7 @@ enum value_meaning value_meaning(uint32_t kind)
         [RECORD_SOLVED] = VALUE_PROBLEM,       [RECORD_REPEATED] = VALUE_ATTEMPT,
         [RECORD_IGNORED] = VALUE_PEER,         [RECORD_DEPUTED] = VALUE_PEER,
         [RECORD_TAKEN_OVER] = VALUE_PEER,      [RECORD_REDIRECTED] = VALUE_PEER,
+        [RECORD_WEIGHED] = VALUE_END_NS,
     };
     return kind < RECORD_KIND_COUNT ? meanings[kind] : VALUE_NONE;
 }
@@ -72,6 +73,26 @@ static void add_bytes(struct text *text, uint64_t bytes)
     }
     const uint64_t tenths = bytes / size * 10 + (bytes % size * 10 + size / 2) / size;
     text_add(text, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10, units[unit]);
+}
+
+void trace_text_weighed(
+    struct text *text, const struct record *record, const struct catalogue *catalogue,
+    bool is_first)
+{
+    text_add(
+        text, "%sw%" PRIu32 ": %s", is_first ? "; " : ", ", record->worker,
+        is_first ? "ends in " : "");
+    add_ms(text, record->value, 0);
+    if (record->batch > 0) {
+        text_add(text, " (batch of %u", (unsigned)record->batch);
+        if (record->gpu > 0) {
+            text_add(text, ", %u unit%s", (unsigned)record->gpu, record->gpu == 1 ? "" : "s");
+        }
+        text_add(text, ")");
+    }
+    if (record->model < catalogue->model_count) {
+        text_add(text, " (must load %s)", catalogue->models[record->model]);
+    }
 }
 
 /* What the record is about: a job, one of its tasks, or only a workflow. */
@@ -122,6 +143,7 @@ static bool is_bracketed(const struct record *record)
     case VALUE_TASKS:
         return record->value > 1;
     case VALUE_NONE:
+    case VALUE_END_NS:
     case VALUE_RUN_NS:
     case VALUE_LATENCY_NS:
     case VALUE_PEER:

@@ -5,6 +5,7 @@
 #ifndef TRACE_VALUE_H
 #define TRACE_VALUE_H
 
+#include "base/text.h"
 #include "model/catalogue.h"
 #include "node/record.h"
 
@@ -23,7 +24,16 @@ enum value_meaning {
     VALUE_HOME,  /* The node that keeps the queue. */
     VALUE_TASKS, /* Of a claim. */
     VALUE_ATTEMPT,
+    VALUE_END_NS, /* Until a task would end. */
 };
+
+/* "; w0: ends in 41.000 ms", then ", w1: 67.000 ms (must load vision)": records of kind WEIGHED. */
+void trace_text_weighed(
+    struct text *text, const struct record *record, const struct catalogue *catalogue,
+    bool is_first);
+
+/* @key and @value as part of a JSON object. */
+void trace_json_string(struct text *text, const char *key, const char *value);
 
 /* What the value of a record of @kind means. */
 enum value_meaning value_meaning(uint32_t kind);
