@@ -35,6 +35,7 @@ struct command {
     X(cluster)                                                                                     \
     X(compare)                                                                                     \
     X(drain)                                                                                       \
+    X(explain)                                                                                     \
     X(generate)                                                                                    \
     X(infer)                                                                                       \
     X(policies)                                                                                    \

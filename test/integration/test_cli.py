@@ -1,9 +1,9 @@
 """The program weft as a person or a script meets it: texts, exit codes, files, signals.
 
 Covers: src/cli/check.c, src/cli/command.c, src/cli/compare.c, src/cli/compare_table.c,
-src/cli/main.c, src/cli/policies.c, src/cli/report_json.c, src/cli/sim.c, src/console/progress.c,
-src/cli/report_rows.c, src/cli/report_text.c, src/lab/compare_plan.c, src/lab/compare_runs.c,
-src/lab/run.c
+src/cli/explain.c, src/cli/job_story.c, src/cli/main.c, src/cli/policies.c,
+src/cli/report_json.c, src/cli/report_rows.c, src/cli/report_text.c, src/cli/sim.c,
+src/console/progress.c, src/lab/compare_plan.c, src/lab/compare_runs.c, src/lab/run.c
 """
 
 import json
@@ -355,15 +355,69 @@ class TraceTest(Cli):
         self.assertEqual(sum(" answered job " in line for line in lines), 5)
         self.assertEqual(self.files(), ["trace.txt"])
 
+    def read_lines(self, *arguments):
+        path = self.path("trace.jsonl")
+        self.good("sim", DEMO, "--trace", path, *arguments)
+        with open(path, encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
     def test_json_lines(self):
-        for name in ("trace.json", "trace.jsonl"):
-            path = self.path(name)
-            self.good("sim", DEMO, "--jobs", "5", "--trace", path)
-            with open(path, encoding="utf-8") as file:
-                records = [json.loads(line) for line in file]
-            self.assertEqual(sum(record["kind"] == "answered" for record in records), 5)
-            times = [record["at_ns"] for record in records]
-            self.assertEqual(times, sorted(times))
+        records = self.read_lines("--jobs", "5")
+        answered = [record for record in records if record["kind"] == "answered"]
+        self.assertEqual(len(answered), 5)
+        times = [record["at_ns"] for record in records]
+        self.assertEqual(times, sorted(times))
+        for record in answered:
+            parts = [record[f"{part}_ns"] for part in ("queued", "loading", "running", "moving")]
+            self.assertEqual(sum(parts), record["latency_ns"])
+        self.assertTrue(all(record["slo_ns"] > 0 for record in records
+                            if record["kind"] == "arrived"))  # fmt: skip
+
+    def test_a_trace_for_viewers(self):
+        path = self.path("trace.json")
+        self.good("sim", DEMO, "--jobs", "50", "--trace", path)
+        events = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["traceEvents"]
+        slices = {}
+        for event in events:
+            if event["ph"] == "X":
+                span = (event["ts"], event["ts"] + event["dur"])
+                slices.setdefault((event["pid"], event["tid"]), []).append(span)
+        for spans in slices.values():  # Threads do one thing at a time.
+            for first, second in zip(sorted(spans), sorted(spans)[1:]):
+                self.assertLessEqual(first[1], second[0] + 0.001)
+        names = {event["args"]["name"] for event in events if event["ph"] == "M"}
+        self.assertLessEqual({"n0", "w0 emulated", "w0 loads", "jobs and transfers"}, names)
+        for phase in "be":
+            jobs = [event for event in events
+                    if event["ph"] == phase and event["cat"] == "job"]  # fmt: skip
+            self.assertEqual(len(jobs), 50)
+
+    def test_why_names_the_alternatives_and_changes_nothing(self):
+        for policy in ("compass", "heft", "least-work", "jit", "weft"):
+            arguments = ["--jobs", "100", "--policy", policy]
+            plain = self.read_lines(*arguments)
+            asked = self.read_lines(*arguments, "--why")
+            placed = [record for record in asked if "weighed" in record]
+            self.assertGreater(len(placed), 50, policy)
+            for record in placed:
+                workers = [item["worker"] for item in record["weighed"]]
+                self.assertIn(record["worker"], workers)
+                self.assertEqual(len(workers), 3)
+                del record["weighed"]
+            self.assertEqual(asked, plain, policy)
+        text = weft("sim", DEMO, "--jobs", "20", "--trace", "-", "--why").stdout
+        others = r"(, w\d: [\d.]+ ms[^,\n]*){2}\n"
+        self.assertRegex(text, rf" placed [^\n]*; w0: ends in [\d.]+ ms{others}")
+        self.assertIn(" (must load ", text)
+        self.wrong("weft sim: '--why' goes with '--trace'", "sim", DEMO, "--why")
+
+    def test_why_of_configs(self):
+        text = weft(
+            "sim", "scenarios/esg/moderate.yaml", "--policy", "esg", "--jobs", "30", "--trace", "-",
+            "--why",
+        ).stdout  # fmt: skip
+        config = r"\(batch of \d, \d units?\)"
+        self.assertRegex(text, rf" claimed [^\n]*; w\d+: ends in [\d.]+ ms {config}")
 
     def test_standard_output_has_the_trace_alone(self):
         done = weft("sim", DEMO, "--jobs", "5", "--trace", "-")
@@ -424,14 +478,64 @@ class TraceTest(Cli):
 
     def test_an_interrupted_run_says_so(self):
         with subprocess.Popen(
-            [WEFT, "sim", DEMO, "--jobs", "10000000"], stdout=subprocess.PIPE, text=True
-        ) as process:
-            time.sleep(0.3)
+            [WEFT, "sim", DEMO, "--jobs", "10000000", "--trace", self.path("trace.txt")],
+            stdout=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            self.assertTrue(wait_until(self.files))
             process.send_signal(signal.SIGINT)
             out, _ = process.communicate(timeout=60)
         self.assertEqual(process.returncode, -signal.SIGINT)
         self.assertIn("\n  INTERRUPTED: this is what had ended by then\n", out)
         self.assertIn("\nWORKFLOW ", out)
+
+
+class ExplainTest(Cli):
+    def trace(self, *arguments):
+        path = self.path("trace.jsonl")
+        self.good("sim", *arguments, "--trace", path, "--why")
+        with open(path, encoding="utf-8") as file:
+            return path, [json.loads(line) for line in file]
+
+    def test_the_story_of_a_job(self):
+        path, records = self.trace(DEMO, "--jobs", "100")
+        own = [record for record in records if record.get("job") == "0.7"]
+        text = self.good("explain", path, "0.7")
+        lines = text.splitlines()
+        took = own[-1]["latency_ns"] / 1e6
+        end = rf"answered after {took:.1f} ms"
+        self.assertRegex(lines[0], rf"^job 0\.7 of \w+, arrived at [\d.]+ ms: {end}")
+        self.assertRegex(lines[0], r", (in time|[\d.]+ ms late) \(SLO \d+ ms\)$")
+        parts = re.findall(r"(\w+) ([\d.]+) ms \(\d+ %\)", lines[1])
+        self.assertEqual([part[0] for part in parts], ["queued", "loading", "running", "moving"])
+        self.assertAlmostEqual(sum(float(part[1]) for part in parts), took, delta=0.3)
+        told = [line for line in lines[2:] if " meanwhile " not in line]
+        self.assertEqual(len(told), len(own))
+        self.assertTrue(told[0].endswith("  arrived at n0"))
+        self.assertRegex(text, r" placed on w\d \(planned\); w\d: ends in [\d.]+ ms, w\d: ")
+        self.assertRegex(text, r" started on w\d; it had waited [\d.]+ ms\n")
+
+    def test_batches_and_loads(self):
+        scenario = "scenarios/esg/moderate.yaml"
+        path, records = self.trace(scenario, "--policy", "esg", "--jobs", "100")
+        start = next(i for i, record in enumerate(records)
+                     if record["kind"] == "started" and record["batch"] == 3)  # fmt: skip
+        jobs = [record["job"] for record in records[start:start + 3]]
+        text = self.good("explain", path, jobs[0])
+        self.assertIn(f", in a batch of 3 with {jobs[1]}, {jobs[2]}; it had waited", text)
+        loads = 0
+        for job in {record["job"] for record in records if record["kind"] == "arrived"}:
+            told = self.good("explain", path, job)
+            loads += len(re.findall(r"meanwhile w\d+ has loaded [\w-]+, which took ", told))
+        self.assertGreater(loads, 0)
+
+    def test_what_cannot_be_told(self):
+        path, _ = self.trace(DEMO, "--jobs", "5")
+        self.wrong(f"weft explain: {path}: there is no job '9.9' in it", "explain", path, "9.9")
+        line = "weft explain: /no/such: No such file or directory"
+        self.wrong(line, "explain", "/no/such", "0.1")
+        done = weft("explain", "README.md", "0.1")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"^weft explain: README\.md:1: not a record; [^\n]+\n$")
 
 
 class CompareTest(Cli):
