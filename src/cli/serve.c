@@ -189,6 +189,8 @@ static int serve_scenario(
         .scenario = scenario,
         .policies = &policies,
         .title = title,
+        .trace = values->trace,
+        .why = values->why,
         .log = log,
         .drain_ns = serve_drain_ns(values),
         .seed = values->seed.given ? values->seed.value : scenario->seeds[0],
@@ -244,6 +246,10 @@ static int run(const struct command *command, void *given, const struct operands
     if (check_cluster(values, files->items[0], &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_WRONG);
     }
+    if (values->why && values->trace == NULL) {
+        (void)error_set(&error, WEFT_INVALID, "'--why' goes with '--trace'");
+        return command_fail(command, &error, COMMAND_WRONG);
+    }
     if (values->listen.http != NULL && isatty(STDERR_FILENO) != 1) {
         interrupt_catch_hang_up(); /* A reload that comes while models are measured. */
     }
@@ -274,6 +280,12 @@ static const struct argument rows[] = {
      offsetof(struct serve_values, sets)},
     {"--drain", "SECONDS", "how long to wait for answers at the end; default 30", ARGUMENT_COUNT,
      offsetof(struct serve_values, drain)},
+    {"--trace", "FILE",
+     "write what happens, as it does: lines of JSON for 'weft explain' if FILE ends in\n"
+     ".jsonl, events for trace viewers if it ends in .json, otherwise lines of text",
+     ARGUMENT_TEXT, offsetof(struct serve_values, trace)},
+    {"--why", NULL, "in the trace, what each choice of a worker was weighed against", ARGUMENT_FLAG,
+     offsetof(struct serve_values, why)},
     {"--plain", NULL, "print a line per second while something happens, even on a terminal",
      ARGUMENT_FLAG, offsetof(struct serve_values, plain)},
     {"--json", NULL, "print nothing but one JSON object at the end", ARGUMENT_FLAG,

@@ -19,6 +19,8 @@ struct serve_values {
     const char *log_format;
     const char *log_level;
     struct argument_list sets;
+    const char *trace;
+    bool why;
     bool plain;
     bool json;
     struct listen_where listen;

@@ -53,6 +53,8 @@ static int serve_open(
         .policies = &served->policies,
         .parts = served->is_local ? &served->parts : NULL,
         .title = title,
+        .trace = values->trace,
+        .why = values->why,
         .log = served->options.log,
         .lobby = served->lobby,
         .cluster = cluster,

@@ -97,6 +97,9 @@ static void set_headers(const struct infer *infer, char *extra, size_t room)
         ",other_us=%" PRId64 "\r\n",
         infer->latency_ns / 1000, time->queue_ns / 1000, time->run_ns / 1000,
         time->other_ns / 1000);
+    text_add(
+        &text, "weft-job: %" PRIu32 ".%" PRIu32 "\r\n", infer->job.node,
+        infer->job.number % RECORD_JOB_NUMBERS);
     if (infer->response.part_count > 0) {
         text_add(&text, "Inference-Header-Content-Length: %zu\r\n", infer->response.length);
     }
@@ -301,6 +304,7 @@ static void on_answered(void *context, const struct runtime_answer *answer)
     infer->retry_after_ns = answer->retry_after_ns;
     (void)snprintf(infer->error.message, sizeof(infer->error.message), "%s", cause_of(answer));
     keep_outputs(infer, answer);
+    infer->job = answer->job;
     if (infer->exchange != NULL && answer->job.number != 0) {
         (void)metrics_timing(infer->server->metrics, answer->job, &infer->timing);
     }

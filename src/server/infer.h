@@ -68,6 +68,7 @@ struct infer {
     int64_t latency_ns;
     int64_t retry_after_ns;
     struct metrics_timing timing;
+    struct job_id job; /* What became of it. */
     uint32_t output_count;
     struct handle *outputs;
     const struct bundle **bundles;

@@ -15,6 +15,7 @@
 #include "service/clustered.h"
 #include "service/journal.h"
 #include "service/screen.h"
+#include "service/served_trace.h"
 
 #define DRAIN_LOOK_NS INT64_C(10000000)
 #define TICK_NS       NS_PER_S
@@ -35,6 +36,7 @@ struct service {
     struct watch *watch;
     struct screen screen;
     struct journal journal;
+    struct served_trace trace;
     int64_t last_words_ns; /* Until when answers are waited for, after the drain was cut. 0: not. */
     uint32_t abandoned;
     bool is_lost;                /* Nothing may be answered any more. */
@@ -50,6 +52,7 @@ static void on_record(void *context, const struct record *record)
     watch_add(service->watch, record);
     server_record(service->server, record);
     journal_add(&service->journal, record);
+    served_trace_add(&service->trace, record);
 }
 
 static void say(const struct service *service, enum log_level level, const char *event)
@@ -214,12 +217,15 @@ static enum weft_status start_runtime(struct service *service, struct weft_error
         .stays = !options->plays || is_listening(options),
         .noise = scenario->noise,
         .pretend_network = true,
+        .weighs = options->why && options->trace != NULL,
         .on_record = on_record,
         .context = service,
         .engine = service->parts.engine,
         .remote = options->cluster == NULL ? NULL : &options->cluster->remote,
     };
-    return runtime_create(&runtime, &service->runtime, error);
+    const enum weft_status status = served_trace_open(
+        &service->trace, options->trace, scenario->fleet, scenario->catalogue, error);
+    return status == WEFT_OK ? runtime_create(&runtime, &service->runtime, error) : status;
 }
 
 static void start_player(struct service *service)
@@ -458,6 +464,7 @@ enum weft_status service_run(
         service.parts.close(service.parts.context);
     }
     runtime_destroy(service.runtime);
+    served_trace_close(&service.trace);
     interrupt_limit(0);
     if (status == WEFT_OK) {
         log_say(options->log, LOG_INFO, "ended", 0, NULL);

@@ -63,6 +63,8 @@ struct service_options {
     const char *hint;                  /* A command that sends a request, but for the address. */
     const char *asking;                /* The rate of requests of our own. NULL: there are none. */
     struct clustered *cluster;         /* Of which this is one node. NULL: all nodes are here. */
+    const char *trace;                 /* The file for records: served_trace.h. NULL: none. */
+    bool why;                          /* The trace also has what policies weighed. */
     struct log *log;                   /* NULL: nothing is logged. */
     int64_t drain_ns;                  /* How long the end may wait for answers. 0: the default. */
     uint64_t seed;

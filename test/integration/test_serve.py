@@ -1,7 +1,7 @@
 """`weft serve --emulated` on a real clock: lines, the picture, Ctrl-C, and the prediction.
 
 Covers: src/cli/serve.c, src/service/screen.c, src/service/screen_history.c,
-src/service/screen_news.c
+src/service/screen_news.c, src/service/served_trace.c
 """
 
 import fcntl
@@ -13,6 +13,7 @@ import select
 import signal
 import struct
 import subprocess
+import tempfile
 import termios
 import time
 import unittest
@@ -48,6 +49,30 @@ class Serve(unittest.TestCase):
         for row in ("completed", "latency mean", "latency p95", "SLO met", "loads", "evictions"):
             self.assertTrue(any(line.startswith("  " + row) for line in lines), row)
         self.assertNotIn("\033", out)
+
+    def test_a_trace_can_be_explained_while_it_serves(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace.jsonl")
+            process = serve("--seconds", "30", "--trace", path, "--why")
+            end = time.monotonic() + 25
+            told = []
+            while time.monotonic() < end and not told:
+                time.sleep(0.1)
+                if not os.path.exists(path):
+                    continue
+                with open(path, encoding="utf-8") as file:
+                    whole = [line for line in file if line.endswith("\n")]
+                told = [json.loads(line) for line in whole if '"kind":"answered"' in line]
+            done = subprocess.run(
+                [WEFT, "explain", path, told[0]["job"]], capture_output=True, text=True, timeout=30
+            )
+            process.send_signal(signal.SIGINT)
+            code, _, _ = finish(process)
+            self.assertEqual((code, done.returncode), (0, 0), done.stderr)
+            self.assertIn("; w", done.stdout)
+            self.assertIn(" answered at n", done.stdout)
+        code, _, err = finish(serve("--trace", "/no/such/file"))
+        self.assertEqual((code, err), (1, "weft serve: /no/such/file: No such file or directory\n"))
 
     def test_without_a_terminal_it_is_plain(self):
         code, out, _ = finish(serve("--seconds", "1", "--rate", "5"))
