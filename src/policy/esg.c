@@ -82,9 +82,10 @@ static void place(
             continue;
         }
         if (ask->input->weighed != NULL) {
+            const uint32_t number = found->answer.paths[i].first;
             weighed_note(
-                ask->input, ask->task, ask->queue->task, best.worker, &config,
-                ask->input->view->now_ns + choice->run_ns + best.delay_ns);
+                ask->input, ask->task, ask->queue->task, best.worker, &trials[i].config,
+                ask->input->view->now_ns + known->configs.choices[number].run_ns + best.delay_ns);
         }
         const bool in_time =
             found->rule >= ESG_HURRIED ? best.delay_ns == 0 : end_ns <= found->target_ns;

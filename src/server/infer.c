@@ -97,9 +97,7 @@ static void set_headers(const struct infer *infer, char *extra, size_t room)
         ",other_us=%" PRId64 "\r\n",
         infer->latency_ns / 1000, time->queue_ns / 1000, time->run_ns / 1000,
         time->other_ns / 1000);
-    text_add(
-        &text, "weft-job: %" PRIu32 ".%" PRIu32 "\r\n", infer->job.node,
-        infer->job.number % RECORD_JOB_NUMBERS);
+    text_add(&text, "weft-job: %" PRIu32 ".%" PRIu64 "\r\n", infer->job.node, infer->job.number);
     if (infer->response.part_count > 0) {
         text_add(&text, "Inference-Header-Content-Length: %zu\r\n", infer->response.length);
     }

@@ -13,9 +13,6 @@
 
 enum { TRACE_LINE_BYTES_MAX = 512 };
 
-/* Numbers of jobs are shown modulo this: what is above tells incarnations of a node apart. */
-#define RECORD_JOB_NUMBERS (UINT32_C(1) << 28)
-
 /* Write @record without a newline. Returns the length. @catalogue gives the names. */
 size_t trace_text(
     const struct record *record, const struct catalogue *catalogue, char *line, size_t line_bytes);
