@@ -117,9 +117,14 @@ static void on_terminal(char *shown, size_t bytes)
     table_print(&table, file);
     table_deinit(&table);
     assert_int_equal(fflush(file), 0);
-    const ssize_t count = read(master, shown, bytes - 1);
-    assert_true(count > 0);
-    shown[count] = '\0';
+    size_t had = 0;
+    for (uint32_t lines = 0; lines < 3; lines++) { /* A terminal hands out lines as they come. */
+        do {
+            assert_true(had + 1 < bytes && read(master, &shown[had], 1) == 1);
+            had++;
+        } while (shown[had - 1] != '\n');
+    }
+    shown[had] = '\0';
     (void)fclose(file);
     (void)close(master);
 }
