@@ -112,11 +112,11 @@ static json_t *workflow_json(const char *name, const struct details_workflow *ro
 {
     json_t *object = json_object();
     add(object, "workflow", json_string(name));
-    add_count(object, "jobs", row->jobs.arrived + row->jobs.ended[OUTCOME_REFUSED]);
-    add_count(object, "completed", tally_completed(&row->jobs));
-    add_count(object, "refused", row->jobs.ended[OUTCOME_REFUSED]);
-    add_count(object, "failed", row->jobs.ended[OUTCOME_FAILED]);
-    add_count(object, "cancelled", tally_cancelled(&row->jobs));
+    add_count(object, "jobs", row->jobs);
+    add_count(object, "completed", row->completed);
+    add_count(object, "refused", row->refused);
+    add_count(object, "failed", row->failed);
+    add_count(object, "cancelled", row->cancelled);
     add_count(object, "counted", row->counted);
     add(object, "latency_ms", quantiles_json(&row->latency_ms));
     add_real(object, "slo_hit_rate", row->slo_hit_rate);

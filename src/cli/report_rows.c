@@ -115,8 +115,7 @@ static void print_workflows(
     double *weights = memory_zeroed(details->workflow_count + 1, sizeof(*weights));
     struct table table;
     for (uint32_t i = 0; i < details->workflow_count; i++) {
-        const struct tally_counts *jobs = &details->workflows[i].jobs;
-        weights[i] = (double)(jobs->arrived + jobs->ended[OUTCOME_REFUSED]);
+        weights[i] = (double)details->workflows[i].jobs;
     }
     const struct shown shown = choose(weights, details->workflow_count);
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "trace/tally.h"
 
 static struct details *allocate(
     uint32_t workflow_count, uint32_t task_count, uint32_t model_count, uint32_t worker_count)

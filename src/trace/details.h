@@ -9,13 +9,21 @@
 
 #include <stdint.h>
 
+#include "model/catalogue.h"
+#include "model/fleet.h"
+#include "node/record.h"
 #include "trace/latency_parts.h"
 #include "trace/quantiles.h"
-#include "trace/tally.h"
+
+struct tally;
 
 struct details_workflow {
-    struct tally_counts jobs; /* All of them. */
-    uint64_t counted;         /* Completed after the warm-up: what the rest is about. */
+    uint64_t jobs; /* Arrived or refused. */
+    uint64_t completed;
+    uint64_t refused;
+    uint64_t failed;
+    uint64_t cancelled;
+    uint64_t counted; /* Completed after the warm-up: what the rest is about. */
     struct quantiles latency_ms;
     double slo_hit_rate;           /* FIGURE_NONE without an SLO or such jobs. */
     double part_ms[LATENCY_PARTS]; /* The mean: they add up to that of the latency. */

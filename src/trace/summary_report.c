@@ -241,6 +241,17 @@ static uint64_t list_counted(
     return count;
 }
 
+static struct details_workflow count_jobs(const struct tally_counts *counts)
+{
+    return (struct details_workflow){
+        .jobs = counts->arrived + counts->ended[OUTCOME_REFUSED],
+        .completed = tally_completed(counts),
+        .refused = counts->ended[OUTCOME_REFUSED],
+        .failed = counts->ended[OUTCOME_FAILED],
+        .cancelled = tally_cancelled(counts),
+    };
+}
+
 /* Fill the row of @workflow, and add its parts to those of all. */
 static void detail_workflow(
     const struct summary *summary, const struct workflow_sum *workflow, int64_t first_ns,
@@ -273,16 +284,14 @@ struct details *summary_details(const struct summary *summary)
     int64_t part_ns[LATENCY_PARTS] = {0};
     for (uint32_t i = 0; i < summary->workflow_count; i++) {
         struct details_workflow *row = &details->workflows[i];
-        row->jobs = *tally_workflow(summary->tally, i);
+        *row = count_jobs(tally_workflow(summary->tally, i));
         detail_workflow(summary, &summary->workflows[i], first_ns, row, part_ns);
     }
     summary_report(summary, &report);
-    details->total = (struct details_workflow){
-        .jobs = *tally_total(summary->tally),
-        .counted = report.counted,
-        .latency_ms = report.latency_ms,
-        .slo_hit_rate = report.slo_hit_rate,
-    };
+    details->total = count_jobs(tally_total(summary->tally));
+    details->total.counted = report.counted;
+    details->total.latency_ms = report.latency_ms;
+    details->total.slo_hit_rate = report.slo_hit_rate;
     for (uint32_t i = 0; i < LATENCY_PARTS; i++) {
         details->total.part_ms[i] = mean_ms(part_ns[i], report.counted);
     }
