@@ -1,7 +1,7 @@
 #!/bin/sh
 # Make what is generated here again: generate.sh FOLDER, with the program in $WEFT.
 #
-# FOLDER gets traces/, random/, nona/operators/, esg/ and combined/ as they lie beside this script;
+# FOLDER gets traces/, random/, nona/operators/, esg/, combined/ and gpu/ as they lie beside this script;
 # a test compares them.
 set -eu
 
@@ -32,3 +32,6 @@ python3 -B scenarios/esg/generate.py "$folder/esg"
 
 # Several problems at once.
 python3 -B scenarios/combined/generate.py "$folder/combined"
+
+# More models than a GPU has memory for.
+python3 -B scenarios/gpu/generate.py "$folder/gpu"

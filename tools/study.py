@@ -4,7 +4,7 @@
 usage: study.py [--write] [--folder FOLDER] STUDY [TABLE...]
        study.py --list
 
-STUDY is compass, esg or nona; without TABLE, all of its tables are made. tools/study_tables.py says
+STUDY is compass, esg, gpu or nona; without TABLE, all of its tables are made. tools/study_tables.py says
 what goes into each. Prints Markdown; the runs are those of `weft compare`, paired by seed.
 
   --write           put each table into FOLDER/STUDY.md, between its markers
@@ -119,6 +119,10 @@ def milliseconds(outcome):
     return f"{mean_of(outcome.runs, 'latency_ms', 'mean')[0]:.1f}{star(outcome)}"
 
 
+def milliseconds_hits(outcome):
+    return f"{milliseconds(outcome)}, {hits(outcome)} %"
+
+
 def digits(mean):
     return 0 if mean >= 100 else 1
 
@@ -161,6 +165,7 @@ CELLS = {
     "latency, hits (difference)": with_difference(latency_hits),
     "difference": difference,
     "latency (difference)": with_difference(latency),
+    "ms, hits (difference)": with_difference(milliseconds_hits),
     "ms (difference)": with_difference(milliseconds),
     "latency ± interval": latency_interval,
     "latency or (unstable)": latency_short,

@@ -175,6 +175,20 @@ COMPASS = [
     ),
 ]  # fmt: skip
 
+# Models on a GPU.
+
+GPU = [
+    Table(
+        "gpu", "zipf", "exponent, memory",
+        [
+            Row(f"{skew}, {memory}", f"zipf-{skew}", f"--set memory={memory}")
+            for skew in ("0.7", "1", "1.3")
+            for memory in ("750MiB", "1302MiB", "2400MiB")
+        ],
+        columns(("lru", "place=compass,cache=lru"), "compass", "weft"), "ms, hits (difference)", 8, 8000,
+    ),
+]  # fmt: skip
+
 # ESG.
 
 BINDING = columns("esg", "infless", "fast-gshare", "orion", "aquatope")
@@ -285,4 +299,4 @@ NONA = [
     ),
 ]  # fmt: skip
 
-TABLES = COMPASS + ESG + NONA
+TABLES = GPU + COMPASS + ESG + NONA

@@ -55,7 +55,6 @@ struct task {
     int64_t ready_ns;
     int64_t run_ns; /* What its worker's row counts for it. */
 };
-
 _Static_assert(sizeof(struct task) == 64, "many wait: a cache line each");
 _Static_assert(WORKFLOW_TASKS_MAX <= UINT16_MAX, "a task has fewer inputs, a job fewer sinks");
 
@@ -129,8 +128,7 @@ struct parked {
 };
 
 struct queue {
-    int64_t
-        key; /* Of the head, if there is one: the first of all queues is found without the tasks. */
+    int64_t key;      /* Of the head, if there is one: no task is needed to find the first queue. */
     uint64_t arrival; /* Likewise. */
     uint32_t head;
     uint32_t tail;
@@ -151,7 +149,9 @@ struct model_slot {
     uint64_t failing_until; /* Tasks that wait for it up to this arrival fail. 0: none. */
     int64_t retry_at_ns;
     int64_t used_ns;
-    uint64_t bytes; /* It occupies, or will. */
+    int64_t began_ns; /* Its last use. */
+    int64_t gap_ns;   /* As in struct cache_entry. */
+    uint64_t bytes;   /* It occupies, or will. */
     int64_t load_ns;
 };
 

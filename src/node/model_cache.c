@@ -88,6 +88,20 @@ bool cache_is_ready(const struct worker *worker, const struct workflow_task *kin
     return true;
 }
 
+/*
+ * Learn how often @slot is used. One long pause counts as a few: a model that comes back is not
+ * taken for a rare one.
+ */
+static void note_use(struct model_slot *slot, int64_t now_ns)
+{
+    enum { PAUSE_GAPS_MAX = 8, GAPS = 8 };
+    const int64_t gap_ns = slot->began_ns == 0 ? 0 : now_ns - slot->began_ns;
+    slot->began_ns = now_ns;
+    slot->gap_ns += slot->gap_ns == 0
+                        ? gap_ns
+                        : (min_i64(gap_ns, PAUSE_GAPS_MAX * slot->gap_ns) - slot->gap_ns) / GAPS;
+}
+
 void cache_use(struct node *node, struct worker *worker, const struct workflow_task *kind)
 {
     for (uint32_t i = 0; i < kind->model_count; i++) {
@@ -95,6 +109,7 @@ void cache_use(struct node *node, struct worker *worker, const struct workflow_t
         ASSERT(slot->state == MODEL_RESIDENT);
         slot->users++;
         slot->used_ns = now_ns(node);
+        note_use(slot, now_ns(node));
     }
 }
 
@@ -202,6 +217,7 @@ static struct cache_entry entry_of(
         .next_use = next_use(node, worker, model),
         .bytes = slot->bytes,
         .used_ns = slot->used_ns,
+        .gap_ns = slot->gap_ns,
         .load_ns = slot->load_ns,
     };
 }

@@ -2,18 +2,27 @@
 
 #include "policy/compass_cost.h"
 
-__extension__ typedef __int128 compass_product;
-
-/* How long a model has been or will be idle: since its last use, or until its next. */
-static int64_t idle_span(const struct cache_entry *entry, int64_t now_ns)
+/*
+ * How long until @entry is used: by what waits, or else by how often it was used. While it is idle
+ * for longer than usual, that is a gap, too; and the only one known of a model used once.
+ */
+static double next_span(const struct cache_entry *entry, int64_t now_ns)
 {
-    return entry->next_use == NEXT_USE_NEVER ? compass_later(now_ns - entry->used_ns, 0) + 1
-                                             : (int64_t)entry->next_use + 1;
+    if (entry->next_use != NEXT_USE_NEVER) {
+        return (double)entry->next_use + 1;
+    }
+    const double idle_ns = (double)compass_later(now_ns - entry->used_ns, 0) + 1;
+    const double gap_ns = (double)entry->gap_ns;
+    if (gap_ns == 0) {
+        return idle_ns;
+    }
+    return idle_ns > gap_ns ? gap_ns + (idle_ns - gap_ns) / 8 : gap_ns;
 }
 
 /*
- * Whether @left is to leave before @right: what no task wants comes first, then the least
- * load time for the time it is idle. Multiplied across, it is exact and a strict order.
+ * Whether @left is to leave before @right: what nothing waits for comes first, then what saves the
+ * least load time in its memory. That is load time per use, byte and time until the use; per byte,
+ * because one large model leaves room for many small ones.
  */
 static bool leaves_before(
     const struct cache_entry *left, const struct cache_entry *right, int64_t now_ns)
@@ -23,8 +32,8 @@ static bool leaves_before(
     if (left_wanted != right_wanted) {
         return right_wanted;
     }
-    return (compass_product)left->load_ns * idle_span(right, now_ns) <
-           (compass_product)right->load_ns * idle_span(left, now_ns);
+    return (double)left->load_ns * ((double)right->bytes * next_span(right, now_ns)) <
+           (double)right->load_ns * ((double)left->bytes * next_span(left, now_ns));
 }
 
 uint32_t compass_victim(const struct policy_input *input, const struct cache_facts *cache)

@@ -248,7 +248,7 @@ class ShippedTest(Generate):
             self.assertEqual(path.read_bytes(), shipped.read_bytes(), shipped)
             self.assertLess(len(path.read_bytes()), 200_000)
             compared += 1
-        self.assertEqual(compared, 4 + 8 + 2 + 9 + 1 + 4 + 16)
+        self.assertEqual(compared, 4 + 8 + 2 + 9 + 1 + 4 + 16 + 4)
 
     def test_what_is_shipped_runs(self):
         for name in ("scenarios/traces/replay.yaml", "scenarios/random/random.yaml"):

@@ -195,6 +195,23 @@ static void what_was_planned_on_a_lost_worker_is_done_elsewhere(void **state)
     assert_at_least(run(&setup).hit_rate, 0.9);
 }
 
+/* The nets of an H200, 40 models in memory for ten: what is used often has to stay. */
+static void popular_models_stay_where_the_latest_would(void **state)
+{
+    (void)state;
+    static const char *const memories[] = {"750MiB", "1302MiB", "2400MiB"};
+    static const char *const files[] = {"../gpu/zipf-0.7", "../gpu/zipf-1", "../gpu/zipf-1.3"};
+    for (uint32_t i = 0; i < 9; i++) {
+        struct setup setup = {
+            files[i / 3], "place=compass,cache=lru", {{"memory", memories[i % 3]}}, 0};
+        const struct figures lru = run(&setup);
+        setup.policy = "compass";
+        const struct figures own = run(&setup);
+        assert_at_least(own.hit_rate, lru.hit_rate + 0.03);
+        assert_at_least(lru.latency_ms, 1.1 * own.latency_ms);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +224,7 @@ int main(void)
         cmocka_unit_test(many_planners_with_old_rows_do_not_herd),
         cmocka_unit_test(adjustment_helps_when_run_times_are_wrong),
         cmocka_unit_test(what_was_planned_on_a_lost_worker_is_done_elsewhere),
+        cmocka_unit_test(popular_models_stay_where_the_latest_would),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -536,11 +536,11 @@ static void the_model_needed_last_leaves(void **state)
     (void)state;
     struct cluster cluster;
     struct cache_entry entries[] = {
-        {.model = 0, .next_use = 3, .load_ns = 100, .used_ns = 10},
-        {.model = 1, .next_use = 9, .load_ns = 100, .used_ns = 20},
-        {.model = 2, .next_use = NEXT_USE_NEVER, .load_ns = 900, .used_ns = 30},
-        {.model = 3, .next_use = NEXT_USE_NEVER, .load_ns = 800, .used_ns = 30},
-        {.model = 4, .next_use = NEXT_USE_NEVER, .load_ns = 800, .used_ns = 30},
+        {.model = 0, .next_use = 3, .bytes = 9, .load_ns = 100, .used_ns = 10},
+        {.model = 1, .next_use = 9, .bytes = 9, .load_ns = 100, .used_ns = 20},
+        {.model = 2, .next_use = NEXT_USE_NEVER, .bytes = 9, .load_ns = 900, .used_ns = 30},
+        {.model = 3, .next_use = NEXT_USE_NEVER, .bytes = 9, .load_ns = 800, .used_ns = 30},
+        {.model = 4, .next_use = NEXT_USE_NEVER, .bytes = 9, .load_ns = 800, .used_ns = 30},
     };
     cluster_init(&cluster, 1, 1);
     cluster_seat(&cluster, "compass");
@@ -549,8 +549,38 @@ static void the_model_needed_last_leaves(void **state)
     assert_int_equal(victim_of(&cluster, entries, 2), 1); /* Farthest. */
     entries[1].load_ns = 1000; /* 100 / 4 against 1000 / 10: what it costs counts. */
     assert_int_equal(victim_of(&cluster, entries, 2), 0);
+    entries[1].bytes = 90; /* But it costs no more than its memory could save elsewhere. */
+    assert_int_equal(victim_of(&cluster, entries, 2), 1);
     entries[4].used_ns = CLUSTER_NOW_NS; /* Just used. */
     assert_int_equal(victim_of(&cluster, &entries[2], 3), 1);
+    cluster_deinit(&cluster);
+}
+
+static void the_model_used_most_often_stays(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    const int64_t now_ns = CLUSTER_NOW_NS;
+    struct cache_entry entries[] = {
+        {.used_ns = now_ns - 100, .gap_ns = 200},
+        {.used_ns = now_ns - 10, .gap_ns = 1000},
+    };
+    for (uint32_t i = 0; i < 2; i++) {
+        entries[i].next_use = NEXT_USE_NEVER;
+        entries[i].bytes = 5;
+        entries[i].load_ns = 50;
+    }
+    cluster_init(&cluster, 1, 1);
+    cluster_seat(&cluster, "compass");
+    assert_int_equal(victim_of(&cluster, entries, 2), 1); /* Though it was used later. */
+    entries[0].used_ns = now_ns - 200 - 8 * 800;          /* Idle for long: no longer so often. */
+    assert_int_equal(victim_of(&cluster, entries, 2), 0);
+    entries[0].used_ns += 100;
+    assert_int_equal(victim_of(&cluster, entries, 2), 1);
+    entries[0].gap_ns = 0; /* Used once: how long ago is all that is known. */
+    assert_int_equal(victim_of(&cluster, entries, 2), 0);
+    entries[0].used_ns = now_ns - 900;
+    assert_int_equal(victim_of(&cluster, entries, 2), 1);
     cluster_deinit(&cluster);
 }
 
@@ -610,6 +640,7 @@ int main(void)
         cmocka_unit_test(joins_move_from_their_rendezvous),
         cmocka_unit_test(what_was_planned_on_a_lost_worker_is_planned_again),
         cmocka_unit_test(the_model_needed_last_leaves),
+        cmocka_unit_test(the_model_used_most_often_stays),
         cmocka_unit_test(prefetch_never_takes_room_from_an_earlier_need),
         cmocka_unit_test(blind_options_see_nothing),
     };
