@@ -147,6 +147,38 @@ static struct times measure(struct cuda_graph *graph, uint32_t runs)
     return times;
 }
 
+/*
+ * Launches after pauses, as requests come, and what the call itself takes: a loop without pauses
+ * does not show either.
+ */
+static void measure_pauses(const struct model *model, struct cuda_graph *graph)
+{
+    static const double pauses[] = {0, 20e-6, 100e-6, 1e-3};
+    struct weft_error error;
+    double took[RUNS];
+    double called[RUNS];
+    printf("pause  %-24s rows %u: p50 us, and of the call:", model->folder, graph->rows);
+    for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+        for (uint32_t k = 0; k < RUNS; k++) {
+            const double begin = now();
+            while (now() - begin < pauses[i]) {
+            }
+            const double start = now();
+            need(cuda_graph_launch(graph, &error), &error);
+            called[k] = (now() - start) * 1e6;
+            enum weft_status status;
+            while ((status = cuda_graph_poll(graph, &error)) == WEFT_BUSY) {
+            }
+            need(status, &error);
+            took[k] = (now() - start) * 1e6;
+        }
+        qsort(took, RUNS, sizeof(*took), by_value);
+        qsort(called, RUNS, sizeof(*called), by_value);
+        printf("  after %.0f: %.0f, %.0f", pauses[i] * 1e6, took[RUNS / 2], called[RUNS / 2]);
+    }
+    printf("\n");
+}
+
 static void load(struct model *model, const char *what)
 {
     struct weft_error error;
@@ -238,6 +270,7 @@ static void run_model(struct model *model)
             &error);
         record(model, i, shares.unit_count, &model->whole[i]);
         record(model, i, SHARE_UNITS, &model->part[i]);
+        measure_pauses(model, &model->whole[i]);
     }
     cuda_weights_unmap(&model->weights);
     load(model, "swapped");

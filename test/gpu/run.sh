@@ -5,15 +5,15 @@
 # usage: run.sh [PART...]
 #
 # Parts: compile (the packages that are not in the bundle; they are left in $OUT), check (the parts
-# of the engine), engine (the engine in its process), and those of serve.py: outputs, overhead,
-# cache, shares, faults. All of them if none is named.
+# of the engine), loads (weights of 20 MB to 1 GB), engine (the engine in its process), and those of
+# serve.py: profile, outputs, overhead, cache, shares, faults. All of them if none is named.
 set -eu
 cd "$(dirname "$0")"
 here=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=
-parts=${*:-compile check engine outputs overhead cache shares faults}
+parts=${*:-compile check loads engine outputs overhead cache shares faults}
 
 export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PYTHONUNBUFFERED=1
@@ -50,9 +50,10 @@ done
 cd "$work/models"
 # shellcheck disable=SC2086 # The same.
 ! has check || time "$here/bin/gpu_check" $nets || failed="$failed check"
+! has loads || time "$here/bin/gpu_loads" "$work" 20 50 100 200 500 1000 || failed="$failed loads"
 # shellcheck disable=SC2086
 ! has engine || time "$here/bin/gpu_engine" $nets || failed="$failed engine"
-for part in outputs overhead cache shares faults; do
+for part in profile outputs overhead cache shares faults; do
     ! has "$part" ||
         time python3 "$here/test/gpu/serve.py" "$part" "$here/bin" "$work/repository" ||
         failed="$failed $part"

@@ -3,7 +3,7 @@
 
 usage: serve.py PART BIN REPOSITORY
 
-PART is one of: outputs (compared with PyTorch's, alone and under load), overhead (of the server
+PART is one of: profile (the document goes to $OUT), outputs (compared with PyTorch's, alone and under load), overhead (of the server
 over a bare graph), cache (more models than there is memory), shares (small and large models
 together), faults. REPOSITORY has models that prepare.py made.
 """
@@ -145,6 +145,13 @@ def alone_us(document, name, rows, units=0):
         if point["items"] == rows and point.get("gpu", 0) == units:
             return 1000 * point["ms"]
     return float("nan")
+
+
+def profile_only(repository):
+    settings(repository)
+    path, _ = profile(repository)
+    if "OUT" in os.environ:
+        shutil.copy(path, f"{os.environ['OUT']}/h200.profile.json")
 
 
 def outputs(repository):
@@ -315,7 +322,7 @@ def faults(repository):
 def main():
     global BIN
     part, BIN, repository = sys.argv[1:]
-    globals()[part](os.path.abspath(repository))
+    globals()["profile_only" if part == "profile" else part](os.path.abspath(repository))
     return 0
 
 

@@ -1,0 +1,219 @@
+/*
+ * gpu_loads.c - what loads of weights cost on a device, step by step, for any size of model.
+ *
+ * usage: gpu_loads FOLDER MEGABYTES...
+ *
+ * Makes files of those sizes in FOLDER, and removes them. WEFT_CUDA names another driver. Every
+ * rate is held against copies of memory that the driver has pinned, in the same run. Prints
+ * medians.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "engine/cuda_weights.h"
+
+enum { LOADS = 7, PINNED_BYTES = 128 << 20, PINNED_COPIES = 8 };
+
+enum step { STEP_TAKE, STEP_MAP, STEP_COPY, STEP_ALL, STEP_UNMAP, STEP_ACCESS, STEPS };
+
+static struct cuda_driver driver;
+static struct cuda_device device;
+static struct CUstream_st *stream;
+static double pinned_rate; /* Bytes per second. */
+
+static double now(void)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void need(enum weft_status status, const struct weft_error *error)
+{
+    if (status != WEFT_OK) {
+        (void)fprintf(stderr, "gpu_loads: %s\n", error->message);
+        exit(1);
+    }
+}
+
+static void must(int result, const char *what)
+{
+    struct weft_error error;
+    need(cuda_check(&driver, result, what, &error), &error);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+    return x < y ? -1 : x > y ? 1 : 0;
+}
+
+static double median(double *values)
+{
+    qsort(values, LOADS, sizeof(*values), by_value);
+    return values[LOADS / 2];
+}
+
+/* Copy @bytes in pieces of @chunk, all of them at once. Returns the seconds. */
+static double copy(uint64_t to, const uint8_t *from, uint64_t bytes, uint64_t chunk)
+{
+    const double start = now();
+    for (uint64_t at = 0; at < bytes; at += chunk) {
+        const uint64_t left = bytes - at;
+        must(driver.copy_in(to + at, from + at, left < chunk ? left : chunk, stream), "copy");
+    }
+    must(driver.stream_wait(stream), "copy");
+    return now() - start;
+}
+
+/* What loads are held against. */
+static void measure_pinned(void)
+{
+    void *host;
+    uint64_t memory;
+    double seconds[LOADS];
+    must(driver.host_take(&host, PINNED_BYTES, 0), "memory");
+    must(driver.memory_take(&memory, PINNED_BYTES), "memory");
+    memset(host, 1, PINNED_BYTES);
+    for (uint32_t i = 0; i < LOADS; i++) {
+        const double start = now();
+        for (uint32_t k = 0; k < PINNED_COPIES; k++) {
+            (void)copy(memory, host, PINNED_BYTES, CUDA_CHUNK_BYTES);
+        }
+        seconds[i] = now() - start;
+    }
+    pinned_rate = (double)PINNED_BYTES * PINNED_COPIES / median(seconds);
+    printf("pinned copies of %d MiB: %.1f GB/s\n", PINNED_BYTES >> 20, pinned_rate / 1e9);
+    must(driver.memory_give(memory), "memory");
+    must(driver.host_give(host), "memory");
+}
+
+static void write_file(const char *path, uint64_t bytes)
+{
+    static uint8_t some[1 << 20];
+    uint64_t state = bytes;
+    FILE *file = fopen(path, "wbe");
+    for (uint64_t at = 0; file != NULL && at < bytes; at += sizeof(some)) {
+        for (size_t i = 0; i < sizeof(some); i += sizeof(state)) {
+            state = state * 6364136223846793005U + 1442695040888963407U;
+            memcpy(some + i, &state, sizeof(state));
+        }
+        if (fwrite(some, 1, sizeof(some), file) != sizeof(some)) {
+            break;
+        }
+    }
+    if (file == NULL || fclose(file) != 0) {
+        (void)fprintf(stderr, "gpu_loads: %s cannot be written\n", path);
+        exit(1);
+    }
+}
+
+/* One load, and the memory goes again. */
+static void load(struct cuda_weights *weights, const char *path, double *seconds)
+{
+    struct weft_error error;
+    uint64_t block;
+    const double start = now();
+    need(cuda_weights_take(&device, weights->bytes, CUDA_HANDLE_FILE, &block, &error), &error);
+    const double taken = now();
+    need(cuda_weights_map(weights, block, /* is_filled */ false, &error), &error);
+    const double mapped = now();
+    need(cuda_weights_copy(weights, path, stream, NULL, NULL, &error), &error);
+    const double copied = now();
+    const struct cuda_access access = {
+        .where = {.type = CUDA_ON_DEVICE, .number = device.number}, .flags = CUDA_READ_WRITE};
+    must(driver.block_access(weights->address, weights->range_bytes, &access, 1), "access");
+    const double changed = now();
+    cuda_weights_unmap(weights);
+    seconds[STEP_TAKE] = taken - start;
+    seconds[STEP_MAP] = mapped - taken;
+    seconds[STEP_COPY] = copied - mapped;
+    seconds[STEP_ALL] = copied - start;
+    seconds[STEP_ACCESS] = changed - copied;
+    seconds[STEP_UNMAP] = now() - changed;
+}
+
+/* Copies of the registered file into memory that is there, in one piece and in chunks. */
+static void measure_copies(struct cuda_weights *weights)
+{
+    static const uint64_t chunks[] = {1 << 20, 4 << 20, 16 << 20, 64 << 20, UINT64_MAX / 2};
+    uint64_t memory;
+    must(driver.memory_take(&memory, weights->bytes), "memory");
+    printf("       copies into memory that is there, by chunk:");
+    for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
+        double seconds[LOADS];
+        for (uint32_t k = 0; k < LOADS; k++) {
+            seconds[k] = copy(memory, weights->file, weights->bytes, chunks[i]);
+        }
+        const double rate = (double)weights->bytes / median(seconds);
+        printf(
+            "  %s%llu MiB %.1f GB/s (%.0f %%)",
+            i + 1 < sizeof(chunks) / sizeof(chunks[0]) ? "" : "over ",
+            (unsigned long long)(i + 1 < sizeof(chunks) / sizeof(chunks[0]) ? chunks[i] >> 20 : 64),
+            rate / 1e9, 100 * rate / pinned_rate);
+    }
+    printf("\n");
+    must(driver.memory_give(memory), "memory");
+}
+
+static void measure(const char *folder, uint64_t bytes)
+{
+    struct weft_error error;
+    struct cuda_weights weights;
+    double first[STEPS];
+    double steps[STEPS][LOADS];
+    char path[4096];
+    (void)snprintf(path, sizeof(path), "%s/load.%ld", folder, (long)getpid());
+    write_file(path, bytes);
+    need(cuda_weights_open(&device, bytes, &weights, &error), &error);
+    load(&weights, path, first);
+    for (uint32_t i = 0; i < LOADS; i++) {
+        double seconds[STEPS];
+        load(&weights, path, seconds);
+        for (uint32_t k = 0; k < STEPS; k++) {
+            steps[k][i] = seconds[k];
+        }
+    }
+    for (uint32_t k = 0; k < STEPS; k++) {
+        steps[k][0] = median(steps[k]);
+    }
+    printf(
+        "load   %5.0f MB  first %7.2f ms; then %7.3f ms, %.1f GB/s, %.0f %% of pinned: memory "
+        "%.0f us, map %.0f, copy %.0f (%.0f %% of pinned); a change of access takes %.0f, "
+        "unmap %.0f\n",
+        (double)bytes / 1e6, first[STEP_ALL] * 1e3, steps[STEP_ALL][0] * 1e3,
+        (double)bytes / steps[STEP_ALL][0] / 1e9,
+        100 * (double)bytes / steps[STEP_ALL][0] / pinned_rate, steps[STEP_TAKE][0] * 1e6,
+        steps[STEP_MAP][0] * 1e6, steps[STEP_COPY][0] * 1e6,
+        100 * (double)bytes / steps[STEP_COPY][0] / pinned_rate, steps[STEP_ACCESS][0] * 1e6,
+        steps[STEP_UNMAP][0] * 1e6);
+    measure_copies(&weights);
+    cuda_weights_close(&weights);
+    (void)unlink(path);
+}
+
+int main(int argc, char **argv)
+{
+    struct weft_error error;
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc < 3) {
+        (void)fprintf(stderr, "usage: gpu_loads FOLDER MEGABYTES...\n");
+        return 2;
+    }
+    need(cuda_driver_open(getenv("WEFT_CUDA"), &driver, &error), &error);
+    need(cuda_device_open(&driver, &device, &error), &error);
+    must(driver.stream_create(&stream, CUDA_STREAM_APART), "a stream");
+    measure_pinned();
+    for (int i = 2; i < argc; i++) {
+        measure(argv[1], strtoull(argv[i], NULL, 10) << 20);
+    }
+    must(driver.stream_destroy(stream), "a stream");
+    cuda_device_close(&device);
+    printf("loads measured\n");
+    return 0;
+}
