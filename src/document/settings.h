@@ -21,7 +21,8 @@
  * those of new ones, which would otherwise begin jobs before others are ended; batches are made
  * where they pay.
  */
-#define SETTINGS_POLICY_DEFAULT "place=compass,order=weft,dispatch=first-fit:paying,cache=compass"
+#define SETTINGS_POLICY_DEFAULT                                                                    \
+    "place=compass,order=weft,dispatch=first-fit:gpu=0:paying,cache=compass"
 
 enum { SETTINGS_MEMBERS_MAX = 256 };
 

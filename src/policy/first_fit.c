@@ -4,7 +4,7 @@
  * Rule: tasks wait in home queues, oldest job first. Of each queue up to `batch` items are
  * taken, with `gpu` units of a device and `cpu` of its machine, on the worker that holds
  * the inputs of most of them if that has room, else on the first that has. With `paying`, no more
- * items are taken than pay: see paying_batch().
+ * items are taken than pay, and with `gpu=0` as much of the device: see paying_config().
  * Source: first fit of bin packing (Johnson 1974), as a controller of functions would use it.
  * Ignores: models in memory, transfers, deadlines, and run times but for `paying`.
  * Not for: loads that need different shares: it is the least that a home queue can be given.
@@ -17,34 +17,93 @@ enum { OPTION_BATCH, OPTION_GPU, OPTION_CPU, OPTION_PAYING };
 
 static const struct policy_option options[] = {
     {"batch", 8, 1, 65536, true, "largest number of items run together"},
-    {"gpu", 1, 0, 255, true, "units of the device, as far as it has them; 0: all"},
+    {"gpu", 1, 0, 255, true,
+     "units of the device, as far as it has them; 0: all, or with paying what pays"},
     {"cpu", 0, 0, 65536, true, "units of the machine, as far as it has them"},
     {"paying", 0, 0, 1, true, "1: only as many items as end sooner together, by the profile"},
     {.name = NULL},
 };
 
+/* What a queue may ask of a worker, and what waits there. */
+struct offer {
+    const struct fleet_worker *spec;
+    struct config most;
+    uint32_t model;
+    uint32_t items_most;
+    uint32_t waiting; /* Items. */
+    uint32_t units_free;
+    uint32_t parts_most; /* Into how many parts its device may be split. */
+};
+
 /*
- * The number of items, a power of two up to @most, with which all that waits ends soonest on
- * average. In batches of n, w waiting items take w / n runs, and end after (w / n + 1) / 2 of them
- * on average, a run being as long as the profile says for n items. So a batch that takes as long as
- * its items one by one never pays, and one that takes half as long pays more the more wait.
+ * Parts of a device help as long as what waits cannot fill it: a batch takes hardly longer on a
+ * part, and others run beside it. Once whole batches wait, they are as fast on the whole.
  */
-static uint32_t paying_batch(
+static struct offer offer_of(
     const struct policy_input *input, const struct queue_facts *queue, uint32_t worker,
-    struct config config)
+    struct config most)
 {
     const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
-    const uint32_t model = workflow->tasks[queue->task].run;
-    const uint32_t device = input->view->fleet->workers[worker].device;
-    const uint32_t most = min_u32(config.batch, queue->items);
-    uint32_t best = 1;
+    const struct fleet_worker *spec = &input->view->fleet->workers[worker];
+    struct offer offer = {
+        .spec = spec,
+        .most = most,
+        .model = workflow->tasks[queue->task].run,
+        .items_most = max_u32(min_u32(most.batch, queue->items), 1),
+        .waiting = queue->items,
+        .units_free = spec->gpu_units,
+        .parts_most = 1,
+    };
+    if (most.gpu == 0 && spec->gpu_units > 1) {
+        offer.waiting = max_u32(queue->items, view_load(input->view, worker)->queued_items);
+        offer.units_free = queue->worker == WORKER_NONE ? view_free_units(input->view, worker).gpu
+                                                        : queue->gpu_free;
+        offer.parts_most = offer.waiting <= most.batch ? spec->gpu_units : 1;
+    }
+    return offer;
+}
+
+/*
+ * When all that waits has ended, on average and but for a factor, if it runs like @config, @parts
+ * at a time: w items in batches of n take w / n / parts rounds, and end after half of them and
+ * half a round. Others on the device make each of them longer.
+ */
+static double mean_end_ns(
+    const struct policy_input *input, const struct offer *offer, struct config config,
+    uint32_t parts)
+{
+    const int64_t run_ns =
+        profile_run(input->profile, offer->model, offer->spec->device, config.batch, config).run_ns;
+    const double beside = 1 + offer->spec->interference * (1 - 1.0 / parts);
+    const double rounds = (double)offer->waiting / config.batch / parts;
+    return (double)run_ns * beside * ((parts > 1 && rounds < 1 ? 1 : rounds) + 1);
+}
+
+/*
+ * The config with which all that waits ends soonest on average: 1, 2, 4 ... items or all that may
+ * be taken, on the whole device, a half of it, a quarter ... So a batch that takes as long as its
+ * items one by one never pays, one that takes half as long pays more the more wait, and an item
+ * that is alone has the whole device.
+ */
+static struct config paying_config(const struct policy_input *input, const struct offer *offer)
+{
+    struct config best = offer->most;
     double best_ns = 0;
-    for (uint32_t items = 1; items <= most; items *= 2) {
-        const int64_t run_ns = profile_run(input->profile, model, device, items, config).run_ns;
-        const double end_ns = (double)run_ns * ((double)queue->items / items + 1);
-        if (items == 1 || end_ns < best_ns) {
-            best = items;
-            best_ns = end_ns;
+    best.batch = 1;
+    for (uint32_t parts = 1; parts <= offer->parts_most; parts *= 2) {
+        struct config config = offer->most;
+        const uint32_t units = offer->spec->gpu_units / parts;
+        config.gpu = parts == 1 ? config.gpu : units;
+        if (offer->parts_most > 1 && units > offer->units_free) {
+            continue;
+        }
+        for (uint32_t items = 1; items < 2 * offer->items_most; items *= 2) {
+            config.batch = min_u32(items, offer->items_most);
+            const double end_ns = mean_end_ns(input, offer, config, parts);
+            if (best_ns == 0 || end_ns < best_ns) {
+                best = config;
+                best_ns = end_ns;
+            }
         }
     }
     return best;
@@ -64,7 +123,8 @@ static struct config config_of(
         .cpu = min_u32(cpu, cpu_units),
     };
     if (input->options[OPTION_PAYING] > 0) {
-        config.batch = paying_batch(input, queue, worker, config);
+        const struct offer offer = offer_of(input, queue, worker, config);
+        config = paying_config(input, &offer);
     }
     return config;
 }

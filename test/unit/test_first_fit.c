@@ -134,6 +134,42 @@ static void only_batches_that_pay_are_made(void **state)
     set_run(&cluster, 8, 110);
     assert_int_equal(taken_of(&cluster, 8), 8);
     assert_int_equal(taken_of(&cluster, 100), 8);
+    assert_int_equal(taken_of(&cluster, 7), 7); /* All that wait, though it is no power of two. */
+    cluster_deinit(&cluster);
+}
+
+/* How much of the device is taken if @items wait in all, one of them of this model. */
+static uint32_t units_for(struct cluster *cluster, uint32_t items, uint32_t gpu_free)
+{
+    struct row row = cluster->board.entries[0].live;
+    row.load.queued_items = items;
+    cluster_write(cluster, &row);
+    const struct queue_facts queue = {
+        .worker = 0, .waiting = 1, .items = 1, .head_items = 1, .gpu_free = gpu_free};
+    struct dispatch_answer answer;
+    policy_dispatch(&cluster->seat, &queue, &answer);
+    assert_int_equal(answer.count, 1);
+    return answer.configs[0].gpu;
+}
+
+static void a_part_of_the_device_is_taken_if_that_pays(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, "first-fit:gpu=0:paying");
+    cluster.fleet->workers[0].gpu_units = 4;
+    static const int64_t run_ns[] = {100, 300, 140}; /* By units: all, 1 and 2. */
+    for (uint32_t units = 0; units <= 2; units++) {
+        const struct profile_point point = {.items = 1, .gpu = units, .run_ns = run_ns[units]};
+        profile_put_point(cluster.profile, /* model */ 0, /* device */ 0, &point);
+    }
+    assert_int_equal(units_for(&cluster, 1, 4), 0); /* Alone: all of it. */
+    assert_int_equal(units_for(&cluster, 1, 3), 2); /* Part of it is in use: what is free. */
+    assert_int_equal(units_for(&cluster, 1, 1), 1);
+    assert_int_equal(units_for(&cluster, 2, 4), 2); /* 140, 140 instead of 100, 200. */
+    assert_int_equal(units_for(&cluster, 9, 4), 0); /* Whole batches: no part of it. */
+    cluster.fleet->workers[0].interference = 1;
+    assert_int_equal(units_for(&cluster, 2, 4), 0); /* 210, 210. */
     cluster_deinit(&cluster);
 }
 
@@ -144,6 +180,7 @@ int main(void)
         cmocka_unit_test(who_cannot_run_it_is_passed_over),
         cmocka_unit_test(shares_are_cut_to_what_a_machine_has),
         cmocka_unit_test(only_batches_that_pay_are_made),
+        cmocka_unit_test(a_part_of_the_device_is_taken_if_that_pays),
         cmocka_unit_test(the_oldest_job_comes_first_and_placed_tasks_run_where_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
