@@ -24,6 +24,7 @@
 struct cuda_model {
     bool is_open;  /* Manifest and address. */
     bool is_tried; /* Its packages have run, here or in an earlier process. */
+    bool is_asked; /* The keeper, for what an earlier process has left. */
     struct cuda_manifest manifest;
     struct cuda_weights weights;
     int file;       /* Of its block, for the next keeper; -1: there is none. */

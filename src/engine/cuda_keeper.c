@@ -11,15 +11,13 @@
 
 enum { ANSWER_MS_MAX = 2000 }; /* A keeper that takes longer is as good as gone. */
 
-enum keeper_kind { KEEP_ATTACH, KEEP_TAKE, KEEP_FILLED, KEEP_DROP, KEEP_ADOPT, KEEP_TAKEN };
+enum keeper_kind { KEEP_ATTACH, KEEP_TAKE, KEEP_GIVE, KEEP_DROP, KEEP_TAKEN };
 
 /* What every packet to and from a keeper holds. */
 struct keeper_word {
     uint64_t bytes;
     uint32_t model;
-    int32_t status;     /* TAKEN. */
-    uint32_t is_filled; /* The same. */
-    char message[240];  /* The same. */
+    uint32_t padding;
 };
 
 void cuda_keeper_open(struct cuda_keeper *keeper, int socket)
@@ -54,16 +52,7 @@ static bool hear(const struct received *received, struct keeper_word *word_out)
     struct packet_reader reader;
     reader_init(&reader, received);
     reader_take(&reader, word_out, sizeof(*word_out));
-    word_out->message[sizeof(word_out->message) - 1] = '\0';
     return !reader.is_bad;
-}
-
-static void tell(struct cuda_keeper *keeper, enum keeper_kind kind, uint32_t model)
-{
-    const struct keeper_word word = {.model = model};
-    if (keeper->is_there) {
-        keeper->is_there = say(&keeper->channel, &keeper->packet, kind, &word, /* file */ -1);
-    }
 }
 
 /* Wait for an answer, which comes in one piece. */
@@ -74,43 +63,40 @@ static bool has_answered(const struct cuda_keeper *keeper)
 }
 
 enum weft_status cuda_keeper_take(
-    struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int *file_out, bool *is_filled_out,
+    struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int *file_out,
     struct weft_error *error)
 {
-    struct keeper_word word = {.model = model, .bytes = bytes};
+    const struct keeper_word word = {.model = model, .bytes = bytes};
     struct received *received;
     if (!keeper->is_there ||
         !say(&keeper->channel, &keeper->packet, KEEP_TAKE, &word, /* file */ -1) ||
         !has_answered(keeper) ||
         channel_receive(&keeper->channel, /* waits */ true, &received) != CHANNEL_RECEIVED ||
-        received->kind != KEEP_TAKEN || !hear(received, &word)) {
+        received->kind != KEEP_TAKEN) {
         cuda_keeper_close(keeper);
         return error_set(error, WEFT_LOST, "the process that keeps weights is gone");
     }
-    if (word.status != WEFT_OK || received->file_count != 1) {
-        return error_set(error, WEFT_NO_MEMORY, "%s", word.message);
+    if (received->file_count != 1) {
+        return error_set(error, WEFT_NOT_FOUND, "these weights are not kept");
     }
     *file_out = received->files[0];
     received->files[0] = -1;
-    *is_filled_out = word.is_filled != 0;
     return WEFT_OK;
 }
 
-void cuda_keeper_filled(struct cuda_keeper *keeper, uint32_t model)
+void cuda_keeper_give(struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int file)
 {
-    tell(keeper, KEEP_FILLED, model);
+    const struct keeper_word word = {.model = model, .bytes = bytes};
+    if (keeper->is_there) {
+        keeper->is_there = say(&keeper->channel, &keeper->packet, KEEP_GIVE, &word, file);
+    }
 }
 
 void cuda_keeper_drop(struct cuda_keeper *keeper, uint32_t model)
 {
-    tell(keeper, KEEP_DROP, model);
-}
-
-void cuda_keeper_adopt(struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int file)
-{
-    const struct keeper_word word = {.model = model, .bytes = bytes};
+    const struct keeper_word word = {.model = model};
     if (keeper->is_there) {
-        keeper->is_there = say(&keeper->channel, &keeper->packet, KEEP_ADOPT, &word, file);
+        keeper->is_there = say(&keeper->channel, &keeper->packet, KEEP_DROP, &word, /* file */ -1);
     }
 }
 
@@ -127,8 +113,7 @@ struct kept {
     uint32_t model;
     uint64_t bytes;
     uint64_t block;
-    int file; /* Of the block. What another keeper had cannot be exported once more. */
-    bool is_filled;
+    int file; /* Of the block: what was imported cannot be exported once more. */
 };
 
 struct keeping {
@@ -159,95 +144,45 @@ static struct kept **find(struct keeping *keeping, uint32_t model)
     return link;
 }
 
-static struct kept *add(
-    struct keeping *keeping, const struct keeper_word *word, uint64_t block, int file)
+static void take(struct keeping *keeping, const struct keeper_word *word)
 {
+    const struct kept *kept = *find(keeping, word->model);
+    const int file = kept != NULL && kept->bytes == word->bytes ? kept->file : -1;
+    (void)say(&keeping->client, &keeping->packet, KEEP_TAKEN, word, file); /* Or it is gone. */
+}
+
+/* What cannot be imported is copied again some day. */
+static void give(struct keeping *keeping, const struct keeper_word *word, struct received *received)
+{
+    struct kept **link = find(keeping, word->model);
+    uint64_t block;
+    if (received->file_count != 1) {
+        return;
+    }
+    if (*link != NULL) {
+        release(keeping, link);
+    }
+    void *file = (void *)(intptr_t)received->files[0]; /* NOLINT: as the driver wants it. */
+    if (keeping->driver.block_import(&block, file, CUDA_HANDLE_FILE) != CUDA_SUCCESS) {
+        return;
+    }
     struct kept *kept = memory_zeroed(1, sizeof(*kept));
     *kept = (struct kept){
         .next = keeping->first,
         .model = word->model,
         .bytes = word->bytes,
         .block = block,
-        .file = file,
+        .file = received->files[0],
     };
     keeping->first = kept;
-    return kept;
+    received->files[0] = -1;
 }
 
-/* Memory that was not kept yet. */
-static int create(struct keeping *keeping, const struct keeper_word *word, struct kept **kept_out)
-{
-    const struct cuda_memory_kind kind = {
-        .type = CUDA_MEMORY_PINNED,
-        .handles = CUDA_HANDLE_FILE,
-        .where = {.type = CUDA_ON_DEVICE, .number = 0},
-    };
-    uint64_t block;
-    int file;
-    int result = keeping->driver.block_create(&block, word->bytes, &kind, /* flags */ 0);
-    if (result != CUDA_SUCCESS) {
-        return result;
-    }
-    result = keeping->driver.block_export(&file, block, CUDA_HANDLE_FILE, /* flags */ 0);
-    if (result != CUDA_SUCCESS) {
-        (void)keeping->driver.block_release(block);
-        return result;
-    }
-    *kept_out = add(keeping, word, block, file);
-    return CUDA_SUCCESS;
-}
-
-static void take(struct keeping *keeping, struct keeper_word *word)
-{
-    struct kept **link = find(keeping, word->model);
-    struct weft_error error = {.status = WEFT_OK};
-    int result = CUDA_SUCCESS;
-    if (*link != NULL && (*link)->bytes != word->bytes) {
-        release(keeping, link);
-        link = find(keeping, word->model);
-    }
-    struct kept *kept = *link;
-    if (kept == NULL) {
-        result = create(keeping, word, &kept);
-    }
-    word->is_filled = kept != NULL && kept->is_filled ? 1 : 0;
-    word->status = cuda_check(&keeping->driver, result, "memory for weights", &error);
-    (void)snprintf(
-        word->message, sizeof(word->message), "%s", word->status == WEFT_OK ? "" : error.message);
-    (void)say(/* Or it is gone. */
-              &keeping->client, &keeping->packet, KEEP_TAKEN, word, kept == NULL ? -1 : kept->file);
-}
-
-static void adopt(
-    struct keeping *keeping, const struct keeper_word *word, struct received *received)
-{
-    struct kept **link = find(keeping, word->model);
-    uint64_t block;
-    if (*link != NULL || received->file_count != 1) {
-        return;
-    }
-    void *file = (void *)(intptr_t)received->files[0]; /* NOLINT: as the driver wants it. */
-    if (keeping->driver.block_import(&block, file, CUDA_HANDLE_FILE) == CUDA_SUCCESS) {
-        add(keeping, word, block, received->files[0])->is_filled = true;
-        received->files[0] = -1;
-    }
-}
-
-/* The engine process is gone: what it had not filled is worth nothing. */
 static void lose_client(struct keeping *keeping)
 {
-    if (!keeping->has_client) {
-        return;
-    }
-    keeping->has_client = false;
-    channel_deinit(&keeping->client);
-    struct kept **link = &keeping->first;
-    while (*link != NULL) {
-        if ((*link)->is_filled) {
-            link = &(*link)->next;
-        } else {
-            release(keeping, link);
-        }
+    if (keeping->has_client) {
+        keeping->has_client = false;
+        channel_deinit(&keeping->client);
     }
 }
 
@@ -263,18 +198,13 @@ static void serve(struct keeping *keeping, struct received *received)
     case KEEP_TAKE:
         take(keeping, &word);
         return;
-    case KEEP_FILLED:
-        if (*link != NULL) {
-            (*link)->is_filled = true;
-        }
+    case KEEP_GIVE:
+        give(keeping, &word, received);
         return;
     case KEEP_DROP:
         if (*link != NULL) {
             release(keeping, link);
         }
-        return;
-    case KEEP_ADOPT:
-        adopt(keeping, &word, received);
         return;
     case KEEP_ATTACH:
     case KEEP_TAKEN:

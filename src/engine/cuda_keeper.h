@@ -1,16 +1,16 @@
 /*
  * cuda_keeper.h - a process that owns the weights on a GPU, so that they outlive engine processes.
  *
- * A kernel that goes wrong takes its whole process with it. The keeper runs no kernels: it takes
- * memory, passes it on as a descriptor, and remembers what was filled. The engine process that
- * comes after a broken one maps what is there, and copies nothing. The keeper has no context on the
- * device, and costs next to no memory there.
+ * A kernel that goes wrong takes its whole process with it. The keeper runs no kernels: it holds on
+ * to memory that engine processes have filled. The engine process that comes after a broken one
+ * maps what is there, and copies nothing. The keeper has no context on the device, and costs next
+ * to no memory there.
  *
- *     engine process ── TAKE ──► keeper ── descriptor, filled or not ──► engine process
- *                    ── FILLED, DROP, ADOPT ──►
+ *     engine process ── GIVE, DROP ──► keeper
+ *                    ── TAKE ────────► keeper ── descriptor, or there is none ──► engine process
  *
- * Where there is no keeper, or it is gone, an engine process has memory of its own; it gives that
- * to the next keeper (ADOPT).
+ * Weights are given once they are complete and their load has been reported, so that no load waits
+ * for the keeper. Its successor is given all of them again.
  */
 #ifndef ENGINE_CUDA_KEEPER_H
 #define ENGINE_CUDA_KEEPER_H
@@ -30,23 +30,20 @@ void cuda_keeper_open(struct cuda_keeper *keeper, int socket);
 void cuda_keeper_close(struct cuda_keeper *keeper);
 
 /*
- * Memory for the weights of @model, of @bytes, whole grains: a descriptor, which is the caller's,
- * and whether an earlier process has filled it, and run the model.
+ * What an earlier process has filled with the weights of @model, of @bytes, whole grains: a
+ * descriptor, which is the caller's. That process has run the model, too.
  *
- * Errors: WEFT_LOST if the keeper is gone; what it was answered, if it has no memory.
+ * Errors: WEFT_NOT_FOUND if there is none; WEFT_LOST if the keeper is gone.
  */
 enum weft_status cuda_keeper_take(
-    struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int *file_out, bool *is_filled_out,
+    struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int *file_out,
     struct weft_error *error);
 
-/* The weights of @model are complete, and its packages have run. */
-void cuda_keeper_filled(struct cuda_keeper *keeper, uint32_t model);
+/* Keep the weights of @model, which are complete: @file stays the caller's. */
+void cuda_keeper_give(struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int file);
 
 /* The weights of @model are no longer needed. */
 void cuda_keeper_drop(struct cuda_keeper *keeper, uint32_t model);
-
-/* Keep these complete weights, which another keeper had: @file stays the caller's. */
-void cuda_keeper_adopt(struct cuda_keeper *keeper, uint32_t model, uint64_t bytes, int file);
 
 /*
  * Be the keeper of GPU @gpu, with the driver @path, until @socket is closed: over it come the

@@ -71,34 +71,68 @@ static enum weft_status open_model(
     return WEFT_OK;
 }
 
-/* Memory of the keeper, or else of this process, behind the model's address. */
+/* What an earlier process has left with the keeper. Asked once: later, this one knows better. */
+static enum weft_status take_kept(
+    struct engine_cuda *engine, uint32_t number, uint64_t *block_out, struct weft_error *error)
+{
+    struct cuda_model *model = &engine->models[number];
+    if (model->is_asked) {
+        return WEFT_NOT_FOUND;
+    }
+    model->is_asked = true;
+    const enum weft_status status =
+        cuda_keeper_take(&engine->keeper, number, model->weights.range_bytes, &model->file, error);
+    if (status != WEFT_OK) {
+        return WEFT_NOT_FOUND;
+    }
+    void *file = (void *)(intptr_t)model->file; /* NOLINT: as the driver wants it. */
+    return cuda_check(
+        &engine->driver, engine->driver.block_import(block_out, file, CUDA_HANDLE_FILE),
+        "import weights", error);
+}
+
+/* New memory. What was just dropped may still be the keeper's: it has let go once it answers. */
+static enum weft_status take_new(
+    struct engine_cuda *engine, uint32_t number, uint64_t *block_out, struct weft_error *error)
+{
+    const uint64_t bytes = engine->models[number].weights.bytes;
+    struct weft_error ignored;
+    int file;
+    enum weft_status status =
+        cuda_weights_take(&engine->device, bytes, CUDA_HANDLE_FILE, block_out, error);
+    if (status == WEFT_NO_MEMORY &&
+        cuda_keeper_take(&engine->keeper, number, /* bytes: of none */ 0, &file, &ignored) ==
+            WEFT_NOT_FOUND) {
+        status = cuda_weights_take(&engine->device, bytes, CUDA_HANDLE_FILE, block_out, error);
+    }
+    return status;
+}
+
+/* Memory behind the model's address, with its weights or for them. */
 static enum weft_status map_block(
     struct engine_cuda *engine, uint32_t number, bool *is_filled_out, struct weft_error *error)
 {
-    struct cuda_model *model = &engine->models[number];
-    const struct cuda_driver *driver = &engine->driver;
     uint64_t block = 0;
-    *is_filled_out = false;
-    enum weft_status status = cuda_keeper_take(
-        &engine->keeper, number, model->weights.range_bytes, &model->file, is_filled_out, error);
-    if (status == WEFT_OK) {
-        void *file = (void *)(intptr_t)model->file; /* NOLINT: as the driver wants it. */
-        status = cuda_check(
-            driver, driver->block_import(&block, file, CUDA_HANDLE_FILE), "import weights", error);
-    } else if (status == WEFT_LOST) { /* There is no keeper; one that comes will take it over. */
-        status = cuda_weights_take(
-            &engine->device, model->weights.bytes, CUDA_HANDLE_FILE, &block, error);
-        if (status == WEFT_OK) {
-            status = cuda_check(
-                driver, driver->block_export(&model->file, block, CUDA_HANDLE_FILE, 0),
-                "export weights", error);
-        }
-        if (status != WEFT_OK && block != 0) {
-            (void)driver->block_release(block);
-        }
+    enum weft_status status = take_kept(engine, number, &block, error);
+    *is_filled_out = status == WEFT_OK;
+    if (status == WEFT_NOT_FOUND) {
+        status = take_new(engine, number, &block, error);
     }
-    return status == WEFT_OK ? cuda_weights_map(&model->weights, block, *is_filled_out, error)
-                             : status;
+    return status == WEFT_OK
+               ? cuda_weights_map(&engine->models[number].weights, block, *is_filled_out, error)
+               : status;
+}
+
+/* The weights of @number outlive this process from now on, if there is a keeper. */
+static void keep(struct engine_cuda *engine, uint32_t number)
+{
+    struct cuda_model *model = &engine->models[number];
+    if (model->file >= 0 || engine->driver.block_export(
+                                &model->file, model->weights.block, CUDA_HANDLE_FILE,
+                                /* flags */ 0) != CUDA_SUCCESS) {
+        return;
+    }
+    cuda_keeper_give(&engine->keeper, number, model->weights.range_bytes, model->file);
 }
 
 static bool is_cancelled(void *context)
@@ -179,9 +213,6 @@ static enum weft_status load_model(
     if (status == WEFT_OK && !model->is_tried) {
         status = try_packages(engine, model, error);
     }
-    if (status == WEFT_OK) {
-        cuda_keeper_filled(&engine->keeper, job->model);
-    }
     return status;
 }
 
@@ -213,6 +244,9 @@ static void load(struct engine_cuda *engine, struct cuda_job *job)
                                        .bytes = status == WEFT_OK ? model->weights.range_bytes : 0,
                                    });
     cuda_unlock(engine);
+    if (status == WEFT_OK) {
+        keep(engine, job->model);
+    }
 }
 
 static void unload(struct engine_cuda *engine, const struct cuda_job *job)
@@ -274,7 +308,7 @@ static void change_keeper(struct engine_cuda *engine, const struct cuda_job *job
     for (uint32_t i = 0; i < engine->options.artifacts->count; i++) {
         const struct cuda_model *model = &engine->models[i];
         if (model->file >= 0) {
-            cuda_keeper_adopt(&engine->keeper, i, model->weights.range_bytes, model->file);
+            cuda_keeper_give(&engine->keeper, i, model->weights.range_bytes, model->file);
         }
     }
 }
