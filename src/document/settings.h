@@ -57,6 +57,7 @@ struct settings_gpus {
     uint32_t count;        /* At most. */
     uint64_t memory_bytes; /* Of each, for models. 0: what there is. */
     int64_t spin_ns;       /* The server polls so long for the end of a batch. */
+    bool are_streams;      /* Its shares: otherwise each has processors of its own. */
 };
 
 struct settings {

@@ -192,6 +192,7 @@ static enum weft_status open_device(struct engine_cuda *engine, struct weft_erro
     if (status != WEFT_OK) {
         return status;
     }
+    engine->shares.are_streams = engine->options.are_streams;
     const uint64_t budget =
         engine->options.budget_bytes == 0 ? bytes / BUDGET_PART : engine->options.budget_bytes;
     int result = driver->stream_create(&engine->copies, CUDA_STREAM_APART);

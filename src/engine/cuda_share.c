@@ -63,7 +63,7 @@ static int make(const struct cuda_shares *shares, struct cuda_share *share)
     struct cuda_resource parts[CUDA_UNITS_MAX];
     struct CUdevResourceDesc_st *description;
     unsigned count = 0;
-    if (share->units == mask_of(shares->unit_count)) {
+    if (shares->are_streams || share->units == mask_of(shares->unit_count)) {
         return driver->stream_create(&share->stream, CUDA_STREAM_APART);
     }
     for (uint32_t i = 0; i < shares->unit_count; i++) {

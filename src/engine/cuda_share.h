@@ -27,8 +27,9 @@ struct cuda_shares {
     const struct cuda_device *device;
     uint32_t unit_count;
     struct cuda_resource parts[CUDA_UNITS_MAX];
-    uint32_t rest; /* The unit that is left over, as a bit. 0: there is none. */
-    uint32_t busy; /* Units in use, as bits. */
+    uint32_t rest;    /* The unit that is left over, as a bit. 0: there is none. */
+    uint32_t busy;    /* Units in use, as bits. */
+    bool are_streams; /* Shares are streams on all processors: units only say how many run. */
     uint32_t share_count;
     struct cuda_share shares[CUDA_SHARES_MAX];
 };

@@ -163,7 +163,10 @@ enum weft_status nursery_start(
     const struct settings *settings = &repository->settings;
     *nursery = (struct nursery){
         .machine = *machine,
-        .cuda = {.driver = machine_cuda_driver(), .torch = machine_cuda_torch()},
+        .cuda =
+            {.driver = machine_cuda_driver(),
+             .torch = machine_cuda_torch(),
+             .are_streams = settings->gpus.are_streams},
         .fleet = machine_fleet(
             machine, settings, settings->device[0] == '\0' ? machine->device : settings->device),
         .artifacts = artifacts_of(repository),

@@ -6,7 +6,7 @@
 #
 # Parts: compile (the packages that are not in the bundle; they are left in $OUT), check (the parts
 # of the engine), loads (weights of 20 MB to 1 GB), engine (the engine in its process), and those of
-# serve.py: profile, outputs, overhead, cache, shares, faults. All of them if none is named.
+# serve.py: profile, outputs, overhead, cache, shares, faults, steady. All of them if none is named.
 set -eu
 cd "$(dirname "$0")"
 here=$PWD
@@ -53,7 +53,7 @@ cd "$work/models"
 ! has loads || time "$here/bin/gpu_loads" "$work" 20 50 100 200 500 1000 || failed="$failed loads"
 # shellcheck disable=SC2086
 ! has engine || time "$here/bin/gpu_engine" $nets || failed="$failed engine"
-for part in profile outputs overhead cache shares faults; do
+for part in profile outputs overhead cache shares faults steady; do
     ! has "$part" ||
         time python3 "$here/test/gpu/serve.py" "$part" "$here/bin" "$work/repository" ||
         failed="$failed $part"

@@ -3,9 +3,10 @@
 
 usage: serve.py PART BIN REPOSITORY
 
-PART is one of: profile (the document goes to $OUT), outputs (compared with PyTorch's, alone and under load), overhead (of the server
-over a bare graph), cache (more models than there is memory), shares (small and large models
-together), faults. REPOSITORY has models that prepare.py made.
+PART is one of: profile (the document goes to $OUT), outputs (compared with PyTorch's, alone and
+under load), overhead (of the server over a bare graph), cache (more models than there is memory),
+shares (small and large models together; $SHARES names the cases that are wanted), faults, steady
+(under load for $SECONDS_STEADY seconds). REPOSITORY has models that prepare.py made.
 """
 
 import glob
@@ -45,9 +46,10 @@ def models_of(repository):
                   for p in glob.glob(f"{repository}/*/1/model.cuda"))  # fmt: skip
 
 
-def settings(repository, memory=None, seconds=None, slo=None):
-    lines = ["weft: gpu", "workers: 2", "memory: 1GB"]
-    lines += [f"gpus: {{count: 1, memory: {memory}}}"] if memory else ["gpus: {count: 1}"]
+def settings(repository, memory=None, seconds=None, slo=None, streams=False):
+    lines = ["weft: gpu", "workers: 2", "memory: 1GB", "gpus:", "  count: 1"]
+    lines += [f"  memory: {memory}"] if memory else []
+    lines += ["  shares: streams"] if streams else []
     lines += [f"time: {seconds}s"] if seconds else []
     lines += [f"slo: {slo}"] if slo else []
     with open(f"{repository}/weft.yaml", "w", encoding="utf-8") as file:
@@ -264,17 +266,62 @@ def shares(repository):
     whole = sum(n * alone_us(document, name, 1) for name, n in parts) / sum(n for _, n in parts)
     for label, policy in (
         ("one by one", "compass"),
-        ("batches", "place=compass,dispatch=first-fit:gpu=0,cache=compass"),
-        ("fixed units", "place=compass,dispatch=first-fit:gpu=1,cache=compass"),
+        ("batches", "place=compass,dispatch=first-fit:gpu=0:batch=16,cache=compass"),
+        ("sevenths", "place=compass,dispatch=first-fit:gpu=2:batch=16,cache=compass"),
+        ("streams", "place=compass,dispatch=first-fit:gpu=4:batch=16,cache=compass"),
         ("esg", "esg"),
-    ):
+        ("weft", "weft"),
+        ("paying", "place=compass,order=weft,dispatch=first-fit:gpu=0:paying:batch=16,cache=compass"),
+        ("paid streams", "place=compass,order=weft,dispatch=first-fit:gpu=0:paying:batch=16,cache=compass"),
+    ):  # fmt: skip
+        settings(repository, slo="4ms", streams="streams" in label)
         with Server(repository, "--policy", policy):
-            for _ in range(2):
-                load(4, round(0.6e6 / whole), 128, 5000, kinds)  # Graphs are recorded at first use.
-            for part in (0.4, 0.7, 0.9, 1.2, 1.6):
+            load(4, round(0.6e6 / whole), 128, 5000, kinds)  # Graphs are recorded at first use.
+            load(3, round(1.2e6 / whole), 128, 5000, kinds)
+            for part in (0.4, 0.9, 1.6, 2.4) if policy != "compass" else (0.4, 0.7, 0.9):
                 rate = round(part * 1e6 / whole)
-                for line in load(6, rate, 128, 5000, kinds)[1:]:
-                    say(f"shares {label:11} {rate}/s", line)
+                for line in load(5, rate, 128, 5000, kinds)[1:]:
+                    if not line.startswith("http failed 0, wrong 0"):
+                        say(f"shares {label:12} {rate}/s", line)
+
+
+def memory_of(server):
+    """MiB of the server and of each process under it, and of the GPU."""
+    used = re.search(r"^weft_gpu_memory_used_bytes\S* (\S+)", metrics(), re.MULTILINE)
+    found = [f"GPU {float(used[1]) / 2**20:.0f}"] if used else []
+    for pid, name in [(server.process.pid, "server"), *server.children("weft")]:
+        try:
+            with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+                rss = re.search(r"VmRSS:\s+(\d+)", file.read())
+        except OSError:
+            continue
+        found += [f"{name} {int(rss[1]) / 1024:.0f}"] if rss else []
+    return ", ".join(found)
+
+
+def steady(repository):
+    """Hits, loads and batches together, for long: memory and latency may not drift."""
+    count, seconds = 40, int(os.environ.get("SECONDS_STEADY", "600"))
+    piece = min(30, seconds)
+    settings(repository)
+    target = f"{repository}-{count}"
+    names, total, _, workspace = copies(repository, target, count)
+    kinds = [kind(target, name, 1, 1 / (i + 1)) for i, name in enumerate(names)]
+    settings(target, memory=total // 4 + workspace)
+    with Server(target) as server:
+        for one in kinds:
+            load(0.01, 0, 1, 0, [one])
+        load(5, 600, 64, 50000, kinds)
+        start = time.time()
+        while time.time() - start < seconds:
+            before = counts(metrics())
+            lines = load(piece, 600, 64, 50000, kinds)
+            needed, hits, loads = [b - a for a, b in zip(before, counts(metrics()))]
+            say(f"steady {time.time() - start:4.0f} s", re.sub(r" +", " ", lines[-2]))
+            say(f"steady {time.time() - start:4.0f} s hits {100 * hits / max(needed, 1):.1f} %, "
+                f"loads {loads:.0f}; MiB: {memory_of(server)}")  # fmt: skip
+            if "failed 0, wrong 0" not in lines[-1]:
+                say("steady", lines[-1])
 
 
 def break_device():

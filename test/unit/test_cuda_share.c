@@ -74,6 +74,18 @@ static void the_whole_is_no_green_context(ATTR_UNUSED void **state)
     assert_non_null(take(0)->green); /* At least one. */
 }
 
+static void shares_may_be_streams(ATTR_UNUSED void **state)
+{
+    shares.are_streams = true;
+    struct cuda_share *held[2] = {take(4), take(4)};
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_null(held[i]->green);
+        assert_non_null(held[i]->stream);
+    }
+    assert_ptr_not_equal(held[0]->stream, held[1]->stream);
+    assert_null(take(12)); /* As many at a time as if they were processors. */
+}
+
 static void shares_are_not_without_end(ATTR_UNUSED void **state)
 {
     uint32_t made = 0;
@@ -123,6 +135,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(units_combine, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_whole_is_no_green_context, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shares_are_few, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(shares_may_be_streams, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shares_are_not_without_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_device_that_cannot_be_split, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_lost_device_is_said, set_up, tear_down),
