@@ -277,8 +277,10 @@ static enum weft_status measure_kind(
             .is_gpu = device != 0,
             .gpu = measured->kinds[device].gpu,
         };
+        /* The form for GPUs is compared with that for processors. */
+        const bool is_compared = device == 0 && repository->files[i].cuda != NULL;
         if (!has_form(repository, i, device) || !is_wanted(request, name) ||
-            (options.depth == MEASURE_LOOK && request->only_measured)) {
+            (options.depth == MEASURE_LOOK && request->only_measured && !is_compared)) {
             continue;
         }
         if (request->is_interrupted != NULL && request->is_interrupted(request->context)) {
