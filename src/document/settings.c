@@ -17,7 +17,7 @@ static const char *const isolates[] = {
 };
 static const char *const sandboxes[] = {"true", "false", NULL}; /* The second is open. */
 static const char *const admissions[] = {"on", "off", NULL};
-static const char *const shares[] = {"processors", "streams", NULL};
+static const char *const shares[] = {"streams", "processors", NULL};
 static const char *const priorities[] = {"honour", "ignore", NULL};
 
 static void read_models(struct reader *reader, const struct tree_node *node, void *record)
@@ -98,9 +98,10 @@ const struct field settings_gpus_fields[] = {
      .range = FIELD_RANGE(0, 1e9, "between 0 and 1s"), .fallback = "1ms",
      .help = "how long the server's thread polls for the end of a batch there before it sleeps; a "
              "wake-up takes tens of microseconds"},
-    {"shares", FIELD_FLAG(struct settings_gpus, are_streams), .words = shares,
-     .fallback = "processors",
-     .help = "whether a share of a GPU has processors of its own, or is a stream that uses any"},
+    {"shares", FIELD_FLAG(struct settings_gpus, have_processors), .words = shares,
+     .fallback = "streams",
+     .help = "what batches that run at the same time share a GPU by: streams, which use whatever "
+             "processors are idle, or processors of their own, which keep others out"},
     {0},
 };
 

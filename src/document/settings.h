@@ -22,7 +22,7 @@
  * where they pay.
  */
 #define SETTINGS_POLICY_DEFAULT                                                                    \
-    "place=compass,order=weft,dispatch=first-fit:gpu=0:paying,cache=compass"
+    "place=compass,order=weft,dispatch=first-fit:gpu=4:paying,cache=compass"
 
 enum { SETTINGS_MEMBERS_MAX = 256 };
 
@@ -57,7 +57,7 @@ struct settings_gpus {
     uint32_t count;        /* At most. */
     uint64_t memory_bytes; /* Of each, for models. 0: what there is. */
     int64_t spin_ns;       /* The server polls so long for the end of a batch. */
-    bool are_streams;      /* Its shares: otherwise each has processors of its own. */
+    bool have_processors;  /* Shares, of their own: otherwise they are streams. */
 };
 
 struct settings {

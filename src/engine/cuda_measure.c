@@ -56,6 +56,7 @@ static enum weft_status open_device(
     if (status != WEFT_OK) {
         return status;
     }
+    measuring->shares.are_streams = options->are_streams;
     const uint64_t bytes = engine_cuda_arena_bytes(measuring->device.memory_bytes);
     int result = driver->stream_create(&measuring->copies, CUDA_STREAM_APART);
     if (result == CUDA_SUCCESS) {

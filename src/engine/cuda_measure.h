@@ -21,6 +21,7 @@ struct cuda_measure_options {
     const char *torch;
     uint32_t gpu;
     const char *folder; /* Of the model. */
+    bool are_streams;   /* As in struct cuda_shares. */
 };
 
 struct cuda_measured {

@@ -49,6 +49,7 @@ struct measure_options {
     enum measure_depth depth;
     bool is_gpu; /* Its form for GPUs is meant, on a GPU. */
     uint32_t gpu;
+    bool are_streams; /* Its shares. */
 };
 
 /* What was found out. */

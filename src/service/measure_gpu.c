@@ -60,6 +60,7 @@ enum weft_status measure_gpu_here(
         .torch = machine_cuda_torch(),
         .gpu = options->gpu,
         .folder = options->file->cuda,
+        .are_streams = options->are_streams,
     };
     enum weft_status status = read_signature(options, figures_out, error);
     if (status == WEFT_OK) {

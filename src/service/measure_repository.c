@@ -386,8 +386,9 @@ static void set_library(
             const uint32_t version = machine->gpus[i].version;
             kind->gpu = i;
             (void)snprintf(
-                kind->library, sizeof(kind->library), "cuda-%" PRIu32 ".%" PRIu32, version / 1000,
-                version % 1000 / 10);
+                kind->library, sizeof(kind->library), "cuda-%" PRIu32 ".%" PRIu32 "%s",
+                version / 1000, version % 1000 / 10,
+                measured->repository->settings.gpus.have_processors ? "-processors" : "");
             return;
         }
     }

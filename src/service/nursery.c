@@ -121,6 +121,7 @@ static void be_measurer(
         .depth = argument->depth,
         .is_gpu = argument->is_gpu,
         .gpu = argument->gpu,
+        .are_streams = !repository->settings.gpus.have_processors,
     };
     ort_memory_set_limit(nursery->fleet->workers[0].memory_bytes);
     if (options.file->kind == REPOSITORY_FUNCTION) {
@@ -166,7 +167,7 @@ enum weft_status nursery_start(
         .cuda =
             {.driver = machine_cuda_driver(),
              .torch = machine_cuda_torch(),
-             .are_streams = settings->gpus.are_streams},
+             .are_streams = !settings->gpus.have_processors},
         .fleet = machine_fleet(
             machine, settings, settings->device[0] == '\0' ? machine->device : settings->device),
         .artifacts = artifacts_of(repository),

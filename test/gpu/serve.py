@@ -46,10 +46,10 @@ def models_of(repository):
                   for p in glob.glob(f"{repository}/*/1/model.cuda"))  # fmt: skip
 
 
-def settings(repository, memory=None, seconds=None, slo=None, streams=False):
+def settings(repository, memory=None, seconds=None, slo=None, processors=False):
     lines = ["weft: gpu", "workers: 2", "memory: 1GB", "gpus:", "  count: 1"]
     lines += [f"  memory: {memory}"] if memory else []
-    lines += ["  shares: streams"] if streams else []
+    lines += ["  shares: processors"] if processors else []
     lines += [f"time: {seconds}s"] if seconds else []
     lines += [f"slo: {slo}"] if slo else []
     with open(f"{repository}/weft.yaml", "w", encoding="utf-8") as file:
@@ -129,14 +129,15 @@ def kind(repository, name, rows, weight=1):
     return f"{name}:{folder_of(repository, name)}:{rows}:{weight}"
 
 
-def profile(repository):
+def profile(repository, processors=False):
     """Measure, and return the whole-device times of each model by rows, in us, and all of it."""
     start = time.time()
     done = subprocess.run([f"{BIN}/weft", "profile", repository], capture_output=True, text=True,
                           check=False, timeout=LIMIT)  # fmt: skip
     say(done.stdout + done.stderr[-2000:])
     say(f"profiled in {time.time() - start:.1f} s, exit {done.returncode}")
-    [path] = glob.glob(f"{repository}/profiles/*_cuda-*")
+    found = glob.glob(f"{repository}/profiles/*_cuda-*")
+    [path] = [path for path in found if ("-processors" in path) == processors]
     with open(path, encoding="utf-8") as file:
         return path, json.load(file)
 
@@ -264,18 +265,28 @@ def shares(repository):
     parts = (("r18", 8), ("r50", 2), ("vit", 1), ("bert", 1))
     kinds = [kind(repository, name, 1, weight) for name, weight in parts]
     whole = sum(n * alone_us(document, name, 1) for name, n in parts) / sum(n for _, n in parts)
-    for label, policy in (
-        ("one by one", "compass"),
-        ("batches", "place=compass,dispatch=first-fit:gpu=0:batch=16,cache=compass"),
-        ("sevenths", "place=compass,dispatch=first-fit:gpu=2:batch=16,cache=compass"),
-        ("streams", "place=compass,dispatch=first-fit:gpu=4:batch=16,cache=compass"),
-        ("esg", "esg"),
-        ("weft", "weft"),
-        ("paying", "place=compass,order=weft,dispatch=first-fit:gpu=0:paying:batch=16,cache=compass"),
-        ("paid streams", "place=compass,order=weft,dispatch=first-fit:gpu=0:paying:batch=16,cache=compass"),
-    ):  # fmt: skip
-        settings(repository, slo="4ms", streams="streams" in label)
-        with Server(repository, "--policy", policy):
+    first_fit = "place=compass,dispatch=first-fit:{},cache=compass"
+    cases = (
+        ("one by one", False, "compass"),
+        ("batches", False, first_fit.format("gpu=0:batch=16")),
+        ("sevenths", True, first_fit.format("gpu=2:batch=16")),
+        ("quarters", True, first_fit.format("gpu=4:batch=16")),
+        ("paying", True, first_fit.format("gpu=0:paying:batch=16")),
+        ("4 streams", False, first_fit.format("gpu=4:batch=16")),
+        ("8 streams", False, first_fit.format("gpu=2:batch=16")),
+        ("default", False, None),
+        ("esg", True, "esg"),
+        ("esg streams", False, "esg"),
+        ("weft", True, "weft"),
+        ("weft streams", False, "weft"),
+    )
+    wanted = os.environ.get("SHARES", "").split(",")
+    for label, processors, policy in cases:
+        if wanted != [""] and label not in wanted:
+            continue
+        settings(repository, slo="4ms", processors=processors)
+        profile(repository, processors)
+        with Server(repository, *(["--policy", policy] if policy else [])):
             load(4, round(0.6e6 / whole), 128, 5000, kinds)  # Graphs are recorded at first use.
             load(3, round(1.2e6 / whole), 128, 5000, kinds)
             for part in (0.4, 0.9, 1.6, 2.4) if policy != "compass" else (0.4, 0.7, 0.9):

@@ -167,6 +167,14 @@ class GpuServe(unittest.TestCase):
         self.assertIn(": 0 models measured now", done.stdout)
         self.assertEqual(self.profiles(), kept)
         self.assertEqual(self.weft("check", str(self.folder)).returncode, 0)
+        # Shares with processors of their own take other times.
+        self.put("weft.yaml", SETTINGS.replace("1GB}", "1GB, shares: processors}").encode())
+        done = self.weft("profile", str(self.folder))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"{FAKE}, cuda-13.0-processors\n", done.stdout)
+        apart = f"{FAKE}_cuda-13.0-processors.profile.json"
+        self.assertEqual(sorted(self.profiles()), sorted([box, gpu, apart]))
+        self.assertEqual(self.profiles()[gpu], kept[gpu])
 
     def test_without_a_gpu_models_for_processors_are_served(self):
         server = self.serve("--gpus", "0")
