@@ -4,8 +4,8 @@
 usage: study.py [--write] [--folder FOLDER] STUDY [TABLE...]
        study.py --list
 
-STUDY is compass, esg, gpu or nona; without TABLE, all of its tables are made. tools/study_tables.py says
-what goes into each. Prints Markdown; the runs are those of `weft compare`, paired by seed.
+STUDY is compass, esg, gpu or nona; without TABLE, all of its tables are made. tools/study_tables.py
+says what goes into each. Prints Markdown; the runs are those of `weft compare`, paired by seed.
 
   --write           put each table into FOLDER/STUDY.md, between its markers
   --folder FOLDER   docs/studies unless given
@@ -144,6 +144,12 @@ def met(outcome):
     return f"{100 * mean:.1f} ± {100 * half:.1f}"
 
 
+def met_latency(outcome):
+    percent = 100 * mean_of(outcome.runs, "slo_hit_rate")[0]
+    half, most = (mean_of(outcome.runs, "latency_ms", key)[0] for key in ("p50", "p99"))
+    return f"{percent:.1f} % · {half:.1f} · {most:.1f}"
+
+
 def met_cost(outcome):
     """Deadlines met in per cent; dollars per thousand jobs, or times the first policy's."""
     if outcome.runs is outcome.first:
@@ -170,6 +176,7 @@ CELLS = {
     "latency ± interval": latency_interval,
     "latency or (unstable)": latency_short,
     "met": met,
+    "in time · p50 · p99": met_latency,
     "met · cost": met_cost,
     "saturation": saturation,
 }

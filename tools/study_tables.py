@@ -177,6 +177,11 @@ COMPASS = [
 
 # Models on a GPU.
 
+
+def first_fit(options):
+    return f"place=compass,dispatch=first-fit:{options},cache=compass"
+
+
 GPU = [
     Table(
         "gpu", "zipf", "exponent, memory",
@@ -185,7 +190,21 @@ GPU = [
             for skew in ("0.7", "1", "1.3")
             for memory in ("750MiB", "1302MiB", "2400MiB")
         ],
-        columns(("lru", "place=compass,cache=lru"), "compass", "weft"), "ms, hits (difference)", 8, 8000,
+        columns(("lru", "place=compass,cache=lru"), "compass", "weft"), "ms, hits (difference)",
+        8, 8000,
+    ),
+    Table(
+        "gpu", "shares", "policy",
+        rates("shares", "1428", "3213", "5713", "8569"),
+        columns(
+            ("one by one", "compass"),
+            ("batches on the whole card", first_fit("gpu=0:batch=16")),
+            ("eight times 16 processors", first_fit("gpu=2:batch=16")),
+            ("four times 32 processors", first_fit("gpu=4:batch=16")),
+            ("as much as pays", first_fit("gpu=0:paying:batch=16")),
+            "esg", "weft",
+        ),
+        "in time · p50 · p99", 4, 20000, turned=True,
     ),
 ]  # fmt: skip
 
