@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "engine/onnx_cache_trim.h"
 
 enum { FORMAT = 2 }; /* Of what is kept: grows when files of an earlier Weft cannot be used. */
 
@@ -122,6 +123,7 @@ enum weft_status onnx_cache_path(
         return error_set(error, WEFT_REFUSED, "%s: the path is too long", folder);
     }
     if (access(out, R_OK) == 0) {
+        onnx_cache_touch(out);
         return WEFT_OK;
     }
     const enum weft_status status = write_model(ort, path, made, error);
@@ -133,5 +135,6 @@ enum weft_status onnx_cache_path(
         (void)unlink(made); /* The same. */
         return error_set(error, WEFT_REFUSED, "%s: %s", out, strerror(errno));
     }
+    onnx_cache_trim(folder, ONNX_CACHE_BYTES_MAX, ONNX_CACHE_UNUSED_S);
     return WEFT_OK;
 }
