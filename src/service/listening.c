@@ -60,6 +60,23 @@ static enum weft_status read_where(
     return read_management(where->management, &options_out->access.management, error);
 }
 
+/* Say in @error, of a port that is taken, which option chooses another. */
+static enum weft_status name_option(
+    const struct lobby_options *options, enum weft_status status, struct weft_error *error)
+{
+    static const char taken[] = "address already in use";
+    if (status == WEFT_OK || error == NULL || strstr(error->message, taken) == NULL) {
+        return status;
+    }
+    const bool is_metrics =
+        options->metrics != NULL && strstr(error->message, options->metrics) != NULL;
+    const size_t length = strlen(error->message);
+    (void)snprintf(
+        error->message + length, sizeof(error->message) - length, "; '%s' chooses another",
+        is_metrics ? "--metrics" : "--http");
+    return status;
+}
+
 enum weft_status listening_begin(
     const struct listen_where *where, struct lobby **lobby_out, struct weft_error *error)
 {
@@ -69,7 +86,10 @@ enum weft_status listening_begin(
         return WEFT_OK;
     }
     const enum weft_status status = read_where(where, room, &options, error);
-    return status == WEFT_OK ? lobby_open(&options, lobby_out, error) : status;
+    if (status != WEFT_OK) {
+        return status;
+    }
+    return name_option(&options, lobby_open(&options, lobby_out, error), error);
 }
 
 enum weft_status listening_open(
@@ -104,7 +124,7 @@ enum weft_status listening_open(
     if (parts->lobby != NULL) {
         lobby_leave(parts->lobby, &options.sockets);
     }
-    return server_start(&options, server_out, error);
+    return name_option(&common, server_start(&options, server_out, error), error);
 }
 
 static const char *scheme_of(const struct listen_where *where)

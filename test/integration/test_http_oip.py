@@ -404,8 +404,20 @@ class Ends(unittest.TestCase):
         self.assertEqual((process.returncode, self.line, out), (1, "", ""))
         self.assertEqual(
             err,
-            f"weft serve: cannot listen on 127.0.0.1:{port}: address already in use\n",
+            f"weft serve: cannot listen on 127.0.0.1:{port}: address already in use; "
+            "'--http' chooses another\n",
         )
+
+    def test_a_busy_port_of_metrics_names_its_option(self):
+        with socket.socket() as sock:
+            sock.bind(("127.0.0.1", 0))
+            sock.listen()
+            port = sock.getsockname()[1]
+            process = self.serve("--http", "127.0.0.1:0", "--metrics", f"127.0.0.1:{port}")
+            _, err = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 1)
+        self.assertTrue(err.endswith(f":{port}: address already in use; "
+                                     "'--metrics' chooses another\n"), err)  # fmt: skip
 
 
 class Secrets(unittest.TestCase):

@@ -190,7 +190,9 @@ class Operating(unittest.TestCase):
             )  # fmt: skip
         self.assertEqual(done.returncode, 1)
         self.assertEqual(
-            done.stderr, f"weft serve: cannot listen on {address}: address already in use\n"
+            done.stderr,
+            f"weft serve: cannot listen on {address}: address already in use; "
+            "'--http' chooses another\n",
         )
         self.assertFalse((self.folder / "profiles").exists())
 
