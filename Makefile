@@ -18,9 +18,12 @@ C_FOLDERS = $(wildcard src include functions test bench)
 C_FILES = { [ -z "$(C_FOLDERS)" ] || find $(C_FOLDERS) -name '*.[ch]' \
 	-not -path 'test/fuzz/corpus/*' -print0; }
 
-DEMO_HTTP = 127.0.0.1:8000
-DEMO_RATE ?= 1.5/s
-DEMO_OPTIONS = --http $(DEMO_HTTP) --rate $(DEMO_RATE) $(DEMO_SECONDS:%=--seconds %)
+# DEMO_RATE is a share of what this machine can carry, or a rate such as 3/s.
+DEMO_HTTP ?= 127.0.0.1:8000
+DEMO_METRICS ?=
+DEMO_RATE ?= 60%
+DEMO_OPTIONS = --http $(DEMO_HTTP) $(addprefix --metrics ,$(DEMO_METRICS)) --rate $(DEMO_RATE) \
+	$(addprefix --seconds ,$(DEMO_SECONDS))
 
 .PHONY: help setup build demo test bench peers soak hostile campaign planted fuzz format format-check check install clean distclean
 .NOTPARALLEL:

@@ -19,7 +19,8 @@ static bool have_run(const struct samples *samples, const struct catalogue *cata
     bool have = false;
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct samples_score *score = samples_score(samples, i);
-        have = have || (score != NULL && score->answers + score->failed > 0);
+        have = have || (score != NULL &&
+                        score->answers + score->refused + score->given_up + score->failed > 0);
     }
     return have;
 }
@@ -27,11 +28,12 @@ static bool have_run(const struct samples *samples, const struct catalogue *cata
 void samples_print(const struct samples *samples, const struct catalogue *catalogue, FILE *file)
 {
     static const struct table_column columns[] = {
-        {"workflow", false},      {"files", true},  {"compared", true},
-        {"right", true},          {"failed", true}, {"letters wrong, %", true},
-        {"words wrong, %", true},
+        {"workflow", false},        {"files", true},    {"right", true},
+        {"refused", true},          {"given up", true}, {"failed", true},
+        {"letters wrong, %", true},
     };
     struct table table;
+    bool has_letters = false;
     if (!have_run(samples, catalogue)) {
         return; /* It ended before that, and the cause was printed. */
     }
@@ -43,14 +45,18 @@ void samples_print(const struct samples *samples, const struct catalogue *catalo
         }
         table_add(&table, "%s", catalogue->workflows[i]->name);
         table_add(&table, "%" PRIu32, score->files);
-        table_add(&table, "%" PRIu64, score->answers);
-        table_add(&table, "%" PRIu64, score->right);
+        table_add(&table, "%" PRIu64 " of %" PRIu64, score->right, score->answers);
+        table_add(&table, "%" PRIu64, score->refused);
+        table_add(&table, "%" PRIu64, score->given_up);
         table_add(&table, "%" PRIu64, score->failed);
         add_share(&table, score->letter_edits, score->letters);
-        add_share(&table, score->word_edits, score->words);
+        has_letters = has_letters || score->letters > 0;
     }
     table_print(&table, file);
     table_deinit(&table);
+    if (has_letters) {
+        (void)fprintf(file, "A text is right if at most a quarter of its letters is wrong.\n");
+    }
     for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
         const struct samples_score *score = samples_score(samples, i);
         if (score != NULL && score->right < score->answers) {

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -100,9 +99,31 @@ int serve_played(
     return ended == COMMAND_OK ? flushed : ended;
 }
 
+static double percent(uint64_t part, uint64_t all)
+{
+    return 100 * (double)part / (double)all;
+}
+
+static void print_slo(const struct slo_counts *slo)
+{
+    (void)printf("SLO met: ");
+    if (slo->admitted > 0) {
+        (void)printf(
+            "%.1f %% of what was admitted (%" PRIu64 " of %" PRIu64 "), ",
+            percent(slo->met, slo->admitted), slo->met, slo->admitted);
+    }
+    (void)printf(
+        "%.1f %% of all (%" PRIu64 " of %" PRIu64 ")\n", percent(slo->met, slo->asked), slo->met,
+        slo->asked);
+}
+
 static void print_summary(const struct service_result *result)
 {
     const struct report *report = &result->report;
+    if (result->arrived == 0) {
+        (void)printf("served no requests in %.1f s\n", result->wall_s);
+        return;
+    }
     (void)printf(
         "served %" PRIu64 " requests in %.1f s: %" PRIu64 " completed, %" PRIu64
         " refused, %" PRIu64 " failed",
@@ -112,14 +133,13 @@ static void print_summary(const struct service_result *result)
     }
     if (report->counted > 0) {
         (void)printf(
-            "\nlatency p50 %.0f ms, p95 %.0f ms", report->latency_ms.p50, report->latency_ms.p95);
+            "\nlatency p50 %.0f ms, p95 %.0f ms\n", report->latency_ms.p50, report->latency_ms.p95);
     } else {
-        (void)printf("\nlatency -");
+        (void)printf("\nlatency -\n");
     }
-    if (!isnan(report->slo_hit_rate)) {
-        (void)printf("; SLO met %.1f %%", 100 * report->slo_hit_rate);
+    if (result->slo.asked > 0) {
+        print_slo(&result->slo);
     }
-    (void)printf("\n");
 }
 
 /* The same for programs, even without any request. */
@@ -151,7 +171,7 @@ int serve_clients(const struct command *command, const struct service_options *o
     }
     if (json) {
         print_json(options, &result);
-    } else if (!options->silent && result.arrived > 0) {
+    } else if (!options->silent) {
         print_summary(&result);
         late_report_print(options->scenario->catalogue, result.late, stdout);
     }
@@ -182,7 +202,9 @@ static int serve_scenario(
         scenario_destroy(scenario);
         return command_fail(command, &error, COMMAND_WRONG);
     }
-    if (values->listen.http != NULL && !values->admits_all) {
+    if (values->admits_all) {
+        service_admit_all(&policies);
+    } else if (values->listen.http != NULL) {
         service_admit(&policies); /* Without clients it is an experiment, as it is written. */
     }
     const struct service_options options = {

@@ -134,7 +134,7 @@ enum weft_status capacity_measure(
     struct loop loop = {.options = options};
     struct policy_set policies = *options->policies;
     struct service_options open = *options;
-    policies.roles[ROLE_ADMIT] = (struct policy_choice){.policy = NULL};
+    service_admit_all(&policies);
     open.policies = &policies;
     if (!find_flows(&loop)) {
         return error_set(error, WEFT_INVALID, "there is no workflow to measure");

@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 
-/* What is compared: letters, or words by their hashes. */
-struct symbols {
-    uint64_t *items;
+/* The letters that are compared. */
+struct letters {
+    char *items;
     uint64_t count;
 };
 
@@ -20,38 +20,19 @@ static bool is_letter(char byte)
     return letter >= 0x80 || isalnum(letter);
 }
 
-static struct symbols letters_of(const char *text)
+static struct letters letters_of(const char *text)
 {
-    struct symbols symbols = {.items = memory_zeroed(strlen(text) + 1, sizeof(uint64_t))};
+    struct letters letters = {.items = memory_zeroed(strlen(text) + 1, sizeof(char))};
     for (; *text != '\0'; text++) {
         if (is_letter(*text)) {
-            symbols.items[symbols.count++] = (uint64_t)tolower((unsigned char)*text);
+            letters.items[letters.count++] = (char)tolower((unsigned char)*text);
         }
     }
-    return symbols;
-}
-
-static struct symbols words_of(const char *text)
-{
-    struct symbols symbols = {.items = memory_zeroed(strlen(text) + 1, sizeof(uint64_t))};
-    bool is_inside = false;
-    for (; *text != '\0'; text++) {
-        if (!is_letter(*text)) {
-            is_inside = false;
-            continue;
-        }
-        if (!is_inside) {
-            symbols.items[symbols.count++] = UINT64_C(14695981039346656037);
-            is_inside = true;
-        }
-        uint64_t *word = &symbols.items[symbols.count - 1]; /* FNV-1a. */
-        *word = (*word ^ (uint64_t)tolower((unsigned char)*text)) * UINT64_C(1099511628211);
-    }
-    return symbols;
+    return letters;
 }
 
 /* Levenshtein's distance, a row at a time. */
-static struct edit_distance compare(struct symbols text, struct symbols expected)
+static struct edit_distance compare(struct letters text, struct letters expected)
 {
     uint64_t *row = memory_zeroed((size_t)expected.count + 1, sizeof(*row));
     for (uint64_t k = 0; k <= expected.count; k++) {
@@ -76,9 +57,4 @@ static struct edit_distance compare(struct symbols text, struct symbols expected
 struct edit_distance edit_distance_letters(const char *text, const char *expected)
 {
     return compare(letters_of(text), letters_of(expected));
-}
-
-struct edit_distance edit_distance_words(const char *text, const char *expected)
-{
-    return compare(words_of(text), words_of(expected));
 }

@@ -18,7 +18,4 @@ struct edit_distance {
  */
 struct edit_distance edit_distance_letters(const char *text, const char *expected);
 
-/* In words: sequences of letters and digits. */
-struct edit_distance edit_distance_words(const char *text, const char *expected);
-
 #endif /* SERVICE_EDIT_DISTANCE_H */

@@ -273,7 +273,6 @@ static void judge_text(
         text = first_text(answer, workflow->results[i].name);
     }
     judgement->letters = edit_distance_letters(text == NULL ? "" : text, expected);
-    judgement->words = edit_distance_words(text == NULL ? "" : text, expected);
     judgement->is_right = judgement->letters.edits * WRONG_ONE_IN <= judgement->letters.length;
     if (!judgement->is_right) {
         char quoted[READER_QUOTE_BYTES];

@@ -33,7 +33,6 @@ struct judgement {
     bool is_right;
     char cause[EXPECTED_CAUSE_BYTES]; /* Why not. */
     struct edit_distance letters;     /* Of the text; all zero if none is expected. */
-    struct edit_distance words;
 };
 
 /*

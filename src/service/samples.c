@@ -275,15 +275,21 @@ static const struct weft_tensor *find_output(const void *context, const char *na
     return NULL;
 }
 
-static void note_failed(struct samples_score *score, const struct runtime_answer *answer)
+static void note_unanswered(struct samples_score *score, const struct runtime_answer *answer)
 {
     const bool has_cause = answer->message != NULL && answer->message[0] != '\0';
-    if (score->failed == 0) {
-        (void)snprintf(
-            score->cause, sizeof(score->cause), "%s",
-            has_cause ? answer->message : reason_name(answer->reason));
+    if (answer->status == WEFT_REFUSED) {
+        score->refused++;
+    } else if (answer->status == WEFT_CANCELLED) {
+        score->given_up++;
+    } else {
+        if (score->failed == 0) {
+            (void)snprintf(
+                score->cause, sizeof(score->cause), "%s",
+                has_cause ? answer->message : reason_name(answer->reason));
+        }
+        score->failed++;
     }
-    score->failed++;
 }
 
 static void note_compared(
@@ -296,8 +302,6 @@ static void note_compared(
     score->right += judgement->is_right ? 1 : 0;
     score->letter_edits += judgement->letters.edits;
     score->letters += judgement->letters.length;
-    score->word_edits += judgement->words.edits;
-    score->words += judgement->words.length;
 }
 
 void samples_judge(
@@ -311,9 +315,7 @@ void samples_judge(
     struct samples_score *score = &own->score;
     const struct sample *sample = &own->items[number];
     if (answer->status != WEFT_OK) {
-        if (answer->status != WEFT_REFUSED && answer->status != WEFT_CANCELLED) {
-            note_failed(score, answer);
-        }
+        note_unanswered(score, answer);
         return;
     }
     if (sample->expected == NULL) {

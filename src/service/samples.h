@@ -27,12 +27,12 @@ struct samples_score {
     uint64_t answers;                /* That there was something to compare with. */
     uint64_t right;                  /* Of these. */
     char wrong[SAMPLES_CAUSE_BYTES]; /* Of the first that was not right: why. */
-    uint64_t failed;                 /* No answer at all. */
+    uint64_t refused;                /* When they came. */
+    uint64_t given_up;               /* At their deadlines. */
+    uint64_t failed;                 /* No answer for any other reason. */
     char cause[SAMPLES_CAUSE_BYTES]; /* Of the first that failed: why. */
     uint64_t letter_edits;
     uint64_t letters;
-    uint64_t word_edits;
-    uint64_t words;
 };
 
 /*

@@ -169,7 +169,9 @@ enum weft_status served_repository_open(struct served_repository *served, struct
     const struct settings *settings = &served->repository->settings;
     const char *policy = options->policy == NULL ? settings->policy : options->policy;
     enum weft_status status = policy_set_parse(policy, &served->policies, error);
-    if (status == WEFT_OK && !options->admits_all && !settings->admits_all) {
+    if (status == WEFT_OK && options->admits_all) {
+        service_admit_all(&served->policies);
+    } else if (status == WEFT_OK && !settings->admits_all) {
         service_admit(&served->policies);
     }
     if (status == WEFT_OK) {

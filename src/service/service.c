@@ -373,6 +373,25 @@ void service_admit(struct policy_set *policies)
     }
 }
 
+void service_admit_all(struct policy_set *policies)
+{
+    policies->roles[ROLE_ADMIT] = (struct policy_choice){.policy = NULL};
+}
+
+static void note_slo(
+    const struct watch *watch, const struct catalogue *catalogue, struct slo_counts *slo_out)
+{
+    *slo_out = (struct slo_counts){.asked = 0};
+    for (uint32_t i = 0; i < catalogue->workflow_count; i++) {
+        const struct watch_workflow *counts = watch_workflow(watch, i);
+        if (catalogue->workflows[i]->slo_ns > 0) {
+            slo_out->asked += counts->arrived;
+            slo_out->admitted += counts->arrived - counts->refused;
+            slo_out->met += counts->done - counts->late;
+        }
+    }
+}
+
 static void note_late(
     const struct watch *watch, const struct catalogue *catalogue, struct late_figures *late_out)
 {
@@ -414,6 +433,7 @@ static void note_result(
     };
     summary_report(service->summary, &result_out->report);
     note_late(service->watch, service->options->scenario->catalogue, result_out->late);
+    note_slo(service->watch, service->options->scenario->catalogue, &result_out->slo);
 }
 
 enum weft_status service_run(

@@ -75,8 +75,16 @@ struct service_options {
     bool plain;        /* A line per second, also on a terminal. */
 };
 
+/* Requests for workflows that have an SLO. */
+struct slo_counts {
+    uint64_t asked;
+    uint64_t admitted; /* Of these. */
+    uint64_t met;      /* Of these: answered well and in time. */
+};
+
 struct service_result {
     struct report report;
+    struct slo_counts slo;
     struct late_figures late[WORKFLOWS_MAX];
     uint64_t arrived;
     uint64_t answered;
@@ -87,6 +95,9 @@ struct service_result {
 
 /* Refuse what cannot be in time, unless @policies has an opinion of its own. */
 void service_admit(struct policy_set *policies);
+
+/* Refuse nothing that could be run, whatever @policies says. */
+void service_admit_all(struct policy_set *policies);
 
 /*
  * Serve until the end.

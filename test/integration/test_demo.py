@@ -268,7 +268,9 @@ class Answered(unittest.TestCase):
         code, out, err = serve("--http", address, "--rate", "1/s", "--seconds", "1")
         self.assertEqual((code, out), (1, ""))
         self.assertEqual(
-            err, f"weft serve: cannot listen on {address}: address already in use\n"
+            err,
+            f"weft serve: cannot listen on {address}: address already in use; "
+            "'--http' chooses another\n",
         )
 
 
@@ -295,9 +297,10 @@ class Played(unittest.TestCase):
         code, out, err = serve("--http", "127.0.0.1:0", "--rate", "2/s", "--seconds", "5")
         self.assertEqual((code, err), (0, ""), out)
         self.assertRegex(out, r"served \d+ requests in .*, 0 refused, 0 failed\nlatency p50 ")
-        self.assertRegex(out, r"\nworkflow  +files  +compared  +right  +failed  +letters wrong, %")
-        pictures = re.findall(r"\npicture +1 +(\d+) +(\d+) +0 +- +-\n", out)
-        sounds = re.findall(r"\nspeech +1 +(\d+) +(\d+) +0 +0\.00 +0\.00\n", out)
+        self.assertRegex(out, r"\nSLO met: .* of what was admitted .*, .* of all \(\d+ of \d+\)\n")
+        pictures = re.findall(r"\npicture +1 +(\d+) of (\d+) +0 +0 +0 +-\n", out)
+        sounds = re.findall(r"\nspeech +1 +(\d+) of (\d+) +0 +0 +0 +0\.00\n", out)
+        self.assertIn("\nA text is right if at most a quarter of its letters is wrong.\n", out)
         for [(compared, right)] in (pictures, sounds):
             self.assertEqual(compared, right)
             self.assertGreater(int(right), 0)
@@ -307,14 +310,14 @@ class Played(unittest.TestCase):
         (DEMO / "inputs/speech/001.txt").write_text("queen of hearts and of nothing else\n")
         code, out, _ = serve("--http", "127.0.0.1:0", "--rate", "2/s", "--seconds", "3")
         self.assertEqual(code, 1)
-        self.assertRegex(out, r"\nspeech +1 +[1-9]\d* +0 +0 ")
+        self.assertRegex(out, r"\nspeech +1 +0 of [1-9]\d* +0 +0 +0 ")
 
     def expect_wrong(self, *workflows):
         """Not one answer of these is right, and the first is told of."""
         code, out, err = serve("--http", "127.0.0.1:0", "--rate", "4/s", "--seconds", "3")
         self.assertEqual((code, err), (1, ""), out)
         for workflow in workflows:
-            self.assertRegex(out, rf"\n{workflow} +1 +[1-9]\d* +0 +0 ")
+            self.assertRegex(out, rf"\n{workflow} +1 +0 of [1-9]\d* +0 +0 +0 ")
             self.assertRegex(out, rf"\n{workflow} wrong: \S+: ")
 
     def replace(self, name, data):
@@ -372,7 +375,7 @@ class Played(unittest.TestCase):
         (DEMO / "inputs/speech/001.wav").write_bytes(b"no sound")
         code, out, _ = serve("--http", "127.0.0.1:0", "--rate", "2/s", "--seconds", "3")
         self.assertEqual(code, 1)
-        self.assertRegex(out, r"\nspeech +1 +0 +0 +[1-9]\d* +- +-\n")
+        self.assertRegex(out, r"\nspeech +1 +0 of 0 +0 +0 +[1-9]\d* +-\n")
 
     def test_an_interruption_lets_requests_end(self):
         self.only("speech/001.wav", "speech/001.txt")

@@ -35,22 +35,10 @@ static void letters_count_and_nothing_else(ATTR_UNUSED void **state)
     }
 }
 
-static void words_are_right_or_wrong(ATTR_UNUSED void **state)
-{
-    const struct edit_distance same =
-        edit_distance_words("And Mr. John, then!", "and mr john then");
-    assert_int_equal(same.edits, 0);
-    assert_int_equal(same.length, 4);
-    const struct edit_distance glued = edit_distance_words("thankyou for it", "thank you for it");
-    assert_int_equal(glued.edits, 2);
-    assert_int_equal(glued.length, 4);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(letters_count_and_nothing_else),
-        cmocka_unit_test(words_are_right_or_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
