@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The demo at more than its machine can carry, beside other load: what is refused, and what is late.
+"""The demo at more than its machine can carry, beside other load: what is refused, what is late.
 
 usage: demo_overload.py REPOSITORY
 
@@ -26,7 +26,10 @@ SHARES = os.environ.get("SHARES", "60% 200% 400%").split()
 SECONDS = os.environ.get("SECONDS", "40")
 OTHERS = int(os.environ.get("OTHERS", "2"))
 ARMS = {"admission": [], "reference": ["--no-admission"]}
-MET = r"SLO met: (?:\S+ % of what was admitted \((\d+) of (\d+)\), )?\S+ % of all \((\d+) of (\d+)\)"
+MET = (
+    r"SLO met: (?:\S+ % of what was admitted \((\d+) of (\d+)\), )?"
+    r"\S+ % of all \((\d+) of (\d+)\)"
+)
 
 
 def play(repository, share, options, seed):

@@ -259,6 +259,15 @@ class Simulated(unittest.TestCase):
         self.assertGreaterEqual(len(good), 0.85 * len(learnt))
         self.assertGreaterEqual(len(good), 0.9 * 24 * 35)  # 24/s is what they can do.
 
+    def test_the_demo_keeps_its_promises_from_the_first_jobs_on(self):
+        """Three times the load of two workers; at first nothing is known but the profile."""
+        for jobs in ("100", "1000"):
+            run = Run("overload/shared", "--set", "warmup=0", "--jobs", jobs)
+            report = run.report
+            admitted = report["jobs"] - report["refused"]
+            self.assertGreater(report["slo_hit_rate"] * report["jobs"], 0.9 * admitted, jobs)
+            self.assertGreater(report["slo_hit_rate"], 0.3)  # As much as there is room for.
+
     def test_after_a_burst_all_is_as_before(self):
         run = Run("overload/burst")
         spans = {"before": [], "after": []}  # Bursts take the last two of every ten seconds.
