@@ -41,15 +41,15 @@ PAGE = ROOT / "docs" / "TESTING.md"
 
 # Columns of the table, and the programs of each: tier/name, as test/CMakeLists.txt has them.
 COLUMNS = {
-    "goldens": ("sim/golden", "sim/home"),
+    "goldens": ("sim/deputies", "sim/golden", "sim/home"),
     "swarm": ("sim/swarm",),
     "by hand": ("sim/devices", "sim/network"),
     "unit tests": tuple(
         f"unit/{name}"
         for name in (
-            "batch_failures", "board", "claims", "esg", "inbox", "inspect", "links_fair",
-            "load_failures", "membership", "need", "node", "outbox", "policy_fit", "pools",
-            "reservations", "states", "view",
+            "batch_failures", "board", "claims", "esg", "identity", "inbox", "inspect", "keys",
+            "links_fair", "load_failures", "membership", "need", "node", "outbox", "policy_fit",
+            "pools", "reservations", "states", "view",
         )
     ),
 }  # fmt: skip
