@@ -55,7 +55,7 @@ static void open_hop(
     hop->input = input;
     hop->facts = facts;
     hop->arrive_ns = input->view->now_ns;
-    compass_task_init(&hop->task, input, &facts->job->graph->tasks[facts->task], facts->items);
+    compass_task_open(&hop->task, input, &facts->job->graph->tasks[facts->task], facts->items);
     for (uint32_t i = 0; i < facts->input_count; i++) {
         hop->cross_ns[i] =
             fleet->node_count < 2 ? 0 : fleet_transfer_ns(fleet, 0, 1, facts->inputs[i].bytes);

@@ -91,10 +91,21 @@ void compass_task_init(
     task->kind = kind;
     task->items = items;
     task->need = need_of(input->profile, kind, items);
+    task->one_kind = false;
+    task->loads_count = true;
     task->known = 0;
     for (uint32_t i = 0; i < kind->model_count; i++) {
         task->bytes[i] = input->profile->models[kind->models[i]].resident_bytes;
     }
+}
+
+void compass_task_open(
+    struct compass_task *task, const struct policy_input *input, const struct workflow_task *kind,
+    uint32_t items)
+{
+    compass_task_init(task, input, kind, items);
+    task->one_kind = has(input, COMPASS_ORIGINAL);
+    task->loads_count = has(input, COMPASS_CACHE);
 }
 
 void compass_times_make(struct compass_task *task, const struct fleet_worker *spec)
@@ -105,15 +116,14 @@ void compass_times_make(struct compass_task *task, const struct fleet_worker *sp
     times->bus_bytes_per_s = spec->bus_bytes_per_s;
     times->memory_bytes = spec->memory_bytes;
     /* As published, one kind of device is all there is, and runs everything. */
-    const bool is_first =
-        has(task->input, COMPASS_ORIGINAL) && profile_kinds_have(task->need.kinds, 0);
+    const bool is_first = task->one_kind && profile_kinds_have(task->need.kinds, 0);
     times->run_ns = profile_run_alone_ns(
         task->input->profile, task->kind->run, is_first ? 0 : spec->device, task->items);
     if (!need_is_met(task->need, spec)) {
         times->run_ns = COMPASS_NEVER;
     }
     for (uint32_t i = 0; i < task->kind->model_count; i++) {
-        times->load_ns[i] = has(task->input, COMPASS_CACHE)
+        times->load_ns[i] = task->loads_count
                                 ? profile_load_ns(task->input->profile, task->kind->models[i], spec)
                                 : 0;
     }

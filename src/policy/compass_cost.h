@@ -42,7 +42,9 @@ struct compass_task {
     const struct workflow_task *kind;
     uint32_t items;
     struct need need;
-    uint32_t known; /* A bit for each kind of device whose times are known. */
+    bool one_kind;    /* As published: all devices are of the first kind. */
+    bool loads_count; /* Whether loading a model takes time. */
+    uint32_t known;   /* A bit for each kind of device whose times are known. */
     uint64_t bytes[TASK_MODELS_MAX];
     struct compass_times times[DEVICE_KINDS_MAX];
 };
@@ -162,7 +164,11 @@ static inline bool compass_read(
 /* What counts as being on a worker. As published, 64 models have a bit. */
 struct model_set compass_held(const struct compass_prices *prices, const struct row_cache *cache);
 
+/* For any policy; compass_task_open() is for Compass, whose options it reads. */
 void compass_task_init(
+    struct compass_task *task, const struct policy_input *input, const struct workflow_task *kind,
+    uint32_t items);
+void compass_task_open(
     struct compass_task *task, const struct policy_input *input, const struct workflow_task *kind,
     uint32_t items);
 

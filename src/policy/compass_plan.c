@@ -221,7 +221,7 @@ static void take(struct table *table, uint32_t number, const struct choice *choi
 static void place(struct table *table, uint32_t number, uint16_t *placement_out)
 {
     struct compass_task task;
-    compass_task_init(&task, table->input, &table->graph->tasks[number], table->items[number]);
+    compass_task_open(&task, table->input, &table->graph->tasks[number], table->items[number]);
     struct choice choice = choose(table, &task, number);
     if (choice.position == UINT32_MAX) { /* None can hold as many items as are expected. */
         task.need = choose_plan_need(table->input, table->job, number);

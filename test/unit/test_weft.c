@@ -129,6 +129,23 @@ static void an_output_has_to_return(void **state)
     cluster_deinit(&cluster);
 }
 
+static void a_faster_kind_of_device_is_worth_the_way(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    cluster_init(&cluster, 2, 1);
+    cluster.fleet->workers[1].device = 1;
+    cluster_run(&cluster, 0, /* device */ 0, 1, RUN_NS);
+    cluster_run(&cluster, 0, /* device */ 1, 1, RUN_NS / 4);
+    (void)cluster_task(&cluster, 0);
+    cluster_seal(&cluster);
+    cluster_seat(&cluster, "weft:jitter=0");
+    assert_int_equal(place(&cluster, 0, 1000), 1);
+    cluster_queue(&cluster, 1, RUN_NS);
+    assert_int_equal(place(&cluster, 0, 1000), 0);
+    cluster_deinit(&cluster);
+}
+
 static void a_model_that_is_there_is_worth_its_load(void **state)
 {
     (void)state;
@@ -222,6 +239,7 @@ int main(void)
         cmocka_unit_test(what_was_sent_keeps_the_link_busy),
         cmocka_unit_test(a_busy_cluster_is_doubted),
         cmocka_unit_test(an_output_has_to_return),
+        cmocka_unit_test(a_faster_kind_of_device_is_worth_the_way),
         cmocka_unit_test(a_model_that_is_there_is_worth_its_load),
         cmocka_unit_test(a_job_without_deadline_is_due_by_its_path),
         cmocka_unit_test(a_toll_grows_with_the_load_and_fades),
