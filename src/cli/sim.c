@@ -299,7 +299,7 @@ const struct command command_sim = {
     .description =
         "The same scenario, policy and seed give the same trace, whose hash is printed.\n"
         "Keys of --set: rate, deadline, patience, jobs, noise, profile_error, warmup, workers,\n"
-        "link, latency, rows.load, rows.cache, memory, policy.\n"
+        "link, latency, rows.load, rows.cache, memory, policy, seeds.\n"
         "\n"
         "An interrupt ends the run and prints what had happened by then.\n"
         "\n"

@@ -1,6 +1,7 @@
 #include "document/scenario.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -303,16 +304,35 @@ static void write_mixture(struct writer *writer, const void *record)
     }
 }
 
-/* A list of seeds; or how many, counted from 1. */
+/* Whether @text is the first and the last of seeds that follow each other, such as 201..216. */
+static bool is_span(const char *text, uint64_t *first_out, uint64_t *last_out)
+{
+    char end;
+    return text != NULL &&
+           sscanf(text, "%15" SCNu64 "..%15" SCNu64 "%c", first_out, last_out, &end) == 2;
+}
+
+/* A list of seeds; the first and the last one; or how many, counted from 1. */
 static void read_seeds(struct reader *reader, const struct tree_node *node, void *record)
 {
     struct scenario *scenario = record;
 
     scenario->seed_count = 0;
     if (node->kind != TREE_LIST) {
-        const double count = reader_quantity(reader, node, QUANTITY_COUNT, &seed_count_range);
-        for (; scenario->seed_count < count; scenario->seed_count++) {
-            scenario->seeds[scenario->seed_count] = scenario->seed_count + 1;
+        uint64_t first;
+        uint64_t last;
+        if (!is_span(node->text, &first, &last)) {
+            first = 1;
+            last = (uint64_t)reader_quantity(reader, node, QUANTITY_COUNT, &seed_count_range);
+        }
+        if (last < first || last - first >= SCENARIO_SEEDS_MAX) {
+            reader_fail(
+                reader, node, "'seeds' must name 1 to %d seeds, the first one first",
+                SCENARIO_SEEDS_MAX);
+            return;
+        }
+        for (uint64_t seed = first; seed <= last; seed++) {
+            scenario->seeds[scenario->seed_count++] = seed;
         }
         return;
     }
@@ -381,7 +401,9 @@ const struct field scenario_fields[] = {
     {"warmup", FIELD_FRACTION(struct scenario, warmup), .range = &share_range, .always = true,
      .fallback = "10%", .help = "the share of jobs that is not reported"},
     {"seeds", .read = read_seeds, .write = write_seeds, .fallback = "1",
-     .form = "list of numbers, or how many, counted from 1", .help = "one run for each"},
+     .form =
+         "list of numbers, the first and the last as in `201..216`, or how many, counted from 1",
+     .help = "one run for each"},
     {"faults", .relies = true, .read = faults_read, .write = faults_write,
      .form = "list of mappings", .help = "what breaks: see below", .left_out = "nothing"},
     {0},

@@ -76,7 +76,7 @@ enum weft_status scenario_read(
 /*
  * What `--set key=value` changes before a scenario is read: rate, deadline, patience, jobs,
  * noise, profile_error, deputies, warmup, workers, link, latency, rows.load, rows.cache, memory,
- * policy.
+ * policy, seeds.
  */
 struct scenario_setting {
     const char *key;

@@ -106,6 +106,7 @@ static const struct setting settings[] = {
     {.key = "rows.cache", .path = "rows.cache"},
     {.key = "memory", .path = "cluster.machines.device.memory"},
     {.key = "policy", .path = "policy"},
+    {.key = "seeds", .path = "seeds"},
 };
 
 enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };

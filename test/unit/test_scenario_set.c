@@ -103,6 +103,17 @@ static void parts_in_other_files_can_be_changed(ATTR_UNUSED void **state)
     scenario_destroy(scenario);
 }
 
+static void seeds_can_be_named_by_the_first_and_the_last(ATTR_UNUSED void **state)
+{
+    static const char *const span[] = {"seeds", "201..216", NULL};
+    struct scenario *scenario = load_good("scenarios/compass/compass.yaml", span);
+
+    assert_int_equal(scenario->seed_count, 16);
+    assert_int_equal(scenario->seeds[0], 201);
+    assert_int_equal(scenario->seeds[15], 216);
+    scenario_destroy(scenario);
+}
+
 struct refusal {
     const char *key;
     const char *value;
@@ -114,7 +125,9 @@ struct refusal {
 
 static const struct refusal refusals[] = {
     {"ratte", "2/s", WEFT_NOT_FOUND, "unknown setting 'ratte'; did you mean 'rate'?"},
-    {"seeds", "2", WEFT_NOT_FOUND, "unknown setting 'seeds'"},
+    {"seeds", "9..7", WEFT_INVALID, "'seeds' must name 1 to 1024 seeds, the first one first"},
+    {"seeds", "0..1024", WEFT_INVALID, "'seeds' must name 1 to 1024 seeds, the first one first"},
+    {"seeds", "7..9x", WEFT_INVALID, "'seeds' wants a whole number such as '8', not '7..9x'"},
     {"rate", "fast", WEFT_INVALID, "'rate' wants a rate such as '2/s', not 'fast'"},
     {"rate", "0.00001/s", WEFT_INVALID,
      COMPASS "compass.yaml:15: 20000 jobs at 1e-05/s take more than three years"},
@@ -231,6 +244,7 @@ int main(void)
         cmocka_unit_test(every_setting_can_be_changed),
         cmocka_unit_test(the_fleet_grows_and_shrinks),
         cmocka_unit_test(prices_stay_with_another_number_of_workers),
+        cmocka_unit_test(seeds_can_be_named_by_the_first_and_the_last),
         cmocka_unit_test(parts_in_other_files_can_be_changed),
         cmocka_unit_test(what_makes_no_sense_is_refused),
         cmocka_unit_test(partitions_stay_partitions),
