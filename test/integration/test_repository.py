@@ -146,6 +146,7 @@ class Repository(unittest.TestCase):
         done = self.weft("serve", "--emulated", str(self.folder), "--seconds", "1", "--plain")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertGreater(time.monotonic() - started, 0.9)
+        self.assertRegex(done.stdout, r"(?m)^served no requests in \d+\.\d s$")
 
     def test_settings_of_scenarios_are_not_for_repositories(self):
         done = self.weft("serve", "--emulated", str(self.folder), "--set", "jobs=3")
