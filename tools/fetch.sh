@@ -60,14 +60,16 @@ rm -rf "$folder/.fetch"
 provide onnxruntime==1.27.0 e4f7b0e90d2d212e2c2deaa6c8291616183ab815d3ec558ea12d3ac8b26d36f4 \
     /libonnxruntime.so.1.27.0 libonnxruntime.so \
     b5c9d4f124d24707f514dad926dc181820807178855df1c528e3addb2dd0e6f7
-provide onnxruntime==1.27.0 e4f7b0e90d2d212e2c2deaa6c8291616183ab815d3ec558ea12d3ac8b26d36f4 \
+provide amd-quark==0.13 3b3e58a4cbbcff20d27815b641aa4de4d698efde3c782306cb4a6a05bcf55c8c \
+    /onnxruntime_c_api.h onnxruntime_c_api.h \
+    50dffd48d32043ebc05558bef52551879a3ee919796734458dc60ae83e517c95
+# Nothing but an installation needs these.
+(provide onnxruntime==1.27.0 e4f7b0e90d2d212e2c2deaa6c8291616183ab815d3ec558ea12d3ac8b26d36f4 \
     onnxruntime/LICENSE LICENSE.onnxruntime \
     2f07c72751aed99790b8a4869cf2311df85a860b22ded05fa22803587a48922c
 provide onnxruntime==1.27.0 e4f7b0e90d2d212e2c2deaa6c8291616183ab815d3ec558ea12d3ac8b26d36f4 \
     /ThirdPartyNotices.txt ThirdPartyNotices.txt \
-    0e07b95f3a8d6230037707c5c4a2b554d12c4cb67369669ac255635528ffcee2
-provide amd-quark==0.13 3b3e58a4cbbcff20d27815b641aa4de4d698efde3c782306cb4a6a05bcf55c8c \
-    /onnxruntime_c_api.h onnxruntime_c_api.h \
-    50dffd48d32043ebc05558bef52551879a3ee919796734458dc60ae83e517c95
+    0e07b95f3a8d6230037707c5c4a2b554d12c4cb67369669ac255635528ffcee2) ||
+    echo "fetch: without the licence of ONNX Runtime; 'make install' leaves it out" >&2
 rm -rf "$folder/.fetch"
 [ -n "$fetched" ] || echo "fetch: everything is there"
