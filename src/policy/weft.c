@@ -45,7 +45,6 @@ static const struct policy_option options[] = {
         {"eviction", 1, 0, 100, false, "what an eviction costs, in loads of the new model"},
     [WEFT_CROWD] = {"crowd", 1, 0, 100, false, "the same, per task that a worker has on average"},
     [WEFT_SPREAD] = {"spread", 0.5, 0, 1, false, "how much of a load into free memory is forgiven"},
-    [WEFT_JITTER] = {"jitter", 0.1, 0, 100, false, "noise that keeps nodes apart, in run times"},
     [WEFT_GATHER] = {"gather", 1, 0, 1, true, "0: no home queues; every task is placed"},
     [WEFT_HOLD] = {"hold", 1, 0, 1, true, "0: never wait for a worker that is full"},
     [WEFT_COPY] = {"copy", 1, 0, 1, true, "0: no copies of models in free memory"},
@@ -153,8 +152,6 @@ static void set_prices(struct hop *hop, int64_t backlog_ns)
     hop->prices = (struct compass_prices){
         .eviction_64ths = compass_64ths(values[WEFT_EVICTION] + values[WEFT_CROWD] * waiting),
         .spread_64ths = compass_64ths(values[WEFT_SPREAD]),
-        .jitter_ns = compass_jitter_ns(values[WEFT_JITTER], run_ns),
-        .draw = rng_next(input->rng),
     };
 }
 
@@ -269,8 +266,7 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
         if (!choose_can_use(view, worker, hop.task.need) || !is_drawn(&hop, worker, is_near)) {
             continue;
         }
-        const int64_t noise_ns = is_near ? 0 : compass_noise_ns(&hop.prices, worker);
-        const int64_t score = score_ns(&hop, worker, view_free_at_ns(view, worker) + noise_ns);
+        const int64_t score = score_ns(&hop, worker, view_free_at_ns(view, worker));
         weigh(input, facts->job->graph, facts->task, worker, score);
         if (score < best_ns) { /* Strict: the lowest index wins a tie. */
             best = worker;

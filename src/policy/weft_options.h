@@ -14,7 +14,6 @@ enum weft_option {
     WEFT_EVICTION,
     WEFT_CROWD,
     WEFT_SPREAD,
-    WEFT_JITTER,
     WEFT_GATHER,
     WEFT_HOLD,
     WEFT_COPY,

@@ -8,7 +8,7 @@
 
 enum { RUN_NS = 100000, LOAD_NS = 50000 };
 
-/* Four machines of one worker; two branches of @bytes between two tasks. No noise. */
+/* Four machines of one worker; two branches of @bytes between two tasks. */
 static void init(struct cluster *cluster, const char *options, uint64_t bytes)
 {
     char text[128];
@@ -28,7 +28,7 @@ static void init(struct cluster *cluster, const char *options, uint64_t bytes)
             cluster_hold(cluster, worker, model);
         }
     }
-    (void)snprintf(text, sizeof(text), "weft:jitter=0%s", options);
+    (void)snprintf(text, sizeof(text), "weft%s", options);
     cluster_seat(cluster, text);
 }
 
@@ -139,7 +139,7 @@ static void a_faster_kind_of_device_is_worth_the_way(void **state)
     cluster_run(&cluster, 0, /* device */ 1, 1, RUN_NS / 4);
     (void)cluster_task(&cluster, 0);
     cluster_seal(&cluster);
-    cluster_seat(&cluster, "weft:jitter=0");
+    cluster_seat(&cluster, "weft");
     assert_int_equal(place(&cluster, 0, 1000), 1);
     cluster_queue(&cluster, 1, RUN_NS);
     assert_int_equal(place(&cluster, 0, 1000), 0);
@@ -157,7 +157,7 @@ static void a_model_that_is_there_is_worth_its_load(void **state)
     (void)cluster_task(&cluster, 0);
     cluster_seal(&cluster);
     cluster_hold(&cluster, 1, 0);
-    cluster_seat(&cluster, "weft:jitter=0:spread=0:crowd=0");
+    cluster_seat(&cluster, "weft:spread=0:crowd=0");
     /* Worker 0 has no room: it pays for its load twice, of which one hides behind the queue. */
     assert_int_equal(place(&cluster, 0, 1000), 1);
     cluster_queue(&cluster, 1, LOAD_NS);
