@@ -97,9 +97,15 @@ static void what_belongs_to_no_choice_is_left_out(ATTR_UNUSED void **state)
     add(&fixture, RECORD_WEIGHED, 1, /* number */ 1, /* worker */ 0, 41 * MS);
     add(&fixture, RECORD_WEIGHED, 1, /* number */ 2, /* worker */ 0, 42 * MS);
     add(&fixture, RECORD_PLACED, 1, /* number */ 2, /* worker */ 0, 0);
+    add(&fixture, RECORD_WEIGHED, 2, /* number */ 3, /* worker */ 0, 41 * MS);
+    struct record other = job_record(RECORD_PLACED, 2 * MS, /* number */ 3, OCR);
+    other.task = READ;
+    other.worker = 1;
+    trace_writer_add(fixture.writer, &other);
     assert_string_equal(
         written, "[    1.000 ms] n0 queued job 0.1 ocr/detect on w0\n"
-                 "[    1.000 ms] n0 placed job 0.2 ocr/detect on w0; w0: ends in 42.000 ms\n");
+                 "[    1.000 ms] n0 placed job 0.2 ocr/detect on w0; w0: ends in 42.000 ms\n"
+                 "[    2.000 ms] n0 placed job 0.3 ocr/read on w1\n");
     end(&fixture);
 }
 
