@@ -50,7 +50,7 @@ static enum outcome end(uint32_t workflow, enum reason reason, int64_t took_us)
 {
     const struct record record = {
         .at_ns = 5000 * US,
-        .job = {0, 1},
+        .job = {.number = 1},
         .workflow = (uint16_t)workflow,
         .kind = RECORD_ANSWERED,
         .reason = (uint8_t)reason,
@@ -64,7 +64,7 @@ static void note(
 {
     const struct record record = {
         .at_ns = at_us * US,
-        .job = {0, 1},
+        .job = {.number = 1},
         .worker = worker,
         .kind = (uint8_t)kind,
         .value = kind == RECORD_ANSWERED ? at_us * US : 0,
