@@ -15,8 +15,6 @@ enum {
     HANDOFF_STEPS = 16, /* The median of hand-offs moves by such a part of itself. */
 };
 
-#define FOLLOWED 0.875 /* Of a change of one point, by the others. */
-
 /* What is known of one point, beside the mean and the spread that the profile has. */
 struct weight {
     uint32_t model;
@@ -119,20 +117,19 @@ static int64_t run_ns_max(const struct estimate *known)
 }
 
 /*
- * A point of @curve went from @was_ns to @is_ns: let the others of the whole device follow, because
- * what makes one batch size slow makes all of them slow. Not entirely, or their proportions would
- * never be learnt.
+ * Let no other point of the whole device be worse than @seen allows: fewer items take no longer,
+ * and more items no longer than one batch after the other. A point that is too good is tried, and
+ * then corrected by its own runs.
  */
-static void follow(struct profile_curve *curve, uint32_t items, int64_t was_ns, int64_t is_ns)
+static void keep_in_line(struct profile_curve *curve, const struct profile_point *seen)
 {
-    const double ratio = (double)is_ns / (double)was_ns;
-    const double factor = 1 + FOLLOWED * (ratio - 1);
-
     for (uint32_t i = 0; i < curve->point_count; i++) {
         struct profile_point *point = &curve->points[i];
-        if (point->gpu == 0 && point->cpu == 0 && point->items != items) {
-            point->run_ns = (int64_t)fmin((double)point->run_ns * factor, (double)DURATION_NS_MAX);
-            point->sd_ns = (int64_t)fmin((double)point->sd_ns * factor, (double)DURATION_NS_MAX);
+        const uint32_t batches = (point->items + seen->items - 1) / seen->items;
+        const double most = (double)seen->run_ns * batches;
+        if (point->gpu == 0 && point->cpu == 0 && (double)point->run_ns > most) {
+            point->sd_ns = (int64_t)((double)point->sd_ns * most / (double)point->run_ns);
+            point->run_ns = (int64_t)most;
         }
     }
 }
@@ -158,9 +155,8 @@ static void learn_run(struct refine *refine, const struct refine_ran *ran)
         &point.run_ns, &point.sd_ns,
         count_up(weight_of(refine, ran->model, ran->device, ran->items, prior)),
         is_point ? min_i64(ran->run_ns, run_ns_max(&known)) : ran->run_ns);
-    if (is_point && known.run_ns > 0) {
-        follow(curve, ran->items, known.run_ns, point.run_ns);
-    }
+    point.run_ns = max_i64(point.run_ns, 1); /* As documents want it. */
+    keep_in_line(curve, &point);
     profile_put_point(profile, ran->model, ran->device, &point);
 }
 

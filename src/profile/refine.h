@@ -7,8 +7,9 @@
  * measured begins with what was estimated for it. The profile changes in place: between two
  * steps of those who read it.
  *
- * The other points of a model move along, in proportion: a batch size that looked bad in a busy
- * hour is chosen no more, so that it would never be corrected by its own runs.
+ * No other point stays worse than that one allows: no batch takes longer than smaller ones in
+ * turn. A batch size that looked bad in a busy hour is chosen no more, so that its own runs
+ * would never correct it.
  *
  * On a busy machine a run of microseconds now and then takes milliseconds. Such a run counts
  * only up to four standard deviations above the mean. Where runs of that kind are rarer than one

@@ -101,7 +101,28 @@ static void a_batch_size_that_is_not_tried_follows(ATTR_UNUSED void **state)
         run(refine, 1, 5000);
     }
     assert_in_range(run_ns(profile, 1), 4900, 5100);
-    assert_in_range(run_ns(profile, 8), 40 * 1000, 150 * 1000);
+    assert_in_range(run_ns(profile, 8), 5000, 8 * 5100);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+/* However often one size is seen, and however it scatters, the others stay where they were. */
+static void sizes_do_not_drift(ATTR_UNUSED void **state)
+{
+    struct profile *profile = two_points(4 * 1000, 9 * 1000);
+    struct refine *refine = refine_create(profile);
+    struct rng rng = rng_stream(1, RNG_SERVICE, 0);
+
+    for (int i = 0; i < 200000; i++) {
+        run(refine, 1, 2000 + (int64_t)(rng_next(&rng) % 4001));
+    }
+    assert_int_equal(run_ns(profile, 8), 9 * 1000);
+    for (int i = 0; i < 1000; i++) {
+        run(refine, 8, 0);
+        run(refine, 1, 0);
+    }
+    assert_in_range(run_ns(profile, 1), 1, 64); /* Never 0, which no document may say. */
+    assert_in_range(run_ns(profile, 8), 1, 64);
     refine_destroy(refine);
     profile_destroy(profile);
 }
@@ -266,6 +287,7 @@ int main(void)
         cmocka_unit_test(one_slow_run_changes_little),
         cmocka_unit_test(rare_outliers_are_ignored_and_frequent_ones_learnt),
         cmocka_unit_test(a_batch_size_that_is_not_tried_follows),
+        cmocka_unit_test(sizes_do_not_drift),
         cmocka_unit_test(proportions_are_learnt_all_the_same),
         cmocka_unit_test(handoffs_are_learnt_by_their_median),
         cmocka_unit_test(mean_and_spread_are_followed),
