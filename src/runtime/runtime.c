@@ -485,6 +485,7 @@ struct runtime_counts runtime_counts(const struct runtime *runtime)
         .requested = runtime->requested,
         .answered = runtime->answered,
         .tensors = tensors_count(&runtime->tensors),
+        .members = roster_members(runtime->roster)->up_count,
         .steps = runtime->steps,
         .decisions = runtime->meter.decisions,
     };

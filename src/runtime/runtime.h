@@ -235,6 +235,7 @@ struct runtime_counts {
     uint64_t requested;
     uint64_t answered; /* In any way. */
     uint32_t tensors;  /* Live handles, those of clients included. */
+    uint32_t members;  /* Nodes of the cluster, as far as known here. */
     uint64_t steps;
     uint64_t decisions;
 };

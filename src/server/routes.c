@@ -271,6 +271,8 @@ static bool write_own(const struct server *server, struct buffer *buffer)
          (double)runtime.steps},
         {"weft_scheduler_decisions_total", "counter", "questions that policies answered",
          (double)runtime.decisions},
+        {"weft_members", "gauge", "nodes of the cluster, as far as known here",
+         (double)runtime.members},
         {"weft_tensors", "gauge", "tensors in memory", (double)runtime.tensors},
         {"weft_http_connections", "gauge", "connections that are open", (double)counts.open},
         {"weft_http_connections_total", "counter", "connections accepted", (double)counts.accepted},

@@ -33,6 +33,7 @@ class Clusters(unittest.TestCase):
                 time.sleep(0.05)  # It works for another, and has no client.
             self.assertEqual(list(busy_seconds(cluster.nodes[name])), [number])
             self.assertGreater(busy_seconds(cluster.nodes[name])[number], 0)
+            self.assertIn("\nweft_members 3\n", cluster.nodes[name].metrics())
         self.assertEqual(infer(cluster.nodes["c"].address, 1), load.expected[1])
         self.check(load)
         self.assertEqual(load.broken[id(a)], 0)
@@ -71,6 +72,7 @@ class Clusters(unittest.TestCase):
         load.wait_for(a, 10)
         c.process.kill()
         a.logged("event=\"member lost\" node=c")
+        self.assertIn("\nweft_members 2\n", a.metrics())
         load.wait_for(a, 20)
         load.wait_for(b, 20)
         again = cluster.launch("c")
