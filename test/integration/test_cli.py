@@ -223,12 +223,12 @@ class SimTest(Cli):
         self.assertEqual(brief["trace_hash"], run["trace_hash"])
 
     def test_what_grows_is_not_printed_to_six_digits(self):
-        arguments = ["sim", DEMO, "--jobs", "1000", "--rate", "23"]
+        arguments = ["sim", DEMO, "--jobs", "1000", "--rate", "24", "--warmup", "0"]
         text = self.good(*arguments)
         self.assertRegex(text, r"\n  latency    mean > [\d.]+ s, growing\n  slow-down  -\n")
         self.assertRegex(text, r"\n  SLO        < [\d.]+ % met\n")
         self.assertRegex(text, r"\n  backlog    GROWING, ")
-        self.assertRegex(text, r"\nall +900 +> [\d.]+ s +- +< [\d.]+( +-){4}\n")
+        self.assertRegex(text, r"\nall +1000 +> [\d.]+ s +- +< [\d.]+( +-){4}\n")
         self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
         self.assertIs(json.loads(self.good(*arguments, "--json"))["stable"], False)
 
