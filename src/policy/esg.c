@@ -77,10 +77,10 @@ static void place(
     fit_find(ask, trials, found->answer.count);
     for (uint32_t i = 0; i < found->answer.count; i++) {
         const struct fit_choice best = trials[i].best;
-        const int64_t end_ns = found->answer.paths[i].time_ns + best.delay_ns;
         if (best.worker == WORKER_NONE) {
             continue;
         }
+        const int64_t end_ns = found->answer.paths[i].time_ns + best.delay_ns;
         if (ask->input->weighed != NULL) {
             const uint32_t number = found->answer.paths[i].first;
             weighed_note(
