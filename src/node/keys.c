@@ -233,17 +233,25 @@ static void attach(struct node *node, uint32_t slot, const struct event_request 
     accept(node, slot);
 }
 
-/* Give the answer that was kept to the client of @request. */
-static void answer(struct node *node, uint32_t slot, const struct event_request *request)
+/* Show the outputs that @entry keeps, by sink, in @outputs. How many there are. */
+static uint32_t show_outputs(
+    const struct node *node, const struct keyed *entry, struct handle *outputs)
 {
-    const struct keyed *entry = keyed_at(node, slot);
-    struct handle *outputs = node->outputs + node->output_count;
     uint32_t count = 0;
     for (uint32_t at = entry->outputs; at != POOL_NONE; at = input_at(node, at)->next) {
         const struct input *output = input_at(node, at);
         outputs[output->number] = tensor_at(node, output->tensor)->handle;
         count++;
     }
+    return count;
+}
+
+/* Give the answer that was kept to the client of @request. */
+static void answer(struct node *node, uint32_t slot, const struct event_request *request)
+{
+    const struct keyed *entry = keyed_at(node, slot);
+    struct handle *outputs = node->outputs + node->output_count;
+    const uint32_t count = show_outputs(node, entry, outputs);
     node->output_count += count;
     effect_add(node, EFFECT_ANSWER)->answer = (struct effect_answer){
         .client = request->client,
@@ -316,11 +324,7 @@ bool keys_ended(
     }
     entry->outputs = job->outputs;
     job->outputs = POOL_NONE;
-    for (uint32_t at = entry->outputs; at != POOL_NONE; at = input_at(node, at)->next) {
-        const struct input *output = input_at(node, at);
-        outputs[output->number] = tensor_at(node, output->tensor)->handle;
-        *count_out += 1;
-    }
+    *count_out = show_outputs(node, entry, outputs);
     return true;
 }
 
@@ -371,11 +375,20 @@ void keys_depute(struct node *node, const struct message *message, uint32_t tens
     reply(node, message, MESSAGE_DEPUTED);
 }
 
-void keys_deputed(struct node *node, const struct message *message)
+/* The request that @message of its deputy is about. POOL_NONE: it is not such a message. */
+static uint32_t find_of_deputy(const struct node *node, const struct message *message)
 {
     const uint32_t slot = find_job(node, message->job);
-    if (slot == POOL_NONE || keyed_at(node, slot)->state != KEYED_OWNED ||
-        keyed_at(node, slot)->deputy != message->from) {
+    return slot != POOL_NONE && keyed_at(node, slot)->state == KEYED_OWNED &&
+                   keyed_at(node, slot)->deputy == message->from
+               ? slot
+               : POOL_NONE;
+}
+
+void keys_deputed(struct node *node, const struct message *message)
+{
+    const uint32_t slot = find_of_deputy(node, message);
+    if (slot == POOL_NONE) {
         return;
     }
     struct record *record = trace(node, RECORD_DEPUTED, REASON_NONE);
@@ -387,9 +400,8 @@ void keys_deputed(struct node *node, const struct message *message)
 
 void keys_taken(struct node *node, const struct message *message)
 {
-    const uint32_t slot = find_job(node, message->job);
-    if (slot == POOL_NONE || keyed_at(node, slot)->state != KEYED_OWNED ||
-        keyed_at(node, slot)->deputy != message->from) {
+    const uint32_t slot = find_of_deputy(node, message);
+    if (slot == POOL_NONE) {
         return;
     }
     const uint32_t job_slot = jobs_find(node, message->job);
