@@ -74,14 +74,12 @@ static void print_json(const struct member_list *list, const char *ca_file)
         const struct member *member = &list->items[i];
         char agreement[20];
         (void)snprintf(agreement, sizeof(agreement), "%016" PRIx64, member->agreement);
-        (void)json_array_append_new(/* NULL, if there is no memory, ends the program below. */
-                                    members,
-                                    json_pack(
-                                        "{s:s, s:I, s:s, s:s, s:s, s:s, s:s}", "node", member->name,
-                                        "incarnation", (json_int_t)member->incarnation, "state",
-                                        state_of(member, ca_file), "clients", member->http,
-                                        "address", member->address, "version", member->version,
-                                        "serves", agreement));
+        json_t *one = json_pack(
+            "{s:s, s:I, s:s, s:s, s:s, s:s, s:s}", "node", member->name, "incarnation",
+            (json_int_t)member->incarnation, "state", state_of(member, ca_file), "clients",
+            member->http, "address", member->address, "version", member->version, "serves",
+            agreement);
+        (void)json_array_append_new(members, one); /* Without memory, one is missing. */
     }
     report_json_print(json_pack("{s:o}", "members", members), stdout);
 }
