@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -21,6 +20,7 @@
 #include "engine/cuda_graph.h"
 #include "engine/cuda_weights.h"
 #include "engine/half.h"
+#include "engine/monotonic.h"
 
 enum { MODELS_HERE = 8, RUNS = 200, SHARE_UNITS = 4, PINNED_BYTES = 128 << 20, PINNED_COPIES = 8 };
 
@@ -48,9 +48,7 @@ static bool is_wrong;
 
 static double now(void)
 {
-    struct timespec time;
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+    return (double)monotonic_ns() * 1e-9;
 }
 
 static void need(enum weft_status status, const struct weft_error *error)

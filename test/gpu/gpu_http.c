@@ -24,6 +24,7 @@
 #include "engine/bundle.h"
 #include "engine/cuda_manifest.h"
 #include "engine/half.h"
+#include "engine/monotonic.h"
 
 enum { MODELS_MAX_HERE = 64, THREADS_MAX = 512, DUE_MAX = 1 << 20, HEAD_BYTES = 4096 };
 
@@ -64,9 +65,7 @@ static double until; /* Of a closed loop. */
 
 static double now(void)
 {
-    struct timespec time;
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+    return (double)monotonic_ns() * 1e-9;
 }
 
 static void die(const char *what, const char *which)

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "engine/cuda_weights.h"
+#include "engine/monotonic.h"
 
 enum { LOADS = 7, PINNED_BYTES = 128 << 20, PINNED_COPIES = 8 };
 
@@ -27,9 +27,7 @@ static double pinned_rate; /* Bytes per second. */
 
 static double now(void)
 {
-    struct timespec time;
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+    return (double)monotonic_ns() * 1e-9;
 }
 
 static void need(enum weft_status status, const struct weft_error *error)

@@ -127,14 +127,7 @@ class Host(Server):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY.resolve()), WEFT_CACHE=str(cache)),
         )  # fmt: skip
-        self.log, self.out = [], []
-        self.has_line = threading.Condition()
-        self.threads = [
-            threading.Thread(target=self.gather, args=pair, daemon=True)
-            for pair in ((self.process.stderr, self.log), (self.process.stdout, self.out))
-        ]
-        for thread in self.threads:
-            thread.start()
+        self.watch()
 
     def wait_until_ready(self):
         line = self.wait_for(self.out, r"^listening on http://(\S+):(\d+)")

@@ -48,6 +48,12 @@ class Server:
             env=dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY),
                      WEFT_CACHE=str(cache or folder.parent / "cache"), **(environment or {})),
         )  # fmt: skip
+        self.watch()
+        if wait:
+            self.wait_until_ready()
+
+    def watch(self):
+        """Gather what the process prints."""
         self.log = []
         self.out = []
         self.has_line = threading.Condition()
@@ -57,8 +63,6 @@ class Server:
         ]
         for thread in self.threads:
             thread.start()
-        if wait:
-            self.wait_until_ready()
 
     def wait_until_ready(self):
         address = r"http://(\S+):(\d+)"
