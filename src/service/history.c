@@ -1,12 +1,12 @@
 #include "service/history.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "trace/quantiles.h"
 
 enum { ANSWERS_KEPT = 512 };
 
@@ -73,13 +73,6 @@ void history_add(struct history *history, const struct record *record, enum outc
     }
 }
 
-static int compare(const void *left, const void *right)
-{
-    const double a = *(const double *)left;
-    const double b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* Of the answers before @end_ns, as far as they are kept and not too old. */
 static void close_quantiles(struct history *history, int64_t end_ns)
 {
@@ -93,10 +86,9 @@ static void close_quantiles(struct history *history, int64_t end_ns)
             latencies_s[count++] = (double)answer->latency_ns / 1e9;
         }
     }
-    qsort(latencies_s, count, sizeof(*latencies_s), compare);
-    double *lines = history->open.lines;
-    lines[HISTORY_P50_S] = count == 0 ? (double)NAN : latencies_s[(count - 1) / 2];
-    lines[HISTORY_P99_S] = count == 0 ? (double)NAN : latencies_s[(count - 1) * 99 / 100];
+    const struct quantiles quantiles = quantiles_of(latencies_s, count);
+    history->open.lines[HISTORY_P50_S] = quantiles.p50;
+    history->open.lines[HISTORY_P99_S] = quantiles.p99;
 }
 
 /* What @worker was seen at most often; idle if it was not seen. Ties go to work. */

@@ -86,6 +86,10 @@ static void quantiles_are_those_of_ten_seconds(ATTR_UNUSED void **state)
     end(10 * NS_PER_S, 2 * NS_PER_S, OUTCOME_GOOD);
     history_pass(history, 11 * NS_PER_S, 0);
     assert_true(is(figure(HISTORY_P99_S, 0), 2));
+    end(11 * NS_PER_S, 9 * NS_PER_S, OUTCOME_GOOD);
+    history_pass(history, 12 * NS_PER_S, 0);
+    assert_true(is(figure(HISTORY_P50_S, 0), 2));
+    assert_true(is(figure(HISTORY_P99_S, 0), 9)); /* As in reports. */
 }
 
 static void a_worker_is_seen_at_what_it_did_most(ATTR_UNUSED void **state)
