@@ -132,19 +132,15 @@ enum weft_status capacity_measure(
     const struct service_options *options, struct capacity *capacity_out, struct weft_error *error)
 {
     struct loop loop = {.options = options};
-    struct policy_set policies = *options->policies;
-    struct service_options open = *options;
-    service_admit_all(&policies);
-    open.policies = &policies;
     if (!find_flows(&loop)) {
         return error_set(error, WEFT_INVALID, "there is no workflow to measure");
     }
-    const enum weft_status status = rehearsal_open(&open, &loop.runtime, error);
+    const enum weft_status status = rehearsal_open(options, &loop.runtime, error);
     if (status != WEFT_OK) {
         return status;
     }
     run(&loop);
-    rehearsal_close(&open, loop.runtime);
+    rehearsal_close(options, loop.runtime);
     if (loop.answered < ANSWERS_MIN) {
         return error_set(
             error, WEFT_INVALID,
