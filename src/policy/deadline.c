@@ -13,7 +13,9 @@
  * several things at once, work that no row shows yet and profiles that are wrong need no option.
  *
  * Before a task that has waited starts, the fastest rest of its job is compared with what is
- * left of its deadline: past that the job is hopeless.
+ * left of its deadline: past that the job is hopeless. How fast that can be is what the fastest
+ * jobs showed lately; and each job that is given up makes it more doubtful, as nothing else
+ * corrects a profile that says so wrongly: what is given up is not measured.
  *
  * Source: admission by predicted response time; ratios follow what is seen by small steps, as in
  * stochastic approximation (Robbins and Monro, 1951).
@@ -218,6 +220,7 @@ static void answered(const struct policy_input *input, const struct answered_fac
     if (input->options[OPTION_LEARN] != 0 && (job->completed || job->cut || job->late) &&
         job->forecast.run_ns > 0) {
         deadline_learn(flow, job, bounded(target_ns(input, job->job)));
+        deadline_learn_best(flow, job);
     }
 }
 
@@ -251,8 +254,8 @@ static bool hopeless(const struct policy_input *input, const struct ready_facts 
         run_ns[i] = fastest_ns(input, graph->tasks[i].run, i == task->task ? task->items : 1);
     }
     graph_upward_rank(graph, run_ns, /* edge_ns */ NULL, rank_ns);
-    const int64_t ratio = state->flows[job->workflow].run_ratio;
-    const int64_t rest_ns = times(bounded(rank_ns[task->task]), min_i64(ratio, RATIO_ONE));
+    const int64_t rest_ns =
+        times(bounded(rank_ns[task->task]), state->flows[job->workflow].best_ratio);
     return rest_ns > job->deadline_ns - now_ns;
 }
 

@@ -6,6 +6,8 @@ enum {
     LEARN_USUAL = 512, /* Jobs that a ratio remembers, in about equal parts. */
     LEARN_FIRST = 8,   /* The same of the first ones, which count more. */
     LEARN_LATE = 2,    /* A job that was given up adds at least such a part of the ratio. */
+    DOUBT = 4,         /* Giving up a job takes such a part off the best ratio. */
+    FORGET_BEST = 2,   /* A job moves that up by such a part of the way. */
     STARVED = 64,      /* Refusals in a row after which bad experience fades. */
     TRIES_MAX = 6,     /* How often STARVED doubles while what is tried then does not help. */
 };
@@ -14,6 +16,7 @@ void deadline_learn_init(struct flow *flow)
 {
     flow->wait_ratio = RATIO_ONE;
     flow->run_ratio = RATIO_ONE;
+    flow->best_ratio = RATIO_ONE;
 }
 
 /* @part_ns over @whole_ns as a ratio, within what is believed. */
@@ -47,6 +50,17 @@ static void learn_late(int64_t *ratio, int64_t seen, bool is_least)
 {
     const int64_t more = *ratio + *ratio / LEARN_LATE;
     *ratio = min_i64(is_least ? max_i64(seen, more) : seen, RATIO_MAX);
+}
+
+void deadline_learn_best(struct flow *flow, const struct answered_facts *job)
+{
+    if (job->late) {
+        flow->best_ratio = max_i64(flow->best_ratio - flow->best_ratio / DOUBT, RATIO_MIN);
+    } else if (job->completed) {
+        const int64_t seen = min_i64(ratio_of(job->latency_ns, job->forecast.run_ns), RATIO_ONE);
+        const int64_t more = (seen - flow->best_ratio) / FORGET_BEST;
+        flow->best_ratio = seen < flow->best_ratio ? seen : flow->best_ratio + more;
+    }
 }
 
 /* What @job took, against its forecast. Where there was a wait, that is put down to it. */

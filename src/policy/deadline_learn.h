@@ -20,6 +20,7 @@
 struct flow {
     int64_t wait_ratio; /* Of what came to what was expected, in parts of RATIO_ONE. */
     int64_t run_ratio;  /* Likewise. */
+    int64_t best_ratio; /* Of the fastest jobs lately to their runs; lower, the more gave up. */
     uint32_t waits;     /* How often each was learnt, up to a bound. */
     uint32_t runs;
     uint32_t refused;    /* In a row. */
@@ -46,6 +47,9 @@ static inline int64_t times(int64_t ns, int64_t ratio)
 
 /* As if everything came as expected. */
 void deadline_learn_init(struct flow *flow);
+
+/* A job of @flow was answered, or given up, after @latency_ns. */
+void deadline_learn_best(struct flow *flow, const struct answered_facts *job);
 
 /* A job of @flow that was to end within @due_ns has ended. */
 void deadline_learn(struct flow *flow, const struct answered_facts *job, int64_t due_ns);

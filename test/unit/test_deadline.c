@@ -434,6 +434,56 @@ static void what_finds_an_idle_worker_is_tried_unless_its_time_is_over(void **st
     cluster_deinit(&cluster);
 }
 
+static void end_late(struct cluster *cluster, const struct admission *admission, int64_t latency_ns)
+{
+    const struct answered_facts facts = {
+        .job = &cluster->job,
+        .forecast = admission->forecast,
+        .latency_ns = latency_ns,
+        .late = true,
+    };
+    policy_answered(&cluster->seat, &facts);
+}
+
+static void giving_up_is_doubted_the_more_often_it_happens(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    assert_true(is_hopeless(&cluster, 0, MS(9), true));
+    struct admission admission = ask(&cluster, MS(9), true);
+    end_late(&cluster, &admission, MS(1));
+    assert_false(is_hopeless(&cluster, 0, MS(9), true)); /* The profile was not put to the test. */
+    assert_true(is_hopeless(&cluster, 0, MS(7), true));
+    for (uint32_t i = 0; i < 8; i++) {
+        admission = ask(&cluster, MS(9), true);
+        end_late(&cluster, &admission, MS(1));
+    }
+    assert_false(is_hopeless(&cluster, 0, MS(2), true));
+    for (uint32_t i = 0; i < 16; i++) { /* It was right. */
+        admission = ask(&cluster, MS(20), true);
+        end(&cluster, &admission, MS(12));
+    }
+    assert_true(is_hopeless(&cluster, 0, MS(9), true));
+    cluster_deinit(&cluster);
+}
+
+static void one_fast_job_shows_what_is_possible(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline");
+    struct admission admission = ask(&cluster, MS(100), true);
+    end(&cluster, &admission, MS(4));
+    assert_false(is_hopeless(&cluster, 0, MS(4), true));
+    assert_true(is_hopeless(&cluster, 0, MS(4) - 100, true));
+    admission = ask(&cluster, MS(100), true);
+    end(&cluster, &admission, MS(10));
+    assert_true(is_hopeless(&cluster, 0, MS(6), true));
+    assert_false(is_hopeless(&cluster, 0, MS(8), true));
+    cluster_deinit(&cluster);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +507,8 @@ int main(void)
         cmocka_unit_test(bad_experience_fades_where_everything_is_refused),
         cmocka_unit_test(hopeless_is_what_the_fastest_rest_makes_late),
         cmocka_unit_test(what_finds_an_idle_worker_is_tried_unless_its_time_is_over),
+        cmocka_unit_test(giving_up_is_doubted_the_more_often_it_happens),
+        cmocka_unit_test(one_fast_job_shows_what_is_possible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
