@@ -22,7 +22,7 @@ C_FILES = { [ -z "$(C_FOLDERS)" ] || find $(C_FOLDERS) -name '*.[ch]' \
 DEMO_HTTP ?= 127.0.0.1:8000
 DEMO_METRICS ?=
 DEMO_RATE ?= 60%
-DEMO_OPTIONS = --http $(DEMO_HTTP) $(addprefix --metrics ,$(DEMO_METRICS)) --rate $(DEMO_RATE) \
+DEMO_OPTIONS = --http $(DEMO_HTTP) $(addprefix --metrics ,$(DEMO_METRICS)) --rate $(DEMO_RATE) --why \
 	$(addprefix --seconds ,$(DEMO_SECONDS))
 
 .PHONY: help setup build demo test bench peers soak hostile campaign planted fuzz format format-check check install clean distclean

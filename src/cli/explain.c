@@ -1,13 +1,22 @@
-/* explain.c - `weft explain`: the story of one job of a trace. */
+/* explain.c - `weft explain`: the story of one job, of a trace or of a server that runs. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/job_story.h"
+#include "client/infer_inputs.h"
 #include "console/style.h"
 #include "trace/latency_parts.h"
+
+enum { ANSWER_S = 30, HTTP_OK = 200 };
+
+struct values {
+    struct infer_where where;
+};
 
 static double in_ms(int64_t ns)
 {
@@ -32,7 +41,7 @@ static void print_end(const json_t *arrived, const json_t *answered)
     const int64_t took_ns = job_story_number(answered, "latency_ns", 0);
     const char *reason = job_story_text(answered, "reason");
     if (answered == NULL) {
-        (void)printf("not answered by the end of the trace");
+        (void)printf("not answered so far");
         return;
     }
     (void)printf(
@@ -188,34 +197,116 @@ static void print_story(const struct job_story *story, const char *job)
     }
 }
 
-static int run(
-    const struct command *command, ATTR_UNUSED void *given, const struct operands *operands)
+static enum weft_status read_file(
+    const char *path, const char *job, struct job_story *story_out, struct weft_error *error)
 {
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return error_set(error, WEFT_IO, "%s: %s", path, strerror(errno));
+    }
+    const enum weft_status status = job_story_read(file, path, job, story_out, error);
+    (void)fclose(file);
+    return status;
+}
+
+/* Ask one server for what it knows of @job. */
+static enum weft_status ask(
+    const struct infer_target *target, const char *job, struct job_story *story_out,
+    struct weft_error *error)
+{
+    char path[NAME_BYTES_MAX + 16];
+    struct http_reply reply;
+    (void)snprintf(path, sizeof(path), "/v2/jobs/%s", job);
+    const struct http_call call = {
+        .url = &target->url,
+        .method = "GET",
+        .path = path,
+        .headers = target->headers,
+        .ca_file = target->ca_file,
+        .timeout_s = ANSWER_S,
+    };
+    enum weft_status status = http_call(&call, &reply, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    FILE *file = reply.status == HTTP_OK && reply.body_bytes > 0
+                     ? fmemopen(reply.body, reply.body_bytes, "r")
+                     : NULL;
+    if (file != NULL) {
+        status = job_story_read(file, "the answer", job, story_out, error);
+        (void)fclose(file);
+    } else {
+        status = infer_explain(&reply, error);
+    }
+    free(reply.body);
+    return status;
+}
+
+/* Of several servers, the first that knows the job tells. */
+static enum weft_status ask_servers(
+    const struct values *values, const char *job, struct job_story *story_out,
+    struct weft_error *error)
+{
+    struct infer_target target;
+    if (strlen(job) >= NAME_BYTES_MAX || job[strspn(job, "0123456789.")] != '\0') {
+        return error_set(
+            error, WEFT_INVALID,
+            "'%.64s' is not the name of a job, such as 0.14; for a trace, say 'TRACE JOB'", job);
+    }
+    enum weft_status status = infer_target_init(&target, &values->where, job, error);
+    for (uint32_t i = 0, count = status == WEFT_OK ? target.url_count : 0; i < count; i++) {
+        target.url = target.urls[i];
+        status = ask(&target, job, story_out, error);
+        if (status == WEFT_OK) {
+            break;
+        }
+    }
+    return status;
+}
+
+static int run(const struct command *command, void *given, const struct operands *operands)
+{
+    const struct values *values = given;
     struct weft_error error = {0};
     struct job_story story;
-    const char *job = operands->items[1];
-    const enum weft_status status = job_story_read(operands->items[0], job, &story, &error);
+    const bool is_file = operands->count > 1;
+    const char *job = operands->items[is_file ? 1 : 0];
+    const enum weft_status status = is_file ? read_file(operands->items[0], job, &story, &error)
+                                            : ask_servers(values, job, &story, &error);
     if (status != WEFT_OK) {
-        return command_fail(command, &error, COMMAND_WRONG);
+        const bool is_wrong = is_file || status == WEFT_INVALID;
+        return command_fail(command, &error, is_wrong ? COMMAND_WRONG : COMMAND_FAILED);
     }
     print_story(&story, job);
     job_story_deinit(&story);
     return command_flush(command);
 }
 
-static const struct argument rows[] = {{.name = NULL}};
+static const struct argument rows[] = {
+    {"--url", "URL[,URL]", "address of the server; default http://127.0.0.1:8000", ARGUMENT_TEXT,
+     offsetof(struct values, where.url)},
+    {"--token-file", "FILE", "file with the administrator's bearer token", ARGUMENT_TEXT,
+     offsetof(struct values, where.token_file)},
+    {"--ca", "FILE", "certificates to trust, in PEM; default the system's", ARGUMENT_TEXT,
+     offsetof(struct values, where.ca_file)},
+    {.name = NULL},
+};
 
 const struct command command_explain = {
     .name = "explain",
-    .summary = "tell what happened to one job of a trace, and why",
-    .usage = "TRACE JOB",
+    .summary = "tell what happened to one job of a trace or a server, and why",
+    .usage = "[TRACE] JOB [options]",
     .description =
         "TRACE is a file of JSON lines, as 'weft sim SCENARIO --trace FILE.jsonl' and\n"
         "'weft serve ... --trace FILE.jsonl' write; with --why they also have what each choice\n"
         "of a worker was weighed against. JOB is a job's name in it, such as 0.14.\n"
         "\n"
+        "Without TRACE a running server is asked, which keeps the last 65536 records. Answers\n"
+        "name their job in the header 'weft-job', the screen names the last job that was late.\n"
+        "\n"
         "Times are counted from the arrival of the job. The second line says where its time\n"
         "went: docs/SIMULATION.md.\n",
-    .arguments = {.operand = "TRACE and JOB", .operand_min = 2, .operand_max = 2, .rows = rows},
+    .arguments = {.operand = "JOB", .operand_min = 1, .operand_max = 2, .rows = rows},
+    .values_bytes = sizeof(struct values),
     .run = run,
 };

@@ -1,6 +1,5 @@
 #include "cli/job_story.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +8,13 @@
 #include "base/error.h"
 #include "model/grow.h"
 
-/* Reading a file. */
+/* Reading a trace. */
 struct reading {
     struct job_story *story;
     const char *job;
-    const char *path;
-    uint64_t line; /* From 1. */
-    json_t *batch; /* The starts of a batch that were read last: they follow each other. */
+    const char *name; /* Of the trace. */
+    uint64_t line;    /* From 1. */
+    json_t *batch;    /* The starts of a batch that were read last: they follow each other. */
 };
 
 const char *job_story_text(const json_t *record, const char *key)
@@ -166,7 +165,7 @@ static enum weft_status read_lines(
             status = error_set(
                 error, WEFT_INVALID,
                 "%s:%llu: not a record; 'weft sim --trace FILE.jsonl' writes what is wanted here",
-                reading->path, (unsigned long long)reading->line);
+                reading->name, (unsigned long long)reading->line);
         }
         json_decref(record);
     }
@@ -206,25 +205,19 @@ static void arrange(struct job_story *story)
 }
 
 enum weft_status job_story_read(
-    const char *path, const char *job, struct job_story *story_out, struct weft_error *error)
+    FILE *file, const char *name, const char *job, struct job_story *story_out,
+    struct weft_error *error)
 {
     struct job_story story = {.records = json_array()};
-    struct reading reading = {.story = &story, .job = job, .path = path, .batch = json_array()};
-    FILE *file = fopen(path, "r");
-    if (file == NULL) {
-        json_decref(reading.batch);
-        job_story_deinit(&story);
-        return error_set(error, WEFT_IO, "%s: %s", path, strerror(errno));
-    }
+    struct reading reading = {.story = &story, .job = job, .name = name, .batch = json_array()};
     enum weft_status status = read_lines(&reading, file, take_own, error);
     if (status == WEFT_OK && story.count == 0) {
-        status = error_set(error, WEFT_NOT_FOUND, "%s: there is no job '%s' in it", path, job);
+        status = error_set(error, WEFT_NOT_FOUND, "%s: there is no job '%s' in it", name, job);
     }
     if (status == WEFT_OK) {
         rewind(file);
         status = read_lines(&reading, file, take_others, error);
     }
-    (void)fclose(file);
     json_decref(reading.batch);
     if (status != WEFT_OK) {
         job_story_deinit(&story);

@@ -1,7 +1,7 @@
 /*
  * job_story.h - what happened to one job, read from a trace of JSON lines.
  *
- * The file is read twice: for the records of the job, and for what others did meanwhile, that is
+ * It is read twice: for the records of the job, and for what others did meanwhile, that is
  * for the jobs that ran in its batches and the models that its workers loaded while it waited.
  */
 #ifndef CLI_JOB_STORY_H
@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <jansson.h>
 #include <weft/status.h>
@@ -29,14 +30,15 @@ struct job_story {
 };
 
 /*
- * Read what the trace at @path says of @job, such as "0.14". On success the caller owns what is
- * in @story_out.
+ * Read what the trace in @file says of @job, such as "0.14"; errors call the trace @name. On
+ * success the caller owns what is in @story_out.
  *
- * Errors: WEFT_IO; WEFT_INVALID for a file that is not a trace of JSON lines; WEFT_NOT_FOUND if it
- * has nothing of the job.
+ * Errors: WEFT_INVALID for what is not a trace of JSON lines; WEFT_NOT_FOUND if it has nothing of
+ * the job.
  */
 enum weft_status job_story_read(
-    const char *path, const char *job, struct job_story *story_out, struct weft_error *error);
+    FILE *file, const char *name, const char *job, struct job_story *story_out,
+    struct weft_error *error);
 
 void job_story_deinit(struct job_story *story);
 

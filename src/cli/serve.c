@@ -211,6 +211,7 @@ static int serve_scenario(
         .scenario = scenario,
         .policies = &policies,
         .title = title,
+        .program = command_program(),
         .trace = values->trace,
         .why = values->why,
         .log = log,
@@ -268,8 +269,8 @@ static int run(const struct command *command, void *given, const struct operands
     if (check_cluster(values, files->items[0], &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_WRONG);
     }
-    if (values->why && values->trace == NULL) {
-        (void)error_set(&error, WEFT_INVALID, "'--why' goes with '--trace'");
+    if (values->why && values->trace == NULL && values->listen.http == NULL) {
+        (void)error_set(&error, WEFT_INVALID, "'--why' goes with '--trace' or '--http'");
         return command_fail(command, &error, COMMAND_WRONG);
     }
     if (values->listen.http != NULL && isatty(STDERR_FILENO) != 1) {
@@ -306,8 +307,9 @@ static const struct argument rows[] = {
      "write what happens, as it does: lines of JSON for 'weft explain' if FILE ends in\n"
      ".jsonl, events for trace viewers if it ends in .json, otherwise lines of text",
      ARGUMENT_TEXT, offsetof(struct serve_values, trace)},
-    {"--why", NULL, "in the trace, what each choice of a worker was weighed against", ARGUMENT_FLAG,
-     offsetof(struct serve_values, why)},
+    {"--why", NULL,
+     "in the trace and for 'weft explain', what each choice of a worker was weighed against",
+     ARGUMENT_FLAG, offsetof(struct serve_values, why)},
     {"--plain", NULL, "print a line per second while something happens, even on a terminal",
      ARGUMENT_FLAG, offsetof(struct serve_values, plain)},
     {"--json", NULL, "print nothing but one JSON object at the end", ARGUMENT_FLAG,
@@ -330,10 +332,12 @@ static const struct argument rows[] = {
      "change a limit of the server, such as connections=100; may be repeated;\n"
      "docs/SERVING.md lists them",
      ARGUMENT_LIST, offsetof(struct serve_values, listen.limits_given)},
-    {"--admin-token-file", "FILE", "file with the token for loading and unloading models",
+    {"--admin-token-file", "FILE",
+     "file with the token for management, which is to load\n"
+     "and unload models and to explain jobs",
      ARGUMENT_TEXT, offsetof(struct serve_values, listen.admin_token_file)},
     {"--management", "WHO",
-     "who may load and unload models without that token: 'local', clients on this\n"
+     "who may do that without the token: 'local', clients on this\n"
      "machine, by default; 'off', no client, even with a token; 'on', all clients",
      ARGUMENT_TEXT, offsetof(struct serve_values, listen.management)},
     {"--cluster", "DIRECTORY",

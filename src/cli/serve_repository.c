@@ -53,6 +53,7 @@ static int serve_open(
         .policies = &served->policies,
         .parts = served->is_local ? &served->parts : NULL,
         .title = title,
+        .program = command_program(),
         .trace = values->trace,
         .why = values->why,
         .log = served->options.log,

@@ -77,18 +77,18 @@ static bool is_forwarded(const struct http_head *head)
     return false;
 }
 
-uint32_t access_to_models(
+uint32_t access_to_management(
     const struct access *access, const struct http_head *head, bool is_local,
     const char **cause_out)
 {
     if (access->management == ACCESS_NOBODY) {
-        *cause_out = "loading and unloading models is disabled";
+        *cause_out = "management of this server is disabled";
         return 403;
     }
     if (access->admin.length > 0) {
         *cause_out = "the bearer token of the administrator is missing or wrong";
         return brings(head, &access->admin) ? 200 : 401;
     }
-    *cause_out = "models can only be loaded and unloaded from the server's own machine";
+    *cause_out = "management is only for clients on the server's own machine";
     return access->management == ACCESS_EVERYBODY || (is_local && !is_forwarded(head)) ? 200 : 403;
 }

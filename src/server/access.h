@@ -1,8 +1,9 @@
 /*
- * access.h - who may ask, and who may change what is served.
+ * access.h - who may ask, and who may manage the server.
  *
- * Clients bring a token, if one is asked for. Loading and unloading models is another matter: it
- * needs a token of its own or, without one, a client on this machine that no proxy stands before.
+ * Clients bring a token, if one is asked for. Management, which is to load and unload models and to
+ * ask what happened to a job, needs a token of its own or, without one, a client on this machine
+ * that no proxy stands before.
  * Written once, then only read.
  */
 #ifndef SERVER_ACCESS_H
@@ -18,7 +19,7 @@ enum { ACCESS_TOKEN_BYTES_MAX = 512 };
 
 struct http_head;
 
-/* Who may load and unload models, where there is no token for that. */
+/* Who may manage the server, where there is no token for that. */
 enum access_management {
     ACCESS_LOCAL, /* Clients on this machine. */
     ACCESS_NOBODY,
@@ -26,9 +27,8 @@ enum access_management {
 };
 
 struct access_options {
-    const char *token_file; /* What clients must bring as bearer token. NULL: nothing. */
-    const char
-        *admin_token_file; /* What they must bring to change models, and may anywhere else. */
+    const char *token_file;       /* What clients must bring as bearer token. NULL: nothing. */
+    const char *admin_token_file; /* The same for management; it is good anywhere else, too. */
     enum access_management management;
 };
 
@@ -55,10 +55,10 @@ enum weft_status access_open(
 bool access_is_client(const struct access *access, const struct http_head *head);
 
 /*
- * Whether a request with @head may change models; @is_local: it came from this machine. Otherwise
+ * Whether a request with @head may manage the server; @is_local: it came from this machine. If not,
  * *cause_out says why not. Returns the status of the answer; 200: it may.
  */
-uint32_t access_to_models(
+uint32_t access_to_management(
     const struct access *access, const struct http_head *head, bool is_local,
     const char **cause_out);
 

@@ -150,11 +150,11 @@ static void models(const struct routed *routed)
     workflow_verb(routed, workflow, path->count == at ? "" : path->segments[at]);
 }
 
-/* Whether the client may load and unload models; answers if not. */
-static bool may_change(const struct routed *routed)
+/* Whether the client may manage the server; answers if not. */
+static bool may_manage(const struct routed *routed)
 {
     const char *cause = "";
-    const uint32_t status = access_to_models(
+    const uint32_t status = access_to_management(
         &routed->server->access, routed->head, http_exchange_is_local(routed->exchange), &cause);
     if (status != 200) {
         http_respond_error(
@@ -179,10 +179,18 @@ static void repository(const struct routed *routed)
         not_found(routed, "not found: a repository has 'index' and 'models/NAME/load' or 'unload'");
         return;
     }
-    if (wants(routed, HTTP_POST) && may_change(routed)) {
+    if (wants(routed, HTTP_POST) && may_manage(routed)) {
         repository_begin(
             routed->server, routed->exchange, is_load ? REPOSITORY_LOAD : REPOSITORY_UNLOAD,
             path->segments[3]);
+    }
+}
+
+/* "/v2/jobs/NAME" */
+static void jobs(const struct routed *routed)
+{
+    if (wants(routed, HTTP_GET) && may_manage(routed)) {
+        jobs_respond(routed->server, routed->exchange, routed->path.segments[2]);
     }
 }
 
@@ -201,6 +209,8 @@ static void route(const struct routed *routed)
         models(routed);
     } else if (path->count >= 3 && strcmp(path->segments[1], "repository") == 0) {
         repository(routed);
+    } else if (path->count == 3 && strcmp(path->segments[1], "jobs") == 0) {
+        jobs(routed);
     } else {
         not_found(routed, "not found");
     }

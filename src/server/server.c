@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "server/infer.h"
 #include "server/server_inside.h"
+#include "trace/recent.h"
 
 #define SWEEP_NS 250000000
 
@@ -86,6 +87,7 @@ void server_release(struct server *server)
     free(server->learned);
     free(server->versions);
     metrics_destroy(server->metrics);
+    recent_destroy(server->recent);
     tls_context_destroy(server->tls);
     free(server);
     memory_drop_reserve();
@@ -116,6 +118,7 @@ enum weft_status server_start(
         return status;
     }
     server->metrics = metrics_create(options->fleet, options->catalogue);
+    server->recent = recent_create(RECENT_RECORDS);
     make_learned(server);
     make_versions(server);
     infer_work_start(server);
@@ -142,6 +145,7 @@ void server_record(struct server *server, const struct record *record)
 {
     if (server != NULL) {
         metrics_add(server->metrics, record);
+        recent_add(server->recent, record);
     }
 }
 

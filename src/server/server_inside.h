@@ -35,6 +35,7 @@ struct server {
     struct http_server *metrics_http;
     struct tls_context *tls;
     struct metrics *metrics;
+    struct recent *recent;
     struct access access;
     struct learned **learned;               /* By workflow and result. */
     char (*versions)[SERVER_VERSION_BYTES]; /* By workflow. */
@@ -90,6 +91,9 @@ enum repository_verb { REPOSITORY_INDEX, REPOSITORY_LOAD, REPOSITORY_UNLOAD };
 void repository_begin(
     struct server *server, struct http_exchange *exchange, enum repository_verb verb,
     const char *name);
+
+/* jobs.c: what is known of the job called @name. */
+void jobs_respond(struct server *server, struct http_exchange *exchange, const char *name);
 
 /* models.c: result @result of workflow number @workflow has come out as @tensor. */
 void models_learn(

@@ -19,13 +19,15 @@ struct screen {
     const struct catalogue *catalogue;
     const struct watch *watch; /* Its history is added to, by what is seen. */
     const char *title;
-    const char *asking; /* The rate of requests of our own. NULL: there are none. */
-    const char *url;    /* Where clients are served. NULL: nowhere. */
-    const char *hint;   /* A command that asks for something. NULL: none. */
-    bool is_ascii;      /* The terminal shows nothing else. */
-    bool is_drawn;      /* Over and over, on a terminal. */
-    bool is_coloured;   /* With colours. */
-    bool is_draining;   /* No more requests come. */
+    const char *asking;  /* The rate of requests of our own. NULL: there are none. */
+    const char *url;     /* Where clients are served. NULL: nowhere. */
+    const char *hint;    /* A command that asks for something. NULL: none. */
+    const char *program; /* That explains jobs. NULL: it may not. */
+    const char *at;      /* Its option that names this server, or "". */
+    bool is_ascii;       /* The terminal shows nothing else. */
+    bool is_drawn;       /* Over and over, on a terminal. */
+    bool is_coloured;    /* With colours. */
+    bool is_draining;    /* No more requests come. */
     bool is_begun;
     uint32_t columns; /* Of the last picture. */
     uint32_t rows;

@@ -10,6 +10,7 @@ enum {
     SIDE_COLUMNS = 160, /* From here on, models have a column of their own. */
     SIDE_COLUMN = 92,
     NAME_COLUMNS = 12,
+    WHY_BYTES = 256,
     TASK_COLUMNS = 8, /* Half a name says little, half a number is wrong. */
 };
 
@@ -82,6 +83,20 @@ static bool draw_late_mean(const struct screen *screen, struct frame *frame)
     return total.late > 0;
 }
 
+/* A command that tells the story of the newest of these jobs. False if there is no room for it. */
+static bool say_why(
+    const struct screen *screen, const struct frame *frame, char line[static WHY_BYTES])
+{
+    const struct watch_job *job = watch_job(screen->watch, 0);
+    if (screen->program == NULL || job == NULL) {
+        return false;
+    }
+    const int length = snprintf(
+        line, WHY_BYTES, "       why: %s explain %" PRIu32 ".%" PRIu64 "%s", screen->program,
+        job->id.node, job->id.number, screen->at);
+    return length < WHY_BYTES && length <= (int)frame->columns;
+}
+
 static void draw_models_heading(const struct screen *screen, struct frame *frame)
 {
     const struct watch_loads loads = watch_loads(screen->watch);
@@ -112,21 +127,27 @@ static void draw_event(
     frame_style(frame, FRAME_PLAIN);
 }
 
-/* Line @row of the late jobs: their heading, their mean, then the newest first. */
+/* Line @row of the late jobs: their heading, their mean, how to ask why, then the newest first. */
 static bool draw_late_row(const struct screen *screen, struct frame *frame, uint32_t row)
 {
+    char why[WHY_BYTES];
     struct watch_workflow total;
     watch_total(screen->watch, &total);
-    const uint32_t above = total.late > 0 ? 2 : 1;
+    const uint32_t mean_row = total.late > 0 ? 1 : 0; /* 0: there is none. */
+    const uint32_t why_row = say_why(screen, frame, why) ? mean_row + 1 : mean_row;
     if (row == 0) {
         draw_late_heading(frame);
         frame_style(frame, FRAME_PLAIN);
         return true;
     }
-    if (row == 1 && total.late > 0) {
+    if (row == mean_row) {
         return draw_late_mean(screen, frame);
     }
-    const struct watch_job *job = watch_job(screen->watch, row - above);
+    if (row == why_row) {
+        frame_put(frame, "%s", why);
+        return true;
+    }
+    const struct watch_job *job = watch_job(screen->watch, row - why_row - 1);
     if (job != NULL) {
         draw_job(screen, frame, job);
     } else if (row == 1) {

@@ -231,13 +231,6 @@ enum weft_status served_repository_rehearse(
     return status == WEFT_OK && served->share > 0 ? find_rate(served, options, error) : status;
 }
 
-/* Whether a shell takes @text as it is. */
-static bool is_plain(const char *text)
-{
-    return text[strspn(
-               text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-")] == '\0';
-}
-
 bool served_repository_say_hint(
     const struct served_repository *served, const char *program, char *out, size_t room)
 {
@@ -249,8 +242,8 @@ bool served_repository_say_hint(
             const int length = snprintf(
                 out, room, "%s infer %s %s=@%s/inputs/%s/%s", program, workflow->name,
                 workflow->inputs[0].name, served->repository->folder, workflow->name, file);
-            return length < (int)room && is_plain(program) && is_plain(file) &&
-                   is_plain(served->repository->folder);
+            return length < (int)room && service_is_plain(program) && service_is_plain(file) &&
+                   service_is_plain(served->repository->folder);
         }
     }
     return false;

@@ -42,6 +42,7 @@ struct service {
     bool is_lost;                /* Nothing may be answered any more. */
     double rates[WORKFLOWS_MAX]; /* What the arrivals amount to. */
     char url[LISTENING_URL_BYTES];
+    char at[LISTENING_URL_BYTES + 8]; /* What commands need to reach it. */
     char hint[HINT_BYTES];
 };
 
@@ -217,7 +218,7 @@ static enum weft_status start_runtime(struct service *service, struct weft_error
         .stays = !options->plays || is_listening(options),
         .noise = scenario->noise,
         .pretend_network = true,
-        .weighs = options->why && options->trace != NULL,
+        .weighs = options->why,
         .on_record = on_record,
         .context = service,
         .engine = service->parts.engine,
@@ -303,21 +304,36 @@ static void start_screen(struct service *service)
     }
 }
 
-/* Where clients are served, and a command that would be answered there. */
+bool service_is_plain(const char *text)
+{
+    return text[strspn(
+               text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-")] == '\0';
+}
+
+/* Where clients are served, and commands that would be answered there. */
 static void show_address(struct service *service)
 {
     const struct service_options *options = service->options;
     const struct listen_where *listen = options->listen;
     service->screen.url = service->url;
     listening_url(service->server, listen, service->url);
-    if (options->hint == NULL || listen->tls_certificate != NULL || listen->token_file != NULL) {
+    if (listen->tls_certificate != NULL || listen->token_file != NULL) {
         return;
     }
     const bool is_default = strcmp(service->url, LISTENING_URL_DEFAULT) == 0;
-    service->screen.hint = service->hint;
     (void)snprintf(
-        service->hint, sizeof(service->hint), "%s%s%s", options->hint, is_default ? "" : " --url ",
+        service->at, sizeof(service->at), "%s%s", is_default ? "" : " --url ",
         is_default ? "" : service->url);
+    if (options->hint != NULL) {
+        service->screen.hint = service->hint;
+        (void)snprintf(service->hint, sizeof(service->hint), "%s%s", options->hint, service->at);
+    }
+    const bool is_managed = listen->admin_token_file == NULL &&
+                            (listen->management == NULL || strcmp(listen->management, "off") != 0);
+    if (is_managed && options->program != NULL && service_is_plain(options->program)) {
+        service->screen.program = options->program;
+        service->screen.at = service->at;
+    }
 }
 
 /* `weft drain` asked it to, through the directory. */

@@ -61,10 +61,11 @@ struct service_options {
     struct lobby *lobby;               /* Where clients wait by now. NULL: nowhere. */
     const char *title;                 /* Of the screen. */
     const char *hint;                  /* A command that sends a request, but for the address. */
+    const char *program;               /* As it was called, for other commands. */
     const char *asking;                /* The rate of requests of our own. NULL: there are none. */
     struct clustered *cluster;         /* Of which this is one node. NULL: all nodes are here. */
     const char *trace;                 /* The file for records: served_trace.h. NULL: none. */
-    bool why;                          /* The trace also has what policies weighed. */
+    bool why;                          /* Records also say what policies weighed. */
     struct log *log;                   /* NULL: nothing is logged. */
     int64_t drain_ns;                  /* How long the end may wait for answers. 0: the default. */
     uint64_t seed;
@@ -92,6 +93,9 @@ struct service_result {
     bool is_lost;       /* It ended because the cluster took it for dead. */
     double wall_s;
 };
+
+/* Whether a shell takes @text as it is. */
+bool service_is_plain(const char *text);
 
 /* Refuse what cannot be in time, unless @policies has an opinion of its own. */
 void service_admit(struct policy_set *policies);

@@ -449,6 +449,8 @@ class Secrets(unittest.TestCase):
             for token, status in ((None, 401), ("sesame", 401), ("rosebud", 200)):
                 headers = {} if token is None else {"Authorization": f"Bearer {token}"}
                 self.assertEqual(server.ask("POST", path, "", headers)[0], status, token)
+                told = 404 if status == 200 else status
+                self.assertEqual(server.ask("GET", "/v2/jobs/0.1", "", headers)[0], told, token)
                 known = 401 if token is None else 200
                 self.assertEqual(server.ask("GET", "/v2", headers=headers)[0], known)
 
@@ -464,10 +466,26 @@ class Secrets(unittest.TestCase):
             self.assertEqual(
                 server.ask("POST", "/v2/repository/index", "", forwarded)[0], 200
             )
+            self.assertEqual(server.ask("GET", "/v2/jobs/0.1", "", forwarded)[0], 403)
         with Server("management=1") as server:
             self.assertEqual(server.ask("POST", path + "load", "")[0], 403)
         with Server("management=2") as server:
             self.assertEqual(server.ask("POST", path + "load", "", forwarded)[0], 200)
+
+    def test_jobs_are_told_as_lines_of_json(self):
+        with Server() as server:
+            for name in ("", "x", "0", "0.", "0.1x", "0.1.2", "-1.1", "0." + "9" * 100):
+                status, _, body = server.ask("GET", "/v2/jobs/" + name)
+                self.assertEqual(status, 400, name)
+                self.assertIn("such as 0.14", json.loads(body)["error"])
+            self.assertEqual(server.ask("POST", "/v2/jobs/0.1", "")[0], 405)
+            self.assertEqual(server.ask("GET", "/v2/jobs/0.1")[0], 404)
+            _, headers, _ = server.infer("echo", {"inputs": [fp32("x", [1.5])]})
+            status, kind, body = server.ask("GET", "/v2/jobs/" + headers["weft-job"])
+            self.assertEqual((status, kind["Content-Type"]), (200, "application/x-ndjson"))
+            records = [json.loads(line) for line in body.splitlines()]
+            self.assertEqual(records[0]["kind"], "arrived")
+            self.assertEqual(records[-1]["kind"], "answered")
 
     @unittest.skipUnless(shutil.which("openssl"), "openssl, which makes certificates, is missing")
     def test_tls(self):

@@ -1,7 +1,7 @@
 """`weft serve --emulated` on a real clock: lines, the picture, Ctrl-C, and the prediction.
 
-Covers: src/cli/serve.c, src/service/screen.c, src/service/screen_history.c,
-src/service/screen_news.c, src/service/served_trace.c
+Covers: src/cli/explain.c, src/cli/serve.c, src/server/jobs.c, src/service/screen.c,
+src/service/screen_history.c, src/service/screen_news.c, src/service/served_trace.c
 """
 
 import fcntl
@@ -73,6 +73,40 @@ class Serve(unittest.TestCase):
             self.assertIn(" answered at n", done.stdout)
         code, _, err = finish(serve("--trace", "/no/such/file"))
         self.assertEqual((code, err), (1, "weft serve: /no/such/file: No such file or directory\n"))
+
+    def explain(self, url, job, *trace):
+        return subprocess.run(
+            [WEFT, "explain", *(trace or ["--url", url]), job],
+            capture_output=True, text=True, timeout=30,
+        )  # fmt: skip
+
+    def test_a_running_server_explains_its_jobs_as_their_trace_does(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace.jsonl")
+            process = serve(
+                "--http", "127.0.0.1:0", "--metrics", "none", "--rate", "20", "--why", "--plain",
+                "--seconds", "40", "--trace", path,
+            )  # fmt: skip
+            url = process.stdout.readline().split()[-1]
+            end = time.monotonic() + 30
+            told = self.explain(url, "0.2")
+            while time.monotonic() < end and " answered at n" not in told.stdout:
+                time.sleep(0.1)
+                told = self.explain(url, "0.2")
+            from_file = self.explain(url, "0.2", path)
+            unknown = self.explain(url, "0.999999")
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(finish(process)[0], 0)
+        self.assertEqual((told.returncode, told.stderr), (0, ""))
+        self.assertRegex(told.stdout, r"; w\d: ends in ")
+        self.assertEqual(told.stdout, from_file.stdout)
+        line = "weft explain: 404: there has been no job 0.999999 here\n"
+        self.assertEqual((unknown.returncode, unknown.stderr), (1, line))
+        wrong = self.explain(url, "run.jsonl")
+        line = "'run.jsonl' is not the name of a job, such as 0.14; for a trace, say 'TRACE JOB'"
+        self.assertEqual((wrong.returncode, wrong.stderr), (2, f"weft explain: {line}\n"))
+        gone = self.explain(url, "0.2")
+        self.assertEqual((gone.returncode, gone.stderr.count("\n")), (1, 1))
 
     def test_without_a_terminal_it_is_plain(self):
         code, out, _ = finish(serve("--seconds", "1", "--rate", "5"))
@@ -192,6 +226,15 @@ class Serve(unittest.TestCase):
         for line in cells:
             self.assertTrue(set(line) <= {".", "+", *legend})
         self.assertTrue(set("".join(cells)) & set(legend), cells)
+
+    def test_a_command_explains_the_last_late_job(self):
+        last = self.pictures(200, 50, "--no-admission")[-1]
+        self.assertRegex(
+            last, rf"(?m)^ +why: {WEFT} explain \d+\.\d+ --url {self.address}(  .*)?$"
+        )
+        last = self.pictures(200, 50, "--no-admission", "--management", "off")[-1]
+        self.assertIn("mean of ", last)
+        self.assertNotIn("why: ", last)
 
     def test_figures_that_do_not_exist_are_dashes(self):
         first = self.pictures(100, 40, rate="0.5")[0]

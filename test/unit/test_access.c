@@ -62,7 +62,7 @@ static struct access opened(const struct access_options *options)
 static uint32_t change(const struct access *access, const char *headers, bool is_local)
 {
     const char *cause = NULL;
-    const uint32_t status = access_to_models(access, head_with(headers), is_local, &cause);
+    const uint32_t status = access_to_management(access, head_with(headers), is_local, &cause);
     assert_non_null(cause);
     return status;
 }
