@@ -46,13 +46,14 @@ uint32_t fleet_device(struct fleet *fleet, const char *name)
     return fleet->device_count++;
 }
 
-/* Workers like @device for the machine that was added last. */
+/* @count workers like @device, all its partitions, for the machine that was added last. */
 static void add_workers(struct fleet *fleet, const struct fleet_worker *device, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         fleet->workers = grow(fleet->workers, fleet->worker_count, sizeof(*fleet->workers));
         fleet->workers[fleet->worker_count] = *device;
         fleet->workers[fleet->worker_count].node = fleet->node_count - 1;
+        fleet->workers[fleet->worker_count].partition = i % fleet_partitions(device);
         fleet->worker_count++;
     }
     fleet->nodes[fleet->node_count - 1].worker_count += count;
@@ -81,13 +82,14 @@ bool fleet_add_machine(
 bool fleet_add_devices(struct fleet *fleet, const struct fleet_worker *device, uint32_t count)
 {
     ASSERT(fleet->node_count > 0);
-    ASSERT(device->gpu_units > 0 && fleet_partitions(device) == 1);
+    ASSERT(device->gpu_units > 0);
     ASSERT(device->device < fleet->device_count);
 
-    if (count > WORKERS_MAX - fleet->worker_count) {
+    const uint64_t worker_count = (uint64_t)count * fleet_partitions(device);
+    if (worker_count > WORKERS_MAX - fleet->worker_count) {
         return false;
     }
-    add_workers(fleet, device, count);
+    add_workers(fleet, device, (uint32_t)worker_count);
     return true;
 }
 

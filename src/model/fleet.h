@@ -30,6 +30,7 @@ struct fleet_worker {
     uint32_t gpu_units;       /* The whole device, in shares. At least 1. */
     int64_t reshape_ns;       /* To make a share of a new size ready. 0: always ready. */
     uint32_t partitions;      /* Workers that its device is divided into. 0: it is one worker. */
+    uint32_t partition;       /* Which of these it is. Set when it is added. */
     double interference;      /* How much longer a batch takes for each other on the device.
                                  SM: for others that hold all of it. MIG: 0. */
     enum device_sharing sharing;
@@ -116,8 +117,8 @@ bool fleet_add_machine(
     uint32_t cpu_units);
 
 /*
- * Give the machine that was added last @count more devices, each one worker like @device. False
- * past WORKERS_MAX.
+ * Give the machine that was added last @count more devices, whose workers are each like @device:
+ * one per device, or per partition. False past WORKERS_MAX.
  */
 bool fleet_add_devices(struct fleet *fleet, const struct fleet_worker *device, uint32_t count);
 
@@ -130,12 +131,7 @@ static inline uint32_t fleet_partitions(const struct fleet_worker *worker)
 /* The first worker on the device of @worker: itself, unless the device has partitions. */
 static inline uint32_t fleet_first_partition(const struct fleet *fleet, uint32_t worker)
 {
-    const uint32_t partitions = fleet_partitions(&fleet->workers[worker]);
-    if (partitions == 1) {
-        return worker;
-    }
-    const uint32_t first = fleet->nodes[fleet->workers[worker].node].worker_first;
-    return worker - (worker - first) % partitions;
+    return worker - fleet->workers[worker].partition;
 }
 
 /* Give @node links with other rates; a rate of 0 stays what the network says. */

@@ -164,7 +164,8 @@ double sharing_stretch(const struct fleet_worker *device, uint32_t others, uint3
     case SHARES_COUNTED:
         return 1 + (double)others * device->interference;
     case SHARES_SM:
-        return 1 + (double)units / (double)device->gpu_units * device->interference;
+        return 1 + (double)units / ((double)device->gpu_units * fleet_partitions(device)) *
+                       device->interference;
     case SHARES_MIG:
         break;
     }

@@ -53,8 +53,8 @@ void sharing_give(
 uint32_t sharing_slices(uint32_t gpu, uint32_t slice);
 
 /*
- * How much longer than alone a batch takes beside @others batches on its device that hold
- * @units together.
+ * How much longer than alone a batch takes beside @others batches on its device, in all its
+ * partitions, that hold @units together.
  */
 double sharing_stretch(const struct fleet_worker *device, uint32_t others, uint32_t units);
 

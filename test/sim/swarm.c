@@ -469,6 +469,8 @@ static void draw_sharing(struct swarm *swarm, struct rng *rng)
             worker->interference = 0;
             worker->partitions = 1;
         }
+        worker->partition =
+            (i - swarm->fleet->nodes[worker->node].worker_first) % fleet_partitions(worker);
         worker->bus_inputs = bus_inputs;
         worker->keep_alive_ns = keep_alive_ns;
     }

@@ -53,6 +53,13 @@ static void a_machine_may_have_several_kinds_of_devices(ATTR_UNUSED void **state
     assert_int_equal(fleet->nodes[1].worker_first, 3);
     assert_int_equal(fleet->nodes[1].worker_count, 2);
     assert_false(fleet_add_devices(fleet, &gpu, WORKERS_MAX));
+    gpu.partitions = 5;
+    assert_true(fleet_add_devices(fleet, &gpu, /* count */ 2));
+    assert_int_equal(fleet->nodes[1].worker_count, 12);
+    assert_int_equal(fleet_first_partition(fleet, 9), 5); /* After two workers on processors. */
+    assert_int_equal(fleet_first_partition(fleet, 10), 10);
+    assert_int_equal(fleet->workers[14].partition, 4);
+    assert_false(fleet_add_devices(fleet, &gpu, WORKERS_MAX / 5));
     fleet_destroy(fleet);
 }
 

@@ -139,6 +139,10 @@ static void others_are_felt_by_number_by_units_or_not_at_all(void **state)
     assert_true(sharing_stretch(&counted, 2, 5) == 2.0);
     assert_true(sharing_stretch(&sm, 2, 50) == 1.25);
     assert_true(sharing_stretch(&sm, 0, 0) == 1.0);
+    struct fleet_worker part = sm;
+    part.gpu_units = 20;
+    part.partitions = 5;
+    assert_true(sharing_stretch(&part, 2, 50) == 1.25); /* Of the whole device. */
     assert_true(sharing_stretch(&mig, 6, 6) == 1.0);
 }
 
