@@ -94,6 +94,12 @@ const struct field settings_gpus_fields[] = {
      .help = "how many are used at most, the first of them; `0`: none"},
     {"memory", FIELD_BYTES(struct settings_gpus, memory_bytes), .range = &reader_memory,
      .help = "of each, for models", .left_out = "what it has"},
+    {"workers", FIELD_COUNT(struct settings_gpus, workers),
+     .range = FIELD_RANGE(1, 16, "between 1 and 16"), .fallback = "1",
+     .help =
+         "how many each is cut into: each has an equal part of the memory, with its own copy of "
+         "every model that it holds, and an equal part of the units. As many as a GPU has units, "
+         "at most"},
     {"spin", FIELD_DURATION(struct settings_gpus, spin_ns),
      .range = FIELD_RANGE(0, 1e9, "between 0 and 1s"), .fallback = "1ms",
      .help = "how long the server's thread polls for the end of a batch there before it sleeps; a "

@@ -55,6 +55,7 @@ struct settings_functions {
 /* Which GPUs of this machine are used for models that have a form for them. */
 struct settings_gpus {
     uint32_t count;        /* At most. */
+    uint32_t workers;      /* That each is cut into, with equal parts of its memory and units. */
     uint64_t memory_bytes; /* Of each, for models. 0: what there is. */
     int64_t spin_ns;       /* The server polls so long for the end of a batch. */
     bool have_processors;  /* Shares, of their own: otherwise they are streams. */

@@ -46,7 +46,8 @@ void cuda_add_job(struct engine_cuda *engine, const struct cuda_job *job)
     struct cuda_job *copy = memory_zeroed(1, sizeof(*copy));
     struct cuda_job **link = &engine->jobs;
     copy->kind = job->kind;
-    copy->model = job->model;
+    copy->place = job->place;
+    copy->worker = job->worker;
     copy->gpu = job->gpu;
     copy->socket = job->socket;
     copy->batch = job->batch;
@@ -61,34 +62,36 @@ void cuda_add_job(struct engine_cuda *engine, const struct cuda_job *job)
 static void cuda_load(struct engine *base, uint32_t worker, uint32_t model)
 {
     struct engine_cuda *engine = cuda_from(base);
-    ASSERT(worker == engine->options.worker && model < engine->options.artifacts->count);
-    cuda_add_job(engine, &(struct cuda_job){.kind = JOB_LOAD, .model = model});
+    const uint32_t place = cuda_place(engine, worker, model);
+    ASSERT(place < cuda_place_count(engine) && model < engine->options.artifacts->count);
+    cuda_add_job(engine, &(struct cuda_job){.kind = JOB_LOAD, .place = place});
 }
 
 static void cuda_cancel_load(struct engine *base, uint32_t worker, uint32_t model)
 {
     struct engine_cuda *engine = cuda_from(base);
-    (void)worker;
+    const uint32_t place = cuda_place(engine, worker, model);
     for (struct cuda_job *job = engine->jobs; job != NULL; job = job->next) {
-        if (job->kind == JOB_LOAD && job->model == model && !atomic_load(&job->is_cancelled)) {
+        if (job->kind == JOB_LOAD && job->place == place && !atomic_load(&job->is_cancelled)) {
             atomic_store(&job->is_cancelled, true); /* Passed over when its turn comes. */
             return;
         }
     }
-    ASSERT(engine->job != NULL && engine->job->kind == JOB_LOAD && engine->job->model == model);
+    ASSERT(engine->job != NULL && engine->job->kind == JOB_LOAD && engine->job->place == place);
     atomic_store(&engine->job->is_cancelled, true);
 }
 
 static void cuda_unload(struct engine *base, uint32_t worker, uint32_t model)
 {
-    (void)worker;
-    cuda_add_job(cuda_from(base), &(struct cuda_job){.kind = JOB_UNLOAD, .model = model});
+    struct engine_cuda *engine = cuda_from(base);
+    const uint32_t place = cuda_place(engine, worker, model);
+    cuda_add_job(engine, &(struct cuda_job){.kind = JOB_UNLOAD, .place = place});
 }
 
 static void cuda_reshape(struct engine *base, uint32_t worker, uint32_t gpu)
 {
-    (void)worker;
-    cuda_add_job(cuda_from(base), &(struct cuda_job){.kind = JOB_SHAPE, .gpu = gpu});
+    cuda_add_job(
+        cuda_from(base), &(struct cuda_job){.kind = JOB_SHAPE, .worker = worker, .gpu = gpu});
 }
 
 static enum weft_status cuda_launch(struct engine *base, const struct engine_batch *given)
@@ -136,7 +139,7 @@ static void cuda_destroy(struct engine *base)
         engine->jobs = job->next;
         free(job);
     }
-    for (uint32_t i = 0; i < engine->options.artifacts->count; i++) {
+    for (uint32_t i = 0; i < cuda_place_count(engine); i++) {
         cuda_model_close(engine, &engine->models[i]);
     }
     free(engine->models);
@@ -231,10 +234,11 @@ enum weft_status engine_cuda_create(
     struct engine_cuda *engine = memory_zeroed(1, sizeof(*engine));
     engine->base = (struct engine){.ops = &cuda_ops, .host = options->host};
     engine->options = *options;
-    engine->models = memory_zeroed(options->artifacts->count + 1, sizeof(*engine->models));
+    engine->options.worker_count = options->worker_count == 0 ? 1 : options->worker_count;
+    engine->models = memory_zeroed(cuda_place_count(engine) + 1, sizeof(*engine->models));
     (void)pthread_cond_init(&engine->changed, NULL);
     cuda_keeper_open(&engine->keeper, options->keeper);
-    for (uint32_t i = 0; i < options->artifacts->count; i++) {
+    for (uint32_t i = 0; i < cuda_place_count(engine); i++) {
         engine->models[i].file = -1;
     }
     enum weft_status status = cuda_torch_open(options->torch, &engine->torch, error);

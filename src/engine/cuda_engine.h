@@ -1,5 +1,6 @@
 /*
- * cuda_engine.h - the engine that runs compiled models on one NVIDIA GPU.
+ * cuda_engine.h - the engine that runs compiled models on one NVIDIA GPU, which may be cut into
+ * several workers.
  *
  * It lives in an engine process (process_child.h). One thread loads: weights are copied in pieces
  * beside what runs, and graphs are recorded, for each package on each share when they are first
@@ -34,7 +35,8 @@ struct engine_cuda_options {
     const char *driver; /* Its path; NULL: the system's. Copied, like the next. */
     const char *torch;  /* The folder of libtorch; NULL: where the loader finds it. */
     uint32_t gpu;       /* Of this machine. The process sees no other from then on. */
-    uint32_t worker;
+    uint32_t worker;    /* The first that it serves, and how many: each has an equal part of the */
+    uint32_t worker_count; /* units, and its own copy of the weights. 0: one. */
     uint64_t arena_bytes;  /* For what runs need. 0: an eighth of the device, at most 8 GiB. */
     uint64_t budget_bytes; /* Of that, for each share. 0: an eighth. */
     bool are_streams;      /* As in struct cuda_shares. */

@@ -73,6 +73,7 @@ static void look_at_one(const struct look *look, struct cuda_found *found)
     }
     if (found->status == WEFT_OK) {
         found->units = shares.unit_count;
+        found->has_rest = shares.rest != 0;
     }
     (void)snprintf(found->cause, sizeof(found->cause), "%s", error.message);
 }

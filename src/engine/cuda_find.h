@@ -7,6 +7,7 @@
 #ifndef ENGINE_CUDA_FIND_H
 #define ENGINE_CUDA_FIND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <weft/status.h>
@@ -19,6 +20,7 @@ struct cuda_found {
     uint64_t room_bytes; /* Of that, for models: what others and engines themselves leave. */
     uint32_t processors;
     uint32_t units;          /* That shares are counted in. 1: it cannot be shared. */
+    bool has_rest;           /* The last of them is what is left over: cuda_share.h. */
     uint32_t version;        /* Of CUDA, as the driver says it: 13000 is 13.0. */
     enum weft_status status; /* Whether engines can use it. */
     char cause[240];         /* If not: why. */

@@ -55,10 +55,11 @@ struct cuda_batch {
     uint64_t number;
     uint32_t workflow;
     uint32_t task;
+    uint32_t worker;
     uint32_t units;
     enum cuda_batch_state state;
     bool is_cancelled;
-    uint32_t model;
+    uint32_t place;           /* Of its model. */
     struct cuda_share *share; /* While it has one. */
     uint32_t package;         /* Of the run in flight, or of the next. */
     uint32_t at;              /* The first row of that run. */
@@ -76,7 +77,8 @@ enum cuda_job_kind { JOB_LOAD, JOB_UNLOAD, JOB_SHAPE, JOB_RECORD, JOB_KEEPER };
 struct cuda_job {
     struct cuda_job *next;
     enum cuda_job_kind kind;
-    uint32_t model;
+    uint32_t place;           /* LOAD, UNLOAD: of the model. */
+    uint32_t worker;          /* SHAPE. */
     uint32_t gpu;             /* SHAPE: units. */
     int socket;               /* KEEPER. */
     struct cuda_batch *batch; /* RECORD. */
@@ -94,8 +96,8 @@ struct engine_cuda {
     struct cuda_share trial; /* For first runs: no batch has it. */
     uint64_t arena;
     struct CUstream_st *copies;
-    struct cuda_keeper keeper; /* Of the loading thread. */
-    struct cuda_model *models;
+    struct cuda_keeper keeper;  /* Of the loading thread. */
+    struct cuda_model *models;  /* Of the first worker, of the second ... each its own. */
     struct cuda_batch *batches; /* In the order they were launched. */
     struct cuda_job *jobs;
     struct cuda_job *job;   /* The one under way. */
@@ -104,6 +106,27 @@ struct engine_cuda {
     pthread_t loader;
     pthread_t launcher;
 };
+
+/* The place among all models of @model of @worker, and what is at a place. */
+static inline uint32_t cuda_place(const struct engine_cuda *engine, uint32_t worker, uint32_t model)
+{
+    return (worker - engine->options.worker) * engine->options.artifacts->count + model;
+}
+
+static inline uint32_t cuda_model_at(const struct engine_cuda *engine, uint32_t place)
+{
+    return place % engine->options.artifacts->count;
+}
+
+static inline uint32_t cuda_worker_at(const struct engine_cuda *engine, uint32_t place)
+{
+    return engine->options.worker + place / engine->options.artifacts->count;
+}
+
+static inline uint32_t cuda_place_count(const struct engine_cuda *engine)
+{
+    return engine->options.worker_count * engine->options.artifacts->count;
+}
 
 /* cuda_engine.c */
 

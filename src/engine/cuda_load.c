@@ -45,9 +45,10 @@ void cuda_model_close(struct engine_cuda *engine, struct cuda_model *model)
 
 /* The manifest and an address: once. */
 static enum weft_status open_model(
-    struct engine_cuda *engine, uint32_t number, struct weft_error *error)
+    struct engine_cuda *engine, uint32_t place, struct weft_error *error)
 {
-    struct cuda_model *model = &engine->models[number];
+    struct cuda_model *model = &engine->models[place];
+    const uint32_t number = cuda_model_at(engine, place);
     const struct artifact *artifact = &engine->options.artifacts->items[number];
     if (artifact->cuda == NULL) {
         return error_set(
@@ -73,15 +74,15 @@ static enum weft_status open_model(
 
 /* What an earlier process has left with the keeper. Asked once: later, this one knows better. */
 static enum weft_status take_kept(
-    struct engine_cuda *engine, uint32_t number, uint64_t *block_out, struct weft_error *error)
+    struct engine_cuda *engine, uint32_t place, uint64_t *block_out, struct weft_error *error)
 {
-    struct cuda_model *model = &engine->models[number];
+    struct cuda_model *model = &engine->models[place];
     if (model->is_asked) {
         return WEFT_NOT_FOUND;
     }
     model->is_asked = true;
     const enum weft_status status =
-        cuda_keeper_take(&engine->keeper, number, model->weights.range_bytes, &model->file, error);
+        cuda_keeper_take(&engine->keeper, place, model->weights.range_bytes, &model->file, error);
     if (status != WEFT_OK) {
         return WEFT_NOT_FOUND;
     }
@@ -93,15 +94,15 @@ static enum weft_status take_kept(
 
 /* New memory. What was just dropped may still be the keeper's: it has let go once it answers. */
 static enum weft_status take_new(
-    struct engine_cuda *engine, uint32_t number, uint64_t *block_out, struct weft_error *error)
+    struct engine_cuda *engine, uint32_t place, uint64_t *block_out, struct weft_error *error)
 {
-    const uint64_t bytes = engine->models[number].weights.bytes;
+    const uint64_t bytes = engine->models[place].weights.bytes;
     struct weft_error ignored;
     int file;
     enum weft_status status =
         cuda_weights_take(&engine->device, bytes, CUDA_HANDLE_FILE, block_out, error);
     if (status == WEFT_NO_MEMORY &&
-        cuda_keeper_take(&engine->keeper, number, /* bytes: of none */ 0, &file, &ignored) ==
+        cuda_keeper_take(&engine->keeper, place, /* bytes: of none */ 0, &file, &ignored) ==
             WEFT_NOT_FOUND) {
         status = cuda_weights_take(&engine->device, bytes, CUDA_HANDLE_FILE, block_out, error);
     }
@@ -110,29 +111,29 @@ static enum weft_status take_new(
 
 /* Memory behind the model's address, with its weights or for them. */
 static enum weft_status map_block(
-    struct engine_cuda *engine, uint32_t number, bool *is_filled_out, struct weft_error *error)
+    struct engine_cuda *engine, uint32_t place, bool *is_filled_out, struct weft_error *error)
 {
     uint64_t block = 0;
-    enum weft_status status = take_kept(engine, number, &block, error);
+    enum weft_status status = take_kept(engine, place, &block, error);
     *is_filled_out = status == WEFT_OK;
     if (status == WEFT_NOT_FOUND) {
-        status = take_new(engine, number, &block, error);
+        status = take_new(engine, place, &block, error);
     }
     return status == WEFT_OK
-               ? cuda_weights_map(&engine->models[number].weights, block, *is_filled_out, error)
+               ? cuda_weights_map(&engine->models[place].weights, block, *is_filled_out, error)
                : status;
 }
 
-/* The weights of @number outlive this process from now on, if there is a keeper. */
-static void keep(struct engine_cuda *engine, uint32_t number)
+/* The weights at @place outlive this process from now on, if there is a keeper. */
+static void keep(struct engine_cuda *engine, uint32_t place)
 {
-    struct cuda_model *model = &engine->models[number];
+    struct cuda_model *model = &engine->models[place];
     if (model->file >= 0 || engine->driver.block_export(
                                 &model->file, model->weights.block, CUDA_HANDLE_FILE,
                                 /* flags */ 0) != CUDA_SUCCESS) {
         return;
     }
-    cuda_keeper_give(&engine->keeper, number, model->weights.range_bytes, model->file);
+    cuda_keeper_give(&engine->keeper, place, model->weights.range_bytes, model->file);
 }
 
 static bool is_cancelled(void *context)
@@ -173,21 +174,33 @@ static enum weft_status try_packages(
     return status;
 }
 
-static void give_up_weights(struct engine_cuda *engine, uint32_t number)
+static void give_up_weights(struct engine_cuda *engine, uint32_t place)
 {
-    struct cuda_model *model = &engine->models[number];
+    struct cuda_model *model = &engine->models[place];
     if (model->is_open) {
         cuda_weights_unmap(&model->weights);
     }
     close_file(model);
-    cuda_keeper_drop(&engine->keeper, number);
+    cuda_keeper_drop(&engine->keeper, place);
+}
+
+/* What one worker has registered serves all: models are only closed all together. */
+static void borrow_file(struct engine_cuda *engine, uint32_t place)
+{
+    const uint32_t step = engine->options.artifacts->count;
+    for (uint32_t i = cuda_model_at(engine, place); i < cuda_place_count(engine); i += step) {
+        if (i != place && engine->models[i].is_open) {
+            cuda_weights_borrow_file(&engine->models[place].weights, &engine->models[i].weights);
+        }
+    }
 }
 
 static enum weft_status copy_weights(
     struct engine_cuda *engine, struct cuda_job *job, struct weft_error *error)
 {
-    struct cuda_model *model = &engine->models[job->model];
+    struct cuda_model *model = &engine->models[job->place];
     char path[4096];
+    borrow_file(engine, job->place);
     if (snprintf(path, sizeof(path), "%s/%s", model->manifest.folder, model->manifest.weights) >=
         (int)sizeof(path)) {
         return error_set(error, WEFT_LIMIT, "the path of the weights is too long");
@@ -199,11 +212,11 @@ static enum weft_status copy_weights(
 static enum weft_status load_model(
     struct engine_cuda *engine, struct cuda_job *job, struct weft_error *error)
 {
-    struct cuda_model *model = &engine->models[job->model];
+    struct cuda_model *model = &engine->models[job->place];
     bool is_filled;
-    enum weft_status status = open_model(engine, job->model, error);
+    enum weft_status status = open_model(engine, job->place, error);
     if (status == WEFT_OK) {
-        status = map_block(engine, job->model, &is_filled, error);
+        status = map_block(engine, job->place, &is_filled, error);
     }
     if (status != WEFT_OK || is_filled) {
         model->is_tried = model->is_tried || status == WEFT_OK;
@@ -218,18 +231,18 @@ static enum weft_status load_model(
 
 static void load(struct engine_cuda *engine, struct cuda_job *job)
 {
-    struct cuda_model *model = &engine->models[job->model];
+    struct cuda_model *model = &engine->models[job->place];
     struct weft_error error = {.status = WEFT_OK};
     const enum weft_status status = load_model(engine, job, &error);
     cuda_mind(engine, status, &error);
     if (status != WEFT_OK) {
-        give_up_weights(engine, job->model);
+        give_up_weights(engine, job->place);
     }
     cuda_lock(engine);
     if (atomic_load(&job->is_cancelled)) {
         cuda_unlock(engine);
         if (status == WEFT_OK) {
-            give_up_weights(engine, job->model);
+            give_up_weights(engine, job->place);
         }
         return;
     }
@@ -239,30 +252,30 @@ static void load(struct engine_cuda *engine, struct cuda_job *job)
                                        .kind = ENGINE_LOADED,
                                        .status = status,
                                        .message = status == WEFT_OK ? NULL : error.message,
-                                       .worker = engine->options.worker,
-                                       .model = job->model,
+                                       .worker = cuda_worker_at(engine, job->place),
+                                       .model = cuda_model_at(engine, job->place),
                                        .bytes = status == WEFT_OK ? model->weights.range_bytes : 0,
                                    });
     cuda_unlock(engine);
     if (status == WEFT_OK) {
-        keep(engine, job->model);
+        keep(engine, job->place);
     }
 }
 
 static void unload(struct engine_cuda *engine, const struct cuda_job *job)
 {
     cuda_lock(engine);
-    while (engine->models[job->model].users > 0 && !engine->ends) { /* Cancelled, but they run. */
+    while (engine->models[job->place].users > 0 && !engine->ends) { /* Cancelled, but they run. */
         (void)pthread_cond_wait(&engine->changed, engine->options.lock);
     }
     cuda_unlock(engine);
-    give_up_weights(engine, job->model);
+    give_up_weights(engine, job->place);
     cuda_lock(engine);
     engine->base.host.done(
         engine->base.host.context, &(struct engine_done){
                                        .kind = ENGINE_UNLOADED,
-                                       .worker = engine->options.worker,
-                                       .model = job->model,
+                                       .worker = cuda_worker_at(engine, job->place),
+                                       .model = cuda_model_at(engine, job->place),
                                    });
     cuda_unlock(engine);
 }
@@ -274,7 +287,7 @@ static void shape(struct engine_cuda *engine, const struct cuda_job *job)
     engine->base.host.done(
         engine->base.host.context, &(struct engine_done){
                                        .kind = ENGINE_SHAPED,
-                                       .worker = engine->options.worker,
+                                       .worker = job->worker,
                                        .gpu = job->gpu,
                                    });
     cuda_unlock(engine);
@@ -283,7 +296,7 @@ static void shape(struct engine_cuda *engine, const struct cuda_job *job)
 static void record(struct engine_cuda *engine, const struct cuda_job *job)
 {
     struct cuda_batch *batch = job->batch;
-    struct cuda_model *model = &engine->models[batch->model];
+    struct cuda_model *model = &engine->models[batch->place];
     struct cuda_graph *graph = memory_zeroed(1, sizeof(*graph));
     struct weft_error error = {.status = WEFT_OK};
     const enum weft_status status =
@@ -305,7 +318,7 @@ static void change_keeper(struct engine_cuda *engine, const struct cuda_job *job
 {
     cuda_keeper_close(&engine->keeper);
     cuda_keeper_open(&engine->keeper, job->socket);
-    for (uint32_t i = 0; i < engine->options.artifacts->count; i++) {
+    for (uint32_t i = 0; i < cuda_place_count(engine); i++) {
         const struct cuda_model *model = &engine->models[i];
         if (model->file >= 0) {
             cuda_keeper_give(&engine->keeper, i, model->weights.range_bytes, model->file);

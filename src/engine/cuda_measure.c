@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "engine/cuda_arena.h"
 #include "engine/cuda_engine.h"
 #include "engine/cuda_graph.h"
@@ -30,7 +31,15 @@ struct measuring {
     struct cuda_manifest manifest;
     struct cuda_weights weights;
     struct cuda_package *packages[CUDA_PACKAGES_MAX];
+    struct cuda_parts parts;
     struct cuda_measured *measured;
+};
+
+/* Graphs that run again and again beside the one that is timed. */
+struct others {
+    struct cuda_graph graphs[CUDA_UNITS_MAX];
+    bool are_running[CUDA_UNITS_MAX];
+    uint32_t count;
 };
 
 /* The card, with memory for runs: all shares may have all of it, since only two run at once. */
@@ -57,6 +66,8 @@ static enum weft_status open_device(
         return status;
     }
     measuring->shares.are_streams = options->are_streams;
+    measuring->parts =
+        cuda_cut(measuring->shares.unit_count, measuring->shares.rest != 0, options->workers);
     const uint64_t bytes = engine_cuda_arena_bytes(measuring->device.memory_bytes);
     int result = driver->stream_create(&measuring->copies, CUDA_STREAM_APART);
     if (result == CUDA_SUCCESS) {
@@ -163,44 +174,52 @@ static int compare_times(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* See whether @other has ended, and start it again if so; not if it @ends. */
-static enum weft_status keep_running(
-    struct cuda_graph *other, bool ends, bool *is_running, struct weft_error *error)
+/* See which of @others have ended, and start them again; not if this @ends. */
+static enum weft_status keep_running(struct others *others, bool ends, struct weft_error *error)
 {
-    if (*is_running) {
-        const enum weft_status status = cuda_graph_poll(other, error);
-        *is_running = status == WEFT_BUSY;
-        if (status != WEFT_BUSY && status != WEFT_OK) {
-            return status;
+    enum weft_status status = WEFT_OK;
+    for (uint32_t i = 0; i < others->count && status == WEFT_OK; i++) {
+        if (others->are_running[i]) {
+            status = cuda_graph_poll(&others->graphs[i], error);
+            others->are_running[i] = status == WEFT_BUSY;
+            status = status == WEFT_BUSY ? WEFT_OK : status;
+        }
+        if (status == WEFT_OK && !others->are_running[i] && !ends) {
+            others->are_running[i] = true;
+            status = cuda_graph_launch(&others->graphs[i], error);
         }
     }
-    if (*is_running || ends) {
-        return WEFT_OK;
+    return status;
+}
+
+static enum weft_status end_all(struct others *others, struct weft_error *error)
+{
+    enum weft_status status = WEFT_OK;
+    for (uint32_t i = 0; i < others->count; i++) {
+        while (others->are_running[i] && status == WEFT_OK) {
+            status = keep_running(others, /* ends */ true, error);
+        }
     }
-    *is_running = true;
-    return cuda_graph_launch(other, error);
+    return status;
 }
 
 /*
- * Run @graph again and again, while @other, which may be NULL, runs again and again beside it. In
- * *median_ns_out, which may be NULL, is what half of the runs take.
+ * Run @graph again and again, while @others run beside it. In *median_ns_out, which may be NULL, is
+ * what half of the runs take.
  */
 static enum weft_status time_runs(
-    struct cuda_graph *graph, struct cuda_graph *other, struct estimate_times *times,
+    struct cuda_graph *graph, struct others *others, struct estimate_times *times,
     int64_t *median_ns_out, struct weft_error *error)
 {
     int64_t all_ns[RUNS_MAX];
     uint32_t count = 0;
     enum weft_status status = WEFT_OK;
     int64_t spent_ns = 0;
-    bool is_other_running = false;
     for (uint32_t i = 0; i <= RUNS_MAX && status == WEFT_OK; i++) {
         const int64_t started_ns = monotonic_ns();
         status = cuda_graph_launch(graph, error);
         while (status == WEFT_OK && (status = cuda_graph_poll(graph, error)) == WEFT_BUSY) {
-            status = other == NULL
-                         ? WEFT_OK
-                         : keep_running(other, /* ends */ false, &is_other_running, error);
+            status = keep_running(others, /* ends */ false, error);
         }
         const int64_t run_ns = monotonic_ns() - started_ns;
         if (i > 0) { /* The first is beside nothing, or not warm. */
@@ -212,8 +231,8 @@ static enum weft_status time_runs(
             break;
         }
     }
-    while (is_other_running && status == WEFT_OK) {
-        status = keep_running(other, /* ends */ true, &is_other_running, error);
+    if (status == WEFT_OK) {
+        status = end_all(others, error);
     }
     if (status == WEFT_OK && median_ns_out != NULL) {
         qsort(all_ns, count, sizeof(all_ns[0]), compare_times);
@@ -242,19 +261,27 @@ static void add_points(
     }
 }
 
-/* All packages on a share of @units; 0: the whole. */
+/* The units of the first worker: all, unless the device is cut. */
+static uint32_t within(const struct measuring *measuring, uint32_t part)
+{
+    return cuda_shares_part(&measuring->shares, part, measuring->parts.count);
+}
+
+/* All packages on a share of @units; 0: all that a worker has. */
 static enum weft_status measure_share(
     struct measuring *measuring, uint32_t units, struct weft_error *error)
 {
     struct cuda_share *share = NULL;
-    const uint32_t wanted = units == 0 ? measuring->shares.unit_count : units;
-    enum weft_status status = cuda_shares_take(&measuring->shares, wanted, &share, error);
+    struct others none = {.count = 0};
+    const uint32_t wanted = units == 0 ? measuring->parts.units : units;
+    enum weft_status status = cuda_shares_take(
+        &measuring->shares, within(measuring, /* part */ 0), wanted, &share, error);
     for (uint32_t i = 0; i < measuring->manifest.package_count && status == WEFT_OK; i++) {
         struct estimate_times times = {.count = 0};
         struct cuda_graph graph;
         status = open_graph(measuring, share, i, &graph, error);
         if (status == WEFT_OK) {
-            status = time_runs(&graph, /* other */ NULL, &times, /* median_ns_out */ NULL, error);
+            status = time_runs(&graph, &none, &times, /* median_ns_out */ NULL, error);
             cuda_graph_close(&graph);
         }
         if (status == WEFT_OK) {
@@ -271,38 +298,64 @@ static enum weft_status measure_share(
     return status;
 }
 
-/* Half of the device beside the other half, both with the largest package. */
-static enum weft_status measure_interference(struct measuring *measuring, struct weft_error *error)
+/* A graph of the largest package on @units units of @part. */
+static enum weft_status open_beside(
+    struct measuring *measuring, uint32_t part, uint32_t units, struct cuda_share **share_out,
+    struct cuda_graph *graph_out, struct weft_error *error)
 {
     const uint32_t package = measuring->manifest.package_count - 1;
-    const uint32_t units = measuring->shares.unit_count / 2;
-    struct cuda_share *shares[2] = {NULL, NULL};
-    struct cuda_graph graphs[2] = {{.device = &measuring->device}, {.device = &measuring->device}};
+    const enum weft_status status =
+        cuda_shares_take(&measuring->shares, within(measuring, part), units, share_out, error);
+    return status == WEFT_OK ? open_graph(measuring, *share_out, package, graph_out, error)
+                             : status;
+}
+
+/* How long a run takes alone and beside @count - 1 others, all on @units units. */
+static enum weft_status time_beside(
+    struct measuring *measuring, uint32_t count, uint32_t units, int64_t ns_out[2],
+    struct weft_error *error)
+{
+    struct cuda_share *shares[CUDA_UNITS_MAX] = {NULL};
+    struct cuda_graph graph = {.device = &measuring->device};
+    struct others *others = memory_zeroed(1, sizeof(*others)); /* Large for a stack. */
+    struct others none = {.count = 0};
     struct estimate_times times = {.count = 0};
-    int64_t alone_ns = 0;
-    int64_t beside_ns = 0;
-    enum weft_status status = WEFT_OK;
-    for (uint32_t i = 0; i < 2 && status == WEFT_OK; i++) {
-        status = cuda_shares_take(&measuring->shares, units, &shares[i], error);
-        if (status == WEFT_OK) {
-            status = open_graph(measuring, shares[i], package, &graphs[i], error);
-        }
+    const bool is_cut = measuring->parts.count > 1;
+    enum weft_status status = open_beside(measuring, 0, units, &shares[0], &graph, error);
+    while (others->count + 1 < count && status == WEFT_OK) {
+        const uint32_t i = others->count++;
+        others->graphs[i].device = &measuring->device;
+        status = open_beside(
+            measuring, is_cut ? i + 1 : 0, units, &shares[i + 1], &others->graphs[i], error);
     }
     if (status == WEFT_OK) {
-        status = time_runs(&graphs[0], /* other */ NULL, &times, &alone_ns, error);
+        status = time_runs(&graph, &none, &times, &ns_out[0], error);
     }
     if (status == WEFT_OK) {
-        status = time_runs(&graphs[0], &graphs[1], &times, &beside_ns, error);
+        status = time_runs(&graph, others, &times, &ns_out[1], error);
     }
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         if (shares[i] != NULL) {
-            cuda_graph_close(&graphs[i]);
+            cuda_graph_close(i == 0 ? &graph : &others->graphs[i - 1]);
             cuda_shares_give(&measuring->shares, shares[i]);
         }
     }
-    if (status == WEFT_OK && beside_ns > alone_ns) {
-        const double longer = (double)(beside_ns - alone_ns) / (double)alone_ns *
-                              measuring->shares.unit_count / (double)units;
+    free(others);
+    return status;
+}
+
+/* Half of the device beside the other half, or one part of it beside all others. */
+static enum weft_status measure_interference(struct measuring *measuring, struct weft_error *error)
+{
+    const bool is_cut = measuring->parts.count > 1;
+    const uint32_t count = is_cut ? measuring->parts.count : 2;
+    const uint32_t units = is_cut ? measuring->parts.units : measuring->parts.units / 2;
+    const double all_units = (double)measuring->parts.count * measuring->parts.units;
+    int64_t ns[2] = {0, 0};
+    const enum weft_status status = time_beside(measuring, count, units, ns, error);
+    if (status == WEFT_OK && ns[1] > ns[0]) {
+        const double longer =
+            (double)(ns[1] - ns[0]) / (double)ns[0] * all_units / ((count - 1.0) * units);
         measuring->measured->interference =
             longer < CUDA_INTERFERENCE_MAX ? longer : CUDA_INTERFERENCE_MAX;
     }
@@ -325,12 +378,12 @@ enum weft_status cuda_measure(
     if (status == WEFT_OK) {
         status = measure_share(&measuring, /* units: all */ 0, error);
     }
-    const uint32_t units = measuring.shares.unit_count;
     uint32_t shares = 0;
-    for (uint32_t i = 1; i < units && shares < SHARES && status == WEFT_OK; i *= 2, shares++) {
+    for (uint32_t i = 1; i < measuring.parts.units && shares < SHARES && status == WEFT_OK;
+         i *= 2, shares++) {
         status = measure_share(&measuring, i, error);
     }
-    if (status == WEFT_OK && units > 1) {
+    if (status == WEFT_OK && measuring.shares.unit_count > 1) {
         status = measure_interference(&measuring, error);
     }
     cuda_manifest_free(&measuring.manifest);

@@ -3,7 +3,8 @@
  *
  * Runs are graphs, as the engine launches them, from inputs in host memory to outputs there. Shares
  * of 1, 2, 4 ... units are measured alone. For interference, half of the device runs beside the
- * other half. Done in a process of its own, which can be used for nothing else.
+ * other half, or one of the parts that it is cut into beside all others. Done in a process of its
+ * own, which can be used for nothing else.
  */
 #ifndef ENGINE_CUDA_MEASURE_H
 #define ENGINE_CUDA_MEASURE_H
@@ -22,6 +23,7 @@ struct cuda_measure_options {
     uint32_t gpu;
     const char *folder; /* Of the model. */
     bool are_streams;   /* As in struct cuda_shares. */
+    uint32_t workers;   /* That the device is cut into: one of them is what is measured. 0: one. */
 };
 
 struct cuda_measured {

@@ -103,7 +103,7 @@ static void take_task(
     struct cuda_batch *batch)
 {
     const struct workflow *workflow = engine->options.catalogue->workflows[given->workflow];
-    const struct cuda_manifest *manifest = &engine->models[batch->model].manifest;
+    const struct cuda_manifest *manifest = &engine->models[batch->place].manifest;
     const struct engine_task *from = &given->tasks[index];
     struct cuda_task *task = &batch->tasks[index];
     struct weft_tensor *tensors = memory_zeroed(BUNDLE_TENSORS_MAX, sizeof(*tensors));
@@ -137,17 +137,18 @@ struct cuda_batch *cuda_batch_create(struct engine_cuda *engine, const struct en
     batch->workflow = given->workflow;
     batch->task = given->task;
     batch->units = given->config.gpu == 0 ? UINT32_MAX : given->config.gpu;
-    batch->model = kind->run;
+    batch->worker = given->worker;
+    batch->place = cuda_place(engine, given->worker, kind->run);
     batch->task_count = given->task_count;
     if (engine->options.artifacts->items[kind->run].cuda == NULL ||
-        !engine->models[kind->run].is_tried) {
+        !engine->models[batch->place].is_tried) {
         (void)error_set(
             &batch->error, WEFT_INVALID, "'%s' can be run by no engine here",
             catalogue->models[kind->run]);
-        batch->model = UINT32_MAX;
+        batch->place = UINT32_MAX;
         return batch;
     }
-    engine->models[batch->model].users++;
+    engine->models[batch->place].users++;
     for (uint32_t i = 0; i < given->task_count; i++) {
         take_task(engine, given, i, batch);
         batch->rows += batch->tasks[i].rows;
@@ -167,8 +168,8 @@ void cuda_batch_destroy(struct engine_cuda *engine, struct cuda_batch *batch)
     if (batch->share != NULL) {
         cuda_shares_give(&engine->shares, batch->share);
     }
-    if (batch->model != UINT32_MAX) {
-        engine->models[batch->model].users--;
+    if (batch->place != UINT32_MAX) {
+        engine->models[batch->place].users--;
         (void)pthread_cond_broadcast(&engine->changed);
     }
     free(batch);
@@ -178,13 +179,13 @@ void cuda_batch_destroy(struct engine_cuda *engine, struct cuda_batch *batch)
 
 static uint32_t package_rows(const struct engine_cuda *engine, const struct cuda_batch *batch)
 {
-    return engine->models[batch->model].manifest.packages[batch->package].rows;
+    return engine->models[batch->place].manifest.packages[batch->package].rows;
 }
 
 /* The smallest package that has room for what is left; the largest if none has. */
 static void choose_package(const struct engine_cuda *engine, struct cuda_batch *batch)
 {
-    const struct cuda_manifest *manifest = &engine->models[batch->model].manifest;
+    const struct cuda_manifest *manifest = &engine->models[batch->place].manifest;
     batch->package = 0;
     while (batch->package + 1 < manifest->package_count &&
            manifest->packages[batch->package].rows < batch->rows - batch->at) {
@@ -242,7 +243,7 @@ static void move_rows(
     const struct engine_cuda *engine, const struct cuda_batch *batch, struct cuda_graph *graph,
     bool is_input)
 {
-    const struct cuda_manifest *manifest = &engine->models[batch->model].manifest;
+    const struct cuda_manifest *manifest = &engine->models[batch->place].manifest;
     uint32_t start = 0;
     if (is_input) {
         cuda_graph_own_rows(graph, manifest);
@@ -261,7 +262,7 @@ static void move_rows(
 
 static struct cuda_graph *graph_of(struct engine_cuda *engine, const struct cuda_batch *batch)
 {
-    return engine->models[batch->model].graphs[batch->package][batch->share->number];
+    return engine->models[batch->place].graphs[batch->package][batch->share->number];
 }
 
 /* Start the next run of @batch, or let its graph be made first. */
@@ -287,7 +288,7 @@ static void tell(struct engine_cuda *engine, struct cuda_batch *batch)
         .kind = ENGINE_RAN,
         .status = batch->error.status,
         .message = batch->error.status == WEFT_OK ? NULL : batch->error.message,
-        .worker = engine->options.worker,
+        .worker = batch->worker,
         .batch = batch->number,
         .run_ns = batch->run_ns,
     };
@@ -350,6 +351,18 @@ static bool poll_run(struct engine_cuda *engine, struct cuda_batch *batch)
     return true;
 }
 
+/* A share of what its worker has, if it can be had now. */
+static void take_share(struct engine_cuda *engine, struct cuda_batch *batch)
+{
+    const struct engine_cuda_options *options = &engine->options;
+    const uint32_t within =
+        cuda_shares_part(&engine->shares, batch->worker - options->worker, options->worker_count);
+    cuda_mind(
+        engine,
+        cuda_shares_take(&engine->shares, within, batch->units, &batch->share, &batch->error),
+        &batch->error);
+}
+
 /* Let @batch go on. Whether it is over. */
 static bool step(struct engine_cuda *engine, struct cuda_batch *batch)
 {
@@ -358,9 +371,7 @@ static bool step(struct engine_cuda *engine, struct cuda_batch *batch)
         if (batch->is_cancelled || batch->error.status != WEFT_OK || batch->rows == 0) {
             return true;
         }
-        cuda_mind(
-            engine, cuda_shares_take(&engine->shares, batch->units, &batch->share, &batch->error),
-            &batch->error);
+        take_share(engine, batch);
         if (batch->share != NULL) {
             batch->start_ns = monotonic_ns();
             start_run(engine, batch);

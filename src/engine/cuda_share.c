@@ -18,6 +18,16 @@ static uint32_t count_of(uint32_t units)
     return count;
 }
 
+/* The lowest of @units. */
+static uint32_t first_of(uint32_t units)
+{
+    uint32_t first = 0;
+    while (first < CUDA_UNITS_MAX - 1 && (units >> first & 1) == 0) {
+        first++;
+    }
+    return first;
+}
+
 enum weft_status cuda_shares_open(
     const struct cuda_device *device, struct cuda_shares *shares_out, struct weft_error *error)
 {
@@ -103,14 +113,16 @@ static uint32_t room_around(uint32_t free, uint32_t at, uint32_t count)
 }
 
 /*
- * Which of the free units to take; 0 if they cannot be had now. Of 1, 2, 4 ... units, neighbours
- * from a multiple of their number on, where the least room is lost for larger ones: few shares are
- * made, and come again and again. Of other numbers neighbours, or else any.
+ * Which of the free units to take, of neighbours @within; 0 if they cannot be had now. Of 1, 2, 4
+ * ... units, those from a multiple of their number on, where the least room is lost for larger
+ * ones: few shares are made, and come again and again. Of other numbers neighbours, or else any.
  */
-static uint32_t choose(const struct cuda_shares *shares, uint32_t count)
+static uint32_t choose(const struct cuda_shares *shares, uint32_t within, uint32_t count)
 {
     const uint32_t kept = count < REST_UNITS_LEAST ? shares->rest : 0;
-    const uint32_t free = ~shares->busy & ~kept & mask_of(shares->unit_count);
+    const uint32_t first = first_of(within);
+    const uint32_t free = (~shares->busy & ~kept & within) >> first;
+    const uint32_t room_units = count_of(within);
     const bool is_aligned = (count & (count - 1)) == 0;
     const uint32_t step = is_aligned ? count : 1;
     uint32_t best = 0;
@@ -118,7 +130,7 @@ static uint32_t choose(const struct cuda_shares *shares, uint32_t count)
     if (count_of(free) < count) {
         return 0;
     }
-    for (uint32_t at = 0; at + count <= shares->unit_count; at += step) {
+    for (uint32_t at = 0; at + count <= room_units; at += step) {
         const uint32_t units = mask_of(count) << at;
         const uint32_t room = is_aligned ? room_around(free, at, count) : 0;
         if ((units & free) == units && room < best_room) {
@@ -126,19 +138,19 @@ static uint32_t choose(const struct cuda_shares *shares, uint32_t count)
             best_room = room;
         }
     }
-    for (uint32_t i = 0; i < shares->unit_count && !is_aligned && count_of(best) < count; i++) {
+    for (uint32_t i = 0; i < room_units && !is_aligned && count_of(best) < count; i++) {
         best |= free & UINT32_C(1) << i;
     }
-    return best;
+    return best << first;
 }
 
-/* The largest share that is there, is free, and has at most @count units. */
-static struct cuda_share *find_smaller(struct cuda_shares *shares, uint32_t count)
+/* The largest share that is there, is free, lies @within, and has at most @count units. */
+static struct cuda_share *find_smaller(struct cuda_shares *shares, uint32_t within, uint32_t count)
 {
     struct cuda_share *best = NULL;
     for (uint32_t i = 0; i < shares->share_count; i++) {
         struct cuda_share *share = &shares->shares[i];
-        if ((share->units & shares->busy) == 0 && count_of(share->units) <= count &&
+        if ((share->units & (shares->busy | ~within)) == 0 && count_of(share->units) <= count &&
             (best == NULL || count_of(share->units) > count_of(best->units))) {
             best = share;
         }
@@ -146,12 +158,32 @@ static struct cuda_share *find_smaller(struct cuda_shares *shares, uint32_t coun
     return best;
 }
 
+struct cuda_parts cuda_cut(uint32_t units, bool has_rest, uint32_t wanted)
+{
+    const uint32_t whole = has_rest ? units - 1 : units; /* Units that are alike. */
+    if (wanted <= 1 || whole < 2) {
+        return (struct cuda_parts){.count = 1, .units = units};
+    }
+    const uint32_t count = wanted < whole ? wanted : whole;
+    const uint32_t most = units / count;
+    return (struct cuda_parts){
+        .count = count, .units = most < REST_UNITS_LEAST ? whole / count : most};
+}
+
+uint32_t cuda_shares_part(const struct cuda_shares *shares, uint32_t part, uint32_t wanted)
+{
+    const struct cuda_parts parts = cuda_cut(shares->unit_count, shares->rest != 0, wanted);
+    ASSERT(part < parts.count);
+    return mask_of(parts.units) << (part * parts.units);
+}
+
 enum weft_status cuda_shares_take(
-    struct cuda_shares *shares, uint32_t units, struct cuda_share **share_out,
+    struct cuda_shares *shares, uint32_t within, uint32_t units, struct cuda_share **share_out,
     struct weft_error *error)
 {
-    const uint32_t count = units < 1 ? 1 : units > shares->unit_count ? shares->unit_count : units;
-    const uint32_t chosen = choose(shares, count);
+    const uint32_t most = count_of(within & mask_of(shares->unit_count));
+    const uint32_t count = units < 1 ? 1 : units > most ? most : units;
+    const uint32_t chosen = choose(shares, within & mask_of(shares->unit_count), count);
     struct cuda_share *share = NULL;
     *share_out = NULL;
     if (chosen == 0) {
@@ -170,7 +202,7 @@ enum weft_status cuda_shares_take(
         shares->share_count++;
     }
     if (share == NULL) {
-        share = find_smaller(shares, count);
+        share = find_smaller(shares, within, count);
     }
     if (share != NULL) {
         shares->busy |= share->units;

@@ -44,14 +44,30 @@ enum weft_status cuda_shares_open(
     const struct cuda_device *device, struct cuda_shares *shares_out, struct weft_error *error);
 void cuda_shares_close(struct cuda_shares *shares);
 
+/* Equal parts of a device. */
+struct cuda_parts {
+    uint32_t count;
+    uint32_t units; /* Of each. */
+};
+
 /*
- * Take @units units, at least 1, or as many as there are: until cuda_shares_give(). Where no
- * further share can be made, one with fewer units. NULL with WEFT_OK if they cannot be had now.
+ * Cut @units units, of which the last may be what is left over, into @wanted parts, or as many as
+ * can be made. Of parts that are too small for what is left over, none has it.
+ */
+struct cuda_parts cuda_cut(uint32_t units, bool has_rest, uint32_t wanted);
+
+/* The units, as bits, of part @part of @wanted, as they are cut: neighbours. */
+uint32_t cuda_shares_part(const struct cuda_shares *shares, uint32_t part, uint32_t wanted);
+
+/*
+ * Take @units units of @within, which are neighbours, at least 1, or as many as these are: until
+ * cuda_shares_give(). Where no further share can be made, one with fewer units. NULL with WEFT_OK
+ * if they cannot be had now.
  *
  * Errors: those of cuda_check().
  */
 enum weft_status cuda_shares_take(
-    struct cuda_shares *shares, uint32_t units, struct cuda_share **share_out,
+    struct cuda_shares *shares, uint32_t within, uint32_t units, struct cuda_share **share_out,
     struct weft_error *error);
 void cuda_shares_give(struct cuda_shares *shares, const struct cuda_share *share);
 

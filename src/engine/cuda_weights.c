@@ -40,11 +40,11 @@ void cuda_weights_close(struct cuda_weights *weights)
 {
     const struct cuda_driver *driver = weights->device->driver;
     cuda_weights_unmap(weights);
-    if (weights->file != NULL) {
+    if (weights->file != NULL && !weights->is_file_lent) {
         (void)driver->host_unregister(weights->file);
         (void)munmap(weights->file, pages_of(weights));
-        weights->file = NULL;
     }
+    weights->file = NULL;
     (void)driver->range_free(weights->address, weights->range_bytes);
 }
 
@@ -138,6 +138,14 @@ static enum weft_status register_file(
     }
     weights->file = memory;
     return WEFT_OK;
+}
+
+void cuda_weights_borrow_file(struct cuda_weights *weights, const struct cuda_weights *from)
+{
+    if (weights->file == NULL && from->file != NULL && from->bytes == weights->bytes) {
+        weights->file = from->file;
+        weights->is_file_lent = true;
+    }
 }
 
 /* Send the pieces, so many at a time. */

@@ -26,6 +26,7 @@ struct cuda_weights {
     uint64_t range_bytes; /* Of the range: whole grains. */
     uint64_t block;       /* What is mapped there; 0: nothing. */
     void *file;           /* The file, registered; NULL: not yet. */
+    bool is_file_lent;    /* It is that of other weights. */
     bool is_writable;     /* What is mapped. */
 };
 
@@ -53,6 +54,10 @@ enum weft_status cuda_weights_map(
 
 /* Unmap the block and release it; nothing that runs may use it. None is allowed. */
 void cuda_weights_unmap(struct cuda_weights *weights);
+
+/* Copy the file that @from has registered, if it has: it has the same weights, and is closed with
+ * these. */
+void cuda_weights_borrow_file(struct cuda_weights *weights, const struct cuda_weights *from);
 
 /*
  * Copy the file @path, of the weights' bytes, to the device, in pieces on @stream, until it is

@@ -119,45 +119,71 @@ static struct process_batch *find_batch(struct process_worker *worker, uint64_t 
     return batch;
 }
 
-/* Send an order about @model. */
+/* Send an order about what is at @place. */
 static void order(
-    struct process_worker *worker, enum process_order_kind kind, uint32_t model, uint64_t number)
+    struct process_worker *worker, enum process_order_kind kind, uint32_t place, uint64_t number)
 {
     struct engine_process *engine = worker->engine;
-    const struct process_order order = {.number = number, .worker = worker->number, .model = model};
+    const struct process_order order = {
+        .number = number,
+        .worker = process_worker_at(worker, place),
+        .model = process_model_at(worker, place),
+    };
     packet_start(&engine->packet, kind);
     packet_put(&engine->packet, &order, sizeof(order));
     process_worker_send(worker);
 }
 
-/* Let @model leave: the process if it is there, or without one. The host is told in either case. */
-static void unload(struct process_worker *worker, uint32_t model)
+/* Tell the host that what was at @place has left. */
+static void tell_unloaded(struct process_worker *worker, uint32_t place)
 {
-    struct process_model *state = &worker->models[model];
     const struct engine_done done = {
-        .kind = ENGINE_UNLOADED, .worker = worker->number, .model = model};
-    if (state->state == MODEL_RESIDENT && worker->is_up) {
-        state->state = MODEL_UNLOADING;
-        order(worker, ORDER_UNLOAD, model, /* number */ 0);
-        return;
+        .kind = ENGINE_UNLOADED,
+        .worker = process_worker_at(worker, place),
+        .model = process_model_at(worker, place),
+    };
+    worker->models[place].state = MODEL_ABSENT;
+    process_tell(worker->engine, &worker->models[place].told, &done, NULL);
+}
+
+/* Let the model at @place leave: the process if it is there, or without one. The host is told in
+ * either case. */
+static void unload(struct process_worker *worker, uint32_t place)
+{
+    if (worker->models[place].state == MODEL_RESIDENT && worker->is_up) {
+        worker->models[place].state = MODEL_UNLOADING;
+        order(worker, ORDER_UNLOAD, place, /* number */ 0);
+    } else {
+        tell_unloaded(worker, place);
     }
-    state->state = MODEL_ABSENT;
-    process_tell(worker->engine, &state->told, &done, NULL);
+}
+
+/* Whether @report is of a model that there is; *place_out is where. */
+static bool find_place(
+    const struct process_worker *worker, const struct process_report *report, uint32_t *place_out)
+{
+    if (report->model >= worker->engine->artifacts->count || report->worker < worker->number ||
+        report->worker - worker->number >= worker->worker_count) {
+        return false;
+    }
+    *place_out = process_place(worker, report->worker, report->model);
+    return true;
 }
 
 static bool on_loaded(struct process_worker *worker, const struct process_report *report)
 {
-    if (report->model >= worker->engine->artifacts->count) {
+    uint32_t place;
+    if (!find_place(worker, report, &place)) {
         return false;
     }
-    struct process_model *model = &worker->models[report->model];
+    struct process_model *model = &worker->models[place];
     worker->loaded_ns = process_now_ns(worker->engine);
     if (model->load != report->number) {
         return true; /* It was cancelled, and has left again. */
     }
     struct engine_done done = {
         .kind = ENGINE_LOADED,
-        .worker = worker->number,
+        .worker = report->worker,
         .model = report->model,
         .status = (enum weft_status)report->status,
         .bytes = report->bytes,
@@ -172,7 +198,7 @@ static bool on_loaded(struct process_worker *worker, const struct process_report
         (void)snprintf(model->cause, sizeof(model->cause), "%s", report->message);
         if (model->is_unwanted) {
             model->is_unwanted = false;
-            unload(worker, report->model);
+            unload(worker, place);
         }
     }
     return true;
@@ -180,15 +206,12 @@ static bool on_loaded(struct process_worker *worker, const struct process_report
 
 static bool on_unloaded(struct process_worker *worker, const struct process_report *report)
 {
-    if (report->model >= worker->engine->artifacts->count ||
-        worker->models[report->model].state != MODEL_UNLOADING) {
+    uint32_t place;
+    if (!find_place(worker, report, &place) || worker->models[place].state != MODEL_UNLOADING) {
         return false;
     }
-    const struct engine_done done = {
-        .kind = ENGINE_UNLOADED, .worker = worker->number, .model = report->model};
-    worker->models[report->model].state = MODEL_ABSENT;
     segments_trim(); /* Of the inputs that it was given. */
-    process_tell(worker->engine, &worker->models[report->model].told, &done, NULL);
+    tell_unloaded(worker, place);
     return true;
 }
 
@@ -314,14 +337,15 @@ bool process_read(struct process_worker *worker)
 static void process_load(struct engine *base, uint32_t number, uint32_t model)
 {
     struct engine_process *engine = process_from(base);
-    struct process_worker *worker = &engine->workers[number];
-    struct process_model *state = &worker->models[model];
+    struct process_worker *worker = process_of(engine, number);
+    const uint32_t place = process_place(worker, number, model);
+    struct process_model *state = &worker->models[place];
     ASSERT(model < engine->artifacts->count);
     ASSERT(state->state == MODEL_ABSENT);
     begin(engine);
     *state = (struct process_model){.state = MODEL_LOADING};
     if (worker->is_up) {
-        process_worker_load(worker, model);
+        process_worker_load(worker, place);
     }
 }
 
@@ -348,13 +372,14 @@ static void forget_told(
 static void process_cancel_load(struct engine *base, uint32_t number, uint32_t model)
 {
     struct engine_process *engine = process_from(base);
-    struct process_worker *worker = &engine->workers[number];
-    struct process_model *state = &worker->models[model];
+    struct process_worker *worker = process_of(engine, number);
+    const uint32_t place = process_place(worker, number, model);
+    struct process_model *state = &worker->models[place];
     if (state->state != MODEL_LOADING) { /* It has ended, and the host has not been told. */
         forget_told(engine, ENGINE_LOADED, number, model);
     }
     if (state->state != MODEL_ABSENT && worker->is_up) {
-        order(worker, ORDER_CANCEL_LOAD, model, state->load);
+        order(worker, ORDER_CANCEL_LOAD, place, state->load);
     }
     if (state->state == MODEL_RESTORING) {
         worker->restoring -= worker->is_up ? 1 : 0;
@@ -367,15 +392,16 @@ static void process_cancel_load(struct engine *base, uint32_t number, uint32_t m
 static void process_unload(struct engine *base, uint32_t number, uint32_t model)
 {
     struct engine_process *engine = process_from(base);
-    struct process_worker *worker = &engine->workers[number];
-    struct process_model *state = &worker->models[model];
+    struct process_worker *worker = process_of(engine, number);
+    const uint32_t place = process_place(worker, number, model);
+    struct process_model *state = &worker->models[place];
     begin(engine);
     ASSERT(state->state != MODEL_ABSENT && state->state != MODEL_LOADING);
     if (state->state == MODEL_RESTORING && worker->is_up) {
         state->is_unwanted = true; /* It cannot leave before it has come. */
         return;
     }
-    unload(worker, model);
+    unload(worker, place);
 }
 
 static void process_reshape(struct engine *base, uint32_t number, uint32_t gpu)
@@ -391,7 +417,7 @@ static void process_reshape(struct engine *base, uint32_t number, uint32_t gpu)
 static enum weft_status process_launch(struct engine *base, const struct engine_batch *given)
 {
     struct engine_process *engine = process_from(base);
-    struct process_worker *worker = &engine->workers[given->worker];
+    struct process_worker *worker = process_of(engine, given->worker);
     struct process_batch *batch = process_batch_create(given);
     struct process_batch **link = &worker->batches;
     if (batch == NULL) {
@@ -423,7 +449,7 @@ static void process_cancel(struct engine *base, uint64_t number)
             }
             batch->state = BATCH_CANCELLED;
             batch->since_ns = process_now_ns(engine);
-            order(worker, ORDER_CANCEL, /* model */ 0, batch->number);
+            order(worker, ORDER_CANCEL, /* place */ 0, batch->number);
             return;
         }
     }
@@ -471,7 +497,10 @@ static void process_count(const struct engine *base, struct engine_counts *count
     const struct engine_process *engine = (const struct engine_process *)base;
     counts_out->function_starts = engine->function_starts;
     counts_out->function_crashes = engine->function_crashes;
-    counts_out->engine_starts = engine->hosted.end - engine->hosted.first + engine->counts.restarts;
+    counts_out->engine_starts = engine->counts.restarts;
+    for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
+        counts_out->engine_starts += engine->workers[i].worker_count > 0 ? 1 : 0;
+    }
     counts_out->engine_crashes = engine->counts.crashes + engine->counts.kills;
 }
 
@@ -500,20 +529,6 @@ static void init_handles(struct engine_process *engine)
     uv_unref((uv_handle_t *)engine->keep);
     (void)uv_timer_start(engine->watch, on_watch, WATCH_MS, WATCH_MS);
     uv_unref((uv_handle_t *)engine->watch);
-}
-
-static void init_worker(struct engine_process *engine, uint32_t number)
-{
-    struct process_worker *worker = &engine->workers[number];
-    worker->engine = engine;
-    worker->number = number;
-    worker->channel.socket = -1;
-    worker->launches.socket = -1;
-    worker->models = memory_zeroed(engine->artifacts->count + 1, sizeof(*worker->models));
-    worker->retry = memory_zeroed(1, sizeof(*worker->retry));
-    (void)uv_timer_init(engine->loop, worker->retry); /* It cannot fail. */
-    worker->retry->data = worker;
-    uv_unref((uv_handle_t *)worker->retry);
 }
 
 enum weft_status engine_process_create(
@@ -545,11 +560,13 @@ enum weft_status engine_process_create(
     init_handles(engine);
     process_spin_init(engine);
     for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
-        init_worker(engine, i);
+        process_worker_init(engine, i);
     }
     bundle_set_segments_from(PROCESS_SEGMENT_BYTES_MIN);
     for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
-        const enum weft_status status = process_worker_start(&engine->workers[i], error);
+        const enum weft_status status = engine->workers[i].worker_count == 0
+                                            ? WEFT_OK
+                                            : process_worker_start(&engine->workers[i], error);
         if (status != WEFT_OK) {
             process_destroy(&engine->base);
             return status;

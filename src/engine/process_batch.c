@@ -49,7 +49,7 @@ static void finish(
 {
     struct engine_done done = {
         .kind = ENGINE_RAN,
-        .worker = worker->number,
+        .worker = batch->batch.worker,
         .batch = batch->batch.batch,
         .status = status,
         .run_ns = batch->run_ns,
@@ -85,7 +85,8 @@ static const struct process_model *broken_of(
     const struct workflow_task *kind =
         &worker->engine->catalogue->workflows[batch->batch.workflow]->tasks[batch->batch.task];
     for (uint32_t i = 0; i < kind->model_count; i++) {
-        const struct process_model *model = &worker->models[kind->models[i]];
+        const uint32_t place = process_place(worker, batch->batch.worker, kind->models[i]);
+        const struct process_model *model = &worker->models[place];
         if (model->state == MODEL_BROKEN) {
             return model;
         }
@@ -119,7 +120,7 @@ static bool send_batch(struct process_worker *worker, struct process_batch *batc
     batch->number = ++engine->last_number;
     batch->state = BATCH_SENT;
     batch->since_ns = process_now_ns(engine);
-    const struct process_order order = {.number = batch->number, .worker = worker->number};
+    const struct process_order order = {.number = batch->number, .worker = batch->batch.worker};
     process_put_batch(&engine->packet, &order, &batch->batch, first, end);
     if (engine->packet.is_short) {
         packet_clear(&engine->packet);

@@ -47,8 +47,9 @@ struct child {
     struct packet packet;
     struct engine *engine;
     const struct process_child_options *options;
-    uint32_t worker;
-    struct held_model *models;
+    uint32_t worker;           /* The first that it serves. */
+    uint32_t worker_count;     /* More than one only on a GPU. */
+    struct held_model *models; /* Of the first worker, of the second ... */
     struct held_batch *batches;
     uint64_t last_launch;    /* The number of the newest batch that came. */
     struct cancelled *ahead; /* Batches that were cancelled before they came. */
@@ -60,6 +61,12 @@ static void send_or_end(struct child *child)
     if (!channel_send_wait(&child->channel, &child->packet)) {
         _exit(EXIT_SUCCESS);
     }
+}
+
+static struct held_model *model_of(struct child *child, uint32_t worker, uint32_t model)
+{
+    ASSERT(worker - child->worker < child->worker_count);
+    return &child->models[(worker - child->worker) * child->options->artifacts->count + model];
 }
 
 /* The batch with @number is no longer held. */
@@ -98,13 +105,13 @@ static void on_done(void *context, const struct engine_done *done)
         (void)snprintf(report.message, sizeof(report.message), "%s", done->message);
     }
     if (done->kind == ENGINE_LOADED) {
-        struct held_model *model = &child->models[done->model];
+        struct held_model *model = model_of(child, done->worker, done->model);
         model->is_loading = false;
         model->is_resident = done->status == WEFT_OK;
         report.number = model->number;
     }
-    if (done->kind == ENGINE_UNLOADED && child->models[done->model].is_silent) {
-        child->models[done->model].is_silent = false;
+    if (done->kind == ENGINE_UNLOADED && model_of(child, done->worker, done->model)->is_silent) {
+        model_of(child, done->worker, done->model)->is_silent = false;
         return;
     }
     process_put_done(&child->packet, &report, done);
@@ -128,35 +135,36 @@ static void on_stopped(void *context, uint64_t batch)
 
 static void load(struct child *child, const struct process_order *order)
 {
-    struct held_model *model = &child->models[order->model];
+    struct held_model *model = model_of(child, order->worker, order->model);
     child->options->artifacts->items[order->model].bytes = order->bytes;
     model->number = order->number;
     model->is_loading = true;
-    engine_load(child->engine, child->worker, order->model);
+    engine_load(child->engine, order->worker, order->model);
 }
 
 /* The load may have ended before the order came: then what it brought leaves again. */
 static void cancel_load(struct child *child, const struct process_order *order)
 {
-    struct held_model *model = &child->models[order->model];
+    struct held_model *model = model_of(child, order->worker, order->model);
     if (model->number != order->number) {
         return;
     }
     if (model->is_loading) {
         model->is_loading = false;
-        engine_cancel_load(child->engine, child->worker, order->model);
+        engine_cancel_load(child->engine, order->worker, order->model);
     } else if (model->is_resident) {
         model->is_resident = false;
         model->is_silent = true;
-        engine_unload(child->engine, child->worker, order->model);
+        engine_unload(child->engine, order->worker, order->model);
     }
 }
 
 static void unload(struct child *child, const struct process_order *order)
 {
-    ASSERT(child->models[order->model].is_resident);
-    child->models[order->model].is_resident = false;
-    engine_unload(child->engine, child->worker, order->model);
+    struct held_model *model = model_of(child, order->worker, order->model);
+    ASSERT(model->is_resident);
+    model->is_resident = false;
+    engine_unload(child->engine, order->worker, order->model);
 }
 
 /* Whether batch @number was cancelled before it came: that is known no longer then. */
@@ -189,7 +197,7 @@ static void launch(struct child *child, struct held_batch *batch)
     if (engine_launch(child->engine, &batch->in.batch) != WEFT_OK) {
         const struct engine_done done = {
             .kind = ENGINE_RAN,
-            .worker = child->worker,
+            .worker = batch->in.batch.worker,
             .batch = batch->in.batch.batch,
             .status = WEFT_NO_MEMORY,
         };
@@ -267,7 +275,7 @@ static void obey(struct child *child, struct received *received)
         unload(child, &order);
         return;
     case ORDER_RESHAPE:
-        engine_reshape(child->engine, child->worker, order.gpu);
+        engine_reshape(child->engine, order.worker, order.gpu);
         return;
     case ORDER_CANCEL:
         cancel(child, order.number);
@@ -284,13 +292,13 @@ static void obey(struct child *child, struct received *received)
     ASSERT(false);
 }
 
-/* Which GPU of this machine @worker is: the first such worker is the first GPU. */
+/* Which GPU of this machine @worker is on: the first such worker is on the first GPU. */
 static uint32_t gpu_of(const struct process_child_options *options, uint32_t worker)
 {
     const struct fleet *fleet = options->fleet;
     uint32_t gpu = 0;
     for (uint32_t i = 0; i < worker; i++) {
-        gpu += fleet->workers[i].sharing == SHARES_SM ? 1 : 0;
+        gpu += fleet->workers[i].sharing == SHARES_SM && fleet->workers[i].partition == 0 ? 1 : 0;
     }
     return gpu;
 }
@@ -311,6 +319,7 @@ static enum weft_status make_cuda(struct child *child, struct weft_error *error)
     cuda.artifacts = child->options->artifacts;
     cuda.gpu = gpu_of(child->options, child->worker);
     cuda.worker = child->worker;
+    cuda.worker_count = child->worker_count;
     cuda.keeper = child->keeper;
     cuda.lender = child->lender;
     cuda.lock = &child->lock;
@@ -382,7 +391,10 @@ static void be_engine(const struct process_child_options *options, int socket, u
     struct received *received;
     child->options = options;
     child->worker = worker;
-    child->models = memory_zeroed(options->artifacts->count + 1, sizeof(*child->models));
+    child->worker_count =
+        is_on_gpu(options, worker) ? fleet_partitions(&options->fleet->workers[worker]) : 1;
+    child->models = memory_zeroed(
+        (size_t)child->worker_count * options->artifacts->count + 1, sizeof(*child->models));
     (void)pthread_mutexattr_init(&recursive);
     (void)pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
     (void)pthread_mutex_init(&child->lock, &recursive);

@@ -2,7 +2,8 @@
  * process_child.h - an engine in a process of its own: that process's side.
  *
  * It waits for orders and gives them to an engine; the engine's threads send its reports. It
- * serves one worker, and ends when the other side of its socket does.
+ * serves one worker, or all that a GPU is cut into, and ends when the other side of its socket
+ * does.
  */
 #ifndef ENGINE_PROCESS_CHILD_H
 #define ENGINE_PROCESS_CHILD_H

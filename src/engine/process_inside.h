@@ -81,9 +81,14 @@ struct process_keeper {
     int64_t started_ns;
 };
 
+/*
+ * A worker with its process. Workers on one GPU have one process, that of the first of them: it has
+ * everything here, and the others have nothing.
+ */
 struct process_worker {
     struct engine_process *engine;
     uint32_t number;
+    uint32_t worker_count; /* That its process serves, from `number` on. 0: it has none. */
     bool is_up;
     struct fork_child child;
     struct channel channel;   /* Orders and reports. */
@@ -101,7 +106,7 @@ struct process_worker {
     uint64_t function_starts; /* As its process last said. */
     uint64_t function_crashes;
     struct process_keeper keeper;
-    struct process_model *models;
+    struct process_model *models;  /* Of the first worker, of the second ... */
     struct process_batch *batches; /* In the order they were launched. */
 };
 
@@ -137,6 +142,29 @@ struct engine_process {
     uint64_t function_crashes;
 };
 
+/* The place among the models of the process @worker of @model of worker @number. */
+static inline uint32_t process_place(
+    const struct process_worker *worker, uint32_t number, uint32_t model)
+{
+    return (number - worker->number) * worker->engine->artifacts->count + model;
+}
+
+static inline uint32_t process_place_count(const struct process_worker *worker)
+{
+    return worker->worker_count * worker->engine->artifacts->count;
+}
+
+/* What is at @place: a model, and whose. */
+static inline uint32_t process_model_at(const struct process_worker *worker, uint32_t place)
+{
+    return place % worker->engine->artifacts->count;
+}
+
+static inline uint32_t process_worker_at(const struct process_worker *worker, uint32_t place)
+{
+    return worker->number + place / worker->engine->artifacts->count;
+}
+
 /* process.c */
 
 int64_t process_now_ns(const struct engine_process *engine);
@@ -151,14 +179,20 @@ bool process_read(struct process_worker *worker);
 
 /* process_worker.c */
 
+/* The process that serves worker @number. */
+struct process_worker *process_of(struct engine_process *engine, uint32_t number);
+
+/* Worker @number, whose process is not up yet. */
+void process_worker_init(struct engine_process *engine, uint32_t number);
+
 /* Make a process for @worker. Errors: those of fork_server_fork(). */
 enum weft_status process_worker_start(struct process_worker *worker, struct weft_error *error);
 
 /* The process of @worker has ended, or is to: find out how, and make another. */
 void process_worker_ended(struct process_worker *worker, const char *killed_because);
 
-/* Let the process of @worker, which is up, load @model. */
-void process_worker_load(struct process_worker *worker, uint32_t model);
+/* Let the process of @worker, which is up, load what belongs at @place. */
+void process_worker_load(struct process_worker *worker, uint32_t place);
 
 /* Send what engine->packet holds to @worker; if it is gone that is noticed later. */
 void process_worker_send(struct process_worker *worker);

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "engine/process_inside.h"
 #include "model/catalogue.h"
+#include "model/fleet.h"
 
 enum {
     RETRY_MS_FIRST = 50, /* Before another process is made, if they end soon; doubles. */
@@ -91,14 +92,15 @@ void process_worker_send_launch(struct process_worker *worker)
     }
 }
 
-void process_worker_load(struct process_worker *worker, uint32_t model)
+void process_worker_load(struct process_worker *worker, uint32_t place)
 {
     struct engine_process *engine = worker->engine;
-    worker->models[model].load = ++engine->last_number;
-    worker->models[model].since_ns = process_now_ns(engine);
+    const uint32_t model = process_model_at(worker, place);
+    worker->models[place].load = ++engine->last_number;
+    worker->models[place].since_ns = process_now_ns(engine);
     const struct process_order order = {
-        .number = worker->models[model].load,
-        .worker = worker->number,
+        .number = worker->models[place].load,
+        .worker = process_worker_at(worker, place),
         .model = model,
         .bytes = engine->artifacts->items[model].bytes,
     };
@@ -111,7 +113,7 @@ void process_worker_load(struct process_worker *worker, uint32_t model)
 static void restore(struct process_worker *worker)
 {
     worker->restoring = 0;
-    for (uint32_t i = 0; i < worker->engine->artifacts->count; i++) {
+    for (uint32_t i = 0; i < process_place_count(worker); i++) {
         struct process_model *model = &worker->models[i];
         if (model->state == MODEL_LOADING) {
             process_worker_load(worker, i);
@@ -147,6 +149,31 @@ static void greet(struct process_worker *worker, const int ends[2])
         (void)packet_put_file(packet, keeper, /* is_owned */ true, &place); /* The second. */
     }
     process_worker_send(worker);
+}
+
+struct process_worker *process_of(struct engine_process *engine, uint32_t number)
+{
+    const bool is_gpu = engine->fleet->workers[number].sharing == SHARES_SM;
+    return &engine->workers[is_gpu ? fleet_first_partition(engine->fleet, number) : number];
+}
+
+void process_worker_init(struct engine_process *engine, uint32_t number)
+{
+    struct process_worker *worker = &engine->workers[number];
+    const struct fleet_worker *kind = &engine->fleet->workers[number];
+    worker->engine = engine;
+    worker->number = number;
+    worker->channel.socket = -1;
+    worker->launches.socket = -1;
+    if (process_of(engine, number) != worker) {
+        return;
+    }
+    worker->worker_count = kind->sharing == SHARES_SM ? fleet_partitions(kind) : 1;
+    worker->models = memory_zeroed(process_place_count(worker) + 1, sizeof(*worker->models));
+    worker->retry = memory_zeroed(1, sizeof(*worker->retry));
+    (void)uv_timer_init(engine->loop, worker->retry); /* It cannot fail. */
+    worker->retry->data = worker;
+    uv_unref((uv_handle_t *)worker->retry);
 }
 
 enum weft_status process_worker_start(struct process_worker *worker, struct weft_error *error)
@@ -242,9 +269,10 @@ static void leave(struct process_worker *worker, struct fork_ended *ended_out)
 /* What the process of @worker was doing with its models ends here. */
 static void end_models(struct process_worker *worker, const char *how)
 {
-    for (uint32_t i = 0; i < worker->engine->artifacts->count; i++) {
+    for (uint32_t i = 0; i < process_place_count(worker); i++) {
         struct process_model *model = &worker->models[i];
-        struct engine_done done = {.worker = worker->number, .model = i};
+        struct engine_done done = {
+            .worker = process_worker_at(worker, i), .model = process_model_at(worker, i)};
         if (model->state == MODEL_LOADING && ++model->tries < PROCESS_RESTORES_MAX) {
             continue; /* Something else may have ended the process: once more. */
         }
@@ -304,7 +332,7 @@ static void watch_load(struct process_worker *worker, int64_t now_ns)
     const struct engine_process *engine = worker->engine;
     struct process_model *first = NULL;
     char why[NAME_BYTES_MAX + 64];
-    for (uint32_t i = 0; i < engine->artifacts->count; i++) {
+    for (uint32_t i = 0; i < process_place_count(worker); i++) {
         struct process_model *model = &worker->models[i];
         if ((model->state == MODEL_LOADING || model->state == MODEL_RESTORING) &&
             (first == NULL || model->load < first->load)) {
@@ -319,7 +347,9 @@ static void watch_load(struct process_worker *worker, int64_t now_ns)
     if (now_ns - began_ns > engine->load_ns_max) {
         (void)snprintf(
             why, sizeof(why), "took more than %.3g s to load '%s'",
-            (double)engine->load_ns_max / 1e9, engine->catalogue->models[first - worker->models]);
+            (double)engine->load_ns_max / 1e9,
+            engine->catalogue
+                ->models[process_model_at(worker, (uint32_t)(first - worker->models))]);
         first->tries = PROCESS_RESTORES_MAX; /* It is not tried again. */
         process_worker_ended(worker, why);
     }

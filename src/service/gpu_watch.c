@@ -54,7 +54,7 @@ struct gpu_watch *gpu_watch_start(const struct fleet *fleet)
 {
     struct gpu_watch *watch = memory_zeroed(1, sizeof(*watch));
     for (uint32_t i = 0; i < fleet->worker_count && watch->count < SERVER_GPUS_MAX; i++) {
-        if (fleet->workers[i].sharing == SHARES_SM) {
+        if (fleet->workers[i].sharing == SHARES_SM && fleet->workers[i].partition == 0) {
             watch->gpus[watch->count++].worker = i;
         }
     }

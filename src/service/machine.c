@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "engine/cuda_share.h"
 
 enum { LINE_BYTES = 512 };
 
@@ -147,23 +148,27 @@ void machine_find_gpus(
         machine_slug(found[i].name, gpu->device);
         gpu->memory_bytes = found[i].room_bytes;
         gpu->units = found[i].units;
+        gpu->has_rest = found[i].has_rest;
         gpu->version = found[i].version;
         machine->gpu_count++;
     }
 }
 
-/* A worker on each GPU from @first to before @end, on the machine that was added last. */
+/* Workers on each GPU from @first to before @end, on the machine that was added last. */
 static void add_gpus(
     struct fleet *fleet, const struct machine *machine, const struct settings *settings,
     uint32_t first, uint32_t end)
 {
     for (uint32_t i = first; i < end; i++) {
         const struct machine_gpu *gpu = &machine->gpus[i];
+        const struct cuda_parts parts = cuda_cut(gpu->units, gpu->has_rest, settings->gpus.workers);
+        const uint64_t memory_bytes =
+            settings->gpus.memory_bytes > 0 ? settings->gpus.memory_bytes : gpu->memory_bytes;
         const struct fleet_worker worker = {
             .device = fleet_device(fleet, gpu->device),
-            .memory_bytes =
-                settings->gpus.memory_bytes > 0 ? settings->gpus.memory_bytes : gpu->memory_bytes,
-            .gpu_units = gpu->units,
+            .memory_bytes = memory_bytes / parts.count,
+            .gpu_units = parts.units,
+            .partitions = parts.count,
             .sharing = SHARES_SM,
         };
         const bool fits = fleet_add_devices(fleet, &worker, /* count */ 1);

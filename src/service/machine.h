@@ -19,6 +19,7 @@ struct machine_gpu {
     char device[NAME_BYTES_MAX]; /* Its model, as a name. */
     uint64_t memory_bytes;       /* For models. */
     uint32_t units;              /* That shares are counted in. */
+    bool has_rest;               /* As in struct cuda_found. */
     uint32_t version;            /* Of CUDA: 13000 is 13.0. */
 };
 
@@ -49,7 +50,7 @@ const char *machine_cuda_torch(void);
 
 /*
  * The workers that @settings ask for, on processors of kind @device, which is the first kind, and
- * one on each GPU; the caller owns them. Where they say nothing: one worker a core, and all of
+ * on each GPU; the caller owns them. Where they say nothing: one worker a core, and all of
  * these together half of the memory.
  */
 struct fleet *machine_fleet(

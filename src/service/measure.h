@@ -49,7 +49,8 @@ struct measure_options {
     enum measure_depth depth;
     bool is_gpu; /* Its form for GPUs is meant, on a GPU. */
     uint32_t gpu;
-    bool are_streams; /* Its shares. */
+    bool are_streams;     /* Its shares. */
+    uint32_t gpu_workers; /* That it is cut into. */
 };
 
 /* What was found out. */

@@ -61,6 +61,7 @@ enum weft_status measure_gpu_here(
         .gpu = options->gpu,
         .folder = options->file->cuda,
         .are_streams = options->are_streams,
+        .workers = options->gpu_workers,
     };
     enum weft_status status = read_signature(options, figures_out, error);
     if (status == WEFT_OK) {

@@ -383,12 +383,17 @@ static void set_library(
     struct measured_kind *kind = &measured->kinds[device];
     for (uint32_t i = 0; i < machine->gpu_count && device > 0; i++) {
         if (strcmp(machine->gpus[i].device, measured->fleet->devices[device]) == 0) {
+            const struct settings_gpus *gpus = &measured->repository->settings.gpus;
             const uint32_t version = machine->gpus[i].version;
+            char cut[16] = "";
+            if (gpus->workers > 1) {
+                (void)snprintf(cut, sizeof(cut), "-%" PRIu32, gpus->workers);
+            }
             kind->gpu = i;
             (void)snprintf(
-                kind->library, sizeof(kind->library), "cuda-%" PRIu32 ".%" PRIu32 "%s",
-                version / 1000, version % 1000 / 10,
-                measured->repository->settings.gpus.have_processors ? "-processors" : "");
+                kind->library, sizeof(kind->library), "cuda-%" PRIu32 ".%" PRIu32 "%s%s",
+                version / 1000, version % 1000 / 10, gpus->have_processors ? "-processors" : "",
+                cut);
             return;
         }
     }

@@ -122,6 +122,7 @@ static void be_measurer(
         .is_gpu = argument->is_gpu,
         .gpu = argument->gpu,
         .are_streams = !repository->settings.gpus.have_processors,
+        .gpu_workers = repository->settings.gpus.workers,
     };
     ort_memory_set_limit(nursery->fleet->workers[0].memory_bytes);
     if (options.file->kind == REPOSITORY_FUNCTION) {

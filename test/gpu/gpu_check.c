@@ -242,7 +242,7 @@ static void record(struct model *model, uint32_t index, uint32_t units, struct c
     struct weft_error error;
     struct cuda_share *share;
     const double start = now();
-    need(cuda_shares_take(&shares, units, &share, &error), &error);
+    need(cuda_shares_take(&shares, UINT32_MAX, units, &share, &error), &error);
     need(
         cuda_graph_open(&device, share, model->packages[index], &model->manifest, graph, &error),
         &error);

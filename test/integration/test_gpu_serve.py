@@ -217,6 +217,27 @@ class GpuServe(unittest.TestCase):
         self.assertNotIn('weft_gpu_power_watts{worker="3"}', text)
         self.assertIn('weft_gpu_temperature_celsius{worker="3"} 41\n', text)
 
+    def test_a_card_can_be_cut_into_workers(self):
+        self.put(
+            "weft.yaml", SETTINGS.replace("1GB}", "1GB, count: 1, workers: 5}").encode()
+        )
+        done = self.weft("profile", str(self.folder))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("3 units; beside others", done.stdout)
+        measured = self.profiles()[f"{FAKE}_cuda-13.0-5.profile.json"]["models"]["tripled"]
+        points = {(p.get("gpu", 0), p["items"]) for p in measured["devices"][FAKE]["points"]}
+        self.assertEqual(points, {(g, n) for g in (0, 1, 2) for n in (1, 2, 4)})
+        server = self.serve("--policy", "po2", "--no-admission")  # Workers drawn at random.
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            asked = [pool.submit(self.infer, server, "tripled", [[i, 1, 1, 1]]) for i in range(60)]
+            for i, answer in enumerate(asked):
+                self.assertEqual(answer.result(), (200, [[3 * i - 1, 2, 2, 2]]))
+        text = server.metrics()
+        self.assertIn('weft_gpu_memory_used_bytes{worker="2"} 1000\n', text)
+        self.assertNotIn('weft_gpu_memory_used_bytes{worker="3"}', text)  # One card.
+        code, _, log = server.end()
+        self.assertEqual(code, 0, log)
+
     def test_what_a_card_cannot_do_is_said(self):
         environment = {**exported.ENVIRONMENT, "FAKE_CUDA_WHOLE": "1"}
         server = Server(self.folder, environment=environment)

@@ -124,6 +124,7 @@ static void make_models(void)
 }
 
 static uint64_t arena_bytes = 256 * MIB;
+static uint32_t workers_of_gpu = 1;
 
 static void world_init(int64_t run_ns_max, const char *driver)
 {
@@ -131,7 +132,11 @@ static void world_init(int64_t run_ns_max, const char *driver)
     memset(&world, 0, sizeof(world));
     world.fleet = fleet_create();
     struct fleet_worker device = {
-        .memory_bytes = 64 * MIB, .gpu_units = UNITS, .sharing = SHARES_SM};
+        .memory_bytes = 64 * MIB,
+        .gpu_units = UNITS / workers_of_gpu,
+        .partitions = workers_of_gpu,
+        .sharing = SHARES_SM,
+    };
     device.device = fleet_device(world.fleet, "gpu");
     assert_true(fleet_add_machine(world.fleet, &device, 1, /* cpu_units */ 2));
     world.catalogue = catalogue_create();
@@ -186,20 +191,35 @@ static void world_deinit(void)
     fleet_destroy(world.fleet);
 }
 
-static void load(uint32_t model)
+static void load_on(uint32_t worker, uint32_t model)
 {
-    engine_load(world.engine, 0, model);
+    engine_load(world.engine, worker, model);
     const struct said *said = settle();
     assert_int_equal(said->done.kind, ENGINE_LOADED);
+    assert_int_equal(said->done.worker, worker);
+    assert_int_equal(said->done.model, model);
     assert_string_equal(said->message, "");
     assert_int_equal(said->done.status, WEFT_OK);
     assert_true(said->done.bytes >= MIB);
 }
 
+static void load(uint32_t model)
+{
+    load_on(0, model);
+}
+
+static void unload_on(uint32_t worker, uint32_t model)
+{
+    engine_unload(world.engine, worker, model);
+    const struct said *said = settle();
+    assert_int_equal(said->done.kind, ENGINE_UNLOADED);
+    assert_int_equal(said->done.worker, worker);
+    assert_int_equal(said->done.model, model);
+}
+
 static void unload(uint32_t model)
 {
-    engine_unload(world.engine, 0, model);
-    assert_int_equal(settle()->done.kind, ENGINE_UNLOADED);
+    unload_on(0, model);
 }
 
 /*
@@ -233,6 +253,9 @@ static struct bundle *rows(uint32_t count, float first)
     return bundle;
 }
 
+/* The worker that batches are launched on from now on. */
+static uint32_t launch_worker;
+
 /* Launch a batch of @count tasks on @units units. The bundles stay the caller's. */
 static void launch(
     uint64_t batch, uint32_t workflow, uint32_t units, uint32_t count,
@@ -246,6 +269,7 @@ static void launch(
     }
     const struct engine_batch launched = {
         .batch = batch,
+        .worker = launch_worker,
         .workflow = workflow,
         .items = count,
         .task_count = count,
@@ -600,6 +624,75 @@ static void without_a_driver_nothing_can_be_loaded(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+/* Each worker of a GPU has its own models; all of them have one process. */
+static void a_gpu_can_be_cut_into_workers(ATTR_UNUSED void **state)
+{
+    workers_of_gpu = 3;
+    world_init(0, FAKE_CUDA);
+    workers_of_gpu = 1;
+    load_on(0, DOUBLE);
+    load_on(2, DOUBLE);
+    load_on(1, NEGATE);
+    assert_false(worker_zero()[1].is_up);
+    change_file(DOUBLE, 5);
+    struct bundle *inputs[3] = {rows(1, 10), rows(2, 20), rows(9, 30)};
+    launch(1, DOUBLE, 0, 1, &inputs[0]);
+    launch_worker = 1;
+    launch(2, NEGATE, 0, 1, &inputs[1]);
+    launch_worker = 2;
+    launch(3, DOUBLE, 1, 1, &inputs[2]);
+    (void)settle();
+    expect_rows(said_of(1), 0, 1, 10, 2, 1);
+    expect_rows(said_of(2), 0, 2, 20, -1, 0);
+    expect_rows(said_of(3), 0, 9, 30, 2, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(said_of(i + 1)->done.worker, i);
+        bundle_destroy(inputs[i]);
+    }
+    unload_on(2, DOUBLE);
+    load_on(2, DOUBLE);
+    run(4, DOUBLE, 1, 5, 1); /* What the file says now. */
+    launch_worker = 0;
+    run(5, DOUBLE, 1, 2, 1); /* Its own copy has not been touched. */
+    launch_worker = 1;
+    struct bundle *input = rows(1, 1);
+    launch(6, DOUBLE, 0, 1, &input); /* This worker does not have it. */
+    (void)settle();
+    assert_int_equal(said_of(6)->done.status, WEFT_INVALID);
+    bundle_destroy(input);
+    launch_worker = 0;
+    world_deinit();
+}
+
+/* What breaks the device under one of its workers is put right for all of them. */
+static void workers_of_a_broken_gpu_go_on(ATTR_UNUSED void **state)
+{
+    workers_of_gpu = 2;
+    world_init(0, FAKE_CUDA);
+    workers_of_gpu = 1;
+    load_on(0, DOUBLE);
+    load_on(1, DOUBLE);
+    load_on(1, NEGATE);
+    change_file(DOUBLE, 7);
+    change_file(NEGATE, 7);
+    struct bundle *inputs[2] = {rows(1, 666), rows(1, 2)};
+    launch(1, DOUBLE, 0, 1, &inputs[0]);
+    launch_worker = 1;
+    launch(2, DOUBLE, 0, 1, &inputs[1]);
+    (void)settle();
+    assert_int_equal(said_of(1)->done.status, WEFT_CRASHED);
+    expect_rows(said_of(2), 0, 1, 2, 2, 1);
+    run(3, NEGATE, 5, -1, 0);
+    engine_load(world.engine, 0, NEGATE);
+    engine_cancel_load(world.engine, 0, NEGATE);
+    unload_on(1, NEGATE);
+    launch_worker = 0;
+    run(4, DOUBLE, 5, 2, 1);
+    bundle_destroy(inputs[0]);
+    bundle_destroy(inputs[1]);
+    world_deinit();
+}
+
 static int remove_all(ATTR_UNUSED void **state)
 {
     cuda_remove_folder();
@@ -625,6 +718,8 @@ int main(void)
         cmocka_unit_test(a_keeper_that_stands_still_is_left),
         cmocka_unit_test(what_cannot_be_loaded_says_why),
         cmocka_unit_test(without_a_driver_nothing_can_be_loaded),
+        cmocka_unit_test(a_gpu_can_be_cut_into_workers),
+        cmocka_unit_test(workers_of_a_broken_gpu_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, remove_all);
 }

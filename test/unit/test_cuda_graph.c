@@ -84,7 +84,7 @@ static struct cuda_share *take(uint32_t units)
 {
     struct cuda_share *share;
     struct weft_error error;
-    must(cuda_shares_take(&shares, units, &share, &error), &error);
+    must(cuda_shares_take(&shares, UINT32_MAX, units, &share, &error), &error);
     assert_non_null(share);
     return share;
 }

@@ -24,7 +24,7 @@ static struct cuda_share *take(uint32_t units)
 {
     struct cuda_share *share;
     struct weft_error error;
-    assert_int_equal(cuda_shares_take(&shares, units, &share, &error), WEFT_OK);
+    assert_int_equal(cuda_shares_take(&shares, UINT32_MAX, units, &share, &error), WEFT_OK);
     return share;
 }
 
@@ -86,6 +86,49 @@ static void shares_may_be_streams(ATTR_UNUSED void **state)
     assert_null(take(12)); /* As many at a time as if they were processors. */
 }
 
+static void a_device_can_be_cut(ATTR_UNUSED void **state)
+{
+    static const struct {
+        uint32_t units;
+        bool has_rest;
+        uint32_t wanted;
+        uint32_t count;
+        uint32_t each;
+    } cuts[] = {
+        {16, true, 0, 1, 16}, {16, true, 1, 1, 16}, {16, true, 2, 2, 8},   {16, true, 3, 3, 5},
+        {16, true, 5, 5, 3},  {16, true, 8, 8, 1},  {16, true, 99, 15, 1}, {14, false, 7, 7, 2},
+        {1, false, 5, 1, 1},  {2, true, 5, 1, 2},
+    };
+    for (uint32_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
+        const struct cuda_parts parts = cuda_cut(cuts[i].units, cuts[i].has_rest, cuts[i].wanted);
+        assert_int_equal(parts.count, cuts[i].count);
+        assert_int_equal(parts.units, cuts[i].each);
+    }
+    assert_int_equal(cuda_shares_part(&shares, 0, 1), 0xffff);
+    assert_int_equal(cuda_shares_part(&shares, 0, 5), 0x0007);
+    assert_int_equal(cuda_shares_part(&shares, 4, 5), 0x7000);
+}
+
+/* Whatever is asked for within a part can be had if the part is idle, and nothing else of it. */
+static void parts_keep_to_themselves(ATTR_UNUSED void **state)
+{
+    struct weft_error error;
+    for (uint32_t parts = 2; parts <= 15; parts++) {
+        const uint32_t all = cuda_cut(FAKE_UNITS, true, parts).units;
+        for (uint32_t i = 0; i < parts; i++) {
+            const uint32_t within = cuda_shares_part(&shares, i, parts);
+            for (uint32_t units = 1; units <= all + 1; units++) {
+                struct cuda_share *share;
+                cuda_shares_close(&shares); /* There may be 64 only. */
+                assert_int_equal(cuda_shares_take(&shares, within, units, &share, &error), WEFT_OK);
+                assert_non_null(share);
+                assert_int_equal(share->units & ~within, 0);
+                cuda_shares_give(&shares, share);
+            }
+        }
+    }
+}
+
 static void shares_are_not_without_end(ATTR_UNUSED void **state)
 {
     uint32_t made = 0;
@@ -124,7 +167,7 @@ static void a_lost_device_is_said(ATTR_UNUSED void **state)
     struct cuda_share *share;
     struct weft_error error;
     world.cause(FAKE_LOST, 0);
-    assert_int_equal(cuda_shares_take(&shares, 2, &share, &error), WEFT_LOST);
+    assert_int_equal(cuda_shares_take(&shares, UINT32_MAX, 2, &share, &error), WEFT_LOST);
     assert_null(share);
     world.cause(FAKE_NO_FAULT, 0);
 }
@@ -136,6 +179,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_whole_is_no_green_context, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shares_are_few, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shares_may_be_streams, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_device_can_be_cut, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(parts_keep_to_themselves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shares_are_not_without_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_device_that_cannot_be_split, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_lost_device_is_said, set_up, tear_down),
