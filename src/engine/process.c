@@ -283,6 +283,8 @@ static bool on_report(struct process_worker *worker, struct received *received)
         return on_stopped(worker, &ran->report);
     case REPORT_HELLO:
         return on_hello(worker, received);
+    case REPORT_LOST:
+        break; /* It has no reports after this one. */
     }
     return false;
 }
@@ -308,6 +310,10 @@ static bool read_reports(struct process_worker *worker)
     enum channel_receipt receipt;
     while ((receipt = channel_receive(&worker->channel, /* waits */ false, &received)) ==
            CHANNEL_RECEIVED) {
+        if (received->kind == REPORT_LOST) {
+            process_worker_lost(worker);
+            return true;
+        }
         if (!on_report(worker, received)) {
             process_worker_ended(worker, "sent nonsense, and was ended");
             return true;

@@ -303,11 +303,20 @@ static uint32_t gpu_of(const struct process_child_options *options, uint32_t wor
     return gpu;
 }
 
-/* Nothing runs on the device any more: the next process starts afresh. */
+/*
+ * Nothing runs on the device any more: the next process starts afresh. It need not wait until the
+ * driver has cleared away what this one had, which takes a tenth of a second.
+ */
 static void on_lost(void *context, const char *message)
 {
-    const struct child *child = context;
+    struct child *child = context;
+    const struct process_report report = {.worker = child->worker};
     (void)fprintf(stderr, "weft: worker %u: %s\n", child->worker, message);
+    (void)pthread_mutex_lock(&child->lock); /* No thread waits for the device under it. */
+    packet_clear(&child->packet);
+    packet_start(&child->packet, REPORT_LOST);
+    packet_put(&child->packet, &report, sizeof(report));
+    send_or_end(child);
     _exit(PROCESS_EXIT_LOST);
 }
 

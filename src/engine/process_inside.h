@@ -91,9 +91,11 @@ struct process_worker {
     uint32_t worker_count; /* That its process serves, from `number` on. 0: it has none. */
     bool is_up;
     struct fork_child child;
-    struct channel channel;   /* Orders and reports. */
-    struct channel launches;  /* Batches. */
-    struct lender *lender;    /* The process; NULL until its ledger has come. */
+    struct fork_child dying; /* The one before it, while it may not have ended. 0: there is none. */
+    int64_t dying_ns;        /* Since when. */
+    struct channel channel;  /* Orders and reports. */
+    struct channel launches; /* Batches. */
+    struct lender *lender;   /* The process; NULL until its ledger has come. */
     uv_poll_t *poll_launches; /* Like the next, for the other channel. */
     int watched;              /* What the next one waits for. */
     uv_poll_t *poll;   /* On the heap: it outlives the engine. NULL while the process is down. */
@@ -190,6 +192,9 @@ enum weft_status process_worker_start(struct process_worker *worker, struct weft
 
 /* The process of @worker has ended, or is to: find out how, and make another. */
 void process_worker_ended(struct process_worker *worker, const char *killed_because);
+
+/* The process of @worker has lost its GPU, and is ending: make another at once. */
+void process_worker_lost(struct process_worker *worker);
 
 /* Let the process of @worker, which is up, load what belongs at @place. */
 void process_worker_load(struct process_worker *worker, uint32_t place);

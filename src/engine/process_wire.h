@@ -6,7 +6,7 @@
  * own, so that what crosses a cancellation on the way is not mistaken for something newer.
  *
  *     to there:     HELLO, LOAD, CANCEL_LOAD, UNLOAD, RESHAPE, CANCEL, KEEPER; LAUNCH with inputs
- *     from there:   HELLO, LOADED, UNLOADED, SHAPED, RAN with outputs, STOPPED
+ *     from there:   HELLO, LOADED, UNLOADED, SHAPED, RAN with outputs, STOPPED, LOST
  *
  * Launches have a socket to themselves, from which the threads that run batches read: no other
  * thread stands between an order to run and the run.
@@ -57,6 +57,7 @@ enum process_report_kind {
     REPORT_RAN,
     REPORT_STOPPED, /* A batch that was cancelled is really over. */
     REPORT_HELLO,   /* The first of all; brings the ledger. */
+    REPORT_LOST,    /* Its GPU: the process ends, which takes a while, and can do nothing more. */
 };
 
 /* Every packet from an engine process begins with it. */

@@ -18,7 +18,8 @@ enum {
     RETRY_MS_MAX = 5000, /* The most it becomes. */
 };
 
-#define SOON_NS INT64_C(1000000000) /* A process that lives longer has begun well. */
+#define SOON_NS  INT64_C(1000000000) /* A process that lives longer has begun well. */
+#define DYING_NS INT64_C(500000000)  /* By then a process that was ending has ended. */
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -248,8 +249,8 @@ static void start_again(struct process_worker *worker)
     retry_later(worker);
 }
 
-/* Close our side of the process of @worker, and learn how it ended. */
-static void leave(struct process_worker *worker, struct fork_ended *ended_out)
+/* Close our side of the process of @worker, but for the process itself. */
+static void close_sides(struct process_worker *worker)
 {
     worker->is_up = false;
     (void)uv_poll_stop(worker->poll);
@@ -263,7 +264,23 @@ static void leave(struct process_worker *worker, struct fork_ended *ended_out)
     worker->lender = NULL;
     worker->channel.socket = -1; /* Closed with the child. */
     channel_deinit(&worker->channel);
+}
+
+/* The same, and learn how it ended. */
+static void leave(struct process_worker *worker, struct fork_ended *ended_out)
+{
+    close_sides(worker);
     fork_server_end(worker->engine->server, &worker->child, ended_out);
+}
+
+/* See to it that the process before this one has ended. */
+static void bury(struct process_worker *worker)
+{
+    struct fork_ended ended;
+    if (worker->dying.process > 0) {
+        fork_server_end(worker->engine->server, &worker->dying, &ended);
+        worker->dying.process = 0;
+    }
 }
 
 /* What the process of @worker was doing with its models ends here. */
@@ -295,12 +312,29 @@ static void end_models(struct process_worker *worker, const char *how)
     }
 }
 
+/* The process of @worker, whose sides are closed, has ended as @how says: make another. */
+static void replace(struct process_worker *worker, const char *how)
+{
+    struct engine_process *engine = worker->engine;
+    const bool was_soon = process_now_ns(engine) - worker->started_ns < SOON_NS;
+    if (engine->on_ended != NULL) {
+        engine->on_ended(engine->context, worker->number, how);
+    }
+    end_models(worker, how);
+    process_batches_orphaned(worker, how);
+    worker->failures = was_soon ? worker->failures + 1 : 0;
+    if (worker->failures > 1) {
+        retry_later(worker);
+    } else {
+        start_again(worker);
+    }
+}
+
 void process_worker_ended(struct process_worker *worker, const char *killed_because)
 {
     struct engine_process *engine = worker->engine;
     struct fork_ended ended;
     char how[240];
-    const bool was_soon = process_now_ns(engine) - worker->started_ns < SOON_NS;
     leave(worker, &ended);
     if (ended.how == FORK_END_EXIT && ended.number == PROCESS_EXIT_LOST) {
         (void)snprintf(ended.text, sizeof(ended.text), "lost its GPU");
@@ -313,17 +347,20 @@ void process_worker_ended(struct process_worker *worker, const char *killed_beca
     } else {
         engine->counts.kills++;
     }
-    if (engine->on_ended != NULL) {
-        engine->on_ended(engine->context, worker->number, how);
-    }
-    end_models(worker, how);
-    process_batches_orphaned(worker, how);
-    worker->failures = was_soon ? worker->failures + 1 : 0;
-    if (worker->failures > 1) {
-        retry_later(worker);
-    } else {
-        start_again(worker);
-    }
+    replace(worker, how);
+}
+
+void process_worker_lost(struct process_worker *worker)
+{
+    char how[240];
+    (void)snprintf(
+        how, sizeof(how), "the engine process of worker %u lost its GPU", worker->number);
+    worker->engine->counts.crashes++;
+    close_sides(worker);
+    bury(worker);
+    worker->dying = worker->child;
+    worker->dying_ns = process_now_ns(worker->engine);
+    replace(worker, how);
 }
 
 /* End the process of @worker if a load there takes too long. They come one after another. */
@@ -378,6 +415,9 @@ static void watch_batches(struct process_worker *worker, int64_t now_ns)
 
 void process_worker_watch(struct process_worker *worker, int64_t now_ns)
 {
+    if (now_ns - worker->dying_ns > DYING_NS) {
+        bury(worker);
+    }
     if (worker->is_up) {
         watch_batches(worker, now_ns);
     }
@@ -392,6 +432,7 @@ void process_worker_close(struct process_worker *worker)
     if (worker->is_up) {
         leave(worker, &ended);
     }
+    bury(worker);
     process_keeper_close(worker);
     if (worker->retry != NULL) {
         uv_close((uv_handle_t *)worker->retry, on_closed);

@@ -429,6 +429,7 @@ static void print(uint32_t kind, double seconds, double slo)
     uint32_t asked = 0;
     uint32_t in_time = 0;
     double off = 0;
+    double sum = 0;
     for (uint32_t i = 0; i < due_count; i++) {
         if ((kind < kind_count && dues[i].kind != kind) || dues[i].answered <= 0 ||
             (until <= 0 && dues[i].at < WARMUP_S)) {
@@ -437,6 +438,7 @@ static void print(uint32_t kind, double seconds, double slo)
         asked++;
         if (dues[i].latency > 0) {
             latencies[count++] = dues[i].latency;
+            sum += dues[i].latency;
             in_time += dues[i].latency <= slo ? 1 : 0;
         }
     }
@@ -446,10 +448,12 @@ static void print(uint32_t kind, double seconds, double slo)
     qsort(latencies, count, sizeof(*latencies), compare);
     const uint32_t p99 = count * 99 / 100;
     (void)printf(
-        "http %-8s %6u asked %6u good %5.1f %% in time  p50 %8.0f p99 %8.0f most %8.0f us  goodput "
-        "%7.1f/s  error %.4f\n",
+        "http %-8s %6u asked %6u good %5.1f %% in time  mean %8.0f p50 %8.0f p99 %8.0f most %8.0f "
+        "us"
+        "  goodput %7.1f/s  error %.4f\n",
         kind == kind_count ? "all" : kinds[kind].name, asked, count,
-        asked == 0 ? 0 : 100.0 * in_time / asked, count == 0 ? 0 : latencies[count / 2] * 1e6,
+        asked == 0 ? 0 : 100.0 * in_time / asked, count == 0 ? 0 : sum / count * 1e6,
+        count == 0 ? 0 : latencies[count / 2] * 1e6,
         count == 0 ? 0 : latencies[p99 < count ? p99 : count - 1] * 1e6,
         count == 0 ? 0 : latencies[count - 1] * 1e6, in_time / seconds, off);
     free(latencies);
