@@ -49,6 +49,12 @@ struct net_host {
     void (*on_row)(void *context, uint32_t to, const struct row *row);
 
     /*
+     * Whether rows of node @from are for node @to. When that changes, @from shows all its rows
+     * again. Optional: without it, rows are for all.
+     */
+    bool (*shows)(void *context, uint32_t from, uint32_t to);
+
+    /*
      * A message has reached node @to; @tensor as it was given to net_send(), 0 for none.
      * The receiver owns that reference. Required.
      */
@@ -94,12 +100,18 @@ struct net_host {
     bool (*tensor_check)(void *context, uint64_t tensor);
 };
 
+/* Whether rows of node @from are for node @to. For nets. */
+static inline bool net_shows(const struct net_host *host, uint32_t from, uint32_t to)
+{
+    return host->shows == NULL || host->shows(host->context, from, to);
+}
+
 struct net_ops {
     const char *name;
 
     /*
-     * Show @row of a worker of node @from to every other node. Never blocks; a row that has
-     * not left yet is replaced, part by part. @row is copied. Required.
+     * Show @row of a worker of node @from to every node that it is for. Never blocks; a row that
+     * has not left yet is replaced, part by part. @row is copied. Required.
      */
     void (*publish)(struct net *net, uint32_t from, const struct row *row);
 

@@ -156,7 +156,7 @@ static void deliver_row(
     const enum weft_status status = row_decode(bytes, bytes_count, &row);
     ASSERT(status == WEFT_OK);
     for (uint32_t node = 0; node < net->node_count; node++) {
-        if (node != from) {
+        if (node != from && net_shows(&net->host, from, node)) {
             net->host.on_row(net->host.context, node, &row);
         }
     }

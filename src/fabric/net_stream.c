@@ -173,7 +173,7 @@ static void publish(struct net *base, uint32_t from, const struct row *row)
     }
     net->published[index] |= (uint8_t)row->parts;
     for (uint32_t node = 0; node < net->options.fleet->node_count; node++) {
-        if (net->peers[node].is_welcome) {
+        if (net->peers[node].is_welcome && net_shows(&net->host, from, node)) {
             net->peers[node].rows[index] |= (uint8_t)row->parts;
             net_stream_show(&net->peers[node]);
         }

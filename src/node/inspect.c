@@ -47,6 +47,16 @@ bool node_knows(const struct node *node, struct request_key key)
     return keys_find(node, key) != POOL_NONE;
 }
 
+bool node_shows(const struct node *node, uint32_t peer)
+{
+    return !suspects_has(&node->view.far, peer);
+}
+
+uint32_t node_shown_count(const struct node *node)
+{
+    return node->fleet->node_count - node->view.far.count - 1;
+}
+
 struct node_counts node_counts(const struct node *node)
 {
     struct node_counts counts = {

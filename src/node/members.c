@@ -6,7 +6,9 @@
 #include "node/jobs.h"
 #include "node/keys.h"
 #include "node/outbox.h"
+#include "node/rows.h"
 #include "node/visits.h"
+#include "view/cells.h"
 
 /* What was heard of the workers of @peer counts rows that will not come. */
 static void forget_news(struct node *node, uint32_t peer)
@@ -48,6 +50,28 @@ void members_look_again(struct node *node)
     }
 }
 
+bool members_divide(struct node *node)
+{
+    const struct members *members = node->view.members;
+    struct suspects *far = &node->view.far;
+    const uint32_t cells = cells_count(members, node->view.cell_nodes);
+    const uint32_t known = far->count;
+    for (uint32_t peer = 0; peer < members->node_count; peer++) {
+        const bool is_far = cells_of(peer, cells) != cells_of(node->id, cells);
+        (is_far ? suspects_add : suspects_remove)(far, peer);
+    }
+    return far->count != known;
+}
+
+/* Show all rows to nodes that were of another cell. */
+static void show_again(struct node *node)
+{
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        rows_load_changed(node, &node->workers[i]);
+        rows_cache_changed(node, &node->workers[i]);
+    }
+}
+
 void members_changed(struct node *node, const struct members *members)
 {
     const struct members *old = node->view.members;
@@ -55,6 +79,9 @@ void members_changed(struct node *node, const struct members *members)
         return;
     }
     node->view.members = members;
+    if (members_divide(node)) {
+        show_again(node);
+    }
     bool lost = false;
     for (uint32_t peer = 0; peer < members->node_count; peer++) {
         const bool was_up = members_is_up(old, peer);

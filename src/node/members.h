@@ -13,6 +13,9 @@
 /* A new epoch. Older ones are ignored. */
 ATTR_COLD void members_changed(struct node *node, const struct members *members);
 
+/* Find out which nodes are of other cells. Returns whether that has changed. */
+ATTR_COLD bool members_divide(struct node *node);
+
 /* The transport noticed something about @peer. */
 ATTR_COLD void members_hint(struct node *node, uint32_t peer, enum peer_hint hint);
 

@@ -16,6 +16,7 @@
 #include "node/routing.h"
 #include "node/rows.h"
 #include "node/steal.h"
+#include "view/cells.h"
 
 static void init_worker(struct node *node, struct arena *arena, uint32_t index)
 {
@@ -121,6 +122,12 @@ struct node *node_create(struct arena *arena, const struct node_options *options
     };
     const size_t set_bytes = bitset_words(options->fleet->node_count) * sizeof(uint64_t);
     node->view.suspects.bits = arena_alloc(arena, set_bytes);
+    node->view.far.bits = arena_alloc(arena, set_bytes);
+    node->view.cell_nodes = options->cell_nodes == 0 ? CELL_NODES : options->cell_nodes;
+    if (!cells_are_alike(options->fleet)) {
+        node->view.cell_nodes = UINT32_MAX;
+    }
+    (void)members_divide(node); /* No row has been shown yet. */
     node->blocked.bits = arena_alloc(arena, set_bytes);
     reservations_init(&node->view.reservations, &options->pools->reservations);
     keys_init(node, options->has_deputies);

@@ -59,7 +59,8 @@ struct node_options {
     uint64_t seed;
     int64_t row_load_ns; /* At least so long between two publications of a part. */
     int64_t row_cache_ns;
-    bool has_deputies; /* Requests with keys survive their owners: node/keys.h. */
+    uint32_t cell_nodes; /* Members of a cell, at least: view/cells.h. 0: CELL_NODES. */
+    bool has_deputies;   /* Requests with keys survive their owners: node/keys.h. */
 };
 
 /* Pools for jobs of @catalogue; at most @jobs_max jobs at once, 0 for no such limit. */
@@ -117,6 +118,12 @@ struct node_counts {
 };
 
 struct node_counts node_counts(const struct node *node);
+
+/* Whether rows of @node are for @peer, another node: view/cells.h. */
+bool node_shows(const struct node *node, uint32_t peer);
+
+/* How many nodes that is. */
+uint32_t node_shown_count(const struct node *node);
 
 /* Whether the request with @key is this node's, or one that it is the deputy for. */
 bool node_knows(const struct node *node, struct request_key key);

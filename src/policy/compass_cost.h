@@ -131,8 +131,8 @@ static inline bool compass_may_use(
     const struct view *view, uint32_t worker, const struct row_load *load)
 {
     const struct members *members = view->members;
-    const bool calm =
-        view->suspects.count == 0 && (members == NULL || members->up_count == members->node_count);
+    const bool calm = view->suspects.count == 0 && view->far.count == 0 &&
+                      (members == NULL || members->up_count == members->node_count);
     return calm ? load->accepting != 0 : view_is_usable(view, worker);
 }
 

@@ -79,6 +79,13 @@ static void net_on_message(
     runtime_step(runtime, to, &event);
 }
 
+/* Rows of nodes that have not started are for all. */
+static bool net_shows_to(void *context, uint32_t from, uint32_t to)
+{
+    const struct node *node = ((const struct runtime *)context)->nodes[from].node;
+    return node == NULL || node_shows(node, to);
+}
+
 static int64_t host_now_ns(void *context)
 {
     return ((struct runtime *)context)->clock.now_ns;
@@ -100,6 +107,7 @@ struct net_host runtime_net_host(struct runtime *runtime)
     return (struct net_host){
         .context = runtime,
         .on_row = net_on_row,
+        .shows = net_shows_to,
         .on_message = net_on_message,
         .release = net_release,
         .now_ns = host_now_ns,

@@ -130,6 +130,8 @@ struct sim {
     bool has_stopped_ticks; /* No client waits any more, but some fault is not over. */
     uint64_t events;        /* Taken from the queue. */
     uint64_t steps;         /* Of nodes. */
+    uint64_t row_messages;
+    uint64_t cache_messages;
     uint64_t arrived;
     uint64_t answered;
 };

@@ -54,6 +54,7 @@ void nodes_boot(struct sim *sim, uint32_t node)
         .seed = sim->options.seed,
         .row_load_ns = sim->options.row_load_ns,
         .row_cache_ns = sim->options.row_cache_ns,
+        .cell_nodes = sim->options.cell_nodes,
         .has_deputies = sim->options.has_deputies,
     };
     sim->nodes[node].node = node_create(&sim->arena, &options);

@@ -15,8 +15,11 @@ static void finish_client(struct sim *sim, uint32_t node, const struct effect_an
     }
 }
 
-static void publish(struct sim *sim, const struct row *row)
+static void publish(struct sim *sim, uint32_t node, const struct row *row)
 {
+    const uint32_t shown_count = node_shown_count(sim->nodes[node].node);
+    sim->row_messages += shown_count;
+    sim->cache_messages += (row->parts & ROW_CACHE) != 0 ? shown_count : 0;
     const bool newer = board_publish(&sim->board, row);
     ASSERT(newer); /* Rows only move forward. */
 }
@@ -107,7 +110,7 @@ void sim_perform(struct sim *sim, uint32_t node)
         sim_record(sim, &sim->effects.records[i]);
     }
     for (uint32_t i = 0; i < sim->effects.row_count; i++) {
-        publish(sim, sim->effects.rows[i]);
+        publish(sim, node, sim->effects.rows[i]);
     }
     for (uint32_t i = 0; i < sim->effects.count; i++) {
         perform(sim, node, &sim->effects.items[i]);

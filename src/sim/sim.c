@@ -575,6 +575,8 @@ void sim_counters(const struct sim *sim, struct sim_counters *counters_out)
         .events = sim->events,
         .steps = sim->steps,
         .decisions = sim->meter.decisions,
+        .row_messages = sim->row_messages,
+        .cache_messages = sim->cache_messages,
         .now_ns = sim->now_ns,
         .arrived = sim->arrived,
         .answered = sim->answered,

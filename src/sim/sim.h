@@ -31,6 +31,7 @@ struct sim_options {
     uint64_t seed;
     int64_t row_load_ns;
     int64_t row_cache_ns;
+    uint32_t cell_nodes;           /* As in struct node_options. */
     const struct mixture *mixture; /* As the scenario names it; NULL: it names none. */
     int64_t solve_ns;              /* How long a search of a policy takes; 0: 10 ms. */
     double noise;                  /* Run times vary uniformly by this fraction up and down. */
@@ -56,7 +57,9 @@ struct sim_counters {
     uint64_t decisions;
     double decision_mean_ns; /* 0 without a stopwatch. */
     double decision_p99_ns;
-    double row_age_mean_ns; /* Of the load rows of other nodes that placements went by. */
+    double row_age_mean_ns;  /* Of the load rows of other nodes that placements went by. */
+    uint64_t row_messages;   /* Rows, times the nodes that they are for. */
+    uint64_t cache_messages; /* Of these, with the cache part. */
     int64_t now_ns;
     uint64_t arrived;  /* For progress bars. */
     uint64_t answered; /* Answered or refused. */

@@ -24,6 +24,8 @@ struct view {
     const struct board *board;
     const struct members *members;
     struct suspects suspects;
+    uint32_t cell_nodes; /* Members of a cell, at least: see cells.h. */
+    struct suspects far; /* Nodes of other cells: their rows do not come. */
     struct reservations reservations;
     struct news news;
 };
@@ -73,7 +75,8 @@ static inline bool view_is_usable(const struct view *view, uint32_t worker)
     if (view->members != NULL && !members_is_up(view->members, node)) {
         return false;
     }
-    return !suspects_has(&view->suspects, node) && view_load(view, worker)->accepting != 0;
+    return !suspects_has(&view->suspects, node) && !suspects_has(&view->far, node) &&
+           view_load(view, worker)->accepting != 0;
 }
 
 /* When @worker has nothing left to do, by its row; never before now. */

@@ -172,11 +172,18 @@ static void rows_ready(void *context)
     ((struct place *)context)->cluster->rows_ready = true;
 }
 
+static bool shows(void *context, uint32_t from, uint32_t to)
+{
+    const struct net_cluster *cluster = ((const struct place *)context)->cluster;
+    return !cluster->is_apart || from + to != CLUSTER_NODES - 1;
+}
+
 static struct net_host host_of(struct place *place)
 {
     return (struct net_host){
         .context = place,
         .on_row = on_row,
+        .shows = shows,
         .on_message = on_message,
         .release = release,
         .now_ns = inproc_now_ns,

@@ -70,6 +70,7 @@ struct net_cluster {
     struct event_queue queue; /* Of the form inproc. */
     bool in_operation;
     bool rows_ready;
+    bool is_apart; /* Rows of the first node are not for the last, nor the other way round. */
     struct place places[CLUSTER_NODES]; /* Of inproc: tensors are those of the first. */
 };
 

@@ -207,6 +207,29 @@ static void the_newest_row_wins(ATTR_UNUSED void **state)
     assert_int_equal(cluster.places[0].rows[0].parts, 0); /* Its own. */
 }
 
+static bool both_rows_came(struct net_cluster *of)
+{
+    return of->places[1].rows[0].load.sequence == 2 && of->places[1].rows[4].load.sequence == 2;
+}
+
+static bool the_last_node_has_a_row(struct net_cluster *of)
+{
+    return of->places[2].rows[0].load.sequence == 3;
+}
+
+static void rows_go_to_those_that_they_are_for(ATTR_UNUSED void **state)
+{
+    cluster.is_apart = true;
+    publish(0, 0, 2, ROW_BOTH);
+    publish(2, 4, 2, ROW_BOTH);
+    assert_true(cluster_run(&cluster, both_rows_came));
+    assert_int_equal(cluster.places[2].rows[0].parts, 0);
+    assert_int_equal(cluster.places[0].rows[4].parts, 0);
+    cluster.is_apart = false;
+    publish(0, 0, 3, ROW_BOTH);
+    assert_true(cluster_run(&cluster, the_last_node_has_a_row));
+}
+
 static void what_is_on_its_way_is_known(ATTR_UNUSED void **state)
 {
     const uint64_t bytes = LARGE_BYTES;
@@ -490,6 +513,7 @@ int main(void)
         ANY(tensors_of_any_size_come_whole),
         ANY(a_pretended_tensor_stays_one),
         ANY(the_newest_row_wins),
+        ANY(rows_go_to_those_that_they_are_for),
         ANY(what_is_on_its_way_is_known),
         STREAM(a_message_overtakes_a_large_tensor),
         STREAM(time_on_the_way_counts),
