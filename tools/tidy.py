@@ -44,7 +44,9 @@ BANNED = {
 }
 
 CLOCKS = ("time", "gettimeofday", "clock_gettime", "clock", "timespec_get")
-CLOCK_FOLDERS = ("src/runtime", "src/engine", "src/console", "src/service", "bench", "test")
+CLOCK_FOLDERS = (
+    "src/runtime", "src/engine", "src/console", "src/directory", "src/service", "bench", "test",
+)  # fmt: skip
 
 ALLOCATORS = ("malloc", "calloc", "realloc", "free", "strdup", "aligned_alloc")
 ALLOCATION_FREE = ("src/policy", "src/node", "src/wire", "src/queueing")

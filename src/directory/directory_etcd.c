@@ -2,11 +2,14 @@
  * directory_etcd.c - members as keys in etcd, each with a lease.
  *
  *     PREFIX/members/NAME    what its holder says
- *     PREFIX/lives/NAME      every holder writes it; how often that was is the incarnation
+ *     PREFIX/lives/NAME      the incarnation of its last holder
  *     PREFIX/drain/NAME      the incarnation that was asked to leave
  *
- * A key of members can be made only where there is none, so one process holds a name. Revisions
- * would be incarnations as well, but an etcd that others write to soon counts beyond 32 bits.
+ * A key of members can be made only where there is none, so one process holds a name. Its
+ * incarnation follows the last one. Where there is no last one, because the name is new or etcd has
+ * lost everything, it is the time in seconds: others may still know a life of that name from
+ * before. Revisions would be incarnations as well, but an etcd that others write to soon counts
+ * beyond 32 bits, and begins again when it has lost everything.
  *
  * Watching only tells that something has changed: the list is then read as a whole. So nothing is
  * missed where revisions were compacted away, or another etcd answers.
@@ -15,10 +18,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/units.h"
 #include "directory/back_ends.h"
 #include "directory/etcd_call.h"
@@ -26,6 +31,7 @@
 
 enum {
     KEY_BYTES = 256,
+    LIFE_BYTES = 24,
     PREFIX_BYTES = 128,
     RETRY_MS = 200,
     DRAIN_LEASE_S = 60, /* Nothing is left of what nobody heard. */
@@ -116,17 +122,26 @@ static json_t *request_put(
         lease);
 }
 
-/* Do @requests, which are taken, if the key of @self was made by revision @made; 0: by none. */
-static enum weft_status transact(
-    struct directory_etcd *directory, const struct member *self, uint64_t made, json_t *requests,
-    json_t **answer_out, struct weft_error *error)
+/* The condition that the key in @folder has @revision, of its making or its last change; 0: none.
+ */
+static json_t *condition(
+    const struct directory_etcd *directory, const char *folder, const char *name, bool is_making,
+    uint64_t revision)
 {
-    char revision[24];
-    (void)snprintf(revision, sizeof(revision), "%" PRIu64, made);
-    json_t *body = json_pack(
-        "{s:[{s:o, s:s, s:s, s:s}], s:o}", "compare", "key",
-        key_of(directory, "members/", self->name), "target", "CREATE", "create_revision", revision,
-        "result", "EQUAL", "success", requests);
+    char text[LIFE_BYTES];
+    (void)snprintf(text, sizeof(text), "%" PRIu64, revision);
+    return json_pack(
+        "{s:o, s:s, s:s, s:s}", "key", key_of(directory, folder, name), "target",
+        is_making ? "CREATE" : "MOD", is_making ? "create_revision" : "mod_revision", text,
+        "result", "EQUAL");
+}
+
+/* Do @requests if @conditions hold; both are taken. WEFT_BUSY: they do not. */
+static enum weft_status transact(
+    struct directory_etcd *directory, json_t *conditions, json_t *requests, json_t **answer_out,
+    struct weft_error *error)
+{
+    json_t *body = json_pack("{s:o, s:o}", "compare", conditions, "success", requests);
     const enum weft_status status =
         etcd_call(&directory->etcd, "/v3/kv/txn", body, /* lines */ 0, answer_out, error);
     if (status == WEFT_OK && !json_is_true(json_object_get(*answer_out, "succeeded"))) {
@@ -145,29 +160,66 @@ static json_t *request_say(const struct directory_etcd *directory, const struct 
         directory, key_of(directory, "members/", self->name), text, bytes, /* is_leased */ true);
 }
 
-/* Make the key of @self. WEFT_BUSY: it is there. */
-static enum weft_status take(
-    struct directory_etcd *directory, struct member *self, struct weft_error *error)
+/* What the key of lives in @pair says; 0 if there is none. */
+static uint64_t take_life(const json_t *pair)
+{
+    char value[LIFE_BYTES];
+    size_t bytes;
+    return etcd_take_bytes(json_object_get(pair, "value"), value, sizeof(value), &bytes)
+               ? strtoull(value, NULL, 10)
+               : 0;
+}
+
+/* The incarnation of the next life of @self, and the revision that wrote its last. */
+static enum weft_status find_life(
+    struct directory_etcd *directory, const struct member *self, uint64_t *life_out,
+    uint64_t *revision_out, struct weft_error *error)
 {
     json_t *answer = NULL;
-    enum weft_status status = grant(directory, DIRECTORY_LEASE_MS / 1000, &directory->lease, error);
+    json_t *body = json_pack("{s:o}", "key", key_of(directory, "lives/", self->name));
+    const enum weft_status status =
+        etcd_call(&directory->etcd, "/v3/kv/range", body, /* lines */ 0, &answer, error);
     if (status != WEFT_OK) {
         return status;
     }
+    const json_t *found = json_array_get(json_object_get(answer, "kvs"), 0);
+    const uint64_t last = found == NULL ? (uint64_t)time(NULL) : take_life(found);
+    *life_out = max_u64(last, self->incarnation) + 1;
+    *revision_out = etcd_number(found, "mod_revision");
+    json_decref(answer);
+    return WEFT_OK;
+}
+
+/* Make the key of @self. WEFT_BUSY: it is there, or another was faster. */
+static enum weft_status take(
+    struct directory_etcd *directory, struct member *self, struct weft_error *error)
+{
+    char text[LIFE_BYTES];
+    json_t *answer = NULL;
+    uint64_t life = 0;
+    uint64_t revision = 0;
+    enum weft_status status = find_life(directory, self, &life, &revision, error);
+    if (status == WEFT_OK) {
+        status = grant(directory, DIRECTORY_LEASE_MS / 1000, &directory->lease, error);
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    (void)snprintf(text, sizeof(text), "%" PRIu64, life);
     json_t *requests = json_pack(
-        "[o, o, {s:{s:o}}]", request_say(directory, self),
+        "[o, o]", request_say(directory, self),
         request_put(
-            directory, key_of(directory, "lives/", self->name), self->version,
-            strlen(self->version), /* is_leased */ false),
-        "request_range", "key", key_of(directory, "lives/", self->name));
-    status = transact(directory, self, /* made */ 0, requests, &answer, error);
+            directory, key_of(directory, "lives/", self->name), text, strlen(text),
+            /* is_leased */ false));
+    json_t *conditions = json_pack(
+        "[o, o]", condition(directory, "members/", self->name, /* is_making */ true, 0),
+        condition(directory, "lives/", self->name, /* is_making */ false, revision));
+    status = transact(directory, conditions, requests, &answer, error);
     if (status != WEFT_OK) {
         revoke(directory); /* It would have to be kept. */
         return status;
     }
-    const json_t *read = json_array_get(json_object_get(answer, "responses"), 2);
-    const json_t *pairs = json_object_get(json_object_get(read, "response_range"), "kvs");
-    self->incarnation = etcd_number(json_array_get(pairs, 0), "version");
+    self->incarnation = life;
     directory->made = etcd_number(json_object_get(answer, "header"), "revision");
     directory->said = *self;
     json_decref(answer);
@@ -218,8 +270,11 @@ static enum weft_status etcd_keep(
     }
     if (strcmp(self->address, directory->said.address) != 0 ||
         strcmp(self->http, directory->said.http) != 0) {
+        json_t *conditions = json_pack(
+            "[o]",
+            condition(directory, "members/", self->name, /* is_making */ true, directory->made));
         json_t *requests = json_pack("[o]", request_say(directory, self));
-        status = transact(directory, self, directory->made, requests, &answer, error);
+        status = transact(directory, conditions, requests, &answer, error);
         if (status == WEFT_OK) {
             directory->said = *self;
             json_decref(answer);
@@ -286,7 +341,7 @@ static void take_members(
         struct member *one =
             take_pair(directory, found, "lives/", &pair) ? find(list_out, pair.name) : NULL;
         if (one != NULL) {
-            one->incarnation = etcd_number(found, "version");
+            one->incarnation = take_life(found);
         }
     }
     for (size_t i = 0; i < json_array_size(pairs); i++) {

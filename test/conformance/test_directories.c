@@ -481,6 +481,32 @@ static void incarnations_grow_even_in_an_emptied_folder(ATTR_UNUSED void **state
     directory_destroy(directory);
 }
 
+/* A new etcd in place of the old one, whose members others still remember. */
+static void incarnations_grow_even_in_a_wiped_etcd(ATTR_UNUSED void **state)
+{
+    char where[PATH_BYTES];
+    if (kind_count < 2) {
+        skip();
+    }
+    etcd_where(where);
+    struct directory *directory = open_at(where);
+    struct member a = member_of("a");
+    join(directory, &a);
+    const uint64_t first = a.incarnation;
+    directory_leave(directory, &a);
+    join(directory, &a);
+    assert_int_equal(a.incarnation, first + 1);
+    directory_leave(directory, &a);
+    pause_ms(2100); /* Two lives in as many seconds, at least. */
+    etcd_ask(&etcd, 0, "/v3/kv/deleterange", "{\"key\":\"AA==\",\"range_end\":\"AA==\"}");
+    struct member restarted = member_of("a");
+    join(directory, &restarted);
+    assert_true(restarted.incarnation > a.incarnation);
+    look(directory);
+    assert_int_equal(member_find(&list, "a")->incarnation, restarted.incarnation);
+    directory_destroy(directory);
+}
+
 static void revisions_that_were_compacted_away_do_no_harm(ATTR_UNUSED void **state)
 {
     char where[PATH_BYTES];
@@ -638,6 +664,7 @@ int main(void)
         cmocka_unit_test(what_names_no_directory_is_refused),
         cmocka_unit_test(foreign_files_are_ignored),
         cmocka_unit_test(incarnations_grow_even_in_an_emptied_folder),
+        cmocka_unit_test(incarnations_grow_even_in_a_wiped_etcd),
         cmocka_unit_test(revisions_that_were_compacted_away_do_no_harm),
         cmocka_unit_test(a_dead_endpoint_and_a_lost_leader_are_survived),
         cmocka_unit_test(certificates_and_passwords_are_used),
