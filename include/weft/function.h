@@ -39,7 +39,7 @@ struct weft_call {
     void *inside;
     uint32_t items; /* Of the task's inputs: the largest number among them. */
     uint32_t input_count;
-    const struct weft_tensor *inputs; /* Named by the ports of `in` in the workflow. */
+    const struct weft_tensor *inputs; /* Named by the ports of `in`; they are not to be changed. */
 
     void *(*output)(
         void *inside, const char *name, enum weft_dtype dtype, uint32_t rank, const int64_t *shape,

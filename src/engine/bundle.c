@@ -44,7 +44,7 @@ static void release(const struct weft_tensor *tensor, const struct bundle_memory
         lender_release(memory->lender);
     } else if (memory->mapped > 0) {
         (void)munmap(tensor->data, memory->mapped); /* It is our mapping. */
-    } else {
+    } else if (!memory->is_borrowed) {
         free(tensor->data);
     }
 }
@@ -128,6 +128,16 @@ void *bundle_add(struct bundle *bundle, const struct weft_tensor *tensor)
         append(bundle, tensor, data, &memory);
     }
     return data;
+}
+
+bool bundle_add_borrowed(struct bundle *bundle, const struct weft_tensor *tensor)
+{
+    const struct bundle_memory memory = {.is_borrowed = true};
+    const bool is_added = has_room(bundle, tensor);
+    if (is_added) {
+        append(bundle, tensor, tensor->data, &memory);
+    }
+    return is_added;
 }
 
 bool bundle_extend(struct bundle *bundle, const char *name, const void *bytes, uint64_t count)

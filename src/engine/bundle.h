@@ -31,7 +31,8 @@ struct bundle_memory {
     struct lender *lender;   /* Of another one, as the next two say. */
     struct mapping *mapping;
     uint32_t slot;
-    size_t mapped; /* Bytes of a mapping of its own; 0: there is none. */
+    size_t mapped;    /* Bytes of a mapping of its own; 0: there is none. */
+    bool is_borrowed; /* It is not the bundle's to release. */
 };
 
 struct bundle {
@@ -69,6 +70,9 @@ struct bundle *bundle_share(const struct bundle *bundle);
  * bundle is full, or a name is used twice.
  */
 void *bundle_add(struct bundle *bundle, const struct weft_tensor *tensor);
+
+/* Add @tensor with its data as it is, which must outlive the bundle. False as bundle_add(). */
+bool bundle_add_borrowed(struct bundle *bundle, const struct weft_tensor *tensor);
 
 /* Put @count bytes behind the data of tensor @name. False if there is none, or no memory. */
 bool bundle_extend(struct bundle *bundle, const char *name, const void *bytes, uint64_t count);

@@ -179,6 +179,22 @@ static void note(struct inside *inside, const struct weft_error *error)
     }
 }
 
+/* Memory for @tensor: in the room of the task while that lasts. NULL if there is none. */
+static void *lay_output(struct function_task *task, struct weft_tensor *tensor)
+{
+    struct function_room *room = task->room;
+    if (room == NULL) {
+        return bundle_add(task->output, tensor);
+    }
+    const uint64_t at = function_align(room->used);
+    room->used = at + tensor->bytes;
+    if (room->used > room->bytes) {
+        return bundle_add(task->output, tensor);
+    }
+    tensor->data = room->data + at;
+    return bundle_add_borrowed(task->output, tensor) ? tensor->data : NULL;
+}
+
 static void *make_output(
     void *context, const char *name, enum weft_dtype dtype, uint32_t rank, const int64_t *shape,
     uint64_t bytes)
@@ -203,7 +219,7 @@ static void *make_output(
     if (status == WEFT_OK && output->count == BUNDLE_TENSORS_MAX) {
         status = error_set(&error, WEFT_LIMIT, "more than %d outputs", BUNDLE_TENSORS_MAX);
     }
-    void *room = status == WEFT_OK ? bundle_add(output, &tensor) : NULL;
+    void *room = status == WEFT_OK ? lay_output(inside->task, &tensor) : NULL;
     if (status == WEFT_OK && room == NULL) {
         (void)error_set(&error, WEFT_NO_MEMORY, "no memory for output '%s'", name);
     }

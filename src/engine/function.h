@@ -17,7 +17,7 @@
 #include "engine/bundle.h"
 #include "engine/function_limits.h"
 
-enum { FUNCTION_PATH_BYTES = 512, FUNCTION_MODEL_RUNS_MAX = 4096 };
+enum { FUNCTION_PATH_BYTES = 512, FUNCTION_MODEL_RUNS_MAX = 4096, FUNCTION_ALIGNMENT = 64 };
 
 struct function {
     char name[NAME_BYTES_MAX];
@@ -53,13 +53,27 @@ struct function_host {
     int64_t run_ns_max;        /* Of a call in a process of its own. 0: that of the pool. */
 };
 
+/* Memory that outputs are laid into, one behind the other at FUNCTION_ALIGNMENT, while it lasts. */
+struct function_room {
+    uint8_t *data;
+    uint64_t bytes;
+    uint64_t used; /* Of outputs that no longer fit, too: where they would lie. */
+};
+
 struct function_task {
     const struct weft_tensor *inputs;
     uint32_t input_count;
     uint32_t items;
-    struct bundle *output;   /* Made here; the caller owns it. NULL if the task failed. */
-    struct weft_error error; /* Why. */
+    struct function_room *room; /* For outputs, which it must outlive. NULL: the heap. */
+    struct bundle *output;      /* Made here; the caller owns it. NULL if the task failed. */
+    struct weft_error error;    /* Why. */
 };
+
+/* Where the next output is laid, if @at is used. */
+static inline uint64_t function_align(uint64_t at)
+{
+    return (at + FUNCTION_ALIGNMENT - 1) / FUNCTION_ALIGNMENT * FUNCTION_ALIGNMENT;
+}
 
 /* Call @function for @task. */
 void function_run(

@@ -259,7 +259,12 @@ static bool serve_model(
         status =
             host->run(host->context, wanted->text, inputs->tensors, inputs->count, &output, &error);
     }
-    struct function_message message = {.kind = FUNCTION_RAN, .status = status};
+    const struct function_task *task = exchange->task;
+    struct function_message message = {
+        .kind = FUNCTION_RAN,
+        .status = status,
+        .file_at = function_file_bytes(0, task->inputs, task->input_count), /* It has them there. */
+    };
     if (output != NULL) {
         message.tensor_count = output->count;
         message.items = output->items;

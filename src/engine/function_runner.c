@@ -11,7 +11,7 @@
 #include "engine/function_sandbox.h"
 
 struct runner {
-    const struct function_channel *channel;
+    struct function_channel *channel;
     const char *path;
 };
 
@@ -26,7 +26,11 @@ static enum weft_status run_model(
     struct bundle **output_out, struct weft_error *error)
 {
     const struct runner *runner = context;
-    struct function_message message = {.kind = FUNCTION_RUN, .tensor_count = input_count};
+    struct function_message message = {
+        .kind = FUNCTION_RUN,
+        .tensor_count = input_count,
+        .file_at = runner->channel->made.used, /* Before that are outputs. */
+    };
     struct bundle *output = NULL;
     (void)snprintf(message.text, sizeof(message.text), "%s", model);
     if (!function_send(runner->channel, &message, inputs, /* deadline_ns */ 0) ||
@@ -52,7 +56,12 @@ static bool answer(const struct runner *runner)
         return false;
     }
     struct function_task task = {
-        .inputs = inputs->tensors, .input_count = inputs->count, .items = message.items};
+        .inputs = inputs->tensors,
+        .input_count = inputs->count,
+        .items = message.items,
+        .room = &runner->channel->made,
+    };
+    task.room->used = 0;
     const struct function_host host = {
         .context = (void *)(uintptr_t)runner,
         .run = run_model,
@@ -111,7 +120,7 @@ static void be_runner(const void *context, const void *given)
 {
     const struct function_limits limits = *(const struct function_limits *)context;
     const struct argument *argument = given;
-    const struct function_channel channel = {
+    struct function_channel channel = {
         .socket = FORK_FILE_FIRST,
         .to_there = FORK_FILE_FIRST + 1,
         .from_there = FORK_FILE_FIRST + 2};
@@ -123,6 +132,7 @@ static void be_runner(const void *context, const void *given)
         _exit(EXIT_FAILURE);
     }
     (void)setvbuf(stdout, NULL, _IOLBF, 0); /* A crash loses at most a line. */
+    function_channel_map(&channel);
     function_load(argument->path);
     function_sandbox_close(folder, &limits, argument->says);
     /* Fresh pages cost more than most functions: keep those of the tensors of a call. */

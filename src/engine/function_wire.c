@@ -167,14 +167,51 @@ void function_channel_trim(const struct function_channel *channel)
     trim_file(channel->from_there);
 }
 
-static bool write_file(int file, const struct weft_tensor *tensors, uint32_t count)
+static struct function_room map_file(int file, uint64_t bytes, int protection)
 {
-    uint64_t at = 0;
+    void *data =
+        bytes == 0 ? MAP_FAILED : mmap(NULL, bytes, protection, MAP_SHARED, file, /* offset */ 0);
+    return data == MAP_FAILED ? (struct function_room){.bytes = 0}
+                              : (struct function_room){.data = data, .bytes = bytes};
+}
+
+void function_channel_map(struct function_channel *channel)
+{
+    const uint64_t most = FILE_KEPT_BYTES;
+    struct stat about;
+    const uint64_t bytes = fstat(channel->to_there, &about) == 0 ? (uint64_t)about.st_size : 0;
+    channel->made =
+        map_file(channel->to_there, bytes < most ? bytes : most, PROT_READ | PROT_WRITE);
+    channel->given = map_file(channel->from_there, most, PROT_READ); /* It may grow to that. */
+}
+
+uint64_t function_file_bytes(uint64_t at, const struct weft_tensor *tensors, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        at = function_align(at) + tensors[i].bytes;
+    }
+    return at;
+}
+
+/* Whether @tensor lies at @at of @room, where it would be copied to. */
+static bool is_there(
+    const struct function_room *room, const struct weft_tensor *tensor, uint64_t at)
+{
+    return room->data != NULL && at < room->bytes && tensor->data == room->data + at;
+}
+
+static bool write_file(
+    const struct function_channel *channel, const struct weft_tensor *tensors, uint32_t count,
+    uint64_t at)
+{
     for (uint32_t i = 0; i < count; i++) {
         const uint8_t *from = tensors[i].data;
-        uint64_t left = tensors[i].bytes;
+        at = function_align(at);
+        const bool is_written = is_there(&channel->made, &tensors[i], at);
+        uint64_t left = is_written ? 0 : tensors[i].bytes;
+        at += is_written ? tensors[i].bytes : 0;
         while (left > 0) {
-            const ssize_t written = pwrite(file, from, left, (off_t)at);
+            const ssize_t written = pwrite(channel->to_there, from, left, (off_t)at);
             if (written <= 0) {
                 return false;
             }
@@ -203,7 +240,7 @@ bool function_send(
         bytes += tensors[i].bytes;
     }
     head.message.has_file = bytes > SOCKET_BYTES_MAX && channel->to_there >= 0 &&
-                            write_file(channel->to_there, tensors, count);
+                            write_file(channel, tensors, count, message->file_at);
     const uint64_t head_bytes = sizeof(head.message) + count * sizeof(head.tensors[0]);
     bool is_sent = send_all(channel->socket, &head, head_bytes, deadline_ns);
     for (uint32_t i = 0; i < count && is_sent && head.message.has_file == 0; i++) {
@@ -228,6 +265,19 @@ static enum function_receipt read_file(int file, void *data, uint64_t bytes, uin
     return FUNCTION_RECEIVED;
 }
 
+/* Let @bundle have @tensor where it lies at @at of @room. False if it is not there as a whole. */
+static bool take_in_place(
+    const struct function_room *room, struct bundle *bundle, const struct weft_tensor *tensor,
+    uint64_t at)
+{
+    struct weft_tensor mapped = *tensor;
+    if (room->data == NULL || at > room->bytes || tensor->bytes > room->bytes - at) {
+        return false;
+    }
+    mapped.data = room->data + at;
+    return bundle_add_borrowed(bundle, &mapped);
+}
+
 /* Make room in @bundle for the tensors that are announced, and read them into it. */
 static enum function_receipt receive_tensors(
     const struct function_channel *channel, struct bundle *bundle,
@@ -235,7 +285,7 @@ static enum function_receipt receive_tensors(
 {
     struct tensor_wire wires[BUNDLE_TENSORS_MAX];
     const uint32_t count = message->tensor_count;
-    uint64_t at = 0;
+    uint64_t at = message->file_at;
     memset(wires, 0, count * sizeof(wires[0]));
     enum function_receipt receipt =
         receive_all(channel->socket, wires, count * sizeof(wires[0]), deadline_ns);
@@ -243,6 +293,12 @@ static enum function_receipt receive_tensors(
         const struct weft_tensor tensor = tensor_wire_read(&wires[i]);
         if (function_check_tensor(&tensor, bytes_max - bundle->bytes, NULL) != WEFT_OK) {
             return FUNCTION_NONSENSE;
+        }
+        at = function_align(at);
+        if (message->has_file != 0 && message->kind == FUNCTION_CALL &&
+            take_in_place(&channel->given, bundle, &tensor, at)) {
+            at += tensor.bytes;
+            continue;
         }
         void *room = bundle_add(bundle, &tensor);
         if (room == NULL) {

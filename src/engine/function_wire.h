@@ -7,7 +7,9 @@
  * written again and again, since fresh pages cost more than the copy: a side sends only after
  * the other has answered, or is gone. No descriptor travels in a message, and no pointer.
  *
- * The other side cannot be trusted: what is read is copied first, then checked, then used.
+ * The function's side has the files mapped: inputs are read where they lie, and outputs are made
+ * where they are sent from. Its host cannot trust it: what is read there is copied first, then
+ * checked, then used.
  */
 #ifndef ENGINE_FUNCTION_WIRE_H
 #define ENGINE_FUNCTION_WIRE_H
@@ -28,6 +30,7 @@ struct function_message {
     uint32_t items;
     uint32_t tensor_count;
     uint64_t bytes_max; /* CALL: of all outputs. */
+    uint64_t file_at;   /* Where in the file data begins, if there is any. */
     uint32_t has_file;  /* Data is in the file; set here. */
     uint32_t unused;    /* 0; no gap may tell what was in memory. */
     char text[240];
@@ -38,6 +41,8 @@ struct function_channel {
     int socket;
     int to_there;
     int from_there;
+    struct function_room made;  /* The first file, mapped; of 0 bytes if it is not. */
+    struct function_room given; /* The other. */
 };
 
 /* Both ends of a pair, in memory of the kernel. The second is that of the function. */
@@ -52,13 +57,20 @@ struct function_channels {
  */
 bool function_channels_open(struct function_channels *channels_out, uint64_t bytes_max);
 
+/* Map the files of the function's end, as far as its limits allow. Closing does not undo it. */
+void function_channel_map(struct function_channel *channel);
+
 void function_channel_close(struct function_channel *channel);
 
 /* Give back the pages that a large message has left in the files. */
 void function_channel_trim(const struct function_channel *channel);
 
+/* The bytes of a file that @count tensors take from @at on. */
+uint64_t function_file_bytes(uint64_t at, const struct weft_tensor *tensors, uint32_t count);
+
 /*
- * Send @message with @tensors. False if the other side is gone, or takes nothing until
+ * Send @message with @tensors, unless they lie where they are to be already. False if the other
+ * side is gone, or takes nothing until
  * @deadline_ns of CLOCK_MONOTONIC; 0: whenever.
  */
 bool function_send(
@@ -69,7 +81,8 @@ enum function_receipt { FUNCTION_RECEIVED, FUNCTION_GONE, FUNCTION_LATE, FUNCTIO
 
 /*
  * Receive a message, and its tensors as a bundle of at most @bytes_max, which the caller owns;
- * waits until @deadline_ns, 0: forever.
+ * waits until @deadline_ns, 0: forever. Where the file is mapped, tensors of a call stay there:
+ * they are not to be written, and good until the next call comes.
  */
 enum function_receipt function_receive(
     const struct function_channel *channel, struct function_message *message_out,

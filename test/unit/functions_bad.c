@@ -406,6 +406,7 @@ struct head {
     uint32_t items;
     uint32_t tensor_count;
     uint64_t bytes_max;
+    uint64_t file_at;
     uint32_t has_file;
     uint32_t unused;
     char text[240];

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
+#include "engine/tensor_wire.h"
 
 enum { LARGE = 200000 }; /* More than a socket holds. */
 
@@ -91,6 +93,64 @@ static void large_data_lies_in_a_file(ATTR_UNUSED void **state)
         assert_memory_equal(bundle->tensors[0].data, large, tensor.bytes);
         bundle_destroy(bundle);
     }
+    close_pair(&pair);
+}
+
+/* The function's end has the files mapped: what it is sent and what it makes lies there. */
+static void a_mapped_end_copies_nothing(ATTR_UNUSED void **state)
+{
+    struct function_channels pair = open_pair();
+    struct bundle *bundle = NULL;
+    struct function_message message = {.kind = FUNCTION_CALL, .tensor_count = 2};
+    struct weft_tensor tensors[2] = {large_tensor(1001), large_tensor(LARGE / 2)};
+    (void)snprintf(tensors[1].name, sizeof(tensors[1].name), "y");
+    function_channel_map(&pair.there);
+    memset(large, 7, sizeof(large));
+    assert_true(function_send(&pair.here, &message, tensors, 0));
+    assert_int_equal(function_receive(&pair.there, &message, &bundle, LARGE, 0), FUNCTION_RECEIVED);
+    const uint8_t *given = bundle->tensors[1].data;
+    assert_ptr_equal(given, pair.there.given.data + function_align(1001));
+    assert_memory_equal(given, large, tensors[1].bytes);
+    bundle_destroy(bundle);
+
+    message = (struct function_message){.kind = FUNCTION_RETURN, .tensor_count = 2};
+    memset(large, 8, sizeof(large));
+    tensors[1].data = pair.there.made.data + function_align(1001); /* The first is not there. */
+    memset(tensors[1].data, 9, tensors[1].bytes);
+    assert_true(function_send(&pair.there, &message, tensors, 0));
+    assert_int_equal(function_receive(&pair.here, &message, &bundle, LARGE, 0), FUNCTION_RECEIVED);
+    memset(tensors[1].data, 10, tensors[1].bytes); /* Too late: this side has copied it. */
+    assert_memory_equal(bundle->tensors[0].data, large, 1001);
+    memset(large, 9, sizeof(large));
+    assert_memory_equal(bundle->tensors[1].data, large, tensors[1].bytes);
+    bundle_destroy(bundle);
+    close_pair(&pair);
+}
+
+/* Data that begins later in the file leaves alone what lies before. */
+static void data_can_begin_behind_other_data(ATTR_UNUSED void **state)
+{
+    struct function_channels pair = open_pair();
+    struct bundle *bundle = NULL;
+    const struct weft_tensor tensor = large_tensor(LARGE / 2);
+    struct function_message message = {
+        .kind = FUNCTION_RUN, .tensor_count = 1, .file_at = LARGE / 4};
+    function_channel_map(&pair.there);
+    memset(large, 3, sizeof(large));
+    memset(pair.there.made.data, 4, LARGE / 4);
+    assert_true(function_send(&pair.there, &message, &tensor, 0));
+    assert_int_equal(function_receive(&pair.here, &message, &bundle, LARGE, 0), FUNCTION_RECEIVED);
+    assert_memory_equal(bundle->tensors[0].data, large, tensor.bytes);
+    assert_int_equal(pair.there.made.data[LARGE / 4 - 1], 4);
+    bundle_destroy(bundle);
+
+    message.file_at = LARGE; /* No such place: the other side lies. */
+    message.has_file = 1;
+    assert_int_equal(
+        send(pair.there.socket, &message, sizeof(message), 0), (ssize_t)sizeof(message));
+    const struct tensor_wire wire = tensor_wire_of(&tensor);
+    assert_int_equal(send(pair.there.socket, &wire, sizeof(wire), 0), (ssize_t)sizeof(wire));
+    assert_int_equal(function_receive(&pair.here, &message, &bundle, LARGE, 0), FUNCTION_NONSENSE);
     close_pair(&pair);
 }
 
@@ -251,6 +311,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_checked),
         cmocka_unit_test(large_data_lies_in_a_file),
+        cmocka_unit_test(a_mapped_end_copies_nothing),
+        cmocka_unit_test(data_can_begin_behind_other_data),
         cmocka_unit_test(without_a_file_none_is_believed),
         cmocka_unit_test(a_file_keeps_its_size),
         cmocka_unit_test(pages_of_large_messages_are_given_back),
