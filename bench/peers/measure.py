@@ -89,12 +89,13 @@ class Run:
     def start_one(self, arm, expected):
         """Start a server, compare its answers with the first server's, and let it wait its turn."""
         say(f"{self.group.name}: start {arm.label}")
+        requests = self.requests[arm] = groups.Requests(self.place, self.group, arm)
         if arm.peer == "weft" and self.group.cases[0].load:
             folder = self.place.folder / "predicted" / f"{self.group.name}-{arm.work}"
-            self.models[arm] = predict.prepare(self.place, arm, folder)
+            outside_ms = self.outside_ms()
+            self.models[arm] = predict.prepare(self.place, arm, folder, requests, outside_ms)
         server = Server(self.place, arm, self.log(arm))
         self.servers.append(server)
-        requests = self.requests[arm] = groups.Requests(self.place, self.group, arm)
         server.wait(requests.first())
         for name, request in requests.patient().items():
             answer = good_answer(server, name, request)
@@ -103,6 +104,16 @@ class Run:
                 raise Missing(f"it answers {name} otherwise: {found}")
         self.warm(server)
         server.tree.pause()
+
+    def outside_ms(self):
+        """What HTTP and the client take, measured once."""
+        if self.options.outside_ms is None:
+            arm = groups.Arm("weft", "echo")
+            requests = groups.Requests(self.place, self.group, arm)
+            log = self.log(arm)
+            self.options.outside_ms = predict.measure_outside(self.place, requests, log)
+            say(f"HTTP and the client: {self.options.outside_ms:.2f} ms")
+        return self.options.outside_ms
 
     def start(self, arms):
         expected = {}

@@ -70,6 +70,7 @@ def parse(arguments):
         name: float(rate) for name, _, rate in (one.partition("=") for one in options.capacity)
     }
     options.cycles = 1 if options.quick else options.cycles
+    options.outside_ms = None  # Known once it was measured.
     options.closed_seconds = 1 if options.quick else 2
     options.open_seconds = 2 if options.quick else options.seconds
     options.saturate_seconds = 2 if options.quick else 8
