@@ -10,8 +10,10 @@ tables, and keeps every figure in build/peers/figures.json. Ctrl-C ends it and p
 
   --cycles N            how often every server gets every load; default 5
   --seconds N           length of a slice of an open loop; default 8
+  --closed-seconds N    length of a slice of a closed loop; default 2
   --quick               one cycle of short slices: shows that it works, not how fast anything is
   --only A,B            only these servers, such as weft,triton,mosec
+  --without NAME        not this one, as tables name it, such as 'Triton, limited'; may be repeated
   --triton-backends DIR folder with Triton's ONNX back end, DIR/onnxruntime; without it Triton
                         serves models by ONNX Runtime in its Python back end, and tables say so
   --add                 add cycles to those of figures.json, at the same rates
@@ -57,7 +59,9 @@ def parse(arguments):
     parser.add_argument("--cycles", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--closed-seconds", type=int, default=2)
     parser.add_argument("--only", default="")
+    parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--triton-backends", type=pathlib.Path)
     parser.add_argument("--add", action="store_true")
     parser.add_argument("--capacity", action="append", default=[])
@@ -71,9 +75,9 @@ def parse(arguments):
     }
     options.cycles = 1 if options.quick else options.cycles
     options.outside_ms = None  # Known once it was measured.
-    options.closed_seconds = 1 if options.quick else 2
+    options.closed_seconds = 1 if options.quick else options.closed_seconds
     options.open_seconds = 2 if options.quick else options.seconds
-    options.saturate_seconds = 2 if options.quick else 8
+    options.saturate_seconds = min(8, 2 * options.open_seconds)
     options.warm_seconds = 1 if options.quick else 3
     return options
 
@@ -86,7 +90,8 @@ def choose(options):
             raise SystemExit(f"run.py: no group '{name}'; there are: {', '.join(known)}")
     only = options.only.split(",") if options.only else [*install.VERSIONS, "weft"]
     chosen = [group for group in groups.GROUPS if not options.group or group.name in options.group]
-    return [group._replace(arms=[arm for arm in group.arms if arm.peer in only])
+    return [group._replace(arms=[arm for arm in group.arms
+                                 if arm.peer in only and arm.label not in options.without])
             for group in chosen]  # fmt: skip
 
 
@@ -107,6 +112,7 @@ def command_line(options):
     words = ["python3 bench/peers/run.py", *options.group]
     words += ["--quick"] if options.quick else [f"--cycles {options.cycles}"]
     words += [f"--only {options.only}"] if options.only else []
+    words += [f"--without '{name}'" for name in options.without]
     words += ["--triton-backends DIR"] if options.triton_backends else []
     return " ".join(words)
 
