@@ -83,16 +83,31 @@ static int64_t planned_ns(int64_t run_ns, double margin)
     return run_ns + (int64_t)((double)run_ns * margin);
 }
 
+/* What @choice takes while others hold the rest of its device. */
+static int64_t beside_others_ns(const struct fleet *fleet, const struct configs_choice *choice)
+{
+    for (uint32_t i = 0; i < fleet->worker_count; i++) {
+        const struct fleet_worker *worker = &fleet->workers[i];
+        if (worker->device == choice->device && worker->sharing == SHARES_SM) {
+            const uint32_t all = worker->gpu_units * fleet_partitions(worker);
+            const uint32_t others = all > choice->config.gpu ? all - choice->config.gpu : 0;
+            return planned_ns(choice->run_ns, sharing_stretch(worker, 0, others) - 1);
+        }
+    }
+    return choice->run_ns;
+}
+
 static struct row make_row(
     const struct fleet *fleet, const struct configs_choice *choice, double margin, uint32_t number)
 {
     const struct configs_prices prices = configs_prices(fleet);
+    const int64_t run_ns = beside_others_ns(fleet, choice);
     return (struct row){
         .choice = *choice,
         .weight =
             {
-                .time_ns = planned_ns(choice->run_ns, margin),
-                .cost = configs_cost(prices, choice->config, choice->run_ns),
+                .time_ns = planned_ns(run_ns, margin),
+                .cost = configs_cost(prices, choice->config, run_ns),
                 .batch = choice->config.batch,
             },
         .number = number,
@@ -129,7 +144,7 @@ static uint32_t collect_device(
                     .gpu = point->gpu == 0 ? units : point->gpu,
                 },
             .device = device,
-            .run_ns = point->run_ns,
+            .run_ns = point->run_ns + curve->handoff_ns,
             .sd_ns = point->sd_ns,
         };
         const bool is_allowed =

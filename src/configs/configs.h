@@ -5,7 +5,9 @@
  * a device, its units of CPU, its memory. Devices of one kind may differ: a share of the whole
  * device is one of the largest, and not every worker of the kind can hold every choice. Costs are
  * of one item, in picodollars: run time times the price of what is held, over the items that share
- * it. Tables lie in an arena and are only read.
+ * it. Where batches share the processors of a device, times are planned and charged as if others
+ * held the rest of it: with the interference that was measured. Tables lie in an arena and are only
+ * read.
  */
 #ifndef CONFIGS_CONFIGS_H
 #define CONFIGS_CONFIGS_H
@@ -28,7 +30,7 @@ struct configs_prices {
 struct configs_choice {
     struct config config; /* With the units of the whole device written out. */
     uint32_t device;      /* The kind it was measured on. */
-    int64_t run_ns;       /* As measured. */
+    int64_t run_ns;       /* As measured, with the hand-off. */
     int64_t sd_ns;        /* Standard deviation of single runs. */
 };
 

@@ -18,6 +18,7 @@ enum {
     RUNS_MIN = 5,   /* Of each point, at least. */
     RUNS_MAX = 200, /* Of each point, at most. */
     SHARES = 8,     /* Sizes that are measured, at most. */
+    STREAMS = 4,    /* That run at the same time, for interference. */
 };
 
 #define POINT_NS_MAX INT64_C(30000000) /* Enough for a point, once it has RUNS_MIN. */
@@ -344,12 +345,16 @@ static enum weft_status time_beside(
     return status;
 }
 
-/* Half of the device beside the other half, or one part of it beside all others. */
+/* Half of the device beside the other half, a stream beside three others, or one worker's part
+ * beside all others. */
 static enum weft_status measure_interference(struct measuring *measuring, struct weft_error *error)
 {
     const bool is_cut = measuring->parts.count > 1;
-    const uint32_t count = is_cut ? measuring->parts.count : 2;
-    const uint32_t units = is_cut ? measuring->parts.units : measuring->parts.units / 2;
+    const uint32_t wanted = measuring->shares.are_streams ? STREAMS : 2;
+    const uint32_t count = is_cut                             ? measuring->parts.count
+                           : measuring->parts.units >= wanted ? wanted
+                                                              : 2;
+    const uint32_t units = is_cut ? measuring->parts.units : measuring->parts.units / count;
     const double all_units = (double)measuring->parts.count * measuring->parts.units;
     int64_t ns[2] = {0, 0};
     const enum weft_status status = time_beside(measuring, count, units, ns, error);

@@ -3,8 +3,8 @@
  *
  * Runs are graphs, as the engine launches them, from inputs in host memory to outputs there. Shares
  * of 1, 2, 4 ... units are measured alone. For interference, half of the device runs beside the
- * other half, or one of the parts that it is cut into beside all others. Done in a process of its
- * own, which can be used for nothing else.
+ * other half, a stream beside three others, or one of the parts that it is cut into beside all
+ * others. Done in a process of its own, which can be used for nothing else.
  */
 #ifndef ENGINE_CUDA_MEASURE_H
 #define ENGINE_CUDA_MEASURE_H

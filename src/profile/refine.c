@@ -182,7 +182,9 @@ void refine_run(struct refine *refine, const struct refine_ran *ran)
         return; /* A clock that went wrong. */
     }
     refine->count++;
-    learn_run(refine, ran);
+    if (!ran->is_shared) {
+        learn_run(refine, ran);
+    }
     learn_handoff(refine->profile, ran);
 }
 

@@ -39,7 +39,8 @@ void refine_destroy(struct refine *refine);
 
 struct refine_ran {
     uint32_t model;
-    uint32_t device; /* Its kind; the batch had the whole of it. */
+    uint32_t device; /* Its kind; the batch had the whole of it, unless it is shared. */
+    bool is_shared;  /* Others may have slowed the run: only the hand-off is learnt. */
     uint32_t items;
     int64_t run_ns;     /* As the engine measured it. */
     int64_t handoff_ns; /* What its worker was busy beside that. */

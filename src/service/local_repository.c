@@ -134,12 +134,10 @@ static void on_ran(void *context, const struct runtime_ran *ran)
 {
     struct local_repository *local = context;
     const uint32_t device = local->measured.fleet->workers[ran->worker].device;
-    if (device != 0) {
-        return; /* Runs on a GPU may share it: what was measured alone stays. */
-    }
     const struct refine_ran seen = {
         .model = ran->model,
         .device = device,
+        .is_shared = device != 0, /* A GPU: what was measured alone stays. */
         .items = ran->items,
         .run_ns = ran->run_ns,
         .handoff_ns = max_i64(ran->took_ns - ran->run_ns, 0),
@@ -149,7 +147,9 @@ static void on_ran(void *context, const struct runtime_ran *ran)
         const struct engine_usage *usage = &ran->usages[i];
         refine_workspace(local->refine, usage->model, usage->items, usage->bytes);
     }
-    model_set_add(&local->measured.document.listed, ran->model);
+    if (!seen.is_shared) {
+        model_set_add(&local->measured.document.listed, ran->model);
+    }
 }
 
 static void on_loaded(void *context, const struct runtime_loaded *loaded)

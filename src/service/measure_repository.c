@@ -525,6 +525,20 @@ void measured_take(
     }
 }
 
+/* Of models on a GPU nothing else is learnt while they are served. */
+static enum weft_status save_handoffs(
+    const struct measured *measured, uint32_t device, struct weft_error *error)
+{
+    const struct profile *profile = measured->document.profile;
+    struct profile *kept = measured->kinds[device].document.profile;
+    for (uint32_t i = 0; i < profile->model_count; i++) {
+        if (kept->models[i].curves[device].point_count > 0) {
+            profile_set_handoff(kept, i, device, profile->models[i].curves[device].handoff_ns);
+        }
+    }
+    return save_kind(measured, device, error);
+}
+
 enum weft_status measured_save(const struct measured *measured, struct weft_error *error)
 {
     const struct profile *profile = measured->document.profile;
@@ -543,7 +557,11 @@ enum weft_status measured_save(const struct measured *measured, struct weft_erro
             model_set_add(&kind->document.listed, i);
         }
     }
-    return save_kind(measured, /* device */ 0, error);
+    enum weft_status status = save_kind(measured, /* device */ 0, error);
+    for (uint32_t i = 1; i < measured->fleet->device_count && status == WEFT_OK; i++) {
+        status = save_handoffs(measured, i, error);
+    }
+    return status;
 }
 
 void measured_close(struct measured *measured)

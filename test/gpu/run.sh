@@ -6,14 +6,15 @@
 #
 # Parts: compile (the packages that are not in the bundle; they are left in $OUT), check (the parts
 # of the engine), loads (weights of 20 MB to 1 GB), engine (the engine in its process), and those of
-# serve.py: profile, outputs, overhead, cache, shares, faults, steady. All of them if none is named.
+# serve.py: profile, outputs, overhead, cache, shares, faults, steady; and mix.py: mix. All of them if
+# none is named.
 set -eu
 cd "$(dirname "$0")"
 here=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=
-parts=${*:-compile check loads engine outputs overhead cache shares faults}
+parts=${*:-compile check loads engine outputs overhead cache shares faults mix}
 
 export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PYTHONUNBUFFERED=1
@@ -58,5 +59,7 @@ for part in profile outputs overhead cache shares faults steady; do
         time python3 "$here/test/gpu/serve.py" "$part" "$here/bin" "$work/repository" ||
         failed="$failed $part"
 done
+! has mix || time python3 "$here/test/gpu/mix.py" "$here/bin" "$work/repository" "$work/mix" ||
+    failed="$failed mix"
 [ -z "$failed" ] || echo "failed:$failed"
 [ -z "$failed" ]

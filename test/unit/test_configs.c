@@ -54,6 +54,28 @@ static void cost_is_price_times_time_over_items(void **state)
     assert_true(configs_cost(prices, shared, DURATION_NS_MAX) > 0);
 }
 
+/* Others on the device, in whatever partition, make a smaller share slower than it is alone. */
+static void interference_and_handoffs_are_planned_for(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < cluster.fleet->worker_count; i++) {
+        cluster.fleet->workers[i].sharing = SHARES_SM;
+        cluster.fleet->workers[i].interference = 0.5;
+    }
+    point(1, 0, 0, 1000);
+    point(1, 0, 1, 2000);
+    struct configs configs = collect((struct configs_rules){.margin = 0});
+    assert_int_equal(configs.count, 2);
+    assert_int_equal(configs.choices[0].config.gpu, 4);
+    assert_int_equal(configs.weights[0].time_ns, 1000);
+    assert_int_equal(configs.weights[1].time_ns, 2000 * 11 / 8); /* Three of four are others'. */
+    assert_int_equal(configs.choices[1].run_ns, 2000);
+    profile_set_handoff(cluster.profile, 0, 0, 100);
+    cluster.fleet->workers[0].partitions = 2;
+    configs = collect((struct configs_rules){.margin = 0});
+    assert_int_equal(configs.weights[0].time_ns, 1100 * 5 / 4); /* Four of eight. */
+}
+
 static void prices_are_those_of_the_fleet(void **state)
 {
     (void)state;
@@ -158,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(cost_is_price_times_time_over_items, setup, teardown),
+        cmocka_unit_test_setup_teardown(interference_and_handoffs_are_planned_for, setup, teardown),
         cmocka_unit_test_setup_teardown(prices_are_those_of_the_fleet, setup, teardown),
         cmocka_unit_test_setup_teardown(choices_come_by_time, setup, teardown),
         cmocka_unit_test_setup_teardown(what_no_worker_can_hold_is_left_out, setup, teardown),

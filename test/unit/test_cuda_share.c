@@ -129,6 +129,21 @@ static void parts_keep_to_themselves(ATTR_UNUSED void **state)
     }
 }
 
+/* In a part of three units the first and the last make two. */
+static void small_parts_leave_nothing_idle(ATTR_UNUSED void **state)
+{
+    struct cuda_share *held[3];
+    struct weft_error error;
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(cuda_shares_take(&shares, 0x38, 1, &held[i], &error), WEFT_OK);
+    }
+    cuda_shares_give(&shares, held[0]);
+    cuda_shares_give(&shares, held[2]);
+    assert_int_equal(cuda_shares_take(&shares, 0x38, 2, &held[0], &error), WEFT_OK);
+    assert_non_null(held[0]);
+    assert_int_equal(held[0]->units, 0x28);
+}
+
 static void shares_are_not_without_end(ATTR_UNUSED void **state)
 {
     uint32_t made = 0;
@@ -181,6 +196,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(shares_may_be_streams, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_device_can_be_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parts_keep_to_themselves, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(small_parts_leave_nothing_idle, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shares_are_not_without_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_device_that_cannot_be_split, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_lost_device_is_said, set_up, tear_down),

@@ -157,6 +157,15 @@ static void handoffs_are_learnt_by_their_median(ATTR_UNUSED void **state)
     assert_int_equal(run_ns(profile, 1), MS + handoff_ns);
     assert_int_equal(profile_run_one_ns(profile, 0, 0), MS + handoff_ns);
     assert_int_equal(profile->models[0].curves[0].points[0].run_ns, MS);
+    ran.is_shared = true; /* What others may have slowed is not learnt. */
+    ran.run_ns = 5 * MS;
+    ran.handoff_ns = handoff_ns;
+    for (uint32_t i = 0; i < 20; i++) {
+        refine_run(refine, &ran);
+    }
+    assert_int_equal(run_ns(profile, 1), MS + handoff_ns);
+    ran.is_shared = false;
+    ran.run_ns = MS;
     ran.handoff_ns = -1;
     refine_run(refine, &ran);
     assert_int_equal(profile->models[0].curves[0].handoff_ns, handoff_ns);

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Simulate what mix.py measured, and print both.
+
+usage: mix_predicted.py WEFT FOLDER
+
+FOLDER has mix.profile.json and mix.json, as mix.py leaves them. The simulator gets the profile as
+`weft profile` measured it, the same arrivals, and the same policies. What sockets, the function
+between models and the hand-off of batches take is not in the profile: it is measured as the
+difference between requests one at a time and their tasks' run times, and counted to each prediction.
+"""
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
+
+from mix_models import WORKERS, WORKFLOWS  # noqa: E402
+
+MEMORY = 14 * WORKERS  # GB.
+WARMUP_S = 1  # Of gpu_http.
+WARM_RATE, WARM_S = 100, 30
+
+
+class Draw:
+    """The numbers that gpu_http draws."""
+
+    def __init__(self):
+        self.state = 88172645463325252
+
+    def __call__(self):
+        x = self.state
+        x ^= x << 13 & (1 << 64) - 1
+        x ^= x >> 7
+        x ^= x << 17 & (1 << 64) - 1
+        self.state = x
+        return (x >> 11) / 9007199254740992
+
+
+def arrivals(rate, seconds):
+    """The times and workflows of a run of gpu_http."""
+    draw, at, rows = Draw(), 0, []
+    names = list(WORKFLOWS)
+    while at < seconds:
+        rows.append((at, names[min(int(draw() * len(names)), len(names) - 1)]))
+        at += -math.log(1 - draw()) / rate
+    return rows
+
+
+def interference(profile):
+    found = [d["interference"] for m in profile["models"].values() for d in m["devices"].values()]
+    return sum(found) / len(found)
+
+
+def warmed(rate, seconds):
+    """Arrivals after others that load the models. Also the part of all that is not counted."""
+    counted = arrivals(rate, seconds)
+    before = arrivals(WARM_RATE, WARM_S)
+    late = sum(at >= WARMUP_S for at, _ in counted)
+    rows = before + [(WARM_S + 1 + at, name) for at, name in counted]
+    return rows, 1 - late / len(rows)
+
+
+def scenario(profile, policy, arrived, uncounted):
+    kind = next(iter(next(iter(profile["models"].values()))["devices"]))
+    lines = ["scenario: mix", "cluster:", "  machines:", f"    partitions: {WORKERS}",
+             f"    device: {{kind: {kind}, memory: {MEMORY}GB, units: 3, h2d: 48GB/s, "
+             f"sharing: sm, interference: {100 * interference(profile):.1f}%}}",
+             "    cpu: 16", "profile: mix.profile.json", f"policy: '{policy}'",
+             "rows: {load: 10ms, cache: 100ms}", "arrivals: {kind: trace, trace: mix.csv}",
+             f"jobs: {len(arrived)}", f"warmup: {100 * uncounted:.4f}%",
+             "seeds: [1]", "workflows:"]  # fmt: skip
+    for name, flow in WORKFLOWS.items():
+        task, model = flow["root"]
+        lines += [f"  - workflow: {name}", "    slo: 50ms", "    input: 1KB", "    tasks:",
+                  f"      {task}: {{model: {model}}}"]  # fmt: skip
+        for other, model in flow["next"].items():
+            lines += [f"      {other}: {{model: {model}, after: [{task}]}}"]
+        for other, model in flow["beside"].items():
+            lines += [f"      {other}: {{model: {model}}}"]
+    return "\n".join(lines) + "\n"
+
+
+def simulate(weft, profile, policy, arrived, uncounted):
+    """The summary of a simulated run."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/mix.profile.json", "w", encoding="utf-8") as file:
+            json.dump(profile, file)
+        with open(f"{folder}/mix.csv", "w", encoding="utf-8") as file:
+            file.write("t_ms,workflow,items\n")
+            for at, name in arrived:
+                file.write(f"{1000 * at:.6f},{name},{WORKFLOWS[name]['rows']}\n")
+        with open(f"{folder}/mix.yaml", "w", encoding="utf-8") as file:
+            file.write(scenario(profile, policy, arrived, uncounted))
+        done = subprocess.run([weft, "sim", f"{folder}/mix.yaml", "--json"], capture_output=True,
+                              text=True, check=False)  # fmt: skip
+        if done.returncode != 0:
+            raise SystemExit(done.stderr)
+        return json.loads(done.stdout)
+
+
+def figures(line):
+    """Mean, p99 and what is in time, of a line of gpu_http; ms and %."""
+    found = re.search(r"([\d.]+) % in time +mean +(\d+) p50 +(\d+) p99 +(\d+)", line)
+    return int(found[2]) / 1e3, int(found[4]) / 1e3, float(found[1]), int(found[3]) / 1e3
+
+
+def overheads(weft, profile, measured):
+    """What is not in the profile, by workflow, in ms: from requests of compass, one at a time."""
+    found = {}
+    for result in measured["results"]:
+        if result["policy"] == "compass" and "workflow" in result:
+            name = result["workflow"]
+            times = [(1 + i / 10, name) for i in range(60)]
+            alone = simulate(weft, profile, "compass", times, uncounted=0.5)
+            found[name] = figures(result["line"])[3] - alone["latency_ms"]["p50"]
+    return found
+
+
+def main():
+    weft, folder = sys.argv[1:]
+    with open(f"{folder}/mix.profile.json", encoding="utf-8") as file:
+        profile = json.load(file)
+    with open(f"{folder}/mix.json", encoding="utf-8") as file:
+        measured = json.load(file)
+    more = overheads(weft, profile, measured)
+    print("not in the profile, ms:", {name: round(ms, 2) for name, ms in more.items()})
+    added = sum(more.values()) / len(more)
+    print("| policy | rate | mean | predicted | p99 | predicted | in 50 ms | hits | predicted |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for result in measured["results"]:
+        if "rate" not in result:
+            continue
+        mean, p99, in_time, _ = figures(result["lines"][-2])
+        said = simulate(
+            weft, profile, result["policy"], *warmed(result["rate"], measured["seconds"])
+        )
+        means = (said["latency_ms"]["mean"] + added, said["latency_ms"]["p99"] + added)
+        hits = 100 * result["hits"] / max(result["needed"], 1)
+        print(f"| {result['policy']} | {result['rate']}/s | {mean:.1f} | {means[0]:.1f} "
+              f"({100 * means[0] / mean - 100:+.0f} %) | {p99:.1f} | {means[1]:.1f} "
+              f"({100 * means[1] / p99 - 100:+.0f} %) | {in_time:.1f} % | {hits:.1f} % | "
+              f"{100 * said['cache_hit_rate']:.1f} % |")  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
