@@ -94,6 +94,7 @@ struct framed *framed_create(
     framed->in_room = room;
     framed->out = out;
     framed->handles_open = HANDLES;
+    framed->reads_more = true; /* Where memory is shared, only a read asks to be woken. */
     framed->poll.data = framed;
     framed->idle.data = framed;
     framed_flush(framed);
@@ -384,7 +385,7 @@ static bool write_some(struct framed *framed)
 /* Let the loop look at the socket for what is waited for now. */
 static void watch(struct framed *framed)
 {
-    const bool waits_for_room = has_output(framed) || stream_wants_to_write(framed->stream);
+    const bool waits_for_room = stream_wants_to_write(framed->stream, has_output(framed));
     const int events = UV_READABLE | (waits_for_room ? UV_WRITABLE : 0);
     if (events == framed->events) {
         return;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,13 +12,28 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "fabric/local_socket.h"
 #include "fabric/net_stream_inside.h"
 #include "fabric/trust.h"
 
 #define SWEEP_NS    INT64_C(50000000)
 #define GREETING_NS INT64_C(5000000000)
 
-enum { HANDLES = 3, BACKLOG = 128, ACCEPTS_MAX = 16 };
+enum { BACKLOG = 128, ACCEPTS_MAX = 16 };
+
+enum weft_status net_carrier_parse(
+    const char *text, enum net_carrier *carrier_out, struct weft_error *error)
+{
+    static const char *const names[] = {
+        [NET_CARRIER_AUTO] = "auto", [NET_CARRIER_TCP] = "tcp", [NET_CARRIER_SHM] = "shm"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *carrier_out = (enum net_carrier)i;
+            return WEFT_OK;
+        }
+    }
+    return error_set(error, WEFT_INVALID, "'%.40s' is not a net; use auto, tcp or shm", text);
+}
 
 void net_stream_log(struct net_stream *net, const char *event, uint32_t node, const char *cause)
 {
@@ -106,15 +122,20 @@ static void on_sweep(uv_timer_t *timer)
 
 static void on_arrivals(uv_poll_t *poll, int status, int events)
 {
-    struct net_stream *net = poll->data;
+    const struct listener *listener = poll->data;
+    const bool is_local = listener == &listener->net->listeners[LISTENER_LOCAL];
     (void)status;
     (void)events;
     for (uint32_t i = 0; i < ACCEPTS_MAX; i++) {
-        const int socket = accept4(net->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        const int socket = accept4(listener->socket, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (socket < 0) {
             return; /* None is left, or there is no descriptor for it: the next may have luck. */
         }
-        net_stream_arrived(net, socket);
+        if (is_local && !local_socket_is_own(socket)) {
+            (void)close(socket); /* It may use TCP. */
+        } else {
+            net_stream_arrived(listener->net, socket, is_local);
+        }
     }
 }
 
@@ -202,9 +223,9 @@ static void on_closed(uv_handle_t *handle)
 
 static void on_listener_closed(uv_handle_t *handle)
 {
-    struct net_stream *net = handle->data;
-    (void)close(net->listener); /* No peer connects any more. */
-    net_stream_ended(net);
+    struct listener *listener = handle->data;
+    (void)close(listener->socket); /* No peer connects any more. */
+    net_stream_ended(listener->net);
 }
 
 static void destroy(struct net *base)
@@ -217,7 +238,11 @@ static void destroy(struct net *base)
     while (net->arrivals != NULL) {
         net_stream_dismiss(net->arrivals, "end");
     }
-    uv_close((uv_handle_t *)&net->accepting, on_listener_closed);
+    for (uint32_t i = 0; i < LISTENERS; i++) {
+        if (net->listeners[i].socket >= 0) {
+            uv_close((uv_handle_t *)&net->listeners[i].poll, on_listener_closed);
+        }
+    }
     uv_close((uv_handle_t *)&net->sweep, on_closed);
     uv_close((uv_handle_t *)&net->looking, on_closed);
 }
@@ -248,7 +273,7 @@ static int listen_on(const struct sockaddr *address, socklen_t length)
     return made;
 }
 
-static enum weft_status open_listener(struct net_stream *net, struct weft_error *error)
+static enum weft_status open_tcp_listener(struct net_stream *net, struct weft_error *error)
 {
     const char *given = net->options.listen;
     const char *colon = strrchr(given, ':');
@@ -265,30 +290,92 @@ static enum weft_status open_listener(struct net_stream *net, struct weft_error 
     if (trouble != 0) {
         return error_set(error, WEFT_INVALID, "'%s': %s", given, gai_strerror(trouble));
     }
-    net->listener = listen_on(found->ai_addr, found->ai_addrlen);
+    const int made = listen_on(found->ai_addr, found->ai_addrlen);
+    net->listeners[LISTENER_TCP].socket = made;
     freeaddrinfo(found);
-    if (net->listener < 0) {
+    if (made < 0) {
         return error_set(error, WEFT_IO, "cannot listen on %s: %s", given, strerror(errno));
     }
     struct sockaddr_storage bound;
     socklen_t bound_length = sizeof(bound);
-    (void)getsockname(net->listener, (struct sockaddr *)&bound, &bound_length);
+    (void)getsockname(made, (struct sockaddr *)&bound, &bound_length);
     net->port = ntohs(
         bound.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&bound)->sin6_port
                                     : ((const struct sockaddr_in *)&bound)->sin_port);
+    (void)snprintf(net->address, sizeof(net->address), "%s:%u", host, net->port);
     return WEFT_OK;
+}
+
+/* Peers on this machine find the net by its address, too. */
+static enum weft_status open_local_listener(struct net_stream *net, struct weft_error *error)
+{
+    struct listener *local = &net->listeners[LISTENER_LOCAL];
+    if (net->options.carrier == NET_CARRIER_TCP) {
+        return WEFT_OK;
+    }
+    local->socket = local_socket_listen(net->address);
+    if (local->socket >= 0) {
+        return WEFT_OK;
+    }
+    if (net->options.carrier == NET_CARRIER_AUTO) {
+        net_stream_log(net, "no shared memory", net->options.node, strerror(errno));
+        return WEFT_OK;
+    }
+    return error_set(
+        error, WEFT_IO, "cannot listen for processes of this machine as %s: %s", net->address,
+        strerror(errno));
+}
+
+static enum weft_status open_listeners(struct net_stream *net, struct weft_error *error)
+{
+    struct listener *tcp = &net->listeners[LISTENER_TCP];
+    struct listener *local = &net->listeners[LISTENER_LOCAL];
+    for (uint32_t i = 0; i < LISTENERS; i++) {
+        net->listeners[i].net = net;
+        net->listeners[i].socket = -1;
+        net->listeners[i].poll.data = &net->listeners[i];
+    }
+    enum weft_status status = open_tcp_listener(net, error);
+    if (status == WEFT_OK) {
+        status = open_local_listener(net, error);
+    }
+    if (status == WEFT_OK && uv_poll_init(net->options.loop, &tcp->poll, tcp->socket) != 0) {
+        status =
+            error_set(error, WEFT_IO, "cannot wait for connections on %s", net->options.listen);
+    }
+    if (status == WEFT_OK && local->socket >= 0 &&
+        uv_poll_init(net->options.loop, &local->poll, local->socket) != 0) {
+        net_stream_log(net, "no shared memory", net->options.node, "no descriptor");
+        (void)close(local->socket);
+        local->socket = -1;
+    }
+    return status;
+}
+
+static void close_listeners(struct net_stream *net)
+{
+    for (uint32_t i = 0; i < LISTENERS; i++) {
+        if (net->listeners[i].socket >= 0) {
+            (void)close(net->listeners[i].socket);
+        }
+    }
 }
 
 static void open_handles(struct net_stream *net)
 {
     struct uv_loop_s *loop = net->options.loop;
-    net->handles_open = HANDLES;
     (void)uv_timer_init(loop, &net->sweep); /* Neither ever fails. */
     (void)uv_idle_init(loop, &net->looking);
-    net->accepting.data = net;
     net->sweep.data = net;
     net->looking.data = net;
-    (void)uv_poll_start(&net->accepting, UV_READABLE, on_arrivals);
+    net->handles_open = 2;
+    for (uint32_t i = 0; i < LISTENERS; i++) {
+        struct listener *listener = &net->listeners[i];
+        if (listener->socket >= 0) {
+            (void)uv_poll_start(&listener->poll, UV_READABLE, on_arrivals);
+            net->handles_open++;
+        }
+    }
     (void)uv_timer_start(&net->sweep, on_sweep, SWEEP_NS / 1000000, SWEEP_NS / 1000000);
     net->swept_ns = net_stream_now_ns();
 }
@@ -319,12 +406,9 @@ enum weft_status net_stream_create(
     net->base.ops = &stream_ops;
     net->options = *options;
     net->host = options->host;
-    enum weft_status status = open_listener(net, error);
-    if (status == WEFT_OK && uv_poll_init(options->loop, &net->accepting, net->listener) != 0) {
-        (void)close(net->listener);
-        status = error_set(error, WEFT_IO, "cannot wait for connections on %s", options->listen);
-    }
+    enum weft_status status = open_listeners(net, error);
     if (status != WEFT_OK) {
+        close_listeners(net);
         free(net);
         return status;
     }

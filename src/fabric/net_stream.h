@@ -1,5 +1,6 @@
 /*
- * net_stream.h - a net between processes: TCP, with TLS or a shared secret (trust.h).
+ * net_stream.h - a net between processes: over TCP, with TLS or a shared secret (trust.h), and
+ * through shared memory between processes of one user on one machine.
  *
  * One node of this process, a connection of its own to every peer for what it sends, and one from
  * every peer for what it gets. Rows are state: a peer that is slow gets the newest of each worker
@@ -27,6 +28,13 @@ struct uv_loop_s;
 
 enum { NET_ADDRESS_BYTES_MAX = 256, NET_NAME_BYTES_MAX = 64 };
 
+/* What carries the bytes to a peer. */
+enum net_carrier {
+    NET_CARRIER_AUTO, /* Shared memory where it can be, else TCP. */
+    NET_CARRIER_TCP,
+    NET_CARRIER_SHM, /* Peers on other machines are not reached. */
+};
+
 struct net_stream_options {
     uint32_t node;             /* The one that is hosted here. */
     uint64_t incarnation;      /* Its own, in this life. */
@@ -35,6 +43,7 @@ struct net_stream_options {
     struct log *log;    /* NULL: none. */
     const char *listen; /* HOST:PORT; port 0: any that is free. */
     uint64_t agreement; /* What all nodes must have alike, as a hash. */
+    enum net_carrier carrier;
     struct uv_loop_s *loop;
     struct net_host host; /* Copied. */
 };
@@ -48,13 +57,21 @@ struct net_stream_peer {
 };
 
 /*
- * Listen, and send to those who become known. The caller owns *net_out; what it has open in the
+ * Listen, and send to peers that become known. The caller owns *net_out; what it has open in the
  * loop is closed as the loop runs, after net_destroy(). From now on the process ignores SIGPIPE.
  *
  * Errors: WEFT_INVALID for an address that is none; WEFT_IO if it cannot be listened on.
  */
 enum weft_status net_stream_create(
     const struct net_stream_options *options, struct net **net_out, struct weft_error *error);
+
+/*
+ * Find the carrier called @text: "auto", "tcp" or "shm".
+ *
+ * Errors: WEFT_INVALID if there is none.
+ */
+enum weft_status net_carrier_parse(
+    const char *text, enum net_carrier *carrier_out, struct weft_error *error);
 
 /* The port that it listens on. */
 uint16_t net_stream_port(const struct net *net);

@@ -67,6 +67,8 @@ struct peer {
 
     /* What is sent. */
     struct framed *out; /* NULL: there is none yet. */
+    bool is_shared;     /* That goes through shared memory. */
+    bool shuns_sharing; /* The last one did, and came to nothing: the next does not. */
     bool is_welcome;    /* It has been greeted: messages may leave. */
     bool is_resolving;  /* Its address is being looked up. */
     uv_getaddrinfo_t lookup;
@@ -85,6 +87,7 @@ struct peer {
     int64_t said_ns;    /* When something last left. */
     int64_t trip_ns;    /* There and back, smoothed. */
     uint32_t refusals;  /* Since it was last greeted. */
+    bool was_refused;   /* On this connection. */
 
     /* What is received. */
     struct arrival *in; /* NULL: there is none. */
@@ -115,6 +118,15 @@ struct arrival {
     uint16_t placement[WORKFLOW_TASKS_MAX];
 };
 
+/* Where connections come: peers on any machine, and those on this one. */
+enum { LISTENER_TCP, LISTENER_LOCAL, LISTENERS };
+
+struct listener {
+    struct net_stream *net;
+    int socket; /* -1: there is none. */
+    uv_poll_t poll;
+};
+
 struct net_stream {
     struct net base;
     struct net_stream_options options;
@@ -126,9 +138,9 @@ struct net_stream {
     uint32_t worker_count;
     struct arrival *arrivals;
     uint32_t stranger_count;
-    int listener;
+    struct listener listeners[LISTENERS];
+    char address[NET_ADDRESS_BYTES_MAX + 8]; /* Own, as peers are told it. */
     uint16_t port;
-    uv_poll_t accepting;
     uv_timer_t sweep;
     uv_idle_t looking;
     int64_t swept_ns;
@@ -196,8 +208,8 @@ bool net_stream_carries(const struct net *base, uint32_t from, struct job_id job
 
 /* net_stream_receive.c */
 
-/* @socket has come to the listener. */
-void net_stream_arrived(struct net_stream *net, int socket);
+/* @socket has come to a listener. */
+void net_stream_arrived(struct net_stream *net, int socket, bool is_shared);
 
 /* Close @arrival, and forget what it has not handed over. */
 void net_stream_dismiss(struct arrival *arrival, const char *cause);

@@ -356,7 +356,7 @@ static void on_over(void *context, const char *cause)
     net_stream_dismiss(context, cause);
 }
 
-void net_stream_arrived(struct net_stream *net, int socket)
+void net_stream_arrived(struct net_stream *net, int socket, bool is_shared)
 {
     const int yes = 1;
     if (net->stranger_count >= STRANGERS_MAX) {
@@ -372,9 +372,14 @@ void net_stream_arrived(struct net_stream *net, int socket)
         .on_drained = on_drained,
         .on_over = on_over,
     };
-    (void)setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)); /* Slower without. */
-    struct stream *stream =
-        arrival == NULL ? NULL : stream_create(net->options.trust, socket, /* is_dialer */ false);
+    const struct trust *trust = net->options.trust;
+    struct stream *stream = NULL;
+    if (arrival != NULL && is_shared) {
+        stream = stream_create_shared(trust, socket, /* is_dialer */ false);
+    } else if (arrival != NULL) {
+        (void)setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)); /* Else slower. */
+        stream = stream_create(trust, socket, /* is_dialer */ false);
+    }
     if (stream == NULL) {
         (void)close(socket);
         free(arrival);

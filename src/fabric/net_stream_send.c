@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "fabric/local_socket.h"
 #include "fabric/net_stream_inside.h"
 #include "fabric/stream.h"
 #include "wire/bytes.h"
@@ -285,8 +287,16 @@ static void on_drained(void *context)
     }
 }
 
+static void say_reached(const struct peer *peer)
+{
+    const struct log_field fields[] = {
+        log_number("node", peer->node), log_text("by", peer->is_shared ? "shm" : "tcp")};
+    log_say(peer->net->options.log, LOG_INFO, "peer reached", 2, fields);
+}
+
 static void greeted(struct peer *peer)
 {
+    say_reached(peer);
     memcpy(peer->rows, peer->net->published, peer->net->worker_count);
     peer->is_welcome = true;
     peer->pause_ns = PAUSE_FIRST_NS;
@@ -346,6 +356,7 @@ static bool on_frame(void *context, uint8_t kind, const uint8_t *body, size_t co
         memcpy(cause, body, count);
         cause[count] = '\0';
         peer->refusals++;
+        peer->was_refused = true;
         if (strcmp(cause, NET_STREAM_TOO_EARLY) != 0 || peer->refusals == EARLY_MAX) {
             net_stream_log(peer->net, "peer refuses", peer->node, cause);
         }
@@ -380,6 +391,7 @@ void net_stream_hang_up(struct peer *peer, const char *cause)
             net_stream_log(peer->net, "peer lost", peer->node, cause);
         }
     }
+    peer->shuns_sharing = peer->is_shared && !peer->is_welcome && !peer->was_refused;
     peer->out = NULL;
     peer->is_welcome = false;
     if (peer->sending != NULL) { /* The receiver has forgotten what came of it. */
@@ -412,7 +424,8 @@ static void say_hello(struct peer *peer)
     (void)framed_put(peer->out, FRAME_HELLO, bytes, sizeof(bytes)); /* The first: it fits. */
 }
 
-static void connect_to(struct peer *peer, const struct addrinfo *found)
+/* Begin to speak over @stream, which sends by @socket. NULL, with the socket closed: no memory. */
+static void begin(struct peer *peer, struct stream *stream, int socket)
 {
     const struct framed_owner owner = {
         .context = peer,
@@ -422,6 +435,22 @@ static void connect_to(struct peer *peer, const struct addrinfo *found)
         .on_drained = on_drained,
         .on_over = on_over,
     };
+    peer->was_refused = false;
+    if (stream == NULL) {
+        (void)close(socket);
+    } else {
+        peer->out = framed_create(peer->net->options.loop, stream, socket, &owner);
+    }
+    if (peer->out == NULL) {
+        net_stream_hang_up(peer, "no memory");
+        return;
+    }
+    peer->dialled_ns = net_stream_now_ns();
+    say_hello(peer);
+}
+
+static void connect_to(struct peer *peer, const struct addrinfo *found)
+{
     const int yes = 1;
     const unsigned timeout_ms = USER_TIMEOUT_MS;
     const int made = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -432,18 +461,25 @@ static void connect_to(struct peer *peer, const struct addrinfo *found)
     (void)setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)); /* Slower without. */
     (void)setsockopt(made, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
     (void)connect(made, found->ai_addr, found->ai_addrlen); /* What comes of it the stream says. */
-    struct stream *stream = stream_create(peer->net->options.trust, made, /* is_dialer */ true);
-    if (stream == NULL) {
-        (void)close(made);
-    } else {
-        peer->out = framed_create(peer->net->options.loop, stream, made, &owner);
+    peer->is_shared = false;
+    begin(peer, stream_create(peer->net->options.trust, made, /* is_dialer */ true), made);
+}
+
+/* Share memory with @peer, if it is a process of this machine and user. False if it is not. */
+static bool connect_locally(struct peer *peer)
+{
+    const struct net_stream_options *options = &peer->net->options;
+    if (options->carrier == NET_CARRIER_TCP ||
+        (options->carrier == NET_CARRIER_AUTO && peer->shuns_sharing)) {
+        return false;
     }
-    if (peer->out == NULL) {
-        net_stream_hang_up(peer, "no memory");
-        return;
+    const int made = local_socket_dial(peer->address);
+    if (made < 0) {
+        return false;
     }
-    peer->dialled_ns = net_stream_now_ns();
-    say_hello(peer);
+    peer->is_shared = true;
+    begin(peer, stream_create_shared(options->trust, made, /* is_dialer */ true), made);
+    return true;
 }
 
 static void on_found(uv_getaddrinfo_t *lookup, int status, struct addrinfo *found)
@@ -468,6 +504,13 @@ void net_stream_dial(struct peer *peer, int64_t at_ns)
     struct net_stream *net = peer->net;
     const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
     if (!peer->is_member || peer->out != NULL || peer->is_resolving || at_ns < peer->dial_at_ns) {
+        return;
+    }
+    if (connect_locally(peer)) {
+        return;
+    }
+    if (net->options.carrier == NET_CARRIER_SHM) {
+        net_stream_hang_up(peer, "not on this machine");
         return;
     }
     char host[NET_ADDRESS_BYTES_MAX];

@@ -13,6 +13,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/memory.h"
+#include "fabric/rings.h"
 #include "fabric/trust.h"
 
 enum {
@@ -26,6 +27,10 @@ struct stream {
     BIO *sealed; /* What it has encrypted and has not been sent; owned by it. */
     bool wants_to_write;
     bool was_short; /* The last read of a plain one: it took all that was there. */
+
+    bool is_shared;      /* Bytes go through rings once both sides have shaken hands. */
+    bool is_shaken;      /* They have. */
+    struct rings *rings; /* NULL: none, or the other side has not passed them yet. */
     char cause[CAUSE_BYTES];
 };
 
@@ -36,23 +41,18 @@ static void note_cause(struct stream *stream, const char *text)
     }
 }
 
-struct stream *stream_create(const struct trust *trust, int socket, bool is_dialer)
+static bool open_tls(struct stream *stream, const struct trust *trust, bool is_dialer)
 {
-    struct stream *stream = memory_reserved_zeroed(1, sizeof(*stream));
-    if (stream == NULL) {
-        return NULL;
-    }
-    stream->socket = socket;
     if (trust_tls(trust) == NULL) {
-        return stream;
+        return true;
     }
     stream->tls = SSL_new(trust_tls(trust));
     stream->sealed = BIO_new(BIO_s_mem());
-    if (stream->tls == NULL || stream->sealed == NULL || SSL_set_rfd(stream->tls, socket) != 1) {
+    if (stream->tls == NULL || stream->sealed == NULL ||
+        SSL_set_rfd(stream->tls, stream->socket) != 1) {
         SSL_free(stream->tls); /* NULL is allowed. The socket is not closed. */
         (void)BIO_free(stream->sealed);
-        free(stream);
-        return NULL;
+        return false;
     }
     SSL_set0_wbio(stream->tls, stream->sealed);
     if (is_dialer) {
@@ -60,6 +60,40 @@ struct stream *stream_create(const struct trust *trust, int socket, bool is_dial
     } else {
         SSL_set_accept_state(stream->tls);
     }
+    return true;
+}
+
+struct stream *stream_create(const struct trust *trust, int socket, bool is_dialer)
+{
+    struct stream *stream = memory_reserved_zeroed(1, sizeof(*stream));
+    if (stream == NULL) {
+        return NULL;
+    }
+    stream->socket = socket;
+    if (!open_tls(stream, trust, is_dialer)) {
+        free(stream);
+        return NULL;
+    }
+    return stream;
+}
+
+struct stream *stream_create_shared(const struct trust *trust, int socket, bool is_dialer)
+{
+    struct rings *rings = is_dialer ? rings_create(socket) : NULL;
+    if (is_dialer && rings == NULL) {
+        return NULL;
+    }
+    struct stream *stream = stream_create(trust, socket, is_dialer);
+    if (stream == NULL) {
+        rings_destroy(rings);
+        return NULL;
+    }
+    if (stream->tls != NULL) {
+        /* Nothing but wake-ups may follow the handshake. Of a number this size: never fails. */
+        (void)SSL_set_num_tickets(stream->tls, 0);
+    }
+    stream->is_shared = true;
+    stream->rings = rings;
     return stream;
 }
 
@@ -69,6 +103,7 @@ void stream_destroy(struct stream *stream)
         return;
     }
     SSL_free(stream->tls);
+    rings_destroy(stream->rings);
     (void)close(stream->socket); /* What was sent is the kernel's affair. */
     free(stream);
 }
@@ -174,8 +209,49 @@ static ptrdiff_t tls_write(struct stream *stream, const uint8_t *bytes, size_t c
     return send_sealed(stream) ? (ptrdiff_t)done : -1;
 }
 
+/* Whether both sides have shaken hands, so that the rings can be used: 1, 0 or -1 as above. */
+static ptrdiff_t shake_hands(struct stream *stream)
+{
+    if (stream->rings == NULL) {
+        const char *cause;
+        stream->rings = rings_accept(stream->socket, &cause);
+        if (stream->rings == NULL && cause == NULL) {
+            return 0;
+        }
+        if (stream->rings == NULL) {
+            note_cause(stream, cause);
+            return -1;
+        }
+    }
+    if (stream->tls == NULL || stream->is_shaken) {
+        return 1;
+    }
+    errno = 0;
+    ERR_clear_error();
+    const int result = SSL_do_handshake(stream->tls);
+    const ptrdiff_t outcome = result == 1 ? 1 : tls_result(stream, result);
+    if (!send_sealed(stream)) {
+        return -1;
+    }
+    stream->is_shaken = outcome == 1 && !stream->wants_to_write;
+    return outcome == 1 && !stream->is_shaken ? 0 : outcome;
+}
+
+/* What a call for the rings says. */
+static ptrdiff_t shared_result(struct stream *stream, ptrdiff_t result)
+{
+    if (result < 0) {
+        note_cause(stream, rings_cause(stream->rings));
+    }
+    return result;
+}
+
 ptrdiff_t stream_read(struct stream *stream, void *bytes, size_t room)
 {
+    if (stream->is_shared) {
+        const ptrdiff_t ready = shake_hands(stream);
+        return ready == 1 ? shared_result(stream, rings_read(stream->rings, bytes, room)) : ready;
+    }
     if (stream->tls == NULL) {
         const ptrdiff_t got = plain_result(stream, recv(stream->socket, bytes, room, MSG_DONTWAIT));
         stream->was_short = got < (ptrdiff_t)room;
@@ -186,6 +262,11 @@ ptrdiff_t stream_read(struct stream *stream, void *bytes, size_t room)
 
 ptrdiff_t stream_write(struct stream *stream, const struct iovec *parts, int part_count)
 {
+    if (stream->is_shared) {
+        const ptrdiff_t ready = shake_hands(stream);
+        return ready == 1 ? shared_result(stream, rings_write(stream->rings, parts, part_count))
+                          : ready;
+    }
     if (stream->tls != NULL) {
         const int first = part_count > 1 && parts[0].iov_len == 0 ? 1 : 0;
         return tls_write(stream, parts[first].iov_base, parts[first].iov_len);
@@ -202,19 +283,22 @@ bool stream_flush(struct stream *stream)
     return stream->tls == NULL || send_sealed(stream);
 }
 
-bool stream_wants_to_write(const struct stream *stream)
+bool stream_wants_to_write(const struct stream *stream, bool has_output)
 {
-    return stream->wants_to_write;
+    return stream->wants_to_write || (has_output && !stream->is_shared);
 }
 
 bool stream_is_drained(const struct stream *stream)
 {
+    if (stream->is_shared) {
+        return false; /* Only a read that finds nothing asks to be woken. */
+    }
     return stream->tls == NULL ? stream->was_short : SSL_has_pending(stream->tls) == 0;
 }
 
 bool stream_has_bytes(const struct stream *stream)
 {
-    return stream->tls != NULL && SSL_has_pending(stream->tls) == 1;
+    return stream->tls != NULL && !stream->is_shared && SSL_has_pending(stream->tls) == 1;
 }
 
 bool stream_is_from(const struct stream *stream, const char *name)

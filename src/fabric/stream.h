@@ -1,5 +1,10 @@
 /*
- * stream.h - bytes to and from one peer, over a socket that never blocks: plain or with TLS.
+ * stream.h - bytes to and from one peer, over a socket that never blocks: plain or with TLS; or, on
+ * one machine, through shared memory.
+ *
+ * Two processes that share memory shake hands over a Unix socket, with TLS where there are
+ * certificates, so that each knows who the other is. Everything else goes through rings (rings.h)
+ * and is not encrypted: no other process sees it.
  */
 #ifndef FABRIC_STREAM_H
 #define FABRIC_STREAM_H
@@ -18,6 +23,9 @@ struct trust;
  */
 struct stream *stream_create(const struct trust *trust, int socket, bool is_dialer);
 
+/* The same through memory that two processes share: @socket is a connected Unix socket. */
+struct stream *stream_create_shared(const struct trust *trust, int socket, bool is_dialer);
+
 /* Closes the socket. NULL is allowed. */
 void stream_destroy(struct stream *stream);
 
@@ -30,8 +38,11 @@ ptrdiff_t stream_read(struct stream *stream, void *bytes, size_t room);
  */
 ptrdiff_t stream_write(struct stream *stream, const struct iovec *parts, int part_count);
 
-/* Whether bytes wait for room in the socket, TLS itself writes too: flush when there is some. */
-bool stream_wants_to_write(const struct stream *stream);
+/*
+ * Whether the stream goes on when the socket has room, if the caller @has_output: TLS itself
+ * writes, too. Where memory is shared the socket is readable when there is room.
+ */
+bool stream_wants_to_write(const struct stream *stream, bool has_output);
 
 /* Send what waits, as far as there is room. False if the stream is over. */
 bool stream_flush(struct stream *stream);

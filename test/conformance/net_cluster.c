@@ -197,6 +197,21 @@ static struct net_host host_of(struct place *place)
     };
 }
 
+static bool has_certificates(enum net_form form)
+{
+    return form == NET_FORM_TLS || form == NET_FORM_SHM_TLS;
+}
+
+enum net_carrier cluster_carrier(const struct net_cluster *cluster)
+{
+    static const enum net_carrier carriers[] = {
+        [NET_FORM_SECRET] = NET_CARRIER_TCP, [NET_FORM_TLS] = NET_CARRIER_TCP,
+        [NET_FORM_SHM] = NET_CARRIER_SHM,    [NET_FORM_SHM_TLS] = NET_CARRIER_SHM,
+        [NET_FORM_AUTO] = NET_CARRIER_AUTO,
+    };
+    return carriers[cluster->form];
+}
+
 static struct trust *make_trust(const struct net_cluster *cluster, uint32_t node)
 {
     char paths[3][PATH_BYTES + 32];
@@ -205,12 +220,12 @@ static struct trust *make_trust(const struct net_cluster *cluster, uint32_t node
     (void)snprintf(paths[1], sizeof(paths[1]), "%s/node%u.key", cluster->folder, node);
     (void)snprintf(
         paths[2], sizeof(paths[2]), "%s/%s", cluster->folder,
-        cluster->form == NET_FORM_TLS ? "authority.pem" : "secret");
+        has_certificates(cluster->form) ? "authority.pem" : "secret");
     const struct trust_files tls = {
         .certificate = paths[0], .key = paths[1], .authority = paths[2]};
     const struct trust_files secret = {.secret = paths[2]};
     assert_int_equal(
-        trust_create(cluster->form == NET_FORM_TLS ? &tls : &secret, &trust, NULL), WEFT_OK);
+        trust_create(has_certificates(cluster->form) ? &tls : &secret, &trust, NULL), WEFT_OK);
     return trust;
 }
 
@@ -226,11 +241,13 @@ void place_start(struct place *place, const struct net_stream_options *changes)
         .trust = place->trust,
         .listen = "127.0.0.1:0",
         .agreement = 77,
+        .carrier = cluster_carrier(cluster),
         .loop = &place->loop,
         .host = host_of(place),
     };
     if (changes != NULL) {
         options.agreement = changes->agreement;
+        options.carrier = changes->carrier;
         options.trust = changes->trust == NULL ? options.trust : changes->trust;
     }
     struct weft_error error;
@@ -248,24 +265,38 @@ void place_stop(struct place *place)
     memset(place->is_blocked, 0, sizeof(place->is_blocked));
 }
 
-static void introduce(struct place *place, const struct place *other)
+void cluster_address(const struct net_cluster *cluster, uint32_t node, char address_out[32])
 {
-    char address[32];
+    (void)snprintf(address_out, 32, "127.0.0.1:%u", net_stream_port(cluster->places[node].net));
+}
+
+static void introduce(struct place *place, const struct place *other, const char *address)
+{
     char name[32];
-    (void)snprintf(address, sizeof(address), "127.0.0.1:%u", net_stream_port(other->net));
     (void)snprintf(name, sizeof(name), "node%u", other->node);
     const struct net_stream_peer peer = {
         .node = other->node, .incarnation = other->incarnation, .address = address, .name = name};
     net_stream_set_peer(place->net, &peer);
 }
 
-void cluster_introduce(struct net_cluster *cluster, uint32_t node)
+void cluster_introduce_at(struct net_cluster *cluster, uint32_t node, const char *address)
 {
-    struct place *place = &cluster->places[node];
     for (uint32_t i = 0; i < CLUSTER_NODES; i++) {
         if (i != node && cluster->places[i].net != NULL) {
-            introduce(&cluster->places[i], place);
-            introduce(place, &cluster->places[i]);
+            introduce(&cluster->places[i], &cluster->places[node], address);
+        }
+    }
+}
+
+void cluster_introduce(struct net_cluster *cluster, uint32_t node)
+{
+    char address[32];
+    cluster_address(cluster, node, address);
+    cluster_introduce_at(cluster, node, address);
+    for (uint32_t i = 0; i < CLUSTER_NODES; i++) {
+        if (i != node && cluster->places[i].net != NULL) {
+            cluster_address(cluster, i, address);
+            introduce(&cluster->places[node], &cluster->places[i], address);
         }
     }
 }

@@ -15,7 +15,14 @@
 #include "fabric/trust.h"
 #include "model/fleet.h"
 
-enum net_form { NET_FORM_INPROC, NET_FORM_SECRET, NET_FORM_TLS };
+enum net_form {
+    NET_FORM_INPROC,
+    NET_FORM_SECRET,
+    NET_FORM_TLS,
+    NET_FORM_SHM,     /* With a secret. */
+    NET_FORM_SHM_TLS, /* With certificates. */
+    NET_FORM_AUTO,    /* With a secret. */
+};
 
 enum {
     CLUSTER_NODES = 3,
@@ -77,9 +84,19 @@ struct net_cluster {
 void cluster_open(struct net_cluster *cluster, enum net_form form);
 void cluster_close(struct net_cluster *cluster);
 
-/* Start the net of a node, in its incarnation. Peers are told with cluster_introduce(). */
+/* What nodes of this form carry bytes by. */
+enum net_carrier cluster_carrier(const struct net_cluster *cluster);
+
+/* Where node @node is reached: HOST:PORT. */
+void cluster_address(const struct net_cluster *cluster, uint32_t node, char address_out[32]);
+
+/* Start the net of a node, in its incarnation, perhaps with other agreement, trust and carrier.
+ * Peers are told with cluster_introduce(). */
 void place_start(struct place *place, const struct net_stream_options *changes);
 void place_stop(struct place *place);
+
+/* Tell every place but @node that it is reached at @address. */
+void cluster_introduce_at(struct net_cluster *cluster, uint32_t node, const char *address);
 
 /* Tell every place that runs of @node; and @node of them. */
 void cluster_introduce(struct net_cluster *cluster, uint32_t node);

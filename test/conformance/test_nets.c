@@ -3,9 +3,11 @@
  *
  * Covers: src/fabric/net.c src/fabric/net_inproc.c src/fabric/net_stream.c
  * src/fabric/net_stream_send.c src/fabric/net_stream_receive.c src/fabric/framed.c
- * src/fabric/stream.c src/fabric/trust.c src/fabric/greeting.c
+ * src/fabric/stream.c src/fabric/trust.c src/fabric/greeting.c src/fabric/rings.c
+ * src/fabric/local_socket.c
  */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,12 +16,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/attributes.h"
 #include "conformance/net_cluster.h"
+#include "fabric/framed.h"
+#include "fabric/greeting.h"
+#include "fabric/local_socket.h"
+#include "fabric/stream.h"
+#include "wire/bytes.h"
 
 enum { MANY = 1000, LARGE_BYTES = 8 << 20 };
 
@@ -40,6 +48,24 @@ static int open_secret(ATTR_UNUSED void **state)
 static int open_tls(ATTR_UNUSED void **state)
 {
     cluster_open(&cluster, NET_FORM_TLS);
+    return 0;
+}
+
+static int open_shm(ATTR_UNUSED void **state)
+{
+    cluster_open(&cluster, NET_FORM_SHM);
+    return 0;
+}
+
+static int open_shm_tls(ATTR_UNUSED void **state)
+{
+    cluster_open(&cluster, NET_FORM_SHM_TLS);
+    return 0;
+}
+
+static int open_auto(ATTR_UNUSED void **state)
+{
+    cluster_open(&cluster, NET_FORM_AUTO);
     return 0;
 }
 
@@ -397,7 +423,7 @@ static bool is_let_in(const struct net_stream_options *changes)
 
 static void who_knows_another_cluster_is_kept_out(ATTR_UNUSED void **state)
 {
-    const struct net_stream_options other = {.agreement = 78};
+    const struct net_stream_options other = {.agreement = 78, .carrier = cluster_carrier(&cluster)};
     assert_false(is_let_in(&other));
     (void)is_let_in(NULL); /* On a busy machine it takes a while. */
     assert_true(cluster_run(&cluster, one_is_restored));
@@ -411,7 +437,7 @@ static void who_does_not_know_the_secret_is_kept_out(ATTR_UNUSED void **state)
     assert_true(file != NULL && fputs("another secret altogether", file) >= 0);
     assert_int_equal(fclose(file), 0);
     const struct trust_files files = {.secret = path};
-    struct net_stream_options changes = {.agreement = 77};
+    struct net_stream_options changes = {.agreement = 77, .carrier = cluster_carrier(&cluster)};
     struct trust *trust;
     assert_int_equal(trust_create(&files, &trust, NULL), WEFT_OK);
     changes.trust = trust;
@@ -423,7 +449,11 @@ static void who_does_not_know_the_secret_is_kept_out(ATTR_UNUSED void **state)
 
 static void who_has_the_certificate_of_another_is_kept_out(ATTR_UNUSED void **state)
 {
-    const struct net_stream_options changes = {.agreement = 77, .trust = cluster.places[2].trust};
+    const struct net_stream_options changes = {
+        .agreement = 77,
+        .carrier = cluster_carrier(&cluster),
+        .trust = cluster.places[2].trust,
+    };
     assert_false(is_let_in(&changes));
     send_cancel(0, 1, 1); /* Nor is it told anything. */
     cluster_run_ms(&cluster, 100);
@@ -450,17 +480,30 @@ static void who_is_no_member_any_more_is_dropped(ATTR_UNUSED void **state)
     assert_false(two_is_broken(&cluster));
 }
 
-/* Connect to node 1 and send @count bytes. Returns the socket. */
-static int knock(const uint8_t *bytes, size_t count)
+/* A socket connected to node 1, as its peers connect. */
+static int connect_to_one(void)
 {
     const struct sockaddr_in address = {
         .sin_family = AF_INET,
         .sin_port = htons(net_stream_port(cluster.places[1].net)),
         .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)},
     };
+    if (cluster_carrier(&cluster) == NET_CARRIER_SHM) {
+        char name[32];
+        cluster_address(&cluster, 1, name);
+        return local_socket_dial(name);
+    }
     const int made = socket(AF_INET, SOCK_STREAM, 0);
-    assert_true(made >= 0);
     assert_int_equal(connect(made, (const struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(fcntl(made, F_SETFL, O_NONBLOCK), 0);
+    return made;
+}
+
+/* Connect to node 1 and send @count bytes. Returns the socket. */
+static int knock(const uint8_t *bytes, size_t count)
+{
+    const int made = connect_to_one();
+    assert_true(made >= 0);
     if (count > 0) {
         assert_int_equal(send(made, bytes, count, MSG_NOSIGNAL), count);
     }
@@ -497,13 +540,142 @@ static void garbage_on_the_port_harms_no_peer(ATTR_UNUSED void **state)
     assert_true(cluster_run(&cluster, one_is_restored));
 }
 
-#define ANY(test)                                                                                  \
-    cmocka_unit_test_setup_teardown(test, open_inproc, close_cluster),                             \
-        cmocka_unit_test_setup_teardown(test, open_secret, close_cluster),                         \
-        cmocka_unit_test_setup_teardown(test, open_tls, close_cluster)
-#define STREAM(test)                                                                               \
-    cmocka_unit_test_setup_teardown(test, open_secret, close_cluster),                             \
-        cmocka_unit_test_setup_teardown(test, open_tls, close_cluster)
+/* Whether node 1 ends a connection that begins with a hello of version @version. */
+static bool ends_after_hello(uint8_t version)
+{
+    const struct hello hello = {
+        .from = 0,
+        .to = 1,
+        .from_incarnation = cluster.places[0].incarnation,
+        .to_incarnation = cluster.places[1].incarnation,
+        .agreement = 77,
+    };
+    const struct trust *trust = cluster.places[0].trust;
+    const bool is_shared = cluster_carrier(&cluster) == NET_CARRIER_SHM;
+    uint8_t frame[FRAME_HEAD_BYTES + HELLO_BYTES] = {HELLO_BYTES, 0, 0, 0, FRAME_DATA + 1};
+    uint8_t answer[256];
+    const struct iovec part = {.iov_base = frame, .iov_len = sizeof(frame)};
+    hello_encode(&hello, frame + FRAME_HEAD_BYTES);
+    frame[FRAME_HEAD_BYTES + 4] = version;
+    const int socket = connect_to_one();
+    struct stream *stream = is_shared ? stream_create_shared(trust, socket, /* is_dialer */ true)
+                                      : stream_create(trust, socket, /* is_dialer */ true);
+    ptrdiff_t sent = 0;
+    ptrdiff_t got = 0;
+    for (uint32_t i = 0; i < 10000 && got == 0; i++) {
+        sent = sent == 0 ? stream_write(stream, &part, 1) : sent;
+        got = stream_read(stream, answer, sizeof(answer));
+        cluster_run_ms(&cluster, 1);
+    }
+    stream_destroy(stream);
+    assert_int_equal(sent, sizeof(frame));
+    assert_true(got != 0);
+    return got < 0;
+}
+
+static void a_node_of_another_version_is_kept_out(ATTR_UNUSED void **state)
+{
+    assert_false(ends_after_hello(WIRE_VERSION));
+    assert_true(ends_after_hello(WIRE_VERSION + 1));
+    cluster_settle(&cluster); /* And the others notice nothing. */
+}
+
+/* A place that takes connections, or not even that, and says nothing: its address. */
+static int open_hole(char address_out[32])
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof(address);
+    const int made = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(made, (const struct sockaddr *)&address, length), 0);
+    assert_int_equal(getsockname(made, (struct sockaddr *)&address, &length), 0);
+    (void)snprintf(address_out, 32, "127.0.0.1:%u", ntohs(address.sin_port));
+    if (cluster_carrier(&cluster) == NET_CARRIER_SHM) {
+        (void)close(made);
+        return local_socket_listen(address_out);
+    }
+    assert_int_equal(listen(made, 0), 0); /* One connection fills it. */
+    return made;
+}
+
+static void a_peer_that_never_answers_holds_up_no_other(ATTR_UNUSED void **state)
+{
+    char hole[32];
+    char address[32];
+    const int silent = open_hole(hole);
+    assert_true(silent >= 0);
+    cluster_address(&cluster, 1, address);
+    cluster_introduce_at(&cluster, 1, hole);
+    assert_true(cluster_run(&cluster, one_is_broken));
+    send_cancel(0, 1, 1);
+    publish(0, 0, 5, ROW_BOTH);
+    cluster_run_ms(&cluster, 100);
+    assert_int_equal(cluster.places[2].rows[0].load.sequence, 5);
+    assert_false(cluster.places[0].is_broken[2]);
+    assert_true(cluster.places[0].is_broken[1]);
+    cluster_introduce_at(&cluster, 1, address);
+    assert_true(cluster_run(&cluster, one_is_restored));
+    (void)close(silent);
+}
+
+/* Restart node 1 so that it is reached by TCP alone. */
+static void restart_without_sharing(void)
+{
+    const struct net_stream_options changes = {.agreement = 77, .carrier = NET_CARRIER_TCP};
+    place_stop(&cluster.places[1]);
+    assert_true(cluster_run(&cluster, one_is_broken));
+    cluster.places[1].incarnation++;
+    place_start(&cluster.places[1], &changes);
+}
+
+static void a_peer_without_shared_memory_is_reached_by_tcp(ATTR_UNUSED void **state)
+{
+    restart_without_sharing();
+    cluster_introduce(&cluster, 1);
+    assert_true(cluster_run(&cluster, one_is_restored));
+    send_cancel(0, 1, 2);
+    assert_true(cluster_run(&cluster, one_came));
+}
+
+static int squatter;
+
+static bool one_is_restored_beside_a_squatter(struct net_cluster *of)
+{
+    const int came = accept(squatter, NULL, NULL);
+    if (came >= 0) {
+        (void)close(came);
+    }
+    return one_is_restored(of);
+}
+
+static void a_squatter_on_the_name_of_a_peer_is_passed_by(ATTR_UNUSED void **state)
+{
+    char address[32];
+    restart_without_sharing();
+    cluster_address(&cluster, 1, address);
+    squatter = local_socket_listen(address);
+    assert_true(squatter >= 0);
+    cluster_introduce(&cluster, 1);
+    assert_true(cluster_run(&cluster, one_is_restored_beside_a_squatter));
+    (void)close(squatter);
+}
+
+static void carriers_have_names(ATTR_UNUSED void **state)
+{
+    enum net_carrier carrier = NET_CARRIER_AUTO;
+    struct weft_error error;
+    assert_int_equal(net_carrier_parse("shm", &carrier, NULL), WEFT_OK);
+    assert_int_equal(carrier, NET_CARRIER_SHM);
+    assert_int_equal(net_carrier_parse("tcp", &carrier, NULL), WEFT_OK);
+    assert_int_equal(carrier, NET_CARRIER_TCP);
+    assert_int_equal(net_carrier_parse("pigeon", &carrier, &error), WEFT_INVALID);
+    assert_non_null(strstr(error.message, "'pigeon'"));
+    assert_int_equal(carrier, NET_CARRIER_TCP);
+}
+
+#define ON(form, test) cmocka_unit_test_setup_teardown(test, open_##form, close_cluster)
+#define STREAM(test)   ON(secret, test), ON(tls, test), ON(shm, test), ON(shm_tls, test)
+#define ANY(test)      ON(inproc, test), STREAM(test)
 
 int main(void)
 {
@@ -523,12 +695,18 @@ int main(void)
         STREAM(a_tensor_without_memory_is_read_and_forgotten),
         STREAM(no_node_speaks_for_another),
         STREAM(who_knows_another_cluster_is_kept_out),
-        cmocka_unit_test_setup_teardown(
-            who_does_not_know_the_secret_is_kept_out, open_secret, close_cluster),
-        cmocka_unit_test_setup_teardown(
-            who_has_the_certificate_of_another_is_kept_out, open_tls, close_cluster),
+        ON(secret, who_does_not_know_the_secret_is_kept_out),
+        ON(shm, who_does_not_know_the_secret_is_kept_out),
+        ON(tls, who_has_the_certificate_of_another_is_kept_out),
+        ON(shm_tls, who_has_the_certificate_of_another_is_kept_out),
         STREAM(who_is_no_member_any_more_is_dropped),
         STREAM(garbage_on_the_port_harms_no_peer),
+        STREAM(a_node_of_another_version_is_kept_out),
+        STREAM(a_peer_that_never_answers_holds_up_no_other),
+        ON(auto, messages_come_once_and_in_order),
+        ON(auto, a_peer_without_shared_memory_is_reached_by_tcp),
+        ON(auto, a_squatter_on_the_name_of_a_peer_is_passed_by),
+        cmocka_unit_test(carriers_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
