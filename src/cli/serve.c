@@ -239,8 +239,8 @@ static enum weft_status check_cluster(
 {
     const struct cluster_where *cluster = &values->cluster;
     if (cluster->directory.where == NULL) {
-        return cluster->node == NULL && cluster->listen == NULL && cluster->trust.secret == NULL &&
-                       cluster->trust.certificate == NULL
+        return cluster->node == NULL && cluster->listen == NULL && cluster->net == NULL &&
+                       cluster->trust.secret == NULL && cluster->trust.certificate == NULL
                    ? WEFT_OK
                    : error_set(error, WEFT_INVALID, "options of a cluster need '--cluster'");
     }
@@ -350,6 +350,10 @@ static const struct argument rows[] = {
      "where other nodes reach this one; default any port of 127.0.0.1, for this\n"
      "machine alone",
      ARGUMENT_TEXT, offsetof(struct serve_values, cluster.listen)},
+    {"--cluster-net", "NET",
+     "how nodes reach each other: 'tcp'; 'shm', shared memory; 'auto', shared memory\n"
+     "between processes of one machine and user, else TCP, by default",
+     ARGUMENT_TEXT, offsetof(struct serve_values, cluster.net)},
     {"--cluster-secret-file", "FILE", "file with a secret that all nodes know", ARGUMENT_TEXT,
      offsetof(struct serve_values, cluster.trust.secret)},
     {"--cluster-cert", "FILE", "instead: certificate of this node, in its name, in PEM",

@@ -77,6 +77,7 @@ enum weft_status runtime_make_remote_net(struct runtime *runtime, struct weft_er
         .trust = remote->trust,
         .log = remote->log,
         .listen = remote->listen,
+        .carrier = remote->carrier,
         .agreement = remote->agreement,
         .loop = loop_uv(runtime->loop),
         .host = runtime_net_host(runtime),

@@ -15,6 +15,7 @@ struct runtime_remote {
     uint32_t node;
     uint32_t incarnation;      /* No earlier life of that node had this one. */
     const char *listen;        /* HOST:PORT, for the other nodes; port 0: any that is free. */
+    enum net_carrier carrier;  /* Of bytes between nodes. */
     const struct trust *trust; /* Borrowed, like the log. */
     struct log *log;           /* NULL: none. */
     uint64_t agreement;        /* What all nodes must have alike, as a hash. */

@@ -109,6 +109,9 @@ enum weft_status clustered_open(
     if (status == WEFT_OK) {
         status = check_listen(cluster, where->listen, error);
     }
+    if (status == WEFT_OK && where->net != NULL) {
+        status = net_carrier_parse(where->net, &cluster->remote.carrier, error);
+    }
     if (status == WEFT_OK) {
         status = make_trust(cluster, &where->trust, error);
     }

@@ -20,6 +20,7 @@ struct cluster_where {
     struct directory_options directory; /* Without a place: there is no cluster. */
     const char *node;                   /* NULL: called as this machine is. */
     const char *listen;                 /* HOST:PORT, for other nodes. NULL: this machine alone. */
+    const char *net;                    /* Of net_carrier_parse(). NULL: auto. */
     struct trust_files trust;
 };
 

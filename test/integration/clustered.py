@@ -67,6 +67,7 @@ class Cluster:
     """Nodes by name, each a process; its folder is removed after @test."""
 
     has_certificates = False  # Or a secret.
+    net = "auto"
 
     def __init__(self, test, directory=None):
         holder = tempfile.TemporaryDirectory()
@@ -81,7 +82,7 @@ class Cluster:
         self.nodes = {}
 
     def arguments(self, name):
-        where = ["--cluster", self.directory, "--node", name]
+        where = ["--cluster", self.directory, "--node", name, "--cluster-net", self.net]
         if self.has_certificates:
             return [*where, "--cluster-cert", str(self.root / f"{name}.pem"), "--cluster-key",
                     str(self.root / f"{name}.key"), "--cluster-ca",

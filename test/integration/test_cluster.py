@@ -40,9 +40,33 @@ class Clusters(unittest.TestCase):
         for name in ("b", "c", "a"):
             self.assertEqual(cluster.nodes[name].end()[0], 0)
 
+    def carry(self, net, carrier):
+        cluster = Cluster(self)
+        cluster.net = net
+        cluster.launch_all("a", "b")
+        a, b = cluster.nodes["a"], cluster.nodes["b"]
+        a.logged(f"event=\"peer reached\" node=1 by={carrier}")
+        b.logged(f"event=\"peer reached\" node=0 by={carrier}")
+        load = Load([a])
+        end = time.monotonic() + 30
+        while busy_seconds(b)[1] == 0 and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertGreater(busy_seconds(b)[1], 0)
+        self.check(load)
+        self.assertEqual(load.broken[id(a)], 0)
+        for node in (a, b):
+            self.assertEqual(node.end()[0], 0)
+
+    def test_processes_of_one_machine_share_memory(self):
+        self.carry("auto", "shm")
+
+    def test_tcp_can_be_asked_for(self):
+        self.carry("tcp", "tcp")
+
     def test_certificates_say_who_a_node_is(self):
         cluster = Cluster(self)
         cluster.has_certificates = True
+        cluster.net = "tcp"
         make_authority(cluster.root, "ca")
         make_authority(cluster.root, "other")
         sign(cluster.root, "ca", "a")
@@ -204,6 +228,8 @@ class Clusters(unittest.TestCase):
         self.assertIn("name the address by which other nodes reach",
                       self.refused(cluster, "b", "--listen-cluster", "0.0.0.0:0"))  # fmt: skip
         self.assertIn("/no/file", self.refused(cluster, "b", "--cluster-secret-file", "/no/file"))
+        self.assertIn("'pigeon' is not a net; use auto, tcp or shm",
+                      self.refused(cluster, "b", "--cluster-net", "pigeon"))  # fmt: skip
         self.assertIn("needs '--cluster-secret-file', or",
                       self.refused(cluster, "b", "--cluster-cert", "/no/file"))  # fmt: skip
         self.assertIn("127.0.0.1:1: cannot connect",
