@@ -5,8 +5,9 @@
  *     bench_net [rounds]
  *
  * One process answers for each way: bare TCP that waits with poll(), the net with a shared
- * secret, and with TLS. A row that comes is answered by a row, and the same for messages. Of
- * tensors eight are on their way at once, each answered by a message; with bare TCP by a byte.
+ * secret, with TLS, and through shared memory. A row that comes is answered by a row, and the same
+ * for messages. Of tensors eight are on their way at once, each answered by a message; with bare
+ * TCP by a byte.
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -36,9 +37,9 @@ enum {
     SMALL_BYTES = 64
 };
 
-enum way { WAY_TCP, WAY_SECRET, WAY_TLS, WAYS };
+enum way { WAY_TCP, WAY_SECRET, WAY_TLS, WAY_SHM, WAYS };
 
-static const char *const way_names[WAYS] = {"bare TCP", "net, secret", "net, TLS"};
+static const char *const way_names[WAYS] = {"bare TCP", "net, secret", "net, TLS", "net, shm"};
 
 static char folder[] = "/tmp/weft-bench-XXXXXX";
 static struct fleet_worker workers[2] = {{.node = 0, .gpu_units = 1}, {.node = 1, .gpu_units = 1}};
@@ -173,6 +174,7 @@ static void open_end(struct end *end, uint32_t node, enum way way)
         .fleet = &fleet,
         .trust = end->trust,
         .listen = "127.0.0.1:0",
+        .carrier = way == WAY_SHM ? NET_CARRIER_SHM : NET_CARRIER_TCP,
         .loop = &end->loop,
         .host =
             {
@@ -384,8 +386,9 @@ int main(int argc, char **argv)
     authority_sign(authority, "bench", paths[0], paths[1]);
     authority_destroy(authority);
     start_tcp(&sides[WAY_TCP]);
-    start_net(&sides[WAY_SECRET], WAY_SECRET);
-    start_net(&sides[WAY_TLS], WAY_TLS);
+    for (enum way way = WAY_SECRET; way < WAYS; way++) {
+        start_net(&sides[way], way);
+    }
     for (uint32_t round = 0; round < rounds; round++) {
         for (enum way way = 0; way < WAYS; way++) {
             call_small(&sides[way], way, round);

@@ -6,7 +6,8 @@ usage: mix_predicted.py WEFT FOLDER
 FOLDER has mix.profile.json and mix.json, as mix.py leaves them. The simulator gets the profile as
 `weft profile` measured it, the same arrivals, and the same policies. What sockets, the function
 between models and the hand-off of batches take is not in the profile: it is measured as the
-difference between requests one at a time and their tasks' run times, and counted to each prediction.
+difference between requests one at a time and their tasks' run times, and counted to each
+prediction.
 """
 
 import json

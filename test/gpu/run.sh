@@ -6,8 +6,8 @@
 #
 # Parts: compile (the packages that are not in the bundle; they are left in $OUT), check (the parts
 # of the engine), loads (weights of 20 MB to 1 GB), engine (the engine in its process), and those of
-# serve.py: profile, outputs, overhead, cache, shares, faults, steady; and mix.py: mix. All of them if
-# none is named.
+# serve.py: profile, outputs, overhead, cache, shares, faults, steady; and mix.py: mix. All of them
+# if none is named.
 set -eu
 cd "$(dirname "$0")"
 here=$PWD
