@@ -4,6 +4,8 @@
 #ifndef NODE_BOUNDS_H
 #define NODE_BOUNDS_H
 
+#include <stdint.h>
+
 #include "base/units.h"
 
 enum {
@@ -22,7 +24,13 @@ enum {
     GIVE_UP_PER_STEP = 8,        /* Jobs that cannot be in time; the next step goes on. */
     TOLD_BYTES_MIN = 65536,      /* Smaller inputs are as fast as the news of them. */
     OFFERS_PER_REPAIR = 64, /* Made again in one step, after the loss of a home or a silence. */
+    KEYED_MAX = 1 << 16,    /* Requests with keys, open or answered: a minute of 1000 per second. */
+    KEYED_EVICTED_PER_STEP = 64,
 };
+
+#define DEPUTY_BYTES_MAX (UINT64_C(16) << 20)  /* Larger inputs and answers stay at the owner. */
+#define KEYED_BYTES_MAX  (UINT64_C(256) << 20) /* Of inputs for deputies, and of kept answers. */
+#define ANSWER_KEPT_NS   (60 * NS_PER_S)       /* A client asks again within seconds, or never. */
 
 #define AUDIT_NS            (10 * NS_PER_S)  /* Silence after which a visit asks its owner. */
 #define STARVED_NS          (10 * NS_PER_S)  /* No policy may leave a task waiting for longer. */

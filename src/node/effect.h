@@ -19,7 +19,6 @@ enum effect_kind {
     EFFECT_ACCEPT,       /* The request became a job. */
     EFFECT_REFUSE,       /* It did not. Its client is told. */
     EFFECT_ANSWER,       /* The job ended. Its client is told. */
-    EFFECT_REDIRECT,     /* Another node has, or should have, the request: its client goes there. */
     EFFECT_SEND,         /* A message to another node. */
     EFFECT_MOVE,         /* A message and a tensor. The host holds the contents until they left. */
     EFFECT_RELEASE,      /* The node's reference to a tensor is gone. */
@@ -66,10 +65,6 @@ struct effect {
             struct job_id job;
             uint32_t deputy; /* That knows of it. At first NODE_NONE; said again when one does. */
         } accept;
-        struct {
-            uint64_t client;
-            uint32_t node;
-        } redirect;
         struct effect_answer answer; /* ANSWER, REFUSE. */
         struct {
             uint32_t node;

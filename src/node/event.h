@@ -48,6 +48,7 @@ struct event_request {
     uint64_t bytes;
     struct request_key key; /* Of a request that shall survive its owner. */
     uint64_t inputs_hash;   /* With a key: who uses it again with other inputs is refused. */
+    bool is_retry;          /* With a key: the client has asked before, here or elsewhere. */
 };
 
 /* What one task of a batch made. */

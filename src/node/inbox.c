@@ -66,7 +66,8 @@ static bool is_sound(const struct node *node, const struct message *message)
     if (message->kind == MESSAGE_OFFER) {
         return message->work.items <= BATCH_ITEMS_MAX;
     }
-    if (message->kind == MESSAGE_DEPUTE) {
+    if (message->kind == MESSAGE_DEPUTE || message->kind == MESSAGE_FORWARD ||
+        message->kind == MESSAGE_RESULT) {
         return message->workflow < node->catalogue->workflow_count;
     }
     return !message_has_placement(message->kind) || has_sound_work(node, message);
@@ -162,7 +163,8 @@ static bool is_entitled(const struct node *node, const struct message *message)
     case MESSAGE_CANCEL:
     case MESSAGE_PROBE:
     case MESSAGE_DEPUTE:
-    case MESSAGE_SETTLED:
+    case MESSAGE_FORWARD:
+    case MESSAGE_TRIED:
         return message->from == message->job.node;
     case MESSAGE_FAILED:
     case MESSAGE_ACKNOWLEDGE:
@@ -190,15 +192,14 @@ void inbox_own_message(struct node *node, const struct message *message)
     switch ((int)message->kind) {
     case MESSAGE_INPUT:
     case MESSAGE_DEPUTE:
+    case MESSAGE_FORWARD:
+    case MESSAGE_RESULT:
         return; /* Without their tensors they are nothing. */
     case MESSAGE_DEPUTED:
-        keys_deputed(node, message);
-        return;
     case MESSAGE_TAKEN:
-        keys_taken(node, message);
-        return;
+    case MESSAGE_TRIED:
     case MESSAGE_SETTLED:
-        keys_settled(node, message->job);
+        keys_message(node, message);
         return;
     case MESSAGE_RESERVE:
         if (names_reserved(node, message)) {
@@ -221,7 +222,7 @@ void inbox_own_message(struct node *node, const struct message *message)
         return;
     case MESSAGE_CANCEL:
         visits_cancel(node, message->job, REASON_CANCEL);
-        keys_settled(node, message->job);
+        keys_dropped(node, message->job);
         return;
     case MESSAGE_STEAL:
         if (view_is_own(&node->view, message->victim) && names_thief(node, message)) {
@@ -284,10 +285,10 @@ void inbox_tensor(struct node *node, const struct message *message, uint32_t ten
 {
     const bool is_sane = is_sound(node, message);
     if (is_sane && is_entitled(node, message)) {
-        if (message->kind == MESSAGE_DEPUTE) {
-            keys_depute(node, message, tensor);
-        } else {
+        if (message->kind == MESSAGE_INPUT) {
             inbox_own_input(node, message, tensor);
+        } else {
+            keys_tensor(node, message, tensor);
         }
         return;
     }

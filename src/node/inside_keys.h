@@ -10,23 +10,32 @@
 enum keyed_state {
     KEYED_OWNED,    /* A job of this node. */
     KEYED_DEPUTED,  /* A job of another, whose deputy this is. */
-    KEYED_ANSWERED, /* Was a job of this node. */
+    KEYED_WAITING,  /* Another node was asked for the answer. */
+    KEYED_ANSWERED, /* The answer is here. */
 };
 
 /* A request with a key. */
 struct keyed {
     struct request_key key;
     uint64_t inputs_hash;
-    struct job_id job;    /* At its owner. */
+    struct job_id job;    /* At its owner. WAITING: the ticket. */
     struct job_id former; /* OWNED, ANSWERED: of the owner that it was taken over from. */
+    struct job_id ticket; /* DEPUTED, WAITING: what the host calls the client's request. */
+    struct job_id source; /* DEPUTED, WAITING: the job that the outputs are of. */
+    uint64_t client;      /* DEPUTED, WAITING: who waits here; CLIENT_NONE: no client. */
+    uint64_t bytes;       /* What it holds, as counted in struct keys. */
     struct slot_link link;
     uint32_t deputy; /* OWNED: the node that knows of it, or is told; NODE_NONE: none. */
-    uint32_t losses; /* DEPUTED: attempts that have failed so far. */
+                     /* WAITING: the node that was asked. */
+    uint32_t deputy_incarnation;
+    uint32_t follower; /* The node that wants the answer as well; NODE_NONE: none. */
+    uint32_t losses;   /* DEPUTED, WAITING: attempts that have failed so far. */
     uint32_t items;
-    uint32_t inputs; /* DEPUTED: tensor. */
+    uint32_t inputs; /* DEPUTED, WAITING: tensor. */
     int64_t deadline_ns;
-    int64_t touched_ns; /* OWNED, DEPUTED: for the audit. ANSWERED: since when. */
-    uint32_t outputs;   /* ANSWERED: list of struct input, by sink. */
+    int64_t touched_ns; /* For the audit. ANSWERED: since when. */
+    uint32_t outputs;   /* List of struct input, by sink. */
+    uint32_t output_count;
     enum weft_status status;
     enum reason reason;
     uint8_t workflow;
@@ -40,7 +49,9 @@ struct keys {
     bool is_on;
     struct map by_key;
     struct map by_job;
-    struct slot_list list;
+    struct slot_list list; /* The newest first. */
+    uint32_t count;
+    uint64_t bytes; /* Of all tensors that requests hold here beside their jobs. */
 };
 
 #endif /* NODE_INSIDE_KEYS_H */

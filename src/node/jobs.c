@@ -291,8 +291,8 @@ void jobs_end(struct node *node, uint32_t slot, enum weft_status status, enum re
 void jobs_cancel(struct node *node, struct job_id id)
 {
     const uint32_t slot = jobs_find(node, id);
-    if (slot == MAP_NONE) {
-        return; /* It crossed the answer. */
+    if ((node->keys.is_on && keys_cancelled(node, id)) || slot == MAP_NONE) {
+        return; /* Without a job, it crossed the answer. */
     }
     const struct job *job = job_at(node, slot);
     struct record *record = trace(node, RECORD_CANCELLED, REASON_NONE);
@@ -443,7 +443,8 @@ void jobs_failed(struct node *node, const struct message *message)
 
 void jobs_query(struct node *node, const struct message *message)
 {
-    if (message->job.node == node->id && jobs_find(node, message->job) == MAP_NONE) {
+    if (message->job.node == node->id && jobs_find(node, message->job) == MAP_NONE &&
+        !(node->keys.is_on && keys_queried(node, message))) {
         send_cancel(node, message, message->from);
     }
 }

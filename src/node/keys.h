@@ -1,19 +1,22 @@
 /*
  * keys.h - requests that survive their owner.
  *
- * A client may give its request a key, and ask again with the same key when its owner is lost. The
- * members rank themselves for every key by a hash, as homes do: the first is the owner, and a
- * client that comes to another node is redirected to it. The owner tells a deputy, the next in
- * rank, of the request, inputs and all, and tells its host once the deputy has answered: from then
- * on the request is safe. When the member list says that the owner is lost, the deputy opens a job
- * of its own for the request, with a deputy of its own. The new job has another name, so nothing
- * that is late of the old one can touch it. An owner that was only out of reach is told when it is
- * back; it drops its job and redirects its client. Attempts are counted over all owners, so that a
- * request that kills its owners does not walk through the cluster.
+ * A client may give its request a key, and ask again with the same key when it hears nothing. The
+ * node that it came to is the owner of the job. Members rank themselves for every key by a hash, as
+ * homes do; the first in rank, or the second if the owner is the first, is the deputy: the owner
+ * tells it of the request, inputs and all, and tells its host once the deputy has answered. From
+ * then on the request is safe. A client that asks again says so; its node asks the first in rank,
+ * which is the owner, the deputy, or becomes the owner, and passes the answer on. When the member
+ * list says that the owner is lost, the deputy opens a job of its own, with a deputy of its own.
+ * The new job has another name, so nothing that is late of the old one can touch it.
  *
- * The owner keeps answers by key for a while, and gives them again to a client that asks again. A
- * node that was not there when a request came does not know its key: its deputy then says that the
- * request is taken.
+ * One request may get two owners: two clients ask at the same time, or an owner was only out of
+ * reach. A node that has the request, or is its deputy, says so to an owner that tells it of one,
+ * and that waits for the answer like any other node that was asked. Of two owners that tell each
+ * other, the first in rank goes on. Attempts are counted over all owners, so that a request that
+ * kills its owners does not walk through the cluster.
+ *
+ * Owner and deputy keep the answer for a while, as long as there is room.
  */
 #ifndef NODE_KEYS_H
 #define NODE_KEYS_H
@@ -25,10 +28,9 @@ void keys_init(struct node *node, bool is_on);
 /* The slot of the request with @key, or POOL_NONE. */
 uint32_t keys_find(const struct node *node, struct request_key key);
 
-/*
- * Whether that is all for @request, which has a key: it is another node's, is known, or has been
- * answered.
- */
+/* keys.c: clients, and jobs of this node. */
+
+/* Whether that is all for @request, which has a key: it is known, or another node is asked. */
 bool keys_request(struct node *node, const struct event_request *request);
 
 /* Job @slot was opened for @request, which has a key: tell a deputy. */
@@ -42,13 +44,52 @@ bool keys_ended(
     struct node *node, struct job *job, enum weft_status status, enum reason reason,
     struct handle *outputs, uint32_t *count_out);
 
-/* Messages: an owner tells of a request; its deputy knows of it, or has it already. */
-void keys_depute(struct node *node, const struct message *message, uint32_t tensor);
-void keys_deputed(struct node *node, const struct message *message);
-void keys_taken(struct node *node, const struct message *message);
+/*
+ * The client of @job has gone. Whether that is all: the job is another node's, or is wanted
+ * elsewhere as well.
+ */
+bool keys_cancelled(struct node *node, struct job_id job);
 
-/* The owner of @job does not need a deputy for it any more. */
-void keys_settled(struct node *node, struct job_id job);
+/* An attempt of @job, which may have a key, has failed: its deputy counts it as well. */
+void keys_lost(struct node *node, const struct job *job);
+
+/*
+ * Request @slot, which has its inputs here, becomes a job of this node; @is_loss: because its owner
+ * is lost. Without room for a job the audit tries again.
+ */
+void keys_adopt(struct node *node, uint32_t slot, bool is_loss);
+
+/* Tell a deputy of request @slot, a job of this node, if there is one to tell. */
+void keys_tell_deputy(struct node *node, uint32_t slot);
+
+/* Ask @peer for the answer of request @slot. */
+void keys_ask(struct node *node, uint32_t slot, uint32_t peer);
+
+/* Request @slot, whose outputs are here unless it has failed, is answered. */
+void keys_answered(struct node *node, uint32_t slot, enum weft_status status, enum reason reason);
+
+/* The client that waits here for request @slot hears that it ends without outputs. */
+void keys_turn_away(struct node *node, uint32_t slot, enum weft_status status, enum reason reason);
+
+/* Give the answer of request @slot to @peer. */
+void keys_pass_on(struct node *node, uint32_t slot, uint32_t peer);
+
+/* A name for a client that waits here for another node's job. */
+struct job_id keys_ticket(struct node *node);
+
+/* keys_peers.c: what other nodes say. */
+
+/* An owner tells of a request; a node asks for one; an output of its answer. */
+void keys_tensor(struct node *node, const struct message *message, uint32_t tensor);
+
+/* A deputy knows of a request; has it already; an owner has tried again; has ended. */
+void keys_message(struct node *node, const struct message *message);
+
+/* The owner of @job knows it no more. */
+void keys_dropped(struct node *node, struct job_id job);
+
+/* Whether @message, which asks after a job, is from the deputy of one that was answered. */
+bool keys_queried(struct node *node, const struct message *message);
 
 /* Take over what lost its owner, and find deputies for what lost them. False when all is done. */
 ATTR_COLD bool keys_repair(struct node *node);

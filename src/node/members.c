@@ -83,6 +83,7 @@ void members_changed(struct node *node, const struct members *members)
         show_again(node);
     }
     bool lost = false;
+    bool joined = false;
     for (uint32_t peer = 0; peer < members->node_count; peer++) {
         const bool was_up = members_is_up(old, peer);
         if (peer == node->id) {
@@ -97,10 +98,13 @@ void members_changed(struct node *node, const struct members *members)
             trace(node, RECORD_NODE_BACK, REASON_NONE)->value = peer;
             suspects_remove(&node->view.suspects, peer);
             keys_returned(node, peer);
+            joined = true;
         }
     }
-    if (lost) {
+    if (lost || (joined && node->keys.is_on)) { /* Who joined may be first in rank for a key. */
         members_look_again(node);
+    }
+    if (lost) {
         grants_repair(node);
         home_repair(node);
     }

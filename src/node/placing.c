@@ -2,6 +2,7 @@
 
 #include "node/access.h"
 #include "node/jobs.h"
+#include "node/keys.h"
 #include "node/outbox.h"
 #include "node/routing.h"
 #include "node/visits.h"
@@ -303,6 +304,9 @@ bool placing_again(struct node *node, uint32_t slot, uint32_t failed)
     if (job->losses >= JOB_ATTEMPTS_MAX) {
         jobs_end(node, slot, WEFT_FAILED, REASON_ATTEMPTS);
         return true;
+    }
+    if (node->keys.is_on) {
+        keys_lost(node, job);
     }
     run_again(node, slot, lost, REASON_REPLACED);
     return true;

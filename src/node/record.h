@@ -49,7 +49,7 @@
     X(RECORD_IGNORED, "ignored")       /* what the sender had no right to say; value: that node */ \
     X(RECORD_DEPUTED, "deputed")       /* value: the deputy that knows of the job now */           \
     X(RECORD_TAKEN_OVER, "taken over") /* value: the owner that was lost */                        \
-    X(RECORD_REDIRECTED, "redirected") /* a client; value: the node that it goes to */             \
+    X(RECORD_AWAITED, "awaited")       /* reason; value: the node that has the request */          \
     X(RECORD_WEIGHED, "weighed")       /* task, worker, model it lacks, batch, gpu, cpu; */        \
                                        /* value: ns until it would end. Only for hosts that ask */
 

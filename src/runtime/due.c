@@ -144,6 +144,9 @@ static void submit(struct runtime *runtime, uint32_t slot)
         .slo_ns = request->slo_ns,
         .inputs = request->inputs,
         .bytes = runtime->options.catalogue->workflows[request->workflow]->input_bytes,
+        .key = request->key,
+        .inputs_hash = request->inputs_hash,
+        .is_retry = request->is_retry,
     };
     if (request->inputs.id != 0) {
         (void)tensors_contents(&runtime->tensors, request->inputs, &event.request.bytes);

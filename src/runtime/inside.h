@@ -31,6 +31,7 @@ struct hosted {
 struct client {
     uint32_t node;
     struct job_id job; /* Number 0 until accepted. */
+    uint32_t deputy;   /* That knows of it; NODE_NONE: none. */
     int64_t arrived_ns;
     struct runtime_request request;
 };

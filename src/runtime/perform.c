@@ -34,16 +34,23 @@ void runtime_finish(struct runtime *runtime, uint32_t slot, struct runtime_answe
     }
 }
 
-static void accept(struct runtime *runtime, uint64_t client, struct job_id job)
+static void accept(struct runtime *runtime, const struct effect *effect)
 {
-    ASSERT(pool_has(&runtime->clients, client));
-    ((struct client *)pool_at(&runtime->clients, pool_slot(client)))->job = job;
+    ASSERT(pool_has(&runtime->clients, effect->accept.client));
+    struct client *client = pool_at(&runtime->clients, pool_slot(effect->accept.client));
+    client->job = effect->accept.job;
+    client->deputy = effect->accept.deputy;
 }
 
 static void answer(struct runtime *runtime, const struct effect_answer *effect)
 {
     const uint32_t slot = pool_slot(effect->client);
     ASSERT(pool_has(&runtime->clients, effect->client));
+    struct handle shared[WORKFLOW_TASKS_MAX]; /* A sink is a task. */
+    for (uint32_t i = 0; i < effect->output_count && effect->is_kept; i++) {
+        shared[i] = tensors_share(&runtime->tensors, effect->outputs[i], NODE_HOST);
+    }
+    const struct client *client = pool_at(&runtime->clients, slot);
     struct runtime_answer given = {
         .client = effect->client,
         .job = effect->job,
@@ -51,9 +58,9 @@ static void answer(struct runtime *runtime, const struct effect_answer *effect)
         .reason = effect->reason,
         .retry_after_ns = effect->retry_after_ns,
         .output_count = effect->output_count,
-        .outputs = effect->outputs,
+        .outputs = effect->is_kept ? shared : effect->outputs,
+        .deputy = client->deputy,
     };
-    const struct client *client = pool_at(&runtime->clients, slot);
     if (effect->status != WEFT_OK) {
         given.message =
             causes_find(&runtime->causes, effect->job, client->request.workflow, effect->reason);
@@ -137,7 +144,7 @@ static void perform(struct runtime *runtime, uint32_t node, const struct effect 
 {
     switch (effect->kind) {
     case EFFECT_ACCEPT:
-        accept(runtime, effect->accept.client, effect->accept.job);
+        accept(runtime, effect);
         return;
     case EFFECT_REFUSE:
     case EFFECT_ANSWER:
@@ -177,7 +184,6 @@ static void perform(struct runtime *runtime, uint32_t node, const struct effect 
     case EFFECT_FIND:
         find(runtime, node, effect->find.job, effect->find.asker);
         return;
-    case EFFECT_REDIRECT: /* Nodes of a runtime have no deputies. */
     case EFFECT_KINDS:
         break;
     }

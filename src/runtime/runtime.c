@@ -44,6 +44,7 @@ static void boot(struct runtime *runtime, uint32_t number)
         .seed = given->seed,
         .row_load_ns = given->row_load_ns,
         .row_cache_ns = given->row_cache_ns,
+        .has_deputies = given->has_deputies,
     };
     hosted->node = node_create(&hosted->arena, &options);
     arena_seal(&hosted->arena);
@@ -263,6 +264,7 @@ uint64_t runtime_request(
     ASSERT(slot != POOL_NONE);
     *(struct client *)pool_at(&runtime->clients, slot) = (struct client){
         .node = node == NODE_NONE ? ingress_draw(&runtime->ingress) : node,
+        .deputy = NODE_NONE,
         .arrived_ns = runtime->clock.now_ns,
         .request = *request,
     };

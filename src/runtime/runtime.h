@@ -38,6 +38,7 @@ struct runtime_answer {
     const char *message; /* If it failed: what an engine said about it, "" or NULL if nothing. */
     int64_t latency_ns;
     int64_t retry_after_ns; /* If it was refused. */
+    uint32_t deputy;        /* The node that would have taken over; NODE_NONE: none. */
     uint32_t output_count;  /* One per sink, if the status is WEFT_OK. */
     const struct handle *outputs;
 };
@@ -54,6 +55,9 @@ struct runtime_request {
     uint32_t priority;
     int64_t slo_ns;            /* It is answered by then. 0: the workflow's own, as a target. */
     struct handle inputs;      /* Of runtime_tensor(); the runtime owns this reference. 0: none. */
+    struct request_key key;    /* All zero: none. Otherwise as in struct event_request. */
+    uint64_t inputs_hash;      /* Likewise. */
+    bool is_retry;             /* Likewise. */
     runtime_answered answered; /* NULL: outputs are released. */
     void *context;
 };
@@ -116,7 +120,8 @@ struct runtime_options {
     int64_t hint_ns;      /* From a loss until peers notice. */
     int64_t verdict_ns;   /* From a loss until the directory says so. */
 
-    bool weighs; /* Records also tell what policies weighed. */
+    bool has_deputies; /* Requests with keys survive their owners: node/keys.h. */
+    bool weighs;       /* Records also tell what policies weighed. */
 
     /* Called with every record, in order, before what it records is carried out. NULL: no. */
     void (*on_record)(void *context, const struct record *record);

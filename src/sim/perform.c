@@ -55,11 +55,6 @@ static void perform(struct sim *sim, uint32_t node, const struct effect *effect)
         }
         return;
     }
-    case EFFECT_REDIRECT:
-        retries_leave(
-            sim, (uint32_t)effect->redirect.client, effect->redirect.node,
-            sim->options.fleet->network.latency_ns);
-        return;
     case EFFECT_REFUSE:
     case EFFECT_ANSWER:
         finish_client(sim, node, &effect->answer);

@@ -22,6 +22,12 @@ void retries_begin(struct sim *sim, uint32_t slot, const struct arrival *arrival
     keyed->retry_ns = 0;
     keyed->items = arrival->items;
     keyed->deputy = NODE_NONE;
+    keyed->has_asked = false;
+}
+
+bool retries_has_asked(const struct sim *sim, uint32_t slot)
+{
+    return keyed_at(sim, slot)->has_asked;
 }
 
 void retries_accepted(struct sim *sim, uint32_t slot, uint32_t deputy)
@@ -70,6 +76,7 @@ void retries_again(struct sim *sim, uint32_t slot, uint32_t wanted)
     }
     const struct arrival arrival = {.workflow = keyed->client.workflow, .items = keyed->items};
     keyed->retry_ns = 0;
+    keyed->has_asked = true;
     sim_ask(sim, slot, node, &arrival);
 }
 

@@ -13,6 +13,7 @@ struct keyed_client {
     uint32_t items;
     uint32_t deputy; /* Of its owner, as that has said; NODE_NONE: none, or not known. */
     uint32_t deputy_incarnation;
+    bool has_asked;
 };
 
 /* A job that has arrived and not ended, where clients have keys: none may wait for it. */
@@ -25,7 +26,7 @@ struct open_job {
 struct request_key retries_key(const struct sim *sim, uint32_t slot);
 void retries_begin(struct sim *sim, uint32_t slot, const struct arrival *arrival);
 void retries_accepted(struct sim *sim, uint32_t slot, uint32_t deputy);
-/* Client @slot goes to @node, or with NODE_NONE to any, @after_ns from now. */
+/* Client @slot asks again, @after_ns from now: @node, or with NODE_NONE any. */
 void retries_leave(struct sim *sim, uint32_t slot, uint32_t node, int64_t after_ns);
 void retries_again(struct sim *sim, uint32_t slot, uint32_t node);
 /* A record that may be of the beginning or the end of a job. */
@@ -33,6 +34,7 @@ void retries_note(struct sim *sim, const struct record *record);
 /* @node is gone, and with it its jobs, whether a client waits for them or not. */
 ATTR_COLD void retries_lose(struct sim *sim, uint32_t node);
 bool retries_is_away(const struct sim *sim, uint32_t slot);
+bool retries_has_asked(const struct sim *sim, uint32_t slot);
 /* No request whose deputy lives is forgotten. */
 ATTR_COLD void retries_check(const struct sim *sim);
 

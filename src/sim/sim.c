@@ -269,6 +269,7 @@ void sim_ask(struct sim *sim, uint32_t slot, uint32_t node, const struct arrival
     if (sim->options.has_deputies) {
         event.request.key = retries_key(sim, slot);
         event.request.inputs_hash = event.request.key.words[0];
+        event.request.is_retry = retries_has_asked(sim, slot);
     }
     sim_step(sim, node, &event);
 }

@@ -42,7 +42,7 @@ enum value_meaning value_meaning(uint32_t kind)
         [RECORD_NODE_BACK] = VALUE_PEER,       [RECORD_SUSPECTED] = VALUE_PEER,
         [RECORD_SOLVED] = VALUE_PROBLEM,       [RECORD_REPEATED] = VALUE_ATTEMPT,
         [RECORD_IGNORED] = VALUE_PEER,         [RECORD_DEPUTED] = VALUE_PEER,
-        [RECORD_TAKEN_OVER] = VALUE_PEER,      [RECORD_REDIRECTED] = VALUE_PEER,
+        [RECORD_TAKEN_OVER] = VALUE_PEER,      [RECORD_AWAITED] = VALUE_PEER,
         [RECORD_WEIGHED] = VALUE_END_NS,
     };
     return kind < RECORD_KIND_COUNT ? meanings[kind] : VALUE_NONE;

@@ -30,9 +30,13 @@ enum {
     HAS_VICTIM = 1 << 13,
     HAS_MODEL = 1 << 14,
 
-    HAS_DEPUTY = 1 << 15,
+    HAS_KEY = 1 << 15,
+    HAS_REQUEST = 1 << 16, /* With a key: what its next owner must know. */
+    HAS_LOSSES = 1 << 17,
+    HAS_OUTPUT = 1 << 18, /* Of an answer. */
+    HAS_END = 1 << 19,
 
-    ALWAYS = 1 << 16,
+    ALWAYS = 1 << 20,
     OF_TASK = HAS_JOB | HAS_TASK | HAS_WORKER | HAS_ATTEMPT,
 };
 
@@ -59,10 +63,13 @@ static const uint32_t kind_fields[MESSAGE_KINDS] = {
     [MESSAGE_ASK] = HAS_WORKER | HAS_ASKED,
     [MESSAGE_WARM] = HAS_WORKER | HAS_MODEL,
     [MESSAGE_SEEK] = OF_TASK,
-    [MESSAGE_DEPUTE] = HAS_JOB | HAS_DEPUTY,
-    [MESSAGE_DEPUTED] = HAS_JOB,
-    [MESSAGE_TAKEN] = HAS_JOB,
-    [MESSAGE_SETTLED] = HAS_JOB,
+    [MESSAGE_DEPUTE] = HAS_JOB | HAS_KEY | HAS_REQUEST | HAS_LOSSES,
+    [MESSAGE_DEPUTED] = HAS_JOB | HAS_KEY,
+    [MESSAGE_TAKEN] = HAS_JOB | HAS_KEY,
+    [MESSAGE_TRIED] = HAS_JOB | HAS_KEY | HAS_LOSSES,
+    [MESSAGE_SETTLED] = HAS_JOB | HAS_KEY | HAS_END,
+    [MESSAGE_FORWARD] = HAS_JOB | HAS_KEY | HAS_REQUEST | HAS_LOSSES,
+    [MESSAGE_RESULT] = HAS_JOB | HAS_KEY | HAS_OUTPUT,
 };
 
 /* One number of a message. @limit: it is below; 0: any. @specials: or among the last few. */
@@ -115,15 +122,20 @@ static const struct field fields[] = {
     {FIELD(HAS_CLAIM, claim.holder, 4), .limit = WORKERS_MAX},
     {FIELD(HAS_RUN, outcome.run_ns, 8), .is_duration = true},
     {FIELD(HAS_MODEL, model, 4), .limit = MODELS_MAX},
-    {FIELD(HAS_DEPUTY, deputy.items, 4)},
-    {FIELD(HAS_DEPUTY, deputy.priority, 4)},
-    {FIELD(HAS_DEPUTY, deputy.firm, 1), .limit = 2},
-    {FIELD(HAS_DEPUTY, deputy.left_ns, 8), .is_duration = true},
-    {FIELD(HAS_DEPUTY, deputy.bytes, 8)},
-    {FIELD(HAS_DEPUTY, deputy.key.words[0], 8)},
-    {FIELD(HAS_DEPUTY, deputy.key.words[1], 8)},
-    {FIELD(HAS_DEPUTY, deputy.inputs_hash, 8)},
-    {FIELD(HAS_DEPUTY, deputy.losses, 4)},
+    {FIELD(HAS_KEY, deputy.key.words[0], 8)},
+    {FIELD(HAS_KEY, deputy.key.words[1], 8)},
+    {FIELD(HAS_REQUEST, deputy.items, 4)},
+    {FIELD(HAS_REQUEST, deputy.priority, 4)},
+    {FIELD(HAS_REQUEST, deputy.firm, 1), .limit = 2},
+    {FIELD(HAS_REQUEST, deputy.left_ns, 8), .is_duration = true},
+    {FIELD(HAS_REQUEST, deputy.bytes, 8)},
+    {FIELD(HAS_REQUEST, deputy.inputs_hash, 8)},
+    {FIELD(HAS_LOSSES, deputy.losses, 4)},
+    {FIELD(HAS_OUTPUT, deputy.items, 4)},
+    {FIELD(HAS_OUTPUT, deputy.bytes, 8)},
+    {FIELD(HAS_OUTPUT, deputy.sink, 4), .limit = WORKERS_MAX},
+    {FIELD(HAS_END, deputy.status, 4), .limit = 1 - WEFT_CRASHED},
+    {FIELD(HAS_END, deputy.reason, 4)},
 };
 
 enum { FIELD_COUNT = ARRAY_COUNT(fields) };

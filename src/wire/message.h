@@ -45,8 +45,11 @@ enum message_kind {
     MESSAGE_SEEK,        /* What was pulled has not come: send it, or say that it is under way. */
     MESSAGE_DEPUTE,      /* From the owner of a request with a key: know of it. Tensor beside it. */
     MESSAGE_DEPUTED,     /* The answer to it. */
-    MESSAGE_TAKEN,       /* No: the request is the sender's own already. */
-    MESSAGE_SETTLED,     /* From the owner: the request that it told of has been answered. */
+    MESSAGE_TAKEN,       /* No: the request has an owner already. Wait for its answer. */
+    MESSAGE_TRIED,       /* From the owner: another attempt has failed. */
+    MESSAGE_SETTLED,     /* The request ended without outputs, or with too many to send. */
+    MESSAGE_FORWARD,     /* A client asks again: send the answer, or see to it. Tensor beside it. */
+    MESSAGE_RESULT,      /* One output of the answer. Tensor beside it. */
     MESSAGE_KINDS
 };
 
@@ -84,7 +87,7 @@ struct message_outcome {
     int64_t run_ns;        /* ENDED: how long the batch ran. */
 };
 
-/* A request, for the deputy of its owner. Items and bytes are where message_work has them. */
+/* A request with a key, or its end. Items and bytes are where message_work has them. */
 struct message_deputy {
     uint32_t items;
     uint32_t priority;
@@ -93,6 +96,9 @@ struct message_deputy {
     uint64_t bytes;
     struct request_key key;
     uint32_t losses; /* Attempts that have failed, under this owner and those before it. */
+    uint32_t sink;   /* RESULT: which output. */
+    uint32_t status; /* SETTLED: enum weft_status, without its sign. */
+    uint32_t reason; /* SETTLED: enum reason of the node. */
     bool firm;
 };
 
@@ -112,7 +118,7 @@ struct message {
 
     union {
         struct message_work work;     /* INPUT, RESERVE, OFFER. */
-        struct message_deputy deputy; /* DEPUTE. */
+        struct message_deputy deputy; /* DEPUTE to RESULT. */
         struct message_claim claim;
         struct message_outcome outcome; /* DECLINE, ENDED. */
         uint64_t asked;                 /* ASK: number of the claim. */
@@ -126,7 +132,8 @@ struct message {
 /* Whether a tensor comes with messages of @kind; work.bytes are its bytes. */
 static inline bool message_has_tensor(enum message_kind kind)
 {
-    return kind == MESSAGE_INPUT || kind == MESSAGE_DEPUTE;
+    return kind == MESSAGE_INPUT || kind == MESSAGE_DEPUTE || kind == MESSAGE_FORWARD ||
+           kind == MESSAGE_RESULT;
 }
 
 /* Whether messages of @kind have a placement, which may be empty. */

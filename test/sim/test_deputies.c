@@ -1,7 +1,7 @@
 /*
  * Requests that survive their owners, with the whole trace as the expectation; see test_golden.c.
  *
- * Covers: src/node/keys.c src/sim/retries.c
+ * Covers: src/node/keys.c src/node/keys_peers.c src/sim/retries.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,10 +13,10 @@
 #include "base/attributes.h"
 #include "stage.h"
 
-/* Of the first request: its hash says so. */
-enum { OWNER = 1, DEPUTY = 0 };
+/* Of the first request: it comes to its owner, and its hash names the deputy. */
+enum { OWNER = 0, DEPUTY = 1 };
 
-/* A request whose only task runs for @run_ns, and that comes to its deputy. */
+/* A request whose only task runs for @run_ns, and that comes to its owner. */
 static void open_one(struct stage *stage, uint32_t node_count, int64_t run_ns)
 {
     stage_open(stage, node_count, MB(200));
@@ -25,12 +25,17 @@ static void open_one(struct stage *stage, uint32_t node_count, int64_t run_ns)
     stage->options.has_deputies = true;
 }
 
-static void play(struct stage *stage, const char *name)
+static void play_at(struct stage *stage, const char *name, uint32_t owner)
 {
     stage_start(stage, "least-work");
-    stage_request(stage, 0, DEPUTY, /* workflow */ 0);
+    stage_request(stage, 0, owner, /* workflow */ 0);
     stage_expect(stage, name);
     stage_close(stage);
+}
+
+static void play(struct stage *stage, const char *name)
+{
+    play_at(stage, name, OWNER);
 }
 
 static void fault(struct stage *stage, enum fault_kind kind, uint32_t victim, int64_t at_ns)
@@ -40,7 +45,7 @@ static void fault(struct stage *stage, enum fault_kind kind, uint32_t victim, in
     stage->options.fault_count++;
 }
 
-static void a_client_goes_to_the_owner_which_tells_a_deputy(ATTR_UNUSED void **state)
+static void an_owner_tells_a_deputy(ATTR_UNUSED void **state)
 {
     struct stage stage;
     open_one(&stage, 4, MS(50));
@@ -63,7 +68,7 @@ static void an_owner_that_loses_its_deputy_finds_another(ATTR_UNUSED void **stat
     play(&stage, "deputy-lost");
 }
 
-/* First in rank again, it asks its deputy, which has the request. */
+/* The client comes to it, and it asks the first in rank. */
 static void a_node_that_comes_back_does_not_run_what_was_taken_over(ATTR_UNUSED void **state)
 {
     struct stage stage;
@@ -79,9 +84,9 @@ static void an_owner_that_comes_back_drops_what_was_taken_over(ATTR_UNUSED void 
 {
     struct stage stage;
     open_one(&stage, 3, MS(2500));
-    fault(&stage, FAULT_PARTITION, OWNER, MS(20)); /* From its deputy. */
+    fault(&stage, FAULT_PARTITION, DEPUTY, MS(20)); /* Node 0 keeps the directory. */
     stage.faults[0].for_ns = MS(1500);
-    play(&stage, "deputy-partition");
+    play_at(&stage, "deputy-partition", DEPUTY);
 }
 
 /* Whoever has it dies a second later, until it has been tried often enough. */
@@ -99,7 +104,7 @@ static void a_request_that_kills_its_owners_is_given_up(ATTR_UNUSED void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_client_goes_to_the_owner_which_tells_a_deputy),
+        cmocka_unit_test(an_owner_tells_a_deputy),
         cmocka_unit_test(the_deputy_of_a_lost_owner_takes_over),
         cmocka_unit_test(an_owner_that_loses_its_deputy_finds_another),
         cmocka_unit_test(a_node_that_comes_back_does_not_run_what_was_taken_over),

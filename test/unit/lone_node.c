@@ -276,7 +276,6 @@ static void keep_books(struct lone *lone, const struct effect *effect)
         }
         return;
     case EFFECT_ACCEPT:
-    case EFFECT_REDIRECT:
     case EFFECT_SOLVE:
     case EFFECT_FIND:
         return;
@@ -373,8 +372,9 @@ struct job_id lone_request(struct lone *lone, enum lone_workflow workflow)
     event.request.slo_ns = lone->slo_ns;
     event.request.key = lone->key;
     event.request.inputs_hash = lone->inputs_hash;
+    event.request.is_retry = lone->is_retry;
     event.request.inputs = give_handle(lone);
-    event.request.bytes = MB(1);
+    event.request.bytes = lone->input_bytes == 0 ? MB(1) : lone->input_bytes;
     lone_step(lone, &event);
     const struct effect *accepted = lone_find(lone, EFFECT_ACCEPT);
     return accepted == NULL ? (struct job_id){0} : accepted->accept.job;
@@ -673,8 +673,6 @@ static uint64_t hash_effect(uint64_t hash, const struct effect *effect)
     switch (effect->kind) {
     case EFFECT_ACCEPT:
         return hash_mix(hash_mix(hash, effect->accept.client), job_key(effect->accept.job));
-    case EFFECT_REDIRECT:
-        return hash_mix(hash_mix(hash, effect->redirect.client), effect->redirect.node);
     case EFFECT_REFUSE:
     case EFFECT_ANSWER:
         hash = hash_mix(hash_mix(hash, effect->answer.client), effect->answer.reason);

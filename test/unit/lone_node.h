@@ -86,6 +86,8 @@ struct lone {
     int64_t slo_ns;                        /* That the next requests ask for. */
     struct request_key key;                /* That they have. */
     uint64_t inputs_hash;                  /* Likewise. */
+    bool is_retry;                         /* Their clients have asked before. */
+    uint64_t input_bytes;                  /* Of their inputs. 0: MB(1). */
     uint64_t clients;                      /* That have asked so far. */
     uint32_t answers;                      /* Refusals too, of all steps. */
     uint32_t asked_count;                  /* LOAD, UNLOAD, RESHAPE, LAUNCH and WAKE_AT */

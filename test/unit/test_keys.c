@@ -1,7 +1,7 @@
 /*
- * Requests with keys: at their owner, at its deputy, and when they are asked for again.
+ * Requests with keys: at their owner, at its deputy, at a node that was asked again.
  *
- * Covers: src/node/keys.c
+ * Covers: src/node/keys.c src/node/keys_peers.c src/node/keys_table.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 
 #include "lone_node.h"
 #include "node/keys.h"
+#include "node/keys_table.h"
 
 #define ALL_UP    UINT64_C(7)
 #define WITHOUT_1 UINT64_C(5)
@@ -23,59 +24,120 @@ static void open_with_deputies(struct lone *lone)
     lone_plan(0, 0, 0, 0);
 }
 
-/* A key whose owner is @owner, while all are there. */
-static struct request_key key_of(uint32_t owner)
+/* A key for which @home is the first in rank, and @second the next, while all are there. */
+static struct request_key key_of(uint32_t home, uint32_t second)
 {
     struct lone lone;
     open_with_deputies(&lone);
-    uint32_t is;
+    struct request_key key = {{0}};
     do {
-        lone.key.words[0]++;
-        (void)lone_request(&lone, FLOW_A);
-        const struct effect *redirect = lone_find(&lone, EFFECT_REDIRECT);
-        is = redirect == NULL ? 0 : redirect->redirect.node;
-    } while (is != owner);
-    const struct request_key key = lone.key;
+        key.words[0]++;
+    } while (keyed_first_but(lone.node, key, NODE_NONE) != home ||
+             keyed_first_but(lone.node, key, home) != second);
     lone_close(&lone);
     return key;
 }
 
-/* Ask for what this node owns. Returns the deputy that is told of it. */
-static uint32_t ask_owner(struct lone *lone, struct job_id *job_out)
+/* Ask for a request whose deputy is node 1. */
+static struct job_id ask_owner(struct lone *lone)
 {
-    lone->key = key_of(0);
-    *job_out = lone_request(lone, FLOW_A);
+    lone->key = key_of(0, 1);
+    const struct job_id job = lone_request(lone, FLOW_A);
     assert_int_equal(lone_find(lone, EFFECT_ACCEPT)->accept.deputy, NODE_NONE);
-    const uint32_t deputy = lone_sent_count(lone, 1, MESSAGE_DEPUTE) == 1 ? 1 : 2;
-    assert_int_equal(lone_sent_count(lone, deputy, MESSAGE_DEPUTE), 1);
-    return deputy;
+    assert_int_equal(lone_sent_count(lone, 1, MESSAGE_DEPUTE), 1);
+    return job;
 }
 
+/* What @from says of @job, whose key is that of @lone. */
 static struct message about(
     struct lone *lone, enum message_kind kind, struct job_id job, uint32_t from)
 {
     struct message message = lone_message(lone, kind, job, FLOW_A, 0);
     message.from = from;
-    if (kind == MESSAGE_DEPUTE) {
-        message.deputy = (struct message_deputy){
-            .items = 1, .left_ns = INT64_MAX, .bytes = MB(1), .key = key_of(1)};
+    message.deputy = (struct message_deputy){.key = lone->key};
+    if (message_has_tensor(kind)) {
+        message.deputy.items = 1;
+        message.deputy.left_ns = INT64_MAX;
+        message.deputy.bytes = MB(1);
     }
     return message;
 }
 
-static void a_client_of_another_owner_is_redirected(void **state)
+static void say(struct lone *lone, enum message_kind kind, struct job_id job, uint32_t from)
+{
+    const struct message message = about(lone, kind, job, from);
+    lone_deliver(lone, &message);
+}
+
+static void say_end(
+    struct lone *lone, struct job_id job, uint32_t from, enum weft_status status,
+    enum reason reason)
+{
+    struct message message = about(lone, MESSAGE_SETTLED, job, from);
+    message.deputy.status = status_code(status);
+    message.deputy.reason = reason;
+    lone_deliver(lone, &message);
+}
+
+/* The job that is running here ends. */
+static void end_job(struct lone *lone)
+{
+    while (node_counts(lone->node).jobs > 0) {
+        if (lone_is_asked(lone, EFFECT_LOAD)) {
+            lone_load_done(lone, WEFT_OK);
+        } else {
+            lone_batch_done(lone, WEFT_OK);
+        }
+    }
+}
+
+static struct effect_answer answer_of(struct lone *lone)
+{
+    assert_int_equal(lone_count(lone, EFFECT_ANSWER), 1);
+    return lone_find(lone, EFFECT_ANSWER)->answer;
+}
+
+/* Time passes until what is known of requests, all answered, is forgotten. */
+static void expect_forgotten(struct lone *lone)
+{
+    for (uint32_t i = 0; i < 16 && !lone_is_empty(lone); i++) {
+        assert_true(lone_timer(lone, TIMER_AUDIT));
+    }
+    assert_true(lone_is_empty(lone));
+}
+
+static void the_first_in_rank_is_the_deputy_or_the_second_of_the_first(void **state)
 {
     (void)state;
     struct lone lone;
     open_with_deputies(&lone);
-    lone.key = key_of(1);
+    lone.key = key_of(1, 0);
     (void)lone_request(&lone, FLOW_A);
-    assert_int_equal(lone_find(&lone, EFFECT_REDIRECT)->redirect.node, 1);
-    assert_int_equal(lone_find(&lone, EFFECT_REDIRECT)->redirect.client, lone.clients);
-    assert_true(lone_is_empty(&lone));
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_DEPUTE), 1);
+    lone.key = key_of(0, 2);
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_DEPUTE), 1);
     lone.key = (struct request_key){{0}};
-    (void)lone_request(&lone, FLOW_A); /* Without a key any node is as good. */
-    assert_int_equal(lone_count(&lone, EFFECT_REDIRECT), 0);
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(lone_count(&lone, EFFECT_MOVE), 0);
+    assert_int_equal(node_counts(lone.node).jobs, 3);
+    lone_close(&lone);
+}
+
+static void inputs_that_are_too_large_stay_at_the_owner(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.key = key_of(1, 0);
+    lone.input_bytes = DEPUTY_BYTES_MAX + 1;
+    lone.is_retry = true;
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(lone_count(&lone, EFFECT_MOVE), 0);
+    assert_int_equal(node_counts(lone.node).jobs, 1);
+    lone_members(&lone, 2, ALL_UP & ~UINT64_C(4), /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone_count(&lone, EFFECT_MOVE), 0);
     lone_close(&lone);
 }
 
@@ -83,15 +145,12 @@ static void the_owner_hears_from_its_deputy_that_a_request_is_safe(void **state)
 {
     (void)state;
     struct lone lone;
-    struct job_id job;
     open_with_deputies(&lone);
-    const uint32_t deputy = ask_owner(&lone, &job);
-    struct message known = about(&lone, MESSAGE_DEPUTED, job, 3 - deputy);
-    lone_deliver(&lone, &known);
+    const struct job_id job = ask_owner(&lone);
+    say(&lone, MESSAGE_DEPUTED, job, 2);
     assert_int_equal(lone_count(&lone, EFFECT_ACCEPT), 0);
-    known.from = deputy;
-    lone_deliver(&lone, &known);
-    assert_int_equal(lone_find(&lone, EFFECT_ACCEPT)->accept.deputy, deputy);
+    say(&lone, MESSAGE_DEPUTED, job, 1);
+    assert_int_equal(lone_find(&lone, EFFECT_ACCEPT)->accept.deputy, 1);
     assert_true(job_equal(lone_find(&lone, EFFECT_ACCEPT)->accept.job, job));
     lone_close(&lone);
 }
@@ -100,12 +159,11 @@ static void a_request_that_was_asked_for_twice_is_answered_to_the_later_client(v
 {
     (void)state;
     struct lone lone;
-    struct job_id job;
     open_with_deputies(&lone);
-    (void)ask_owner(&lone, &job);
+    const struct job_id job = ask_owner(&lone);
     assert_true(job_equal(lone_request(&lone, FLOW_A), job));
-    assert_int_equal(lone_find(&lone, EFFECT_ANSWER)->answer.client, lone.clients - 1);
-    assert_int_equal(lone_find(&lone, EFFECT_ANSWER)->answer.reason, REASON_DUPLICATE);
+    assert_int_equal(answer_of(&lone).client, lone.clients - 1);
+    assert_int_equal(answer_of(&lone).reason, REASON_DUPLICATE);
     assert_int_equal(node_counts(lone.node).jobs, 1);
     lone_settle(&lone);
     assert_int_equal(lone.answers, 2);
@@ -116,9 +174,8 @@ static void a_key_is_not_used_for_two_requests(void **state)
 {
     (void)state;
     struct lone lone;
-    struct job_id job;
     open_with_deputies(&lone);
-    (void)ask_owner(&lone, &job);
+    const struct job_id job = ask_owner(&lone);
     lone.inputs_hash = 1;
     (void)lone_request(&lone, FLOW_A);
     assert_int_equal(lone_find(&lone, EFFECT_REFUSE)->answer.reason, REASON_KEY_REUSED);
@@ -126,47 +183,47 @@ static void a_key_is_not_used_for_two_requests(void **state)
     (void)lone_request(&lone, FLOW_F);
     assert_int_equal(lone_find(&lone, EFFECT_REFUSE)->answer.reason, REASON_KEY_REUSED);
     assert_int_equal(node_counts(lone.node).jobs, 1);
-    lone_close(&lone);
-}
-
-/* The job that is running here ends. */
-static struct effect_answer end_job(struct lone *lone)
-{
-    const uint32_t answers = lone->answers;
-    while (lone->answers == answers) {
-        if (lone_is_asked(lone, EFFECT_LOAD)) {
-            lone_load_done(lone, WEFT_OK);
-        } else {
-            lone_batch_done(lone, WEFT_OK);
-        }
+    for (uint32_t i = 0; i < 2; i++) {
+        struct message other =
+            about(&lone, i == 0 ? MESSAGE_DEPUTE : MESSAGE_FORWARD, foreign, foreign.node);
+        other.deputy.inputs_hash = 1;
+        lone_deliver(&lone, &other);
+        assert_int_equal(
+            lone_sent(&lone, 1, MESSAGE_SETTLED)->deputy.status, status_code(WEFT_REFUSED));
     }
-    return lone_find(lone, EFFECT_ANSWER)->answer;
+    say_end(&lone, job, 1, WEFT_REFUSED, REASON_KEY_REUSED); /* The deputy has another one. */
+    assert_int_equal(answer_of(&lone).reason, REASON_KEY_REUSED);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
 }
 
 static void an_answer_is_given_again_for_a_while(void **state)
 {
     (void)state;
     struct lone lone;
-    struct job_id job;
     open_with_deputies(&lone);
-    const uint32_t deputy = ask_owner(&lone, &job);
-    const struct effect_answer first = end_job(&lone);
+    const struct job_id job = ask_owner(&lone);
+    end_job(&lone);
+    const struct effect_answer first = answer_of(&lone);
     const uint64_t output = first.outputs[0].id;
     assert_true(first.is_kept);
-    assert_int_equal(lone_sent_count(&lone, deputy, MESSAGE_SETTLED), 1);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_RESULT), 1);
     for (uint32_t i = 0; i < 2; i++) {
         (void)lone_request(&lone, FLOW_A);
-        const struct effect_answer again = lone_find(&lone, EFFECT_ANSWER)->answer;
+        const struct effect_answer again = answer_of(&lone);
         assert_int_equal(again.status, WEFT_OK);
         assert_int_equal(again.output_count, 1);
         assert_int_equal(again.outputs[0].id, output);
         assert_int_equal(again.client, lone.clients);
         assert_int_equal(node_counts(lone.node).jobs, 0);
     }
-    for (uint32_t i = 0; i < 16 && !lone_is_empty(&lone); i++) {
-        assert_true(lone_timer(&lone, TIMER_AUDIT));
-    }
-    assert_true(lone_is_empty(&lone));
+    say(&lone, MESSAGE_FORWARD, (struct job_id){.node = 2, .number = 9}, 2);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_RESULT), 1);
+    say(&lone, MESSAGE_QUERY, job, 1); /* The first was lost. */
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_RESULT), 1);
+    say(&lone, MESSAGE_QUERY, job, 2); /* Another has only a visit of it. */
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_CANCEL), 1);
+    expect_forgotten(&lone);
     lone_close(&lone);
 }
 
@@ -174,12 +231,27 @@ static void what_its_client_cancels_is_forgotten(void **state)
 {
     (void)state;
     struct lone lone;
-    struct job_id job;
     open_with_deputies(&lone);
-    const uint32_t deputy = ask_owner(&lone, &job);
+    const struct job_id job = ask_owner(&lone);
     lone_cancel(&lone, job);
-    assert_int_equal(lone_sent_count(&lone, deputy, MESSAGE_SETTLED), 1);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_SETTLED), 1);
     assert_false(node_knows(lone.node, lone.key));
+    lone_close(&lone);
+}
+
+static void what_another_node_wants_is_not_cancelled(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    const struct job_id job = ask_owner(&lone);
+    say(&lone, MESSAGE_FORWARD, (struct job_id){.node = 2, .number = 9}, 2);
+    lone_cancel(&lone, job);
+    assert_int_equal(answer_of(&lone).status, WEFT_CANCELLED);
+    assert_int_equal(node_counts(lone.node).jobs, 1);
+    end_job(&lone);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_RESULT), 1);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_RESULT), 1);
     lone_close(&lone);
 }
 
@@ -188,40 +260,75 @@ static void a_deputy_knows_of_a_request_until_it_is_answered(void **state)
     (void)state;
     struct lone lone;
     open_with_deputies(&lone);
-    struct message lie = about(&lone, MESSAGE_DEPUTE, foreign, 2);
-    lone_deliver(&lone, &lie);
+    lone.key = key_of(0, 1);
+    say(&lone, MESSAGE_DEPUTE, foreign, 2);
     assert_int_equal(lone_records(&lone, RECORD_IGNORED), 1);
     assert_true(lone_is_empty(&lone));
-    const struct message told = about(&lone, MESSAGE_DEPUTE, foreign, 1);
-    lone_deliver(&lone, &told);
+    say(&lone, MESSAGE_DEPUTE, foreign, 1);
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_DEPUTED), 1);
-    assert_true(node_knows(lone.node, told.deputy.key));
+    assert_true(node_knows(lone.node, lone.key));
     assert_int_equal(node_counts(lone.node).jobs, 0);
-    lone.key = told.deputy.key;
-    (void)lone_request(&lone, FLOW_A);
-    assert_int_equal(lone_find(&lone, EFFECT_REDIRECT)->redirect.node, 1);
-    lie = about(&lone, MESSAGE_SETTLED, foreign, 2);
-    lone_deliver(&lone, &lie);
-    assert_true(node_knows(lone.node, told.deputy.key));
-    const struct message settled = about(&lone, MESSAGE_SETTLED, foreign, 1);
-    lone_deliver(&lone, &settled);
-    assert_false(node_knows(lone.node, told.deputy.key));
+    say_end(&lone, foreign, 2, WEFT_CANCELLED, REASON_CANCEL);
+    assert_true(node_knows(lone.node, lone.key));
+    say_end(&lone, foreign, 1, WEFT_CANCELLED, REASON_CANCEL);
+    assert_false(node_knows(lone.node, lone.key));
     assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void a_deputy_keeps_the_answer_for_who_asks_it(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.key = key_of(0, 1);
+    say(&lone, MESSAGE_DEPUTE, foreign, 1);
+    lone.is_retry = true;
+    const struct job_id ticket = lone_request(&lone, FLOW_A); /* It is not run twice. */
+    assert_int_equal(ticket.node, 0);
+    assert_int_equal(node_counts(lone.node).jobs, 0);
+    say(&lone, MESSAGE_RESULT, foreign, 2);
+    assert_int_equal(lone_count(&lone, EFFECT_ANSWER), 0);
+    say(&lone, MESSAGE_RESULT, foreign, 1);
+    assert_int_equal(answer_of(&lone).client, lone.clients);
+    assert_int_equal(answer_of(&lone).output_count, 1);
+    assert_true(answer_of(&lone).is_kept);
+    lone_members(&lone, 2, WITHOUT_1, /* fresh */ 0); /* The owner is lost after all. */
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(answer_of(&lone).status, WEFT_OK);
+    assert_int_equal(node_counts(lone.node).jobs, 0);
+    expect_forgotten(&lone);
+    lone_close(&lone);
+}
+
+static void a_deputy_with_a_client_goes_on_with_what_its_owner_drops(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.key = key_of(0, 1);
+    say(&lone, MESSAGE_DEPUTE, foreign, 1);
+    (void)lone_request(&lone, FLOW_A);
+    say_end(&lone, foreign, 1, WEFT_CANCELLED, REASON_CANCEL);
+    assert_int_equal(node_counts(lone.node).jobs, 1);
+    assert_int_equal(lone_records(&lone, RECORD_TAKEN_OVER), 0);
+    end_job(&lone);
+    assert_int_equal(answer_of(&lone).client, lone.clients);
     lone_close(&lone);
 }
 
 /* This node is told of @losses by an owner, which is then lost. */
 static void lose_owner(struct lone *lone, uint32_t losses)
 {
+    lone->key = key_of(0, 2);
     struct message told = about(lone, MESSAGE_DEPUTE, foreign, 1);
     told.deputy.losses = losses;
     lone_deliver(lone, &told);
-    lone->key = told.deputy.key;
     lone_members(lone, 2, WITHOUT_1, /* fresh */ 0);
     assert_true(lone_timer(lone, TIMER_REPAIR));
 }
 
-static void the_deputy_takes_over_and_whoever_asks_gets_the_answer(void **state)
+static void the_deputy_takes_over_and_a_client_that_asks_gets_the_answer(void **state)
 {
     (void)state;
     struct lone lone;
@@ -234,9 +341,9 @@ static void the_deputy_takes_over_and_whoever_asks_gets_the_answer(void **state)
     const struct job_id job = lone_request(&lone, FLOW_A);
     assert_int_equal(job.node, 0);
     assert_int_equal(node_counts(lone.node).jobs, 1);
-    const struct effect_answer answer = end_job(&lone);
-    assert_int_equal(answer.status, WEFT_OK);
-    assert_int_equal(answer.client, lone.clients);
+    end_job(&lone);
+    assert_int_equal(answer_of(&lone).status, WEFT_OK);
+    assert_int_equal(answer_of(&lone).client, lone.clients);
     lone_close(&lone);
 }
 
@@ -250,7 +357,7 @@ static void a_job_that_no_client_waits_for_ends_too(void **state)
     assert_int_equal(lone.answers, 0);
     assert_int_equal(node_counts(lone.node).jobs, 0);
     (void)lone_request(&lone, FLOW_A);
-    assert_int_equal(lone_find(&lone, EFFECT_ANSWER)->answer.status, WEFT_OK);
+    assert_int_equal(answer_of(&lone).status, WEFT_OK);
     lone_close(&lone);
 }
 
@@ -262,60 +369,229 @@ static void attempts_are_counted_over_all_owners(void **state)
     lose_owner(&lone, JOB_ATTEMPTS_MAX - 1);
     assert_int_equal(node_counts(lone.node).jobs, 0);
     (void)lone_request(&lone, FLOW_A);
-    assert_int_equal(lone_find(&lone, EFFECT_ANSWER)->answer.status, WEFT_FAILED);
-    assert_int_equal(lone_find(&lone, EFFECT_ANSWER)->answer.reason, REASON_ATTEMPTS);
+    assert_int_equal(answer_of(&lone).status, WEFT_FAILED);
+    assert_int_equal(answer_of(&lone).reason, REASON_ATTEMPTS);
     lone_close(&lone);
 }
 
-static void who_has_a_request_does_not_become_its_deputy(void **state)
+static void a_deputy_counts_what_its_owner_has_tried(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.key = key_of(0, 1);
+    say(&lone, MESSAGE_DEPUTE, foreign, 1);
+    struct message tried = about(&lone, MESSAGE_TRIED, foreign, 2);
+    tried.deputy.losses = JOB_ATTEMPTS_MAX - 1;
+    lone_deliver(&lone, &tried);
+    assert_int_equal(lone_records(&lone, RECORD_IGNORED), 1);
+    tried.from = 1;
+    lone_deliver(&lone, &tried);
+    lone_members(&lone, 2, WITHOUT_1, /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone_record(&lone, RECORD_ANSWERED)->reason, REASON_ATTEMPTS);
+    lone_close(&lone);
+}
+
+static void an_owner_tells_its_deputy_of_failed_attempts(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    (void)ask_owner(&lone);
+    while (lone_sent_count(&lone, 1, MESSAGE_TRIED) == 0) {
+        if (lone_is_asked(&lone, EFFECT_LOAD)) {
+            lone_load_done(&lone, WEFT_OK);
+        } else {
+            lone_batch_done(&lone, WEFT_FAILED);
+        }
+    }
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_TRIED)->deputy.losses, 1);
+    lone_close(&lone);
+}
+
+static void of_two_owners_the_first_in_rank_goes_on(void **state)
+{
+    (void)state;
+    static const struct job_id other = {.node = 2, .number = 4};
+    for (uint32_t home = 0; home <= 2; home += 2) {
+        struct lone lone;
+        open_with_deputies(&lone);
+        lone.key = key_of(home, 2 - home);
+        const struct job_id job = lone_request(&lone, FLOW_A);
+        say(&lone, MESSAGE_DEPUTE, other, 2);
+        if (home == 0) {
+            assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_TAKEN), 1);
+            end_job(&lone);
+            assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_RESULT), 1);
+        } else {
+            assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_DEPUTED), 1);
+            assert_int_equal(node_counts(lone.node).jobs, 0);
+            assert_false(job_equal(lone_find(&lone, EFFECT_ACCEPT)->accept.job, job));
+            say(&lone, MESSAGE_RESULT, other, 2);
+        }
+        assert_int_equal(answer_of(&lone).client, lone.clients);
+        assert_int_equal(answer_of(&lone).status, WEFT_OK);
+        lone_close(&lone);
+    }
+}
+
+static void an_owner_that_comes_back_is_told_what_was_taken_over(void **state)
 {
     (void)state;
     struct lone lone;
     open_with_deputies(&lone);
     lose_owner(&lone, 0);
-    struct message told = about(&lone, MESSAGE_DEPUTE, (struct job_id){.node = 2, .number = 4}, 2);
-    lone_deliver(&lone, &told);
-    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_TAKEN), 1);
-    assert_int_equal(node_counts(lone.node).jobs, 1);
-    lone_members(&lone, 3, ALL_UP, /* fresh */ 2); /* The lost owner was only out of reach. */
+    lone_members(&lone, 3, ALL_UP, /* fresh */ 2); /* It was only out of reach. */
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_TAKEN), 1);
     assert_true(job_equal(lone_sent(&lone, 1, MESSAGE_TAKEN)->job, foreign));
+    end_job(&lone);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_RESULT), 1); /* Its client may wait. */
     lone_close(&lone);
 }
 
-static void an_owner_gives_up_what_is_taken(void **state)
+static void an_owner_waits_for_the_answer_of_what_is_taken(void **state)
 {
     (void)state;
     struct lone lone;
-    struct job_id job;
     open_with_deputies(&lone);
-    const uint32_t deputy = ask_owner(&lone, &job);
-    struct message taken = about(&lone, MESSAGE_TAKEN, job, 3 - deputy);
-    lone_deliver(&lone, &taken); /* Another node cannot say so. */
+    const struct job_id job = ask_owner(&lone);
+    say(&lone, MESSAGE_TAKEN, job, 2); /* Only the deputy can say so. */
     assert_int_equal(node_counts(lone.node).jobs, 1);
-    taken.from = deputy;
-    lone_deliver(&lone, &taken);
-    assert_int_equal(lone_find(&lone, EFFECT_REDIRECT)->redirect.node, deputy);
+    say(&lone, MESSAGE_TAKEN, job, 1);
+    assert_int_equal(lone_record(&lone, RECORD_AWAITED)->value, 1);
     assert_int_equal(lone_count(&lone, EFFECT_ANSWER), 0);
+    assert_int_equal(node_counts(lone.node).jobs, 0);
+    say(&lone, MESSAGE_RESULT, foreign, 1);
+    assert_int_equal(answer_of(&lone).client, lone.clients);
+    lone_close(&lone);
+}
+
+/* A client asks again for what this node has not heard of; node 1 is asked. */
+static struct job_id ask_again(struct lone *lone)
+{
+    lone->key = key_of(1, 2);
+    lone->is_retry = true;
+    const struct job_id ticket = lone_request(lone, FLOW_A);
+    assert_int_equal(lone_sent_count(lone, 1, MESSAGE_FORWARD), 1);
+    assert_int_equal(node_counts(lone->node).jobs, 0);
+    return ticket;
+}
+
+static void who_asks_again_gets_the_answer_through_the_first_in_rank(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    (void)ask_again(&lone);
+    say(&lone, MESSAGE_RESULT, foreign, 2);
+    assert_int_equal(lone_count(&lone, EFFECT_ANSWER), 0);
+    say(&lone, MESSAGE_RESULT, foreign, 1);
+    assert_int_equal(answer_of(&lone).status, WEFT_OK);
+    assert_int_equal(answer_of(&lone).output_count, 1);
+    expect_forgotten(&lone);
+    (void)ask_again(&lone);
+    say_end(&lone, foreign, 1, WEFT_REFUSED, REASON_DRAIN);
+    assert_int_equal(answer_of(&lone).status, WEFT_REFUSED);
     assert_true(lone_is_empty(&lone));
+    (void)ask_again(&lone);
+    say_end(&lone, foreign, 1, WEFT_FAILED, REASON_ATTEMPTS);
+    assert_int_equal(answer_of(&lone).status, WEFT_FAILED);
+    assert_true(node_knows(lone.node, lone.key));
+    lone_close(&lone);
+}
+
+static void who_asked_a_node_that_is_lost_asks_the_next(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    (void)ask_again(&lone);
+    lone_members(&lone, 2, WITHOUT_1, /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_FORWARD), 1);
+    lone_members(&lone, 3, /* up */ 1, /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(node_counts(lone.node).jobs, 1); /* There is no other. */
+    end_job(&lone);
+    assert_int_equal(answer_of(&lone).client, lone.clients);
+    lone_close(&lone);
+}
+
+static void a_client_that_waits_for_another_node_may_go(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone_cancel(&lone, ask_again(&lone));
+    assert_int_equal(answer_of(&lone).status, WEFT_CANCELLED);
+    assert_true(lone_is_empty(&lone));
+    lone_close(&lone);
+}
+
+static void the_first_in_rank_owns_what_it_is_asked_for_and_does_not_know(void **state)
+{
+    (void)state;
+    static const struct job_id ticket = {.node = 2, .number = 9};
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.key = key_of(0, 1);
+    say(&lone, MESSAGE_FORWARD, ticket, 2);
+    assert_int_equal(node_counts(lone.node).jobs, 1);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_DEPUTE), 1);
+    say(&lone, MESSAGE_FORWARD, ticket, 2); /* Again: it is the same request. */
+    assert_int_equal(node_counts(lone.node).jobs, 1);
+    end_job(&lone);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_RESULT), 1);
+    assert_int_equal(lone_count(&lone, EFFECT_ANSWER), 0);
+    lone_close(&lone);
+}
+
+static void a_deputy_takes_no_more_than_it_has_room_for(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    uint32_t taken = 0;
+    for (uint32_t i = 1; i <= 20; i++) {
+        lone.key.words[0] = i;
+        struct message told =
+            about(&lone, MESSAGE_DEPUTE, (struct job_id){.node = 1, .number = i}, 1);
+        told.deputy.bytes = DEPUTY_BYTES_MAX;
+        lone_deliver(&lone, &told);
+        taken += lone_sent_count(&lone, 1, MESSAGE_DEPUTED);
+    }
+    assert_int_equal(taken, KEYED_BYTES_MAX / DEPUTY_BYTES_MAX + 1);
     lone_close(&lone);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_client_of_another_owner_is_redirected),
+        cmocka_unit_test(the_first_in_rank_is_the_deputy_or_the_second_of_the_first),
+        cmocka_unit_test(inputs_that_are_too_large_stay_at_the_owner),
         cmocka_unit_test(the_owner_hears_from_its_deputy_that_a_request_is_safe),
         cmocka_unit_test(a_request_that_was_asked_for_twice_is_answered_to_the_later_client),
         cmocka_unit_test(a_key_is_not_used_for_two_requests),
         cmocka_unit_test(an_answer_is_given_again_for_a_while),
         cmocka_unit_test(what_its_client_cancels_is_forgotten),
+        cmocka_unit_test(what_another_node_wants_is_not_cancelled),
         cmocka_unit_test(a_deputy_knows_of_a_request_until_it_is_answered),
-        cmocka_unit_test(the_deputy_takes_over_and_whoever_asks_gets_the_answer),
+        cmocka_unit_test(a_deputy_keeps_the_answer_for_who_asks_it),
+        cmocka_unit_test(a_deputy_with_a_client_goes_on_with_what_its_owner_drops),
+        cmocka_unit_test(the_deputy_takes_over_and_a_client_that_asks_gets_the_answer),
         cmocka_unit_test(a_job_that_no_client_waits_for_ends_too),
         cmocka_unit_test(attempts_are_counted_over_all_owners),
-        cmocka_unit_test(who_has_a_request_does_not_become_its_deputy),
-        cmocka_unit_test(an_owner_gives_up_what_is_taken),
+        cmocka_unit_test(a_deputy_counts_what_its_owner_has_tried),
+        cmocka_unit_test(an_owner_tells_its_deputy_of_failed_attempts),
+        cmocka_unit_test(of_two_owners_the_first_in_rank_goes_on),
+        cmocka_unit_test(an_owner_that_comes_back_is_told_what_was_taken_over),
+        cmocka_unit_test(an_owner_waits_for_the_answer_of_what_is_taken),
+        cmocka_unit_test(who_asks_again_gets_the_answer_through_the_first_in_rank),
+        cmocka_unit_test(who_asked_a_node_that_is_lost_asks_the_next),
+        cmocka_unit_test(a_client_that_waits_for_another_node_may_go),
+        cmocka_unit_test(the_first_in_rank_owns_what_it_is_asked_for_and_does_not_know),
+        cmocka_unit_test(a_deputy_takes_no_more_than_it_has_room_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

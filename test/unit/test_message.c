@@ -71,19 +71,34 @@ static void draw_deputy(struct rng *rng, struct message_deputy *deputy)
     deputy->key.words[1] = rng_next(rng);
     deputy->losses = (uint32_t)rng_next(rng);
     deputy->firm = rng_below(rng, 2) == 1;
+    deputy->sink = rng_below(rng, WORKERS_MAX);
+    deputy->status = rng_below(rng, 13);
+    deputy->reason = (uint32_t)rng_next(rng);
+}
+
+static bool has_key(enum message_kind kind)
+{
+    return kind >= MESSAGE_DEPUTE && kind <= MESSAGE_RESULT;
 }
 
 static void expect_same_deputy(
-    const struct message_deputy *given, const struct message_deputy *read)
+    enum message_kind kind, const struct message_deputy *given, const struct message_deputy *read)
 {
-    assert_int_equal(read->items, given->items);
-    assert_int_equal(read->priority, given->priority);
-    assert_int_equal(read->inputs_hash, given->inputs_hash);
-    assert_int_equal(read->left_ns, given->left_ns);
-    assert_int_equal(read->bytes, given->bytes);
+    const bool is_request = kind == MESSAGE_DEPUTE || kind == MESSAGE_FORWARD;
+    const bool is_end = kind == MESSAGE_SETTLED;
+    const bool has_losses = is_request || kind == MESSAGE_TRIED;
+    const bool has_tensor = message_has_tensor(kind);
     assert_true(request_key_equal(read->key, given->key));
-    assert_int_equal(read->losses, given->losses);
-    assert_int_equal(read->firm, given->firm);
+    assert_int_equal(read->items, has_tensor ? given->items : 0);
+    assert_int_equal(read->bytes, has_tensor ? given->bytes : 0);
+    assert_int_equal(read->priority, is_request ? given->priority : 0);
+    assert_int_equal(read->inputs_hash, is_request ? given->inputs_hash : 0);
+    assert_int_equal(read->left_ns, is_request ? given->left_ns : 0);
+    assert_int_equal(read->firm, is_request && given->firm);
+    assert_int_equal(read->losses, has_losses ? given->losses : 0);
+    assert_int_equal(read->sink, kind == MESSAGE_RESULT ? given->sink : 0);
+    assert_int_equal(read->status, is_end ? given->status : 0);
+    assert_int_equal(read->reason, is_end ? given->reason : 0);
 }
 
 static bool is_work(enum message_kind kind)
@@ -141,7 +156,7 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
         message_out->victim = rng_below(rng, WORKERS_MAX);
     } else if (kind == MESSAGE_WARM) {
         message_out->model = rng_below(rng, MODELS_MAX);
-    } else if (kind == MESSAGE_DEPUTE) {
+    } else if (has_key(kind)) {
         draw_deputy(rng, &message_out->deputy);
     }
 }
@@ -191,8 +206,8 @@ static void expect_same_body(const struct message *message, const struct message
         assert_int_equal(decoded->victim, message->victim);
     } else if (kind == MESSAGE_WARM) {
         assert_int_equal(decoded->model, message->model);
-    } else if (kind == MESSAGE_DEPUTE) {
-        expect_same_deputy(&message->deputy, &decoded->deputy);
+    } else if (has_key(kind)) {
+        expect_same_deputy(kind, &message->deputy, &decoded->deputy);
     }
 }
 
@@ -207,8 +222,7 @@ static void expect_same(const struct message *message, const struct message *dec
                             kind == MESSAGE_SEEK;
     const bool is_of_job_alone = kind == MESSAGE_CANCEL || kind == MESSAGE_QUERY ||
                                  kind == MESSAGE_PROBE || kind == MESSAGE_ALIVE;
-    const bool is_of_request = kind == MESSAGE_DEPUTE || kind == MESSAGE_DEPUTED ||
-                               kind == MESSAGE_TAKEN || kind == MESSAGE_SETTLED;
+    const bool is_of_request = has_key(kind);
     const bool has_attempt = is_of_task || is_of_job_alone;
     const bool is_of_job = has_attempt || is_of_request;
     const bool has_sequence = is_booking || kind == MESSAGE_ACKNOWLEDGE;
@@ -268,7 +282,7 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
 {
     static const uint16_t two[] = {0x0102, PLACEMENT_UNBOUND};
     static const uint8_t expected[] = {
-        4,    0,                                        /* version, kind */
+        5,    0,                                        /* version, kind */
         0x04, 0x03, 0,    0,                            /* from */
         0x1b, 0x1a, 0,    0,                            /* its incarnation */
         0x1d, 0x1c, 0,    0,                            /* the receiver's */

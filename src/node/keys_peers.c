@@ -1,0 +1,528 @@
+/* keys_peers.c - what nodes say to each other about requests with keys, and when one is lost. */
+#include "node/audit.h"
+#include "node/inbox.h"
+#include "node/jobs.h"
+#include "node/keys.h"
+#include "node/keys_table.h"
+#include "node/outbox.h"
+#include "node/visits.h"
+
+/* Tell the sender of @message what became of what it said. */
+static void reply(
+    struct node *node, const struct message *message, enum message_kind kind,
+    enum weft_status status, enum reason reason)
+{
+    const struct message said = {
+        .kind = kind,
+        .to_incarnation = message->from_incarnation,
+        .job = message->job,
+        .workflow = message->workflow,
+        .deputy = {.key = message->deputy.key, .status = status_code(status), .reason = reason},
+    };
+    outbox_send(node, message->from, &said);
+}
+
+/* @peer wants the answer of request @slot as well. A node that wanted it before is told. */
+static void follow(struct node *node, uint32_t slot, uint32_t peer)
+{
+    struct keyed *entry = keyed_at(node, slot);
+    const struct message settled = {
+        .kind = MESSAGE_SETTLED,
+        .job = entry->job,
+        .workflow = entry->workflow,
+        .deputy =
+            {
+                .key = entry->key,
+                .status = status_code(WEFT_CANCELLED),
+                .reason = REASON_DUPLICATE,
+            },
+    };
+    if (entry->follower != NODE_NONE && entry->follower != peer &&
+        members_is_up(node->view.members, entry->follower)) {
+        outbox_send(node, entry->follower, &settled);
+    }
+    entry->follower = peer;
+}
+
+/* Whether @message is about another request than @entry, which has the same key. */
+static bool differs(const struct keyed *entry, const struct message *message)
+{
+    return entry->inputs_hash != message->deputy.inputs_hash ||
+           entry->workflow != message->workflow;
+}
+
+/* A request as @message, of its owner or of a node that asks for it, describes it. */
+static struct keyed described(
+    const struct node *node, const struct message *message, uint32_t tensor)
+{
+    const struct message_deputy *said = &message->deputy;
+    return (struct keyed){
+        .key = said->key,
+        .inputs_hash = said->inputs_hash,
+        .job = message->job,
+        .client = CLIENT_NONE,
+        .deputy = NODE_NONE,
+        .follower = NODE_NONE,
+        .losses = min_u32(said->losses, JOB_ATTEMPTS_MAX),
+        .items = said->items,
+        .inputs = tensor,
+        .deadline_ns =
+            said->left_ns == INT64_MAX ? INT64_MAX : now_ns(node) + duration_bounded(said->left_ns),
+        .touched_ns = now_ns(node),
+        .outputs = POOL_NONE,
+        .workflow = (uint8_t)message->workflow,
+        .priority = priority_bounded(said->priority),
+        .state = KEYED_DEPUTED,
+        .firm = said->firm,
+    };
+}
+
+/*
+ * Request @slot, a job of this node, is another's from now on: who waits for it waits for @peer.
+ * The job ends without an answer.
+ */
+static void give_up(struct node *node, uint32_t slot, uint32_t peer)
+{
+    struct keyed *entry = keyed_at(node, slot);
+    const uint32_t job_slot = jobs_find(node, entry->job);
+    struct job *job = job_at(node, job_slot);
+    entry->client = job->client;
+    entry->losses = job->losses;
+    entry->inputs = job->inputs;
+    entry->ticket = keys_ticket(node);
+    entry->state = KEYED_WAITING;
+    entry->deputy = peer;
+    entry->deputy_incarnation = members_incarnation(node->view.members, peer);
+    entry->touched_ns = now_ns(node);
+    job->client = CLIENT_NONE;
+    tensor_hold(node, job->inputs);
+    keyed_rename(node, slot, entry->ticket);
+    keyed_weigh(node, slot);
+    if (entry->client != CLIENT_NONE) {
+        struct effect *effect = effect_add(node, EFFECT_ACCEPT);
+        effect->accept.client = entry->client;
+        effect->accept.job = entry->ticket;
+        effect->accept.deputy = NODE_NONE;
+    }
+    struct record *record = trace(node, RECORD_AWAITED, REASON_DUPLICATE);
+    record->job = entry->ticket;
+    record->workflow = entry->workflow;
+    record->value = peer;
+    jobs_end(node, job_slot, WEFT_CANCELLED, REASON_DUPLICATE);
+}
+
+/* The owner that sent @message has request @slot, which is not answered here: be its deputy. */
+static void become_deputy(
+    struct node *node, uint32_t slot, const struct message *message, uint32_t tensor)
+{
+    struct keyed *entry = keyed_at(node, slot);
+    if (entry->state == KEYED_OWNED) {
+        give_up(node, slot, message->from);
+    }
+    keyed_drop_inputs(node, slot);
+    keyed_drop_outputs(node, slot);
+    const struct keyed before = *entry;
+    struct keyed now = described(node, message, tensor);
+    now.job = before.job;
+    now.ticket = before.ticket;
+    now.client = before.client;
+    now.bytes = before.bytes;
+    now.link = before.link;
+    now.follower = before.follower == message->from ? NODE_NONE : before.follower;
+    now.losses = max_u32(now.losses, before.losses);
+    *entry = now;
+    keyed_rename(node, slot, message->job);
+    keyed_weigh(node, slot);
+    reply(node, message, MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);
+}
+
+/* An owner tells of request @slot, which is known here. */
+static void depute_known(
+    struct node *node, uint32_t slot, const struct message *message, uint32_t tensor)
+{
+    struct keyed *entry = keyed_at(node, slot);
+    const uint32_t from = message->from;
+    if (differs(entry, message)) {
+        reply(node, message, MESSAGE_SETTLED, WEFT_REFUSED, REASON_KEY_REUSED);
+        tensor_release(node, tensor);
+        return;
+    }
+    if (entry->state == KEYED_DEPUTED && entry->job.node != from && keyed_is_orphan(node, entry)) {
+        tensor_release(node, tensor);
+        reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
+        follow(node, slot, from);
+        keys_adopt(node, slot, /* is_loss */ true);
+        return;
+    }
+    const bool is_owner = entry->state == KEYED_DEPUTED && entry->job.node == from;
+    const bool is_outranked =
+        entry->state == KEYED_OWNED && keyed_outranks(entry->key, from, node->id);
+    if (entry->state == KEYED_WAITING || is_owner || is_outranked) {
+        become_deputy(node, slot, message, tensor);
+        return;
+    }
+    tensor_release(node, tensor);
+    if (entry->state != KEYED_ANSWERED) {
+        reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
+        follow(node, slot, from);
+    } else if (!job_equal(entry->job, message->job)) { /* Or it was only late. */
+        reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
+        keys_pass_on(node, slot, from);
+    }
+}
+
+static void depute(struct node *node, const struct message *message, uint32_t tensor)
+{
+    const uint32_t known = keys_find(node, message->deputy.key);
+    if (known != POOL_NONE) {
+        depute_known(node, known, message, tensor);
+        return;
+    }
+    const struct keyed given = described(node, message, tensor);
+    if (keyed_add(node, &given) == POOL_NONE) {
+        tensor_release(node, tensor);
+        return;
+    }
+    reply(node, message, MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);
+}
+
+/* A node asks for the answer of a request that is not known here: it is a job of this node. */
+static void forward_new(struct node *node, const struct message *message, uint32_t tensor)
+{
+    struct keyed given = described(node, message, tensor);
+    given.state = KEYED_WAITING;
+    given.ticket = keys_ticket(node);
+    given.job = given.ticket;
+    given.follower = message->from;
+    const uint32_t slot = node->draining ? POOL_NONE : keyed_add(node, &given);
+    if (slot == POOL_NONE) {
+        const enum reason reason = node->draining ? REASON_DRAIN : REASON_FULL;
+        reply(node, message, MESSAGE_SETTLED, WEFT_REFUSED, reason);
+        tensor_release(node, tensor);
+        return;
+    }
+    keys_adopt(node, slot, /* is_loss */ false);
+}
+
+static void forward(struct node *node, const struct message *message, uint32_t tensor)
+{
+    const uint32_t slot = keys_find(node, message->deputy.key);
+    if (slot == POOL_NONE) {
+        forward_new(node, message, tensor);
+        return;
+    }
+    struct keyed *entry = keyed_at(node, slot);
+    tensor_release(node, tensor);
+    if (differs(entry, message)) {
+        reply(node, message, MESSAGE_SETTLED, WEFT_REFUSED, REASON_KEY_REUSED);
+        return;
+    }
+    if (entry->state == KEYED_ANSWERED) {
+        keys_pass_on(node, slot, message->from);
+        return;
+    }
+    follow(node, slot, message->from);
+    const bool waits_for_it =
+        entry->deputy == message->from && keyed_outranks(entry->key, node->id, message->from);
+    const bool is_home = keyed_first_but(node, entry->key, NODE_NONE) == node->id;
+    if (entry->state == KEYED_DEPUTED && keyed_is_orphan(node, entry)) {
+        keys_adopt(node, slot, /* is_loss */ true);
+    } else if (entry->state == KEYED_WAITING && (waits_for_it || is_home)) {
+        keys_adopt(node, slot, /* is_loss */ false); /* Nodes must not wait for each other. */
+    }
+}
+
+/* Whether the sender of @message may say how request @slot ends. */
+static bool may_settle(const struct node *node, uint32_t slot, const struct message *message)
+{
+    const struct keyed *entry = keyed_at(node, slot);
+    switch ((enum keyed_state)entry->state) {
+    case KEYED_OWNED:
+    case KEYED_WAITING:
+        return entry->deputy == message->from;
+    case KEYED_DEPUTED:
+        return entry->job.node == message->from && job_equal(entry->job, message->job);
+    case KEYED_ANSWERED:
+        return false;
+    }
+    return false;
+}
+
+static void result(struct node *node, const struct message *message, uint32_t tensor)
+{
+    const uint32_t slot = keys_find(node, message->deputy.key);
+    const uint32_t sink_count = workflow_at(node, message->workflow)->sink_count;
+    if (slot == POOL_NONE || !may_settle(node, slot, message) ||
+        keyed_at(node, slot)->workflow != message->workflow || message->deputy.sink >= sink_count) {
+        tensor_release(node, tensor);
+        return;
+    }
+    struct keyed *entry = keyed_at(node, slot);
+    if (entry->state == KEYED_OWNED) { /* It came before the news that the request is taken. */
+        give_up(node, slot, message->from);
+    }
+    if (!job_equal(entry->source, message->job)) { /* Of one run, never of two. */
+        keyed_drop_outputs(node, slot);
+        entry->source = message->job;
+    }
+    keyed_put_output(node, slot, message->deputy.sink, tensor);
+    entry->touched_ns = now_ns(node);
+    if (entry->output_count == sink_count) {
+        keys_answered(node, slot, WEFT_OK, REASON_NONE);
+    }
+}
+
+void keys_tensor(struct node *node, const struct message *message, uint32_t tensor)
+{
+    if (!node->keys.is_on || !request_key_is_set(message->deputy.key)) {
+        tensor_release(node, tensor);
+    } else if (message->kind == MESSAGE_DEPUTE) {
+        depute(node, message, tensor);
+    } else if (message->kind == MESSAGE_FORWARD) {
+        forward(node, message, tensor);
+    } else {
+        result(node, message, tensor);
+    }
+}
+
+/* The request that @message of its deputy is about. POOL_NONE: it is not such a message. */
+static uint32_t find_of_deputy(const struct node *node, const struct message *message)
+{
+    const uint32_t slot = keyed_find_job(node, message->job);
+    return slot != POOL_NONE && keyed_at(node, slot)->state == KEYED_OWNED &&
+                   keyed_at(node, slot)->deputy == message->from
+               ? slot
+               : POOL_NONE;
+}
+
+static void deputed(struct node *node, const struct message *message)
+{
+    const uint32_t slot = find_of_deputy(node, message);
+    if (slot == POOL_NONE) {
+        return;
+    }
+    const struct job *job = job_at(node, jobs_find(node, message->job));
+    struct record *record = trace(node, RECORD_DEPUTED, REASON_NONE);
+    record->job = message->job;
+    record->value = message->from;
+    keyed_at(node, slot)->is_known = true;
+    if (job->client != CLIENT_NONE) {
+        struct effect *effect = effect_add(node, EFFECT_ACCEPT);
+        effect->accept.client = job->client;
+        effect->accept.job = job->id;
+        effect->accept.deputy = message->from;
+    }
+}
+
+static void taken(struct node *node, const struct message *message)
+{
+    const uint32_t slot = find_of_deputy(node, message);
+    if (slot == POOL_NONE) {
+        return;
+    }
+    give_up(node, slot, message->from);
+    if (!keyed_is_wanted(keyed_at(node, slot))) {
+        keyed_forget(node, slot);
+    }
+}
+
+/* The owner of request @slot, whose deputy this is, has dropped it. */
+static void drop(struct node *node, uint32_t slot)
+{
+    if (keyed_is_wanted(keyed_at(node, slot))) {
+        keys_adopt(node, slot, /* is_loss */ false);
+    } else {
+        keyed_forget(node, slot);
+    }
+}
+
+void keys_dropped(struct node *node, struct job_id job)
+{
+    const uint32_t slot = keyed_find_job(node, job);
+    if (slot != POOL_NONE && keyed_at(node, slot)->state == KEYED_DEPUTED) {
+        drop(node, slot);
+    }
+}
+
+/* Who waits for request @slot hears that there is no answer, for now or for this client. */
+static void refuse(struct node *node, uint32_t slot, enum weft_status status, enum reason reason)
+{
+    struct keyed *entry = keyed_at(node, slot);
+    keys_turn_away(node, slot, status, reason);
+    if (entry->follower != NODE_NONE) {
+        entry->status = status;
+        entry->reason = reason;
+        keys_pass_on(node, slot, entry->follower);
+    }
+    keyed_forget(node, slot);
+}
+
+static void settled(struct node *node, const struct message *message)
+{
+    const uint32_t slot = keys_find(node, message->deputy.key);
+    const enum weft_status status = (enum weft_status)(-(int)message->deputy.status);
+    const enum reason reason = (enum reason)message->deputy.reason;
+    if (slot == POOL_NONE || !may_settle(node, slot, message) || reason >= REASON_COUNT) {
+        return;
+    }
+    struct keyed *entry = keyed_at(node, slot);
+    if (entry->state == KEYED_OWNED) { /* The deputy has another request with this key. */
+        if (status == WEFT_REFUSED) {
+            entry->deputy = NODE_NONE;
+            jobs_end(node, jobs_find(node, entry->job), WEFT_REFUSED, reason);
+        }
+    } else if (status == WEFT_OK) { /* Too much for a deputy to keep. */
+        if (keyed_is_wanted(entry)) {
+            entry->state = KEYED_WAITING;
+            keys_ask(node, slot, message->from);
+        } else {
+            keyed_forget(node, slot);
+        }
+    } else if (status == WEFT_CANCELLED && reason == REASON_DUPLICATE) {
+        refuse(node, slot, status, reason);
+    } else if (status == WEFT_CANCELLED && reason != REASON_LATE) {
+        drop(node, slot);
+    } else if (status == WEFT_REFUSED) {
+        refuse(node, slot, status, reason);
+    } else {
+        keys_answered(node, slot, status, reason);
+    }
+}
+
+static void tried(struct node *node, const struct message *message)
+{
+    const uint32_t slot = keyed_find_job(node, message->job);
+    if (slot != POOL_NONE && keyed_at(node, slot)->state == KEYED_DEPUTED) {
+        struct keyed *entry = keyed_at(node, slot);
+        const uint32_t losses = min_u32(message->deputy.losses, JOB_ATTEMPTS_MAX);
+        entry->losses = max_u32(entry->losses, losses);
+        entry->touched_ns = now_ns(node);
+    }
+}
+
+void keys_message(struct node *node, const struct message *message)
+{
+    if (message->kind == MESSAGE_DEPUTED) {
+        deputed(node, message);
+    } else if (message->kind == MESSAGE_TAKEN) {
+        taken(node, message);
+    } else if (message->kind == MESSAGE_TRIED) {
+        tried(node, message);
+    } else {
+        settled(node, message);
+    }
+}
+
+bool keys_queried(struct node *node, const struct message *message)
+{
+    const uint32_t slot = keyed_find_job(node, message->job);
+    if (slot == POOL_NONE || keyed_at(node, slot)->state != KEYED_ANSWERED ||
+        keyed_at(node, slot)->deputy != message->from ||
+        keyed_at(node, slot)->bytes > DEPUTY_BYTES_MAX) {
+        return false;
+    }
+    keys_pass_on(node, slot, message->from);
+    return true;
+}
+
+/* Whether request @slot, a job of this node, has no deputy, or not the one it should have. */
+static bool lacks_deputy(const struct node *node, const struct keyed *entry)
+{
+    const struct job *job = job_at(node, jobs_find(node, entry->job));
+    const bool is_small = tensor_at(node, job->inputs)->bytes <= DEPUTY_BYTES_MAX;
+    const uint32_t first = keyed_first_but(node, entry->key, node->id);
+    return is_small &&
+           (entry->deputy != first || (first != NODE_NONE && keyed_has_lost_deputy(node, entry)));
+}
+
+/* Do what the loss of a node means for request @slot. Whether there was something to do. */
+static bool repair(struct node *node, uint32_t slot)
+{
+    const struct keyed *entry = keyed_at(node, slot);
+    const bool is_full = node->pools->jobs.used == node->pools->jobs.capacity;
+    if (entry->state == KEYED_DEPUTED && keyed_is_orphan(node, entry) && !is_full) {
+        keys_adopt(node, slot, /* is_loss */ true);
+        return true;
+    }
+    if (entry->state == KEYED_OWNED && lacks_deputy(node, entry)) {
+        keys_tell_deputy(node, slot);
+        return true;
+    }
+    if (entry->state == KEYED_WAITING && keyed_has_lost_deputy(node, entry) && !is_full) {
+        const uint32_t home = keyed_first_but(node, entry->key, NODE_NONE);
+        if (home == node->id || home == NODE_NONE) {
+            keys_adopt(node, slot, /* is_loss */ false);
+        } else {
+            keys_ask(node, slot, home);
+        }
+        return true;
+    }
+    return false;
+}
+
+bool keys_repair(struct node *node)
+{
+    uint32_t repaired = 0;
+    uint32_t next = node->keys.list.first;
+    while (next != POOL_NONE && repaired < REPAIRS_PER_STEP) {
+        const uint32_t slot = next;
+        next = keyed_at(node, slot)->link.next;
+        repaired += repair(node, slot) ? 1 : 0;
+    }
+    return repaired == REPAIRS_PER_STEP;
+}
+
+void keys_returned(struct node *node, uint32_t peer)
+{
+    const uint32_t incarnation = members_incarnation(node->view.members, peer);
+    uint32_t slot = node->keys.list.first;
+    for (; slot != POOL_NONE; slot = keyed_at(node, slot)->link.next) {
+        const struct keyed *entry = keyed_at(node, slot);
+        if (entry->former.number != 0 && entry->former.node == peer &&
+            entry->former.incarnation == incarnation && audit_has_room(node, /* messages */ 1)) {
+            const struct message said = {
+                .kind = MESSAGE_TAKEN,
+                .job = entry->former,
+                .workflow = entry->workflow,
+                .deputy = {.key = entry->key},
+            };
+            outbox_send(node, peer, &said);
+            if (entry->state == KEYED_OWNED) {
+                follow(node, slot, peer);
+            }
+        }
+    }
+}
+
+/* Ask after request @slot, which has been silent for long. */
+static void ask_after(struct node *node, uint32_t slot)
+{
+    struct keyed *entry = keyed_at(node, slot);
+    const struct message query = {
+        .kind = MESSAGE_QUERY, .job = entry->job, .workflow = entry->workflow};
+    if (entry->state == KEYED_OWNED && !entry->is_known) {
+        keys_tell_deputy(node, slot); /* What was said, or the answer to it, is lost. */
+    } else if (entry->state == KEYED_DEPUTED && !keyed_is_orphan(node, entry)) {
+        entry->touched_ns = now_ns(node);
+        outbox_send(node, entry->job.node, &query);
+    } else if (entry->state == KEYED_WAITING && !keyed_has_lost_deputy(node, entry)) {
+        keys_ask(node, slot, entry->deputy);
+    }
+}
+
+void keys_audit(struct node *node)
+{
+    uint32_t next = node->keys.list.first;
+    while (next != POOL_NONE && audit_has_room(node, /* messages */ 4)) {
+        const uint32_t slot = next;
+        const struct keyed *entry = keyed_at(node, slot);
+        next = entry->link.next;
+        const int64_t silent_ns = now_ns(node) - entry->touched_ns;
+        if (entry->state == KEYED_ANSWERED && silent_ns >= ANSWER_KEPT_NS) {
+            keyed_forget(node, slot);
+        } else if (entry->state != KEYED_ANSWERED && silent_ns >= AUDIT_NS) {
+            ask_after(node, slot);
+        }
+    }
+    (void)keys_repair(node); /* What there was no room for. */
+}
