@@ -30,6 +30,7 @@ struct values {
     struct argument_count slo;
     struct argument_count deadline;
     struct argument_count seed;
+    bool no_keys;
     bool json;
 };
 
@@ -184,6 +185,7 @@ static enum weft_status generate(struct bench *bench, struct weft_error *error)
         .patience_ns = 10 * NS_PER_S,
         .slo_ns = (int64_t)values->slo.value * NS_PER_MS,
         .connections = (uint32_t)values->connections.value,
+        .has_keys = bench->target.url_count > 1 && !values->no_keys,
         .is_over = on_progress,
         .context = bench,
     };
@@ -356,6 +358,8 @@ static const struct argument rows[] = {
      offsetof(struct values, deadline)},
     {"--seed", "N", "seed of the arrivals; default 1", ARGUMENT_COUNT,
      offsetof(struct values, seed)},
+    {"--no-keys", NULL, "with several URLs: do not say which requests are sent again",
+     ARGUMENT_FLAG, offsetof(struct values, no_keys)},
     {"--token-file", "FILE", "file with the bearer token", ARGUMENT_TEXT,
      offsetof(struct values, where.token_file)},
     {"--json", NULL, "print one JSON object", ARGUMENT_FLAG, offsetof(struct values, json)},
@@ -372,7 +376,7 @@ const struct command command_bench = {
         "zeros. The server's own figures split the latency: waiting while no task ran; running;\n"
         "transfers and decisions. The rest is sockets, HTTP and waiting for a connection.\n"
         "Several URLs are servers of one cluster: connections take them in turn, and a request\n"
-        "whose connection is lost is sent to another.\n"
+        "whose connection is lost is sent to another, with the same key.\n"
         "Ctrl-C ends early and prints what was measured. Exit code 1 if nothing was answered.\n",
     .arguments =
         {.operand = "URL WORKFLOW", .operand_min = 2, .operand_max = UINT32_MAX, .rows = rows},

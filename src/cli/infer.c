@@ -22,6 +22,8 @@ struct values {
     struct argument_count timeout;
     const char *answer_max;
     uint64_t answer_bytes_max; /* What that says. */
+    char key[HTTP_KEY_BYTES];  /* Of the request; "": it has none. */
+    uint32_t attempt;          /* From 1. */
     bool json;
 };
 
@@ -141,15 +143,21 @@ static enum weft_status ask(
     struct http_reply *reply_out, struct weft_error *error)
 {
     char path[256];
-    char headers[sizeof(target->headers) + 128];
+    char headers[sizeof(target->headers) + 256];
     char slo[48] = "";
+    char key[96] = "";
     if (values->slo.value > 0) {
         (void)snprintf(slo, sizeof(slo), "x-slo-ms: %" PRIu64 "\r\n", values->slo.value);
     }
+    if (values->key[0] != '\0') {
+        (void)snprintf(
+            key, sizeof(key), "Idempotency-Key: %s\r\nweft-attempt: %" PRIu32 "\r\n", values->key,
+            values->attempt);
+    }
     (void)snprintf(path, sizeof(path), "/v2/models/%.100s/infer", target->workflow);
     (void)snprintf(
-        headers, sizeof(headers), "%sInference-Header-Content-Length: %zu\r\n%s", target->headers,
-        body->json_bytes, slo);
+        headers, sizeof(headers), "%sInference-Header-Content-Length: %zu\r\n%s%s", target->headers,
+        body->json_bytes, slo, key);
     const struct http_call call = {
         .url = &target->url,
         .method = "POST",
@@ -241,10 +249,12 @@ static enum weft_status infer_at(
     return status;
 }
 
-/* Ask one server after the other, as long as they cannot be reached or take no more. */
+/*
+ * Ask one server after the other, as long as they cannot be reached or take no more. One that was
+ * lost may have begun: the key says that it is the same request.
+ */
 static enum weft_status infer(
-    const struct values *values, const struct operands *operands, char **names,
-    struct weft_error *error)
+    struct values *values, const struct operands *operands, char **names, struct weft_error *error)
 {
     struct infer_target target;
     const struct infer_values given = {.items = operands->items + 1, .count = operands->count - 1};
@@ -255,9 +265,13 @@ static enum weft_status infer(
     if (status != WEFT_OK) {
         return status;
     }
+    if (target.url_count > 1) {
+        http_key_draw(values->key);
+    }
     status = WEFT_IO;
     for (uint32_t i = 0; i < target.url_count && (status == WEFT_IO || status == WEFT_BUSY); i++) {
         target.url = target.urls[i];
+        values->attempt = i + 1;
         status = infer_at(&target, values, &given, names, error);
     }
     return status;

@@ -240,7 +240,8 @@ static enum weft_status check_cluster(
     const struct cluster_where *cluster = &values->cluster;
     if (cluster->directory.where == NULL) {
         return cluster->node == NULL && cluster->listen == NULL && cluster->net == NULL &&
-                       cluster->trust.secret == NULL && cluster->trust.certificate == NULL
+                       !cluster->no_deputies && cluster->trust.secret == NULL &&
+                       cluster->trust.certificate == NULL
                    ? WEFT_OK
                    : error_set(error, WEFT_INVALID, "options of a cluster need '--cluster'");
     }
@@ -362,6 +363,8 @@ static const struct argument rows[] = {
      offsetof(struct serve_values, cluster.trust.key)},
     {"--cluster-ca", "FILE", "the authority that signs the certificates of nodes", ARGUMENT_TEXT,
      offsetof(struct serve_values, cluster.trust.authority)},
+    {"--no-deputies", NULL, "requests are lost with the node that they came to", ARGUMENT_FLAG,
+     offsetof(struct serve_values, cluster.no_deputies)},
     {"--etcd-ca", "FILE", "authority of etcds://; default the system's", ARGUMENT_TEXT,
      offsetof(struct serve_values, cluster.directory.ca_file)},
     {"--etcd-user-file", "FILE", "file with USER:PASSWORD for etcd", ARGUMENT_TEXT,

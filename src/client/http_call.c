@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <openssl/err.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
 
 #include "base/assert.h"
@@ -438,6 +439,16 @@ static enum weft_status exchange(struct line *line, struct http_reply *reply_out
     http_answer_deinit(answer);
     free(answer);
     return status;
+}
+
+void http_key_draw(char key_out[static HTTP_KEY_BYTES])
+{
+    unsigned char bytes[(HTTP_KEY_BYTES - 1) / 2];
+    const int drawn = RAND_bytes(bytes, sizeof(bytes));
+    ASSERT(drawn == 1);
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        (void)snprintf(key_out + 2 * i, 3, "%02x", bytes[i]);
+    }
 }
 
 enum weft_status http_call(

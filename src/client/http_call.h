@@ -61,6 +61,11 @@ enum weft_status http_urls_parse(
     const char *text, uint32_t max, struct http_url *urls_out, uint32_t *count_out,
     struct weft_error *error);
 
+enum { HTTP_KEY_BYTES = 33 };
+
+/* A key for a request, as no other client has it. */
+void http_key_draw(char key_out[static HTTP_KEY_BYTES]);
+
 /*
  * Make @call. Any answer that is complete is a success here.
  *

@@ -1,5 +1,6 @@
 #include "client/load.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +20,18 @@
 #define BEHIND_NS NS_PER_MS
 #define DOWN_NS   INT64_C(100000000) /* An address that failed is left alone. */
 
-enum { IN_BYTES = 65536 };
+enum { IN_BYTES = 65536, KEY_LINE_BYTES = 128 };
 
 struct load;
 
 enum wire_state { WIRE_CLOSED, WIRE_CONNECTING, WIRE_FREE, WIRE_BUSY, WIRE_CLOSING };
+
+/* A request. */
+struct asked {
+    int64_t due_ns;
+    uint64_t number;
+    uint32_t attempt; /* From 1. */
+};
 
 /* One connection. */
 struct wire {
@@ -33,9 +41,10 @@ struct wire {
     struct load *load;
     struct wire *next_free;
     enum wire_state state;
-    uint32_t place;  /* Where it leads to. */
-    int64_t due_ns;  /* Of its request. */
-    bool is_written; /* All of the request has left: libuv is done with write. */
+    uint32_t place; /* Where it leads to. */
+    struct asked asked;
+    char key[KEY_LINE_BYTES]; /* The end of the head of its request. */
+    bool is_written;          /* All of the request has left: libuv is done with write. */
     struct http_answer answer;
     struct metrics_times {
         int64_t total_ns;
@@ -54,12 +63,14 @@ struct load {
         struct sockaddr_storage address;
         int64_t down_until_ns; /* A connection to it failed: others come first. */
     } places[LOAD_URLS_MAX];
-    uint32_t turn;         /* The place of the next connection. */
-    struct buffer request; /* The whole of it, sent as it is. */
+    uint32_t turn;            /* The place of the next connection. */
+    struct buffer head;       /* Of all requests, but for the key. */
+    char key[HTTP_KEY_BYTES]; /* The first part of all keys; "": requests have none. */
+    uint64_t number;          /* Of the last request. */
     struct wire **wires;
     uint32_t wire_count;
     struct wire *free;
-    int64_t *waiting; /* When those were due that no connection was free for: a ring. */
+    struct asked *waiting; /* Those that no connection was free for: a ring. */
     size_t waiting_first;
     size_t waiting_count;
     size_t waiting_max;
@@ -77,11 +88,11 @@ static bool is_counted(const struct load *load, int64_t due_ns)
     return due_ns >= load->options->warmup_ns;
 }
 
-static void push_waiting(struct load *load, int64_t due_ns)
+static void push_waiting(struct load *load, struct asked asked)
 {
     if (load->waiting_count == load->waiting_max) {
         const size_t larger = load->waiting_max == 0 ? 1024 : 2 * load->waiting_max;
-        int64_t *waiting = memory_zeroed(larger, sizeof(*waiting));
+        struct asked *waiting = memory_zeroed(larger, sizeof(*waiting));
         for (size_t i = 0; i < load->waiting_count; i++) {
             waiting[i] = load->waiting[(load->waiting_first + i) % load->waiting_max];
         }
@@ -90,16 +101,16 @@ static void push_waiting(struct load *load, int64_t due_ns)
         load->waiting_first = 0;
         load->waiting_max = larger;
     }
-    load->waiting[(load->waiting_first + load->waiting_count) % load->waiting_max] = due_ns;
+    load->waiting[(load->waiting_first + load->waiting_count) % load->waiting_max] = asked;
     load->waiting_count++;
 }
 
-static int64_t pop_waiting(struct load *load)
+static struct asked pop_waiting(struct load *load)
 {
-    const int64_t due_ns = load->waiting[load->waiting_first];
+    const struct asked asked = load->waiting[load->waiting_first];
     load->waiting_first = (load->waiting_first + 1) % load->waiting_max;
     load->waiting_count--;
-    return due_ns;
+    return asked;
 }
 
 /* The next place that may be up. False if there is none, and *place_out is any. */
@@ -151,7 +162,7 @@ static void drop(struct wire *wire)
     }
     if (is_asking(wire)) {
         load->open--;
-        load->report->broken += is_counted(load, wire->due_ns) ? 1 : 0;
+        load->report->broken += is_counted(load, wire->asked.due_ns) ? 1 : 0;
     }
     close_wire(wire);
 }
@@ -163,8 +174,9 @@ static void broke(struct wire *wire, int code)
     load->last_failure = code;
     load->places[wire->place].down_until_ns = clock_read(&load->clock) + DOWN_NS;
     if (is_asking(wire) && choose_place(load, &other)) { /* Another may answer it. */
-        load->report->retried += is_counted(load, wire->due_ns) ? 1 : 0;
-        push_waiting(load, wire->due_ns);
+        load->report->retried += is_counted(load, wire->asked.due_ns) ? 1 : 0;
+        wire->asked.attempt++;
+        push_waiting(load, wire->asked);
         close_wire(wire);
     } else {
         drop(wire);
@@ -180,19 +192,36 @@ static void on_written(uv_write_t *write, int status)
     }
 }
 
+/* The end of the head of the request on @wire. How long it is. */
+static size_t write_key(struct wire *wire)
+{
+    const struct load *load = wire->load;
+    if (load->key[0] == '\0') {
+        return (size_t)snprintf(wire->key, sizeof(wire->key), "\r\n");
+    }
+    return (size_t)snprintf(
+        wire->key, sizeof(wire->key),
+        "Idempotency-Key: %s-%" PRIu64 "\r\nweft-attempt: %" PRIu32 "\r\n\r\n", load->key,
+        wire->asked.number, wire->asked.attempt);
+}
+
 static void send_on(struct wire *wire)
 {
     struct load *load = wire->load;
-    const uv_buf_t buffer = {.base = load->request.bytes, .len = load->request.length};
+    const uv_buf_t parts[] = {
+        {.base = load->head.bytes, .len = load->head.length},
+        {.base = wire->key, .len = write_key(wire)},
+        {.base = load->options->body, .len = load->options->body_bytes},
+    };
     wire->state = WIRE_BUSY;
     wire->is_written = false;
     http_answer_init(&wire->answer, /* keeps_body */ false, UINT64_MAX);
     wire->times = (struct metrics_times){.total_ns = 0};
-    if (clock_read(&load->clock) - wire->due_ns > BEHIND_NS) {
-        load->report->behind += is_counted(load, wire->due_ns) ? 1 : 0;
+    if (clock_read(&load->clock) - wire->asked.due_ns > BEHIND_NS) {
+        load->report->behind += is_counted(load, wire->asked.due_ns) ? 1 : 0;
     }
     wire->write.data = wire;
-    const int code = uv_write(&wire->write, (uv_stream_t *)&wire->tcp, &buffer, 1, on_written);
+    const int code = uv_write(&wire->write, (uv_stream_t *)&wire->tcp, parts, 3, on_written);
     if (code != 0) {
         broke(wire, code);
     }
@@ -249,9 +278,9 @@ static void count(struct load *load, const struct wire *wire)
 {
     struct load_report *report = load->report;
     const int64_t now_ns = clock_read(&load->clock);
-    const int64_t latency_ns = now_ns > wire->due_ns ? now_ns - wire->due_ns : 0;
+    const int64_t latency_ns = now_ns > wire->asked.due_ns ? now_ns - wire->asked.due_ns : 0;
     load->answers++;
-    if (!is_counted(load, wire->due_ns)) {
+    if (!is_counted(load, wire->asked.due_ns)) {
         return;
     }
     report->span_ns = now_ns - load->options->warmup_ns;
@@ -286,7 +315,7 @@ static void answered(struct wire *wire, bool is_at_end)
         drop(wire);
     } else if (load->waiting_count > 0) {
         load->free = wire->next_free;
-        wire->due_ns = pop_waiting(load);
+        wire->asked = pop_waiting(load);
         send_on(wire);
     }
 }
@@ -347,15 +376,15 @@ static void on_connected(uv_connect_t *connect, int status)
     send_on(wire);
 }
 
-/* Another connection, for the request that was due at @due_ns. */
-static void open_wire(struct load *load, struct wire *wire, int64_t due_ns)
+/* Another connection, for @asked. */
+static void open_wire(struct load *load, struct wire *wire, struct asked asked)
 {
     int code = uv_tcp_init(loop_uv(load->loop), &wire->tcp);
     ASSERT(code == 0);
     wire->tcp.data = wire;
     wire->connect.data = wire;
     wire->load = load;
-    wire->due_ns = due_ns;
+    wire->asked = asked;
     wire->state = WIRE_CONNECTING;
     (void)choose_place(load, &wire->place); /* If all are down, any is tried. */
     load->turn = wire->place + 1;
@@ -385,19 +414,20 @@ static struct wire *closed_wire(struct load *load)
 static void start(struct load *load, int64_t due_ns)
 {
     struct wire *wire = load->free;
+    const struct asked asked = {.due_ns = due_ns, .number = ++load->number, .attempt = 1};
     load->report->due += is_counted(load, due_ns) ? 1 : 0;
     load->open++;
     if (wire != NULL) {
         load->free = wire->next_free;
-        wire->due_ns = due_ns;
+        wire->asked = asked;
         send_on(wire);
         return;
     }
     wire = closed_wire(load);
     if (wire != NULL) {
-        open_wire(load, wire, due_ns);
+        open_wire(load, wire, asked);
     } else {
-        push_waiting(load, due_ns);
+        push_waiting(load, asked);
     }
 }
 
@@ -475,21 +505,18 @@ static enum weft_status find_places(struct load *load, struct weft_error *error)
     return status;
 }
 
-static enum weft_status write_request(struct load *load, struct weft_error *error)
+static enum weft_status write_head(struct load *load, struct weft_error *error)
 {
     const struct load_options *options = load->options;
-    char *room = NULL;
-    if (buffer_add(
-            &load->request, "POST %s HTTP/1.1\r\nHost: %s:%s\r\nContent-Length: %zu\r\n%s\r\n",
+    if (!buffer_add(
+            &load->head, "POST %s HTTP/1.1\r\nHost: %s:%s\r\nContent-Length: %zu\r\n%s",
             options->path, options->urls->host, options->urls->port, options->body_bytes,
             options->headers)) {
-        room = buffer_room(&load->request, options->body_bytes + 1);
-    }
-    if (room == NULL) {
         return error_set(error, WEFT_NO_MEMORY, "no memory for a request");
     }
-    (void)memcpy(room, options->body, options->body_bytes);
-    load->request.length += options->body_bytes;
+    if (options->has_keys) {
+        http_key_draw(load->key);
+    }
     return WEFT_OK;
 }
 
@@ -521,7 +548,7 @@ enum weft_status load_run(
     load.wires = memory_zeroed(options->connections, sizeof(void *));
     status = find_places(&load, error);
     if (status == WEFT_OK) {
-        status = write_request(&load, error);
+        status = write_head(&load, error);
     }
     if (status == WEFT_OK) {
         clock_init(&load.clock, CLOCK_KIND_REAL);
@@ -539,6 +566,6 @@ enum weft_status load_run(
     }
     free(load.wires);
     free(load.waiting);
-    free(load.request.bytes);
+    free(load.head.bytes);
     return status;
 }

@@ -21,7 +21,7 @@ struct load_options {
     uint32_t url_count;          /* LOAD_URLS_MAX at most. */
     const char *path;
     const char *headers; /* Each with its CR LF. */
-    const void *body;
+    char *body;
     size_t body_bytes;
     struct arrival_stream *arrivals; /* When requests are due; nothing else of it is used. */
     int64_t until_ns;                /* No request is due after this. */
@@ -29,6 +29,7 @@ struct load_options {
     int64_t patience_ns;             /* How long answers are waited for after the last. */
     int64_t slo_ns;                  /* 0: none. */
     uint32_t connections;            /* At most. */
+    bool has_keys;                   /* A request that is sent again says which it is. */
 
     /* Called now and then. True: stop, and forget what is open. May be NULL. */
     bool (*is_over)(void *context, const struct load_report *report);

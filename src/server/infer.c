@@ -98,6 +98,12 @@ static void set_headers(const struct infer *infer, char *extra, size_t room)
         infer->latency_ns / 1000, time->queue_ns / 1000, time->run_ns / 1000,
         time->other_ns / 1000);
     text_add(&text, "weft-job: %" PRIu32 ".%" PRIu64 "\r\n", infer->job.node, infer->job.number);
+    if (request_key_is_set(infer->key)) {
+        const char(*members)[NAME_BYTES_MAX] = infer->server->options.members;
+        text_add(
+            &text, "weft-deputy: %s\r\n",
+            infer->deputy == NODE_NONE ? "none" : members[infer->deputy]);
+    }
     if (infer->response.part_count > 0) {
         text_add(&text, "Inference-Header-Content-Length: %zu\r\n", infer->response.length);
     }
@@ -236,6 +242,10 @@ static void answer_badly(struct infer *infer)
         say_late(infer);
         return;
     }
+    if (infer->status == WEFT_EXISTS) {
+        refuse(infer, 409, reason, /* extra */ NULL);
+        return;
+    }
     if (infer->status == WEFT_REFUSED || infer->status == WEFT_BUSY) {
         (void)snprintf(
             extra, sizeof(extra), "Retry-After: %" PRId64 "\r\n", retry_s < 1 ? 1 : retry_s);
@@ -266,6 +276,12 @@ static void finish(struct infer *infer)
 /* What an engine said, or the reason of the node. */
 static const char *cause_of(const struct runtime_answer *answer)
 {
+    if (answer->reason == REASON_KEY_REUSED) {
+        return "another request had this Idempotency-Key";
+    }
+    if (answer->reason == REASON_DUPLICATE) {
+        return "asked for again with the same Idempotency-Key";
+    }
     if (answer->message != NULL && answer->message[0] != '\0') {
         return answer->message;
     }
@@ -292,12 +308,21 @@ static void keep_outputs(struct infer *infer, const struct runtime_answer *answe
     (void)memcpy(infer->outputs, answer->outputs, count * sizeof(*infer->outputs));
 }
 
+static enum weft_status status_of(const struct runtime_answer *answer)
+{
+    if (answer->reason == REASON_KEY_REUSED || answer->reason == REASON_DUPLICATE) {
+        return WEFT_EXISTS;
+    }
+    /* A job cannot help it if a model was unloaded meanwhile. */
+    return answer->reason == REASON_UNAVAILABLE ? WEFT_REFUSED : answer->status;
+}
+
 static void on_answered(void *context, const struct runtime_answer *answer)
 {
     struct infer *infer = context;
     ASSERT(infer->state == INFER_RUNNING);
-    /* A job cannot help it if a model was unloaded meanwhile. */
-    infer->status = answer->reason == REASON_UNAVAILABLE ? WEFT_REFUSED : answer->status;
+    infer->status = status_of(answer);
+    infer->deputy = answer->deputy;
     infer->latency_ns = answer->latency_ns;
     infer->retry_after_ns = answer->retry_after_ns;
     (void)snprintf(infer->error.message, sizeof(infer->error.message), "%s", cause_of(answer));
@@ -344,12 +369,16 @@ static void submit(struct infer *infer)
     struct bundle *bundle = infer->request.bundle;
     ASSERT(bundle != NULL);
     count_items(infer);
+    const bool has_key = request_key_is_set(infer->key);
     const struct runtime_request request = {
         .workflow = infer->workflow,
         .items = bundle->items,
         .priority = infer_urgency(infer),
         .slo_ns = infer->deadline_ns,
         .inputs = runtime_tensor(infer->runtime, bundle, bundle->bytes, bundle_destroy),
+        .key = infer->key,
+        .inputs_hash = has_key ? infer_inputs_hash(bundle) : 0,
+        .is_retry = infer->is_retry,
         .answered = on_answered,
         .context = infer,
     };
@@ -433,6 +462,10 @@ void infer_begin(
         return;
     }
     infer->deadline_ns = read.slo_ns;
+    if (server->options.members != NULL) { /* Otherwise there is no other node to turn to. */
+        infer->key = read.key;
+        infer->is_retry = read.is_retry;
+    }
     infer->length = http_exchange_body_bytes(exchange);
     infer->has_json_bytes = read.has_json_bytes;
     infer->json_bytes = read.json_bytes;

@@ -57,6 +57,8 @@ struct infer {
     /* Running. */
     struct oip_request request;
     int64_t deadline_ns;     /* After it came; 0: none. */
+    struct request_key key;  /* All zero: none. */
+    bool is_retry;           /* With a key: the client has asked before. */
     uint64_t runtime_client; /* What the runtime calls the client, for runtime_cancel(). */
     uv_work_t work;
     void (*work_run)(struct infer *infer);
@@ -69,6 +71,7 @@ struct infer {
     int64_t retry_after_ns;
     struct metrics_timing timing;
     struct job_id job; /* What became of it. */
+    uint32_t deputy;   /* The node that would have taken over; NODE_NONE: none. */
     uint32_t output_count;
     struct handle *outputs;
     const struct bundle **bundles;
@@ -144,11 +147,19 @@ struct infer_head {
     int64_t slo_ns; /* The deadline that the client names. 0: none. */
     uint64_t json_bytes;
     bool has_json_bytes;
+    struct request_key key; /* All zero: none. */
+    bool is_retry;          /* The client has asked before. */
 };
 
 /* What cannot be served, whatever the body says, and its status. NULL: @infer_out is filled. */
 const char *infer_head_read(
     const struct http_head *head, struct infer_head *infer_out, uint32_t *status_out);
+
+/* What @head says of the key of its request, in @infer_out; or what is wrong with that. */
+const char *infer_key_read(const struct http_head *head, struct infer_head *infer_out);
+
+/* The same for the same inputs. */
+uint64_t infer_inputs_hash(const struct bundle *bundle);
 
 /*
  * Start libuv's threads now: with the first work they would be, and the program would end if

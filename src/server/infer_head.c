@@ -54,5 +54,5 @@ const char *infer_head_read(
     if (json != NULL && !http_span_number(*json, &infer_out->json_bytes)) {
         return "Inference-Header-Content-Length is not a number";
     }
-    return NULL;
+    return infer_key_read(head, infer_out);
 }

@@ -105,6 +105,9 @@ struct server_options {
     struct access_options access;
     struct server_repository repository;
     bool ignores_priority; /* Priorities that clients name are ignored. */
+
+    /* Of a cluster where requests with keys survive their owner: the names of nodes. NULL: not. */
+    const char (*members)[NAME_BYTES_MAX];
     struct http_limits limits;
 
     /* Called once, when everything that was in flight at server_drain() is answered. NULL: no. */

@@ -104,7 +104,8 @@ enum weft_status clustered_open(
     struct clustered *cluster, const struct cluster_where *where, const struct settings *settings,
     const struct scenario *scenario, struct log *log, struct weft_error *error)
 {
-    *cluster = (struct clustered){.settings = settings, .log = log};
+    *cluster =
+        (struct clustered){.settings = settings, .log = log, .has_deputies = !where->no_deputies};
     enum weft_status status = find_node(cluster, where->node, error);
     if (status == WEFT_OK) {
         status = check_listen(cluster, where->listen, error);

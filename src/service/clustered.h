@@ -22,6 +22,7 @@ struct cluster_where {
     const char *listen;                 /* HOST:PORT, for other nodes. NULL: this machine alone. */
     const char *net;                    /* Of net_carrier_parse(). NULL: auto. */
     struct trust_files trust;
+    bool no_deputies; /* A request is lost with the node that it came to. */
 };
 
 struct clustered {
@@ -32,6 +33,7 @@ struct clustered {
     char listen[MEMBER_ADDRESS_BYTES];
     struct runtime_remote remote;
     struct membership *membership; /* NULL: it is no member now. */
+    bool has_deputies;             /* Requests with keys survive the node that they came to. */
     struct log *log;
 };
 

@@ -117,6 +117,7 @@ enum weft_status listening_open(
         .limits = common.limits,
         .access = common.access,
         .ignores_priority = where->ignores_priority,
+        .members = parts->members,
     };
     if (parts->repository != NULL) {
         options.repository = *parts->repository;

@@ -8,6 +8,7 @@
 
 #include <weft/status.h>
 
+#include "base/limits.h"
 #include "console/arguments.h"
 #include "server/http.h"
 
@@ -27,6 +28,7 @@ struct listening_parts {
     const struct scenario *scenario;
     const struct server_repository *repository; /* NULL: clients are told of workflows alone. */
     struct lobby *lobby;                        /* Which it takes over from. NULL: from none. */
+    const char (*members)[NAME_BYTES_MAX];      /* As in struct server_options. */
 };
 
 /* Where clients reach a cluster. */

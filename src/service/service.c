@@ -197,6 +197,11 @@ static bool is_listening(const struct service_options *options)
     return options->listen != NULL && options->listen->http != NULL;
 }
 
+static bool has_deputies(const struct service_options *options)
+{
+    return options->cluster != NULL && options->cluster->has_deputies;
+}
+
 static enum weft_status start_runtime(struct service *service, struct weft_error *error)
 {
     const struct service_options *options = service->options;
@@ -223,6 +228,7 @@ static enum weft_status start_runtime(struct service *service, struct weft_error
         .context = service,
         .engine = service->parts.engine,
         .remote = options->cluster == NULL ? NULL : &options->cluster->remote,
+        .has_deputies = has_deputies(options),
     };
     const enum weft_status status = served_trace_open(
         &service->trace, options->trace, scenario->fleet, scenario->catalogue, error);
@@ -485,6 +491,7 @@ enum weft_status service_run(
             .scenario = scenario,
             .repository = service.parts.repository,
             .lobby = options->lobby,
+            .members = has_deputies(options) ? options->cluster->settings->members : NULL,
         };
         status = listening_open(options->listen, &listening, &service.server, error);
     }

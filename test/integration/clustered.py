@@ -131,6 +131,35 @@ def infer(address, value):
         connection.close()
 
 
+def ask_with_key(addresses, value, key, limit_s=60.0, first=0):
+    """Ask one address after the other with @key until one answers: (answer, headers, attempts).
+
+    What is not an answer of its own right, 503 or a lost connection, is asked for again.
+    """
+    end = time.monotonic() + limit_s
+    attempt = 0
+    while time.monotonic() < end:
+        address = addresses[(first + attempt) % len(addresses)]
+        attempt += 1
+        headers = {"Idempotency-Key": key, "weft-attempt": str(attempt)}
+        connection = http.client.HTTPConnection(*address, timeout=LIMIT)
+        try:
+            connection.request("POST", "/v2/models/twice/infer", request(value), headers)
+            response = connection.getresponse()
+            text = response.read().decode()
+        except (OSError, http.client.HTTPException):
+            time.sleep(0.05)
+            continue
+        finally:
+            connection.close()
+        if response.status == 200:
+            return json.loads(text)["outputs"][0]["data"], dict(response.getheaders()), attempt
+        if response.status != 503:
+            raise AssertionError(f"{response.status}: {text}")
+        time.sleep(0.05)
+    raise AssertionError(f"no answer for {key} after {attempt} attempts")
+
+
 class Load:
     """Clients that ask one node each, in a closed loop, and compare what they get."""
 

@@ -1,0 +1,133 @@
+"""Requests with a key survive the node that they came to. Skipped without ONNX Runtime.
+
+Covers: src/server/infer_key.c src/node/keys_peers.c
+"""
+
+import http.client
+import json
+import subprocess
+import threading
+import time
+import unittest
+
+from clustered import Cluster, ask_with_key, infer, request
+from operated import LIBRARY, LIMIT, WEFT
+
+
+@unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
+class Keys(unittest.TestCase):
+    def launch(self, *names, more=()):
+        cluster = Cluster(self)
+        for name in names:
+            cluster.launch(name, *more, wait=not cluster.nodes)
+        for name in names:
+            cluster.nodes[name].wait_until_ready()
+        for name in names:
+            for other in names:
+                if other != name:
+                    cluster.nodes[name].logged(f"event=member node={other} ")
+        time.sleep(0.5)  # They connect.
+        return cluster, [cluster.nodes[name].address for name in names]
+
+    def ask(self, address, value, key, attempt=1):
+        """Status, headers and body of one request."""
+        connection = http.client.HTTPConnection(*address, timeout=LIMIT)
+        headers = {"Idempotency-Key": key, "weft-attempt": str(attempt)}
+        connection.request("POST", "/v2/models/twice/infer", request(value), headers)
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        return response.status, dict(response.getheaders()), json.loads(text)
+
+    def test_every_node_gives_the_one_answer(self):
+        cluster, addresses = self.launch("a", "b", "c")
+        right = infer(addresses[0], 2)
+        for i in range(6):
+            status, headers, body = self.ask(addresses[i % 3], 2, f"one-{i}")
+            self.assertEqual((status, body["outputs"][0]["data"]), (200, right))
+            self.assertIn(headers["weft-deputy"], ("a", "b", "c", "none"))  # Or it was faster.
+            for address in addresses:
+                again = self.ask(address, 2, f"one-{i}", attempt=2)
+                self.assertEqual((again[0], again[2]["outputs"]), (200, body["outputs"]))
+        status, _, body = self.ask(addresses[0], 3, "one-0")
+        self.assertEqual(status, 409)
+        self.assertIn("another request had this Idempotency-Key", body["error"])
+        status, _, _ = self.ask(addresses[1], 3, "one-0", attempt=2)
+        self.assertEqual(status, 409)
+        self.assertEqual(self.ask(addresses[0], 3, "x" * 256)[0], 400)
+
+    def test_the_answer_outlives_the_owner(self):
+        cluster, addresses = self.launch("a", "b", "c")
+        answers = {}
+        for i in range(10):
+            status, headers, body = self.ask(addresses[0], i % 4, f"kept-{i}")
+            self.assertEqual(status, 200)
+            answers[i] = (headers["weft-job"], body["outputs"][0]["data"])
+        time.sleep(0.5)  # The answers reach the deputies.
+        cluster.nodes["a"].process.kill()
+        for name in "bc":
+            cluster.nodes[name].logged("event=\"member lost\" node=a")
+        for i, (job, answer) in answers.items():
+            got = [ask_with_key([address], i % 4, f"kept-{i}") for address in addresses[1:]]
+            self.assertEqual([one[0] for one in got], [answer, answer])
+            self.assertIn(job, [one[1]["weft-job"] for one in got])  # It did not run again.
+
+    def test_no_job_is_lost_with_its_owner(self):
+        cluster, addresses = self.launch("a", "b", "c")
+        expected = {value: infer(addresses[1], value) for value in range(4)}
+        ends = threading.Event()
+        wrong, retried, good = [], [], []
+
+        def ask(client):
+            number = 0
+            while not ends.is_set():
+                number += 1
+                value = (client + number) % 4
+                try:
+                    answer, _, attempts = ask_with_key(addresses, value, f"{client}-{number}")
+                except AssertionError as error:
+                    wrong.append(str(error))
+                    continue
+                if answer != expected[value]:
+                    wrong.append(f"{answer[:3]} for {value}")
+                good.append(1)
+                if attempts > 1:
+                    retried.append(f"{client}-{number}")
+
+        threads = [threading.Thread(target=ask, args=(i,), daemon=True) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        while len(good) < 100:
+            time.sleep(0.02)
+        cluster.nodes["a"].process.kill()  # All clients ask it first.
+        cluster.nodes["b"].logged("event=\"member lost\" node=a")
+        count = len(good)
+        while len(good) < count + 50 and not wrong:
+            time.sleep(0.02)
+        ends.set()
+        for thread in threads:
+            thread.join(timeout=LIMIT)
+        self.assertEqual(wrong, [])
+        self.assertGreater(len(retried), 0)
+
+    def test_without_deputies_keys_mean_nothing(self):
+        _, addresses = self.launch("a", "b", more=("--no-deputies",))
+        status, headers, _ = self.ask(addresses[0], 1, "nothing")
+        self.assertEqual(status, 200)
+        self.assertNotIn("weft-deputy", headers)
+
+    def test_clients_retry_with_their_key(self):
+        cluster, addresses = self.launch("a", "b", "c")
+        urls = ",".join("http://%s:%d" % address for address in addresses)
+        bench = subprocess.Popen(
+            [WEFT, "bench", urls, "twice", "--rate", "40", "--seconds", "5", "--json"],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        time.sleep(2.5)
+        cluster.nodes["b"].process.kill()
+        counts = json.loads(bench.communicate(timeout=LIMIT)[0])["requests"]
+        self.assertEqual(counts["good"], counts["due"], counts)
+
+
+if __name__ == "__main__":
+    unittest.main()
