@@ -523,12 +523,12 @@ BUGS = [
         (UNIT_TESTS,),
     ),
     Bug(
-        "no-home",
+        "not-asked",
         "src/node/keys.c",
         "a request that is asked for again is run again",
         "`keys_request()` asks no other node",
-        "if (!request->is_retry || home == node->id || home == NODE_NONE ||",
-        "if (home != 0 || home == 0 ||",
+        "if (!request->is_retry || first == node->id || first == NODE_NONE ||",
+        "if (first != 0 || first == 0 ||",
         (GOLDENS, UNIT_TESTS),
     ),
     Bug(

@@ -397,7 +397,7 @@ const struct field scenario_fields[] = {
              "profile. Simulated only"},
     {"deputies", FIELD_FLAG(struct scenario, has_deputies),
      .help = "clients give their requests keys and ask again when they lose their owner; owners "
-             "tell a deputy of every request. Simulated only"},
+             "tell a deputy of every request. Simulated only: servers of a cluster always do"},
     {"warmup", FIELD_FRACTION(struct scenario, warmup), .range = &share_range, .always = true,
      .fallback = "10%", .help = "the share of jobs that is not reported"},
     {"seeds", .read = read_seeds, .write = write_seeds, .fallback = "1",

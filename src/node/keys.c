@@ -6,7 +6,7 @@
 #include "node/outbox.h"
 #include "node/visits.h"
 
-struct job_id keys_ticket(struct node *node)
+struct job_id keys_receipt(struct node *node)
 {
     node->job_number++;
     return (struct job_id){node->id, node->incarnation, node->job_number};
@@ -68,7 +68,7 @@ void keys_ask(struct node *node, uint32_t slot, uint32_t peer)
     entry->deputy = peer;
     entry->touched_ns = now_ns(node);
     struct record *record = trace(node, RECORD_AWAITED, REASON_NONE);
-    record->job = entry->ticket;
+    record->job = entry->receipt;
     record->workflow = entry->workflow;
     record->value = peer;
     send_request(node, slot, MESSAGE_FORWARD, peer, entry->inputs);
@@ -157,7 +157,7 @@ static void turn_away(
 void keys_turn_away(struct node *node, uint32_t slot, enum weft_status status, enum reason reason)
 {
     struct keyed *entry = keyed_at(node, slot);
-    turn_away(node, entry->client, entry->ticket, status, reason);
+    turn_away(node, entry->client, entry->receipt, status, reason);
     entry->client = CLIENT_NONE;
 }
 
@@ -173,8 +173,8 @@ static void attach(struct node *node, uint32_t slot, uint64_t client)
     } else {
         keys_turn_away(node, slot, WEFT_CANCELLED, REASON_DUPLICATE);
         entry->client = client;
-        entry->ticket = keys_ticket(node);
-        accept(node, client, entry->ticket, NODE_NONE);
+        entry->receipt = keys_receipt(node);
+        accept(node, client, entry->receipt, NODE_NONE);
     }
 }
 
@@ -236,7 +236,7 @@ void keys_answered(struct node *node, uint32_t slot, enum weft_status status, en
     keyed_drop_inputs(node, slot);
     keyed_weigh(node, slot);
     if (entry->client != CLIENT_NONE) {
-        answer(node, slot, entry->client, entry->ticket);
+        answer(node, slot, entry->client, entry->receipt);
         entry->client = CLIENT_NONE;
     }
     keys_pass_on(node, slot, entry->follower);
@@ -257,18 +257,18 @@ static void ask_again(struct node *node, uint32_t slot, uint64_t client)
     }
 }
 
-/* Ask @home for the answer of @request, which this node has not heard of. */
-static void await(struct node *node, const struct event_request *request, uint32_t home)
+/* Ask @first for the answer of @request, which this node has not heard of. */
+static void await(struct node *node, const struct event_request *request, uint32_t first)
 {
     const struct workflow *workflow = workflow_at(node, request->workflow);
     const int64_t slo_ns = request->slo_ns != 0 ? request->slo_ns : workflow->slo_ns;
     const uint32_t priority = request->priority != 0 ? request->priority : workflow->priority;
-    const struct job_id ticket = keys_ticket(node);
+    const struct job_id receipt = keys_receipt(node);
     const struct keyed given = {
         .key = request->key,
         .inputs_hash = request->inputs_hash,
-        .job = ticket,
-        .ticket = ticket,
+        .job = receipt,
+        .receipt = receipt,
         .client = request->client,
         .follower = NODE_NONE,
         .items = items_bounded(request->items),
@@ -288,20 +288,20 @@ static void await(struct node *node, const struct event_request *request, uint32
         jobs_refuse(node, &refused, REASON_FULL, /* retry_after_ns */ 0);
         return;
     }
-    accept(node, request->client, ticket, NODE_NONE);
-    keys_ask(node, slot, home);
+    accept(node, request->client, receipt, NODE_NONE);
+    keys_ask(node, slot, first);
 }
 
 bool keys_request(struct node *node, const struct event_request *request)
 {
     const uint32_t slot = keys_find(node, request->key);
     if (slot == POOL_NONE) {
-        const uint32_t home = keyed_first_but(node, request->key, NODE_NONE);
-        if (!request->is_retry || home == node->id || home == NODE_NONE ||
+        const uint32_t first = keyed_first_but(node, request->key, NODE_NONE);
+        if (!request->is_retry || first == node->id || first == NODE_NONE ||
             request->bytes > DEPUTY_BYTES_MAX) {
             return false; /* A new job, as far as is known. */
         }
-        await(node, request, home);
+        await(node, request, first);
         return true;
     }
     if (keyed_at(node, slot)->inputs_hash != request->inputs_hash ||
@@ -391,7 +391,7 @@ bool keys_cancelled(struct node *node, struct job_id job)
     }
     slot = node->keys.list.first;
     while (slot != POOL_NONE && (keyed_at(node, slot)->client == CLIENT_NONE ||
-                                 !job_equal(keyed_at(node, slot)->ticket, job))) {
+                                 !job_equal(keyed_at(node, slot)->receipt, job))) {
         slot = keyed_at(node, slot)->link.next;
     }
     if (slot == POOL_NONE) {

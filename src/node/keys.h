@@ -75,7 +75,7 @@ void keys_turn_away(struct node *node, uint32_t slot, enum weft_status status, e
 void keys_pass_on(struct node *node, uint32_t slot, uint32_t peer);
 
 /* A name for a client that waits here for another node's job. */
-struct job_id keys_ticket(struct node *node);
+struct job_id keys_receipt(struct node *node);
 
 /* keys_peers.c: what other nodes say. */
 

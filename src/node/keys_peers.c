@@ -89,23 +89,23 @@ static void give_up(struct node *node, uint32_t slot, uint32_t peer)
     entry->client = job->client;
     entry->losses = job->losses;
     entry->inputs = job->inputs;
-    entry->ticket = keys_ticket(node);
+    entry->receipt = keys_receipt(node);
     entry->state = KEYED_WAITING;
     entry->deputy = peer;
     entry->deputy_incarnation = members_incarnation(node->view.members, peer);
     entry->touched_ns = now_ns(node);
     job->client = CLIENT_NONE;
     tensor_hold(node, job->inputs);
-    keyed_rename(node, slot, entry->ticket);
+    keyed_rename(node, slot, entry->receipt);
     keyed_weigh(node, slot);
     if (entry->client != CLIENT_NONE) {
         struct effect *effect = effect_add(node, EFFECT_ACCEPT);
         effect->accept.client = entry->client;
-        effect->accept.job = entry->ticket;
+        effect->accept.job = entry->receipt;
         effect->accept.deputy = NODE_NONE;
     }
     struct record *record = trace(node, RECORD_AWAITED, REASON_DUPLICATE);
-    record->job = entry->ticket;
+    record->job = entry->receipt;
     record->workflow = entry->workflow;
     record->value = peer;
     jobs_end(node, job_slot, WEFT_CANCELLED, REASON_DUPLICATE);
@@ -124,7 +124,7 @@ static void become_deputy(
     const struct keyed before = *entry;
     struct keyed now = described(node, message, tensor);
     now.job = before.job;
-    now.ticket = before.ticket;
+    now.receipt = before.receipt;
     now.client = before.client;
     now.bytes = before.bytes;
     now.link = before.link;
@@ -191,8 +191,8 @@ static void forward_new(struct node *node, const struct message *message, uint32
 {
     struct keyed given = described(node, message, tensor);
     given.state = KEYED_WAITING;
-    given.ticket = keys_ticket(node);
-    given.job = given.ticket;
+    given.receipt = keys_receipt(node);
+    given.job = given.receipt;
     given.follower = message->from;
     const uint32_t slot = node->draining ? POOL_NONE : keyed_add(node, &given);
     if (slot == POOL_NONE) {
@@ -224,10 +224,10 @@ static void forward(struct node *node, const struct message *message, uint32_t t
     follow(node, slot, message->from);
     const bool waits_for_it =
         entry->deputy == message->from && keyed_outranks(entry->key, node->id, message->from);
-    const bool is_home = keyed_first_but(node, entry->key, NODE_NONE) == node->id;
+    const bool is_first = keyed_first_but(node, entry->key, NODE_NONE) == node->id;
     if (entry->state == KEYED_DEPUTED && keyed_is_orphan(node, entry)) {
         keys_adopt(node, slot, /* is_loss */ true);
-    } else if (entry->state == KEYED_WAITING && (waits_for_it || is_home)) {
+    } else if (entry->state == KEYED_WAITING && (waits_for_it || is_first)) {
         keys_adopt(node, slot, /* is_loss */ false); /* Nodes must not wait for each other. */
     }
 }
@@ -449,11 +449,11 @@ static bool repair(struct node *node, uint32_t slot)
         return true;
     }
     if (entry->state == KEYED_WAITING && keyed_has_lost_deputy(node, entry) && !is_full) {
-        const uint32_t home = keyed_first_but(node, entry->key, NODE_NONE);
-        if (home == node->id || home == NODE_NONE) {
+        const uint32_t first = keyed_first_but(node, entry->key, NODE_NONE);
+        if (first == node->id || first == NODE_NONE) {
             keys_adopt(node, slot, /* is_loss */ false);
         } else {
-            keys_ask(node, slot, home);
+            keys_ask(node, slot, first);
         }
         return true;
     }

@@ -119,16 +119,14 @@ struct runtime_options {
     bool pretend_network; /* Let the fleet's network take its time. */
     int64_t hint_ns;      /* From a loss until peers notice. */
     int64_t verdict_ns;   /* From a loss until the directory says so. */
-
-    bool has_deputies; /* Requests with keys survive their owners: node/keys.h. */
-    bool weighs;       /* Records also tell what policies weighed. */
+    bool has_deputies;    /* Requests with keys survive their owners: node/keys.h. */
+    bool weighs;          /* Records also tell what policies weighed. */
 
     /* Called with every record, in order, before what it records is carried out. NULL: no. */
     void (*on_record)(void *context, const struct record *record);
     void *context; /* Of on_record. */
 
-    struct runtime_engine engine; /* All zero: workers are emulated. */
-
+    struct runtime_engine engine;        /* All zero: workers are emulated. */
     const struct runtime_remote *remote; /* NULL: all nodes of the fleet are here. Borrowed. */
 };
 
@@ -161,8 +159,7 @@ struct uv_loop_s *runtime_loop(struct runtime *runtime);
 uint64_t runtime_request(
     struct runtime *runtime, uint32_t node, const struct runtime_request *request);
 
-/* @client, of runtime_request(), no longer waits: it will be answered at once, if it is still open.
- */
+/* @client, of runtime_request(), no longer waits: it is answered at once, if it is open. */
 void runtime_cancel(struct runtime *runtime, uint64_t client);
 
 /*

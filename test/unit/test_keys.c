@@ -284,8 +284,8 @@ static void a_deputy_keeps_the_answer_for_who_asks_it(void **state)
     lone.key = key_of(0, 1);
     say(&lone, MESSAGE_DEPUTE, foreign, 1);
     lone.is_retry = true;
-    const struct job_id ticket = lone_request(&lone, FLOW_A); /* It is not run twice. */
-    assert_int_equal(ticket.node, 0);
+    const struct job_id receipt = lone_request(&lone, FLOW_A); /* It is not run twice. */
+    assert_int_equal(receipt.node, 0);
     assert_int_equal(node_counts(lone.node).jobs, 0);
     say(&lone, MESSAGE_RESULT, foreign, 2);
     assert_int_equal(lone_count(&lone, EFFECT_ANSWER), 0);
@@ -472,10 +472,10 @@ static struct job_id ask_again(struct lone *lone)
 {
     lone->key = key_of(1, 2);
     lone->is_retry = true;
-    const struct job_id ticket = lone_request(lone, FLOW_A);
+    const struct job_id receipt = lone_request(lone, FLOW_A);
     assert_int_equal(lone_sent_count(lone, 1, MESSAGE_FORWARD), 1);
     assert_int_equal(node_counts(lone->node).jobs, 0);
-    return ticket;
+    return receipt;
 }
 
 static void who_asks_again_gets_the_answer_through_the_first_in_rank(void **state)
@@ -532,14 +532,14 @@ static void a_client_that_waits_for_another_node_may_go(void **state)
 static void the_first_in_rank_owns_what_it_is_asked_for_and_does_not_know(void **state)
 {
     (void)state;
-    static const struct job_id ticket = {.node = 2, .number = 9};
+    static const struct job_id receipt = {.node = 2, .number = 9};
     struct lone lone;
     open_with_deputies(&lone);
     lone.key = key_of(0, 1);
-    say(&lone, MESSAGE_FORWARD, ticket, 2);
+    say(&lone, MESSAGE_FORWARD, receipt, 2);
     assert_int_equal(node_counts(lone.node).jobs, 1);
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_DEPUTE), 1);
-    say(&lone, MESSAGE_FORWARD, ticket, 2); /* Again: it is the same request. */
+    say(&lone, MESSAGE_FORWARD, receipt, 2); /* Again: it is the same request. */
     assert_int_equal(node_counts(lone.node).jobs, 1);
     end_job(&lone);
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_RESULT), 1);
