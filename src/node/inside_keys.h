@@ -18,12 +18,12 @@ enum keyed_state {
 struct keyed {
     struct request_key key;
     uint64_t inputs_hash;
-    struct job_id job;    /* At its owner. WAITING: the receipt. */
-    struct job_id former; /* OWNED, ANSWERED: of the owner that it was taken over from. */
+    struct job_id job;     /* At its owner. WAITING: the receipt. */
+    struct job_id former;  /* OWNED, ANSWERED: of the owner that it was taken over from. */
     struct job_id receipt; /* DEPUTED, WAITING: what the host calls the client's request. */
-    struct job_id source; /* DEPUTED, WAITING: the job that the outputs are of. */
-    uint64_t client;      /* DEPUTED, WAITING: who waits here; CLIENT_NONE: no client. */
-    uint64_t bytes;       /* What it holds, as counted in struct keys. */
+    struct job_id source;  /* DEPUTED, WAITING: the job that the outputs are of. */
+    uint64_t client;       /* DEPUTED, WAITING: who waits here; CLIENT_NONE: no client. */
+    uint64_t bytes;        /* What it holds, as counted in struct keys. */
     struct slot_link link;
     uint32_t deputy; /* OWNED: the node that knows of it, or is told; NODE_NONE: none. */
                      /* WAITING: the node that was asked. */

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "model/catalogue.h"
@@ -97,6 +98,15 @@ static struct handle make_inputs(
     return runtime_tensor(options->runtime, NULL, bytes, NULL);
 }
 
+/* The key of the next request: that of the simulator. */
+static struct request_key key_of(const struct player *player)
+{
+    const uint64_t number = player->counts.arrived;
+    return player->options.has_keys
+               ? (struct request_key){{hash_mix(player->options.seed, number), number + 1}}
+               : (struct request_key){{0}};
+}
+
 static void play(void *context)
 {
     struct player *player = context;
@@ -111,6 +121,8 @@ static void play(void *context)
         .items = arrival.items,
         .slo_ns = options->arrivals->deadline_ns,
         .inputs = make_inputs(options, &arrival, &played->number),
+        .key = key_of(player),
+        .inputs_hash = key_of(player).words[0],
         .answered = answered,
         .context = played,
     };

@@ -19,6 +19,7 @@ struct player_options {
     const struct arrivals *arrivals;
     uint64_t seed;
     uint64_t jobs;    /* How many at most. 0: without end. */
+    bool has_keys;    /* Requests have keys, as clients of the simulator give them. */
     int64_t until_ns; /* None after this time. 0: without end. */
 
     /* Called when the last request has been answered and no more will come. May be NULL. */

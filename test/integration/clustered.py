@@ -131,6 +131,23 @@ def infer(address, value):
         connection.close()
 
 
+def ask_once(address, value, key, attempt, limit_s=LIMIT):
+    """Status and outputs, or text, of one request; None if the connection broke."""
+    headers = {"Idempotency-Key": key, "weft-attempt": str(attempt)}
+    connection = http.client.HTTPConnection(*address, timeout=limit_s)
+    try:
+        connection.request("POST", "/v2/models/twice/infer", request(value), headers)
+        response = connection.getresponse()
+        text = response.read().decode()
+    except (OSError, http.client.HTTPException):
+        return None, None
+    finally:
+        connection.close()
+    if response.status == 200:
+        return 200, json.loads(text)["outputs"][0]["data"]
+    return response.status, text
+
+
 def ask_with_key(addresses, value, key, limit_s=60.0, first=0):
     """Ask one address after the other with @key until one answers: (answer, headers, attempts).
 

@@ -34,6 +34,7 @@ struct script {
     double noise;
     int64_t lost_at_ns; /* 0: no node is lost. */
     uint32_t lost_node;
+    bool has_deputies;
     struct fleet_network network;
 };
 
@@ -70,6 +71,7 @@ static void simulate(
         .fault_count = script->lost_at_ns > 0 ? 1 : 0,
         .faults = &fault,
         .check = true,
+        .has_deputies = script->has_deputies,
         .on_record = keep,
         .context = list,
     };
@@ -114,6 +116,7 @@ static void serve(
         .pretend_network = true,
         .hint_ns = 1 * MS,
         .verdict_ns = 1000 * MS,
+        .has_deputies = script->has_deputies,
         .on_record = keep,
         .context = list,
     };
@@ -130,6 +133,7 @@ static void serve(
         .arrivals = &arrivals,
         .seed = script->seed,
         .jobs = script->jobs,
+        .has_keys = script->has_deputies,
     };
     struct player *player = player_create(&player_options);
     runtime_run_manual(runtime);
@@ -199,6 +203,8 @@ static int64_t compare(const struct script *script)
     assert_true(count_kind(&lists[0], RECORD_EVICTED) > 0);
     const uint32_t placed = count_kind(&lists[0], RECORD_PLACED);
     assert_true(placed + count_kind(&lists[0], RECORD_CLAIMED) >= script->jobs);
+    const uint32_t deputed = count_kind(&lists[0], RECORD_DEPUTED);
+    assert_true(script->has_deputies ? deputed >= script->jobs / 2 : deputed == 0);
     const uint32_t repeated = count_kind(&lists[0], RECORD_REPEATED);
     assert_true(repeated == 0 || script->lost_at_ns > 0); /* Nothing else was ever lost. */
     const int64_t last_ns = lists[0].records[lists[0].count - 1].at_ns;
@@ -305,6 +311,20 @@ static void a_slow_network_is_pretended_as_it_is_simulated(ATTR_UNUSED void **st
     }
 }
 
+static void deputies_are_told_the_same(ATTR_UNUSED void **state)
+{
+    for (uint32_t i = 0; i < POLICIES; i++) {
+        struct script script = plain(policies[i], /* node_count */ 3 + i % 3);
+        script.noise = 0.1;
+        script.has_deputies = true;
+        compare(&script);
+        script.network = (struct fleet_network){.link_bytes_per_s = 2000000, .latency_ns = 50021};
+        if (i + 1 < POLICIES) { /* The last, which claims, differs there by a round trip. */
+            compare(&script);
+        }
+    }
+}
+
 /* Each takes far longer than an owner is patient with jobs of which it hears nothing. */
 static void a_tensor_that_takes_long_is_waited_for(ATTR_UNUSED void **state)
 {
@@ -328,6 +348,7 @@ int main(void)
         cmocka_unit_test(an_overload_is_queued_in_the_same_way),
         cmocka_unit_test(deadlines_end_the_same_jobs),
         cmocka_unit_test(a_slow_network_is_pretended_as_it_is_simulated),
+        cmocka_unit_test(deputies_are_told_the_same),
         cmocka_unit_test(a_tensor_that_takes_long_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

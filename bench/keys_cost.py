@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""What keys and deputies cost a request, on three servers of this machine.
+
+usage: keys_cost.py
+
+Three `weft serve` processes are one cluster. Requests of one small model come to all of them at a
+fixed rate, in turn with keys and without: same servers, same arrivals. Prints, for
+each round, the median latency and the processor time of all three servers per request, with keys
+over without; then the medians of both differences.
+
+Settings, in the environment: WEFT (build/weft), ROUNDS (5), SECONDS (4), RATE (200).
+"""
+
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "test/integration"))
+os.environ.setdefault("WEFT", "build/weft")
+
+from clustered import Cluster  # noqa: E402
+
+ROUNDS = int(os.environ.get("ROUNDS", "5"))
+SECONDS = os.environ.get("SECONDS", "4")
+RATE = os.environ.get("RATE", "200")
+
+
+def processor_s(cluster):
+    ticks = 0
+    for server in cluster.nodes.values():
+        text = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text(encoding="utf-8")
+        fields = text.rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def measure(cluster, urls, *more):
+    """Median latency and processor time per request, in microseconds."""
+    before = processor_s(cluster)
+    done = subprocess.run(
+        [os.environ["WEFT"], "bench", urls, "twice", "--rate", RATE, "--seconds", SECONDS,
+         "--connections", "12", "--json", *more],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    report = json.loads(done.stdout)
+    good = report["requests"]["good"]
+    if good != report["requests"]["due"]:
+        sys.exit(f"keys_cost: {report['requests']}")
+    spent = processor_s(cluster) - before
+    return report["latency_ms"]["p50"] * 1e3, spent * 1e6 / (good * (1 + 1 / float(SECONDS)))
+
+
+class Cost(unittest.TestCase):
+    def test_cost(self):
+        cluster = Cluster(self)
+        cluster.launch_all("a", "b", "c")
+        urls = ",".join("http://%s:%d" % server.address for server in cluster.nodes.values())
+        measure(cluster, urls)
+        slower, costlier = [], []
+        for i in range(ROUNDS):
+            without = measure(cluster, urls, "--no-keys")
+            keyed = measure(cluster, urls)
+            print(f"round {i + 1}: p50 {keyed[0]:.0f} us with keys, {without[0]:.0f} without "
+                  f"({keyed[0] / without[0]:.2f}); processor {keyed[1]:.0f} us, {without[1]:.0f} "
+                  f"({keyed[1] / without[1]:.2f})", flush=True)  # fmt: skip
+            slower.append(keyed[0] - without[0])
+            costlier.append(keyed[1] - without[1])
+        print(f"keys and deputies: {statistics.median(slower):+.0f} us of latency, "
+              f"{statistics.median(costlier):+.0f} us of processor time per request")  # fmt: skip
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
