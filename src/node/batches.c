@@ -3,9 +3,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/model_cache.h"
 #include "node/rows.h"
+
+/* A run counts one part in this many. */
+enum { SLOWER_WEIGHT = 8, FASTER_WEIGHT = 4 };
 
 #define SHARE_SLICE UINT32_C(256)
 
@@ -61,6 +65,22 @@ struct estimate batches_estimate(const struct node *node, const struct batch *ba
         node->profile, kind_of(node, batch)->run, spec->device, batch->items, shares);
 }
 
+/*
+ * Some runs take long by chance, so that only several of them make a worker slow. What is faster
+ * than that counts more: a worker that has recovered is given little to show it with.
+ */
+void batches_learn(
+    const struct node *node, struct worker *worker, const struct batch *batch, int64_t run_ns)
+{
+    const int64_t one = SLOWNESS_ONE;
+    const int64_t planned_ns = max_i64(batches_estimate(node, batch).run_ns, 1);
+    const int64_t took = min_i64(run_ns, DURATION_NS_MAX / one) * one / planned_ns;
+    const int64_t known = worker->slowness;
+    const int64_t weight = took > known ? SLOWER_WEIGHT : FASTER_WEIGHT;
+    const int64_t slowness = known + (min_i64(took, SLOWNESS_MAX) - known) / weight;
+    worker->slowness = (uint32_t)max_i64(slowness, one);
+}
+
 /* What the host calls a share: its units and, of an instance, where it starts. */
 static uint32_t share_name(const struct share *share)
 {
@@ -111,7 +131,7 @@ void batches_start(struct node *node, struct worker *worker, uint32_t slot)
     struct batch *batch = batch_at(node, slot);
     const struct workflow_task *kind = kind_of(node, batch);
     batch->workspace_bytes = profile_workspace_bytes(node->profile, kind->run, batch->items);
-    batch->ends_at_ns = now_ns(node) + batches_estimate(node, batch).run_ns;
+    batch->ends_at_ns = now_ns(node) + slowed_ns(worker, batches_estimate(node, batch).run_ns);
     worker->running += batch->task_count;
     node->running += batch->task_count;
     worker->memory_used_bytes += batch->workspace_bytes;

@@ -23,6 +23,10 @@ void batches_changed(struct node *node, struct worker *worker, uint32_t slot);
 /* Its config as profiles know it: the whole device is 0 units. */
 struct estimate batches_estimate(const struct node *node, const struct batch *batch);
 
+/* @batch of @worker took @run_ns: learn whether the worker is slower than its profile says. */
+void batches_learn(
+    const struct node *node, struct worker *worker, const struct batch *batch, int64_t run_ns);
+
 /* Batch @slot has its tasks, models and memory: run it, once its share is there. */
 void batches_start(struct node *node, struct worker *worker, uint32_t slot);
 

@@ -28,6 +28,9 @@ enum {
     KEYED_EVICTED_PER_STEP = 64,
 };
 
+/* A worker as fast as expected, and one that is as slow as any is ever taken for. */
+enum { SLOWNESS_ONE = 256, SLOWNESS_MAX = 16 * SLOWNESS_ONE - 1 };
+
 #define DEPUTY_BYTES_MAX (UINT64_C(16) << 20)  /* Larger inputs and answers stay at the owner. */
 #define KEYED_BYTES_MAX  (UINT64_C(256) << 20) /* Of inputs for deputies, and of kept answers. */
 #define ANSWER_KEPT_NS   (60 * NS_PER_S)       /* A client asks again within seconds, or never. */

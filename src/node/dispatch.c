@@ -395,6 +395,9 @@ void dispatch_done(struct node *node, const struct event_batch_done *done)
     struct worker *worker = own_worker(node, batch->worker);
     ASSERT(batch->state == BATCH_RUNNING);
     ASSERT(done->status != WEFT_OK || done->output_count == batch->task_count);
+    if (node->seat.learns && done->status == WEFT_OK) {
+        batches_learn(node, worker, batch, done->run_ns);
+    }
     batches_close(node, worker, done->batch);
     if (batch->grant != POOL_NONE) {
         grants_ended(node, batch->grant, done->run_ns, done->status == WEFT_OK);

@@ -176,6 +176,7 @@ struct worker {
     struct shares shares; /* Of the device: what is free. */
     int64_t queue_ns;     /* Estimated run time of queued tasks. */
     int64_t reserved_ns;  /* Estimated run time of tasks that are planned and not here yet. */
+    uint32_t slowness;    /* What runs take here, in SLOWNESS_ONE parts of what was expected. */
     int64_t missing_ns;   /* Estimated time of loads that queued tasks will need. */
     uint32_t running;     /* Tasks. */
     uint32_t batches;     /* List. */

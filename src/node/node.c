@@ -37,6 +37,7 @@ static void init_worker(struct node *node, struct arena *arena, uint32_t index)
     worker->warm = MODEL_NONE;
     worker->notices = POOL_NONE;
     worker->wake_ns = INT64_MAX;
+    worker->slowness = SLOWNESS_ONE;
     worker->load_published_ns = -node->row_load_ns; /* The first change is shown at once. */
     worker->cache_published_ns = -node->row_cache_ns;
     for (uint32_t i = 0; i < node->catalogue->queue_count; i++) {
@@ -168,9 +169,7 @@ static bool is_idle(const struct node *node)
 static void finish_worker(struct node *node, struct worker *worker)
 {
     dispatch_worker(node, worker);
-    if (node->seat.steals) {
-        steal_try(node, worker);
-    }
+    steal_try(node, worker);
     worker->touched = false;
     rows_publish(node, worker);
     worker->touched = false; /* Publishing refreshes the row: no news. */
@@ -183,9 +182,7 @@ static void finish_workers(struct node *node)
     for (uint32_t i = 0; i < node->worker_count; i++) {
         struct worker *worker = &node->workers[i];
         if (!worker->touched) {
-            if (node->seat.steals) {
-                steal_try(node, worker); /* Whatever happened here, it may know more now. */
-            }
+            steal_try(node, worker); /* Whatever happened here, it may know more now. */
             continue;
         }
         finish_worker(node, worker);
@@ -204,11 +201,11 @@ static void finish_workers(struct node *node)
 /* Many a message changes what is known of a job and nothing that a worker could act on. */
 static bool has_news(const struct node *node)
 {
-    if (node->seat.steals || home_is_due(node)) {
+    if (home_is_due(node)) {
         return true;
     }
     for (uint32_t i = 0; i < node->worker_count; i++) {
-        if (node->workers[i].touched) {
+        if (node->workers[i].touched || steal_is_due(node, &node->workers[i])) {
             return true;
         }
     }

@@ -29,14 +29,15 @@ void rows_load_changed(struct node *node, struct worker *worker)
         load_ns += at_least_zero(worker->loading_until_ns - now_ns(node));
     }
     live->at_ns = now_ns(node);
-    live->run_ns = run_ns + worker->queue_ns;
-    live->queued_ns = live->run_ns + worker->reserved_ns;
+    live->run_ns = run_ns + slowed_ns(worker, worker->queue_ns);
+    live->queued_ns = live->run_ns + slowed_ns(worker, worker->reserved_ns);
     live->queued_ns += at_least_zero(load_ns - run_ns); /* Loads hide behind what runs. */
     live->queued_items = worker->queued_items;
     live->gpu_free = (uint8_t)worker->shares.free;
     live->layout = worker->shares.layout;
     live->cpu_free = node->cpu_free < UINT16_MAX ? (uint16_t)node->cpu_free : UINT16_MAX;
-    live->accepting = node->draining || worker->lost ? 0 : 1;
+    const uint32_t slower = (worker->slowness - SLOWNESS_ONE) * ROW_SLOWNESS_PARTS / SLOWNESS_ONE;
+    live->accepting = (uint8_t)(node->draining || worker->lost ? 0 : ROW_ACCEPTING + slower);
     live->incarnation = node->incarnation;
     worker->load_changed = true;
     worker->touched = true;

@@ -4,14 +4,20 @@
 #include "node/outbox.h"
 #include "node/visits.h"
 
+bool steal_is_due(const struct node *node, const struct worker *worker)
+{
+    return node->seat.steals && !worker->asked && !node->draining && worker->queued == 0 &&
+           worker->running == 0 && worker->ask_at_ns <= now_ns(node);
+}
+
 void steal_try(struct node *node, struct worker *worker)
 {
-    if (worker->asked || node->draining || worker->queued > 0 || worker->running > 0 ||
-        worker->ask_at_ns > now_ns(node)) {
+    if (!steal_is_due(node, worker)) {
         return;
     }
     const uint32_t peer = policy_steal(&node->seat, worker->id);
     if (peer == WORKER_NONE || view_is_own(&node->view, peer)) {
+        worker->ask_at_ns = now_ns(node) + STEAL_PAUSE_NS; /* Rows do not change that fast. */
         return;
     }
     worker->asked = true;
@@ -24,31 +30,67 @@ void steal_try(struct node *node, struct worker *worker)
     outbox_send(node, node_of_worker(node, peer), &message);
 }
 
-/* The queued task of @worker that would run last, of what @asker can run; POOL_NONE: none. */
-static uint32_t last_queued(const struct node *node, const struct worker *worker, uint32_t asker)
+/* How often the way of inputs counts. */
+enum { STEAL_TRANSFERS = 2 };
+
+/*
+ * How long @asker, which is idle, would need for @task, which it can run: for its inputs and the
+ * run. Inputs count several times: they delay others on their links, and while they travel others
+ * may send work there. INT64_MAX if it had to load a model, which would push out others, or if
+ * branches start at the task: some nodes know already where it is, and expect them to meet there.
+ */
+static int64_t end_there_ns(const struct node *node, const struct task *task, uint32_t asker)
 {
-    uint32_t last = POOL_NONE;
+    const struct visit *visit = visit_at(node, task->visit);
+    const struct workflow_task *kind = &workflow_at(node, visit->workflow)->tasks[task->number];
+    const int64_t run_ns = task_run_ns(node, visit->workflow, task->number, asker, task->items);
+    uint64_t bytes = 0;
+    if (kind->out_count > 1) {
+        return INT64_MAX;
+    }
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        if (!view_holds_model(&node->view, asker, kind->models[i])) {
+            return INT64_MAX;
+        }
+    }
+    for (uint32_t slot = task->inputs; slot != POOL_NONE; slot = input_at(node, slot)->next) {
+        bytes += input_at(node, slot)->bytes;
+    }
+    const uint32_t to = node_of_worker(node, asker);
+    return STEAL_TRANSFERS * fleet_transfer_ns(node->fleet, node->id, to, bytes) +
+           view_slowed_ns(&node->view, asker, run_ns);
+}
+
+/*
+ * Of the last tasks in the queues of @worker, the one that would end first at @asker, if that is
+ * before all work here is done; POOL_NONE: none. Of equal ones, the last one here.
+ */
+static uint32_t find_task(const struct node *node, const struct worker *worker, uint32_t asker)
+{
+    uint32_t best = POOL_NONE;
+    int64_t best_ns = node->board->entries[worker->id].live.load.run_ns;
     for (uint32_t i = 0; i < worker->active_count; i++) {
         const uint32_t slot = worker->queues[worker->active[i]].tail;
         const struct task *task = task_at(node, slot);
-        const struct task *best = last == POOL_NONE ? NULL : task_at(node, last);
         const struct need need =
             need_at(node, visit_at(node, task->visit)->workflow, task->number, task->items);
         if (!can_run(node, need, asker)) {
             continue;
         }
-        if (best == NULL || task->key > best->key ||
-            (task->key == best->key && task->arrival > best->arrival)) {
-            last = slot;
+        const int64_t there_ns = end_there_ns(node, task, asker);
+        if (there_ns < best_ns ||
+            (there_ns == best_ns && best != POOL_NONE && task_at(node, best)->key < task->key)) {
+            best = slot;
+            best_ns = there_ns;
         }
     }
-    return last;
+    return best;
 }
 
 void steal_asked(struct node *node, const struct message *message)
 {
     const struct worker *worker = own_worker(node, message->victim);
-    const uint32_t slot = last_queued(node, worker, message->worker);
+    const uint32_t slot = find_task(node, worker, message->worker);
     if (slot == POOL_NONE || !members_is_up(node->view.members, message->from)) {
         const struct message nothing = {
             .kind = MESSAGE_NOTHING,

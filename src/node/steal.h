@@ -6,10 +6,13 @@
 
 #include "node/inside.h"
 
+/* Whether @worker has nothing to do and may ask for work. */
+bool steal_is_due(const struct node *node, const struct worker *worker);
+
 /* Ask for work if @worker has none and the policy knows whom to ask. */
 void steal_try(struct node *node, struct worker *worker);
 
-/* Another worker asks one of ours: give it the task that would run last here, or say no. */
+/* Another worker asks one of ours: give it a task that ends sooner there, or say no. */
 void steal_asked(struct node *node, const struct message *message);
 
 /* There was nothing to give to @worker. */

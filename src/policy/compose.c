@@ -229,6 +229,13 @@ static bool announces(const struct policy_set *set)
     return policy != NULL && policy->announces;
 }
 
+static bool learns(const struct policy_set *set)
+{
+    const struct policy *policy = set->roles[ROLE_PLACE].policy;
+    return policy != NULL && policy->learns != NULL &&
+           policy->learns(set->roles[ROLE_PLACE].options);
+}
+
 static bool gives_up(const struct policy_set *set)
 {
     const struct policy *policy = set->roles[ROLE_ADMIT].policy;
@@ -246,6 +253,7 @@ void policy_seat_init(
     *seat = (struct policy_seat){
         .binds = binds(set, input->catalogue),
         .steals = steals(set),
+        .learns = learns(set),
         .places_tasks = places_tasks(set),
         .orders = set->roles[ROLE_ORDER].policy != NULL,
         .dispatches = set->roles[ROLE_DISPATCH].policy != NULL,

@@ -74,6 +74,12 @@ struct policy {
      */
     const void *(*plan)(struct arena *arena, const struct plan_input *input);
 
+    /*
+     * Whether workers, placed on with @options, shall learn how much slower than expected they
+     * are: their rows then show it, and what work really takes there. Default: they do not.
+     */
+    bool (*learns)(const double *options);
+
     /* Prepare the state, which is zeroed. Default: leave it so. */
     void (*init)(const struct policy_input *input);
 

@@ -13,6 +13,9 @@
 
 #include "base/bitset.h"
 
+/* A worker accepts work, and its runs take as long as expected: one more for each part longer. */
+enum { ROW_ACCEPTING = 1, ROW_SLOWNESS_PARTS = 16 };
+
 struct row_load {
     int64_t at_ns;     /* When this node got it. */
     int64_t queued_ns; /* Running batch, queue, loads that no work hides, reservations. */
@@ -23,7 +26,7 @@ struct row_load {
     uint32_t layout;      /* How units are divided, where that matters: model/sharing.h. */
     uint16_t cpu_free;    /* Units of the machine that no batch holds: all its rows say the same. */
     uint8_t gpu_free;     /* Units of the device that no batch holds. */
-    uint8_t accepting;    /* 0 while the worker drains, or if its device is lost. */
+    uint8_t accepting;    /* 0 while the worker drains, or if its device is lost. Else as above. */
 };
 
 struct row_cache {

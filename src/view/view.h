@@ -99,6 +99,22 @@ static inline int64_t view_free_at_ns(const struct view *view, uint32_t worker)
     return free_at_ns + reservations_run_ns(&view->reservations, worker, sequence);
 }
 
+/* What a row says of a worker's slowness is forgotten, or one that recovered is never tried. */
+#define VIEW_SLOWNESS_NS INT64_C(30000000000)
+
+/* How long what should take @ns takes on @worker, if that is more than chance. */
+static inline int64_t view_slowed_ns(const struct view *view, uint32_t worker, int64_t ns)
+{
+    const struct row_load *load = view_load(view, worker);
+    const int64_t parts = load->accepting - ROW_ACCEPTING;
+    if (parts <= ROW_SLOWNESS_PARTS / 4) {
+        return ns;
+    }
+    const int64_t age_ns = min_i64(max_i64(view->now_ns - load->at_ns, 0), VIEW_SLOWNESS_NS);
+    const int64_t left = ROW_SLOWNESS_PARTS - age_ns / (VIEW_SLOWNESS_NS / ROW_SLOWNESS_PARTS);
+    return ns + ns / (ROW_SLOWNESS_PARTS * ROW_SLOWNESS_PARTS) * parts * left;
+}
+
 /* Whether all readers on this side see the newest load of every worker. */
 static inline bool view_sees_newest(const struct view *view)
 {

@@ -22,7 +22,7 @@ static uint32_t incarnation_of(const struct row *row)
 static bool is_valid(const struct row *row)
 {
     return row->worker < WORKERS_MAX && row->parts >= ROW_LOAD && row->parts <= ROW_BOTH &&
-           row->load.accepting <= 1 && row->load.queued_ns >= 0 && row->load.run_ns >= 0 &&
+           row->load.queued_ns >= 0 && row->load.run_ns >= 0 &&
            (row->parts != ROW_BOTH || row->load.incarnation == row->cache.incarnation);
 }
 

@@ -618,6 +618,109 @@ static void a_thief_gets_nothing_that_it_cannot_run(void **state)
     lone_close(&lone);
 }
 
+/* Queue one task of @workflow behind another that runs, and let worker 2 ask for it. */
+static void ask_behind_another(struct lone *lone, enum lone_workflow workflow)
+{
+    const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
+    const enum lone_workflow workflows[2] = {FLOW_F, workflow};
+    lone_open(lone, &(struct lone_options){0});
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct message input = lone_message(
+            lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, workflows[i], 0);
+        lone_deliver(lone, &input);
+    }
+    struct row row = foreign_row(2, 1, 0);
+    row.parts = ROW_BOTH;
+    row.cache.sequence = 1;
+    model_set_add(&row.cache.resident, MODEL_A);
+    receive_row(lone, &row);
+    lone_deliver(lone, &steal);
+}
+
+static void a_thief_gets_no_model_to_load_and_no_fork(void **state)
+{
+    (void)state;
+    static const enum lone_workflow kept[] = {FLOW_B, FLOW_DIAMOND};
+    struct lone lone;
+    for (uint32_t i = 0; i < ARRAY_COUNT(kept); i++) {
+        ask_behind_another(&lone, kept[i]);
+        assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_NOTHING), 1);
+        lone_close(&lone);
+    }
+    ask_behind_another(&lone, FLOW_A);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 1);
+    lone_close(&lone);
+}
+
+static void a_thief_gets_nothing_that_would_end_later_there(void **state)
+{
+    (void)state;
+    struct lone lone;
+    ask_behind_another(&lone, FLOW_F);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_INPUT), 1);
+    lone_close(&lone);
+    lone_open(&lone, &(struct lone_options){0});
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct message input = lone_message(
+            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
+        lone_deliver(&lone, &input);
+    }
+    struct row row = foreign_row(2, 1, 0);
+    row.load.accepting = ROW_ACCEPTING + 3 * ROW_SLOWNESS_PARTS;
+    receive_row(&lone, &row);
+    const struct message steal = {.kind = MESSAGE_STEAL, .from = 2, .worker = 2, .victim = 0};
+    lone_deliver(&lone, &steal);
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_NOTHING), 1);
+    lone_close(&lone);
+}
+
+static bool always(const double *options)
+{
+    (void)options;
+    return true;
+}
+
+static void place_nothing(
+    const struct policy_input *input, const struct job_facts *job, uint16_t *placement_out)
+{
+    (void)input;
+    (void)job;
+    (void)placement_out;
+}
+
+static const struct policy learning = {
+    .name = "learning",
+    .learns = always,
+    .place_job = place_nothing,
+};
+
+static void a_worker_shows_how_much_slower_than_expected_it_is(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){.policy = &learning});
+    const struct row_load *load = &lone.board.entries[0].live.load;
+    lone.profile->models[MODEL_F].curves[0].points[0].run_ns = MS(1) / 4;
+    int64_t before = ROW_ACCEPTING;
+    for (uint32_t i = 0; i < 8; i++) {
+        const struct message input = lone_message(
+            &lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = i + 1}, FLOW_F, 0);
+        lone_deliver(&lone, &input);
+        lone_batch_done(&lone, WEFT_OK); /* Takes 1 ms. */
+        assert_true(load->accepting > before);
+        assert_true(load->accepting <= ROW_ACCEPTING + 3 * ROW_SLOWNESS_PARTS);
+        before = load->accepting;
+    }
+    lone.profile->models[MODEL_F].curves[0].points[0].run_ns = MS(1);
+    const struct message input =
+        lone_message(&lone, MESSAGE_INPUT, (struct job_id){.node = 1, .number = 9}, FLOW_F, 0);
+    lone_deliver(&lone, &input);
+    assert_true(load->run_ns > MS(1)); /* As long as it will really take. */
+    lone_batch_done(&lone, WEFT_OK);
+    assert_true(load->accepting < before);
+    lone_close(&lone);
+}
+
 static void a_thief_that_names_a_worker_of_another_node_gets_nothing(void **state)
 {
     (void)state;
@@ -699,6 +802,9 @@ int main(void)
         cmocka_unit_test(the_next_row_acknowledges_the_newest_reservation_of_each_node),
         cmocka_unit_test(a_thief_gets_the_last_task_and_its_inputs),
         cmocka_unit_test(a_thief_gets_nothing_that_it_cannot_run),
+        cmocka_unit_test(a_thief_gets_no_model_to_load_and_no_fork),
+        cmocka_unit_test(a_thief_gets_nothing_that_would_end_later_there),
+        cmocka_unit_test(a_worker_shows_how_much_slower_than_expected_it_is),
         cmocka_unit_test(a_thief_that_names_a_worker_of_another_node_gets_nothing),
         cmocka_unit_test(an_idle_worker_asks_again_after_any_answer),
     };

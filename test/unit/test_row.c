@@ -177,7 +177,6 @@ static void numbers_out_of_range_are_refused(ATTR_UNUSED void **state)
         {1, 5},     {1, 0x81},  /* unknown parts, beside one */
         {3, 0x40},  {5, 1},     /* worker: 0x4000 is WORKERS_MAX */
         {17, 0x80}, {25, 0x80}, /* queued_ns, run_ns: negative */
-        {45, 2},    {45, 255},  /* accepting */
     };
     const struct row row = {.parts = ROW_LOAD};
     struct row decoded;

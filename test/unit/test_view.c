@@ -240,6 +240,24 @@ static void nor_do_the_workers_of_a_suspect(ATTR_UNUSED void **state)
     assert_false(view_is_usable(&view, 5));
 }
 
+static void what_a_slow_worker_takes_is_believed_for_a_while(ATTR_UNUSED void **state)
+{
+    const int64_t ns = INT64_C(256000);
+    publish(4, /* at_ns */ 700, /* queued_ns */ 0, ROW_ACCEPTING);
+    assert_int_equal(view_slowed_ns(&view, 4, ns), ns);
+    publish(4, /* at_ns */ 701, /* queued_ns */ 0, ROW_ACCEPTING + ROW_SLOWNESS_PARTS / 4);
+    assert_int_equal(view_slowed_ns(&view, 4, ns), ns); /* May be chance. */
+    publish(4, /* at_ns */ 702, /* queued_ns */ 0, ROW_ACCEPTING + 3 * ROW_SLOWNESS_PARTS);
+    assert_true(view_is_usable(&view, 4));
+    assert_int_equal(view_slowed_ns(&view, 4, ns), 4 * ns);
+    view.now_ns = 702 + VIEW_SLOWNESS_NS / 2;
+    assert_int_equal(view_slowed_ns(&view, 4, ns), ns + 3 * ns / 2);
+    view.now_ns = 702 + VIEW_SLOWNESS_NS;
+    assert_int_equal(view_slowed_ns(&view, 4, ns), ns);
+    publish(0, /* at_ns */ 703, /* queued_ns */ 0, /* accepting */ 0);
+    assert_int_equal(view_slowed_ns(&view, 0, ns), ns);
+}
+
 #define VIEW_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -256,6 +274,7 @@ int main(void)
         VIEW_TEST(a_worker_that_drains_takes_no_new_work),
         VIEW_TEST(the_workers_of_a_lost_node_take_none_either),
         VIEW_TEST(nor_do_the_workers_of_a_suspect),
+        VIEW_TEST(what_a_slow_worker_takes_is_believed_for_a_while),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
