@@ -17,7 +17,8 @@
  * Tasks that can run on a share of a device wait in home queues instead (weft_home.h).
  * Source: our own; costs of models as in compass, tolls as marginal waits of a queue (Nona),
  * configs of shares and batches as in esg.
- * Ignores: on whole devices, run times other than the profile's.
+ * An idle worker asks the one of its rack with the longest queue for a task.
+ * Ignores: the spread of run times, and on whole devices which models are slow.
  * Not for: jobs whose clients know better where they should run.
  */
 #include "base/arena.h"
@@ -34,7 +35,7 @@
 
 static const struct policy_option options[] = {
     [WEFT_PATH] =
-        {"path", 4, 0, 100, false, "when a job without deadline is due, in critical paths"},
+        {"path", 8, 0, 100, false, "when a job without deadline is due, in critical paths"},
     [WEFT_LINKS] = {"links", 1, 0, 1, true, "0: ignore what waits on the own link"},
     [WEFT_TOLL] = {"toll", 1, 0, 100, false, "weight of what transfers cost others"},
     [WEFT_RETURN] = {"return", 1, 0, 1, true, "0: ignore where outputs are gathered"},
@@ -49,6 +50,7 @@ static const struct policy_option options[] = {
     [WEFT_HOLD] = {"hold", 1, 0, 1, true, "0: never wait for a worker that is full"},
     [WEFT_COPY] = {"copy", 1, 0, 1, true, "0: no copies of models in free memory"},
     [WEFT_LEARN] = {"learn", 1, 0, 1, true, "0: believe the profile"},
+    [WEFT_STEAL] = {"steal", 1, 0, 1, true, "0: idle workers ask for no work"},
     [WEFT_WARY] = {"wary", 0.03125, 0, 1, false, "share of the time not used for filling batches"},
     {.name = NULL},
 };
@@ -93,6 +95,11 @@ static const void *plan(struct arena *arena, const struct plan_input *input)
 static bool waits(const void *plan, uint32_t number)
 {
     return ((const struct weft_plan *)plan)->waits[number];
+}
+
+static bool learns(const double *values)
+{
+    return values[WEFT_LEARN] != 0;
 }
 
 static bool task_waits(const struct policy_input *input, const struct ready_facts *task)
@@ -234,6 +241,9 @@ static int64_t score_ns(struct hop *hop, uint32_t worker, int64_t free_ns)
             weft_transfer(view->fleet, spec->node, hop->return_node, hop->return_bytes);
         extra_ns += back.whole_ns + weighed_toll_ns(hop, &back);
     }
+    if (hop->input->options[WEFT_LEARN] != 0) {
+        extra_ns += view_slowed_ns(view, worker, times->run_ns) - times->run_ns;
+    }
     const struct compass_worker believed = {
         .free_ns = free_ns,
         .arrive_ns = arrive_ns,
@@ -282,6 +292,28 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     return best;
 }
 
+/* Whose queue in the rack is longest, by time. It gives what would end sooner at @worker. */
+static uint32_t steal(const struct policy_input *input, uint32_t worker)
+{
+    const struct view *view = input->view;
+    uint32_t best = WORKER_NONE;
+    int64_t best_ns = 0;
+    if (input->options[WEFT_STEAL] == 0 ||
+        view_row_free_at_ns(view, worker) > view->now_ns) { /* Work is on its way to it. */
+        return WORKER_NONE;
+    }
+    for (uint32_t other = 0; other < view->fleet->worker_count; other++) {
+        const struct row_load *load = view_load(view, other);
+        const int64_t wait_ns = view_row_free_at_ns(view, other) - view->now_ns;
+        if (other != worker && load->queued_items > 0 && wait_ns > best_ns &&
+            is_in_rack(view, other) && view_is_usable(view, other)) {
+            best = other;
+            best_ns = wait_ns;
+        }
+    }
+    return best;
+}
+
 /* On a whole device: of what waits, as many items as take least time each. */
 static uint32_t batch_of(const struct policy_input *input, const struct queue_facts *queue)
 {
@@ -320,10 +352,11 @@ const struct policy policy_weft = {
     .name = "weft",
     .summary = "run tasks where they end first and cost models and links least",
     .source = "our own; costs of models as in compass, tolls as in Nona, configs as in ESG",
-    .ignores = "on whole devices, run times other than the profile's",
+    .ignores = "the spread of run times, and on whole devices which models are slow",
     .state_bytes = sizeof(struct weft_state),
     .by_deadline = true,
     .announces = true,
+    .learns = learns,
     .binds = true,
     .options = options,
     .plan = plan,
@@ -333,6 +366,7 @@ const struct policy policy_weft = {
     .order = order,
     .dispatch = dispatch,
     .ended = weft_home_ended,
+    .steal = steal,
     .victim = compass_victim,
     .prefetch = compass_prefetch,
     .tick_ns = ESG_TICK_NS,

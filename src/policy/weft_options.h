@@ -18,6 +18,7 @@ enum weft_option {
     WEFT_HOLD,
     WEFT_COPY,
     WEFT_LEARN,
+    WEFT_STEAL,
     WEFT_WARY,
 };
 

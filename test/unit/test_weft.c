@@ -167,13 +167,65 @@ static void a_model_that_is_there_is_worth_its_load(void **state)
     cluster_deinit(&cluster);
 }
 
+static void write_load(
+    struct cluster *cluster, uint32_t worker, uint32_t queued_items, uint32_t slower)
+{
+    struct row row = cluster->board.entries[worker].live;
+    row.load.queued_items = queued_items;
+    row.load.accepting = (uint8_t)(ROW_ACCEPTING + slower);
+    cluster_write(cluster, &row);
+}
+
+static void a_slow_worker_gets_what_ends_first_there_all_the_same(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, "", 0);
+    write_load(&cluster, 0, 0, 3 * ROW_SLOWNESS_PARTS);
+    assert_int_equal(place(&cluster, 0, 1000), 1);
+    for (uint32_t worker = 1; worker < 4; worker++) {
+        cluster_queue(&cluster, worker, 5 * RUN_NS);
+    }
+    assert_int_equal(place(&cluster, 0, 1000), 0);
+    cluster_seat(&cluster, "weft:learn=0");
+    for (uint32_t worker = 1; worker < 4; worker++) {
+        cluster_queue(&cluster, worker, 0);
+    }
+    assert_int_equal(place(&cluster, 0, 1000), 0);
+    cluster_deinit(&cluster);
+}
+
+static void an_idle_worker_asks_the_one_with_most_work_that_waits(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    init(&cluster, "", 0);
+    assert_int_equal(policy_steal(&cluster.seat, 0), WORKER_NONE);
+    cluster_queue(&cluster, 1, 3 * RUN_NS); /* What runs cannot be taken. */
+    assert_int_equal(policy_steal(&cluster.seat, 0), WORKER_NONE);
+    cluster_queue(&cluster, 2, RUN_NS);
+    write_load(&cluster, 2, 1, 0);
+    assert_int_equal(policy_steal(&cluster.seat, 0), 2);
+    cluster_queue(&cluster, 3, 2 * RUN_NS);
+    write_load(&cluster, 3, 1, 0);
+    assert_int_equal(policy_steal(&cluster.seat, 0), 3);
+    cluster_usable(&cluster, 3, false);
+    assert_int_equal(policy_steal(&cluster.seat, 0), 2);
+    cluster_queue(&cluster, 0, 1); /* Work is on its way to it. */
+    assert_int_equal(policy_steal(&cluster.seat, 0), WORKER_NONE);
+    cluster_queue(&cluster, 0, 0);
+    cluster_seat(&cluster, "weft:steal=0");
+    assert_int_equal(policy_steal(&cluster.seat, 0), WORKER_NONE);
+    cluster_deinit(&cluster);
+}
+
 static void a_job_without_deadline_is_due_by_its_path(void **state)
 {
     (void)state;
     struct cluster cluster;
     init(&cluster, "", 0);
     const int64_t path_ns = 3 * RUN_NS;
-    assert_int_equal(cluster_order(&cluster, 7, INT64_MAX), 7 + 4 * path_ns);
+    assert_int_equal(cluster_order(&cluster, 7, INT64_MAX), 7 + 8 * path_ns);
     assert_int_equal(cluster_order(&cluster, 7, 1234), 1234);
     cluster_deinit(&cluster);
 }
@@ -241,6 +293,8 @@ int main(void)
         cmocka_unit_test(an_output_has_to_return),
         cmocka_unit_test(a_faster_kind_of_device_is_worth_the_way),
         cmocka_unit_test(a_model_that_is_there_is_worth_its_load),
+        cmocka_unit_test(a_slow_worker_gets_what_ends_first_there_all_the_same),
+        cmocka_unit_test(an_idle_worker_asks_the_one_with_most_work_that_waits),
         cmocka_unit_test(a_job_without_deadline_is_due_by_its_path),
         cmocka_unit_test(a_toll_grows_with_the_load_and_fades),
         cmocka_unit_test(a_rack_shares_its_link),
