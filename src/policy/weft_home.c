@@ -10,6 +10,9 @@
 #include "policy/weft_options.h"
 #include "policy/weighed.h"
 
+/* A worker without room is free in a moment at the earliest, even if its row is about to say so. */
+#define WAIT_LEAST_NS INT64_C(1000000)
+
 /* Configs are searched for as esg does by default, with time for transfers. */
 static const double esg_options[POLICY_OPTIONS_MAX] = {
     [ESG_K] = 5,     [ESG_GROUP] = 3, [ESG_SHARE] = 1,     [ESG_BATCH] = 1,   [ESG_ADAPT] = 1,
@@ -285,7 +288,7 @@ static struct spot look_at_both(
     if (!spot.has_room && input->options[WEFT_HOLD] == 0) {
         return NOWHERE;
     }
-    spot.delay_ns += spot.has_room ? 0 : place->wait_ns;
+    spot.delay_ns += spot.has_room ? 0 : max_i64(place->wait_ns, WAIT_LEAST_NS);
     if (input->options[WEFT_LEARN] != 0) {
         spot.more_ns = weft_learnt_more_ns(bid->choice->run_ns, bid->slowness, place->slowness);
     }
