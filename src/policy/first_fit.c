@@ -25,7 +25,7 @@ static const struct policy_option options[] = {
 };
 
 /* What a queue may ask of a worker, and what waits there. */
-struct offer {
+struct asked {
     const struct fleet_worker *spec;
     struct config most;
     uint32_t model;
@@ -39,13 +39,13 @@ struct offer {
  * Parts of a device help as long as what waits cannot fill it: a batch takes hardly longer on a
  * part, and others run beside it. Once whole batches wait, they are as fast on the whole.
  */
-static struct offer offer_of(
+static struct asked asked_of(
     const struct policy_input *input, const struct queue_facts *queue, uint32_t worker,
     struct config most)
 {
     const struct workflow *workflow = input->catalogue->workflows[queue->workflow];
     const struct fleet_worker *spec = &input->view->fleet->workers[worker];
-    struct offer offer = {
+    struct asked asked = {
         .spec = spec,
         .most = most,
         .model = workflow->tasks[queue->task].run,
@@ -55,12 +55,12 @@ static struct offer offer_of(
         .parts_most = 1,
     };
     if (most.gpu == 0 && spec->gpu_units > 1) {
-        offer.waiting = max_u32(queue->items, view_load(input->view, worker)->queued_items);
-        offer.units_free = queue->worker == WORKER_NONE ? view_free_units(input->view, worker).gpu
+        asked.waiting = max_u32(queue->items, view_load(input->view, worker)->queued_items);
+        asked.units_free = queue->worker == WORKER_NONE ? view_free_units(input->view, worker).gpu
                                                         : queue->gpu_free;
-        offer.parts_most = offer.waiting <= most.batch ? spec->gpu_units : 1;
+        asked.parts_most = asked.waiting <= most.batch ? spec->gpu_units : 1;
     }
-    return offer;
+    return asked;
 }
 
 /*
@@ -69,13 +69,13 @@ static struct offer offer_of(
  * half a round. Others on the device make each of them longer.
  */
 static double mean_end_ns(
-    const struct policy_input *input, const struct offer *offer, struct config config,
+    const struct policy_input *input, const struct asked *asked, struct config config,
     uint32_t parts)
 {
     const int64_t run_ns =
-        profile_run(input->profile, offer->model, offer->spec->device, config.batch, config).run_ns;
-    const double beside = 1 + offer->spec->interference * (1 - 1.0 / parts);
-    const double rounds = (double)offer->waiting / config.batch / parts;
+        profile_run(input->profile, asked->model, asked->spec->device, config.batch, config).run_ns;
+    const double beside = 1 + asked->spec->interference * (1 - 1.0 / parts);
+    const double rounds = (double)asked->waiting / config.batch / parts;
     return (double)run_ns * beside * ((parts > 1 && rounds < 1 ? 1 : rounds) + 1);
 }
 
@@ -85,21 +85,21 @@ static double mean_end_ns(
  * items one by one never pays, one that takes half as long pays more the more wait, and an item
  * that is alone has the whole device.
  */
-static struct config paying_config(const struct policy_input *input, const struct offer *offer)
+static struct config paying_config(const struct policy_input *input, const struct asked *asked)
 {
-    struct config best = offer->most;
+    struct config best = asked->most;
     double best_ns = 0;
     best.batch = 1;
-    for (uint32_t parts = 1; parts <= offer->parts_most; parts *= 2) {
-        struct config config = offer->most;
-        const uint32_t units = offer->spec->gpu_units / parts;
+    for (uint32_t parts = 1; parts <= asked->parts_most; parts *= 2) {
+        struct config config = asked->most;
+        const uint32_t units = asked->spec->gpu_units / parts;
         config.gpu = parts == 1 ? config.gpu : units;
-        if (offer->parts_most > 1 && units > offer->units_free) {
+        if (asked->parts_most > 1 && units > asked->units_free) {
             continue;
         }
-        for (uint32_t items = 1; items < 2 * offer->items_most; items *= 2) {
-            config.batch = min_u32(items, offer->items_most);
-            const double end_ns = mean_end_ns(input, offer, config, parts);
+        for (uint32_t items = 1; items < 2 * asked->items_most; items *= 2) {
+            config.batch = min_u32(items, asked->items_most);
+            const double end_ns = mean_end_ns(input, asked, config, parts);
             if (best_ns == 0 || end_ns < best_ns) {
                 best = config;
                 best_ns = end_ns;
@@ -123,8 +123,8 @@ static struct config config_of(
         .cpu = min_u32(cpu, cpu_units),
     };
     if (input->options[OPTION_PAYING] > 0) {
-        const struct offer offer = offer_of(input, queue, worker, config);
-        config = paying_config(input, &offer);
+        const struct asked asked = asked_of(input, queue, worker, config);
+        config = paying_config(input, &asked);
     }
     return config;
 }

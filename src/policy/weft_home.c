@@ -356,6 +356,17 @@ static void hurry(const struct ask *ask, struct dispatch_answer *answer_out)
     }
 }
 
+/* Whether @worker is full and each of @count configs has a better place than any full one. */
+static bool is_hopeless(
+    const struct ask *ask, uint32_t worker, const struct spot *spots, uint32_t count)
+{
+    bool is_hopeless = view_gpu_at_most(ask->fit.input->view, worker) == 0;
+    for (uint32_t i = 0; i < count && is_hopeless; i++) {
+        is_hopeless = spots[i].score_ns < WAIT_LEAST_NS;
+    }
+    return is_hopeless && ask->fit.input->weighed == NULL;
+}
+
 /* Where each config that was found would end first and cost others least. */
 static void find(const struct ask *ask, const struct esg_found *found, struct spot *spots_out)
 {
@@ -367,7 +378,8 @@ static void find(const struct ask *ask, const struct esg_found *found, struct sp
         spots_out[i] = NOWHERE;
     }
     for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
-        if (!view_is_usable(view, worker)) {
+        if (is_hopeless(ask, worker, spots_out, found->answer.count) ||
+            !view_is_usable(view, worker)) {
             continue;
         }
         const struct place place = look_at_worker(ask, worker);
