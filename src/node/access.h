@@ -218,7 +218,7 @@ static inline void wake_at(struct node *node, int64_t at_ns, enum timer_kind kin
 /* How long what should take @ns takes on @worker, as far as it has learnt. */
 static inline int64_t slowed_ns(const struct worker *worker, int64_t ns)
 {
-    return ns / SLOWNESS_ONE * worker->slowness;
+    return ns + ns / SLOWNESS_ONE * (worker->slowness - SLOWNESS_ONE);
 }
 
 #endif /* NODE_ACCESS_H */

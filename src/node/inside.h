@@ -1,6 +1,5 @@
 /*
  * inside.h - what a node is made of. For the files of this layer alone.
- *
  * A job is at its owner, a visit of it where its tasks are. Nothing points across a step.
  */
 #ifndef NODE_INSIDE_H

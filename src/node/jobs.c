@@ -369,12 +369,12 @@ bool jobs_is_known_to(const struct node *node, struct job *job, uint32_t peer)
 {
     const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
     const uint16_t *movers = job_movers(node, job);
-    /* Where idle workers take tasks from others, any may have one before the news of it is here. */
-    bool is_known = node->seat.steals || peer == node->id || jobs_is_placed_on(node, job, peer);
+    bool is_known = peer == node->id || jobs_is_placed_on(node, job, peer);
     for (uint32_t i = 0; i < task_count && !is_known; i++) {
         is_known = movers[i] == peer + 1;
     }
-    return is_known;
+    /* Where idle workers take tasks from others, any may have one before the news of it is here. */
+    return is_known || node->seat.steals;
 }
 
 void jobs_moved(struct node *node, const struct message *message)

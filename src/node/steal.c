@@ -35,9 +35,7 @@ enum { STEAL_TRANSFERS = 2 };
 
 /*
  * How long @asker, which is idle, would need for @task, which it can run: for its inputs and the
- * run. Inputs count several times: they delay others on their links, and while they travel others
- * may send work there. INT64_MAX if it had to load a model, which would push out others, or if
- * branches start at the task: some nodes know already where it is, and expect them to meet there.
+ * run. INT64_MAX if the task has to stay.
  */
 static int64_t end_there_ns(const struct node *node, const struct task *task, uint32_t asker)
 {

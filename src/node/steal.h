@@ -1,5 +1,9 @@
 /*
  * steal.h - an idle worker asks another for a task.
+ *
+ * It gets one only if that would end sooner there, with the way of its inputs counted twice, for
+ * they delay others. No model is loaded for it, which would push out others. Tasks at which
+ * branches start stay: some nodes know already where they are, and expect branches to meet there.
  */
 #ifndef NODE_STEAL_H
 #define NODE_STEAL_H

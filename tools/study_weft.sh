@@ -1,0 +1,229 @@
+#!/bin/bash
+# Make the tables of docs/studies/weft.md, on seeds on which nothing was chosen.
+#
+# usage: study_weft.sh [--list] TABLE...
+#
+# TABLE is compass, forks, esg, overload, nona, combined, compositions, robustness, ablation, small
+# or all. Prints what `weft compare` prints. With --list it prints the commands instead, one in a
+# line, for a machine with many processors:
+#
+#     tools/study_weft.sh --list all | xargs -d '\n' -P16 -I@ bash -c @
+#
+# Settings, in the environment: WEFT (build/weft); SEEDS (201..216); FOLDER for the scenarios that
+# are made (a new one in /tmp); TRACES, a folder of traces for Compass's workload, if there are any.
+set -eu
+cd "$(dirname "$0")/.."
+
+weft=${WEFT:-build/weft}
+seeds=${SEEDS:-201..216}
+folder=${FOLDER:-$(mktemp -d)}
+is_list=
+if [ "${1:-}" = --list ]; then
+  is_list=1
+  shift
+fi
+
+some='compass;heft;jit;least-work;po2;fair;esg;weft'
+placing='compass;nona;heft;jit;least-work;po2;hash;fifo;fair;expert;opportunistic;weft'
+alone='compass;nona;heft;jit;least-work;po2;fair;esg;first-fit;infless;fast-gshare;orion;weft'
+mixed='place=compass,order=esg,dispatch=esg,cache=compass'
+binding="esg;orion;infless;fast-gshare;aquatope;$mixed;weft"
+faulty='compass;esg;jit;least-work;weft'
+
+# table NAME SCENARIO RATES POLICIES [OPTION...]: a command for each rate, or for `-` one.
+table() {
+  local name=$1 scenario=$2 rates=$3 policies=$4 rate command
+  shift 4
+  for rate in ${rates//,/ }; do
+    command=("$weft" compare "$scenario" --policies "$policies" --set "seeds=$seeds" "$@")
+    [ "$rate" = - ] || command+=(--rates "$rate")
+    if [ -n "$is_list" ]; then
+      echo "echo '## $name'; $(printf '%q ' "${command[@]}" --parallel 1)"
+    else
+      echo "## $name"
+      "${command[@]}"
+    fi
+  done
+}
+
+# shares_of SCENARIO SHARES: these shares of the rate that a scenario names.
+shares_of() {
+  local rate
+  rate=$(sed -n 's/^arrivals:.*rate: \([0-9.]*\)\/s.*/\1/p' "$1")
+  awk -v rate="$rate" -v shares="$2" 'BEGIN {
+    n = split(shares, each, ",")
+    for (i = 1; i <= n; i++) printf "%s%.1f", (i > 1 ? "," : ""), rate * each[i]
+  }'
+}
+
+compass() {
+  local each made
+  table compass scenarios/compass/held-out.yaml 1,2,3,4,4.5 "$some" --jobs 3000
+  for each in burst gamma trace; do
+    table compass-arrivals "scenarios/compass/$each.yaml" - "$some"
+  done
+  for each in ${TRACES:+"$TRACES"/*.csv}; do
+    made=scenarios/compass/made-$(basename "$each" .csv).yaml
+    sed "s|trace: trace.csv|trace: $(realpath "$each")|" scenarios/compass/trace.yaml >"$made"
+    table compass-arrivals "$made" - "$some"
+  done
+}
+
+# make_fork BRANCHES WORKERS: a fork of tasks of 3 ms.
+make_fork() {
+  local branches
+  branches=$(seq -f '      t%g: {function: f, after: [s]}' "$1" | sed ':a;N;$!ba;s/\n/\\n/g')
+  sed '/^      t[0-9]*:/d; /^      e:/d' scenarios/compass/fork.yaml |
+    sed "s/count: 4/count: $2/
+      s/^      s: .*/&\n$branches\n      e: {function: f, after: [$(seq -s ', ' -f 't%g' "$1")]}/" \
+      >"$folder/fork-$1-on-$2.yaml"
+}
+
+forks() {
+  local branches workers rates
+  for branches in 8 16 64; do
+    for workers in 2 8; do
+      make_fork $branches $workers
+      rates=$(awk -v b=$branches -v w=$workers 'BEGIN {
+        full = w / ((b + 2) * 0.003)
+        printf "%.2f,%.2f,%.2f", full * 0.1, full * 0.5, full * 0.8
+      }')
+      table forks "$folder/fork-$branches-on-$workers.yaml" "$rates" \
+        'compass;compass:adjust=0;heft;least-work;jit;weft' --jobs 2000
+    done
+  done
+}
+
+esg() {
+  local each
+  for each in strict moderate relaxed; do
+    table esg "scenarios/esg/$each.yaml" 18.66,37.31,74.63 "$binding" --jobs 2000
+  done
+}
+
+# With and without refusal.
+overload() {
+  local each policies='esg;weft'
+  policies+=';admit=deadline:strict,order=esg,dispatch=esg,tick=esg'
+  policies+=';admit=deadline:strict,order=weft,dispatch=weft,tick=weft,place=weft,cache=weft'
+  for each in strict moderate relaxed; do
+    table overload "scenarios/esg/$each.yaml" 100 "$policies" --jobs 4000
+  done
+}
+
+nona() {
+  local often=(--set rows.load=1ms)
+  table nona scenarios/nona/nona.yaml 750,1500,2250,3000 "$placing" "${often[@]}" --jobs 3000
+  table nona scenarios/nona/parallel.yaml 150,500,1000,1500,2000 "$placing" "${often[@]}" \
+    --jobs 3000
+  table nona scenarios/nona/racks.yaml 50,200,350 "$placing" "${often[@]}" --jobs 2000
+  table nona scenarios/nona/network-bound.yaml 50,200,400 "$placing" "${often[@]}" --jobs 2000
+}
+
+# Workloads of seed 3 of the generator: nothing was chosen on them.
+make_combined() {
+  [ -e "$folder/combined" ] || python3 -B scenarios/combined/generate.py "$folder/combined" 3
+}
+
+combined() {
+  local each
+  make_combined
+  for each in "$folder"/combined/*.yaml; do
+    table "combined-$(basename "$each" .yaml)" "$each" \
+      "$(shares_of "$each" 0.1,0.2,0.4,0.6,0.8,1)" "$alone" --jobs 1000
+  done
+}
+
+# Every composition of a placement, a dispatch, an order and a cache policy, eight at a time.
+compositions() {
+  local each i list=() place dispatch order cache parts
+  make_combined
+  for place in ${placing//;/ } ''; do
+    for dispatch in esg first-fit infless fast-gshare orion ''; do
+      case "$place/$dispatch" in
+      ?*/infless | ?*/fast-gshare | ?*/orion | /) continue ;;
+      esac
+      for order in edf esg weft ''; do
+        for cache in compass ''; do
+          parts=${place:+place=$place,}${order:+order=$order,}
+          parts+=${dispatch:+dispatch=$dispatch,}${cache:+cache=$cache,}
+          list+=("${parts%,}")
+        done
+      done
+    done
+  done
+  for each in "$folder"/combined/*.yaml; do
+    for ((i = 0; i < ${#list[@]}; i += 8)); do
+      table "compositions-$(basename "$each" .yaml)" "$each" "$(shares_of "$each" 0.2,0.6)" \
+        "$(IFS=';' && echo "${list[*]:i:8}");weft" --jobs 500 --seeds 4
+    done
+  done
+}
+
+# make_faulty WORKLOAD NAME FAULTS: a copy of a combined workload in which these happen.
+make_faulty() {
+  awk -v faults="$3" '/^faults:/ { next } /^workflows:/ { print "faults: " faults } { print }' \
+    "$folder/combined/$1.yaml" | sed 's|^profile: |profile: combined/|' >"$folder/$1-$2.yaml"
+}
+
+robustness() {
+  local each fault
+  for each in slow loss; do
+    table robustness "scenarios/compass/$each.yaml" - "$faulty"
+  done
+  table robustness scenarios/compass/held-out.yaml 3 "$faulty" --jobs 3000 \
+    --set profile_error=50%
+  make_combined
+  for each in memory whole; do
+    make_faulty $each lost '[{at: 5s, crash: 3}, {at: 10s, crash: 9}]'
+    make_faulty $each parted \
+      '[{at: 5s, partition: 8, for: 2s}, {at: 12s, partition: 4, for: 2s}]'
+    for fault in lost parted; do
+      table robustness "$folder/$each-$fault.yaml" \
+        "$(shares_of "$folder/combined/$each.yaml" 0.3)" "$faulty" --jobs 1000
+    done
+  done
+}
+
+ablation() {
+  local each policies=weft option often=(--set rows.load=1ms --jobs 2000 --seeds 8)
+  for option in path=0 links=0 toll=0 return=0 doubt=0 sample=4096 eviction=0 crowd=0 spread=0 \
+    gather=0 hold=0 copy=0 learn=0 steal=0 wary=0; do
+    policies+=";weft:$option"
+  done
+  make_combined
+  table ablation scenarios/compass/held-out.yaml 4.5 "$policies" --jobs 3000
+  table ablation scenarios/compass/slow.yaml - "$policies"
+  table ablation scenarios/nona/racks.yaml 350 "$policies" "${often[@]}"
+  table ablation scenarios/nona/parallel.yaml 1500 "$policies" "${often[@]}"
+  table ablation scenarios/nona/nona.yaml 2250 "$policies" "${often[@]}"
+  table ablation scenarios/esg/strict.yaml 74.63 "$policies" --jobs 2000 --seeds 8
+  for each in memory links racks wrong whole-bursts; do
+    table ablation "$folder/combined/$each.yaml" \
+      "$(shares_of "$folder/combined/$each.yaml" 0.4)" "$policies" --jobs 1000 --seeds 8
+  done
+}
+
+# The demo's picture on one machine: what a server has by default, and one queue.
+small() {
+  table small scenarios/picture/picture.yaml 3,7,9 \
+    'place=compass,order=weft,dispatch=first-fit:paying,cache=compass;fifo;compass;esg;weft' \
+    --jobs 3000
+}
+
+all() {
+  compass && forks && esg && overload && nona && small && robustness && ablation && combined &&
+    compositions
+}
+
+mkdir -p "$folder"
+for name in "$@"; do
+  case $name in
+  compass | forks | esg | overload | nona | small | robustness | ablation | combined) "$name" ;;
+  compositions | all) "$name" ;;
+  *)
+    echo "study_weft.sh: no table '$name'" >&2
+    exit 2
+    ;;
+  esac
+done
