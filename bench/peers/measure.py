@@ -177,7 +177,7 @@ class Run:
         if arm not in self.models:
             return {}
         is_zoo = arm.work in ("all", "four")
-        asked = names if is_zoo else [arm.work] * len(names)
+        asked = names if is_zoo else [predict.simple(name) for name in names]
         arrivals = predict.Arrivals(times, asked, groups.ZOO_ROWS if is_zoo else 1)
         return predict.predict(self.place, self.models[arm], arrivals, self.group.deadline_ms)
 

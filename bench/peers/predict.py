@@ -20,6 +20,7 @@ SIM_S = 120
 REHEARSAL_S, REHEARSAL_PART, REHEARSAL_SEED = 4, 0.5, 77
 ECHO_RATE, ECHO_S = 50, 3
 CLIENTS = 4
+PIECES = {"ocr": "lines", "speech": "segments"}  # The output that has one entry for each.
 
 
 class Model(typing.NamedTuple):
@@ -30,10 +31,22 @@ class Model(typing.NamedTuple):
     outside_ms: float  # Of each request: HTTP and the client.
 
 
-def workflow_documents(arm):
-    if arm.work in content.WORKFLOWS:
-        return [str(content.demo_repository.DEMO / f"{arm.work}.workflow.yaml")]
-    return [{"workflow": name, "tasks": {"run": {"model": name}}} for name in content.ZOO]
+def simple(name):
+    """The name of a workflow for sample @name."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def workflow_documents(arm, pieces, folder):
+    """A workflow for each model, or for each sample, which is cut into as many pieces as it is."""
+    if arm.work not in content.WORKFLOWS:
+        return [{"workflow": name, "tasks": {"run": {"model": name}}} for name in content.ZOO]
+    path = content.demo_repository.DEMO / f"{arm.work}.workflow.yaml"
+    text = path.read_text(encoding="utf-8")
+    for name, count in pieces.items():
+        own = re.sub(r"(?m)^workflow: .*$", f"workflow: {simple(name)}", text)
+        own = re.sub(r"gives: \[.*?\]", f"gives: {count}", own)
+        (folder / f"{simple(name)}.workflow.yaml").write_text(own, encoding="utf-8")
+    return [f"{simple(name)}.workflow.yaml" for name in pieces]
 
 
 def policy_of(place, arm, served):
@@ -62,14 +75,27 @@ def play(server, requests, rate, seconds):
     return 1000 * sum(answer.latency_s for answer in answers) / max(len(answers), 1)
 
 
+def count_pieces(server, arm, request):
+    """Into how many pieces a sample is cut, which its answer lists."""
+    if arm.work not in PIECES:
+        return 1
+    status, body = load.ask(server.port, request)
+    if status != 200:
+        raise servers.Missing(f"a rehearsal of {arm.work} ended with status {status}")
+    return max(1, len(load.read_answer(body)[PIECES[arm.work]]))
+
+
 def rehearse(place, arm, requests, log):
-    """Let Weft learn its profile from work at half of what it can do."""
+    """Let Weft learn its profile from work at half of what it can do; gives pieces by sample."""
     server = servers.Server(place, arm, log)
     try:
         server.wait(requests.first())
-        kinds = list(requests.patient().values())
+        asked = requests.patient()
+        kinds = list(asked.values())
+        pieces = {name: count_pieces(server, arm, one) for name, one in asked.items()}
         rate = load.saturate(server.port, kinds, CLIENTS, REHEARSAL_S / 2)
         play(server, requests, REHEARSAL_PART * rate, REHEARSAL_S)
+        return pieces
     finally:
         server.stop()
 
@@ -98,7 +124,7 @@ def prepare(place, arm, folder, requests, outside_ms):
         raise servers.Missing(servers.install.last_line(done.stderr))
     served = json.loads(done.stdout)["served"]
     folder.mkdir(parents=True, exist_ok=True)
-    rehearse(place, arm, requests, folder / "rehearsal.log")
+    pieces = rehearse(place, arm, requests, folder / "rehearsal.log")
     [profile] = (repository / "profiles").glob("*.profile.json")
     content.demo_repository.put(profile, folder / "measured.profile.json")
     measured = json.loads(profile.read_text(encoding="utf-8"))
@@ -111,7 +137,7 @@ def prepare(place, arm, folder, requests, outside_ms):
             "count": 1, "devices": workers, "cpu": workers,
             "device": {"kind": device, "memory": memory, "h2d": 0},
         }},
-        "workflows": workflow_documents(arm), "profile": "measured.profile.json",
+        "workflows": workflow_documents(arm, pieces, folder), "profile": "measured.profile.json",
         "policy": policy_of(place, arm, served), "warmup": "0%",
     }  # fmt: skip
     return Model(scenario, folder, outside_ms)
