@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -28,6 +27,7 @@
 #include "directory/back_ends.h"
 #include "directory/etcd_call.h"
 #include "engine/monotonic.h"
+#include "runtime/clock.h"
 
 enum {
     KEY_BYTES = 256,
@@ -170,6 +170,13 @@ static uint64_t take_life(const json_t *pair)
                : 0;
 }
 
+static uint64_t now_s(void)
+{
+    struct clock clock;
+    clock_init(&clock, CLOCK_KIND_REAL);
+    return (uint64_t)(clock_wall_ns(&clock, clock.now_ns) / NS_PER_S);
+}
+
 /* The incarnation of the next life of @self, and the revision that wrote its last. */
 static enum weft_status find_life(
     struct directory_etcd *directory, const struct member *self, uint64_t *life_out,
@@ -183,7 +190,7 @@ static enum weft_status find_life(
         return status;
     }
     const json_t *found = json_array_get(json_object_get(answer, "kvs"), 0);
-    const uint64_t last = found == NULL ? (uint64_t)time(NULL) : take_life(found);
+    const uint64_t last = found == NULL ? now_s() : take_life(found);
     *life_out = max_u64(last, self->incarnation) + 1;
     *revision_out = etcd_number(found, "mod_revision");
     json_decref(answer);
