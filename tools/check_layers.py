@@ -38,7 +38,10 @@ MAY_USE = {
     "client": ["base", "model", "document", "engine", "runtime", "protocol"],
     "directory": ["base", "model", "fabric", "engine", "runtime", "client"],
     "service": TO_TRACE
-    + ["document", "console", "fabric", "engine", "runtime", "protocol", "server", "directory"],
+    + [
+        "document", "console", "fabric", "engine", "runtime", "protocol", "server", "client",
+        "directory",
+    ],
     "cli": [
         "base", "model", "mixture", "policy", "trace", "document", "console", "lab", "client",
         "directory", "service",

@@ -357,6 +357,10 @@ static const struct argument rows[] = {
      ARGUMENT_TEXT, offsetof(struct serve_values, cluster.net)},
     {"--cluster-secret-file", "FILE", "file with a secret that all nodes know", ARGUMENT_TEXT,
      offsetof(struct serve_values, cluster.trust.secret)},
+    {"--fetch", "WHAT",
+     "what other nodes may give if it is missing here: 'models', with workflows and\n"
+     "settings, which is the default; 'all', with functions, which are code; or 'none'",
+     ARGUMENT_TEXT, offsetof(struct serve_values, fetch)},
     {"--cluster-cert", "FILE", "instead: certificate of this node, in its name, in PEM",
      ARGUMENT_TEXT, offsetof(struct serve_values, cluster.trust.certificate)},
     {"--cluster-key", "FILE", "its key", ARGUMENT_TEXT,

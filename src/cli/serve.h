@@ -25,6 +25,7 @@ struct serve_values {
     bool json;
     struct listen_where listen;
     struct cluster_where cluster;
+    const char *fetch; /* As fetch_parse() reads it. */
 };
 
 /* Serve the arrivals of @scenario, print how it went beside the prediction. The exit code. */

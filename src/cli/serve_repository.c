@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/samples_report.h"
 #include "cli/serve.h"
+#include "service/fetch.h"
 #include "service/served_repository.h"
 
 enum { TITLE_BYTES = 512, RATE_BYTES = 128, HINT_BYTES = 400 };
@@ -83,11 +84,26 @@ static int serve_member(
     struct clustered cluster;
     struct weft_error error = {0};
     const enum weft_status status = clustered_open(
-        &cluster, &values->cluster, &served->repository->settings, served->scenario, log, &error);
+        &cluster, &values->cluster, served->repository, served->scenario, log, &error);
     const int exit_code = status == WEFT_OK ? serve_open(command, served, &cluster, values)
                                             : command_fail(command, &error, COMMAND_WRONG);
     clustered_close(&cluster);
     return exit_code;
+}
+
+/* Let other nodes of the cluster give what the repository lacks. */
+static enum weft_status fetch(
+    const char *folder, const struct serve_values *values, struct log *log,
+    struct weft_error *error)
+{
+    struct fetch_options options = {
+        .folder = folder,
+        .where = &values->cluster,
+        .token_file = values->listen.token_file,
+        .log = log,
+    };
+    const enum weft_status status = fetch_parse(values->fetch, &options.kinds, error);
+    return status == WEFT_OK ? fetch_missing(&options, error) : status;
 }
 
 int serve_repository(
@@ -111,6 +127,9 @@ int serve_repository(
     if (values->sets.count > 0) {
         (void)error_set(
             &error, WEFT_INVALID, "'--set' changes a scenario; a repository has its weft.yaml");
+        return command_fail(command, &error, COMMAND_WRONG);
+    }
+    if (is_member && fetch(folder, values, log, &error) != WEFT_OK) {
         return command_fail(command, &error, COMMAND_WRONG);
     }
     if (repository_load(folder, &listener, &repository, &error) != WEFT_OK) {

@@ -173,6 +173,13 @@ static void repository(const struct routed *routed)
         }
         return;
     }
+    if (path->count <= 5 && strcmp(path->segments[2], "files") == 0 &&
+        routed->server->options.files.fetch != NULL) {
+        if (wants(routed, HTTP_GET)) {
+            files_begin(routed->server, routed->exchange, routed->head);
+        }
+        return;
+    }
     const bool is_load = path->count == 5 && strcmp(path->segments[4], "load") == 0;
     const bool is_unload = path->count == 5 && strcmp(path->segments[4], "unload") == 0;
     if (strcmp(path->segments[2], "models") != 0 || !(is_load || is_unload)) {

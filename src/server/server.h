@@ -93,6 +93,23 @@ struct server_repository {
     uint32_t (*gpus)(void *context, struct server_gpu *out);
 };
 
+enum { SERVER_FILES_PATH_BYTES = 256 };
+
+/* What was fetched: @bytes, which are the server's from now on, or a status that is not 200. */
+typedef void (*server_fetched)(void *asker, uint32_t status, char *bytes, size_t count);
+
+/* Files that other nodes of a cluster fetch from "/v2/repository/files". */
+struct server_files {
+    void *context;
+
+    /*
+     * Fetch what @path asks for, if @proof says that it may. @fetched is called once: from inside,
+     * or later from the loop, also if that is ending. NULL: there are none.
+     */
+    void (*fetch)(
+        void *context, const char *path, const char *proof, server_fetched fetched, void *asker);
+};
+
 struct server_options {
     struct runtime *runtime; /* Borrowed, like the next two. It stays when idle. */
     const struct fleet *fleet;
@@ -104,6 +121,7 @@ struct server_options {
     const char *tls_key;
     struct access_options access;
     struct server_repository repository;
+    struct server_files files;
     bool ignores_priority; /* Priorities that clients name are ignored. */
 
     /* Of a cluster where requests with keys survive their owner: the names of nodes. NULL: not. */

@@ -86,6 +86,10 @@ void models_respond(struct http_exchange *exchange, struct buffer *buffer, bool 
 void repository_entry(
     const struct server *server, uint32_t workflow, struct server_entry *entry_out);
 
+/* files.c: what another node asks for. */
+void files_begin(
+    struct server *server, struct http_exchange *exchange, const struct http_head *head);
+
 /* repository.c: "index", "load" or "unload" of @name. */
 enum repository_verb { REPOSITORY_INDEX, REPOSITORY_LOAD, REPOSITORY_UNLOAD };
 void repository_begin(

@@ -8,9 +8,10 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "console/interrupt.h"
-#include "document/settings.h"
+#include "document/repository.h"
 #include "model/agreement.h"
 #include "server/lobby.h"
+#include "service/offered_files.h"
 
 #define LISTEN_DEFAULT   "127.0.0.1:0" /* Nobody else reaches it. */
 #define TENSOR_BYTES_MAX (UINT64_C(4) << 30)
@@ -101,9 +102,11 @@ static uint64_t agreement(const struct settings *settings, const struct scenario
 }
 
 enum weft_status clustered_open(
-    struct clustered *cluster, const struct cluster_where *where, const struct settings *settings,
-    const struct scenario *scenario, struct log *log, struct weft_error *error)
+    struct clustered *cluster, const struct cluster_where *where,
+    const struct repository *repository, const struct scenario *scenario, struct log *log,
+    struct weft_error *error)
 {
+    const struct settings *settings = &repository->settings;
     *cluster =
         (struct clustered){.settings = settings, .log = log, .has_deputies = !where->no_deputies};
     enum weft_status status = find_node(cluster, where->node, error);
@@ -115,6 +118,9 @@ enum weft_status clustered_open(
     }
     if (status == WEFT_OK) {
         status = make_trust(cluster, &where->trust, error);
+    }
+    if (status == WEFT_OK) {
+        cluster->files = offered_files_create(repository->folder, cluster->trust);
     }
     if (status == WEFT_OK) {
         status = directory_open(&where->directory, &cluster->directory, error);
@@ -218,6 +224,7 @@ void clustered_attach(
 void clustered_close(struct clustered *cluster)
 {
     leave(cluster);
+    offered_files_destroy(cluster->files);
     directory_destroy(cluster->directory);
     trust_destroy(cluster->trust);
 }

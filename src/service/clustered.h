@@ -13,6 +13,8 @@
 #include "runtime/remote.h"
 #include "service/service.h"
 
+struct offered_files;
+struct repository;
 struct settings;
 
 /* Which cluster, as a command line says. All are borrowed. */
@@ -34,6 +36,7 @@ struct clustered {
     struct runtime_remote remote;
     struct membership *membership; /* NULL: it is no member now. */
     bool has_deputies;             /* Requests with keys survive the node that they came to. */
+    struct offered_files *files;   /* What other nodes may fetch. */
     struct log *log;
 };
 
@@ -51,8 +54,9 @@ enum weft_status clustered_settle(struct settings *settings, struct weft_error *
  * Errors: WEFT_INVALID; those of trust_create() and directory_open().
  */
 enum weft_status clustered_open(
-    struct clustered *cluster, const struct cluster_where *where, const struct settings *settings,
-    const struct scenario *scenario, struct log *log, struct weft_error *error);
+    struct clustered *cluster, const struct cluster_where *where,
+    const struct repository *repository, const struct scenario *scenario, struct log *log,
+    struct weft_error *error);
 
 /*
  * service_run() as a member of the cluster, which @options name. A process that has lost its name

@@ -122,6 +122,9 @@ enum weft_status listening_open(
     if (parts->repository != NULL) {
         options.repository = *parts->repository;
     }
+    if (parts->files != NULL) {
+        options.files = *parts->files;
+    }
     if (parts->lobby != NULL) {
         lobby_leave(parts->lobby, &options.sockets);
     }

@@ -27,6 +27,7 @@ struct listening_parts {
     struct runtime *runtime;
     const struct scenario *scenario;
     const struct server_repository *repository; /* NULL: clients are told of workflows alone. */
+    const struct server_files *files;           /* For other nodes. NULL: there are none. */
     struct lobby *lobby;                        /* Which it takes over from. NULL: from none. */
     const char (*members)[NAME_BYTES_MAX];      /* As in struct server_options. */
 };

@@ -14,6 +14,7 @@
 #include "server/server.h"
 #include "service/clustered.h"
 #include "service/journal.h"
+#include "service/offered_files.h"
 #include "service/screen.h"
 #include "service/served_trace.h"
 
@@ -486,10 +487,15 @@ enum weft_status service_run(
         }
     }
     if (status == WEFT_OK) {
+        struct server_files files = {.fetch = NULL};
+        if (options->cluster != NULL) {
+            files = offered_files_parts(options->cluster->files, service.runtime);
+        }
         const struct listening_parts listening = {
             .runtime = service.runtime,
             .scenario = scenario,
             .repository = service.parts.repository,
+            .files = &files,
             .lobby = options->lobby,
             .members = has_deputies(options) ? options->cluster->settings->members : NULL,
         };

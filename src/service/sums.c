@@ -14,15 +14,15 @@
 
 enum {
     SUM_BYTES = 32,
-    SUM_DIGITS = 2 * SUM_BYTES,
     PATH_BYTES = 4096,
-    LINE_BYTES = SUM_DIGITS + 2 + PATH_BYTES,
+    LINE_BYTES = SUMS_DIGITS + 2 + PATH_BYTES,
     BLOCK_BYTES = 1 << 20,
 };
 
-/* The sum of the file at @path, in digits. */
-static enum weft_status sum_file(
-    const char *path, char digits_out[SUM_DIGITS + 1], struct weft_error *error)
+_Static_assert(SUMS_DIGITS == 2 * SUM_BYTES, "two digits for a byte");
+
+enum weft_status sums_file(
+    const char *path, char digits_out[static SUMS_DIGITS + 1], struct weft_error *error)
 {
     FILE *file = fopen(path, "rbe");
     if (file == NULL) {
@@ -55,17 +55,17 @@ static enum weft_status sum_file(
 static enum weft_status check_line(const char *folder, char *line, struct weft_error *error)
 {
     char path[PATH_BYTES];
-    char sum[SUM_DIGITS + 1];
-    const char *name = line + SUM_DIGITS + 2;
+    char sum[SUMS_DIGITS + 1];
+    const char *name = line + SUMS_DIGITS + 2;
     line[strcspn(line, "\n")] = '\0';
-    if (strlen(line) <= SUM_DIGITS + 2 || line[SUM_DIGITS] != ' ' || name[0] == '/' ||
+    if (strlen(line) <= SUMS_DIGITS + 2 || line[SUMS_DIGITS] != ' ' || name[0] == '/' ||
         strstr(name, "..") != NULL ||
         snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path)) {
         return error_set(
             error, WEFT_INVALID, "%s/" SUMS_FILE ": cannot read '%.80s'", folder, line);
     }
-    const enum weft_status status = sum_file(path, sum, error);
-    if (status == WEFT_OK && strncmp(line, sum, SUM_DIGITS) != 0) {
+    const enum weft_status status = sums_file(path, sum, error);
+    if (status == WEFT_OK && strncmp(line, sum, SUMS_DIGITS) != 0) {
         return error_set(
             error, WEFT_INVALID, "%s: its contents differ from what was exported", path);
     }

@@ -7,6 +7,12 @@
 
 #include <weft/status.h>
 
+enum { SUMS_DIGITS = 64 };
+
+/* The sum of the file at @path, in digits. Errors: WEFT_IO. */
+enum weft_status sums_file(
+    const char *path, char digits_out[static SUMS_DIGITS + 1], struct weft_error *error);
+
 /*
  * Compare each file that FOLDER/sha256 lists with its sum.
  *

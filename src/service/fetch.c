@@ -1,0 +1,369 @@
+#include "service/fetch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "client/http_call.h"
+#include "service/offered_files.h"
+#include "service/sums.h"
+
+enum {
+    PIECE_SECONDS = 30,
+    LIST_SECONDS = 600, /* The other may have to read all its files first. */
+    PATH_BYTES = 2 * OFFERED_PATH_BYTES,
+    HEADER_BYTES = 1024,
+    WAIT_MS = 250,
+    WAITS_MAX = 40, /* For members that are starting: ten seconds. */
+};
+
+/* A file that is missing. */
+struct wanted {
+    char sum[SUMS_DIGITS + 1];
+    uint64_t bytes;
+    char path[OFFERED_PATH_BYTES]; /* Below the folder. */
+};
+
+/* One node that is asked, and what it has. */
+struct fetch {
+    const struct fetch_options *options;
+    const struct trust *trust;
+    struct http_url url;
+    uint32_t count;
+    struct wanted *items;
+};
+
+enum weft_status fetch_parse(
+    const char *text, enum fetch_kinds *kinds_out, struct weft_error *error)
+{
+    static const char *const names[] = {
+        [FETCH_MODELS] = "models", [FETCH_ALL] = "all", [FETCH_NOTHING] = "none"};
+    for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(text == NULL ? "models" : text, names[i]) == 0) {
+            *kinds_out = (enum fetch_kinds)i;
+            return WEFT_OK;
+        }
+    }
+    return error_set(
+        error, WEFT_INVALID, "'--fetch' is '%.40s'; it must be 'models', 'all' or 'none'", text);
+}
+
+/* Ask the node for @path. Errors: WEFT_IO, also for any status but 200. */
+static enum weft_status ask(
+    const struct fetch *fetch, const char *path, uint32_t seconds, struct http_reply *reply_out,
+    struct weft_error *error)
+{
+    char headers[HEADER_BYTES];
+    char proof[128];
+    char token[ACCESS_TOKEN_BYTES_MAX] = "";
+    FILE *file =
+        fetch->options->token_file == NULL ? NULL : fopen(fetch->options->token_file, "re");
+    if (file != NULL) {
+        token[fread(token, 1, sizeof(token) - 1, file)] = '\0';
+        token[strcspn(token, "\r\n")] = '\0';
+        (void)fclose(file); /* It was only read. */
+    }
+    if (!offered_files_prove(fetch->trust, path, proof)) {
+        return error_set(error, WEFT_IO, "files are fetched only with '--cluster-secret-file'");
+    }
+    (void)snprintf(
+        headers, sizeof(headers), "%s%s%s%s", proof,
+        token[0] == '\0' ? "" : "Authorization: Bearer ", token, token[0] == '\0' ? "" : "\r\n");
+    const struct http_call call = {
+        .url = &fetch->url,
+        .method = "GET",
+        .path = path,
+        .headers = headers,
+        .timeout_s = seconds,
+        .answer_bytes_max = OFFERED_LIST_BYTES_MAX,
+    };
+    if (http_call(&call, reply_out, error) != WEFT_OK) {
+        return WEFT_IO;
+    }
+    if (reply_out->status == 200) {
+        return WEFT_OK;
+    }
+    (void)error_set(error, WEFT_IO, "%s: answers %u", path, reply_out->status);
+    free(reply_out->body);
+    return WEFT_IO;
+}
+
+/* Whether @path stays below the folder, and is of a kind that is wanted. */
+static bool is_allowed(const char *path, enum fetch_kinds kinds)
+{
+    const size_t length = strlen(path);
+    const bool is_code = strncmp(path, "functions/", strlen("functions/")) == 0 ||
+                         strstr(path, "model.cuda/") != NULL ||
+                         (length > 3 && strcmp(path + length - 3, ".so") == 0);
+    return path[0] != '/' && path[0] != '.' && strstr(path, "/.") == NULL &&
+           (kinds == FETCH_ALL || !is_code);
+}
+
+/* Note the file of one line, "SUM BYTES PATH", if it is missing. */
+static bool take_line(struct fetch *fetch, char *line)
+{
+    char path[PATH_BYTES];
+    char *end = NULL;
+    struct wanted *item = &fetch->items[fetch->count];
+    if (strlen(line) < SUMS_DIGITS + 4 || line[SUMS_DIGITS] != ' ' ||
+        strspn(line, "0123456789abcdef") != SUMS_DIGITS) {
+        return false;
+    }
+    item->bytes = strtoull(line + SUMS_DIGITS + 1, &end, 10);
+    if (*end != ' ' || strlen(end + 1) >= sizeof(item->path)) {
+        return false;
+    }
+    memcpy(item->sum, line, SUMS_DIGITS);
+    (void)snprintf(item->path, sizeof(item->path), "%s", end + 1);
+    (void)snprintf(path, sizeof(path), "%s/%s", fetch->options->folder, item->path);
+    if (is_allowed(item->path, fetch->options->kinds) && access(path, F_OK) != 0) {
+        fetch->count++;
+    }
+    return true;
+}
+
+static enum weft_status find_missing(struct fetch *fetch, struct weft_error *error)
+{
+    struct http_reply reply;
+    char *rest = NULL;
+    const enum weft_status status = ask(fetch, OFFERED_ROUTE, LIST_SECONDS, &reply, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    bool is_good = true;
+    for (char *line = strtok_r(reply.body, "\n", &rest);
+         is_good && line != NULL && fetch->count < OFFERED_FILES_MAX;
+         line = strtok_r(NULL, "\n", &rest)) {
+        is_good = take_line(fetch, line);
+    }
+    free(reply.body);
+    return is_good ? WEFT_OK : error_set(error, WEFT_IO, "its list of files makes no sense");
+}
+
+static enum weft_status check_room(const struct fetch *fetch, struct weft_error *error)
+{
+    struct statvfs disk;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < fetch->count; i++) {
+        bytes += fetch->items[i].bytes;
+    }
+    if (statvfs(fetch->options->folder, &disk) != 0) {
+        return error_set(error, WEFT_IO, "%s: %s", fetch->options->folder, strerror(errno));
+    }
+    const uint64_t free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+    return bytes <= free_bytes
+               ? WEFT_OK
+               : error_set(
+                     error, WEFT_LIMIT,
+                     "%s: the disk is full: %" PRIu64 " bytes are needed, %" PRIu64 " are free",
+                     fetch->options->folder, bytes, free_bytes);
+}
+
+/* Append what follows @offset to @file. */
+static enum weft_status add_piece(
+    const struct fetch *fetch, const struct wanted *item, uint64_t *offset, int file,
+    struct weft_error *error)
+{
+    char path[OFFERED_PATH_BYTES];
+    struct http_reply reply;
+    (void)snprintf(path, sizeof(path), OFFERED_ROUTE "/%s/%" PRIu64, item->sum, *offset);
+    enum weft_status status = ask(fetch, path, PIECE_SECONDS, &reply, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (reply.body_bytes == 0 || reply.body_bytes > item->bytes - *offset) {
+        status = error_set(error, WEFT_IO, "%s: is not as long as it was", item->path);
+    } else if (write(file, reply.body, reply.body_bytes) != (ssize_t)reply.body_bytes) {
+        status = error_set(
+            error, WEFT_LIMIT, "%s: cannot be written: %s", item->path,
+            errno == 0 ? strerror(ENOSPC) : strerror(errno));
+    }
+    *offset += reply.body_bytes;
+    free(reply.body);
+    return status;
+}
+
+/* Bring @item to the file at @path, which may have a part of it. */
+static enum weft_status bring(
+    const struct fetch *fetch, const struct wanted *item, const char *path,
+    struct weft_error *error)
+{
+    const int file = open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
+    struct stat found;
+    if (file < 0 || fstat(file, &found) != 0) {
+        const enum weft_status status =
+            error_set(error, WEFT_LIMIT, "%s: cannot be written: %s", path, strerror(errno));
+        if (file >= 0) {
+            (void)close(file);
+        }
+        return status;
+    }
+    uint64_t offset = (uint64_t)found.st_size;
+    enum weft_status status = WEFT_OK;
+    while (status == WEFT_OK && offset < item->bytes) {
+        status = add_piece(fetch, item, &offset, file, error);
+    }
+    const bool is_safe = status != WEFT_OK || fsync(file) == 0;
+    if (close(file) != 0 || !is_safe) {
+        status = error_set(error, WEFT_LIMIT, "%s: cannot be written: %s", path, strerror(errno));
+    }
+    return status;
+}
+
+/* Make the folders above @path, which is below @folder. */
+static void make_folders(char *path, size_t folder_bytes)
+{
+    for (char *slash = strchr(path + folder_bytes + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0755); /* What is wrong with it the name will say. */
+        *slash = '/';
+    }
+}
+
+/* Fetch @item, check it, and give it its name. */
+static enum weft_status fetch_file(
+    const struct fetch *fetch, const struct wanted *item, struct weft_error *error)
+{
+    const char *folder = fetch->options->folder;
+    char beside[PATH_BYTES];
+    char path[PATH_BYTES];
+    char sum[SUMS_DIGITS + 1];
+    (void)snprintf(beside, sizeof(beside), "%s/.fetch-%s", folder, item->sum);
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, item->path);
+    enum weft_status status = bring(fetch, item, beside, error);
+    if (status == WEFT_OK) {
+        status = sums_file(beside, sum, error);
+    }
+    if (status == WEFT_OK && strcmp(sum, item->sum) != 0) {
+        status = error_set(error, WEFT_IO, "%s: its contents differ from its sum", item->path);
+        (void)unlink(beside); /* Nothing can be made of it. */
+    }
+    if (status != WEFT_OK) {
+        return status;
+    }
+    make_folders(path, strlen(folder));
+    /* A link, because a name that has appeared meanwhile must not be replaced. */
+    if (link(beside, path) != 0 && errno != EEXIST) {
+        status = error_set(error, WEFT_LIMIT, "%s: cannot be written: %s", path, strerror(errno));
+    }
+    (void)unlink(beside);
+    const struct log_field fields[] = {
+        log_text("file", item->path), log_number("bytes", (int64_t)item->bytes)};
+    if (status == WEFT_OK) {
+        log_say(fetch->options->log, LOG_INFO, "fetched", 2, fields);
+    }
+    return status;
+}
+
+/* Fetch all that is missing from @member. */
+static enum weft_status fetch_from(
+    struct fetch *fetch, const struct member *member, struct weft_error *error)
+{
+    fetch->count = 0;
+    enum weft_status status = http_url_parse(member->http, &fetch->url, error);
+    if (status == WEFT_OK) {
+        status = find_missing(fetch, error);
+    }
+    if (status == WEFT_OK) {
+        status = check_room(fetch, error);
+    }
+    for (uint32_t i = 0; status == WEFT_OK && i < fetch->count; i++) {
+        status = fetch_file(fetch, &fetch->items[i], error);
+    }
+    if (status != WEFT_OK) {
+        const struct log_field fields[] = {
+            log_text("node", member->name), log_text("cause", error->message)};
+        log_say(fetch->options->log, LOG_WARN, "cannot fetch", 2, fields);
+    }
+    return status;
+}
+
+/* Whether there is something to serve in @folder. */
+static bool has_settings(const char *folder)
+{
+    char path[PATH_BYTES];
+    (void)snprintf(path, sizeof(path), "%s/weft.yaml", folder);
+    return access(path, F_OK) == 0;
+}
+
+static bool can_be_asked(const struct fetch *fetch, const struct member *member)
+{
+    const char *own = fetch->options->where->node;
+    return member->http[0] != '\0' && (own == NULL || strcmp(member->name, own) != 0);
+}
+
+/* List the members; with an empty folder, wait a while for one that can be asked. */
+static enum weft_status list_members(
+    const struct fetch *fetch, struct directory *directory, struct member_list *list,
+    struct weft_error *error)
+{
+    bool waits = !has_settings(fetch->options->folder);
+    enum weft_status status = directory_list(directory, /* wait_ms */ 0, list, error);
+    for (uint32_t i = 0; status == WEFT_OK && waits && i < WAITS_MAX; i++) {
+        for (uint32_t k = 0; k < list->count; k++) {
+            waits = waits && !can_be_asked(fetch, &list->items[k]);
+        }
+        if (waits) {
+            directory_pause(WAIT_MS);
+            status = directory_list(directory, /* wait_ms */ 0, list, error);
+        }
+    }
+    return status;
+}
+
+/* Ask one member after the other, until one has answered or this machine cannot take any more. */
+static enum weft_status fetch_from_any(
+    struct fetch *fetch, const struct member_list *list, struct weft_error *error)
+{
+    enum weft_status status = WEFT_OK;
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (can_be_asked(fetch, &list->items[i])) {
+            status = fetch_from(fetch, &list->items[i], error);
+            if (status == WEFT_OK || status == WEFT_LIMIT) {
+                return status;
+            }
+        }
+    }
+    return status;
+}
+
+enum weft_status fetch_missing(const struct fetch_options *options, struct weft_error *error)
+{
+    struct directory *directory = NULL;
+    struct trust *trust = NULL;
+    if (options->kinds == FETCH_NOTHING || options->where->trust.secret == NULL) {
+        return WEFT_OK;
+    }
+    struct member_list *list = memory_zeroed(1, sizeof(*list));
+    struct fetch fetch = {.options = options};
+    fetch.items = memory_zeroed(OFFERED_FILES_MAX + 1, sizeof(*fetch.items));
+    enum weft_status status = directory_open(&options->where->directory, &directory, error);
+    if (status == WEFT_OK) {
+        status = list_members(&fetch, directory, list, error);
+    }
+    if (status == WEFT_OK) {
+        status = trust_create(&options->where->trust, &trust, error);
+    }
+    if (status == WEFT_OK) {
+        fetch.trust = trust;
+        status = fetch_from_any(&fetch, list, error);
+    }
+    if (status == WEFT_IO && has_settings(options->folder)) {
+        status = WEFT_OK; /* Perhaps nothing is missing: who reads the repository will see. */
+    }
+    trust_destroy(trust);
+    directory_destroy(directory);
+    free(fetch.items);
+    free(list);
+    return status;
+}

@@ -1,0 +1,255 @@
+#include "service/offered_files.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/memory.h"
+#include "document/folder.h"
+#include "fabric/trust.h"
+#include "runtime/runtime.h"
+#include "service/sums.h"
+
+#define PROOF_HEADER "x-weft-proof"
+
+enum { PROOF_DIGITS = 2 * TRUST_PROOF_BYTES };
+
+struct offered_file {
+    char sum[SUMS_DIGITS + 1];
+    uint64_t bytes;
+    char path[OFFERED_PATH_BYTES]; /* Below the folder. */
+};
+
+struct offered_files {
+    const char *folder;
+    const struct trust *trust;
+    struct runtime *runtime;
+
+    pthread_mutex_t lock; /* Of the rest. */
+    uint32_t count;
+    struct offered_file *items;
+};
+
+/* One call of another node, on its way through another thread. */
+struct asked {
+    struct offered_files *files;
+    char path[SERVER_FILES_PATH_BYTES];
+    server_fetched fetched;
+    void *asker;
+    uint32_t status;
+    char *bytes;
+    size_t count;
+};
+
+static void write_proof(const struct trust *trust, const char *path, char out[PROOF_DIGITS + 1])
+{
+    uint8_t proof[TRUST_PROOF_BYTES];
+    trust_prove(trust, (const uint8_t *)path, strlen(path), proof);
+    for (uint32_t i = 0; i < TRUST_PROOF_BYTES; i++) {
+        (void)snprintf(out + 2 * (size_t)i, 3, "%02x", proof[i]);
+    }
+}
+
+bool offered_files_prove(const struct trust *trust, const char *path, char out[static 128])
+{
+    char digits[PROOF_DIGITS + 1];
+    if (trust_tls(trust) != NULL) {
+        return false;
+    }
+    write_proof(trust, path, digits);
+    (void)snprintf(out, 128, PROOF_HEADER ": %s\r\n", digits);
+    return true;
+}
+
+/* Whether @proof, in digits, is right; in a time that tells nothing. */
+static bool is_proven(const struct trust *trust, const char *path, const char *proof)
+{
+    uint8_t bytes[TRUST_PROOF_BYTES];
+    if (strlen(proof) != PROOF_DIGITS) {
+        return false;
+    }
+    for (uint32_t i = 0; i < TRUST_PROOF_BYTES; i++) {
+        unsigned value = 0;
+        if (sscanf(proof + 2 * (size_t)i, "%2x", &value) != 1) {
+            return false;
+        }
+        bytes[i] = (uint8_t)value;
+    }
+    return trust_is_proven(trust, (const uint8_t *)path, strlen(path), bytes);
+}
+
+/* Samples are of no use to a server that only works for others. */
+static bool is_offered(const struct folder_entry *entry, uint32_t depth)
+{
+    return entry->status == WEFT_OK && (depth > 0 || strcmp(entry->name, "inputs") != 0);
+}
+
+static void add_file(struct offered_files *files, const struct folder_entry *entry)
+{
+    struct offered_file *item = &files->items[files->count];
+    const char *path = entry->path + strlen(files->folder);
+    path += strspn(path, "/");
+    if (strlen(path) < sizeof(item->path) && strchr(path, '\n') == NULL &&
+        sums_file(entry->path, item->sum, NULL) == WEFT_OK) {
+        item->bytes = entry->bytes;
+        (void)snprintf(item->path, sizeof(item->path), "%s", path);
+        files->count++;
+    }
+}
+
+static void add_folder(
+    struct offered_files *files, struct arena *arena, const char *path, uint32_t depth)
+{
+    struct folder folder;
+    if (depth == OFFERED_DEPTH_MAX ||
+        folder_list(arena, files->folder, path, &folder, NULL) != WEFT_OK) {
+        return;
+    }
+    for (uint32_t i = 0; i < folder.count && files->count < OFFERED_FILES_MAX; i++) {
+        const struct folder_entry *entry = &folder.entries[i];
+        if (!is_offered(entry, depth)) {
+            continue;
+        }
+        if (entry->is_folder) {
+            add_folder(files, arena, entry->path, depth + 1);
+        } else {
+            add_file(files, entry);
+        }
+    }
+}
+
+/* Look at all files again. */
+static void look(struct offered_files *files)
+{
+    struct arena arena;
+    arena_init(&arena);
+    files->count = 0;
+    add_folder(files, &arena, files->folder, 0);
+    arena_deinit(&arena);
+}
+
+static void make_list(struct asked *asked)
+{
+    struct offered_files *files = asked->files;
+    look(files);
+    asked->bytes = malloc(OFFERED_LIST_BYTES_MAX);
+    for (uint32_t i = 0; asked->bytes != NULL && i < files->count; i++) {
+        const struct offered_file *item = &files->items[i];
+        const size_t room = OFFERED_LIST_BYTES_MAX - asked->count;
+        const int length = snprintf(
+            asked->bytes + asked->count, room, "%s %" PRIu64 " %s\n", item->sum, item->bytes,
+            item->path);
+        if (length < 0 || (size_t)length >= room) {
+            break;
+        }
+        asked->count += (size_t)length;
+    }
+    asked->status = asked->bytes == NULL ? 503 : 200;
+}
+
+static void read_piece(struct asked *asked, const struct offered_file *item, uint64_t offset)
+{
+    char path[2 * OFFERED_PATH_BYTES];
+    (void)snprintf(path, sizeof(path), "%s/%s", asked->files->folder, item->path);
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    asked->bytes = malloc(OFFERED_PIECE_BYTES);
+    const ssize_t count = file < 0 || asked->bytes == NULL
+                              ? -1
+                              : pread(file, asked->bytes, OFFERED_PIECE_BYTES, (off_t)offset);
+    if (file >= 0) {
+        (void)close(file); /* It was only read. */
+    }
+    asked->count = count < 0 ? 0 : (size_t)count;
+    asked->status = count < 0 ? 503 : 200;
+}
+
+/* "/SUM/OFFSET" */
+static void find_piece(struct asked *asked, const char *wanted)
+{
+    struct offered_files *files = asked->files;
+    char *end = NULL;
+    asked->status = 404;
+    if (strlen(wanted) < SUMS_DIGITS + 3 || wanted[SUMS_DIGITS + 1] != '/') {
+        return;
+    }
+    const uint64_t offset = strtoull(wanted + SUMS_DIGITS + 2, &end, 10);
+    if (*end != '\0' || offset > INT64_MAX) {
+        return;
+    }
+    if (files->count == 0) {
+        look(files); /* This process has started since the list was asked for. */
+    }
+    for (uint32_t i = 0; i < files->count; i++) {
+        if (strncmp(files->items[i].sum, wanted + 1, SUMS_DIGITS) == 0) {
+            read_piece(asked, &files->items[i], offset);
+            return;
+        }
+    }
+}
+
+/* On another thread. */
+static void work(void *argument)
+{
+    struct asked *asked = argument;
+    const char *rest = asked->path + strlen(OFFERED_ROUTE);
+    (void)pthread_mutex_lock(&asked->files->lock);
+    if (rest[0] == '\0') {
+        make_list(asked);
+    } else {
+        find_piece(asked, rest);
+    }
+    (void)pthread_mutex_unlock(&asked->files->lock);
+}
+
+static void on_worked(void *argument)
+{
+    struct asked *asked = argument;
+    asked->fetched(asked->asker, asked->status, asked->bytes, asked->count);
+    free(asked);
+}
+
+static void fetch(
+    void *context, const char *path, const char *proof, server_fetched fetched, void *asker)
+{
+    struct offered_files *files = context;
+    if (trust_tls(files->trust) != NULL || !is_proven(files->trust, path, proof)) {
+        fetched(asker, 403, NULL, 0);
+        return;
+    }
+    struct asked *asked = memory_zeroed(1, sizeof(*asked));
+    asked->files = files;
+    asked->fetched = fetched;
+    asked->asker = asker;
+    (void)snprintf(asked->path, sizeof(asked->path), "%s", path);
+    runtime_work(files->runtime, work, on_worked, asked);
+}
+
+struct offered_files *offered_files_create(const char *folder, const struct trust *trust)
+{
+    struct offered_files *files = memory_zeroed(1, sizeof(*files));
+    files->folder = folder;
+    files->trust = trust;
+    files->items = memory_zeroed(OFFERED_FILES_MAX, sizeof(*files->items));
+    (void)pthread_mutex_init(&files->lock, NULL);
+    return files;
+}
+
+void offered_files_destroy(struct offered_files *files)
+{
+    if (files != NULL) {
+        (void)pthread_mutex_destroy(&files->lock);
+        free(files->items);
+        free(files);
+    }
+}
+
+struct server_files offered_files_parts(struct offered_files *files, struct runtime *runtime)
+{
+    files->runtime = runtime;
+    return (struct server_files){.context = files, .fetch = fetch};
+}

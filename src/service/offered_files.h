@@ -1,0 +1,41 @@
+/*
+ * offered_files.h - the files of a repository as other nodes of a cluster may fetch them.
+ *
+ * A list of all of them, each with the sum of its contents, and pieces of a file by that sum: what
+ * is not in the list cannot be asked for. The one who asks proves that it knows the secret of the
+ * cluster. Files are read on other threads.
+ */
+#ifndef SERVICE_OFFERED_FILES_H
+#define SERVICE_OFFERED_FILES_H
+
+#include <weft/status.h>
+
+#include "server/server.h"
+
+struct offered_files;
+struct runtime;
+struct trust;
+
+enum {
+    OFFERED_FILES_MAX = 4096,
+    OFFERED_PIECE_BYTES = 1 << 20,
+    OFFERED_LIST_BYTES_MAX = 2 << 20,
+    OFFERED_PATH_BYTES = 512,
+    OFFERED_DEPTH_MAX = 4, /* "MODEL/VERSION/model.cuda/FILE" */
+};
+
+#define OFFERED_ROUTE "/v2/repository/files" /* And "/SUM/OFFSET" for a piece. */
+
+/* Of the repository at @folder; both are borrowed. The caller owns the result. */
+struct offered_files *offered_files_create(const char *folder, const struct trust *trust);
+
+/* NULL is allowed. */
+void offered_files_destroy(struct offered_files *files);
+
+/* What a server is given; its pieces are read by @runtime, which is borrowed as long. */
+struct server_files offered_files_parts(struct offered_files *files, struct runtime *runtime);
+
+/* What shows that one may ask for @path: a header with its CR LF. False: there is no secret. */
+bool offered_files_prove(const struct trust *trust, const char *path, char out[static 128]);
+
+#endif /* SERVICE_OFFERED_FILES_H */

@@ -1,0 +1,164 @@
+"""A node with an empty folder fetches models from the others. Skipped without ONNX Runtime.
+
+Covers: src/service/fetch.c src/service/offered_files.c src/server/files.c
+"""
+
+import hashlib
+import hmac
+import http.client
+import http.server
+import json
+import pathlib
+import shutil
+import threading
+import time
+import unittest
+
+from clustered import Cluster, infer
+from operated import LIBRARY, LIMIT
+
+ROUTE = "/v2/repository/files"
+
+
+class Impostor(http.server.BaseHTTPRequestHandler):
+    """A member that lists the files of a repository and gives something else."""
+
+    folder = None
+
+    def do_GET(self):
+        files = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
+        sums = {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in files}
+        if self.path == ROUTE:
+            body = "".join(
+                f"{key} {path.stat().st_size} {path.relative_to(self.folder)}\n"
+                for key, path in sums.items()
+            ).encode()
+        else:
+            key, offset = self.path.split("/")[-2:]
+            body = bytes(min(1 << 20, sums[key].stat().st_size - int(offset)))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@unittest.skipUnless(LIBRARY.exists(), "there is no ONNX Runtime; see tools/fetch.sh")
+class Files(unittest.TestCase):
+    def setUp(self):
+        self.cluster = Cluster(self)
+        self.empty = self.cluster.root / "empty"
+        self.empty.mkdir()
+
+    def launch_first(self):
+        """Node 'a', until others can see where its clients are."""
+        self.cluster.launch_all("a")
+        members = pathlib.Path(self.cluster.directory[len("file:"):])
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end:
+            (held,) = members.glob("a.*.member")
+            if json.loads(held.read_text())["http"]:
+                return held
+            time.sleep(0.1)
+        raise AssertionError("it does not say where its clients are")
+
+    def ask(self, path, secret):
+        proof = hmac.new(secret.encode(), path.encode(), hashlib.sha256).hexdigest()
+        connection = http.client.HTTPConnection(*self.cluster.nodes["a"].address, timeout=30)
+        connection.request("GET", path, headers={"x-weft-proof": proof})
+        response = connection.getresponse()
+        body = response.read()
+        connection.close()
+        return response.status, body
+
+    def announce(self, folder):
+        """Let the directory say that there is a node 'b': an impostor."""
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Impostor)
+        Impostor.folder = folder
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        members = self.cluster.root / "members"
+        members.mkdir(exist_ok=True)
+        said = {
+            "address": "127.0.0.1:1",
+            "http": f"http://127.0.0.1:{server.server_address[1]}",
+            "version": "0",
+            "agreement": "0",
+            "beat": 1,
+        }
+        (members / "b.1.member").write_text(json.dumps(said))
+
+    def test_a_node_with_an_empty_folder_fetches_all_it_needs(self):
+        self.cluster.launch_all("a")
+        part = self.empty / (".fetch-" + hashlib.sha256(
+            (self.cluster.folder / "deep/1/model.onnx").read_bytes()).hexdigest())  # fmt: skip
+        part.write_bytes((self.cluster.folder / "deep/1/model.onnx").read_bytes()[:1000])
+        c = self.cluster.launch("c", folder=self.empty)
+        c.logged("event=fetched file=deep/1/model.onnx")
+        self.cluster.nodes["a"].logged("event=member node=c ")
+        self.assertEqual(infer(c.address, 1), infer(self.cluster.nodes["a"].address, 1))
+        for name in ("deep/1/model.onnx", "twice.workflow.yaml", "weft.yaml"):
+            self.assertEqual(
+                (self.empty / name).read_bytes(), (self.cluster.folder / name).read_bytes()
+            )
+        self.assertEqual(list(self.empty.glob(".fetch-*")), [])
+
+    def test_what_is_there_is_not_replaced_and_code_does_not_come(self):
+        functions = self.cluster.folder / "functions"
+        functions.mkdir()
+        (functions / "idle.so").write_bytes(b"not used by any workflow")
+        self.launch_first()
+        shutil.copytree(self.cluster.folder, self.empty, dirs_exist_ok=True)
+        shutil.rmtree(self.empty / "functions")
+        (self.empty / "deep/1/model.onnx").unlink()
+        own = (self.empty / "twice.workflow.yaml").read_text() + "# Mine.\n"
+        (self.empty / "twice.workflow.yaml").write_text(own)
+        c = self.cluster.launch("c", folder=self.empty)
+        c.logged("event=fetched file=deep/1/model.onnx")
+        self.cluster.nodes["a"].logged("event=member node=c ")
+        self.assertEqual((self.empty / "twice.workflow.yaml").read_text(), own)
+        self.assertFalse((self.empty / "functions").exists())
+
+    def test_only_nodes_that_know_the_secret_may_fetch(self):
+        self.cluster.launch_all("a")
+        secret = self.cluster.secret.read_text()
+        status, listed = self.ask(ROUTE, secret)
+        self.assertEqual(status, 200)
+        lines = dict(reversed(line.split(" ", 1)) for line in listed.decode().splitlines())
+        path = next(key for key in lines if key.endswith(" deep/1/model.onnx"))
+        piece = f"{ROUTE}/{lines[path]}/"
+        model = (self.cluster.folder / "deep/1/model.onnx").read_bytes()
+        self.assertEqual(self.ask(piece + "10", secret), (200, model[10:][: 1 << 20]))
+        self.assertEqual(self.ask(ROUTE, "another secret, just as long")[0], 403)
+        self.assertEqual(self.ask(piece + "0", "another secret, just as long")[0], 403)
+        self.assertEqual(self.ask(f"{ROUTE}/{'0' * 64}/0", secret)[0], 404)
+        self.assertEqual(self.ask(f"{ROUTE}/../weft.yaml", secret)[0], 400)
+
+    def test_contents_that_differ_are_refused(self):
+        self.announce(self.cluster.folder)
+        c = self.cluster.launch("c", folder=self.empty, wait=False)
+        c.logged('event="cannot fetch" node=b cause="deep/1/model.onnx: its contents differ')
+        self.assertEqual(c.process.wait(timeout=30), 2)
+        self.assertIn("its contents differ from its sum", "".join(c.log))
+        self.assertEqual(list(self.empty.iterdir()), [])
+
+    def test_another_member_is_asked_if_one_gives_something_wrong(self):
+        held = self.launch_first()
+        a, members = self.cluster.nodes["a"], held.parent
+        self.announce(self.cluster.folder)
+        listed = held.read_text()
+        said = json.loads((members / "b.1.member").read_text())
+        said["agreement"] = json.loads(listed)["agreement"]
+        (members / "b.1.member").write_text(json.dumps(said))
+        (members / "b.1.member").rename(members / "A.1.member")  # It comes before 'a'.
+        c = self.cluster.launch("c", folder=self.empty)
+        c.logged('event="cannot fetch" node=A')
+        c.logged("event=fetched file=deep/1/model.onnx")
+        self.assertEqual(infer(c.address, 2), infer(a.address, 2))
+
+
+if __name__ == "__main__":
+    unittest.main()
