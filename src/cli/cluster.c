@@ -12,7 +12,7 @@
 #include "console/table.h"
 #include "directory/directory.h"
 
-enum { ASK_SECONDS = 2, HTTP_OK = 200 };
+enum { ASK_SECONDS = 2, HTTP_OK = 200, ROW_COLUMNS = 5 };
 
 struct values {
     struct directory_options directory;
@@ -20,48 +20,138 @@ struct values {
     bool json;
 };
 
-/* What @member says when it is asked whether it is ready. */
-static const char *state_of(const struct member *member, const char *ca_file)
+/* What a member says of itself, and of the others. */
+struct seen {
+    const char *state;
+    bool has_rows;        /* It said the rest: */
+    double queued_ms;     /* work of all its workers, */
+    int64_t queued_items; /* in so many items; */
+    int64_t memory_free_bytes;
+    int64_t resident; /* Models in their memory. */
+    double
+        oldest_row_ms; /* When it last heard of the worker that it has not heard of for longest. */
+};
+
+/* Ask @member for @path. NULL unless it answers; the status is then in *status_out. */
+static json_t *ask(
+    const struct member *member, const char *path, const char *ca_file, uint32_t *status_out)
 {
     struct http_url url;
     struct http_reply reply;
-    if (member->address[0] == '\0') {
-        return "starting";
-    }
+    *status_out = 0;
     if (member->http[0] == '\0' || http_url_parse(member->http, &url, NULL) != WEFT_OK) {
-        return "member";
+        return NULL;
     }
     const struct http_call call = {
         .url = &url,
         .method = "GET",
-        .path = "/v2/health/ready",
+        .path = path,
         .ca_file = ca_file,
         .timeout_s = ASK_SECONDS,
     };
     if (http_call(&call, &reply, NULL) != WEFT_OK) {
+        return NULL;
+    }
+    json_t *answer = json_loadb(reply.body, reply.body_bytes, JSON_REJECT_DUPLICATES, NULL);
+    *status_out = reply.status;
+    free(reply.body);
+    return answer;
+}
+
+static const char *state_of(const struct member *member, const char *ca_file)
+{
+    uint32_t status;
+    if (member->address[0] == '\0') {
+        return "starting";
+    }
+    if (member->http[0] == '\0') {
+        return "member";
+    }
+    json_decref(ask(member, "/v2/health/ready", ca_file, &status));
+    if (status == 0) {
         return "no answer";
     }
-    const bool is_ready = reply.status == HTTP_OK;
-    free(reply.body);
-    return is_ready ? "ready" : member->drains ? "draining" : "not ready";
+    return status == HTTP_OK ? "ready" : member->drains ? "draining" : "not ready";
+}
+
+static int64_t whole(const json_t *worker, const char *key)
+{
+    return json_integer_value(json_object_get(worker, key));
+}
+
+static double real(const json_t *worker, const char *key)
+{
+    return json_number_value(json_object_get(worker, key));
+}
+
+/* Add up what @answer of a member says of its own workers, and of the ages of others' rows. */
+static void take_rows(const json_t *answer, struct seen *seen)
+{
+    size_t i;
+    const json_t *worker;
+    json_array_foreach(json_object_get(answer, "workers"), i, worker)
+    {
+        if (whole(worker, "node") != whole(answer, "node")) {
+            const double age_ms = real(worker, "age_ms");
+            seen->oldest_row_ms = age_ms > seen->oldest_row_ms ? age_ms : seen->oldest_row_ms;
+            continue;
+        }
+        seen->queued_ms += real(worker, "queued_ms");
+        seen->queued_items += whole(worker, "queued_items");
+        seen->memory_free_bytes += whole(worker, "memory_free_bytes");
+        seen->resident += whole(worker, "resident");
+    }
+}
+
+static struct seen look_at(const struct member *member, const char *ca_file)
+{
+    struct seen seen = {.state = state_of(member, ca_file)};
+    uint32_t status;
+    json_t *answer = ask(member, "/v2/cluster", ca_file, &status);
+    seen.has_rows = answer != NULL && status == HTTP_OK;
+    if (seen.has_rows) {
+        take_rows(answer, &seen);
+    }
+    json_decref(answer);
+    return seen;
+}
+
+static void add_rows(struct table *table, const struct seen *seen)
+{
+    if (!seen->has_rows) {
+        for (uint32_t i = 0; i < ROW_COLUMNS; i++) {
+            table_add(table, "-");
+        }
+        return;
+    }
+    table_add(table, "%.1f", seen->queued_ms);
+    table_add(table, "%" PRId64, seen->queued_items);
+    table_add(table, "%.0f", (double)seen->memory_free_bytes * 1e-6);
+    table_add(table, "%" PRId64, seen->resident);
+    table_add(table, "%.1f", seen->oldest_row_ms * 1e-3);
 }
 
 static void print_table(const struct member_list *list, const char *ca_file)
 {
     static const struct table_column columns[] = {
-        {"NODE", false},    {"INCARNATION", true}, {"STATE", false}, {"CLIENTS", false},
-        {"ADDRESS", false}, {"VERSION", false},    {"SERVES", false}};
+        {"NODE", false},     {"INCARNATION", true}, {"STATE", false},   {"CLIENTS", false},
+        {"ADDRESS", false},  {"VERSION", false},    {"SERVES", false},  {"CHANGE", true},
+        {"QUEUE, MS", true}, {"ITEMS", true},       {"FREE, MB", true}, {"MODELS", true},
+        {"ROWS, S", true}};
     struct table table;
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
     for (uint32_t i = 0; i < list->count; i++) {
         const struct member *member = &list->items[i];
+        const struct seen seen = look_at(member, ca_file);
         table_add(&table, "%s", member->name);
         table_add(&table, "%" PRIu64, member->incarnation);
-        table_add(&table, "%s", state_of(member, ca_file));
+        table_add(&table, "%s", seen.state);
         table_add(&table, "%s", member->http[0] == '\0' ? "-" : member->http);
         table_add(&table, "%s", member->address[0] == '\0' ? "-" : member->address);
         table_add(&table, "%s", member->version);
         table_add(&table, "%016" PRIx64, member->agreement);
+        table_add(&table, "%" PRIu64, member->change);
+        add_rows(&table, &seen);
     }
     table_print(&table, stdout);
     table_deinit(&table);
@@ -72,14 +162,23 @@ static void print_json(const struct member_list *list, const char *ca_file)
     json_t *members = json_array();
     for (uint32_t i = 0; i < list->count; i++) {
         const struct member *member = &list->items[i];
+        const struct seen seen = look_at(member, ca_file);
         char agreement[20];
         (void)snprintf(agreement, sizeof(agreement), "%016" PRIx64, member->agreement);
         json_t *one = json_pack(
-            "{s:s, s:I, s:s, s:s, s:s, s:s, s:s}", "node", member->name, "incarnation",
-            (json_int_t)member->incarnation, "state", state_of(member, ca_file), "clients",
-            member->http, "address", member->address, "version", member->version, "serves",
-            agreement);
-        (void)json_array_append_new(members, one); /* Without memory, one is missing. */
+            "{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:I}", "node", member->name, "incarnation",
+            (json_int_t)member->incarnation, "state", seen.state, "clients", member->http,
+            "address", member->address, "version", member->version, "serves", agreement, "change",
+            (json_int_t)member->change);
+        if (seen.has_rows) {
+            json_t *rows = json_pack(
+                "{s:f, s:I, s:I, s:I, s:f}", "queued_ms", seen.queued_ms, "queued_items",
+                (json_int_t)seen.queued_items, "memory_free_bytes",
+                (json_int_t)seen.memory_free_bytes, "models", (json_int_t)seen.resident,
+                "oldest_row_ms", seen.oldest_row_ms);
+            (void)json_object_update_new(one, rows); /* Without memory, they are missing. */
+        }
+        (void)json_array_append_new(members, one); /* The same. */
     }
     report_json_print(json_pack("{s:o}", "members", members), stdout);
 }
@@ -125,7 +224,10 @@ const struct command command_cluster = {
     .usage = "DIRECTORY [options]",
     .description =
         "DIRECTORY is what 'weft serve --cluster' was given. Each member is asked over HTTP\n"
-        "whether it is ready. SERVES is the hash of what it serves: all have the same.\n",
+        "whether it is ready. SERVES is the hash of what it serves: all have the same. CHANGE\n"
+        "counts loads and unloads of models. Then come the work that waits and runs there, the\n"
+        "memory that is free, the models in it, and how long ago it last heard of the worker\n"
+        "that it has not heard of for longest: rows are sent when they change.\n",
     .arguments = {.operand = "DIRECTORY", .operand_min = 1, .operand_max = 1, .rows = rows},
     .values_bytes = sizeof(struct values),
     .run = run,

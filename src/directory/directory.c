@@ -103,8 +103,9 @@ size_t member_encode(
     char agreement[20];
     (void)snprintf(agreement, sizeof(agreement), "%016" PRIx64, member->agreement);
     json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I}", "address", member->address, "http", member->http, "version",
-        member->version, "agreement", agreement, "beat", (json_int_t)beat);
+        "{s:s, s:s, s:s, s:s, s:I, s:s, s:I}", "address", member->address, "http", member->http,
+        "version", member->version, "agreement", agreement, "change", (json_int_t)member->change,
+        "models", member->models, "beat", (json_int_t)beat);
     const size_t bytes = json == NULL ? 0 : json_dumpb(json, text, MEMBER_TEXT_BYTES, JSON_COMPACT);
     json_decref(json);
     return bytes > MEMBER_TEXT_BYTES ? 0 : bytes;
@@ -124,18 +125,23 @@ bool member_decode(
     const char *http;
     const char *version;
     const char *agreement;
+    const char *models = "";
+    json_int_t change = 0;
     json_int_t beat = 0;
     struct member member = {.incarnation = 0};
     json_t *json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
     const bool has_all =
         json != NULL && json_unpack(
-                            json, "{s:s, s:s, s:s, s:s, s:I}", "address", &address, "http", &http,
-                            "version", &version, "agreement", &agreement, "beat", &beat) == 0;
+                            json, "{s:s, s:s, s:s, s:s, s?I, s?s, s:I}", "address", &address,
+                            "http", &http, "version", &version, "agreement", &agreement, "change",
+                            &change, "models", &models, "beat", &beat) == 0;
     const bool is_good = has_all && take_text(name, member.name, sizeof(member.name)) &&
                          take_text(address, member.address, sizeof(member.address)) &&
                          take_text(http, member.http, sizeof(member.http)) &&
-                         take_text(version, member.version, sizeof(member.version));
+                         take_text(version, member.version, sizeof(member.version)) &&
+                         take_text(models, member.models, sizeof(member.models));
     if (is_good) {
+        member.change = (uint64_t)change;
         member.agreement = strtoull(agreement, NULL, 16);
         *member_out = member;
         *beat_out = (uint64_t)beat;

@@ -27,6 +27,7 @@ enum {
     DIRECTORY_MEMBERS_MAX = 256,
     MEMBER_ADDRESS_BYTES = 256,
     MEMBER_VERSION_BYTES = 32,
+    MEMBER_MODELS_BYTES = 160,
     MEMBER_TEXT_BYTES = 2048, /* Of a member, as JSON. */
 };
 
@@ -39,6 +40,8 @@ struct member {
     char http[MEMBER_ADDRESS_BYTES];    /* The same for clients. "": it has none. */
     char version[MEMBER_VERSION_BYTES]; /* Of the program. */
     uint64_t agreement;                 /* Fleet and catalogue, as a hash. */
+    uint64_t change;                    /* Grows with each load or unload. 0: there was none. */
+    char models[MEMBER_MODELS_BYTES];   /* What is unloaded since then: as the service writes it. */
     uint64_t incarnation;               /* As the directory says. */
     bool drains;                        /* It was asked to leave. The same. */
 };

@@ -108,6 +108,45 @@ static void tell_state(struct membership *membership)
     }
 }
 
+/* Whether the models of @left are those that hold, rather than those of @right. */
+static bool is_later(const struct member *left, const struct member *right)
+{
+    if (left->change != right->change) {
+        return left->change > right->change;
+    }
+    return strcmp(left->models, right->models) != 0 && strcmp(left->name, right->name) > 0;
+}
+
+/* Follow the latest change of models that another member has made, or followed itself. */
+static void tell_models(struct membership *membership)
+{
+    const struct member_list *list = &membership->taken->list;
+    const struct member *latest = &membership->self; /* Only this thread changes its models. */
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct member *member = &list->items[i];
+        if (member->agreement == membership->self.agreement && is_later(member, latest)) {
+            latest = member;
+        }
+    }
+    if (latest != &membership->self) {
+        (void)pthread_mutex_lock(&membership->lock);
+        membership->self.change = latest->change;
+        memcpy(membership->self.models, latest->models, sizeof(latest->models));
+        membership->is_new = true;
+        (void)pthread_mutex_unlock(&membership->lock);
+        membership->host.on_models(membership->host.context, latest->models);
+    }
+}
+
+void membership_tell(struct membership *membership, const char *models)
+{
+    (void)pthread_mutex_lock(&membership->lock);
+    membership->self.change++;
+    (void)snprintf(membership->self.models, sizeof(membership->self.models), "%s", models);
+    membership->is_new = true;
+    (void)pthread_mutex_unlock(&membership->lock);
+}
+
 static void on_signal(uv_async_t *signal)
 {
     struct membership *membership = signal->data;
@@ -132,6 +171,7 @@ static void on_signal(uv_async_t *signal)
             tell_node(membership, i);
         }
     }
+    tell_models(membership);
     const struct member *self = member_find(&membership->taken->list, own);
     if (self != NULL && self->drains && !membership->drains) {
         membership->drains = true;

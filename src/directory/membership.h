@@ -26,11 +26,15 @@ struct membership_options {
     struct log *log;                     /* NULL: none. */
 };
 
-/* What the owner is told, on the runtime's thread. Both at most once. */
+/* What the owner is told, on the runtime's thread. The first two at most once. */
 struct membership_host {
     void *context;
     void (*on_lost)(void *context);  /* The name is not held any more: nothing may be answered. */
     void (*on_drain)(void *context); /* It was asked to leave. */
+
+    /* Models were loaded or unloaded elsewhere: @models is what membership_tell() was given there.
+     */
+    void (*on_models)(void *context, const char *models);
 };
 
 /*
@@ -52,6 +56,12 @@ uint64_t membership_incarnation(const struct membership *membership);
 void membership_attach(
     struct membership *membership, struct runtime *runtime, const char *address, const char *http,
     const struct membership_host *host);
+
+/*
+ * Models were loaded or unloaded here: let all members hear @models, which is shorter than
+ * MEMBER_MODELS_BYTES. Of two such changes at the same time one is lost.
+ */
+void membership_tell(struct membership *membership, const char *models);
 
 /* The runtime is going to be destroyed. Nothing, if there is none. */
 void membership_detach(struct membership *membership);

@@ -47,6 +47,15 @@ bool node_knows(const struct node *node, struct request_key key)
     return keys_find(node, key) != POOL_NONE;
 }
 
+struct row node_row(const struct node *node, uint32_t worker)
+{
+    return (struct row){
+        .worker = worker,
+        .load = *view_load(&node->view, worker),
+        .cache = *view_cache(&node->view, worker),
+    };
+}
+
 bool node_shows(const struct node *node, uint32_t peer)
 {
     return !suspects_has(&node->view.far, peer);

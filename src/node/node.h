@@ -140,4 +140,7 @@ struct worker_counts {
 
 struct worker_counts node_worker_counts(const struct node *node, uint32_t worker);
 
+/* What @node knows of any worker by its row; of its own, as it is. */
+struct row node_row(const struct node *node, uint32_t worker);
+
 #endif /* NODE_NODE_H */

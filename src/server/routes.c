@@ -212,6 +212,10 @@ static void route(const struct routed *routed)
         }
     } else if (path->count == 3 && strcmp(path->segments[1], "health") == 0) {
         health(routed);
+    } else if (path->count == 2 && strcmp(path->segments[1], "cluster") == 0) {
+        if (wants(routed, HTTP_GET)) {
+            cluster_begin(routed->server, routed->exchange);
+        }
     } else if (path->count >= 3 && strcmp(path->segments[1], "models") == 0) {
         models(routed);
     } else if (path->count >= 3 && strcmp(path->segments[1], "repository") == 0) {

@@ -86,6 +86,9 @@ void models_respond(struct http_exchange *exchange, struct buffer *buffer, bool 
 void repository_entry(
     const struct server *server, uint32_t workflow, struct server_entry *entry_out);
 
+/* cluster.c: the workers of the cluster, as this node sees them. */
+void cluster_begin(struct server *server, struct http_exchange *exchange);
+
 /* files.c: what another node asks for. */
 void files_begin(
     struct server *server, struct http_exchange *exchange, const struct http_head *head);

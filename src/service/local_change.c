@@ -143,6 +143,16 @@ static void take(struct local_index *index, const struct looked *item)
     runtime_set_available(index->runtime, model, /* is_available */ true);
 }
 
+static void on_followed(void *asker, enum weft_status status, const char *message);
+
+/* Let others know of a change that did not come from them. */
+static void tell(const struct local_index *index)
+{
+    if (index->on_changed != NULL) {
+        index->on_changed(index->context);
+    }
+}
+
 static void on_looked(void *argument)
 {
     struct change *change = argument;
@@ -162,6 +172,9 @@ static void on_looked(void *argument)
     }
     if (bad == NULL && change->workflow != UINT32_MAX) {
         index->closed[change->workflow] = false;
+    }
+    if (bad == NULL && index->runtime != NULL && change->changed != on_followed) {
+        tell(index);
     }
     change->changed(
         change->asker, bad == NULL ? WEFT_OK : WEFT_INVALID, bad == NULL ? "" : bad->error.message);
@@ -199,9 +212,9 @@ void local_change_load(void *context, const char *name, server_changed changed, 
     runtime_work(index->runtime, look, on_looked, change);
 }
 
-enum weft_status local_change_unload(void *context, const char *name, struct weft_error *error)
+static enum weft_status unload(
+    struct local_index *index, const char *name, struct weft_error *error)
 {
-    struct local_index *index = context;
     ASSERT(index->runtime != NULL);
     const struct repository *repository = index->measured->repository;
     struct model_set models;
@@ -220,6 +233,79 @@ enum weft_status local_change_unload(void *context, const char *name, struct wef
         }
     }
     return WEFT_OK;
+}
+
+enum weft_status local_change_unload(void *context, const char *name, struct weft_error *error)
+{
+    const enum weft_status status = unload(context, name, error);
+    if (status == WEFT_OK) {
+        tell(context);
+    }
+    return status;
+}
+
+/* Digits, each of four bits. */
+static void put_bit(char *out, uint32_t number)
+{
+    const char *digits = "0123456789abcdef";
+    const uint32_t value = (uint32_t)(strchr(digits, out[number / 4]) - digits);
+    out[number / 4] = digits[value | 1U << number % 4];
+}
+
+static bool has_bit(const char *state, uint32_t number)
+{
+    const char *digits = "0123456789abcdef";
+    const char *digit =
+        strlen(state) == LOCAL_STATE_BYTES - 1 ? strchr(digits, state[number / 4]) : NULL;
+    return digit != NULL && ((digit - digits) >> number % 4 & 1) != 0;
+}
+
+void local_change_tell(const struct local_index *index, char out[static LOCAL_STATE_BYTES])
+{
+    const struct repository *repository = index->measured->repository;
+    memset(out, '0', LOCAL_STATE_BYTES - 1);
+    out[LOCAL_STATE_BYTES - 1] = '\0';
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        if (model_set_has(&index->unloaded, i)) {
+            put_bit(out, i);
+        }
+    }
+    for (uint32_t i = 0; i < repository->written; i++) {
+        if (index->closed[i]) {
+            put_bit(out, MODELS_MAX + i);
+        }
+    }
+}
+
+static void on_followed(void *asker, enum weft_status status, const char *message)
+{
+    const struct local_index *index = asker;
+    const struct log_field cause = log_text("cause", message);
+    if (status != WEFT_OK) {
+        log_say(index->log, LOG_ERROR, "model not loaded", 1, &cause);
+    }
+}
+
+void local_change_follow(struct local_index *index, const char *state)
+{
+    const struct repository *repository = index->measured->repository;
+    for (uint32_t i = 0; i < repository->written; i++) {
+        index->closed[i] = has_bit(state, MODELS_MAX + i);
+    }
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        const char *name = repository->catalogue->models[i];
+        const struct file_mark mark = local_change_mark(&repository->files[i]);
+        const bool is_unloaded = model_set_has(&index->unloaded, i);
+        if (repository->files[i].kind == REPOSITORY_BUILTIN) {
+            continue;
+        }
+        if (has_bit(state, i) && !is_unloaded) {
+            (void)unload(index, name, NULL); /* It is there. */
+        } else if (!has_bit(state, i) && (is_unloaded || !is_same_mark(&index->marks[i], &mark))) {
+            local_change_load(index, name, on_followed, index);
+        }
+    }
+    log_say(index->log, LOG_INFO, "models as in the cluster", 0, NULL);
 }
 
 /* A model that is being read again because the operator says so. */

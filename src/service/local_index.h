@@ -12,6 +12,8 @@
 #include "server/server.h"
 #include "service/measure_repository.h"
 
+enum { LOCAL_STATE_BYTES = (MODELS_MAX + WORKFLOWS_MAX) / 4 + 1 };
+
 struct gpu_watch;
 struct log;
 struct runtime;
@@ -25,14 +27,16 @@ struct file_mark {
 };
 
 struct local_index {
-    struct measured *measured; /* Borrowed. */
-    struct runtime *runtime;   /* While there is one. */
-    struct log *log;           /* Borrowed. NULL: nothing is logged. */
-    struct gpu_watch *gpus;    /* Borrowed. NULL: there is nothing to say about GPUs. */
-    struct model_set unloaded; /* Models, by a client. */
-    struct model_set looking;  /* Their files are being read. */
-    bool *closed;              /* By workflow of a document: unloaded by a client. */
-    struct file_mark *marks;   /* By model. */
+    struct measured *measured;         /* Borrowed. */
+    struct runtime *runtime;           /* While there is one. */
+    struct log *log;                   /* Borrowed. NULL: nothing is logged. */
+    struct gpu_watch *gpus;            /* Borrowed. NULL: there is nothing to say about GPUs. */
+    struct model_set unloaded;         /* Models, by a client. */
+    struct model_set looking;          /* Their files are being read. */
+    bool *closed;                      /* By workflow of a document: unloaded by a client. */
+    struct file_mark *marks;           /* By model. */
+    void (*on_changed)(void *context); /* A client has loaded or unloaded something. NULL: none. */
+    void *context;
     struct weft_tensor **seen; /* By workflow and result, as samples gave it; no contents. */
 };
 
@@ -58,6 +62,13 @@ struct server_repository local_index_parts(struct local_index *index);
 /* local_change.c: operations of struct server_repository. */
 void local_change_load(void *context, const char *name, server_changed changed, void *asker);
 enum weft_status local_change_unload(void *context, const char *name, struct weft_error *error);
+
+/*
+ * local_change.c: what is unloaded, as a text of LOCAL_STATE_BYTES; and making it so, with all
+ * files that have changed read again, because another node of the cluster says so.
+ */
+void local_change_tell(const struct local_index *index, char out[static LOCAL_STATE_BYTES]);
+void local_change_follow(struct local_index *index, const char *state);
 
 /*
  * local_change.c: load every model whose file is another than when it was last looked at, or could

@@ -234,6 +234,7 @@ struct service_parts local_repository_parts(struct local_repository *local)
         .on_answer = on_answer,
         .on_rehearsed = on_rehearsed,
         .repository = &local->shown,
+        .index = &local->index,
         .open = open_part,
         .reload = reload,
         .close = close_part,

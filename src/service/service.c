@@ -14,6 +14,7 @@
 #include "server/server.h"
 #include "service/clustered.h"
 #include "service/journal.h"
+#include "service/local_index.h"
 #include "service/offered_files.h"
 #include "service/screen.h"
 #include "service/served_trace.h"
@@ -349,11 +350,32 @@ static void on_drain(void *context)
     drain(context);
 }
 
+/* Models were loaded or unloaded: here, or on another node. */
+static void on_changed(void *context)
+{
+    const struct service *service = context;
+    char models[LOCAL_STATE_BYTES];
+    local_change_tell(service->parts.index, models);
+    membership_tell(service->options->cluster->membership, models);
+}
+
+static void on_models(void *context, const char *models)
+{
+    const struct service *service = context;
+    if (service->parts.index != NULL) {
+        local_change_follow(service->parts.index, models);
+    }
+}
+
 /* Let other nodes know where this one is. */
 static void attach(struct service *service)
 {
     const struct membership_host host = {
-        .context = service, .on_lost = on_lost, .on_drain = on_drain};
+        .context = service, .on_lost = on_lost, .on_drain = on_drain, .on_models = on_models};
+    if (service->parts.index != NULL) {
+        service->parts.index->on_changed = on_changed;
+        service->parts.index->context = service;
+    }
     char url[LISTENING_URL_BYTES] = "";
     if (service->server != NULL) {
         listening_url(service->server, service->options->listen, url);
@@ -508,6 +530,9 @@ enum weft_status service_run(
     server_stop(service.server);
     if (options->cluster != NULL) {
         membership_detach(options->cluster->membership);
+        if (service.parts.index != NULL) {
+            service.parts.index->on_changed = NULL;
+        }
     }
     if (service.runtime != NULL && service.parts.close != NULL) {
         service.parts.close(service.parts.context);

@@ -38,6 +38,9 @@ struct service_parts {
     /* What clients are told of: see listening_open(). Borrowed. */
     const struct server_repository *repository;
 
+    /* What clients load and unload, which all nodes of a cluster then do. NULL: nothing. */
+    struct local_index *index;
+
     /* The runtime is there and will run: listen. Errors end the service; @error says why. */
     enum weft_status (*open)(void *context, struct runtime *runtime, struct weft_error *error);
 
