@@ -28,6 +28,7 @@ libssl-dev          TLS of the server
 openssl             certificates, in tests of that
 curl                the examples of docs/SERVING.md, as a test
 python3             tools/ and the tests of them
+python3-yaml        the test of what docs/KUBERNETES.md shows
 python3-pip         downloads ONNX Runtime: tools/fetch.sh
 wrk                 load for bench/peers, which compares Weft with other servers
 etcd-server         the directory of clusters, in tests of it
