@@ -118,8 +118,8 @@ static uint32_t room_around(uint32_t free, uint32_t at, uint32_t count)
 /*
  * Which of the free units to take, of neighbours @within; 0 if they cannot be had now. Of 1, 2, 4
  * ... units, those from a multiple of their number on, where the least room is lost for larger
- * ones: few shares are made, and come again and again. Of other numbers neighbours, or else any; so
- * in parts of a few units, where all that is free must be of use.
+ * ones: few shares are made, and come again and again. Of other numbers neighbours, or else any;
+ * any also in parts of a few units, where all that is free must be of use.
  */
 static uint32_t choose(const struct cuda_shares *shares, uint32_t within, uint32_t count)
 {
@@ -127,7 +127,8 @@ static uint32_t choose(const struct cuda_shares *shares, uint32_t within, uint32
     const uint32_t first = first_of(within);
     const uint32_t free = (~shares->busy & ~kept & within) >> first;
     const uint32_t room_units = count_of(within);
-    const bool is_aligned = (count & (count - 1)) == 0 && room_units > FREE_UNITS_MOST;
+    const bool is_aligned = (count & (count - 1)) == 0;
+    const bool may_be_any = !is_aligned || room_units <= FREE_UNITS_MOST;
     const uint32_t step = is_aligned ? count : 1;
     uint32_t best = 0;
     uint32_t best_room = UINT32_MAX;
@@ -142,7 +143,7 @@ static uint32_t choose(const struct cuda_shares *shares, uint32_t within, uint32
             best_room = room;
         }
     }
-    for (uint32_t i = 0; i < room_units && !is_aligned && count_of(best) < count; i++) {
+    for (uint32_t i = 0; i < room_units && may_be_any && count_of(best) < count; i++) {
         best |= free & UINT32_C(1) << i;
     }
     return best << first;

@@ -47,7 +47,7 @@ enum weft_status measure_gpu_look(
     struct weft_error *error)
 {
     const enum weft_status status = read_signature(options, figures_out, error);
-    return status == WEFT_OK ? sums_check(options->file->cuda, error) : status;
+    return status == WEFT_OK ? sums_check(options->file->cuda, options->cache, error) : status;
 }
 
 enum weft_status measure_gpu_here(

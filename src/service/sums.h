@@ -14,11 +14,12 @@ enum weft_status sums_file(
     const char *path, char digits_out[static SUMS_DIGITS + 1], struct weft_error *error);
 
 /*
- * Compare each file that FOLDER/sha256 lists with its sum.
+ * Compare each file that FOLDER/sha256 lists with its sum. In @cache, a folder, is noted what was
+ * right: a file is not read again before it changes. NULL: nothing is noted.
  *
  * Errors: WEFT_IO if a file cannot be read; WEFT_INVALID if one differs, or the list makes no
  * sense.
  */
-enum weft_status sums_check(const char *folder, struct weft_error *error);
+enum weft_status sums_check(const char *folder, const char *cache, struct weft_error *error);
 
 #endif /* SERVICE_SUMS_H */

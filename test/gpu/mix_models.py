@@ -1,8 +1,9 @@
 """Compass's four workflows, as mix.py serves them and mix_predicted.py simulates them."""
 
 WORKERS = 5
-POLICIES = "compass weft esg least-work place=jit,cache=lru hash"
-RATES = "0.4,0.65"
+POLICIES = "compass default compass:original jit weft"
+DEFAULT = "place=compass,order=weft,dispatch=first-fit:gpu=4:paying,cache=compass"
+RATES = "0.25,0.45,0.6"
 
 # The net that runs instead, GB of Compass's model, rows of a request.
 MODELS = {

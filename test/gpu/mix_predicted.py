@@ -20,7 +20,7 @@ import tempfile
 
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
 
-from mix_models import WORKERS, WORKFLOWS  # noqa: E402
+from mix_models import DEFAULT, WORKERS, WORKFLOWS  # noqa: E402
 
 MEMORY = 14 * WORKERS  # GB.
 WARMUP_S = 1  # Of gpu_http.
@@ -71,7 +71,8 @@ def scenario(profile, policy, arrived, uncounted):
     lines = ["scenario: mix", "cluster:", "  machines:", f"    partitions: {WORKERS}",
              f"    device: {{kind: {kind}, memory: {MEMORY}GB, units: 3, h2d: 48GB/s, "
              f"sharing: sm, interference: {100 * interference(profile):.1f}%}}",
-             "    cpu: 16", "profile: mix.profile.json", f"policy: '{policy}'",
+             "    cpu: 16", "profile: mix.profile.json",
+             f"policy: '{DEFAULT if policy == 'default' else policy}'",
              "rows: {load: 10ms, cache: 100ms}", "arrivals: {kind: trace, trace: mix.csv}",
              f"jobs: {len(arrived)}", f"warmup: {100 * uncounted:.4f}%",
              "seeds: [1]", "workflows:"]  # fmt: skip

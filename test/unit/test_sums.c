@@ -8,12 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/attributes.h"
 
 static char folder[] = "/tmp/weft-sums-XXXXXX";
+
+static const char *cache; /* Where is noted what was right. NULL: nothing is. */
 
 static void put(const char *name, const char *text)
 {
@@ -30,7 +34,7 @@ static void expect(const char *text, enum weft_status status, const char *cause)
 {
     struct weft_error error = {.message = ""};
     put("sha256", text);
-    assert_int_equal(sums_check(folder, &error), status);
+    assert_int_equal(sums_check(folder, cache, &error), status);
     assert_string_equal(status == WEFT_OK ? error.message : error.message + strlen(folder), cause);
 }
 
@@ -59,8 +63,35 @@ static void nonsense_is_refused(ATTR_UNUSED void **state)
 static void a_list_is_needed(ATTR_UNUSED void **state)
 {
     struct weft_error error;
-    assert_int_equal(sums_check("/nowhere", &error), WEFT_IO);
+    assert_int_equal(sums_check("/nowhere", NULL, &error), WEFT_IO);
     assert_string_equal(error.message, "/nowhere/sha256: No such file or directory");
+}
+
+/* What was right once is believed until the file changes. */
+static void sums_are_noted(ATTR_UNUSED void **state)
+{
+    char seen[256];
+    char line[256];
+    cache = folder;
+    (void)snprintf(seen, sizeof(seen), "%s/sums", folder);
+    put("a", "abc");
+    expect(ABC "  a\n", WEFT_OK, "");
+    assert_int_equal(access(seen, F_OK), -1); /* It may change again without a trace. */
+    const struct timespec second = {.tv_sec = 1, .tv_nsec = 100000000};
+    assert_int_equal(nanosleep(&second, NULL), 0);
+    expect(ABC "  a\n", WEFT_OK, "");
+    FILE *file = fopen(seen, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof(line), file));
+    assert_int_equal(fclose(file), 0);
+    assert_memory_equal(line, ABC " ", strlen(ABC) + 1);
+    expect(EMPTY "  a\n", WEFT_INVALID, "/a: its contents differ from what was exported");
+    memcpy(line, EMPTY, strlen(EMPTY)); /* As if the file had had that sum. */
+    put("sums", line);
+    expect(EMPTY "  a\n", WEFT_OK, "");
+    put("a", "abd");
+    expect(EMPTY "  a\n", WEFT_INVALID, "/a: its contents differ from what was exported");
+    cache = NULL;
 }
 
 static int set_up(ATTR_UNUSED void **state)
@@ -81,6 +112,7 @@ int main(void)
         cmocka_unit_test(sums_are_compared),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(a_list_is_needed),
+        cmocka_unit_test(sums_are_noted),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
