@@ -4,18 +4,22 @@
  * Rule: a job is expected to wait as long as the least loaded worker that can run it has work or,
  * where tasks wait in home queues and jobs are more than workers, for a worker's share of what was
  * admitted earlier and is not done; and then to take the longest way through its tasks.
- * It is admitted if that is in time, or if nothing is ahead of it. A job with neither deadline nor
- * SLO may wait for up to `bound_s`. Jobs of lower priority, and later ones where queues go by
- * deadlines, are not ahead of it.
+ * It is admitted if that is in time, or if nothing is ahead of it, to correct what is expected. A
+ * job with neither deadline nor SLO may wait for up to `bound_s`. Jobs of lower priority, and later
+ * ones where queues go by deadlines, are not ahead of it.
  *
  * What was expected is compared with what came of it, by workflow: the wait and the run are each
  * multiplied by a ratio, which grows quickly while jobs are late. So batches, workers that run
  * several things at once, work that no row shows yet and profiles that are wrong need no option.
  *
+ * Who asks for a margin wants to be sure. Then that share of admitted work is expected to be ahead
+ * wherever tasks wait, a job that will not be in time is only tried if no other is open, and a job
+ * that ends close to its deadline, or later, multiplies the forecasts of all workflows for some
+ * jobs: the machine may be slower for all.
+ *
  * Before a task that has waited starts, the fastest rest of its job is compared with what is
- * left of its deadline: past that the job is hopeless. How fast that can be is what the fastest
- * jobs showed lately; and each job that is given up makes it more doubtful, as nothing else
- * corrects a profile that says so wrongly: what is given up is not measured.
+ * left of its deadline: past that the job is hopeless. That is believed the less, the more jobs of
+ * the workflow were given up in a row.
  *
  * Source: admission by predicted response time; ratios follow what is seen by small steps, as in
  * stochastic approximation (Robbins and Monro, 1951).
@@ -54,9 +58,24 @@ static int64_t share(int64_t ns, int64_t part, int64_t whole)
 static void init(const struct policy_input *input)
 {
     struct deadline_state *state = input->state;
+    state->caution = RATIO_ONE;
     for (uint32_t i = 0; i < WORKFLOWS_MAX; i++) {
         deadline_learn_init(&state->flows[i]);
     }
+}
+
+/* Who asks for a margin wants to be sure of what is admitted. */
+static bool is_careful(const struct policy_input *input)
+{
+    return input->options[OPTION_MARGIN] > 0;
+}
+
+/* Whether this node has admitted more jobs than are its share of the workers. */
+static bool is_crowded(const struct policy_input *input)
+{
+    const struct deadline_state *state = input->state;
+    return state->open * input->view->fleet->node_count >
+           choose_usable_count(input->view, NEED_NOTHING);
 }
 
 static uint32_t level_of(const struct job_facts *job)
@@ -155,7 +174,7 @@ static int64_t wait_ahead(
     }
     int64_t wait_ns = forecast->wait_ns;
     const uint32_t worker_count = choose_usable_count(input->view, NEED_NOTHING);
-    if (input->binds && state->open >= worker_count) {
+    if ((input->binds || is_careful(input)) && state->open >= worker_count) {
         /* Each worker has a job in hand that is half done: of the work admitted, the rest waits. */
         const int64_t hidden_ns = bounded(all_ns / worker_count - forecast->work_ns);
         wait_ns = max_i64(hidden_ns, wait_ns);
@@ -195,9 +214,14 @@ static struct admission admit(const struct policy_input *input, const struct job
     const int64_t left_ns =
         job->deadline_ns == INT64_MAX ? TIME_MAX : bounded(job->deadline_ns - job->arrived_ns);
     forecast.wait_ns = wait_ahead(input, job, &forecast, left_ns);
-    const int64_t wait_ns = times(forecast.wait_ns, flow->wait_ratio);
-    const int64_t allowed_ns = allowed_wait_ns(input, job, times(forecast.run_ns, flow->run_ratio));
-    if (forecast.wait_ns == 0 || wait_ns <= allowed_ns) {
+    const int64_t wait_ns =
+        times(bounded(times(forecast.wait_ns, flow->wait_ratio)), state->caution);
+    const int64_t run_ns = times(bounded(times(forecast.run_ns, flow->run_ratio)), state->caution);
+    const int64_t allowed_ns = allowed_wait_ns(input, job, run_ns);
+    /* Nothing is ahead of it: it is tried, as the profile may be wrong. */
+    const bool is_tried = forecast.wait_ns == 0 &&
+                          (!is_careful(input) || (state->open == 0 && deadline_may_try(flow)));
+    if (is_tried || wait_ns <= allowed_ns) {
         deadline_admitted(flow);
     } else if (!deadline_starves(flow)) {
         return (struct admission){.retry_after_ns = wait_ns - max_i64(allowed_ns, 0)};
@@ -219,8 +243,11 @@ static void answered(const struct policy_input *input, const struct answered_fac
     ASSERT(flow->admitted_ns >= 0 && state->admitted_ns[level_of(job->job)] >= 0);
     if (input->options[OPTION_LEARN] != 0 && (job->completed || job->cut || job->late) &&
         job->forecast.run_ns > 0) {
-        deadline_learn(flow, job, bounded(target_ns(input, job->job)));
-        deadline_learn_best(flow, job);
+        const int64_t due_ns = bounded(target_ns(input, job->job));
+        if (is_careful(input)) {
+            deadline_learn_caution(state, flow, job, due_ns);
+        }
+        deadline_learn(flow, job, due_ns);
     }
 }
 
@@ -244,7 +271,8 @@ static bool hopeless(const struct policy_input *input, const struct ready_facts 
     if (job->deadline_ns < now_ns) {
         return true;
     }
-    if (task->ready_ns == now_ns) { /* No other task wants the worker: it may prove us wrong. */
+    /* Where no other task wants the worker, or jobs are few, it may prove us wrong. */
+    if (task->ready_ns == now_ns || (is_careful(input) && !is_crowded(input))) {
         return false;
     }
     const struct workflow *graph = job->graph;
@@ -254,8 +282,8 @@ static bool hopeless(const struct policy_input *input, const struct ready_facts 
         run_ns[i] = fastest_ns(input, graph->tasks[i].run, i == task->task ? task->items : 1);
     }
     graph_upward_rank(graph, run_ns, /* edge_ns */ NULL, rank_ns);
-    const int64_t rest_ns =
-        times(bounded(rank_ns[task->task]), state->flows[job->workflow].best_ratio);
+    const int64_t ratio = deadline_rest_ratio(&state->flows[job->workflow]);
+    const int64_t rest_ns = times(bounded(rank_ns[task->task]), ratio);
     return rest_ns > job->deadline_ns - now_ns;
 }
 

@@ -20,10 +20,10 @@
 struct flow {
     int64_t wait_ratio; /* Of what came to what was expected, in parts of RATIO_ONE. */
     int64_t run_ratio;  /* Likewise. */
-    int64_t best_ratio; /* Of the fastest jobs lately to their runs; lower, the more gave up. */
     uint32_t waits;     /* How often each was learnt, up to a bound. */
     uint32_t runs;
     uint32_t refused;    /* In a row. */
+    uint32_t lost;       /* Given up, since the last one that was completed. */
     uint32_t tries;      /* How often a job was admitted against the odds since. */
     int64_t admitted_ns; /* Work of jobs that have not ended. */
     int64_t target_ns;   /* From arrival to the deadline, of the last job. */
@@ -32,6 +32,7 @@ struct flow {
 struct deadline_state {
     int64_t admitted_ns[PRIORITY_MAX + 1]; /* By priority: the same work. */
     uint32_t open;                         /* How many jobs that is. */
+    int64_t caution; /* A ratio for all: by how much jobs that were nearly late took longer. */
     struct flow flows[WORKFLOWS_MAX];
 };
 
@@ -48,8 +49,20 @@ static inline int64_t times(int64_t ns, int64_t ratio)
 /* As if everything came as expected. */
 void deadline_learn_init(struct flow *flow);
 
-/* A job of @flow was answered, or given up, after @latency_ns. */
-void deadline_learn_best(struct flow *flow, const struct answered_facts *job);
+/*
+ * A job of @flow that was to end within @due_ns has ended: whether the machine is slower than it
+ * was, which concerns all workflows. To be called before deadline_learn().
+ */
+void deadline_learn_caution(
+    struct deadline_state *state, const struct flow *flow, const struct answered_facts *job,
+    int64_t due_ns);
+
+/*
+ * The ratio for what is left of a job of @flow, at best. Halved by every few jobs that are given up
+ * in a row: what is given up is not measured, so nothing else would correct a profile that is
+ * too slow.
+ */
+int64_t deadline_rest_ratio(const struct flow *flow);
 
 /* A job of @flow that was to end within @due_ns has ended. */
 void deadline_learn(struct flow *flow, const struct answered_facts *job, int64_t due_ns);
@@ -60,6 +73,12 @@ void deadline_learn(struct flow *flow, const struct answered_facts *job, int64_t
  * fades then, too, as nothing else would correct it.
  */
 bool deadline_starves(struct flow *flow);
+
+/*
+ * Whether a job of @flow that will hardly be in time may be tried by those who want to be sure: the
+ * rarer, the more were given up in a row.
+ */
+bool deadline_may_try(const struct flow *flow);
 
 /* A job of @flow was admitted, as one that will be in time. */
 void deadline_admitted(struct flow *flow);

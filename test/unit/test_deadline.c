@@ -39,6 +39,17 @@ static void end(struct cluster *cluster, const struct admission *admission, int6
     policy_answered(&cluster->seat, &facts);
 }
 
+static void end_late(struct cluster *cluster, const struct admission *admission, int64_t latency_ns)
+{
+    const struct answered_facts facts = {
+        .job = &cluster->job,
+        .forecast = admission->forecast,
+        .latency_ns = latency_ns,
+        .late = true,
+    };
+    policy_answered(&cluster->seat, &facts);
+}
+
 static void what_ends_in_time_is_admitted_to_the_nanosecond(void **state)
 {
     (void)state;
@@ -96,6 +107,34 @@ static void an_idle_worker_takes_what_looks_hopeless(void **state)
     const struct admission refused = ask(&cluster, MS(1), true);
     assert_false(refused.admitted);
     assert_int_equal(refused.retry_after_ns, 1); /* When it is idle again. */
+    cluster_deinit(&cluster);
+}
+
+static void who_wants_to_be_sure_tries_one_hopeless_job_at_a_time(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 2, "admit=deadline:margin=0.5");
+    const struct admission tried = ask(&cluster, MS(19), true); /* 10 ms, of 9.5. */
+    assert_true(tried.admitted);
+    assert_false(ask(&cluster, MS(19), true).admitted); /* Though both workers are idle. */
+    assert_true(ask(&cluster, MS(20), true).admitted);
+    cluster_deinit(&cluster);
+}
+
+static void what_was_given_up_is_tried_again_the_rarer_the_more_it_was(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    open_one(&cluster, 1, "admit=deadline:margin=0.5");
+    for (uint32_t pause = 1; pause <= 16; pause *= 4) {
+        for (uint32_t i = 1; i < pause; i++) {
+            assert_false(ask(&cluster, MS(19), true).admitted);
+        }
+        const struct admission tried = ask(&cluster, MS(19), true);
+        assert_true(tried.admitted);
+        end_late(&cluster, &tried, MS(1));
+    }
     cluster_deinit(&cluster);
 }
 
@@ -396,6 +435,14 @@ static bool is_hopeless(struct cluster *cluster, uint32_t task, int64_t left_ns,
     return policy_hopeless(&cluster->seat, &facts);
 }
 
+/* More jobs than workers: each may be in the way of another. */
+static void crowd(struct cluster *cluster)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_true(ask(cluster, /* within_ns */ 0, false).admitted);
+    }
+}
+
 static void hopeless_is_what_the_fastest_rest_makes_late(void **state)
 {
     (void)state;
@@ -417,6 +464,11 @@ static void hopeless_is_what_the_fastest_rest_makes_late(void **state)
     open_one(&cluster, 1, "admit=deadline:give_up=0");
     assert_false(is_hopeless(&cluster, 0, -1, true));
     cluster_deinit(&cluster);
+    open_one(&cluster, 1, "admit=deadline:margin=0.5");
+    assert_false(is_hopeless(&cluster, 0, MS(9), true)); /* It is in the way of no other job. */
+    crowd(&cluster);
+    assert_true(is_hopeless(&cluster, 0, MS(9), true));
+    cluster_deinit(&cluster);
 }
 
 static void what_finds_an_idle_worker_is_tried_unless_its_time_is_over(void **state)
@@ -434,53 +486,45 @@ static void what_finds_an_idle_worker_is_tried_unless_its_time_is_over(void **st
     cluster_deinit(&cluster);
 }
 
-static void end_late(struct cluster *cluster, const struct admission *admission, int64_t latency_ns)
-{
-    const struct answered_facts facts = {
-        .job = &cluster->job,
-        .forecast = admission->forecast,
-        .latency_ns = latency_ns,
-        .late = true,
-    };
-    policy_answered(&cluster->seat, &facts);
-}
-
 static void giving_up_is_doubted_the_more_often_it_happens(void **state)
 {
     (void)state;
     struct cluster cluster;
     open_one(&cluster, 1, "admit=deadline");
-    assert_true(is_hopeless(&cluster, 0, MS(9), true));
-    struct admission admission = ask(&cluster, MS(9), true);
-    end_late(&cluster, &admission, MS(1));
-    assert_false(is_hopeless(&cluster, 0, MS(9), true)); /* The profile was not put to the test. */
-    assert_true(is_hopeless(&cluster, 0, MS(7), true));
-    for (uint32_t i = 0; i < 8; i++) {
-        admission = ask(&cluster, MS(9), true);
+    for (uint32_t i = 0; i < 2; i++) { /* The profile is not put to the test. */
+        assert_true(is_hopeless(&cluster, 0, MS(9), true));
+        const struct admission admission = ask(&cluster, MS(9), true);
         end_late(&cluster, &admission, MS(1));
     }
-    assert_false(is_hopeless(&cluster, 0, MS(2), true));
-    for (uint32_t i = 0; i < 16; i++) { /* It was right. */
-        admission = ask(&cluster, MS(20), true);
-        end(&cluster, &admission, MS(12));
-    }
+    assert_false(is_hopeless(&cluster, 0, MS(5), true));
+    assert_true(is_hopeless(&cluster, 0, MS(5) - 1, true));
+    const struct admission admission = ask(&cluster, MS(20), true);
+    end(&cluster, &admission, MS(20)); /* It was right. */
     assert_true(is_hopeless(&cluster, 0, MS(9), true));
     cluster_deinit(&cluster);
 }
 
-static void one_fast_job_shows_what_is_possible(void **state)
+static void nearly_late_jobs_make_it_careful_with_all_workflows(void **state)
 {
     (void)state;
     struct cluster cluster;
-    open_one(&cluster, 1, "admit=deadline");
-    struct admission admission = ask(&cluster, MS(100), true);
-    end(&cluster, &admission, MS(4));
-    assert_false(is_hopeless(&cluster, 0, MS(4), true));
-    assert_true(is_hopeless(&cluster, 0, MS(4) - 100, true));
-    admission = ask(&cluster, MS(100), true);
-    end(&cluster, &admission, MS(10));
-    assert_true(is_hopeless(&cluster, 0, MS(6), true));
-    assert_false(is_hopeless(&cluster, 0, MS(8), true));
+    open_one(&cluster, 1, "admit=deadline:margin=0.1");
+    struct admission admission = ask(&cluster, MS(40), true);
+    cluster_queue(&cluster, 0, MS(20));
+    cluster.job.workflow = 1;
+    assert_true(ask(&cluster, MS(50), true).admitted); /* 20 and 10 to run, of 45. */
+    cluster.job.workflow = 0;
+    end(&cluster, &admission, MS(38)); /* In time, but not by much. */
+    cluster.job.workflow = 1;
+    assert_false(ask(&cluster, MS(50), true).admitted);
+    assert_true(ask(&cluster, MS(500), true).admitted);
+    cluster_deinit(&cluster);
+    open_one(&cluster, 1, "admit=deadline:margin=0.1");
+    admission = ask(&cluster, MS(80), true);
+    cluster_queue(&cluster, 0, MS(20));
+    end(&cluster, &admission, MS(38)); /* The same, well in time. */
+    cluster.job.workflow = 1;
+    assert_true(ask(&cluster, MS(50), true).admitted);
     cluster_deinit(&cluster);
 }
 
@@ -491,6 +535,8 @@ int main(void)
         cmocka_unit_test(the_least_loaded_worker_counts_and_reservations_do),
         cmocka_unit_test(who_comes_back_when_told_to_is_admitted),
         cmocka_unit_test(an_idle_worker_takes_what_looks_hopeless),
+        cmocka_unit_test(who_wants_to_be_sure_tries_one_hopeless_job_at_a_time),
+        cmocka_unit_test(what_was_given_up_is_tried_again_the_rarer_the_more_it_was),
         cmocka_unit_test(a_target_bounds_the_wait_where_it_cannot_be_met),
         cmocka_unit_test(a_margin_is_kept_of_the_whole_time),
         cmocka_unit_test(without_a_deadline_the_wait_is_bounded),
@@ -508,7 +554,7 @@ int main(void)
         cmocka_unit_test(hopeless_is_what_the_fastest_rest_makes_late),
         cmocka_unit_test(what_finds_an_idle_worker_is_tried_unless_its_time_is_over),
         cmocka_unit_test(giving_up_is_doubted_the_more_often_it_happens),
-        cmocka_unit_test(one_fast_job_shows_what_is_possible),
+        cmocka_unit_test(nearly_late_jobs_make_it_careful_with_all_workflows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
