@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/suggest.h"
+#include "cli/manual.h"
 
 static const struct command *const commands[] = {
 #define X(name) &command_##name,
@@ -43,6 +44,7 @@ static void print_overview(FILE *file)
         "\n"
         "  weft COMMAND --help, or weft help COMMAND, explains a command.\n"
         "  weft --version prints the version.\n"
+        "  weft help --man prints a manual page, weft help --bash completion for bash.\n"
         "\n"
         "exit codes: 0 ok; 1 the run failed; 2 bad usage or document\n",
         file);
@@ -140,11 +142,16 @@ static int help(const char *name)
         return COMMAND_OK;
     }
     const struct command *command = find(name);
-    if (command == NULL) {
+    if (strcmp(name, "--man") == 0) {
+        manual_print_page(commands);
+    } else if (strcmp(name, "--bash") == 0) {
+        manual_print_bash(commands);
+    } else if (command == NULL) {
         return unknown_command(name);
+    } else {
+        print_help(command);
     }
-    print_help(command);
-    return command_flush(command);
+    return command_flush(command == NULL ? commands[0] : command);
 }
 
 static const char *program = "weft";

@@ -1,7 +1,7 @@
 """The program weft as a person or a script meets it: texts, exit codes, files, signals.
 
 Covers: src/cli/check.c, src/cli/command.c, src/cli/compare.c, src/cli/compare_table.c,
-src/cli/explain.c, src/cli/job_story.c, src/cli/main.c, src/cli/policies.c,
+src/cli/explain.c, src/cli/job_story.c, src/cli/main.c, src/cli/manual.c, src/cli/policies.c,
 src/cli/report_json.c, src/cli/report_rows.c, src/cli/report_text.c, src/cli/sim.c,
 src/console/progress.c, src/lab/compare_plan.c, src/lab/compare_runs.c, src/lab/run.c
 """
@@ -92,6 +92,26 @@ class HelpTest(Cli):
             for line in text.split("\n"):
                 self.assertLessEqual(len(line), 90)
                 self.assertEqual(line, line.rstrip())
+
+    def test_a_manual_page_and_completion_come_from_the_same_tables(self):
+        page = self.good("help", "--man")
+        script = self.good("help", "--bash")
+        for name in re.findall(r"(?m)^  (\w+) +", self.good("--help").split("commands:")[1])[:-2]:
+            options = re.findall(r"(?m)^  (--?\w[\w-]*)", self.good(name, "--help").split("-h, ")[0])
+            [words] = re.findall(rf"(?m)^    \*:{name}\) words='(.*)';;$", script)
+            self.assertEqual(words.split(), [*options, "--help"])
+            section = page.split(f".SS weft {name} ")[1].split(".SS ")[0].replace("\\-", "-")
+            for option in options:
+                self.assertIn(option, section)
+        self.assertNotRegex(page, r"(?m)^\.(?!TH |SH |SS |PP$|nf$|fi$|B |I )")
+        ask = 'COMP_WORDS=(weft "$@"); COMP_CWORD=$#; _weft; echo "${COMPREPLY[*]}"'
+        for words, told in (
+            (["ex"], "explain"), (["serve", "--tr"], "--trace"), (["check", "a"], ""),
+        ):  # fmt: skip
+            done = subprocess.run(
+                ["bash", "-c", script + ask, "bash", *words], capture_output=True, text=True
+            )
+            self.assertEqual((done.stdout, done.stderr), (told + "\n", ""))
 
     def test_no_command_is_bad_usage(self):
         done = weft()
