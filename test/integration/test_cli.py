@@ -96,8 +96,10 @@ class HelpTest(Cli):
     def test_a_manual_page_and_completion_come_from_the_same_tables(self):
         page = self.good("help", "--man")
         script = self.good("help", "--bash")
-        for name in re.findall(r"(?m)^  (\w+) +", self.good("--help").split("commands:")[1])[:-2]:
-            options = re.findall(r"(?m)^  (--?\w[\w-]*)", self.good(name, "--help").split("-h, ")[0])
+        listed = self.good("--help").split("commands:\n")[1].split("\n\n")[0]
+        for name in re.findall(r"(?m)^  (\w+) ", listed):
+            table = self.good(name, "--help").split("-h, ")[0]
+            options = re.findall(r"(?m)^  (--?\w[\w-]*)", table)
             [words] = re.findall(rf"(?m)^    \*:{name}\) words='(.*)';;$", script)
             self.assertEqual(words.split(), [*options, "--help"])
             section = page.split(f".SS weft {name} ")[1].split(".SS ")[0].replace("\\-", "-")
