@@ -1,13 +1,20 @@
 #include "console/progress.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/units.h"
 
-enum { BAR_CELLS = 30 };
+enum {
+    BAR_CELLS = 30,
+    BAR_CELLS_MIN = 4,
+    OTHER_COLUMNS = 25, /* " [] 100 %  1000000 s left" */
+    COLUMNS_USUAL = 80,
+};
 
 #define DRAW_FIRST_NS INT64_C(300000000)
 #define DRAW_EVERY_NS INT64_C(100000000)
@@ -30,13 +37,27 @@ void progress_start(struct progress *progress, const char *label)
     progress->drawn_ns = progress->started_ns + DRAW_FIRST_NS - DRAW_EVERY_NS;
 }
 
+/* As long as the line still fits: one that wraps is not drawn over. */
+static int bar_cells(const char *label)
+{
+    struct winsize size;
+    const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    const int columns = is_known ? size.ws_col : COLUMNS_USUAL;
+    const int room = columns - OTHER_COLUMNS - (int)strlen(label);
+    if (room > BAR_CELLS) {
+        return BAR_CELLS;
+    }
+    return room > BAR_CELLS_MIN ? room : BAR_CELLS_MIN;
+}
+
 static void draw(const struct progress *progress, double part, double passed_s)
 {
     char bar[BAR_CELLS + 1];
-    for (int i = 0; i < BAR_CELLS; i++) {
-        bar[i] = i < (int)(part * BAR_CELLS) ? '#' : '.';
+    const int cells = bar_cells(progress->label);
+    for (int i = 0; i < cells; i++) {
+        bar[i] = i < (int)(part * cells) ? '#' : '.';
     }
-    bar[BAR_CELLS] = '\0';
+    bar[cells] = '\0';
     (void)fprintf(stderr, "\r\033[K%s [%s] %3.0f %%", progress->label, bar, 100 * part);
     if (part > 0.01) {
         (void)fprintf(stderr, "  %.0f s left", passed_s / part * (1 - part));
