@@ -137,8 +137,9 @@ static void print_more(const struct job_story *story, const struct job_story_lin
         command_print_text(stdout, reason);
         (void)printf(")");
     }
-    if (strcmp(kind, "sent") == 0) {
-        (void)printf(", %.1f kB", (double)job_story_number(json, "bytes", 0) / 1000);
+    const int64_t bytes = job_story_number(json, "bytes", 0);
+    if (strcmp(kind, "sent") == 0 && bytes > 0) {
+        (void)printf(", %.1f kB", (double)bytes / 1000);
     } else if (strcmp(kind, "ended") == 0) {
         (void)printf(" after %.1f ms", in_ms(job_story_number(json, "run_ns", 0)));
     } else if (strcmp(kind, "started") == 0) {
