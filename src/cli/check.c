@@ -5,6 +5,7 @@
 #include "cli/check_scenario.h"
 #include "cli/command.h"
 #include "document/repository.h"
+#include "document/scenario.h"
 
 static void on_error(void *context, const struct weft_error *error)
 {
@@ -18,19 +19,18 @@ static int check_document(const char *path)
 {
     struct tree_listener listener = {.on_error = on_error};
     enum document_kind kind = DOCUMENT_SCENARIO;
-    const enum weft_status status = document_check(path, &listener, &kind, NULL);
-    if (status == WEFT_OK && kind == DOCUMENT_SCENARIO) {
-        struct weft_error error = {0};
-        const enum weft_status loaded = check_scenario(path, &error);
-        if (loaded != WEFT_OK) {
-            on_error(NULL, &error);
-        }
-        return loaded == WEFT_OK ? COMMAND_OK : COMMAND_FAILED;
-    }
+    struct scenario *scenario = NULL;
+    const enum weft_status status =
+        document_check_scenario(path, &listener, &kind, &scenario, NULL);
     if (status == WEFT_OK) {
         (void)printf("%s: %s ok\n", path, document_kind_text(kind));
+        if (scenario != NULL) {
+            check_scenario_print(scenario);
+        }
+        scenario_destroy(scenario);
         return COMMAND_OK;
     }
+    scenario_destroy(scenario);
     if (listener.count >= TREE_ERRORS_MAX) {
         (void)fprintf(stderr, "%s: there may be more errors\n", path);
     }

@@ -2,9 +2,8 @@
 #ifndef CLI_CHECK_SCENARIO_H
 #define CLI_CHECK_SCENARIO_H
 
-#include "base/error.h"
+struct scenario;
 
-/* Print that the scenario at @path is good, and its load. Errors: as of scenario_load(). */
-enum weft_status check_scenario(const char *path, struct weft_error *error);
+void check_scenario_print(const struct scenario *scenario);
 
 #endif /* CLI_CHECK_SCENARIO_H */

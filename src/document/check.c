@@ -25,7 +25,8 @@ static const struct {
 };
 
 static enum weft_status check(
-    enum document_kind kind, const struct tree_node *node, struct weft_error *error)
+    enum document_kind kind, const struct tree_node *node, struct scenario **scenario_out,
+    struct weft_error *error)
 {
     struct catalogue *catalogue = catalogue_create();
     struct fleet *fleet = kind == DOCUMENT_PROFILE ? fleet_create() : NULL;
@@ -54,7 +55,11 @@ static enum weft_status check(
     case DOCUMENT_TRACE:
         break; /* It has no tree. */
     }
-    scenario_destroy(scenario);
+    if (scenario_out != NULL) {
+        *scenario_out = scenario;
+    } else {
+        scenario_destroy(scenario);
+    }
     workflow_destroy(workflow);
     profile_destroy(profile.profile);
     fleet_destroy(fleet);
@@ -67,12 +72,13 @@ const char *document_kind_text(enum document_kind kind)
     return kinds[kind].text;
 }
 
-enum weft_status document_check_tree(
-    const struct tree_node *node, enum document_kind *kind_out, struct weft_error *error)
+static enum weft_status check_tree(
+    const struct tree_node *node, enum document_kind *kind_out, struct scenario **scenario_out,
+    struct weft_error *error)
 {
     for (uint32_t i = 0; i < ARRAY_COUNT(kinds); i++) {
         if (kinds[i].key != NULL && tree_find(node, kinds[i].key) != NULL) {
-            const enum weft_status status = check((enum document_kind)i, node, error);
+            const enum weft_status status = check((enum document_kind)i, node, scenario_out, error);
             if (status == WEFT_OK) {
                 *kind_out = (enum document_kind)i;
             }
@@ -84,6 +90,12 @@ enum weft_status document_check_tree(
         "%s:%u: no 'scenario', 'workflow', 'weft_profile', 'machines' or 'weft': not a document of "
         "Weft",
         node->file, node->line);
+}
+
+enum weft_status document_check_tree(
+    const struct tree_node *node, enum document_kind *kind_out, struct weft_error *error)
+{
+    return check_tree(node, kind_out, /* scenario_out */ NULL, error);
 }
 
 static bool is_trace(const char *path)
@@ -111,14 +123,14 @@ static enum weft_status check_trace(
 
 static enum weft_status check_file(
     const char *path, struct tree_listener *listener, enum document_kind *kind_out,
-    struct weft_error *error)
+    struct scenario **scenario_out, struct weft_error *error)
 {
     struct tree *tree = NULL;
 
     enum weft_status status = tree_load(path, &tree, error);
     if (status == WEFT_OK) {
         tree->listener = listener;
-        status = document_check_tree(tree->root, kind_out, error);
+        status = check_tree(tree->root, kind_out, scenario_out, error);
         tree_destroy(tree);
     }
     return status;
@@ -128,10 +140,18 @@ enum weft_status document_check(
     const char *path, struct tree_listener *listener, enum document_kind *kind_out,
     struct weft_error *error)
 {
+    return document_check_scenario(path, listener, kind_out, /* scenario_out */ NULL, error);
+}
+
+enum weft_status document_check_scenario(
+    const char *path, struct tree_listener *listener, enum document_kind *kind_out,
+    struct scenario **scenario_out, struct weft_error *error)
+{
     struct weft_error first = {.status = WEFT_OK};
 
-    const enum weft_status status = is_trace(path) ? check_trace(path, listener, kind_out, &first)
-                                                   : check_file(path, listener, kind_out, &first);
+    const enum weft_status status =
+        is_trace(path) ? check_trace(path, listener, kind_out, &first)
+                       : check_file(path, listener, kind_out, scenario_out, &first);
     if (status == WEFT_OK) {
         return WEFT_OK;
     }

@@ -31,6 +31,16 @@ enum weft_status document_check(
     const char *path, struct tree_listener *listener, enum document_kind *kind_out,
     struct weft_error *error);
 
+struct scenario;
+
+/*
+ * The same. If it is a scenario, it is given to the caller, who then owns it, unless @scenario_out
+ * is NULL; *scenario_out is to be NULL before.
+ */
+enum weft_status document_check_scenario(
+    const char *path, struct tree_listener *listener, enum document_kind *kind_out,
+    struct scenario **scenario_out, struct weft_error *error);
+
 /* The same for a tree. */
 enum weft_status document_check_tree(
     const struct tree_node *node, enum document_kind *kind_out, struct weft_error *error);
