@@ -11,6 +11,7 @@
 #include "client/infer_inputs.h"
 #include "console/style.h"
 #include "trace/latency_parts.h"
+#include "trace/text.h"
 
 enum { ANSWER_S = 30, HTTP_OK = 200 };
 
@@ -44,10 +45,16 @@ static void print_end(const json_t *arrived, const json_t *answered)
         (void)printf("not answered so far");
         return;
     }
+    const bool is_given_up = strcmp(reason, reason_name(REASON_LATE)) == 0;
     (void)printf(
-        "%s after %.1f ms", reason[0] == '\0' ? "answered" : "ended without an answer",
+        "%s after %.1f ms",
+        reason[0] == '\0' ? "answered"
+        : is_given_up     ? "given up"
+                          : "ended without an answer",
         in_ms(took_ns));
-    if (reason[0] != '\0') {
+    if (is_given_up) {
+        (void)printf(": it was late, or sure to be");
+    } else if (reason[0] != '\0') {
         (void)printf(": ");
         command_print_text(stdout, reason);
     } else if (slo_ns > 0 && took_ns > slo_ns) {

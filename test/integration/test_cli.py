@@ -535,6 +535,7 @@ class ExplainTest(Cli):
         self.assertTrue(told[0].endswith("  arrived at n0"))
         self.assertRegex(text, r" placed on w\d \(planned\); w\d: ends in [\d.]+ ms, w\d: ")
         self.assertRegex(text, r" started on w\d; it had waited [\d.]+ ms\n")
+        self.assertNotIn(", 0.0 kB", text)
 
     def test_batches_and_loads(self):
         scenario = "scenarios/esg/moderate.yaml"
