@@ -53,7 +53,7 @@ static int run(const struct command *command, void *given, const struct operands
 
 const struct command command_check = {
     .name = "check",
-    .summary = "check scenarios, workflows, profiles, clusters, traces and repositories",
+    .summary = "check documents of all kinds, traces of requests and repositories",
     .usage = "FILE...",
     .description =
         "Prints what each file is and that it is ok, or its errors, each in one line with file\n"

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/suggest.h"
 #include "cli/manual.h"
+#include "console/style.h"
 
 static const struct command *const commands[] = {
 #define X(name) &command_##name,
@@ -56,7 +57,12 @@ static void print_help(const struct command *command)
         "usage: weft %s %s\n\n%s\n\noptions:\n", command->name, command->usage, command->summary);
     arguments_print(&command->arguments, stdout);
     if (command->description != NULL) {
-        (void)printf("\n%s", command->description);
+        (void)fputc('\n', stdout);
+        for (const char *at = command->description; *at != '\0';) {
+            const size_t length = strcspn(at, "\n");
+            style_print_line(stdout, at, length, /* indent */ 0, /* is_indented */ true);
+            at += length + (at[length] == '\n' ? 1 : 0);
+        }
     }
     (void)fputs("\nexit codes: 0 ok; 1 the run failed; 2 bad usage or document\n", stdout);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/units.h"
 #include "cli/report_text.h"
 #include "console/table.h"
 #include "lab/saturation.h"
@@ -295,6 +296,7 @@ void compare_table_print(
         {"RATIO", true},   {"SLO %", true},      {"CACHE %", true}, {"LOADS", true},
         {"BUSY %", true},  {"WORKERS", true},    {"STABLE", true},  {"VS FIRST", true},
     };
+    static const uint8_t spares[] = {9, 8, 7, 4, 6, 2}; /* WORKERS, BUSY %, LOADS, RATIO, ... */
     struct table table;
     struct line line = {
         .plan = plan,
@@ -303,6 +305,7 @@ void compare_table_print(
         .others = memory_zeroed(group->seed_count, sizeof(double)),
     };
     table_init(&table, columns, sizeof(columns) / sizeof(columns[0]));
+    table_spare(&table, spares, ARRAY_COUNT(spares));
     for (; line.policy < group->policy_count; line.policy++) {
         add_row(&table, &line, run_has_slo(group->scenario));
     }

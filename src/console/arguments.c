@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "console/style.h"
 
 enum { HELP_COLUMN = 24 };
 
@@ -195,7 +196,8 @@ static void print_row(const char *name, const char *metavar, const char *help, F
     }
     while (*help != '\0') {
         const size_t length = strcspn(help, "\n");
-        (void)fprintf(file, "%*s%.*s\n", HELP_COLUMN - width, "", (int)length, help);
+        (void)fprintf(file, "%*s", HELP_COLUMN - width, "");
+        style_print_line(file, help, length, HELP_COLUMN, /* is_indented */ true);
         help += length + (help[length] == '\n' ? 1 : 0);
         width = 0;
     }

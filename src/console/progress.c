@@ -2,18 +2,17 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/units.h"
+#include "console/style.h"
 
 enum {
     BAR_CELLS = 30,
     BAR_CELLS_MIN = 4,
     OTHER_COLUMNS = 25, /* " [] 100 %  1000000 s left" */
-    COLUMNS_USUAL = 80,
 };
 
 #define DRAW_FIRST_NS INT64_C(300000000)
@@ -40,14 +39,12 @@ void progress_start(struct progress *progress, const char *label)
 /* As long as the line still fits: one that wraps is not drawn over. */
 static int bar_cells(const char *label)
 {
-    struct winsize size;
-    const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    const int columns = is_known ? size.ws_col : COLUMNS_USUAL;
-    const int room = columns - OTHER_COLUMNS - (int)strlen(label);
-    if (room > BAR_CELLS) {
+    const uint32_t columns = style_columns(stderr);
+    const uint32_t others = OTHER_COLUMNS + (uint32_t)strlen(label);
+    if (columns >= others + BAR_CELLS) {
         return BAR_CELLS;
     }
-    return room > BAR_CELLS_MIN ? room : BAR_CELLS_MIN;
+    return columns > others + BAR_CELLS_MIN ? (int)(columns - others) : BAR_CELLS_MIN;
 }
 
 static void draw(const struct progress *progress, double part, double passed_s)

@@ -80,12 +80,46 @@ static uint32_t column_width(const struct table *table, uint32_t column)
     return width;
 }
 
+void table_spare(struct table *table, const uint8_t *columns, uint32_t count)
+{
+    table->spares = columns;
+    table->spare_count = count;
+}
+
+/* How many of the spare columns are to be left out, for the rest to fit @columns. */
+static uint32_t count_left_out(const struct table *table, uint32_t columns)
+{
+    uint32_t width = 0;
+    uint32_t left_out = 0;
+    for (uint32_t i = 0; i < table->column_count; i++) {
+        width += column_width(table, i) + (i == 0 ? 0 : COLUMN_GAP);
+    }
+    for (; width > columns && left_out < table->spare_count; left_out++) {
+        width -= column_width(table, table->spares[left_out]) + COLUMN_GAP;
+    }
+    return left_out;
+}
+
+static bool is_left_out(const struct table *table, uint32_t left_out, uint32_t column)
+{
+    for (uint32_t i = 0; i < left_out; i++) {
+        if (table->spares[i] == column) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Print one row. Spaces are held back until text follows, so that none end a line. */
 static void print_row(
-    const struct table *table, const struct table_cell *cells, bool is_styled, FILE *file)
+    const struct table *table, const struct table_cell *cells, uint32_t left_out, FILE *file)
 {
+    const bool is_styled = style_is_on(file);
     uint32_t spaces = 0;
     for (uint32_t i = 0; i < table->column_count; i++) {
+        if (is_left_out(table, left_out, i)) {
+            continue;
+        }
         const char *text = cells[i].text;
         const enum style style = is_styled ? cells[i].style : STYLE_PLAIN;
         const uint32_t gap = column_width(table, i) - width_of(text);
@@ -104,9 +138,14 @@ static void print_row(
 void table_print(const struct table *table, FILE *file)
 {
     ASSERT(table->cell_count % table->column_count == 0);
-    const bool is_styled = style_is_on(file);
+    const uint32_t left_out = count_left_out(table, style_columns(file));
     for (uint32_t i = 0; i < table->cell_count; i += table->column_count) {
-        print_row(table, &table->cells[i], is_styled, file);
+        print_row(table, &table->cells[i], left_out, file);
+    }
+    for (uint32_t i = 0; i < left_out; i++) {
+        (void)fprintf(
+            file, "%s%s%s", i == 0 ? "no room for " : ", ", table->columns[table->spares[i]].title,
+            i + 1 == left_out ? "\n" : "");
     }
 }
 

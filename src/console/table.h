@@ -35,6 +35,8 @@ struct table {
     uint32_t column_count;
     uint32_t cell_count;
     struct table_cell *cells; /* By row; the first are the titles. */
+    uint32_t spare_count;
+    const uint8_t *spares; /* Borrowed. */
 };
 
 void table_init(struct table *table, const struct table_column *columns, uint32_t column_count);
@@ -50,9 +52,12 @@ void table_add_number(struct table *table, int decimals, double value);
 void table_style(struct table *table, enum style style);
 void table_style_row(struct table *table, enum style style);
 
+/* Columns that may be left out where a terminal is too narrow for all, the first ones first. */
+void table_spare(struct table *table, const uint8_t *columns, uint32_t count);
+
 /*
  * Titles, then rows; two spaces between columns and none at the end of a line. On a terminal
- * titles are bold: see style.h.
+ * titles are bold: see style.h; and if columns were left out, a last line names them.
  */
 void table_print(const struct table *table, FILE *file);
 

@@ -6,6 +6,7 @@ src/cli/report_json.c, src/cli/report_rows.c, src/cli/report_text.c, src/cli/sim
 src/console/progress.c, src/lab/compare_plan.c, src/lab/compare_runs.c, src/lab/run.c
 """
 
+import fcntl
 import json
 import os
 import pathlib
@@ -14,8 +15,10 @@ import re
 import resource
 import select
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
@@ -782,6 +785,38 @@ class ProgressTest(Cli):
             process.wait(timeout=60)
         os.close(master)
         self.assertRegex(shown, rb"\r\x1b\[Kdemo \[[#.]{30}\] +\d+ %")
+
+    def lines(self, columns, *arguments):
+        """What a terminal of that width gets on standard output."""
+        terminal, end = pty.openpty()
+        fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = subprocess.Popen(
+            [WEFT, *arguments], stdin=subprocess.DEVNULL, stdout=end, stderr=subprocess.DEVNULL,
+            env={**os.environ, "NO_COLOR": "1"},
+        )  # fmt: skip
+        os.close(end)
+        shown = b""
+        while select.select([terminal], [], [], 30)[0]:
+            try:
+                shown += os.read(terminal, 65536)
+            except OSError:  # Linux says so when the other side is closed.
+                break
+        os.close(terminal)
+        self.assertEqual(process.wait(timeout=30), 0)
+        return shown.decode().replace("\r", "").splitlines()
+
+    def test_help_and_tables_fit_a_narrow_terminal(self):
+        for name in ("serve", "explain", "bench"):
+            lines = self.lines(80, name, "--help")
+            self.assertLessEqual(max(len(line) for line in lines), 80)
+            whole = self.good(name, "--help")
+            self.assertEqual(" ".join(lines).split(), whole.split())
+            self.assertEqual("\n".join(self.lines(120, name, "--help")) + "\n", whole)
+        compare = ["compare", DEMO, "--policies", "fifo,jit", "--seeds", "2", "--jobs", "50"]
+        lines = self.lines(80, *compare)
+        self.assertLessEqual(max(len(line) for line in lines), 80)
+        self.assertRegex("\n".join(lines), r"(?m)^no room for WORKERS, BUSY %[A-Z, %]*$")
+        self.assertNotIn("no room", self.good(*compare))
 
 
 if __name__ == "__main__":
