@@ -23,6 +23,12 @@ static bool are_alike(const struct onnx_job *job, uint32_t a, uint32_t b)
     return true;
 }
 
+/* As schedulers count them: the largest number stands for all above it. */
+static uint32_t items_of(uint64_t rows)
+{
+    return rows < ITEMS_MAX ? (uint32_t)rows : ITEMS_MAX;
+}
+
 static void fail(struct onnx_task *task, const struct weft_error *why)
 {
     bundle_destroy(task->output);
@@ -82,7 +88,7 @@ static void run_whole(struct onnx_job *job, uint32_t index)
         fail(task, &error);
         return;
     }
-    task->output->items = (uint32_t)job->rows[index];
+    task->output->items = items_of(job->rows[index]);
     if (has_rows && !rows_match && job->rows[index] > 0) { /* No rows teach nothing. */
         atomic_store(&job->model->has_rows, false);
     }
@@ -265,7 +271,7 @@ static void run_group(struct onnx_job *job, const struct onnx_group *group)
     }
     for (uint32_t i = 0; i < group->count; i++) {
         const uint32_t task = group->members[i];
-        job->tasks[task].output->items = (uint32_t)job->rows[task];
+        job->tasks[task].output->items = items_of(job->rows[task]);
         job->is_open[task] = false;
     }
 }

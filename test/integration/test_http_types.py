@@ -26,6 +26,7 @@ MODELS = {
     "any": onnx_models.same(None, onnx_models.FLOAT),
     "labels": onnx_models.zipmap(["cat", "dog", "eel"]),
     "many": onnx_models.sums(100),
+    "long": onnx_models.same(["N"], onnx_models.FLOAT),
     "sequence": onnx_models.sequence(),
 }
 
@@ -104,6 +105,12 @@ class Types(unittest.TestCase):
             at += size
         self.assertEqual(at, len(body))
         return outputs
+
+    def test_more_rows_than_a_scheduler_counts(self):
+        count = 1_000_001  # Above the limit of items.
+        data = struct.pack("<f", 1.5) * count
+        outputs = self.infer_bytes("long", "x", "FP32", [count], data)
+        self.assertEqual(outputs, {"y": ("FP32", [count], data)})
 
     def test_texts(self):
         words = ["", "a", "zwei", "trois \u00e9t\u00e9", "\u56db", '"5"\n\u0000!']
