@@ -1,6 +1,9 @@
 /* check.c - `weft check`: whether documents are good, without running them. */
 #include "document/check.h"
 
+#include <string.h>
+
+#include "base/error.h"
 #include "cli/check_repository.h"
 #include "cli/check_scenario.h"
 #include "cli/command.h"
@@ -14,9 +17,23 @@ static void on_error(void *context, const struct weft_error *error)
     (void)fputc('\n', stderr);
 }
 
+static bool is_model(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot != NULL && strcmp(dot, ".onnx") == 0;
+}
+
 /* The exit code of one that is no repository. */
 static int check_document(const char *path)
 {
+    if (is_model(path)) {
+        struct weft_error error = {0};
+        (void)error_set(
+            &error, WEFT_INVALID,
+            "%s: a model; check the repository that it is in, which is a folder", path);
+        on_error(NULL, &error);
+        return COMMAND_WRONG;
+    }
     struct tree_listener listener = {.on_error = on_error};
     enum document_kind kind = DOCUMENT_SCENARIO;
     struct scenario *scenario = NULL;

@@ -164,6 +164,10 @@ def range_text(option):
     ends = f"{option['minimum']:.10g} to {option['maximum']:.10g}"
     return ends + (", whole" if option["whole"] else "")
 
+    def test_a_model_alone(self):
+        line = "m/1/model.onnx: a model; check the repository that it is in, which is a folder"
+        self.wrong(line, "check", "m/1/model.onnx")
+
 
 class PoliciesTest(Cli):
     def test_the_page_has_every_option_as_the_policy_describes_it(self):
