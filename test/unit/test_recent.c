@@ -104,6 +104,12 @@ static void what_is_too_old_is_told_from_what_never_was(ATTR_UNUSED void **state
     assert_int_equal(ask(100), RECENT_UNKNOWN);
 }
 
+static void a_job_is_told_though_it_began_before_the_first_record(ATTR_UNUSED void **state)
+{
+    add(RECORD_QUEUED, 0, 1, 0); /* Nothing has been forgotten: it came from elsewhere. */
+    assert_int_equal(ask(1), RECENT_FOUND);
+}
+
 static void refused_jobs_are_told_and_other_nodes_are_not(ATTR_UNUSED void **state)
 {
     add(RECORD_REFUSED, 0, 1, WORKER_NONE);
@@ -133,6 +139,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(only_what_concerns_the_job_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(
             what_is_too_old_is_told_from_what_never_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_job_is_told_though_it_began_before_the_first_record, setup, teardown),
         cmocka_unit_test_setup_teardown(
             refused_jobs_are_told_and_other_nodes_are_not, setup, teardown),
         cmocka_unit_test_setup_teardown(
