@@ -5,9 +5,9 @@
  *     bench_net [rounds]
  *
  * One process answers for each way: bare TCP that waits with poll(), the net with a shared
- * secret, with TLS, and through shared memory. A row that comes is answered by a row, and the same
- * for messages. Of tensors eight are on their way at once, each answered by a message; with bare
- * TCP by a byte.
+ * secret, with TLS, through shared memory, and by UCX over TCP, if it is there. A row that comes is
+ * answered by a row, and the same for messages. Of tensors eight are on their way at once, each
+ * answered by a message; with bare TCP by a byte.
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -37,9 +37,10 @@ enum {
     SMALL_BYTES = 64
 };
 
-enum way { WAY_TCP, WAY_SECRET, WAY_TLS, WAY_SHM, WAYS };
+enum way { WAY_TCP, WAY_SECRET, WAY_TLS, WAY_SHM, WAY_UCX, WAYS };
 
-static const char *const way_names[WAYS] = {"bare TCP", "net, secret", "net, TLS", "net, shm"};
+static const char *const way_names[WAYS] = {
+    "bare TCP", "net, secret", "net, TLS", "net, shm", "net, UCX"};
 
 static char folder[] = "/tmp/weft-bench-XXXXXX";
 static struct fleet_worker workers[2] = {{.node = 0, .gpu_units = 1}, {.node = 1, .gpu_units = 1}};
@@ -174,7 +175,9 @@ static void open_end(struct end *end, uint32_t node, enum way way)
         .fleet = &fleet,
         .trust = end->trust,
         .listen = "127.0.0.1:0",
-        .carrier = way == WAY_SHM ? NET_CARRIER_SHM : NET_CARRIER_TCP,
+        .carrier = way == WAY_SHM   ? NET_CARRIER_SHM
+                   : way == WAY_UCX ? NET_CARRIER_UCX
+                                    : NET_CARRIER_TCP,
         .loop = &end->loop,
         .host =
             {

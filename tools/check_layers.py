@@ -63,7 +63,7 @@ LIBRARY_USERS = {
     "yaml.h": ["document"],
     "jansson.h": ["document", "protocol", "server", "client", "directory", "cli"],
     "uv.h": ["fabric", "engine", "runtime", "server", "client", "directory"],
-    "dlfcn.h": ["engine"],
+    "dlfcn.h": ["engine", "fabric"],
     "openssl/ssl.h": ["fabric", "server", "client"],
 }
 

@@ -31,6 +31,7 @@ python3             tools/ and the tests of them
 python3-yaml        the test of what docs/KUBERNETES.md shows
 python3-pip         downloads ONNX Runtime: tools/fetch.sh
 wrk                 load for bench/peers, which compares Weft with other servers
+libucx0             the net ucx between machines: opened at run time, never linked
 etcd-server         the directory of clusters, in tests of it
 tmux                tests of what the demo shows on a terminal
 '

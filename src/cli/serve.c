@@ -352,8 +352,8 @@ static const struct argument rows[] = {
      "machine alone",
      ARGUMENT_TEXT, offsetof(struct serve_values, cluster.listen)},
     {"--cluster-net", "NET",
-     "how nodes reach each other: 'tcp'; 'shm', shared memory; 'auto', shared memory\n"
-     "between processes of one machine and user, else TCP, by default",
+     "how nodes reach each other: 'tcp'; 'shm', shared memory; 'ucx'; 'auto', shared\n"
+     "memory between processes of one machine and user, else TCP, by default",
      ARGUMENT_TEXT, offsetof(struct serve_values, cluster.net)},
     {"--cluster-secret-file", "FILE", "file with a secret that all nodes know", ARGUMENT_TEXT,
      offsetof(struct serve_values, cluster.trust.secret)},

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "fabric/stream.h"
+#include "fabric/ucx.h"
 #include "wire/bytes.h"
 
 enum {
@@ -107,6 +108,7 @@ void framed_close(struct framed *framed)
         return;
     }
     framed->is_closing = true;
+    stream_close_lanes(framed->stream);
     uv_close((uv_handle_t *)&framed->poll, on_closed);
     uv_close((uv_handle_t *)&framed->idle, on_closed);
 }
@@ -169,6 +171,35 @@ void framed_flush(struct framed *framed)
     if (!framed->is_closing) {
         (void)uv_idle_start(&framed->idle, on_idle); /* Never fails. */
     }
+}
+
+/* Something has come to the inlet, or there is room in the outlet. */
+static void on_lane_ready(void *context)
+{
+    struct framed *framed = context;
+    framed->reads_more = true;
+    framed_flush(framed);
+}
+
+const uint8_t *framed_open_inlet(struct framed *framed, struct ucx *ucx)
+{
+    struct ucx_inlet *inlet = ucx_inlet_create(ucx, on_lane_ready, framed);
+    if (inlet == NULL) {
+        return NULL;
+    }
+    stream_use_inlet(framed->stream, inlet);
+    return ucx_inlet_token(inlet);
+}
+
+bool framed_open_outlet(
+    struct framed *framed, struct ucx *ucx, const uint8_t *address, const uint8_t *token)
+{
+    ASSERT(framed->out_at == framed->out_count && framed->data_count == 0);
+    struct ucx_outlet *outlet = ucx_outlet_create(ucx, address, token, on_lane_ready, framed);
+    if (outlet != NULL) {
+        stream_use_outlet(framed->stream, outlet);
+    }
+    return outlet != NULL;
 }
 
 const struct stream *framed_stream(const struct framed *framed)

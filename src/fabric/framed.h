@@ -18,6 +18,7 @@
 
 struct framed;
 struct stream;
+struct ucx;
 struct uv_loop_s;
 
 enum {
@@ -72,6 +73,19 @@ bool framed_has_room(const struct framed *framed, size_t count);
 
 /* Look at the socket at the next turn of the loop: something may have been put. */
 void framed_flush(struct framed *framed);
+
+/*
+ * From now on frames come by an inlet of @ucx, whose token this returns: NULL if there is none, and
+ * all stays as it was. Frames that are put leave as before.
+ */
+const uint8_t *framed_open_inlet(struct framed *framed, struct ucx *ucx);
+
+/*
+ * From now on frames leave by an outlet of @ucx, to the inlet with @token at @address; frames come
+ * as before. Everything put so far has left. False if there is none, and all stays as it was.
+ */
+bool framed_open_outlet(
+    struct framed *framed, struct ucx *ucx, const uint8_t *address, const uint8_t *token);
 
 const struct stream *framed_stream(const struct framed *framed);
 

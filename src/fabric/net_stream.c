@@ -25,14 +25,18 @@ enum weft_status net_carrier_parse(
     const char *text, enum net_carrier *carrier_out, struct weft_error *error)
 {
     static const char *const names[] = {
-        [NET_CARRIER_AUTO] = "auto", [NET_CARRIER_TCP] = "tcp", [NET_CARRIER_SHM] = "shm"};
+        [NET_CARRIER_AUTO] = "auto",
+        [NET_CARRIER_TCP] = "tcp",
+        [NET_CARRIER_SHM] = "shm",
+        [NET_CARRIER_UCX] = "ucx",
+    };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(text, names[i]) == 0) {
             *carrier_out = (enum net_carrier)i;
             return WEFT_OK;
         }
     }
-    return error_set(error, WEFT_INVALID, "'%.40s' is not a net; use auto, tcp or shm", text);
+    return error_set(error, WEFT_INVALID, "'%.40s' is not a net; use auto, tcp, shm or ucx", text);
 }
 
 void net_stream_log(struct net_stream *net, const char *event, uint32_t node, const char *cause)
@@ -238,6 +242,7 @@ static void destroy(struct net *base)
     while (net->arrivals != NULL) {
         net_stream_dismiss(net->arrivals, "end");
     }
+    ucx_destroy(net->ucx);
     for (uint32_t i = 0; i < LISTENERS; i++) {
         if (net->listeners[i].socket >= 0) {
             uv_close((uv_handle_t *)&net->listeners[i].poll, on_listener_closed);
@@ -310,7 +315,7 @@ static enum weft_status open_tcp_listener(struct net_stream *net, struct weft_er
 static enum weft_status open_local_listener(struct net_stream *net, struct weft_error *error)
 {
     struct listener *local = &net->listeners[LISTENER_LOCAL];
-    if (net->options.carrier == NET_CARRIER_TCP) {
+    if (net->options.carrier != NET_CARRIER_AUTO && net->options.carrier != NET_CARRIER_SHM) {
         return WEFT_OK;
     }
     local->socket = local_socket_listen(net->address);
@@ -326,6 +331,17 @@ static enum weft_status open_local_listener(struct net_stream *net, struct weft_
         strerror(errno));
 }
 
+static enum weft_status open_ucx(struct net_stream *net, struct weft_error *error)
+{
+    char host[sizeof(net->address)];
+    if (net->options.carrier != NET_CARRIER_UCX) {
+        return WEFT_OK;
+    }
+    memcpy(host, net->address, sizeof(host));
+    *strrchr(host, ':') = '\0';
+    return ucx_create(net->options.loop, host, &net->ucx, error);
+}
+
 static enum weft_status open_listeners(struct net_stream *net, struct weft_error *error)
 {
     struct listener *tcp = &net->listeners[LISTENER_TCP];
@@ -338,6 +354,9 @@ static enum weft_status open_listeners(struct net_stream *net, struct weft_error
     enum weft_status status = open_tcp_listener(net, error);
     if (status == WEFT_OK) {
         status = open_local_listener(net, error);
+    }
+    if (status == WEFT_OK) {
+        status = open_ucx(net, error);
     }
     if (status == WEFT_OK && uv_poll_init(net->options.loop, &tcp->poll, tcp->socket) != 0) {
         status =
@@ -408,6 +427,7 @@ enum weft_status net_stream_create(
     net->host = options->host;
     enum weft_status status = open_listeners(net, error);
     if (status != WEFT_OK) {
+        ucx_destroy(net->ucx);
         close_listeners(net);
         free(net);
         return status;

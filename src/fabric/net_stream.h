@@ -33,6 +33,7 @@ enum net_carrier {
     NET_CARRIER_AUTO, /* Shared memory where it can be, else TCP. */
     NET_CARRIER_TCP,
     NET_CARRIER_SHM, /* Peers on other machines are not reached. */
+    NET_CARRIER_UCX, /* The greeting by TCP, all else by UCX (ucx.h). The same for all nodes. */
 };
 
 struct net_stream_options {
@@ -60,13 +61,14 @@ struct net_stream_peer {
  * Listen, and send to peers that become known. The caller owns *net_out; what it has open in the
  * loop is closed as the loop runs, after net_destroy(). From now on the process ignores SIGPIPE.
  *
- * Errors: WEFT_INVALID for an address that is none; WEFT_IO if it cannot be listened on.
+ * Errors: WEFT_INVALID for an address that is none; WEFT_IO if it cannot be listened on; those of
+ * ucx_create().
  */
 enum weft_status net_stream_create(
     const struct net_stream_options *options, struct net **net_out, struct weft_error *error);
 
 /*
- * Find the carrier called @text: "auto", "tcp" or "shm".
+ * Find the carrier called @text: "auto", "tcp", "shm" or "ucx".
  *
  * Errors: WEFT_INVALID if there is none.
  */

@@ -7,6 +7,7 @@
 #include "fabric/framed.h"
 #include "fabric/greeting.h"
 #include "fabric/net_stream.h"
+#include "fabric/ucx.h"
 #include "model/fleet.h"
 
 enum frame_kind {
@@ -19,6 +20,7 @@ enum frame_kind {
     FRAME_TENSOR,  /* A message whose tensor follows as data. */
     FRAME_PING,    /* With a time, which comes back with FRAME_PONG. */
     FRAME_PONG,
+    FRAME_LANE, /* The answer to PROOF where there is UCX: token and address of an inlet. */
 };
 
 /* What a message says of the tensor beside it, in one byte. */
@@ -87,6 +89,7 @@ struct peer {
     int64_t said_ns;    /* When something last left. */
     int64_t trip_ns;    /* There and back, smoothed. */
     uint32_t refusals;  /* Since it was last greeted. */
+    bool awaits_lane;   /* Its certificate and proof are right; where it is reached comes. */
     bool was_refused;   /* On this connection. */
 
     /* What is received. */
@@ -141,6 +144,7 @@ struct net_stream {
     struct listener listeners[LISTENERS];
     char address[NET_ADDRESS_BYTES_MAX + 8]; /* Own, as peers are told it. */
     uint16_t port;
+    struct ucx *ucx; /* NULL: it is not used. */
     uv_timer_t sweep;
     uv_idle_t looking;
     int64_t swept_ns;

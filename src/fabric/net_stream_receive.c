@@ -120,6 +120,22 @@ static bool on_hello(struct arrival *arrival, const uint8_t *body, size_t count)
     return framed_put(arrival->connection, FRAME_WELCOME, bytes, sizeof(bytes));
 }
 
+/* Tell the other side where it reaches this one by UCX; nothing else comes any more. */
+static bool offer_lane(struct arrival *arrival)
+{
+    uint8_t body[UCX_TOKEN_BYTES + UCX_ADDRESS_BYTES_MAX];
+    struct ucx *ucx = arrival->net->ucx;
+    const size_t address_bytes = ucx_address(ucx, body + UCX_TOKEN_BYTES);
+    const uint8_t *token = address_bytes == 0 ? NULL : framed_open_inlet(arrival->connection, ucx);
+    if (token == NULL) {
+        net_stream_log(arrival->net, "no lane for peer", arrival->peer->node, "UCX has no address");
+        return false;
+    }
+    memcpy(body, token, UCX_TOKEN_BYTES);
+    framed_flush(arrival->connection);
+    return framed_put(arrival->connection, FRAME_LANE, body, UCX_TOKEN_BYTES + address_bytes);
+}
+
 static bool on_proof(struct arrival *arrival, const uint8_t *body, size_t count)
 {
     struct net_stream *net = arrival->net;
@@ -143,7 +159,7 @@ static bool on_proof(struct arrival *arrival, const uint8_t *body, size_t count)
         net_stream_dismiss(before, "replaced");
     }
     net_stream_look(net);
-    return true;
+    return net->ucx == NULL || offer_lane(arrival);
 }
 
 static bool on_row(struct arrival *arrival, const uint8_t *body, size_t count)

@@ -289,8 +289,8 @@ static void on_drained(void *context)
 
 static void say_reached(const struct peer *peer)
 {
-    const struct log_field fields[] = {
-        log_number("node", peer->node), log_text("by", peer->is_shared ? "shm" : "tcp")};
+    const char *by = peer->is_shared ? "shm" : peer->net->ucx != NULL ? "ucx" : "tcp";
+    const struct log_field fields[] = {log_number("node", peer->node), log_text("by", by)};
     log_say(peer->net->options.log, LOG_INFO, "peer reached", 2, fields);
 }
 
@@ -327,6 +327,28 @@ static bool on_welcome(struct peer *peer, const uint8_t *body, size_t count)
     if (!framed_put(peer->out, FRAME_PROOF, proof, sizeof(proof))) {
         return false;
     }
+    if (peer->net->ucx == NULL) {
+        greeted(peer);
+    } else {
+        peer->awaits_lane = true;
+        framed_flush(peer->out);
+    }
+    return true;
+}
+
+/* @peer, which has proven who it is, says where it is reached by UCX. */
+static bool on_lane(struct peer *peer, const uint8_t *body, size_t count)
+{
+    uint8_t address[UCX_ADDRESS_BYTES_MAX] = {0};
+    if (!peer->awaits_lane || count <= UCX_TOKEN_BYTES ||
+        count - UCX_TOKEN_BYTES > sizeof(address)) {
+        return false;
+    }
+    peer->awaits_lane = false;
+    memcpy(address, body + UCX_TOKEN_BYTES, count - UCX_TOKEN_BYTES);
+    if (!framed_open_outlet(peer->out, peer->net->ucx, address, body)) {
+        return false;
+    }
     greeted(peer);
     return true;
 }
@@ -347,6 +369,9 @@ static bool on_frame(void *context, uint8_t kind, const uint8_t *body, size_t co
     struct peer *peer = context;
     if (kind == FRAME_WELCOME) {
         return on_welcome(peer, body, count);
+    }
+    if (kind == FRAME_LANE) {
+        return on_lane(peer, body, count);
     }
     if (kind == FRAME_PONG && peer->is_welcome) {
         return on_pong(peer, body, count);
@@ -436,6 +461,7 @@ static void begin(struct peer *peer, struct stream *stream, int socket)
         .on_over = on_over,
     };
     peer->was_refused = false;
+    peer->awaits_lane = false;
     if (stream == NULL) {
         (void)close(socket);
     } else {
@@ -469,8 +495,8 @@ static void connect_to(struct peer *peer, const struct addrinfo *found)
 static bool connect_locally(struct peer *peer)
 {
     const struct net_stream_options *options = &peer->net->options;
-    if (options->carrier == NET_CARRIER_TCP ||
-        (options->carrier == NET_CARRIER_AUTO && peer->shuns_sharing)) {
+    if (options->carrier != NET_CARRIER_SHM &&
+        (options->carrier != NET_CARRIER_AUTO || peer->shuns_sharing)) {
         return false;
     }
     const int made = local_socket_dial(peer->address);

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "fabric/rings.h"
 #include "fabric/trust.h"
+#include "fabric/ucx.h"
 
 enum {
     CAUSE_BYTES = 120,
@@ -31,6 +32,9 @@ struct stream {
     bool is_shared;      /* Bytes go through rings once both sides have shaken hands. */
     bool is_shaken;      /* They have. */
     struct rings *rings; /* NULL: none, or the other side has not passed them yet. */
+
+    struct ucx_inlet *inlet; /* NULL: what comes is read from the socket. */
+    struct ucx_outlet *outlet;
     char cause[CAUSE_BYTES];
 };
 
@@ -97,11 +101,30 @@ struct stream *stream_create_shared(const struct trust *trust, int socket, bool 
     return stream;
 }
 
+void stream_use_inlet(struct stream *stream, struct ucx_inlet *inlet)
+{
+    stream->inlet = inlet;
+}
+
+void stream_use_outlet(struct stream *stream, struct ucx_outlet *outlet)
+{
+    stream->outlet = outlet;
+}
+
+void stream_close_lanes(struct stream *stream)
+{
+    ucx_inlet_destroy(stream->inlet); /* NULL is allowed. */
+    ucx_outlet_destroy(stream->outlet);
+    stream->inlet = NULL;
+    stream->outlet = NULL;
+}
+
 void stream_destroy(struct stream *stream)
 {
     if (stream == NULL) {
         return;
     }
+    stream_close_lanes(stream);
     SSL_free(stream->tls);
     rings_destroy(stream->rings);
     (void)close(stream->socket); /* What was sent is the kernel's affair. */
@@ -246,12 +269,9 @@ static ptrdiff_t shared_result(struct stream *stream, ptrdiff_t result)
     return result;
 }
 
-ptrdiff_t stream_read(struct stream *stream, void *bytes, size_t room)
+/* Read from the socket. */
+static ptrdiff_t socket_read(struct stream *stream, void *bytes, size_t room)
 {
-    if (stream->is_shared) {
-        const ptrdiff_t ready = shake_hands(stream);
-        return ready == 1 ? shared_result(stream, rings_read(stream->rings, bytes, room)) : ready;
-    }
     if (stream->tls == NULL) {
         const ptrdiff_t got = plain_result(stream, recv(stream->socket, bytes, room, MSG_DONTWAIT));
         stream->was_short = got < (ptrdiff_t)room;
@@ -260,12 +280,47 @@ ptrdiff_t stream_read(struct stream *stream, void *bytes, size_t room)
     return tls_read(stream, bytes, room);
 }
 
+/* Read from the inlet; nothing but its end comes by the socket. */
+static ptrdiff_t inlet_read(struct stream *stream, void *bytes, size_t room)
+{
+    uint8_t byte;
+    const ptrdiff_t got = ucx_inlet_read(stream->inlet, bytes, room);
+    if (got < 0) {
+        note_cause(stream, "a message of UCX is missing");
+    }
+    if (got != 0) {
+        return got;
+    }
+    const ptrdiff_t beside = socket_read(stream, &byte, 1);
+    if (beside > 0) {
+        note_cause(stream, "bytes beside UCX");
+    }
+    return beside == 0 ? 0 : -1;
+}
+
+ptrdiff_t stream_read(struct stream *stream, void *bytes, size_t room)
+{
+    if (stream->is_shared) {
+        const ptrdiff_t ready = shake_hands(stream);
+        return ready == 1 ? shared_result(stream, rings_read(stream->rings, bytes, room)) : ready;
+    }
+    return stream->inlet != NULL ? inlet_read(stream, bytes, room)
+                                 : socket_read(stream, bytes, room);
+}
+
 ptrdiff_t stream_write(struct stream *stream, const struct iovec *parts, int part_count)
 {
     if (stream->is_shared) {
         const ptrdiff_t ready = shake_hands(stream);
         return ready == 1 ? shared_result(stream, rings_write(stream->rings, parts, part_count))
                           : ready;
+    }
+    if (stream->outlet != NULL) {
+        const ptrdiff_t sent = ucx_outlet_write(stream->outlet, parts, part_count);
+        if (sent < 0) {
+            note_cause(stream, "broken, as UCX says");
+        }
+        return sent;
     }
     if (stream->tls != NULL) {
         const int first = part_count > 1 && parts[0].iov_len == 0 ? 1 : 0;
@@ -285,12 +340,12 @@ bool stream_flush(struct stream *stream)
 
 bool stream_wants_to_write(const struct stream *stream, bool has_output)
 {
-    return stream->wants_to_write || (has_output && !stream->is_shared);
+    return stream->wants_to_write || (has_output && !stream->is_shared && stream->outlet == NULL);
 }
 
 bool stream_is_drained(const struct stream *stream)
 {
-    if (stream->is_shared) {
+    if (stream->is_shared || stream->inlet != NULL) {
         return false; /* Only a read that finds nothing asks to be woken. */
     }
     return stream->tls == NULL ? stream->was_short : SSL_has_pending(stream->tls) == 0;

@@ -16,6 +16,8 @@
 struct iovec;
 struct stream;
 struct trust;
+struct ucx_inlet;
+struct ucx_outlet;
 
 /*
  * Take @socket, which may still be connecting, over. NULL if there is no memory: it is then the
@@ -25,6 +27,16 @@ struct stream *stream_create(const struct trust *trust, int socket, bool is_dial
 
 /* The same through memory that two processes share: @socket is a connected Unix socket. */
 struct stream *stream_create_shared(const struct trust *trust, int socket, bool is_dialer);
+
+/*
+ * From now on bytes come by @inlet, or leave by @outlet, which is taken over; the socket still says
+ * when the other side is gone, and carries what goes the other way.
+ */
+void stream_use_inlet(struct stream *stream, struct ucx_inlet *inlet);
+void stream_use_outlet(struct stream *stream, struct ucx_outlet *outlet);
+
+/* Destroy these, if there are any: nothing more is read or written. */
+void stream_close_lanes(struct stream *stream);
 
 /* Closes the socket. NULL is allowed. */
 void stream_destroy(struct stream *stream);

@@ -199,15 +199,16 @@ static struct net_host host_of(struct place *place)
 
 static bool has_certificates(enum net_form form)
 {
-    return form == NET_FORM_TLS || form == NET_FORM_SHM_TLS;
+    return form == NET_FORM_TLS || form == NET_FORM_SHM_TLS || form == NET_FORM_UCX_TLS;
 }
 
 enum net_carrier cluster_carrier(const struct net_cluster *cluster)
 {
     static const enum net_carrier carriers[] = {
-        [NET_FORM_SECRET] = NET_CARRIER_TCP, [NET_FORM_TLS] = NET_CARRIER_TCP,
-        [NET_FORM_SHM] = NET_CARRIER_SHM,    [NET_FORM_SHM_TLS] = NET_CARRIER_SHM,
-        [NET_FORM_AUTO] = NET_CARRIER_AUTO,
+        [NET_FORM_SECRET] = NET_CARRIER_TCP,  [NET_FORM_TLS] = NET_CARRIER_TCP,
+        [NET_FORM_SHM] = NET_CARRIER_SHM,     [NET_FORM_SHM_TLS] = NET_CARRIER_SHM,
+        [NET_FORM_AUTO] = NET_CARRIER_AUTO,   [NET_FORM_UCX] = NET_CARRIER_UCX,
+        [NET_FORM_UCX_TLS] = NET_CARRIER_UCX,
     };
     return carriers[cluster->form];
 }

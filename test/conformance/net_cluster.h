@@ -22,6 +22,8 @@ enum net_form {
     NET_FORM_SHM,     /* With a secret. */
     NET_FORM_SHM_TLS, /* With certificates. */
     NET_FORM_AUTO,    /* With a secret. */
+    NET_FORM_UCX,     /* The same. */
+    NET_FORM_UCX_TLS, /* With certificates. */
 };
 
 enum {

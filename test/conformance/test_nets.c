@@ -4,7 +4,7 @@
  * Covers: src/fabric/net.c src/fabric/net_inproc.c src/fabric/net_stream.c
  * src/fabric/net_stream_send.c src/fabric/net_stream_receive.c src/fabric/framed.c
  * src/fabric/stream.c src/fabric/trust.c src/fabric/greeting.c src/fabric/rings.c
- * src/fabric/local_socket.c
+ * src/fabric/local_socket.c src/fabric/ucx.c src/fabric/ucx_library.c
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -27,6 +27,7 @@
 #include "fabric/greeting.h"
 #include "fabric/local_socket.h"
 #include "fabric/stream.h"
+#include "fabric/ucx_library.h"
 #include "wire/bytes.h"
 
 enum { MANY = 1000, LARGE_BYTES = 8 << 20 };
@@ -66,6 +67,18 @@ static int open_shm_tls(ATTR_UNUSED void **state)
 static int open_auto(ATTR_UNUSED void **state)
 {
     cluster_open(&cluster, NET_FORM_AUTO);
+    return 0;
+}
+
+static int open_ucx(ATTR_UNUSED void **state)
+{
+    cluster_open(&cluster, NET_FORM_UCX);
+    return 0;
+}
+
+static int open_ucx_tls(ATTR_UNUSED void **state)
+{
+    cluster_open(&cluster, NET_FORM_UCX_TLS);
     return 0;
 }
 
@@ -666,6 +679,8 @@ static void carriers_have_names(ATTR_UNUSED void **state)
     struct weft_error error;
     assert_int_equal(net_carrier_parse("shm", &carrier, NULL), WEFT_OK);
     assert_int_equal(carrier, NET_CARRIER_SHM);
+    assert_int_equal(net_carrier_parse("ucx", &carrier, NULL), WEFT_OK);
+    assert_int_equal(carrier, NET_CARRIER_UCX);
     assert_int_equal(net_carrier_parse("tcp", &carrier, NULL), WEFT_OK);
     assert_int_equal(carrier, NET_CARRIER_TCP);
     assert_int_equal(net_carrier_parse("pigeon", &carrier, &error), WEFT_INVALID);
@@ -674,39 +689,75 @@ static void carriers_have_names(ATTR_UNUSED void **state)
 }
 
 #define ON(form, test) cmocka_unit_test_setup_teardown(test, open_##form, close_cluster)
-#define STREAM(test)   ON(secret, test), ON(tls, test), ON(shm, test), ON(shm_tls, test)
+#define STREAM(test)   ON(secret, test), ON(tls, test), ON(shm, test)
 #define ANY(test)      ON(inproc, test), STREAM(test)
+
+static const struct CMUnitTest tests[] = {
+    ANY(messages_come_once_and_in_order),
+    ANY(all_of_a_message_comes),
+    ANY(tensors_of_any_size_come_whole),
+    ANY(a_pretended_tensor_stays_one),
+    ANY(the_newest_row_wins),
+    ANY(rows_go_to_those_that_they_are_for),
+    ANY(what_is_on_its_way_is_known),
+    STREAM(a_message_overtakes_a_large_tensor),
+    STREAM(time_on_the_way_counts),
+    STREAM(a_peer_that_dies_and_comes_back_is_another),
+    STREAM(a_stopped_peer_is_suspected_until_it_goes_on),
+    STREAM(what_waits_for_a_slow_peer_is_bounded),
+    STREAM(a_tensor_without_memory_is_read_and_forgotten),
+    STREAM(no_node_speaks_for_another),
+    STREAM(who_knows_another_cluster_is_kept_out),
+    ON(secret, who_does_not_know_the_secret_is_kept_out),
+    ON(shm, who_does_not_know_the_secret_is_kept_out),
+    ON(tls, who_has_the_certificate_of_another_is_kept_out),
+    ON(shm_tls, who_has_the_certificate_of_another_is_kept_out),
+    STREAM(who_is_no_member_any_more_is_dropped),
+    STREAM(garbage_on_the_port_harms_no_peer),
+    ON(shm_tls, garbage_on_the_port_harms_no_peer),
+    STREAM(a_node_of_another_version_is_kept_out),
+    ON(shm_tls, a_node_of_another_version_is_kept_out),
+    STREAM(a_peer_that_never_answers_holds_up_no_other),
+    ON(shm_tls, a_peer_that_dies_and_comes_back_is_another),
+    ON(auto, messages_come_once_and_in_order),
+    ON(auto, a_peer_without_shared_memory_is_reached_by_tcp),
+    ON(auto, a_squatter_on_the_name_of_a_peer_is_passed_by),
+    cmocka_unit_test(carriers_have_names),
+};
+
+static const struct CMUnitTest tests_of_ucx[] = {
+    ON(ucx, messages_come_once_and_in_order),
+    ON(ucx, all_of_a_message_comes),
+    ON(ucx, tensors_of_any_size_come_whole),
+    ON(ucx, a_pretended_tensor_stays_one),
+    ON(ucx, the_newest_row_wins),
+    ON(ucx, rows_go_to_those_that_they_are_for),
+    ON(ucx, what_is_on_its_way_is_known),
+    ON(ucx, a_message_overtakes_a_large_tensor),
+    ON(ucx, time_on_the_way_counts),
+    ON(ucx, a_peer_that_dies_and_comes_back_is_another),
+    ON(ucx, a_stopped_peer_is_suspected_until_it_goes_on),
+    ON(ucx, what_waits_for_a_slow_peer_is_bounded),
+    ON(ucx, a_tensor_without_memory_is_read_and_forgotten),
+    ON(ucx, no_node_speaks_for_another),
+    ON(ucx, who_knows_another_cluster_is_kept_out),
+    ON(ucx, who_does_not_know_the_secret_is_kept_out),
+    ON(ucx_tls, who_has_the_certificate_of_another_is_kept_out),
+    ON(ucx, who_is_no_member_any_more_is_dropped),
+    ON(ucx, garbage_on_the_port_harms_no_peer),
+    ON(ucx, a_node_of_another_version_is_kept_out),
+    ON(ucx, a_peer_that_never_answers_holds_up_no_other),
+    ON(ucx_tls, messages_come_once_and_in_order),
+};
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        ANY(messages_come_once_and_in_order),
-        ANY(all_of_a_message_comes),
-        ANY(tensors_of_any_size_come_whole),
-        ANY(a_pretended_tensor_stays_one),
-        ANY(the_newest_row_wins),
-        ANY(rows_go_to_those_that_they_are_for),
-        ANY(what_is_on_its_way_is_known),
-        STREAM(a_message_overtakes_a_large_tensor),
-        STREAM(time_on_the_way_counts),
-        STREAM(a_peer_that_dies_and_comes_back_is_another),
-        STREAM(a_stopped_peer_is_suspected_until_it_goes_on),
-        STREAM(what_waits_for_a_slow_peer_is_bounded),
-        STREAM(a_tensor_without_memory_is_read_and_forgotten),
-        STREAM(no_node_speaks_for_another),
-        STREAM(who_knows_another_cluster_is_kept_out),
-        ON(secret, who_does_not_know_the_secret_is_kept_out),
-        ON(shm, who_does_not_know_the_secret_is_kept_out),
-        ON(tls, who_has_the_certificate_of_another_is_kept_out),
-        ON(shm_tls, who_has_the_certificate_of_another_is_kept_out),
-        STREAM(who_is_no_member_any_more_is_dropped),
-        STREAM(garbage_on_the_port_harms_no_peer),
-        STREAM(a_node_of_another_version_is_kept_out),
-        STREAM(a_peer_that_never_answers_holds_up_no_other),
-        ON(auto, messages_come_once_and_in_order),
-        ON(auto, a_peer_without_shared_memory_is_reached_by_tcp),
-        ON(auto, a_squatter_on_the_name_of_a_peer_is_passed_by),
-        cmocka_unit_test(carriers_have_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct ucx_library *library;
+    struct weft_error error;
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    if (ucx_library_open("127.0.0.1", &library, &error) != WEFT_OK) {
+        (void)fprintf(stderr, "skipped: %s\n", error.message);
+        return failures;
+    }
+    return failures + cmocka_run_group_tests(tests_of_ucx, NULL, NULL);
 }

@@ -4,6 +4,7 @@ Runtime; what needs etcd also without that.
 Covers: src/service/clustered.c src/cli/cluster.c src/cli/drain.c
 """
 
+import glob
 import json
 import shutil
 import signal
@@ -62,6 +63,10 @@ class Clusters(unittest.TestCase):
 
     def test_tcp_can_be_asked_for(self):
         self.carry("tcp", "tcp")
+
+    @unittest.skipUnless(glob.glob("/usr/lib/*/libucp.so.0"), "there is no UCX; see tools/setup.sh")
+    def test_ucx_can_be_asked_for(self):
+        self.carry("ucx", "ucx")
 
     def test_certificates_say_who_a_node_is(self):
         cluster = Cluster(self)
@@ -228,7 +233,7 @@ class Clusters(unittest.TestCase):
         self.assertIn("name the address by which other nodes reach",
                       self.refused(cluster, "b", "--listen-cluster", "0.0.0.0:0"))  # fmt: skip
         self.assertIn("/no/file", self.refused(cluster, "b", "--cluster-secret-file", "/no/file"))
-        self.assertIn("'pigeon' is not a net; use auto, tcp or shm",
+        self.assertIn("'pigeon' is not a net; use auto, tcp, shm or ucx",
                       self.refused(cluster, "b", "--cluster-net", "pigeon"))  # fmt: skip
         self.assertIn("needs '--cluster-secret-file', or",
                       self.refused(cluster, "b", "--cluster-cert", "/no/file"))  # fmt: skip
