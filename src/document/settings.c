@@ -102,10 +102,8 @@ const struct field settings_gpus_fields[] = {
          "at most"},
     {"spin", FIELD_DURATION(struct settings_gpus, spin_ns),
      .range = FIELD_RANGE(0, 1e9, "between 0 and 1s"), .fallback = "1ms",
-     .help =
-         "how long the server's thread polls for the end of a batch there, and the engine's for "
-         "another batch after the last, before they sleep; a wake-up takes tens of "
-         "microseconds"},
+     .help = "how long the server's thread polls for the end of a batch there before it sleeps; a "
+             "wake-up takes tens of microseconds"},
     {"shares", FIELD_FLAG(struct settings_gpus, have_processors), .words = shares,
      .fallback = "streams",
      .help = "what batches that run at the same time share a GPU by: streams, which use whatever "

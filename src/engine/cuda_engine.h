@@ -40,7 +40,6 @@ struct engine_cuda_options {
     uint64_t arena_bytes;  /* For what runs need. 0: an eighth of the device, at most 8 GiB. */
     uint64_t budget_bytes; /* Of that, for each share. 0: an eighth. */
     bool are_streams;      /* As in struct cuda_shares. */
-    int64_t spin_ns;       /* A batch that comes so soon after another is not waited for asleep. */
     int keeper;            /* The socket of the keeper; -1: there is none. */
     struct lender *lender; /* Whose memory inputs lie in. NULL: in that of this process. */
 

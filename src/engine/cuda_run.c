@@ -10,7 +10,10 @@
 #include "engine/monotonic.h"
 #include "engine/task_inputs.h"
 
-enum { PAUSE_NS = 20000 }; /* While batches wait, but none runs. */
+enum {
+    PAUSE_NS = 20000, /* While batches wait, but none runs. */
+    SPIN_NS = 200000, /* A batch that comes so soon after another is not waited for asleep. */
+};
 
 /* ── A batch comes ──────────────────────────────────────────────────────────────────────── */
 
@@ -415,8 +418,8 @@ void *cuda_launcher_main(void *argument)
     int64_t busy_ns = 0; /* When there was last something to do. */
     cuda_mind(engine, cuda_device_enter(&engine->device, &error), &error);
     while (engine->options.fetch(
-               engine->base.host.context,
-               is_idle && monotonic_ns() - busy_ns > engine->options.spin_ns) != FETCHED_END) {
+               engine->base.host.context, is_idle && monotonic_ns() - busy_ns > SPIN_NS) !=
+           FETCHED_END) {
         cuda_lock(engine);
         const bool was_idle = engine->batches == NULL;
         const bool runs = step_all(engine);

@@ -15,7 +15,7 @@
 
 enum {
     LISTEN_BACKLOG = 1024,
-    READ_BYTES_MAX = 1 << 20, /* Of a body, at once. */
+    READ_BYTES_MAX = 1 << 18, /* Of a body, at once. */
     DESCRIPTORS_KEPT = 32,    /* For files, engines and connections above the limits. */
 };
 

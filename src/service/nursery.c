@@ -168,8 +168,7 @@ enum weft_status nursery_start(
         .cuda =
             {.driver = machine_cuda_driver(),
              .torch = machine_cuda_torch(),
-             .are_streams = !settings->gpus.have_processors,
-             .spin_ns = settings->gpus.spin_ns},
+             .are_streams = !settings->gpus.have_processors},
         .fleet = machine_fleet(
             machine, settings, settings->device[0] == '\0' ? machine->device : settings->device),
         .artifacts = artifacts_of(repository),
