@@ -3,11 +3,11 @@
 
 usage: mix_predicted.py WEFT FOLDER
 
-FOLDER has mix.profile.json and mix.json, as mix.py leaves them. The simulator gets the profile as
-`weft profile` measured it, the same arrivals, and the same policies. What sockets, the function
-between models and the hand-off of batches take is not in the profile: it is measured as the
-difference between requests one at a time and their tasks' run times, and counted to each
-prediction.
+FOLDER has mix.profile.json and mix.json, as mix.py leaves them. The simulator gets the profile that
+was measured, with the hand-offs that were learnt while `compass` served, the same arrivals, and the
+same policies. What sockets and the function between models take is not in the profile: it is
+measured as the difference between requests one at a time and what the simulator says of these, and
+added to each prediction.
 """
 
 import json
