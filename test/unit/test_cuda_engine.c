@@ -693,6 +693,28 @@ static void workers_of_a_broken_gpu_go_on(ATTR_UNUSED void **state)
     world_deinit();
 }
 
+/* What runs without end on one worker keeps no other from its own units. */
+static void workers_of_a_gpu_keep_to_their_parts(ATTR_UNUSED void **state)
+{
+    workers_of_gpu = 2;
+    world_init(/* run_ns_max */ INT64_C(2000000000), FAKE_CUDA);
+    workers_of_gpu = 1;
+    load_on(0, DOUBLE);
+    load_on(1, DOUBLE);
+    struct bundle *inputs[2] = {rows(1, 777), rows(1, 2)};
+    launch_worker = 1;
+    launch(1, DOUBLE, 0, 1, &inputs[0]);
+    launch_worker = 0;
+    launch(2, DOUBLE, 0, 1, &inputs[1]);
+    (void)settle();
+    expect_rows(said_of(2), 0, 1, 2, 2, 1);
+    assert_int_equal(said_of(1)->done.status, WEFT_CRASHED);
+    assert_true(said_of(2) < said_of(1)); /* Told before. */
+    bundle_destroy(inputs[0]);
+    bundle_destroy(inputs[1]);
+    world_deinit();
+}
+
 static int remove_all(ATTR_UNUSED void **state)
 {
     cuda_remove_folder();
@@ -720,6 +742,7 @@ int main(void)
         cmocka_unit_test(without_a_driver_nothing_can_be_loaded),
         cmocka_unit_test(a_gpu_can_be_cut_into_workers),
         cmocka_unit_test(workers_of_a_broken_gpu_go_on),
+        cmocka_unit_test(workers_of_a_gpu_keep_to_their_parts),
     };
     return cmocka_run_group_tests(tests, NULL, remove_all);
 }
