@@ -22,7 +22,7 @@ os.environ["WEFT"] = os.path.abspath(os.environ.get("WEFT", "build/weft"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "test/integration"))
 
 import clustered  # noqa: E402
-from operated import Server  # noqa: E402
+from operated import LIMIT, Server  # noqa: E402
 
 SETTLE_S = 5
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -41,6 +41,14 @@ def processor_seconds(process):
     return total / TICKS_PER_S
 
 
+def wait_for_members(server, count):
+    end = time.monotonic() + LIMIT
+    while f"\nweft_members {count}\n" not in server.metrics():
+        if time.monotonic() > end:
+            raise AssertionError(f"not all nodes are members: {server.log}")
+        time.sleep(0.1)
+
+
 class Idle(unittest.TestCase):
     """Only for its clean-up."""
 
@@ -52,7 +60,10 @@ class Idle(unittest.TestCase):
         alone = cluster.root / "alone"
         clustered.write_repository(alone)
         settings.write_text(settings.read_text().replace("[a, b, c]", f"[{', '.join(names)}]"))
-        cluster.launch_all(*names)
+        for name in names:
+            cluster.launch(name)
+        for name in names:
+            wait_for_members(cluster.nodes[name], len(names))
         single = Server(alone, cache=cluster.root / "cache")
         self.addCleanup(single.kill)
         time.sleep(SETTLE_S)
