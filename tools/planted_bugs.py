@@ -556,7 +556,7 @@ BUGS = [
         "no `keys_pass_on()` in `keys_answered()`",
         "    keys_pass_on(node, slot, entry->follower);\n",
         "",
-        (UNIT_TESTS,),
+        (GOLDENS, UNIT_TESTS),
     ),
     Bug(
         "two-owners",
