@@ -26,6 +26,7 @@ enum {
     OFFERS_PER_REPAIR = 64, /* Made again in one step, after the loss of a home or a silence. */
     KEYED_MAX = 1 << 16,    /* Requests with keys, open or answered: a minute of 1000 per second. */
     KEYED_EVICTED_PER_STEP = 64,
+    KEYED_PATIENCE_SHIFT_MAX = 10, /* What takes long on a slow link must not be sent for ever. */
 };
 
 /* A worker as fast as expected, and one that is as slow as any is ever taken for. */

@@ -41,6 +41,7 @@ struct keyed {
     uint8_t workflow;
     uint8_t priority;
     uint8_t state; /* enum keyed_state */
+    uint8_t tries; /* How often it was asked after: its patience. */
     bool firm : 1;
     bool is_known : 1; /* OWNED: its deputy has said that it knows of it. */
 };

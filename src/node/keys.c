@@ -121,6 +121,7 @@ void keys_adopt(struct node *node, uint32_t slot, bool is_loss)
     entry->client = CLIENT_NONE;
     entry->former = is_loss ? entry->job : (struct job_id){0};
     entry->state = KEYED_OWNED;
+    entry->tries = 0;
     keyed_drop_outputs(node, slot);
     keyed_weigh(node, slot);
     keyed_rename(node, slot, job->id);

@@ -500,6 +500,7 @@ static void ask_after(struct node *node, uint32_t slot)
     struct keyed *entry = keyed_at(node, slot);
     const struct message query = {
         .kind = MESSAGE_QUERY, .job = entry->job, .workflow = entry->workflow};
+    entry->tries = (uint8_t)min_u32(entry->tries + 1u, KEYED_PATIENCE_SHIFT_MAX);
     if (entry->state == KEYED_OWNED && !entry->is_known) {
         keys_tell_deputy(node, slot); /* What was said, or the answer to it, is lost. */
     } else if (entry->state == KEYED_DEPUTED && !keyed_is_orphan(node, entry)) {
@@ -520,7 +521,7 @@ void keys_audit(struct node *node)
         const int64_t silent_ns = now_ns(node) - entry->touched_ns;
         if (entry->state == KEYED_ANSWERED && silent_ns >= ANSWER_KEPT_NS) {
             keyed_forget(node, slot);
-        } else if (entry->state != KEYED_ANSWERED && silent_ns >= AUDIT_NS) {
+        } else if (entry->state != KEYED_ANSWERED && silent_ns >= AUDIT_NS << entry->tries) {
             ask_after(node, slot);
         }
     }

@@ -155,6 +155,26 @@ static void the_owner_hears_from_its_deputy_that_a_request_is_safe(void **state)
     lone_close(&lone);
 }
 
+/* What it was told may be on a slow link. */
+static void a_silent_deputy_is_told_again_after_ever_longer_times(void **state)
+{
+    (void)state;
+    static const uint32_t told[] = {1, 0, 1, 0, 0, 0, 1};
+    struct lone lone;
+    open_with_deputies(&lone);
+    const struct job_id job = ask_owner(&lone);
+    for (uint32_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+        assert_true(lone_timer(&lone, TIMER_AUDIT));
+        assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_DEPUTE), told[i]);
+    }
+    say(&lone, MESSAGE_DEPUTED, job, 1);
+    for (uint32_t i = 0; i < 16; i++) {
+        assert_true(lone_timer(&lone, TIMER_AUDIT));
+        assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_DEPUTE), 0);
+    }
+    lone_close(&lone);
+}
+
 static void a_request_that_was_asked_for_twice_is_answered_to_the_later_client(void **state)
 {
     (void)state;
@@ -571,6 +591,7 @@ int main(void)
         cmocka_unit_test(the_first_in_rank_is_the_deputy_or_the_second_of_the_first),
         cmocka_unit_test(inputs_that_are_too_large_stay_at_the_owner),
         cmocka_unit_test(the_owner_hears_from_its_deputy_that_a_request_is_safe),
+        cmocka_unit_test(a_silent_deputy_is_told_again_after_ever_longer_times),
         cmocka_unit_test(a_request_that_was_asked_for_twice_is_answered_to_the_later_client),
         cmocka_unit_test(a_key_is_not_used_for_two_requests),
         cmocka_unit_test(an_answer_is_given_again_for_a_while),
