@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,10 +10,7 @@
 
 #include "engine/onnx_cache.h"
 
-enum {
-    COMPARED_BYTES = 1 << 18, /* At a time. */
-    HUGE_BYTES = 1 << 21,     /* A page that takes the place of 512, where the system has any. */
-};
+enum { HUGE_BYTES = 1 << 21 }; /* A page that takes the place of 512, where the system has any. */
 
 static uint64_t whole_pages(uint64_t bytes)
 {
@@ -29,21 +25,55 @@ static void give_back(uint8_t *start, uint64_t bytes)
     }
 }
 
-void onnx_image_reserve(struct onnx_image *image, uint64_t bytes)
+/* Zeroes for @room bytes, where huge pages can lie. NULL if there are none. */
+static uint8_t *reserve(uint64_t room)
 {
-    *image = (struct onnx_image){.is_kept = false};
-    const uint64_t room = whole_pages(bytes);
     uint8_t *start = mmap(
         NULL, room + HUGE_BYTES, PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED) {
-        return;
+        return NULL;
     }
     const uint64_t before = HUGE_BYTES - (uintptr_t)start % HUGE_BYTES;
     give_back(start, before);
     give_back(start + before + room, HUGE_BYTES - before);
-    image->memory = (struct ort_image){.start = start + before, .room = room};
-    (void)madvise(image->memory.start, room, MADV_HUGEPAGE); /* Small ones may be slow, but do. */
+    (void)madvise(start + before, room, MADV_HUGEPAGE); /* Small ones may be slow, but do. */
+    return start + before;
+}
+
+/*
+ * Let the @room bytes from @start on, which were reserved, be those of @file. What is read from
+ * disk for this mapping comes in huge pages, and stays in them for others; read otherwise, it would
+ * come in small ones, and every load would have to map hundreds of times as many.
+ */
+static bool become_file(uint8_t *start, uint64_t room, int protection, int file)
+{
+    const int flags = MAP_PRIVATE | MAP_FIXED;
+    const bool is_mapped = mmap(start, room, protection, flags, file, 0) != MAP_FAILED;
+    if (is_mapped) {
+        (void)madvise(start, room, MADV_HUGEPAGE); /* As above. */
+    }
+    return is_mapped;
+}
+
+void *onnx_pages_map(int file, uint64_t bytes)
+{
+    const uint64_t room = whole_pages(bytes);
+    uint8_t *start = reserve(room);
+    if (start != NULL && !become_file(start, room, PROT_READ, file)) {
+        give_back(start, room);
+        start = NULL;
+    }
+    return start;
+}
+
+void onnx_image_reserve(struct onnx_image *image, uint64_t bytes)
+{
+    const uint64_t room = whole_pages(bytes);
+    uint8_t *start = reserve(room);
+    *image = (struct onnx_image){
+        .memory = {.start = start, .room = start == NULL ? 0 : room},
+    };
 }
 
 void onnx_image_release(struct onnx_image *image)
@@ -59,18 +89,13 @@ static bool is_same(int file, const struct ort_image *memory)
     if (fstat(file, &stat) != 0 || (uint64_t)stat.st_size != memory->room) {
         return false;
     }
-    uint8_t *part = malloc(COMPARED_BYTES); /* Reading is faster than mapping for one look. */
-    uint64_t at = 0;
-    ssize_t count = 1;
-    while (part != NULL && at < memory->room && count > 0) {
-        count = pread(file, part, COMPARED_BYTES, (off_t)at);
-        if (count > 0 && memcmp(part, memory->start + at, (size_t)count) != 0) {
-            break;
-        }
-        at += count > 0 ? (uint64_t)count : 0;
+    uint8_t *known = onnx_pages_map(file, memory->room);
+    if (known == NULL) {
+        return false;
     }
-    free(part);
-    return at == memory->room;
+    const bool is_equal = memcmp(known, memory->start, memory->room) == 0;
+    give_back(known, memory->room);
+    return is_equal;
 }
 
 static bool write_all(int file, const uint8_t *from, uint64_t left)
@@ -125,9 +150,7 @@ void onnx_image_keep(struct onnx_image *image, const char *path)
     }
     if (file >= 0) {
         /* Writable: what a kernel may write there is its own, and gone when the pages are. */
-        image->is_kept = mmap(
-                             memory->start, memory->room, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_FIXED, file, 0) != MAP_FAILED;
+        image->is_kept = become_file(memory->start, memory->room, PROT_READ | PROT_WRITE, file);
         (void)close(file); /* The mapping stays. */
     }
 }

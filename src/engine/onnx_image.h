@@ -31,6 +31,12 @@ void onnx_image_keep(struct onnx_image *image, const char *path);
 /* Give all of it back. */
 void onnx_image_release(struct onnx_image *image);
 
+/*
+ * Map the first @bytes of @file, to be read; in huge pages where the system has any. The caller
+ * unmaps them. NULL if they cannot be mapped.
+ */
+void *onnx_pages_map(int file, uint64_t bytes);
+
 /* The pages of a mapped file that lie from @start on: let them leave memory, or bring all in. */
 void onnx_pages_drop(void *start, uint64_t bytes);
 void onnx_pages_bring(void *start, uint64_t bytes);

@@ -127,11 +127,8 @@ static void map_file(struct onnx_model *model, const char *path)
         return;
     }
     if (fstat(file, &stat) == 0 && stat.st_size > 0) {
-        void *mapped = mmap(NULL, (size_t)stat.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (mapped != MAP_FAILED) {
-            model->mapped = mapped;
-            model->mapped_bytes = (size_t)stat.st_size;
-        }
+        model->mapped = onnx_pages_map(file, (uint64_t)stat.st_size);
+        model->mapped_bytes = model->mapped == NULL ? 0 : (size_t)stat.st_size;
     }
     (void)close(file); /* Nothing was written to it. */
 }
