@@ -141,7 +141,8 @@ void sim_destroy(struct sim *sim)
 
 void sim_record(struct sim *sim, const struct record *record)
 {
-    ASSERT(record->kind != RECORD_IGNORED); /* Nodes here are honest. */
+    /* Nodes here are honest, and known to owners unless the news of them was lost in a fault. */
+    ASSERT(record->kind != RECORD_IGNORED || sim->fault_count > 0);
     if (sim->options.has_deputies) {
         retries_note(sim, record);
     }

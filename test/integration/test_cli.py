@@ -233,6 +233,17 @@ class SimTest(Cli):
         workers = text[text.index("\nWORKER"):].splitlines()
         self.assertEqual(sum(line.startswith("w") for line in workers), 10)
 
+    def test_owners_hear_of_tasks_from_nodes_that_they_do_not_know(self):
+        faults = "faults: [{at: 2s, partition: 8, for: 2s}, {at: 5s, partition: 3, for: 2s}]"
+        path = pathlib.Path(COMPASS)
+        text = path.read_text().replace("faults: []", faults)
+        self.assertIn(faults, text)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".yaml") as scenario:
+            scenario.write(text)
+            scenario.flush()
+            self.good("sim", scenario.name, "--policy", "compass", "--rate", "16/s",
+                      "--jobs", "200", "--set", "workers=16")  # fmt: skip
+
     def test_rows_as_json_add_up(self):
         run = self.run_json()
         self.assertEqual([row["workflow"] for row in run["by_workflow"]],
