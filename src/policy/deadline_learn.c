@@ -6,7 +6,7 @@ enum {
     LEARN_USUAL = 512, /* Jobs that a ratio remembers, in about equal parts. */
     LEARN_FIRST = 8,   /* The same of the first ones, which count more. */
     LEARN_LATE = 2,    /* A job that was given up adds at least such a part of the ratio. */
-    DOUBT = 2,         /* Jobs given up in a row that halve what is believed of the next. */
+    DOUBT = 4,         /* Jobs given up in a row that halve what is believed of the next. */
     DOUBTS_MAX = 6,
     CLOSE = 4,        /* Nearly late is who takes all but such a part of its time. */
     CAUTION_UP = 2,   /* A job that was nearly late moves caution by such a part of the way. */

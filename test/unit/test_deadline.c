@@ -491,7 +491,7 @@ static void giving_up_is_doubted_the_more_often_it_happens(void **state)
     (void)state;
     struct cluster cluster;
     open_one(&cluster, 1, "admit=deadline");
-    for (uint32_t i = 0; i < 2; i++) { /* The profile is not put to the test. */
+    for (uint32_t i = 0; i < 4; i++) { /* The profile is not put to the test. */
         assert_true(is_hopeless(&cluster, 0, MS(9), true));
         const struct admission admission = ask(&cluster, MS(9), true);
         end_late(&cluster, &admission, MS(1));
