@@ -59,6 +59,9 @@ static bool write_all(int descriptor, const char *bytes, size_t count)
 _Noreturn static void run_child(const struct child_work *work, uint32_t index, int descriptor)
 {
     interrupt_release();
+    if (interrupt_came()) { /* Between the fork and here, or just before. */
+        interrupt_obey();
+    }
     char *result = memory_zeroed(work->result_bytes, 1);
     work->run(work->context, index, result);
     const bool sent = write_all(descriptor, result, work->result_bytes);
