@@ -32,7 +32,7 @@
 #define LEASE_NS (DIRECTORY_LEASE_MS * NS_PER_MS)
 
 enum {
-    LOOK_MS = 100, /* Between two looks at the folder. */
+    LOOK_MS = 250, /* Between two looks at the folder. */
     FILE_NAME_BYTES = 2 * NAME_BYTES_MAX,
     SUFFIXES = 3,
 };
