@@ -81,7 +81,12 @@ static void each_gpu_is_a_worker(ATTR_UNUSED void **state)
         .cores = 2,
         .memory_bytes = 64000000,
         .gpu_count = 3,
-        .gpus = {{"a", 500, 16, 13000}, {"a", 500, 16, 13000}, {"b", 700, 1, 13000}},
+        .gpus =
+            {
+                {.device = "a", .memory_bytes = 500, .units = 16, .version = 13000},
+                {.device = "a", .memory_bytes = 500, .units = 16, .version = 13000},
+                {.device = "b", .memory_bytes = 700, .units = 1, .version = 13000},
+            },
     };
     struct settings settings;
 
