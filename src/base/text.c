@@ -108,3 +108,13 @@ char *text_bytes(char out[static TEXT_SCALED_BYTES], uint64_t bytes)
     write_scaled(&text, bytes, units, ARRAY_COUNT(units));
     return out;
 }
+
+void text_hex(char *out, const uint8_t *bytes, size_t count)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < count; i++) {
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    out[2 * count] = '\0';
+}

@@ -38,4 +38,7 @@ char *text_duration(char out[static TEXT_SCALED_BYTES], int64_t ns);
 /* Write @bytes the same way, in steps of 1024: "512B", "1.5GiB". Returns @out. */
 char *text_bytes(char out[static TEXT_SCALED_BYTES], uint64_t bytes);
 
+/* Write @count bytes in hexadecimal: two digits each, and the terminating zero. */
+void text_hex(char *out, const uint8_t *bytes, size_t count);
+
 #endif /* BASE_TEXT_H */

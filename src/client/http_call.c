@@ -19,6 +19,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "client/http_answer.h"
 #include "protocol/buffer.h"
@@ -446,9 +447,7 @@ void http_key_draw(char key_out[static HTTP_KEY_BYTES])
     unsigned char bytes[(HTTP_KEY_BYTES - 1) / 2];
     const int drawn = RAND_bytes(bytes, sizeof(bytes));
     ASSERT(drawn == 1);
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        (void)snprintf(key_out + 2 * i, 3, "%02x", bytes[i]);
-    }
+    text_hex(key_out, bytes, sizeof(bytes));
 }
 
 enum weft_status http_call(

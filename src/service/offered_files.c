@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "document/folder.h"
 #include "fabric/trust.h"
 #include "runtime/runtime.h"
@@ -50,9 +51,7 @@ static void write_proof(const struct trust *trust, const char *path, char out[PR
 {
     uint8_t proof[TRUST_PROOF_BYTES];
     trust_prove(trust, (const uint8_t *)path, strlen(path), proof);
-    for (uint32_t i = 0; i < TRUST_PROOF_BYTES; i++) {
-        (void)snprintf(out + 2 * (size_t)i, 3, "%02x", proof[i]);
-    }
+    text_hex(out, proof, TRUST_PROOF_BYTES);
 }
 
 bool offered_files_prove(const struct trust *trust, const char *path, char out[static 128])

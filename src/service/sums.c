@@ -12,10 +12,12 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
+#include "base/units.h"
 
 #define SUMS_FILE "sha256"
 #define SEEN_FILE "sums" /* In the cache: lines of struct seen. */
-#define FRESH_NS  INT64_C(1000000000)
+#define FRESH_NS  NS_PER_S
 
 enum {
     SUM_BYTES = 32,
@@ -52,9 +54,7 @@ enum weft_status sums_file(
     if (!is_good || bytes != SUM_BYTES) {
         return error_set(error, WEFT_IO, "%s: cannot be read", path);
     }
-    for (uint32_t i = 0; i < SUM_BYTES; i++) {
-        (void)snprintf(digits_out + 2 * (size_t)i, 3, "%02x", sum[i]);
-    }
+    text_hex(digits_out, sum, SUM_BYTES);
     return WEFT_OK;
 }
 
@@ -69,8 +69,8 @@ static bool describe(const char *path, const char *digits, char line_out[SEEN_BY
     if (stat(path, &about) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0) {
         return false;
     }
-    const int64_t changed_ns = about.st_ctim.tv_sec * INT64_C(1000000000) + about.st_ctim.tv_nsec;
-    const int64_t now_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    const int64_t changed_ns = about.st_ctim.tv_sec * NS_PER_S + about.st_ctim.tv_nsec;
+    const int64_t now_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
     (void)snprintf(
         line_out, SEEN_BYTES, "%.*s %" PRIuMAX " %" PRIuMAX " %" PRIdMAX " %" PRId64 "\n",
         SUMS_DIGITS, digits, (uintmax_t)about.st_dev, (uintmax_t)about.st_ino,

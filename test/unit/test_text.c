@@ -119,6 +119,16 @@ static void sizes_go_by_1024(ATTR_UNUSED void **state)
     }
 }
 
+static void bytes_are_two_digits_each(ATTR_UNUSED void **state)
+{
+    char out[9] = "xxxxxxxx";
+
+    text_hex(out, (const uint8_t[]){0x00, 0x9a, 0xf5, 0x0b}, 4);
+    assert_string_equal(out, "009af50b");
+    text_hex(out, NULL, 0);
+    assert_string_equal(out, "");
+}
+
 static void init_without_room(void *argument)
 {
     struct text text;
@@ -139,6 +149,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_cut_and_nothing_follows_it),
         cmocka_unit_test(durations_use_the_largest_fitting_unit),
         cmocka_unit_test(sizes_go_by_1024),
+        cmocka_unit_test(bytes_are_two_digits_each),
         cmocka_unit_test(a_text_needs_room_for_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
