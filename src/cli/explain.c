@@ -13,8 +13,6 @@
 #include "trace/latency_parts.h"
 #include "trace/text.h"
 
-enum { ANSWER_S = 30, HTTP_OK = 200 };
-
 struct values {
     struct infer_where where;
 };
@@ -225,21 +223,11 @@ static enum weft_status ask(
     char path[NAME_BYTES_MAX + 16];
     struct http_reply reply;
     (void)snprintf(path, sizeof(path), "/v2/jobs/%s", job);
-    const struct http_call call = {
-        .url = &target->url,
-        .method = "GET",
-        .path = path,
-        .headers = target->headers,
-        .ca_file = target->ca_file,
-        .timeout_s = ANSWER_S,
-    };
-    enum weft_status status = http_call(&call, &reply, error);
+    enum weft_status status = infer_get(target, path, /* bytes_max */ 0, &reply, error);
     if (status != WEFT_OK) {
         return status;
     }
-    FILE *file = reply.status == HTTP_OK && reply.body_bytes > 0
-                     ? fmemopen(reply.body, reply.body_bytes, "r")
-                     : NULL;
+    FILE *file = reply.body_bytes > 0 ? fmemopen(reply.body, reply.body_bytes, "r") : NULL;
     if (file != NULL) {
         status = job_story_read(file, "the answer", job, story_out, error);
         (void)fclose(file);

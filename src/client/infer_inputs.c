@@ -92,11 +92,10 @@ enum weft_status infer_explain(const struct http_reply *reply, struct weft_error
     return WEFT_FAILED;
 }
 
-static enum weft_status ask_metadata(
-    const struct infer_target *target, struct http_reply *reply_out, struct weft_error *error)
+enum weft_status infer_get(
+    const struct infer_target *target, const char *path, uint64_t bytes_max,
+    struct http_reply *reply_out, struct weft_error *error)
 {
-    char path[NAME_BYTES_MAX + 128];
-    (void)snprintf(path, sizeof(path), "/v2/models/%.100s", target->workflow);
     const struct http_call call = {
         .url = &target->url,
         .method = "GET",
@@ -104,7 +103,7 @@ static enum weft_status ask_metadata(
         .headers = target->headers,
         .ca_file = target->ca_file,
         .timeout_s = ANSWER_S,
-        .answer_bytes_max = METADATA_BYTES_MAX,
+        .answer_bytes_max = bytes_max,
     };
     enum weft_status status = http_call(&call, reply_out, error);
     if (status == WEFT_OK && reply_out->status != 200) {
@@ -586,8 +585,10 @@ enum weft_status infer_body_build(
     const struct infer_target *target, const struct infer_values *values,
     const struct infer_outputs *outputs, struct infer_body *body_out, struct weft_error *error)
 {
+    char path[NAME_BYTES_MAX + 128];
     struct http_reply described;
-    enum weft_status status = ask_metadata(target, &described, error);
+    (void)snprintf(path, sizeof(path), "/v2/models/%.100s", target->workflow);
+    enum weft_status status = infer_get(target, path, METADATA_BYTES_MAX, &described, error);
     if (status == WEFT_OK) {
         status = infer_body_make(&described, values, outputs, body_out, error);
         free(described.body);

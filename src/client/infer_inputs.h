@@ -46,6 +46,14 @@ enum weft_status infer_target_init(
     struct infer_target *target, const struct infer_where *where, const char *workflow,
     struct weft_error *error);
 
+/*
+ * Ask for @path; of the answer at most @bytes_max, or HTTP_ANSWER_BYTES for 0. The body is the
+ * caller's. Errors: those of http_call(), and WEFT_FAILED if the answer is not good.
+ */
+enum weft_status infer_get(
+    const struct infer_target *target, const char *path, uint64_t bytes_max,
+    struct http_reply *reply_out, struct weft_error *error);
+
 /* "name=value" each. */
 struct infer_values {
     char *const *items;
