@@ -27,9 +27,8 @@ struct seen {
     double queued_ms;     /* work of all its workers, */
     int64_t queued_items; /* in so many items; */
     int64_t memory_free_bytes;
-    int64_t resident; /* Models in their memory. */
-    double
-        oldest_row_ms; /* When it last heard of the worker that it has not heard of for longest. */
+    int64_t resident;     /* Models in their memory. */
+    double oldest_row_ms; /* Since it heard of the worker that it has not heard of for longest. */
 };
 
 /* Ask @member for @path. NULL unless it answers; the status is then in *status_out. */
@@ -58,20 +57,21 @@ static json_t *ask(
     return answer;
 }
 
-static const char *state_of(const struct member *member, const char *ca_file)
+/* Its @status_out is 0 if it does not answer. */
+static const char *state_of(const struct member *member, const char *ca_file, uint32_t *status_out)
 {
-    uint32_t status;
+    *status_out = 0;
     if (member->address[0] == '\0') {
         return "starting";
     }
     if (member->http[0] == '\0') {
         return "member";
     }
-    json_decref(ask(member, "/v2/health/ready", ca_file, &status));
-    if (status == 0) {
+    json_decref(ask(member, "/v2/health/ready", ca_file, status_out));
+    if (*status_out == 0) {
         return "no answer";
     }
-    return status == HTTP_OK ? "ready" : member->drains ? "draining" : "not ready";
+    return *status_out == HTTP_OK ? "ready" : member->drains ? "draining" : "not ready";
 }
 
 static int64_t whole(const json_t *worker, const char *key)
@@ -105,8 +105,11 @@ static void take_rows(const json_t *answer, struct seen *seen)
 
 static struct seen look_at(const struct member *member, const char *ca_file)
 {
-    struct seen seen = {.state = state_of(member, ca_file)};
     uint32_t status;
+    struct seen seen = {.state = state_of(member, ca_file, &status)};
+    if (status == 0) {
+        return seen; /* It would be waited for once more. */
+    }
     json_t *answer = ask(member, "/v2/cluster", ca_file, &status);
     seen.has_rows = answer != NULL && status == HTTP_OK;
     if (seen.has_rows) {
