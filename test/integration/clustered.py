@@ -113,42 +113,39 @@ def request(value):
     return json.dumps({"inputs": [given]})
 
 
-def infer(address, value):
-    """The output for @value; None if the connection broke, or the server asks to go elsewhere."""
-    connection = http.client.HTTPConnection(*address, timeout=LIMIT)
+def post(address, value, headers=None, limit_s=LIMIT):
+    """(status, outputs or text, headers) for @value; None if the connection broke."""
+    connection = http.client.HTTPConnection(*address, timeout=limit_s)
     try:
-        connection.request("POST", "/v2/models/twice/infer", body=request(value))
+        connection.request("POST", "/v2/models/twice/infer", request(value), headers or {})
         response = connection.getresponse()
         text = response.read().decode()
-        if response.status == 503:
-            return None
-        if response.status != 200:
-            raise AssertionError(f"{response.status}: {text}")
-        return json.loads(text)["outputs"][0]["data"]
     except (OSError, http.client.HTTPException):
         return None
     finally:
         connection.close()
+    got = json.loads(text)["outputs"][0]["data"] if response.status == 200 else text
+    return response.status, got, dict(response.getheaders())
+
+
+def infer(address, value):
+    """The output for @value; None if the connection broke, or the server asks to go elsewhere."""
+    status, got, _ = post(address, value) or (503, None, None)
+    if status == 503:
+        return None
+    if status != 200:
+        raise AssertionError(f"{status}: {got}")
+    return got
 
 
 def ask_once(address, value, key, attempt, limit_s=LIMIT):
     """Status and outputs, or text, of one request; None if the connection broke."""
     headers = {"Idempotency-Key": key, "weft-attempt": str(attempt)}
-    connection = http.client.HTTPConnection(*address, timeout=limit_s)
-    try:
-        connection.request("POST", "/v2/models/twice/infer", request(value), headers)
-        response = connection.getresponse()
-        text = response.read().decode()
-    except (OSError, http.client.HTTPException):
-        return None, None
-    finally:
-        connection.close()
-    if response.status == 200:
-        return 200, json.loads(text)["outputs"][0]["data"]
-    return response.status, text
+    status, got, _ = post(address, value, headers, limit_s) or (None, None, None)
+    return status, got
 
 
-def ask_with_key(addresses, value, key, limit_s=60.0, first=0):
+def ask_with_key(addresses, value, key, limit_s=60.0):
     """Ask one address after the other with @key until one answers: (answer, headers, attempts).
 
     What is not an answer of its own right, 503 or a lost connection, is asked for again.
@@ -156,23 +153,14 @@ def ask_with_key(addresses, value, key, limit_s=60.0, first=0):
     end = time.monotonic() + limit_s
     attempt = 0
     while time.monotonic() < end:
-        address = addresses[(first + attempt) % len(addresses)]
+        address = addresses[attempt % len(addresses)]
         attempt += 1
         headers = {"Idempotency-Key": key, "weft-attempt": str(attempt)}
-        connection = http.client.HTTPConnection(*address, timeout=LIMIT)
-        try:
-            connection.request("POST", "/v2/models/twice/infer", request(value), headers)
-            response = connection.getresponse()
-            text = response.read().decode()
-        except (OSError, http.client.HTTPException):
-            time.sleep(0.05)
-            continue
-        finally:
-            connection.close()
-        if response.status == 200:
-            return json.loads(text)["outputs"][0]["data"], dict(response.getheaders()), attempt
-        if response.status != 503:
-            raise AssertionError(f"{response.status}: {text}")
+        status, got, heads = post(address, value, headers) or (503, None, None)
+        if status == 200:
+            return got, heads, attempt
+        if status != 503:
+            raise AssertionError(f"{status}: {got}")
         time.sleep(0.05)
     raise AssertionError(f"no answer for {key} after {attempt} attempts")
 
