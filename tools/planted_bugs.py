@@ -496,6 +496,15 @@ BUGS = [
         (GOLDENS, UNIT_TESTS),
     ),
     Bug(
+        "early-answer",
+        "src/node/jobs.c",
+        "a client has its answer before a deputy knows of its request",
+        "`jobs_finish()` does not wait",
+        "if (!jobs_is_complete(node, job) || (node->keys.is_on && keys_must_wait(node, job))) {",
+        "if (!jobs_is_complete(node, job)) {",
+        (GOLDENS, UNIT_TESTS),
+    ),
+    Bug(
         "not-told",
         "src/node/members.c",
         "an owner that comes back is not told what was taken over",
@@ -536,8 +545,8 @@ BUGS = [
         "src/node/keys_peers.c",
         "an owner that loses its deputy does not find another",
         "`keys_repair()` does not tell another deputy",
-        "        keys_tell_deputy(node, slot);\n        return true;",
-        "        return false;",
+        "        keys_tell_deputy(node, slot);\n        jobs_finish(node",
+        "        jobs_finish(node",
         (GOLDENS,),
     ),
     Bug(

@@ -109,7 +109,7 @@ static void probe_workers(struct node *node)
         struct job *job = job_at(node, slot);
         next = job->link.next;
         const uint32_t task_count = workflow_at(node, job->workflow)->task_count;
-        if (now_ns(node) - job->touched_ns < patience_ns(job) ||
+        if (now_ns(node) - job->touched_ns < patience_ns(job) || jobs_is_complete(node, job) ||
             !audit_has_room(node, 2 * task_count)) {
             continue;
         }

@@ -1,6 +1,7 @@
 /* inspect.c - what hosts, screens and checkers may see of a node, and its end. */
 #include "node/access.h"
 #include "node/keys.h"
+#include "node/keys_table.h"
 
 static const struct task *batched_task(const struct node *node, uint32_t batch, uint32_t index)
 {
@@ -45,6 +46,14 @@ struct handle node_batch_input(
 bool node_knows(const struct node *node, struct request_key key)
 {
     return keys_find(node, key) != POOL_NONE;
+}
+
+bool node_answered_early(const struct node *node, struct job_id job)
+{
+    const uint32_t slot = keyed_find_job(node, job);
+    const struct keyed *entry = slot == POOL_NONE ? NULL : keyed_at(node, slot);
+    return entry != NULL && entry->state == KEYED_ANSWERED && job.node == node->id &&
+           entry->deputy != NODE_NONE && !entry->is_known;
 }
 
 struct row node_row(const struct node *node, uint32_t worker)

@@ -330,7 +330,18 @@ void jobs_output(struct node *node, const struct message *message, uint32_t tens
     };
     job->outputs = output_slot;
     job->output_count++;
-    if (job->output_count < workflow->sink_count) {
+    jobs_finish(node, slot);
+}
+
+bool jobs_is_complete(const struct node *node, const struct job *job)
+{
+    return job->output_count == workflow_at(node, job->workflow)->sink_count;
+}
+
+void jobs_finish(struct node *node, uint32_t slot)
+{
+    const struct job *job = job_at(node, slot);
+    if (!jobs_is_complete(node, job) || (node->keys.is_on && keys_must_wait(node, job))) {
         return;
     }
     if (job->firm && now_ns(node) > job->deadline_ns) { /* Before its timer was heard of. */
@@ -417,7 +428,7 @@ void jobs_failed(struct node *node, const struct message *message)
         return;
     }
     struct job *job = job_at(node, slot);
-    if (message->attempt < job->attempt ||
+    if (message->attempt < job->attempt || jobs_is_complete(node, job) ||
         message->task >= workflow_at(node, job->workflow)->task_count ||
         message->reason >= REASON_COUNT) {
         return;
@@ -459,7 +470,7 @@ bool jobs_repair(struct node *node)
             break;
         }
         node->repair_job = job_at(node, slot)->link.next;
-        if (placing_again(node, slot, TASK_NONE)) {
+        if (!jobs_is_complete(node, job_at(node, slot)) && placing_again(node, slot, TASK_NONE)) {
             repaired++;
         }
     }

@@ -43,6 +43,12 @@ void jobs_cancel(struct node *node, struct job_id job);
 /* An output of a sink has come. Takes over one reference to @tensor. */
 void jobs_output(struct node *node, const struct message *message, uint32_t tensor);
 
+/* Whether all outputs of @job are here: it only waits for its deputy, and nothing of it runs. */
+bool jobs_is_complete(const struct node *node, const struct job *job);
+
+/* Answer job @slot if it is complete, and nothing keeps it from being answered. */
+void jobs_finish(struct node *node, uint32_t slot);
+
 /* Whether a task of @job is placed on @peer. */
 bool jobs_is_placed_on(const struct node *node, const struct job *job, uint32_t peer);
 

@@ -74,6 +74,13 @@ void keys_ask(struct node *node, uint32_t slot, uint32_t peer)
     send_request(node, slot, MESSAGE_FORWARD, peer, entry->inputs);
 }
 
+bool keys_must_wait(const struct node *node, const struct job *job)
+{
+    const uint32_t slot = keyed_find_job(node, job->id);
+    return slot != POOL_NONE && keyed_at(node, slot)->deputy != NODE_NONE &&
+           !keyed_at(node, slot)->is_known;
+}
+
 void keys_opened(struct node *node, uint32_t job_slot, const struct event_request *request)
 {
     const struct job *job = job_at(node, job_slot);

@@ -4,10 +4,11 @@
  * A client may give its request a key, and ask again with the same key when it hears nothing. The
  * node that it came to is the owner of the job. Members rank themselves for every key by a hash, as
  * homes do; the first in rank, or the second if the owner is the first, is the deputy: the owner
- * tells it of the request, inputs and all, and tells its host once the deputy has answered. From
- * then on the request is safe. A client that asks again says so; its node asks the first in rank,
- * which is the owner, the deputy, or becomes the owner, and passes the answer on. When the member
- * list says that the owner is lost, the deputy opens a job of its own, with a deputy of its own.
+ * tells it of the request, inputs and all, and starts at once, but gives no outputs to its client
+ * before the deputy has said that it knows: from then on the request is safe. A client that asks
+ * again says so; its node asks the first in rank, which is the owner, the deputy, or becomes the
+ * owner, and passes the answer on. When the member list says that the owner is lost, the deputy
+ * opens a job of its own, with a deputy of its own.
  * The new job has another name, so nothing that is late of the old one can touch it.
  *
  * One request may get two owners: two clients ask at the same time, or an owner was only out of
@@ -32,6 +33,9 @@ uint32_t keys_find(const struct node *node, struct request_key key);
 
 /* Whether that is all for @request, which has a key: it is known, or another node is asked. */
 bool keys_request(struct node *node, const struct event_request *request);
+
+/* Whether the answer of @job must wait: its deputy has not said that it knows of the request. */
+bool keys_must_wait(const struct node *node, const struct job *job);
 
 /* Job @slot was opened for @request, which has a key: tell a deputy. */
 void keys_opened(struct node *node, uint32_t slot, const struct event_request *request);

@@ -181,6 +181,7 @@ static void depute(struct node *node, const struct message *message, uint32_t te
     const struct keyed given = described(node, message, tensor);
     if (keyed_add(node, &given) == POOL_NONE) {
         tensor_release(node, tensor);
+        reply(node, message, MESSAGE_SETTLED, WEFT_REFUSED, REASON_FULL);
         return;
     }
     reply(node, message, MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);
@@ -301,7 +302,8 @@ static void deputed(struct node *node, const struct message *message)
     if (slot == POOL_NONE) {
         return;
     }
-    const struct job *job = job_at(node, jobs_find(node, message->job));
+    const uint32_t job_slot = jobs_find(node, message->job);
+    const struct job *job = job_at(node, job_slot);
     struct record *record = trace(node, RECORD_DEPUTED, REASON_NONE);
     record->job = message->job;
     record->value = message->from;
@@ -312,6 +314,7 @@ static void deputed(struct node *node, const struct message *message)
         effect->accept.job = job->id;
         effect->accept.deputy = message->from;
     }
+    jobs_finish(node, job_slot);
 }
 
 static void taken(struct node *node, const struct message *message)
@@ -357,6 +360,19 @@ static void refuse(struct node *node, uint32_t slot, enum weft_status status, en
     keyed_forget(node, slot);
 }
 
+/* The deputy of request @slot, a job of this node, does not want to be: there is none for now. */
+static void decline(struct node *node, uint32_t slot, enum reason reason)
+{
+    struct keyed *entry = keyed_at(node, slot);
+    const uint32_t job = jobs_find(node, entry->job);
+    entry->deputy = NODE_NONE;
+    if (reason == REASON_KEY_REUSED) {
+        jobs_end(node, job, WEFT_REFUSED, reason);
+    } else {
+        jobs_finish(node, job);
+    }
+}
+
 static void settled(struct node *node, const struct message *message)
 {
     const uint32_t slot = keys_find(node, message->deputy.key);
@@ -366,10 +382,9 @@ static void settled(struct node *node, const struct message *message)
         return;
     }
     struct keyed *entry = keyed_at(node, slot);
-    if (entry->state == KEYED_OWNED) { /* The deputy has another request with this key. */
+    if (entry->state == KEYED_OWNED) {
         if (status == WEFT_REFUSED) {
-            entry->deputy = NODE_NONE;
-            jobs_end(node, jobs_find(node, entry->job), WEFT_REFUSED, reason);
+            decline(node, slot, reason);
         }
     } else if (status == WEFT_OK) { /* Too much for a deputy to keep. */
         if (keyed_is_wanted(entry)) {
@@ -431,6 +446,10 @@ static bool lacks_deputy(const struct node *node, const struct keyed *entry)
     const struct job *job = job_at(node, jobs_find(node, entry->job));
     const bool is_small = tensor_at(node, job->inputs)->bytes <= DEPUTY_BYTES_MAX;
     const uint32_t first = keyed_first_but(node, entry->key, node->id);
+    if (entry->is_known && !keyed_has_lost_deputy(node, entry) &&
+        suspects_has(&node->view.suspects, entry->deputy)) {
+        return false; /* It knows, and may be back in a moment. */
+    }
     return is_small &&
            (entry->deputy != first || (first != NODE_NONE && keyed_has_lost_deputy(node, entry)));
 }
@@ -446,6 +465,7 @@ static bool repair(struct node *node, uint32_t slot)
     }
     if (entry->state == KEYED_OWNED && lacks_deputy(node, entry)) {
         keys_tell_deputy(node, slot);
+        jobs_finish(node, jobs_find(node, entry->job)); /* If there is none to tell. */
         return true;
     }
     if (entry->state == KEYED_WAITING && keyed_has_lost_deputy(node, entry) && !is_full) {

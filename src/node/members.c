@@ -110,6 +110,14 @@ void members_changed(struct node *node, const struct members *members)
     }
 }
 
+/* Requests with keys wait for their deputies: one that says nothing must not hold them up. */
+static void look_for_deputies(struct node *node)
+{
+    if (node->keys.list.first != POOL_NONE) {
+        members_look_again(node);
+    }
+}
+
 void members_hint(struct node *node, uint32_t peer, enum peer_hint hint)
 {
     switch (hint) {
@@ -117,10 +125,12 @@ void members_hint(struct node *node, uint32_t peer, enum peer_hint hint)
         trace(node, RECORD_SUSPECTED, REASON_NONE)->value = peer;
         suspects_add(&node->view.suspects, peer);
         forget_promises(node, peer);
+        look_for_deputies(node);
         return;
     case PEER_RESTORED:
         suspects_remove(&node->view.suspects, peer);
         outbox_block(node, peer, /* blocked */ false);
+        look_for_deputies(node);
         return;
     case PEER_BLOCKED:
         outbox_block(node, peer, /* blocked */ true);

@@ -91,6 +91,9 @@ void retries_note(struct sim *sim, const struct record *record)
             .job = record->job, .arrived_ns = record->at_ns, .workflow = record->workflow};
         map_put(&sim->open_slots, key, slot);
     } else if (record->kind == RECORD_ANSWERED) {
+        ASSERT(
+            record->reason != REASON_NONE ||
+            !node_answered_early(sim->nodes[record->node].node, record->job));
         pool_give(&sim->open_jobs, map_get(&sim->open_slots, key));
         (void)map_remove(&sim->open_slots, key);
     }

@@ -60,6 +60,24 @@ static void the_deputy_of_a_lost_owner_takes_over(ATTR_UNUSED void **state)
     play(&stage, "deputy-takes-over");
 }
 
+/* A message takes 1 ms: the task has ended before the deputy can have said that it knows. */
+static void an_answer_waits_until_the_deputy_knows(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_one(&stage, 4, MS(1));
+    play(&stage, "deputy-waited-for");
+}
+
+/* The deputy knows, its owner has the outputs but not heard so: the client has seen nothing. */
+static void a_job_whose_owner_dies_before_it_hears_that_it_is_safe_is_not_lost(
+    ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    open_one(&stage, 4, MS(1));
+    fault(&stage, FAULT_CRASH, OWNER, 3 * MS(1) / 2);
+    play(&stage, "deputy-window");
+}
+
 static void an_owner_that_loses_its_deputy_finds_another(ATTR_UNUSED void **state)
 {
     struct stage stage;
@@ -106,6 +124,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_owner_tells_a_deputy),
         cmocka_unit_test(the_deputy_of_a_lost_owner_takes_over),
+        cmocka_unit_test(an_answer_waits_until_the_deputy_knows),
+        cmocka_unit_test(a_job_whose_owner_dies_before_it_hears_that_it_is_safe_is_not_lost),
         cmocka_unit_test(an_owner_that_loses_its_deputy_finds_another),
         cmocka_unit_test(a_node_that_comes_back_does_not_run_what_was_taken_over),
         cmocka_unit_test(an_owner_that_comes_back_drops_what_was_taken_over),

@@ -79,16 +79,15 @@ static void say_end(
     lone_deliver(lone, &message);
 }
 
-/* The job that is running here ends. */
+/* The job that is running here ends; its deputy, if it has one, says that it knows of it. */
 static void end_job(struct lone *lone)
 {
-    while (node_counts(lone->node).jobs > 0) {
-        if (lone_is_asked(lone, EFFECT_LOAD)) {
-            lone_load_done(lone, WEFT_OK);
-        } else {
-            lone_batch_done(lone, WEFT_OK);
-        }
+    lone_settle(lone);
+    if (node_counts(lone->node).jobs > 0) {
+        const struct keyed *entry = keyed_at(lone->node, keys_find(lone->node, lone->key));
+        say(lone, MESSAGE_DEPUTED, entry->job, entry->deputy);
     }
+    assert_int_equal(node_counts(lone->node).jobs, 0);
 }
 
 static struct effect_answer answer_of(struct lone *lone)
@@ -155,6 +154,120 @@ static void the_owner_hears_from_its_deputy_that_a_request_is_safe(void **state)
     lone_close(&lone);
 }
 
+static void no_client_has_an_answer_before_a_deputy_knows_of_its_request(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    const struct job_id job = ask_owner(&lone);
+    lone_settle(&lone);
+    assert_int_equal(lone.answers, 0);
+    say(&lone, MESSAGE_DEPUTED, job, 1);
+    assert_int_equal(lone_find(&lone, EFFECT_ACCEPT)->accept.deputy, 1);
+    assert_int_equal(answer_of(&lone).status, WEFT_OK);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_RESULT), 1);
+    lone_close(&lone);
+}
+
+/* Neither silence nor the loss of a worker nor a late failure: everything has been done. */
+static void what_waits_for_its_deputy_does_not_run_again(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone_plan(2, 2, 2, 2);
+    const struct job_id job = ask_owner(&lone);
+    struct message output = lone_message(&lone, MESSAGE_INPUT, job, FLOW_A, TASK_ANSWER);
+    output.from = 2;
+    output.work.bytes = 1;
+    lone_deliver(&lone, &output);
+    struct message failed = lone_message(&lone, MESSAGE_FAILED, job, FLOW_A, 0);
+    failed.from = 2;
+    failed.reason = REASON_INVALID;
+    lone_deliver(&lone, &failed);
+    for (uint32_t i = 0; i < 8; i++) {
+        assert_true(lone_timer(&lone, TIMER_AUDIT));
+        assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_PROBE), 0);
+    }
+    lone_members(&lone, 2, ALL_UP & ~UINT64_C(4), /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 0);
+    assert_int_equal(lone.answers, 0);
+    say(&lone, MESSAGE_DEPUTED, job, 1);
+    assert_int_equal(answer_of(&lone).status, WEFT_OK);
+    lone_close(&lone);
+}
+
+static void hint(struct lone *lone, uint32_t peer, enum peer_hint hint)
+{
+    struct event event = {.kind = EVENT_PEER_HINT};
+    event.peer.node = peer;
+    event.peer.hint = hint;
+    lone_step(lone, &event);
+}
+
+/* Another is told instead of one that cannot be reached, and without any the answer is given. */
+static void a_deputy_that_says_nothing_does_not_hold_up_the_answer(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    const struct job_id job = ask_owner(&lone);
+    lone_settle(&lone);
+    hint(&lone, 1, PEER_BROKEN);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_DEPUTE), 1);
+    say(&lone, MESSAGE_DEPUTED, job, 1); /* It is not the deputy any more. */
+    assert_int_equal(lone.answers, 0);
+    hint(&lone, 2, PEER_BROKEN);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(answer_of(&lone).status, WEFT_OK);
+    lone_close(&lone);
+}
+
+static void a_deputy_that_knows_stays_when_it_is_suspected(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    const struct job_id job = ask_owner(&lone);
+    say(&lone, MESSAGE_DEPUTED, job, 1);
+    hint(&lone, 1, PEER_BROKEN);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone_count(&lone, EFFECT_MOVE), 0);
+    end_job(&lone);
+    assert_int_equal(answer_of(&lone).status, WEFT_OK);
+    lone_close(&lone);
+}
+
+static void a_request_whose_deputy_is_back_is_told_to_it(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    hint(&lone, 1, PEER_BROKEN);
+    hint(&lone, 2, PEER_BROKEN);
+    lone.key = key_of(0, 1);
+    (void)lone_request(&lone, FLOW_A);
+    assert_int_equal(lone_count(&lone, EFFECT_MOVE), 0);
+    hint(&lone, 2, PEER_RESTORED);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_DEPUTE), 1);
+    lone_close(&lone);
+}
+
+static void a_request_that_no_deputy_has_room_for_is_answered_without(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    const struct job_id job = ask_owner(&lone);
+    lone_settle(&lone);
+    say_end(&lone, job, 1, WEFT_REFUSED, REASON_FULL);
+    assert_int_equal(answer_of(&lone).status, WEFT_OK);
+    lone_close(&lone);
+}
+
 /* What it was told may be on a slow link. */
 static void a_silent_deputy_is_told_again_after_ever_longer_times(void **state)
 {
@@ -185,7 +298,7 @@ static void a_request_that_was_asked_for_twice_is_answered_to_the_later_client(v
     assert_int_equal(answer_of(&lone).client, lone.clients - 1);
     assert_int_equal(answer_of(&lone).reason, REASON_DUPLICATE);
     assert_int_equal(node_counts(lone.node).jobs, 1);
-    lone_settle(&lone);
+    end_job(&lone);
     assert_int_equal(lone.answers, 2);
     lone_close(&lone);
 }
@@ -373,7 +486,7 @@ static void a_job_that_no_client_waits_for_ends_too(void **state)
     struct lone lone;
     open_with_deputies(&lone);
     lose_owner(&lone, 0);
-    lone_settle(&lone);
+    end_job(&lone);
     assert_int_equal(lone.answers, 0);
     assert_int_equal(node_counts(lone.node).jobs, 0);
     (void)lone_request(&lone, FLOW_A);
@@ -573,6 +686,7 @@ static void a_deputy_takes_no_more_than_it_has_room_for(void **state)
     struct lone lone;
     open_with_deputies(&lone);
     uint32_t taken = 0;
+    uint32_t refused = 0;
     for (uint32_t i = 1; i <= 20; i++) {
         lone.key.words[0] = i;
         struct message told =
@@ -580,8 +694,10 @@ static void a_deputy_takes_no_more_than_it_has_room_for(void **state)
         told.deputy.bytes = DEPUTY_BYTES_MAX;
         lone_deliver(&lone, &told);
         taken += lone_sent_count(&lone, 1, MESSAGE_DEPUTED);
+        refused += lone_sent_count(&lone, 1, MESSAGE_SETTLED);
     }
     assert_int_equal(taken, KEYED_BYTES_MAX / DEPUTY_BYTES_MAX + 1);
+    assert_int_equal(refused, 20 - taken);
     lone_close(&lone);
 }
 
@@ -591,6 +707,12 @@ int main(void)
         cmocka_unit_test(the_first_in_rank_is_the_deputy_or_the_second_of_the_first),
         cmocka_unit_test(inputs_that_are_too_large_stay_at_the_owner),
         cmocka_unit_test(the_owner_hears_from_its_deputy_that_a_request_is_safe),
+        cmocka_unit_test(no_client_has_an_answer_before_a_deputy_knows_of_its_request),
+        cmocka_unit_test(what_waits_for_its_deputy_does_not_run_again),
+        cmocka_unit_test(a_deputy_that_says_nothing_does_not_hold_up_the_answer),
+        cmocka_unit_test(a_deputy_that_knows_stays_when_it_is_suspected),
+        cmocka_unit_test(a_request_whose_deputy_is_back_is_told_to_it),
+        cmocka_unit_test(a_request_that_no_deputy_has_room_for_is_answered_without),
         cmocka_unit_test(a_silent_deputy_is_told_again_after_ever_longer_times),
         cmocka_unit_test(a_request_that_was_asked_for_twice_is_answered_to_the_later_client),
         cmocka_unit_test(a_key_is_not_used_for_two_requests),
