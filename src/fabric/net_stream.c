@@ -114,6 +114,9 @@ static void on_sweep(uv_timer_t *timer)
         }
         net_stream_dial(peer, at_ns);
         net_stream_ping(peer, at_ns);
+        if (peer->waiting_count > 0) { /* What could wait has waited. */
+            net_stream_show(peer);
+        }
     }
     for (struct arrival *arrival = net->arrivals, *next = NULL; arrival != NULL; arrival = next) {
         next = arrival->next;

@@ -118,7 +118,9 @@ void net_stream_send(struct net *base, uint32_t to, const struct message *messag
     if (!peer->is_blocked && net_stream_is_much(peer)) {
         net_stream_look(net);
     }
-    net_stream_show(peer);
+    if (!message->can_wait) {
+        net_stream_show(peer);
+    }
 }
 
 static bool list_carries(const struct waiting *waiting, struct job_id job)

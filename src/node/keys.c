@@ -205,11 +205,13 @@ static void answer(struct node *node, uint32_t slot, uint64_t client, struct job
     };
 }
 
-void keys_pass_on(struct node *node, uint32_t slot, uint32_t peer)
+/* Give the answer of request @slot to @peer, now or when something else goes there. */
+static void pass_on(struct node *node, uint32_t slot, uint32_t peer, bool can_wait)
 {
     const struct keyed *entry = keyed_at(node, slot);
     struct message message = {
         .kind = MESSAGE_SETTLED,
+        .can_wait = can_wait,
         .job = entry->job,
         .workflow = entry->workflow,
         .deputy =
@@ -232,6 +234,11 @@ void keys_pass_on(struct node *node, uint32_t slot, uint32_t peer)
         tensor_hold(node, output->tensor);
         outbox_move(node, peer, &message, output->tensor);
     }
+}
+
+void keys_pass_on(struct node *node, uint32_t slot, uint32_t peer)
+{
+    pass_on(node, slot, peer, /* can_wait */ false);
 }
 
 void keys_answered(struct node *node, uint32_t slot, enum weft_status status, enum reason reason)
@@ -373,8 +380,8 @@ bool keys_ended(
         entry->follower = NODE_NONE;
     }
     keys_answered(node, slot, status, reason);
-    if (entry->bytes <= DEPUTY_BYTES_MAX) {
-        keys_pass_on(node, slot, deputy);
+    if (entry->bytes <= DEPUTY_BYTES_MAX) { /* Nothing waits there: a wake-up would be wasted. */
+        pass_on(node, slot, deputy, /* can_wait */ !node->draining);
     } else {
         tell_end(node, slot, status, reason);
     }

@@ -136,6 +136,11 @@ static bool two_came(struct net_cluster *of)
     return of->places[1].message_count >= 2;
 }
 
+static bool three_came(struct net_cluster *of)
+{
+    return of->places[1].message_count >= 3;
+}
+
 static void messages_come_once_and_in_order(ATTR_UNUSED void **state)
 {
     for (uint32_t i = 0; i < MANY; i++) {
@@ -148,6 +153,23 @@ static void messages_come_once_and_in_order(ATTR_UNUSED void **state)
     }
     assert_int_equal(cluster.places[1].message_count, MANY);
     assert_int_equal(cluster.places[2].message_count, 0);
+}
+
+/* It leaves with what comes next, and by itself in the end. */
+static void a_message_that_can_wait_comes_in_its_turn(ATTR_UNUSED void **state)
+{
+    struct message message = cancel(0, 1);
+    message.can_wait = true;
+    cluster_send(&cluster, 0, 1, &message, 0);
+    send_cancel(0, 1, 2);
+    assert_true(cluster_run(&cluster, two_came));
+    message.job.number = 3;
+    cluster_send(&cluster, 0, 1, &message, 0);
+    assert_true(cluster_run(&cluster, three_came));
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(cluster.places[1].messages[i].message.job.number, i + 1);
+        assert_false(cluster.places[1].messages[i].message.can_wait);
+    }
 }
 
 static void all_of_a_message_comes(ATTR_UNUSED void **state)
@@ -694,6 +716,7 @@ static void carriers_have_names(ATTR_UNUSED void **state)
 
 static const struct CMUnitTest tests[] = {
     ANY(messages_come_once_and_in_order),
+    ANY(a_message_that_can_wait_comes_in_its_turn),
     ANY(all_of_a_message_comes),
     ANY(tensors_of_any_size_come_whole),
     ANY(a_pretended_tensor_stays_one),
@@ -727,6 +750,7 @@ static const struct CMUnitTest tests[] = {
 
 static const struct CMUnitTest tests_of_ucx[] = {
     ON(ucx, messages_come_once_and_in_order),
+    ON(ucx, a_message_that_can_wait_comes_in_its_turn),
     ON(ucx, all_of_a_message_comes),
     ON(ucx, tensors_of_any_size_come_whole),
     ON(ucx, a_pretended_tensor_stays_one),

@@ -341,6 +341,7 @@ static void an_answer_is_given_again_for_a_while(void **state)
     const uint64_t output = first.outputs[0].id;
     assert_true(first.is_kept);
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_RESULT), 1);
+    assert_true(lone_sent(&lone, 1, MESSAGE_RESULT)->can_wait);
     for (uint32_t i = 0; i < 2; i++) {
         (void)lone_request(&lone, FLOW_A);
         const struct effect_answer again = answer_of(&lone);
@@ -352,6 +353,7 @@ static void an_answer_is_given_again_for_a_while(void **state)
     }
     say(&lone, MESSAGE_FORWARD, (struct job_id){.node = 2, .number = 9}, 2);
     assert_int_equal(lone_sent_count(&lone, 2, MESSAGE_RESULT), 1);
+    assert_false(lone_sent(&lone, 2, MESSAGE_RESULT)->can_wait);
     say(&lone, MESSAGE_QUERY, job, 1); /* The first was lost. */
     assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_RESULT), 1);
     say(&lone, MESSAGE_QUERY, job, 2); /* Another has only a visit of it. */
