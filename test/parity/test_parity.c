@@ -19,6 +19,13 @@
 
 enum { RECORDS_MAX = 1 << 18 };
 
+/*
+ * No multiple of the pauses of homes. With 10 ms a home looks again, 30 ms after an offer, in the
+ * very instant in which the third row after it becomes visible: the simulator shows it then, a
+ * runtime after what was due before it.
+ */
+#define ROW_LOAD_NS (10 * MS + 7)
+
 struct list {
     uint32_t count;
     struct record *records;
@@ -65,7 +72,7 @@ static void simulate(
         .arrivals = &arrivals,
         .jobs = script->jobs,
         .seed = script->seed,
-        .row_load_ns = 10 * MS,
+        .row_load_ns = ROW_LOAD_NS,
         .row_cache_ns = 50 * MS,
         .noise = script->noise,
         .fault_count = script->lost_at_ns > 0 ? 1 : 0,
@@ -110,7 +117,7 @@ static void serve(
         .rates = has_rates ? rates : NULL,
         .clock = CLOCK_KIND_MANUAL,
         .seed = script->seed,
-        .row_load_ns = 10 * MS,
+        .row_load_ns = ROW_LOAD_NS,
         .row_cache_ns = 50 * MS,
         .noise = script->noise,
         .pretend_network = true,
@@ -319,9 +326,7 @@ static void deputies_are_told_the_same(ATTR_UNUSED void **state)
         script.has_deputies = true;
         compare(&script);
         script.network = (struct fleet_network){.link_bytes_per_s = 2000000, .latency_ns = 50021};
-        if (i + 1 < POLICIES) { /* The last, which claims, differs there by a round trip. */
-            compare(&script);
-        }
+        compare(&script);
     }
 }
 
