@@ -3,6 +3,7 @@
 #include "base/numbers.h"
 #include "node/access.h"
 #include "node/audit.h"
+#include "node/early.h"
 #include "node/grants.h"
 #include "node/home.h"
 #include "node/jobs.h"
@@ -265,6 +266,9 @@ void inbox_message(struct node *node, const struct message *message)
         return;
     }
     inbox_own_message(node, message);
+    if (message->kind == MESSAGE_MOVED) {
+        early_take(node);
+    }
 }
 
 void inbox_own_input(struct node *node, const struct message *message, uint32_t tensor)

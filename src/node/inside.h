@@ -244,6 +244,8 @@ struct node {
     struct job_id cancelled[CANCELLED_MAX];
     struct suspects blocked; /* Peers that take no messages now. */
     struct keys keys;
+    struct message *early; /* The oldest first: see early.h. NULL: none is kept. */
+    uint32_t early_count;
     void *question; /* Of the search that was asked for in this step. */
 };
 

@@ -2,6 +2,7 @@
 
 #include "node/access.h"
 #include "node/audit.h"
+#include "node/early.h"
 #include "node/home.h"
 #include "node/inbox.h"
 #include "node/keys.h"
@@ -384,8 +385,17 @@ bool jobs_is_known_to(const struct node *node, struct job *job, uint32_t peer)
     for (uint32_t i = 0; i < task_count && !is_known; i++) {
         is_known = movers[i] == peer + 1;
     }
-    /* Where idle workers take tasks from others, any may have one before the news of it is here. */
-    return is_known || node->seat.steals;
+    return is_known;
+}
+
+/* Whether the sender of @message may say what became of a task of @job; perhaps only later. */
+static bool may_say(struct node *node, struct job *job, const struct message *message)
+{
+    const bool may = jobs_is_known_to(node, job, message->from);
+    if (!may && !early_keep(node, message)) {
+        inbox_ignore(node, message);
+    }
+    return may;
 }
 
 void jobs_moved(struct node *node, const struct message *message)
@@ -404,8 +414,7 @@ void jobs_moved(struct node *node, const struct message *message)
         return; /* News of a placement that has been replaced. */
     }
     const bool is_claim = home_is_kept(node) && to == message->from; /* Any node may be granted. */
-    if (!is_claim && !jobs_is_known_to(node, job, message->from)) {
-        inbox_ignore(node, message);
+    if (!is_claim && !may_say(node, job, message)) {
         return;
     }
     job->placement[message->task] = (uint16_t)message->worker;
@@ -433,8 +442,7 @@ void jobs_failed(struct node *node, const struct message *message)
         message->reason >= REASON_COUNT) {
         return;
     }
-    if (!jobs_is_known_to(node, job, message->from)) {
-        inbox_ignore(node, message);
+    if (!may_say(node, job, message)) {
         return;
     }
     if (message->reason == REASON_INVALID) {

@@ -5,6 +5,7 @@
 #include "node/audit.h"
 #include "node/batches.h"
 #include "node/dispatch.h"
+#include "node/early.h"
 #include "node/home.h"
 #include "node/inbox.h"
 #include "node/jobs.h"
@@ -155,6 +156,7 @@ struct node *node_create(struct arena *arena, const struct node_options *options
     const struct rng rng = rng_stream(options->seed, RNG_POLICY, options->node);
     policy_seat_init(&node->seat, options->policies, &input, state, rng, options->meter);
     init_home(node, arena);
+    early_init(node, arena);
     return node;
 }
 

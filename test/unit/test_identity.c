@@ -1,7 +1,8 @@
 /*
  * Who said it, and in which life: jobs, messages and promises of nodes that have restarted.
  *
- * Covers: src/model/ids.h src/node/inbox.c src/node/outbox.c src/node/visits.c src/node/rows.c
+ * Covers: src/model/ids.h src/node/early.c src/node/inbox.c src/node/outbox.c src/node/visits.c
+ *         src/node/rows.c
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -270,6 +271,96 @@ static void only_who_works_for_a_job_says_what_became_of_it(void **state)
     lone_close(&lone);
 }
 
+static uint32_t ask_no_worker(const struct policy_input *input, uint32_t worker)
+{
+    (void)input;
+    (void)worker;
+    return WORKER_NONE;
+}
+
+/* Tasks can be taken, so that news of one may come before that of who has it. */
+static const struct policy stealing = {.name = "stealing", .steal = ask_no_worker};
+
+static struct job_id open_stealing(struct lone *lone)
+{
+    lone_open(lone, &(struct lone_options){.policy = &stealing});
+    lone_plan(1, 1, 1, 1);
+    return lone_request(lone, FLOW_DIAMOND);
+}
+
+static void news_from_who_took_a_task_counts_when_the_owner_knows_of_it(void **state)
+{
+    (void)state;
+    struct lone lone;
+    const struct job_id job = open_stealing(&lone);
+    struct message failed = lone_message(&lone, MESSAGE_FAILED, job, FLOW_DIAMOND, 3);
+    failed.reason = REASON_CRASHED; /* It ends the job. */
+    failed.from = 2;
+    failed.worker = 2;
+    lone_deliver(&lone, &failed);
+    assert_int_equal(lone.answers, 0);
+    assert_int_equal(lone.effects.record_count, 0);
+    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_DIAMOND, 3);
+    moved.from = 1;
+    moved.worker = 1; /* Not to node 2. */
+    lone_deliver(&lone, &moved);
+    assert_int_equal(lone.answers, 0);
+    moved.worker = 2;
+    lone_deliver(&lone, &moved);
+    assert_int_equal(lone.answers, 1);
+    lone_close(&lone);
+}
+
+/* The news of a move is itself such news: from node 1 to 2, and back before the owner heard. */
+static void news_of_a_move_explains_older_news(void **state)
+{
+    (void)state;
+    struct lone lone;
+    lone_open(&lone, &(struct lone_options){.policy = &stealing});
+    lone_plan(0, 0, 0, 0);
+    const struct job_id job = lone_request(&lone, FLOW_DIAMOND);
+    struct message failed = lone_message(&lone, MESSAGE_FAILED, job, FLOW_DIAMOND, 3);
+    failed.reason = REASON_CRASHED;
+    failed.from = 2;
+    failed.worker = 2;
+    lone_deliver(&lone, &failed);
+    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_DIAMOND, 3);
+    moved.from = 1;
+    moved.worker = 2;
+    lone_deliver(&lone, &moved);
+    assert_int_equal(lone.answers, 0);
+    moved.from = 0;
+    moved.worker = 1;
+    moved.task = 2;
+    lone_deliver(&lone, &moved);
+    assert_int_equal(lone.answers, 1);
+    lone_close(&lone);
+}
+
+static void news_that_nothing_explains_is_ignored_in_the_end(void **state)
+{
+    (void)state;
+    struct lone lone;
+    const struct job_id job = open_stealing(&lone);
+    struct message moved = lone_message(&lone, MESSAGE_MOVED, job, FLOW_DIAMOND, 3);
+    moved.from = 2;
+    moved.worker = 2;
+    for (uint32_t i = 0; i < EARLY_MAX; i++) {
+        lone_deliver(&lone, &moved);
+        assert_int_equal(lone_records(&lone, RECORD_IGNORED), 0);
+    }
+    expect_a_lie(&lone, &moved);
+    struct message alive = lone_message(&lone, MESSAGE_ALIVE, job, FLOW_DIAMOND, 0);
+    alive.from = 2; /* Only who is asked says so, and who is asked is known. */
+    expect_a_lie(&lone, &alive);
+    lone_cancel(&lone, job);
+    const struct job_id next = lone_request(&lone, FLOW_DIAMOND);
+    moved.job = next;
+    lone_deliver(&lone, &moved); /* What it was about has ended. */
+    assert_int_equal(lone_records(&lone, RECORD_IGNORED), 0);
+    lone_close(&lone);
+}
+
 static void only_its_own_node_speaks_for_a_worker(void **state)
 {
     (void)state;
@@ -322,6 +413,9 @@ int main(void)
         cmocka_unit_test(a_later_life_is_not_told_of_reservations_of_an_earlier_one),
         cmocka_unit_test(only_the_owner_cancels_a_job_and_asks_after_it),
         cmocka_unit_test(only_who_works_for_a_job_says_what_became_of_it),
+        cmocka_unit_test(news_from_who_took_a_task_counts_when_the_owner_knows_of_it),
+        cmocka_unit_test(news_of_a_move_explains_older_news),
+        cmocka_unit_test(news_that_nothing_explains_is_ignored_in_the_end),
         cmocka_unit_test(only_its_own_node_speaks_for_a_worker),
         cmocka_unit_test(any_number_of_nodes_can_be_suspects),
     };
