@@ -17,7 +17,7 @@ static const char *const isolates[] = {
 };
 static const char *const sandboxes[] = {"true", "false", NULL}; /* The second is open. */
 static const char *const admissions[] = {"on", "off", NULL};
-static const char *const shares[] = {"streams", "processors", NULL};
+static const char *const shares[] = {"streams", "processors", "priorities", NULL};
 static const char *const priorities[] = {"honour", "ignore", NULL};
 
 static void read_models(struct reader *reader, const struct tree_node *node, void *record)
@@ -104,10 +104,10 @@ const struct field settings_gpus_fields[] = {
      .range = FIELD_RANGE(0, 1e9, "between 0 and 1s"), .fallback = "1ms",
      .help = "how long the server's thread polls for the end of a batch there before it sleeps; a "
              "wake-up takes tens of microseconds"},
-    {"shares", FIELD_FLAG(struct settings_gpus, have_processors), .words = shares,
-     .fallback = "streams",
+    {"shares", FIELD_WORD(struct settings_gpus, shares), .words = shares, .fallback = "streams",
      .help = "what batches that run at the same time share a GPU by: streams, which use whatever "
-             "processors are idle, or processors of their own, which keep others out"},
+             "processors are idle; processors of their own, which keep others out; or streams of "
+             "which those of shorter runs get processors first"},
     {0},
 };
 

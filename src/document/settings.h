@@ -52,13 +52,16 @@ struct settings_functions {
     bool is_open;          /* Without a sandbox: they are trusted. */
 };
 
+/* What batches share a GPU by; as the field lists them. */
+enum settings_shares { SHARES_STREAMS, SHARES_PROCESSORS, SHARES_PRIORITIES };
+
 /* Which GPUs of this machine are used for models that have a form for them. */
 struct settings_gpus {
     uint32_t count;        /* At most. */
     uint32_t workers;      /* That each is cut into, with equal parts of its memory and units. */
     uint64_t memory_bytes; /* Of each, for models. 0: what there is. */
     int64_t spin_ns;       /* The server polls so long for the end of a batch. */
-    bool have_processors;  /* Shares, of their own: otherwise they are streams. */
+    enum settings_shares shares;
 };
 
 struct settings {

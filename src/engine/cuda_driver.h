@@ -115,6 +115,9 @@ enum {
     X(copy_out, "cuMemcpyDtoHAsync_v2",                                                            \
       (void *to, uint64_t from, size_t bytes, struct CUstream_st *stream))                         \
     X(stream_create, "cuStreamCreate", (struct CUstream_st * *out, unsigned flags))                \
+    X(stream_create_first, "cuStreamCreateWithPriority",                                           \
+      (struct CUstream_st * *out, unsigned flags, int priority))                                   \
+    X(priority_range, "cuCtxGetStreamPriorityRange", (int *least_out, int *greatest_out))          \
     X(stream_destroy, "cuStreamDestroy_v2", (struct CUstream_st * stream))                         \
     X(stream_wait, "cuStreamSynchronize", (struct CUstream_st * stream))                           \
     X(event_create, "cuEventCreate", (struct CUevent_st * *out, unsigned flags))                   \

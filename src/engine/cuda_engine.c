@@ -130,7 +130,9 @@ static void cuda_destroy(struct engine *base)
         struct cuda_batch *batch = engine->batches;
         engine->batches = batch->next;
         if (batch->state == BATCH_RUNS) {
-            (void)engine->driver.stream_wait(batch->share->stream);
+            const struct cuda_model *model = &engine->models[batch->place];
+            (void)engine->driver.stream_wait(
+                model->graphs[batch->package][batch->share->number]->stream);
         }
         cuda_batch_destroy(engine, batch);
     }
@@ -143,6 +145,7 @@ static void cuda_destroy(struct engine *base)
         cuda_model_close(engine, &engine->models[i]);
     }
     free(engine->models);
+    cuda_blocks_close(&engine->blocks);
     cuda_keeper_close(&engine->keeper);
     cuda_pins_close(&engine->pins);
     cuda_shares_close(&engine->shares);
@@ -171,6 +174,12 @@ void engine_cuda_set_keeper(struct engine *base, int socket)
     cuda_add_job(cuda_from(base), &(struct cuda_job){.kind = JOB_KEEPER, .socket = socket});
 }
 
+void engine_cuda_set_tried(struct engine *base, uint32_t worker, uint32_t model)
+{
+    struct engine_cuda *engine = cuda_from(base);
+    engine->models[cuda_place(engine, worker, model)].is_tried = true;
+}
+
 void engine_cuda_warm(const char *torch)
 {
     struct cuda_torch opened;
@@ -196,6 +205,7 @@ static enum weft_status open_device(struct engine_cuda *engine, struct weft_erro
         return status;
     }
     engine->shares.are_streams = engine->options.are_streams;
+    engine->blocks.device = &engine->device;
     const uint64_t budget =
         engine->options.budget_bytes == 0 ? bytes / BUDGET_PART : engine->options.budget_bytes;
     int result = driver->stream_create(&engine->copies, CUDA_STREAM_APART);
@@ -238,9 +248,6 @@ enum weft_status engine_cuda_create(
     engine->models = memory_zeroed(cuda_place_count(engine) + 1, sizeof(*engine->models));
     (void)pthread_cond_init(&engine->changed, NULL);
     cuda_keeper_open(&engine->keeper, options->keeper);
-    for (uint32_t i = 0; i < cuda_place_count(engine); i++) {
-        engine->models[i].file = -1;
-    }
     enum weft_status status = cuda_torch_open(options->torch, &engine->torch, error);
     if (status == WEFT_OK) {
         status = cuda_driver_open(options->driver, &engine->driver, error);

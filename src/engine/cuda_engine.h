@@ -40,6 +40,7 @@ struct engine_cuda_options {
     uint64_t arena_bytes;  /* For what runs need. 0: an eighth of the device, at most 8 GiB. */
     uint64_t budget_bytes; /* Of that, for each share. 0: an eighth. */
     bool are_streams;      /* As in struct cuda_shares. */
+    bool have_priorities;  /* And the shorter a run, the sooner it gets processors. */
     int keeper;            /* The socket of the keeper; -1: there is none. */
     struct lender *lender; /* Whose memory inputs lie in. NULL: in that of this process. */
 
@@ -71,6 +72,9 @@ uint64_t engine_cuda_arena_bytes(uint64_t memory_bytes);
 
 /* There is another keeper, at @socket, which becomes the engine's. */
 void engine_cuda_set_keeper(struct engine *engine, int socket);
+
+/* An earlier process has run the packages of @model: they are not tried when it is loaded. */
+void engine_cuda_set_tried(struct engine *engine, uint32_t worker, uint32_t model);
 
 /* Open libtorch ahead, in a process that others are forked from. */
 void engine_cuda_warm(const char *torch);

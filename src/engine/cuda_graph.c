@@ -188,8 +188,12 @@ enum weft_status cuda_graph_open(
 {
     const struct cuda_driver *driver = device->driver;
     struct cuda_graph *graph = graph_out;
-    *graph =
-        (struct cuda_graph){.device = device, .share = share, .rows = cuda_package_rows(package)};
+    *graph = (struct cuda_graph){
+        .device = device,
+        .share = share,
+        .stream = share->stream,
+        .rows = cuda_package_rows(package),
+    };
     const uint64_t bytes = lay_out(graph, manifest);
     int result = driver->host_take((void **)&graph->host, bytes, CUDA_HOST_PORTABLE);
     if (result == CUDA_SUCCESS) {
@@ -234,9 +238,9 @@ enum weft_status cuda_graph_launch(struct cuda_graph *graph, struct weft_error *
 {
     const struct cuda_driver *driver = graph->device->driver;
     ASSERT(graph->graph != NULL);
-    int result = driver->graph_launch(graph->graph, graph->share->stream);
+    int result = driver->graph_launch(graph->graph, graph->stream);
     if (result == CUDA_SUCCESS) {
-        result = driver->event_record(graph->event, graph->share->stream);
+        result = driver->event_record(graph->event, graph->stream);
     }
     return cuda_check(driver, result, "launch", error);
 }

@@ -27,7 +27,6 @@ struct cuda_model {
     bool is_asked; /* The keeper, for what an earlier process has left. */
     struct cuda_manifest manifest;
     struct cuda_weights weights;
-    int file;       /* Of its block, for the next keeper; -1: there is none. */
     uint32_t users; /* Batches, cancelled ones included. */
     struct cuda_package *packages[CUDA_PACKAGES_MAX];
     struct cuda_graph *graphs[CUDA_PACKAGES_MAX][CUDA_SHARES_MAX];
@@ -65,6 +64,7 @@ struct cuda_batch {
     uint32_t at;              /* The first row of that run. */
     uint32_t rows;            /* Of the batch. */
     int64_t start_ns;
+    int64_t launched_ns; /* The run in flight. */
     int64_t run_ns;
     struct weft_error error; /* Of all tasks. */
     uint32_t task_count;
@@ -96,7 +96,8 @@ struct engine_cuda {
     struct cuda_share trial; /* For first runs: no batch has it. */
     uint64_t arena;
     struct CUstream_st *copies;
-    struct cuda_keeper keeper;  /* Of the loading thread. */
+    struct cuda_blocks blocks; /* Of the loading thread, like the next. */
+    struct cuda_keeper keeper;
     struct cuda_model *models;  /* Of the first worker, of the second ... each its own. */
     struct cuda_batch *batches; /* In the order they were launched. */
     struct cuda_job *jobs;

@@ -239,6 +239,7 @@ static void read_control(struct keeping *keeping)
         received->kind != KEEP_ATTACH || received->file_count != 1) {
         _exit(EXIT_SUCCESS);
     }
+    read_client(keeping); /* What the last one said before it went. */
     lose_client(keeping);
     channel_init(&keeping->client, received->files[0]);
     received->files[0] = -1;

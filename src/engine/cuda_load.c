@@ -9,14 +9,6 @@
 #include "base/memory.h"
 #include "engine/cuda_inside.h"
 
-static void close_file(struct cuda_model *model)
-{
-    if (model->file >= 0) {
-        (void)close(model->file);
-        model->file = -1;
-    }
-}
-
 static void close_graphs(struct cuda_model *model, uint32_t package)
 {
     for (uint32_t i = 0; i < CUDA_SHARES_MAX; i++) {
@@ -37,7 +29,6 @@ void cuda_model_close(struct engine_cuda *engine, struct cuda_model *model)
         close_graphs(model, i);
         cuda_package_close(model->packages[i]);
     }
-    close_file(model);
     cuda_weights_close(&model->weights);
     cuda_manifest_free(&model->manifest);
     model->is_open = false;
@@ -74,66 +65,60 @@ static enum weft_status open_model(
 
 /* What an earlier process has left with the keeper. Asked once: later, this one knows better. */
 static enum weft_status take_kept(
-    struct engine_cuda *engine, uint32_t place, uint64_t *block_out, struct weft_error *error)
+    struct engine_cuda *engine, uint32_t place, struct cuda_block *block_out,
+    struct weft_error *error)
 {
     struct cuda_model *model = &engine->models[place];
+    *block_out = (struct cuda_block){.bytes = model->weights.range_bytes, .file = -1};
     if (model->is_asked) {
         return WEFT_NOT_FOUND;
     }
     model->is_asked = true;
-    const enum weft_status status =
-        cuda_keeper_take(&engine->keeper, place, model->weights.range_bytes, &model->file, error);
-    if (status != WEFT_OK) {
+    if (cuda_keeper_take(&engine->keeper, place, block_out->bytes, &block_out->file, error) !=
+        WEFT_OK) {
         return WEFT_NOT_FOUND;
     }
-    void *file = (void *)(intptr_t)model->file; /* NOLINT: as the driver wants it. */
-    return cuda_check(
-        &engine->driver, engine->driver.block_import(block_out, file, CUDA_HANDLE_FILE),
+    void *file = (void *)(intptr_t)block_out->file; /* NOLINT: as the driver wants it. */
+    const enum weft_status status = cuda_check(
+        &engine->driver, engine->driver.block_import(&block_out->handle, file, CUDA_HANDLE_FILE),
         "import weights", error);
-}
-
-/* New memory. What was just dropped may still be the keeper's: it has let go once it answers. */
-static enum weft_status take_new(
-    struct engine_cuda *engine, uint32_t place, uint64_t *block_out, struct weft_error *error)
-{
-    const uint64_t bytes = engine->models[place].weights.bytes;
-    struct weft_error ignored;
-    int file;
-    enum weft_status status =
-        cuda_weights_take(&engine->device, bytes, CUDA_HANDLE_FILE, block_out, error);
-    if (status == WEFT_NO_MEMORY &&
-        cuda_keeper_take(&engine->keeper, place, /* bytes: of none */ 0, &file, &ignored) ==
-            WEFT_NOT_FOUND) {
-        status = cuda_weights_take(&engine->device, bytes, CUDA_HANDLE_FILE, block_out, error);
+    if (status != WEFT_OK) {
+        (void)close(block_out->file);
     }
     return status;
 }
 
-/* Memory behind the model's address, with its weights or for them. */
-static enum weft_status map_block(
-    struct engine_cuda *engine, uint32_t place, bool *is_filled_out, struct weft_error *error)
+/* Memory to fill. What was just dropped may still be the keeper's: it has let go once it answers.
+ */
+static enum weft_status take_new(
+    struct engine_cuda *engine, uint32_t place, struct cuda_block *block_out,
+    struct weft_error *error)
 {
-    uint64_t block = 0;
-    enum weft_status status = take_kept(engine, place, &block, error);
-    *is_filled_out = status == WEFT_OK;
-    if (status == WEFT_NOT_FOUND) {
-        status = take_new(engine, place, &block, error);
+    const uint64_t bytes = engine->models[place].weights.range_bytes;
+    struct weft_error ignored;
+    int file;
+    enum weft_status status = cuda_blocks_take(&engine->blocks, bytes, block_out, error);
+    if (status == WEFT_NO_MEMORY &&
+        cuda_keeper_take(&engine->keeper, place, /* bytes: of none */ 0, &file, &ignored) ==
+            WEFT_NOT_FOUND) {
+        status = cuda_blocks_take(&engine->blocks, bytes, block_out, error);
     }
-    return status == WEFT_OK
-               ? cuda_weights_map(&engine->models[place].weights, block, *is_filled_out, error)
-               : status;
+    return status;
 }
 
-/* The weights at @place outlive this process from now on, if there is a keeper. */
+/* The weights at @place, if there are any, outlive this process from now on, if there is a keeper.
+ */
 static void keep(struct engine_cuda *engine, uint32_t place)
 {
-    struct cuda_model *model = &engine->models[place];
-    if (model->file >= 0 || engine->driver.block_export(
-                                &model->file, model->weights.block, CUDA_HANDLE_FILE,
-                                /* flags */ 0) != CUDA_SUCCESS) {
+    struct cuda_block *block = &engine->models[place].weights.block;
+    if (block->handle == 0 || !engine->keeper.is_there) {
         return;
     }
-    cuda_keeper_give(&engine->keeper, place, model->weights.range_bytes, model->file);
+    if (block->file >= 0 ||
+        engine->driver.block_export(&block->file, block->handle, CUDA_HANDLE_FILE, /* flags */ 0) ==
+            CUDA_SUCCESS) {
+        cuda_keeper_give(&engine->keeper, place, block->bytes, block->file);
+    }
 }
 
 static bool is_cancelled(void *context)
@@ -158,30 +143,59 @@ static enum weft_status make_graph(
         &engine->device, share, model->packages[package], &model->manifest, graph_out, error);
 }
 
-/* Packages, each run once: plans are found now, and what cannot run is known. */
+/*
+ * Packages, each run once: plans are found now, and what cannot run is known. Where shares are
+ * streams the graphs are kept, and are of one that batches use: a GPU on which work came from
+ * several streams runs every graph more slowly from then on, so there is none for trials alone
+ * unless all are taken.
+ */
 static enum weft_status try_packages(
-    struct engine_cuda *engine, struct cuda_model *model, struct weft_error *error)
+    struct engine_cuda *engine, uint32_t place, struct weft_error *error)
 {
+    struct cuda_model *model = &engine->models[place];
+    struct cuda_share *share = NULL;
     enum weft_status status = WEFT_OK;
-    for (uint32_t i = 0; i < model->manifest.package_count && status == WEFT_OK; i++) {
-        struct cuda_graph graph;
-        status = make_graph(engine, model, i, &engine->trial, &graph, error);
-        if (status == WEFT_OK) {
-            cuda_graph_close(&graph);
-        }
+    cuda_lock(engine);
+    if (engine->shares.are_streams) {
+        status = cuda_shares_take(&engine->shares, 0, /* units */ 0, &share, error);
     }
+    cuda_unlock(engine);
+    for (uint32_t i = 0; i < model->manifest.package_count && status == WEFT_OK; i++) {
+        if (share != NULL && model->graphs[i][share->number] != NULL) {
+            continue; /* Of a trial that ended with a later package. */
+        }
+        struct cuda_graph *graph = memory_zeroed(1, sizeof(*graph));
+        status = make_graph(engine, model, i, share == NULL ? &engine->trial : share, graph, error);
+        if (status == WEFT_OK && share != NULL) {
+            model->graphs[i][share->number] = graph;
+            continue;
+        }
+        if (status == WEFT_OK) {
+            cuda_graph_close(graph);
+        }
+        free(graph);
+    }
+    cuda_lock(engine);
+    if (share != NULL) {
+        cuda_shares_give(&engine->shares, share);
+    }
+    cuda_unlock(engine);
     model->is_tried = status == WEFT_OK;
     return status;
 }
 
+/* The memory waits for other weights, unless a keeper has it that may not hear of that. */
 static void give_up_weights(struct engine_cuda *engine, uint32_t place)
 {
     struct cuda_model *model = &engine->models[place];
-    if (model->is_open) {
-        cuda_weights_unmap(&model->weights);
-    }
-    close_file(model);
+    struct cuda_block block =
+        model->is_open ? cuda_weights_unmap(&model->weights) : (struct cuda_block){.handle = 0};
     cuda_keeper_drop(&engine->keeper, place);
+    if (block.handle != 0 && (block.file < 0 || engine->keeper.is_there)) {
+        cuda_blocks_give(&engine->blocks, &block);
+    } else {
+        cuda_block_release(&engine->device, &block);
+    }
 }
 
 /* What one worker has registered serves all: models are only closed all together. */
@@ -199,13 +213,18 @@ static enum weft_status copy_weights(
     struct engine_cuda *engine, struct cuda_job *job, struct weft_error *error)
 {
     struct cuda_model *model = &engine->models[job->place];
+    const struct cuda_cancel cancel = {is_cancelled, job};
+    struct cuda_block block;
     char path[4096];
     borrow_file(engine, job->place);
     if (snprintf(path, sizeof(path), "%s/%s", model->manifest.folder, model->manifest.weights) >=
         (int)sizeof(path)) {
         return error_set(error, WEFT_LIMIT, "the path of the weights is too long");
     }
-    return cuda_weights_copy(&model->weights, path, engine->copies, is_cancelled, job, error);
+    const enum weft_status status = take_new(engine, job->place, &block, error);
+    return status == WEFT_OK
+               ? cuda_weights_fill(&model->weights, &block, path, engine->copies, &cancel, error)
+               : status;
 }
 
 /* Weights and code. Of what an earlier process has tried, code is opened with its first use. */
@@ -213,18 +232,21 @@ static enum weft_status load_model(
     struct engine_cuda *engine, struct cuda_job *job, struct weft_error *error)
 {
     struct cuda_model *model = &engine->models[job->place];
-    bool is_filled;
+    struct cuda_block block;
     enum weft_status status = open_model(engine, job->place, error);
-    if (status == WEFT_OK) {
-        status = map_block(engine, job->place, &is_filled, error);
-    }
-    if (status != WEFT_OK || is_filled) {
-        model->is_tried = model->is_tried || status == WEFT_OK;
+    if (status != WEFT_OK) {
         return status;
     }
-    status = copy_weights(engine, job, error);
+    status = take_kept(engine, job->place, &block, error);
+    if (status == WEFT_OK) {
+        model->is_tried = true;
+        return cuda_weights_map(&model->weights, &block, error);
+    }
+    if (status == WEFT_NOT_FOUND) {
+        status = copy_weights(engine, job, error);
+    }
     if (status == WEFT_OK && !model->is_tried) {
-        status = try_packages(engine, model, error);
+        status = try_packages(engine, job->place, error);
     }
     return status;
 }
@@ -258,6 +280,7 @@ static void load(struct engine_cuda *engine, struct cuda_job *job)
                                    });
     cuda_unlock(engine);
     if (status == WEFT_OK) {
+        cuda_block_shut(&engine->device, &model->weights.block);
         keep(engine, job->place);
     }
 }
@@ -319,10 +342,7 @@ static void change_keeper(struct engine_cuda *engine, const struct cuda_job *job
     cuda_keeper_close(&engine->keeper);
     cuda_keeper_open(&engine->keeper, job->socket);
     for (uint32_t i = 0; i < cuda_place_count(engine); i++) {
-        const struct cuda_model *model = &engine->models[i];
-        if (model->file >= 0) {
-            cuda_keeper_give(&engine->keeper, i, model->weights.range_bytes, model->file);
-        }
+        keep(engine, i);
     }
 }
 

@@ -18,7 +18,7 @@ enum {
     RUNS_MIN = 5,   /* Of each point, at least. */
     RUNS_MAX = 200, /* Of each point, at most. */
     SHARES = 8,     /* Sizes that are measured, at most. */
-    STREAMS = 4,    /* That run at the same time, for interference. */
+    STREAMS = 4,    /* That run at the same time, at most: more carry less. */
 };
 
 #define POINT_NS_MAX INT64_C(30000000) /* Enough for a point, once it has RUNS_MIN. */
@@ -29,6 +29,7 @@ struct measuring {
     struct cuda_device device;
     struct cuda_shares shares;
     struct CUstream_st *copies;
+    struct cuda_blocks blocks;
     struct cuda_manifest manifest;
     struct cuda_weights weights;
     struct cuda_package *packages[CUDA_PACKAGES_MAX];
@@ -67,6 +68,7 @@ static enum weft_status open_device(
         return status;
     }
     measuring->shares.are_streams = options->are_streams;
+    measuring->blocks.device = &measuring->device;
     measuring->parts =
         cuda_cut(measuring->shares.unit_count, measuring->shares.rest != 0, options->workers);
     const uint64_t bytes = engine_cuda_arena_bytes(measuring->device.memory_bytes);
@@ -85,18 +87,16 @@ static enum weft_status load(struct measuring *measuring, struct weft_error *err
 {
     const struct cuda_manifest *manifest = &measuring->manifest;
     char path[4096];
-    uint64_t block;
+    struct cuda_block block;
     if (snprintf(path, sizeof(path), "%s/%s", manifest->folder, manifest->weights) >=
         (int)sizeof(path)) {
         return error_set(error, WEFT_LIMIT, "the path of the weights is too long");
     }
-    enum weft_status status = cuda_weights_take(
-        &measuring->device, measuring->weights.bytes, CUDA_HANDLE_FILE, &block, error);
-    if (status == WEFT_OK) {
-        status = cuda_weights_map(&measuring->weights, block, /* is_filled */ false, error);
-    }
+    const enum weft_status status =
+        cuda_blocks_take(&measuring->blocks, measuring->weights.range_bytes, &block, error);
     return status == WEFT_OK
-               ? cuda_weights_copy(&measuring->weights, path, measuring->copies, NULL, NULL, error)
+               ? cuda_weights_fill(
+                     &measuring->weights, &block, path, measuring->copies, /* cancel */ NULL, error)
                : status;
 }
 
@@ -109,7 +109,8 @@ static enum weft_status measure_loads(struct measuring *measuring, struct weft_e
         status = load(measuring, error);
     }
     for (uint32_t i = 0; i < LOADS && status == WEFT_OK; i++) {
-        cuda_weights_unmap(&measuring->weights);
+        const struct cuda_block block = cuda_weights_unmap(&measuring->weights);
+        cuda_blocks_give(&measuring->blocks, &block);
         const int64_t started_ns = monotonic_ns();
         status = load(measuring, error);
         estimate_add(&times, monotonic_ns() - started_ns);
@@ -268,6 +269,13 @@ static uint32_t within(const struct measuring *measuring, uint32_t part)
     return cuda_shares_part(&measuring->shares, part, measuring->parts.count);
 }
 
+/* The fewest units of a share, and so how many run at a time at most. */
+static uint32_t least_units(const struct measuring *measuring)
+{
+    const uint32_t least = measuring->shares.are_streams ? measuring->parts.units / STREAMS : 1;
+    return least == 0 ? 1 : least;
+}
+
 /* All packages on a share of @units; 0: all that a worker has. */
 static enum weft_status measure_share(
     struct measuring *measuring, uint32_t units, struct weft_error *error)
@@ -384,8 +392,8 @@ enum weft_status cuda_measure(
         status = measure_share(&measuring, /* units: all */ 0, error);
     }
     uint32_t shares = 0;
-    for (uint32_t i = 1; i < measuring.parts.units && shares < SHARES && status == WEFT_OK;
-         i *= 2, shares++) {
+    for (uint32_t i = least_units(&measuring);
+         i < measuring.parts.units && shares < SHARES && status == WEFT_OK; i *= 2, shares++) {
         status = measure_share(&measuring, i, error);
     }
     if (status == WEFT_OK && measuring.shares.unit_count > 1) {

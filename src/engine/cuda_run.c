@@ -11,8 +11,9 @@
 #include "engine/task_inputs.h"
 
 enum {
-    PAUSE_NS = 20000, /* While batches wait, but none runs. */
-    SPIN_NS = 200000, /* A batch that comes so soon after another is not waited for asleep. */
+    PAUSE_NS = 20000,  /* While batches wait, but none runs. */
+    SPIN_NS = 200000,  /* A batch that comes so soon after another is not waited for asleep. */
+    FIRST_NS = 250000, /* Runs up to this have the highest priority. */
 };
 
 /* ── A batch comes ──────────────────────────────────────────────────────────────────────── */
@@ -141,7 +142,7 @@ struct cuda_batch *cuda_batch_create(struct engine_cuda *engine, const struct en
     batch->place = cuda_place(engine, given->worker, kind->run);
     batch->task_count = given->task_count;
     if (engine->options.artifacts->items[kind->run].cuda == NULL ||
-        !engine->models[batch->place].is_tried) {
+        !engine->models[batch->place].is_open || !engine->models[batch->place].is_tried) {
         (void)error_set(
             &batch->error, WEFT_INVALID, "'%s' can be run by no engine here",
             catalogue->models[kind->run]);
@@ -265,6 +266,16 @@ static struct cuda_graph *graph_of(struct engine_cuda *engine, const struct cuda
     return engine->models[batch->place].graphs[batch->package][batch->share->number];
 }
 
+/* The shorter the run of @graph, the sooner: half as long is one level more. */
+static uint32_t level_of(const struct engine_cuda *engine, const struct cuda_graph *graph)
+{
+    uint32_t level = (uint32_t)engine->shares.priorities;
+    for (int64_t ns = FIRST_NS; level > 0 && ns < graph->run_ns; ns *= 2) {
+        level--;
+    }
+    return level;
+}
+
 /* Start the next run of @batch, or let its graph be made first. */
 static void start_run(struct engine_cuda *engine, struct cuda_batch *batch)
 {
@@ -275,7 +286,11 @@ static void start_run(struct engine_cuda *engine, struct cuda_batch *batch)
         cuda_add_job(engine, &(struct cuda_job){.kind = JOB_RECORD, .batch = batch});
         return;
     }
+    if (engine->options.have_priorities) {
+        graph->stream = cuda_shares_stream(&engine->shares, batch->share, level_of(engine, graph));
+    }
     move_rows(engine, batch, graph, /* is_input */ true);
+    batch->launched_ns = monotonic_ns();
     const enum weft_status status = cuda_graph_launch(graph, &batch->error);
     cuda_mind(engine, status, &batch->error);
     batch->state = status == WEFT_OK ? BATCH_RUNS : BATCH_READY;
@@ -341,6 +356,8 @@ static bool poll_run(struct engine_cuda *engine, struct cuda_batch *batch)
     if (status != WEFT_OK || batch->is_cancelled) {
         return true;
     }
+    const int64_t run_ns = monotonic_ns() - batch->launched_ns;
+    graph->run_ns = graph->run_ns == 0 || run_ns < graph->run_ns ? run_ns : graph->run_ns;
     move_rows(engine, batch, graph, /* is_input */ false);
     batch->at += package_rows(engine, batch);
     if (batch->at < batch->rows) {

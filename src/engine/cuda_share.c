@@ -38,7 +38,12 @@ enum weft_status cuda_shares_open(
     struct cuda_resource whole = {.type = 0};
     struct cuda_resource rest = {.type = 0};
     unsigned count = CUDA_UNITS_MAX - 1;
+    int least = 0;
+    int greatest = 0;
     *shares_out = (struct cuda_shares){.device = device};
+    if (driver->priority_range(&least, &greatest) == CUDA_SUCCESS && least > greatest) {
+        shares_out->priorities = least - greatest; /* Smaller numbers come first. */
+    }
     int result = driver->resource_of(device->number, &whole, CUDA_RESOURCE_SM);
     if (result == CUDA_SUCCESS && whole.sm.count >= 2 * CUDA_UNIT_PROCESSORS) {
         const unsigned most = whole.sm.count / CUDA_UNIT_PROCESSORS;
@@ -62,6 +67,11 @@ void cuda_shares_close(struct cuda_shares *shares)
     const struct cuda_driver *driver = shares->device->driver;
     for (uint32_t i = 0; i < shares->share_count; i++) {
         (void)driver->stream_destroy(shares->shares[i].stream);
+        for (uint32_t k = 0; k < CUDA_LEVELS_MAX; k++) {
+            if (shares->shares[i].sooner[k] != NULL) {
+                (void)driver->stream_destroy(shares->shares[i].sooner[k]);
+            }
+        }
         if (shares->shares[i].green != NULL) {
             (void)driver->green_destroy(shares->shares[i].green);
         }
@@ -182,42 +192,104 @@ uint32_t cuda_shares_part(const struct cuda_shares *shares, uint32_t part, uint3
     return mask_of(parts.units) << (part * parts.units);
 }
 
+/* Make one more share, of @units. */
+static int add(struct cuda_shares *shares, uint32_t units, struct cuda_share **share_out)
+{
+    struct cuda_share *share = &shares->shares[shares->share_count];
+    *share = (struct cuda_share){.number = shares->share_count, .units = units};
+    const int result = make(shares, share);
+    if (result == CUDA_SUCCESS) {
+        shares->share_count++;
+        *share_out = share;
+    }
+    return result;
+}
+
+/* The first stream that is free, with the first @count units @within that are. */
+static int take_stream(
+    struct cuda_shares *shares, uint32_t within, uint32_t count, struct cuda_share **share_out)
+{
+    uint32_t free = ~shares->busy & within;
+    uint32_t units = 0;
+    int result = CUDA_SUCCESS;
+    if (count_of(free) < count) {
+        return CUDA_SUCCESS;
+    }
+    for (uint32_t i = 0; i < shares->share_count && *share_out == NULL; i++) {
+        *share_out = shares->shares[i].is_taken ? NULL : &shares->shares[i];
+    }
+    if (*share_out == NULL && shares->share_count < CUDA_SHARES_MAX) {
+        result = add(shares, /* units */ 0, share_out);
+    }
+    if (*share_out != NULL) {
+        for (; count > 0; count--) {
+            units |= free & ~(free - 1);
+            free &= free - 1;
+        }
+        (*share_out)->units = units;
+    }
+    return result;
+}
+
+/* Processors for @count units @within. */
+static int take_units(
+    struct cuda_shares *shares, uint32_t within, uint32_t count, struct cuda_share **share_out)
+{
+    const uint32_t chosen = choose(shares, within, count);
+    if (chosen == 0) {
+        return CUDA_SUCCESS;
+    }
+    for (uint32_t i = 0; i < shares->share_count; i++) {
+        if (shares->shares[i].units == chosen) {
+            *share_out = &shares->shares[i];
+            return CUDA_SUCCESS;
+        }
+    }
+    if (shares->share_count < CUDA_SHARES_MAX) {
+        return add(shares, chosen, share_out);
+    }
+    *share_out = find_smaller(shares, within, count);
+    return CUDA_SUCCESS;
+}
+
 enum weft_status cuda_shares_take(
     struct cuda_shares *shares, uint32_t within, uint32_t units, struct cuda_share **share_out,
     struct weft_error *error)
 {
-    const uint32_t most = count_of(within & mask_of(shares->unit_count));
-    const uint32_t count = units < 1 ? 1 : units > most ? most : units;
-    const uint32_t chosen = choose(shares, within & mask_of(shares->unit_count), count);
-    struct cuda_share *share = NULL;
+    const uint32_t there = within & mask_of(shares->unit_count);
+    const uint32_t most = count_of(there);
+    const uint32_t least = shares->are_streams ? 0 : 1;
+    const uint32_t count = units < least ? least : units > most ? most : units;
     *share_out = NULL;
-    if (chosen == 0) {
-        return WEFT_OK;
+    const int result = shares->are_streams ? take_stream(shares, there, count, share_out)
+                                           : take_units(shares, there, count, share_out);
+    if (result == CUDA_SUCCESS && *share_out != NULL) {
+        (*share_out)->is_taken = true;
+        shares->busy |= (*share_out)->units;
     }
-    for (uint32_t i = 0; i < shares->share_count && share == NULL; i++) {
-        share = shares->shares[i].units == chosen ? &shares->shares[i] : NULL;
-    }
-    if (share == NULL && shares->share_count < CUDA_SHARES_MAX) {
-        share = &shares->shares[shares->share_count];
-        *share = (struct cuda_share){.number = shares->share_count, .units = chosen};
-        const int result = make(shares, share);
-        if (result != CUDA_SUCCESS) {
-            return cuda_check(shares->device->driver, result, "make a share of the GPU", error);
-        }
-        shares->share_count++;
-    }
-    if (share == NULL) {
-        share = find_smaller(shares, within, count);
-    }
-    if (share != NULL) {
-        shares->busy |= share->units;
-    }
-    *share_out = share;
-    return WEFT_OK;
+    return cuda_check(shares->device->driver, result, "make a share of the GPU", error);
 }
 
-void cuda_shares_give(struct cuda_shares *shares, const struct cuda_share *share)
+void cuda_shares_give(struct cuda_shares *shares, struct cuda_share *share)
 {
-    ASSERT((shares->busy & share->units) == share->units);
+    ASSERT(share->is_taken && (shares->busy & share->units) == share->units);
     shares->busy &= ~share->units;
+    share->is_taken = false;
+}
+
+struct CUstream_st *cuda_shares_stream(
+    const struct cuda_shares *shares, struct cuda_share *share, uint32_t level)
+{
+    const uint32_t there =
+        shares->priorities < CUDA_LEVELS_MAX ? (uint32_t)shares->priorities : CUDA_LEVELS_MAX;
+    const uint32_t most = level < there ? level : there;
+    if (most == 0 || share->green != NULL) {
+        return share->stream;
+    }
+    struct CUstream_st **stream = &share->sooner[most - 1];
+    if (*stream == NULL && shares->device->driver->stream_create_first(
+                               stream, CUDA_STREAM_APART, -(int)most) != CUDA_SUCCESS) {
+        *stream = NULL;
+    }
+    return *stream == NULL ? share->stream : *stream;
 }

@@ -8,19 +8,25 @@
  * multiple of their number, so that there are few: one may have to wait although enough units are
  * free. What is left over is only part of shares of at least four units: its processors are not a
  * whole group that kernels in clusters could use.
+ *
+ * Shares may also be streams, which use whatever processors are idle: units then only say how many
+ * run at a time. The first stream that is free is taken, whatever the units: a GPU runs every graph
+ * more slowly once work has come from several streams.
  */
 #ifndef ENGINE_CUDA_SHARE_H
 #define ENGINE_CUDA_SHARE_H
 
 #include "engine/cuda_driver.h"
 
-enum { CUDA_UNITS_MAX = 32, CUDA_SHARES_MAX = 64, CUDA_UNIT_PROCESSORS = 8 };
+enum { CUDA_UNITS_MAX = 32, CUDA_SHARES_MAX = 64, CUDA_UNIT_PROCESSORS = 8, CUDA_LEVELS_MAX = 8 };
 
 struct cuda_share {
-    uint32_t number;             /* Its place, below CUDA_SHARES_MAX. */
-    uint32_t units;              /* As bits. */
+    uint32_t number; /* Its place, below CUDA_SHARES_MAX. */
+    uint32_t units;  /* As bits. Of a stream, those that it was taken with. */
+    bool is_taken;
     struct CUgreenCtx_st *green; /* NULL: the whole device. */
     struct CUstream_st *stream;
+    struct CUstream_st *sooner[CUDA_LEVELS_MAX]; /* By priority; NULL: not made yet. */
 };
 
 struct cuda_shares {
@@ -29,7 +35,8 @@ struct cuda_shares {
     struct cuda_resource parts[CUDA_UNITS_MAX];
     uint32_t rest;    /* The unit that is left over, as a bit. 0: there is none. */
     uint32_t busy;    /* Units in use, as bits. */
-    bool are_streams; /* Shares are streams on all processors: units only say how many run. */
+    bool are_streams; /* Otherwise they have processors. */
+    int priorities;   /* How many there are above that of a stream without one. */
     uint32_t share_count;
     struct cuda_share shares[CUDA_SHARES_MAX];
 };
@@ -62,13 +69,20 @@ uint32_t cuda_shares_part(const struct cuda_shares *shares, uint32_t part, uint3
 /*
  * Take @units units of @within, which are neighbours, at least 1, or as many as these are: until
  * cuda_shares_give(). Where no further share can be made, one with fewer units. NULL with WEFT_OK
- * if they cannot be had now.
+ * if they cannot be had now. Streams can be had with 0 units, beside all others.
  *
  * Errors: those of cuda_check().
  */
 enum weft_status cuda_shares_take(
     struct cuda_shares *shares, uint32_t within, uint32_t units, struct cuda_share **share_out,
     struct weft_error *error);
-void cuda_shares_give(struct cuda_shares *shares, const struct cuda_share *share);
+void cuda_shares_give(struct cuda_shares *shares, struct cuda_share *share);
+
+/*
+ * The stream of @share whose kernels start before those of streams with a smaller @level; 0: the
+ * share's own. A device without as many levels has the highest that there is.
+ */
+struct CUstream_st *cuda_shares_stream(
+    const struct cuda_shares *shares, struct cuda_share *share, uint32_t level);
 
 #endif /* ENGINE_CUDA_SHARE_H */

@@ -27,7 +27,11 @@ enum weft_status cuda_weights_open(
     struct weft_error *error)
 {
     *weights_out = (struct cuda_weights){
-        .device = device, .bytes = bytes, .range_bytes = cuda_weights_round(device, bytes)};
+        .device = device,
+        .bytes = bytes,
+        .range_bytes = cuda_weights_round(device, bytes),
+        .block = {.file = -1},
+    };
     return cuda_check(
         device->driver,
         device->driver->range_reserve(
@@ -39,7 +43,8 @@ enum weft_status cuda_weights_open(
 void cuda_weights_close(struct cuda_weights *weights)
 {
     const struct cuda_driver *driver = weights->device->driver;
-    cuda_weights_unmap(weights);
+    struct cuda_block block = cuda_weights_unmap(weights);
+    cuda_block_release(weights->device, &block);
     if (weights->file != NULL && !weights->is_file_lent) {
         (void)driver->host_unregister(weights->file);
         (void)munmap(weights->file, pages_of(weights));
@@ -48,63 +53,41 @@ void cuda_weights_close(struct cuda_weights *weights)
     (void)driver->range_free(weights->address, weights->range_bytes);
 }
 
-enum weft_status cuda_weights_take(
-    const struct cuda_device *device, uint64_t bytes, int handles, uint64_t *block_out,
-    struct weft_error *error)
+/* At the address, to be read. */
+static int map_block(struct cuda_weights *weights)
 {
-    const struct cuda_memory_kind kind = {
-        .type = CUDA_MEMORY_PINNED,
-        .handles = handles,
-        .where = {.type = CUDA_ON_DEVICE, .number = device->number},
-    };
-    return cuda_check(
-        device->driver,
-        device->driver->block_create(
-            block_out, cuda_weights_round(device, bytes), &kind, /* flags */ 0),
-        "memory for weights", error);
-}
-
-/* This takes a tenth of a millisecond: only where it changes something. */
-static int set_access(struct cuda_weights *weights, int flags)
-{
+    const struct cuda_driver *driver = weights->device->driver;
     const struct cuda_access access = {
         .where = {.type = CUDA_ON_DEVICE, .number = weights->device->number},
-        .flags = flags,
+        .flags = CUDA_READ,
     };
-    const int result =
-        weights->device->driver->block_access(weights->address, weights->range_bytes, &access, 1);
-    weights->is_writable = result == CUDA_SUCCESS && flags == CUDA_READ_WRITE;
+    int result = driver->block_map(
+        weights->address, weights->range_bytes, /* offset */ 0, weights->block.handle,
+        /* flags */ 0);
+    weights->is_mapped = result == CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS) {
+        result = driver->block_access(weights->address, weights->range_bytes, &access, 1);
+    }
     return result;
 }
 
 enum weft_status cuda_weights_map(
-    struct cuda_weights *weights, uint64_t block, bool is_filled, struct weft_error *error)
+    struct cuda_weights *weights, const struct cuda_block *block, struct weft_error *error)
 {
-    const struct cuda_driver *driver = weights->device->driver;
-    ASSERT(weights->block == 0);
-    int result = driver->block_map(
-        weights->address, weights->range_bytes, /* offset */ 0, block, /* flags */ 0);
-    if (result == CUDA_SUCCESS) {
-        weights->block = block;
-        result = set_access(weights, is_filled ? CUDA_READ : CUDA_READ_WRITE);
-        if (result != CUDA_SUCCESS) {
-            cuda_weights_unmap(weights);
-        }
-    } else {
-        (void)driver->block_release(block);
-    }
-    return cuda_check(driver, result, "map weights", error);
+    ASSERT(weights->block.handle == 0);
+    weights->block = *block;
+    return cuda_check(weights->device->driver, map_block(weights), "map weights", error);
 }
 
-void cuda_weights_unmap(struct cuda_weights *weights)
+struct cuda_block cuda_weights_unmap(struct cuda_weights *weights)
 {
-    const struct cuda_driver *driver = weights->device->driver;
-    if (weights->block != 0) {
-        (void)driver->block_unmap(weights->address, weights->range_bytes);
-        (void)driver->block_release(weights->block);
-        weights->block = 0;
-        weights->is_writable = false;
+    const struct cuda_block block = weights->block;
+    if (weights->is_mapped) {
+        (void)weights->device->driver->block_unmap(weights->address, weights->range_bytes);
+        weights->is_mapped = false;
     }
+    weights->block = (struct cuda_block){.file = -1};
+    return block;
 }
 
 static enum weft_status register_file(
@@ -148,66 +131,73 @@ void cuda_weights_borrow_file(struct cuda_weights *weights, const struct cuda_we
     }
 }
 
-/* Send the pieces, so many at a time. */
+static bool is_cancelled(const struct cuda_cancel *cancel)
+{
+    return cancel != NULL && cancel->is_cancelled(cancel->context);
+}
+
+/* Send the pieces, so many at a time; the block is mapped while the first ones are under way. */
 static int copy_pieces(
-    const struct cuda_weights *weights, struct CUstream_st *stream, struct CUevent_st **events,
-    bool (*is_cancelled)(void *context), void *context)
+    struct cuda_weights *weights, struct CUstream_st *stream, struct CUevent_st **events,
+    const struct cuda_cancel *cancel)
 {
     const struct cuda_driver *driver = weights->device->driver;
     int result = CUDA_SUCCESS;
     uint32_t sent = 0;
-    for (uint64_t at = 0; at < weights->bytes && result == CUDA_SUCCESS;
-         at += CUDA_CHUNK_BYTES, sent++) {
+    for (uint64_t at = 0; at < weights->bytes && result == CUDA_SUCCESS; at += CUDA_CHUNK_BYTES) {
         struct CUevent_st *event = events[sent % CUDA_CHUNKS_IN_FLIGHT];
         const uint64_t left = weights->bytes - at;
         if (sent >= CUDA_CHUNKS_IN_FLIGHT) {
             result = driver->event_wait(event);
         }
-        if (is_cancelled != NULL && is_cancelled(context)) {
+        if (is_cancelled(cancel)) {
             break;
         }
         if (result == CUDA_SUCCESS) {
             result = driver->copy_in(
-                weights->address + at, (const uint8_t *)weights->file + at,
+                weights->block.address + at, (const uint8_t *)weights->file + at,
                 left < CUDA_CHUNK_BYTES ? left : CUDA_CHUNK_BYTES, stream);
         }
         if (result == CUDA_SUCCESS) {
             result = driver->event_record(event, stream);
+        }
+        sent++;
+        if (result == CUDA_SUCCESS && !weights->is_mapped &&
+            (sent == CUDA_CHUNKS_IN_FLIGHT || left <= CUDA_CHUNK_BYTES)) {
+            result = map_block(weights);
         }
     }
     const int last = driver->stream_wait(stream);
     return result == CUDA_SUCCESS ? last : result;
 }
 
-enum weft_status cuda_weights_copy(
-    struct cuda_weights *weights, const char *path, struct CUstream_st *stream,
-    bool (*is_cancelled)(void *context), void *context, struct weft_error *error)
+enum weft_status cuda_weights_fill(
+    struct cuda_weights *weights, const struct cuda_block *block, const char *path,
+    struct CUstream_st *stream, const struct cuda_cancel *cancel, struct weft_error *error)
 {
     const struct cuda_driver *driver = weights->device->driver;
     struct CUevent_st *events[CUDA_CHUNKS_IN_FLIGHT] = {NULL};
-    ASSERT(weights->block != 0);
+    ASSERT(weights->block.handle == 0 && block->is_open && block->bytes == weights->range_bytes);
+    weights->block = *block;
     if (weights->file == NULL) {
         const enum weft_status status = register_file(weights, path, error);
         if (status != WEFT_OK) {
             return status;
         }
     }
-    int result = weights->is_writable ? CUDA_SUCCESS : set_access(weights, CUDA_READ_WRITE);
+    int result = CUDA_SUCCESS;
     for (uint32_t i = 0; i < CUDA_CHUNKS_IN_FLIGHT && result == CUDA_SUCCESS; i++) {
         result = driver->event_create(&events[i], CUDA_EVENT_UNTIMED);
     }
     if (result == CUDA_SUCCESS) {
-        result = copy_pieces(weights, stream, events, is_cancelled, context);
-    }
-    if (result == CUDA_SUCCESS) {
-        result = set_access(weights, CUDA_READ);
+        result = copy_pieces(weights, stream, events, cancel);
     }
     for (uint32_t i = 0; i < CUDA_CHUNKS_IN_FLIGHT; i++) {
         if (events[i] != NULL) {
             (void)driver->event_destroy(events[i]);
         }
     }
-    if (result == CUDA_SUCCESS && is_cancelled != NULL && is_cancelled(context)) {
+    if (result == CUDA_SUCCESS && is_cancelled(cancel)) {
         return error_set(error, WEFT_CANCELLED, "the load was cancelled");
     }
     return cuda_check(driver, result, "copy weights", error);

@@ -133,12 +133,20 @@ static void on_stopped(void *context, uint64_t batch)
     send_or_end(child);
 }
 
+static bool is_on_gpu(const struct process_child_options *options, uint32_t worker)
+{
+    return options->cuda != NULL && options->fleet->workers[worker].sharing == SHARES_SM;
+}
+
 static void load(struct child *child, const struct process_order *order)
 {
     struct held_model *model = model_of(child, order->worker, order->model);
     child->options->artifacts->items[order->model].bytes = order->bytes;
     model->number = order->number;
     model->is_loading = true;
+    if (order->was_resident != 0 && is_on_gpu(child->options, child->worker)) {
+        engine_cuda_set_tried(child->engine, order->worker, order->model);
+    }
     engine_load(child->engine, order->worker, order->model);
 }
 
@@ -250,11 +258,6 @@ static void cancel(struct child *child, uint64_t number)
         *cancelled = (struct cancelled){.next = child->ahead, .number = number};
         child->ahead = cancelled;
     }
-}
-
-static bool is_on_gpu(const struct process_child_options *options, uint32_t worker)
-{
-    return options->cuda != NULL && options->fleet->workers[worker].sharing == SHARES_SM;
 }
 
 static void obey(struct child *child, struct received *received)

@@ -46,8 +46,9 @@ struct process_order {
     uint64_t number; /* Of a load or a batch. */
     uint64_t bytes;  /* LOAD: what the model is known to occupy. 0: unknown. */
     uint32_t worker;
-    uint32_t model; /* LOAD, CANCEL_LOAD, UNLOAD. */
-    uint32_t gpu;   /* RESHAPE. */
+    uint32_t model;        /* LOAD, CANCEL_LOAD, UNLOAD. */
+    uint32_t gpu;          /* RESHAPE. */
+    uint32_t was_resident; /* LOAD: in the process before. */
 };
 
 enum process_report_kind {

@@ -104,6 +104,7 @@ void process_worker_load(struct process_worker *worker, uint32_t place)
         .worker = process_worker_at(worker, place),
         .model = model,
         .bytes = engine->artifacts->items[model].bytes,
+        .was_resident = worker->models[place].state == MODEL_RESTORING,
     };
     packet_start(&engine->packet, ORDER_LOAD);
     packet_put(&engine->packet, &order, sizeof(order));

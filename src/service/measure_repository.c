@@ -392,8 +392,8 @@ static void set_library(
             kind->gpu = i;
             (void)snprintf(
                 kind->library, sizeof(kind->library), "cuda-%" PRIu32 ".%" PRIu32 "%s%s",
-                version / 1000, version % 1000 / 10, gpus->have_processors ? "-processors" : "",
-                cut);
+                version / 1000, version % 1000 / 10,
+                gpus->shares == SHARES_PROCESSORS ? "-processors" : "", cut);
             return;
         }
     }

@@ -121,7 +121,7 @@ static void be_measurer(
         .depth = argument->depth,
         .is_gpu = argument->is_gpu,
         .gpu = argument->gpu,
-        .are_streams = !repository->settings.gpus.have_processors,
+        .are_streams = repository->settings.gpus.shares != SHARES_PROCESSORS,
         .gpu_workers = repository->settings.gpus.workers,
     };
     ort_memory_set_limit(nursery->fleet->workers[0].memory_bytes);
@@ -168,7 +168,8 @@ enum weft_status nursery_start(
         .cuda =
             {.driver = machine_cuda_driver(),
              .torch = machine_cuda_torch(),
-             .are_streams = !settings->gpus.have_processors},
+             .are_streams = settings->gpus.shares != SHARES_PROCESSORS,
+             .have_priorities = settings->gpus.shares == SHARES_PRIORITIES},
         .fleet = machine_fleet(
             machine, settings, settings->device[0] == '\0' ? machine->device : settings->device),
         .artifacts = artifacts_of(repository),

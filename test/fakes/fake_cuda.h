@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FAKE_GPUS = 2, FAKE_UNITS = 16, FAKE_PROCESSORS = 132 };
+enum { FAKE_GPUS = 2, FAKE_UNITS = 16, FAKE_PROCESSORS = 132, FAKE_PRIORITIES = 5 };
 
 /* What can be made to happen. */
 enum fake_cuda_fault {
@@ -23,6 +23,10 @@ enum fake_cuda_fault {
     FAKE_LOST,        /* The device is broken, as by a kernel. */
 };
 
+/* In the environment of a process that uses the fake: what it may do, and must. */
+#define FAKE_STREAMS_MOST   "WEFT_FAKE_STREAMS_MOST"   /* So many streams graphs run on, at most. */
+#define FAKE_NEEDS_PRIORITY "WEFT_FAKE_NEEDS_PRIORITY" /* All of them have one. */
+
 struct fake_cuda_counts {
     uint32_t objects; /* Streams, events, graphs and so on that were not destroyed. */
     uint64_t device_bytes;
@@ -31,6 +35,7 @@ struct fake_cuda_counts {
     uint32_t copies_most; /* Under way at once: not waited for. */
     uint32_t launches;    /* Of graphs, ever. */
     uint32_t captures;
+    uint32_t blocks; /* Of memory, made ever. */
 };
 
 typedef void fake_cuda_fail_function(int fault, uint32_t count);

@@ -36,6 +36,8 @@ struct object {
     uint32_t questions;    /* EVENT: until it is ready. */
     struct object *stream; /* EVENT: where. */
     struct object *owner;  /* STREAM: the share. */
+    int priority;          /* STREAM */
+    bool was_used;         /* STREAM */
     uint32_t node_count;
     struct node *nodes; /* GRAPH, EXEC, and a STREAM that records. */
     int file;           /* BLOCK */
@@ -64,6 +66,7 @@ struct fake {
     uint32_t fault_count;
     bool is_old;
     bool is_whole;
+    uint32_t streams_used;
     uint32_t copying; /* Copies to the device that were not waited for. */
     struct object objects[OBJECTS_MAX];
     struct range ranges[RANGES_MAX];

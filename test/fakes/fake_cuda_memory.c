@@ -179,6 +179,7 @@ int cuMemCreate(
         wrong("this machine has no memory");
     }
     fake.counts.device_bytes += bytes;
+    fake.counts.blocks++;
     *out = block;
     return leave(0);
 }

@@ -14,6 +14,8 @@
 EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream);
 EXPORT int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream);
 EXPORT int cuStreamCreate(void **out, unsigned flags);
+EXPORT int cuStreamCreateWithPriority(void **out, unsigned flags, int priority);
+EXPORT int cuCtxGetStreamPriorityRange(int *least_out, int *greatest_out);
 EXPORT int cuStreamDestroy_v2(void *stream);
 EXPORT int cuStreamSynchronize(void *stream);
 EXPORT int cuEventCreate(void **out, unsigned flags);
@@ -108,7 +110,7 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stre
         wrong("cuMemcpyHtoDAsync from memory that is not pinned");
     }
     const struct range *range = find_range(RANGE_RESERVED, to, bytes);
-    if (range != NULL && range->access == CUDA_READ) {
+    if (range != NULL && range->access != CUDA_READ_WRITE) {
         return leave(1);
     }
     fake.copying++;
@@ -147,6 +149,28 @@ int cuStreamCreate(void **out, unsigned flags)
 {
     const int result = enter_context("cuStreamCreate");
     return leave(result != 0 ? result : make_stream(out, flags, NULL));
+}
+
+int cuCtxGetStreamPriorityRange(int *least_out, int *greatest_out)
+{
+    const int result = enter_context("cuCtxGetStreamPriorityRange");
+    *least_out = 0;
+    *greatest_out = -FAKE_PRIORITIES;
+    return leave(result);
+}
+
+int cuStreamCreateWithPriority(void **out, unsigned flags, int priority)
+{
+    const int result = enter_context("cuStreamCreateWithPriority");
+    if (priority > 0 || priority < -FAKE_PRIORITIES) {
+        wrong("a stream with a priority that the device has not");
+    }
+    if (result != 0) {
+        return leave(result);
+    }
+    (void)make_stream(out, flags, NULL);
+    ((struct object *)*out)->priority = priority;
+    return leave(0);
 }
 
 int cuStreamDestroy_v2(void *handle)
@@ -315,14 +339,29 @@ int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flag
     return leave(result);
 }
 
+/* What a test expects of the streams that an engine process uses: fake_cuda.h. */
+static void mind_expectations(struct object *stream)
+{
+    const char *most = getenv(FAKE_STREAMS_MOST);
+    fake.streams_used += stream->was_used ? 0 : 1;
+    stream->was_used = true;
+    if (most != NULL && fake.streams_used > (uint32_t)strtoul(most, NULL, 10)) {
+        wrong("work on more than %s streams", most);
+    }
+    if (getenv(FAKE_NEEDS_PRIORITY) != NULL && stream->priority == 0) {
+        wrong("cuGraphLaunch on a stream without a priority");
+    }
+}
+
 int cuGraphLaunch(void *handle, void *target)
 {
     const int result = enter_context("cuGraphLaunch");
     const struct object *exec = check(handle, EXEC, "cuGraphLaunch");
     struct object *stream = check(target, STREAM, "cuGraphLaunch");
-    if (exec->stream != stream) {
+    if (exec->stream->owner != stream->owner) {
         wrong("cuGraphLaunch on another share than it was recorded on");
     }
+    mind_expectations(stream);
     for (uint32_t i = 0; i < exec->node_count && result == 0; i++) {
         (void)put(
             stream, exec->nodes[i].run, exec->nodes[i].arguments, sizeof(exec->nodes[i].arguments));

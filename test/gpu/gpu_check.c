@@ -41,6 +41,7 @@ static struct cuda_driver driver;
 static struct cuda_device device;
 static struct cuda_torch torch;
 static struct cuda_shares shares;
+static struct cuda_blocks blocks = {.device = &device};
 static struct CUstream_st *copy_stream;
 static struct model models[MODELS_HERE];
 static uint32_t model_count;
@@ -181,19 +182,24 @@ static void load(struct model *model, const char *what)
 {
     struct weft_error error;
     char path[4096];
-    uint64_t block;
+    struct cuda_block block;
     const double start = now();
-    need(
-        cuda_weights_take(&device, model->weights.bytes, CUDA_HANDLE_FILE, &block, &error), &error);
-    need(cuda_weights_map(&model->weights, block, /* is_filled */ false, &error), &error);
-    const double mapped = now();
+    need(cuda_blocks_take(&blocks, model->weights.range_bytes, &block, &error), &error);
+    const double taken = now();
     (void)snprintf(path, sizeof(path), "%s/%s", model->folder, model->manifest.weights);
-    need(cuda_weights_copy(&model->weights, path, copy_stream, NULL, NULL, &error), &error);
+    need(cuda_weights_fill(&model->weights, &block, path, copy_stream, NULL, &error), &error);
     const double end = now();
+    cuda_block_shut(&device, &model->weights.block);
     printf(
-        "load   %-24s %-7s %8.1f MB  memory+map %6.2f ms  copy %7.2f ms  %5.1f GB/s\n",
-        model->folder, what, (double)model->weights.bytes / 1e6, (mapped - start) * 1e3,
-        (end - mapped) * 1e3, (double)model->weights.bytes / (end - mapped) / 1e9);
+        "load   %-24s %-7s %8.1f MB  memory %6.2f ms  copy %7.2f ms  %5.1f GB/s\n", model->folder,
+        what, (double)model->weights.bytes / 1e6, (taken - start) * 1e3, (end - taken) * 1e3,
+        (double)model->weights.bytes / (end - taken) / 1e9);
+}
+
+static void drop(struct model *model)
+{
+    const struct cuda_block block = cuda_weights_unmap(&model->weights);
+    cuda_blocks_give(&blocks, &block);
 }
 
 /* What loads are held against: copies from memory that the driver itself has pinned. */
@@ -233,7 +239,7 @@ static void open_model(struct model *model, const char *folder)
     need(
         cuda_weights_open(&device, model->manifest.weights_bytes, &model->weights, &error), &error);
     load(model, "first");
-    cuda_weights_unmap(&model->weights);
+    drop(model);
     load(model, "again");
 }
 
@@ -270,7 +276,7 @@ static void run_model(struct model *model)
         record(model, i, SHARE_UNITS, &model->part[i]);
         measure_pauses(model, &model->whole[i]);
     }
-    cuda_weights_unmap(&model->weights);
+    drop(model);
     load(model, "swapped");
     printf(
         "swap   %-24s the same graphs after other memory came: error %.4f %.4f\n", model->folder,
@@ -287,6 +293,7 @@ struct beside {
 static void *copy_on(void *argument)
 {
     struct beside *beside = argument;
+    struct cuda_weights *weights = &beside->model->weights;
     struct weft_error error;
     char path[4096];
     (void)snprintf(
@@ -294,10 +301,11 @@ static void *copy_on(void *argument)
     need(cuda_device_enter(&device, &error), &error);
     const double start = now();
     while (!atomic_load(&beside->stops)) {
-        need(
-            cuda_weights_copy(&beside->model->weights, path, copy_stream, NULL, NULL, &error),
-            &error);
-        beside->bytes += (double)beside->model->weights.bytes;
+        struct cuda_block block;
+        drop(beside->model);
+        need(cuda_blocks_take(&blocks, weights->range_bytes, &block, &error), &error);
+        need(cuda_weights_fill(weights, &block, path, copy_stream, NULL, &error), &error);
+        beside->bytes += (double)weights->bytes;
     }
     beside->seconds = now() - start;
     return NULL;
@@ -346,6 +354,7 @@ static void close_all(uint64_t arena)
         cuda_weights_close(&model->weights);
         cuda_manifest_free(&model->manifest);
     }
+    cuda_blocks_close(&blocks);
     cuda_shares_close(&shares);
     cuda_arena_stop();
     (void)driver.memory_give(arena);

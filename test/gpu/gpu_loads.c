@@ -18,7 +18,7 @@
 
 enum { LOADS = 7, PINNED_BYTES = 128 << 20, PINNED_COPIES = 8 };
 
-enum step { STEP_TAKE, STEP_MAP, STEP_COPY, STEP_ALL, STEP_UNMAP, STEP_ACCESS, STEPS };
+enum step { STEP_TAKE, STEP_COPY, STEP_ALL, STEP_SHUT, STEP_UNMAP, STEP_GIVE, STEPS };
 
 static struct cuda_driver driver;
 static struct cuda_device device;
@@ -111,29 +111,28 @@ static void write_file(const char *path, uint64_t bytes)
     }
 }
 
-/* One load, and the memory goes again. */
-static void load(struct cuda_weights *weights, const char *path, double *seconds)
+/* One load; then the memory goes to @blocks, from which the next load has it. */
+static void load(
+    struct cuda_blocks *blocks, struct cuda_weights *weights, const char *path, double *seconds)
 {
     struct weft_error error;
-    uint64_t block;
+    struct cuda_block block;
     const double start = now();
-    need(cuda_weights_take(&device, weights->bytes, CUDA_HANDLE_FILE, &block, &error), &error);
+    need(cuda_blocks_take(blocks, weights->range_bytes, &block, &error), &error);
     const double taken = now();
-    need(cuda_weights_map(weights, block, /* is_filled */ false, &error), &error);
-    const double mapped = now();
-    need(cuda_weights_copy(weights, path, stream, NULL, NULL, &error), &error);
+    need(cuda_weights_fill(weights, &block, path, stream, NULL, &error), &error);
     const double copied = now();
-    const struct cuda_access access = {
-        .where = {.type = CUDA_ON_DEVICE, .number = device.number}, .flags = CUDA_READ_WRITE};
-    must(driver.block_access(weights->address, weights->range_bytes, &access, 1), "access");
-    const double changed = now();
-    cuda_weights_unmap(weights);
+    cuda_block_shut(&device, &weights->block);
+    const double shut = now();
+    block = cuda_weights_unmap(weights);
+    const double unmapped = now();
+    cuda_blocks_give(blocks, &block);
     seconds[STEP_TAKE] = taken - start;
-    seconds[STEP_MAP] = mapped - taken;
-    seconds[STEP_COPY] = copied - mapped;
+    seconds[STEP_COPY] = copied - taken;
     seconds[STEP_ALL] = copied - start;
-    seconds[STEP_ACCESS] = changed - copied;
-    seconds[STEP_UNMAP] = now() - changed;
+    seconds[STEP_SHUT] = shut - copied;
+    seconds[STEP_UNMAP] = unmapped - shut;
+    seconds[STEP_GIVE] = now() - unmapped;
 }
 
 /* Copies of the registered file into memory that is there, in one piece and in chunks. */
@@ -159,37 +158,46 @@ static void measure_copies(struct cuda_weights *weights)
     must(driver.memory_give(memory), "memory");
 }
 
-static void measure(const char *folder, uint64_t bytes)
+/* Loads of the file @path; each has new memory if it @is_new. */
+static void measure_loads(struct cuda_weights *weights, const char *path, bool is_new)
 {
-    struct weft_error error;
-    struct cuda_weights weights;
-    double first[STEPS];
+    struct cuda_blocks blocks = {.device = &device};
     double steps[STEPS][LOADS];
-    char path[4096];
-    (void)snprintf(path, sizeof(path), "%s/load.%ld", folder, (long)getpid());
-    write_file(path, bytes);
-    need(cuda_weights_open(&device, bytes, &weights, &error), &error);
-    load(&weights, path, first);
+    double seconds[STEPS];
+    load(&blocks, weights, path, seconds);
     for (uint32_t i = 0; i < LOADS; i++) {
-        double seconds[STEPS];
-        load(&weights, path, seconds);
+        if (is_new) {
+            cuda_blocks_close(&blocks);
+        }
+        load(&blocks, weights, path, seconds);
         for (uint32_t k = 0; k < STEPS; k++) {
             steps[k][i] = seconds[k];
         }
     }
+    cuda_blocks_close(&blocks);
     for (uint32_t k = 0; k < STEPS; k++) {
         steps[k][0] = median(steps[k]);
     }
     printf(
-        "load   %5.0f MB  first %7.2f ms; then %7.3f ms, %.1f GB/s, %.0f %% of pinned: memory "
-        "%.0f us, map %.0f, copy %.0f (%.0f %% of pinned); a change of access takes %.0f, "
-        "unmap %.0f\n",
-        (double)bytes / 1e6, first[STEP_ALL] * 1e3, steps[STEP_ALL][0] * 1e3,
-        (double)bytes / steps[STEP_ALL][0] / 1e9,
-        100 * (double)bytes / steps[STEP_ALL][0] / pinned_rate, steps[STEP_TAKE][0] * 1e6,
-        steps[STEP_MAP][0] * 1e6, steps[STEP_COPY][0] * 1e6,
-        100 * (double)bytes / steps[STEP_COPY][0] / pinned_rate, steps[STEP_ACCESS][0] * 1e6,
-        steps[STEP_UNMAP][0] * 1e6);
+        "load   %5.0f MB, %-10s %7.3f ms, %.1f GB/s, %.0f %% of pinned: memory %.0f us, copy and "
+        "map %.0f (%.0f %% of pinned); afterwards %.0f; unmap %.0f, ready for the next %.0f\n",
+        (double)weights->bytes / 1e6, is_new ? "new memory" : "again", steps[STEP_ALL][0] * 1e3,
+        (double)weights->bytes / steps[STEP_ALL][0] / 1e9,
+        100 * (double)weights->bytes / steps[STEP_ALL][0] / pinned_rate, steps[STEP_TAKE][0] * 1e6,
+        steps[STEP_COPY][0] * 1e6, 100 * (double)weights->bytes / steps[STEP_COPY][0] / pinned_rate,
+        steps[STEP_SHUT][0] * 1e6, steps[STEP_UNMAP][0] * 1e6, steps[STEP_GIVE][0] * 1e6);
+}
+
+static void measure(const char *folder, uint64_t bytes)
+{
+    struct weft_error error;
+    struct cuda_weights weights;
+    char path[4096];
+    (void)snprintf(path, sizeof(path), "%s/load.%ld", folder, (long)getpid());
+    write_file(path, bytes);
+    need(cuda_weights_open(&device, bytes, &weights, &error), &error);
+    measure_loads(&weights, path, /* is_new */ true);
+    measure_loads(&weights, path, /* is_new */ false);
     measure_copies(&weights);
     cuda_weights_close(&weights);
     (void)unlink(path);

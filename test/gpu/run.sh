@@ -5,16 +5,16 @@
 # usage: run.sh [PART...]
 #
 # Parts: compile (the packages that are not in the bundle; they are left in $OUT), check (the parts
-# of the engine), loads (weights of 20 MB to 1 GB), engine (the engine in its process), and those of
-# serve.py: profile, outputs, overhead, cache, shares, faults, steady; and mix.py: mix. All of them
-# if none is named.
+# of the engine), graphs (what makes them slower), loads (weights of 20 MB to 1 GB), engine (the
+# engine in its process), and those of serve.py: profile, outputs, overhead, cache, shares, faults,
+# steady; and mix.py: mix. All of them if none is named.
 set -eu
 cd "$(dirname "$0")"
 here=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=
-parts=${*:-compile check loads engine outputs overhead cache shares faults mix}
+parts=${*:-compile check graphs loads engine outputs overhead cache shares faults mix}
 
 export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PYTHONUNBUFFERED=1
@@ -51,6 +51,7 @@ done
 cd "$work/models"
 # shellcheck disable=SC2086 # The same.
 ! has check || time "$here/bin/gpu_check" $nets || failed="$failed check"
+! has graphs || time "$here/bin/gpu_graphs" $nets || failed="$failed graphs"
 ! has loads || time "$here/bin/gpu_loads" "$work" 20 50 100 200 500 1000 || failed="$failed loads"
 # shellcheck disable=SC2086
 ! has engine || time "$here/bin/gpu_engine" $nets || failed="$failed engine"

@@ -46,10 +46,10 @@ def models_of(repository):
                   for p in glob.glob(f"{repository}/*/1/model.cuda"))  # fmt: skip
 
 
-def settings(repository, memory=None, seconds=None, slo=None, processors=False):
+def settings(repository, memory=None, seconds=None, slo=None, shares=None):
     lines = ["weft: gpu", "workers: 2", "memory: 1GB", "gpus:", "  count: 1"]
     lines += [f"  memory: {memory}"] if memory else []
-    lines += ["  shares: processors"] if processors else []
+    lines += [f"  shares: {shares}"] if shares else []
     lines += [f"time: {seconds}s"] if seconds else []
     lines += [f"slo: {slo}"] if slo else []
     with open(f"{repository}/weft.yaml", "w", encoding="utf-8") as file:
@@ -267,25 +267,26 @@ def shares(repository):
     whole = sum(n * alone_us(document, name, 1) for name, n in parts) / sum(n for _, n in parts)
     first_fit = "place=compass,dispatch=first-fit:{},cache=compass"
     cases = (
-        ("one by one", False, "compass"),
-        ("batches", False, first_fit.format("gpu=0:batch=16")),
-        ("sevenths", True, first_fit.format("gpu=2:batch=16")),
-        ("quarters", True, first_fit.format("gpu=4:batch=16")),
-        ("paying", True, first_fit.format("gpu=0:paying:batch=16")),
-        ("4 streams", False, first_fit.format("gpu=4:batch=16")),
-        ("8 streams", False, first_fit.format("gpu=2:batch=16")),
-        ("default", False, None),
-        ("esg", True, "esg"),
-        ("esg streams", False, "esg"),
-        ("weft", True, "weft"),
-        ("weft streams", False, "weft"),
+        ("one by one", None, "compass"),
+        ("batches", None, first_fit.format("gpu=0:batch=16")),
+        ("sevenths", "processors", first_fit.format("gpu=2:batch=16")),
+        ("quarters", "processors", first_fit.format("gpu=4:batch=16")),
+        ("paying", "processors", first_fit.format("gpu=0:paying:batch=16")),
+        ("4 streams", None, first_fit.format("gpu=4:batch=16")),
+        ("8 streams", None, first_fit.format("gpu=2:batch=16")),
+        ("default", None, None),
+        ("priorities", "priorities", None),
+        ("esg", "processors", "esg"),
+        ("esg streams", None, "esg"),
+        ("weft", "processors", "weft"),
+        ("weft streams", None, "weft"),
     )
     wanted = os.environ.get("SHARES", "").split(",")
-    for label, processors, policy in cases:
+    for label, form, policy in cases:
         if wanted != [""] and label not in wanted:
             continue
-        settings(repository, slo="4ms", processors=processors)
-        profile(repository, processors)
+        settings(repository, slo="4ms", shares=form)
+        profile(repository, form == "processors")
         with Server(repository, *(["--policy", policy] if policy else [])):
             load(4, round(0.6e6 / whole), 128, 5000, kinds)  # Graphs are recorded at first use.
             load(3, round(1.2e6 / whole), 128, 5000, kinds)
@@ -361,14 +362,16 @@ def faults(repository):
             ("device broken", "word", None),
             ("engine killed", "weft-gpu", signal.SIGKILL),
             ("keeper killed", "weft-keeper", signal.SIGKILL),
+            ("both killed", "weft-keeper weft-gpu", signal.SIGKILL),
             ("engine stopped", "weft-gpu", signal.SIGSTOP),
         ):
             def strike(name=name, number=number):
                 time.sleep(2)
                 if name == "word":
                     break_device()
-                for pid, _ in server.children(name)[-1:] if number else []:
-                    os.kill(pid, number)
+                for one in name.split() if number else []:
+                    for pid, _ in server.children(one)[-1:]:
+                        os.kill(pid, number)
 
             striker = threading.Thread(target=strike)
             striker.start()

@@ -44,6 +44,10 @@ class Gpu(unittest.TestCase):
         self.assertIn("all outputs right", self.run_program("gpu_check", *folders))
         self.assertIn("all faults contained", self.run_program("gpu_engine", *folders))
 
+    def test_graphs_are_compared(self):
+        printed = self.run_program("gpu_graphs", self.make("a", Module(2, 1)))
+        self.assertIn("graphs measured", printed)
+
     def test_loads_of_any_size_are_measured(self):
         printed = self.run_program("gpu_loads", self.folder, "1", "33")
         self.assertRegex(printed, "(?s)load +1 MB .*load +35 MB .*loads measured")

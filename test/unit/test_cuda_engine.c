@@ -125,6 +125,8 @@ static void make_models(void)
 
 static uint64_t arena_bytes = 256 * MIB;
 static uint32_t workers_of_gpu = 1;
+static bool are_streams;
+static bool have_priorities;
 
 static void world_init(int64_t run_ns_max, const char *driver)
 {
@@ -146,6 +148,8 @@ static void world_init(int64_t run_ns_max, const char *driver)
         .driver = driver,
         .torch = WEFT_TEST_FAKES,
         .arena_bytes = arena_bytes,
+        .are_streams = are_streams,
+        .have_priorities = have_priorities,
         .budget_bytes = 8 * MIB,
     };
     world.child = (struct process_child_options){
@@ -325,6 +329,43 @@ static void batches_of_any_size_run(ATTR_UNUSED void **state)
     }
     assert_int_equal(world.ended, 0);
     world_deinit();
+}
+
+/* What comes one at a time runs on one stream, whatever its units, from the first trial on. */
+static void one_at_a_time_needs_one_stream(ATTR_UNUSED void **state)
+{
+    are_streams = true;
+    assert_int_equal(setenv(FAKE_STREAMS_MOST, "1", 1), 0);
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    load(NEGATE);
+    struct bundle *input = rows(1, 3);
+    for (uint32_t i = 0; i < 4; i++) {
+        launch(i, i % 2 == 0 ? DOUBLE : NEGATE, i < 2 ? 4 : 0, 1, &input);
+        (void)settle();
+        expect_rows(said_of(i), 0, 1, 3, i % 2 == 0 ? 2 : -1, i % 2 == 0 ? 1 : 0);
+    }
+    bundle_destroy(input);
+    assert_int_equal(world.ended, 0);
+    world_deinit();
+    assert_int_equal(unsetenv(FAKE_STREAMS_MOST), 0);
+    are_streams = false;
+}
+
+static void short_runs_come_first(ATTR_UNUSED void **state)
+{
+    are_streams = true;
+    have_priorities = true;
+    assert_int_equal(setenv(FAKE_NEEDS_PRIORITY, "", 1), 0);
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    run(1, DOUBLE, 1, 2, 1);
+    run(2, DOUBLE, 11, 2, 1);
+    assert_int_equal(world.ended, 0);
+    world_deinit();
+    assert_int_equal(unsetenv(FAKE_NEEDS_PRIORITY), 0);
+    are_streams = false;
+    have_priorities = false;
 }
 
 /* Large inputs lie in memory of the server: the GPU reads them there, beside those that came along.
@@ -572,6 +613,8 @@ static void a_killed_keeper_is_replaced(ATTR_UNUSED void **state)
 
 static void without_a_keeper_weights_are_copied_again(ATTR_UNUSED void **state)
 {
+    char path[600];
+    char away[600];
     world_init(0, FAKE_CUDA);
     load(DOUBLE);
     end_process(worker_zero()->keeper.child.process); /* It ended soon: none comes before time. */
@@ -579,6 +622,9 @@ static void without_a_keeper_weights_are_copied_again(ATTR_UNUSED void **state)
     load(NEGATE);
     run(1, NEGATE, 1, -1, 0);
     change_file(NEGATE, 7);
+    (void)snprintf(path, sizeof(path), "%s/four", world.paths[NEGATE]);
+    (void)snprintf(away, sizeof(away), "%s/away", world.paths[NEGATE]);
+    assert_int_equal(rename(path, away), 0); /* Packages that have run are not tried again. */
     end_process(worker_zero()->child.process);
     assert_non_null(worker_zero()->keeper.poll); /* With the next process. */
     run(2, NEGATE, 1, 7, 0);
@@ -594,6 +640,13 @@ static void a_keeper_that_stands_still_is_left(ATTR_UNUSED void **state)
     run(1, NEGATE, 1, -1, 0);
     run(2, DOUBLE, 1, 2, 1);
     assert_int_equal(world.ended, 0);
+    unload(DOUBLE); /* The keeper does not hear of it: what it has may not be overwritten. */
+    unload(NEGATE);
+    load(NEGATE);
+    assert_int_equal(kill(worker_zero()->keeper.child.process, SIGCONT), 0);
+    end_process(worker_zero()->child.process);
+    load(DOUBLE);
+    run(3, DOUBLE, 1, 2, 1);
     world_deinit();
 }
 
@@ -725,6 +778,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_of_any_size_run),
+        cmocka_unit_test(one_at_a_time_needs_one_stream),
+        cmocka_unit_test(short_runs_come_first),
         cmocka_unit_test(large_inputs_are_read_where_they_lie),
         cmocka_unit_test(models_run_side_by_side),
         cmocka_unit_test(a_task_that_does_not_fit_fails_alone),

@@ -1,7 +1,8 @@
 /*
  * Graphs: inputs and outputs in host memory, on their share, over weights that come and go.
  *
- * Covers: src/engine/cuda_graph.c, src/engine/cuda_torch.c, src/engine/cuda_weights.c
+ * Covers: src/engine/cuda_block.c, src/engine/cuda_graph.c, src/engine/cuda_torch.c,
+ * src/engine/cuda_weights.c
  */
 #include "engine/cuda_graph.h"
 
@@ -15,6 +16,7 @@ static struct cuda_world world;
 static struct cuda_shares shares;
 static struct cuda_manifest manifest;
 static struct cuda_weights weights;
+static struct cuda_blocks blocks;
 static struct cuda_package *packages[2];
 static struct CUstream_st *copies;
 static uint64_t arena;
@@ -34,13 +36,26 @@ static const char *weights_path(void)
     return path;
 }
 
+static enum weft_status fill(
+    const char *path, const struct cuda_cancel *cancel, struct weft_error *error)
+{
+    struct cuda_block block;
+    must(cuda_blocks_take(&blocks, weights.range_bytes, &block, error), error);
+    return cuda_weights_fill(&weights, &block, path, copies, cancel, error);
+}
+
 static void load(void)
 {
     struct weft_error error;
-    uint64_t block;
-    must(cuda_weights_take(&world.device, weights.bytes, CUDA_HANDLE_FILE, &block, &error), &error);
-    must(cuda_weights_map(&weights, block, /* is_filled */ false, &error), &error);
-    must(cuda_weights_copy(&weights, weights_path(), copies, NULL, NULL, &error), &error);
+    must(fill(weights_path(), NULL, &error), &error);
+    cuda_block_shut(&world.device, &weights.block);
+}
+
+/* They are no longer needed: their memory waits for others. */
+static void drop(void)
+{
+    const struct cuda_block block = cuda_weights_unmap(&weights);
+    cuda_blocks_give(&blocks, &block);
 }
 
 static int set_up(ATTR_UNUSED void **state)
@@ -51,6 +66,7 @@ static int set_up(ATTR_UNUSED void **state)
     (void)snprintf(name, sizeof(name), "model%u", number++);
     folder = cuda_make_model(name, 2, 1, WEIGHTS_BYTES);
     cuda_world_open(&world);
+    blocks.device = &world.device;
     must(cuda_shares_open(&world.device, &shares, &error), &error);
     must(cuda_manifest_read(folder, &manifest, &error), &error);
     must(cuda_weights_open(&world.device, manifest.weights_bytes, &weights, &error), &error);
@@ -71,6 +87,7 @@ static int tear_down(ATTR_UNUSED void **state)
         cuda_package_close(packages[i]);
     }
     cuda_weights_close(&weights);
+    cuda_blocks_close(&blocks);
     cuda_manifest_free(&manifest);
     cuda_shares_close(&shares);
     cuda_arena_stop();
@@ -141,10 +158,11 @@ static void weights_come_and_go_behind_a_graph(ATTR_UNUSED void **state)
     load();
     struct cuda_graph graph = record(1, take(16));
     assert_int_equal(try(&graph, 1), WEFT_OK);
-    cuda_weights_unmap(&weights);
+    drop();
     world.count(&before);
     load();
     world.count(&after);
+    assert_int_equal(after.blocks, before.blocks); /* The same memory again. */
     assert_int_equal(after.copied_bytes - before.copied_bytes, WEIGHTS_BYTES);
     assert_int_equal(after.copies - before.copies, 3); /* In pieces, */
     assert_int_equal(after.copies_most, CUDA_CHUNKS_IN_FLIGHT);
@@ -156,7 +174,7 @@ static void a_graph_without_weights_breaks_the_device(ATTR_UNUSED void **state)
 {
     load();
     struct cuda_graph graph = record(0, take(1));
-    cuda_weights_unmap(&weights);
+    drop();
     assert_int_equal(try(&graph, 1), WEFT_LOST);
     assert_int_equal(try(&graph, 1), WEFT_LOST); /* And stays broken. */
     world.cause(FAKE_NO_FAULT, 0);
@@ -165,10 +183,15 @@ static void a_graph_without_weights_breaks_the_device(ATTR_UNUSED void **state)
 
 static void filled_weights_cannot_be_written(ATTR_UNUSED void **state)
 {
+    struct weft_error error;
     void *host;
-    load();
+    must(fill(weights_path(), NULL, &error), &error);
+    const uint64_t staging = weights.block.address;
     assert_int_equal(world.driver.host_take(&host, 4096, CUDA_HOST_PORTABLE), 0);
     assert_int_not_equal(world.driver.copy_in(weights.address, host, 4096, copies), 0);
+    assert_int_equal(world.driver.copy_in(staging, host, 4096, copies), 0);
+    cuda_block_shut(&world.device, &weights.block);
+    assert_int_not_equal(world.driver.copy_in(staging, host, 4096, copies), 0);
     assert_int_equal(world.driver.host_give(host), 0);
 }
 
@@ -222,7 +245,7 @@ static void a_device_without_memory(ATTR_UNUSED void **state)
 {
     struct cuda_graph graph;
     struct weft_error error;
-    uint64_t block;
+    struct cuda_block block;
     load();
     struct cuda_share *share = take(1);
     for (uint32_t i = 0; i < 2; i++) { /* Of the host, then of the device. */
@@ -233,8 +256,42 @@ static void a_device_without_memory(ATTR_UNUSED void **state)
     }
     world.cause(FAKE_NO_MEMORY, 1);
     assert_int_equal(
-        cuda_weights_take(&world.device, 1, CUDA_HANDLE_FILE, &block, &error), WEFT_NO_MEMORY);
+        cuda_blocks_take(&blocks, weights.range_bytes, &block, &error), WEFT_NO_MEMORY);
     world.cause(FAKE_NO_FAULT, 0);
+}
+
+/* Memory waits for a model of its size; for another, as much of it goes first. */
+static void memory_comes_again(ATTR_UNUSED void **state)
+{
+    struct fake_cuda_counts before;
+    struct fake_cuda_counts after;
+    struct weft_error error;
+    struct cuda_block held[3];
+    world.count(&before);
+    for (uint32_t i = 0; i < 3; i++) {
+        must(cuda_blocks_take(&blocks, (i + 1) * 2 * MIB, &held[i], &error), &error);
+        assert_true(held[i].is_open);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        cuda_block_shut(&world.device, &held[i]);
+        cuda_blocks_give(&blocks, &held[i]);
+    }
+    must(cuda_blocks_take(&blocks, 4 * MIB, &held[1], &error), &error); /* There is one. */
+    assert_true(held[1].is_open);
+    world.count(&after);
+    assert_int_equal(after.blocks - before.blocks, 3);
+    assert_int_equal(after.device_bytes - before.device_bytes, 12 * MIB);
+    must(cuda_blocks_take(&blocks, 8 * MIB, &held[0], &error), &error); /* There is none. */
+    world.count(&after);
+    assert_int_equal(after.blocks - before.blocks, 4);
+    assert_int_equal(after.device_bytes - before.device_bytes, 12 * MIB);
+    cuda_blocks_give(&blocks, &held[0]);
+    cuda_blocks_give(&blocks, &held[1]);
+    world.cause(FAKE_NO_MEMORY, 1); /* What waits goes rather than that a load fails. */
+    must(cuda_blocks_take(&blocks, 2 * MIB, &held[1], &error), &error);
+    world.cause(FAKE_NO_FAULT, 0);
+    assert_int_equal(blocks.count, 0);
+    cuda_blocks_give(&blocks, &held[1]);
 }
 
 static bool is_cancelled(void *context)
@@ -247,15 +304,11 @@ static void a_load_is_cancelled(ATTR_UNUSED void **state)
 {
     struct fake_cuda_counts counts;
     struct weft_error error;
-    uint64_t block;
     uint32_t asked = 2;
+    const struct cuda_cancel cancel = {is_cancelled, &asked};
     world.count(&counts);
     const uint64_t before = counts.copied_bytes;
-    must(cuda_weights_take(&world.device, weights.bytes, CUDA_HANDLE_FILE, &block, &error), &error);
-    must(cuda_weights_map(&weights, block, /* is_filled */ false, &error), &error);
-    assert_int_equal(
-        cuda_weights_copy(&weights, weights_path(), copies, is_cancelled, &asked, &error),
-        WEFT_CANCELLED);
+    assert_int_equal(fill(weights_path(), &cancel, &error), WEFT_CANCELLED);
     world.count(&counts);
     assert_int_equal(counts.copied_bytes - before, CUDA_CHUNK_BYTES);
 }
@@ -263,21 +316,17 @@ static void a_load_is_cancelled(ATTR_UNUSED void **state)
 static void files_that_are_not_as_they_should(ATTR_UNUSED void **state)
 {
     struct weft_error error;
-    uint64_t block;
-    must(cuda_weights_take(&world.device, weights.bytes, CUDA_HANDLE_FILE, &block, &error), &error);
-    must(cuda_weights_map(&weights, block, /* is_filled */ false, &error), &error);
-    assert_int_equal(cuda_weights_copy(&weights, "/nowhere", copies, NULL, NULL, &error), WEFT_IO);
-    assert_int_equal(
-        cuda_weights_copy(&weights, cuda_path("short"), copies, NULL, NULL, &error), WEFT_IO);
+    assert_int_equal(fill("/nowhere", NULL, &error), WEFT_IO);
+    drop();
     cuda_write(cuda_folder, "short", "x", 1);
-    assert_int_equal(
-        cuda_weights_copy(&weights, cuda_path("short"), copies, NULL, NULL, &error), WEFT_IO);
+    assert_int_equal(fill(cuda_path("short"), NULL, &error), WEFT_IO);
     assert_non_null(strstr(error.message, "has 1 bytes"));
+    drop();
     world.cause(FAKE_NO_REGISTER, 1);
-    assert_int_equal(
-        cuda_weights_copy(&weights, weights_path(), copies, NULL, NULL, &error), WEFT_FAILED);
+    assert_int_equal(fill(weights_path(), NULL, &error), WEFT_FAILED);
     world.cause(FAKE_NO_FAULT, 0);
-    must(cuda_weights_copy(&weights, weights_path(), copies, NULL, NULL, &error), &error);
+    drop();
+    load();
 }
 
 static void packages_that_are_not(ATTR_UNUSED void **state)
@@ -344,6 +393,7 @@ int main(void)
         TEST(a_share_that_has_spent_its_memory),
         TEST(a_device_without_memory),
         TEST(a_load_is_cancelled),
+        TEST(memory_comes_again),
         TEST(files_that_are_not_as_they_should),
         TEST(packages_that_are_not),
         TEST(an_output_of_another_size),

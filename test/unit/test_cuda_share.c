@@ -84,6 +84,25 @@ static void shares_may_be_streams(ATTR_UNUSED void **state)
     }
     assert_ptr_not_equal(held[0]->stream, held[1]->stream);
     assert_null(take(12)); /* As many at a time as if they were processors. */
+    struct cuda_share *beside = take(0);
+    assert_non_null(beside);
+    assert_int_equal(beside->units, 0);
+    cuda_shares_give(&shares, held[0]);
+    assert_ptr_equal(take(12), held[0]); /* The first that is free, whatever its units were. */
+    assert_null(take(1));
+    assert_int_equal(shares.share_count, 3);
+}
+
+static void streams_have_priorities(ATTR_UNUSED void **state)
+{
+    shares.are_streams = true;
+    struct cuda_share *share = take(1);
+    assert_int_equal(shares.priorities, FAKE_PRIORITIES);
+    struct CUstream_st *first = cuda_shares_stream(&shares, share, FAKE_PRIORITIES);
+    assert_ptr_equal(cuda_shares_stream(&shares, share, 0), share->stream);
+    assert_ptr_not_equal(first, share->stream);
+    assert_ptr_not_equal(first, cuda_shares_stream(&shares, share, 1));
+    assert_ptr_equal(cuda_shares_stream(&shares, share, 99), first);
 }
 
 static void a_device_can_be_cut(ATTR_UNUSED void **state)
@@ -197,6 +216,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_whole_is_no_green_context, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shares_are_few, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shares_may_be_streams, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(streams_have_priorities, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_device_can_be_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parts_keep_to_themselves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(small_parts_leave_nothing_idle, set_up, tear_down),
