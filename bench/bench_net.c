@@ -9,20 +9,16 @@
  * answered by a row, and the same for messages. Of tensors eight are on their way at once, each
  * answered by a message; with bare TCP by a byte.
  */
-#include <arpa/inet.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <uv.h>
 
-#include "bench.h"
+#include "bare_tcp.h"
 #include "conformance/authority.h"
 #include "fabric/net_stream.h"
 #include "fabric/trust.h"
@@ -209,9 +205,10 @@ static void start_net(struct side *side, enum way way)
     int pipes[2][2];
     uint16_t port;
     check(pipe(pipes[0]) == 0 && pipe(pipes[1]) == 0, "no pipe");
-    side->process = fork();
-    check(side->process >= 0, "no process");
+    side->process = bare_fork();
     const bool is_child = side->process == 0;
+    (void)close(pipes[!is_child][1]); /* A side that ends is noticed. */
+    (void)close(pipes[is_child][0]);
     open_end(&side->end, is_child ? 1 : 0, way);
     port = net_stream_port(side->end.net);
     check(write(pipes[is_child][1], &port, sizeof(port)) == sizeof(port), "no port");
@@ -224,20 +221,7 @@ static void start_net(struct side *side, enum way way)
     }
     while (!side->end.is_up) {
         (void)uv_run(&side->end.loop, UV_RUN_ONCE);
-    }
-}
-
-static void move_all(int socket, uint8_t *bytes, size_t count, bool is_write)
-{
-    for (size_t at = 0; at < count;) {
-        struct pollfd waits = {.fd = socket, .events = is_write ? POLLOUT : POLLIN};
-        (void)poll(&waits, 1, -1);
-        const ssize_t moved = is_write ? send(socket, bytes + at, count - at, MSG_DONTWAIT)
-                                       : recv(socket, bytes + at, count - at, MSG_DONTWAIT);
-        if (moved == 0) {
-            exit(EXIT_SUCCESS); /* The other side is done. */
-        }
-        at += moved > 0 ? (size_t)moved : 0;
+        check(waitpid(side->process, NULL, WNOHANG) == 0, "the other side has ended");
     }
 }
 
@@ -246,38 +230,19 @@ static void answer_tcp(int socket)
 {
     static uint8_t bytes[TENSOR_BYTES];
     for (;;) {
-        move_all(socket, bytes, SMALL_BYTES, /* is_write */ false);
+        bare_tcp_move(socket, bytes, SMALL_BYTES, /* is_write */ false);
         if (bytes[0] == 0) {
-            move_all(socket, bytes, SMALL_BYTES, /* is_write */ true);
+            bare_tcp_move(socket, bytes, SMALL_BYTES, /* is_write */ true);
         } else {
-            move_all(socket, bytes, TENSOR_BYTES, /* is_write */ false);
-            move_all(socket, bytes, 1, /* is_write */ true);
+            bare_tcp_move(socket, bytes, TENSOR_BYTES, /* is_write */ false);
+            bare_tcp_move(socket, bytes, 1, /* is_write */ true);
         }
     }
 }
 
 static void start_tcp(struct side *side)
 {
-    const int yes = 1;
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
-    socklen_t length = sizeof(address);
-    const int listener = socket(AF_INET, SOCK_STREAM, 0);
-    check(
-        listener >= 0 && bind(listener, (struct sockaddr *)&address, length) == 0 &&
-            listen(listener, 1) == 0 &&
-            getsockname(listener, (struct sockaddr *)&address, &length) == 0,
-        "no listener");
-    side->process = fork();
-    check(side->process >= 0, "no process");
-    if (side->process == 0) {
-        side->socket = accept(listener, NULL, NULL);
-    } else {
-        side->socket = socket(AF_INET, SOCK_STREAM, 0);
-        check(connect(side->socket, (struct sockaddr *)&address, length) == 0, "no connection");
-    }
-    (void)setsockopt(side->socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-    (void)close(listener);
+    side->socket = bare_tcp_open(&side->process);
     if (side->process == 0) {
         answer_tcp(side->socket);
     }
@@ -297,8 +262,8 @@ static void call_small(struct side *side, enum way way, uint32_t round)
         const uint32_t at = round * CALLS + i;
         double since_us = now_us();
         if (way == WAY_TCP) {
-            move_all(side->socket, bytes, SMALL_BYTES, /* is_write */ true);
-            move_all(side->socket, bytes, SMALL_BYTES, /* is_write */ false);
+            bare_tcp_move(side->socket, bytes, SMALL_BYTES, /* is_write */ true);
+            bare_tcp_move(side->socket, bytes, SMALL_BYTES, /* is_write */ false);
             side->row_us[at] = side->message_us[at] = now_us() - since_us;
             continue;
         }
@@ -322,11 +287,11 @@ static void send_tensors(struct side *side, enum way way, uint32_t round)
     for (uint32_t i = 0; i < TENSORS + WINDOW; i++) {
         if (way == WAY_TCP) {
             if (i >= WINDOW) {
-                move_all(side->socket, head + 1, 1, /* is_write */ false);
+                bare_tcp_move(side->socket, head + 1, 1, /* is_write */ false);
             }
             if (i < TENSORS) {
-                move_all(side->socket, head, SMALL_BYTES, /* is_write */ true);
-                move_all(side->socket, contents, TENSOR_BYTES, /* is_write */ true);
+                bare_tcp_move(side->socket, head, SMALL_BYTES, /* is_write */ true);
+                bare_tcp_move(side->socket, contents, TENSOR_BYTES, /* is_write */ true);
             }
             continue;
         }
@@ -381,6 +346,7 @@ int main(int argc, char **argv)
     const uint32_t asked = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : ROUNDS;
     const uint32_t rounds = asked < 1 ? 1 : asked > ROUNDS ? ROUNDS : asked;
     char paths[3][64];
+    (void)signal(SIGPIPE, SIG_IGN); /* A side that has ended is said by the call. */
     check(mkdtemp(folder) != NULL, "no folder");
     (void)snprintf(paths[0], sizeof(paths[0]), "%s/node.pem", folder);
     (void)snprintf(paths[1], sizeof(paths[1]), "%s/node.key", folder);
