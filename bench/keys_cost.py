@@ -4,11 +4,12 @@
 usage: keys_cost.py
 
 Three `weft serve` processes are one cluster. Requests of one small model come to all of them at a
-fixed rate, in turn with keys and without: same servers, same arrivals. Prints, for
-each round, the median latency and the processor time of all three servers per request, with keys
-over without; then the medians of both differences.
+fixed rate, in turn with keys and without: same servers, same arrivals; every other round the other
+way round, so that a machine that gets slower does not count. Prints, for each round, the median
+latency and the processor time of all three servers per request, with keys over without; then the
+medians of both differences, and how often a process was woken per request.
 
-Settings, in the environment: WEFT (build/weft), ROUNDS (5), SECONDS (4), RATE (200).
+Settings, in the environment: WEFT (build/weft), ROUNDS (10), SECONDS (2), RATE (200).
 """
 
 import json
@@ -24,8 +25,8 @@ os.environ.setdefault("WEFT", "build/weft")
 
 from clustered import Cluster  # noqa: E402
 
-ROUNDS = int(os.environ.get("ROUNDS", "5"))
-SECONDS = os.environ.get("SECONDS", "4")
+ROUNDS = int(os.environ.get("ROUNDS", "10"))
+SECONDS = os.environ.get("SECONDS", "2")
 RATE = os.environ.get("RATE", "200")
 
 
@@ -38,9 +39,18 @@ def processor_s(cluster):
     )
 
 
+def wakes(cluster):
+    """How often a thread of any server has waited for something so far."""
+    return sum(
+        int((task / "status").read_text().split("\nvoluntary_ctxt_switches:")[1].split()[0])
+        for server in cluster.nodes.values()
+        for task in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir()
+    )
+
+
 def measure(cluster, urls, *more):
-    """Median latency and processor time per request, in microseconds."""
-    before = processor_s(cluster)
+    """Median latency and processor time in microseconds, and wake-ups, per request."""
+    before, woken = processor_s(cluster), wakes(cluster)
     done = subprocess.run(
         [os.environ["WEFT"], "bench", urls, "twice", "--rate", RATE, "--seconds", SECONDS,
          "--connections", "12", "--json", *more],
@@ -50,8 +60,9 @@ def measure(cluster, urls, *more):
     good = report["requests"]["good"]
     if good != report["requests"]["due"]:
         sys.exit(f"keys_cost: {report['requests']}")
-    spent = processor_s(cluster) - before
-    return report["latency_ms"]["p50"] * 1e3, spent * 1e6 / (good * (1 + 1 / float(SECONDS)))
+    spent, woken = processor_s(cluster) - before, wakes(cluster) - woken
+    count = good * (1 + 1 / float(SECONDS))  # It warms up for a second.
+    return report["latency_ms"]["p50"] * 1e3, spent * 1e6 / count, woken / count
 
 
 class Cost(unittest.TestCase):
@@ -60,17 +71,20 @@ class Cost(unittest.TestCase):
         cluster.launch_all("a", "b", "c")
         urls = ",".join("http://%s:%d" % server.address for server in cluster.nodes.values())
         measure(cluster, urls)
-        slower, costlier = [], []
+        slower, costlier, woken = [], [], []
         for i in range(ROUNDS):
+            keyed = measure(cluster, urls) if i % 2 == 1 else None
             without = measure(cluster, urls, "--no-keys")
-            keyed = measure(cluster, urls)
+            keyed = keyed or measure(cluster, urls)
             print(f"round {i + 1}: p50 {keyed[0]:.0f} us with keys, {without[0]:.0f} without "
                   f"({keyed[0] / without[0]:.2f}); processor {keyed[1]:.0f} us, {without[1]:.0f} "
                   f"({keyed[1] / without[1]:.2f})", flush=True)  # fmt: skip
             slower.append(keyed[0] - without[0])
             costlier.append(keyed[1] - without[1])
+            woken.append(keyed[2] - without[2])
         print(f"keys and deputies: {statistics.median(slower):+.0f} us of latency, "
-              f"{statistics.median(costlier):+.0f} us of processor time per request")  # fmt: skip
+              f"{statistics.median(costlier):+.0f} us of processor time, "
+              f"{statistics.median(woken):+.2f} wake-ups per request")  # fmt: skip
 
 
 if __name__ == "__main__":
