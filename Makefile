@@ -53,7 +53,7 @@ test: setup $(TEST_PRESETS:%=build/%/build.ninja) ## build with all compilers an
 	@set -e; for preset in $(TEST_PRESETS); do \
 		echo "build: $$preset"; ninja -C build/$$preset --quiet; done
 	@ln -f build/release/bin/weft build/weft
-	@ctest --preset dev -j $$(($(JOBS) + 1)) # Many tests wait more than they compute.
+	@ctest --preset dev -j $$((2 * $(JOBS) + 2)) # A test counts as two, one that waits as one.
 
 bench: build ## run every benchmark of the release build
 	@ninja -C build/release benches

@@ -163,6 +163,19 @@ static void settle(void)
     }
 }
 
+/* Read what comes next, however long a busy machine takes to bring it. */
+static ptrdiff_t read_next(void)
+{
+    ptrdiff_t got = 0;
+    for (uint32_t i = 0; i < ROUNDS_MAX && got == 0; i++) {
+        run(SENDER);
+        run(RECEIVER);
+        got = ucx_inlet_read(inlet, bytes, sizeof(bytes));
+        uv_sleep(got == 0 ? 1 : 0);
+    }
+    return got;
+}
+
 static void what_has_no_token_is_dropped(ATTR_UNUSED void **state)
 {
     const uint8_t guess[UCX_TOKEN_BYTES] = {1, 2, 3};
@@ -171,21 +184,19 @@ static void what_has_no_token_is_dropped(ATTR_UNUSED void **state)
     settle();
     assert_int_equal(ucx_inlet_read(inlet, bytes, sizeof(bytes)), 0);
     assert_true(write_some(outlet, 0) > 0);
-    settle();
-    assert_true(ucx_inlet_read(inlet, bytes, sizeof(bytes)) > 0);
+    assert_true(read_next() > 0);
     ucx_outlet_destroy(stranger);
 }
 
 static void a_missing_message_ends_it(ATTR_UNUSED void **state)
 {
     assert_true(write_some(outlet, 0) > 0);
-    settle();
+    assert_true(read_next() > 0);
     struct ucx_outlet *second = make_outlet(ucx_inlet_token(inlet)); /* Which counts from 0. */
     assert_true(write_some(second, 0) > 0);
-    settle();
     ptrdiff_t got = 1;
     while (got > 0) {
-        got = ucx_inlet_read(inlet, bytes, sizeof(bytes));
+        got = read_next();
     }
     assert_int_equal(got, -1);
     ucx_outlet_destroy(second);
