@@ -57,6 +57,7 @@ class Server:
         self.log = []
         self.out = []
         self.has_line = threading.Condition()
+        self.open_streams = 2
         self.threads = [
             threading.Thread(target=self.gather, args=pair, daemon=True)
             for pair in ((self.process.stderr, self.log), (self.process.stdout, self.out))
@@ -76,6 +77,7 @@ class Server:
                 lines.append(line.rstrip("\n"))
                 self.has_line.notify_all()
         with self.has_line:
+            self.open_streams -= 1
             self.has_line.notify_all()
 
     def wait_for(self, lines, pattern):
@@ -84,7 +86,7 @@ class Server:
 
         def is_there():
             found[:] = [match for match in (re.search(pattern, line) for line in lines) if match]
-            return found or self.process.poll() is not None
+            return found or self.open_streams == 0
 
         with self.has_line:
             self.has_line.wait_for(is_there, LIMIT)
