@@ -10,24 +10,9 @@
 #include "node/deadlines.h"
 #include "node/inside_home.h"
 #include "node/inside_keys.h"
+#include "node/inside_tensor.h"
 #include "node/node.h"
 #include "node/states.h"
-
-struct tensor {
-    struct handle handle;
-    uint32_t references;
-    uint32_t items;
-    uint64_t bytes;
-};
-
-/* An input that is here. */
-struct input {
-    uint32_t next;   /* Of the same task, or of the job's answer. */
-    uint32_t number; /* Which input; of an answer: which sink. */
-    uint32_t tensor;
-    uint32_t items;
-    uint64_t bytes; /* Of its edge: what forwarding it would move. */
-};
 
 struct task {
     uint32_t visit;
