@@ -4,7 +4,8 @@
 Each host is a network namespace with an address of its own, if this user may make some; otherwise
 all are on 127.0.0.1, and links stay as they are. The seed decides what is broken, when and for how
 long. Clients give their requests keys and ask again, at the next host, until they have an answer.
-Steps of the clock are left out: the real-time clock is the machine's, and leases do not read it.
+Packets are lost and delayed by spoiled_link.py; the real-time clock of one host steps by
+test/fakes/stepped_clock.c, since namespaces share the machine's.
 
     WEFT=build/weft test/integration/campaign.py --seconds 300 --seed 7
 """
@@ -17,6 +18,7 @@ import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -31,10 +33,16 @@ from operated import LIBRARY, LIMIT, Server  # noqa: E402
 
 WHOLE_S = 60  # Until all nodes have to see each other again, and clients have their answers.
 ANSWER_S = 8  # How long a client waits for a host before it asks the next.
+SPOILED_LINK = str(pathlib.Path(__file__).resolve().parent / "spoiled_link.py")
 
 
 def run(*command):
-    subprocess.run(command, check=True, capture_output=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(command)}: {done.stderr}")
+
+
+CLOCK = pathlib.Path(os.environ["WEFT"]).resolve().parent / "stepped_clock.so"
 
 
 class Network:
@@ -63,6 +71,10 @@ class Network:
         run("ip", "-n", name, "addr", "add", f"{self.base}.{i}/24", "dev", "e0")
         run("ip", "-n", name, "link", "set", "e0", "up")
         run("ip", "-n", name, "link", "set", "lo", "up")
+        if self.can_spoil():
+            run(*self.prefix(i), sys.executable, SPOILED_LINK, "--plain", "e0")
+            ignore = pathlib.Path(f"/proc/sys/net/ipv4/conf/{link}/arp_ignore")
+            ignore.write_text("1", encoding="utf-8")  # Only the bridge answers for this process.
 
     @staticmethod
     def is_possible():
@@ -80,23 +92,24 @@ class Network:
     def prefix(self, i):
         return ["ip", "netns", "exec", self.names[i - 1]]
 
-    def spoil(self, i, how):
-        """Delay and lose what host @i sends; without @how no more."""
-        if how:
-            run(*self.prefix(i), "tc", "qdisc", "add", "dev", "e0", "root", "netem", *how)
-        else:
-            run(*self.prefix(i), "tc", "qdisc", "del", "dev", "e0", "root")
+    def spoil(self, i, for_s, how):
+        """Carry what host @i sends and is sent by hand, with the options @how."""
+        link, tap = f"{self.tag}v{i}", f"{self.tag}t{i}"
+        with subprocess.Popen(
+            [sys.executable, SPOILED_LINK, link, tap, *how],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        ) as carrier:  # fmt: skip
+            if carrier.stdout.readline() != "ready\n":
+                raise AssertionError("no packets can be carried")
+            run("ip", "link", "set", tap, "master", self.tag, "up")
+            run("ip", "link", "set", link, "nomaster")
+            time.sleep(for_s)
+            run("ip", "link", "set", link, "master", self.tag)
+            carrier.stdin.close()  # It ends, and its interface with it.
 
-    def can_spoil(self):
-        """Whether this kernel has what that needs."""
-        if shutil.which("tc") is None:
-            return False
-        try:
-            self.spoil(1, ["delay", "1ms"])
-        except subprocess.CalledProcessError:
-            return False
-        self.spoil(1, [])
-        return True
+    @staticmethod
+    def can_spoil():
+        return os.path.exists("/dev/net/tun")
 
     def cut(self, i, is_cut):
         run("ip", "link", "set", f"{self.tag}v{i}", "down" if is_cut else "up")
@@ -137,7 +150,7 @@ class Holder:
 class Host(Server):
     """`weft serve` on host @number."""
 
-    def __init__(self, network, number, folder, arguments, cache):
+    def __init__(self, network, number, folder, arguments, cache, clock):
         self.number = number
         self.network = network
         address = network.address(number)
@@ -146,7 +159,8 @@ class Host(Server):
              "--http", f"{address}:0", "--metrics", "none", "--listen-cluster", f"{address}:0",
              "--plain", *arguments],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY.resolve()), WEFT_CACHE=str(cache)),
+            env=dict(os.environ, WEFT_ONNXRUNTIME=str(LIBRARY.resolve()), WEFT_CACHE=str(cache),
+                     **clock),
         )  # fmt: skip
         self.watch()
 
@@ -211,11 +225,32 @@ class Campaign:
         if not self.options.quiet:
             print(f"{time.monotonic() - self.began:7.1f} s  {text}", flush=True)
 
+    def trust_of(self, name):
+        """A secret, or a certificate of its own."""
+        if not self.options.tls:
+            return ["--cluster-secret-file", str(self.secret)]
+        if not (self.root / "ca.pem").exists():
+            clustered.make_authority(self.root, "ca")
+        if not (self.root / f"{name}.pem").exists():
+            clustered.sign(self.root, "ca", name)
+        return ["--cluster-cert", str(self.root / f"{name}.pem"), "--cluster-key",
+                str(self.root / f"{name}.key"), "--cluster-ca",
+                str(self.root / "ca.pem")]  # fmt: skip
+
+    def clock_of(self, name):
+        """What makes the real-time clock of a host its own, if that was built."""
+        if not CLOCK.exists():
+            return {}
+        file = self.root / f"{name}.clock"
+        if not file.exists():
+            file.write_bytes(struct.pack("q", 0))
+        return {"LD_PRELOAD": str(CLOCK), "STEPPED_CLOCK": str(file)}
+
     def launch(self, name):
-        arguments = ["--cluster", self.directory, "--node", name,
-                     "--cluster-secret-file", str(self.secret)]  # fmt: skip
+        arguments = ["--cluster", self.directory, "--node", name, "--cluster-net",
+                     self.options.net, *self.trust_of(name)]  # fmt: skip
         host = Host(self.network, self.names.index(name) + 1, self.root / "repository",
-                    arguments, self.cache)  # fmt: skip
+                    arguments, self.cache, self.clock_of(name))  # fmt: skip
         self.hosts[name] = host
         host.wait_until_ready()
 
@@ -336,11 +371,32 @@ class Campaign:
         time.sleep(for_s)
         self.network.cut(self.names.index(name) + 1, False)
 
-    def spoil(self, name, for_s):
-        number = self.names.index(name) + 1
-        self.network.spoil(number, ["delay", "20ms", "10ms", "loss", "5%"])
+    def loss(self, name, for_s):
+        """Of packets of one host, in both directions."""
+        share = self.draw.choice((1, 5, 20))
+        self.spoil(name, for_s, "--loss", str(share), "--delay", "0.5")
+
+    def delay(self, name, for_s):
+        """Likewise; some overtake others."""
+        late_ms = self.draw.choice((5, 20, 100))
+        self.spoil(name, for_s, "--delay", str(late_ms), "--jitter", str(late_ms / 2))
+
+    def spoil(self, name, for_s, *how):
+        seed = str(self.draw.randrange(1 << 30))
+        self.say(f"    {' '.join(how)}")
+        self.network.spoil(self.names.index(name) + 1, for_s, [*how, "--seed", seed])
+
+    def clock(self, name, for_s):
+        """The real-time clock of one host steps, and later back."""
+        by_s = self.draw.choice((-86400, -60, 60, 86400))
+        self.say(f"    by {by_s} s")
+        self.set_clock(name, by_s)
         time.sleep(for_s)
-        self.network.spoil(number, [])
+        self.set_clock(name, 0)
+
+    def set_clock(self, name, by_s):
+        with open(self.root / f"{name}.clock", "r+b") as file:
+            file.write(struct.pack("q", by_s * 10**9))
 
     def full_disk(self, name, for_s):
         """Nothing can be written, and a host starts all the same."""
@@ -370,6 +426,20 @@ class Campaign:
         self.hosts[name].ended()
         self.launch(name)
 
+    def roll(self, _, __):
+        """All hosts are restarted, one after the other."""
+        for name in self.names:
+            self.drain(name, 0)
+            self.wait_until_whole()
+
+    def compact(self, name, for_s):
+        """etcd forgets what was while a host does not look."""
+        pid = self.pid_of(name)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(for_s)
+        self.etcd.compact()
+        os.kill(pid, signal.SIGCONT)
+
     def no_directory(self, _, for_s):
         if self.etcd is not None:
             self.etcd.kill()
@@ -385,18 +455,24 @@ class Campaign:
 
     def go(self):
         """How often each kind of event came."""
+        spoils = self.has_links and self.network.can_spoil()
         kinds = [self.kill, self.stop, self.drain, self.no_directory]
         kinds += [self.cut] if self.has_links else []
-        kinds += [self.spoil] if self.has_links and self.network.can_spoil() else []
+        kinds += [self.loss, self.delay] if spoils else []
+        kinds += [self.clock] if CLOCK.exists() else []
+        kinds += [self.compact] if self.etcd is not None else []
         kinds += [self.full_disk] if self.has_disk else []
         kinds += [self.kill_two] if len(self.names) > 2 else []
+        kinds += [self.roll]
+        kinds = [kind for kind in kinds if not self.options.only
+                 or kind.__name__ in self.options.only.split(",")]  # fmt: skip
         tally = dict.fromkeys((kind.__name__ for kind in kinds), 0)
         count = 0
         end = time.monotonic() + self.options.seconds
         while count < self.options.events if self.options.events else time.monotonic() < end:
             kind = kinds[count] if count < len(kinds) else self.draw.choice(kinds)
             name = self.draw.choice(self.names)
-            for_s = round(self.draw.uniform(0.2, 6), 1)
+            for_s = round(self.draw.uniform(0.2, self.options.longest), 1)
             self.say(f"{kind.__name__.replace('_', ' ')} {name} for {for_s} s")
             with self.lock:
                 self.broken += 1
@@ -428,14 +504,19 @@ def main(arguments=None):
     parser.add_argument("--seconds", type=int, default=120)
     parser.add_argument("--events", type=int, default=0, help="so many, instead of seconds")
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--longest", type=float, default=6, help="seconds of one event")
+    parser.add_argument("--only", default="", help="kinds of events, with commas between them")
     parser.add_argument("--hosts", type=int, default=3)
     parser.add_argument("--clients", type=int, default=2, help="of each host")
+    parser.add_argument("--net", default="auto", help="as --cluster-net: auto, tcp, shm or ucx")
+    parser.add_argument("--tls", action="store_true", help="certificates instead of a secret")
     parser.add_argument("--loopback", action="store_true", help="without namespaces")
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args(arguments)
     campaign = Campaign(options)
     print(f"campaign: seed {options.seed}, {options.hosts} hosts "
           f"{'in namespaces' if campaign.has_links else 'on 127.0.0.1'}, "
+          f"net {options.net}{' with TLS' if options.tls else ''}, "
           f"{campaign.directory.partition(':')[0]}", flush=True)  # fmt: skip
     try:
         campaign.begin()

@@ -270,6 +270,16 @@ class Etcd:
             self.process.wait()
             self.process = None
 
+    def call(self, path, **body):
+        url = f"http://{self.address}:{self.client}/v3/{path}"
+        asked = urllib.request.Request(url, json.dumps(body).encode())
+        return json.loads(urllib.request.urlopen(asked, timeout=LIMIT).read())
+
+    def compact(self):
+        """Forget every revision but the last."""
+        last = self.call("kv/range", key="AA==")["header"]["revision"]
+        self.call("kv/compaction", revision=last, physical=True)
+
     @property
     def directory(self):
         return f"etcd://{self.address}:{self.client}"
