@@ -3,7 +3,7 @@
  * policy that binds, over those of the same jobs under least-work, in turn with it. Once on whole
  * devices, and once on devices of two units, where weft keeps home queues as well.
  *
- *     bench_home [workers] [jobs]
+ *     bench_home [workers] [jobs] [policy beside least-work; all that bind]
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,14 +80,13 @@ static struct pace run(
     };
 }
 
-static void measure(uint32_t workers, uint64_t jobs, bool shares)
+static void measure(
+    uint32_t workers, uint64_t jobs, bool shares, const char *const *policies, uint32_t count)
 {
-    static const char *const policies[POLICIES] = {
-        "least-work", "first-fit", "esg", "weft", "infless", "fast-gshare", "orion", "aquatope"};
     struct pace best[POLICIES] = {{0}};
     struct pace timed[POLICIES] = {{0}};
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        for (uint32_t i = 0; i < POLICIES; i++) {
+        for (uint32_t i = 0; i < count; i++) {
             const struct pace pace = run(workers, jobs, policies[i], shares, /* is_timed */ false);
             const struct pace watched = run(workers, jobs, policies[i], shares, true);
             best[i] = pace.tasks_per_s > best[i].tasks_per_s ? pace : best[i];
@@ -99,7 +98,7 @@ static void measure(uint32_t workers, uint64_t jobs, bool shares)
     (void)printf(
         "%u workers, %s, %" PRIu64 " jobs of 10 tasks, best of %d in turn\n", workers,
         shares ? "two units each" : "whole devices", jobs, ROUNDS);
-    for (uint32_t i = 0; i < POLICIES; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         (void)printf(
             "  %-11s %6.1f k tasks/s, ratio %.2f; %5.2f decisions of %.2f us (p99 %.1f) and "
             "%.1f events per task\n",
@@ -111,9 +110,14 @@ static void measure(uint32_t workers, uint64_t jobs, bool shares)
 
 int main(int argc, char **argv)
 {
+    static const char *const binding[POLICIES] = {"least-work", "first-fit",   "esg",   "weft",
+                                                  "infless",    "fast-gshare", "orion", "aquatope"};
+    const char *const pair[] = {binding[0], argc > 3 ? argv[3] : NULL};
     const uint32_t workers = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 80;
     const uint64_t jobs = argc > 2 ? strtoull(argv[2], NULL, 10) : 3000;
-    measure(workers, jobs, /* shares */ false);
-    measure(workers, jobs, /* shares */ true);
+    const char *const *policies = argc > 3 ? pair : binding;
+    const uint32_t count = argc > 3 ? 2 : POLICIES;
+    measure(workers, jobs, /* shares */ false, policies, count);
+    measure(workers, jobs, /* shares */ true, policies, count);
     return EXIT_SUCCESS;
 }
