@@ -173,7 +173,6 @@ static void await(struct node *node, uint32_t slot, const struct message *messag
 void grants_claim(struct node *node, const struct message *message)
 {
     struct worker *worker = own_worker(node, message->worker);
-    rows_notice(node, message);
     uint32_t slot = find(node, worker, message, message->claim.number);
     if (slot == POOL_NONE && message->claim.index == 0) {
         const enum reason reason = obstacle(node, worker, message);
@@ -185,6 +184,7 @@ void grants_claim(struct node *node, const struct message *message)
         }
         slot = open_grant(node, worker, message);
     }
+    rows_notice(node, message);
     if (slot != POOL_NONE && batch_at(node, grant_at(node, slot)->batch)->task == message->task) {
         await(node, slot, message);
     }
