@@ -207,7 +207,18 @@ static void finish(
     }
 }
 
-/* The row of @worker does not say yet that it has @gpu and @cpu units more, or fewer. */
+/* Drop entry @index if its row is visible by now. */
+static void drop_seen(struct node *node, uint32_t index)
+{
+    struct news *news = &node->view.news;
+    const struct news_entry *entry = &news->entries[index];
+    if (entry->number != 0 &&
+        view_load(&node->view, entry->worker)->sequence >= entry->row_sequence) {
+        news_drop(news, index);
+    }
+}
+
+/* The row of a worker does not say yet that it has @gpu and @cpu units more, or fewer. */
 static void note_news(struct node *node, const struct message *message, int32_t gpu, int32_t cpu)
 {
     struct news *news = &node->view.news;
@@ -220,11 +231,14 @@ static void note_news(struct node *node, const struct message *message, int32_t 
     if (view_is_own(&node->view, message->worker)) {
         return;
     }
-    for (uint32_t i = news->count; i > 0; i--) {
-        const struct news_entry *old = &news->entries[i - 1];
-        if (view_load(&node->view, old->worker)->sequence >= old->row_sequence) {
-            news_drop(news, i - 1);
-        }
+    uint32_t next = news_first(news, message->worker);
+    while (next != NEWS_NONE) {
+        const uint32_t index = next;
+        next = news->entries[index].next;
+        drop_seen(node, index);
+    }
+    for (uint32_t i = 1; i <= news->top && news_is_full(news); i++) {
+        drop_seen(node, i);
     }
     news_add(news, &entry);
 }

@@ -14,9 +14,9 @@
 static void forget_news(struct node *node, uint32_t peer)
 {
     struct news *news = &node->view.news;
-    for (uint32_t i = news->count; i > 0; i--) {
-        if (node_of_worker(node, news->entries[i - 1].worker) == peer) {
-            news_drop(news, i - 1);
+    for (uint32_t i = 1; i <= news->top; i++) {
+        if (news->entries[i].number != 0 && node_of_worker(node, news->entries[i].worker) == peer) {
+            news_drop(news, i);
         }
     }
 }

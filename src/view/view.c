@@ -65,18 +65,19 @@ static struct correction correction_of(const struct view *view, uint32_t worker,
 {
     const struct units claimed = reservations_units(&view->reservations, worker, sequence);
     struct correction correction = {.gpu = -(int64_t)claimed.gpu, .cpu = -(int64_t)claimed.cpu};
-    const bool has_news = news_may_have(&view->news, worker);
-    for (uint32_t i = 0; has_news && i < view->news.count; i++) {
-        const struct news_entry *entry = &view->news.entries[i];
+    uint32_t at = news_first(&view->news, worker);
+    while (at != NEWS_NONE) {
+        const struct news_entry *entry = &view->news.entries[at];
         if (entry->worker == worker && entry->row_sequence > sequence) {
             correction.gpu += entry->gpu;
             correction.cpu += entry->cpu;
         }
+        at = entry->next;
     }
     return correction;
 }
 
-struct units view_free_units(const struct view *view, uint32_t worker)
+struct units view_corrected_units(const struct view *view, uint32_t worker)
 {
     const struct fleet_worker *device = &view->fleet->workers[worker];
     const struct fleet_node *machine = &view->fleet->nodes[device->node];

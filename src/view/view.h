@@ -157,11 +157,33 @@ static inline uint32_t view_skip_busy(const struct view *view, uint32_t worker, 
     return worker;
 }
 
+/* Whether this node may know more of @worker than its row says. */
+static inline bool view_may_know_more(const struct view *view, uint32_t worker)
+{
+    return view->reservations.buckets[worker % RESERVATION_BUCKETS] != POOL_NONE ||
+           news_may_have(&view->news, worker);
+}
+
+/* What view_free_units says of a worker of which more may be known. */
+struct units view_corrected_units(const struct view *view, uint32_t worker);
+
 /*
  * Units of @worker and of its machine that are believed to be free: as its row says, less
  * what this node has claimed and the row does not show yet, and by what it was told since.
  */
-struct units view_free_units(const struct view *view, uint32_t worker);
+static inline struct units view_free_units(const struct view *view, uint32_t worker)
+{
+    const struct fleet_worker *device = &view->fleet->workers[worker];
+    const struct fleet_node *machine = &view->fleet->nodes[device->node];
+    if (machine->worker_count > 1 || view_may_know_more(view, worker)) {
+        return view_corrected_units(view, worker);
+    }
+    const struct row_load *load = view_load(view, worker);
+    return (struct units){
+        .gpu = min_u32(load->gpu_free, device->gpu_units),
+        .cpu = min_u32(load->cpu_free, machine->cpu_units),
+    };
+}
 
 /* As many units of @worker or fewer are free. One look tells that most workers are full. */
 static inline uint32_t view_gpu_at_most(const struct view *view, uint32_t worker)

@@ -260,6 +260,47 @@ static void what_a_slow_worker_takes_is_believed_for_a_while(ATTR_UNUSED void **
 
 #define VIEW_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void news_count_until_their_row_is_seen(ATTR_UNUSED void **state)
+{
+    struct row row = {.worker = 5, .parts = ROW_LOAD};
+    row.load = (struct row_load){.at_ns = 500, .sequence = 7, .accepting = 1};
+    assert_true(board_publish(&board, &row));
+    assert_int_equal(view_free_units(&view, 5).gpu, 0);
+    const struct news_entry seen = {.worker = 5, .gpu = 1, .row_sequence = 7};
+    const struct news_entry unseen = {.worker = 5, .gpu = 1, .cpu = 1, .row_sequence = 8};
+    news_add(&view.news, &seen);
+    assert_int_equal(view_free_units(&view, 5).gpu, 0);
+    news_add(&view.news, &unseen);
+    assert_int_equal(view_free_units(&view, 5).gpu, 1);
+    assert_int_equal(view_free_units(&view, 4).gpu, 0); /* Another device, */
+    assert_int_equal(view_free_units(&view, 4).cpu, 1); /* of the same machine. */
+    row.load.sequence = 8;
+    assert_true(board_publish(&board, &row));
+    assert_int_equal(view_free_units(&view, 5).gpu, 0);
+}
+
+static void the_oldest_news_leave_first(ATTR_UNUSED void **state)
+{
+    struct news *news = &view.news;
+    for (uint32_t i = 1; i <= NEWS_MAX + 2; i++) {
+        const struct news_entry entry = {.worker = i % 3, .row_sequence = i};
+        assert_int_equal(news_is_full(news), i > NEWS_MAX);
+        news_add(news, &entry);
+    }
+    for (uint32_t worker = 0; worker < 3; worker++) {
+        uint32_t count = 0;
+        while (news_may_have(news, worker)) {
+            const struct news_entry *entry = &news->entries[news_first(news, worker)];
+            assert_int_equal(entry->worker, worker);
+            assert_true(entry->row_sequence > 2);
+            news_drop(news, news_first(news, worker));
+            count++;
+        }
+        assert_in_range(count, NEWS_MAX / 3, NEWS_MAX / 3 + 1);
+    }
+    assert_false(news_is_full(news));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +315,8 @@ int main(void)
         VIEW_TEST(a_worker_that_drains_takes_no_new_work),
         VIEW_TEST(the_workers_of_a_lost_node_take_none_either),
         VIEW_TEST(nor_do_the_workers_of_a_suspect),
+        VIEW_TEST(news_count_until_their_row_is_seen),
+        VIEW_TEST(the_oldest_news_leave_first),
         VIEW_TEST(what_a_slow_worker_takes_is_believed_for_a_while),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
