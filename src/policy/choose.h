@@ -40,6 +40,17 @@ static inline bool choose_can_use(const struct view *view, uint32_t worker, stru
     return choose_can_run(view, worker, need) && view_is_usable(view, worker);
 }
 
+/*
+ * The worker @index places after this node's first one, round the fleet. Homes that look at workers
+ * in this order, each from itself on, take different ones of those that are equal by their rows: if
+ * all took the lowest, its node would have to decline most of them.
+ */
+static inline uint32_t choose_round(const struct view *view, uint32_t index)
+{
+    const uint32_t worker = view->worker_first + index;
+    return worker < view->fleet->worker_count ? worker : worker - view->fleet->worker_count;
+}
+
 static inline uint32_t choose_first(const struct view *view, struct need need)
 {
     const uint32_t worker_count = view->fleet->worker_count;

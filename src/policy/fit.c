@@ -35,7 +35,7 @@ static bool is_better(const struct merits *a, const struct merits *b)
     if (a->gpu_left != b->gpu_left) {
         return a->gpu_left < b->gpu_left;
     }
-    return a->cpu_left < b->cpu_left; /* Strict: the lowest index wins a tie. */
+    return a->cpu_left < b->cpu_left; /* Strict: the first wins a tie. */
 }
 
 int64_t fit_load_ns(
@@ -155,7 +155,8 @@ void fit_find(const struct fit_ask *ask, struct fit_trial *trials, uint32_t coun
         };
         least = min_u32(trials[i].config.gpu, least);
     }
-    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+    for (uint32_t i = 0; i < view->fleet->worker_count; i++) {
+        const uint32_t worker = choose_round(view, i);
         if (least <= view_gpu_at_most(view, worker) && view_is_usable(view, worker)) {
             try_all(ask, worker, trials, searches, count);
         }

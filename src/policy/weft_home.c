@@ -166,7 +166,6 @@ struct ask {
 struct place {
     struct fit_place fit;
     uint32_t node;
-    int64_t wait_ns; /* Until it has nothing left to do. */
     int64_t load_ns;
     int64_t eviction_ns; /* The price of making room for the models. */
     int64_t slowness;    /* What everything takes there, as a ratio. */
@@ -248,7 +247,6 @@ static struct place look_at_worker(const struct ask *ask, uint32_t worker)
     return (struct place){
         .fit = fit_look(view, worker),
         .node = view->fleet->workers[worker].node,
-        .wait_ns = view_free_at_ns(view, worker) - view->now_ns,
         .load_ns = load_ns,
         .eviction_ns = load_ns > 0 ? eviction_ns(ask, worker, load_ns) : 0,
         .slowness = weft_learnt_worker(ask->learn, worker, view->now_ns),
@@ -288,7 +286,10 @@ static struct spot look_at_both(
     if (!spot.has_room && input->options[WEFT_HOLD] == 0) {
         return NOWHERE;
     }
-    spot.delay_ns += spot.has_room ? 0 : max_i64(place->wait_ns, WAIT_LEAST_NS);
+    if (!spot.has_room) {
+        const int64_t free_at_ns = view_free_at_ns(input->view, spot.worker);
+        spot.delay_ns += max_i64(free_at_ns - input->view->now_ns, WAIT_LEAST_NS);
+    }
     if (input->options[WEFT_LEARN] != 0) {
         spot.more_ns = weft_learnt_more_ns(bid->choice->run_ns, bid->slowness, place->slowness);
     }
@@ -325,7 +326,8 @@ static void hurry(const struct ask *ask, struct dispatch_answer *answer_out)
     const uint32_t most = max_u32(ask->fit.queue->items, head);
     struct spot best = NOWHERE; /* Its score counts the run as well. */
     struct config best_config = {0};
-    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+    for (uint32_t at = 0; at < view->fleet->worker_count; at++) {
+        const uint32_t worker = choose_round(view, at);
         if (!view_is_usable(view, worker)) {
             continue;
         }
@@ -377,7 +379,8 @@ static void find(const struct ask *ask, const struct esg_found *found, struct sp
         bids[i] = look_at_config(ask, &ask->known->configs.choices[first]);
         spots_out[i] = NOWHERE;
     }
-    for (uint32_t worker = 0; worker < view->fleet->worker_count; worker++) {
+    for (uint32_t at = 0; at < view->fleet->worker_count; at++) {
+        const uint32_t worker = choose_round(view, at);
         if (is_hopeless(ask, worker, spots_out, found->answer.count) ||
             !view_is_usable(view, worker)) {
             continue;
@@ -388,7 +391,7 @@ static void find(const struct ask *ask, const struct esg_found *found, struct sp
                 continue;
             }
             const struct spot spot = look_at_both(ask, &place, &bids[i]);
-            if (is_better(&spot, &spots_out[i])) { /* Strict: the lowest index wins a tie. */
+            if (is_better(&spot, &spots_out[i])) { /* Strict: the first wins a tie. */
                 spots_out[i] = spot;
             }
         }

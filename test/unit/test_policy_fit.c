@@ -11,10 +11,9 @@
 static struct cluster cluster;
 static struct policy_input input;
 
-static int setup(void **state)
+static void open(uint32_t node_count)
 {
-    (void)state;
-    home_init(&cluster, /* node_count */ 2, /* model_count */ 1);
+    home_init(&cluster, node_count, /* model_count */ 1);
     (void)cluster_task(&cluster, 0);
     home_point(&cluster, 0, /* items */ 1, /* cpu */ 1, /* gpu */ 1, 20);
     home_point(&cluster, 0, /* items */ 2, /* cpu */ 1, /* gpu */ 3, 10);
@@ -25,6 +24,19 @@ static int setup(void **state)
         .profile = cluster.profile,
         .catalogue = &cluster.catalogue,
     };
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    open(/* node_count */ 2);
+    return 0;
+}
+
+static int setup_four(void **state)
+{
+    (void)state;
+    open(/* node_count */ 4);
     return 0;
 }
 
@@ -172,6 +184,22 @@ static void a_choice_is_one_that_a_single_worker_can_hold(void **state)
     assert_false(configs_can_hold(cluster.fleet, 0, config, /* bytes */ 200));
 }
 
+/* If all homes took the lowest of equal workers, its node would decline most of them. */
+static void each_home_looks_from_itself_on(void **state)
+{
+    (void)state;
+    cluster.view.node = 2;
+    cluster.view.worker_first = 2;
+    cluster.view.worker_count = 1;
+    assert_int_equal(find(1, 1), 2);
+    home_free(&cluster, 2, 0, 16);
+    assert_int_equal(find(1, 1), 3);
+    home_free(&cluster, 3, 0, 16);
+    assert_int_equal(find(1, 1), 0);
+    home_free(&cluster, 1, 6, 16); /* A tighter fit. */
+    assert_int_equal(find(1, 1), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +210,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_smaller_device_of_the_kind_gets_what_it_can_hold, setup, teardown),
         cmocka_unit_test_setup_teardown(several_configs_are_placed_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(each_home_looks_from_itself_on, setup_four, teardown),
         cmocka_unit_test_setup_teardown(memory_is_that_of_the_worker, setup, teardown),
         cmocka_unit_test_setup_teardown(
             a_choice_is_one_that_a_single_worker_can_hold, setup, teardown),
