@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/compare_fairness.h"
 #include "cli/compare_saturation_print.h"
 #include "cli/compare_table.h"
 #include "cli/report_json.h"
@@ -20,6 +21,7 @@ struct values {
     struct argument_count parallel;
     bool saturation;
     const char *precision;
+    bool fairness;
     bool json;
 };
 
@@ -27,6 +29,7 @@ struct values {
 struct printer {
     struct compare_runs *all;
     uint32_t printed; /* So many tables have been. */
+    bool fairness;    /* Each with one of its workflows. */
     bool json;        /* No tables, but one object at the end. */
 };
 
@@ -45,6 +48,9 @@ static void print_table(struct printer *printer, const struct compare_group *gro
         (void)putchar('\n');
     }
     compare_table_print(printer->all->plan, group, stdout);
+    if (printer->fairness) {
+        compare_fairness_print(printer->all->plan, group, stdout);
+    }
     printer->printed++;
 }
 
@@ -83,8 +89,12 @@ static void print_json(const struct compare_plan *plan, bool interrupted)
 {
     json_t *runs = json_array();
     for (uint32_t i = 0; i < plan->run_count; i++) {
-        if (plan->runs[i].has_result) {
-            (void)json_array_append_new(runs, report_json(&plan->runs[i].result));
+        const struct compare_run *run = &plan->runs[i];
+        if (run->has_result) {
+            json_t *object = report_json(&run->result);
+            report_json_add_fairness(
+                object, &run->result.report, plan->groups[run->group].scenario);
+            (void)json_array_append_new(runs, object);
         }
     }
     json_t *object = json_pack("{s:o}", "runs", runs);
@@ -108,9 +118,10 @@ static int finish(const struct compare_runs *all, enum weft_status status)
 }
 
 static int compare(
-    struct compare_runs *all, struct compare_plan *plan, bool json, struct weft_error *error)
+    struct compare_runs *all, struct compare_plan *plan, const struct values *values,
+    struct weft_error *error)
 {
-    struct printer printer = {.all = all, .json = json};
+    struct printer printer = {.all = all, .fairness = values->fairness, .json = values->json};
     all->expected_count = plan->run_count;
     all->on_done = print_complete;
     all->context = &printer;
@@ -119,7 +130,7 @@ static int compare(
     if (status != WEFT_OK && status != WEFT_CANCELLED) {
         return command_fail(&command_compare, error, COMMAND_FAILED);
     }
-    if (json) {
+    if (values->json) {
         print_json(plan, status == WEFT_CANCELLED);
     } else {
         print_partial(&printer);
@@ -177,6 +188,9 @@ static enum weft_status check_values(const struct values *values, struct weft_er
     if (values->precision != NULL && !values->saturation) {
         return error_set(error, WEFT_INVALID, "'--precision' goes with '--saturation' only");
     }
+    if (values->fairness && values->saturation) {
+        return error_set(error, WEFT_INVALID, "'--fairness' does not go with '--saturation'");
+    }
     return WEFT_OK;
 }
 
@@ -199,8 +213,8 @@ static int run(const struct command *command, void *given, const struct operands
     };
     interrupt_catch();
     progress_start(&all.progress, values->saturation ? "saturation" : "compare");
-    const int exit_code = values->saturation ? saturate(&all, values, &error)
-                                             : compare(&all, &plan, values->json, &error);
+    const int exit_code =
+        values->saturation ? saturate(&all, values, &error) : compare(&all, &plan, values, &error);
     compare_plan_deinit(&plan);
     return exit_code;
 }
@@ -233,6 +247,8 @@ static const struct argument rows[] = {
      offsetof(struct values, options.sets)},
     {"--parallel", "N", "runs at once; default one per core", ARGUMENT_COUNT,
      offsetof(struct values, parallel)},
+    {"--fairness", NULL, "also print how each workflow fares, and how evenly they do",
+     ARGUMENT_FLAG, offsetof(struct values, fairness)},
     {"--json", NULL,
      "print every run as JSON: {\"runs\": [...]}, with\n"
      "--saturation also \"saturation\": [...]",
@@ -252,6 +268,9 @@ const struct command command_compare = {
         "slow-down to the first policy's, from the same pairs.\n"
         "A policy is unstable where fewer than three quarters of its runs are stable: what\n"
         "depends on how long they were is then a dash or, as '> 12 s', a bound.\n"
+        "With --fairness, each table is followed by one of the workflows' mean slow-downs and\n"
+        "SLOs met. FAIRNESS is Jain's index of the slow-downs, 1 if all are equal; the worst\n"
+        "workflow is that with the fewest SLOs met or, without SLOs, the largest slow-down.\n"
         "Tables are printed as they become complete; an interrupt prints what has ended.\n"
         "\n"
         "With --saturation, prints a table per scenario: the highest rate found stable, the\n"

@@ -98,6 +98,27 @@ json_t *report_json(const struct run_result *result)
     return object;
 }
 
+void report_json_add_fairness(
+    json_t *object, const struct report *report, const struct scenario *scenario)
+{
+    const struct fairness *fairness = &report->fairness;
+    struct workflow *const *workflows = scenario->catalogue->workflows;
+    json_t *rows = json_array();
+    for (uint32_t i = 0; i < fairness->count; i++) {
+        json_t *row = json_object();
+        add(row, "workflow", json_string(workflows[i]->name));
+        add_real(row, "slowdown", fairness->rows[i].slowdown);
+        add_real(row, "slo_hit_rate", fairness->rows[i].slo_hit_rate);
+        (void)json_array_append_new(rows, row);
+    }
+    const bool is_known = fairness->worst < fairness->count;
+    json_t *all = json_object();
+    add_real(all, "index", fairness->index);
+    add(all, "worst", is_known ? json_string(workflows[fairness->worst]->name) : NULL);
+    add(all, "workflows", rows);
+    add(object, "fairness", all);
+}
+
 /* Milliseconds of each part; together they are the mean latency. */
 static json_t *parts_json(const struct details_workflow *row)
 {

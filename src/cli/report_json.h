@@ -11,6 +11,10 @@
 /* The caller owns the reference. What a run does not have, as SLOs or a rate, is null. */
 json_t *report_json(const struct run_result *result);
 
+/* Add how the workflows of @scenario fared to the object of the run that @report is of. */
+void report_json_add_fairness(
+    json_t *object, const struct report *report, const struct scenario *scenario);
+
 /* Add the rows of @details, of a run of @scenario, to the object of that run. */
 void report_json_add_rows(
     json_t *object, const struct details *details, const struct scenario *scenario);

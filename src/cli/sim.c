@@ -201,6 +201,7 @@ static void print(
     FILE *file = values->trace != NULL && strcmp(values->trace, "-") == 0 ? stderr : stdout;
     if (values->json) {
         json_t *object = report_json(result);
+        report_json_add_fairness(object, &result->report, scenario);
         if (finished->details != NULL) {
             report_json_add_rows(object, finished->details, scenario);
         }

@@ -8,8 +8,9 @@
 
 struct histogram;
 
-/* There is no figure, as nothing was counted. Compares with nothing: ask isnan(). */
-#define FIGURE_NONE (__builtin_nan(""))
+/* There is no figure, as nothing was counted. It equals nothing, itself included. */
+#define FIGURE_NONE            (__builtin_nan(""))
+#define FIGURE_IS_NONE(figure) (__builtin_isnan(figure))
 
 struct quantiles {
     double mean;

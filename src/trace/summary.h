@@ -15,6 +15,7 @@
 #include "node/record.h"
 #include "profile/profile.h"
 #include "trace/details.h"
+#include "trace/fairness.h"
 #include "trace/quantiles.h"
 
 struct summary; /* Opaque: it keeps a latency for every counted job, unless it is bounded. */
@@ -42,14 +43,15 @@ struct report {
     struct quantiles latency_ms;
     struct quantiles slowdown; /* Latency over the critical path on the fastest device. */
     double slo_hit_rate;       /* Answered in time, of all such jobs of workflows with an SLO. */
-    uint64_t slo_hung_up;      /* Of those not in time: clients that left before the SLO. */
-    double cost_per_job;       /* Device seconds: run time weighted by the share held. */
-    double price_per_job;      /* At the fleet's prices, while batches ran. */
-    double price_reserved;     /* The same from grant to release, where homes claim units. */
-    uint64_t cold_starts;      /* Loads that a batch or a queue had to wait for. */
-    uint64_t claims_declined;  /* By rows that were out of date, mostly. */
-    uint64_t plan_misses;      /* Tasks claimed with other configs than their policy had planned. */
-    double cache_hit_rate;     /* 1 - loads / models needed by started tasks. */
+    struct fairness fairness;
+    uint64_t slo_hung_up;     /* Of those not in time: clients that left before the SLO. */
+    double cost_per_job;      /* Device seconds: run time weighted by the share held. */
+    double price_per_job;     /* At the fleet's prices, while batches ran. */
+    double price_reserved;    /* The same from grant to release, where homes claim units. */
+    uint64_t cold_starts;     /* Loads that a batch or a queue had to wait for. */
+    uint64_t claims_declined; /* By rows that were out of date, mostly. */
+    uint64_t plan_misses;     /* Tasks claimed with other configs than their policy had planned. */
+    double cache_hit_rate;    /* 1 - loads / models needed by started tasks. */
     uint64_t loads;
     uint64_t evictions;
     uint64_t tasks; /* Ended. */

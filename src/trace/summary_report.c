@@ -167,6 +167,41 @@ static void report_latencies(const struct summary *summary, int64_t first_ns, st
     free(latencies_ms);
 }
 
+/* The mean latency of the counted jobs of @workflow; FIGURE_NONE: there is none. */
+static double mean_latency_ns(
+    const struct summary *summary, const struct workflow_sum *workflow, int64_t first_ns)
+{
+    if (workflow->histogram != NULL) {
+        return quantiles_of_histogram(workflow->histogram, /* unit */ 1).mean;
+    }
+    double sum_ns = 0;
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < workflow->latencies_ns.count; i++) {
+        if (is_counted(summary, workflow, i, first_ns)) {
+            sum_ns += (double)workflow->latencies_ns.values[i];
+            count++;
+        }
+    }
+    return count == 0 ? FIGURE_NONE : sum_ns / (double)count;
+}
+
+static void report_fairness(
+    const struct summary *summary, int64_t first_ns, struct fairness *fairness_out)
+{
+    fairness_out->count = summary->workflow_count;
+    for (uint32_t i = 0; i < summary->workflow_count; i++) {
+        const struct workflow_sum *workflow = &summary->workflows[i];
+        const struct hits slo = hits_of(summary, workflow, first_ns);
+        const double critical_ns = (double)workflow->critical_ns;
+        fairness_out->rows[i] = (struct fairness_row){
+            .slowdown = critical_ns > 0 ? mean_latency_ns(summary, workflow, first_ns) / critical_ns
+                                        : FIGURE_NONE,
+            .slo_hit_rate = part(slo.hits, slo.jobs),
+        };
+    }
+    fairness_judge(fairness_out);
+}
+
 static double per_job(const struct summary *summary, double all)
 {
     const uint64_t completed = tally_completed(tally_total(summary->tally));
@@ -215,6 +250,7 @@ void summary_report(const struct summary *summary, struct report *report_out)
     const int64_t first_ns = summary->warmup_auto ? find_steady_ns(summary) : 0;
     report_warmup(summary, first_ns, &report);
     report_latencies(summary, first_ns, &report);
+    report_fairness(summary, first_ns, &report.fairness);
     report.stable =
         report.counted > 0 && stability_of(summary->backlogs.values, summary->backlogs.count);
     *report_out = report;

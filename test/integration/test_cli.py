@@ -1,9 +1,9 @@
 """The program weft as a person or a script meets it: texts, exit codes, files, signals.
 
-Covers: src/cli/check.c, src/cli/command.c, src/cli/compare.c, src/cli/compare_table.c,
-src/cli/explain.c, src/cli/job_story.c, src/cli/main.c, src/cli/manual.c, src/cli/policies.c,
-src/cli/report_json.c, src/cli/report_rows.c, src/cli/report_text.c, src/cli/sim.c,
-src/console/progress.c, src/lab/compare_plan.c, src/lab/compare_runs.c, src/lab/run.c
+Covers: src/cli/check.c, src/cli/command.c, src/cli/compare.c, src/cli/compare_fairness.c,
+src/cli/compare_table.c, src/cli/explain.c, src/cli/job_story.c, src/cli/main.c, src/cli/manual.c,
+src/cli/policies.c, src/cli/report_json.c, src/cli/report_rows.c, src/cli/report_text.c,
+src/cli/sim.c, src/console/progress.c, src/lab/compare_plan.c, src/lab/compare_runs.c, src/lab/run.c
 """
 
 import fcntl
@@ -644,6 +644,23 @@ class CompareTest(Cli):
             alone = self.run_json("--policy", run["policy"], "--seed", str(run["seed"]))
             self.assertEqual(alone["trace_hash"], run["trace_hash"])
             self.assertEqual(alone["latency_ms"], run["latency_ms"])
+
+    def test_compare_says_how_workflows_fare(self):
+        arguments = ["compare", COMPASS, "--policies", "hash;jit", "--seeds", "2", "--jobs", "200"]
+        text = self.good(*arguments, "--fairness")
+        rows = text.split("\n\n")[1].splitlines()
+        self.assertRegex(rows[0], r"^POLICY +FAIRNESS +WORKFLOW +SLOW-DOWN +SLO %$")
+        self.assertEqual(len(rows), 1 + 2 * 4)
+        self.assertRegex(rows[1], r"^hash +0\.\d{3}  \S+ +\d+\.\d\d +-")
+        self.assertEqual(sum(row.endswith("worst") for row in rows), 2)
+        for run in json.loads(self.good(*arguments, "--json"))["runs"]:
+            fairness = run["fairness"]
+            slow = {row["workflow"]: row["slowdown"] for row in fairness["workflows"]}
+            self.assertEqual(fairness["worst"], max(slow, key=slow.get))
+            index = sum(slow.values()) ** 2 / 4 / sum(each**2 for each in slow.values())
+            self.assertAlmostEqual(fairness["index"], index)
+        done = weft(*arguments, "--saturation", "--fairness")
+        self.assertEqual(done.returncode, 2)
 
     def test_the_default_compares_with_the_scenarios_policy(self):
         runs = json.loads(self.good("compare", DEMO, "--seeds", "1", "--jobs", "20", "--json"))

@@ -198,6 +198,34 @@ static void slowdown_is_against_the_fastest_device_of_the_fleet(ATTR_UNUSED void
     end(&fixture);
 }
 
+static void workflows_are_held_against_each_other(ATTR_UNUSED void **state)
+{
+    struct fixture fixture;
+    begin(&fixture, 0, 0);
+    none(report(&fixture)->fairness.index);
+    assert_int_equal(fixture.report.fairness.worst, UINT32_MAX);
+    arrive(&fixture, 0, 1, OCR);
+    arrive(&fixture, 0, 2, TAG);
+    arrive(&fixture, 0, 3, TAG);
+    answer(&fixture, 5 * MS, TAG, 5 * MS, REASON_NONE);   /* 1 */
+    answer(&fixture, 15 * MS, TAG, 15 * MS, REASON_NONE); /* 3 */
+    near(report(&fixture)->fairness.index, 1);
+    assert_int_equal(fixture.report.fairness.worst, TAG);
+    none(fixture.report.fairness.rows[OCR].slowdown);
+    answer(&fixture, 30 * MS, OCR, 30 * MS, REASON_NONE); /* 1, in time */
+    near(report(&fixture)->fairness.index, 0.9);          /* (1 + 2)^2 / (2 (1 + 4)) */
+    near(fixture.report.fairness.rows[OCR].slowdown, 1);
+    near(fixture.report.fairness.rows[TAG].slowdown, 2);
+    near(fixture.report.fairness.rows[OCR].slo_hit_rate, 1);
+    none(fixture.report.fairness.rows[TAG].slo_hit_rate);
+    assert_int_equal(fixture.report.fairness.worst, TAG);
+    arrive(&fixture, 30 * MS, 4, OCR);
+    answer(&fixture, 81 * MS, OCR, 51 * MS, REASON_NONE); /* 1.7, too late */
+    near(report(&fixture)->fairness.rows[OCR].slo_hit_rate, 0.5);
+    assert_int_equal(fixture.report.fairness.worst, OCR);
+    end(&fixture);
+}
+
 static void an_slo_is_met_to_the_last_nanosecond(ATTR_UNUSED void **state)
 {
     struct fixture fixture;
@@ -576,6 +604,7 @@ int main(void)
         cmocka_unit_test(empty_histograms_give_no_figures),
         cmocka_unit_test(who_hangs_up_was_not_answered_in_time),
         cmocka_unit_test(slowdown_is_against_the_fastest_device_of_the_fleet),
+        cmocka_unit_test(workflows_are_held_against_each_other),
         cmocka_unit_test(an_slo_is_met_to_the_last_nanosecond),
         cmocka_unit_test(quantiles_are_exact),
         cmocka_unit_test(jobs_of_the_warm_up_are_run_but_not_counted),

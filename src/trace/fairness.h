@@ -1,0 +1,31 @@
+/*
+ * fairness.h - how evenly workflows are served: what each of them got, and which got least.
+ */
+#ifndef TRACE_FAIRNESS_H
+#define TRACE_FAIRNESS_H
+
+#include <stdint.h>
+
+#include "base/limits.h"
+
+/* One workflow. FIGURE_NONE where no job was counted, or none has an SLO. */
+struct fairness_row {
+    double slowdown;     /* The mean. */
+    double slo_hit_rate; /* As in a report. */
+};
+
+struct fairness {
+    /*
+     * Jain's index of the slow-downs of those that have one, (Σx)² / (n Σx²): 1 if all are equal,
+     * 1/n if one has it all. FIGURE_NONE if none has one.
+     */
+    double index;
+    uint32_t worst; /* The lowest hit rate; without SLOs the largest slow-down. UINT32_MAX: none. */
+    uint32_t count;
+    struct fairness_row rows[WORKFLOWS_MAX];
+};
+
+/* Find the index and the worst from the rows. */
+void fairness_judge(struct fairness *fairness);
+
+#endif /* TRACE_FAIRNESS_H */
