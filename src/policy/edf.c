@@ -4,7 +4,7 @@
  * Rule: ready tasks by the deadline of their job, equal ones as they came. Jobs without
  * a deadline follow all that have one, by arrival of the job.
  * Source: earliest deadline first (Liu and Layland, 1973, section 7).
- * Ignores: how much of a job is left to do, run times, priorities.
+ * Ignores: how much of a job is left to do, run times.
  * Not for: lasting overload without admission, where it serves jobs that are late
  * anyway and makes the next ones late too.
  */
@@ -29,7 +29,7 @@ const struct policy policy_edf = {
     .name = "edf",
     .summary = "earliest deadline first; jobs without a deadline last",
     .source = "earliest deadline first (Liu and Layland, 1973)",
-    .ignores = "the work left in a job, run times, priorities",
+    .ignores = "the work left in a job, run times",
     .by_deadline = true,
     .order = order,
 };
