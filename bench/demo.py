@@ -10,7 +10,9 @@ same seed, so with the same arrivals and samples, and from the same profile; wha
 does meets all of them. Prints the median over the rounds, the smallest and largest in brackets,
 and last the median of the ratios within rounds, arm / first.
 
-Settings, in the environment: WEFT (build/weft), ROUNDS (5), RATE (1.5/s), SECONDS (30).
+Settings, in the environment: WEFT (build/weft), ROUNDS (5), RATE (1.5/s), SECONDS (30); RUNS, a
+file to which rounds are added, so that they can be played a few at a time: the report is then of
+all that are in it, and the next seed follows theirs.
 """
 
 import json
@@ -26,12 +28,14 @@ REFERENCE = "place=fifo,order=fifo,cache=lru"
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
 RATE = os.environ.get("RATE", "1.5/s")
 SECONDS = os.environ.get("SECONDS", "30")
+RUNS = os.environ.get("RUNS")
 
 # name, and how it is found in what was served
 FIGURES = [
     ("mean, ms", lambda served: served["latency_ms"]["mean"]),
     ("p50, ms", lambda served: served["latency_ms"]["p50"]),
     ("p95, ms", lambda served: served["latency_ms"]["p95"]),
+    ("p99, ms", lambda served: served["latency_ms"]["p99"]),
     ("SLO met, %", lambda served: 100 * served["slo_hit_rate"]),
     ("loads", lambda served: served["loads"]),
     ("cache hits, %", lambda served: 100 * served["cache_hit_rate"]),
@@ -51,7 +55,8 @@ def play(weft, repository, policy, seed):
 
 def report(arms, runs):
     names = [policy or "as weft.yaml says" for policy in arms]
-    print(f"{RATE}, {SECONDS} s, {ROUNDS} rounds: median (smallest to largest); ratio to the first")
+    print(f"{RATE}, {SECONDS} s, {len(runs)} rounds")
+    print("median (smallest to largest); ratio to the first")
     for arm, name in enumerate(names):
         print(name)
         for i, (label, _) in enumerate(FIGURES):
@@ -70,21 +75,24 @@ def main():
         sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
     weft = os.environ.get("WEFT", "build/weft")
     arms = [None] + (sys.argv[2:] or [REFERENCE])
+    kept = pathlib.Path(RUNS) if RUNS else None
     with tempfile.TemporaryDirectory() as work:
         repository = pathlib.Path(work) / "demo"
         shutil.copytree(sys.argv[1], repository)
         play(weft, repository, None, seed=1)  # Measures what has no profile, and warms files up.
         profiles = pathlib.Path(work) / "profiles"
         shutil.copytree(repository / "profiles", profiles)
-        runs = []
-        for seed in range(1, ROUNDS + 1):
+        runs = json.loads(kept.read_text()) if kept and kept.exists() else []
+        for seed in range(len(runs) + 1, len(runs) + ROUNDS + 1):
             run = []
             for policy in arms:
                 shutil.rmtree(repository / "profiles")
                 shutil.copytree(profiles, repository / "profiles")
                 run.append(play(weft, repository, policy, seed))
             runs.append(run)
-            print(f"round {seed} of {ROUNDS}", file=sys.stderr)
+            if kept:
+                kept.write_text(json.dumps(runs))
+            print(f"round {seed}", file=sys.stderr)
     report(arms, runs)
 
 
