@@ -1,7 +1,8 @@
 #include "document/fault_document.h"
 
-#define A_NODE   "number of a node"
-#define A_WORKER "number of a worker"
+#define A_NODE     "number of a node"
+#define A_WORKER   "number of a worker"
+#define A_WORKFLOW "number of a workflow"
 
 static const struct reader_range victim_range = {0, NODES_MAX, "the number of a node"};
 static const struct reader_range slowness_range = {1, 1e6, "how many times longer"};
@@ -72,6 +73,10 @@ const struct field fault_fields[] = {
     {"fail-batches", .form = A_WORKER, .help = "batches fail; needs `factor`: a probability"},
     {"lose-device", .form = A_WORKER, .help = "every load and batch fails from then on"},
     {"no-directory", .form = "0", .help = "nodes do not hear who is in the cluster; needs `for`"},
+    {"poison", .form = A_WORKFLOW,
+     .help =
+         "the next request of it crashes every node that runs a task of it, which restarts after "
+         "`for`; needs `deputies`"},
     {"for", FIELD_DURATION(struct fault, for_ns), .range = &reader_any_duration, .write = write_for,
      .help = "how long it lasts", .left_out = "for good"},
     {"factor", .write = write_factor, .form = "fraction or number",
@@ -104,21 +109,38 @@ static const struct tree_node *find_kind(
     return victim;
 }
 
+/* What a fault of @kind hits, and how many of these @scenario has. */
+static const char *what_it_hits(
+    enum fault_kind kind, const struct scenario *scenario, uint32_t *count_out)
+{
+    if (kind == FAULT_POISON) {
+        *count_out = scenario->catalogue->workflow_count;
+        return "workflow";
+    }
+    const bool is_worker = fault_hits_worker(kind);
+    *count_out = is_worker ? scenario->fleet->worker_count : scenario->fleet->node_count;
+    return is_worker ? "worker" : "node";
+}
+
 static void read_fault(
-    struct reader *reader, const struct tree_node *node, const struct fleet *fleet,
+    struct reader *reader, const struct tree_node *node, const struct scenario *scenario,
     struct fault *fault_out)
 {
     const struct tree_node *factor = tree_find(node, "factor");
 
     record_read(reader, node, fault_fields, fault_out);
     const struct tree_node *victim = find_kind(reader, node, fault_out);
-    const bool is_worker = fault_hits_worker(fault_out->kind);
-    const uint32_t count = is_worker ? fleet->worker_count : fleet->node_count;
+    uint32_t count;
+    const char *what = what_it_hits(fault_out->kind, scenario, &count);
     fault_out->victim = (uint32_t)reader_quantity(reader, victim, QUANTITY_COUNT, &victim_range);
     if (reader_is_good(reader) && fault_out->victim >= count) {
         reader_fail(
-            reader, victim, "there is no %s %u; the last one is %u", is_worker ? "worker" : "node",
-            fault_out->victim, count - 1);
+            reader, victim, "there is no %s %u; the last one is %u", what, fault_out->victim,
+            count - 1);
+    }
+    if (fault_out->kind == FAULT_POISON && !scenario->has_deputies) {
+        reader_fail(
+            reader, node, "this fault wants 'deputies: true': other requests are not tried again");
     }
     if (needs_end(fault_out->kind) && tree_find(node, "for") == NULL) {
         reader_fail(reader, node, "this fault wants 'for': how long it lasts");
@@ -220,7 +242,7 @@ void faults_read(struct reader *reader, const struct tree_node *node, void *reco
         if (item->kind == TREE_MAPPING && tree_find(item, "random") != NULL) {
             read_random(reader, item, scenario);
         } else {
-            read_fault(reader, item, scenario->fleet, &faults[count++]);
+            read_fault(reader, item, scenario, &faults[count++]);
         }
     }
     scenario->faults = faults;

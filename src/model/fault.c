@@ -9,7 +9,8 @@
 uint32_t fault_drawable_kinds(void)
 {
     const uint32_t all = (UINT32_C(1) << FAULT_KIND_COUNT) - 1;
-    return all & ~(UINT32_C(1) << FAULT_RESTART) & ~(UINT32_C(1) << FAULT_DRAIN);
+    return all & ~(UINT32_C(1) << FAULT_RESTART) & ~(UINT32_C(1) << FAULT_DRAIN) &
+           ~(UINT32_C(1) << FAULT_POISON);
 }
 
 /* The @nth kind, from 0, of those in @kinds. */

@@ -23,7 +23,8 @@ enum { FAULTS_MAX = 1024, FAULT_RANDOMS_MAX = 8 };
     X(FAULT_FAIL_LOADS, "fail-loads") /* worker, for, factor: so many loads fail */                \
     X(FAULT_FAIL_BATCHES, "fail-batches") /* worker, for, factor: so many batches fail */          \
     X(FAULT_LOSE_DEVICE, "lose-device")   /* worker: every load and batch fails from now on */     \
-    X(FAULT_NO_DIRECTORY, "no-directory") /* for: the member list does not change */
+    X(FAULT_NO_DIRECTORY, "no-directory") /* for: the member list does not change */               \
+    X(FAULT_POISON, "poison") /* workflow, for: its next request crashes nodes that run it */
 
 enum fault_kind {
 #define X(kind, name) kind,
@@ -34,9 +35,9 @@ enum fault_kind {
 
 struct fault {
     int64_t at_ns;
-    int64_t for_ns; /* How long; 0: for good. */
+    int64_t for_ns; /* How long; 0: for good. POISON: until a node that has crashed restarts. */
     enum fault_kind kind;
-    uint32_t victim; /* A node, or a worker. */
+    uint32_t victim; /* A node, or a worker. POISON: a workflow. */
     double factor;   /* SLOW: at least 1. LOSS, FAIL_*: a probability. */
 };
 
@@ -51,7 +52,7 @@ struct fault_random {
     uint32_t kinds;   /* Bits of enum fault_kind, each as likely as the others. */
 };
 
-/* The kinds that end, so that a run with them can go on: all but restart and drain. */
+/* The kinds that end by themselves, so that a run with them can go on. */
 uint32_t fault_drawable_kinds(void);
 
 /* The same for all @randoms of the run with @seed, each from a separate stream. */

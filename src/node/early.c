@@ -9,44 +9,44 @@
 void early_init(struct node *node, struct arena *arena)
 {
     if (node->seat.steals) {
-        node->early = arena_alloc(arena, EARLY_MAX * sizeof(*node->early));
+        node->early.messages = arena_alloc(arena, EARLY_MAX * sizeof(*node->early.messages));
     }
 }
 
 static struct message remove_at(struct node *node, uint32_t index)
 {
-    const struct message message = node->early[index];
-    node->early_count--;
+    const struct message message = node->early.messages[index];
+    node->early.count--;
     memmove(
-        &node->early[index], &node->early[index + 1],
-        (node->early_count - index) * sizeof(message));
+        &node->early.messages[index], &node->early.messages[index + 1],
+        (node->early.count - index) * sizeof(message));
     return message;
 }
 
 bool early_keep(struct node *node, const struct message *message)
 {
-    if (node->early == NULL) {
+    if (node->early.messages == NULL) {
         return false;
     }
-    if (node->early_count == EARLY_MAX) {
+    if (node->early.count == EARLY_MAX) {
         const struct message oldest = remove_at(node, 0);
         if (jobs_find(node, oldest.job) != MAP_NONE) {
             inbox_ignore(node, &oldest);
         }
     }
-    node->early[node->early_count] = *message;
-    node->early_count++;
+    node->early.messages[node->early.count] = *message;
+    node->early.count++;
     return true;
 }
 
 void early_take(struct node *node)
 {
     uint32_t index = 0;
-    while (index < node->early_count) {
-        const uint32_t slot = jobs_find(node, node->early[index].job);
+    while (index < node->early.count) {
+        const uint32_t slot = jobs_find(node, node->early.messages[index].job);
         if (slot == MAP_NONE) {
             (void)remove_at(node, index);
-        } else if (jobs_is_known_to(node, job_at(node, slot), node->early[index].from)) {
+        } else if (jobs_is_known_to(node, job_at(node, slot), node->early.messages[index].from)) {
             const struct message message = remove_at(node, index);
             inbox_own_message(node, &message);
             index = 0; /* It may explain one that is older. */

@@ -10,6 +10,7 @@
 #include "node/deadlines.h"
 #include "node/inside_home.h"
 #include "node/inside_keys.h"
+#include "node/inside_mail.h"
 #include "node/inside_tensor.h"
 #include "node/node.h"
 #include "node/states.h"
@@ -81,6 +82,8 @@ struct job {
     uint8_t losses;       /* Failures and losses so far: at JOB_ATTEMPTS_MAX it fails. */
     bool probed : 1;      /* Asked after, and not answered yet. */
     bool firm : 1;        /* Past its deadline the answer is not wanted. */
+    uint8_t hold : 2;     /* enum job_hold */
+    uint16_t failed;      /* HOLD_AGAIN: the task that did, or none. */
     uint16_t placement[]; /* By task; then as many movers: see job_movers(). */
 };
 
@@ -100,15 +103,6 @@ struct batch {
     int64_t ends_at_ns; /* As estimated. */
     uint32_t task_count;
     uint32_t tasks[BATCH_TASKS_MAX];
-};
-
-/* A message that waits for a blocked peer. The placement follows. */
-struct parked {
-    uint32_t next;
-    uint32_t node;
-    uint32_t tensor; /* POOL_NONE for a plain message. */
-    struct message message;
-    uint16_t placement[];
 };
 
 struct queue {
@@ -229,8 +223,7 @@ struct node {
     struct job_id cancelled[CANCELLED_MAX];
     struct suspects blocked; /* Peers that take no messages now. */
     struct keys keys;
-    struct message *early; /* The oldest first: see early.h. NULL: none is kept. */
-    uint32_t early_count;
+    struct early early;
     void *question; /* Of the search that was asked for in this step. */
 };
 

@@ -14,6 +14,13 @@ enum keyed_state {
     KEYED_ANSWERED, /* The answer is here. */
 };
 
+/* What a job waits for its deputy to know, before it runs: see keys.h. */
+enum job_hold {
+    HOLD_NONE,
+    HOLD_FIRST, /* Of the request itself. */
+    HOLD_AGAIN, /* That another attempt has failed. */
+};
+
 /* A request with a key. */
 struct keyed {
     struct request_key key;

@@ -56,6 +56,12 @@ bool node_answered_early(const struct node *node, struct job_id job)
            entry->deputy != NODE_NONE && !entry->is_known;
 }
 
+bool node_owns(const struct node *node, struct job_id job, struct request_key key)
+{
+    const uint32_t slot = keys_find(node, key);
+    return slot != POOL_NONE && job_equal(keyed_at(node, slot)->job, job);
+}
+
 struct row node_row(const struct node *node, uint32_t worker)
 {
     return (struct row){

@@ -112,10 +112,10 @@ static uint32_t open_job(
 void jobs_place(struct node *node, uint32_t slot)
 {
     const struct job_facts facts = job_facts(node, job_at(node, slot));
-    const enum reason nobody = placing_first(node, slot, &facts);
-    if (nobody != REASON_NONE) { /* What never fits shall not be tried again. */
-        const bool never = nobody == REASON_TOO_LARGE;
-        jobs_end(node, slot, never ? WEFT_FAILED : WEFT_REFUSED, nobody);
+    const enum reason reason = placing_first(node, slot, &facts);
+    if (reason != REASON_NONE) { /* What never fits, or was accepted once, is not refused. */
+        const bool is_final = reason == REASON_TOO_LARGE || job_at(node, slot)->losses > 0;
+        jobs_end(node, slot, is_final ? WEFT_FAILED : WEFT_REFUSED, reason);
     }
 }
 
@@ -152,8 +152,9 @@ void jobs_request(struct node *node, const struct event_request *request)
     const uint32_t slot = open_job(node, request, &facts);
     job_at(node, slot)->forecast = admission.forecast;
     accept(node, job_at(node, slot));
-    if (is_keyed) {
-        keys_opened(node, slot, request);
+    if (is_keyed && keys_opened(node, slot, request)) {
+        job_at(node, slot)->hold = HOLD_FIRST;
+        return;
     }
     jobs_place(node, slot);
 }

@@ -81,7 +81,7 @@ bool keys_must_wait(const struct node *node, const struct job *job)
            !keyed_at(node, slot)->is_known;
 }
 
-void keys_opened(struct node *node, uint32_t job_slot, const struct event_request *request)
+bool keys_opened(struct node *node, uint32_t job_slot, const struct event_request *request)
 {
     const struct job *job = job_at(node, job_slot);
     const struct keyed given = {
@@ -100,9 +100,11 @@ void keys_opened(struct node *node, uint32_t job_slot, const struct event_reques
         .firm = job->firm,
     };
     const uint32_t slot = keyed_add(node, &given);
-    if (slot != POOL_NONE) {
-        keys_tell_deputy(node, slot);
+    if (slot == POOL_NONE) {
+        return false;
     }
+    keys_tell_deputy(node, slot);
+    return request->is_retry && keyed_at(node, slot)->deputy != NODE_NONE;
 }
 
 void keys_adopt(struct node *node, uint32_t slot, bool is_loss)
@@ -144,6 +146,10 @@ void keys_adopt(struct node *node, uint32_t slot, bool is_loss)
         return;
     }
     keys_tell_deputy(node, slot);
+    if (entry->deputy != NODE_NONE) {
+        job->hold = HOLD_FIRST;
+        return;
+    }
     jobs_place(node, job_slot);
 }
 
@@ -420,17 +426,25 @@ bool keys_cancelled(struct node *node, struct job_id job)
     return true;
 }
 
-void keys_lost(struct node *node, const struct job *job)
+bool keys_lost(struct node *node, const struct job *job)
 {
     const uint32_t slot = keyed_find_job(node, job->id);
-    if (slot == POOL_NONE || keyed_has_lost_deputy(node, keyed_at(node, slot))) {
-        return;
+    if (slot == POOL_NONE) {
+        return false;
+    }
+    struct keyed *entry = keyed_at(node, slot);
+    if (keyed_has_lost_deputy(node, entry)) {
+        keys_tell_deputy(node, slot);
+        return entry->deputy != NODE_NONE;
     }
     const struct message tried = {
         .kind = MESSAGE_TRIED,
         .job = job->id,
         .workflow = job->workflow,
-        .deputy = {.key = keyed_at(node, slot)->key, .losses = job->losses},
+        .deputy = {.key = entry->key, .losses = job->losses},
     };
-    outbox_send(node, keyed_at(node, slot)->deputy, &tried);
+    entry->is_known = false;
+    entry->touched_ns = now_ns(node);
+    outbox_send(node, entry->deputy, &tried);
+    return true;
 }

@@ -14,8 +14,11 @@
  * One request may get two owners: two clients ask at the same time, or an owner was only out of
  * reach. A node that has the request, or is its deputy, says so to an owner that tells it of one,
  * and that waits for the answer like any other node that was asked. Of two owners that tell each
- * other, the first in rank goes on. Attempts are counted over all owners, so that a request that
- * kills its owners does not walk through the cluster.
+ * other, the first in rank goes on.
+ *
+ * Attempts are counted over all owners, so that a request that kills nodes does not walk through
+ * the cluster. Only the first attempt of a request that is new runs at once: each later one waits
+ * until a deputy knows how many have failed, or cannot be had.
  *
  * Owner and deputy keep the answer for a while, as long as there is room.
  */
@@ -37,8 +40,11 @@ bool keys_request(struct node *node, const struct event_request *request);
 /* Whether the answer of @job must wait: its deputy has not said that it knows of the request. */
 bool keys_must_wait(const struct node *node, const struct job *job);
 
-/* Job @slot was opened for @request, which has a key: tell a deputy. */
-void keys_opened(struct node *node, uint32_t slot, const struct event_request *request);
+/*
+ * Job @slot was opened for @request, which has a key: tell a deputy. Whether the job must wait
+ * until that knows: a client asks again, so an earlier owner may have died of it.
+ */
+bool keys_opened(struct node *node, uint32_t slot, const struct event_request *request);
 
 /*
  * Job @job ends. Whether its outputs are kept here: then so many as @count_out are in @outputs, and
@@ -54,8 +60,11 @@ bool keys_ended(
  */
 bool keys_cancelled(struct node *node, struct job_id job);
 
-/* An attempt of @job, which may have a key, has failed: its deputy counts it as well. */
-void keys_lost(struct node *node, const struct job *job);
+/*
+ * An attempt of @job, which may have a key, has failed: its deputy counts it as well. Whether it
+ * has one, which says when it has.
+ */
+bool keys_lost(struct node *node, const struct job *job);
 
 /*
  * Request @slot, which has its inputs here, becomes a job of this node; @is_loss: because its owner

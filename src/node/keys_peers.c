@@ -5,6 +5,7 @@
 #include "node/keys.h"
 #include "node/keys_table.h"
 #include "node/outbox.h"
+#include "node/placing.h"
 #include "node/visits.h"
 
 /* Tell the sender of @message what became of what it said. */
@@ -296,6 +297,17 @@ static uint32_t find_of_deputy(const struct node *node, const struct message *me
                : POOL_NONE;
 }
 
+/* Job @slot, which has a key, goes on, or is answered, unless it still has to wait for a deputy. */
+static void proceed(struct node *node, uint32_t slot)
+{
+    const struct job *job = job_at(node, slot);
+    if (jobs_is_complete(node, job)) {
+        jobs_finish(node, slot);
+    } else if (!keys_must_wait(node, job)) {
+        placing_go_on(node, slot);
+    }
+}
+
 static void deputed(struct node *node, const struct message *message)
 {
     const uint32_t slot = find_of_deputy(node, message);
@@ -314,7 +326,7 @@ static void deputed(struct node *node, const struct message *message)
         effect->accept.job = job->id;
         effect->accept.deputy = message->from;
     }
-    jobs_finish(node, job_slot);
+    proceed(node, job_slot);
 }
 
 static void taken(struct node *node, const struct message *message)
@@ -369,7 +381,7 @@ static void decline(struct node *node, uint32_t slot, enum reason reason)
     if (reason == REASON_KEY_REUSED) {
         jobs_end(node, job, WEFT_REFUSED, reason);
     } else {
-        jobs_finish(node, job);
+        proceed(node, job);
     }
 }
 
@@ -412,6 +424,7 @@ static void tried(struct node *node, const struct message *message)
         const uint32_t losses = min_u32(message->deputy.losses, JOB_ATTEMPTS_MAX);
         entry->losses = max_u32(entry->losses, losses);
         entry->touched_ns = now_ns(node);
+        reply(node, message, MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);
     }
 }
 
@@ -465,7 +478,7 @@ static bool repair(struct node *node, uint32_t slot)
     }
     if (entry->state == KEYED_OWNED && lacks_deputy(node, entry)) {
         keys_tell_deputy(node, slot);
-        jobs_finish(node, jobs_find(node, entry->job)); /* If there is none to tell. */
+        proceed(node, jobs_find(node, entry->job)); /* If there is none to tell. */
         return true;
     }
     if (entry->state == KEYED_WAITING && keyed_has_lost_deputy(node, entry) && !is_full) {
@@ -523,6 +536,9 @@ static void ask_after(struct node *node, uint32_t slot)
     entry->tries = (uint8_t)min_u32(entry->tries + 1u, KEYED_PATIENCE_SHIFT_MAX);
     if (entry->state == KEYED_OWNED && !entry->is_known) {
         keys_tell_deputy(node, slot); /* What was said, or the answer to it, is lost. */
+        if (audit_has_room(node, 4 * workflow_at(node, entry->workflow)->task_count)) {
+            placing_go_on(node, jobs_find(node, entry->job)); /* It has waited long enough. */
+        }
     } else if (entry->state == KEYED_DEPUTED && !keyed_is_orphan(node, entry)) {
         entry->touched_ns = now_ns(node);
         outbox_send(node, entry->job.node, &query);

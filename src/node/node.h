@@ -131,6 +131,9 @@ bool node_knows(const struct node *node, struct request_key key);
 /* Whether @job was answered while its deputy had not said that it knows of its request. */
 bool node_answered_early(const struct node *node, struct job_id job);
 
+/* Whether @job, of this node, is of the request with @key. */
+bool node_owns(const struct node *node, struct job_id job, struct request_key key);
+
 struct worker_counts {
     uint32_t queued;
     uint32_t running;

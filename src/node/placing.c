@@ -295,9 +295,11 @@ bool placing_again(struct node *node, uint32_t slot, uint32_t failed)
 {
     struct job *job = job_at(node, slot);
     uint64_t lost[WORKFLOW_TASKS_MAX / 64] = {0};
-    const bool any = mark_lost(node, job, failed, lost);
-    job->epoch = node->view.members->epoch;
-    if (!any) {
+    if (job->hold != HOLD_NONE) {
+        return false; /* When it goes on, it is for all that was lost until then. */
+    }
+    if (!mark_lost(node, job, failed, lost)) {
+        job->epoch = node->view.members->epoch;
         return false;
     }
     job->losses++;
@@ -305,15 +307,35 @@ bool placing_again(struct node *node, uint32_t slot, uint32_t failed)
         jobs_end(node, slot, WEFT_FAILED, REASON_ATTEMPTS);
         return true;
     }
-    if (node->keys.is_on) {
-        keys_lost(node, job);
+    if (node->keys.is_on && keys_lost(node, job)) {
+        job->hold = HOLD_AGAIN;
+        job->failed = (uint16_t)failed;
+        return true;
     }
+    job->epoch = node->view.members->epoch;
     run_again(node, slot, lost, REASON_REPLACED);
     return true;
+}
+
+void placing_go_on(struct node *node, uint32_t slot)
+{
+    struct job *job = job_at(node, slot);
+    const enum job_hold hold = (enum job_hold)job->hold;
+    uint64_t lost[WORKFLOW_TASKS_MAX / 64] = {0};
+    job->hold = HOLD_NONE;
+    if (hold == HOLD_FIRST) {
+        job->epoch = node->view.members->epoch;
+        jobs_place(node, slot);
+    } else if (hold == HOLD_AGAIN) {
+        (void)mark_lost(node, job, job->failed, lost);
+        job->epoch = node->view.members->epoch;
+        run_again(node, slot, lost, REASON_REPLACED);
+    }
 }
 
 void placing_silent(struct node *node, uint32_t slot)
 {
     const uint64_t lost[WORKFLOW_TASKS_MAX / 64] = {0};
+    job_at(node, slot)->hold = HOLD_NONE;
     run_again(node, slot, lost, REASON_SILENCE);
 }

@@ -95,12 +95,29 @@ void checkers_deliver(const struct sim *sim, const struct parcel *parcel)
     ASSERT(sim->now_ns >= parcel->sent_ns + sim->options.fleet->network.latency_ns + wire_ns);
 }
 
+/*
+ * How often a request that crashes nodes may be tried where nothing else breaks: five times that
+ * its owners count, and once before its first deputy knew of it.
+ */
+enum { POISON_ATTEMPTS_MAX = 6 };
+
+static void check_poison(const struct sim *sim)
+{
+    const struct poison *poison = &sim->poison;
+    if (poison->fault != NULL && sim->options.fault_count == 1) {
+        const uint32_t workflow = poison->fault->victim;
+        const uint32_t task_count = sim->options.catalogue->workflows[workflow]->task_count;
+        ASSERT(poison->crashes <= POISON_ATTEMPTS_MAX * task_count);
+    }
+}
+
 /* When nothing is left to happen, nothing is left. */
 void checkers_end(const struct sim *sim)
 {
     const struct policy *ticker = sim->policies.roles[ROLE_TICK].policy;
     const bool is_ticking = ticker != NULL;                    /* For ever. */
     const bool may_rest = is_ticking && ticker->waits != NULL; /* Not while no task waits. */
+    check_poison(sim);
     ASSERT(sim->answered == sim->arrived); /* Every request has been answered. */
     ASSERT(sim->clients.used == 0);        /* Once. */
     ASSERT(sim->parcels.used == 0);

@@ -258,6 +258,9 @@ void device_done(struct sim *sim, uint32_t slot, uint32_t stamp)
         return; /* Cancelled, lost, or it takes longer now. */
     }
     const struct run run = end_run(sim, slot);
+    if (sim->poison.has_come && faults_poisons(sim, &run)) {
+        return;
+    }
     struct output outputs[BATCH_TASKS_MAX];
     struct event event = {.kind = EVENT_BATCH_DONE};
     event.batch = (struct event_batch_done){

@@ -221,6 +221,7 @@ static void mark(struct sim *sim, const struct fault *fault, bool on)
     case FAULT_RESTART:
     case FAULT_DRAIN:
     case FAULT_NO_DIRECTORY:
+    case FAULT_POISON:
     case FAULT_KIND_COUNT:
         return; /* These are over by themselves. */
     }
@@ -252,6 +253,9 @@ void faults_begin(struct sim *sim, uint32_t number)
         return;
     case FAULT_NO_DIRECTORY:
         sim->directory_away_until_ns = sim->now_ns + fault->for_ns;
+        return;
+    case FAULT_POISON:
+        sim->poison = (struct poison){.fault = fault};
         return;
     case FAULT_SLOW:
     case FAULT_PARTITION:
@@ -324,6 +328,34 @@ bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to)
     network_lose(sim, is_between, from, to);
     connection(sim, from, to, /* broken */ true, FAULT_HINT_NS);
     return true;
+}
+
+/* @node comes back after what the poison says. */
+static void restart_later(struct sim *sim, uint32_t node)
+{
+    const int64_t at_ns = sim->now_ns + sim->poison.fault->for_ns;
+    if (sim->poison.fault->for_ns == 0 || sim->fault_count == FAULTS_MAX) {
+        return;
+    }
+    sim->fault_list[sim->fault_count] =
+        (struct fault){.at_ns = at_ns, .kind = FAULT_RESTART, .victim = node};
+    schedule(sim, at_ns, payload_of(TIMED_FAULT, 0, 0, sim->fault_count));
+    sim->fault_count++;
+}
+
+bool faults_poisons(struct sim *sim, const struct run *run)
+{
+    bool is_poison = false;
+    for (uint32_t i = 0; i < run->task_count && sim->poison.has_come && !is_poison; i++) {
+        const struct batch_task task = node_batch_task(sim->nodes[run->node].node, run->batch, i);
+        is_poison = retries_is_poison(sim, task.job);
+    }
+    if (is_poison) {
+        sim->poison.crashes++;
+        crash(sim, run->node);
+        restart_later(sim, run->node);
+    }
+    return is_poison;
 }
 
 double faults_slowness(const struct sim *sim, uint32_t worker)

@@ -83,6 +83,14 @@ struct sim_node {
 
 _Static_assert(sizeof(struct sim_node) == CACHE_LINE_BYTES, "every event looks at one");
 
+/* A request that crashes the nodes that run it. */
+struct poison {
+    const struct fault *fault; /* NULL: there is none. */
+    bool has_come;             /* The request has come. */
+    uint32_t number;           /* Of the request. */
+    uint32_t crashes;
+};
+
 struct sim {
     struct sim_options options; /* Its policies are the next: a copy, with their plans. */
     struct policy_set policies;
@@ -121,6 +129,7 @@ struct sim {
     struct fault *fault_list; /* Those of the options, and those that were drawn. */
     uint32_t fault_count;
     int64_t directory_away_until_ns;
+    struct poison poison;
     bool has_stops; /* Some node may stand still. */
     uint64_t handle;
     struct map tensors; /* Live ones, by handle, and where they are; only if checked. */
@@ -206,6 +215,8 @@ ATTR_COLD void faults_answer_lost(
     struct sim *sim, struct job_id job, uint32_t workflow, int64_t arrived_ns);
 /* Whether a message from @from to @to is lost. */
 ATTR_COLD bool faults_swallow(struct sim *sim, uint32_t from, uint32_t to);
+/* Whether run @run has crashed its node. */
+bool faults_poisons(struct sim *sim, const struct run *run);
 /* How much longer batches of @worker take. */
 double faults_slowness(const struct sim *sim, uint32_t worker);
 enum weft_status faults_load_status(struct sim *sim, uint32_t worker);

@@ -10,10 +10,15 @@ static struct keyed_client *keyed_at(const struct sim *sim, uint32_t slot)
     return pool_at(&sim->clients, slot);
 }
 
+/* The key of the request that came as number @number. */
+static struct request_key key_of(const struct sim *sim, uint64_t number)
+{
+    return (struct request_key){{hash_mix(sim->options.seed, number), number + 1}};
+}
+
 struct request_key retries_key(const struct sim *sim, uint32_t slot)
 {
-    const uint64_t number = keyed_at(sim, slot)->client.number;
-    return (struct request_key){{hash_mix(sim->options.seed, number), number + 1}};
+    return key_of(sim, keyed_at(sim, slot)->client.number);
 }
 
 void retries_begin(struct sim *sim, uint32_t slot, const struct arrival *arrival)
@@ -23,6 +28,11 @@ void retries_begin(struct sim *sim, uint32_t slot, const struct arrival *arrival
     keyed->items = arrival->items;
     keyed->deputy = NODE_NONE;
     keyed->has_asked = false;
+    struct poison *poison = &sim->poison;
+    if (poison->fault != NULL && !poison->has_come && arrival->workflow == poison->fault->victim) {
+        poison->has_come = true;
+        poison->number = keyed->client.number;
+    }
 }
 
 bool retries_has_asked(const struct sim *sim, uint32_t slot)
@@ -88,7 +98,13 @@ void retries_note(struct sim *sim, const struct record *record)
         (void)map_reserve(&sim->open_slots, 1);
         const uint32_t slot = pool_take_raw(&sim->open_jobs);
         *(struct open_job *)pool_at(&sim->open_jobs, slot) = (struct open_job){
-            .job = record->job, .arrived_ns = record->at_ns, .workflow = record->workflow};
+            .job = record->job,
+            .arrived_ns = record->at_ns,
+            .workflow = record->workflow,
+            .is_poison = sim->poison.has_come && node_owns(
+                                                     sim->nodes[record->node].node, record->job,
+                                                     key_of(sim, sim->poison.number)),
+        };
         map_put(&sim->open_slots, key, slot);
     } else if (record->kind == RECORD_ANSWERED) {
         ASSERT(
@@ -97,6 +113,13 @@ void retries_note(struct sim *sim, const struct record *record)
         pool_give(&sim->open_jobs, map_get(&sim->open_slots, key));
         (void)map_remove(&sim->open_slots, key);
     }
+}
+
+bool retries_is_poison(const struct sim *sim, struct job_id job)
+{
+    const uint32_t slot = map_get(&sim->open_slots, job_key(job));
+    const struct open_job *open = slot == MAP_NONE ? NULL : pool_at(&sim->open_jobs, slot);
+    return open != NULL && job_equal(open->job, job) && open->is_poison;
 }
 
 void retries_lose(struct sim *sim, uint32_t node)

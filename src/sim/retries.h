@@ -21,6 +21,7 @@ struct open_job {
     struct job_id job;
     int64_t arrived_ns;
     uint16_t workflow;
+    bool is_poison; /* Of the request that crashes nodes. */
 };
 
 struct request_key retries_key(const struct sim *sim, uint32_t slot);
@@ -35,6 +36,7 @@ void retries_note(struct sim *sim, const struct record *record);
 ATTR_COLD void retries_lose(struct sim *sim, uint32_t node);
 bool retries_is_away(const struct sim *sim, uint32_t slot);
 bool retries_has_asked(const struct sim *sim, uint32_t slot);
+bool retries_is_poison(const struct sim *sim, struct job_id job);
 /* No request whose deputy lives is forgotten. */
 ATTR_COLD void retries_check(const struct sim *sim);
 

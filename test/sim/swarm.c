@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "model/sharing.h"
 #include "profile/need.h"
+#include "view/cells.h"
 
 enum { MODELS_DRAWN_MAX = 10, ROW_NS_MIN = 1000, ITEMS_DRAWN_MAX = 4 };
 
@@ -50,6 +51,8 @@ static const char *draw_policy(struct rng *rng)
         "aquatope:random=4:rounds=3",
         "compass",
         "compass:original",
+        "weft",
+        "weft",
         "place=compass:adjust=0,cache=lru",
         "place=po2,cache=compass",
         "place=least-work,dispatch=first-fit,cache=compass",
@@ -65,6 +68,7 @@ static const char *draw_composition(uint64_t seed, const char *single, struct te
         "po2",     "least-work",       "fifo",         "fair", "nona",
         "weft",    "expert",           "opportunistic"};
     static const char *const orders[] = {"esg", "edf", "fifo", "fair", "nona", "first-fit"};
+    static const char *const steals[] = {"weft"};
     static const char *const dispatches[] = {"esg",       "esg:wait=0", "esg:recheck=1:wait=1",
                                              "first-fit", "infless",    "fast-gshare",
                                              "first-fit", "orion",      "first-fit:batch=4:cpu=1"};
@@ -73,7 +77,7 @@ static const char *draw_composition(uint64_t seed, const char *single, struct te
     if (draw(&rng, 0, 1) == 0) {
         return single;
     }
-    const uint32_t roles = draw(&rng, 1, 15);
+    const uint32_t roles = draw(&rng, 1, 31);
     const struct {
         const char *role;
         const char *const *policies;
@@ -83,8 +87,9 @@ static const char *draw_composition(uint64_t seed, const char *single, struct te
         {"order", orders, sizeof(orders) / sizeof(orders[0])},
         {"dispatch", dispatches, sizeof(dispatches) / sizeof(dispatches[0])},
         {"cache", caches, sizeof(caches) / sizeof(caches[0])},
+        {"steal", steals, sizeof(steals) / sizeof(steals[0])},
     };
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         const uint32_t choice = draw(&rng, 0, parts[i].count - 1);
         if ((roles >> i & 1) != 0) {
             text_add(
@@ -114,6 +119,29 @@ static void draw_fleet(struct swarm *swarm, struct rng *rng)
         const bool added = fleet_add_machine(swarm->fleet, &device, device_count, 8);
         ASSERT(added);
     }
+}
+
+/* In a few runs, so many machines like the first that they work in cells. */
+static bool draw_cells(struct swarm *swarm, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 13);
+    if (draw(&rng, 0, 39) > 0) {
+        return false;
+    }
+    const struct fleet_network network = swarm->fleet->network;
+    const struct fleet_node machine = swarm->fleet->nodes[0];
+    struct fleet_worker device = swarm->fleet->workers[0];
+    const uint32_t node_count = draw(&rng, 2 * CELL_NODES, 5 * CELL_NODES);
+    fleet_destroy(swarm->fleet);
+    swarm->fleet = fleet_create();
+    swarm->fleet->network = network;
+    device.device = fleet_device(swarm->fleet, "d0");
+    for (uint32_t i = 0; i < node_count; i++) {
+        const bool added =
+            fleet_add_machine(swarm->fleet, &device, machine.worker_count, machine.cpu_units);
+        ASSERT(added);
+    }
+    return true;
 }
 
 /*
@@ -381,6 +409,22 @@ static void draw_random_faults(struct swarm *swarm, uint64_t seed)
     }
 }
 
+/* In some runs, a request that kills the nodes that run it, and nothing else breaks. */
+static void draw_poison(struct swarm *swarm, uint64_t seed)
+{
+    struct rng rng = rng_stream(seed, RNG_TEST, 12);
+    if (draw(&rng, 0, 4) > 0 || swarm->fleet->node_count < 3) {
+        return;
+    }
+    swarm->options.has_deputies = true;
+    swarm->options.fault_random_count = 0;
+    swarm->options.fault_count = 1;
+    swarm->faults[0] = (struct fault){.kind = FAULT_POISON};
+    swarm->faults[0].at_ns = draw(&rng, 0, 100) * INT64_C(1000000);
+    swarm->faults[0].for_ns = draw(&rng, 0, 3000) * INT64_C(1000000);
+    swarm->faults[0].victim = draw(&rng, 0, swarm->catalogue->workflow_count - 1);
+}
+
 /* In half of the runs, not by Poisson; from a stream of its own. */
 static void draw_arrivals(struct swarm *swarm, uint64_t seed)
 {
@@ -509,12 +553,12 @@ static void draw_network(struct swarm *swarm, uint64_t seed)
 }
 
 /* In some runs, links on which a tensor takes seconds or minutes; from a stream of its own. */
-static void draw_slow_links(struct swarm *swarm, uint64_t seed)
+static bool draw_slow_links(struct swarm *swarm, uint64_t seed)
 {
     struct rng rng = rng_stream(seed, RNG_TEST, 10);
     struct fleet_network *network = &swarm->fleet->network;
     if (draw(&rng, 0, 3) > 0) {
-        return;
+        return false;
     }
     const uint64_t seconds = draw(&rng, 5, 200); /* For the largest tensor, if it is alone. */
     network->link_bytes_per_s = LARGEST_BYTES / seconds;
@@ -522,6 +566,7 @@ static void draw_slow_links(struct swarm *swarm, uint64_t seed)
     network->background.rate_per_s = 0;
     network->background.bytes = 0;
     swarm->options.jobs = draw(&rng, 1, 20);
+    return true;
 }
 
 /* As often as documents allow, or up to four times @step_ns apart. */
@@ -537,6 +582,7 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     *swarm = (struct swarm){0};
     swarm->catalogue = catalogue_create();
     draw_fleet(swarm, &rng);
+    const bool has_cells = draw_cells(swarm, seed);
     draw_network(swarm, seed);
     draw_models(swarm, &rng);
     const uint32_t workflow_count = draw(&rng, 1, 4);
@@ -549,7 +595,9 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     draw_kinds(swarm, seed);
     swarm->arrivals.kind = ARRIVALS_POISSON;
     swarm->arrivals.rate_per_s = draw(&rng, 1, 60);
-    draw_memory(swarm, seed);
+    if (!has_cells) { /* Where machines differ there are none. */
+        draw_memory(swarm, seed);
+    }
     char bytes[256];
     struct text text;
     text_init(&text, bytes, sizeof(bytes));
@@ -580,9 +628,12 @@ void swarm_draw(struct swarm *swarm, uint64_t seed)
     draw_arrivals(swarm, seed);
     draw_patience(swarm, seed);
     draw_sharing(swarm, &rng);
-    draw_slow_links(swarm, seed);
+    const bool is_slow = draw_slow_links(swarm, seed);
     struct rng deputies = rng_stream(seed, RNG_TEST, 11);
     swarm->options.has_deputies = draw(&deputies, 0, 2) == 0;
+    if (!is_slow) { /* There, a job does not wait until its deputy has got the inputs. */
+        draw_poison(swarm, seed);
+    }
 }
 
 void swarm_free(struct swarm *swarm)

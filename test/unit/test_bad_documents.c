@@ -177,6 +177,9 @@ static const struct bad bad[] = {
     {"scenario-policy-option.yaml", ":16: 'speed' wants a number such as '1.5', not 'fast'"},
     {"scenario-policy-role.yaml",
      ":16: role 'plaice' is not known; roles: admit, place, order, dispatch, steal, cache, tick"},
+    {"scenario-poison-workflow.yaml", ":18: there is no workflow 1; the last one is 0"},
+    {"scenario-poison.yaml",
+     ":17: this fault wants 'deputies: true': other requests are not tried again"},
     {"scenario-policy.yaml", ":16: policy 'quickest' is not known; known: *"},
     {"scenario-random-alone.yaml", ":17: random faults spare node 0, and there is no other"},
     {"scenario-random-at.yaml", ":17: unknown key 'at'"},
@@ -185,7 +188,7 @@ static const struct bad bad[] = {
     {"scenario-random-key.yaml", ":17: unknown key 'victims'"},
     {"scenario-random-kind.yaml",
      ":17: kinds 'explode' is not known; use crash, restart, drain, stop, slow, partition, loss, "
-     "fail-loads, fail-batches, lose-device or no-directory"},
+     "fail-loads, fail-batches, lose-device, no-directory or poison"},
     {"scenario-random-many.yaml", ":17: more than 256 faults are to be expected"},
     {"scenario-random-no-kinds.yaml", ":17: 'kinds' is empty"},
     {"scenario-random-rate.yaml", ":17: 'rate' is missing"},

@@ -79,13 +79,20 @@ static void say_end(
     lone_deliver(lone, &message);
 }
 
-/* The job that is running here ends; its deputy, if it has one, says that it knows of it. */
+/* The deputy of the request that was last asked for says that it knows of it. */
+static void let_deputy_know(struct lone *lone)
+{
+    const struct keyed *entry = keyed_at(lone->node, keys_find(lone->node, lone->key));
+    say(lone, MESSAGE_DEPUTED, entry->job, entry->deputy);
+}
+
+/* The job that is here ends; its deputy, if it has one, says that it knows of it. */
 static void end_job(struct lone *lone)
 {
     lone_settle(lone);
     if (node_counts(lone->node).jobs > 0) {
-        const struct keyed *entry = keyed_at(lone->node, keys_find(lone->node, lone->key));
-        say(lone, MESSAGE_DEPUTED, entry->job, entry->deputy);
+        let_deputy_know(lone);
+        lone_settle(lone);
     }
     assert_int_equal(node_counts(lone->node).jobs, 0);
 }
@@ -522,6 +529,7 @@ static void a_deputy_counts_what_its_owner_has_tried(void **state)
     assert_int_equal(lone_records(&lone, RECORD_IGNORED), 1);
     tried.from = 1;
     lone_deliver(&lone, &tried);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_DEPUTED), 1);
     lone_members(&lone, 2, WITHOUT_1, /* fresh */ 0);
     assert_true(lone_timer(&lone, TIMER_REPAIR));
     assert_int_equal(lone_record(&lone, RECORD_ANSWERED)->reason, REASON_ATTEMPTS);
@@ -542,6 +550,93 @@ static void an_owner_tells_its_deputy_of_failed_attempts(void **state)
         }
     }
     assert_int_equal(lone_sent(&lone, 1, MESSAGE_TRIED)->deputy.losses, 1);
+    lone_close(&lone);
+}
+
+/* A job of this node whose first attempt has failed, for whatever is wrong with it. */
+static struct job_id fail_once(struct lone *lone)
+{
+    const struct job_id job = ask_owner(lone);
+    say(lone, MESSAGE_DEPUTED, job, 1);
+    lone_load_done(lone, WEFT_OK);
+    lone_batch_done(lone, WEFT_FAILED);
+    assert_int_equal(lone_sent_count(lone, 1, MESSAGE_TRIED), 1);
+    return job;
+}
+
+static void no_attempt_follows_one_that_the_deputy_does_not_know_of(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    const struct job_id job = fail_once(&lone);
+    lone_settle(&lone);
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 0);
+    assert_int_equal(node_counts(lone.node).jobs, 1);
+    say(&lone, MESSAGE_DEPUTED, job, 1);
+    assert_int_equal(lone_record(&lone, RECORD_REPEATED)->reason, REASON_REPLACED);
+    end_job(&lone);
+    assert_int_equal(answer_of(&lone).status, WEFT_OK);
+    lone_close(&lone);
+}
+
+/* One that says nothing is asked again, and not waited for again; one that is lost is replaced. */
+static void an_attempt_does_not_wait_for_a_deputy_for_ever(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    (void)fail_once(&lone);
+    assert_true(lone_timer(&lone, TIMER_AUDIT));
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_DEPUTE), 1);
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_DEPUTE)->deputy.losses, 1);
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 1);
+    lone_close(&lone);
+
+    open_with_deputies(&lone);
+    const struct job_id job = fail_once(&lone);
+    lone_members(&lone, 2, WITHOUT_1, /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 0);
+    say(&lone, MESSAGE_DEPUTED, job, 2);
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 1);
+    lone_close(&lone);
+
+    open_with_deputies(&lone);
+    (void)fail_once(&lone);
+    lone_members(&lone, 2, UINT64_C(1), /* fresh */ 0);
+    assert_true(lone_timer(&lone, TIMER_REPAIR));
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 1);
+    lone_close(&lone);
+}
+
+/* An earlier owner may have died of it, and no deputy of that is there to say so. */
+static void what_is_asked_for_again_and_not_known_runs_when_a_deputy_knows(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lone.key = key_of(0, 1);
+    lone.is_retry = true;
+    const struct job_id job = lone_request(&lone, FLOW_A);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_DEPUTE), 1);
+    assert_false(lone_is_asked(&lone, EFFECT_LOAD));
+    say(&lone, MESSAGE_DEPUTED, job, 1);
+    assert_true(lone_is_asked(&lone, EFFECT_LOAD));
+    end_job(&lone);
+    assert_int_equal(answer_of(&lone).status, WEFT_OK);
+    lone_close(&lone);
+}
+
+static void a_deputy_runs_nothing_before_its_own_deputy_knows(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    lose_owner(&lone, 0);
+    assert_false(lone_is_asked(&lone, EFFECT_LOAD));
+    let_deputy_know(&lone);
+    assert_true(lone_is_asked(&lone, EFFECT_LOAD));
     lone_close(&lone);
 }
 
@@ -729,6 +824,10 @@ int main(void)
         cmocka_unit_test(attempts_are_counted_over_all_owners),
         cmocka_unit_test(a_deputy_counts_what_its_owner_has_tried),
         cmocka_unit_test(an_owner_tells_its_deputy_of_failed_attempts),
+        cmocka_unit_test(no_attempt_follows_one_that_the_deputy_does_not_know_of),
+        cmocka_unit_test(an_attempt_does_not_wait_for_a_deputy_for_ever),
+        cmocka_unit_test(what_is_asked_for_again_and_not_known_runs_when_a_deputy_knows),
+        cmocka_unit_test(a_deputy_runs_nothing_before_its_own_deputy_knows),
         cmocka_unit_test(of_two_owners_the_first_in_rank_goes_on),
         cmocka_unit_test(an_owner_that_comes_back_is_told_what_was_taken_over),
         cmocka_unit_test(an_owner_waits_for_the_answer_of_what_is_taken),

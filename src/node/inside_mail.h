@@ -1,0 +1,24 @@
+/*
+ * inside_mail.h - messages that a node keeps for later. For the files of this layer alone.
+ */
+#ifndef NODE_INSIDE_MAIL_H
+#define NODE_INSIDE_MAIL_H
+
+#include "wire/message.h"
+
+/* A message that waits for a blocked peer. The placement follows. */
+struct parked {
+    uint32_t next;
+    uint32_t node;
+    uint32_t tensor; /* POOL_NONE for a plain message. */
+    struct message message;
+    uint16_t placement[];
+};
+
+/* News that waits for that of its sender: see early.h. */
+struct early {
+    struct message *messages; /* The oldest first. NULL: none is kept. */
+    uint32_t count;
+};
+
+#endif /* NODE_INSIDE_MAIL_H */
