@@ -38,6 +38,7 @@ struct command {
     X(explain)                                                                                     \
     X(generate)                                                                                    \
     X(infer)                                                                                       \
+    X(merge)                                                                                       \
     X(policies)                                                                                    \
     X(profile)                                                                                     \
     X(serve)                                                                                       \
