@@ -8,6 +8,7 @@
 #include "node/grants.h"
 #include "node/model_cache.h"
 #include "node/outbox.h"
+#include "node/routing.h"
 #include "node/rows.h"
 #include "node/visits.h"
 
@@ -84,18 +85,14 @@ static int64_t order_key(struct node *node, const struct visit *visit, const str
     return policy_order(&node->seat, &facts);
 }
 
-void dispatch_queue(struct node *node, uint32_t slot)
+/* Task @slot waits at its worker from now on. */
+static void join_queue(struct node *node, uint32_t slot)
 {
     struct task *task = task_at(node, slot);
     const struct visit *visit = visit_at(node, task->visit);
     struct worker *worker = own_worker(node, task->worker);
-    task_state_move(&task->state, TASK_QUEUED);
-    task->ready_ns = now_ns(node);
-    task->key = order_key(node, visit, task);
-    task->arrival = ++node->arrival;
-    task->run_ns = task_run_ns(node, visit->workflow, task->number, task->worker, task->items);
-
     const uint32_t number = queue_number(node, task);
+    task->run_ns = task_run_ns(node, visit->workflow, task->number, task->worker, task->items);
     struct queue *queue = &worker->queues[number];
     insert(node, queue, slot);
     if (queue->count == 0) {
@@ -109,6 +106,17 @@ void dispatch_queue(struct node *node, uint32_t slot)
     worker->queue_ns += task->run_ns;
     cache_want(worker, &workflow_at(node, visit->workflow)->tasks[task->number], +1);
     rows_load_changed(node, worker);
+}
+
+void dispatch_queue(struct node *node, uint32_t slot)
+{
+    struct task *task = task_at(node, slot);
+    const struct visit *visit = visit_at(node, task->visit);
+    task_state_move(&task->state, TASK_QUEUED);
+    task->ready_ns = now_ns(node);
+    task->key = order_key(node, visit, task);
+    task->arrival = ++node->arrival;
+    join_queue(node, slot);
     trace_task(node, RECORD_QUEUED, visit, task)->value = task->items;
 }
 
@@ -160,6 +168,16 @@ void dispatch_unqueue(struct node *node, uint32_t slot)
     cache_want(worker, &workflow_at(node, visit->workflow)->tasks[task->number], -1);
     cache_drop_unwanted(node, worker);
     rows_load_changed(node, worker);
+}
+
+void dispatch_move(struct node *node, uint32_t slot, struct worker *worker)
+{
+    struct task *task = task_at(node, slot);
+    ASSERT(task->worker != worker->id);
+    dispatch_unqueue(node, slot);
+    task->worker = worker->id;
+    join_queue(node, slot);
+    routing_bind(node, slot);
 }
 
 /* Whether the head of @a runs before that of @b. */

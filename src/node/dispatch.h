@@ -17,6 +17,9 @@ void dispatch_queue(struct node *node, uint32_t slot);
 /* Take task @slot out of its queue again. */
 void dispatch_unqueue(struct node *node, uint32_t slot);
 
+/* Let queued task @slot wait at @worker, another one of this node, with the rank it has. */
+void dispatch_move(struct node *node, uint32_t slot, struct worker *worker);
+
 /* Running task @slot is not wanted. Its batch is cancelled with the last that was wanted. */
 void dispatch_abandon(struct node *node, uint32_t slot);
 

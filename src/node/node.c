@@ -190,7 +190,7 @@ static void finish_workers(struct node *node)
         finish_worker(node, worker);
     }
     for (uint32_t i = 0; i < node->worker_count;) { /* One may have touched one before it. */
-        if (node->workers[i].touched) {
+        if (node->workers[i].touched || steal_near(node, &node->workers[i])) {
             finish_worker(node, &node->workers[i]);
             i = 0;
         } else {

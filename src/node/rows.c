@@ -9,8 +9,7 @@ static int64_t at_least_zero(int64_t ns)
     return max_i64(ns, 0);
 }
 
-/* Until the last running batch is expected to end. */
-static int64_t running_ns(const struct node *node, const struct worker *worker)
+int64_t rows_running_ns(const struct node *node, const struct worker *worker)
 {
     int64_t until_ns = now_ns(node);
     for (uint32_t slot = worker->batches; slot != POOL_NONE; slot = batch_at(node, slot)->next) {
@@ -23,7 +22,7 @@ static int64_t running_ns(const struct node *node, const struct worker *worker)
 void rows_load_changed(struct node *node, struct worker *worker)
 {
     struct row_load *live = &node->board->entries[worker->id].live.load;
-    const int64_t run_ns = running_ns(node, worker);
+    const int64_t run_ns = rows_running_ns(node, worker);
     int64_t load_ns = worker->missing_ns;
     if (worker->loading != MODEL_NONE && worker->models[worker->loading].wanted > 0) {
         load_ns += at_least_zero(worker->loading_until_ns - now_ns(node));

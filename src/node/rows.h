@@ -23,6 +23,9 @@ struct notice {
 void rows_load_changed(struct node *node, struct worker *worker);
 void rows_cache_changed(struct node *node, struct worker *worker);
 
+/* How long from now until the last running batch of @worker is expected to end. */
+int64_t rows_running_ns(const struct node *node, const struct worker *worker);
+
 /* Show what has changed, now or when the interval is over. */
 void rows_publish(struct node *node, struct worker *worker);
 

@@ -1,8 +1,69 @@
 #include "node/steal.h"
 
 #include "node/access.h"
+#include "node/dispatch.h"
+#include "node/model_cache.h"
 #include "node/outbox.h"
+#include "node/rows.h"
 #include "node/visits.h"
+
+/* How long @worker would load before it can run @kind; another model may have to leave for it. */
+static int64_t missing_ns(
+    const struct node *node, const struct worker *worker, const struct workflow_task *kind)
+{
+    int64_t sum_ns = 0;
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        if (worker->models[kind->models[i]].state != MODEL_RESIDENT) {
+            sum_ns += profile_load_ns(node->profile, kind->models[i], worker->spec);
+        }
+    }
+    return sum_ns;
+}
+
+/* The first task that waits at @busy and would start sooner at @idle; POOL_NONE: none. */
+static uint32_t find_near(
+    const struct node *node, const struct worker *busy, const struct worker *idle)
+{
+    uint32_t number = dispatch_next_queue(busy, QUEUE_NONE);
+    for (; number != QUEUE_NONE; number = dispatch_next_queue(busy, number)) {
+        uint32_t workflow;
+        uint32_t task;
+        const struct workflow_task *kind = dispatch_queue_task(node, number, &workflow, &task);
+        const uint32_t slot = busy->queues[number].head;
+        const struct need need = need_at(node, workflow, task, task_at(node, slot)->items);
+        const int64_t load_ns = missing_ns(node, idle, kind);
+        if (can_run(node, need, idle->id) &&
+            cache_obstacle(node, idle, kind, task_at(node, slot)->items) == REASON_NONE &&
+            (load_ns == 0 || load_ns < rows_running_ns(node, busy))) {
+            return slot;
+        }
+    }
+    return POOL_NONE;
+}
+
+bool steal_near(struct node *node, struct worker *worker)
+{
+    if (!node->seat.pools || node->draining || worker->lost || worker->queued > 0 ||
+        worker->running > 0) {
+        return false;
+    }
+    uint32_t best = POOL_NONE;
+    for (uint32_t i = 0; i < node->worker_count; i++) {
+        const struct worker *busy = &node->workers[i];
+        const uint32_t slot = busy->running > 0 ? find_near(node, busy, worker) : POOL_NONE;
+        if (slot != POOL_NONE &&
+            (best == POOL_NONE || task_at(node, slot)->key < task_at(node, best)->key)) {
+            best = slot;
+        }
+    }
+    if (best == POOL_NONE) {
+        return false;
+    }
+    const struct task *task = task_at(node, best);
+    trace_task(node, RECORD_STOLEN, visit_at(node, task->visit), task)->worker = worker->id;
+    dispatch_move(node, best, worker);
+    return true;
+}
 
 bool steal_is_due(const struct node *node, const struct worker *worker)
 {

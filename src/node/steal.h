@@ -1,6 +1,11 @@
 /*
- * steal.h - an idle worker asks another for a task.
+ * steal.h - an idle worker takes a task from another.
  *
+ * Workers of one node share their queues, where the policy says so: inputs are in the same memory,
+ * and an idle worker takes the next task that a busy one has waiting, unless it would have to load
+ * a model for longer than the task waits there.
+ *
+ * A worker of another node is asked for a task.
  * It gets one only if that would end sooner there, with the way of its inputs counted twice, for
  * they delay others. No model is loaded for it, which would push out others. Tasks at which
  * branches start stay: some nodes know already where they are, and expect branches to meet there.
@@ -9,6 +14,9 @@
 #define NODE_STEAL_H
 
 #include "node/inside.h"
+
+/* Let @worker, if it is idle, take a task from a busy worker of this node. False if none is due. */
+bool steal_near(struct node *node, struct worker *worker);
 
 /* Whether @worker has nothing to do and may ask for work. */
 bool steal_is_due(const struct node *node, const struct worker *worker);

@@ -227,6 +227,11 @@ static uint32_t place_task(const struct policy_input *input, const struct task_f
     return adjust(input, facts);
 }
 
+static bool pools(const double *values)
+{
+    return values[COMPASS_POOL] != 0;
+}
+
 static const struct policy_option options[] = {
     [COMPASS_ORIGINAL] =
         {"original", 0, 0, 1, true, "1: the rule as published, with its shortcuts"},
@@ -243,6 +248,8 @@ static const struct policy_option options[] = {
         {"spread", 0.5, 0, 1, false, "how much of a load into free memory is forgiven"},
     [COMPASS_JITTER] =
         {"jitter", 0.1, 0, 100, false, "noise on free times, in mean run times of the job's tasks"},
+    [COMPASS_POOL] =
+        {"pool", 0, 0, 1, true, "1: idle workers take what waits at others of their node"},
     {.name = NULL},
 };
 
@@ -253,6 +260,7 @@ const struct policy policy_compass = {
     .ignores = "deadlines, batches, shares, congestion of links",
     .options = options,
     .check = compass_check,
+    .pools = pools,
     .place_job = compass_plan,
     .place_task = place_task,
     .victim = compass_victim,

@@ -23,6 +23,7 @@ enum compass_option {
     COMPASS_CROWD,     /* The same, for each task that a worker has on average. */
     COMPASS_SPREAD,    /* What a new copy in free memory is worth, in the wait for it. */
     COMPASS_JITTER,    /* How far plans of several nodes are kept apart, in run times. */
+    COMPASS_POOL,      /* 1: the workers of a node share what waits for them. */
 };
 
 /* The cannot-run-there of a run time. */

@@ -236,6 +236,12 @@ static bool learns(const struct policy_set *set)
            policy->learns(set->roles[ROLE_PLACE].options);
 }
 
+static bool pools(const struct policy_set *set)
+{
+    const struct policy *policy = set->roles[ROLE_PLACE].policy;
+    return policy != NULL && policy->pools != NULL && policy->pools(set->roles[ROLE_PLACE].options);
+}
+
 static bool gives_up(const struct policy_set *set)
 {
     const struct policy *policy = set->roles[ROLE_ADMIT].policy;
@@ -254,6 +260,7 @@ void policy_seat_init(
         .binds = binds(set, input->catalogue),
         .steals = steals(set),
         .learns = learns(set),
+        .pools = pools(set),
         .places_tasks = places_tasks(set),
         .orders = set->roles[ROLE_ORDER].policy != NULL,
         .dispatches = set->roles[ROLE_DISPATCH].policy != NULL,

@@ -56,6 +56,7 @@ struct policy_meter {
 struct policy_seat {
     bool binds;        /* There are home queues: see policy_waits(). */
     bool learns;       /* Workers learn how slow they are. */
+    bool pools;        /* Idle workers take what waits at others of this node. */
     bool steals;       /* Idle workers of this node look for work elsewhere. */
     bool places_tasks; /* place_task has something to say; the node saves the question otherwise. */
     bool orders;       /* Likewise for order. */

@@ -80,6 +80,12 @@ struct policy {
      */
     bool (*learns)(const double *options);
 
+    /*
+     * Whether an idle worker, placed on with @options, shall take tasks that wait at other workers
+     * of its own node. Default: tasks stay where they were placed.
+     */
+    bool (*pools)(const double *options);
+
     /* Prepare the state, which is zeroed. Default: leave it so. */
     void (*init)(const struct policy_input *input);
 

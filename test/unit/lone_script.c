@@ -35,8 +35,15 @@ static void tick(const struct policy_input *input, struct tick_answer *answer_ou
     *answer_out = (struct tick_answer){.solve = true, .problem = (uint64_t)input->view->now_ns};
 }
 
+static bool always(const double *options)
+{
+    (void)options;
+    return true;
+}
+
 static const struct policy busy = {
     .name = "busy",
+    .pools = always,
     .admit = admit_few,
     .dispatch = batch_by_load,
     .steal = steal_from_next,
