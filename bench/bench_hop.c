@@ -20,6 +20,7 @@
 #include "fabric/trust.h"
 #include "model/catalogue.h"
 #include "policy/compose.h"
+#include "quantile.h"
 #include "runtime/remote.h"
 
 enum { ROUNDS = 7, CALLS = 400, BYTES = 1024 };
@@ -203,19 +204,6 @@ static void run_round(int tcp, uint32_t round)
             }
         }
     }
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double quantile(double *values, uint32_t count, double q)
-{
-    qsort(values, count, sizeof(*values), compare);
-    return values[(uint32_t)(q * (count - 1))];
 }
 
 static void print(uint32_t count)
