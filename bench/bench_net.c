@@ -2,17 +2,17 @@
  * What the net between processes costs beside bare TCP, in turn, over loopback: rows and small
  * messages there and back, and tensors of 1 MiB.
  *
- *     bench_net [rounds]
+ *     bench_net [rounds [way]]
  *
  * One process answers for each way: bare TCP that waits with poll(); the same with every byte
  * encrypted and decrypted and nothing else done to it, which is the most that TLS can reach; the
  * net with a shared secret, with TLS, through shared memory, and by UCX over TCP. A row that comes
  * is answered by a row, and the same for messages. Of tensors eight are on their way at once, each
- * answered by a message; without a net by a byte.
+ * answered by a message; without a net by a byte. The processor time of both ends is for 1 MiB.
  *
  * Both ends are held on processors: first on two, then on one. Left to itself the kernel sometimes
  * keeps the ends of one way together and those of another apart, and the difference is larger than
- * any that is looked for here.
+ * any that is looked for here. With a way, such as 'TLS', only that one and bare TCP are measured.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -74,9 +74,16 @@ struct side {
     double row_us[PLACES][ROUNDS * CALLS];
     double message_us[PLACES][ROUNDS * CALLS];
     double rates[PLACES][ROUNDS];
+    double spent_us[PLACES][2][ROUNDS]; /* Of processors for 1 MiB, here and there. */
 };
 
 static struct side sides[WAYS];
+static const char *only = ""; /* Ways with this in their name. */
+
+static bool is_asked_for(enum way way)
+{
+    return way == WAY_TCP || strstr(way_names[way], only) != NULL;
+}
 
 static void send_message(struct end *end, uint64_t tensor)
 {
@@ -267,6 +274,15 @@ static void start_tcp(struct side *side, enum way way)
     }
 }
 
+static void start(struct side *side, enum way way)
+{
+    if (way <= WAY_SEALED) {
+        start_tcp(side, way);
+    } else {
+        start_net(side, way);
+    }
+}
+
 static void run_until(struct end *end, const uint32_t *count, uint32_t wanted)
 {
     while (*count < wanted) {
@@ -297,9 +313,21 @@ static void call_small(struct side *side, enum way way, enum place place, uint32
     }
 }
 
+/* Processor time that @process has had so far, 0: this one. */
+static double spent_us(pid_t process)
+{
+    clockid_t clock;
+    struct timespec spent;
+    check(
+        clock_getcpuclockid(process, &clock) == 0 && clock_gettime(clock, &spent) == 0,
+        "no processor time");
+    return (double)spent.tv_sec * 1e6 + (double)spent.tv_nsec * 1e-3;
+}
+
 static void send_tensors(struct side *side, enum way way, enum place place, uint32_t round)
 {
     uint8_t head[SMALL_BYTES] = {1};
+    const double spent[2] = {spent_us(0), spent_us(side->process)};
     const double since_us = now_us();
     const uint32_t messages = side->end.messages;
     for (uint32_t i = 0; i < TENSORS + WINDOW; i++) {
@@ -321,16 +349,21 @@ static void send_tensors(struct side *side, enum way way, enum place place, uint
         }
     }
     side->rates[place][round] = (double)TENSORS * TENSOR_BYTES / (now_us() - since_us) * 1e-3;
+    side->spent_us[place][0][round] = (spent_us(0) - spent[0]) / TENSORS;
+    side->spent_us[place][1][round] = (spent_us(side->process) - spent[1]) / TENSORS;
 }
 
 static void print(uint32_t rounds, enum place place)
 {
     double references[3] = {0};
     (void)printf(
-        "%-17s %19s %24s %20s\n", place_names[place], "row, there and back us", "message, the same",
-        "1 MiB, GB/s");
+        "%-17s %19s %24s %20s %16s\n", place_names[place], "row, there and back us",
+        "message, the same", "1 MiB, GB/s", "processor us");
     for (enum way way = 0; way < WAYS; way++) {
         struct side *side = &sides[way];
+        if (!is_asked_for(way)) {
+            continue;
+        }
         double *rows = side->row_us[place];
         double *messages = side->message_us[place];
         const double row_us = quantile(rows, rounds * CALLS, 0.5);
@@ -342,21 +375,22 @@ static void print(uint32_t rounds, enum place place)
             references[2] = rate;
         }
         (void)printf(
-            "%-12s %10.1f p99 %6.1f %4.2fx %8.1f p99 %6.1f %4.2fx %10.2f %4.2fx\n", way_names[way],
-            row_us, quantile(rows, rounds * CALLS, 0.99), row_us / references[0], message_us,
-            quantile(messages, rounds * CALLS, 0.99), message_us / references[1], rate,
-            rate / references[2]);
+            "%-12s %10.1f p99 %6.1f %4.2fx %8.1f p99 %6.1f %4.2fx %10.2f %4.2fx %7.0f %7.0f\n",
+            way_names[way], row_us, quantile(rows, rounds * CALLS, 0.99), row_us / references[0],
+            message_us, quantile(messages, rounds * CALLS, 0.99), message_us / references[1], rate,
+            rate / references[2], quantile(side->spent_us[place][0], rounds, 0.5),
+            quantile(side->spent_us[place][1], rounds, 0.5));
     }
 }
 
 static void run_round(enum place place, uint32_t round)
 {
     for (enum way way = 0; way < WAYS; way++) {
-        processors_hold(sides[way].process, place == APART ? 1 : 0);
-    }
-    for (enum way way = 0; way < WAYS; way++) {
-        call_small(&sides[way], way, place, round);
-        send_tensors(&sides[way], way, place, round);
+        if (is_asked_for(way)) {
+            processors_hold(sides[way].process, place == APART ? 1 : 0);
+            call_small(&sides[way], way, place, round);
+            send_tensors(&sides[way], way, place, round);
+        }
     }
 }
 
@@ -365,6 +399,7 @@ int main(int argc, char **argv)
     const uint32_t asked = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : ROUNDS;
     const uint32_t rounds = asked < 1 ? 1 : asked > ROUNDS ? ROUNDS : asked;
     char paths[3][64];
+    only = argc > 2 ? argv[2] : only;
     (void)signal(SIGPIPE, SIG_IGN); /* A side that has ended is said by the call. */
     check(mkdtemp(folder) != NULL, "no folder");
     (void)snprintf(paths[0], sizeof(paths[0]), "%s/node.pem", folder);
@@ -374,10 +409,10 @@ int main(int argc, char **argv)
     authority_sign(authority, "bench", paths[0], paths[1]);
     authority_destroy(authority);
     processors_hold(getpid(), 0);
-    start_tcp(&sides[WAY_TCP], WAY_TCP);
-    start_tcp(&sides[WAY_SEALED], WAY_SEALED);
-    for (enum way way = WAY_SECRET; way < WAYS; way++) {
-        start_net(&sides[way], way);
+    for (enum way way = 0; way < WAYS; way++) {
+        if (is_asked_for(way)) {
+            start(&sides[way], way);
+        }
     }
     for (uint32_t round = 0; round < rounds; round++) {
         for (enum place place = 0; place < PLACES; place++) {
@@ -385,6 +420,9 @@ int main(int argc, char **argv)
         }
     }
     for (enum way way = 0; way < WAYS; way++) {
+        if (!is_asked_for(way)) {
+            continue;
+        }
         (void)kill(sides[way].process, SIGKILL);
         (void)waitpid(sides[way].process, NULL, 0);
     }

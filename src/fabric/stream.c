@@ -13,20 +13,18 @@
 #include <openssl/x509v3.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "fabric/rings.h"
+#include "fabric/sealed.h"
 #include "fabric/trust.h"
 #include "fabric/ucx.h"
 
-enum {
-    CAUSE_BYTES = 120,
-    SEALED_BYTES = 256 * 1024, /* Encrypted and sent at once: records are small, and calls dear. */
-};
+enum { CAUSE_BYTES = 120 };
 
 struct stream {
     int socket;
-    SSL *tls;    /* NULL: plain. */
-    BIO *sealed; /* What it has encrypted and has not been sent; owned by it. */
-    bool wants_to_write;
+    SSL *tls; /* NULL: plain. */
+    struct sealed *sealed;
     bool was_short; /* The last read of a plain one: it took all that was there. */
 
     bool is_shared;      /* Bytes go through rings once both sides have shaken hands. */
@@ -51,14 +49,15 @@ static bool open_tls(struct stream *stream, const struct trust *trust, bool is_d
         return true;
     }
     stream->tls = SSL_new(trust_tls(trust));
-    stream->sealed = BIO_new(BIO_s_mem());
-    if (stream->tls == NULL || stream->sealed == NULL ||
-        SSL_set_rfd(stream->tls, stream->socket) != 1) {
-        SSL_free(stream->tls); /* NULL is allowed. The socket is not closed. */
-        (void)BIO_free(stream->sealed);
+    stream->sealed = sealed_create(stream->socket);
+    BIO *both = stream->sealed == NULL ? NULL : sealed_bio(stream->sealed);
+    if (stream->tls == NULL || both == NULL) {
+        SSL_free(stream->tls); /* NULL is allowed. */
+        (void)BIO_free(both);
+        sealed_destroy(stream->sealed);
         return false;
     }
-    SSL_set0_wbio(stream->tls, stream->sealed);
+    SSL_set_bio(stream->tls, both, both);
     if (is_dialer) {
         SSL_set_connect_state(stream->tls);
     } else {
@@ -126,6 +125,7 @@ void stream_destroy(struct stream *stream)
     }
     stream_close_lanes(stream);
     SSL_free(stream->tls);
+    sealed_destroy(stream->sealed);
     rings_destroy(stream->rings);
     (void)close(stream->socket); /* What was sent is the kernel's affair. */
     free(stream);
@@ -137,7 +137,7 @@ static ptrdiff_t tls_result(struct stream *stream, int result)
     switch (SSL_get_error(stream->tls, result)) {
     case SSL_ERROR_WANT_READ:
         return 0;
-    case SSL_ERROR_WANT_WRITE: /* There is always room in memory. */
+    case SSL_ERROR_WANT_WRITE: /* What it writes is always taken. */
         return 0;
     case SSL_ERROR_ZERO_RETURN:
         note_cause(stream, "closed by the peer");
@@ -172,34 +172,11 @@ static ptrdiff_t plain_result(struct stream *stream, ptrdiff_t result)
 /* Send what is encrypted, as far as there is room. False if the stream is over. */
 static bool send_sealed(struct stream *stream)
 {
-    char *bytes;
-    long count = BIO_get_mem_data(stream->sealed, &bytes);
-    long sent = 0;
-    long skipped = 0;
-    while (sent < count) {
-        const ptrdiff_t some = plain_result(
-            stream,
-            send(
-                stream->socket, bytes + sent, (size_t)(count - sent), MSG_DONTWAIT | MSG_NOSIGNAL));
-        if (some < 0) {
-            return false;
-        }
-        if (some == 0) {
-            break;
-        }
-        sent += some;
+    if (sealed_flush(stream->sealed)) {
+        return true;
     }
-    if (sent == count) {
-        (void)BIO_reset(stream->sealed); /* Of memory: never fails. */
-    }
-    while (sent < count && skipped < sent) { /* There is no call to drop some of it. */
-        uint8_t dropped[4096];
-        const long some =
-            sent - skipped < (long)sizeof(dropped) ? sent - skipped : (long)sizeof(dropped);
-        skipped += BIO_read(stream->sealed, dropped, (int)some);
-    }
-    stream->wants_to_write = sent < count;
-    return true;
+    note_cause(stream, strerror(errno));
+    return false;
 }
 
 static ptrdiff_t tls_read(struct stream *stream, void *bytes, size_t room)
@@ -207,19 +184,21 @@ static ptrdiff_t tls_read(struct stream *stream, void *bytes, size_t room)
     errno = 0;
     ERR_clear_error();
     const int result = SSL_read(stream->tls, bytes, room < INT_MAX ? (int)room : INT_MAX);
-    const ptrdiff_t got = result > 0 ? result : tls_result(stream, result);
-    return send_sealed(stream) ? got : -1; /* A handshake has something to say. */
+    return result > 0 ? result : tls_result(stream, result);
 }
 
-static ptrdiff_t tls_write(struct stream *stream, const uint8_t *bytes, size_t count)
+/* Write @bytes, as far as there is room; @is_more: something follows. */
+static ptrdiff_t tls_write(struct stream *stream, const struct iovec *bytes, bool is_more)
 {
     size_t done = 0;
     errno = 0;
     ERR_clear_error();
-    while (done < count && BIO_ctrl_pending(stream->sealed) < SEALED_BYTES) {
-        const size_t left = count - done;
-        const int result =
-            SSL_write(stream->tls, bytes + done, left < INT_MAX ? (int)left : INT_MAX);
+    while (done < bytes->iov_len && sealed_is_sent(stream->sealed)) {
+        const size_t left = bytes->iov_len - done;
+        sealed_expect_more(stream->sealed, is_more || left > SSL3_RT_MAX_PLAIN_LENGTH);
+        const int result = SSL_write(
+            stream->tls, (const uint8_t *)bytes->iov_base + done,
+            (int)min_size(left, SSL3_RT_MAX_PLAIN_LENGTH));
         if (result <= 0) {
             const ptrdiff_t outcome = tls_result(stream, result);
             if (outcome < 0) {
@@ -229,7 +208,24 @@ static ptrdiff_t tls_write(struct stream *stream, const uint8_t *bytes, size_t c
         }
         done += (size_t)result;
     }
-    return send_sealed(stream) ? (ptrdiff_t)done : -1;
+    sealed_expect_more(stream->sealed, false);
+    return (ptrdiff_t)done;
+}
+
+static ptrdiff_t tls_write_parts(struct stream *stream, const struct iovec *parts, int part_count)
+{
+    ptrdiff_t written = 0;
+    for (int i = 0; i < part_count; i++) {
+        const ptrdiff_t some = tls_write(stream, &parts[i], i + 1 < part_count);
+        if (some < 0) {
+            return -1;
+        }
+        written += some;
+        if ((size_t)some < parts[i].iov_len) {
+            break;
+        }
+    }
+    return written;
 }
 
 /* Whether both sides have shaken hands, so that the rings can be used: 1, 0 or -1 as above. */
@@ -256,7 +252,7 @@ static ptrdiff_t shake_hands(struct stream *stream)
     if (!send_sealed(stream)) {
         return -1;
     }
-    stream->is_shaken = outcome == 1 && !stream->wants_to_write;
+    stream->is_shaken = outcome == 1 && sealed_is_sent(stream->sealed);
     return outcome == 1 && !stream->is_shaken ? 0 : outcome;
 }
 
@@ -323,8 +319,7 @@ ptrdiff_t stream_write(struct stream *stream, const struct iovec *parts, int par
         return sent;
     }
     if (stream->tls != NULL) {
-        const int first = part_count > 1 && parts[0].iov_len == 0 ? 1 : 0;
-        return tls_write(stream, parts[first].iov_base, parts[first].iov_len);
+        return tls_write_parts(stream, parts, part_count);
     }
     const struct msghdr message = {
         .msg_iov = (struct iovec *)(uintptr_t)parts, /* It is only read. */
@@ -340,7 +335,8 @@ bool stream_flush(struct stream *stream)
 
 bool stream_wants_to_write(const struct stream *stream, bool has_output)
 {
-    return stream->wants_to_write || (has_output && !stream->is_shared && stream->outlet == NULL);
+    const bool has_sealed = stream->tls != NULL && !sealed_is_sent(stream->sealed);
+    return has_sealed || (has_output && !stream->is_shared && stream->outlet == NULL);
 }
 
 bool stream_is_drained(const struct stream *stream)
@@ -348,12 +344,14 @@ bool stream_is_drained(const struct stream *stream)
     if (stream->is_shared || stream->inlet != NULL) {
         return false; /* Only a read that finds nothing asks to be woken. */
     }
-    return stream->tls == NULL ? stream->was_short : SSL_has_pending(stream->tls) == 0;
+    return stream->tls == NULL ? stream->was_short
+                               : sealed_was_short(stream->sealed) && !stream_has_bytes(stream);
 }
 
 bool stream_has_bytes(const struct stream *stream)
 {
-    return stream->tls != NULL && !stream->is_shared && SSL_has_pending(stream->tls) == 1;
+    return stream->tls != NULL && !stream->is_shared &&
+           (sealed_has_bytes(stream->sealed) || SSL_has_pending(stream->tls) == 1);
 }
 
 bool stream_is_from(const struct stream *stream, const char *name)

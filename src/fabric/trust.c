@@ -16,7 +16,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { SECRET_BYTES_MIN = 16, SECRET_BYTES_MAX = 4096, READ_BYTES = 128 * 1024 };
+/* All that TLS 1.3 has but the rare, the fastest first: OpenSSL's own order has AES-256 first. */
+#define CIPHERS "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+
+enum { SECRET_BYTES_MIN = 16, SECRET_BYTES_MAX = 4096 };
 
 struct trust {
     SSL_CTX *tls; /* NULL: a secret. */
@@ -57,11 +60,10 @@ static enum weft_status make_tls(
         return error_set(error, WEFT_NO_MEMORY, "TLS: %s", cause());
     }
     (void)SSL_CTX_set_min_proto_version(trust->tls, TLS1_3_VERSION);
+    (void)SSL_CTX_set_ciphersuites(trust->tls, CIPHERS);
     (void)SSL_CTX_set_num_tickets(trust->tls, 0);
     (void)SSL_CTX_set_mode(
         trust->tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_read_ahead(trust->tls, 1); /* Many records with one call of the system. */
-    SSL_CTX_set_default_read_buffer_len(trust->tls, READ_BYTES);
     SSL_CTX_set_verify(trust->tls, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     return use_files(trust->tls, files, error);
 }

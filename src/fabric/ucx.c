@@ -25,8 +25,10 @@ enum {
     HEADER_BYTES = UCX_TOKEN_BYTES + 8,
     SLOT_BYTES = 128 * 1024,
     SLOTS = 2,
-    HELD_BYTES_MAX = 4 << 20, /* In all inlets. Above this no more is taken from the network. */
-    TURN_MAX = 64,            /* Calls of progress, before others have their turn. */
+    HELD_BYTES_MAX = 512 * 1024, /* In all inlets, until it is read: so it stays in the cache. */
+    TURN_MAX = 64,               /* Calls of progress, before others have their turn. */
+    SPARES_MAX = 6,              /* Packets that are kept for the next. */
+    SMALL_BYTES = 4096,          /* Of a packet that is not. */
     HANDLES = 3,
 };
 
@@ -38,7 +40,8 @@ struct packet {
     uint8_t *data;
     size_t bytes;
     size_t at;
-    bool is_lent; /* By UCX: it is given back. Else it is part of the packet. */
+    bool is_lent; /* By UCX: it is given back. Else it is part of the packet, */
+    bool is_wide; /* which has room for SLOT_BYTES. */
 };
 
 struct ucx_inlet {
@@ -79,6 +82,8 @@ struct ucx {
     void *worker;
     struct ucx_inlet *inlets;
     uint64_t held_bytes;
+    struct packet *spares; /* Wide ones: the system takes its time to give and take large memory. */
+    uint32_t spare_count;
     uv_poll_t poll;
     uv_prepare_t prepare;
     uv_idle_t idle; /* Runs while there is more to do than a turn allowed. */
@@ -94,15 +99,45 @@ static struct ucx_inlet *find_inlet(const struct ucx *ucx, const uint8_t *token)
     return inlet;
 }
 
+/* A packet with room for @bytes of its own. NULL if there is no memory. */
+static struct packet *take_packet(struct ucx *ucx, size_t bytes)
+{
+    struct packet *packet = ucx->spares;
+    const bool is_wide = bytes > SMALL_BYTES && bytes <= SLOT_BYTES;
+    if (is_wide && packet != NULL) {
+        ucx->spares = packet->next;
+        ucx->spare_count--;
+    } else {
+        packet = memory_reserved(sizeof(*packet) + (is_wide ? SLOT_BYTES : bytes));
+    }
+    if (packet != NULL) {
+        *packet = (struct packet){.is_wide = is_wide};
+    }
+    return packet;
+}
+
+static void give_packet(struct ucx *ucx, struct packet *packet)
+{
+    if (packet->is_wide && ucx->spare_count < SPARES_MAX) {
+        packet->next = ucx->spares;
+        ucx->spares = packet;
+        ucx->spare_count++;
+    } else {
+        free(packet);
+    }
+}
+
 /* Append data to @inlet. Returns what UCX is told: whether it lends that. */
 static int hold(struct ucx_inlet *inlet, void *data, size_t bytes, bool is_lent)
 {
-    struct packet *packet = memory_reserved(sizeof(*packet) + (is_lent ? 0 : bytes));
+    struct packet *packet = take_packet(inlet->ucx, is_lent ? 0 : bytes);
     if (packet == NULL) {
         inlet->is_broken = true;
         return UCX_OK;
     }
-    *packet = (struct packet){.data = data, .bytes = bytes, .is_lent = is_lent};
+    packet->data = data;
+    packet->bytes = bytes;
+    packet->is_lent = is_lent;
     if (!is_lent) {
         packet->data = (uint8_t *)(packet + 1);
         memcpy(packet->data, data, bytes);
@@ -213,6 +248,11 @@ static enum weft_status open_worker(struct ucx *ucx, struct weft_error *error)
 
 static void close_worker(struct ucx *ucx)
 {
+    while (ucx->spares != NULL) {
+        struct packet *spare = ucx->spares;
+        ucx->spares = spare->next;
+        free(spare);
+    }
     ucx->library->worker_destroy(ucx->worker);
     ucx->library->cleanup(ucx->context);
     free(ucx);
@@ -310,7 +350,7 @@ static void drop_first(struct ucx_inlet *inlet)
     if (packet->is_lent) {
         inlet->ucx->library->am_data_release(inlet->ucx->worker, packet->data);
     }
-    free(packet);
+    give_packet(inlet->ucx, packet);
 }
 
 void ucx_inlet_destroy(struct ucx_inlet *inlet)
