@@ -7,6 +7,7 @@
  *
  * Both processes are runtimes with emulated workers, and one node each, as `weft serve --cluster`
  * has them. A hop is the difference of both: the inputs go there and the outputs back, 1 KiB each.
+ * Both ends are held on processors, first on two and then on one, as bench_net does.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,14 +21,17 @@
 #include "fabric/trust.h"
 #include "model/catalogue.h"
 #include "policy/compose.h"
+#include "processors.h"
 #include "quantile.h"
 #include "runtime/remote.h"
 
 enum { ROUNDS = 7, CALLS = 400, BYTES = 1024 };
 enum way { WAY_SECRET, WAY_TLS, WAY_SHM, WAY_UCX, WAYS };
-enum place { HERE, THERE, PLACES };
+enum place { HERE, THERE, PLACES };  /* A task. */
+enum ends { APART, TOGETHER, BOTH }; /* The two processes. */
 
 static const char *const way_names[WAYS] = {"secret", "TLS", "shm", "UCX"};
+static const char *const ends_names[BOTH] = {"two cores", "one core"};
 static char folder[] = "/tmp/weft-hop-XXXXXX";
 static char paths[3][64];
 static struct fleet *fleet;
@@ -44,11 +48,11 @@ struct end {
     double took_us;
     bool is_good;
     uint32_t started; /* Tasks, in this process. */
-    double us[PLACES][ROUNDS * CALLS];
+    double us[BOTH][PLACES][ROUNDS * CALLS];
 };
 
 static struct end ends[WAYS];
-static double tcp_us[ROUNDS * CALLS];
+static double tcp_us[BOTH][ROUNDS * CALLS];
 
 /* A device for each process, and for each a model and a workflow that no other device can run. */
 static void make_cluster(void)
@@ -184,38 +188,42 @@ static void answer_tcp(int socket)
     }
 }
 
-static void run_round(int tcp, uint32_t round)
+static void run_round(int tcp, pid_t echo, enum ends where, uint32_t round)
 {
     uint8_t bytes[BYTES] = {0};
+    processors_hold(echo, where == APART ? 1 : 0);
     for (uint32_t at = round * CALLS; at < (round + 1) * CALLS; at++) {
         const double since_us = now_us();
         bare_tcp_move(tcp, bytes, sizeof(bytes), /* is_write */ true);
         bare_tcp_move(tcp, bytes, sizeof(bytes), /* is_write */ false);
-        tcp_us[at] = now_us() - since_us;
+        tcp_us[where][at] = now_us() - since_us;
     }
     for (enum way way = 0; way < WAYS; way++) {
+        processors_hold(ends[way].process, where == APART ? 1 : 0);
         for (uint32_t at = round * CALLS; at < (round + 1) * CALLS; at++) {
             for (enum place place = HERE; place < PLACES; place++) {
                 ends[way].started = 0;
                 ask(&ends[way], place);
                 check(ends[way].is_good, "a request failed");
                 check(ends[way].started == (place == HERE ? 1 : 0), "a task ran elsewhere");
-                ends[way].us[place][at] = ends[way].took_us;
+                ends[way].us[where][place][at] = ends[way].took_us;
             }
         }
     }
 }
 
-static void print(uint32_t count)
+static void print(uint32_t count, enum ends where)
 {
-    const double trip_us = quantile(tcp_us, count, 0.5);
-    (void)printf("%-8s %12s %12s %12s %12s\n", "", "here us", "there us", "hop us", "of bare TCP");
-    (void)printf("%-8s %12s %12.1f %12.1f %11.2fx\n", "bare TCP", "", trip_us, trip_us, 1.0);
+    const double trip_us = quantile(tcp_us[where], count, 0.5);
+    (void)printf(
+        "%-9s %12s %12s %12s %12s\n", ends_names[where], "here us", "there us", "hop us",
+        "of bare TCP");
+    (void)printf("%-9s %12s %12.1f %12.1f %11.2fx\n", "bare TCP", "", trip_us, trip_us, 1.0);
     for (enum way way = 0; way < WAYS; way++) {
-        const double here_us = quantile(ends[way].us[HERE], count, 0.5);
-        const double there_us = quantile(ends[way].us[THERE], count, 0.5);
+        const double here_us = quantile(ends[way].us[where][HERE], count, 0.5);
+        const double there_us = quantile(ends[way].us[where][THERE], count, 0.5);
         (void)printf(
-            "%-8s %12.1f %12.1f %12.1f %11.2fx\n", way_names[way], here_us, there_us,
+            "%-9s %12.1f %12.1f %12.1f %11.2fx\n", way_names[way], here_us, there_us,
             there_us - here_us, (there_us - here_us) / trip_us);
     }
 }
@@ -235,6 +243,7 @@ int main(int argc, char **argv)
     authority_sign(authority, "bench", paths[0], paths[1]);
     authority_destroy(authority);
     make_cluster();
+    processors_hold(getpid(), 0);
     const int tcp = bare_tcp_open(&echo);
     if (echo == 0) {
         answer_tcp(tcp);
@@ -243,7 +252,8 @@ int main(int argc, char **argv)
         start(&ends[way], way);
     }
     for (uint32_t round = 0; round < rounds; round++) {
-        run_round(tcp, round);
+        run_round(tcp, echo, APART, round);
+        run_round(tcp, echo, TOGETHER, round);
     }
     for (enum way way = 0; way < WAYS; way++) {
         (void)kill(ends[way].process, SIGKILL);
@@ -253,6 +263,7 @@ int main(int argc, char **argv)
         (void)unlink(paths[i]);
     }
     (void)rmdir(folder);
-    print(rounds * CALLS);
+    print(rounds * CALLS, APART);
+    print(rounds * CALLS, TOGETHER);
     return EXIT_SUCCESS;
 }
