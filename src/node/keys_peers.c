@@ -13,12 +13,19 @@ static void reply(
     struct node *node, const struct message *message, enum message_kind kind,
     enum weft_status status, enum reason reason)
 {
+    const uint32_t slot = keys_find(node, message->deputy.key);
     const struct message said = {
         .kind = kind,
         .to_incarnation = message->from_incarnation,
         .job = message->job,
         .workflow = message->workflow,
-        .deputy = {.key = message->deputy.key, .status = status_code(status), .reason = reason},
+        .deputy =
+            {
+                .key = message->deputy.key,
+                .losses = slot == POOL_NONE ? 0 : keyed_at(node, slot)->losses,
+                .status = status_code(status),
+                .reason = reason,
+            },
     };
     outbox_send(node, message->from, &said);
 }
@@ -137,6 +144,28 @@ static void become_deputy(
     reply(node, message, MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);
 }
 
+/*
+ * Another node has counted @losses of request @slot, and perhaps forgets it now: so many they are
+ * here as well, and for the deputy of a job of this node.
+ */
+static void count_losses(struct node *node, uint32_t slot, uint32_t losses)
+{
+    struct keyed *entry = keyed_at(node, slot);
+    const uint32_t bounded = min_u32(losses, JOB_ATTEMPTS_MAX);
+    entry->losses = max_u32(entry->losses, bounded);
+    const uint32_t job_slot = jobs_find(node, entry->job);
+    struct job *job = entry->state == KEYED_OWNED ? job_at(node, job_slot) : NULL;
+    if (job == NULL || bounded <= job->losses) {
+        return;
+    }
+    job->losses = (uint8_t)bounded;
+    if (bounded == JOB_ATTEMPTS_MAX && job->hold != HOLD_NONE) {
+        jobs_end(node, job_slot, WEFT_FAILED, REASON_ATTEMPTS);
+    } else {
+        (void)keys_lost(node, job); /* What runs, runs; its answer waits. */
+    }
+}
+
 /* An owner tells of request @slot, which is known here. */
 static void depute_known(
     struct node *node, uint32_t slot, const struct message *message, uint32_t tensor)
@@ -152,6 +181,7 @@ static void depute_known(
         tensor_release(node, tensor);
         reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
         follow(node, slot, from);
+        count_losses(node, slot, message->deputy.losses);
         keys_adopt(node, slot, /* is_loss */ true);
         return;
     }
@@ -166,6 +196,7 @@ static void depute_known(
     if (entry->state != KEYED_ANSWERED) {
         reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
         follow(node, slot, from);
+        count_losses(node, slot, message->deputy.losses);
     } else if (!job_equal(entry->job, message->job)) { /* Or it was only late. */
         reply(node, message, MESSAGE_TAKEN, WEFT_OK, REASON_NONE);
         keys_pass_on(node, slot, from);
@@ -224,6 +255,7 @@ static void forward(struct node *node, const struct message *message, uint32_t t
         return;
     }
     follow(node, slot, message->from);
+    count_losses(node, slot, message->deputy.losses);
     const bool waits_for_it =
         entry->deputy == message->from && keyed_outranks(entry->key, node->id, message->from);
     const bool is_first = keyed_first_but(node, entry->key, NODE_NONE) == node->id;
@@ -316,6 +348,10 @@ static void deputed(struct node *node, const struct message *message)
     }
     const uint32_t job_slot = jobs_find(node, message->job);
     const struct job *job = job_at(node, job_slot);
+    if (message->deputy.losses < job->losses) { /* What was said of more came before the request. */
+        (void)keys_lost(node, job);
+        return;
+    }
     struct record *record = trace(node, RECORD_DEPUTED, REASON_NONE);
     record->job = message->job;
     record->value = message->from;
@@ -420,10 +456,8 @@ static void tried(struct node *node, const struct message *message)
 {
     const uint32_t slot = keyed_find_job(node, message->job);
     if (slot != POOL_NONE && keyed_at(node, slot)->state == KEYED_DEPUTED) {
-        struct keyed *entry = keyed_at(node, slot);
-        const uint32_t losses = min_u32(message->deputy.losses, JOB_ATTEMPTS_MAX);
-        entry->losses = max_u32(entry->losses, losses);
-        entry->touched_ns = now_ns(node);
+        count_losses(node, slot, message->deputy.losses);
+        keyed_at(node, slot)->touched_ns = now_ns(node);
         reply(node, message, MESSAGE_DEPUTED, WEFT_OK, REASON_NONE);
     }
 }

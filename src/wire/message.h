@@ -44,7 +44,7 @@ enum message_kind {
     MESSAGE_WARM,        /* Load a model ahead of need, if there is room. */
     MESSAGE_SEEK,        /* What was pulled has not come: send it, or say that it is under way. */
     MESSAGE_DEPUTE,      /* From the owner of a request with a key: know of it. Tensor beside it. */
-    MESSAGE_DEPUTED,     /* The answer to it. */
+    MESSAGE_DEPUTED,     /* The answer to it, and to TRIED: so many attempts are known of. */
     MESSAGE_TAKEN,       /* No: the request has an owner already. Wait for its answer. */
     MESSAGE_TRIED,       /* From the owner: another attempt has failed. */
     MESSAGE_SETTLED,     /* The request ended without outputs, or with too many to send. */

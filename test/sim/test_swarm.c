@@ -28,7 +28,7 @@
 #include "swarm.h"
 #include "trace/text.h"
 
-enum { SEEDS_PER_RUN = 300, EVENTS_MAX = 3000000 };
+enum { SEEDS_PER_RUN = 300, EVENTS_MAX = 30000000 };
 
 static const char *program;
 static char repeat[1024];

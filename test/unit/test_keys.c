@@ -60,6 +60,10 @@ static struct message about(
         message.deputy.left_ns = INT64_MAX;
         message.deputy.bytes = MB(1);
     }
+    const uint32_t slot = jobs_find(lone->node, job);
+    if (kind == MESSAGE_DEPUTED && slot != MAP_NONE) { /* It knows all that there is to know. */
+        message.deputy.losses = job_at(lone->node, slot)->losses;
+    }
     return message;
 }
 
@@ -580,6 +584,42 @@ static void no_attempt_follows_one_that_the_deputy_does_not_know_of(void **state
     lone_close(&lone);
 }
 
+/* What is said of an attempt may overtake the request, which then is new to the deputy. */
+static void a_deputy_that_knows_of_fewer_attempts_is_told_again(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_with_deputies(&lone);
+    const struct job_id job = fail_once(&lone);
+    struct message knows = about(&lone, MESSAGE_DEPUTED, job, 1);
+    knows.deputy.losses = 0;
+    lone_deliver(&lone, &knows);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_TRIED), 1);
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_TRIED)->deputy.losses, 1);
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 0);
+    say(&lone, MESSAGE_DEPUTED, job, 1);
+    assert_int_equal(lone_records(&lone, RECORD_REPEATED), 1);
+    lone_close(&lone);
+}
+
+/* It gives up its job and forgets the request: what it has counted must not be lost with it. */
+static void an_owner_counts_what_one_that_it_outranks_has_counted(void **state)
+{
+    (void)state;
+    static const struct job_id others = {.node = 1, .number = 9};
+    struct lone lone;
+    open_with_deputies(&lone);
+    const struct job_id job = ask_owner(&lone);
+    struct message told = about(&lone, MESSAGE_DEPUTE, others, 1);
+    told.deputy.losses = 3;
+    told.deputy.inputs_hash = keyed_at(lone.node, keys_find(lone.node, lone.key))->inputs_hash;
+    lone_deliver(&lone, &told);
+    assert_int_equal(lone_sent_count(&lone, 1, MESSAGE_TAKEN), 1);
+    assert_int_equal(lone_sent(&lone, 1, MESSAGE_TRIED)->deputy.losses, 3);
+    assert_int_equal(job_at(lone.node, jobs_find(lone.node, job))->losses, 3);
+    lone_close(&lone);
+}
+
 /* One that says nothing is asked again, and not waited for again; one that is lost is replaced. */
 static void an_attempt_does_not_wait_for_a_deputy_for_ever(void **state)
 {
@@ -825,6 +865,8 @@ int main(void)
         cmocka_unit_test(a_deputy_counts_what_its_owner_has_tried),
         cmocka_unit_test(an_owner_tells_its_deputy_of_failed_attempts),
         cmocka_unit_test(no_attempt_follows_one_that_the_deputy_does_not_know_of),
+        cmocka_unit_test(a_deputy_that_knows_of_fewer_attempts_is_told_again),
+        cmocka_unit_test(an_owner_counts_what_one_that_it_outranks_has_counted),
         cmocka_unit_test(an_attempt_does_not_wait_for_a_deputy_for_ever),
         cmocka_unit_test(what_is_asked_for_again_and_not_known_runs_when_a_deputy_knows),
         cmocka_unit_test(a_deputy_runs_nothing_before_its_own_deputy_knows),

@@ -86,7 +86,7 @@ static void expect_same_deputy(
 {
     const bool is_request = kind == MESSAGE_DEPUTE || kind == MESSAGE_FORWARD;
     const bool is_end = kind == MESSAGE_SETTLED;
-    const bool has_losses = is_request || kind == MESSAGE_TRIED;
+    const bool has_losses = is_request || kind == MESSAGE_TRIED || kind == MESSAGE_DEPUTED;
     const bool has_tensor = message_has_tensor(kind);
     assert_true(request_key_equal(read->key, given->key));
     assert_int_equal(read->items, has_tensor ? given->items : 0);
@@ -282,7 +282,7 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
 {
     static const uint16_t two[] = {0x0102, PLACEMENT_UNBOUND};
     static const uint8_t expected[] = {
-        5,    0,                                        /* version, kind */
+        6,    0,                                        /* version, kind */
         0x04, 0x03, 0,    0,                            /* from */
         0x1b, 0x1a, 0,    0,                            /* its incarnation */
         0x1d, 0x1c, 0,    0,                            /* the receiver's */
