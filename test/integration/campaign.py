@@ -33,7 +33,14 @@ from operated import LIBRARY, LIMIT, Server  # noqa: E402
 
 WHOLE_S = 60  # Until all nodes have to see each other again, and clients have their answers.
 ANSWER_S = 8  # How long a client waits for a host before it asks the next.
+HEARD_S = 0.2  # A line of a log may be read so much later than it was written.
+AFTER_S = 2  # After a verdict latencies are looked at for so long.
+SLOW = 4  # An answer is slow if it takes so many times the 99th percentile while all is well.
 SPOILED_LINK = str(pathlib.Path(__file__).resolve().parent / "spoiled_link.py")
+
+
+def percentile(values, share):
+    return sorted(values)[len(values) * share // 100] if values else 0.0
 
 
 def run(*command):
@@ -153,6 +160,7 @@ class Host(Server):
     def __init__(self, network, number, folder, arguments, cache, clock):
         self.number = number
         self.network = network
+        self.verdicts = []  # When it said of which node that it is lost.
         address = network.address(number)
         self.process = subprocess.Popen(
             [*network.prefix(number), os.path.abspath(os.environ["WEFT"]), "serve", str(folder),
@@ -163,6 +171,17 @@ class Host(Server):
                      **clock),
         )  # fmt: skip
         self.watch()
+
+    def gather(self, stream, lines):
+        super().gather(self.timed(stream), lines)
+
+    def timed(self, stream):
+        """The lines of @stream, and when losses are heard of."""
+        for line in stream:
+            lost = re.search(r'event="member lost" node=(\w+)', line)
+            if lost:
+                self.verdicts.append((time.monotonic(), lost[1]))
+            yield line
 
     def wait_until_ready(self):
         line = self.wait_for(self.out, r"^listening on http://(\S+):(\d+)")
@@ -187,6 +206,9 @@ class Campaign:
         self.counts = {"good": 0, "asked again": 0}
         self.worst_s = 0.0
         self.worst_calm_s = 0.0  # Of those that nothing was broken for.
+        self.answers = []  # When each came, and how long the attempt took.
+        self.calm_s = []  # How long attempts took while all was well.
+        self.recoveries = []  # Of each event with a verdict.
         self.wrong = []
         self.lock = threading.Lock()
         self.ends = threading.Event()
@@ -208,7 +230,7 @@ class Campaign:
         self.etcd = None
         if clustered.Etcd.PROGRAM:
             address = f"{self.network.base}.254" if self.has_links else "127.0.0.1"
-            self.etcd = clustered.Etcd(self.holder, address)
+            self.etcd = clustered.Etcd(self.holder, address, options.etcds)
             self.directory = self.etcd.directory
         else:
             self.directory = f"file:{self.root / 'members'}"
@@ -327,16 +349,46 @@ class Campaign:
         attempt = 0
         while time.monotonic() < end:
             addresses = self.addresses(first)
+            is_calm, began = self.is_whole, time.monotonic()
             status, data = clustered.ask_once(
                 addresses[attempt % len(addresses)], value, key, attempt + 1, ANSWER_S
             )
             attempt += 1
             if status == 200:
+                self.note(began, is_calm)
                 return data, attempt
             if status not in (None, 503):
                 raise AssertionError(f"{status}: {data}")
             time.sleep(0.05)
         raise AssertionError(f"no answer after {attempt} attempts")
+
+    def note(self, began, was_calm):
+        now = time.monotonic()
+        with self.lock:
+            self.answers.append((now, now - began))
+            if was_calm and self.is_whole:
+                self.calm_s.append(now - began)
+
+    def recovery(self, since):
+        """Of what was broken at @since, in seconds after the last verdict: when the first answer
+        came to what had waited for it, when the last; and of the answers to what was asked in
+        AFTER_S from then on, the share that was slow. None: no node was lost."""
+        first = {}
+        for host in list(self.hosts.values()):
+            for at, node in list(host.verdicts):
+                if at > since:
+                    first[node] = min(at, first.get(node, at))
+        if not first:
+            return None
+        verdict = max(first.values())
+        with self.lock:
+            slow_s = SLOW * percentile(self.calm_s, 99)
+            came = [(at - verdict, took_s) for at, took_s in self.answers]
+        waited = [max(at, 0.0) for at, took_s in came
+                  if at - took_s < 0 and at > -HEARD_S and took_s > slow_s]  # fmt: skip
+        asked = [took_s > slow_s for at, took_s in came if 0 <= at - took_s < AFTER_S]
+        share = sum(asked) / len(asked) if asked else 0.0
+        return (min(waited, default=0.0), max(waited, default=0.0), share)
 
     def begin(self):
         self.began = time.monotonic()
@@ -450,6 +502,13 @@ class Campaign:
             time.sleep(for_s)
             (self.root / "away").rename(self.root / "members")
 
+    def lead(self, _, for_s):
+        """The leader of the directory is killed; the others choose another."""
+        leader = self.etcd.leader()
+        self.etcd.kill_one(leader)
+        time.sleep(for_s)
+        self.etcd.start()
+
     def pid_of(self, name):
         return self.hosts[name].process.pid  # `ip netns exec` becomes what it runs.
 
@@ -464,6 +523,7 @@ class Campaign:
         kinds += [self.full_disk] if self.has_disk else []
         kinds += [self.kill_two] if len(self.names) > 2 else []
         kinds += [self.roll]
+        kinds += [self.lead] if self.etcd is not None and self.options.etcds > 2 else []
         kinds = [kind for kind in kinds if not self.options.only
                  or kind.__name__ in self.options.only.split(",")]  # fmt: skip
         tally = dict.fromkeys((kind.__name__ for kind in kinds), 0)
@@ -477,11 +537,18 @@ class Campaign:
             with self.lock:
                 self.broken += 1
                 self.is_whole = False
+                self.answers.clear()
+            since = time.monotonic()
             kind(name, for_s)
             self.wait_until_whole()
             time.sleep(1)  # A client may still wait for what was lost.
             self.is_whole = True
             time.sleep(0.5)
+            recovery = self.recovery(since)
+            if recovery is not None:
+                self.recoveries.append((kind.__name__, *recovery))
+                self.say("    what had waited was answered {:.2f} to {:.2f} s after the verdict, "
+                         "of the next {:.0%} slowly".format(*recovery))  # fmt: skip
             tally[kind.__name__] += 1
             count += 1
             self.say(f"whole again; {self.counts}, worst {self.worst_s:.2f} s")
@@ -498,6 +565,20 @@ class Campaign:
         self.holder.close()
 
 
+def report_recoveries(campaign):
+    """How soon after verdicts latencies were as they had been."""
+    print(f"campaign: {len(campaign.recoveries)} events with a verdict; while all was well "
+          f"{percentile(campaign.calm_s, 50) * 1e3:.0f} ms, 99 % within "
+          f"{percentile(campaign.calm_s, 99) * 1e3:.0f}; slow is {SLOW} times as much")  # fmt: skip
+    for name in sorted({recovery[0] for recovery in campaign.recoveries}):
+        of = [recovery for recovery in campaign.recoveries if recovery[0] == name]
+        firsts, lasts, shares = zip(*(recovery[1:] for recovery in of))
+        print(f"  {name}: {len(of)}; what had waited was answered {percentile(firsts, 50):.2f} to "
+              f"{percentile(lasts, 50):.2f} s after the verdict, {max(lasts):.2f} at most; of what "
+              f"was asked in the next {AFTER_S} s {percentile(shares, 50):.1%} slowly, "
+              f"{max(shares):.1%} at most")  # fmt: skip
+
+
 def main(arguments=None):
     """0 if every request got its answer, and none was wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -510,6 +591,7 @@ def main(arguments=None):
     parser.add_argument("--clients", type=int, default=2, help="of each host")
     parser.add_argument("--net", default="auto", help="as --cluster-net: auto, tcp, shm or ucx")
     parser.add_argument("--tls", action="store_true", help="certificates instead of a secret")
+    parser.add_argument("--etcds", type=int, default=1, help="members of the directory")
     parser.add_argument("--loopback", action="store_true", help="without namespaces")
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args(arguments)
@@ -517,7 +599,8 @@ def main(arguments=None):
     print(f"campaign: seed {options.seed}, {options.hosts} hosts "
           f"{'in namespaces' if campaign.has_links else 'on 127.0.0.1'}, "
           f"net {options.net}{' with TLS' if options.tls else ''}, "
-          f"{campaign.directory.partition(':')[0]}", flush=True)  # fmt: skip
+          f"{campaign.directory.partition(':')[0]}"
+          f"{f' of {options.etcds}' if campaign.etcd is not None else ''}", flush=True)  # fmt: skip
     try:
         campaign.begin()
         tally = campaign.go()
@@ -526,6 +609,7 @@ def main(arguments=None):
     print(f"campaign: {sum(tally.values())} events {tally}, {campaign.counts}, "
           f"{len(campaign.wrong)} wrong; slowest answer {campaign.worst_s:.2f} s, "
           f"while all was well {campaign.worst_calm_s:.2f} s")  # fmt: skip
+    report_recoveries(campaign)
     for line in campaign.wrong[:10]:
         print(f"  {line}")
     return 1 if campaign.wrong or campaign.counts["good"] == 0 else 0

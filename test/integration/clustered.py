@@ -232,47 +232,74 @@ def free_ports(count):
 
 
 class Etcd:
-    """An etcd of one member, in a folder of its own; None of it is left after @test."""
+    """An etcd of @count members, in folders of their own; none of it is left after @test."""
 
     PROGRAM = shutil.which("etcd")
 
-    def __init__(self, test, address="127.0.0.1"):
+    def __init__(self, test, address="127.0.0.1", count=1):
         holder = tempfile.TemporaryDirectory()
         test.addCleanup(holder.cleanup)
         self.address = address
         self.folder = holder.name
-        self.client, self.peer = free_ports(2)
-        self.process = None
+        ports = free_ports(2 * count)
+        self.clients, self.peers = ports[:count], ports[count:]
+        self.processes = [None] * count
         test.addCleanup(self.kill)
         self.start()
 
-    def start(self):
-        client, peer = f"http://{self.address}:{self.client}", f"http://127.0.0.1:{self.peer}"
-        self.process = subprocess.Popen(
-            [self.PROGRAM, "--data-dir", self.folder + "/data", "--listen-client-urls", client,
-             "--advertise-client-urls", client, "--listen-peer-urls", peer,
-             "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
-             "--unsafe-no-fsync"],
+    def url(self, i):
+        return f"http://{self.address}:{self.clients[i]}"
+
+    def launch(self, i):
+        peer = f"http://127.0.0.1:{self.peers[i]}"
+        cluster = ",".join(f"m{k}=http://127.0.0.1:{port}" for k, port in enumerate(self.peers))
+        self.processes[i] = subprocess.Popen(
+            [self.PROGRAM, "--name", f"m{i}", "--data-dir", f"{self.folder}/data{i}",
+             "--listen-client-urls", self.url(i), "--advertise-client-urls", self.url(i),
+             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+             "--initial-cluster", cluster, "--unsafe-no-fsync"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
+
+    def start(self):
+        """Start the members that do not run, and wait until all answer."""
+        for i, process in enumerate(self.processes):
+            if process is None:
+                self.launch(i)
         end = time.monotonic() + LIMIT
-        while time.monotonic() < end:
-            try:
-                urllib.request.urlopen(client + "/health", timeout=2).read()
-                return
-            except OSError:
+        for i in range(len(self.processes)):
+            while not self.is_healthy(i):
+                if time.monotonic() > end:
+                    raise AssertionError("etcd does not answer")
                 time.sleep(0.1)
-        raise AssertionError("etcd does not answer")
+
+    def is_healthy(self, i):
+        try:
+            urllib.request.urlopen(self.url(i) + "/health", timeout=2).read()
+            return True
+        except OSError:
+            return False
 
     def kill(self):
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
+        for i in range(len(self.processes)):
+            self.kill_one(i)
 
-    def call(self, path, **body):
-        url = f"http://{self.address}:{self.client}/v3/{path}"
-        asked = urllib.request.Request(url, json.dumps(body).encode())
+    def kill_one(self, i):
+        if self.processes[i] is not None:
+            self.processes[i].kill()
+            self.processes[i].wait()
+            self.processes[i] = None
+
+    def leader(self):
+        """The number of the member that leads."""
+        for i in range(len(self.processes)):
+            status = self.call("maintenance/status", i)
+            if status["leader"] == status["header"]["member_id"]:
+                return i
+        return 0
+
+    def call(self, path, member=0, **body):
+        asked = urllib.request.Request(f"{self.url(member)}/v3/{path}", json.dumps(body).encode())
         return json.loads(urllib.request.urlopen(asked, timeout=LIMIT).read())
 
     def compact(self):
@@ -282,4 +309,4 @@ class Etcd:
 
     @property
     def directory(self):
-        return f"etcd://{self.address}:{self.client}"
+        return "etcd://" + ",".join(f"{self.address}:{port}" for port in self.clients)
