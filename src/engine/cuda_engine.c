@@ -12,7 +12,7 @@
 #include "engine/cuda_arena.h"
 #include "engine/cuda_inside.h"
 
-enum { ARENA_PART = 8, BUDGET_PART = 8 };
+enum { ARENA_PART = 8, BUDGET_PART = 8, GRAPHS_PART = 64 };
 
 #define ARENA_BYTES_MAX (UINT64_C(8) << 30)
 
@@ -50,11 +50,9 @@ void cuda_add_job(struct engine_cuda *engine, const struct cuda_job *job)
     copy->worker = job->worker;
     copy->gpu = job->gpu;
     copy->socket = job->socket;
-    copy->batch = job->batch;
-    while (*link != NULL && !(job->kind == JOB_RECORD && (*link)->kind != JOB_RECORD)) {
-        link = &(*link)->next; /* A batch waits for a recording: it goes before loads. */
+    while (*link != NULL) {
+        link = &(*link)->next;
     }
-    copy->next = *link;
     *link = copy;
     (void)pthread_cond_broadcast(&engine->changed);
 }
@@ -67,17 +65,28 @@ static void cuda_load(struct engine *base, uint32_t worker, uint32_t model)
     cuda_add_job(engine, &(struct cuda_job){.kind = JOB_LOAD, .place = place});
 }
 
+/* Whether a load of @place was in the list @job: it is passed over when its turn comes. */
+static bool cancel_in(struct cuda_job *job, uint32_t place)
+{
+    for (; job != NULL; job = job->next) {
+        if ((job->kind == JOB_LOAD || job->kind == JOB_TRY || job->kind == JOB_TRIED) &&
+            job->place == place && !atomic_load(&job->is_cancelled)) {
+            atomic_store(&job->is_cancelled, true);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void cuda_cancel_load(struct engine *base, uint32_t worker, uint32_t model)
 {
     struct engine_cuda *engine = cuda_from(base);
     const uint32_t place = cuda_place(engine, worker, model);
-    for (struct cuda_job *job = engine->jobs; job != NULL; job = job->next) {
-        if (job->kind == JOB_LOAD && job->place == place && !atomic_load(&job->is_cancelled)) {
-            atomic_store(&job->is_cancelled, true); /* Passed over when its turn comes. */
-            return;
-        }
+    if (cancel_in(engine->jobs, place) || cancel_in(engine->trials, place)) {
+        return;
     }
-    ASSERT(engine->job != NULL && engine->job->kind == JOB_LOAD && engine->job->place == place);
+    ASSERT(engine->job != NULL && engine->job->place == place);
+    ASSERT(engine->job->kind == JOB_LOAD || engine->job->kind == JOB_TRIED);
     atomic_store(&engine->job->is_cancelled, true);
 }
 
@@ -117,15 +126,32 @@ static void cuda_cancel(struct engine *base, uint64_t number)
     ASSERT(false);
 }
 
-static void cuda_destroy(struct engine *base)
+/* Let all threads end. */
+static void stop(struct engine_cuda *engine)
 {
-    struct engine_cuda *engine = cuda_from(base);
     cuda_lock(engine);
     engine->ends = true;
     (void)pthread_cond_broadcast(&engine->changed);
+    (void)pthread_cond_broadcast(&engine->records);
     cuda_unlock(engine);
+}
+
+static void free_jobs(struct cuda_job *job)
+{
+    while (job != NULL) {
+        struct cuda_job *next = job->next;
+        free(job);
+        job = next;
+    }
+}
+
+static void cuda_destroy(struct engine *base)
+{
+    struct engine_cuda *engine = cuda_from(base);
+    stop(engine);
     (void)pthread_join(engine->launcher, NULL);
     (void)pthread_join(engine->loader, NULL);
+    (void)pthread_join(engine->recorder, NULL);
     while (engine->batches != NULL) {
         struct cuda_batch *batch = engine->batches;
         engine->batches = batch->next;
@@ -136,13 +162,10 @@ static void cuda_destroy(struct engine *base)
         }
         cuda_batch_destroy(engine, batch);
     }
-    while (engine->jobs != NULL) {
-        struct cuda_job *job = engine->jobs;
-        engine->jobs = job->next;
-        free(job);
-    }
+    free_jobs(engine->jobs);
+    free_jobs(engine->trials);
     for (uint32_t i = 0; i < cuda_place_count(engine); i++) {
-        cuda_model_close(engine, &engine->models[i]);
+        cuda_model_close(&engine->models[i]);
     }
     free(engine->models);
     cuda_blocks_close(&engine->blocks);
@@ -155,6 +178,7 @@ static void cuda_destroy(struct engine *base)
     (void)engine->driver.stream_destroy(engine->trial.stream);
     cuda_device_close(&engine->device);
     (void)pthread_cond_destroy(&engine->changed);
+    (void)pthread_cond_destroy(&engine->records);
     free(engine);
 }
 
@@ -206,6 +230,7 @@ static enum weft_status open_device(struct engine_cuda *engine, struct weft_erro
     }
     engine->shares.are_streams = engine->options.are_streams;
     engine->blocks.device = &engine->device;
+    engine->graph_bytes_max = engine->device.memory_bytes / GRAPHS_PART;
     const uint64_t budget =
         engine->options.budget_bytes == 0 ? bytes / BUDGET_PART : engine->options.budget_bytes;
     int result = driver->stream_create(&engine->copies, CUDA_STREAM_APART);
@@ -216,7 +241,7 @@ static enum weft_status open_device(struct engine_cuda *engine, struct weft_erro
         result = driver->memory_take(&engine->arena, bytes);
     }
     if (result == CUDA_SUCCESS) {
-        engine->trial.number = CUDA_SHARES_MAX;
+        engine->trial.number = CUDA_TRIAL;
         cuda_arena_start(engine->arena, bytes, budget);
     }
     return cuda_check(driver, result, "memory for runs", error);
@@ -227,12 +252,15 @@ static enum weft_status start_threads(struct engine_cuda *engine, struct weft_er
     if (pthread_create(&engine->loader, NULL, cuda_loader_main, engine) != 0) {
         return error_set(error, WEFT_IO, "no thread to load models");
     }
-    if (pthread_create(&engine->launcher, NULL, cuda_launcher_main, engine) != 0) {
-        cuda_lock(engine);
-        engine->ends = true;
-        (void)pthread_cond_broadcast(&engine->changed);
-        cuda_unlock(engine);
+    if (pthread_create(&engine->recorder, NULL, cuda_recorder_main, engine) != 0) {
+        stop(engine);
         (void)pthread_join(engine->loader, NULL);
+        return error_set(error, WEFT_IO, "no thread to record graphs");
+    }
+    if (pthread_create(&engine->launcher, NULL, cuda_launcher_main, engine) != 0) {
+        stop(engine);
+        (void)pthread_join(engine->loader, NULL);
+        (void)pthread_join(engine->recorder, NULL);
         return error_set(error, WEFT_IO, "no thread to launch batches");
     }
     return WEFT_OK;
@@ -246,7 +274,11 @@ enum weft_status engine_cuda_create(
     engine->options = *options;
     engine->options.worker_count = options->worker_count == 0 ? 1 : options->worker_count;
     engine->models = memory_zeroed(cuda_place_count(engine) + 1, sizeof(*engine->models));
+    engine->options.graphs_max = options->graphs_max == 0 || options->graphs_max > CUDA_GRAPHS_MAX
+                                     ? CUDA_GRAPHS_MAX
+                                     : options->graphs_max;
     (void)pthread_cond_init(&engine->changed, NULL);
+    (void)pthread_cond_init(&engine->records, NULL);
     cuda_keeper_open(&engine->keeper, options->keeper);
     enum weft_status status = cuda_torch_open(options->torch, &engine->torch, error);
     if (status == WEFT_OK) {

@@ -3,11 +3,12 @@
  * several workers.
  *
  * It lives in an engine process (process_child.h). One thread loads: weights are copied in pieces
- * beside what runs, and graphs are recorded, for each package on each share when they are first
- * needed. One thread launches, and asks the device what has ended for as long as anything runs:
- * that takes a core, and saves a tenth of a millisecond of every batch.
+ * beside what runs. One thread records graphs, for each package on each share that batches want or
+ * use; a batch runs on another share until its own has one. One thread launches, and asks the
+ * device what has ended for as long as anything runs: that takes a core, and saves a tenth of a
+ * millisecond of every batch.
  *
- * A batch holds a share of its own while it runs. Its rows are laid one after another into the
+ * A batch holds a share while it runs. Its rows are laid one after another into the
  * smallest package that has room for them; if none has, it takes several runs. What a package makes
  * of a row must not depend on the rows beside it.
  *
@@ -39,6 +40,7 @@ struct engine_cuda_options {
     uint32_t worker_count; /* units, and its own copy of the weights. 0: one. */
     uint64_t arena_bytes;  /* For what runs need. 0: an eighth of the device, at most 8 GiB. */
     uint64_t budget_bytes; /* Of that, for each share. 0: an eighth. */
+    uint32_t graphs_max;   /* So many at most. 0: CUDA_GRAPHS_MAX, which none can exceed. */
     bool are_streams;      /* As in struct cuda_shares. */
     bool have_priorities;  /* And the shorter a run, the sooner it gets processors. */
     int keeper;            /* The socket of the keeper; -1: there is none. */

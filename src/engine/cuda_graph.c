@@ -7,7 +7,6 @@
 #include "engine/cuda_arena.h"
 
 enum {
-    WARM_RUNS = 2, /* The first finds plans and memory; a recording must ask for neither. */
     ALIGNMENT = 256,
     PIECE_BYTES = 16, /* A thread of the reader copies so much. */
     BLOCK_THREADS = 128,
@@ -136,6 +135,18 @@ static enum weft_status enqueue(
     return cuda_check(driver, result, "copy the outputs", error);
 }
 
+static enum weft_status run_once(
+    struct cuda_graph *graph, struct cuda_package *package, const struct cuda_manifest *manifest,
+    struct weft_error *error)
+{
+    const struct cuda_driver *driver = graph->device->driver;
+    const enum weft_status status = enqueue(graph, package, manifest, error);
+    const int result = driver->stream_wait(graph->share->stream);
+    return status == WEFT_OK || cuda_is_fatal(result)
+               ? cuda_check(driver, result, "run once", error)
+               : status;
+}
+
 static enum weft_status record(
     struct cuda_graph *graph, struct cuda_package *package, const struct cuda_manifest *manifest,
     struct weft_error *error)
@@ -143,22 +154,11 @@ static enum weft_status record(
     const struct cuda_driver *driver = graph->device->driver;
     struct CUstream_st *stream = graph->share->stream;
     struct CUgraph_st *recorded = NULL;
-    enum weft_status status = WEFT_OK;
-    for (uint32_t i = 0; i < WARM_RUNS && status == WEFT_OK; i++) {
-        status = enqueue(graph, package, manifest, error);
-        const int result = driver->stream_wait(stream);
-        if (status == WEFT_OK || cuda_is_fatal(result)) {
-            status = cuda_check(driver, result, "run once", error);
-        }
-    }
-    if (status != WEFT_OK) {
-        return status;
-    }
     int result = driver->capture_begin(stream, CUDA_CAPTURE_THREAD);
     if (result != CUDA_SUCCESS) {
         return cuda_check(driver, result, "record", error);
     }
-    status = enqueue(graph, package, manifest, error);
+    const enum weft_status status = enqueue(graph, package, manifest, error);
     result = driver->capture_end(stream, &recorded); /* In any case. */
     if (status == WEFT_OK && result == CUDA_SUCCESS) {
         result = driver->graph_make(&graph->graph, recorded, /* flags */ 0);
@@ -182,7 +182,7 @@ static enum weft_status explain(
         graph->rows, (unsigned long long)use.denied_bytes, (unsigned long long)use.held_bytes);
 }
 
-enum weft_status cuda_graph_open(
+enum weft_status cuda_graph_begin(
     const struct cuda_device *device, const struct cuda_share *share, struct cuda_package *package,
     const struct cuda_manifest *manifest, struct cuda_graph *graph_out, struct weft_error *error)
 {
@@ -194,24 +194,60 @@ enum weft_status cuda_graph_open(
         .stream = share->stream,
         .rows = cuda_package_rows(package),
     };
-    const uint64_t bytes = lay_out(graph, manifest);
-    int result = driver->host_take((void **)&graph->host, bytes, CUDA_HOST_PORTABLE);
+    graph->bytes = lay_out(graph, manifest);
+    int result = driver->host_take((void **)&graph->host, graph->bytes, CUDA_HOST_PORTABLE);
     if (result == CUDA_SUCCESS) {
-        memset(graph->host, 0, bytes);
+        memset(graph->host, 0, graph->bytes);
         cuda_graph_own_rows(graph, manifest);
         result = driver->memory_take(&graph->device_in, graph->input_bytes);
     }
     if (result == CUDA_SUCCESS) {
         result = driver->event_create(&graph->event, CUDA_EVENT_UNTIMED);
     }
-    enum weft_status status = cuda_check(driver, result, "memory for inputs", error);
-    if (status == WEFT_OK) {
-        cuda_arena_enter(share->number + 1);
-        status = explain(graph, record(graph, package, manifest, error), error);
-        cuda_arena_enter(CUDA_OWNER_COMMON);
-    }
+    const enum weft_status status = cuda_check(driver, result, "memory for inputs", error);
     if (status != WEFT_OK) {
         cuda_graph_close(graph);
+    }
+    return status;
+}
+
+enum weft_status cuda_graph_warm(
+    struct cuda_graph *graph, struct cuda_package *package, const struct cuda_manifest *manifest,
+    struct weft_error *error)
+{
+    cuda_arena_enter(graph->share->number + 1);
+    const enum weft_status status =
+        explain(graph, run_once(graph, package, manifest, error), error);
+    cuda_arena_enter(CUDA_OWNER_COMMON);
+    return status;
+}
+
+enum weft_status cuda_graph_record(
+    struct cuda_graph *graph, struct cuda_package *package, const struct cuda_manifest *manifest,
+    struct weft_error *error)
+{
+    cuda_arena_enter(graph->share->number + 1);
+    const enum weft_status status = explain(graph, record(graph, package, manifest, error), error);
+    cuda_arena_enter(CUDA_OWNER_COMMON);
+    return status;
+}
+
+enum weft_status cuda_graph_open(
+    const struct cuda_device *device, const struct cuda_share *share, struct cuda_package *package,
+    const struct cuda_manifest *manifest, struct cuda_graph *graph_out, struct weft_error *error)
+{
+    enum weft_status status = cuda_graph_begin(device, share, package, manifest, graph_out, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < CUDA_WARM_RUNS && status == WEFT_OK; i++) {
+        status = cuda_graph_warm(graph_out, package, manifest, error);
+    }
+    if (status == WEFT_OK) {
+        status = cuda_graph_record(graph_out, package, manifest, error);
+    }
+    if (status != WEFT_OK) {
+        cuda_graph_close(graph_out);
     }
     return status;
 }

@@ -15,11 +15,16 @@
 #include "engine/cuda_share.h"
 #include "engine/cuda_torch.h"
 
+enum {
+    CUDA_WARM_RUNS = 2, /* The first finds plans and memory; a recording must ask for neither. */
+};
+
 struct cuda_graph {
     const struct cuda_device *device;
     const struct cuda_share *share;
     struct CUstream_st *stream; /* Where it is launched: one of its share. */
     int64_t run_ns;             /* The shortest that its owner has seen; 0: none. */
+    int64_t used_ns;            /* When that made or launched it last. */
     uint32_t rows;
     uint8_t *host;                      /* Inputs, addresses of their rows, then outputs. */
     uint64_t device_in;                 /* Inputs again. */
@@ -28,6 +33,7 @@ struct cuda_graph {
     uint64_t row_bytes[CUDA_PORTS_MAX]; /* Of inputs. */
     uint64_t table_at[CUDA_PORTS_MAX];
     uint64_t output_at[CUDA_PORTS_MAX];
+    uint64_t bytes; /* Of host memory, of which inputs are on the device as well. */
     struct CUgraphExec_st *graph;
     struct CUevent_st *event;
 };
@@ -41,6 +47,22 @@ struct cuda_graph {
 enum weft_status cuda_graph_open(
     const struct cuda_device *device, const struct cuda_share *share, struct cuda_package *package,
     const struct cuda_manifest *manifest, struct cuda_graph *graph_out, struct weft_error *error);
+
+/* The same in steps, between which it can be given up with cuda_graph_close(): its memory; */
+enum weft_status cuda_graph_begin(
+    const struct cuda_device *device, const struct cuda_share *share, struct cuda_package *package,
+    const struct cuda_manifest *manifest, struct cuda_graph *graph_out, struct weft_error *error);
+
+/* a run, CUDA_WARM_RUNS times, or once if this thread has recorded @package before; */
+enum weft_status cuda_graph_warm(
+    struct cuda_graph *graph, struct cuda_package *package, const struct cuda_manifest *manifest,
+    struct weft_error *error);
+
+/* and the recording. */
+enum weft_status cuda_graph_record(
+    struct cuda_graph *graph, struct cuda_package *package, const struct cuda_manifest *manifest,
+    struct weft_error *error);
+
 void cuda_graph_close(struct cuda_graph *graph);
 
 /* Let all rows of all inputs be read in the graph's own memory. */

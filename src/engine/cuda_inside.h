@@ -2,11 +2,15 @@
  * cuda_inside.h - what the engine for GPUs is made of. For its files alone.
  *
  *     cuda_engine.c   operations of the host
- *     cuda_load.c     the thread that loads and records
+ *     cuda_load.c     the thread that loads weights
+ *     cuda_record.c   the thread that runs packages first, and records graphs
+ *     cuda_held.c     the graphs that there are
+ *     cuda_choose.c   the share that a batch runs on
  *     cuda_run.c      the thread that launches and asks what has ended
  *
  * Everything is under the host's lock, but for what a job does in between: a model is the loading
- * thread's while a job is at it, and a share and its graphs are the batch's that holds it.
+ * thread's while a job is at it, and then the recording thread's while it is tried. A share and its
+ * graphs belong to the batch or the recording that holds it.
  */
 #ifndef ENGINE_CUDA_INSIDE_H
 #define ENGINE_CUDA_INSIDE_H
@@ -21,15 +25,38 @@
 #include "engine/cuda_weights.h"
 #include "model/catalogue.h"
 
+/* The number of the share for first runs, behind those of all others. */
+enum { CUDA_TRIAL = CUDA_SHARES_MAX, CUDA_GRAPHS_MAX = 1024, CUDA_WANTS_MAX = 256 };
+
 struct cuda_model {
-    bool is_open;  /* Manifest and address. */
-    bool is_tried; /* Its packages have run, here or in an earlier process. */
-    bool is_asked; /* The keeper, for what an earlier process has left. */
+    bool is_open;           /* Manifest and address. */
+    bool is_tried;          /* Its packages have run, here or in an earlier process. */
+    bool is_asked;          /* The keeper, for what an earlier process has left. */
+    bool is_trying;         /* The recording thread has its load. */
+    bool is_there;          /* Weights, and the host knows: graphs may be recorded. */
+    atomic_bool is_leaving; /* A recording under way should be given up. */
     struct cuda_manifest manifest;
     struct cuda_weights weights;
-    uint32_t users; /* Batches, cancelled ones included. */
-    struct cuda_package *packages[CUDA_PACKAGES_MAX];
-    struct cuda_graph *graphs[CUDA_PACKAGES_MAX][CUDA_SHARES_MAX];
+    uint32_t users; /* Batches, cancelled ones included, and a recording. */
+    struct cuda_package *packages[CUDA_PACKAGES_MAX]; /* Of the recording thread. */
+    bool is_warm[CUDA_PACKAGES_MAX];                  /* That thread has recorded it. */
+    struct cuda_graph *graphs[CUDA_PACKAGES_MAX][CUDA_SHARES_MAX + 1];
+    uint64_t recorded[CUDA_PACKAGES_MAX]; /* Shares with a graph, as bits; not the trial's. */
+    uint64_t failed[CUDA_PACKAGES_MAX];   /* Shares on which it could not be recorded; */
+    bool has_failed[CUDA_PACKAGES_MAX];   /* or the trial's. */
+};
+
+/* A graph by its place: cuda_model.graphs of a model. */
+struct cuda_spot {
+    uint32_t place;
+    uint32_t package;
+    uint32_t share;
+};
+
+/* A graph that batches would have run, had it been there. */
+struct cuda_want {
+    struct cuda_spot spot;
+    uint32_t batches;
 };
 
 struct cuda_task {
@@ -44,7 +71,7 @@ struct cuda_task {
 
 enum cuda_batch_state {
     BATCH_WAITS,   /* For a share. */
-    BATCH_RECORDS, /* The loading thread makes its graph. */
+    BATCH_RECORDS, /* For the recording thread: there is no graph that could run it. */
     BATCH_READY,   /* It has; or could not: error says so. */
     BATCH_RUNS,
 };
@@ -60,9 +87,11 @@ struct cuda_batch {
     bool is_cancelled;
     uint32_t place;           /* Of its model. */
     struct cuda_share *share; /* While it has one. */
-    uint32_t package;         /* Of the run in flight, or of the next. */
-    uint32_t at;              /* The first row of that run. */
-    uint32_t rows;            /* Of the batch. */
+    bool has_wanted;          /* For the next run, share number `wanted`. */
+    uint32_t wanted;
+    uint32_t package; /* Of the run in flight, or of the next. */
+    uint32_t at;      /* The first row of that run. */
+    uint32_t rows;    /* Of the batch. */
     int64_t start_ns;
     int64_t launched_ns; /* The run in flight. */
     int64_t run_ns;
@@ -71,18 +100,22 @@ struct cuda_batch {
     struct cuda_task tasks[BATCH_TASKS_MAX];
 };
 
-enum cuda_job_kind { JOB_LOAD, JOB_UNLOAD, JOB_SHAPE, JOB_RECORD, JOB_KEEPER };
+enum cuda_job_kind { JOB_LOAD, JOB_TRY, JOB_TRIED, JOB_UNLOAD, JOB_SHAPE, JOB_KEEPER };
 
-/* Something for the loading thread. */
+/*
+ * Something for the loading thread. A load whose packages have never run becomes a TRY, of the
+ * recording thread, and comes back as TRIED.
+ */
 struct cuda_job {
     struct cuda_job *next;
     enum cuda_job_kind kind;
-    uint32_t place;           /* LOAD, UNLOAD: of the model. */
+    uint32_t place;           /* LOAD, TRY, TRIED, UNLOAD: of the model. */
     uint32_t worker;          /* SHAPE. */
     uint32_t gpu;             /* SHAPE: units. */
     int socket;               /* KEEPER. */
-    struct cuda_batch *batch; /* RECORD. */
-    atomic_bool is_cancelled; /* LOAD. */
+    uint32_t package;         /* TRY: the next. */
+    struct weft_error error;  /* TRIED: what came of it. */
+    atomic_bool is_cancelled; /* LOAD, TRY, TRIED. */
 };
 
 struct engine_cuda {
@@ -93,7 +126,8 @@ struct engine_cuda {
     struct cuda_device device;
     struct cuda_pins pins;
     struct cuda_shares shares;
-    struct cuda_share trial; /* For first runs: no batch has it. */
+    struct cuda_share trial; /* For first runs, and for batches whose share has no graph yet. */
+    bool is_trial_wanted;    /* For the next first run: batches leave it alone. */
     uint64_t arena;
     struct CUstream_st *copies;
     struct cuda_blocks blocks; /* Of the loading thread, like the next. */
@@ -101,10 +135,22 @@ struct engine_cuda {
     struct cuda_model *models;  /* Of the first worker, of the second ... each its own. */
     struct cuda_batch *batches; /* In the order they were launched. */
     struct cuda_job *jobs;
-    struct cuda_job *job;   /* The one under way. */
-    pthread_cond_t changed; /* Jobs have come, or batches have gone, or it ends. */
+    struct cuda_job *job;               /* The one under way. */
+    struct cuda_job *trials;            /* TRY, for the recording thread; the first is under way. */
+    pthread_cond_t changed;             /* Jobs have come, or batches have gone, or it ends. */
+    pthread_cond_t records;             /* There may be something to record, or it ends. */
+    const struct cuda_share *recording; /* Where a graph is made that no batch waits for. */
+    uint32_t want_count;
+    struct cuda_want wants[CUDA_WANTS_MAX];
+    uint32_t graph_count;
+    uint64_t graph_bytes;
+    uint64_t graph_bytes_max;
+    struct cuda_spot graphs[CUDA_GRAPHS_MAX];
+    uint32_t ahead_at;   /* The place to look at next for graphs to make ahead, */
+    uint32_t ahead_left; /* and how many are left to look at. */
     bool ends;
     pthread_t loader;
+    pthread_t recorder;
     pthread_t launcher;
 };
 
@@ -144,7 +190,50 @@ void cuda_add_job(struct engine_cuda *engine, const struct cuda_job *job);
 void *cuda_loader_main(void *engine);
 
 /* Close what is open of @model. */
-void cuda_model_close(struct engine_cuda *engine, struct cuda_model *model);
+void cuda_model_close(struct cuda_model *model);
+
+/* cuda_record.c: the thread that records; the same. */
+void *cuda_recorder_main(void *engine);
+
+/* cuda_held.c; all under the lock. */
+
+static inline struct cuda_graph **cuda_graph_at(
+    struct engine_cuda *engine, const struct cuda_spot *spot)
+{
+    return &engine->models[spot->place].graphs[spot->package][spot->share];
+}
+
+/* @graph is from now on the one at @spot. There is room for it. */
+void cuda_graphs_add(
+    struct engine_cuda *engine, const struct cuda_spot *spot, struct cuda_graph *graph);
+
+/* Whether one more can be made ahead: half of the room is for those that batches wait for. */
+bool cuda_graphs_have_room(const struct engine_cuda *engine);
+
+/*
+ * Make room for one more: what is returned is no longer at its spot, and is to be closed and freed.
+ * NULL if there is room, or if all are in use.
+ */
+struct cuda_graph *cuda_graphs_remove_oldest(struct engine_cuda *engine);
+
+/* Note that batches want the graph at @spot; and look for graphs to make ahead from now on. */
+void cuda_graphs_want(struct engine_cuda *engine, const struct cuda_spot *spot);
+void cuda_graphs_look_ahead(struct engine_cuda *engine);
+
+/* Whether there is nothing to record, wanted or ahead. */
+static inline bool cuda_graphs_are_done(const struct engine_cuda *engine)
+{
+    return engine->want_count == 0 && engine->ahead_left == 0;
+}
+
+/* The units, as bits, of the worker of @place. */
+uint32_t cuda_units_of(const struct engine_cuda *engine, uint32_t place);
+
+/*
+ * cuda_choose.c: give @batch a share for its next run, if one can be had now, with the graph of its
+ * package; or without, if there is none and none is being made.
+ */
+void cuda_batch_take_share(struct engine_cuda *engine, struct cuda_batch *batch);
 
 /* cuda_run.c: the thread that launches; the same. */
 void *cuda_launcher_main(void *engine);

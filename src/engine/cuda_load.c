@@ -1,4 +1,4 @@
-/* cuda_load.c - the thread that loads weights and records graphs. */
+/* cuda_load.c - the thread that loads weights. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 static void close_graphs(struct cuda_model *model, uint32_t package)
 {
-    for (uint32_t i = 0; i < CUDA_SHARES_MAX; i++) {
+    for (uint32_t i = 0; i <= CUDA_TRIAL; i++) {
         if (model->graphs[package][i] != NULL) {
             cuda_graph_close(model->graphs[package][i]);
             free(model->graphs[package][i]);
@@ -19,9 +19,8 @@ static void close_graphs(struct cuda_model *model, uint32_t package)
     }
 }
 
-void cuda_model_close(struct engine_cuda *engine, struct cuda_model *model)
+void cuda_model_close(struct cuda_model *model)
 {
-    (void)engine;
     if (!model->is_open) {
         return;
     }
@@ -127,63 +126,6 @@ static bool is_cancelled(void *context)
     return atomic_load(&job->is_cancelled);
 }
 
-static enum weft_status make_graph(
-    struct engine_cuda *engine, struct cuda_model *model, uint32_t package,
-    const struct cuda_share *share, struct cuda_graph *graph_out, struct weft_error *error)
-{
-    if (model->packages[package] == NULL) {
-        const enum weft_status status = cuda_package_open(
-            &engine->torch, &model->manifest, package, model->weights.address,
-            &model->packages[package], error);
-        if (status != WEFT_OK) {
-            return status;
-        }
-    }
-    return cuda_graph_open(
-        &engine->device, share, model->packages[package], &model->manifest, graph_out, error);
-}
-
-/*
- * Packages, each run once: plans are found now, and what cannot run is known. Where shares are
- * streams the graphs are kept, and are of one that batches use: a GPU on which work came from
- * several streams runs every graph more slowly from then on, so there is none for trials alone
- * unless all are taken.
- */
-static enum weft_status try_packages(
-    struct engine_cuda *engine, uint32_t place, struct weft_error *error)
-{
-    struct cuda_model *model = &engine->models[place];
-    struct cuda_share *share = NULL;
-    enum weft_status status = WEFT_OK;
-    cuda_lock(engine);
-    if (engine->shares.are_streams) {
-        status = cuda_shares_take(&engine->shares, 0, /* units */ 0, &share, error);
-    }
-    cuda_unlock(engine);
-    for (uint32_t i = 0; i < model->manifest.package_count && status == WEFT_OK; i++) {
-        if (share != NULL && model->graphs[i][share->number] != NULL) {
-            continue; /* Of a trial that ended with a later package. */
-        }
-        struct cuda_graph *graph = memory_zeroed(1, sizeof(*graph));
-        status = make_graph(engine, model, i, share == NULL ? &engine->trial : share, graph, error);
-        if (status == WEFT_OK && share != NULL) {
-            model->graphs[i][share->number] = graph;
-            continue;
-        }
-        if (status == WEFT_OK) {
-            cuda_graph_close(graph);
-        }
-        free(graph);
-    }
-    cuda_lock(engine);
-    if (share != NULL) {
-        cuda_shares_give(&engine->shares, share);
-    }
-    cuda_unlock(engine);
-    model->is_tried = status == WEFT_OK;
-    return status;
-}
-
 /* The memory waits for other weights, unless a keeper has it that may not hear of that. */
 static void give_up_weights(struct engine_cuda *engine, uint32_t place)
 {
@@ -227,7 +169,7 @@ static enum weft_status copy_weights(
                : status;
 }
 
-/* Weights and code. Of what an earlier process has tried, code is opened with its first use. */
+/* Weights. Of what an earlier process has tried, code is opened with its first use. */
 static enum weft_status load_model(
     struct engine_cuda *engine, struct cuda_job *job, struct weft_error *error)
 {
@@ -242,25 +184,19 @@ static enum weft_status load_model(
         model->is_tried = true;
         return cuda_weights_map(&model->weights, &block, error);
     }
-    if (status == WEFT_NOT_FOUND) {
-        status = copy_weights(engine, job, error);
-    }
-    if (status == WEFT_OK && !model->is_tried) {
-        status = try_packages(engine, job->place, error);
-    }
-    return status;
+    return status == WEFT_NOT_FOUND ? copy_weights(engine, job, error) : status;
 }
 
-static void load(struct engine_cuda *engine, struct cuda_job *job)
+/* What came of a load is known, and is told unless it was cancelled. */
+static void end_load(struct engine_cuda *engine, struct cuda_job *job)
 {
     struct cuda_model *model = &engine->models[job->place];
-    struct weft_error error = {.status = WEFT_OK};
-    const enum weft_status status = load_model(engine, job, &error);
-    cuda_mind(engine, status, &error);
+    const enum weft_status status = job->error.status;
     if (status != WEFT_OK) {
         give_up_weights(engine, job->place);
     }
     cuda_lock(engine);
+    model->is_trying = false;
     if (atomic_load(&job->is_cancelled)) {
         cuda_unlock(engine);
         if (status == WEFT_OK) {
@@ -269,11 +205,15 @@ static void load(struct engine_cuda *engine, struct cuda_job *job)
         return;
     }
     engine->job = NULL; /* It can no longer be cancelled. */
+    model->is_tried = model->is_tried || status == WEFT_OK;
+    model->is_there = status == WEFT_OK;
+    atomic_store(&model->is_leaving, false);
+    cuda_graphs_look_ahead(engine);
     engine->base.host.done(
         engine->base.host.context, &(struct engine_done){
                                        .kind = ENGINE_LOADED,
                                        .status = status,
-                                       .message = status == WEFT_OK ? NULL : error.message,
+                                       .message = status == WEFT_OK ? NULL : job->error.message,
                                        .worker = cuda_worker_at(engine, job->place),
                                        .model = cuda_model_at(engine, job->place),
                                        .bytes = status == WEFT_OK ? model->weights.range_bytes : 0,
@@ -285,10 +225,40 @@ static void load(struct engine_cuda *engine, struct cuda_job *job)
     }
 }
 
+/* Whether @job is over: packages that have never run are the recording thread's. */
+static bool load(struct engine_cuda *engine, struct cuda_job *job)
+{
+    struct cuda_model *model = &engine->models[job->place];
+    struct weft_error error = {.status = WEFT_OK};
+    job->error.status = load_model(engine, job, &error);
+    cuda_mind(engine, job->error.status, &error);
+    if (job->error.status == WEFT_OK && !model->is_tried && !atomic_load(&job->is_cancelled)) {
+        struct cuda_job **link = &engine->trials;
+        cuda_lock(engine);
+        while (*link != NULL) {
+            link = &(*link)->next;
+        }
+        model->is_trying = true;
+        engine->job = NULL;
+        job->kind = JOB_TRY;
+        job->next = NULL;
+        *link = job;
+        (void)pthread_cond_signal(&engine->records);
+        cuda_unlock(engine);
+        return false;
+    }
+    job->error = job->error.status == WEFT_OK ? (struct weft_error){.status = WEFT_OK} : error;
+    end_load(engine, job);
+    return true;
+}
+
 static void unload(struct engine_cuda *engine, const struct cuda_job *job)
 {
+    struct cuda_model *model = &engine->models[job->place];
     cuda_lock(engine);
-    while (engine->models[job->place].users > 0 && !engine->ends) { /* Cancelled, but they run. */
+    model->is_there = false;
+    atomic_store(&model->is_leaving, true);
+    while (model->users > 0 && !engine->ends) { /* Cancelled, but they run; or it is recorded. */
         (void)pthread_cond_wait(&engine->changed, engine->options.lock);
     }
     cuda_unlock(engine);
@@ -316,26 +286,6 @@ static void shape(struct engine_cuda *engine, const struct cuda_job *job)
     cuda_unlock(engine);
 }
 
-static void record(struct engine_cuda *engine, const struct cuda_job *job)
-{
-    struct cuda_batch *batch = job->batch;
-    struct cuda_model *model = &engine->models[batch->place];
-    struct cuda_graph *graph = memory_zeroed(1, sizeof(*graph));
-    struct weft_error error = {.status = WEFT_OK};
-    const enum weft_status status =
-        make_graph(engine, model, batch->package, batch->share, graph, &error);
-    cuda_mind(engine, status, &error);
-    cuda_lock(engine);
-    if (status == WEFT_OK) {
-        model->graphs[batch->package][batch->share->number] = graph;
-    } else {
-        batch->error = error;
-        free(graph);
-    }
-    batch->state = BATCH_READY;
-    cuda_unlock(engine);
-}
-
 /* Another keeper: it gets what is complete. */
 static void change_keeper(struct engine_cuda *engine, const struct cuda_job *job)
 {
@@ -346,27 +296,44 @@ static void change_keeper(struct engine_cuda *engine, const struct cuda_job *job
     }
 }
 
-static void work(struct engine_cuda *engine, struct cuda_job *job)
+/* Whether @job is over. */
+static bool work(struct engine_cuda *engine, struct cuda_job *job)
 {
     switch (job->kind) {
     case JOB_LOAD:
-        if (!atomic_load(&job->is_cancelled)) {
-            load(engine, job);
-        }
-        return;
+        return atomic_load(&job->is_cancelled) || load(engine, job);
+    case JOB_TRIED:
+        end_load(engine, job);
+        return true;
     case JOB_UNLOAD:
         unload(engine, job);
-        return;
+        return true;
     case JOB_SHAPE:
         shape(engine, job);
-        return;
-    case JOB_RECORD:
-        record(engine, job);
-        return;
+        return true;
     case JOB_KEEPER:
         change_keeper(engine, job);
-        return;
+        return true;
+    case JOB_TRY:
+        break;
     }
+    ASSERT(false);
+    return true;
+}
+
+/* The first job that can be done now. A model that is tried is left alone until that is over. */
+static struct cuda_job *take_job(struct engine_cuda *engine)
+{
+    struct cuda_job **link = &engine->jobs;
+    while (*link != NULL && ((*link)->kind == JOB_LOAD || (*link)->kind == JOB_UNLOAD) &&
+           engine->models[(*link)->place].is_trying) {
+        link = &(*link)->next;
+    }
+    struct cuda_job *job = *link;
+    if (job != NULL) {
+        *link = job->next;
+    }
+    return job;
 }
 
 void *cuda_loader_main(void *argument)
@@ -376,18 +343,19 @@ void *cuda_loader_main(void *argument)
     cuda_mind(engine, cuda_device_enter(&engine->device, &error), &error);
     cuda_lock(engine);
     while (!engine->ends) {
-        struct cuda_job *job = engine->jobs;
+        struct cuda_job *job = take_job(engine);
         if (job == NULL) {
             (void)pthread_cond_wait(&engine->changed, engine->options.lock);
             continue;
         }
-        engine->jobs = job->next;
         engine->job = job;
         cuda_unlock(engine);
-        work(engine, job);
+        const bool is_over = work(engine, job);
         cuda_lock(engine);
         engine->job = NULL;
-        free(job);
+        if (is_over) {
+            free(job);
+        }
     }
     cuda_unlock(engine);
     return NULL;

@@ -173,6 +173,9 @@ void cuda_batch_destroy(struct engine_cuda *engine, struct cuda_batch *batch)
         engine->models[batch->place].users--;
         (void)pthread_cond_broadcast(&engine->changed);
     }
+    if (!cuda_graphs_are_done(engine) || engine->trials != NULL) {
+        (void)pthread_cond_signal(&engine->records);
+    }
     free(batch);
 }
 
@@ -279,11 +282,10 @@ static uint32_t level_of(const struct engine_cuda *engine, const struct cuda_gra
 /* Start the next run of @batch, or let its graph be made first. */
 static void start_run(struct engine_cuda *engine, struct cuda_batch *batch)
 {
-    choose_package(engine, batch);
     struct cuda_graph *graph = graph_of(engine, batch);
     if (graph == NULL) {
         batch->state = BATCH_RECORDS;
-        cuda_add_job(engine, &(struct cuda_job){.kind = JOB_RECORD, .batch = batch});
+        (void)pthread_cond_signal(&engine->records);
         return;
     }
     if (engine->options.have_priorities) {
@@ -291,6 +293,7 @@ static void start_run(struct engine_cuda *engine, struct cuda_batch *batch)
     }
     move_rows(engine, batch, graph, /* is_input */ true);
     batch->launched_ns = monotonic_ns();
+    graph->used_ns = batch->launched_ns;
     const enum weft_status status = cuda_graph_launch(graph, &batch->error);
     cuda_mind(engine, status, &batch->error);
     batch->state = status == WEFT_OK ? BATCH_RUNS : BATCH_READY;
@@ -361,23 +364,29 @@ static bool poll_run(struct engine_cuda *engine, struct cuda_batch *batch)
     move_rows(engine, batch, graph, /* is_input */ false);
     batch->at += package_rows(engine, batch);
     if (batch->at < batch->rows) {
-        start_run(engine, batch);
+        choose_package(engine, batch);
+        batch->has_wanted = false;
+        if (graph_of(engine, batch) != NULL) {
+            start_run(engine, batch);
+        } else { /* Another share may have it. */
+            cuda_shares_give(&engine->shares, batch->share);
+            batch->share = NULL;
+            batch->state = BATCH_WAITS;
+        }
         return batch->error.status != WEFT_OK;
     }
     batch->run_ns = monotonic_ns() - batch->start_ns;
     return true;
 }
 
-/* A share of what its worker has, if it can be had now. */
-static void take_share(struct engine_cuda *engine, struct cuda_batch *batch)
+/* It has a share. */
+static void start(struct engine_cuda *engine, struct cuda_batch *batch)
 {
-    const struct engine_cuda_options *options = &engine->options;
-    const uint32_t within =
-        cuda_shares_part(&engine->shares, batch->worker - options->worker, options->worker_count);
-    cuda_mind(
-        engine,
-        cuda_shares_take(&engine->shares, within, batch->units, &batch->share, &batch->error),
-        &batch->error);
+    batch->start_ns = batch->start_ns == 0 ? monotonic_ns() : batch->start_ns;
+    if (batch->share->uses++ == 0) {
+        cuda_graphs_look_ahead(engine);
+    }
+    start_run(engine, batch);
 }
 
 /* Let @batch go on. Whether it is over. */
@@ -388,10 +397,10 @@ static bool step(struct engine_cuda *engine, struct cuda_batch *batch)
         if (batch->is_cancelled || batch->error.status != WEFT_OK || batch->rows == 0) {
             return true;
         }
-        take_share(engine, batch);
+        choose_package(engine, batch);
+        cuda_batch_take_share(engine, batch);
         if (batch->share != NULL) {
-            batch->start_ns = monotonic_ns();
-            start_run(engine, batch);
+            start(engine, batch);
         }
         return batch->error.status != WEFT_OK;
     case BATCH_RECORDS:

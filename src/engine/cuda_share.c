@@ -205,28 +205,43 @@ static int add(struct cuda_shares *shares, uint32_t units, struct cuda_share **s
     return result;
 }
 
+/* The first @count of @units. */
+static uint32_t first_so_many(uint32_t units, uint32_t count)
+{
+    uint32_t first = 0;
+    for (; count > 0; count--) {
+        first |= units & ~(units - 1);
+        units &= units - 1;
+    }
+    return first;
+}
+
+/* The first stream that is free, of those that are there and @known; NULL if there is none. */
+static struct cuda_share *find_stream(struct cuda_shares *shares, uint64_t known)
+{
+    for (uint32_t i = 0; i < shares->share_count; i++) {
+        if (!shares->shares[i].is_taken && (known >> i & 1) != 0) {
+            return &shares->shares[i];
+        }
+    }
+    return NULL;
+}
+
 /* The first stream that is free, with the first @count units @within that are. */
 static int take_stream(
     struct cuda_shares *shares, uint32_t within, uint32_t count, struct cuda_share **share_out)
 {
-    uint32_t free = ~shares->busy & within;
-    uint32_t units = 0;
+    const uint32_t free = ~shares->busy & within;
     int result = CUDA_SUCCESS;
     if (count_of(free) < count) {
         return CUDA_SUCCESS;
     }
-    for (uint32_t i = 0; i < shares->share_count && *share_out == NULL; i++) {
-        *share_out = shares->shares[i].is_taken ? NULL : &shares->shares[i];
-    }
+    *share_out = find_stream(shares, /* known: all */ UINT64_MAX);
     if (*share_out == NULL && shares->share_count < CUDA_SHARES_MAX) {
         result = add(shares, /* units */ 0, share_out);
     }
     if (*share_out != NULL) {
-        for (; count > 0; count--) {
-            units |= free & ~(free - 1);
-            free &= free - 1;
-        }
-        (*share_out)->units = units;
+        (*share_out)->units = first_so_many(free, count);
     }
     return result;
 }
@@ -252,22 +267,79 @@ static int take_units(
     return CUDA_SUCCESS;
 }
 
+/* How many units of @there a batch gets that wants @units. */
+static uint32_t count_wanted(const struct cuda_shares *shares, uint32_t there, uint32_t units)
+{
+    const uint32_t most = count_of(there);
+    const uint32_t least = shares->are_streams ? 0 : 1;
+    return units < least ? least : units > most ? most : units;
+}
+
+static void mark_taken(struct cuda_shares *shares, struct cuda_share *share)
+{
+    share->is_taken = true;
+    shares->busy |= share->units;
+}
+
 enum weft_status cuda_shares_take(
     struct cuda_shares *shares, uint32_t within, uint32_t units, struct cuda_share **share_out,
     struct weft_error *error)
 {
     const uint32_t there = within & mask_of(shares->unit_count);
-    const uint32_t most = count_of(there);
-    const uint32_t least = shares->are_streams ? 0 : 1;
-    const uint32_t count = units < least ? least : units > most ? most : units;
+    const uint32_t count = count_wanted(shares, there, units);
     *share_out = NULL;
     const int result = shares->are_streams ? take_stream(shares, there, count, share_out)
                                            : take_units(shares, there, count, share_out);
     if (result == CUDA_SUCCESS && *share_out != NULL) {
-        (*share_out)->is_taken = true;
-        shares->busy |= (*share_out)->units;
+        mark_taken(shares, *share_out);
     }
     return cuda_check(shares->device->driver, result, "make a share of the GPU", error);
+}
+
+/* Whether @share, of so many units, is better for @count than @best is. */
+static bool is_nearer(uint32_t share, uint32_t best, uint32_t count)
+{
+    return best < count ? share > best : share >= count && share < best;
+}
+
+struct cuda_share *cuda_shares_take_known(
+    struct cuda_shares *shares, uint32_t within, uint32_t units, uint32_t least, uint64_t known)
+{
+    const uint32_t there = within & mask_of(shares->unit_count);
+    const uint32_t count = count_wanted(shares, there, units);
+    struct cuda_share *best = NULL;
+    if (shares->are_streams) {
+        const uint32_t free = ~shares->busy & there;
+        best = count_of(free) < count ? NULL : find_stream(shares, known);
+        if (best != NULL) {
+            best->units = first_so_many(free, count);
+        }
+    }
+    for (uint32_t i = 0; i < shares->share_count && !shares->are_streams; i++) {
+        struct cuda_share *share = &shares->shares[i];
+        const uint32_t has = count_of(share->units);
+        if ((known >> i & 1) != 0 && (share->units & (shares->busy | ~there)) == 0 &&
+            has >= (least < count ? least : count) &&
+            (best == NULL || is_nearer(has, count_of(best->units), count))) {
+            best = share;
+        }
+    }
+    if (best != NULL) {
+        mark_taken(shares, best);
+    }
+    return best;
+}
+
+bool cuda_shares_is_free(const struct cuda_shares *shares, const struct cuda_share *share)
+{
+    return !share->is_taken && (shares->are_streams || (shares->busy & share->units) == 0);
+}
+
+void cuda_shares_hold(struct cuda_shares *shares, struct cuda_share *share)
+{
+    ASSERT(cuda_shares_is_free(shares, share));
+    share->units = shares->are_streams ? 0 : share->units;
+    mark_taken(shares, share);
 }
 
 void cuda_shares_give(struct cuda_shares *shares, struct cuda_share *share)

@@ -24,6 +24,7 @@ struct cuda_share {
     uint32_t number; /* Its place, below CUDA_SHARES_MAX. */
     uint32_t units;  /* As bits. Of a stream, those that it was taken with. */
     bool is_taken;
+    uint32_t uses;               /* Batches that its owner ran there. */
     struct CUgreenCtx_st *green; /* NULL: the whole device. */
     struct CUstream_st *stream;
     struct CUstream_st *sooner[CUDA_LEVELS_MAX]; /* By priority; NULL: not made yet. */
@@ -77,6 +78,18 @@ enum weft_status cuda_shares_take(
     struct cuda_shares *shares, uint32_t within, uint32_t units, struct cuda_share **share_out,
     struct weft_error *error);
 void cuda_shares_give(struct cuda_shares *shares, struct cuda_share *share);
+
+/*
+ * Take one of the shares @known, which are bits by number, for @units units of @within: the first
+ * stream; or the one that has at least @least units, of these the fewest that are enough, or else
+ * the most. NULL if none can be had now.
+ */
+struct cuda_share *cuda_shares_take_known(
+    struct cuda_shares *shares, uint32_t within, uint32_t units, uint32_t least, uint64_t known);
+
+/* Whether @share itself can be had now, a stream with no units; and take it, if it can. */
+bool cuda_shares_is_free(const struct cuda_shares *shares, const struct cuda_share *share);
+void cuda_shares_hold(struct cuda_shares *shares, struct cuda_share *share);
 
 /*
  * The stream of @share whose kernels start before those of streams with a smaller @level; 0: the

@@ -26,6 +26,16 @@ enum fake_cuda_fault {
 /* In the environment of a process that uses the fake: what it may do, and must. */
 #define FAKE_STREAMS_MOST   "WEFT_FAKE_STREAMS_MOST"   /* So many streams graphs run on, at most. */
 #define FAKE_NEEDS_PRIORITY "WEFT_FAKE_NEEDS_PRIORITY" /* All of them have one. */
+#define FAKE_GRAPHS_MOST    "WEFT_FAKE_GRAPHS_MOST"    /* So many graphs are there, at most. */
+
+/* A file: while it is there, no recording begins. */
+#define FAKE_GATE "WEFT_FAKE_GATE"
+
+/*
+ * A file: for each graph that runs, a line with its processors, as bits; 0: the whole device. The
+ * same behind a + when it is made.
+ */
+#define FAKE_RUNS "WEFT_FAKE_RUNS"
 
 struct fake_cuda_counts {
     uint32_t objects; /* Streams, events, graphs and so on that were not destroyed. */

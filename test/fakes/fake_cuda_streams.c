@@ -287,8 +287,18 @@ int cuEventSynchronize(void *handle)
     return leave(result);
 }
 
+/* Without the lock: everything else goes on. */
+static void wait_for_gate(void)
+{
+    const char *gate = getenv(FAKE_GATE);
+    while (gate != NULL && access(gate, F_OK) == 0) {
+        (void)usleep(/* us */ 1000);
+    }
+}
+
 int cuStreamBeginCapture_v2(void *handle, int mode)
 {
+    wait_for_gate();
     const int result = enter_context("cuStreamBeginCapture");
     struct object *stream = check(handle, STREAM, "cuStreamBeginCapture");
     if (stream->is_recording || fake_recording != NULL || mode != CUDA_CAPTURE_THREAD) {
@@ -329,6 +339,30 @@ int cuStreamEndCapture(void *handle, void **out)
     return leave(result);
 }
 
+/* Tell a test where a graph runs, or will: fake_cuda.h. */
+static void note_run(const char *what, const struct object *stream)
+{
+    const char *path = getenv(FAKE_RUNS);
+    FILE *file = path == NULL ? NULL : fopen(path, "a");
+    const uint64_t processors = stream->owner == NULL ? 0 : stream->owner->bytes;
+    if (file != NULL) {
+        (void)fprintf(file, "%s%llx\n", what, (unsigned long long)processors);
+        (void)fclose(file);
+    }
+}
+
+static void mind_graphs(void)
+{
+    const char *most = getenv(FAKE_GRAPHS_MOST);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < OBJECTS_MAX && most != NULL; i++) {
+        count += fake.objects[i].is_live && fake.objects[i].kind == EXEC ? 1 : 0;
+    }
+    if (most != NULL && count > (uint32_t)strtoul(most, NULL, 10)) {
+        wrong("more than %s graphs", most);
+    }
+}
+
 int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags)
 {
     const int result = enter_context("cuGraphInstantiate");
@@ -336,6 +370,8 @@ int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flag
         wrong("cuGraphInstantiate with flags");
     }
     *out = make_graph(EXEC, check(graph, GRAPH, "cuGraphInstantiate"));
+    mind_graphs();
+    note_run("+", ((const struct object *)*out)->stream);
     return leave(result);
 }
 
@@ -362,6 +398,7 @@ int cuGraphLaunch(void *handle, void *target)
         wrong("cuGraphLaunch on another share than it was recorded on");
     }
     mind_expectations(stream);
+    note_run("", stream);
     for (uint32_t i = 0; i < exec->node_count && result == 0; i++) {
         (void)put(
             stream, exec->nodes[i].run, exec->nodes[i].arguments, sizeof(exec->nodes[i].arguments));

@@ -3,6 +3,7 @@
  * out, weights outlive what breaks, and nothing that goes wrong hits anything else.
  *
  * Covers: src/engine/cuda_engine.c, src/engine/cuda_load.c, src/engine/cuda_run.c,
+ * src/engine/cuda_record.c, src/engine/cuda_held.c, src/engine/cuda_choose.c,
  * src/engine/cuda_keeper.c, src/engine/process_keeper.c, src/engine/task_inputs.c
  */
 #include "engine/cuda_engine.h"
@@ -127,6 +128,7 @@ static uint64_t arena_bytes = 256 * MIB;
 static uint32_t workers_of_gpu = 1;
 static bool are_streams;
 static bool have_priorities;
+static uint32_t graphs_max;
 
 static void world_init(int64_t run_ns_max, const char *driver)
 {
@@ -151,6 +153,7 @@ static void world_init(int64_t run_ns_max, const char *driver)
         .are_streams = are_streams,
         .have_priorities = have_priorities,
         .budget_bytes = 8 * MIB,
+        .graphs_max = graphs_max,
     };
     world.child = (struct process_child_options){
         .fleet = world.fleet,
@@ -525,30 +528,20 @@ static void a_cancelled_batch_keeps_its_weights_while_it_runs(ATTR_UNUSED void *
     world_deinit();
 }
 
-static void a_batch_without_memory_fails_alone(ATTR_UNUSED void **state)
+static void a_share_without_memory_is_left_alone(ATTR_UNUSED void **state)
 {
     arena_bytes = 8 * MIB; /* First runs take four of them. */
     world_init(0, FAKE_CUDA);
     arena_bytes = 256 * MIB;
     load(DOUBLE);
-    for (uint32_t units = 1; units <= 3; units++) { /* Each a share of its own. */
-        struct bundle *input = rows(1, (float)units);
-        launch(units, DOUBLE, units, 1, &input);
+    for (uint32_t i = 0; i < 12; i++) { /* Each number of units is a share of its own. */
+        struct bundle *input = rows(1, (float)i);
+        launch(i, DOUBLE, i % 4 + 1, 1, &input);
         (void)settle();
+        expect_rows(said_of(i), 0, 1, (float)i, 2, 1);
         bundle_destroy(input);
     }
-    expect_rows(said_of(1), 0, 1, 1, 2, 1);
-    expect_rows(said_of(2), 0, 1, 2, 2, 1);
-    assert_int_equal(said_of(3)->done.status, WEFT_NO_MEMORY);
-    assert_non_null(strstr(said_of(3)->message, "a run of 1 rows asked for"));
-    struct bundle *input = rows(1, 9); /* Others still have what libtorch gave back for it. */
-    launch(4, DOUBLE, 1, 1, &input);
-    launch(5, DOUBLE, 2, 1, &input);
-    (void)settle();
-    expect_rows(said_of(4), 0, 1, 9, 2, 1);
-    expect_rows(said_of(5), 0, 1, 9, 2, 1);
     assert_int_equal(world.ended, 0);
-    bundle_destroy(input);
     world_deinit();
 }
 
@@ -609,6 +602,221 @@ static void a_killed_keeper_is_replaced(ATTR_UNUSED void **state)
     load(DOUBLE);
     run(4, DOUBLE, 1, 7, 1); /* It let go of what it had taken over. */
     world_deinit();
+}
+
+static void a_batch_that_cannot_be_recorded_fails_alone(ATTR_UNUSED void **state)
+{
+    char path[600];
+    char away[600];
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    change_file(DOUBLE, 7); /* The keeper has what was loaded. */
+    (void)snprintf(path, sizeof(path), "%s/four", world.paths[DOUBLE]);
+    (void)snprintf(away, sizeof(away), "%s/away", world.paths[DOUBLE]);
+    assert_int_equal(rename(path, away), 0);
+    end_process(worker_zero()->child.process);
+    struct bundle *input = rows(4, 1);
+    launch(1, DOUBLE, 4, 1, &input);
+    (void)settle();
+    assert_int_equal(said_of(1)->done.status, WEFT_NOT_FOUND);
+    run(2, DOUBLE, 1, 2, 1);
+    assert_int_equal(rename(away, path), 0);
+    launch(3, DOUBLE, 4, 1, &input);
+    (void)settle();
+    expect_rows(said_of(3), 0, 4, 1, 2, 1);
+    bundle_destroy(input);
+    world_deinit();
+}
+
+/* Files that the fake driver looks at and writes. */
+static void set_files(void)
+{
+    assert_int_equal(setenv(FAKE_GATE, cuda_path("gate"), 1), 0);
+    assert_int_equal(setenv(FAKE_RUNS, cuda_path("runs"), 1), 0);
+    (void)unlink(getenv(FAKE_RUNS));
+}
+
+static void unset_files(void)
+{
+    assert_int_equal(unsetenv(FAKE_GATE), 0);
+    assert_int_equal(unsetenv(FAKE_RUNS), 0);
+}
+
+/* From now on no recording begins; until open_gate(). */
+static void close_gate(void)
+{
+    FILE *file = fopen(getenv(FAKE_GATE), "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void open_gate(void)
+{
+    assert_int_equal(unlink(getenv(FAKE_GATE)), 0);
+}
+
+/* The processors of the last graph that ran; and how many were made for some of them. */
+static uint64_t last_run(uint32_t *made_out)
+{
+    char line[64];
+    uint64_t processors = UINT64_MAX;
+    uint32_t made = 0;
+    FILE *file = fopen(getenv(FAKE_RUNS), "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        processors = line[0] == '+' ? processors : strtoull(line, NULL, 16);
+        made += line[0] == '+' && strcmp(line, "+0\n") != 0 ? 1 : 0;
+    }
+    assert_int_equal(fclose(file), 0);
+    if (made_out != NULL) {
+        *made_out = made;
+    }
+    return processors;
+}
+
+static void wait_for_graphs(uint32_t count)
+{
+    uint32_t made = 0;
+    for (uint32_t i = 0; i < 2000 && made < count; i++) {
+        (void)last_run(&made);
+        uv_sleep(5);
+    }
+    assert_int_equal(made, count);
+}
+
+/* Run one row on @units units, again and again, until it has processors of its own. */
+static void run_until_apart(uint32_t workflow, uint32_t units, float scale, float shift)
+{
+    static uint64_t batch = 1000;
+    struct bundle *input = rows(1, 3);
+    do {
+        assert_true(batch < 1000 + DONE_MAX);
+        uv_sleep(5);
+        launch(++batch, workflow, units, 1, &input);
+        (void)settle();
+        expect_rows(said_of(batch), 0, 1, 3, scale, shift);
+    } while (last_run(NULL) == 0);
+    bundle_destroy(input);
+}
+
+/* What waited for ever would be ended, and fail. */
+#define LONG_NS INT64_C(10000000000)
+
+static void no_batch_waits_for_a_recording_that_can_run_elsewhere(ATTR_UNUSED void **state)
+{
+    set_files();
+    world_init(LONG_NS, FAKE_CUDA);
+    load(DOUBLE);
+    close_gate();
+    struct bundle *input = rows(1, 3);
+    launch(1, DOUBLE, 4, 1, &input); /* Its own share will have no graph. */
+    launch(2, DOUBLE, 4, 1, &input);
+    (void)settle();
+    launch(3, DOUBLE, 14, 1, &input); /* So many units are not free beside a recording. */
+    (void)settle();
+    for (uint64_t i = 1; i <= 3; i++) {
+        expect_rows(said_of(i), 0, 1, 3, 2, 1);
+    }
+    assert_int_equal(last_run(NULL), 0); /* On the whole device. */
+    bundle_destroy(input);
+    open_gate();
+    run_until_apart(DOUBLE, 4, 2, 1);
+    run(4, DOUBLE, 9, 2, 1); /* Runs of several packages. */
+    assert_int_equal(world.ended, 0);
+    world_deinit();
+    unset_files();
+}
+
+static void streams_wait_for_no_recording(ATTR_UNUSED void **state)
+{
+    are_streams = true;
+    set_files();
+    world_init(LONG_NS, FAKE_CUDA);
+    load(DOUBLE);
+    load(NEGATE);
+    close_gate();
+    struct bundle *inputs[4] = {rows(1, 555), rows(1, 3), rows(1, 4), rows(1, 5)};
+    for (uint64_t i = 0; i < 4; i++) { /* The first runs for long, and has the only stream. */
+        launch(i + 1, i % 2 == 0 ? DOUBLE : NEGATE, 4, 1, &inputs[i]);
+    }
+    (void)settle();
+    for (uint32_t i = 0; i < 4; i++) {
+        const float first = i == 0 ? 555 : (float)i + 2;
+        expect_rows(said_of(i + 1), 0, 1, first, i % 2 == 0 ? 2 : -1, i % 2 == 0 ? 1 : 0);
+        bundle_destroy(inputs[i]);
+    }
+    open_gate();
+    run(5, DOUBLE, 9, 2, 1);
+    assert_int_equal(world.ended, 0);
+    world_deinit();
+    unset_files();
+    are_streams = false;
+}
+
+static void loads_wait_for_no_recording(ATTR_UNUSED void **state)
+{
+    set_files();
+    world_init(LONG_NS, FAKE_CUDA);
+    load(NEGATE);
+    unload(NEGATE);
+    load(DOUBLE);
+    close_gate();
+    run(1, DOUBLE, 1, 2, 1); /* Now a graph is being recorded. */
+    load(NEGATE);
+    run(2, NEGATE, 1, -1, 0);
+    unload(NEGATE);
+    open_gate();
+    load(NEGATE);
+    run(3, NEGATE, 1, -1, 0);
+    unload(DOUBLE);
+    assert_int_equal(world.ended, 0);
+    world_deinit();
+    unset_files();
+}
+
+static void graphs_are_made_ahead(ATTR_UNUSED void **state)
+{
+    set_files();
+    world_init(LONG_NS, FAKE_CUDA);
+    load(DOUBLE);
+    run_until_apart(DOUBLE, 4, 2, 1);
+    wait_for_graphs(2); /* The other package on that share, which nothing has asked for. */
+    load(NEGATE);
+    wait_for_graphs(4); /* The same for this model. */
+    close_gate();
+    struct bundle *input = rows(1, 3);
+    launch(1, NEGATE, 4, 1, &input);
+    (void)settle();
+    expect_rows(said_of(1), 0, 1, 3, -1, 0);
+    assert_int_not_equal(last_run(NULL), 0);
+    open_gate();
+    bundle_destroy(input);
+    assert_int_equal(world.ended, 0);
+    world_deinit();
+    unset_files();
+}
+
+static void graphs_are_bounded(ATTR_UNUSED void **state)
+{
+    set_files();
+    assert_int_equal(setenv(FAKE_GRAPHS_MOST, "5", 1), 0);
+    graphs_max = 5;
+    world_init(LONG_NS, FAKE_CUDA);
+    graphs_max = 0;
+    load(DOUBLE);
+    load(NEGATE);
+    for (uint32_t i = 1; i <= 24; i++) {
+        struct bundle *input = rows(i % 5, (float)i);
+        const bool is_double = i % 3 == 0;
+        launch(i, is_double ? DOUBLE : NEGATE, i % 7 + 1, 1, &input);
+        (void)settle();
+        expect_rows(said_of(i), 0, i % 5, (float)i, is_double ? 2 : -1, is_double ? 1 : 0);
+        bundle_destroy(input);
+    }
+    assert_int_equal(world.ended, 0); /* The fake driver would have ended the process. */
+    world_deinit();
+    assert_int_equal(unsetenv(FAKE_GRAPHS_MOST), 0);
+    unset_files();
 }
 
 static void without_a_keeper_weights_are_copied_again(ATTR_UNUSED void **state)
@@ -788,7 +996,13 @@ int main(void)
         cmocka_unit_test(a_run_without_end_is_ended),
         cmocka_unit_test(batches_can_be_cancelled),
         cmocka_unit_test(a_cancelled_batch_keeps_its_weights_while_it_runs),
-        cmocka_unit_test(a_batch_without_memory_fails_alone),
+        cmocka_unit_test(a_share_without_memory_is_left_alone),
+        cmocka_unit_test(a_batch_that_cannot_be_recorded_fails_alone),
+        cmocka_unit_test(no_batch_waits_for_a_recording_that_can_run_elsewhere),
+        cmocka_unit_test(streams_wait_for_no_recording),
+        cmocka_unit_test(loads_wait_for_no_recording),
+        cmocka_unit_test(graphs_are_made_ahead),
+        cmocka_unit_test(graphs_are_bounded),
         cmocka_unit_test(a_killed_engine_leaves_its_weights),
         cmocka_unit_test(a_killed_keeper_is_replaced),
         cmocka_unit_test(without_a_keeper_weights_are_copied_again),

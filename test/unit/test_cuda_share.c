@@ -188,6 +188,47 @@ static void shares_are_not_without_end(ATTR_UNUSED void **state)
     assert_int_equal(other->units & busy, 0);
 }
 
+static void known_shares_come_before_others(ATTR_UNUSED void **state)
+{
+    struct cuda_share *two = take(2);
+    struct cuda_share *four = take(4);
+    struct cuda_share *eight = take(8);
+    const uint64_t known =
+        UINT64_C(1) << two->number | UINT64_C(1) << four->number | UINT64_C(1) << eight->number;
+    assert_null(cuda_shares_take_known(&shares, UINT32_MAX, 4, /* least */ 1, known));
+    assert_false(cuda_shares_is_free(&shares, two));
+    cuda_shares_give(&shares, two);
+    cuda_shares_give(&shares, eight);
+    assert_ptr_equal(cuda_shares_take_known(&shares, UINT32_MAX, 4, /* least */ 4, known), eight);
+    assert_null(cuda_shares_take_known(&shares, UINT32_MAX, 4, /* least */ 4, known));
+    assert_ptr_equal(cuda_shares_take_known(&shares, UINT32_MAX, 4, /* least */ 1, known), two);
+    cuda_shares_give(&shares, two);
+    cuda_shares_give(&shares, four);
+    cuda_shares_give(&shares, eight);
+    assert_ptr_equal(cuda_shares_take_known(&shares, UINT32_MAX, 4, /* least */ 4, known), four);
+    assert_null(cuda_shares_take_known(&shares, ~two->units, 1, /* least */ 1, 1U << two->number));
+    assert_true(cuda_shares_is_free(&shares, two));
+    cuda_shares_hold(&shares, two);
+    assert_null(cuda_shares_take_known(&shares, UINT32_MAX, 1, /* least */ 1, 1U << two->number));
+    cuda_shares_give(&shares, two);
+}
+
+static void known_streams_have_units_as_others(ATTR_UNUSED void **state)
+{
+    shares.are_streams = true;
+    struct cuda_share *first = take(8);
+    struct cuda_share *second = take(4);
+    const uint64_t known = UINT64_C(1) << second->number;
+    assert_null(cuda_shares_take_known(&shares, UINT32_MAX, 4, /* least */ 4, known));
+    cuda_shares_give(&shares, second);
+    assert_null(cuda_shares_take_known(&shares, UINT32_MAX, 9, /* least */ 1, known));
+    assert_ptr_equal(cuda_shares_take_known(&shares, UINT32_MAX, 4, /* least */ 4, known), second);
+    assert_int_equal(second->units, 0x0f00);
+    cuda_shares_give(&shares, first);
+    cuda_shares_hold(&shares, first); /* With no units: all others can be had. */
+    assert_int_equal(take(12)->units, 0xf0ff);
+}
+
 static void a_device_that_cannot_be_split(ATTR_UNUSED void **state)
 {
     struct weft_error error;
@@ -221,6 +262,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(parts_keep_to_themselves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(small_parts_leave_nothing_idle, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shares_are_not_without_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(known_shares_come_before_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(known_streams_have_units_as_others, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_device_that_cannot_be_split, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_lost_device_is_said, set_up, tear_down),
     };
