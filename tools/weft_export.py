@@ -1,11 +1,19 @@
 #!/usr/bin/env python3
-"""Make a model for GPUs of a PyTorch module: a folder that Weft's engine `cuda` runs.
+"""Make a model for GPUs of a PyTorch module or an ONNX file: a folder that engine `cuda` runs.
 
 usage: weft_export.py MODULE:FUNCTION FOLDER [ROWS...]
+       weft_export.py FILE.onnx FOLDER [ROWS...] [INPUT=E1xE2...]
 
 FUNCTION returns (module, example): a torch.nn.Module on the GPU, ready to run, and a function from
 a number of rows to the dict of input tensors of a run, by the names that clients will use; their
 first extent is the rows. ROWS are the batch sizes to compile, 1 4 8 16 if none are given.
+
+An ONNX file is read by onnx2torch, and what it makes is compared with ONNX Runtime for each batch
+size. INPUT=E1xE2... are the extents of a row, where the file leaves them open. What it needs is in
+tools/export_requirements.txt; on a machine without a GPU it is only read and compared:
+
+    python3 -m venv build/export && build/export/bin/pip install -r tools/export_requirements.txt
+    build/export/bin/python tools/weft_export.py FILE.onnx FOLDER
 
 FOLDER then has the weights in one file, a package of AOTInductor for each batch size, `manifest`,
 which says what is where, and `sha256`. Packages run with the version of PyTorch and on the kind of
@@ -178,14 +186,39 @@ def export(module, example, rows, folder, packages=None, compiles=compile_packag
     write_sums(folder)
 
 
+def export_onnx(path, folder, rows, given):
+    """Write @folder of the ONNX file @path; without a GPU, only say whether that can be done."""
+    import onnx_module
+    import torch
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        module, example = onnx_module.from_onnx(path, rows, given, device)
+    except onnx_module.Refused as error:
+        print(f"weft_export.py: {error}", file=sys.stderr)
+        return 1
+    print(f"{path}: as ONNX Runtime, for {', '.join(map(str, rows))} rows")
+    if device == "cpu":
+        print("weft_export.py: there is no GPU to compile for here", file=sys.stderr)
+        return 3
+    export(module, example, rows, folder)
+    return 0
+
+
 def main():
-    if len(sys.argv) < 3 or ":" not in sys.argv[1]:
+    rest = sys.argv[3:]
+    is_onnx = len(sys.argv) >= 3 and sys.argv[1].endswith(".onnx")
+    if len(sys.argv) < 3 or not (is_onnx or ":" in sys.argv[1]):
         print(__doc__, file=sys.stderr)
         return 2
+    rows = [int(text) for text in rest if "=" not in text] or ROWS
+    if is_onnx:
+        given = dict(text.rsplit("=", 1) for text in rest if "=" in text)
+        given = {name: [int(n) for n in text.split("x")] for name, text in given.items()}
+        return export_onnx(sys.argv[1], sys.argv[2], rows, given)
     where, function = sys.argv[1].split(":", 1)
     sys.path.insert(0, os.getcwd())
     module, example = getattr(importlib.import_module(where), function)()
-    rows = [int(text) for text in sys.argv[3:]] or ROWS
     export(module, example, rows, sys.argv[2])
     return 0
 
