@@ -2,7 +2,6 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "largest.h"
@@ -26,7 +25,6 @@ struct sentence {
     int64_t token;
     uint8_t has_past;
     struct weft_tensor inputs[INPUTS]; /* input_ids, hidden, use_cache_branch, then the past. */
-    void *kept[PASTS];                 /* The encoder's part of the past: the same in every step. */
 };
 
 static const char *const part_names[PARTS] = {
@@ -120,15 +118,7 @@ static enum weft_status remember(
         struct weft_tensor *past = &sentence->inputs[3 + i];
         memcpy(past->shape, present->shape, sizeof(past->shape));
         past->bytes = present->bytes;
-        past->data = present->data;
-        if (is_encoders(i)) { /* Outputs of a run are gone after the next one. */
-            sentence->kept[i] = malloc((size_t)present->bytes + 1);
-            if (sentence->kept[i] == NULL) {
-                return WEFT_NO_MEMORY;
-            }
-            memcpy(sentence->kept[i], present->data, (size_t)present->bytes);
-            past->data = sentence->kept[i];
-        }
+        past->data = present->data; /* Good until the function returns. */
     }
     sentence->has_past = 1;
     return WEFT_OK;
@@ -180,9 +170,6 @@ enum weft_status decoder_run(
         }
         tokens_out[*count_out] = token;
         (*count_out)++;
-    }
-    for (uint32_t i = 0; i < PASTS; i++) {
-        free(sentence.kept[i]);
     }
     return status;
 }

@@ -30,7 +30,7 @@
 enum {
     FORK_ARGUMENT_BYTES = 528,
     FORK_CHILDREN_MAX = 1024,
-    FORK_FILES_MAX = 3,
+    FORK_FILES_MAX = 4,
     FORK_FILE_FIRST = 3, /* Where a child finds the first file that it is passed. */
 };
 

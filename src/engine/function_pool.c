@@ -265,16 +265,20 @@ static bool serve_model(
         .status = status,
         .file_at = function_file_bytes(0, task->inputs, task->input_count), /* It has them there. */
     };
+    struct function_channel *channel = &exchange->resident->runner.channel;
+    struct weft_tensor made[BUNDLE_TENSORS_MAX];
     if (output != NULL) {
+        for (uint32_t i = 0; i < output->count; i++) {
+            made[i] = output->tensors[i];
+            function_shelf_lay(&channel->shelf, &made[i]);
+        }
         message.tensor_count = output->count;
         message.items = output->items;
     } else {
         (void)snprintf(message.text, sizeof(message.text), "%s", error.message);
     }
     exchange->deadline_ns += monotonic_ns() - start_ns;
-    const bool is_sent = function_send(
-        &exchange->resident->runner.channel, &message, output == NULL ? NULL : output->tensors,
-        exchange->deadline_ns);
+    const bool is_sent = function_send(channel, &message, made, exchange->deadline_ns);
     bundle_destroy(output);
     return is_sent;
 }
@@ -402,6 +406,7 @@ void function_pool_run(
             return;
         }
         start_exchange(&exchange);
+        function_shelf_clear(&exchange.resident->runner.channel.shelf);
         is_sent = send_call(&exchange);
         if (!is_sent && tries < SEND_TRIES_MAX && !is_late(&exchange) && occupy(slot, -1)) {
             end_resident(pool, exchange.resident, &ended);

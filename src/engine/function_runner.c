@@ -87,7 +87,8 @@ static bool answer(const struct runner *runner)
 }
 
 struct argument {
-    bool says; /* What the kernel lacks. */
+    bool says;      /* What the kernel lacks. */
+    bool has_shelf; /* There is a file more. */
     char path[FUNCTION_PATH_BYTES];
 };
 
@@ -123,7 +124,8 @@ static void be_runner(const void *context, const void *given)
     struct function_channel channel = {
         .socket = FORK_FILE_FIRST,
         .to_there = FORK_FILE_FIRST + 1,
-        .from_there = FORK_FILE_FIRST + 2};
+        .from_there = FORK_FILE_FIRST + 2,
+        .shelf = {.file = argument->has_shelf ? FORK_FILE_FIRST + 3 : -1}};
     const struct runner runner = {.channel = &channel, .path = argument->path};
     const pid_t parent = getppid();
     char folder[FUNCTION_PATH_BYTES];
@@ -170,12 +172,15 @@ enum weft_status function_runner_start(
     if (!function_channels_open(&channels, limits->output_bytes_max)) {
         return error_set(error, WEFT_IO, "no files for the functions of %s", path);
     }
+    argument.has_shelf = channels.there.shelf.file >= 0;
     const struct fork_order order = {
         .argument = &argument,
         .bytes = sizeof(argument),
         .label = slash == NULL ? path : slash + 1,
-        .files = {channels.there.socket, channels.there.to_there, channels.there.from_there},
-        .file_count = 3,
+        .files =
+            {channels.there.socket, channels.there.to_there, channels.there.from_there,
+             channels.there.shelf.file},
+        .file_count = argument.has_shelf ? 4 : 3,
     };
     runner_out->channel = channels.here;
     const enum weft_status status = fork_server_fork(server, &order, &runner_out->child, error);

@@ -13,7 +13,6 @@
 
 #include "base/assert.h"
 #include "base/units.h"
-#include "engine/tensor_wire.h"
 
 enum { SOCKET_BYTES_MAX = 65536, FILE_KEPT_BYTES = 64 << 20 };
 
@@ -123,11 +122,13 @@ void function_channel_close(struct function_channel *channel)
     close_file(&channel->socket);
     close_file(&channel->to_there);
     close_file(&channel->from_there);
+    function_shelf_close(&channel->shelf);
 }
 
 bool function_channels_open(struct function_channels *channels_out, uint64_t bytes_max)
 {
-    struct function_channel here = {.socket = -1, .to_there = -1, .from_there = -1};
+    struct function_channel here = {
+        .socket = -1, .to_there = -1, .from_there = -1, .shelf = {.file = -1}};
     struct function_channel there = here;
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -141,6 +142,7 @@ bool function_channels_open(struct function_channels *channels_out, uint64_t byt
         there.from_there = read_only(here.to_there);
         there.to_there = fcntl(here.from_there, F_DUPFD_CLOEXEC, 0);
     }
+    function_shelf_open(&here.shelf, &there.shelf);
     *channels_out = (struct function_channels){.here = here, .there = there};
     if (there.from_there < 0 || there.to_there < 0) {
         function_channel_close(&channels_out->here);
@@ -183,6 +185,7 @@ void function_channel_map(struct function_channel *channel)
     channel->made =
         map_file(channel->to_there, bytes < most ? bytes : most, PROT_READ | PROT_WRITE);
     channel->given = map_file(channel->from_there, most, PROT_READ); /* It may grow to that. */
+    function_shelf_map(&channel->shelf);
 }
 
 uint64_t function_file_bytes(uint64_t at, const struct weft_tensor *tensors, uint32_t count)
@@ -201,10 +204,13 @@ static bool is_there(
 }
 
 static bool write_file(
-    const struct function_channel *channel, const struct weft_tensor *tensors, uint32_t count,
-    uint64_t at)
+    const struct function_channel *channel, const struct weft_tensor *tensors,
+    const struct function_tensor *told, uint32_t count, uint64_t at)
 {
     for (uint32_t i = 0; i < count; i++) {
+        if (told[i].place != 0) {
+            continue;
+        }
         const uint8_t *from = tensors[i].data;
         at = function_align(at);
         const bool is_written = is_there(&channel->made, &tensors[i], at);
@@ -229,22 +235,26 @@ bool function_send(
 {
     struct {
         struct function_message message;
-        struct tensor_wire tensors[BUNDLE_TENSORS_MAX];
+        struct function_tensor tensors[BUNDLE_TENSORS_MAX];
     } head;
     const uint32_t count = message->tensor_count;
     uint64_t bytes = 0;
     ASSERT(count <= BUNDLE_TENSORS_MAX);
     head.message = *message;
     for (uint32_t i = 0; i < count; i++) {
-        head.tensors[i] = tensor_wire_of(&tensors[i]);
-        bytes += tensors[i].bytes;
+        head.tensors[i] = (struct function_tensor){
+            .tensor = tensor_wire_of(&tensors[i]),
+            .place = function_shelf_place(&channel->shelf, &tensors[i]),
+        };
+        bytes += head.tensors[i].place == 0 ? tensors[i].bytes : 0;
     }
     head.message.has_file = bytes > SOCKET_BYTES_MAX && channel->to_there >= 0 &&
-                            write_file(channel, tensors, count, message->file_at);
+                            write_file(channel, tensors, head.tensors, count, message->file_at);
     const uint64_t head_bytes = sizeof(head.message) + count * sizeof(head.tensors[0]);
     bool is_sent = send_all(channel->socket, &head, head_bytes, deadline_ns);
     for (uint32_t i = 0; i < count && is_sent && head.message.has_file == 0; i++) {
-        is_sent = send_all(channel->socket, tensors[i].data, tensors[i].bytes, deadline_ns);
+        const uint64_t left = head.tensors[i].place == 0 ? tensors[i].bytes : 0;
+        is_sent = send_all(channel->socket, tensors[i].data, left, deadline_ns);
     }
     return is_sent;
 }
@@ -265,6 +275,23 @@ static enum function_receipt read_file(int file, void *data, uint64_t bytes, uin
     return FUNCTION_RECEIVED;
 }
 
+/* Let @bundle have @tensor as it lies at @place of the shelf; a copy, if that is not mapped here.
+ */
+static enum function_receipt take_from_shelf(
+    const struct function_shelf *shelf, struct bundle *bundle, const struct weft_tensor *tensor,
+    uint64_t place)
+{
+    struct weft_tensor there = *tensor;
+    if (shelf->file >= 0 && shelf->room.bytes == 0) {
+        uint64_t at = place - 1;
+        void *room = bundle_add(bundle, tensor);
+        return room == NULL ? FUNCTION_NONSENSE : read_file(shelf->file, room, tensor->bytes, &at);
+    }
+    there.data = function_shelf_at(shelf, place, tensor->bytes);
+    return there.data != NULL && bundle_add_borrowed(bundle, &there) ? FUNCTION_RECEIVED
+                                                                     : FUNCTION_NONSENSE;
+}
+
 /* Let @bundle have @tensor where it lies at @at of @room. False if it is not there as a whole. */
 static bool take_in_place(
     const struct function_room *room, struct bundle *bundle, const struct weft_tensor *tensor,
@@ -283,16 +310,20 @@ static enum function_receipt receive_tensors(
     const struct function_channel *channel, struct bundle *bundle,
     const struct function_message *message, uint64_t bytes_max, int64_t deadline_ns)
 {
-    struct tensor_wire wires[BUNDLE_TENSORS_MAX];
+    struct function_tensor wires[BUNDLE_TENSORS_MAX];
     const uint32_t count = message->tensor_count;
     uint64_t at = message->file_at;
     memset(wires, 0, count * sizeof(wires[0]));
     enum function_receipt receipt =
         receive_all(channel->socket, wires, count * sizeof(wires[0]), deadline_ns);
     for (uint32_t i = 0; i < count && receipt == FUNCTION_RECEIVED; i++) {
-        const struct weft_tensor tensor = tensor_wire_read(&wires[i]);
+        const struct weft_tensor tensor = tensor_wire_read(&wires[i].tensor);
         if (function_check_tensor(&tensor, bytes_max - bundle->bytes, NULL) != WEFT_OK) {
             return FUNCTION_NONSENSE;
+        }
+        if (wires[i].place != 0) {
+            receipt = take_from_shelf(&channel->shelf, bundle, &tensor, wires[i].place);
+            continue;
         }
         at = function_align(at);
         if (message->has_file != 0 && message->kind == FUNCTION_CALL &&

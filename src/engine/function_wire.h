@@ -9,12 +9,14 @@
  *
  * The function's side has the files mapped: inputs are read where they lie, and outputs are made
  * where they are sent from. Its host cannot trust it: what is read there is copied first, then
- * checked, then used.
+ * checked, then used. Only what lies on the shelf (function_shelf.h), which the host alone has
+ * written, is used in place by both.
  */
 #ifndef ENGINE_FUNCTION_WIRE_H
 #define ENGINE_FUNCTION_WIRE_H
 
-#include "engine/function.h"
+#include "engine/function_shelf.h"
+#include "engine/tensor_wire.h"
 
 enum function_message_kind {
     FUNCTION_CALL,   /* To there: function `text`, with its inputs. */
@@ -36,6 +38,12 @@ struct function_message {
     char text[240];
 };
 
+/* What a message says of each of its tensors. */
+struct function_tensor {
+    struct tensor_wire tensor;
+    uint64_t place; /* On the shelf; 0: its data comes with the message. */
+};
+
 /* One end of the pair. A file of -1 is not there: all goes through the socket then. */
 struct function_channel {
     int socket;
@@ -43,6 +51,7 @@ struct function_channel {
     int from_there;
     struct function_room made;  /* The first file, mapped; of 0 bytes if it is not. */
     struct function_room given; /* The other. */
+    struct function_shelf shelf;
 };
 
 /* Both ends of a pair, in memory of the kernel. The second is that of the function. */
@@ -57,7 +66,8 @@ struct function_channels {
  */
 bool function_channels_open(struct function_channels *channels_out, uint64_t bytes_max);
 
-/* Map the files of the function's end, as far as its limits allow. Closing does not undo it. */
+/* Map the files of the function's end, as far as its limits allow. Closing undoes it for the shelf
+ * alone. */
 void function_channel_map(struct function_channel *channel);
 
 void function_channel_close(struct function_channel *channel);
@@ -81,8 +91,8 @@ enum function_receipt { FUNCTION_RECEIVED, FUNCTION_GONE, FUNCTION_LATE, FUNCTIO
 
 /*
  * Receive a message, and its tensors as a bundle of at most @bytes_max, which the caller owns;
- * waits until @deadline_ns, 0: forever. Where the file is mapped, tensors of a call stay there:
- * they are not to be written, and good until the next call comes.
+ * waits until @deadline_ns, 0: forever. Where the file is mapped, tensors of a call stay there,
+ * and so do all on the shelf: they are not to be written, and good until the next call comes.
  */
 enum function_receipt function_receive(
     const struct function_channel *channel, struct function_message *message_out,

@@ -148,7 +148,7 @@ static void data_can_begin_behind_other_data(ATTR_UNUSED void **state)
     message.has_file = 1;
     assert_int_equal(
         send(pair.there.socket, &message, sizeof(message), 0), (ssize_t)sizeof(message));
-    const struct tensor_wire wire = tensor_wire_of(&tensor);
+    const struct function_tensor wire = {.tensor = tensor_wire_of(&tensor)};
     assert_int_equal(send(pair.there.socket, &wire, sizeof(wire), 0), (ssize_t)sizeof(wire));
     assert_int_equal(function_receive(&pair.here, &message, &bundle, LARGE, 0), FUNCTION_NONSENSE);
     close_pair(&pair);
