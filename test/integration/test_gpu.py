@@ -50,7 +50,8 @@ class Gpu(unittest.TestCase):
 
     def test_loads_of_any_size_are_measured(self):
         printed = self.run_program("gpu_loads", self.folder, "1", "33")
-        self.assertRegex(printed, "(?s)load +1 MB, new memory .*load +35 MB, again .*loads measured")
+        expected = "(?s)load +1 MB, new memory .*load +35 MB, again .*loads measured"
+        self.assertRegex(printed, expected)
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_a_manifest_says_what_is_where(self):
