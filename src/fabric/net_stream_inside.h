@@ -43,7 +43,7 @@ struct waiting {
     uint64_t tensor; /* A reference. 0: none. */
     uint64_t bytes;  /* Of it; 0 for a message alone. */
     struct message message;
-    uint16_t placement[]; /* Of the message. */
+    uint16_t borrowed[]; /* What the message borrows. */
 };
 
 struct waiting_list {

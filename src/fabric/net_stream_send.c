@@ -99,19 +99,14 @@ void net_stream_send(struct net *base, uint32_t to, const struct message *messag
         release(net, tensor);
         return;
     }
-    const uint32_t count = message_placement_count(message);
-    struct waiting *waiting =
-        memory_zeroed(1, sizeof(*waiting) + count * sizeof(waiting->placement[0]));
+    struct waiting *waiting = memory_zeroed(1, sizeof(*waiting) + message_borrowed_bytes(message));
     *waiting = (struct waiting){
         .since_ns = net_stream_now_ns(),
         .tensor = tensor,
         .bytes = net_stream_tensor_bytes(net, tensor),
         .message = *message,
     };
-    if (count > 0) {
-        memcpy(waiting->placement, message->work.placement, count * sizeof(waiting->placement[0]));
-        waiting->message.work.placement = waiting->placement;
-    }
+    message_keep(&waiting->message, waiting->borrowed);
     append(waiting->bytes > INLINE_BYTES_MAX ? &peer->tensors : &peer->messages, waiting);
     peer->waiting_bytes += waiting->bytes;
     peer->waiting_count++;

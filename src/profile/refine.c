@@ -5,13 +5,17 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/limits.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/units.h"
 #include "profile/estimate.h"
 
 enum {
     OUTLIER_DEVIATIONS = 4, /* A run counts up to so many standard deviations above the mean. */
     LOADS_KEPT = 7,
+    TELL_RUN = 16,      /* Part of a run time by which it moves before it is told again; */
+    TELL_REST = 4,      /* of a hand-off or a load, which scatter more. */
     HANDOFF_STEPS = 16, /* The median of hand-offs moves by such a part of itself. */
 };
 
@@ -21,6 +25,10 @@ struct weight {
     uint32_t device;
     uint32_t items;
     uint32_t runs;
+    uint32_t seen;           /* Of those, here. */
+    int64_t told_ns;         /* What others know: of a run, 0 for nothing; */
+    int64_t told_handoff_ns; /* of the hand-off; */
+    int64_t told_load_ns;    /* of loads. */
 };
 
 /* The most that runs of a model have needed, by items, ascending. */
@@ -42,6 +50,7 @@ struct refine {
     struct weight *weights;
     uint32_t weight_count;
     uint32_t weight_max;
+    uint32_t next; /* The weight that is looked at next for news. */
     uint64_t count;
 };
 
@@ -107,6 +116,7 @@ static void move(int64_t *mean, int64_t *sd, uint32_t runs, int64_t seen)
 static uint32_t count_up(struct weight *weight)
 {
     weight->runs += weight->runs < REFINE_WEIGHT_MAX ? 1 : 0;
+    weight->seen += weight->seen < UINT32_MAX ? 1 : 0;
     return weight->runs;
 }
 
@@ -280,6 +290,115 @@ void refine_learn_workspaces(struct refine *refine)
         estimate_workspace(
             samples, count, &known->workspace_bytes, &known->workspace_bytes_per_item);
     }
+}
+
+/* Whether @ns differs from @told_ns by more than a @part of it. */
+static bool has_moved(int64_t ns, int64_t told_ns, int64_t part)
+{
+    const int64_t off_ns = ns > told_ns ? ns - told_ns : told_ns - ns;
+    return off_ns > told_ns / part;
+}
+
+bool refine_tell(struct refine *refine, struct refine_news *news_out)
+{
+    for (uint32_t i = 0; i < refine->weight_count; i++) {
+        struct weight *weight = &refine->weights[refine->next % refine->weight_count];
+        const struct profile_model *model = &refine->profile->models[weight->model];
+        const struct config whole = {.batch = weight->items};
+        const struct estimate known =
+            profile_run_only(refine->profile, weight->model, weight->device, weight->items, whole);
+        const struct refine_news news = {
+            .model = weight->model,
+            .device = weight->device,
+            .items = weight->items,
+            .run_ns = known.run_ns,
+            .sd_ns = known.sd_ns,
+            .handoff_ns = model->curves[weight->device].handoff_ns,
+            .load_ns = refine->loads[weight->model].count > 0 ? model->load_fixed_ns : 0,
+        };
+        refine->next++;
+        if (weight->seen > 0 && (has_moved(news.run_ns, weight->told_ns, TELL_RUN) ||
+                                 has_moved(news.handoff_ns, weight->told_handoff_ns, TELL_REST) ||
+                                 has_moved(news.load_ns, weight->told_load_ns, TELL_REST))) {
+            weight->told_ns = news.run_ns;
+            weight->told_handoff_ns = news.handoff_ns;
+            weight->told_load_ns = news.load_ns;
+            *news_out = news;
+            return true;
+        }
+    }
+    return false;
+}
+
+void refine_tell_again(struct refine *refine)
+{
+    for (uint32_t i = 0; i < refine->weight_count; i++) {
+        refine->weights[i].told_ns = 0;
+    }
+}
+
+static bool is_sane(const struct refine *refine, const struct refine_news *news)
+{
+    const int64_t times[] = {news->run_ns - 1, news->sd_ns, news->handoff_ns, news->load_ns};
+    for (uint32_t i = 0; i < ARRAY_COUNT(times); i++) {
+        if (times[i] < 0 || times[i] > DURATION_NS_MAX) {
+            return false;
+        }
+    }
+    return news->model < refine->profile->model_count && news->device < DEVICE_KINDS_MAX &&
+           news->items > 0 && news->items <= ITEMS_MAX &&
+           profile_can_run(refine->profile, news->model, news->device);
+}
+
+/* How many runs of @model were seen here on @device, whatever their items. */
+static uint64_t runs_seen(const struct refine *refine, uint32_t model, uint32_t device)
+{
+    uint64_t seen = 0;
+    for (uint32_t i = 0; i < refine->weight_count; i++) {
+        const struct weight *weight = &refine->weights[i];
+        seen += weight->model == model && weight->device == device ? weight->seen : 0;
+    }
+    return seen;
+}
+
+bool refine_hear(struct refine *refine, const struct refine_news *news)
+{
+    struct profile *profile = refine->profile;
+    if (!is_sane(refine, news)) {
+        return false;
+    }
+    struct profile_curve *curve = &profile->models[news->model].curves[news->device];
+    const struct config whole = {.batch = news->items};
+    const struct estimate known =
+        profile_run_only(profile, news->model, news->device, news->items, whole);
+    const bool is_point = known.source == ESTIMATE_MEASURED;
+    if (!is_point && curve->point_count >= REFINE_POINTS_MAX) {
+        return false;
+    }
+    struct weight *weight =
+        weight_of(refine, news->model, news->device, news->items, is_point ? REFINE_PRIOR : 0);
+    if (weight->seen >= REFINE_OWN) {
+        return false;
+    }
+    const double own = (double)weight->seen / REFINE_OWN;
+    const struct profile_point point = {
+        .items = news->items,
+        .run_ns =
+            max_i64((int64_t)(own * (double)known.run_ns + (1 - own) * (double)news->run_ns), 1),
+        .sd_ns = (int64_t)(own * (double)known.sd_ns + (1 - own) * (double)news->sd_ns),
+    };
+    refine->count++;
+    keep_in_line(curve, &point);
+    profile_put_point(profile, news->model, news->device, &point);
+    weight->told_ns = point.run_ns;
+    if (runs_seen(refine, news->model, news->device) < REFINE_OWN) {
+        profile_set_handoff(profile, news->model, news->device, news->handoff_ns);
+        weight->told_handoff_ns = news->handoff_ns;
+    }
+    if (refine->loads[news->model].count == 0 && news->load_ns > 0) {
+        profile->models[news->model].load_fixed_ns = news->load_ns;
+    }
+    return true;
 }
 
 uint64_t refine_count(const struct refine *refine)

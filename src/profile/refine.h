@@ -21,11 +21,18 @@
 
 #include "profile/profile.h"
 
+/*
+ * What is learnt travels: other nodes with the same kind of device plan with it. A point is told
+ * when it has moved by more than a sixteenth since it was last told, and what a node is told it
+ * does not tell again. A node that has seen eight runs of a point itself listens no more.
+ */
+
 enum {
     REFINE_POINTS_MAX = 64, /* Of one model on one device, beside what was measured before. */
     REFINE_WEIGHT_MAX = 64,
     REFINE_PRIOR = 8,           /* What a measured point counts, in runs. */
     REFINE_GUESS = 2,           /* What an estimate counts, in runs. */
+    REFINE_OWN = 8,             /* So many runs here count for more than what others say. */
     REFINE_WORKSPACES_MAX = 32, /* Numbers of items that are told apart, of one model. */
 };
 
@@ -62,7 +69,27 @@ void refine_workspace(struct refine *refine, uint32_t model, uint32_t items, uin
 /* Let the profile's workspaces grow to the most that runs have needed. */
 void refine_learn_workspaces(struct refine *refine);
 
-/* How many runs and loads were taken since the profile was created. */
+/* A point as other nodes hear of it, with what is known beside it. */
+struct refine_news {
+    uint32_t model;
+    uint32_t device; /* Its kind. */
+    uint32_t items;
+    int64_t run_ns;
+    int64_t sd_ns;
+    int64_t handoff_ns;
+    int64_t load_ns; /* 0: not known. */
+};
+
+/* The next that others should hear of; it counts as told. False: there is none. */
+bool refine_tell(struct refine *refine, struct refine_news *news_out);
+
+/* All that was seen here is to be told again: another node has come. */
+void refine_tell_again(struct refine *refine);
+
+/* Another node says @news, which may be anything. Whether the profile has followed. */
+bool refine_hear(struct refine *refine, const struct refine_news *news);
+
+/* How many runs, loads and news were taken since the profile was created. */
 uint64_t refine_count(const struct refine *refine);
 
 #endif /* PROFILE_REFINE_H */

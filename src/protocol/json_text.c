@@ -3,41 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-uint32_t utf8_bytes(const uint8_t *at, size_t left)
-{
-    const uint8_t c = at[0];
-    if (c < 0x80) {
-        return 1;
-    }
-    const uint32_t bytes = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-    if (c < 0xc2 || c > 0xf4 || left < bytes) {
-        return 0;
-    }
-    for (uint32_t i = 1; i < bytes; i++) {
-        if ((at[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    const int is_wrong = (c == 0xe0 && at[1] < 0xa0) || (c == 0xed && at[1] > 0x9f) ||
-                         (c == 0xf0 && at[1] < 0x90) || (c == 0xf4 && at[1] > 0x8f);
-    return is_wrong ? 0 : bytes;
-}
-
-bool utf8_is_cut(const uint8_t *at, size_t left)
-{
-    const uint8_t c = at[0];
-    const uint32_t bytes = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-    if (c < 0xc2 || c > 0xf4 || left >= bytes) {
-        return false;
-    }
-    for (size_t i = 1; i < left; i++) {
-        if ((at[i] & 0xc0) != 0x80) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static uint32_t utf8_write(uint32_t code, uint8_t out[4])
 {
     if (code < 0x80) {

@@ -8,14 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * The bytes of the UTF-8 character at @at, of which @left > 0 bytes are there; 0 if it is none
- * (RFC 3629: shortest, no surrogates).
- */
-uint32_t utf8_bytes(const uint8_t *at, size_t left);
-
-/* Whether these are the first bytes of a character whose last ones are missing. */
-bool utf8_is_cut(const uint8_t *at, size_t left);
+#include "base/utf8.h"
 
 /*
  * Decode the string at @at, which begins with its quote, to @out; NULL only counts.

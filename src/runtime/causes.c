@@ -44,6 +44,14 @@ void causes_note_job(
     causes->job_count++;
 }
 
+void causes_note_told(struct causes *causes, struct job_id job, const char *text, uint32_t count)
+{
+    struct cause *cause = &causes->jobs[causes->job_count % CAUSES_JOBS];
+    cause->job = job;
+    (void)snprintf(cause->text, sizeof(cause->text), "%.*s", (int)count, text);
+    causes->job_count++;
+}
+
 static const char *find_job(const struct causes *causes, struct job_id job)
 {
     const uint32_t count = causes->job_count < CAUSES_JOBS ? causes->job_count : CAUSES_JOBS;

@@ -38,6 +38,9 @@ void causes_note_job(
     struct causes *causes, struct job_id job, uint32_t workflow, uint32_t task,
     const char *message);
 
+/* Another node says why @job failed: @count bytes of @text. */
+void causes_note_told(struct causes *causes, struct job_id job, const char *text, uint32_t count);
+
 /* Why @job of @workflow failed for @reason: "" if no engine said. Valid until the next note. */
 const char *causes_find(
     const struct causes *causes, struct job_id job, uint32_t workflow, enum reason reason);

@@ -68,6 +68,9 @@ static void net_on_message(
         }
         return;
     }
+    if (runtime->options.remote != NULL && runtime_heard(runtime, message)) {
+        return;
+    }
     event.message.message = message;
     if (message_has_tensor(message->kind)) {
         event.kind = EVENT_TENSOR_ARRIVED;

@@ -15,6 +15,7 @@
 #include "runtime/causes.h"
 #include "runtime/clock.h"
 #include "runtime/loop.h"
+#include "runtime/remote.h"
 #include "runtime/runtime.h"
 #include "runtime/tensors.h"
 #include "runtime/timeline.h"
@@ -65,10 +66,11 @@ struct runtime {
     struct ingress ingress;
     struct pool clients;
     struct causes causes;
-    struct pool running;         /* Batches. */
-    struct map running_by_key;   /* By batch_key(): their slots. */
-    int64_t *load_starts;        /* By worker and model: when the last load began. */
-    uint32_t engine_open;        /* What was asked of the engine and has not ended. */
+    struct runtime_hearing hearing; /* All zero: none. */
+    struct pool running;            /* Batches. */
+    struct map running_by_key;      /* By batch_key(): their slots. */
+    int64_t *load_starts;           /* By worker and model: when the last load began. */
+    uint32_t engine_open;           /* What was asked of the engine and has not ended. */
     uint32_t pass;               /* The model that is handed on here; MODEL_NONE: the engine's. */
     struct engine_input *inputs; /* Scratch for a launch. */
     uint32_t inputs_max;
@@ -143,5 +145,8 @@ void runtime_finish(struct runtime *runtime, uint32_t slot, struct runtime_answe
  * Errors: those of net_stream_create().
  */
 enum weft_status runtime_make_remote_net(struct runtime *runtime, struct weft_error *error);
+
+/* Take what of @message of another process is for the host. Whether that is all of it. */
+bool runtime_heard(struct runtime *runtime, const struct message *message);
 
 #endif /* RUNTIME_INSIDE_H */

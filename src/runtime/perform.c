@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "runtime/inside.h"
 
 struct search {
@@ -72,10 +73,18 @@ static void answer(struct runtime *runtime, const struct effect_answer *effect)
 static void send(struct runtime *runtime, const struct effect *effect)
 {
     struct handle tensor = {0};
+    char cause[MESSAGE_CAUSE_BYTES_MAX + 1];
+    struct message message = effect->send.message;
     if (effect->kind == EFFECT_MOVE && effect->send.tensor.id != 0) {
         tensor = tensors_share(&runtime->tensors, effect->send.tensor, NODE_HOST);
     }
-    net_send(runtime->net, effect->send.node, &effect->send.message, tensor.id);
+    if (message_has_cause(message.kind)) { /* The core knows reasons, engines know causes. */
+        const char *text = causes_find(
+            &runtime->causes, message.job, message.workflow, (enum reason)message.reason);
+        message.failure.cause_bytes = (uint16_t)utf8_write_plain(text, cause, sizeof(cause));
+        message.failure.cause = cause;
+    }
+    net_send(runtime->net, effect->send.node, &message, tensor.id);
 }
 
 static void wake_at(

@@ -67,6 +67,46 @@ static void on_peer(void *context, uint32_t peer, enum net_peer_state state)
     runtime_step(runtime, runtime->options.remote->node, &event);
 }
 
+bool runtime_heard(struct runtime *runtime, const struct message *message)
+{
+    const struct runtime_hearing *hearing = &runtime->hearing;
+    if (message->kind == MESSAGE_LEARNT) {
+        if (hearing->on_learnt != NULL) {
+            hearing->on_learnt(hearing->context, message->from, &message->learnt);
+        }
+        return true;
+    }
+    if (message_has_cause(message->kind) && message->failure.cause_bytes > 0) {
+        causes_note_told(
+            &runtime->causes, message->job, message->failure.cause, message->failure.cause_bytes);
+    }
+    return false;
+}
+
+void runtime_hear(struct runtime *runtime, const struct runtime_hearing *hearing)
+{
+    runtime->hearing = hearing == NULL ? (struct runtime_hearing){0} : *hearing;
+}
+
+void runtime_tell_learnt(struct runtime *runtime, const struct message_learnt *learnt)
+{
+    const struct runtime_remote *remote = runtime->options.remote;
+    if (remote == NULL) {
+        return; /* All nodes have one profile. */
+    }
+    const struct message message = {
+        .kind = MESSAGE_LEARNT,
+        .from = remote->node,
+        .from_incarnation = remote->incarnation,
+        .learnt = *learnt,
+    };
+    for (uint32_t node = 0; node < runtime->options.fleet->node_count; node++) {
+        if (node != remote->node) {
+            net_send(runtime->net, node, &message, /* tensor */ 0);
+        }
+    }
+}
+
 enum weft_status runtime_make_remote_net(struct runtime *runtime, struct weft_error *error)
 {
     const struct runtime_remote *remote = runtime->options.remote;
@@ -97,6 +137,9 @@ void runtime_set_member(struct runtime *runtime, const struct net_stream_peer *m
     runtime_refresh(runtime);
     roster_join(runtime->roster, member->node, (uint32_t)member->incarnation);
     net_stream_set_peer(runtime->net, member);
+    if (runtime->hearing.on_joined != NULL) {
+        runtime->hearing.on_joined(runtime->hearing.context);
+    }
 }
 
 void runtime_remove_member(struct runtime *runtime, uint32_t node)

@@ -22,6 +22,23 @@ struct runtime_remote {
     uint64_t tensor_bytes_max; /* Of what comes with one message. */
 };
 
+/* Who is told what other processes say to hosts, between two steps of nodes. */
+struct runtime_hearing {
+    void *context;
+
+    /* Node @from has learnt something. */
+    void (*on_learnt)(void *context, uint32_t from, const struct message_learnt *learnt);
+
+    /* A node has joined, which has not heard of anything. */
+    void (*on_joined)(void *context);
+};
+
+/* Call @hearing from now on; NULL: nothing. It is copied. */
+void runtime_hear(struct runtime *runtime, const struct runtime_hearing *hearing);
+
+/* Tell all other members what was learnt here. Without any, nothing. */
+void runtime_tell_learnt(struct runtime *runtime, const struct message_learnt *learnt);
+
 /*
  * @member belongs to the cluster, in this incarnation and at this address. What is known of an
  * earlier incarnation of it is lost.

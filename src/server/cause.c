@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "protocol/json_text.h"
+#include "base/utf8.h"
 
 enum { FOLDER_BYTES_MAX = 64 };
 
@@ -43,13 +43,6 @@ static bool begins_path(const char *text, const char *at)
     return *at == '/' && (at == text || strchr(path_ends, at[-1]) != NULL || at[-1] == '=');
 }
 
-static bool is_control(const char *at, uint32_t count)
-{
-    const uint8_t first = (uint8_t)at[0];
-    return first < ' ' || first == 0x7f ||
-           (count == 2 && first == 0xc2 && (uint8_t)at[1] < 0xa0); /* U+0080 to U+009F */
-}
-
 void cause_write(const char *text, char out[static CAUSE_BYTES_MAX])
 {
     const char *end = text + strlen(text);
@@ -60,7 +53,7 @@ void cause_write(const char *text, char out[static CAUSE_BYTES_MAX])
             at += folder_bytes(at);
         }
         const uint32_t count = utf8_bytes((const uint8_t *)at, (size_t)(end - at));
-        const bool is_whole = count > 0 && !is_control(at, count);
+        const bool is_whole = count > 0 && !utf8_is_control((const uint8_t *)at, count);
         const uint32_t written = is_whole ? count : 1;
         if (at == end || length + written >= CAUSE_BYTES_MAX) {
             break;

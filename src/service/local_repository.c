@@ -7,11 +7,15 @@
 #include "base/numbers.h"
 #include "engine/local.h"
 #include "engine/process.h"
+#include "runtime/remote.h"
 #include "service/gpu_watch.h"
 #include "service/local_notes.h"
 #include "service/synthetic.h"
 
+#define TELL_NS INT64_C(1000000000)  /* Between two times that other nodes are told. */
 #define SAVE_NS INT64_C(60000000000) /* Between two times that the profile is saved. */
+
+enum { TOLD_MAX = 16 }; /* At a time. */
 
 enum weft_status local_repository_open(
     struct local_repository *local, struct repository *repository, struct nursery *nursery,
@@ -130,6 +134,64 @@ static struct engine *make_engine(
     return status == WEFT_OK ? engine : NULL;
 }
 
+/* Tell the other nodes what has changed, if it is time to. Nothing is told of an idle node. */
+static void tell(struct local_repository *local)
+{
+    struct refine_news news;
+    const int64_t now_ns = runtime_now_ns(local->runtime);
+    if (now_ns - local->told_ns < TELL_NS) {
+        return;
+    }
+    local->told_ns = now_ns;
+    for (uint32_t i = 0; i < TOLD_MAX && refine_tell(local->refine, &news); i++) {
+        const struct message_learnt learnt = {
+            .model = news.model,
+            .device = news.device,
+            .items = news.items,
+            .run_ns = news.run_ns,
+            .sd_ns = news.sd_ns,
+            .handoff_ns = news.handoff_ns,
+            .load_ns = news.load_ns,
+        };
+        runtime_tell_learnt(local->runtime, &learnt);
+    }
+}
+
+/* Whether node @from has a worker on a @device of that kind. */
+static bool has_device(const struct fleet *fleet, uint32_t from, uint32_t device)
+{
+    bool is_found = false;
+    for (uint32_t i = 0; i < fleet->worker_count; i++) {
+        is_found =
+            is_found || (fleet->workers[i].node == from && fleet->workers[i].device == device);
+    }
+    return is_found;
+}
+
+/* Of kinds that it does not have, a node cannot know anything. */
+static void on_learnt(void *context, uint32_t from, const struct message_learnt *learnt)
+{
+    struct local_repository *local = context;
+    const struct refine_news news = {
+        .model = learnt->model,
+        .device = learnt->device,
+        .items = learnt->items,
+        .run_ns = learnt->run_ns,
+        .sd_ns = learnt->sd_ns,
+        .handoff_ns = learnt->handoff_ns,
+        .load_ns = learnt->load_ns,
+    };
+    if (has_device(local->measured.fleet, from, learnt->device) &&
+        refine_hear(local->refine, &news)) {
+        model_set_add(&local->measured.document.listed, news.model);
+    }
+}
+
+static void on_joined(void *context)
+{
+    refine_tell_again(((struct local_repository *)context)->refine);
+}
+
 static void on_ran(void *context, const struct runtime_ran *ran)
 {
     struct local_repository *local = context;
@@ -150,6 +212,7 @@ static void on_ran(void *context, const struct runtime_ran *ran)
     if (!seen.is_shared) {
         model_set_add(&local->measured.document.listed, ran->model);
     }
+    tell(local);
 }
 
 static void on_loaded(void *context, const struct runtime_loaded *loaded)
@@ -198,6 +261,9 @@ static enum weft_status open_part(void *context, struct runtime *runtime, struct
     (void)error;
     local->runtime = runtime;
     local_index_join(&local->index, runtime);
+    runtime_hear(
+        runtime, &(struct runtime_hearing){
+                     .context = local, .on_learnt = on_learnt, .on_joined = on_joined});
     runtime_call_at(
         runtime, runtime_now_ns(runtime) + SAVE_NS, /* background */ true, on_time, local);
     return WEFT_OK;

@@ -23,6 +23,7 @@ struct local_repository {
     struct runtime *runtime;
     struct log *log;         /* Borrowed. NULL: nothing is logged. */
     struct samples *samples; /* Real requests of the repository. NULL: there are none. */
+    int64_t told_ns;         /* When other nodes were last told what was learnt. */
     uint64_t saved;          /* So much was learnt when the profile was last saved. */
 };
 

@@ -5,11 +5,13 @@
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/units.h"
+#include "base/utf8.h"
+#include "model/fleet.h"
 #include "wire/bytes.h"
 
 /*
- *   version  kind  fields of the kind, in the order of the table  [count  entries]
- *   1        1     1, 4 or 8 each                                 [2      2 each ]
+ *   version  kind  fields of the kind, in the order of the table  [count  entries or cause]
+ *   1        1     1, 4 or 8 each                                 [2      2 each, 1 each  ]
  */
 
 /* Groups of fields that kinds have in common, and single ones. */
@@ -35,8 +37,9 @@ enum {
     HAS_LOSSES = 1 << 17,
     HAS_OUTPUT = 1 << 18, /* Of an answer. */
     HAS_END = 1 << 19,
+    HAS_LEARNT = 1 << 20,
 
-    ALWAYS = 1 << 20,
+    ALWAYS = 1 << 21,
     OF_TASK = HAS_JOB | HAS_TASK | HAS_WORKER | HAS_ATTEMPT,
 };
 
@@ -70,6 +73,7 @@ static const uint32_t kind_fields[MESSAGE_KINDS] = {
     [MESSAGE_SETTLED] = HAS_JOB | HAS_KEY | HAS_END,
     [MESSAGE_FORWARD] = HAS_JOB | HAS_KEY | HAS_REQUEST | HAS_LOSSES,
     [MESSAGE_RESULT] = HAS_JOB | HAS_KEY | HAS_OUTPUT,
+    [MESSAGE_LEARNT] = HAS_LEARNT,
 };
 
 /* One number of a message. @limit: it is below; 0: any. @specials: or among the last few. */
@@ -136,6 +140,13 @@ static const struct field fields[] = {
     {FIELD(HAS_OUTPUT, deputy.sink, 4), .limit = WORKERS_MAX},
     {FIELD(HAS_END, deputy.status, 4), .limit = 1 - WEFT_CRASHED},
     {FIELD(HAS_END, deputy.reason, 4)},
+    {FIELD(HAS_LEARNT, learnt.model, 4), .limit = MODELS_MAX},
+    {FIELD(HAS_LEARNT, learnt.device, 4), .limit = DEVICE_KINDS_MAX},
+    {FIELD(HAS_LEARNT, learnt.items, 4), .limit = ITEMS_MAX + 1},
+    {FIELD(HAS_LEARNT, learnt.run_ns, 8), .is_duration = true},
+    {FIELD(HAS_LEARNT, learnt.sd_ns, 8), .is_duration = true},
+    {FIELD(HAS_LEARNT, learnt.handoff_ns, 8), .is_duration = true},
+    {FIELD(HAS_LEARNT, learnt.load_ns, 8), .is_duration = true},
 };
 
 enum { FIELD_COUNT = ARRAY_COUNT(fields) };
@@ -147,6 +158,9 @@ _Static_assert(
     offsetof(struct message_work, items) == offsetof(struct message_deputy, items) &&
         offsetof(struct message_work, bytes) == offsetof(struct message_deputy, bytes),
     "what describes a tensor is in the same place");
+_Static_assert(
+    offsetof(struct message, reason) == offsetof(struct message, failure.reason),
+    "a reason is where it was");
 _Static_assert(sizeof(bool) == 1, "a flag is copied as one byte");
 
 /* Whether a message of @kind has the fields of @group. */
@@ -216,6 +230,37 @@ static void put_placement(struct bytes_writer *writer, const struct message *mes
     }
 }
 
+static void put_cause(struct bytes_writer *writer, const struct message_failure *failure)
+{
+    ASSERT(failure->cause_bytes <= MESSAGE_CAUSE_BYTES_MAX);
+    ASSERT(utf8_is_plain(failure->cause, failure->cause_bytes));
+
+    bytes_put(writer, failure->cause_bytes, 2);
+    bytes_copy(writer, failure->cause, failure->cause_bytes);
+}
+
+size_t message_borrowed_bytes(const struct message *message)
+{
+    return message_has_cause(message->kind)
+               ? message->failure.cause_bytes
+               : message_placement_count(message) * sizeof(message->work.placement[0]);
+}
+
+void message_keep(struct message *message, void *room)
+{
+    const size_t bytes = message_borrowed_bytes(message);
+    if (bytes == 0) {
+        return;
+    }
+    if (message_has_cause(message->kind)) {
+        memcpy(room, message->failure.cause, bytes);
+        message->failure.cause = room;
+    } else {
+        memcpy(room, message->work.placement, bytes);
+        message->work.placement = room;
+    }
+}
+
 size_t message_encode(const struct message *message, uint8_t *bytes, size_t bytes_max)
 {
     struct bytes_writer writer = {.bytes = bytes, .count_max = bytes_max};
@@ -232,6 +277,9 @@ size_t message_encode(const struct message *message, uint8_t *bytes, size_t byte
     }
     if (message_has_placement(message->kind)) {
         put_placement(&writer, message);
+    }
+    if (message_has_cause(message->kind)) {
+        put_cause(&writer, &message->failure);
     }
     return writer.is_short ? 0 : writer.count;
 }
@@ -258,6 +306,18 @@ static bool take_placement(
     return true;
 }
 
+static bool take_cause(struct bytes_reader *reader, struct message_failure *failure)
+{
+    const size_t count = (size_t)bytes_take(reader, 2);
+    const char *cause = (const char *)bytes_skip(reader, count);
+    if (count > MESSAGE_CAUSE_BYTES_MAX || cause == NULL || !utf8_is_plain(cause, count)) {
+        return false;
+    }
+    failure->cause_bytes = (uint16_t)count;
+    failure->cause = cause;
+    return true;
+}
+
 enum weft_status message_decode(
     const uint8_t *bytes, size_t bytes_count, uint16_t *placement, struct message *message_out)
 {
@@ -280,6 +340,9 @@ enum weft_status message_decode(
         }
     }
     if (message_has_placement(message.kind) && !take_placement(&reader, placement, &message)) {
+        return WEFT_INVALID;
+    }
+    if (message_has_cause(message.kind) && !take_cause(&reader, &message.failure)) {
         return WEFT_INVALID;
     }
     if (!bytes_is_spent(&reader)) {

@@ -3,8 +3,8 @@
  *
  * A message starts with what it is about, which many kinds have in common; the rest is a
  * union by kind. The wire form of a kind holds only the fields that it names. Times are
- * durations. The placement is borrowed: it lives as long as the step, or the buffer, that
- * the message came from.
+ * durations. Placements and causes are borrowed: they live as long as the step, or the buffer,
+ * that the message came from.
  */
 #ifndef WIRE_MESSAGE_H
 #define WIRE_MESSAGE_H
@@ -50,6 +50,7 @@ enum message_kind {
     MESSAGE_SETTLED,     /* The request ended without outputs, or with too many to send. */
     MESSAGE_FORWARD,     /* A client asks again: send the answer, or see to it. Tensor beside it. */
     MESSAGE_RESULT,      /* One output of the answer. Tensor beside it. */
+    MESSAGE_LEARNT,      /* Between hosts: how long a model takes on a kind of device. */
     MESSAGE_KINDS
 };
 
@@ -102,6 +103,27 @@ struct message_deputy {
     bool firm;
 };
 
+/* Why a task cannot be run. */
+struct message_failure {
+    uint32_t reason;      /* enum reason of the node. */
+    uint16_t cause_bytes; /* 0: no engine said. */
+    const char *cause;    /* Its own words: plain UTF-8, without a zero. Hosts write and read it. */
+};
+
+/*
+ * What a host has learnt of a model on a kind of device that it has. The times of no more than one
+ * number of items are told at a time.
+ */
+struct message_learnt {
+    uint32_t model;
+    uint32_t device; /* Kind. */
+    uint32_t items;
+    int64_t run_ns;
+    int64_t sd_ns;
+    int64_t handoff_ns;
+    int64_t load_ns; /* 0: not known. */
+};
+
 struct message {
     enum message_kind kind;
     uint32_t from; /* Sending node. */
@@ -124,9 +146,11 @@ struct message {
         struct message_outcome outcome; /* DECLINE, ENDED. */
         uint64_t asked;                 /* ASK: number of the claim. */
         uint32_t victim;                /* STEAL: the worker that is to give something. */
-        uint32_t reason;                /* FAILED, UNFIT: enum reason of the node. */
-        uint32_t model;                 /* WARM. */
-        uint64_t row_sequence;          /* ACKNOWLEDGE. */
+        uint32_t reason;                /* FAILED, UNFIT: the first of the next. */
+        struct message_failure failure;
+        struct message_learnt learnt;
+        uint32_t model;        /* WARM. */
+        uint64_t row_sequence; /* ACKNOWLEDGE. */
     };
 };
 
@@ -149,7 +173,19 @@ static inline uint32_t message_placement_count(const struct message *message)
     return message_has_placement(message->kind) ? message->work.placement_count : 0;
 }
 
-enum { MESSAGE_BYTES_MAX = 128 + 2 * 1024 };
+/* Whether messages of @kind have a cause, which may be empty. */
+static inline bool message_has_cause(enum message_kind kind)
+{
+    return kind == MESSAGE_FAILED || kind == MESSAGE_UNFIT;
+}
+
+enum { MESSAGE_BYTES_MAX = 128 + 2 * 1024, MESSAGE_CAUSE_BYTES_MAX = 200 };
+
+/* How many bytes @message borrows. */
+size_t message_borrowed_bytes(const struct message *message);
+
+/* Copy what @message borrows to @room, which has so many bytes, and let it borrow them there. */
+void message_keep(struct message *message, void *room);
 
 /*
  * Write @message to @bytes. Returns how many were written: 0 if @bytes_max, which is

@@ -16,6 +16,7 @@ from clustered import Cluster
 from operated import LIBRARY, LIMIT, WEFT, workflow
 
 NAMES = "abc"
+REFUSED = "task 'work': "  # And what the function says.
 KILLED_MAX = 6  # Five attempts, and one before a deputy knew of it.
 
 
@@ -32,7 +33,7 @@ class Poison(unittest.TestCase):
             pathlib.Path(WEFT).parent / "functions/functions_sample.so",
             folder / "functions/sample.so",
         )
-        for name in ("crash", "loop"):
+        for name in ("crash", "loop", "refuse"):
             (folder / f"{name}.workflow.yaml").write_text(workflow(name), encoding="utf-8")
         for name in NAMES:
             self.launch(name, wait=name == NAMES[0])
@@ -87,6 +88,35 @@ class Poison(unittest.TestCase):
             self.assertEqual(again[0], 500, again)
         time.sleep(1.5)
         self.assertEqual(self.crashes(), crashes)
+
+    def ran_elsewhere(self, model):
+        """Whether a node other than the first has run @model."""
+        return any(
+            '"started"' in line and f'"{model}"' in line
+            for name in NAMES[1:]
+            for line in self.traces[name].read_text(encoding="utf-8").splitlines()
+        )
+
+    def test_a_client_hears_why_its_task_failed_on_another_node(self):
+        """A function says so in its own words, wherever it runs."""
+        end = time.monotonic() + LIMIT
+        number = 0
+        while not self.ran_elsewhere("refuse") and time.monotonic() < end:
+            number += 1
+            got = []
+            threads = [
+                threading.Thread(target=lambda i=i: got.append(
+                    self.ask("a", "refuse", f"refuse-{number}-{i}", 1)))
+                for i in range(12)
+            ]  # fmt: skip
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            for status, text in got:
+                self.assertEqual(status, 500)
+                self.assertIn(REFUSED, text)
+        self.assertTrue(self.ran_elsewhere("refuse"))
 
     def runner(self):
         """The node that runs the request, if one does."""

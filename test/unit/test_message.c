@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "dies.h"
+#include "model/fleet.h"
 
 static uint8_t encoded[MESSAGE_BYTES_MAX];
 static uint8_t encoded_again[MESSAGE_BYTES_MAX];
@@ -148,6 +149,16 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
         message_out->outcome.run_ns = draw_duration(rng);
     } else if (is_refusal(kind)) {
         message_out->reason = (uint32_t)rng_next(rng);
+        message_out->failure.cause = "task 'caf\xc3\xa9': out of range";
+        message_out->failure.cause_bytes = (uint16_t)(rng_below(rng, 2) * 26);
+    } else if (kind == MESSAGE_LEARNT) {
+        message_out->learnt.model = rng_below(rng, MODELS_MAX);
+        message_out->learnt.device = rng_below(rng, DEVICE_KINDS_MAX);
+        message_out->learnt.items = rng_below(rng, ITEMS_MAX + 1);
+        message_out->learnt.run_ns = draw_duration(rng);
+        message_out->learnt.sd_ns = draw_duration(rng);
+        message_out->learnt.handoff_ns = draw_duration(rng);
+        message_out->learnt.load_ns = draw_duration(rng);
     } else if (kind == MESSAGE_ACKNOWLEDGE) {
         message_out->row_sequence = rng_next(rng);
     } else if (kind == MESSAGE_ASK) {
@@ -196,8 +207,13 @@ static void expect_same_body(const struct message *message, const struct message
         assert_int_equal(decoded->outcome.row_sequence, message->outcome.row_sequence);
         assert_int_equal(
             decoded->outcome.run_ns, kind == MESSAGE_ENDED ? message->outcome.run_ns : 0);
+    } else if (kind == MESSAGE_LEARNT) {
+        assert_memory_equal(&decoded->learnt, &message->learnt, sizeof(message->learnt));
     } else if (is_refusal(kind)) {
         assert_int_equal(decoded->reason, message->reason);
+        assert_int_equal(decoded->failure.cause_bytes, message->failure.cause_bytes);
+        assert_memory_equal(
+            decoded->failure.cause, message->failure.cause, message->failure.cause_bytes);
     } else if (kind == MESSAGE_ACKNOWLEDGE) {
         assert_int_equal(decoded->row_sequence, message->row_sequence);
     } else if (kind == MESSAGE_ASK) {
@@ -237,7 +253,8 @@ static void expect_same(const struct message *message, const struct message *dec
     assert_int_equal(decoded->workflow, is_of_job ? message->workflow : 0);
     assert_int_equal(decoded->attempt, has_attempt ? message->attempt : 0);
     assert_int_equal(decoded->task, is_of_task ? message->task : 0);
-    assert_int_equal(decoded->worker, is_of_job_alone || is_of_request ? 0 : message->worker);
+    const bool has_worker = !is_of_job_alone && !is_of_request && kind != MESSAGE_LEARNT;
+    assert_int_equal(decoded->worker, has_worker ? message->worker : 0);
     assert_int_equal(decoded->sequence, has_sequence ? message->sequence : 0);
     expect_same_body(message, decoded);
 }
@@ -282,7 +299,7 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
 {
     static const uint16_t two[] = {0x0102, PLACEMENT_UNBOUND};
     static const uint8_t expected[] = {
-        6,    0,                                        /* version, kind */
+        7,    0,                                        /* version, kind */
         0x04, 0x03, 0,    0,                            /* from */
         0x1b, 0x1a, 0,    0,                            /* its incarnation */
         0x1d, 0x1c, 0,    0,                            /* the receiver's */
@@ -341,8 +358,32 @@ static enum weft_status decode_exact(size_t count, struct message *message_out)
     assert_non_null(exact);
     memcpy(exact, encoded, count);
     const enum weft_status status = message_decode(exact, count, placement_decoded, message_out);
+    if (status == WEFT_OK && message_has_cause(message_out->kind)) {
+        static char kept[MESSAGE_CAUSE_BYTES_MAX];
+        message_keep(message_out, kept);
+    }
     free(exact);
     return status;
+}
+
+static void a_cause_is_short_and_plain(ATTR_UNUSED void **state)
+{
+    char text[MESSAGE_CAUSE_BYTES_MAX];
+    struct message decoded;
+    memset(text, 'x', sizeof(text));
+    const struct message message = {
+        .kind = MESSAGE_FAILED, .failure = {.cause = text, .cause_bytes = sizeof(text)}};
+    const size_t count = message_encode(&message, encoded, sizeof(encoded));
+    assert_int_equal(decode_exact(count, &decoded), WEFT_OK);
+    assert_int_equal(message_borrowed_bytes(&decoded), sizeof(text));
+    encoded[count - 1] = '\n';
+    assert_int_equal(decode_exact(count, &decoded), WEFT_INVALID);
+    encoded[count - 1] = 0xc3; /* The first byte of two. */
+    assert_int_equal(decode_exact(count, &decoded), WEFT_INVALID);
+    encoded[count - 1] = 'x';
+    encoded[count] = 'x';
+    encoded[count - sizeof(text) - 2]++; /* One more than there may be. */
+    assert_int_equal(decode_exact(count + 1, &decoded), WEFT_INVALID);
 }
 
 static void every_truncation_is_refused(ATTR_UNUSED void **state)
@@ -551,6 +592,7 @@ int main(void)
         cmocka_unit_test(every_kind_is_read_as_it_was_written),
         cmocka_unit_test(the_largest_message_fits_its_limit),
         cmocka_unit_test(the_bytes_of_a_message_are_written_down),
+        cmocka_unit_test(a_cause_is_short_and_plain),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(anything_after_the_end_is_refused),
         cmocka_unit_test(a_corrupted_byte_is_refused_or_gives_another_good_message),

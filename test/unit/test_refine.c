@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
+#include "base/limits.h"
 #include "base/rng.h"
 
 #define MS INT64_C(1000000)
@@ -289,6 +290,109 @@ static void workspaces_grow_to_what_runs_need(ATTR_UNUSED void **state)
     profile_destroy(profile);
 }
 
+static struct refine_news news_of(uint32_t items, int64_t run_ns)
+{
+    return (struct refine_news){
+        .items = items, .run_ns = run_ns, .sd_ns = MS / 10, .handoff_ns = MS / 2, .load_ns = MS};
+}
+
+static void what_moves_is_told_once(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    struct refine *refine = refine_create(profile);
+    struct refine_news news;
+
+    assert_false(refine_tell(refine, &news));
+    run(refine, 1, 10 * MS);
+    run(refine, 8, 40 * MS);
+    assert_true(refine_tell(refine, &news));
+    assert_int_equal(news.items, 1);
+    assert_int_equal(news.run_ns, 10 * MS);
+    assert_true(refine_tell(refine, &news));
+    assert_int_equal(news.items, 8);
+    assert_int_equal(news.run_ns, run_ns(profile, 8));
+    assert_false(refine_tell(refine, &news));
+    for (int i = 0; i < 10; i++) {
+        run(refine, 1, 10 * MS + MS / 5); /* By less than a sixteenth. */
+    }
+    assert_false(refine_tell(refine, &news));
+    for (int i = 0; i < 10; i++) {
+        run(refine, 1, 12 * MS);
+    }
+    assert_true(refine_tell(refine, &news));
+    assert_int_equal(news.items, 1);
+    assert_false(refine_tell(refine, &news));
+    refine_tell_again(refine);
+    assert_true(refine_tell(refine, &news));
+    assert_true(refine_tell(refine, &news));
+    assert_false(refine_tell(refine, &news));
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+static void what_others_say_counts_until_it_is_seen(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    const struct profile_point measured = {.items = 1, .run_ns = 10 * MS};
+    assert_int_equal(profile_add_point(profile, 0, 0, &measured), WEFT_OK);
+    struct refine *refine = refine_create(profile);
+    struct refine_news news = news_of(1, 20 * MS);
+    struct refine_news told;
+
+    assert_true(refine_hear(refine, &news));
+    assert_int_equal(run_ns(profile, 1), 20 * MS + MS / 2); /* With the hand-off. */
+    assert_int_equal(profile->models[0].load_fixed_ns, MS);
+    assert_false(refine_tell(refine, &told)); /* Who said so knows it. */
+    for (int i = 0; i < REFINE_OWN; i++) {
+        run(refine, 1, 20 * MS);
+    }
+    const int64_t own_ns = run_ns(profile, 1);
+    news.run_ns = 90 * MS;
+    assert_false(refine_hear(refine, &news));
+    assert_int_equal(run_ns(profile, 1), own_ns);
+    news.items = 4; /* Of which nothing was seen here. */
+    assert_true(refine_hear(refine, &news));
+    assert_true(run_ns(profile, 4) > own_ns);
+    assert_int_equal(refine_count(refine), REFINE_OWN + 2);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+static void what_makes_no_sense_is_not_believed(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    struct refine *refine = refine_create(profile);
+    struct refine_news wrong[] = {
+        news_of(0, MS), news_of(1, 0),  news_of(1, -MS), news_of(ITEMS_MAX + 1, MS),
+        news_of(1, MS), news_of(1, MS), news_of(1, MS),  news_of(1, DURATION_NS_MAX + 2),
+    };
+    wrong[4].model = 1;
+    wrong[5].device = DEVICE_KINDS_MAX;
+    wrong[6].handoff_ns = INT64_MAX;
+    for (uint32_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_false(refine_hear(refine, &wrong[i]));
+    }
+    assert_false(profile_is_measured(profile, 0, 0));
+    struct refine_news barred = news_of(1, MS);
+    profile->models[0].barred = 1;
+    assert_false(refine_hear(refine, &barred));
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
+static void what_others_say_is_bounded(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    struct refine *refine = refine_create(profile);
+    for (uint32_t items = 1; items <= 3 * REFINE_POINTS_MAX; items++) {
+        const struct refine_news news = news_of(items, items * MS);
+        assert_int_equal(refine_hear(refine, &news), items <= REFINE_POINTS_MAX);
+    }
+    assert_int_equal(profile->models[0].curves[0].point_count, REFINE_POINTS_MAX);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +408,10 @@ int main(void)
         cmocka_unit_test(points_are_bounded),
         cmocka_unit_test(loads_are_learnt_too),
         cmocka_unit_test(workspaces_grow_to_what_runs_need),
+        cmocka_unit_test(what_moves_is_told_once),
+        cmocka_unit_test(what_others_say_counts_until_it_is_seen),
+        cmocka_unit_test(what_makes_no_sense_is_not_believed),
+        cmocka_unit_test(what_others_say_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,6 +35,7 @@ struct site {
     atomic_uint failed;
     atomic_uint guests; /* Tasks of others' jobs that ran here. */
     atomic_uint lost;   /* Nodes that the directory took away. */
+    atomic_uint heard;  /* Of what node 0 has learnt. */
 };
 
 struct cluster {
@@ -251,6 +252,36 @@ static void a_runtime_says_what_it_hosts(ATTR_UNUSED void **state)
     close_cluster();
 }
 
+static void note_learnt(void *context, uint32_t from, const struct message_learnt *learnt)
+{
+    struct site *site = context;
+    if (from == 0 && learnt->model == 1 && learnt->items == 4 && learnt->run_ns == 7 * MS) {
+        atomic_fetch_add(&site->heard, 1);
+    }
+}
+
+static void what_one_machine_has_learnt_reaches_the_others(ATTR_UNUSED void **state)
+{
+    static const struct message_learnt learnt = {.model = 1, .items = 4, .run_ns = 7 * MS};
+    open_cluster("least-work");
+    for (uint32_t i = 0; i < NODES; i++) {
+        const struct runtime_hearing hearing = {
+            .context = &cluster.sites[i], .on_learnt = note_learnt};
+        runtime_hear(cluster.sites[i].runtime, &hearing);
+    }
+    runtime_tell_learnt(cluster.sites[0].runtime, &learnt);
+    run_cluster();
+    for (uint32_t i = 0; i < WAITS_MAX && (atomic_load(&cluster.sites[1].heard) == 0 ||
+                                           atomic_load(&cluster.sites[2].heard) == 0);
+         i++) {
+        wait_ms(1);
+    }
+    for (uint32_t i = 0; i < NODES; i++) {
+        assert_int_equal(atomic_load(&cluster.sites[i].heard), i == 0 ? 0 : 1);
+    }
+    close_cluster();
+}
+
 static void forget_the_last(void *context)
 {
     struct site *site = context;
@@ -287,6 +318,7 @@ int main(void)
         cmocka_unit_test(jobs_run_on_all_machines),
         cmocka_unit_test(a_runtime_says_what_it_hosts),
         cmocka_unit_test(jobs_run_where_a_home_of_another_machine_says),
+        cmocka_unit_test(what_one_machine_has_learnt_reaches_the_others),
         cmocka_unit_test(jobs_survive_a_machine_that_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
