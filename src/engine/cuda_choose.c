@@ -89,9 +89,11 @@ void cuda_batch_take_share(struct engine_cuda *engine, struct cuda_batch *batch)
         want(engine, batch, number_wanted(engine, share));
         cuda_shares_give(&engine->shares, share);
         share = take_recorded(engine, batch, within);
+        batch->is_disturbed = true;
     } else if (
         share == NULL && engine->recording != NULL && (engine->recording->units & within) != 0) {
         share = take_recorded(engine, batch, within); /* Its units may be used for a recording. */
+        batch->is_disturbed = true;
     }
     batch->share = share;
 }

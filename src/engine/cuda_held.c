@@ -72,6 +72,13 @@ void cuda_graphs_look_ahead(struct engine_cuda *engine)
     (void)pthread_cond_signal(&engine->records);
 }
 
+void cuda_batches_disturb(struct engine_cuda *engine)
+{
+    for (struct cuda_batch *batch = engine->batches; batch != NULL; batch = batch->next) {
+        batch->is_disturbed = batch->is_disturbed || batch->state == BATCH_RUNS;
+    }
+}
+
 uint32_t cuda_units_of(const struct engine_cuda *engine, uint32_t place)
 {
     const struct engine_cuda_options *options = &engine->options;

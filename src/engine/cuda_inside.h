@@ -85,6 +85,7 @@ struct cuda_batch {
     uint32_t units;
     enum cuda_batch_state state;
     bool is_cancelled;
+    bool is_disturbed;        /* Its run does not take as long as it would alone on its share. */
     uint32_t place;           /* Of its model. */
     struct cuda_share *share; /* While it has one. */
     bool has_wanted;          /* For the next run, share number `wanted`. */
@@ -135,10 +136,11 @@ struct engine_cuda {
     struct cuda_model *models;  /* Of the first worker, of the second ... each its own. */
     struct cuda_batch *batches; /* In the order they were launched. */
     struct cuda_job *jobs;
-    struct cuda_job *job;               /* The one under way. */
-    struct cuda_job *trials;            /* TRY, for the recording thread; the first is under way. */
-    pthread_cond_t changed;             /* Jobs have come, or batches have gone, or it ends. */
-    pthread_cond_t records;             /* There may be something to record, or it ends. */
+    struct cuda_job *job;    /* The one under way. */
+    struct cuda_job *trials; /* TRY, for the recording thread; the first is under way. */
+    pthread_cond_t changed;  /* Jobs have come, or batches have gone, or it ends. */
+    pthread_cond_t records;  /* There may be something to record, or it ends. */
+    bool is_recording;
     const struct cuda_share *recording; /* Where a graph is made that no batch waits for. */
     uint32_t want_count;
     struct cuda_want wants[CUDA_WANTS_MAX];
@@ -219,6 +221,9 @@ struct cuda_graph *cuda_graphs_remove_oldest(struct engine_cuda *engine);
 /* Note that batches want the graph at @spot; and look for graphs to make ahead from now on. */
 void cuda_graphs_want(struct engine_cuda *engine, const struct cuda_spot *spot);
 void cuda_graphs_look_ahead(struct engine_cuda *engine);
+
+/* What runs now may take longer than it would alone. */
+void cuda_batches_disturb(struct engine_cuda *engine);
 
 /* Whether there is nothing to record, wanted or ahead. */
 static inline bool cuda_graphs_are_done(const struct engine_cuda *engine)

@@ -83,6 +83,8 @@ static enum weft_status record(
     }
     const bool has_room = engine->graph_count < engine->options.graphs_max;
     graph = memory_zeroed(1, sizeof(*graph));
+    cuda_batches_disturb(engine);
+    engine->is_recording = true;
     cuda_unlock(engine);
     if (has_room) {
         status = make_graph(engine, model, spot->package, share, graph, error);
@@ -91,6 +93,7 @@ static enum weft_status record(
     }
     cuda_mind(engine, status, error);
     cuda_lock(engine);
+    engine->is_recording = false;
     if (status != WEFT_OK) {
         free(graph);
         return status;

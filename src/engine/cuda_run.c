@@ -285,6 +285,7 @@ static void start_run(struct engine_cuda *engine, struct cuda_batch *batch)
     struct cuda_graph *graph = graph_of(engine, batch);
     if (graph == NULL) {
         batch->state = BATCH_RECORDS;
+        batch->is_disturbed = true;
         (void)pthread_cond_signal(&engine->records);
         return;
     }
@@ -309,6 +310,7 @@ static void tell(struct engine_cuda *engine, struct cuda_batch *batch)
         .worker = batch->worker,
         .batch = batch->number,
         .run_ns = batch->run_ns,
+        .is_disturbed = batch->is_disturbed,
     };
     for (uint32_t i = 0; i < batch->task_count && done.status == WEFT_OK; i++) {
         struct cuda_task *task = &batch->tasks[i];
@@ -386,6 +388,11 @@ static void start(struct engine_cuda *engine, struct cuda_batch *batch)
     if (batch->share->uses++ == 0) {
         cuda_graphs_look_ahead(engine);
     }
+    for (const struct cuda_batch *other = engine->batches; other != NULL; other = other->next) {
+        batch->is_disturbed = batch->is_disturbed || other->state == BATCH_RUNS;
+    }
+    batch->is_disturbed = batch->is_disturbed || engine->is_recording;
+    cuda_batches_disturb(engine);
     start_run(engine, batch);
 }
 

@@ -55,6 +55,7 @@ struct engine_done {
     uint32_t gpu;   /* SHAPED: units. */
     uint64_t batch; /* RAN: as in the launch. */
     int64_t run_ns;
+    bool is_disturbed;                   /* RAN: something else may have made it slower. */
     uint32_t output_count;               /* RAN: one per task, in the order of the launch. */
     const struct engine_output *outputs; /* Valid during the call. */
     uint32_t usage_count;                /* RAN: of the models that the engine can measure. */

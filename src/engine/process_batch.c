@@ -53,6 +53,7 @@ static void finish(
         .batch = batch->batch.batch,
         .status = status,
         .run_ns = batch->run_ns,
+        .is_disturbed = batch->is_disturbed || batch->is_suspect,
     };
     process_batch_unlink(worker, batch);
     process_tell(worker->engine, &batch->told, &done, message);
@@ -208,6 +209,7 @@ void process_batch_report(
         (void)take_outputs(batch, ran, batch->is_suspect ? batch->at : 0);
     }
     batch->run_ns += ran->report.run_ns;
+    batch->is_disturbed = ran->report.is_disturbed != 0;
     batch->usage_count = ran->report.usage_count;
     memcpy(batch->usages, ran->usages, sizeof(batch->usages));
     if (!batch->is_suspect) {

@@ -92,6 +92,7 @@ static void on_done(void *context, const struct engine_done *done)
         .number = done->batch,
         .bytes = done->bytes,
         .run_ns = done->run_ns,
+        .is_disturbed = done->is_disturbed ? 1 : 0,
         .status = done->status,
         .worker = done->worker,
         .model = done->model,

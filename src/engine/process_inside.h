@@ -66,6 +66,7 @@ struct process_batch {
     uint32_t at;      /* Suspects: tasks before this one have ended. */
     int64_t since_ns; /* When it was sent or cancelled. */
     int64_t run_ns;   /* So far. */
+    bool is_disturbed;
     uint32_t usage_count;
     struct engine_usage usages[ENGINE_USAGES_MAX];
     struct engine_output outputs[BATCH_TASKS_MAX];

@@ -72,6 +72,7 @@ struct process_report {
     uint32_t gpu;
     uint32_t usage_count;     /* RAN. */
     uint32_t output_count;    /* RAN. */
+    uint64_t is_disturbed;    /* RAN: as in struct engine_done. */
     uint64_t function_starts; /* Of processes for functions, since this one began. */
     uint64_t function_crashes;
     char message[240];

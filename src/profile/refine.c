@@ -24,6 +24,7 @@ struct weight {
     uint32_t model;
     uint32_t device;
     uint32_t items;
+    uint32_t gpu;
     uint32_t runs;
     uint32_t seen;           /* Of those, here. */
     int64_t told_ns;         /* What others know: of a run, 0 for nothing; */
@@ -74,13 +75,15 @@ void refine_destroy(struct refine *refine)
     free(refine);
 }
 
-/* The weight of a point, which begins with @runs. */
+/* The weight of the point of @ran at @items, which begins with @runs. */
 static struct weight *weight_of(
-    struct refine *refine, uint32_t model, uint32_t device, uint32_t items, uint32_t runs)
+    struct refine *refine, const struct refine_ran *ran, uint32_t items, uint32_t runs)
 {
+    const uint32_t gpu = ran->is_padded ? ran->gpu : 0;
     for (uint32_t i = 0; i < refine->weight_count; i++) {
         struct weight *weight = &refine->weights[i];
-        if (weight->model == model && weight->device == device && weight->items == items) {
+        if (weight->model == ran->model && weight->device == ran->device &&
+            weight->items == items && weight->gpu == gpu) {
             return weight;
         }
     }
@@ -95,7 +98,8 @@ static struct weight *weight_of(
         refine->weight_max = larger;
     }
     struct weight *added = &refine->weights[refine->weight_count];
-    *added = (struct weight){.model = model, .device = device, .items = items, .runs = runs};
+    *added = (struct weight){
+        .model = ran->model, .device = ran->device, .items = items, .gpu = gpu, .runs = runs};
     refine->weight_count++;
     return added;
 }
@@ -162,12 +166,31 @@ static void learn_run(struct refine *refine, const struct refine_ran *ran)
                            : known.source == ESTIMATE_MISSING ? 0
                                                               : REFINE_GUESS;
     move(
-        &point.run_ns, &point.sd_ns,
-        count_up(weight_of(refine, ran->model, ran->device, ran->items, prior)),
+        &point.run_ns, &point.sd_ns, count_up(weight_of(refine, ran, ran->items, prior)),
         is_point ? min_i64(ran->run_ns, run_ns_max(&known)) : ran->run_ns);
     point.run_ns = max_i64(point.run_ns, 1); /* As documents want it. */
     keep_in_line(curve, &point);
     profile_put_point(profile, ran->model, ran->device, &point);
+}
+
+/* Where fewer items take as long as the next point: that is learnt, and no other. */
+static void learn_padded(struct refine *refine, const struct refine_ran *ran)
+{
+    const struct profile_curve *curve = &refine->profile->models[ran->model].curves[ran->device];
+    for (uint32_t i = 0; i < curve->point_count; i++) { /* By items, ascending, for each share. */
+        struct profile_point point = curve->points[i];
+        if (point.gpu != ran->gpu || point.items < ran->items) {
+            continue;
+        }
+        const struct estimate known = {.run_ns = point.run_ns, .sd_ns = point.sd_ns};
+        move(
+            &point.run_ns, &point.sd_ns,
+            count_up(weight_of(refine, ran, point.items, REFINE_PRIOR)),
+            min_i64(ran->run_ns, run_ns_max(&known)));
+        point.run_ns = max_i64(point.run_ns, 1); /* As documents want it. */
+        profile_put_point(refine->profile, ran->model, ran->device, &point);
+        return;
+    }
 }
 
 /* A step up for every longer hand-off and one down for every shorter one end at the median. */
@@ -192,7 +215,9 @@ void refine_run(struct refine *refine, const struct refine_ran *ran)
         return; /* A clock that went wrong. */
     }
     refine->count++;
-    if (!ran->is_shared) {
+    if (ran->is_padded && !ran->is_shared) {
+        learn_padded(refine, ran);
+    } else if (!ran->is_shared) {
         learn_run(refine, ran);
     }
     learn_handoff(refine->profile, ran);

@@ -48,6 +48,8 @@ struct refine_ran {
     uint32_t model;
     uint32_t device; /* Its kind; the batch had the whole of it, unless it is shared. */
     bool is_shared;  /* Others may have slowed the run: only the hand-off is learnt. */
+    bool is_padded; /* It took as long as the next larger point of its share: it is learnt there. */
+    uint32_t gpu;   /* If it is padded: the units of its share; 0: all. */
     uint32_t items;
     int64_t run_ns;     /* As the engine measured it. */
     int64_t handoff_ns; /* What its worker was busy beside that. */

@@ -310,6 +310,7 @@ static void step_ran(struct runtime *runtime, uint32_t node, const struct engine
             .items = running.items,
             .config = running.config,
             .run_ns = done->run_ns,
+            .is_disturbed = done->is_disturbed,
             .took_ns = took_ns,
             .usage_count = done->usage_count,
             .usages = done->usages,

@@ -69,6 +69,7 @@ struct runtime_ran {
     uint32_t items;
     struct config config;
     int64_t run_ns;       /* As the engine measured it. */
+    bool is_disturbed;    /* Something else may have made it slower, as far as the engine knows. */
     int64_t took_ns;      /* From the launch until its end was noticed. */
     uint32_t usage_count; /* What it needed of models, as far as that was measured. */
     const struct engine_usage *usages;

@@ -195,11 +195,14 @@ static void on_joined(void *context)
 static void on_ran(void *context, const struct runtime_ran *ran)
 {
     struct local_repository *local = context;
-    const uint32_t device = local->measured.fleet->workers[ran->worker].device;
+    const struct fleet_worker *worker = &local->measured.fleet->workers[ran->worker];
+    const bool is_gpu = worker->device != 0;
     const struct refine_ran seen = {
         .model = ran->model,
-        .device = device,
-        .is_shared = device != 0, /* A GPU: what was measured alone stays. */
+        .device = worker->device,
+        .is_shared = is_gpu && ran->is_disturbed,
+        .is_padded = is_gpu,
+        .gpu = is_gpu && ran->config.gpu < worker->gpu_units ? ran->config.gpu : 0,
         .items = ran->items,
         .run_ns = ran->run_ns,
         .handoff_ns = max_i64(ran->took_ns - ran->run_ns, 0),
@@ -209,7 +212,7 @@ static void on_ran(void *context, const struct runtime_ran *ran)
         const struct engine_usage *usage = &ran->usages[i];
         refine_workspace(local->refine, usage->model, usage->items, usage->bytes);
     }
-    if (!seen.is_shared) {
+    if (!is_gpu) {
         model_set_add(&local->measured.document.listed, ran->model);
     }
     tell(local);

@@ -525,16 +525,21 @@ void measured_take(
     }
 }
 
-/* Of models on a GPU nothing else is learnt while they are served. */
-static enum weft_status save_handoffs(
+/* Of models on a GPU only run times and hand-offs are learnt while they are served. */
+static enum weft_status save_times(
     const struct measured *measured, uint32_t device, struct weft_error *error)
 {
     const struct profile *profile = measured->document.profile;
     struct profile *kept = measured->kinds[device].document.profile;
     for (uint32_t i = 0; i < profile->model_count; i++) {
-        if (kept->models[i].curves[device].point_count > 0) {
-            profile_set_handoff(kept, i, device, profile->models[i].curves[device].handoff_ns);
+        const struct profile_curve *curve = &profile->models[i].curves[device];
+        if (kept->models[i].curves[device].point_count == 0) {
+            continue;
         }
+        for (uint32_t k = 0; k < curve->point_count; k++) {
+            profile_put_point(kept, i, device, &curve->points[k]);
+        }
+        profile_set_handoff(kept, i, device, curve->handoff_ns);
     }
     return save_kind(measured, device, error);
 }
@@ -559,7 +564,7 @@ enum weft_status measured_save(const struct measured *measured, struct weft_erro
     }
     enum weft_status status = save_kind(measured, /* device */ 0, error);
     for (uint32_t i = 1; i < measured->fleet->device_count && status == WEFT_OK; i++) {
-        status = save_handoffs(measured, i, error);
+        status = save_times(measured, i, error);
     }
     return status;
 }

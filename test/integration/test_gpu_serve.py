@@ -175,6 +175,29 @@ class GpuServe(unittest.TestCase):
         apart = f"{FAKE}_cuda-13.0-processors.profile.json"
         self.assertEqual(sorted(self.profiles()), sorted([box, gpu, apart]))
         self.assertEqual(self.profiles()[gpu], kept[gpu])
+        measured = self.profiles()[apart]["models"]["tripled"]["devices"][FAKE]["points"]
+        self.assertEqual({p.get("gpu", 0) for p in measured}, {0, 1, 2, 4, 8})
+
+    def test_run_times_are_learnt_while_models_are_served(self):
+        gpu = f"{FAKE}_cuda-13.0.profile.json"
+        self.assertEqual(self.weft("profile", str(self.folder)).returncode, 0)
+
+        def times():
+            device = self.profiles()[gpu]["models"]["tripled"]["devices"][FAKE]
+            return {(p.get("gpu", 0), p["items"]): p["ms"] for p in device["points"]}
+
+        before = times()
+        server = self.serve()
+        for _ in range(40):  # One at a time: each has the GPU to itself.
+            self.assertEqual(self.infer(server, "tripled", [[1, 2, 3, 4]])[0], 200)
+        server.end()
+        after = times()
+        self.assertEqual(before.keys(), after.keys())
+        self.assertNotEqual(
+            {p: ms for p, ms in before.items() if p[1] == 1},
+            {p: ms for p, ms in after.items() if p[1] == 1},
+        )
+        self.assertEqual(before[(0, 4)], after[(0, 4)])
 
     def test_without_a_gpu_models_for_processors_are_served(self):
         server = self.serve("--gpus", "0")

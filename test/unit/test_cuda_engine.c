@@ -705,6 +705,9 @@ static void no_batch_waits_for_a_recording_that_can_run_elsewhere(ATTR_UNUSED vo
         expect_rows(said_of(i), 0, 1, 3, 2, 1);
     }
     assert_int_equal(last_run(NULL), 0); /* On the whole device. */
+    for (uint64_t i = 1; i <= 3; i++) {
+        assert_true(said_of(i)->done.is_disturbed); /* It took as long as such a run does. */
+    }
     bundle_destroy(input);
     open_gate();
     run_until_apart(DOUBLE, 4, 2, 1);
@@ -766,6 +769,12 @@ static void graphs_are_made_ahead(ATTR_UNUSED void **state)
     wait_for_graphs(2); /* The other package on that share, which nothing has asked for. */
     load(NEGATE);
     wait_for_graphs(4); /* The same for this model. */
+    uint64_t batch = 2;
+    do { /* Soon it is alone, on its own share: nothing is left to be recorded. */
+        assert_true(batch < 100);
+        uv_sleep(10);
+        run(batch, DOUBLE, 1, 2, 1);
+    } while (said_of(batch++)->done.is_disturbed);
     close_gate();
     struct bundle *input = rows(1, 3);
     launch(1, NEGATE, 4, 1, &input);

@@ -217,6 +217,45 @@ static void new_numbers_of_items_begin_with_the_estimate(ATTR_UNUSED void **stat
     profile_destroy(profile);
 }
 
+/* Of packages for GPUs: a batch takes as long as the package that it is padded to. */
+static void padded_runs_are_learnt_where_they_are_measured(ATTR_UNUSED void **state)
+{
+    struct profile *profile = profile_create(1);
+    const struct profile_point points[] = {
+        {.items = 1, .run_ns = 10 * MS},
+        {.items = 8, .run_ns = 20 * MS},
+        {.items = 1, .gpu = 2, .run_ns = 30 * MS},
+        {.items = 8, .gpu = 2, .run_ns = 80 * MS},
+    };
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(profile_add_point(profile, 0, 0, &points[i]), WEFT_OK);
+    }
+    struct refine *refine = refine_create(profile);
+    struct refine_ran ran = {.items = 3, .is_padded = true, .gpu = 2, .run_ns = 98 * MS};
+    const struct profile_curve *curve = &profile->models[0].curves[0];
+
+    refine_run(refine, &ran);
+    assert_int_equal(curve->point_count, 4);
+    assert_int_equal(curve->points[3].run_ns, 82 * MS); /* A ninth of the way. */
+    ran.gpu = 0;
+    ran.run_ns = 11 * MS;
+    for (int i = 0; i < 1000; i++) {
+        refine_run(refine, &ran);
+    }
+    assert_in_range(curve->points[1].run_ns, 11 * MS, 11 * MS + 64);
+    ran.items = 9; /* Several runs: nothing is known of one. */
+    ran.gpu = 1;   /* Nor is anything of this share. */
+    refine_run(refine, &ran);
+    ran.gpu = 2;
+    refine_run(refine, &ran);
+    assert_int_equal(curve->points[0].run_ns, 10 * MS);
+    assert_int_equal(curve->points[2].run_ns, 30 * MS);
+    assert_int_equal(curve->points[3].run_ns, 82 * MS);
+    assert_int_equal(curve->point_count, 4);
+    refine_destroy(refine);
+    profile_destroy(profile);
+}
+
 static void points_are_bounded(ATTR_UNUSED void **state)
 {
     struct profile *profile = profile_create(1);
@@ -405,6 +444,7 @@ int main(void)
         cmocka_unit_test(handoffs_are_learnt_by_their_median),
         cmocka_unit_test(mean_and_spread_are_followed),
         cmocka_unit_test(new_numbers_of_items_begin_with_the_estimate),
+        cmocka_unit_test(padded_runs_are_learnt_where_they_are_measured),
         cmocka_unit_test(points_are_bounded),
         cmocka_unit_test(loads_are_learnt_too),
         cmocka_unit_test(workspaces_grow_to_what_runs_need),
