@@ -122,7 +122,8 @@ def compare(path, module, example, rows):
         error = numpy.linalg.norm((got - want).ravel())
         norm = numpy.linalg.norm(want.ravel())
         if not error <= TOLERANCE * max(norm, 1e-6):
-            raise Refused(f"output '{name}' of {rows} rows is off by {error / norm:.3g} of its norm")
+            off = f"off by {error / norm:.3g} of its norm"
+            raise Refused(f"output '{name}' of {rows} rows is {off}")
 
 
 def from_onnx(path, rows, given, device="cpu"):

@@ -63,7 +63,7 @@ enum weft_status cuda_driver_open(
 #define X(name, text, parameters)                                                                  \
     symbol = dlsym(driver_out->library, text);                                                     \
     if (symbol == NULL) {                                                                          \
-        return error_set(error, WEFT_NOT_FOUND, "the NVIDIA driver is too old: no %s", text);      \
+        return error_set(error, WEFT_REFUSED, "the NVIDIA driver is too old: no %s", text);        \
     }                                                                                              \
     memcpy(&driver_out->name, &symbol, sizeof(symbol));
     CUDA_DRIVER_MAP(X)
@@ -125,6 +125,7 @@ static enum weft_status check_abilities(const struct cuda_device *device, struct
     int greater = 0;
     int has_ranges = 0;
     int has_files = 0;
+    int mode = 0;
     int result = driver->version(&version);
     if (result == CUDA_SUCCESS) {
         result = driver->device_attribute(&greater, CUDA_ATTRIBUTE_GREATER, device->number);
@@ -135,8 +136,15 @@ static enum weft_status check_abilities(const struct cuda_device *device, struct
     if (result == CUDA_SUCCESS) {
         result = driver->device_attribute(&has_files, CUDA_ATTRIBUTE_FILES, device->number);
     }
+    if (result == CUDA_SUCCESS) {
+        result = driver->device_attribute(&mode, CUDA_ATTRIBUTE_MODE, device->number);
+    }
     if (result != CUDA_SUCCESS) {
         return cuda_check(driver, result, "ask what the GPU can do", error);
+    }
+    if (mode == CUDA_MODE_PROHIBITED) {
+        return error_set(
+            error, WEFT_REFUSED, "its compute mode is 'prohibited': no process may use it");
     }
     if (version < CUDA_VERSION_LEAST) {
         return error_set(

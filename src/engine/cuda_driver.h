@@ -70,6 +70,9 @@ enum {
     CUDA_HOST_PORTABLE = 1,
     CUDA_HOST_READ_ONLY = 8,
     CUDA_ATTRIBUTE_PROCESSORS = 16,
+    CUDA_ATTRIBUTE_MODE = 20, /* Which processes may use it. */
+    CUDA_MODE_PROHIBITED = 2,
+    CUDA_MODE_EXCLUSIVE = 3,     /* One at a time. */
     CUDA_ATTRIBUTE_GREATER = 75, /* Compute capability, its first number. */
     CUDA_ATTRIBUTE_LESSER = 76,  /* Compute capability, its second number. */
     CUDA_ATTRIBUTE_VMM = 102,    /* Memory can be mapped behind addresses. */
@@ -81,6 +84,7 @@ enum {
 enum {
     CUDA_SUCCESS = 0,
     CUDA_OUT_OF_MEMORY = 2,
+    CUDA_NO_DEVICE = 100,
     CUDA_ECC_UNCORRECTABLE = 214,
     CUDA_NOT_READY = 600,
     CUDA_ILLEGAL_ADDRESS = 700,
@@ -182,7 +186,7 @@ struct cuda_driver {
  * Open the driver: @path, or the system's if it is NULL. Touches no device, so that the process can
  * still be forked. It stays open as long as the process.
  *
- * Errors: WEFT_NOT_FOUND if there is none, or it is older than this file.
+ * Errors: WEFT_NOT_FOUND if there is none; WEFT_REFUSED if it is older than this file.
  */
 enum weft_status cuda_driver_open(
     const char *path, struct cuda_driver *driver_out, struct weft_error *error);

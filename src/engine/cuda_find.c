@@ -25,15 +25,40 @@ struct look {
     void (*run)(const struct look *look, struct cuda_found *found);
 };
 
-/* How many there are, in @found->units. */
+/*
+ * How many instances of MIG the operator lists, each of which is used like a GPU; 0: there are
+ * others, or none. A process sees one of them, so that the driver would not count them.
+ */
+static uint32_t count_instances(void)
+{
+    const char *at = getenv("CUDA_VISIBLE_DEVICES");
+    uint32_t count = 0;
+    while (at != NULL && strncmp(at, "MIG-", strlen("MIG-")) == 0) {
+        count++;
+        at += strcspn(at, ",");
+        at += *at == ',' ? 1 : 0;
+    }
+    return count;
+}
+
+/* How many there are, in @found->units. Where there is no driver, or no GPU, there are none. */
 static void look_at_all(const struct look *look, struct cuda_found *found)
 {
     struct cuda_driver driver;
+    struct weft_error error = {.status = WEFT_OK};
     int count = 0;
-    if (cuda_driver_open(look->path, &driver, NULL) == WEFT_OK &&
-        driver.init(/* flags */ 0) == CUDA_SUCCESS && driver.device_count(&count) == CUDA_SUCCESS &&
-        count > 0) {
-        found->units = (uint32_t)count;
+    found->status = cuda_driver_open(look->path, &driver, &error);
+    if (found->status == WEFT_OK) {
+        int result = driver.init(/* flags */ 0);
+        result = result == CUDA_SUCCESS ? driver.device_count(&count) : result;
+        found->status = result == CUDA_NO_DEVICE
+                            ? WEFT_NOT_FOUND
+                            : cuda_check(&driver, result, "the driver does not work", &error);
+    }
+    (void)snprintf(found->cause, sizeof(found->cause), "%s", error.message);
+    if (found->status == WEFT_OK && count > 0) {
+        const uint32_t instances = count_instances();
+        found->units = instances > 0 ? instances : (uint32_t)count;
     }
 }
 
@@ -55,6 +80,7 @@ static void look_at_one(const struct look *look, struct cuda_found *found)
     struct cuda_shares shares;
     struct weft_error error = {.status = WEFT_OK};
     int version = 0;
+    int mode = 0;
     found->status = cuda_driver_open(look->path, &driver, &error);
     if (found->status == WEFT_OK) {
         found->status = cuda_choose(look->gpu, &error);
@@ -69,6 +95,8 @@ static void look_at_one(const struct look *look, struct cuda_found *found)
         found->memory_bytes = device.memory_bytes;
         found->room_bytes = room_of(&device);
         found->processors = device.processors;
+        (void)driver.device_attribute(&mode, CUDA_ATTRIBUTE_MODE, device.number);
+        found->is_exclusive = mode == CUDA_MODE_EXCLUSIVE;
         found->status = cuda_shares_open(&device, &shares, &error);
     }
     if (found->status == WEFT_OK) {
@@ -128,6 +156,10 @@ uint32_t cuda_find(const char *path, uint32_t most, struct cuda_found *found_out
         return 0;
     }
     look_apart(&look, &all);
+    if (all.status != WEFT_OK && all.status != WEFT_NOT_FOUND) {
+        found_out[0] = all;
+        return 1;
+    }
     const uint32_t there = all.units < CUDA_FOUND_MAX ? all.units : CUDA_FOUND_MAX;
     const uint32_t count = there < most ? there : most;
     look.run = look_at_one;

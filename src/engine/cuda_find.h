@@ -20,6 +20,7 @@ struct cuda_found {
     uint64_t room_bytes; /* Of that, for models: what others and engines themselves leave. */
     uint32_t processors;
     uint32_t units;          /* That shares are counted in. 1: it cannot be shared. */
+    bool is_exclusive;       /* One process at a time may use it. */
     bool has_rest;           /* The last of them is what is left over: cuda_share.h. */
     uint32_t version;        /* Of CUDA, as the driver says it: 13000 is 13.0. */
     enum weft_status status; /* Whether engines can use it. */
@@ -28,7 +29,8 @@ struct cuda_found {
 
 /*
  * Look for the GPUs of this machine, @most of them at most, with the driver @path; NULL: the
- * system's. Returns how many there are, usable or not. Called while this process has one thread.
+ * system's. Returns how many there are, usable or not; one that is not, if there is a driver which
+ * does not work. Called while this process has one thread.
  */
 uint32_t cuda_find(const char *path, uint32_t most, struct cuda_found *found_out);
 

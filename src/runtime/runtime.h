@@ -1,9 +1,8 @@
 /*
  * runtime.h - the host with a real clock: nodes, a net and an engine in one process.
  *
- * It feeds nodes with events and carries out what they say; it decides nothing. All of
- * it belongs to one thread, on which every callback comes, except runtime_stop(). The
- * contents of tensors are bundles (engine/bundle.h), or NULL where they are pretended.
+ * It feeds nodes with events and carries out what they say; it decides nothing. It belongs to one
+ * thread, on which callbacks come, but for runtime_stop(). Tensors are bundles, or pretended: NULL.
  *
  *     runtime_create(&options, &runtime, &error);
  *     runtime_request(runtime, node, &request);
@@ -69,7 +68,7 @@ struct runtime_ran {
     uint32_t items;
     struct config config;
     int64_t run_ns;       /* As the engine measured it. */
-    bool is_disturbed;    /* Something else may have made it slower, as far as the engine knows. */
+    bool is_disturbed;    /* Something else may have made it slower. */
     int64_t took_ns;      /* From the launch until its end was noticed. */
     uint32_t usage_count; /* What it needed of models, as far as that was measured. */
     const struct engine_usage *usages;

@@ -116,11 +116,15 @@ static const char *limit_of(const struct cuda_found *found)
     const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
     char path[LINE_BYTES];
     (void)snprintf(path, sizeof(path), "%s/control", folder == NULL ? MPS_FOLDER : folder);
-    if (strstr(found->name, " MIG ") != NULL) {
-        return "it is an instance of MIG; the rest of the card is not used";
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (strstr(found->name, " MIG ") != NULL && (visible == NULL || strstr(visible, ",") == NULL)) {
+        return "it is an instance of MIG; others are used if CUDA_VISIBLE_DEVICES lists them";
     }
     if (found->units < 2) {
         return "it cannot be shared: batches run one after another";
+    }
+    if (found->is_exclusive) {
+        return "its compute mode is exclusive: an engine that ends has to be gone before the next";
     }
     return access(path, F_OK) == 0 ? "MPS is running; other processes may slow it down" : NULL;
 }

@@ -238,7 +238,7 @@ int cuInit(unsigned flags)
         wrong("cuInit in a process that was forked after it");
     }
     fake.process = getpid();
-    return leave(0);
+    return leave(getenv("FAKE_CUDA_INIT") == NULL ? 0 : atoi(getenv("FAKE_CUDA_INIT")));
 }
 
 int cuDriverGetVersion(int *out)
@@ -253,6 +253,9 @@ static int gpu_count(void)
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     if (visible == NULL) {
         return FAKE_GPUS;
+    }
+    if (strncmp(visible, "MIG-", strlen("MIG-")) == 0) {
+        return 1; /* Of several a process has the first. */
     }
     return visible[0] >= '0' && visible[0] < '0' + FAKE_GPUS && visible[1] == '\0' ? 1 : 0;
 }
@@ -276,6 +279,10 @@ int cuDeviceGetName(char *out, int bytes, int device)
     const int result = enter("cuDeviceGetName");
     (void)device;
     const char *name = getenv("FAKE_CUDA_NAME");
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (visible != NULL && strncmp(visible, "MIG-", strlen("MIG-")) == 0) {
+        name = strchr(visible, ',') == NULL ? "Fake GPU MIG 1g.18gb" : "one of several instances";
+    }
     (void)snprintf(out, (size_t)bytes, "%s", name == NULL ? "Fake GPU" : name);
     return leave(result);
 }
@@ -284,9 +291,11 @@ int cuDeviceGetAttribute(int *out, int attribute, int device)
 {
     const int result = enter("cuDeviceGetAttribute");
     (void)device;
-    *out = attribute == CUDA_ATTRIBUTE_PROCESSORS ? FAKE_PROCESSORS
-           : attribute == CUDA_ATTRIBUTE_GREATER  ? 9
-                                                  : 1;
+    const char *mode = getenv("FAKE_CUDA_MODE");
+    *out = attribute == CUDA_ATTRIBUTE_MODE         ? mode == NULL ? 0 : atoi(mode)
+                   : attribute == CUDA_ATTRIBUTE_PROCESSORS ? FAKE_PROCESSORS
+           : attribute == CUDA_ATTRIBUTE_GREATER    ? 9
+                                                    : 1;
     return leave(result);
 }
 

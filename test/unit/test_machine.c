@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -154,6 +155,53 @@ static void gpus_are_found(ATTR_UNUSED void **state)
     assert_int_equal(unsetenv("FAKE_CUDA_NAME"), 0);
 }
 
+/* What a machine with @name=@value in its environment says; it has @count GPUs then. */
+static void expect_note(const char *name, const char *value, uint32_t count, const char *note)
+{
+    struct machine machine;
+    char heard[320] = "";
+    machine_read(&machine);
+    assert_int_equal(setenv(name, value, 1), 0);
+    machine_find_gpus(&machine, /* most */ 64, hear, heard);
+    assert_int_equal(unsetenv(name), 0);
+    assert_string_equal(heard, note);
+    assert_int_equal(machine.gpu_count, count);
+}
+
+static void what_a_gpu_cannot_do_is_said(ATTR_UNUSED void **state)
+{
+    assert_int_equal(setenv("WEFT_CUDA", WEFT_TEST_FAKES "/fake_cuda.so", 1), 0);
+    expect_note(
+        "FAKE_CUDA_MODE", "2", 0,
+        "GPU 0, Fake GPU: its compute mode is 'prohibited': no process may use it");
+    expect_note(
+        "FAKE_CUDA_MODE", "3", FAKE_GPUS,
+        "GPU 1, Fake GPU: its compute mode is exclusive: an engine that ends has to be gone before "
+        "the next; it is used");
+    expect_note("FAKE_CUDA_INIT", "100", 0, ""); /* No GPU. */
+    expect_note(
+        "FAKE_CUDA_INIT", "803", 0, "GPU 0: the driver does not work: CUDA_ERROR_OTHER (803)");
+    expect_note("CUDA_VISIBLE_DEVICES", "MIG-1,MIG-2,MIG-3", 3, "");
+    expect_note(
+        "CUDA_VISIBLE_DEVICES", "MIG-1", 1,
+        "GPU 0, Fake GPU MIG 1g.18gb: it is an instance of MIG; others are used if "
+        "CUDA_VISIBLE_DEVICES lists them; it is used");
+    char folder[] = "/tmp/weft-mps-XXXXXX";
+    char path[64];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof(path), "%s/control", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+    expect_note(
+        "CUDA_MPS_PIPE_DIRECTORY", folder, FAKE_GPUS,
+        "GPU 1, Fake GPU: MPS is running; other processes may slow it down; it is used");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(setenv("WEFT_CUDA", WEFT_TEST_FAKES "/libtorch.so", 1), 0);
+    expect_note("FAKE_CUDA_MODE", "0", 0, "GPU 0: the NVIDIA driver is too old: no cuInit");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +211,7 @@ int main(void)
         cmocka_unit_test(workers_are_as_the_settings_say),
         cmocka_unit_test(each_gpu_is_a_worker),
         cmocka_unit_test(gpus_are_found),
+        cmocka_unit_test(what_a_gpu_cannot_do_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
