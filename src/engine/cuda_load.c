@@ -54,6 +54,7 @@ static enum weft_status open_model(
     }
     status =
         cuda_weights_open(&engine->device, model->manifest.weights_bytes, &model->weights, error);
+    model->manifest.since_ns = artifact->cuda_since_ns;
     if (status != WEFT_OK) {
         cuda_manifest_free(&model->manifest);
         return status;
@@ -163,7 +164,10 @@ static enum weft_status copy_weights(
         (int)sizeof(path)) {
         return error_set(error, WEFT_LIMIT, "the path of the weights is too long");
     }
-    const enum weft_status status = take_new(engine, job->place, &block, error);
+    enum weft_status status = cuda_manifest_check(&model->manifest, path, error);
+    if (status == WEFT_OK) {
+        status = take_new(engine, job->place, &block, error);
+    }
     return status == WEFT_OK
                ? cuda_weights_fill(&model->weights, &block, path, engine->copies, &cancel, error)
                : status;

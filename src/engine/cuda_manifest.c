@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/units.h"
 
 enum { LINE_BYTES_MAX = 1024, EXTENT_MAX = 1 << 30, CONSTANTS_AT_FIRST = 64 };
 
@@ -270,4 +272,19 @@ void cuda_manifest_free(struct cuda_manifest *manifest)
     free(manifest->folder);
     free(manifest->constants);
     *manifest = (struct cuda_manifest){.folder = NULL};
+}
+
+enum weft_status cuda_manifest_check(
+    const struct cuda_manifest *manifest, const char *path, struct weft_error *error)
+{
+    struct stat about;
+    if (stat(path, &about) != 0) {
+        return error_set(error, WEFT_IO, "%s: %s", path, strerror(errno));
+    }
+    const int64_t changed_ns = about.st_ctim.tv_sec * NS_PER_S + about.st_ctim.tv_nsec;
+    if (manifest->since_ns != 0 && changed_ns > manifest->since_ns) {
+        return error_set(
+            error, WEFT_REFUSED, "%s has changed after its sum was compared: it is not run", path);
+    }
+    return WEFT_OK;
 }

@@ -51,6 +51,7 @@ struct cuda_port {
 
 struct cuda_manifest {
     char *folder;
+    int64_t since_ns; /* Files that changed later, by the system's clock, are not used. 0: all. */
     char weights[CUDA_NAME_BYTES_MAX]; /* In the folder. */
     uint64_t weights_bytes;
     uint32_t constant_count;
@@ -74,5 +75,14 @@ struct cuda_manifest {
 enum weft_status cuda_manifest_read(
     const char *folder, struct cuda_manifest *manifest_out, struct weft_error *error);
 void cuda_manifest_free(struct cuda_manifest *manifest);
+
+/*
+ * Whether the file @path of @manifest is the one whose sum was compared. What changed in between,
+ * even if only its rights did, may be another.
+ *
+ * Errors: WEFT_IO if it cannot be asked; WEFT_REFUSED if it changed.
+ */
+enum weft_status cuda_manifest_check(
+    const struct cuda_manifest *manifest, const char *path, struct weft_error *error);
 
 #endif /* ENGINE_CUDA_MANIFEST_H */

@@ -75,23 +75,35 @@ enum weft_status cuda_torch_open(
     return WEFT_OK;
 }
 
-/* The path of the one shared object in @folder. */
+/* The path of the one shared object in @folder, a package of @manifest. */
 static enum weft_status find_object(
-    const char *folder, char path_out[static PATH_BYTES_MAX], struct weft_error *error)
+    const struct cuda_manifest *manifest, const char *folder, char path_out[static PATH_BYTES_MAX],
+    struct weft_error *error)
 {
     DIR *entries = opendir(folder);
+    char path[PATH_BYTES_MAX];
     uint32_t count = 0;
+    enum weft_status status = WEFT_OK;
     if (entries == NULL) {
         return error_set(error, WEFT_NOT_FOUND, "there is no package %s", folder);
     }
-    for (const struct dirent *entry = readdir(entries); entry != NULL; entry = readdir(entries)) {
+    for (const struct dirent *entry = readdir(entries); entry != NULL && status == WEFT_OK;
+         entry = readdir(entries)) {
         const char *end = strrchr(entry->d_name, '.');
-        if (end != NULL && strcmp(end, ".so") == 0 &&
-            snprintf(path_out, PATH_BYTES_MAX, "%s/%s", folder, entry->d_name) < PATH_BYTES_MAX) {
+        if (entry->d_name[0] == '.' || end == NULL ||
+            snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= (int)sizeof(path)) {
+            continue;
+        }
+        status = cuda_manifest_check(manifest, path, error);
+        if (strcmp(end, ".so") == 0) {
+            memcpy(path_out, path, sizeof(path));
             count++;
         }
     }
     (void)closedir(entries);
+    if (status != WEFT_OK) {
+        return status;
+    }
     return count == 1 ? WEFT_OK
                       : error_set(
                             error, WEFT_NOT_FOUND, "package %s has %u shared objects, not one",
@@ -99,10 +111,11 @@ static enum weft_status find_object(
 }
 
 static enum weft_status open_object(
-    struct cuda_package *package, const char *folder, struct weft_error *error)
+    struct cuda_package *package, const struct cuda_manifest *manifest, const char *folder,
+    struct weft_error *error)
 {
     char path[PATH_BYTES_MAX];
-    const enum weft_status status = find_object(folder, path, error);
+    const enum weft_status status = find_object(manifest, folder, path, error);
     if (status != WEFT_OK) {
         return status;
     }
@@ -188,7 +201,7 @@ enum weft_status cuda_package_open(
     package->torch = torch;
     package->manifest = manifest;
     package->rows = manifest->packages[index].rows;
-    enum weft_status status = open_object(package, folder, error);
+    enum weft_status status = open_object(package, manifest, folder, error);
     if (status == WEFT_OK && package->create(&package->container, 1, "cuda", folder) != 0) {
         package->container = NULL;
         status = error_set(error, WEFT_FAILED, "package %s cannot be made", folder);

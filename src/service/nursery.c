@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/units.h"
 #include "engine/cuda_measure.h"
 #include "engine/function_runner.h"
 #include "engine/ort_memory.h"
@@ -61,6 +63,8 @@ struct artifacts artifacts_of(const struct repository *repository)
         [REPOSITORY_FUNCTION] = ARTIFACT_FUNCTION,
     };
     struct artifacts artifacts = {.count = repository->catalogue->model_count};
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* It is always there. Sums are compared later. */
     artifacts.items = memory_zeroed(artifacts.count + 1, sizeof(*artifacts.items));
     for (uint32_t i = 0; i < artifacts.count; i++) {
         const struct repository_file *file = &repository->files[i];
@@ -71,6 +75,7 @@ struct artifacts artifacts_of(const struct repository *repository)
         (void)snprintf(artifact->function, sizeof(artifact->function), "%s", file->function);
         artifact->path = copy_text(file->path);
         artifact->cuda = copy_text(file->cuda);
+        artifact->cuda_since_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
     }
     return artifacts;
 }

@@ -9,6 +9,7 @@
 #include "engine/cuda_engine.h"
 
 #include <signal.h>
+#include <time.h>
 
 #include <uv.h>
 
@@ -85,6 +86,8 @@ static const struct said *said_of(uint64_t batch)
     return NULL;
 }
 
+static bool are_compared; /* The files of models, before anything runs. */
+
 /* A model, and a workflow of one task that runs it. Both have the same number. */
 static void add(const char *name, const char *path)
 {
@@ -98,6 +101,11 @@ static void add(const char *name, const char *path)
     assert_int_equal(catalogue_add_workflow(world.catalogue, workflow), WEFT_OK);
     (void)snprintf(world.paths[model], sizeof(world.paths[model]), "%s", path);
     world.files[model] = (struct artifact){.cuda = world.paths[model]};
+    if (are_compared) {
+        struct timespec now;
+        assert_int_equal(clock_gettime(CLOCK_REALTIME, &now), 0);
+        world.files[model].cuda_since_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+    }
     world.artifacts.count = world.catalogue->model_count;
 }
 
@@ -443,6 +451,30 @@ static void weights_leave_and_come_again(ATTR_UNUSED void **state)
     engine_cancel_load(world.engine, 0, DOUBLE);
     load(DOUBLE);
     run(3, DOUBLE, 4, 5, 1);
+    world_deinit();
+}
+
+static void what_changed_after_its_sum_was_compared_is_not_run(ATTR_UNUSED void **state)
+{
+    char path[600];
+    are_compared = true;
+    world_init(0, FAKE_CUDA);
+    load(DOUBLE);
+    run(1, DOUBLE, 4, 2, 1);
+    unload(DOUBLE);
+    uv_sleep(20); /* The clock of files is coarse. */
+    change_file(DOUBLE, 5);
+    engine_load(world.engine, 0, DOUBLE);
+    const struct said *said = settle();
+    assert_int_equal(said->done.status, WEFT_REFUSED);
+    assert_non_null(strstr(said->message, "weights.bin has changed after its sum was compared"));
+    (void)snprintf(path, sizeof(path), "%s/four", world.paths[NEGATE]);
+    cuda_write(path, "kernel.cubin", "", 0);
+    engine_load(world.engine, 0, NEGATE);
+    said = settle();
+    assert_int_equal(said->done.status, WEFT_REFUSED);
+    assert_non_null(strstr(said->message, "kernel.cubin has changed"));
+    assert_int_equal(world.ended, 0);
     world_deinit();
 }
 
@@ -977,6 +1009,7 @@ static int reset(ATTR_UNUSED void **state)
     workers_of_gpu = 1;
     are_streams = false;
     have_priorities = false;
+    are_compared = false;
     graphs_max = 0;
     launch_worker = 0;
     return 0;
@@ -998,6 +1031,7 @@ int main(void)
         cmocka_unit_test_teardown(models_run_side_by_side, reset),
         cmocka_unit_test_teardown(a_task_that_does_not_fit_fails_alone, reset),
         cmocka_unit_test_teardown(weights_leave_and_come_again, reset),
+        cmocka_unit_test_teardown(what_changed_after_its_sum_was_compared_is_not_run, reset),
         cmocka_unit_test_teardown(a_broken_device_costs_the_task_that_broke_it, reset),
         cmocka_unit_test_teardown(a_run_without_end_is_ended, reset),
         cmocka_unit_test_teardown(batches_can_be_cancelled, reset),
