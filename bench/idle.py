@@ -25,20 +25,30 @@ import clustered  # noqa: E402
 from operated import LIMIT, Server  # noqa: E402
 
 SETTLE_S = 5
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+def tasks(process):
+    """Folders in /proc of all threads of @process and of the processes that it has started."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            if process.pid in (int(path.parent.name), parent):
+                yield from (path.parent / "task").iterdir()
+        except OSError:
+            continue  # It has ended.
 
 
 def processor_seconds(process):
-    """Of @process and those that it has started."""
-    total = 0
-    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # It has ended.
-        if int(path.parent.name) == process.pid or int(fields[1]) == process.pid:
-            total += int(fields[11]) + int(fields[12])
-    return total / TICKS_PER_S
+    """By the scheduler's own count, which has no ticks."""
+    return 1e-9 * sum(int((task / "schedstat").read_text().split()[0]) for task in tasks(process))
+
+
+def wakes(process):
+    """How often a thread has waited for something so far."""
+    return sum(
+        int((task / "status").read_text().split("\nvoluntary_ctxt_switches:")[1].split()[0])
+        for task in tasks(process)
+    )
 
 
 def wait_for_members(server, count):
@@ -70,6 +80,7 @@ class Idle(unittest.TestCase):
         processes = {name: cluster.nodes[name].process for name in names}
         processes["alone"] = single.process
         before = {name: processor_seconds(process) for name, process in processes.items()}
+        woken = {name: wakes(process) for name, process in processes.items()}
         started = time.monotonic()
         time.sleep(OPTIONS.seconds)
         passed = time.monotonic() - started
@@ -78,7 +89,8 @@ class Idle(unittest.TestCase):
             for name, process in processes.items()
         }
         for name, percent in used.items():
-            print(f"{name:6} {percent:.2f} % of a core")
+            often = (wakes(processes[name]) - woken[name]) / passed
+            print(f"{name:6} {percent:.3f} % of a core, woken {often:.0f} times per second")
         most = max(used[name] for name in names)
         ratio = most / used["alone"] if used["alone"] > 0 else float("inf")
         print(f"dearest node {most:.2f} %, {ratio:.1f} times a server alone")

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "wire/bytes.h"
 
 /*
  *   hello:    "weft"  version  from  to  from_incarnation  to_incarnation  agreement  nonce
@@ -32,7 +31,7 @@ void hello_encode(const struct hello *hello, uint8_t bytes_out[HELLO_BYTES])
 {
     struct bytes_writer writer = {.bytes = bytes_out, .count_max = HELLO_BYTES};
     bytes_put(&writer, MAGIC, 4);
-    bytes_put(&writer, WIRE_VERSION, 1);
+    bytes_put(&writer, GREETING_VERSION, 1);
     bytes_put(&writer, hello->from, 4);
     bytes_put(&writer, hello->to, 4);
     bytes_put(&writer, hello->from_incarnation, 8);
@@ -45,7 +44,8 @@ void hello_encode(const struct hello *hello, uint8_t bytes_out[HELLO_BYTES])
 bool hello_decode(const uint8_t *bytes, size_t count, struct hello *hello_out)
 {
     struct bytes_reader reader = {.bytes = bytes, .count = count};
-    const bool is_ours = bytes_take(&reader, 4) == MAGIC && bytes_take(&reader, 1) == WIRE_VERSION;
+    const bool is_ours =
+        bytes_take(&reader, 4) == MAGIC && bytes_take(&reader, 1) == GREETING_VERSION;
     hello_out->from = (uint32_t)bytes_take(&reader, 4);
     hello_out->to = (uint32_t)bytes_take(&reader, 4);
     hello_out->from_incarnation = bytes_take(&reader, 8);

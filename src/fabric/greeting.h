@@ -9,8 +9,17 @@
 #define FABRIC_GREETING_H
 
 #include "fabric/trust.h"
+#include "wire/bytes.h"
 
-enum { HELLO_BYTES = 53, WELCOME_BYTES = 56 };
+enum {
+    HELLO_BYTES = 53,
+    WELCOME_BYTES = 56,
+
+    /* Of frames, which messages and rows travel in, and of those. Grows when either does. */
+    GREETING_VERSION = 16 * 1 + WIRE_VERSION,
+};
+
+_Static_assert((int)WIRE_VERSION < 16, "frames and what is in them have a version in one byte");
 
 struct hello {
     uint32_t from;

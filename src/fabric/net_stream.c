@@ -12,11 +12,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "fabric/local_socket.h"
 #include "fabric/net_stream_inside.h"
 #include "fabric/trust.h"
 
-#define SWEEP_NS    INT64_C(50000000)
 #define GREETING_NS INT64_C(5000000000)
 
 enum { BACKLOG = 128, ACCEPTS_MAX = 16 };
@@ -71,14 +71,18 @@ static void judge(struct peer *peer, int64_t at_ns)
     }
 }
 
-static void on_looking(uv_idle_t *looking)
+static void judge_all(struct net_stream *net)
 {
-    struct net_stream *net = looking->data;
     const int64_t at_ns = net_stream_now_ns();
-    (void)uv_idle_stop(looking); /* Never fails. */
     for (uint32_t node = 0; node < net->options.fleet->node_count; node++) {
         judge(&net->peers[node], at_ns);
     }
+}
+
+static void on_looking(uv_idle_t *looking)
+{
+    (void)uv_idle_stop(looking); /* Never fails. */
+    judge_all(looking->data);
 }
 
 void net_stream_look(struct net_stream *net)
@@ -99,14 +103,53 @@ static void forgive(struct net_stream *net, int64_t stood_ns)
     }
 }
 
+static void on_sweep(uv_timer_t *timer);
+
+static void sweep_at(struct net_stream *net, int64_t due_ns, int64_t at_ns)
+{
+    const int64_t wait_ns = max_i64(due_ns - at_ns, 0);
+    net->sweep_at_ns = at_ns + wait_ns;
+    (void)uv_timer_start(
+        &net->sweep, on_sweep, (uint64_t)((wait_ns + 999999) / 1000000), /* repeat */ 0);
+}
+
+void net_stream_hurry(struct net_stream *net)
+{
+    const int64_t at_ns = net_stream_now_ns();
+    if (!net->is_closing && net->sweep_at_ns > at_ns + NET_STREAM_SOON_NS) {
+        sweep_at(net, at_ns + NET_STREAM_SOON_NS, at_ns);
+    }
+}
+
+/*
+ * When there is something to do next. Where all is well, nodes of one machine sweep at the same
+ * times, so that one that wakes to say something finds what all others have said: one wake-up for
+ * all, not one for each.
+ */
+static int64_t next_sweep_ns(const struct net_stream *net, int64_t at_ns)
+{
+    const int64_t early_ns =
+        NET_STREAM_CALM_NS / 4; /* A timer may come a little before its time. */
+    int64_t due_ns = ((at_ns + early_ns) / NET_STREAM_CALM_NS + 1) * NET_STREAM_CALM_NS;
+    for (uint32_t node = 0; node < net->options.fleet->node_count; node++) {
+        const struct peer *peer = &net->peers[node];
+        const bool is_well = peer->is_welcome && peer->in != NULL && peer->waiting_count == 0;
+        if (peer->is_member && !is_well) {
+            due_ns = min_i64(due_ns, at_ns + NET_STREAM_SOON_NS);
+        } else if (peer->is_member && !peer->is_broken) {
+            due_ns = min_i64(due_ns, peer->heard_ns + NET_STREAM_SILENCE_NS);
+        }
+    }
+    return due_ns;
+}
+
 static void on_sweep(uv_timer_t *timer)
 {
     struct net_stream *net = timer->data;
     const int64_t at_ns = net_stream_now_ns();
-    if (at_ns - net->swept_ns > 2 * SWEEP_NS) {
-        forgive(net, at_ns - net->swept_ns - SWEEP_NS);
+    if (at_ns - net->sweep_at_ns > NET_STREAM_SOON_NS) {
+        forgive(net, at_ns - net->sweep_at_ns);
     }
-    net->swept_ns = at_ns;
     for (uint32_t node = 0; node < net->options.fleet->node_count; node++) {
         struct peer *peer = &net->peers[node];
         if (peer->out != NULL && !peer->is_welcome && at_ns - peer->dialled_ns > GREETING_NS) {
@@ -124,7 +167,8 @@ static void on_sweep(uv_timer_t *timer)
             net_stream_dismiss(arrival, "no greeting");
         }
     }
-    net_stream_look(net);
+    judge_all(net);
+    sweep_at(net, next_sweep_ns(net, at_ns), at_ns);
 }
 
 static void on_arrivals(uv_poll_t *poll, int status, int events)
@@ -165,10 +209,11 @@ void net_stream_set_peer(struct net *base, const struct net_stream_peer *given)
     memcpy(peer->address, given->address, strlen(given->address) + 1);
     memcpy(peer->name, given->name, strlen(given->name) + 1);
     peer->dial_at_ns = 0;
-    peer->pause_ns = SWEEP_NS / 2;
+    peer->pause_ns = NET_STREAM_SOON_NS / 2;
     peer->trip_ns = 0;
     net_stream_dial(peer, net_stream_now_ns());
     net_stream_look(net);
+    net_stream_hurry(net);
 }
 
 void net_stream_remove_peer(struct net *base, uint32_t node)
@@ -398,8 +443,8 @@ static void open_handles(struct net_stream *net)
             net->handles_open++;
         }
     }
-    (void)uv_timer_start(&net->sweep, on_sweep, SWEEP_NS / 1000000, SWEEP_NS / 1000000);
-    net->swept_ns = net_stream_now_ns();
+    const int64_t at_ns = net_stream_now_ns();
+    sweep_at(net, at_ns + NET_STREAM_SOON_NS, at_ns);
 }
 
 static void make_peers(struct net_stream *net)

@@ -18,7 +18,7 @@ enum frame_kind {
     FRAME_ROW,
     FRAME_MESSAGE, /* A message, and perhaps a small tensor. */
     FRAME_TENSOR,  /* A message whose tensor follows as data. */
-    FRAME_PING,    /* With a time, which comes back with FRAME_PONG. */
+    FRAME_PING,    /* A sign of life; with a time, that comes back with FRAME_PONG. */
     FRAME_PONG,
     FRAME_LANE, /* The answer to PROOF where there is UCX: token and address of an inlet. */
 };
@@ -87,6 +87,7 @@ struct peer {
     int64_t dialled_ns; /* When the connection was begun. */
     int64_t pause_ns;   /* Before it connects again. */
     int64_t said_ns;    /* When something last left. */
+    int64_t asked_ns;   /* When a time last did, for the trip. */
     int64_t trip_ns;    /* There and back, smoothed. */
     uint32_t refusals;  /* Since it was last greeted. */
     bool awaits_lane;   /* Its certificate and proof are right; where it is reached comes. */
@@ -97,6 +98,13 @@ struct peer {
     int64_t heard_ns;
     bool is_broken; /* As the host was told. */
 };
+
+/*
+ * Between two sweeps, which say something to peers that nothing was said to: where all is well, and
+ * where something waits. Four of the first are a silence.
+ */
+#define NET_STREAM_CALM_NS INT64_C(125000000)
+#define NET_STREAM_SOON_NS INT64_C(50000000)
 
 /* What a node says to one that it will hear of soon: the directory's news take their time. */
 #define NET_STREAM_TOO_EARLY "not a member, as far as is known here"
@@ -147,7 +155,7 @@ struct net_stream {
     struct ucx *ucx; /* NULL: it is not used. */
     uv_timer_t sweep;
     uv_idle_t looking;
-    int64_t swept_ns;
+    int64_t sweep_at_ns;   /* When the next is due. */
     uint32_t handles_open; /* And lookups: it is released after the last. */
     bool is_closing;
     uint8_t head[NET_HEAD_BYTES_MAX]; /* Scratch. */
@@ -178,6 +186,9 @@ static inline bool net_stream_is_much(const struct peer *peer)
  */
 void net_stream_look(struct net_stream *net);
 
+/* Sweep in NET_STREAM_SOON_NS, if not before: something waits to be done. */
+void net_stream_hurry(struct net_stream *net);
+
 /* A handle or a lookup has ended. */
 void net_stream_ended(struct net_stream *net);
 
@@ -204,7 +215,7 @@ void net_stream_drop(struct peer *peer);
 /* Rows of own workers have changed, or none has left to @peer yet. */
 void net_stream_show(struct peer *peer);
 
-/* Say something, if nothing was said for a while. */
+/* Say something, if nothing was said for a while; now and then with a time. */
 void net_stream_ping(struct peer *peer, int64_t now_ns);
 
 void net_stream_send(struct net *base, uint32_t to, const struct message *message, uint64_t tensor);

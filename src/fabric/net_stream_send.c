@@ -18,7 +18,7 @@
 
 #define PAUSE_FIRST_NS INT64_C(20000000)
 #define PAUSE_MAX_NS   INT64_C(1000000000)
-#define PING_NS        INT64_C(100000000)
+#define TRIP_NS        INT64_C(1000000000)
 
 enum {
     USER_TIMEOUT_MS = 10000, /* What was sent and is not acknowledged for so long is lost. */
@@ -113,7 +113,9 @@ void net_stream_send(struct net *base, uint32_t to, const struct message *messag
     if (!peer->is_blocked && net_stream_is_much(peer)) {
         net_stream_look(net);
     }
-    if (!message->can_wait) {
+    if (message->can_wait) {
+        net_stream_hurry(net);
+    } else {
         net_stream_show(peer);
     }
 }
@@ -425,6 +427,7 @@ void net_stream_hang_up(struct peer *peer, const char *cause)
     peer->dial_at_ns = net_stream_now_ns() + peer->pause_ns;
     peer->pause_ns = min_i64(2 * peer->pause_ns, PAUSE_MAX_NS);
     net_stream_look(peer->net);
+    net_stream_hurry(peer->net);
 }
 
 static void say_hello(struct peer *peer)
@@ -561,11 +564,13 @@ void net_stream_ping(struct peer *peer, int64_t at_ns)
 {
     uint8_t bytes[8];
     struct bytes_writer writer = {.bytes = bytes, .count_max = sizeof(bytes)};
-    if (peer->out == NULL || !peer->is_welcome || at_ns - peer->said_ns < PING_NS) {
+    if (peer->out == NULL || !peer->is_welcome || at_ns - peer->said_ns < NET_STREAM_CALM_NS / 2) {
         return;
     }
+    const bool asks = peer->trip_ns == 0 || at_ns - peer->asked_ns >= TRIP_NS;
     bytes_put(&writer, (uint64_t)at_ns, 8);
-    if (framed_put(peer->out, FRAME_PING, bytes, sizeof(bytes))) {
+    if (framed_put(peer->out, FRAME_PING, bytes, asks ? sizeof(bytes) : 0)) {
+        peer->asked_ns = asks ? at_ns : peer->asked_ns;
         framed_flush(peer->out);
     }
 }

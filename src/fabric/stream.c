@@ -215,6 +215,9 @@ static ptrdiff_t tls_write(struct stream *stream, const struct iovec *bytes, boo
 static ptrdiff_t tls_write_parts(struct stream *stream, const struct iovec *parts, int part_count)
 {
     ptrdiff_t written = 0;
+    if (!send_sealed(stream)) {
+        return -1;
+    }
     for (int i = 0; i < part_count; i++) {
         const ptrdiff_t some = tls_write(stream, &parts[i], i + 1 < part_count);
         if (some < 0) {

@@ -380,6 +380,20 @@ static void a_stopped_peer_is_suspected_until_it_goes_on(ATTR_UNUSED void **stat
     assert_int_equal(cluster.places[1].broken_count, 2); /* Those of the start. */
 }
 
+/* Where there is nothing to say, signs of life say that. */
+static void a_cluster_with_nothing_to_say_stays_whole(ATTR_UNUSED void **state)
+{
+    uint32_t before[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        before[i] = cluster.places[i].broken_count;
+    }
+    cluster_run_ms(&cluster, 900);
+    assert_true(one_is_restored(&cluster));
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(cluster.places[i].broken_count, before[i]);
+    }
+}
+
 static bool one_is_blocked(struct net_cluster *of)
 {
     return of->places[0].is_blocked[1];
@@ -610,8 +624,8 @@ static bool ends_after_hello(uint8_t version)
 
 static void a_node_of_another_version_is_kept_out(ATTR_UNUSED void **state)
 {
-    assert_false(ends_after_hello(WIRE_VERSION));
-    assert_true(ends_after_hello(WIRE_VERSION + 1));
+    assert_false(ends_after_hello(GREETING_VERSION));
+    assert_true(ends_after_hello(GREETING_VERSION + 1));
     cluster_settle(&cluster); /* And the others notice nothing. */
 }
 
@@ -727,6 +741,8 @@ static const struct CMUnitTest tests[] = {
     STREAM(time_on_the_way_counts),
     STREAM(a_peer_that_dies_and_comes_back_is_another),
     STREAM(a_stopped_peer_is_suspected_until_it_goes_on),
+    ON(secret, a_cluster_with_nothing_to_say_stays_whole),
+    ON(shm, a_cluster_with_nothing_to_say_stays_whole),
     STREAM(what_waits_for_a_slow_peer_is_bounded),
     STREAM(a_tensor_without_memory_is_read_and_forgotten),
     STREAM(no_node_speaks_for_another),
