@@ -4,15 +4,13 @@
 
 #include "server/server_inside.h"
 
-enum { PROOF_BYTES = 80 };
-
 /* A call of another node. */
 struct fetch {
     const struct server_files *files;
     struct http_exchange *exchange; /* NULL: the client has gone. */
     bool is_asked;                  /* The files are being read. */
     char path[SERVER_FILES_PATH_BYTES];
-    char proof[PROOF_BYTES];
+    char proof[SERVER_FILES_PROOF_BYTES];
     uint8_t body[64]; /* There should be none: it is thrown away. */
 };
 
@@ -56,7 +54,7 @@ static void on_fetched(void *asker, uint32_t status, char *bytes, size_t count)
     } else if (fetch->exchange != NULL) {
         http_respond_error(
             fetch->exchange, status,
-            status == 403   ? "only nodes that know the secret of the cluster may fetch files"
+            status == 403   ? "only nodes of the cluster may fetch files"
             : status == 404 ? "there is no such file"
                             : "the file cannot be read",
             /* extra */ NULL);

@@ -93,7 +93,7 @@ struct server_repository {
     uint32_t (*gpus)(void *context, struct server_gpu *out);
 };
 
-enum { SERVER_FILES_PATH_BYTES = 256 };
+enum { SERVER_FILES_PATH_BYTES = 256, SERVER_FILES_PROOF_BYTES = 8192 };
 
 /* What was fetched: @bytes, which are the server's from now on, or a status that is not 200. */
 typedef void (*server_fetched)(void *asker, uint32_t status, char *bytes, size_t count);

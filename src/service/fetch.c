@@ -14,6 +14,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "client/http_call.h"
+#include "engine/monotonic.h"
+#include "service/file_proof.h"
 #include "service/offered_files.h"
 #include "service/sums.h"
 
@@ -21,7 +23,8 @@ enum {
     PIECE_SECONDS = 30,
     LIST_SECONDS = 600, /* The other may have to read all its files first. */
     PATH_BYTES = 2 * OFFERED_PATH_BYTES,
-    HEADER_BYTES = 1024,
+    HEADER_BYTES = FILE_PROOF_BYTES + ACCESS_TOKEN_BYTES_MAX + 64,
+    NONCE_SECONDS = 30, /* A challenge is answered for so long. */
     WAIT_MS = 250,
     WAITS_MAX = 40, /* For members that are starting: ten seconds. */
 };
@@ -38,6 +41,9 @@ struct fetch {
     const struct fetch_options *options;
     const struct trust *trust;
     struct http_url url;
+    const char *name; /* Of the node. */
+    char nonce[FILE_NONCE_BYTES];
+    int64_t nonce_ns; /* When it was got; 0: there is none. */
     uint32_t count;
     struct wanted *items;
 };
@@ -57,13 +63,9 @@ enum weft_status fetch_parse(
         error, WEFT_INVALID, "'--fetch' is '%.40s'; it must be 'models', 'all' or 'none'", text);
 }
 
-/* Ask the node for @path. Errors: WEFT_IO, also for any status but 200. */
-static enum weft_status ask(
-    const struct fetch *fetch, const char *path, uint32_t seconds, struct http_reply *reply_out,
-    struct weft_error *error)
+/* The line "Authorization" for servers that ask for a token; "" if there is none. */
+static void write_token(const struct fetch *fetch, char *out, size_t room)
 {
-    char headers[HEADER_BYTES];
-    char proof[128];
     char token[ACCESS_TOKEN_BYTES_MAX] = "";
     FILE *file =
         fetch->options->token_file == NULL ? NULL : fopen(fetch->options->token_file, "re");
@@ -72,13 +74,22 @@ static enum weft_status ask(
         token[strcspn(token, "\r\n")] = '\0';
         (void)fclose(file); /* It was only read. */
     }
-    if (!offered_files_prove(fetch->trust, path, proof)) {
-        return error_set(error, WEFT_IO, "files are fetched only with '--cluster-secret-file'");
-    }
     (void)snprintf(
-        headers, sizeof(headers), "%s%s%s%s", proof,
-        token[0] == '\0' ? "" : "Authorization: Bearer ", token, token[0] == '\0' ? "" : "\r\n");
-    const struct http_call call = {
+        out, room, "%s%s%s", token[0] == '\0' ? "" : "Authorization: Bearer ", token,
+        token[0] == '\0' ? "" : "\r\n");
+}
+
+/* Ask the node for @path, with @proof unless that is "". Errors: WEFT_IO, also if not 200. */
+static enum weft_status call(
+    const struct fetch *fetch, const char *path, const char *proof, uint32_t seconds,
+    struct http_reply *reply_out, struct weft_error *error)
+{
+    char headers[HEADER_BYTES] = "";
+    if (proof[0] != '\0') {
+        (void)snprintf(headers, sizeof(headers), "x-weft-proof: %s\r\n", proof);
+    }
+    write_token(fetch, headers + strlen(headers), sizeof(headers) - strlen(headers));
+    const struct http_call asked = {
         .url = &fetch->url,
         .method = "GET",
         .path = path,
@@ -86,7 +97,7 @@ static enum weft_status ask(
         .timeout_s = seconds,
         .answer_bytes_max = OFFERED_LIST_BYTES_MAX,
     };
-    if (http_call(&call, reply_out, error) != WEFT_OK) {
+    if (http_call(&asked, reply_out, error) != WEFT_OK) {
         return WEFT_IO;
     }
     if (reply_out->status == 200) {
@@ -95,6 +106,59 @@ static enum weft_status ask(
     (void)error_set(error, WEFT_IO, "%s: answers %u", path, reply_out->status);
     free(reply_out->body);
     return WEFT_IO;
+}
+
+/* Have a nonce that the node will accept answers to. */
+static enum weft_status get_nonce(struct fetch *fetch, struct weft_error *error)
+{
+    struct http_reply reply;
+    const int64_t now_ns = monotonic_ns();
+    if (fetch->nonce_ns != 0 && now_ns - fetch->nonce_ns < NONCE_SECONDS * INT64_C(1000000000)) {
+        return WEFT_OK;
+    }
+    if (call(fetch, OFFERED_ROUTE OFFERED_CHALLENGE, "", PIECE_SECONDS, &reply, error) != WEFT_OK) {
+        return WEFT_IO;
+    }
+    const bool is_good = reply.body_bytes == FILE_NONCE_BYTES - 1;
+    if (is_good) {
+        memcpy(fetch->nonce, reply.body, FILE_NONCE_BYTES - 1);
+        fetch->nonce_ns = now_ns;
+    }
+    free(reply.body);
+    return is_good ? WEFT_OK : error_set(error, WEFT_IO, "its challenge makes no sense");
+}
+
+/* Ask the node for @path. Errors: WEFT_IO, also for any status but 200. */
+static enum weft_status ask(
+    struct fetch *fetch, const char *path, uint32_t seconds, struct http_reply *reply_out,
+    struct weft_error *error)
+{
+    char proof[FILE_PROOF_BYTES];
+    const enum weft_status status = get_nonce(fetch, error);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (!file_proof_make(fetch->trust, OFFERED_ASK, fetch->nonce, path, proof)) {
+        return error_set(error, WEFT_IO, "the certificate of this node cannot be used");
+    }
+    return call(fetch, path, proof, seconds, reply_out, error);
+}
+
+/* Cut the last line of @list off. Whether it shows that the node has made the rest. */
+static bool check_list(const struct fetch *fetch, char *list)
+{
+    char *last = list;
+    for (char *line = list; line != NULL && line[0] != '\0';
+         line = strchr(line, '\n') == NULL ? NULL : strchr(line, '\n') + 1) {
+        last = line;
+    }
+    if (strncmp(last, OFFERED_PROOF_LINE, strlen(OFFERED_PROOF_LINE)) != 0) {
+        return false;
+    }
+    char *proof = last + strlen(OFFERED_PROOF_LINE);
+    proof[strcspn(proof, "\n")] = '\0';
+    last[0] = '\0';
+    return file_proof_check(fetch->trust, OFFERED_LIST, fetch->nonce, list, proof, fetch->name);
 }
 
 /* Whether @path stays below the folder, and is of a kind that is wanted. */
@@ -139,6 +203,10 @@ static enum weft_status find_missing(struct fetch *fetch, struct weft_error *err
     if (status != WEFT_OK) {
         return status;
     }
+    if (!check_list(fetch, reply.body)) {
+        free(reply.body);
+        return error_set(error, WEFT_IO, "its list of files is not proven");
+    }
     bool is_good = true;
     for (char *line = strtok_r(reply.body, "\n", &rest);
          is_good && line != NULL && fetch->count < OFFERED_FILES_MAX;
@@ -170,7 +238,7 @@ static enum weft_status check_room(const struct fetch *fetch, struct weft_error 
 
 /* Append what follows @offset to @file. */
 static enum weft_status add_piece(
-    const struct fetch *fetch, const struct wanted *item, uint64_t *offset, int file,
+    struct fetch *fetch, const struct wanted *item, uint64_t *offset, int file,
     struct weft_error *error)
 {
     char path[OFFERED_PATH_BYTES];
@@ -194,8 +262,7 @@ static enum weft_status add_piece(
 
 /* Bring @item to the file at @path, which may have a part of it. */
 static enum weft_status bring(
-    const struct fetch *fetch, const struct wanted *item, const char *path,
-    struct weft_error *error)
+    struct fetch *fetch, const struct wanted *item, const char *path, struct weft_error *error)
 {
     const int file = open(path, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
     struct stat found;
@@ -232,7 +299,7 @@ static void make_folders(char *path, size_t folder_bytes)
 
 /* Fetch @item, check it, and give it its name. */
 static enum weft_status fetch_file(
-    const struct fetch *fetch, const struct wanted *item, struct weft_error *error)
+    struct fetch *fetch, const struct wanted *item, struct weft_error *error)
 {
     const char *folder = fetch->options->folder;
     char beside[PATH_BYTES];
@@ -270,6 +337,8 @@ static enum weft_status fetch_from(
     struct fetch *fetch, const struct member *member, struct weft_error *error)
 {
     fetch->count = 0;
+    fetch->name = member->name;
+    fetch->nonce_ns = 0;
     enum weft_status status = http_url_parse(member->http, &fetch->url, error);
     if (status == WEFT_OK) {
         status = find_missing(fetch, error);
@@ -341,7 +410,7 @@ enum weft_status fetch_missing(const struct fetch_options *options, struct weft_
 {
     struct directory *directory = NULL;
     struct trust *trust = NULL;
-    if (options->kinds == FETCH_NOTHING || options->where->trust.secret == NULL) {
+    if (options->kinds == FETCH_NOTHING) {
         return WEFT_OK;
     }
     struct member_list *list = memory_zeroed(1, sizeof(*list));

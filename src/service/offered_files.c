@@ -10,15 +10,13 @@
 
 #include "base/arena.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "document/folder.h"
-#include "fabric/trust.h"
+#include "engine/monotonic.h"
 #include "runtime/runtime.h"
+#include "service/file_proof.h"
 #include "service/sums.h"
 
-#define PROOF_HEADER "x-weft-proof"
-
-enum { PROOF_DIGITS = 2 * TRUST_PROOF_BYTES };
+#define NONCE_NS INT64_C(60000000000) /* So long a nonce is given out; it holds twice as long. */
 
 struct offered_file {
     char sum[SUMS_DIGITS + 1];
@@ -30,6 +28,8 @@ struct offered_files {
     const char *folder;
     const struct trust *trust;
     struct runtime *runtime;
+    char nonces[2][FILE_NONCE_BYTES]; /* The one that is given out, and that before. */
+    int64_t nonce_ns;                 /* Since when it is. */
 
     pthread_mutex_t lock; /* Of the rest. */
     uint32_t count;
@@ -40,6 +40,7 @@ struct offered_files {
 struct asked {
     struct offered_files *files;
     char path[SERVER_FILES_PATH_BYTES];
+    char nonce[FILE_NONCE_BYTES]; /* That was answered. */
     server_fetched fetched;
     void *asker;
     uint32_t status;
@@ -47,39 +48,41 @@ struct asked {
     size_t count;
 };
 
-static void write_proof(const struct trust *trust, const char *path, char out[PROOF_DIGITS + 1])
+/* Where a challenge is got from. */
+static bool is_challenge(const char *path)
 {
-    uint8_t proof[TRUST_PROOF_BYTES];
-    trust_prove(trust, (const uint8_t *)path, strlen(path), proof);
-    text_hex(out, proof, TRUST_PROOF_BYTES);
+    return strcmp(path, OFFERED_ROUTE OFFERED_CHALLENGE) == 0;
 }
 
-bool offered_files_prove(const struct trust *trust, const char *path, char out[static 128])
+/* The nonce that is given out now. NULL: the system has none. */
+static const char *current_nonce(struct offered_files *files)
 {
-    char digits[PROOF_DIGITS + 1];
-    if (trust_tls(trust) != NULL) {
-        return false;
+    const int64_t now_ns = monotonic_ns();
+    char nonce[FILE_NONCE_BYTES];
+    if (files->nonces[0][0] != '\0' && now_ns - files->nonce_ns < NONCE_NS) {
+        return files->nonces[0];
     }
-    write_proof(trust, path, digits);
-    (void)snprintf(out, 128, PROOF_HEADER ": %s\r\n", digits);
-    return true;
+    if (!file_nonce(nonce)) {
+        return NULL;
+    }
+    memcpy(files->nonces[1], files->nonces[0], FILE_NONCE_BYTES);
+    memcpy(files->nonces[0], nonce, FILE_NONCE_BYTES);
+    files->nonce_ns = now_ns;
+    return files->nonces[0];
 }
 
-/* Whether @proof, in digits, is right; in a time that tells nothing. */
-static bool is_proven(const struct trust *trust, const char *path, const char *proof)
+/* The nonce that @proof answers, of those that hold: NULL if it is not proven. */
+static const char *proven_nonce(struct offered_files *files, const char *path, const char *proof)
 {
-    uint8_t bytes[TRUST_PROOF_BYTES];
-    if (strlen(proof) != PROOF_DIGITS) {
-        return false;
-    }
-    for (uint32_t i = 0; i < TRUST_PROOF_BYTES; i++) {
-        unsigned value = 0;
-        if (sscanf(proof + 2 * (size_t)i, "%2x", &value) != 1) {
-            return false;
+    (void)current_nonce(files); /* What is too old goes. */
+    for (uint32_t i = 0; i < 2; i++) {
+        if (files->nonces[i][0] != '\0' &&
+            file_proof_check(
+                files->trust, OFFERED_ASK, files->nonces[i], path, proof, /* name */ NULL)) {
+            return files->nonces[i];
         }
-        bytes[i] = (uint8_t)value;
     }
-    return trust_is_proven(trust, (const uint8_t *)path, strlen(path), bytes);
+    return NULL;
 }
 
 /* Samples are of no use to a server that only works for others. */
@@ -132,6 +135,21 @@ static void look(struct offered_files *files)
     arena_deinit(&arena);
 }
 
+/* The last line of a list shows that this node has made it. */
+static bool add_proof(struct asked *asked)
+{
+    char proof[FILE_PROOF_BYTES];
+    const size_t room = OFFERED_LIST_BYTES_MAX - asked->count;
+    asked->bytes[asked->count] = '\0';
+    if (!file_proof_make(asked->files->trust, OFFERED_LIST, asked->nonce, asked->bytes, proof)) {
+        return false;
+    }
+    const int length =
+        snprintf(asked->bytes + asked->count, room, OFFERED_PROOF_LINE "%s\n", proof);
+    asked->count += (size_t)length;
+    return length > 0 && (size_t)length < room;
+}
+
 static void make_list(struct asked *asked)
 {
     struct offered_files *files = asked->files;
@@ -148,7 +166,7 @@ static void make_list(struct asked *asked)
         }
         asked->count += (size_t)length;
     }
-    asked->status = asked->bytes == NULL ? 503 : 200;
+    asked->status = asked->bytes != NULL && add_proof(asked) ? 200 : 503;
 }
 
 static void read_piece(struct asked *asked, const struct offered_file *item, uint64_t offset)
@@ -216,14 +234,18 @@ static void fetch(
     void *context, const char *path, const char *proof, server_fetched fetched, void *asker)
 {
     struct offered_files *files = context;
-    if (trust_tls(files->trust) != NULL || !is_proven(files->trust, path, proof)) {
-        fetched(asker, 403, NULL, 0);
+    const char *nonce =
+        is_challenge(path) ? current_nonce(files) : proven_nonce(files, path, proof);
+    if (nonce == NULL || is_challenge(path)) {
+        char *bytes = nonce == NULL ? NULL : strdup(nonce);
+        fetched(asker, bytes == NULL ? 403 : 200, bytes, bytes == NULL ? 0 : strlen(bytes));
         return;
     }
     struct asked *asked = memory_zeroed(1, sizeof(*asked));
     asked->files = files;
     asked->fetched = fetched;
     asked->asker = asker;
+    memcpy(asked->nonce, nonce, sizeof(asked->nonce));
     (void)snprintf(asked->path, sizeof(asked->path), "%s", path);
     runtime_work(files->runtime, work, on_worked, asked);
 }

@@ -2,8 +2,9 @@
  * offered_files.h - the files of a repository as other nodes of a cluster may fetch them.
  *
  * A list of all of them, each with the sum of its contents, and pieces of a file by that sum: what
- * is not in the list cannot be asked for. The one who asks proves that it knows the secret of the
- * cluster. Files are read on other threads.
+ * is not in the list cannot be asked for. Both sides prove that they are of the cluster
+ * (file_proof.h): the one who asks, by an answer to a challenge that it got before, for each path;
+ * the one who is asked, by the last line of its list. Files are read on other threads.
  */
 #ifndef SERVICE_OFFERED_FILES_H
 #define SERVICE_OFFERED_FILES_H
@@ -24,7 +25,11 @@ enum {
     OFFERED_DEPTH_MAX = 4, /* "MODEL/VERSION/model.cuda/FILE" */
 };
 
-#define OFFERED_ROUTE "/v2/repository/files" /* And "/SUM/OFFSET" for a piece. */
+#define OFFERED_ROUTE      "/v2/repository/files" /* And "/SUM/OFFSET" for a piece. */
+#define OFFERED_CHALLENGE  "/challenge"
+#define OFFERED_PROOF_LINE "proof " /* Begins the last line of a list. */
+#define OFFERED_ASK        "ask"    /* What proofs are for: to ask; */
+#define OFFERED_LIST       "list"   /* to be what was asked for. */
 
 /* Of the repository at @folder; both are borrowed. The caller owns the result. */
 struct offered_files *offered_files_create(const char *folder, const struct trust *trust);
@@ -34,8 +39,5 @@ void offered_files_destroy(struct offered_files *files);
 
 /* What a server is given; its pieces are read by @runtime, which is borrowed as long. */
 struct server_files offered_files_parts(struct offered_files *files, struct runtime *runtime);
-
-/* What shows that one may ask for @path: a header with its CR LF. False: there is no secret. */
-bool offered_files_prove(const struct trust *trust, const char *path, char out[static 128]);
 
 #endif /* SERVICE_OFFERED_FILES_H */

@@ -1,6 +1,6 @@
 """A node with an empty folder fetches models from the others. Skipped without ONNX Runtime.
 
-Covers: src/service/fetch.c src/service/offered_files.c src/server/files.c
+Covers: src/service/fetch.c src/service/file_proof.c src/service/offered_files.c src/server/files.c
 """
 
 import hashlib
@@ -14,28 +14,43 @@ import threading
 import time
 import unittest
 
-from clustered import Cluster, infer
+from clustered import Cluster, infer, make_authority, sign
 from operated import LIBRARY, LIMIT
 
 ROUTE = "/v2/repository/files"
+
+
+def code(secret, label, nonce, text):
+    """What shows that one who knows @secret says @text."""
+    whole = f"weft\n{label}\n{nonce}\n{text}"
+    return hmac.new(secret.encode(), whole.encode(), hashlib.sha256).hexdigest()
 
 
 class Impostor(http.server.BaseHTTPRequestHandler):
     """A member that lists the files of a repository and gives something else."""
 
     folder = None
+    secret = None
 
     def do_GET(self):
+        if self.path == f"{ROUTE}/challenge":
+            self.give(b"0" * 32)
+        else:
+            self.give(self.forged())
+
+    def forged(self):
         files = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
         sums = {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in files}
         if self.path == ROUTE:
-            body = "".join(
+            listed = "".join(
                 f"{key} {path.stat().st_size} {path.relative_to(self.folder)}\n"
                 for key, path in sums.items()
-            ).encode()
-        else:
-            key, offset = self.path.split("/")[-2:]
-            body = bytes(min(1 << 20, sums[key].stat().st_size - int(offset)))
+            )
+            return f"{listed}proof {code(self.secret, 'list', '0' * 32, listed)}\n".encode()
+        key, offset = self.path.split("/")[-2:]
+        return bytes(min(1 << 20, sums[key].stat().st_size - int(offset)))
+
+    def give(self, body):
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -64,19 +79,23 @@ class Files(unittest.TestCase):
             time.sleep(0.1)
         raise AssertionError("it does not say where its clients are")
 
-    def ask(self, path, secret):
-        proof = hmac.new(secret.encode(), path.encode(), hashlib.sha256).hexdigest()
+    def ask(self, path, secret, nonce=None):
+        nonce = nonce or self.get(f"{ROUTE}/challenge", {})[1].decode()
+        return self.get(path, {"x-weft-proof": code(secret, "ask", nonce, path)})
+
+    def get(self, path, headers):
         connection = http.client.HTTPConnection(*self.cluster.nodes["a"].address, timeout=30)
-        connection.request("GET", path, headers={"x-weft-proof": proof})
+        connection.request("GET", path, headers=headers)
         response = connection.getresponse()
         body = response.read()
         connection.close()
         return response.status, body
 
-    def announce(self, folder):
+    def announce(self, folder, secret=None):
         """Let the directory say that there is a node 'b': an impostor."""
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Impostor)
         Impostor.folder = folder
+        Impostor.secret = secret or self.cluster.secret.read_text()
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
@@ -127,7 +146,9 @@ class Files(unittest.TestCase):
         secret = self.cluster.secret.read_text()
         status, listed = self.ask(ROUTE, secret)
         self.assertEqual(status, 200)
-        lines = dict(reversed(line.split(" ", 1)) for line in listed.decode().splitlines())
+        *lines, proof = listed.decode().splitlines()
+        self.assertRegex(proof, "^proof [0-9a-f]{64}$")
+        lines = dict(reversed(line.split(" ", 1)) for line in lines)
         path = next(key for key in lines if key.endswith(" deep/1/model.onnx"))
         piece = f"{ROUTE}/{lines[path]}/"
         model = (self.cluster.folder / "deep/1/model.onnx").read_bytes()
@@ -136,6 +157,59 @@ class Files(unittest.TestCase):
         self.assertEqual(self.ask(piece + "0", "another secret, just as long")[0], 403)
         self.assertEqual(self.ask(f"{ROUTE}/{'0' * 64}/0", secret)[0], 404)
         self.assertEqual(self.ask(f"{ROUTE}/../weft.yaml", secret)[0], 400)
+        self.assertEqual(self.ask(ROUTE, secret, nonce="0" * 32)[0], 403)  # As one of before.
+        nonce = self.get(f"{ROUTE}/challenge", {})[1].decode()
+        proof = {"x-weft-proof": code(secret, "ask", nonce, ROUTE)}
+        self.assertEqual(self.get(ROUTE, proof)[0], 200)
+        self.assertEqual(self.get(piece + "0", proof)[0], 403)  # Of another path.
+
+    def test_a_list_that_is_not_proven_is_not_believed(self):
+        self.announce(self.cluster.folder, "another secret, just as long")
+        c = self.cluster.launch("c", folder=self.empty, wait=False)
+        c.logged('event="cannot fetch" node=b cause="its list of files is not proven"')
+        self.assertEqual(c.process.wait(timeout=30), 2)
+        self.assertEqual(list(self.empty.iterdir()), [])
+
+    def sign_all(self, authority, *names):
+        root = self.cluster.root
+        make_authority(root, authority)
+        for name in names:
+            sign(root, authority, name)
+        self.cluster.has_certificates = True
+
+    def test_nodes_with_certificates_fetch_from_each_other(self):
+        self.sign_all("ca", "a", "c")
+        self.cluster.launch_all("a")
+        c = self.cluster.launch("c", folder=self.empty)
+        c.logged("event=fetched file=deep/1/model.onnx")
+        self.cluster.nodes["a"].logged("event=member node=c ")
+        self.assertEqual(infer(c.address, 1), infer(self.cluster.nodes["a"].address, 1))
+        self.assertEqual(self.get(ROUTE, {"x-weft-proof": "QUJD QUJD"})[0], 403)
+        self.assertEqual(self.get(ROUTE, {})[0], 403)
+
+    def test_a_certificate_of_another_authority_fetches_nothing(self):
+        self.sign_all("ca", "a")
+        self.cluster.launch_all("a")
+        root = self.cluster.root
+        (root / "other").mkdir()
+        make_authority(root / "other", "ca")
+        sign(root / "other", "ca", "c")
+        for name in ("ca.pem", "c.pem", "c.key"):
+            shutil.copy(root / "other" / name, root / name)
+        c = self.cluster.launch("c", folder=self.empty, wait=False)
+        c.logged('event="cannot fetch" node=a cause="/v2/repository/files: answers 403"')
+        self.assertEqual(c.process.wait(timeout=30), 2)
+        self.assertEqual(list(self.empty.iterdir()), [])
+
+    def test_a_member_must_be_who_it_says_it_is(self):
+        """The certificate of another member does not make a list that of 'a'."""
+        self.sign_all("ca", "b", "c")
+        for end in ("pem", "key"):
+            shutil.copy(self.cluster.root / f"b.{end}", self.cluster.root / f"a.{end}")
+        self.cluster.launch_all("a")
+        c = self.cluster.launch("c", folder=self.empty, wait=False)
+        c.logged('event="cannot fetch" node=a cause="its list of files is not proven"')
+        self.assertEqual(c.process.wait(timeout=30), 2)
 
     def test_contents_that_differ_are_refused(self):
         self.announce(self.cluster.folder)
