@@ -342,9 +342,10 @@ bool refine_tell(struct refine *refine, struct refine_news *news_out)
             .load_ns = refine->loads[weight->model].count > 0 ? model->load_fixed_ns : 0,
         };
         refine->next++;
-        if (weight->seen > 0 && (has_moved(news.run_ns, weight->told_ns, TELL_RUN) ||
-                                 has_moved(news.handoff_ns, weight->told_handoff_ns, TELL_REST) ||
-                                 has_moved(news.load_ns, weight->told_load_ns, TELL_REST))) {
+        const bool is_news = has_moved(news.run_ns, weight->told_ns, TELL_RUN) ||
+                             has_moved(news.handoff_ns, weight->told_handoff_ns, TELL_REST) ||
+                             has_moved(news.load_ns, weight->told_load_ns, TELL_REST);
+        if (is_news && weight->seen > 0 && weight->gpu == 0) {
             weight->told_ns = news.run_ns;
             weight->told_handoff_ns = news.handoff_ns;
             weight->told_load_ns = news.load_ns;
@@ -400,8 +401,8 @@ bool refine_hear(struct refine *refine, const struct refine_news *news)
     if (!is_point && curve->point_count >= REFINE_POINTS_MAX) {
         return false;
     }
-    struct weight *weight =
-        weight_of(refine, news->model, news->device, news->items, is_point ? REFINE_PRIOR : 0);
+    const struct refine_ran whole_ran = {.model = news->model, .device = news->device};
+    struct weight *weight = weight_of(refine, &whole_ran, news->items, is_point ? REFINE_PRIOR : 0);
     if (weight->seen >= REFINE_OWN) {
         return false;
     }

@@ -24,7 +24,8 @@
 /*
  * What is learnt travels: other nodes with the same kind of device plan with it. A point is told
  * when it has moved by more than a sixteenth since it was last told, and what a node is told it
- * does not tell again. A node that has seen eight runs of a point itself listens no more.
+ * does not tell again. A node that has seen eight runs of a point itself listens no more. Points of
+ * shares of a GPU are not told.
  */
 
 enum {
