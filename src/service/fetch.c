@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "client/http_call.h"
 #include "engine/monotonic.h"
-#include "service/file_proof.h"
+#include "fabric/file_proof.h"
 #include "service/offered_files.h"
 #include "service/sums.h"
 

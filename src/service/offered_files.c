@@ -12,8 +12,8 @@
 #include "base/memory.h"
 #include "document/folder.h"
 #include "engine/monotonic.h"
+#include "fabric/file_proof.h"
 #include "runtime/runtime.h"
-#include "service/file_proof.h"
 #include "service/sums.h"
 
 #define NONCE_NS INT64_C(60000000000) /* So long a nonce is given out; it holds twice as long. */

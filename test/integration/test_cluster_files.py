@@ -1,6 +1,6 @@
 """A node with an empty folder fetches models from the others. Skipped without ONNX Runtime.
 
-Covers: src/service/fetch.c src/service/file_proof.c src/service/offered_files.c src/server/files.c
+Covers: src/service/fetch.c src/fabric/file_proof.c src/service/offered_files.c src/server/files.c
 """
 
 import hashlib

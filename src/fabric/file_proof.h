@@ -5,8 +5,8 @@
  * and the certificate of the node that signed. Every proof is of one use (@label) and answers the
  * @nonce of the other side, so that it can be used nowhere else and not again later.
  */
-#ifndef SERVICE_FILE_PROOF_H
-#define SERVICE_FILE_PROOF_H
+#ifndef FABRIC_FILE_PROOF_H
+#define FABRIC_FILE_PROOF_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,4 +31,4 @@ bool file_proof_check(
     const struct trust *trust, const char *label, const char *nonce, const char *text,
     const char *proof, const char *name);
 
-#endif /* SERVICE_FILE_PROOF_H */
+#endif /* FABRIC_FILE_PROOF_H */

@@ -1,4 +1,4 @@
-#include "service/file_proof.h"
+#include "fabric/file_proof.h"
 
 #include <stdint.h>
 #include <stdio.h>
