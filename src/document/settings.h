@@ -55,6 +55,8 @@ struct settings_functions {
 /* What batches share a GPU by; as the field lists them. */
 enum settings_shares { SHARES_STREAMS, SHARES_PROCESSORS, SHARES_PRIORITIES };
 
+enum { SETTINGS_GPUS_MAX = 64 };
+
 /* Which GPUs of this machine are used for models that have a form for them. */
 struct settings_gpus {
     uint32_t count;        /* At most. */
@@ -67,6 +69,7 @@ struct settings_gpus {
 struct settings {
     char name[NAME_BYTES_MAX];
     uint32_t nodes;        /* In this process. */
+    bool is_member;        /* Of a cluster: the others are in other processes. Not read. */
     uint32_t member_count; /* Nodes of the cluster that this machine may join. */
     char members[SETTINGS_MEMBERS_MAX][NAME_BYTES_MAX]; /* Their names, in the order of nodes. */
     uint32_t workers;                                   /* Of each node. */

@@ -296,7 +296,10 @@ static void obey(struct child *child, struct received *received)
     ASSERT(false);
 }
 
-/* Which GPU of this machine @worker is on: the first such worker is on the first GPU. */
+/*
+ * Which GPU of this machine @worker is on: the first such worker is on the first GPU. Where every
+ * machine of a fleet has as many, it begins again with each.
+ */
 static uint32_t gpu_of(const struct process_child_options *options, uint32_t worker)
 {
     const struct fleet *fleet = options->fleet;
@@ -304,7 +307,7 @@ static uint32_t gpu_of(const struct process_child_options *options, uint32_t wor
     for (uint32_t i = 0; i < worker; i++) {
         gpu += fleet->workers[i].sharing == SHARES_SM && fleet->workers[i].partition == 0 ? 1 : 0;
     }
-    return gpu;
+    return options->gpu_count == 0 ? gpu : gpu % options->gpu_count;
 }
 
 /*

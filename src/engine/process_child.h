@@ -23,6 +23,7 @@ struct process_child_options {
     /* For workers with SHARES_SM, which are GPUs of this machine: paths and limits. NULL: there
      * are none. */
     const struct engine_cuda_options *cuda;
+    uint32_t gpu_count; /* Of this machine. 0: of all workers of the fleet. */
 };
 
 struct process_argument;

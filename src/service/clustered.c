@@ -26,8 +26,16 @@ enum weft_status clustered_settle(struct settings *settings, struct weft_error *
             "'--cluster' needs 'members', 'workers' and 'memory' in weft.yaml: all nodes must know "
             "them");
     }
+    if (settings->gpus.count == SETTINGS_GPUS_MAX) {
+        settings->gpus.count = 0; /* Nothing was said: what other machines have is not known. */
+    }
+    if (settings->gpus.count > 0 && settings->gpus.memory_bytes == 0) {
+        return error_set(
+            error, WEFT_INVALID,
+            "'gpus' of a cluster need 'memory' in weft.yaml: all nodes must know it");
+    }
     settings->nodes = settings->member_count;
-    settings->gpus.count = 0; /* What other machines have is not known. */
+    settings->is_member = true;
     return WEFT_OK;
 }
 

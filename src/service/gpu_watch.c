@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "engine/nvml.h"
+#include "runtime/runtime.h"
 
 enum { PERIOD_S = 1 };
 
@@ -50,11 +51,13 @@ static void *be_watch(void *argument)
     return NULL;
 }
 
-struct gpu_watch *gpu_watch_start(const struct fleet *fleet)
+struct gpu_watch *gpu_watch_start(const struct fleet *fleet, const struct runtime *runtime)
 {
     struct gpu_watch *watch = memory_zeroed(1, sizeof(*watch));
     for (uint32_t i = 0; i < fleet->worker_count && watch->count < SERVER_GPUS_MAX; i++) {
-        if (fleet->workers[i].sharing == SHARES_SM && fleet->workers[i].partition == 0) {
+        const struct fleet_worker *worker = &fleet->workers[i];
+        if (worker->sharing == SHARES_SM && worker->partition == 0 &&
+            runtime_hosts(runtime, worker->node)) {
             watch->gpus[watch->count++].worker = i;
         }
     }

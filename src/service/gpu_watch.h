@@ -10,9 +10,13 @@
 #include "server/server.h"
 
 struct gpu_watch;
+struct runtime;
 
-/* Watch the GPUs of @fleet. NULL if it has none, or the driver says nothing about them. */
-struct gpu_watch *gpu_watch_start(const struct fleet *fleet);
+/*
+ * Watch the GPUs of those nodes of @fleet that @runtime hosts. NULL if they have none, or the
+ * driver says nothing about them.
+ */
+struct gpu_watch *gpu_watch_start(const struct fleet *fleet, const struct runtime *runtime);
 
 /* NULL is allowed. */
 void gpu_watch_stop(struct gpu_watch *watch);

@@ -56,7 +56,6 @@ enum weft_status local_repository_open(
     local->refine = refine_create(local->measured.document.profile);
     local_index_init(&local->index, &local->measured);
     local->index.log = log;
-    local->index.gpus = gpu_watch_start(local->measured.fleet);
     local->shown = local_index_parts(&local->index);
     return WEFT_OK;
 }
@@ -84,7 +83,6 @@ void local_repository_close(struct local_repository *local)
     refine_destroy(local->refine);
     samples_destroy(local->samples);
     artifacts_free(&local->artifacts);
-    gpu_watch_stop(local->index.gpus);
     local_index_deinit(&local->index);
     measured_close(&local->measured);
 }
@@ -263,6 +261,7 @@ static enum weft_status open_part(void *context, struct runtime *runtime, struct
     struct local_repository *local = context;
     (void)error;
     local->runtime = runtime;
+    local->index.gpus = gpu_watch_start(local->measured.fleet, runtime);
     local_index_join(&local->index, runtime);
     runtime_hear(
         runtime, &(struct runtime_hearing){
@@ -278,6 +277,8 @@ static void close_part(void *context)
     save(local);
     local->runtime = NULL;
     local_index_leave(&local->index);
+    gpu_watch_stop(local->index.gpus);
+    local->index.gpus = NULL;
 }
 
 static void on_rehearsed(

@@ -199,9 +199,13 @@ struct fleet *machine_fleet(
     for (uint32_t i = 0; i < settings->nodes; i++) {
         const bool fits = fleet_add_machine(fleet, &worker, workers, /* cpu_units */ workers);
         ASSERT(fits);
-        add_gpus(
-            fleet, machine, settings, i * machine->gpu_count / settings->nodes,
-            (i + 1) * machine->gpu_count / settings->nodes);
+        if (settings->is_member) { /* Machines are alike: each has what this one has. */
+            add_gpus(fleet, machine, settings, 0, machine->gpu_count);
+        } else {
+            add_gpus(
+                fleet, machine, settings, i * machine->gpu_count / settings->nodes,
+                (i + 1) * machine->gpu_count / settings->nodes);
+        }
     }
     return fleet;
 }

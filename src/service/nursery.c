@@ -187,6 +187,7 @@ enum weft_status nursery_start(
         .local = {.isolate = true, .function_limits = function_limits_of(settings)},
         .bounds_memory = true,
         .cuda = machine->gpu_count > 0 ? &nursery->cuda : NULL,
+        .gpu_count = machine->gpu_count,
     };
     struct fork_options children = process_fork_options(&nursery->engines);
     children.run = be_born;

@@ -98,15 +98,21 @@ static enum weft_status open_emulated(struct served_repository *served, struct w
     return WEFT_OK;
 }
 
+/* Whether a model has a form for GPUs. */
+static bool has_gpu_models(const struct repository *repository)
+{
+    bool is_found = false;
+    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
+        is_found = is_found || repository->files[i].cuda != NULL;
+    }
+    return is_found;
+}
+
 void served_find_gpus(
     const struct repository *repository, struct machine *machine,
     void (*on_note)(void *context, const char *note, bool is_used), void *context)
 {
-    bool is_needed = false;
-    for (uint32_t i = 0; i < repository->catalogue->model_count; i++) {
-        is_needed = is_needed || repository->files[i].cuda != NULL;
-    }
-    if (is_needed) {
+    if (has_gpu_models(repository)) {
         machine_find_gpus(machine, repository->settings.gpus.count, on_note, context);
     }
 }
@@ -121,11 +127,20 @@ static void on_note(void *context, const char *note, bool is_used)
 static enum weft_status start_nursery(struct served_repository *served, struct weft_error *error)
 {
     struct machine machine;
-    if (served->options.emulated || served->repository->settings.isolate != ISOLATE_ALL) {
+    const struct settings *settings = &served->repository->settings;
+    if (served->options.emulated || settings->isolate != ISOLATE_ALL) {
         return WEFT_OK;
     }
     machine_read(&machine);
     served_find_gpus(served->repository, &machine, on_note, served->options.log);
+    if (settings->is_member && has_gpu_models(served->repository) &&
+        machine.gpu_count != settings->gpus.count) {
+        return error_set(
+            error, WEFT_INVALID,
+            "every node of the cluster has %u GPUs, as weft.yaml says; of this machine %u can be "
+            "used",
+            settings->gpus.count, machine.gpu_count);
+    }
     const enum weft_status status =
         nursery_start(&served->nursery, served->repository, &machine, error);
     served->has_nursery = status == WEFT_OK;
