@@ -43,6 +43,9 @@ struct engine_cuda_options {
     uint32_t graphs_max;   /* So many at most. 0: CUDA_GRAPHS_MAX, which none can exceed. */
     bool are_streams;      /* As in struct cuda_shares. */
     bool have_priorities;  /* And the shorter a run, the sooner it gets processors. */
+    enum weft_status (*compare)(
+        const char *folder, struct weft_error *error); /* Files of a model
+      with their sums, if they have changed since. NULL: then it is not run. */
     int keeper;            /* The socket of the keeper; -1: there is none. */
     struct lender *lender; /* Whose memory inputs lie in. NULL: in that of this process. */
 

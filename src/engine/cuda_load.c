@@ -55,6 +55,7 @@ static enum weft_status open_model(
     status =
         cuda_weights_open(&engine->device, model->manifest.weights_bytes, &model->weights, error);
     model->manifest.since_ns = artifact->cuda_since_ns;
+    model->manifest.compare = engine->options.compare;
     if (status != WEFT_OK) {
         cuda_manifest_free(&model->manifest);
         return status;

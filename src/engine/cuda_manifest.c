@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -275,16 +276,25 @@ void cuda_manifest_free(struct cuda_manifest *manifest)
 }
 
 enum weft_status cuda_manifest_check(
-    const struct cuda_manifest *manifest, const char *path, struct weft_error *error)
+    struct cuda_manifest *manifest, const char *path, struct weft_error *error)
 {
     struct stat about;
+    struct timespec now;
     if (stat(path, &about) != 0) {
         return error_set(error, WEFT_IO, "%s: %s", path, strerror(errno));
     }
     const int64_t changed_ns = about.st_ctim.tv_sec * NS_PER_S + about.st_ctim.tv_nsec;
-    if (manifest->since_ns != 0 && changed_ns > manifest->since_ns) {
+    if (manifest->since_ns == 0 || changed_ns <= manifest->since_ns) {
+        return WEFT_OK;
+    }
+    if (manifest->compare == NULL) {
         return error_set(
             error, WEFT_REFUSED, "%s has changed after its sum was compared: it is not run", path);
     }
-    return WEFT_OK;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* It is always there. */
+    const enum weft_status status = manifest->compare(manifest->folder, error);
+    if (status == WEFT_OK) {
+        manifest->since_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
+    }
+    return status;
 }

@@ -51,8 +51,9 @@ struct cuda_port {
 
 struct cuda_manifest {
     char *folder;
-    int64_t since_ns; /* Files that changed later, by the system's clock, are not used. 0: all. */
-    char weights[CUDA_NAME_BYTES_MAX]; /* In the folder. */
+    int64_t since_ns; /* When files were compared, by the system's clock. 0: they are not. */
+    enum weft_status (*compare)(const char *folder, struct weft_error *error); /* NULL: cannot. */
+    char weights[CUDA_NAME_BYTES_MAX];                                         /* In the folder. */
     uint64_t weights_bytes;
     uint32_t constant_count;
     struct cuda_constant *constants;
@@ -77,12 +78,13 @@ enum weft_status cuda_manifest_read(
 void cuda_manifest_free(struct cuda_manifest *manifest);
 
 /*
- * Whether the file @path of @manifest is the one whose sum was compared. What changed in between,
- * even if only its rights did, may be another.
+ * Whether the file @path of @manifest is the one whose sum was compared. If it changed since, even
+ * if only its rights or links did, all files are compared again.
  *
- * Errors: WEFT_IO if it cannot be asked; WEFT_REFUSED if it changed.
+ * Errors: WEFT_IO if it cannot be asked; WEFT_REFUSED if it changed and nothing can compare it;
+ * those of the comparison.
  */
 enum weft_status cuda_manifest_check(
-    const struct cuda_manifest *manifest, const char *path, struct weft_error *error);
+    struct cuda_manifest *manifest, const char *path, struct weft_error *error);
 
 #endif /* ENGINE_CUDA_MANIFEST_H */

@@ -150,7 +150,7 @@ static enum weft_status open_graph(
     struct measuring *measuring, const struct cuda_share *share, uint32_t package,
     struct cuda_graph *graph_out, struct weft_error *error)
 {
-    const struct cuda_manifest *manifest = &measuring->manifest;
+    struct cuda_manifest *manifest = &measuring->manifest;
     if (measuring->packages[package] == NULL) {
         const enum weft_status status = cuda_package_open(
             &measuring->torch, manifest, package, measuring->weights.address,

@@ -77,7 +77,7 @@ enum weft_status cuda_torch_open(
 
 /* The path of the one shared object in @folder, a package of @manifest. */
 static enum weft_status find_object(
-    const struct cuda_manifest *manifest, const char *folder, char path_out[static PATH_BYTES_MAX],
+    struct cuda_manifest *manifest, const char *folder, char path_out[static PATH_BYTES_MAX],
     struct weft_error *error)
 {
     DIR *entries = opendir(folder);
@@ -111,7 +111,7 @@ static enum weft_status find_object(
 }
 
 static enum weft_status open_object(
-    struct cuda_package *package, const struct cuda_manifest *manifest, const char *folder,
+    struct cuda_package *package, struct cuda_manifest *manifest, const char *folder,
     struct weft_error *error)
 {
     char path[PATH_BYTES_MAX];
@@ -187,7 +187,7 @@ static enum weft_status bind_all(
 }
 
 enum weft_status cuda_package_open(
-    const struct cuda_torch *torch, const struct cuda_manifest *manifest, uint32_t index,
+    const struct cuda_torch *torch, struct cuda_manifest *manifest, uint32_t index,
     uint64_t weights, struct cuda_package **package_out, struct weft_error *error)
 {
     char folder[PATH_BYTES_MAX];

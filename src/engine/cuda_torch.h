@@ -43,7 +43,7 @@ struct cuda_package;
  * not list; WEFT_FAILED if it cannot be made.
  */
 enum weft_status cuda_package_open(
-    const struct cuda_torch *torch, const struct cuda_manifest *manifest, uint32_t index,
+    const struct cuda_torch *torch, struct cuda_manifest *manifest, uint32_t index,
     uint64_t weights, struct cuda_package **package_out, struct weft_error *error);
 
 /* The rows of a run. */

@@ -17,6 +17,7 @@
 #include "engine/ort_memory.h"
 #include "engine/process.h"
 #include "service/measure_gpu.h"
+#include "service/sums.h"
 
 enum {
     NURSERY_MEASURE = PROCESS_KINDS, /* Another kind of process. */
@@ -154,6 +155,12 @@ static void be_born(const void *context, const void *argument)
     }
 }
 
+/* What changed after the start: nothing is noted, it is read whenever it changes. */
+static enum weft_status compare(const char *folder, struct weft_error *error)
+{
+    return sums_check(folder, /* cache */ NULL, error);
+}
+
 /* libtorch is opened before anything is forked that needs it. */
 static void prepare(const void *context)
 {
@@ -173,6 +180,7 @@ enum weft_status nursery_start(
         .cuda =
             {.driver = machine_cuda_driver(),
              .torch = machine_cuda_torch(),
+             .compare = compare,
              .are_streams = settings->gpus.shares != SHARES_PROCESSORS,
              .have_priorities = settings->gpus.shares == SHARES_PRIORITIES},
         .fleet = machine_fleet(

@@ -228,6 +228,13 @@ EXPORT int cuCtxSetCurrent(void *context);
 EXPORT int cuMemGetInfo_v2(size_t *free_out, size_t *total_out);
 EXPORT int cuGetErrorName(int result, const char **out);
 
+/* The number in the environment under @name; 0 if there is none. */
+static int number_in(const char *name)
+{
+    const char *text = getenv(name);
+    return text == NULL ? 0 : (int)strtol(text, NULL, 10);
+}
+
 int cuInit(unsigned flags)
 {
     if (flags != 0) {
@@ -238,7 +245,7 @@ int cuInit(unsigned flags)
         wrong("cuInit in a process that was forked after it");
     }
     fake.process = getpid();
-    return leave(getenv("FAKE_CUDA_INIT") == NULL ? 0 : atoi(getenv("FAKE_CUDA_INIT")));
+    return leave(number_in("FAKE_CUDA_INIT"));
 }
 
 int cuDriverGetVersion(int *out)
@@ -291,9 +298,8 @@ int cuDeviceGetAttribute(int *out, int attribute, int device)
 {
     const int result = enter("cuDeviceGetAttribute");
     (void)device;
-    const char *mode = getenv("FAKE_CUDA_MODE");
-    *out = attribute == CUDA_ATTRIBUTE_MODE         ? mode == NULL ? 0 : atoi(mode)
-                   : attribute == CUDA_ATTRIBUTE_PROCESSORS ? FAKE_PROCESSORS
+    *out = attribute == CUDA_ATTRIBUTE_MODE         ? number_in("FAKE_CUDA_MODE")
+           : attribute == CUDA_ATTRIBUTE_PROCESSORS ? FAKE_PROCESSORS
            : attribute == CUDA_ATTRIBUTE_GREATER    ? 9
                                                     : 1;
     return leave(result);
