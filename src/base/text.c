@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/units.h"
@@ -35,6 +36,42 @@ void text_add(struct text *text, const char *format, ...)
 
     text->cut = (size_t)length >= room;
     text->length += text->cut ? room - 1 : (size_t)length;
+}
+
+static void put(struct text *text, const char *more, size_t length)
+{
+    if (text->cut) {
+        return;
+    }
+    const size_t room = text->capacity - text->length;
+    text->cut = length >= room;
+    const size_t count = text->cut ? room - 1 : length;
+    memcpy(text->bytes + text->length, more, count);
+    text->length += count;
+    text->bytes[text->length] = '\0';
+}
+
+void text_put(struct text *text, const char *more)
+{
+    put(text, more, strlen(more));
+}
+
+void text_put_number(struct text *text, uint64_t number)
+{
+    char digits[TEXT_NUMBER_BYTES];
+    put(text, digits, text_decimals(digits, number));
+}
+
+size_t text_decimals(char out[static TEXT_NUMBER_BYTES], uint64_t number)
+{
+    char digits[TEXT_NUMBER_BYTES];
+    size_t first = TEXT_NUMBER_BYTES;
+    do {
+        digits[--first] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    memcpy(out, digits + first, TEXT_NUMBER_BYTES - first);
+    return TEXT_NUMBER_BYTES - first;
 }
 
 /*

@@ -15,6 +15,8 @@
 
 enum { TEXT_SCALED_BYTES = 24 }; /* For any duration or size, with the terminating zero. */
 
+enum { TEXT_NUMBER_BYTES = 20 }; /* For any number without a sign. */
+
 struct text {
     char *bytes; /* Borrowed. */
     size_t capacity;
@@ -28,6 +30,14 @@ void text_init(struct text *text, char *bytes, size_t capacity);
 /* Append as printf would. */
 ATTR_PRINTF(2, 3)
 void text_add(struct text *text, const char *format, ...);
+
+/* Append @more as it is, or @number in decimals: quicker than text_add(), for what is written with
+ * every answer. */
+void text_put(struct text *text, const char *more);
+void text_put_number(struct text *text, uint64_t number);
+
+/* Write @number in decimals, without a terminating zero. Returns the bytes written. */
+size_t text_decimals(char out[static TEXT_NUMBER_BYTES], uint64_t number);
 
 /*
  * Write @ns in its largest fitting unit, rounded to three decimals: "1.5ms",

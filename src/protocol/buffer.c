@@ -1,11 +1,11 @@
 #include "protocol/buffer.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "protocol/json_text.h"
 
 char *buffer_room(struct buffer *buffer, size_t count)
@@ -55,6 +55,24 @@ bool buffer_add(struct buffer *buffer, const char *format, ...)
     }
     buffer->length += (size_t)length;
     return true;
+}
+
+bool buffer_put(struct buffer *buffer, const char *text)
+{
+    const size_t length = strlen(text);
+    char *out = buffer_room(buffer, length);
+    if (out != NULL) {
+        memcpy(out, text, length);
+        buffer->length += length;
+    }
+    return out != NULL;
+}
+
+bool buffer_put_number(struct buffer *buffer, uint64_t number)
+{
+    char *out = buffer_room(buffer, TEXT_NUMBER_BYTES);
+    buffer->length += out == NULL ? 0 : text_decimals(out, number);
+    return out != NULL;
 }
 
 bool buffer_add_quoted(struct buffer *buffer, const char *text)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/attributes.h"
 
@@ -24,6 +25,10 @@ char *buffer_room(struct buffer *buffer, size_t count);
 /* Append as printf would. False if there is no memory. */
 ATTR_PRINTF(2, 3)
 bool buffer_add(struct buffer *buffer, const char *format, ...);
+
+/* Append @text as it is, or @number in decimals: quicker. */
+bool buffer_put(struct buffer *buffer, const char *text);
+bool buffer_put_number(struct buffer *buffer, uint64_t number);
 
 /* Append @text as a string of JSON. */
 bool buffer_add_quoted(struct buffer *buffer, const char *text);

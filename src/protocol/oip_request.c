@@ -28,11 +28,13 @@ char *oip_shape_text(char out[static OIP_SHAPE_BYTES], uint32_t rank, const int6
 {
     struct text text;
     text_init(&text, out, OIP_SHAPE_BYTES);
-    text_add(&text, "[");
+    text_put(&text, "[");
     for (uint32_t i = 0; i < rank; i++) {
-        text_add(&text, "%s%" PRId64, i == 0 ? "" : ",", shape[i]);
+        text_put(&text, i == 0 ? "" : ",");
+        text_put(&text, shape[i] < 0 ? "-" : "");
+        text_put_number(&text, shape[i] < 0 ? -(uint64_t)shape[i] : (uint64_t)shape[i]);
     }
-    text_add(&text, "]");
+    text_put(&text, "]");
     return out;
 }
 

@@ -1,12 +1,12 @@
 #include "protocol/oip_response.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "engine/half.h"
 #include "protocol/buffer.h"
 #include "protocol/json_data.h"
@@ -76,20 +76,11 @@ uint64_t oip_response_estimate(const struct oip_answer *answer)
 
 static uint32_t write_whole(char *out, uint64_t value, bool is_negative)
 {
-    char digits[24];
-    uint32_t count = 0;
     uint32_t length = 0;
-    do {
-        digits[count++] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
     if (is_negative) {
         out[length++] = '-';
     }
-    while (count > 0) {
-        out[length++] = digits[--count];
-    }
-    return length;
+    return length + (uint32_t)text_decimals(out + length, value);
 }
 
 /* JSON has neither infinities nor NaN: null stands for them. */
@@ -208,21 +199,21 @@ static bool write_output(
     struct buffer *json, const char *name, const struct weft_tensor *tensor, bool is_binary)
 {
     char shape[OIP_SHAPE_BYTES];
-    bool is_good = buffer_add(json, "{\"name\":") && buffer_add_quoted(json, name) &&
-                   buffer_add(
-                       json, ",\"datatype\":\"%s\",\"shape\":%s", dtype_name(tensor->dtype),
-                       oip_shape_text(shape, tensor->rank, tensor->shape));
+    bool is_good = buffer_put(json, "{\"name\":") && buffer_add_quoted(json, name) &&
+                   buffer_put(json, ",\"datatype\":\"") &&
+                   buffer_put(json, dtype_name(tensor->dtype)) &&
+                   buffer_put(json, "\",\"shape\":") &&
+                   buffer_put(json, oip_shape_text(shape, tensor->rank, tensor->shape));
     if (is_binary) {
-        return is_good &&
-               buffer_add(
-                   json, ",\"parameters\":{\"binary_data_size\":%" PRIu64 "}}", tensor->bytes);
+        return is_good && buffer_put(json, ",\"parameters\":{\"binary_data_size\":") &&
+               buffer_put_number(json, tensor->bytes) && buffer_put(json, "}}");
     }
-    is_good = is_good && buffer_add(json, ",\"data\":[");
+    is_good = is_good && buffer_put(json, ",\"data\":[");
     if (is_good) {
         is_good =
             tensor->dtype == WEFT_BYTES ? write_texts(json, tensor) : write_numbers(json, tensor);
     }
-    return is_good && buffer_add(json, "]}");
+    return is_good && buffer_put(json, "]}");
 }
 
 static enum weft_status write_outputs(
@@ -237,7 +228,7 @@ static enum weft_status write_outputs(
         if (tensor == NULL) {
             return error_set(error, WEFT_FAILED, "output '%s' was not made", name);
         }
-        if ((i > 0 && !buffer_add(json, ",")) ||
+        if ((i > 0 && !buffer_put(json, ",")) ||
             !write_output(json, name, tensor, output->is_binary)) {
             return error_set(error, WEFT_NO_MEMORY, "no memory for the answer");
         }
@@ -262,7 +253,7 @@ static enum weft_status write_everything(
             if (is_binary && response->part_count == OIP_OUTPUTS_MAX) {
                 return error_set(error, WEFT_FAILED, "too many outputs");
             }
-            if ((!is_first && !buffer_add(json, ",")) ||
+            if ((!is_first && !buffer_put(json, ",")) ||
                 !write_output(json, tensor->name, tensor, is_binary)) {
                 return error_set(error, WEFT_NO_MEMORY, "no memory for the answer");
             }
@@ -282,22 +273,23 @@ enum weft_status oip_response_write(
     struct oip_response response = {.part_count = 0};
     const bool pretended = is_pretended(answer);
     enum weft_status status = WEFT_OK;
-    bool is_good =
-        buffer_add(&json, "{\"model_name\":") && buffer_add_quoted(&json, answer->workflow->name) &&
-        buffer_add(
-            &json, ",\"model_version\":\"%s\"", answer->version == NULL ? "1" : answer->version);
+    bool is_good = buffer_put(&json, "{\"model_name\":") &&
+                   buffer_add_quoted(&json, answer->workflow->name) &&
+                   buffer_put(&json, ",\"model_version\":\"") &&
+                   buffer_put(&json, answer->version == NULL ? "1" : answer->version) &&
+                   buffer_put(&json, "\"");
     if (is_good && answer->request->id[0] != '\0') {
-        is_good = buffer_add(&json, ",\"id\":") && buffer_add_quoted(&json, answer->request->id);
+        is_good = buffer_put(&json, ",\"id\":") && buffer_add_quoted(&json, answer->request->id);
     }
-    is_good = is_good && buffer_add(
-                             &json, "%s,\"outputs\":[",
-                             pretended ? ",\"parameters\":{\"emulated\":true}" : "");
+    is_good = is_good &&
+              buffer_put(&json, pretended ? ",\"parameters\":{\"emulated\":true}" : "") &&
+              buffer_put(&json, ",\"outputs\":[");
     if (is_good && !pretended) {
         status = answer->workflow->result_count == 0
                      ? write_everything(answer, &json, &response, error)
                      : write_outputs(answer, &json, &response, error);
     }
-    is_good = is_good && buffer_add(&json, "]}");
+    is_good = is_good && buffer_put(&json, "]}");
     if (!is_good && status == WEFT_OK) {
         status = error_set(error, WEFT_NO_MEMORY, "no memory for the answer");
     }

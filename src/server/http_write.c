@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/assert.h"
+#include "base/text.h"
 #include "protocol/json_text.h"
 #include "server/cause.h"
 #include "server/http_inside.h"
@@ -277,18 +278,26 @@ static void set_head(
     const struct http_exchange *exchange = &connection->exchange;
     const char *kept = exchange->is_old ? "Connection: keep-alive\r\n" : "";
     const char *ending = exchange->keep_alive ? kept : "Connection: close\r\n";
-    char size[48] = ""; /* 204 means that there is no body: it must not have a length (RFC 9110). */
-    if (response->status != 204) {
-        (void)snprintf(
-            size, sizeof(size), "Content-Length: %llu\r\n", (unsigned long long)body_bytes);
+    struct text head;
+    text_init(&head, out->head, sizeof(out->head));
+    text_put(&head, "HTTP/1.1 ");
+    text_put_number(&head, response->status);
+    text_put(&head, " ");
+    text_put(&head, http_status_text(response->status));
+    text_put(&head, "\r\nDate: ");
+    text_put(&head, date_now(connection->server));
+    text_put(&head, type == NULL ? "" : "\r\nContent-Type: ");
+    text_put(&head, type == NULL ? "" : type);
+    if (response->status != 204) { /* There is no body: it must not have a length (RFC 9110). */
+        text_put(&head, "\r\nContent-Length: ");
+        text_put_number(&head, body_bytes);
     }
-    const int length = snprintf(
-        out->head, sizeof(out->head), "HTTP/1.1 %u %s\r\nDate: %s\r\n%s%s%s%s%s%s\r\n",
-        response->status, http_status_text(response->status), date_now(connection->server),
-        type == NULL ? "" : "Content-Type: ", type == NULL ? "" : type, type == NULL ? "" : "\r\n",
-        size, response->extra == NULL ? "" : response->extra, ending);
-    ASSERT(length > 0 && (size_t)length < sizeof(out->head));
-    out->buffers[0] = uv_buf_init(out->head, (unsigned int)length);
+    text_put(&head, "\r\n");
+    text_put(&head, response->extra == NULL ? "" : response->extra);
+    text_put(&head, ending);
+    text_put(&head, "\r\n");
+    ASSERT(!head.cut);
+    out->buffers[0] = uv_buf_init(out->head, (unsigned int)head.length);
     out->buffer_count = 1;
 }
 

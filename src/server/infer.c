@@ -86,18 +86,26 @@ void infer_refuse_held(struct infer *infer, enum http_held held)
     refuse(infer, is_temporary ? 503 : 413, cause, is_temporary ? "Retry-After: 1\r\n" : NULL);
 }
 
+static void put_us(struct text *text, const char *name, int64_t ns)
+{
+    text_put(text, name);
+    text_put_number(text, ns < 0 ? 0 : (uint64_t)ns / 1000);
+}
+
 static void set_headers(const struct infer *infer, char *extra, size_t room)
 {
     const struct metrics_timing *time = &infer->timing;
     struct text text;
     text_init(&text, extra, room);
-    text_add(
-        &text,
-        "weft-timing: total_us=%" PRId64 ",queue_us=%" PRId64 ",run_us=%" PRId64
-        ",other_us=%" PRId64 "\r\n",
-        infer->latency_ns / 1000, time->queue_ns / 1000, time->run_ns / 1000,
-        time->other_ns / 1000);
-    text_add(&text, "weft-job: %" PRIu32 ".%" PRIu64 "\r\n", infer->job.node, infer->job.number);
+    put_us(&text, "weft-timing: total_us=", infer->latency_ns);
+    put_us(&text, ",queue_us=", time->queue_ns);
+    put_us(&text, ",run_us=", time->run_ns);
+    put_us(&text, ",other_us=", time->other_ns);
+    text_put(&text, "\r\nweft-job: ");
+    text_put_number(&text, infer->job.node);
+    text_put(&text, ".");
+    text_put_number(&text, infer->job.number);
+    text_put(&text, "\r\n");
     if (request_key_is_set(infer->key)) {
         const char(*members)[NAME_BYTES_MAX] = infer->server->options.members;
         text_add(
@@ -105,7 +113,9 @@ static void set_headers(const struct infer *infer, char *extra, size_t room)
             infer->deputy == NODE_NONE ? "none" : members[infer->deputy]);
     }
     if (infer->response.part_count > 0) {
-        text_add(&text, "Inference-Header-Content-Length: %zu\r\n", infer->response.length);
+        text_put(&text, "Inference-Header-Content-Length: ");
+        text_put_number(&text, infer->response.length);
+        text_put(&text, "\r\n");
     }
 }
 
@@ -325,7 +335,9 @@ static void on_answered(void *context, const struct runtime_answer *answer)
     infer->deputy = answer->deputy;
     infer->latency_ns = answer->latency_ns;
     infer->retry_after_ns = answer->retry_after_ns;
-    (void)snprintf(infer->error.message, sizeof(infer->error.message), "%s", cause_of(answer));
+    if (infer->status != WEFT_OK) {
+        (void)snprintf(infer->error.message, sizeof(infer->error.message), "%s", cause_of(answer));
+    }
     keep_outputs(infer, answer);
     infer->job = answer->job;
     if (infer->exchange != NULL && answer->job.number != 0) {

@@ -26,6 +26,19 @@ static void it_grows_with_what_is_added(ATTR_UNUSED void **state)
     free(buffer.bytes);
 }
 
+static void what_is_put_grows_it_as_well(ATTR_UNUSED void **state)
+{
+    struct buffer buffer = {.length = 0};
+    for (int i = 0; i < 1000; i++) {
+        assert_true(buffer_put(&buffer, "n="));
+        assert_true(buffer_put_number(&buffer, UINT64_MAX));
+    }
+    assert_int_equal(buffer.length, 22000);
+    assert_memory_equal(buffer.bytes, "n=18446744073709551615n=", 24);
+    assert_memory_equal(buffer.bytes + 21978, "n=18446744073709551615", 22);
+    free(buffer.bytes);
+}
+
 static void texts_are_quoted(ATTR_UNUSED void **state)
 {
     struct buffer buffer = {.length = 0};
@@ -54,6 +67,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_grows_with_what_is_added),
+        cmocka_unit_test(what_is_put_grows_it_as_well),
         cmocka_unit_test(texts_are_quoted),
         cmocka_unit_test(what_cannot_be_is_refused),
     };

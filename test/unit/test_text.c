@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,6 +61,27 @@ static void what_does_not_fit_is_cut_and_nothing_follows_it(ATTR_UNUSED void **s
     text_add(&text, "a");
     assert_true(text.cut);
     assert_string_equal(bytes, "");
+}
+
+static void what_is_put_is_as_if_it_were_added(ATTR_UNUSED void **state)
+{
+    static const uint64_t numbers[] = {0, 9, 10, 1234567890, UINT64_MAX};
+    for (size_t room = 1; room < 80; room++) {
+        char added_bytes[80];
+        char put_bytes[80];
+        struct text added;
+        struct text put;
+        text_init(&added, added_bytes, room);
+        text_init(&put, put_bytes, room);
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+            text_add(&added, "%s%" PRIu64, i == 0 ? "" : ", ", numbers[i]);
+            text_put(&put, i == 0 ? "" : ", ");
+            text_put_number(&put, numbers[i]);
+        }
+        assert_string_equal(put.bytes, added.bytes);
+        assert_int_equal(put.length, added.length);
+        assert_int_equal(put.cut, added.cut);
+    }
 }
 
 static void durations_use_the_largest_fitting_unit(ATTR_UNUSED void **state)
@@ -147,6 +169,7 @@ int main(void)
         cmocka_unit_test(pieces_are_joined),
         cmocka_unit_test(what_exactly_fits_is_not_cut),
         cmocka_unit_test(what_does_not_fit_is_cut_and_nothing_follows_it),
+        cmocka_unit_test(what_is_put_is_as_if_it_were_added),
         cmocka_unit_test(durations_use_the_largest_fitting_unit),
         cmocka_unit_test(sizes_go_by_1024),
         cmocka_unit_test(bytes_are_two_digits_each),
