@@ -127,16 +127,10 @@ static bool keep_unsent(struct channel *channel, const struct packet *packet, si
 
 bool channel_send(struct channel *channel, struct packet *packet)
 {
-    const struct packet_head head = {
-        .kind = packet->kind,
-        .file_count = packet->file_count,
-        .bytes = packet->used - sizeof(head),
-    };
     int files[PACKET_FILES_MAX];
     ssize_t sent = 0;
-    bool is_good = !packet->is_short;
+    bool is_good = packet_end(packet);
     if (is_good) {
-        memcpy(packet->bytes, &head, sizeof(head));
         for (uint32_t i = 0; i < packet->file_count; i++) {
             files[i] = packet->files[i].file;
         }

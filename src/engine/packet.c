@@ -14,7 +14,7 @@ void packet_start(struct packet *packet, uint32_t kind)
     ASSERT(packet->file_count == 0);
     packet->kind = kind;
     packet->is_short = false;
-    packet->used = 0;
+    packet->used = packet->start;
     const struct packet_head head = {.kind = kind};
     packet_put(packet, &head, sizeof(head));
 }
@@ -54,6 +54,27 @@ bool packet_put_file(struct packet *packet, int file, bool is_owned, uint32_t *p
     return true;
 }
 
+bool packet_end(struct packet *packet)
+{
+    const struct packet_head head = {
+        .kind = packet->kind,
+        .file_count = packet->file_count,
+        .bytes = packet->used - packet->start - sizeof(head),
+    };
+    if (!packet->is_short) {
+        memcpy(packet->bytes + packet->start, &head, sizeof(head));
+    }
+    return !packet->is_short;
+}
+
+bool packet_hold(struct packet *packet)
+{
+    ASSERT(packet->file_count == 0);
+    const bool is_good = packet_end(packet);
+    packet->start = is_good ? packet->used : packet->start;
+    return is_good;
+}
+
 void packet_clear(struct packet *packet)
 {
     for (uint32_t i = 0; i < packet->file_count; i++) {
@@ -62,6 +83,7 @@ void packet_clear(struct packet *packet)
         }
     }
     packet->file_count = 0;
+    packet->start = 0;
     packet->used = 0;
 }
 

@@ -9,6 +9,8 @@
  *     packet_start(&packet, KIND);                    channel_receive(&channel, &received)
  *     packet_put(&packet, &value, sizeof(value));     reader_take(&reader, &value, sizeof(value))
  *     channel_send(&channel, &packet);
+ *
+ * Several may be sent as one message: packet_hold() ends one, and the next is put behind it.
  */
 #ifndef ENGINE_PACKET_H
 #define ENGINE_PACKET_H
@@ -30,6 +32,7 @@ struct packet {
     uint32_t kind;
     bool is_short; /* There was no memory for all that was put. */
     uint8_t *bytes;
+    size_t start; /* Where it begins: behind those that are held. */
     size_t used;
     size_t room;
     uint32_t file_count;
@@ -39,7 +42,8 @@ struct packet {
     } files[PACKET_FILES_MAX];
 };
 
-/* Empty, for @kind; what room it had is used again. All zero is a packet that never had any. */
+/* Empty, for @kind, behind what is held; what room it had is used again. All zero is a packet that
+ * never had any. */
 void packet_start(struct packet *packet, uint32_t kind);
 
 /* Add @count bytes. */
@@ -48,7 +52,13 @@ void packet_put(struct packet *packet, const void *bytes, size_t count);
 /* Add @file, and say its place in *place_out. False if there is no room for one more. */
 bool packet_put_file(struct packet *packet, int file, bool is_owned, uint32_t *place_out);
 
-/* Close the files that are its own; it may be started again. */
+/* Complete it. False if there was no memory for it. */
+bool packet_end(struct packet *packet);
+
+/* The same; it has no files, and is sent with the next one. */
+bool packet_hold(struct packet *packet);
+
+/* Close the files that are its own, and forget what is held; it may be started again. */
 void packet_clear(struct packet *packet);
 
 /* The same, and release it. */

@@ -65,6 +65,33 @@ static void packets_come_whole_and_in_order(ATTR_UNUSED void **state)
     pair_deinit(&pair);
 }
 
+static void what_is_held_goes_with_the_next(ATTR_UNUSED void **state)
+{
+    struct pair pair;
+    struct packet packet = {.kind = 0};
+    struct received *received;
+    uint32_t place;
+    pair_init(&pair);
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < 2; i++) {
+            put(&packet, i, "held");
+            assert_true(packet_hold(&packet));
+            assert_int_equal(channel_receive(&pair.there, false, &received), CHANNEL_EMPTY);
+        }
+        put(&packet, 2, "the last");
+        assert_true(packet_put_file(&packet, STDIN_FILENO, /* is_owned */ false, &place));
+        assert_true(channel_send(&pair.here, &packet));
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_int_equal(channel_receive(&pair.there, false, &received), CHANNEL_RECEIVED);
+            assert_int_equal(received->kind, i);
+            assert_string_equal((const char *)received->bytes, i == 2 ? "the last" : "held");
+            assert_int_equal(received->file_count, i == 2 ? 1 : 0);
+        }
+    }
+    packet_deinit(&packet);
+    pair_deinit(&pair);
+}
+
 /* More than the socket takes at once waits, with its files, and nothing overtakes it. */
 static void what_the_socket_does_not_take_is_sent_later(ATTR_UNUSED void **state)
 {
@@ -218,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packets_come_whole_and_in_order),
+        cmocka_unit_test(what_is_held_goes_with_the_next),
         cmocka_unit_test(what_the_socket_does_not_take_is_sent_later),
         cmocka_unit_test(files_that_are_not_taken_are_closed),
         cmocka_unit_test(nonsense_is_called_so),
