@@ -16,6 +16,7 @@
 
 #include "engine/bundle.h"
 #include "engine/fork_output.h"
+#include "engine/near.h"
 
 enum { CONTROL = FORK_FILE_FIRST, KEPT_MAX = FORK_FILES_MAX + 1 };
 
@@ -286,6 +287,7 @@ _Noreturn static void serve_all(int control)
     const struct rlimit none = {0, 0};
     bool is_open = true;
     is_child = true;
+    near_forked();
     forget_signals();
     keep_descriptors(&control, 1, /* has_log */ true);
     bundle_forked();  /* What children make is sent, not lent. */

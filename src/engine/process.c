@@ -50,7 +50,7 @@ void process_tell(
     (void)snprintf(told->message, sizeof(told->message), "%s", message == NULL ? "" : message);
     *engine->told_end = told;
     engine->told_end = &told->next;
-    if (!engine->is_reading) {
+    if (!engine->is_telling) {
         (void)uv_async_send(engine->keep); /* Fails only for a handle that is closing. */
     }
 }
@@ -87,6 +87,7 @@ static void tell_ran(struct engine_process *engine, struct process_told *told)
 /* Tell the host what it is to be told, in order. It may give orders meanwhile. */
 static void tell_all(struct engine_process *engine)
 {
+    engine->is_telling = true;
     while (engine->told != NULL) {
         struct process_told *told = engine->told;
         engine->told = told->next;
@@ -103,6 +104,7 @@ static void tell_all(struct engine_process *engine)
         }
         release_told(told);
     }
+    engine->is_telling = false;
 }
 
 static void on_keep(uv_async_t *keep)
@@ -215,28 +217,21 @@ static bool on_unloaded(struct process_worker *worker, const struct process_repo
     return true;
 }
 
-static void drop_outputs(struct process_ran *ran)
-{
-    for (uint32_t i = 0; i < ran->report.output_count; i++) {
-        bundle_destroy(ran->outputs[i].contents);
-        ran->outputs[i].contents = NULL;
-    }
-}
-
 static bool on_ran(struct process_worker *worker, struct process_ran *ran)
 {
     struct process_batch *batch = find_batch(worker, ran->report.number);
     if (batch == NULL) {
-        drop_outputs(ran);
+        process_ran_clear(ran);
         return false;
     }
+    process_ahead_ran(worker, batch, ran);
     if (batch->state == BATCH_CANCELLED) {
         process_batch_unlink(worker, batch);
         process_batch_destroy(batch);
     } else {
         process_batch_report(worker, batch, ran);
     }
-    drop_outputs(ran);
+    process_ran_clear(ran);
     return true;
 }
 
@@ -266,8 +261,9 @@ static bool on_report(struct process_worker *worker, struct received *received)
     if (!process_take_report(received, worker->lender, ran)) {
         return false;
     }
-    if (received->kind != REPORT_RAN && ran->report.output_count > 0) {
-        drop_outputs(ran);
+    if (received->kind != REPORT_RAN && received->kind != REPORT_AHEAD &&
+        ran->report.output_count > 0) {
+        process_ran_clear(ran);
         return false;
     }
     switch ((enum process_report_kind)received->kind) {
@@ -279,6 +275,8 @@ static bool on_report(struct process_worker *worker, struct received *received)
         return false; /* It was not asked to. */
     case REPORT_RAN:
         return on_ran(worker, ran);
+    case REPORT_AHEAD:
+        return process_ahead_add(worker, ran);
     case REPORT_STOPPED:
         return on_stopped(worker, &ran->report);
     case REPORT_HELLO:
@@ -329,9 +327,9 @@ static bool read_reports(struct process_worker *worker)
 bool process_read(struct process_worker *worker)
 {
     struct engine_process *engine = worker->engine;
-    engine->is_reading = true;
+    engine->is_telling = true; /* Without the loop: */
     const bool is_good = read_reports(worker);
-    engine->is_reading = false;
+    engine->is_telling = false;
     if (is_good) {
         tell_all(engine);
     } else {
@@ -434,7 +432,7 @@ static enum weft_status process_launch(struct engine *base, const struct engine_
         link = &(*link)->next;
     }
     *link = batch;
-    process_batches_pump(worker);
+    process_batch_launch(worker, batch);
     return WEFT_OK;
 }
 
@@ -467,6 +465,7 @@ static void on_watch(uv_timer_t *timer)
 {
     struct engine_process *engine = timer->data;
     const int64_t now_ns = process_now_ns(engine);
+    process_near_watch(engine);
     for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
         process_worker_watch(&engine->workers[i], now_ns);
     }
@@ -492,6 +491,8 @@ static void process_destroy(struct engine *base)
     uv_close((uv_handle_t *)engine->keep, on_closed);
     uv_close((uv_handle_t *)engine->watch, on_closed);
     uv_close((uv_handle_t *)engine->spin, on_closed);
+    process_near_close(engine);
+    free(engine->ahead_credits);
     packet_deinit(&engine->packet);
     free(engine->workers);
     free(engine->ran);
@@ -558,6 +559,7 @@ enum weft_status engine_process_create(
         options->load_ns_max == 0 ? PROCESS_LOAD_FACTOR * engine->run_ns_max : options->load_ns_max;
     engine->keeps_weights = options->keeps_weights;
     engine->spin_ns = options->spin_ns;
+    engine->near.short_ns = options->short_ns == 0 ? PROCESS_SHORT_NS : options->short_ns;
     engine->on_ended = options->on_ended;
     engine->context = options->context;
     engine->told_end = &engine->told;
@@ -565,6 +567,8 @@ enum weft_status engine_process_create(
     engine->workers = memory_zeroed(options->fleet->worker_count, sizeof(*engine->workers));
     init_handles(engine);
     process_spin_init(engine);
+    process_near_init(engine);
+    process_ahead_init(engine);
     for (uint32_t i = engine->hosted.first; i < engine->hosted.end; i++) {
         process_worker_init(engine, i);
     }

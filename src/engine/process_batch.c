@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "engine/process_ahead.h"
 #include "engine/process_inside.h"
 #include "model/catalogue.h"
 
@@ -121,7 +122,13 @@ static bool send_batch(struct process_worker *worker, struct process_batch *batc
     batch->number = ++engine->last_number;
     batch->state = BATCH_SENT;
     batch->since_ns = process_now_ns(engine);
-    const struct process_order order = {.number = batch->number, .worker = batch->batch.worker};
+    batch->goes_ahead = process_ahead_may(engine, batch);
+    const struct process_order order = {
+        .number = batch->number,
+        .worker = batch->batch.worker,
+        .near = process_near_launch(engine, &batch->batch),
+        .ahead = batch->goes_ahead ? PROCESS_AHEAD_MAX : 0,
+    };
     process_put_batch(&engine->packet, &order, &batch->batch, first, end);
     if (engine->packet.is_short) {
         packet_clear(&engine->packet);
@@ -177,6 +184,15 @@ void process_batches_pump(struct process_worker *worker)
     }
 }
 
+void process_batch_launch(struct process_worker *worker, struct process_batch *batch)
+{
+    if (process_ahead_take(worker->engine, batch)) {
+        finish(worker, batch, WEFT_OK, NULL);
+    } else {
+        process_batches_pump(worker);
+    }
+}
+
 /* Take over what @ran says of the tasks of @batch from @first on. False if it does not fit. */
 static bool take_outputs(struct process_batch *batch, struct process_ran *ran, uint32_t first)
 {
@@ -210,6 +226,7 @@ void process_batch_report(
     }
     batch->run_ns += ran->report.run_ns;
     batch->is_disturbed = ran->report.is_disturbed != 0;
+    process_near_ran(worker->engine, batch, ran->report.run_ns);
     batch->usage_count = ran->report.usage_count;
     memcpy(batch->usages, ran->usages, sizeof(batch->usages));
     if (!batch->is_suspect) {

@@ -11,8 +11,10 @@
 #include "engine/channel.h"
 #include "engine/cuda_keeper.h"
 #include "engine/lender.h"
+#include "engine/near.h"
 #include "engine/ort_memory.h"
 #include "engine/process.h"
+#include "engine/process_ahead.h"
 #include "engine/process_wire.h"
 #include "engine/segment.h"
 #include "model/catalogue.h"
@@ -31,6 +33,9 @@ struct held_batch {
     struct held_batch *next;
     struct process_batch_in in;
 };
+
+/* In the number of a batch: by so many tasks it follows the one that the other side launched. */
+#define AHEAD_ONE (UINT64_C(1) << 56)
 
 struct cancelled {
     struct cancelled *next;
@@ -51,6 +56,8 @@ struct child {
     uint32_t worker_count;     /* More than one only on a GPU. */
     struct held_model *models; /* Of the first worker, of the second ... */
     struct held_batch *batches;
+    int64_t *run_ns; /* By model, on average: process_ahead.h. */
+    int64_t short_ns;
     uint64_t last_launch;    /* The number of the newest batch that came. */
     struct cancelled *ahead; /* Batches that were cancelled before they came. */
 };
@@ -69,18 +76,110 @@ static struct held_model *model_of(struct child *child, uint32_t worker, uint32_
     return &child->models[(worker - child->worker) * child->options->artifacts->count + model];
 }
 
-/* The batch with @number is no longer held. */
-static void drop_batch(struct child *child, uint64_t number)
+/* Where the batch with @number is among those that are held, or could be. */
+static struct held_batch **find_batch(struct child *child, uint64_t number)
 {
     struct held_batch **link = &child->batches;
     while (*link != NULL && (*link)->in.batch.batch != number) {
         link = &(*link)->next;
     }
+    return link;
+}
+
+/* The batch with @number is no longer held. */
+static void drop_batch(struct child *child, uint64_t number)
+{
+    struct held_batch **link = find_batch(child, number);
     struct held_batch *batch = *link;
     if (batch != NULL) {
         *link = batch->next;
         process_batch_free(&batch->in);
         free(batch);
+    }
+}
+
+/* Whether all that @kind needs is here, and short to run. */
+static bool is_ready(struct child *child, uint32_t worker, const struct workflow_task *kind)
+{
+    bool is_ready = child->options->artifacts->items[kind->run].kind == ARTIFACT_ONNX &&
+                    process_is_short(child->run_ns[kind->run], child->short_ns);
+    for (uint32_t i = 0; i < kind->model_count; i++) {
+        is_ready = is_ready && model_of(child, worker, kind->models[i])->is_resident;
+    }
+    return is_ready;
+}
+
+/* Whether what @done made is all there, and small. */
+static bool is_small(const struct engine_done *done)
+{
+    bool is_small = done->status == WEFT_OK && done->output_count > 0;
+    for (uint32_t i = 0; i < done->output_count; i++) {
+        is_small = is_small && done->outputs[i].status == WEFT_OK &&
+                   done->outputs[i].bytes < PROCESS_AHEAD_BYTES;
+    }
+    return is_small;
+}
+
+/*
+ * Launch what comes after @ran, whose end is @done: process_ahead.h. Its inputs are shared with the
+ * outputs. False if nothing is.
+ */
+static bool go_ahead(
+    struct child *child, const struct held_batch *ran, const struct engine_done *done)
+{
+    const struct engine_batch *before = &ran->in.batch;
+    const struct workflow *workflow = child->options->catalogue->workflows[before->workflow];
+    const uint32_t next = process_task_ahead(workflow, before->task);
+    if (ran->in.ahead == 0 || next == TASK_NONE || !is_small(done) ||
+        !is_ready(child, before->worker, &workflow->tasks[next])) {
+        return false;
+    }
+    struct held_batch *batch = memory_zeroed(1, sizeof(*batch));
+    batch->in.ahead = ran->in.ahead - 1;
+    batch->in.batch = *before;
+    batch->in.batch.batch += AHEAD_ONE;
+    batch->in.batch.task = next;
+    batch->in.batch.items = 0;
+    batch->in.batch.tasks = batch->in.tasks;
+    batch->in.bundles = memory_zeroed(done->output_count, sizeof(*batch->in.bundles));
+    batch->in.inputs = memory_zeroed(done->output_count, sizeof(*batch->in.inputs));
+    batch->in.bundle_count = done->output_count;
+    for (uint32_t i = 0; i < done->output_count; i++) {
+        const struct engine_output *output = &done->outputs[i];
+        batch->in.bundles[i] = bundle_share(output->contents);
+        batch->in.inputs[i] =
+            (struct engine_input){.contents = output->contents, .bytes = output->bytes};
+        batch->in.tasks[i] = (struct engine_task){
+            .job = before->tasks[i].job,
+            .items = output->items,
+            .input_count = 1,
+            .inputs = &batch->in.inputs[i],
+        };
+        batch->in.batch.items += output->items;
+    }
+    batch->next = child->batches;
+    child->batches = batch;
+    if (engine_launch(child->engine, &batch->in.batch) != WEFT_OK) {
+        drop_batch(child, batch->in.batch.batch);
+        return false;
+    }
+    return true;
+}
+
+/* Send the report of a batch that has ended; or, if another one follows it, with the report of
+ * that. That may take a while, but nothing that follows can begin before. */
+static void send_ran(struct child *child, const struct engine_done *done)
+{
+    const struct held_batch *ran = *find_batch(child, done->batch);
+    if (ran != NULL) {
+        const struct workflow *workflow =
+            child->options->catalogue->workflows[ran->in.batch.workflow];
+        const uint32_t run = workflow->tasks[ran->in.batch.task].run;
+        process_learn_run(&child->run_ns[run], done->run_ns, child->short_ns);
+    }
+    if (ran == NULL || child->packet.is_short || child->packet.file_count > 0 ||
+        !go_ahead(child, ran, done) || !packet_hold(&child->packet)) {
+        send_or_end(child);
     }
 }
 
@@ -115,8 +214,16 @@ static void on_done(void *context, const struct engine_done *done)
         model_of(child, done->worker, done->model)->is_silent = false;
         return;
     }
+    report.number %= AHEAD_ONE;
     process_put_done(&child->packet, &report, done);
-    send_or_end(child);
+    if (done->batch >= AHEAD_ONE) {
+        child->packet.kind = REPORT_AHEAD;
+    }
+    if (done->kind == ENGINE_RAN) {
+        send_ran(child, done);
+    } else {
+        send_or_end(child);
+    }
     for (uint32_t i = 0; i < done->output_count; i++) {
         bundle_destroy(done->outputs[i].contents); /* Not before: the packet borrows its files. */
     }
@@ -214,11 +321,15 @@ static void launch(struct child *child, struct held_batch *batch)
     }
 }
 
+/* Where this thread is to wait for batches, as the last one said: near.h. */
+static _Thread_local uint32_t near_wanted;
+
 /* Launch a batch that has come; @waits: for it. */
 static enum engine_fetched fetch_one(void *context, bool waits)
 {
     struct child *child = context;
     struct received *received;
+    (void)near_stay(near_wanted); /* Now, while nothing waits for it. If it cannot: as it is. */
     (void)pthread_mutex_lock(&child->reading);
     const enum channel_receipt receipt = channel_receive(&child->launches, waits, &received);
     if (receipt == CHANNEL_EMPTY) {
@@ -230,6 +341,10 @@ static enum engine_fetched fetch_one(void *context, bool waits)
         _exit(EXIT_SUCCESS); /* The other side is gone. */
     }
     (void)pthread_mutex_unlock(&child->reading);
+    near_wanted = batch->in.near;
+    if (near_wanted == 0) {
+        (void)near_stay(0); /* Not after the run, which may be long. */
+    }
     batch->in.batch.tasks = batch->in.tasks;
     (void)pthread_mutex_lock(&child->lock);
     launch(child, batch);
@@ -247,11 +362,7 @@ static bool fetch(void *context)
  * overtaken it. */
 static void cancel(struct child *child, uint64_t number)
 {
-    const struct held_batch *batch = child->batches;
-    while (batch != NULL && batch->in.batch.batch != number) {
-        batch = batch->next;
-    }
-    if (batch != NULL) {
+    if (*find_batch(child, number) != NULL) {
         engine_cancel(child->engine, number);
         drop_batch(child, number);
     } else if (number > child->last_launch) {
@@ -411,6 +522,8 @@ static void be_engine(const struct process_child_options *options, int socket, u
         is_on_gpu(options, worker) ? fleet_partitions(&options->fleet->workers[worker]) : 1;
     child->models = memory_zeroed(
         (size_t)child->worker_count * options->artifacts->count + 1, sizeof(*child->models));
+    child->short_ns = options->short_ns == 0 ? PROCESS_SHORT_NS : options->short_ns;
+    child->run_ns = memory_zeroed(options->artifacts->count + 1, sizeof(*child->run_ns));
     (void)pthread_mutexattr_init(&recursive);
     (void)pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
     (void)pthread_mutex_init(&child->lock, &recursive);

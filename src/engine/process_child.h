@@ -19,6 +19,7 @@ struct process_child_options {
     struct artifacts *artifacts;
     struct engine_local_options local; /* Limits and the like; what is above is filled in. */
     bool bounds_memory;                /* Runs may take what the worker has, and no more. */
+    int64_t short_ns;                  /* As in engine_process_options. */
 
     /* For workers with SHARES_SM, which are GPUs of this machine: paths and limits. NULL: there
      * are none. */

@@ -4,8 +4,8 @@
  *     process.c          operations of the host, reports of the processes
  *     process_worker.c   a process comes, ends and is replaced
  *     process_keeper.c   what keeps the weights of a GPU comes and is replaced
- *     process_spin.c     reports of a busy GPU are asked for
  *     process_batch.c    a batch is sent whole or, under suspicion, task by task
+ *     process_short.h    what makes the way there and back short
  */
 #ifndef ENGINE_PROCESS_INSIDE_H
 #define ENGINE_PROCESS_INSIDE_H
@@ -15,6 +15,7 @@
 #include "engine/channel.h"
 #include "engine/lender.h"
 #include "engine/process.h"
+#include "engine/process_short.h"
 #include "engine/process_wire.h"
 
 enum { PROCESS_RESTORES_MAX = 2 }; /* Processes that may end over the same model. */
@@ -63,6 +64,7 @@ struct process_batch {
     enum batch_state state;
     bool is_suspect;  /* A process ended while it ran. */
     bool is_late;     /* It took too long: that is why its process was ended. */
+    bool goes_ahead;  /* Its process may run what comes next as well. */
     uint32_t at;      /* Suspects: tasks before this one have ended. */
     int64_t since_ns; /* When it was sent or cancelled. */
     int64_t run_ns;   /* So far. */
@@ -111,6 +113,7 @@ struct process_worker {
     struct process_keeper keeper;
     struct process_model *models;  /* Of the first worker, of the second ... */
     struct process_batch *batches; /* In the order they were launched. */
+    struct process_tail tail;
 };
 
 struct engine_process {
@@ -128,6 +131,8 @@ struct engine_process {
     int64_t spin_ns;
     int64_t spin_until_ns;
     uv_idle_t *spin; /* On the heap: it outlives the engine. Runs while the loop may not sleep. */
+    struct process_near near;
+    int32_t *ahead_credits; /* By workflow: while there is some, tasks are run ahead. */
     void (*on_ended)(void *context, uint32_t worker, const char *message);
     void *context;
     struct process_worker *workers;
@@ -139,7 +144,7 @@ struct engine_process {
     uv_timer_t *watch; /* Looks for batches that take too long. */
     struct process_told *told;
     struct process_told **told_end;
-    bool is_reading; /* Reports: what they lead to is told right after, without the loop. */
+    bool is_telling; /* What is to be told is told right after, without the loop. */
     struct engine_process_counts counts;
     uint64_t function_starts; /* Of all its processes, ever. */
     uint64_t function_crashes;
@@ -221,13 +226,6 @@ int process_keeper_attach(struct process_worker *worker);
 /* End it. */
 void process_keeper_close(struct process_worker *worker);
 
-/* process_spin.c */
-
-void process_spin_init(struct engine_process *engine);
-
-/* @worker was sent a batch. */
-void process_spin(struct process_worker *worker);
-
 /* process_batch.c */
 
 /* A copy of @batch. NULL if there is no memory for it. */
@@ -236,6 +234,9 @@ void process_batch_destroy(struct process_batch *batch);
 
 /* Take @batch off the list of @worker, in which it is. */
 void process_batch_unlink(struct process_worker *worker, const struct process_batch *batch);
+
+/* Launch @batch, which is the last of @worker. */
+void process_batch_launch(struct process_worker *worker, struct process_batch *batch);
 
 /* Send what can be sent to @worker now. */
 void process_batches_pump(struct process_worker *worker);

@@ -303,6 +303,8 @@ bool process_take_batch(
                 .config = head.config,
                 .task_count = head.task_count,
             },
+        .near = order.near,
+        .ahead = order.ahead,
         .bundles = calloc((size_t)head.input_count + 1, sizeof(struct bundle *)),
         .inputs = calloc((size_t)head.input_count + 1, sizeof(struct engine_input)),
     };
@@ -439,4 +441,12 @@ bool process_take_report(
         }
     }
     return !reading.reader.is_bad;
+}
+
+void process_ran_clear(struct process_ran *ran)
+{
+    for (uint32_t i = 0; i < ran->report.output_count; i++) {
+        bundle_destroy(ran->outputs[i].contents);
+        ran->outputs[i].contents = NULL;
+    }
 }

@@ -6,7 +6,7 @@
  * own, so that what crosses a cancellation on the way is not mistaken for something newer.
  *
  *     to there:     HELLO, LOAD, CANCEL_LOAD, UNLOAD, RESHAPE, CANCEL, KEEPER; LAUNCH with inputs
- *     from there:   HELLO, LOADED, UNLOADED, SHAPED, RAN with outputs, STOPPED, LOST
+ *     from there:   HELLO, LOADED, UNLOADED, SHAPED, RAN and AHEAD with outputs, STOPPED, LOST
  *
  * Launches have a socket to themselves, from which the threads that run batches read: no other
  * thread stands between an order to run and the run.
@@ -49,6 +49,9 @@ struct process_order {
     uint32_t model;        /* LOAD, CANCEL_LOAD, UNLOAD. */
     uint32_t gpu;          /* RESHAPE. */
     uint32_t was_resident; /* LOAD: in the process before. */
+    uint32_t near;         /* LAUNCH: the processor, counted from 1, on which the thread is to wait
+                              for the next one. 0: anywhere. */
+    uint32_t ahead;        /* LAUNCH: so many tasks that come next may follow it. */
 };
 
 enum process_report_kind {
@@ -58,6 +61,7 @@ enum process_report_kind {
     REPORT_RAN,
     REPORT_STOPPED, /* A batch that was cancelled is really over. */
     REPORT_HELLO,   /* The first of all; brings the ledger. */
+    REPORT_AHEAD,   /* After RAN or another one: what the next task made of those outputs. */
     REPORT_LOST,    /* Its GPU: the process ends, which takes a while, and can do nothing more. */
 };
 
@@ -65,13 +69,13 @@ enum process_report_kind {
 struct process_report {
     uint64_t number;
     uint64_t bytes; /* LOADED. */
-    int64_t run_ns; /* RAN. */
+    int64_t run_ns; /* RAN, AHEAD. */
     int32_t status;
     uint32_t worker;
     uint32_t model;
     uint32_t gpu;
-    uint32_t usage_count;     /* RAN. */
-    uint32_t output_count;    /* RAN. */
+    uint32_t usage_count;     /* RAN, AHEAD. */
+    uint32_t output_count;    /* RAN, AHEAD. */
     uint64_t is_disturbed;    /* RAN: as in struct engine_done. */
     uint64_t function_starts; /* Of processes for functions, since this one began. */
     uint64_t function_crashes;
@@ -86,6 +90,8 @@ void process_put_batch(
 /* A batch that came, with all that it points to. */
 struct process_batch_in {
     struct engine_batch batch;
+    uint32_t near; /* As in the order, like the next. */
+    uint32_t ahead;
     uint32_t bundle_count;
     struct bundle **bundles; /* Its inputs; owned. */
     struct engine_task tasks[BATCH_TASKS_MAX];
@@ -120,5 +126,8 @@ struct process_ran {
  */
 bool process_take_report(
     struct received *received, struct lender *lender, struct process_ran *ran_out);
+
+/* Release the outputs that it still has. */
+void process_ran_clear(struct process_ran *ran);
 
 #endif /* ENGINE_PROCESS_WIRE_H */

@@ -419,6 +419,7 @@ void process_worker_watch(struct process_worker *worker, int64_t now_ns)
     if (now_ns - worker->dying_ns > DYING_NS) {
         bury(worker);
     }
+    process_ahead_watch(worker, now_ns);
     if (worker->is_up) {
         watch_batches(worker, now_ns);
     }
@@ -443,5 +444,6 @@ void process_worker_close(struct process_worker *worker)
         worker->batches = batch->next;
         process_batch_destroy(batch);
     }
+    process_ahead_close(worker);
     free(worker->models);
 }
