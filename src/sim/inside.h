@@ -136,7 +136,7 @@ struct sim {
     uint64_t requests;
     uint64_t streamed;      /* Of the arrival stream. */
     uint32_t ticks;         /* Timers in the queue that nothing waits for. */
-    bool has_stopped_ticks; /* No client waits any more, but some fault is not over. */
+    bool has_stopped_ticks; /* No client waits any more. */
     uint64_t events;        /* Taken from the queue. */
     uint64_t steps;         /* Of nodes. */
     uint64_t row_messages;

@@ -327,12 +327,14 @@ static void on_hang_up(struct sim *sim, uint32_t slot)
 }
 
 /*
- * Whether no client waits for anything, but faults may have yet to begin or end. Ticks would go
- * on until then, for as long as the scenario says.
+ * Whether a timer of @kind is idle because no client waits for anything. Faults may have yet to
+ * begin or end, for as long as the scenario says, and audits come ten seconds after the last job:
+ * until then ticks, of all nodes, would be most of a short run.
  */
-static bool is_only_faults(const struct sim *sim)
+static bool is_pointless(const struct sim *sim, enum timer_kind kind)
 {
-    return sim->fault_count > 0 && !sim_is_awaited(sim);
+    const bool may_stop = kind == TIMER_TICK || sim->fault_count > 0;
+    return timer_is_background(kind) && may_stop && !sim_is_awaited(sim);
 }
 
 static void on_timer(struct sim *sim, uint32_t incarnation, uint32_t subject, uint32_t large)
@@ -346,7 +348,7 @@ static void on_timer(struct sim *sim, uint32_t incarnation, uint32_t subject, ui
     ASSERT(sim->nodes[node].timers > 0); /* It was set by the node that it reaches. */
     sim->nodes[node].timers--;
     sim->nodes[node].idle_timers -= is_idle_timer((enum timer_kind)(large & 0xff)) ? 1 : 0;
-    if (timer_is_background((enum timer_kind)(large & 0xff)) && is_only_faults(sim)) {
+    if (is_pointless(sim, (enum timer_kind)(large & 0xff))) {
         sim->has_stopped_ticks = true;
         return;
     }

@@ -100,6 +100,23 @@ static void policies_tick_while_a_client_waits(ATTR_UNUSED void **state)
     stage_close(&stage);
 }
 
+/* Audits come ten seconds after the last job. */
+static void policies_do_not_tick_until_the_last_audit(ATTR_UNUSED void **state)
+{
+    struct stage stage;
+    struct report report;
+    struct sim_counters counters;
+    open_jobs(&stage);
+    begin(&stage, "orion");
+    assert_false(sim_run_some(stage.sim, EVENTS_MAX));
+    sim_report(stage.sim, &report);
+    sim_counters(stage.sim, &counters);
+    const double tick_s = (double)policy_find("orion")->tick_ns * 1e-9;
+    assert_true((double)counters.now_ns * 1e-9 > report.duration_s + 5);
+    assert_true((double)counters.decisions < 3 * (report.duration_s + 2) / tick_s + 5 * JOBS);
+    stage_close(&stage);
+}
+
 /* What links do by themselves are events, too: 100 a millisecond here, whatever nodes do. */
 static void a_run_can_be_stopped_after_any_number_of_events(ATTR_UNUSED void **state)
 {
@@ -129,6 +146,7 @@ int main(void)
         cmocka_unit_test(faults_do_not_keep_a_run_going),
         cmocka_unit_test(a_job_that_waits_for_the_end_of_a_fault_is_answered),
         cmocka_unit_test(policies_tick_while_a_client_waits),
+        cmocka_unit_test(policies_do_not_tick_until_the_last_audit),
         cmocka_unit_test(a_run_can_be_stopped_after_any_number_of_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
