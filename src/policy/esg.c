@@ -62,40 +62,50 @@ static void add(struct draft *draft, const struct config *config, uint32_t worke
     draft->keys[at] = key;
 }
 
-/* Put each config where it can start first. */
+/* Put @trial, of path @path, where it can start first. */
+static void place_one(
+    const struct fit_ask *ask, const struct esg_queue *known, const struct esg_found *found,
+    const struct search_path *path, const struct fit_trial *trial, struct draft *draft)
+{
+    const struct fit_choice best = trial->best;
+    if (best.worker == WORKER_NONE) {
+        return;
+    }
+    const int64_t end_ns = path->time_ns + best.delay_ns;
+    if (ask->input->weighed != NULL) {
+        weighed_note(
+            ask->input, ask->task, ask->queue->task, best.worker, &trial->config,
+            ask->input->view->now_ns + known->configs.choices[path->first].run_ns + best.delay_ns);
+    }
+    const bool in_time =
+        found->rule >= ESG_HURRIED ? best.delay_ns == 0 : end_ns <= found->target_ns;
+    add(draft, &trial->config, best.worker, in_time ? -1 : end_ns);
+}
+
+/*
+ * Put each config where it can start first. Mostly the first one is in time, and is then taken: the
+ * others are looked for only if it is not, or to be shown.
+ */
 static void place(
     const struct fit_ask *ask, const struct esg_queue *known, const struct esg_found *found,
     struct draft *draft)
 {
+    const uint32_t count = found->answer.count;
     struct fit_trial trials[SEARCH_PATHS_MAX];
-    const struct fit_trial *first = NULL; /* That of the first candidate. */
-    for (uint32_t i = 0; i < found->answer.count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct configs_choice *choice = &known->configs.choices[found->answer.paths[i].first];
         trials[i].config = esg_cut(choice->config, ask->queue->items);
         trials[i].device = choice->device;
     }
-    fit_find(ask, trials, found->answer.count);
-    for (uint32_t i = 0; i < found->answer.count; i++) {
-        const struct fit_choice best = trials[i].best;
-        if (best.worker == WORKER_NONE) {
-            continue;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i < 2) { /* The first alone, then all others at once. */
+            fit_find(ask, &trials[i], i == 0 ? 1 : count - 1);
         }
-        const int64_t end_ns = found->answer.paths[i].time_ns + best.delay_ns;
-        if (ask->input->weighed != NULL) {
-            const uint32_t number = found->answer.paths[i].first;
-            weighed_note(
-                ask->input, ask->task, ask->queue->task, best.worker, &trials[i].config,
-                ask->input->view->now_ns + known->configs.choices[number].run_ns + best.delay_ns);
+        place_one(ask, known, found, &found->answer.paths[i], &trials[i], draft);
+        const bool is_in_time = draft->answer->count > 0 && draft->keys[0] == -1;
+        if (is_in_time && ask->input->weighed == NULL) {
+            return;
         }
-        const bool in_time =
-            found->rule >= ESG_HURRIED ? best.delay_ns == 0 : end_ns <= found->target_ns;
-        const int64_t key = in_time ? -1 : end_ns;
-        first = first == NULL || key < draft->keys[0] ? &trials[i] : first;
-        add(draft, &trials[i].config, best.worker, key);
-    }
-    /* Rows may be old: the best one elsewhere, too. */
-    if (first != NULL && first->next.worker != WORKER_NONE && first->next.delay_ns == 0) {
-        add(draft, &first->config, first->next.worker, draft->keys[0] == -1 ? -1 : INT64_MAX);
     }
 }
 

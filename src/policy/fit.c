@@ -21,7 +21,6 @@ struct merits {
 struct search {
     uint64_t bytes; /* What its batch needs. */
     struct merits best;
-    struct merits next;
 };
 
 static bool is_better(const struct merits *a, const struct merits *b)
@@ -102,7 +101,7 @@ static void consider(
     const struct fit_ask *ask, const struct fit_place *place, int64_t load_ns,
     struct fit_trial *trial, struct search *search)
 {
-    if (load_ns > search->next.delay_ns) {
+    if (load_ns > search->best.delay_ns) {
         return; /* Whatever inputs take. */
     }
     const struct merits merits = {
@@ -113,13 +112,8 @@ static void consider(
     };
     const struct fit_choice here = {.worker = place->worker, .delay_ns = merits.delay_ns};
     if (is_better(&merits, &search->best)) {
-        trial->next = trial->best;
-        search->next = search->best;
         trial->best = here;
         search->best = merits;
-    } else if (is_better(&merits, &search->next)) {
-        trial->next = here;
-        search->next = merits;
     }
 }
 
@@ -139,6 +133,32 @@ static void try_all(
     }
 }
 
+/* The node with the inputs, if they take time to any other; NODE_NONE: it makes no difference. */
+static uint32_t near_of(const struct fit_ask *ask)
+{
+    const struct fleet *fleet = ask->input->view->fleet;
+    const bool takes_time = ask->bytes_per_item > 0 || fleet->network.latency_ns > 0;
+    const uint32_t holder = ask->queue->holder;
+    return ask->locality && takes_time && holder < fleet->worker_count ? fleet->workers[holder].node
+                                                                       : NODE_NONE;
+}
+
+/* Whether @worker may be able to start something that needs @units. */
+static bool may_start(const struct view *view, uint32_t worker, uint32_t units)
+{
+    return units <= view_gpu_at_most(view, worker) && view_is_usable(view, worker);
+}
+
+/* Whether every trial has a place where it waits for nothing. */
+static bool start_at_once(const struct search *searches, uint32_t count)
+{
+    bool at_once = true;
+    for (uint32_t i = 0; i < count && at_once; i++) {
+        at_once = searches[i].best.delay_ns == 0;
+    }
+    return at_once;
+}
+
 void fit_find(const struct fit_ask *ask, struct fit_trial *trials, uint32_t count)
 {
     const struct view *view = ask->input->view;
@@ -147,17 +167,25 @@ void fit_find(const struct fit_ask *ask, struct fit_trial *trials, uint32_t coun
     ASSERT(count <= SEARCH_PATHS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         trials[i].best.worker = WORKER_NONE;
-        trials[i].next.worker = WORKER_NONE;
         searches[i] = (struct search){
             .bytes = fit_bytes(ask, &trials[i].config),
             .best.delay_ns = INT64_MAX,
-            .next.delay_ns = INT64_MAX,
         };
         least = min_u32(trials[i].config.gpu, least);
     }
+    const uint32_t near = near_of(ask);
+    for (uint32_t i = 0; near != NODE_NONE && i < view->fleet->nodes[near].worker_count; i++) {
+        const uint32_t worker = view->fleet->nodes[near].worker_first + i;
+        if (may_start(view, worker, least)) {
+            try_all(ask, worker, trials, searches, count);
+        }
+    }
+    if (near != NODE_NONE && start_at_once(searches, count)) {
+        return;
+    }
     for (uint32_t i = 0; i < view->fleet->worker_count; i++) {
         const uint32_t worker = choose_round(view, i);
-        if (least <= view_gpu_at_most(view, worker) && view_is_usable(view, worker)) {
+        if (view->fleet->workers[worker].node != near && may_start(view, worker, least)) {
             try_all(ask, worker, trials, searches, count);
         }
     }

@@ -29,7 +29,6 @@ struct fit_trial {
     struct config config;
     uint32_t device;
     struct fit_choice best; /* Where it would start soonest. */
-    struct fit_choice next; /* The same of all others: to try if that one turns out to be full. */
 };
 
 /* Place @count trials, at most SEARCH_PATHS_MAX: each row is read once for all of them. */

@@ -187,6 +187,7 @@ struct spot {
     int64_t more_ns;  /* What its run takes beyond what was measured. */
     int64_t score_ns; /* Both, with what it costs others. */
     uint32_t left;    /* Units of the device that are free. */
+    bool is_ideal;    /* It starts at once, costs others nothing and is as fast as measured. */
 };
 
 static const struct spot NOWHERE = {.worker = WORKER_NONE, .score_ns = INT64_MAX};
@@ -294,6 +295,8 @@ static struct spot look_at_both(
         spot.more_ns = weft_learnt_more_ns(bid->choice->run_ns, bid->slowness, place->slowness);
     }
     spot.score_ns = spot.delay_ns + spot.more_ns + place->eviction_ns;
+    spot.is_ideal = spot.has_room && spot.delay_ns == 0 && place->eviction_ns == 0 &&
+                    place->slowness <= WEFT_LEARN_ONE;
     if (input->weighed != NULL) {
         weighed_note(
             input, ask->fit.task, ask->fit.queue->task, spot.worker, &bid->config,
@@ -369,45 +372,81 @@ static bool is_hopeless(
     return is_hopeless && ask->fit.input->weighed == NULL;
 }
 
-/* Where each config that was found would end first and cost others least. */
-static void find(const struct ask *ask, const struct esg_found *found, struct spot *spots_out)
+/* @worker is one more for @count bids. */
+static void try_all(
+    const struct ask *ask, uint32_t worker, const struct bid *bids, struct spot *spots,
+    uint32_t count)
 {
-    const struct view *view = ask->fit.input->view;
-    struct bid bids[SEARCH_PATHS_MAX];
-    for (uint32_t i = 0; i < found->answer.count; i++) {
-        const uint32_t first = found->answer.paths[i].first;
-        bids[i] = look_at_config(ask, &ask->known->configs.choices[first]);
-        spots_out[i] = NOWHERE;
+    if (is_hopeless(ask, worker, spots, count) || !view_is_usable(ask->fit.input->view, worker)) {
+        return;
     }
-    for (uint32_t at = 0; at < view->fleet->worker_count; at++) {
-        const uint32_t worker = choose_round(view, at);
-        if (is_hopeless(ask, worker, spots_out, found->answer.count) ||
-            !view_is_usable(view, worker)) {
+    const struct place place = look_at_worker(ask, worker);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!can_hold(ask, &place, &bids[i])) {
             continue;
         }
-        const struct place place = look_at_worker(ask, worker);
-        for (uint32_t i = 0; i < found->answer.count; i++) {
-            if (!can_hold(ask, &place, &bids[i])) {
-                continue;
-            }
-            const struct spot spot = look_at_both(ask, &place, &bids[i]);
-            if (is_better(&spot, &spots_out[i])) { /* Strict: the first wins a tie. */
-                spots_out[i] = spot;
-            }
+        const struct spot spot = look_at_both(ask, &place, &bids[i]);
+        if (!spots[i].is_ideal && is_better(&spot, &spots[i])) { /* Strict: the first wins a tie. */
+            spots[i] = spot;
         }
     }
 }
 
-/* The cheapest configs in time that can start. True if one is in time that cannot. */
-static bool place(
-    const struct ask *ask, const struct esg_found *found, struct dispatch_answer *answer_out)
+/* Whether no other worker has to be looked at. */
+static bool is_settled(const struct ask *ask, const struct spot *spots, uint32_t count)
+{
+    bool is_settled = ask->fit.input->weighed == NULL;
+    for (uint32_t i = 0; i < count && is_settled; i++) {
+        is_settled = spots[i].is_ideal;
+    }
+    return is_settled;
+}
+
+/* Some of the configs that were found, cheapest first. */
+struct range {
+    uint32_t first;
+    uint32_t count;
+};
+
+/*
+ * Where each config of @range would end first and cost others least. Inputs take longest to
+ * anywhere but the node that has them: if every config is ideal there, none looks further.
+ */
+static void find(
+    const struct ask *ask, const struct esg_found *found, struct range range,
+    struct spot *spots_out)
+{
+    const struct fleet *fleet = ask->fit.input->view->fleet;
+    const uint32_t near = node_of(&ask->fit, 0);
+    struct bid bids[SEARCH_PATHS_MAX];
+    for (uint32_t i = 0; i < range.count; i++) {
+        const uint32_t number = found->answer.paths[range.first + i].first;
+        bids[i] = look_at_config(ask, &ask->known->configs.choices[number]);
+        spots_out[i] = NOWHERE;
+    }
+    for (uint32_t i = 0; near != NODE_NONE && i < fleet->nodes[near].worker_count; i++) {
+        try_all(ask, fleet->nodes[near].worker_first + i, bids, spots_out, range.count);
+    }
+    for (uint32_t at = 0; at < fleet->worker_count && !is_settled(ask, spots_out, range.count);
+         at++) {
+        const uint32_t worker = choose_round(ask->fit.input->view, at);
+        if (fleet->workers[worker].node != near) {
+            try_all(ask, worker, bids, spots_out, range.count);
+        }
+    }
+}
+
+/* Those of @range that are in time, if they can start. True if one is in time that cannot. */
+static bool place_range(
+    const struct ask *ask, const struct esg_found *found, struct range range,
+    struct dispatch_answer *answer_out)
 {
     struct spot spots[SEARCH_PATHS_MAX];
     bool is_worth_waiting = false;
-    find(ask, found, spots);
-    for (uint32_t i = 0; i < found->answer.count; i++) {
+    find(ask, found, range, spots);
+    for (uint32_t i = 0; i < range.count; i++) {
         const struct spot *spot = &spots[i];
-        const struct search_path *path = &found->answer.paths[i];
+        const struct search_path *path = &found->answer.paths[range.first + i];
         const struct configs_choice *choice = &ask->known->configs.choices[path->first];
         const struct config config = esg_cut(choice->config, ask->fit.queue->items);
         const int64_t late_ns =
@@ -423,6 +462,23 @@ static bool place(
         is_worth_waiting = is_worth_waiting || !spot->has_room;
     }
     return is_worth_waiting;
+}
+
+/*
+ * The cheapest configs in time that can start. True if one is in time that cannot. Mostly the first
+ * can, which is then taken: the others are looked for only if it cannot, or to be shown.
+ */
+static bool place(
+    const struct ask *ask, const struct esg_found *found, struct dispatch_answer *answer_out)
+{
+    const uint32_t count = found->answer.count;
+    const struct range first = {.count = min_u32(count, 1)};
+    const struct range rest = {.first = first.count, .count = count - first.count};
+    const bool is_worth_waiting = place_range(ask, found, first, answer_out);
+    if (answer_out->count > 0 && ask->fit.input->weighed == NULL) {
+        return is_worth_waiting;
+    }
+    return place_range(ask, found, rest, answer_out) || is_worth_waiting;
 }
 
 /* Until when to wait for more items: some of the time left is kept for what may go wrong. */
