@@ -4,6 +4,7 @@
 #include "node/access.h"
 #include "node/audit.h"
 #include "node/outbox.h"
+#include "node/rows.h"
 #include "node/tickets.h"
 
 /* How many items of @kind fit @worker together, as the profile says: at least one task's. */
@@ -207,40 +208,12 @@ static void finish(
     }
 }
 
-/* Drop entry @index if its row is visible by now. */
-static void drop_seen(struct node *node, uint32_t index)
+/* The claim is over: what its worker says is free does not count it any more. */
+static void take_back(struct node *node, const struct claim *claim)
 {
-    struct news *news = &node->view.news;
-    const struct news_entry *entry = &news->entries[index];
-    if (entry->number != 0 &&
-        view_load(&node->view, entry->worker)->sequence >= entry->row_sequence) {
-        news_drop(news, index);
+    if (claim->sequence != 0) {
+        (void)reservations_remove(&node->view.reservations, claim->worker, claim->sequence);
     }
-}
-
-/* The row of a worker does not say yet that it has @gpu and @cpu units more, or fewer. */
-static void note_news(struct node *node, const struct message *message, int32_t gpu, int32_t cpu)
-{
-    struct news *news = &node->view.news;
-    const struct news_entry entry = {
-        .worker = message->worker,
-        .gpu = gpu,
-        .cpu = cpu,
-        .row_sequence = message->outcome.row_sequence,
-    };
-    if (view_is_own(&node->view, message->worker)) {
-        return;
-    }
-    uint32_t next = news_first(news, message->worker);
-    while (next != NEWS_NONE) {
-        const uint32_t index = next;
-        next = news->entries[index].next;
-        drop_seen(node, index);
-    }
-    for (uint32_t i = 1; i <= news->top && news_is_full(news); i++) {
-        drop_seen(node, i);
-    }
-    news_add(news, &entry);
 }
 
 void claims_declined(struct node *node, uint32_t slot, const struct message *message)
@@ -249,23 +222,25 @@ void claims_declined(struct node *node, uint32_t slot, const struct message *mes
     const struct ended_facts facts = {.completed = false};
     const enum reason reason = (enum reason)message->outcome.reason;
     const bool never = reason == REASON_TOO_LARGE || reason == REASON_UNAVAILABLE;
-    if (claim->sequence != 0) {
-        (void)reservations_remove(&node->view.reservations, claim->worker, claim->sequence);
+    struct message_units free = message->outcome.free;
+    take_back(node, claim);
+    if (reason == REASON_DRAIN) {
+        free.gpu = 0;
+    } else if (!never && reason != REASON_STALE && claim->config.gpu > 0) {
+        free.gpu = min_u32(free.gpu, claim->config.gpu - 1); /* Whatever the obstacle was. */
     }
-    if (!never && reason != REASON_STALE) { /* Its row is wrong: full until the next. */
-        note_news(node, message, -(int32_t)GPU_UNITS_MAX, /* cpu */ 0);
-    }
+    rows_said(node, message, free);
     finish(node, slot, &facts, never ? FATE_REFUSE : FATE_PUT_BACK, reason);
 }
 
 void claims_ended(struct node *node, uint32_t slot, const struct message *message)
 {
-    const struct claim *claim = claim_at(node, slot);
     const struct ended_facts facts = {
         .run_ns = message->outcome.run_ns,
         .completed = message->outcome.reason == REASON_NONE,
     };
-    note_news(node, message, (int32_t)claim->config.gpu, (int32_t)claim->config.cpu);
+    take_back(node, claim_at(node, slot));
+    rows_said(node, message, message->outcome.free);
     /* What failed, its owner knows of; what never came may still wait where it was. */
     finish(
         node, slot, &facts, message->outcome.reason == REASON_STALE ? FATE_PUT_BACK : FATE_FORGET,

@@ -56,26 +56,22 @@ struct claimant {
     uint32_t incarnation;
 };
 
-/* What the home must be told: @outcome of a claim for @worker, and from which row on it shows. */
+/* What the home must be told: @outcome of a claim for @worker, and what is free of it now. */
 static void tell_home(
-    struct node *node, const struct worker *worker, enum message_kind kind, struct claimant home,
+    struct node *node, struct worker *worker, enum message_kind kind, struct claimant home,
     struct message_outcome outcome)
 {
-    const struct message message = {
+    struct message message = {
         .kind = kind,
         .to_incarnation = home.incarnation,
         .job = {.node = node->id},
         .worker = worker->id,
-        .outcome =
-            {
-                .number = outcome.number,
-                .reason = outcome.reason,
-                .row_sequence = worker->row_sequence + 1,
-                .run_ns = outcome.run_ns,
-            },
+        .outcome = outcome,
     };
     if (members_is_up(node->view.members, home.node) &&
         members_incarnation(node->view.members, home.node) <= home.incarnation) {
+        message.sequence =
+            rows_say(node, worker, home.node, home.incarnation, &message.outcome.free);
         outbox_send(node, home.node, &message);
     }
 }
@@ -406,7 +402,7 @@ void grants_ended(struct node *node, uint32_t slot, int64_t run_ns, bool complet
 
 void grants_asked(struct node *node, const struct message *message)
 {
-    const struct worker *worker = own_worker(node, message->worker);
+    struct worker *worker = own_worker(node, message->worker);
     const struct message_outcome stale = {.number = message->asked, .reason = REASON_STALE};
     if (find(node, worker, message, message->asked) == POOL_NONE) {
         tell_home(node, worker, MESSAGE_DECLINE, sender_of(message), stale);

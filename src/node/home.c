@@ -7,6 +7,7 @@
 #include "node/dispatch.h"
 #include "node/give_up.h"
 #include "node/outbox.h"
+#include "node/rows.h"
 #include "node/tickets.h"
 #include "policy/choose.h"
 
@@ -50,6 +51,7 @@ uint32_t home_of(struct node *node, uint32_t queue)
 void home_offered(struct node *node, const struct message *message)
 {
     const uint32_t queue = workflow_at(node, message->workflow)->queue_first + message->task;
+    rows_said(node, message, message->offer.free);
     if (tickets_join(node, message)) {
         node->home.queues[queue].due = true;
     }

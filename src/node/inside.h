@@ -161,8 +161,10 @@ struct worker {
     uint32_t notices;     /* List: nodes that wait for the next row. */
     uint64_t noticed;     /* A bit for each node of notices; nodes 64 apart share one. */
     uint32_t grants;      /* List: of those that gather, and of those that run for a home. */
-    uint32_t loading;     /* The model on the bus, or MODEL_NONE. */
-    uint32_t warm;        /* What the policy wants loaded ahead, or MODEL_NONE. */
+    uint64_t offered;     /* A bit for each task offered from here at offered_ns, modulo 64. */
+    int64_t offered_ns;
+    uint32_t loading; /* The model on the bus, or MODEL_NONE. */
+    uint32_t warm;    /* What the policy wants loaded ahead, or MODEL_NONE. */
     int64_t load_published_ns;
     int64_t cache_published_ns;
     uint64_t row_sequence;

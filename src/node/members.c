@@ -10,30 +10,20 @@
 #include "node/visits.h"
 #include "view/cells.h"
 
-/* What was heard of the workers of @peer counts rows that will not come. */
-static void forget_news(struct node *node, uint32_t peer)
-{
-    struct news *news = &node->view.news;
-    for (uint32_t i = 1; i <= news->top; i++) {
-        if (news->entries[i].number != 0 && node_of_worker(node, news->entries[i].worker) == peer) {
-            news_drop(news, i);
-        }
-    }
-}
-
-static void forget_promises(struct node *node, uint32_t peer)
+/* What was promised to the workers of @peer, and what they said, counts rows that will not come. */
+static void forget_workers(struct node *node, uint32_t peer)
 {
     const struct fleet_node *gone = &node->fleet->nodes[peer];
     for (uint32_t i = 0; i < gone->worker_count; i++) {
         reservations_forget(&node->view.reservations, gone->worker_first + i);
+        news_forget(&node->view.news, gone->worker_first + i);
     }
 }
 
 static void lose(struct node *node, uint32_t peer)
 {
     trace(node, RECORD_NODE_LOST, REASON_NONE)->value = peer;
-    forget_promises(node, peer);
-    forget_news(node, peer);
+    forget_workers(node, peer);
     outbox_forget(node, peer);
     for (uint32_t i = 0; i < node->worker_count; i++) {
         node->workers[i].asked = false; /* The one that was asked may be gone. */
@@ -124,7 +114,7 @@ void members_hint(struct node *node, uint32_t peer, enum peer_hint hint)
     case PEER_BROKEN:
         trace(node, RECORD_SUSPECTED, REASON_NONE)->value = peer;
         suspects_add(&node->view.suspects, peer);
-        forget_promises(node, peer);
+        forget_workers(node, peer);
         look_for_deputies(node);
         return;
     case PEER_RESTORED:

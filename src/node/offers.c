@@ -1,5 +1,6 @@
 #include "node/offers.h"
 
+#include "base/numbers.h"
 #include "node/access.h"
 #include "node/audit.h"
 #include "node/grants.h"
@@ -7,7 +8,24 @@
 #include "node/inbox.h"
 #include "node/outbox.h"
 #include "node/routing.h"
+#include "node/rows.h"
 #include "node/visits.h"
+
+/*
+ * How many units of @worker go to other tasks than @number that became ready together with it, each
+ * to a home of its own. If all homes were told of the same units, most of them would be declined.
+ * Tasks of the same number have the same home, which can run them together.
+ */
+static uint32_t units_for_others(struct node *node, struct worker *worker, uint32_t number)
+{
+    const uint64_t bit = UINT64_C(1) << number % 64;
+    if (worker->offered_ns != now_ns(node)) {
+        worker->offered_ns = now_ns(node);
+        worker->offered = 0;
+    }
+    worker->offered |= bit;
+    return (uint32_t)__builtin_popcountll(worker->offered & (bit - 1));
+}
 
 void offers_again(struct node *node, uint32_t slot)
 {
@@ -20,6 +38,11 @@ void offers_again(struct node *node, uint32_t slot)
     trace_task(node, RECORD_OFFERED, visit, task)->value = task->home;
     struct message offer = visit_message(visit, MESSAGE_OFFER, task->number, task->worker);
     offer.work = visit_work(node, visit, task->items);
+    struct worker *worker = own_worker(node, task->worker);
+    struct message_units *free = &offer.offer.free;
+    const uint32_t incarnation = members_incarnation(node->view.members, task->home);
+    offer.sequence = rows_say(node, worker, task->home, incarnation, free);
+    free->gpu -= min_u32(units_for_others(node, worker, task->number), free->gpu);
     outbox_send(node, task->home, &offer);
 }
 

@@ -199,6 +199,64 @@ void rows_notice(struct node *node, const struct message *message)
     worker->noticed |= UINT64_C(1) << (message->from % 64);
 }
 
+/* The notice of node @from as of @incarnation is not needed any more. Returns what it counts. */
+static uint64_t drop_notice(
+    struct node *node, struct worker *worker, uint32_t from, uint32_t incarnation)
+{
+    uint32_t *link = &worker->notices;
+    while (*link != POOL_NONE) {
+        const uint32_t slot = *link;
+        struct notice *notice = pool_at(&node->pools->notices, slot);
+        if (notice->node == from && notice->incarnation == incarnation) {
+            const uint64_t sequence = notice->sequence;
+            *link = notice->next;
+            pool_give(&node->pools->notices, slot);
+            return sequence;
+        }
+        link = &notice->next;
+    }
+    return 0;
+}
+
+uint64_t rows_say(
+    struct node *node, struct worker *worker, uint32_t peer, uint32_t incarnation,
+    struct message_units *units_out)
+{
+    *units_out = (struct message_units){
+        .row_sequence = worker->row_sequence + 1,
+        .layout = worker->shares.layout,
+        .cpu = node->cpu_free,
+        .gpu = worker->shares.free,
+    };
+    return find_notice(node, worker, peer) == NULL ? 0
+                                                   : drop_notice(node, worker, peer, incarnation);
+}
+
+void rows_said(struct node *node, const struct message *message, struct message_units free)
+{
+    struct view *view = &node->view;
+    if (view_is_own(view, message->worker)) {
+        return; /* Own rows are fresh. */
+    }
+    const struct news_entry *before = news_since(&view->news, message->worker, 0);
+    const struct news_entry said = {
+        .row_sequence = free.row_sequence,
+        .counted = max_u64(before != NULL ? before->counted : 0, message->sequence),
+        .at_ns = now_ns(node),
+        .worker = message->worker,
+        .layout = free.layout,
+        .cpu = free.cpu,
+        .gpu = min_u32(free.gpu, node->fleet->workers[message->worker].gpu_units),
+    };
+    news_note(&view->news, &said);
+    if (message->sequence != 0) {
+        reservations_acknowledge(
+            &view->reservations, message->worker, message->sequence, free.row_sequence);
+    }
+    (void)reservations_settle(
+        &view->reservations, message->worker, view_load(view, message->worker)->sequence);
+}
+
 void rows_acknowledged(struct node *node, const struct message *message)
 {
     struct record *record = trace(node, RECORD_ACKNOWLEDGED, REASON_NONE);

@@ -19,6 +19,17 @@ struct notice {
     uint64_t sequence;
 };
 
+/*
+ * What is free of @worker, for a home. Returns up to which number reservations of @peer, as of
+ * @incarnation, are counted; 0 if those were acknowledged before: the message says it instead.
+ */
+uint64_t rows_say(
+    struct node *node, struct worker *worker, uint32_t peer, uint32_t incarnation,
+    struct message_units *units_out);
+
+/* A home was told by @message that @free is free of a worker. */
+void rows_said(struct node *node, const struct message *message, struct message_units free);
+
 /* Work came, went or moved on; a model came or went. */
 void rows_load_changed(struct node *node, struct worker *worker);
 void rows_cache_changed(struct node *node, struct worker *worker);

@@ -62,6 +62,14 @@ uint32_t reservations_settle(
 /* Forget everything about @worker. */
 void reservations_forget(struct reservations *reservations, uint32_t worker);
 
+/* Whether row @row_sequence counts @noted, or what its worker said that counts up to @counted. */
+static inline bool reservation_is_counted(
+    const struct reservation *noted, uint64_t row_sequence, uint64_t counted)
+{
+    return (noted->row_sequence != 0 && noted->row_sequence <= row_sequence) ||
+           noted->sequence <= counted;
+}
+
 /* What is noted for @worker and not counted by its row @row_sequence. */
 static inline int64_t reservations_run_ns(
     const struct reservations *reservations, uint32_t worker, uint64_t row_sequence)
@@ -79,16 +87,16 @@ static inline int64_t reservations_run_ns(
     return run_ns;
 }
 
-/* The units that are noted for @worker and not counted by its row @row_sequence. */
+/* The units that are noted for @worker, but for those that reservation_is_counted() is true of. */
 static inline struct units reservations_units(
-    const struct reservations *reservations, uint32_t worker, uint64_t row_sequence)
+    const struct reservations *reservations, uint32_t worker, uint64_t row_sequence,
+    uint64_t counted)
 {
     struct units units = {0};
     uint32_t slot = reservations->buckets[worker % RESERVATION_BUCKETS];
     while (slot != POOL_NONE) {
         const struct reservation *noted = pool_at(reservations->pool, slot);
-        if (noted->worker == worker &&
-            (noted->row_sequence == 0 || noted->row_sequence > row_sequence)) {
+        if (noted->worker == worker && !reservation_is_counted(noted, row_sequence, counted)) {
             units.gpu += noted->units.gpu;
             units.cpu += noted->units.cpu;
         }

@@ -55,64 +55,77 @@ static uint32_t part_left(uint32_t all, int64_t free)
     return free < all ? (uint32_t)free : all;
 }
 
-/* By how many units more than its row number @sequence says @worker has, or fewer. */
-struct correction {
-    int64_t gpu;
-    int64_t cpu;
+/* The last word on the units of a worker: its row, or what it has said since. */
+struct word {
+    int64_t at_ns;     /* When it came. */
+    uint64_t sequence; /* Reservations that this row counts are in it, */
+    uint64_t counted;  /* and those up to this number. */
+    uint32_t layout;
+    uint32_t cpu;
+    uint32_t gpu;
 };
 
-static struct correction correction_of(const struct view *view, uint32_t worker, uint64_t sequence)
+static struct word last_word(const struct view *view, uint32_t worker)
 {
-    const struct units claimed = reservations_units(&view->reservations, worker, sequence);
-    struct correction correction = {.gpu = -(int64_t)claimed.gpu, .cpu = -(int64_t)claimed.cpu};
-    uint32_t at = news_first(&view->news, worker);
-    while (at != NEWS_NONE) {
-        const struct news_entry *entry = &view->news.entries[at];
-        if (entry->worker == worker && entry->row_sequence > sequence) {
-            correction.gpu += entry->gpu;
-            correction.cpu += entry->cpu;
-        }
-        at = entry->next;
+    const struct row_load *load = view_load(view, worker);
+    const struct news_entry *said = news_since(&view->news, worker, load->sequence);
+    if (said == NULL) {
+        return (struct word){
+            .at_ns = load->at_ns + view->board->delay_ns,
+            .sequence = load->sequence,
+            .layout = load->layout,
+            .cpu = load->cpu_free,
+            .gpu = load->gpu_free,
+        };
     }
-    return correction;
+    return (struct word){
+        .at_ns = said->at_ns,
+        .sequence = said->row_sequence - 1,
+        .counted = said->counted,
+        .layout = said->layout,
+        .cpu = said->cpu,
+        .gpu = said->gpu,
+    };
 }
 
 struct units view_corrected_units(const struct view *view, uint32_t worker)
 {
     const struct fleet_worker *device = &view->fleet->workers[worker];
     const struct fleet_node *machine = &view->fleet->nodes[device->node];
-    const struct row_load *load = view_load(view, worker);
-    int64_t gpu = load->gpu_free;
-    int64_t cpu = load->cpu_free;
+    const struct word own = last_word(view, worker);
+    int64_t at_ns = own.at_ns;
+    int64_t gpu = own.gpu;
+    int64_t cpu = own.cpu;
+    int64_t cpu_claimed = 0;
     for (uint32_t i = 0; i < machine->worker_count && !view_is_own(view, worker); i++) {
         const uint32_t other = machine->worker_first + i;
-        const struct correction correction =
-            correction_of(view, other, view_load(view, other)->sequence);
-        gpu += other == worker ? correction.gpu : 0;
-        cpu += correction.cpu;
+        const struct word word = last_word(view, other);
+        const struct units claimed =
+            reservations_units(&view->reservations, other, word.sequence, word.counted);
+        gpu -= other == worker ? claimed.gpu : 0;
+        cpu_claimed += claimed.cpu;
+        cpu = word.at_ns > at_ns ? word.cpu : cpu; /* All speak of the same processors. */
+        at_ns = max_i64(word.at_ns, at_ns);
     }
     return (struct units){
         .gpu = part_left(device->gpu_units, gpu),
-        .cpu = part_left(machine->cpu_units, cpu),
+        .cpu = part_left(machine->cpu_units, cpu - cpu_claimed),
     };
 }
 
-/*
- * Instances as the row shows them, and where those that were claimed since will be. What has
- * ended since does not help: it is not known which instances have become idle.
- */
+/* Instances as the worker last showed them, and where those that were claimed since will be. */
 static bool fits_layout(const struct view *view, uint32_t worker, uint32_t gpu)
 {
     const struct fleet_worker *device = &view->fleet->workers[worker];
-    const struct row_load *load = view_load(view, worker);
-    struct shares shares = {.free = load->gpu_free, .layout = load->layout};
+    const struct word word = last_word(view, worker);
+    struct shares shares = {.free = word.gpu, .layout = word.layout};
     const struct reservations *reservations = &view->reservations;
     uint32_t slot = reservations->buckets[worker % RESERVATION_BUCKETS];
     for (; slot != POOL_NONE && !view_is_own(view, worker);) {
         const struct reservation *noted = pool_at(reservations->pool, slot);
         slot = noted->next;
         if (noted->worker != worker || noted->units.gpu == 0 ||
-            (noted->row_sequence != 0 && noted->row_sequence <= load->sequence)) {
+            reservation_is_counted(noted, word.sequence, word.counted)) {
             continue;
         }
         if (!sharing_fits(device, &shares, noted->units.gpu)) {

@@ -157,41 +157,35 @@ static inline uint32_t view_skip_busy(const struct view *view, uint32_t worker, 
     return worker;
 }
 
-/* Whether this node may know more of @worker than its row says. */
-static inline bool view_may_know_more(const struct view *view, uint32_t worker)
-{
-    return view->reservations.buckets[worker % RESERVATION_BUCKETS] != POOL_NONE ||
-           news_may_have(&view->news, worker);
-}
-
-/* What view_free_units says of a worker of which more may be known. */
+/* What view_free_units says where there may be claims of this node that a row does not show. */
 struct units view_corrected_units(const struct view *view, uint32_t worker);
 
 /*
- * Units of @worker and of its machine that are believed to be free: as its row says, less
- * what this node has claimed and the row does not show yet, and by what it was told since.
+ * Units of @worker and of its machine that are believed to be free: as its row says, or what it
+ * has said since, less what this node has claimed and neither of them counts.
  */
 static inline struct units view_free_units(const struct view *view, uint32_t worker)
 {
     const struct fleet_worker *device = &view->fleet->workers[worker];
     const struct fleet_node *machine = &view->fleet->nodes[device->node];
-    if (machine->worker_count > 1 || view_may_know_more(view, worker)) {
+    if (machine->worker_count > 1 ||
+        view->reservations.buckets[worker % RESERVATION_BUCKETS] != POOL_NONE) {
         return view_corrected_units(view, worker);
     }
     const struct row_load *load = view_load(view, worker);
+    const struct news_entry *said = news_since(&view->news, worker, load->sequence);
     return (struct units){
-        .gpu = min_u32(load->gpu_free, device->gpu_units),
-        .cpu = min_u32(load->cpu_free, machine->cpu_units),
+        .gpu = min_u32(said != NULL ? said->gpu : load->gpu_free, device->gpu_units),
+        .cpu = min_u32(said != NULL ? said->cpu : load->cpu_free, machine->cpu_units),
     };
 }
 
 /* As many units of @worker or fewer are free. One look tells that most workers are full. */
 static inline uint32_t view_gpu_at_most(const struct view *view, uint32_t worker)
 {
-    if (!view_is_own(view, worker) && news_may_have(&view->news, worker)) {
-        return view->fleet->workers[worker].gpu_units;
-    }
-    return view_load(view, worker)->gpu_free;
+    const struct row_load *load = view_load(view, worker);
+    const struct news_entry *said = news_since(&view->news, worker, load->sequence);
+    return said != NULL ? said->gpu : load->gpu_free;
 }
 
 /* Whether a batch with these shares, 0 @gpu for the whole device, could start on @worker now. */

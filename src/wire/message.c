@@ -38,8 +38,9 @@ enum {
     HAS_OUTPUT = 1 << 18, /* Of an answer. */
     HAS_END = 1 << 19,
     HAS_LEARNT = 1 << 20,
+    HAS_OFFER = 1 << 21, /* What is free where a task waits. */
 
-    ALWAYS = 1 << 21,
+    ALWAYS = 1 << 22,
     OF_TASK = HAS_JOB | HAS_TASK | HAS_WORKER | HAS_ATTEMPT,
 };
 
@@ -56,13 +57,13 @@ static const uint32_t kind_fields[MESSAGE_KINDS] = {
     [MESSAGE_QUERY] = HAS_JOB | HAS_ATTEMPT,
     [MESSAGE_PROBE] = HAS_JOB | HAS_ATTEMPT,
     [MESSAGE_ALIVE] = HAS_JOB | HAS_ATTEMPT,
-    [MESSAGE_OFFER] = OF_TASK | HAS_WORK,
+    [MESSAGE_OFFER] = OF_TASK | HAS_SEQUENCE | HAS_WORK | HAS_OFFER,
     [MESSAGE_GONE] = OF_TASK,
     [MESSAGE_CLAIM] = OF_TASK | HAS_SEQUENCE | HAS_CLAIM,
-    [MESSAGE_DECLINE] = HAS_WORKER | HAS_OUTCOME,
+    [MESSAGE_DECLINE] = HAS_WORKER | HAS_SEQUENCE | HAS_OUTCOME,
     [MESSAGE_PULL] = OF_TASK,
     [MESSAGE_UNFIT] = OF_TASK | HAS_REASON,
-    [MESSAGE_ENDED] = HAS_WORKER | HAS_OUTCOME | HAS_RUN,
+    [MESSAGE_ENDED] = HAS_WORKER | HAS_SEQUENCE | HAS_OUTCOME | HAS_RUN,
     [MESSAGE_ASK] = HAS_WORKER | HAS_ASKED,
     [MESSAGE_WARM] = HAS_WORKER | HAS_MODEL,
     [MESSAGE_SEEK] = OF_TASK,
@@ -114,7 +115,14 @@ static const struct field fields[] = {
     {FIELD(HAS_REASON, reason, 4)},
     {FIELD(HAS_OUTCOME, outcome.reason, 4)},
     {FIELD(HAS_ROW_SEQUENCE, row_sequence, 8)},
-    {FIELD(HAS_OUTCOME, outcome.row_sequence, 8)},
+    {FIELD(HAS_OUTCOME, outcome.free.row_sequence, 8)},
+    {FIELD(HAS_OUTCOME, outcome.free.layout, 4)},
+    {FIELD(HAS_OUTCOME, outcome.free.cpu, 4)},
+    {FIELD(HAS_OUTCOME, outcome.free.gpu, 4)},
+    {FIELD(HAS_OFFER, offer.free.row_sequence, 8)},
+    {FIELD(HAS_OFFER, offer.free.layout, 4)},
+    {FIELD(HAS_OFFER, offer.free.cpu, 4)},
+    {FIELD(HAS_OFFER, offer.free.gpu, 4)},
     {FIELD(HAS_CLAIM, claim.number, 8)},
     {FIELD(HAS_OUTCOME, outcome.number, 8)},
     {FIELD(HAS_ASKED, asked, 8)},
@@ -161,6 +169,7 @@ _Static_assert(
 _Static_assert(
     offsetof(struct message, reason) == offsetof(struct message, failure.reason),
     "a reason is where it was");
+_Static_assert(offsetof(struct message_offer, work) == 0, "an offer begins as other work does");
 _Static_assert(sizeof(bool) == 1, "a flag is copied as one byte");
 
 /* Whether a message of @kind has the fields of @group. */

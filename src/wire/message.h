@@ -68,6 +68,20 @@ struct message_work {
     const uint16_t *placement;
 };
 
+/* What is free of a worker, in messages to a home. */
+struct message_units {
+    uint64_t row_sequence; /* The first row that shows it. */
+    uint32_t layout;       /* How units are divided, as in a row. */
+    uint32_t cpu;          /* Units of the machine that no batch holds. */
+    uint32_t gpu;          /* Units of the device that no batch holds. */
+};
+
+/* A ticket, and what is free where its task waits. */
+struct message_offer {
+    struct message_work work;
+    struct message_units free;
+};
+
 /* One task of a batch that a home claims. */
 struct message_claim {
     uint64_t number; /* Per home. */
@@ -82,10 +96,10 @@ struct message_claim {
 
 /* What became of a claim. */
 struct message_outcome {
-    uint64_t number;       /* Of the claim. */
-    uint32_t reason;       /* enum reason of the node. */
-    uint64_t row_sequence; /* The first row that shows it. */
-    int64_t run_ns;        /* ENDED: how long the batch ran. */
+    uint64_t number; /* Of the claim. */
+    uint32_t reason; /* enum reason of the node. */
+    int64_t run_ns;  /* ENDED: how long the batch ran. */
+    struct message_units free;
 };
 
 /* A request with a key, or its end. Items and bytes are where message_work has them. */
@@ -133,7 +147,7 @@ struct message {
 
     /* What it is about. 0 where the kind does not say. */
     struct job_id job;
-    uint64_t sequence; /* Reservation, per sender. 0: none. */
+    uint64_t sequence; /* Reservation, per sender. 0: none. To a home: up to which all count. */
     uint32_t workflow;
     uint32_t task;
     uint32_t worker;  /* For which worker; of MOVED, FAILED, STEAL, OFFER, GONE: about which. */
@@ -141,6 +155,7 @@ struct message {
 
     union {
         struct message_work work;     /* INPUT, RESERVE, OFFER. */
+        struct message_offer offer;   /* OFFER. */
         struct message_deputy deputy; /* DEPUTE to RESULT. */
         struct message_claim claim;
         struct message_outcome outcome; /* DECLINE, ENDED. */

@@ -164,8 +164,10 @@ static void fill_body(struct message *message, uint32_t where, uint32_t more)
             .holder = where & 7,
         };
     } else if (message->kind == MESSAGE_DECLINE || message->kind == MESSAGE_ENDED) {
-        message->outcome =
-            (struct message_outcome){.number = claim, .reason = reason, .row_sequence = more};
+        message->outcome = (struct message_outcome){.number = claim, .reason = reason};
+        message->outcome.free.row_sequence = more;
+        message->outcome.free.gpu = where & 3;
+        message->outcome.free.cpu = more & 7;
     } else if (message_has_placement(message->kind) || message->kind == MESSAGE_OFFER) {
         message->work.input = more & 3;
         message->work.items = more >> 4 & 3;

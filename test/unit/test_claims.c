@@ -64,7 +64,8 @@ static void expect_ended(const struct lone *lone, enum reason reason)
     assert_non_null(ended);
     assert_int_equal(ended->outcome.number, 7);
     assert_int_equal(ended->outcome.reason, reason);
-    assert_true(ended->outcome.row_sequence > 0);
+    assert_true(ended->outcome.free.row_sequence > 0);
+    assert_int_equal(ended->outcome.free.gpu, lone->fleet->workers[lone->worker].gpu_units);
     assert_int_equal(lone->board.entries[lone->worker].live.load.gpu_free, 1);
     assert_int_equal(lone->pools.grants.used, 0);
 }
@@ -218,6 +219,30 @@ static void what_is_under_way_is_waited_for(void **state)
     lone_close(&lone);
 }
 
+/* Tasks 1 and 2 follow task 0, and have a home each: only the first is told of the one unit. */
+static void tasks_that_are_ready_together_are_not_offered_the_same_unit(void **state)
+{
+    (void)state;
+    static const enum lone_workflow flows[] = {FLOW_SPLIT, FLOW_DIAMOND};
+    static const uint32_t peers[] = {HOME, HOLDER};
+    uint32_t told[3] = {0};
+    for (uint32_t i = 0; i < 4; i++) {
+        struct lone lone;
+        open_binding(&lone);
+        claim(&lone, first, flows[i / 2], 0, 1);
+        arrive(&lone, first, flows[i / 2]);
+        lone_batch_done(&lone, WEFT_OK);
+        const struct message *offered = lone_sent(&lone, peers[i % 2], MESSAGE_OFFER);
+        if (offered != NULL) {
+            assert_int_equal(offered->offer.free.gpu, offered->task == 1 ? 1 : 0);
+            told[offered->task]++;
+        }
+        lone_close(&lone);
+    }
+    assert_true(told[1] > 0); /* Some homes are the node itself. */
+    assert_true(told[2] > 0);
+}
+
 static void a_holder_that_was_never_asked_sends_what_is_sought(void **state)
 {
     (void)state;
@@ -277,6 +302,7 @@ static struct message open_claimed(struct lone *lone)
     return expect_claim(lone, first);
 }
 
+/* Of the claim's worker one unit is free now, and all of its processors. */
 static void tell(
     struct lone *lone, const struct message *claimed, enum message_kind kind, enum reason reason,
     uint64_t row_sequence)
@@ -287,7 +313,7 @@ static void tell(
     message.outcome = (struct message_outcome){
         .number = claimed->claim.number,
         .reason = reason,
-        .row_sequence = row_sequence,
+        .free = {.row_sequence = row_sequence, .gpu = 1, .cpu = 8},
     };
     lone_deliver(lone, &message);
 }
@@ -329,6 +355,62 @@ static void an_end_frees_units_before_the_row_says_so(void **state)
     (void)expect_claim(&lone, (struct job_id){.node = HOLDER, .number = 3});
     assert_int_equal(lone.pools.claims.used, 1); /* The first is over, and its ticket gone. */
     assert_int_equal(lone.pools.tickets.used, 1);
+    lone_close(&lone);
+}
+
+static const struct job_id third = {.node = HOLDER, .number = 3};
+
+/* A task waits at the holder, of which so much is free; claims up to @counted are in that. */
+static void offer_and_say(
+    struct lone *lone, struct job_id job, struct message_units free, uint64_t counted)
+{
+    struct message message = lone_message(lone, MESSAGE_OFFER, job, FLOW_F, 0);
+    message.worker = HOLDER;
+    message.sequence = counted;
+    message.offer.free = free;
+    lone_deliver(lone, &message);
+}
+
+static void an_offer_says_what_is_free_where_it_waits(void **state)
+{
+    (void)state;
+    struct lone lone;
+    open_binding(&lone);
+    show(&lone, HOLDER, 1, /* gpu_free */ 0);
+    claim(&lone, second, FLOW_A, 0, 1);
+    offer(&lone, first);
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM), 0); /* By its row it is full. */
+    const struct message_units free = {.row_sequence = 2, .gpu = 1, .cpu = 8};
+    offer_and_say(&lone, third, free, /* counted */ 0);
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM), 2); /* Both, in one batch. */
+    lone_close(&lone);
+}
+
+static void an_offer_acknowledges_the_claims_that_it_counts(void **state)
+{
+    (void)state;
+    struct lone lone;
+    const struct message claimed = open_claimed(&lone);
+    const struct message_units none = {.row_sequence = 2, .cpu = 8};
+    offer_and_say(&lone, third, none, claimed.sequence);
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM), 0);
+    show(&lone, HOLDER, 2, /* gpu_free */ 1); /* Beside the first, which this row counts. */
+    assert_true(lone_timer(&lone, TIMER_HOME));
+    (void)expect_claim(&lone, third);
+    lone_close(&lone);
+}
+
+/* The second message counts no more than the first, and both come before the row. */
+static void what_was_counted_once_is_counted_from_then_on(void **state)
+{
+    (void)state;
+    struct lone lone;
+    const struct message claimed = open_claimed(&lone);
+    const struct message_units none = {.row_sequence = 2, .cpu = 8};
+    const struct message_units one = {.row_sequence = 2, .gpu = 1, .cpu = 8};
+    offer_and_say(&lone, third, none, claimed.sequence);
+    offer_and_say(&lone, (struct job_id){.node = HOLDER, .number = 4}, one, /* counted */ 0);
+    assert_int_equal(lone_sent_count(&lone, HOLDER, MESSAGE_CLAIM), 2); /* Both, in one batch. */
     lone_close(&lone);
 }
 
@@ -408,6 +490,10 @@ int main(void)
         cmocka_unit_test(a_holder_that_was_never_asked_sends_what_is_sought),
         cmocka_unit_test(a_refused_claim_goes_back_and_its_worker_counts_as_full),
         cmocka_unit_test(an_end_frees_units_before_the_row_says_so),
+        cmocka_unit_test(tasks_that_are_ready_together_are_not_offered_the_same_unit),
+        cmocka_unit_test(an_offer_says_what_is_free_where_it_waits),
+        cmocka_unit_test(an_offer_acknowledges_the_claims_that_it_counts),
+        cmocka_unit_test(what_was_counted_once_is_counted_from_then_on),
         cmocka_unit_test(what_a_batch_missed_is_queued_again),
         cmocka_unit_test(what_a_lost_worker_was_to_run_is_claimed_elsewhere),
         cmocka_unit_test(many_tasks_without_a_home_are_offered_in_many_steps),

@@ -117,6 +117,22 @@ static bool is_refusal(enum message_kind kind)
     return kind == MESSAGE_FAILED || kind == MESSAGE_UNFIT;
 }
 
+static void draw_units(struct rng *rng, struct message_units *units_out)
+{
+    units_out->row_sequence = rng_next(rng);
+    units_out->layout = (uint32_t)rng_next(rng);
+    units_out->cpu = (uint32_t)rng_next(rng);
+    units_out->gpu = (uint32_t)rng_next(rng);
+}
+
+static void expect_same_units(const struct message_units *units, const struct message_units *read)
+{
+    assert_int_equal(read->row_sequence, units->row_sequence);
+    assert_int_equal(read->layout, units->layout);
+    assert_int_equal(read->cpu, units->cpu);
+    assert_int_equal(read->gpu, units->gpu);
+}
+
 /* Every field is set that the kind has, and those in front of the union that it has not. */
 static void draw_message(struct rng *rng, enum message_kind kind, struct message *message_out)
 {
@@ -140,13 +156,16 @@ static void draw_message(struct rng *rng, enum message_kind kind, struct message
     message_out->sequence = rng_next(rng);
     if (is_work(kind)) {
         draw_work(rng, &message_out->work);
+        if (kind == MESSAGE_OFFER) {
+            draw_units(rng, &message_out->offer.free);
+        }
     } else if (kind == MESSAGE_CLAIM) {
         draw_claim(rng, &message_out->claim);
     } else if (is_outcome(kind)) {
         message_out->outcome.number = rng_next(rng);
         message_out->outcome.reason = (uint32_t)rng_next(rng);
-        message_out->outcome.row_sequence = rng_next(rng);
         message_out->outcome.run_ns = draw_duration(rng);
+        draw_units(rng, &message_out->outcome.free);
     } else if (is_refusal(kind)) {
         message_out->reason = (uint32_t)rng_next(rng);
         message_out->failure.cause = "task 'caf\xc3\xa9': out of range";
@@ -199,12 +218,15 @@ static void expect_same_body(const struct message *message, const struct message
     const enum message_kind kind = message->kind;
     if (is_work(kind)) {
         expect_same_work(message, decoded);
+        if (kind == MESSAGE_OFFER) {
+            expect_same_units(&message->offer.free, &decoded->offer.free);
+        }
     } else if (kind == MESSAGE_CLAIM) {
         assert_memory_equal(&decoded->claim, &message->claim, sizeof(message->claim));
     } else if (is_outcome(kind)) {
         assert_int_equal(decoded->outcome.number, message->outcome.number);
         assert_int_equal(decoded->outcome.reason, message->outcome.reason);
-        assert_int_equal(decoded->outcome.row_sequence, message->outcome.row_sequence);
+        expect_same_units(&message->outcome.free, &decoded->outcome.free);
         assert_int_equal(
             decoded->outcome.run_ns, kind == MESSAGE_ENDED ? message->outcome.run_ns : 0);
     } else if (kind == MESSAGE_LEARNT) {
@@ -241,7 +263,8 @@ static void expect_same(const struct message *message, const struct message *dec
     const bool is_of_request = has_key(kind);
     const bool has_attempt = is_of_task || is_of_job_alone;
     const bool is_of_job = has_attempt || is_of_request;
-    const bool has_sequence = is_booking || kind == MESSAGE_ACKNOWLEDGE;
+    const bool has_sequence =
+        is_booking || kind == MESSAGE_ACKNOWLEDGE || is_outcome(kind) || kind == MESSAGE_OFFER;
 
     assert_int_equal(decoded->kind, kind);
     assert_int_equal(decoded->from, message->from);
@@ -299,7 +322,7 @@ static void the_bytes_of_a_message_are_written_down(ATTR_UNUSED void **state)
 {
     static const uint16_t two[] = {0x0102, PLACEMENT_UNBOUND};
     static const uint8_t expected[] = {
-        7,    0,                                        /* version, kind */
+        8,    0,                                        /* version, kind */
         0x04, 0x03, 0,    0,                            /* from */
         0x1b, 0x1a, 0,    0,                            /* its incarnation */
         0x1d, 0x1c, 0,    0,                            /* the receiver's */

@@ -260,18 +260,21 @@ static void what_a_slow_worker_takes_is_believed_for_a_while(ATTR_UNUSED void **
 
 #define VIEW_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-static void news_count_until_their_row_is_seen(ATTR_UNUSED void **state)
+static void what_a_worker_says_stands_until_its_row_is_seen(ATTR_UNUSED void **state)
 {
     struct row row = {.worker = 5, .parts = ROW_LOAD};
     row.load = (struct row_load){.at_ns = 500, .sequence = 7, .accepting = 1};
     assert_true(board_publish(&board, &row));
     assert_int_equal(view_free_units(&view, 5).gpu, 0);
-    const struct news_entry seen = {.worker = 5, .gpu = 1, .row_sequence = 7};
-    const struct news_entry unseen = {.worker = 5, .gpu = 1, .cpu = 1, .row_sequence = 8};
-    news_add(&view.news, &seen);
+    const struct news_entry seen = {.worker = 5, .gpu = 1, .row_sequence = 7, .at_ns = 900};
+    const struct news_entry unseen = {
+        .worker = 5, .gpu = 1, .cpu = 1, .row_sequence = 8, .at_ns = 900};
+    news_note(&view.news, &seen);
     assert_int_equal(view_free_units(&view, 5).gpu, 0);
-    news_add(&view.news, &unseen);
+    assert_int_equal(view_gpu_at_most(&view, 5), 0);
+    news_note(&view.news, &unseen);
     assert_int_equal(view_free_units(&view, 5).gpu, 1);
+    assert_int_equal(view_gpu_at_most(&view, 5), 1);
     assert_int_equal(view_free_units(&view, 4).gpu, 0); /* Another device, */
     assert_int_equal(view_free_units(&view, 4).cpu, 1); /* of the same machine. */
     row.load.sequence = 8;
@@ -279,26 +282,41 @@ static void news_count_until_their_row_is_seen(ATTR_UNUSED void **state)
     assert_int_equal(view_free_units(&view, 5).gpu, 0);
 }
 
-static void the_oldest_news_leave_first(ATTR_UNUSED void **state)
+static void what_a_worker_says_counts_claims_up_to_a_number(ATTR_UNUSED void **state)
+{
+    const struct units unit = {.gpu = 1};
+    struct row row = {.worker = 5, .parts = ROW_LOAD};
+    row.load = (struct row_load){.at_ns = 500, .sequence = 7, .gpu_free = 1, .accepting = 1};
+    assert_true(board_publish(&board, &row));
+    const uint64_t first = reservations_claim(&view.reservations, 5, /* run_ns */ 1, unit);
+    assert_int_equal(view_free_units(&view, 5).gpu, 0);
+    struct news_entry said = {.worker = 5, .gpu = 1, .row_sequence = 8, .counted = first};
+    news_note(&view.news, &said); /* One is free beside what was claimed. */
+    assert_int_equal(view_free_units(&view, 5).gpu, 1);
+    (void)reservations_claim(&view.reservations, 5, /* run_ns */ 1, unit);
+    assert_int_equal(view_free_units(&view, 5).gpu, 0);
+    said.row_sequence = 9; /* What an earlier row counts, this does as well. */
+    said.counted = 0;
+    news_note(&view.news, &said);
+    assert_int_equal(view_free_units(&view, 5).gpu, 0);
+    reservations_acknowledge(&view.reservations, 5, first + 1, /* row_sequence */ 8);
+    assert_int_equal(view_free_units(&view, 5).gpu, 1);
+}
+
+static void news_of_one_worker_is_not_that_of_another(ATTR_UNUSED void **state)
 {
     struct news *news = &view.news;
-    for (uint32_t i = 1; i <= NEWS_MAX + 2; i++) {
-        const struct news_entry entry = {.worker = i % 3, .row_sequence = i};
-        assert_int_equal(news_is_full(news), i > NEWS_MAX);
-        news_add(news, &entry);
-    }
-    for (uint32_t worker = 0; worker < 3; worker++) {
-        uint32_t count = 0;
-        while (news_may_have(news, worker)) {
-            const struct news_entry *entry = &news->entries[news_first(news, worker)];
-            assert_int_equal(entry->worker, worker);
-            assert_true(entry->row_sequence > 2);
-            news_drop(news, news_first(news, worker));
-            count++;
-        }
-        assert_in_range(count, NEWS_MAX / 3, NEWS_MAX / 3 + 1);
-    }
-    assert_false(news_is_full(news));
+    const struct news_entry entry = {.worker = 3, .row_sequence = 1};
+    const struct news_entry other = {.worker = 3 + NEWS_MAX, .row_sequence = 1};
+    news_note(news, &entry);
+    assert_non_null(news_since(news, 3, 0));
+    assert_null(news_since(news, 3 + NEWS_MAX, 0));
+    news_forget(news, 3 + NEWS_MAX);
+    assert_non_null(news_since(news, 3, 0));
+    news_note(news, &other);
+    assert_null(news_since(news, 3, 0)); /* It is as old as its row again. */
+    news_forget(news, 3 + NEWS_MAX);
+    assert_null(news_since(news, 3 + NEWS_MAX, 0));
 }
 
 int main(void)
@@ -315,8 +333,9 @@ int main(void)
         VIEW_TEST(a_worker_that_drains_takes_no_new_work),
         VIEW_TEST(the_workers_of_a_lost_node_take_none_either),
         VIEW_TEST(nor_do_the_workers_of_a_suspect),
-        VIEW_TEST(news_count_until_their_row_is_seen),
-        VIEW_TEST(the_oldest_news_leave_first),
+        VIEW_TEST(what_a_worker_says_stands_until_its_row_is_seen),
+        VIEW_TEST(what_a_worker_says_counts_claims_up_to_a_number),
+        VIEW_TEST(news_of_one_worker_is_not_that_of_another),
         VIEW_TEST(what_a_slow_worker_takes_is_believed_for_a_while),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
