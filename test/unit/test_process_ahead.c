@@ -7,6 +7,8 @@
 #include "engine/process_ahead.h"
 
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <uv.h>
 
@@ -436,6 +438,28 @@ static void a_processor_that_is_not_allowed_is_not_used(ATTR_UNUSED void **state
     assert_int_equal(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
 }
 
+static void what_is_forked_may_go_anywhere(ATTR_UNUSED void **state)
+{
+    cpu_set_t allowed;
+    int status = -1;
+    if (!has_two(&allowed)) {
+        skip();
+    }
+    assert_true(near_stay(near_here()));
+    const pid_t process = fork();
+    if (process == 0) {
+        cpu_set_t now;
+        near_forked();
+        (void)sched_getaffinity(0, sizeof(now), &now);
+        _exit(CPU_EQUAL(&now, &allowed) && near_where() == 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(process, &status, 0), process);
+    assert_int_equal(status, 0);
+    assert_int_equal(processor_count(), 1); /* Here nothing has changed. */
+    assert_true(near_stay(0));
+    assert_int_equal(processor_count(), CPU_COUNT(&allowed));
+}
+
 static void who_moves_a_thread_meanwhile_has_the_last_word(ATTR_UNUSED void **state)
 {
     cpu_set_t allowed;
@@ -471,6 +495,7 @@ int main(void)
         cmocka_unit_test(what_is_cancelled_goes_nowhere),
         cmocka_unit_test(short_runs_that_are_alone_stay_on_one_processor),
         cmocka_unit_test(a_processor_that_is_not_allowed_is_not_used),
+        cmocka_unit_test(what_is_forked_may_go_anywhere),
         cmocka_unit_test(who_moves_a_thread_meanwhile_has_the_last_word),
     };
     return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
