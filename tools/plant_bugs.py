@@ -48,8 +48,8 @@ COLUMNS = {
         f"unit/{name}"
         for name in (
             "batch_failures", "board", "claims", "esg", "identity", "inbox", "inspect", "keys",
-            "links_fair", "load_failures", "membership", "need", "node", "outbox", "policy_fit",
-            "pools", "reservations", "states", "view",
+            "links_fair", "load_failures", "membership", "message", "need", "node", "outbox",
+            "policy_fit", "pools", "refine", "reservations", "states", "view",
         )
     ),
 }  # fmt: skip
