@@ -273,6 +273,33 @@ static void with_inputs(void)
     printf(", written %.0f", time_runs(&graphs[0], huge, from, bytes));
 }
 
+/* What it takes to record, after so many runs, on streams that are new; and what comes of it. */
+static void after_warm_runs(void)
+{
+    static const uint32_t warm[] = {CUDA_WARM_RUNS, CUDA_WARM_RUNS, 1, 1, 0, 0};
+    for (uint32_t i = 0; i < sizeof(warm) / sizeof(warm[0]); i++) {
+        struct weft_error error = {.status = WEFT_OK};
+        open_stream(i);
+        const int64_t start_ns = monotonic_ns();
+        enum weft_status status =
+            cuda_graph_begin(&device, &shares[i], package, &manifest, &graphs[i], &error);
+        const int64_t begun_ns = monotonic_ns();
+        for (uint32_t k = 0; k < warm[i] && status == WEFT_OK; k++) {
+            status = cuda_graph_warm(&graphs[i], package, &manifest, &error);
+        }
+        const int64_t warm_ns = monotonic_ns();
+        if (status == WEFT_OK) {
+            status = cuda_graph_record(&graphs[i], package, &manifest, &error);
+        }
+        const int64_t end_ns = monotonic_ns();
+        printf(
+            "%s%u runs: memory %.2f, runs %.2f, recording %.2f ms, %s %.0f us", i == 0 ? "" : "; ",
+            warm[i], (double)(begun_ns - start_ns) * 1e-6, (double)(warm_ns - begun_ns) * 1e-6,
+            (double)(end_ns - warm_ns) * 1e-6, status == WEFT_OK ? "a run" : error.message,
+            status == WEFT_OK ? time_one(&graphs[i]) : 0);
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -289,6 +316,7 @@ static const struct {
     {"late memory", in_late_memory, NULL},
     {"uploaded", with_upload, NULL},
     {"inputs", with_inputs, NULL},
+    {"recordings", after_warm_runs, NULL},
 };
 
 int main(int argc, char **argv)

@@ -6,7 +6,8 @@ usage: serve.py PART BIN REPOSITORY
 PART is one of: profile (the document goes to $OUT), outputs (compared with PyTorch's, alone and
 under load), overhead (of the server over a bare graph), cache (more models than there is memory),
 shares (small and large models together; $SHARES names the cases that are wanted), faults, steady
-(under load for $SECONDS_STEADY seconds). REPOSITORY has models that prepare.py made.
+(under load for $SECONDS_STEADY seconds). REPOSITORY has models that prepare.py made. All loads take
+$SCALE times as long as they usually do.
 """
 
 import glob
@@ -25,6 +26,7 @@ import urllib.request
 BIN = ""
 PORT = 18900
 LIMIT = 200  # Seconds.
+SCALE = float(os.environ.get("SCALE", "1"))
 
 
 def say(*text):
@@ -113,6 +115,7 @@ class Server:
 
 def load(seconds, rate, threads, slo_us, kinds):
     """Requests, as gpu_http makes them. Returns its lines."""
+    seconds = round(seconds * SCALE, 2)
     done = subprocess.run(
         [f"{BIN}/gpu_http", f"127.0.0.1:{PORT}", str(seconds), str(rate), str(threads), str(slo_us),
          *kinds],
