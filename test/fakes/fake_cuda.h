@@ -33,7 +33,8 @@ enum fake_cuda_fault {
 
 /*
  * A file: for each graph that runs, a line with its processors, as bits; 0: the whole device. The
- * same behind a + when it is made.
+ * same behind a + when it is made. For each input that it reads a line: `own`, if the last row lies
+ * in memory of the driver, or `there`, if it lies in memory that was registered.
  */
 #define FAKE_RUNS "WEFT_FAKE_RUNS"
 
