@@ -7,10 +7,13 @@
  * shares that batches use. Between two graphs it looks again.
  */
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/cuda_inside.h"
+
+enum { PAUSE_NS = 100000 }; /* Several turns of the thread that launches. */
 
 /* ── One graph ──────────────────────────────────────────────────────────────────────────── */
 
@@ -307,6 +310,21 @@ static bool record_ahead(struct engine_cuda *engine)
     return false;
 }
 
+/* A batch that waits takes the share of what was just recorded, before the next recording does. */
+static void let_batches_run(struct engine_cuda *engine)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    const struct cuda_batch *batch = engine->batches;
+    while (batch != NULL && batch->state != BATCH_WAITS) {
+        batch = batch->next;
+    }
+    if (batch != NULL) {
+        cuda_unlock(engine);
+        (void)nanosleep(&pause, NULL);
+        cuda_lock(engine);
+    }
+}
+
 void *cuda_recorder_main(void *argument)
 {
     struct engine_cuda *engine = argument;
@@ -314,8 +332,10 @@ void *cuda_recorder_main(void *argument)
     cuda_mind(engine, cuda_device_enter(&engine->device, &error), &error);
     cuda_lock(engine);
     while (!engine->ends) {
-        if (!record_for_batch(engine) && !try_next(engine) && !record_wanted(engine) &&
-            !record_ahead(engine)) {
+        if (record_for_batch(engine) || try_next(engine) || record_wanted(engine) ||
+            record_ahead(engine)) {
+            let_batches_run(engine);
+        } else {
             (void)pthread_cond_wait(&engine->records, engine->options.lock);
         }
     }
